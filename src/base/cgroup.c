@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/cgroup.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The hierarchies that can hold a quota: v1 keeps it where its cpu controller is. */
+enum hierarchy { V1, V2, HIERARCHIES };
+
+struct group {
+    const char *root;                 /* of the file system that is read */
+    char path[HIERARCHIES][PATH_MAX]; /* of our group; empty: in none */
+};
+
+struct mount {
+    enum hierarchy hierarchy;
+    const char *top; /* the group that is mounted */
+    const char *point;
+};
+
+static void keep_less(unsigned *least, unsigned limit)
+{
+    if (limit != 0 && (*least == 0 || limit < *least))
+        *least = limit;
+}
+
+/* Whether a list with commas has the word. */
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (;; list++) {
+        size_t length = strcspn(list, ",");
+
+        if (length == n && memcmp(list, word, n) == 0)
+            return true;
+        list += length;
+        if (*list == '\0')
+            return false;
+    }
+}
+
+/* The file's first line without its end. */
+static bool read_line(const char *directory, const char *name, char *line, int size)
+{
+    char path[PATH_MAX];
+    FILE *file;
+    bool ok;
+
+    if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
+        return false;
+    file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    ok = fgets(line, size, file) != NULL;
+    fclose(file);
+    if (ok)
+        line[strcspn(line, "\n")] = '\0';
+    return ok;
+}
+
+/* A positive number up to `end`; 0 for anything else. */
+static int64_t positive(const char *text, char end)
+{
+    char *rest;
+    long long value = strtoll(text, &rest, 10);
+
+    return rest != text && *rest == end && value > 0 ? value : 0;
+}
+
+static unsigned rounded_up(int64_t quota, int64_t period)
+{
+    int64_t n;
+
+    if (quota <= 0 || period <= 0)
+        return 0;
+    n = quota / period + (quota % period != 0);
+    return n < UINT_MAX ? (unsigned)n : UINT_MAX;
+}
+
+/* cpu.max: "max 100000" or "150000 100000" */
+static unsigned limit_v2(const char *directory)
+{
+    char line[128];
+    const char *space;
+
+    if (!read_line(directory, "cpu.max", line, sizeof(line)))
+        return 0;
+    space = strchr(line, ' ');
+    if (space == NULL)
+        return 0;
+    return rounded_up(positive(line, ' '), positive(space + 1, '\0'));
+}
+
+/* cpu.cfs_quota_us is -1 without a limit */
+static unsigned limit_v1(const char *directory)
+{
+    char quota[128], period[128];
+
+    if (!read_line(directory, "cpu.cfs_quota_us", quota, sizeof(quota)) ||
+        !read_line(directory, "cpu.cfs_period_us", period, sizeof(period)))
+        return 0;
+    return rounded_up(positive(quota, '\0'), positive(period, '\0'));
+}
+
+/* The least limit of the group `below` the mount and of all above it that the mount shows. */
+static unsigned limit_upwards(const char *root, const struct mount *mount, const char *below)
+{
+    char directory[PATH_MAX];
+    unsigned least = 0;
+    size_t base;
+    int n = snprintf(directory, sizeof(directory), "%s%s%s", root, mount->point, below);
+
+    if (n < 0 || n >= (int)sizeof(directory))
+        return 0;
+    base = strlen(root) + strlen(mount->point);
+    for (;;) {
+        char *slash;
+
+        keep_less(&least, mount->hierarchy == V2 ? limit_v2(directory) : limit_v1(directory));
+        slash = strrchr(directory, '/');
+        if (slash == NULL || (size_t)(slash - directory) < base)
+            return least;
+        *slash = '\0';
+    }
+}
+
+/* Moves *path behind the ".." that it begins with and counts them: from inside a namespace, what
+ * lies above its root has no other name. */
+static unsigned levels_up(const char **path)
+{
+    unsigned n = 0;
+
+    for (; strncmp(*path, "/..", 3) == 0 && ((*path)[3] == '/' || (*path)[3] == '\0'); n++)
+        *path += 3;
+    if (strcmp(*path, "/") == 0)
+        ++*path;
+    return n;
+}
+
+/* The group's path below what is mounted, or NULL where the mount shows neither our group nor one
+ * above it. */
+static const char *below_mount(const char *group, const char *top)
+{
+    unsigned group_up = levels_up(&group), top_up = levels_up(&top);
+    size_t n = strlen(top);
+
+    if (top_up > group_up && n == 0) /* above us, but nothing says by which way */
+        return "";
+    if (top_up != group_up || strncmp(group, top, n) != 0)
+        return NULL;
+    return group[n] == '/' || group[n] == '\0' ? group + n : NULL;
+}
+
+/* A line of /proc/self/cgroup: "0::/path" or "4:cpu,cpuacct:/path". */
+static void read_group_line(struct group *group, char *line)
+{
+    char *controllers = strchr(line, ':'), *path;
+    enum hierarchy hierarchy;
+    size_t length;
+
+    if (controllers == NULL || (path = strchr(++controllers, ':')) == NULL)
+        return;
+    *path++ = '\0';
+    if (*controllers == '\0' && strncmp(line, "0:", 2) == 0)
+        hierarchy = V2;
+    else if (has_word(controllers, "cpu"))
+        hierarchy = V1;
+    else
+        return;
+    length = strlen(path);
+    if (*path == '/' && length < sizeof(group->path[hierarchy]))
+        memcpy(group->path[hierarchy], path, length + 1);
+}
+
+/* Undoes what the kernel does to blanks: "\040". */
+static void unescape(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from != '\0'; from++) {
+        unsigned byte;
+
+        if (*from == '\\' && strspn(from + 1, "01234567") >= 3 && from[1] <= '3') {
+            byte = (unsigned)(from[1] - '0') << 6 | (unsigned)(from[2] - '0') << 3 |
+                   (unsigned)(from[3] - '0');
+            *to++ = (char)byte;
+            from += 3;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+}
+
+/* A line of /proc/self/mountinfo, "ID PARENT MAJOR:MINOR TOP POINT OPTIONS [TAG]... - TYPE SOURCE
+ * OPTIONS"; false for all but cgroup mounts. */
+static bool parse_mount(char *line, struct mount *mount)
+{
+    enum { TOP = 3, POINT, FIELDS };
+    char *tail = strstr(line, " - "), *field[FIELDS], *save, *type, *source, *options;
+
+    if (tail == NULL)
+        return false;
+    *tail = '\0';
+    for (int i = 0; i < FIELDS; i++)
+        if ((field[i] = strtok_r(i == 0 ? line : NULL, " ", &save)) == NULL)
+            return false;
+    type = strtok_r(tail + 3, " ", &save);
+    source = strtok_r(NULL, " ", &save);
+    options = strtok_r(NULL, " ", &save);
+    if (type == NULL || source == NULL || options == NULL)
+        return false;
+
+    if (strcmp(type, "cgroup2") == 0)
+        mount->hierarchy = V2;
+    else if (strcmp(type, "cgroup") == 0 && has_word(options, "cpu"))
+        mount->hierarchy = V1;
+    else
+        return false;
+    unescape(field[TOP]);
+    unescape(field[POINT]);
+    mount->top = field[TOP];
+    mount->point = field[POINT];
+    return true;
+}
+
+static void read_mount_line(const struct group *group, char *line, unsigned *least)
+{
+    struct mount mount;
+    const char *path, *below;
+
+    if (!parse_mount(line, &mount))
+        return;
+    path = group->path[mount.hierarchy];
+    below = *path != '\0' ? below_mount(path, mount.top) : NULL;
+    if (below != NULL)
+        keep_less(least, limit_upwards(group->root, &mount, below));
+}
+
+/* Opens a file of this process; NULL where there is none. */
+static FILE *open_proc(const char *root, const char *name)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof(path), "%s/proc/self/%s", root, name) >= (int)sizeof(path))
+        return NULL;
+    return fopen(path, "re");
+}
+
+static void read_group(struct group *group)
+{
+    FILE *file = open_proc(group->root, "cgroup");
+    char *line = NULL;
+    size_t size = 0;
+
+    if (file == NULL)
+        return;
+    while (getline(&line, &size, file) != -1) {
+        line[strcspn(line, "\n")] = '\0';
+        read_group_line(group, line);
+    }
+    free(line);
+    fclose(file);
+}
+
+unsigned fb_cgroup_cpu_quota(const char *root)
+{
+    struct group group = { .root = root };
+    unsigned least = 0;
+    char *line = NULL;
+    size_t size = 0;
+    FILE *file;
+
+    read_group(&group);
+    file = open_proc(root, "mountinfo");
+    if (file == NULL)
+        return 0;
+    while (getline(&line, &size, file) != -1) {
+        line[strcspn(line, "\n")] = '\0';
+        read_mount_line(&group, line, &least);
+    }
+    free(line);
+    fclose(file);
+    return least;
+}

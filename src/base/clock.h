@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Time as its owner last read it: a loop caches it for one turn, the master for one wake-up. */
+#pragma once
+
+#include <stdint.h>
+
+struct fb_clock {
+    uint64_t mono_ms; /* monotonic, for timers */
+    int64_t wall_ms;  /* since the epoch, for people */
+};
+
+/* Reads the system's clocks. */
+void fb_clock_read(struct fb_clock *clock);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/cpu.h"
+
+#include "base/cgroup.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROCESSORS_MAX (1 << 20) /* more than any kernel's mask has */
+
+/* The processors of the affinity mask, or those of the machine where the mask cannot be had. */
+static unsigned count_affinity(void)
+{
+    long online;
+
+    for (size_t n = CPU_SETSIZE; n <= PROCESSORS_MAX; n *= 2) {
+        size_t size = CPU_ALLOC_SIZE(n);
+        cpu_set_t *set = CPU_ALLOC(n);
+        int failed, count;
+
+        if (set == NULL)
+            break;
+        CPU_ZERO_S(size, set);
+        failed = sched_getaffinity(0, size, set) == -1 ? errno : 0;
+        count = CPU_COUNT_S(size, set);
+        CPU_FREE(set);
+        if (failed == 0 && count > 0)
+            return (unsigned)count;
+        if (failed != EINVAL) /* EINVAL: the kernel's mask is larger */
+            break;
+    }
+    online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
+unsigned fb_cpu_allowed_below(const char *root)
+{
+    unsigned count = count_affinity();
+    unsigned quota = fb_cgroup_cpu_quota(root);
+
+    return quota != 0 && quota < count ? quota : count;
+}
+
+unsigned fb_cpu_allowed(void)
+{
+    return fb_cpu_allowed_below("");
+}
+
+void fb_cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out)
+{
+    unsigned count = (unsigned)CPU_COUNT(allowed);
+
+    CPU_ZERO(out);
+    if (count == 0)
+        return;
+    index %= count;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, allowed))
+            continue;
+        if (index == 0) {
+            CPU_SET(cpu, out);
+            return;
+        }
+        index--;
+    }
+}
+
+const char *fb_cpu_parse_mask(const char *text, cpu_set_t *out)
+{
+    size_t n = strlen(text);
+
+    CPU_ZERO(out);
+    if (text[strspn(text, "01")] != '\0' || n == 0)
+        return "a mask consists of the digits 0 and 1";
+    if (n > CPU_SETSIZE)
+        return "a mask has at most 1024 digits";
+    for (size_t cpu = 0; cpu < n; cpu++)
+        if (text[n - 1 - cpu] == '1')
+            CPU_SET(cpu, out);
+    return CPU_COUNT(out) > 0 ? NULL : "a mask needs at least one processor";
+}

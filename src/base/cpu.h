@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How many processors this process may use, and which. */
+#pragma once
+
+#include <sched.h>
+
+/* What the affinity mask and the cgroup's quota (v2 cpu.max or v1 cfs_quota, the least on the way up
+ * to the root, rounded up) allow; at least 1. */
+unsigned fb_cpu_allowed(void);
+/* The same with the cgroup and the mount table read from below `root` instead of "/" (tests). */
+unsigned fb_cpu_allowed_below(const char *root);
+
+/* The mask that `worker_cpu_affinity auto` gives worker number `index`: one processor of `allowed`,
+ * in turn. */
+void fb_cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out);
+/* "0101": the rightmost digit is processor 0. Returns NULL, or what is wrong. */
+const char *fb_cpu_parse_mask(const char *text, cpu_set_t *out);

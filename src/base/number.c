@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/number.h"
+
+#include "base/compiler.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static enum fb_number_status in_range(int64_t value, int64_t least, int64_t greatest, int64_t *out)
+{
+    /* INT64_MAX stands for whatever is too large to be told */
+    if (value < least || value > greatest || value == INT64_MAX)
+        return FB_NUMBER_RANGE;
+    *out = value;
+    return FB_NUMBER_OK;
+}
+
+/* Reads digits and moves *s behind them; a number too large becomes INT64_MAX. */
+static bool digits(const char **s, int64_t *value)
+{
+    const char *p = *s;
+
+    if (!isdigit((unsigned char)*p))
+        return false;
+    for (*value = 0; isdigit((unsigned char)*p); p++)
+        if (__builtin_mul_overflow(*value, 10, value) ||
+            __builtin_add_overflow(*value, *p - '0', value))
+            *value = INT64_MAX;
+    *s = p;
+    return true;
+}
+
+static int64_t multiply(int64_t a, int64_t b)
+{
+    int64_t product;
+
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+enum fb_number_status fb_parse_number(const char *s, int64_t least, int64_t greatest, int64_t *out)
+{
+    bool negative = *s == '-';
+    int64_t value;
+
+    if (negative)
+        s++;
+    if (!digits(&s, &value) || *s != '\0')
+        return FB_NUMBER_MALFORMED;
+    return in_range(negative ? -value : value, least, greatest, out);
+}
+
+enum fb_number_status fb_parse_size(const char *s, int64_t least, int64_t greatest, int64_t *out)
+{
+    int64_t value;
+
+    if (!digits(&s, &value))
+        return FB_NUMBER_MALFORMED;
+    if (*s != '\0' && s[1] != '\0')
+        return FB_NUMBER_MALFORMED;
+    switch (*s) {
+    case '\0':
+        break;
+    case 'k':
+    case 'K':
+        value = multiply(value, 1024);
+        break;
+    case 'm':
+    case 'M':
+        value = multiply(value, 1024 * 1024);
+        break;
+    case 'g':
+    case 'G':
+        value = multiply(value, 1024 * 1024 * 1024);
+        break;
+    default:
+        return FB_NUMBER_MALFORMED;
+    }
+    return in_range(value, least, greatest, out);
+}
+
+enum fb_number_status fb_parse_msec(const char *s, int64_t least, int64_t greatest, int64_t *out)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = {
+        { "y", 365LL * 86400000 },
+        { "M", 30LL * 86400000 },
+        { "w", 7LL * 86400000 },
+        { "d", 86400000 },
+        { "h", 3600000 },
+        { "m", 60000 },
+        { "s", 1000 },
+        { "ms", 1 },
+    };
+    size_t next = 0; /* the largest unit that may still come */
+    int64_t sum = 0, value;
+
+    do {
+        size_t length, unit;
+
+        if (!digits(&s, &value))
+            return FB_NUMBER_MALFORMED;
+        length = strcspn(s, " 0123456789");
+        if (length == 0) {
+            if (*s == ' ') /* "1 h": the unit belongs to its number */
+                return FB_NUMBER_MALFORMED;
+            unit = 6;
+        } else {
+            for (unit = 0; unit < fb_countof(units); unit++)
+                if (strlen(units[unit].name) == length && strncmp(units[unit].name, s, length) == 0)
+                    break;
+        }
+        if (unit == fb_countof(units) || unit < next)
+            return FB_NUMBER_MALFORMED;
+        next = unit + 1;
+        if (__builtin_add_overflow(sum, multiply(value, units[unit].ms), &sum))
+            sum = INT64_MAX;
+        s += length;
+        while (*s == ' ')
+            s++;
+    } while (*s != '\0');
+    return in_range(sum, least, greatest, out);
+}

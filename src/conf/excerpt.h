@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The line in which a word stands, for a message. Private to conf/. */
+#pragma once
+
+#include "base/arena.h"
+#include "conf/conf.h"
+
+/* The line, clipped around the word, and below it a line that marks the word with "^~~~"; each
+ * ended by "\n", and without any byte that a terminal would act on. NULL where there is nothing to
+ * show: an empty line, a place that the file does not have, or no memory. */
+const char *fb_conf_excerpt(struct fb_arena *arena, const struct fb_conf_word *word);

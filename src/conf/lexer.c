@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A word ends at white space, ";" or "{", and at nothing else: "}" and "#" within a word belong to
+ * it, as they do in nginx, so that "a}" is a word and " }" is not. */
+#include "conf/lexer.h"
+
+#include "conf/report.h"
+
+#include <string.h>
+
+void fb_lexer_init(struct fb_lexer *lexer, struct fb_conf_source *source,
+    const struct fb_conf_file *file, const char *unit)
+{
+    const char *nul = memchr(file->text, '\0', file->size);
+
+    *lexer = (struct fb_lexer) {
+        .source = source,
+        .file = file,
+        .unit = unit,
+        .at = file->text,
+        .end = nul != NULL ? nul : file->text + file->size,
+        .line_start = file->text,
+        .line = 1,
+    };
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static void step(struct fb_lexer *lexer)
+{
+    if (*lexer->at++ == '\n') {
+        lexer->line++;
+        lexer->line_start = lexer->at;
+    }
+}
+
+static void mark(const struct fb_lexer *lexer, struct fb_conf_word *word, unsigned width)
+{
+    *word = (struct fb_conf_word) {
+        .file = lexer->file,
+        .line = lexer->line,
+        .column = (unsigned)(lexer->at - lexer->line_start) + 1,
+        .width = width,
+    };
+}
+
+static void skip_blank(struct fb_lexer *lexer)
+{
+    bool comment = false;
+
+    for (; lexer->at < lexer->end; step(lexer)) {
+        if (*lexer->at == '#')
+            comment = true;
+        if (*lexer->at == '\n')
+            comment = false;
+        if (!comment && !is_space(*lexer->at))
+            return;
+    }
+}
+
+/* The bytes of the character at `at`, so that a message does not show half of one. */
+static unsigned character_width(const struct fb_lexer *lexer)
+{
+    const char *p = lexer->at + 1;
+
+    while (p < lexer->end && p - lexer->at < 4 && ((unsigned char)*p & 0xc0) == 0x80)
+        p++;
+    return (unsigned)(p - lexer->at);
+}
+
+static bool may_follow_quote(char c)
+{
+    /* ")" because nginx's "if" is written ("$a" = "b") */
+    return is_space(c) || c == ';' || c == '{' || c == ')';
+}
+
+static enum fb_token fail_after_quote(struct fb_lexer *lexer, struct fb_conf_word *word)
+{
+    mark(lexer, word, character_width(lexer));
+    if (lexer->quote_line == lexer->line)
+        fb_conf_error(lexer->source->report, word,
+            "unexpected \"%.*s\" after a quoted word, expecting white space, \";\" or \"{\"",
+            (int)word->width, lexer->at);
+    else
+        fb_conf_error(lexer->source->report, word,
+            "unexpected \"%.*s\" after a quoted word, expecting white space, \";\" or \"{\"; "
+            "its quote was opened at line %u",
+            (int)word->width, lexer->at, lexer->quote_line);
+    return FB_TOKEN_FAILED;
+}
+
+/* At the end, or at a NUL byte, before which the text was made to end. */
+static enum fb_token text_end(struct fb_lexer *lexer, struct fb_conf_word *word)
+{
+    mark(lexer, word, 1);
+    if (lexer->end == lexer->file->text + lexer->file->size)
+        return FB_TOKEN_END;
+    fb_conf_error(lexer->source->report, word, "unexpected NUL byte, expecting text");
+    return FB_TOKEN_FAILED;
+}
+
+static enum fb_token punctuation(
+    struct fb_lexer *lexer, struct fb_conf_word *word, const char *text, enum fb_token token)
+{
+    mark(lexer, word, 1);
+    word->text = text;
+    lexer->at++;
+    return token;
+}
+
+/* What `\` and the byte behind it stand for; '\0': for themselves. */
+static char escaped(char c)
+{
+    switch (c) {
+    case '"':
+    case '\'':
+    case '\\':
+        return c;
+    case 't':
+        return '\t';
+    case 'r':
+        return '\r';
+    case 'n':
+        return '\n';
+    default:
+        return '\0';
+    }
+}
+
+/* Makes the word of the `n` bytes at `raw`, which lie within its quotes. */
+static enum fb_token finish_word(
+    struct fb_lexer *lexer, struct fb_conf_word *word, const char *raw, size_t n)
+{
+    char *text = fb_arena_alloc(lexer->source->arena, n + 1), *to = text;
+
+    if (text == NULL) {
+        fb_conf_error(lexer->source->report, word, "out of memory");
+        return FB_TOKEN_FAILED;
+    }
+    for (const char *end = raw + n; raw < end; raw++) {
+        char c = *raw == '\\' && end - raw > 1 ? escaped(raw[1]) : '\0';
+
+        if (c != '\0')
+            raw++;
+        *to++ = c != '\0' ? c : *raw;
+    }
+    word->text = text;
+    return FB_TOKEN_WORD;
+}
+
+static enum fb_token fail_open_quote(
+    struct fb_lexer *lexer, struct fb_conf_word *word, const char *opening)
+{
+    struct fb_conf_word end;
+
+    if (text_end(lexer, &end) == FB_TOKEN_FAILED)
+        return FB_TOKEN_FAILED;
+    word->width = (unsigned)(lexer->end - opening);
+    fb_conf_error(lexer->source->report, word,
+        "unexpected end of %s, the quote (%c) opened at line %u is not closed", lexer->unit,
+        *opening, word->line);
+    return FB_TOKEN_FAILED;
+}
+
+static enum fb_token quoted_word(struct fb_lexer *lexer, struct fb_conf_word *word)
+{
+    const char *opening = lexer->at, *closing;
+
+    mark(lexer, word, 0);
+    for (step(lexer); lexer->at < lexer->end && *lexer->at != *opening; step(lexer)) {
+        if (*lexer->at == '\\' && lexer->end - lexer->at > 1)
+            step(lexer);
+    }
+    if (lexer->at == lexer->end)
+        return fail_open_quote(lexer, word, opening);
+
+    closing = lexer->at;
+    step(lexer);
+    word->width = (unsigned)(lexer->at - opening);
+    lexer->quote_line = word->line;
+    return finish_word(lexer, word, opening + 1, (size_t)(closing - opening) - 1);
+}
+
+static enum fb_token plain_word(struct fb_lexer *lexer, struct fb_conf_word *word)
+{
+    const char *start = lexer->at;
+    bool variable = false; /* the "{" of "${" opens no block */
+
+    mark(lexer, word, 0);
+    for (; lexer->at < lexer->end; step(lexer)) {
+        char c = *lexer->at;
+
+        if (c == '{' && variable)
+            continue;
+        if (is_space(c) || c == ';' || c == '{')
+            break;
+        variable = c == '$';
+        if (c == '\\' && lexer->end - lexer->at > 1)
+            step(lexer);
+    }
+    word->width = (unsigned)(lexer->at - start);
+    return finish_word(lexer, word, start, word->width);
+}
+
+enum fb_token fb_lexer_next(struct fb_lexer *lexer, struct fb_conf_word *word)
+{
+    if (lexer->quote_line != 0 && lexer->at < lexer->end && !may_follow_quote(*lexer->at))
+        return fail_after_quote(lexer, word);
+    lexer->quote_line = 0;
+
+    skip_blank(lexer);
+    if (lexer->at == lexer->end)
+        return text_end(lexer, word);
+    switch (*lexer->at) {
+    case ';':
+        return punctuation(lexer, word, ";", FB_TOKEN_SEMICOLON);
+    case '{':
+        return punctuation(lexer, word, "{", FB_TOKEN_OPEN);
+    case '}':
+        return punctuation(lexer, word, "}", FB_TOKEN_CLOSE);
+    case '"':
+    case '\'':
+        return quoted_word(lexer, word);
+    default:
+        return plain_word(lexer, word);
+    }
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a misspelt word was probably meant to be. */
+#include "conf/report.h"
+
+#include <string.h>
+
+#define LENGTH_MAX 64 /* no name that can be meant is longer */
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* How many bytes must be inserted, removed, changed or swapped with their neighbour to make one
+ * word of the other (the optimal string alignment distance). */
+static unsigned distance(const char *a, size_t a_n, const char *b, size_t b_n)
+{
+    unsigned rows[3][LENGTH_MAX + 1];
+    unsigned *before = rows[0], *last = rows[1], *row = rows[2], *spare;
+
+    for (unsigned j = 0; j <= b_n; j++)
+        last[j] = j;
+    for (unsigned i = 1; i <= a_n; i++) {
+        row[0] = i;
+        for (unsigned j = 1; j <= b_n; j++) {
+            row[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = least(row[j], least(last[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = least(row[j], before[j - 2] + 1);
+        }
+        spare = before;
+        before = last;
+        last = row;
+        row = spare;
+    }
+    return last[b_n];
+}
+
+const char *fb_nearest(const char *word, const char *(*next)(void *arg), void *arg)
+{
+    size_t n = strlen(word);
+    unsigned nearest = n < 6 ? 1 : n < 9 ? 2 : 3; /* a third of the word, from 1 to 3 */
+    const char *candidate, *found = NULL;
+
+    while ((candidate = next(arg)) != NULL) {
+        size_t candidate_n = strlen(candidate);
+        unsigned d;
+
+        if (n == 0 || n > LENGTH_MAX || candidate_n == 0 || candidate_n > LENGTH_MAX)
+            continue;
+        d = distance(word, n, candidate, candidate_n);
+        /* nothing in common is not near, however short both are */
+        if (d >= n && d >= candidate_n)
+            continue;
+        if (d < nearest || (d == nearest && found == NULL)) {
+            nearest = d;
+            found = candidate;
+        }
+    }
+    return found;
+}

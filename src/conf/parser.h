@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tree of one text. Private to conf/. */
+#pragma once
+
+#include "conf/conf.h"
+
+/* Parses the file's text up to its end or the first mistake; `unit` is what the text is, "file" or
+ * "parameter". NULL, after a report, when memory has run out before there was a tree. */
+struct fb_conf_block *fb_conf_parse(
+    struct fb_conf_source *source, const struct fb_conf_file *file, const char *unit);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/report.h"
+
+#include "conf/conf.h"
+#include "conf/excerpt.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_MAX 1024 /* a message without its place; the log's line takes both */
+
+void fb_conf_report_init(struct fb_conf_report *report, struct fb_arena *arena)
+{
+    *report = (struct fb_conf_report) { .arena = arena };
+    STAILQ_INIT(&report->mistakes);
+}
+
+/* What is too long ends in "...", never within a character. */
+static void FB_PRINTF(2, 0) format_text(char *text, const char *format, va_list args)
+{
+    int n = vsnprintf(text, TEXT_MAX, format, args);
+    size_t end = TEXT_MAX - sizeof("...");
+
+    if (n < 0)
+        *text = '\0';
+    if (n < TEXT_MAX)
+        return;
+    while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+        end--;
+    memcpy(text + end, "...", sizeof("..."));
+}
+
+static unsigned count_kept(const struct fb_conf_report *report, enum fb_level level)
+{
+    const struct fb_conf_mistake *mistake;
+    unsigned n = 0;
+
+    STAILQ_FOREACH (mistake, &report->mistakes, link)
+        n += mistake->level == level;
+    return n;
+}
+
+static bool is_known(const struct fb_conf_report *report, enum fb_level level, const char *message)
+{
+    const struct fb_conf_mistake *mistake;
+
+    STAILQ_FOREACH (mistake, &report->mistakes, link) {
+        if (mistake->level == level && strcmp(mistake->message, message) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void drop(struct fb_conf_report *report, enum fb_level level)
+{
+    if (level == FB_EMERG)
+        report->dropped_errors++;
+    else
+        report->dropped_warnings++;
+}
+
+static void keep(struct fb_conf_report *report, enum fb_level level,
+    const struct fb_conf_word *word, const char *message)
+{
+    struct fb_conf_mistake *mistake;
+
+    if (is_known(report, level, message))
+        return;
+    if (count_kept(report, level) == FB_CONF_MISTAKES_MAX ||
+        (mistake = fb_arena_alloc(report->arena, sizeof(*mistake))) == NULL ||
+        (mistake->message = fb_arena_strdup(report->arena, message)) == NULL) {
+        drop(report, level);
+        return;
+    }
+    mistake->level = level;
+    if (word != NULL)
+        mistake->excerpt = fb_conf_excerpt(report->arena, word);
+    STAILQ_INSERT_TAIL(&report->mistakes, mistake, link);
+}
+
+static void FB_PRINTF(4, 0) add(struct fb_conf_report *report, enum fb_level level,
+    const struct fb_conf_word *word, const char *format, va_list args)
+{
+    char text[TEXT_MAX];
+    char message[TEXT_MAX + PATH_MAX + 64];
+
+    format_text(text, format, args);
+    if (word == NULL || word->file == NULL)
+        snprintf(message, sizeof(message), "%s", text);
+    else
+        snprintf(message, sizeof(message), "%s in %s:%u:%u", text, word->file->name, word->line,
+            word->column);
+    keep(report, level, word, message);
+}
+
+void fb_conf_error(
+    struct fb_conf_report *report, const struct fb_conf_word *word, const char *format, ...)
+{
+    va_list args;
+
+    report->error_n++;
+    va_start(args, format);
+    add(report, FB_EMERG, word, format, args);
+    va_end(args);
+}
+
+void fb_conf_warn(
+    struct fb_conf_report *report, const struct fb_conf_word *word, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add(report, FB_WARN, word, format, args);
+    va_end(args);
+}
+
+static void write_all(int fd, const char *text)
+{
+    size_t n = strlen(text);
+
+    while (n > 0) {
+        ssize_t written = write(fd, text, n);
+
+        /* an excerpt that cannot be written is not worth a failure; its message is in the log */
+        if (written == -1 && errno != EINTR)
+            return;
+        if (written > 0) {
+            text += written;
+            n -= (size_t)written;
+        }
+    }
+}
+
+static void show_dropped(const struct fb_conf_report *report, struct fb_log *log,
+    enum fb_level level, unsigned n, const char *what)
+{
+    if (n == 0)
+        return;
+    if (count_kept(report, level) == FB_CONF_MISTAKES_MAX)
+        fb_log(log, level, 0, "too many %s, %u more not shown", what, n);
+    else
+        fb_log(log, level, 0, "out of memory, %s not shown: %u", what, n);
+}
+
+void fb_conf_report_show(const struct fb_conf_report *report, struct fb_log *log, int excerpts)
+{
+    const struct fb_conf_mistake *mistake;
+
+    STAILQ_FOREACH (mistake, &report->mistakes, link) {
+        if (mistake->level > log->level)
+            continue;
+        fb_log(log, mistake->level, 0, "%s", mistake->message);
+        if (excerpts != -1 && mistake->excerpt != NULL)
+            write_all(excerpts, mistake->excerpt);
+    }
+    show_dropped(report, log, FB_EMERG, report->dropped_errors, "errors");
+    show_dropped(report, log, FB_WARN, report->dropped_warnings, "warnings");
+}

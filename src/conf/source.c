@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The texts of a configuration: read, kept, and shown again by -T. */
+#include "conf/conf.h"
+#include "conf/parser.h"
+#include "conf/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void fb_conf_source_init(
+    struct fb_conf_source *source, struct fb_arena *arena, struct fb_conf_report *report)
+{
+    *source = (struct fb_conf_source) { .arena = arena, .report = report };
+    STAILQ_INIT(&source->files);
+}
+
+/* A file whose text is still to be filled in, or NULL without memory. */
+static struct fb_conf_file *file_create(struct fb_arena *arena, const char *name, char **text_r,
+    size_t size, const struct fb_conf_word *from)
+{
+    struct fb_conf_file *file = fb_arena_alloc(arena, sizeof(*file));
+
+    if (file == NULL)
+        return NULL;
+    file->name = fb_arena_strdup(arena, name);
+    file->text = *text_r = fb_arena_alloc(arena, size + 1);
+    file->size = size;
+    file->includer = from != NULL ? from->file : NULL;
+    return file->name != NULL && file->text != NULL ? file : NULL;
+}
+
+/* Editors of other systems put a byte order mark before UTF-8; it is no part of the first word. */
+static void skip_mark(struct fb_conf_file *file)
+{
+    if (file->size >= 3 && memcmp(file->text, "\xef\xbb\xbf", 3) == 0) {
+        file->text += 3;
+        file->size -= 3;
+    }
+}
+
+static struct fb_conf_file *fail_call(struct fb_conf_source *source,
+    const struct fb_conf_word *from, const char *call, const char *path, int error)
+{
+    fb_conf_error(
+        source->report, from, "%s() \"%s\" failed (%d: %s)", call, path, error, strerror(error));
+    return NULL;
+}
+
+/* Reads up to `size` bytes; fewer only at the end of the file. -1 with errno. */
+static ssize_t read_all(int fd, char *text, size_t size)
+{
+    size_t n = 0;
+
+    while (n < size) {
+        ssize_t got = read(fd, text + n, size - n);
+
+        if (got == 0)
+            break;
+        if (got == -1 && errno != EINTR)
+            return -1;
+        if (got > 0)
+            n += (size_t)got;
+    }
+    return (ssize_t)n;
+}
+
+static struct fb_conf_file *read_descriptor(
+    struct fb_conf_source *source, int fd, const char *path, const struct fb_conf_word *from)
+{
+    struct fb_conf_file *file;
+    struct stat status;
+    ssize_t n;
+    char *text;
+
+    if (fstat(fd, &status) == -1)
+        return fail_call(source, from, "fstat", path, errno);
+    if (S_ISDIR(status.st_mode))
+        return fail_call(source, from, "read", path, EISDIR);
+    if (!S_ISREG(status.st_mode)) {
+        fb_conf_error(source->report, from, "\"%s\" is not a regular file", path);
+        return NULL;
+    }
+    if (status.st_size > FB_CONF_FILE_MAX) {
+        fb_conf_error(source->report, from, "\"%s\" is larger than %d MiB", path,
+            FB_CONF_FILE_MAX / (1024 * 1024));
+        return NULL;
+    }
+    file = file_create(source->arena, path, &text, (size_t)status.st_size, from);
+    if (file == NULL) {
+        fb_conf_error(source->report, from, "out of memory");
+        return NULL;
+    }
+    /* the text's last byte is its NUL, or shows that the file has grown */
+    n = read_all(fd, text, file->size + 1);
+    if (n == -1)
+        return fail_call(source, from, "read", path, errno);
+    if ((size_t)n != file->size) {
+        fb_conf_error(source->report, from, "\"%s\" was written to while it was read", path);
+        return NULL;
+    }
+    return file;
+}
+
+static struct fb_conf_file *read_file(
+    struct fb_conf_source *source, const char *path, const struct fb_conf_word *from)
+{
+    /* O_NONBLOCK because opening a FIFO would otherwise wait for its writer */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct fb_conf_file *file;
+
+    if (fd == -1)
+        return fail_call(source, from, "open", path, errno);
+    file = read_descriptor(source, fd, path, from);
+    close(fd);
+    return file;
+}
+
+struct fb_conf_block *fb_conf_parse_file(
+    struct fb_conf_source *source, const char *path, const struct fb_conf_word *from)
+{
+    struct fb_conf_file *file = read_file(source, path, from);
+
+    if (file == NULL)
+        return NULL;
+    skip_mark(file);
+    STAILQ_INSERT_TAIL(&source->files, file, link);
+    return fb_conf_parse(source, file, "file");
+}
+
+struct fb_conf_block *fb_conf_parse_text(
+    struct fb_conf_source *source, const char *name, const char *text, size_t size)
+{
+    struct fb_conf_file *file;
+    char *copy;
+
+    if (size > FB_CONF_FILE_MAX) {
+        fb_conf_error(source->report, NULL, "the text of \"%s\" is larger than %d MiB", name,
+            FB_CONF_FILE_MAX / (1024 * 1024));
+        return NULL;
+    }
+    if ((file = file_create(source->arena, name, &copy, size, NULL)) == NULL) {
+        fb_conf_error(source->report, NULL, "out of memory");
+        return NULL;
+    }
+    if (size > 0)
+        memcpy(copy, text, size);
+    skip_mark(file);
+    return fb_conf_parse(source, file, "parameter");
+}
+
+static bool was_dumped(const struct fb_conf_source *source, const struct fb_conf_file *file)
+{
+    const struct fb_conf_file *before;
+
+    STAILQ_FOREACH (before, &source->files, link) {
+        if (before == file)
+            return false;
+        if (strcmp(before->name, file->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void fb_conf_dump(const struct fb_conf_source *source, FILE *out)
+{
+    const struct fb_conf_file *file;
+
+    STAILQ_FOREACH (file, &source->files, link) {
+        if (was_dumped(source, file))
+            continue;
+        fprintf(out, "# configuration file %s:\n", file->name);
+        fwrite(file->text, 1, file->size, out);
+        fputc('\n', out);
+    }
+}

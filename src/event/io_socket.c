@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "event/io.h"
+#include "event/source.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static struct fb_io_result failed(enum fb_io_status again)
+{
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return (struct fb_io_result) { .status = again };
+    return (struct fb_io_result) { .status = FB_IO_FAILED, .error = errno };
+}
+
+static struct fb_io_result socket_recv(struct fb_source *source, struct fb_span *span)
+{
+    ssize_t n;
+
+    do
+        n = recv(source->fd, span->p, span->n, 0);
+    while (n == -1 && errno == EINTR);
+
+    if (n == -1)
+        return failed(FB_IO_AGAIN_READ);
+    if (n == 0)
+        return (struct fb_io_result) { .status = FB_IO_EOF };
+    span->n = (size_t)n;
+    return (struct fb_io_result) { .status = FB_IO_DONE, .n = (size_t)n };
+}
+
+static struct fb_io_result socket_send(
+    struct fb_source *source, const struct iovec *pieces, int count)
+{
+    struct msghdr message = { .msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count };
+    ssize_t n;
+
+    do
+        n = count == 1 ? send(source->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
+                       : sendmsg(source->fd, &message, MSG_NOSIGNAL);
+    while (n == -1 && errno == EINTR);
+
+    if (n == -1)
+        return failed(FB_IO_AGAIN_WRITE);
+    return (struct fb_io_result) { .status = FB_IO_DONE, .n = (size_t)n };
+}
+
+static struct fb_io_result socket_accept(
+    struct fb_source *listener, int *fd, struct sockaddr *address, socklen_t *length)
+{
+    *fd = accept4(listener->fd, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (*fd == -1)
+        return failed(FB_IO_AGAIN_READ);
+    return (struct fb_io_result) { .status = FB_IO_DONE };
+}
+
+static struct fb_io_result socket_shutdown(struct fb_source *source)
+{
+    if (shutdown(source->fd, SHUT_WR) == -1)
+        return failed(FB_IO_AGAIN_WRITE);
+    return (struct fb_io_result) { .status = FB_IO_DONE };
+}
+
+static size_t socket_pending(const struct fb_source *source)
+{
+    (void)source;
+    return 0;
+}
+
+static void socket_close(struct fb_source *source, bool reset)
+{
+    static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
+
+    if (reset)
+        setsockopt(source->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    close(source->fd);
+    source->fd = -1;
+}
+
+const struct fb_io_ops fb_io_socket = {
+    .recv = socket_recv,
+    .send = socket_send,
+    .accept = socket_accept,
+    .shutdown = socket_shutdown,
+    .pending = socket_pending,
+    .close = socket_close,
+};

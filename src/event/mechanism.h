@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The contract of an event mechanism. A new one is a file in mechanisms/, a row in the table of
+ * mechanism.c and a line in src/Makefile.inc; tests/contract runs it through every case.
+ *
+ * Rules for all operations:
+ *  - State is a loop's (`loop->mechanism_state`); two loops live in one process.
+ *  - The caller (event/loop.c) keeps the events' flags: when an operation runs, `active` still tells
+ *    what was watched before it. Operations return 0, or -1 with errno and nothing changed.
+ *  - What happens is reported by fb_loop_report(), which posts events and runs no handler of a
+ *    connection; so nothing that process_events holds can vanish under it.
+ *  - A source with neither direction enabled reports nothing, not even a hang-up; an edge-triggered
+ *    mechanism may report it to the loop, which remembers it. */
+#pragma once
+
+#include "event/io.h"
+#include "event/source.h"
+
+#include <stdint.h>
+
+struct fb_clock;
+struct fb_loop;
+
+/* A directive of the mechanism's own in `events {}`: a number. */
+struct fb_mechanism_option {
+    const char *name; /* NULL: none */
+    int64_t least, greatest, initial;
+};
+
+struct fb_mechanism {
+    const char *name;         /* as in `use` */
+    bool edge;                /* events are reported once a change: go on until "again" */
+    bool exclusive;           /* can wake one of several waiting processes for a listener */
+    uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
+    struct fb_mechanism_option option;
+    const struct fb_io_ops *io; /* what the sources that it serves start with */
+
+    /* Whether this kernel has it. */
+    bool (*available)(void);
+    /* Makes the state for loop->sources.n slots; `option` is the directive's value. */
+    int (*init)(struct fb_loop *loop, int64_t option);
+    void (*done)(struct fb_loop *loop);
+
+    /* Start and end watching one direction. */
+    int (*add)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
+    int (*del)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
+    /* Go on and pause watching a direction that was added; free of system calls where it can be. */
+    int (*enable)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
+    int (*disable)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
+    /* Both directions at once; del_conn also ends a single one. `closing`: the descriptor is closed
+     * right after, so what the kernel then does by itself need not be asked for. */
+    int (*add_conn)(struct fb_loop *loop, struct fb_source *source);
+    int (*del_conn)(struct fb_loop *loop, struct fb_source *source, bool closing);
+    /* A listener is level-triggered everywhere; `exclusive` as above, ignored without it. It is
+     * always deleted before its descriptor is closed: the master holds the socket on. */
+    int (*add_listener)(struct fb_loop *loop, struct fb_source *source, bool exclusive);
+    int (*del_listener)(struct fb_loop *loop, struct fb_source *source);
+
+    /* Wakes the loop and has its notified() run; may be called from any thread. */
+    int (*notify)(struct fb_loop *loop);
+    /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, which is in
+     * force only within the wait, and reports. A signal ends the wait without a word. */
+    void (*process_events)(struct fb_loop *loop, int timeout);
+    /* The time that the loop goes by. */
+    void (*read_clock)(struct fb_clock *clock);
+};
+
+extern const struct fb_mechanism fb_mechanism_epoll;
+extern const struct fb_mechanism fb_mechanism_poll;
+extern const struct fb_mechanism fb_mechanism_select;
+
+#define FB_MECHANISMS_MAX 16
+
+/* All that were built in, best first; ends with NULL. */
+extern const struct fb_mechanism *const fb_mechanisms[];
+
+/* By name; NULL for the best that this kernel has. NULL when there is no such mechanism. */
+const struct fb_mechanism *fb_mechanism_find(const char *name);
+
+/* notify() on an eventfd, for mechanisms whose kernel has nothing better. */
+int fb_eventfd_notify(struct fb_loop *loop);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* epoll(7): connections edge-triggered and registered once a direction, listeners level-triggered,
+ * exclusive where several workers wait for one. */
+#include "event/loop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define READ_EVENTS (EPOLLIN | EPOLLRDHUP)
+
+struct epoll_state {
+    int fd;
+    int events_n;
+    struct epoll_event events[];
+};
+
+static bool epoll_available(void)
+{
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+
+    if (fd == -1)
+        return false;
+    close(fd);
+    return true;
+}
+
+static int epoll_init(struct fb_loop *loop, int64_t events_n)
+{
+    struct epoll_state *state =
+        malloc(sizeof(*state) + (size_t)events_n * sizeof(struct epoll_event));
+
+    if (state == NULL)
+        return -1;
+    state->events_n = (int)events_n;
+    state->fd = epoll_create1(EPOLL_CLOEXEC);
+    if (state->fd == -1) {
+        free(state);
+        return -1;
+    }
+    loop->mechanism_state = state;
+    return 0;
+}
+
+static void epoll_done(struct fb_loop *loop)
+{
+    struct epoll_state *state = loop->mechanism_state;
+
+    close(state->fd);
+    free(state);
+    loop->mechanism_state = NULL;
+}
+
+static int control(struct fb_loop *loop, struct fb_source *source, int operation, uint32_t events)
+{
+    struct epoll_state *state = loop->mechanism_state;
+    uint64_t index = fb_source_index(&loop->sources, source);
+    struct epoll_event event = {
+        .events = events,
+        .data.u64 = (uint64_t)source->generation << 32 | index,
+    };
+
+    return epoll_ctl(state->fd, operation, source->fd, &event);
+}
+
+static uint32_t events_of(enum fb_direction direction)
+{
+    return (direction == FB_READ ? READ_EVENTS : EPOLLOUT) | EPOLLET;
+}
+
+static bool other_is_active(const struct fb_source *source, enum fb_direction direction)
+{
+    return source->events[!direction].active;
+}
+
+static int epoll_add(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    if (other_is_active(source, direction))
+        return control(loop, source, EPOLL_CTL_MOD, events_of(FB_READ) | events_of(FB_WRITE));
+    return control(loop, source, EPOLL_CTL_ADD, events_of(direction));
+}
+
+static int epoll_del(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    if (other_is_active(source, direction))
+        return control(loop, source, EPOLL_CTL_MOD, events_of(!direction));
+    return control(loop, source, EPOLL_CTL_DEL, 0);
+}
+
+/* An edge that comes while a direction is paused is remembered by the loop: nothing to do here. */
+static int epoll_leave(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    (void)loop;
+    (void)source;
+    (void)direction;
+    return 0;
+}
+
+static int epoll_add_conn(struct fb_loop *loop, struct fb_source *source)
+{
+    return control(loop, source, EPOLL_CTL_ADD, events_of(FB_READ) | events_of(FB_WRITE));
+}
+
+static int epoll_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
+{
+    /* connections are in no other process, so closing removes them */
+    return closing ? 0 : control(loop, source, EPOLL_CTL_DEL, 0);
+}
+
+static int epoll_add_listener(struct fb_loop *loop, struct fb_source *source, bool exclusive)
+{
+    return control(loop, source, EPOLL_CTL_ADD, EPOLLIN | (exclusive ? EPOLLEXCLUSIVE : 0));
+}
+
+static int epoll_del_listener(struct fb_loop *loop, struct fb_source *source)
+{
+    return control(loop, source, EPOLL_CTL_DEL, 0);
+}
+
+static void report(struct fb_loop *loop, const struct epoll_event *event)
+{
+    uint32_t events = event->events;
+    struct fb_source *source =
+        fb_loop_source(loop, (uint32_t)event->data.u64, (uint32_t)(event->data.u64 >> 32));
+
+    if (source == NULL) /* an event of the slot's earlier life */
+        return;
+    if (events & (EPOLLRDHUP | EPOLLHUP))
+        source->eof = true;
+    if (events & (EPOLLERR | EPOLLHUP))
+        events |= EPOLLIN | EPOLLOUT; /* whoever is there finds out by trying */
+
+    if (events & READ_EVENTS)
+        fb_loop_report(loop, source, FB_READ);
+    if ((events & EPOLLOUT) && source->events[FB_WRITE].active)
+        fb_loop_report(loop, source, FB_WRITE);
+}
+
+static void epoll_process_events(struct fb_loop *loop, int timeout)
+{
+    struct epoll_state *state = loop->mechanism_state;
+    int n = epoll_pwait(state->fd, state->events, state->events_n, timeout, loop->wait_mask);
+
+    if (n == -1) {
+        if (errno != EINTR)
+            fb_log(loop->log, FB_ALERT, errno, "epoll_pwait() failed");
+        return;
+    }
+    if (n == 0 && timeout == -1)
+        fb_log(loop->log, FB_ALERT, 0, "epoll_pwait() returned no events without timeout");
+    for (int i = 0; i < n; i++)
+        report(loop, &state->events[i]);
+}
+
+const struct fb_mechanism fb_mechanism_epoll = {
+    .name = "epoll",
+    .edge = true,
+    .exclusive = true,
+    .option = { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 },
+    .io = &fb_io_socket,
+    .available = epoll_available,
+    .init = epoll_init,
+    .done = epoll_done,
+    .add = epoll_add,
+    .del = epoll_del,
+    .enable = epoll_leave,
+    .disable = epoll_leave,
+    .add_conn = epoll_add_conn,
+    .del_conn = epoll_del_conn,
+    .add_listener = epoll_add_listener,
+    .del_listener = epoll_del_listener,
+    .notify = fb_eventfd_notify,
+    .process_events = epoll_process_events,
+    .read_clock = fb_clock_read,
+};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* poll(2): a dense array of descriptors, and beside it the slot of each. `position` of a source is
+ * its place, counted from 1. */
+#include "event/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+struct poll_state {
+    uint32_t n;
+    struct pollfd *fds;
+    uint32_t *slots;
+};
+
+static bool poll_available(void)
+{
+    return true;
+}
+
+static int poll_init(struct fb_loop *loop, int64_t option)
+{
+    struct poll_state *state = calloc(1, sizeof(*state));
+
+    (void)option;
+    if (state == NULL)
+        return -1;
+    state->fds = malloc(loop->sources.n * sizeof(*state->fds));
+    state->slots = malloc(loop->sources.n * sizeof(*state->slots));
+    loop->mechanism_state = state;
+    if (state->fds == NULL || state->slots == NULL) {
+        loop->mechanism->done(loop);
+        return -1;
+    }
+    return 0;
+}
+
+static void poll_done(struct fb_loop *loop)
+{
+    struct poll_state *state = loop->mechanism_state;
+
+    free(state->fds);
+    free(state->slots);
+    free(state);
+    loop->mechanism_state = NULL;
+}
+
+static short events_of(enum fb_direction direction)
+{
+    return direction == FB_READ ? POLLIN : POLLOUT;
+}
+
+static int poll_add(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    struct poll_state *state = loop->mechanism_state;
+
+    if (source->position == 0) {
+        assert(state->n < loop->sources.n);
+        state->fds[state->n] = (struct pollfd) { .fd = source->fd };
+        state->slots[state->n] = fb_source_index(&loop->sources, source);
+        source->position = ++state->n;
+    }
+    state->fds[source->position - 1].events |= events_of(direction);
+    return 0;
+}
+
+/* The last entry takes the place of the one that goes. */
+static void leave(struct fb_loop *loop, struct fb_source *source)
+{
+    struct poll_state *state = loop->mechanism_state;
+    uint32_t place = source->position - 1, last = state->n - 1;
+
+    if (source->position == 0)
+        return;
+    if (place != last) {
+        state->fds[place] = state->fds[last];
+        state->slots[place] = state->slots[last];
+        fb_source_at(&loop->sources, state->slots[place])->position = place + 1;
+    }
+    state->n--;
+    source->position = 0;
+}
+
+static int poll_del(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    struct poll_state *state = loop->mechanism_state;
+    struct pollfd *entry;
+
+    if (source->position == 0)
+        return 0;
+    entry = &state->fds[source->position - 1];
+    entry->events &= (short)~events_of(direction);
+    if (entry->events == 0) /* else a hang-up would be reported for ever */
+        leave(loop, source);
+    return 0;
+}
+
+static int poll_add_conn(struct fb_loop *loop, struct fb_source *source)
+{
+    poll_add(loop, source, FB_READ);
+    return poll_add(loop, source, FB_WRITE);
+}
+
+static int poll_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
+{
+    (void)closing;
+    leave(loop, source);
+    return 0;
+}
+
+static int poll_add_listener(struct fb_loop *loop, struct fb_source *source, bool exclusive)
+{
+    (void)exclusive;
+    return poll_add(loop, source, FB_READ);
+}
+
+static int poll_del_listener(struct fb_loop *loop, struct fb_source *source)
+{
+    leave(loop, source);
+    return 0;
+}
+
+static void report(struct fb_loop *loop, const struct pollfd *entry, uint32_t slot)
+{
+    struct fb_source *source = fb_source_at(&loop->sources, slot);
+    short revents = entry->revents;
+
+    if (revents & POLLNVAL)
+        fb_log(loop->log, FB_ALERT, 0, "poll() says that descriptor %d is not open", entry->fd);
+    if (revents & POLLHUP)
+        source->eof = true;
+    if (revents & (POLLERR | POLLHUP | POLLNVAL))
+        revents |= POLLIN | POLLOUT; /* whoever is there finds out by trying */
+
+    if ((revents & POLLIN) && (entry->events & POLLIN))
+        fb_loop_report(loop, source, FB_READ);
+    if ((revents & POLLOUT) && (entry->events & POLLOUT))
+        fb_loop_report(loop, source, FB_WRITE);
+}
+
+static void poll_process_events(struct fb_loop *loop, int timeout)
+{
+    struct poll_state *state = loop->mechanism_state;
+    struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
+    int left = ppoll(state->fds, state->n, timeout == -1 ? NULL : &limit, loop->wait_mask);
+
+    if (left == -1) {
+        if (errno != EINTR)
+            fb_log(loop->log, FB_ALERT, errno, "poll() failed");
+        return;
+    }
+    if (left == 0 && timeout == -1)
+        fb_log(loop->log, FB_ALERT, 0, "poll() returned no events without timeout");
+    for (uint32_t i = 0; i < state->n && left > 0; i++) {
+        if (state->fds[i].revents == 0)
+            continue;
+        left--;
+        report(loop, &state->fds[i], state->slots[i]);
+    }
+    if (left > 0)
+        fb_log(loop->log, FB_ALERT, 0, "poll() counted %d more ready than there are", left);
+}
+
+const struct fb_mechanism fb_mechanism_poll = {
+    .name = "poll",
+    .io = &fb_io_socket,
+    .available = poll_available,
+    .init = poll_init,
+    .done = poll_done,
+    .add = poll_add,
+    .del = poll_del,
+    .enable = poll_add,
+    .disable = poll_del,
+    .add_conn = poll_add_conn,
+    .del_conn = poll_del_conn,
+    .add_listener = poll_add_listener,
+    .del_listener = poll_del_listener,
+    .notify = fb_eventfd_notify,
+    .process_events = poll_process_events,
+    .read_clock = fb_clock_read,
+};

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* select(2): sets of descriptors below FD_SETSIZE, and the slot of each. */
+#include "event/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/select.h>
+
+struct select_state {
+    fd_set watched[FB_DIRECTIONS];
+    fd_set ready[FB_DIRECTIONS];
+    int fd_n; /* one more than the greatest descriptor watched */
+    uint32_t slots[FD_SETSIZE];
+};
+
+static bool select_available(void)
+{
+    return true;
+}
+
+static int select_init(struct fb_loop *loop, int64_t option)
+{
+    (void)option;
+    loop->mechanism_state = calloc(1, sizeof(struct select_state));
+    return loop->mechanism_state == NULL ? -1 : 0;
+}
+
+static void select_done(struct fb_loop *loop)
+{
+    free(loop->mechanism_state);
+    loop->mechanism_state = NULL;
+}
+
+static int select_add(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    struct select_state *state = loop->mechanism_state;
+
+    if (source->fd >= FD_SETSIZE) {
+        errno = EMFILE;
+        return -1;
+    }
+    FD_SET(source->fd, &state->watched[direction]);
+    state->slots[source->fd] = fb_source_index(&loop->sources, source);
+    if (source->fd >= state->fd_n)
+        state->fd_n = source->fd + 1;
+    return 0;
+}
+
+static bool is_watched(const struct select_state *state, int fd)
+{
+    return FD_ISSET(fd, &state->watched[FB_READ]) || FD_ISSET(fd, &state->watched[FB_WRITE]);
+}
+
+static void forget(struct select_state *state, int fd, enum fb_direction direction)
+{
+    FD_CLR(fd, &state->watched[direction]);
+    while (state->fd_n > 0 && !is_watched(state, state->fd_n - 1))
+        state->fd_n--;
+}
+
+static int select_del(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    forget(loop->mechanism_state, source->fd, direction);
+    return 0;
+}
+
+static int select_add_conn(struct fb_loop *loop, struct fb_source *source)
+{
+    if (select_add(loop, source, FB_READ) == -1)
+        return -1;
+    return select_add(loop, source, FB_WRITE);
+}
+
+static int select_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
+{
+    (void)closing;
+    forget(loop->mechanism_state, source->fd, FB_READ);
+    forget(loop->mechanism_state, source->fd, FB_WRITE);
+    return 0;
+}
+
+static int select_add_listener(struct fb_loop *loop, struct fb_source *source, bool exclusive)
+{
+    (void)exclusive;
+    return select_add(loop, source, FB_READ);
+}
+
+static int select_del_listener(struct fb_loop *loop, struct fb_source *source)
+{
+    return select_del(loop, source, FB_READ);
+}
+
+/* After EBADF: descriptors that somebody closed under us leave the sets, and their owners find out
+ * by trying. */
+static void repair(struct fb_loop *loop)
+{
+    struct select_state *state = loop->mechanism_state;
+
+    for (int fd = state->fd_n - 1; fd >= 0; fd--) {
+        struct fb_source *source = fb_source_at(&loop->sources, state->slots[fd]);
+
+        if (!is_watched(state, fd) || fcntl(fd, F_GETFD) != -1)
+            continue;
+        fb_log(loop->log, FB_ALERT, errno, "select() watched descriptor %d, which is not open", fd);
+        for (int direction = 0; direction < FB_DIRECTIONS; direction++) {
+            if (!FD_ISSET(fd, &state->watched[direction]))
+                continue;
+            forget(state, fd, direction);
+            fb_loop_report(loop, source, direction);
+        }
+    }
+}
+
+static int report_ready(struct fb_loop *loop, int fd)
+{
+    struct select_state *state = loop->mechanism_state;
+    int found = 0;
+
+    for (int direction = 0; direction < FB_DIRECTIONS; direction++) {
+        if (!FD_ISSET(fd, &state->ready[direction]))
+            continue;
+        found++;
+        fb_loop_report(loop, fb_source_at(&loop->sources, state->slots[fd]), direction);
+    }
+    return found;
+}
+
+static void select_process_events(struct fb_loop *loop, int timeout)
+{
+    struct select_state *state = loop->mechanism_state;
+    struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
+    int left, fd, fd_n = state->fd_n;
+
+    state->ready[FB_READ] = state->watched[FB_READ];
+    state->ready[FB_WRITE] = state->watched[FB_WRITE];
+    left = pselect(fd_n, &state->ready[FB_READ], &state->ready[FB_WRITE], NULL,
+        timeout == -1 ? NULL : &limit, loop->wait_mask);
+
+    if (left == -1) {
+        if (errno == EBADF)
+            repair(loop);
+        else if (errno != EINTR)
+            fb_log(loop->log, FB_ALERT, errno, "select() failed");
+        return;
+    }
+    if (left == 0 && timeout == -1)
+        fb_log(loop->log, FB_ALERT, 0, "select() returned no events without timeout");
+    for (fd = 0; fd < fd_n && left > 0; fd++)
+        left -= report_ready(loop, fd);
+    if (left > 0)
+        fb_log(loop->log, FB_ALERT, 0, "select() counted %d more ready than there are", left);
+}
+
+const struct fb_mechanism fb_mechanism_select = {
+    .name = "select",
+    .descriptors_max = FD_SETSIZE,
+    .io = &fb_io_socket,
+    .available = select_available,
+    .init = select_init,
+    .done = select_done,
+    .add = select_add,
+    .del = select_del,
+    .enable = select_add,
+    .disable = select_del,
+    .add_conn = select_add_conn,
+    .del_conn = select_del_conn,
+    .add_listener = select_add_listener,
+    .del_listener = select_del_listener,
+    .notify = fb_eventfd_notify,
+    .process_events = select_process_events,
+    .read_clock = fb_clock_read,
+};

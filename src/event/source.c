@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "event/source.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int fb_source_table_init(struct fb_source_table *table, uint32_t n, size_t stride)
+{
+    void *base;
+
+    assert(stride >= sizeof(struct fb_source) && n > 0 && n < FB_NO_SLOT);
+    base = mmap(NULL, n * stride, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return -1;
+    *table =
+        (struct fb_source_table) { .base = base, .stride = stride, .n = n, .free = FB_NO_SLOT };
+    return 0;
+}
+
+void fb_source_table_done(struct fb_source_table *table)
+{
+    if (table->base != NULL)
+        munmap(table->base, table->n * table->stride);
+    table->base = NULL;
+}
+
+struct fb_source *fb_source_get(struct fb_source_table *table)
+{
+    struct fb_source *source;
+    uint32_t generation;
+
+    if (table->free != FB_NO_SLOT) {
+        source = fb_source_at(table, table->free);
+        table->free = source->position;
+        generation = source->generation;
+        memset(source, 0, table->stride);
+        source->generation = generation;
+    } else if (table->used_n < table->n) {
+        source = fb_source_at(table, table->used_n++);
+    } else {
+        return NULL;
+    }
+    source->in_use = true;
+    source->fd = -1;
+    source->queue = FB_QUEUE_NORMAL;
+    source->events[FB_WRITE].direction = FB_WRITE;
+    table->in_use_n++;
+    return source;
+}
+
+void fb_source_put(struct fb_source_table *table, struct fb_source *source)
+{
+    assert(source->in_use);
+    for (int i = 0; i < FB_DIRECTIONS; i++)
+        assert(!source->events[i].active && source->events[i].queue == FB_QUEUE_NONE);
+    source->in_use = false;
+    source->generation++;
+    source->position = table->free;
+    table->free = fb_source_index(table, source);
+    table->in_use_n--;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The order of a start, then the master or a single process. */
+#include "master/master.h"
+#include "process/cmdline.h"
+#include "process/environment.h"
+#include "process/logs.h"
+#include "process/title.h"
+#include "protocols/table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int test(const struct fb_cmdline *cmdline, struct fb_log *log)
+{
+    const char *conf = cmdline->cycle.conf;
+    struct fb_cycle *cycle = fb_cycle_load(&cmdline->cycle, log, STDERR_FILENO);
+
+    if (cycle == NULL) {
+        fprintf(stderr, "forkbeard: configuration file %s test failed\n", conf);
+        return EXIT_FAILURE;
+    }
+    if (!cmdline->quiet)
+        fprintf(stderr,
+            "forkbeard: the configuration file %s syntax is ok\n"
+            "forkbeard: configuration file %s test is successful\n",
+            conf, conf);
+    if (cmdline->dump)
+        fb_conf_dump(&cycle->source, stdout);
+    fb_cycle_destroy(&cycle);
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* -s */
+static int signal_master(const struct fb_cmdline *cmdline, struct fb_log *log)
+{
+    struct fb_cycle *cycle = fb_cycle_load(&cmdline->cycle, log, STDERR_FILENO);
+    pid_t pid = cycle == NULL ? -1 : fb_pidfile_read(cycle->core.pid, log);
+    int status = EXIT_FAILURE;
+
+    for (const struct fb_signal *s = fb_signals; s->number != 0 && pid != -1; s++) {
+        if (s->order == NULL || strcmp(s->order, cmdline->signal) != 0)
+            continue;
+        if (kill(pid, s->number) == 0)
+            status = EXIT_SUCCESS;
+        else
+            fb_log(log, FB_ALERT, errno, "kill(%d, %d) failed", (int)pid, s->number);
+    }
+    fb_cycle_destroy(&cycle);
+    return status;
+}
+
+/* Everything that both kinds of daemon need; -1 after a line that says what is in the way. */
+static int prepare(struct fb_start *start, const struct fb_cmdline *cmdline)
+{
+    struct fb_core_settings *core;
+    char *path;
+
+    start->cycle = fb_cycle_load(&cmdline->cycle, &start->log, STDERR_FILENO);
+    if (start->cycle == NULL)
+        return -1;
+    core = &start->cycle->core;
+    if (core->daemon && fb_process_background(&start->background, &start->log) == -1)
+        return -1;
+    if (fb_logs_open(core, &start->log) == -1 || fb_process_environment(core, &start->log) == -1)
+        return -1;
+    path = strdup(core->pid);
+    start->shared = fb_shared_create();
+    if (path == NULL || start->shared == NULL) {
+        fb_log(&start->log, FB_EMERG, errno, "no memory to start");
+        free(path);
+        return -1;
+    }
+    if (fb_pidfile_lock(&start->pidfile, path, &start->log) == -1) {
+        free(path);
+        return -1;
+    }
+    return 0;
+}
+
+static int serve(const struct fb_cmdline *cmdline, const struct fb_log *log, char *arguments)
+{
+    struct fb_start start = { .options = &cmdline->cycle, .background = -1, .log = *log };
+
+    if (prepare(&start, cmdline) == -1) {
+        if (start.cycle != NULL)
+            fb_logs_close(&start.cycle->core);
+        fb_cycle_destroy(&start.cycle);
+        fb_shared_destroy(&start.shared);
+        return EXIT_FAILURE;
+    }
+    if (!start.cycle->core.master_process)
+        return fb_single_main(&start);
+    fb_title_set("master process", arguments);
+    return fb_master_main(&start);
+}
+
+/* The command line in one string, for the title; NULL without memory. */
+static char *join(char **argv)
+{
+    char *joined = strdup(argv[0]);
+
+    for (int i = 1; argv[i] != NULL && joined != NULL; i++) {
+        char *longer;
+
+        if (asprintf(&longer, "%s %s", joined, argv[i]) == -1)
+            longer = NULL;
+        free(joined);
+        joined = longer;
+    }
+    return joined;
+}
+
+int main(int argc, char **argv)
+{
+    struct fb_log_target standard_error;
+    struct fb_cmdline cmdline;
+    struct fb_log log;
+    char *arguments;
+    int status;
+
+    if (fb_process_fill_standard() == -1)
+        return EXIT_FAILURE;
+    fb_signals_reset();
+    fb_log_init_plain(&log, &standard_error, "forkbeard");
+    if (fb_cmdline_parse(&cmdline, argc, argv, &log) == -1)
+        return EXIT_FAILURE;
+    cmdline.cycle.protocols = fb_protocols;
+
+    if (cmdline.help || cmdline.version) {
+        fb_cmdline_show_version(&cmdline);
+        if (cmdline.help)
+            fb_cmdline_show_help();
+        return EXIT_SUCCESS;
+    }
+    if (cmdline.test)
+        return test(&cmdline, &log);
+    if (cmdline.signal != NULL)
+        return signal_master(&cmdline, &log);
+
+    arguments = join(argv);
+    if (arguments == NULL)
+        return EXIT_FAILURE;
+    fb_title_init(argc, argv);
+    status = serve(&cmdline, &log, arguments);
+    free(arguments);
+    return status;
+}

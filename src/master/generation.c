@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A change of configuration is a transaction. Prepare: sockets are bound but do not listen, workers
+ * are forked and set everything up but accept nothing; until then the whole can be taken back and
+ * nobody has noticed. Commit: the sockets listen, the new workers accept, the old ones drain. */
+#include "master/master.h"
+
+#include "process/logs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+static struct fb_generation *create(struct fb_master *master, struct fb_cycle *cycle)
+{
+    unsigned n = (unsigned)cycle->core.worker_processes;
+    struct fb_generation *generation =
+        calloc(1, sizeof(*generation) + n * sizeof(generation->seats[0]));
+
+    if (generation == NULL) {
+        fb_log(&master->log, FB_EMERG, errno, "no memory for %u workers", n);
+        return NULL;
+    }
+    generation->cycle = cycle;
+    generation->number = ++master->generation_n;
+    generation->seat_n = n;
+    for (unsigned i = 0; i < n; i++)
+        generation->seats[i].channel = -1;
+    TAILQ_INSERT_TAIL(&master->generations, generation, link);
+    return generation;
+}
+
+static void destroy(struct fb_master *master, struct fb_generation *generation)
+{
+    TAILQ_REMOVE(&master->generations, generation, link);
+    fb_logs_close(&generation->cycle->core);
+    fb_cycle_destroy(&generation->cycle);
+    free(generation);
+}
+
+static struct fb_listener *adopted_from(
+    const struct fb_master *master, const struct fb_listener *listener)
+{
+    if (master->live == NULL)
+        return NULL;
+    return fb_listener_find(&master->live->cycle->stream.listeners, listener);
+}
+
+/* Gives back what open_listeners() has opened, up to `last` (NULL: all). */
+static void abandon_listeners(
+    struct fb_master *master, struct fb_cycle *cycle, const struct fb_listener *last)
+{
+    struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
+        if (listener == last)
+            return;
+        fb_listener_abandon(listener, adopted_from(master, listener));
+    }
+}
+
+static int open_listeners(struct fb_master *master, struct fb_cycle *cycle)
+{
+    unsigned slots = (unsigned)cycle->core.worker_processes;
+    struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        if (fb_listener_open(listener, adopted_from(master, listener), slots, &master->log) == -1) {
+            abandon_listeners(master, cycle, listener);
+            return -1;
+        }
+    return 0;
+}
+
+int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle)
+{
+    struct fb_generation *generation;
+
+    if (open_listeners(master, cycle) == -1) {
+        fb_logs_close(&cycle->core);
+        fb_cycle_destroy(&cycle);
+        return -1;
+    }
+    generation = create(master, cycle);
+    if (generation == NULL) {
+        abandon_listeners(master, cycle, NULL);
+        fb_logs_close(&cycle->core);
+        fb_cycle_destroy(&cycle);
+        return -1;
+    }
+    master->starting = generation;
+    master->committed = false;
+    for (unsigned i = 0; i < generation->seat_n; i++)
+        if (fb_seat_fill(master, generation, i) == -1) {
+            fb_generation_abort(master, "a worker process could not be forked");
+            return -1;
+        }
+    return 0;
+}
+
+void fb_generation_signal(struct fb_master *master, struct fb_generation *generation, int number)
+{
+    for (unsigned i = 0; i < generation->seat_n; i++)
+        if (generation->seats[i].pid > 0 && kill(generation->seats[i].pid, number) == -1 &&
+            errno != ESRCH)
+            fb_log(&master->log, FB_ALERT, errno, "kill(%d, %d) failed",
+                (int)generation->seats[i].pid, number);
+}
+
+void fb_generation_drain(struct fb_master *master, struct fb_generation *generation)
+{
+    generation->draining = true;
+    for (unsigned i = 0; i < generation->seat_n; i++)
+        generation->seats[i].respawn_ms = 0;
+    fb_generation_signal(master, generation, SIGQUIT);
+}
+
+void fb_generation_abort(struct fb_master *master, const char *why)
+{
+    struct fb_generation *generation = master->starting;
+
+    fb_log(&master->log, FB_EMERG, 0, "%s, %s", why,
+        master->live != NULL ? "the configuration before stays in force" : "nothing is served");
+    master->starting = NULL;
+    master->failed = master->live == NULL;
+    generation->draining = true;
+    abandon_listeners(master, generation->cycle, NULL);
+    /* they have accepted nothing */
+    fb_generation_signal(master, generation, SIGTERM);
+    fb_generations_sweep(master);
+}
+
+static bool all_are(const struct fb_generation *generation, enum fb_seat_state state)
+{
+    for (unsigned i = 0; i < generation->seat_n; i++)
+        if (generation->seats[i].state < state)
+            return false;
+    return true;
+}
+
+/* The sockets of the old configuration are the new one's now, or closed. */
+static void retire_listeners(struct fb_master *master, struct fb_cycle *old, struct fb_cycle *new)
+{
+    struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, &old->stream.listeners, link) {
+        if (fb_listener_find(&new->stream.listeners, listener) != NULL) {
+            for (unsigned i = 0; i < listener->fd_n; i++)
+                listener->fds[i] = -1;
+            continue;
+        }
+        fb_listener_unlink(listener, &master->log);
+        fb_listener_close(listener);
+    }
+}
+
+static void commit(struct fb_master *master)
+{
+    struct fb_generation *new = master->starting, *old = master->live;
+    struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, &new->cycle->stream.listeners, link)
+        if (fb_listener_commit(listener, &master->log) == -1) {
+            fb_generation_abort(master, "a listener could not be opened");
+            return;
+        }
+    master->committed = true;
+    if (old != NULL) {
+        retire_listeners(master, old->cycle, new->cycle);
+        old->draining = true; /* a worker forked from now on would have no listeners */
+    }
+    for (unsigned i = 0; i < new->seat_n; i++)
+        fb_seat_tell(master, &new->seats[i], FB_MESSAGE_ARM);
+}
+
+/* The new generation serves. */
+static void finish(struct fb_master *master)
+{
+    struct fb_generation *new = master->starting, *old = master->live;
+
+    master->live = new;
+    master->starting = NULL;
+    fb_log_init(&master->log, new->cycle->core.logs, new->cycle->core.log_n);
+    if (old != NULL) {
+        fb_generation_drain(master, old);
+        fb_generations_sweep(master);
+    }
+}
+
+void fb_generation_advance(struct fb_master *master)
+{
+    if (!master->committed && all_are(master->starting, FB_SEAT_READY))
+        commit(master);
+    if (master->starting != NULL && master->committed && all_are(master->starting, FB_SEAT_ARMED))
+        finish(master);
+}
+
+void fb_generations_sweep(struct fb_master *master)
+{
+    struct fb_generation *generation, *next;
+
+    TAILQ_FOREACH_SAFE (generation, &master->generations, link, next) {
+        bool empty = true;
+
+        for (unsigned i = 0; i < generation->seat_n; i++)
+            empty = empty && generation->seats[i].pid == 0;
+        if (empty && generation->draining && generation != master->live)
+            destroy(master, generation);
+    }
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "master/master.h"
+
+#include "process/environment.h"
+#include "process/logs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Workers that have not ended so long after SIGTERM are killed. */
+#define KILL_MS 2000
+
+/* To the outside the pid file says that every listener is ready. */
+static int publish_pid(struct fb_master *master)
+{
+    struct fb_pidfile *next = &master->next_pidfile;
+
+    if (next->lock_fd == -1)
+        return fb_pidfile_write(&master->pidfile, &master->log);
+    if (fb_pidfile_write(next, &master->log) == -1)
+        return -1;
+    fb_pidfile_remove(&master->pidfile, &master->log);
+    free((char *)master->pidfile.path);
+    master->pidfile = *next;
+    *next = (struct fb_pidfile) { .lock_fd = -1 };
+    return 0;
+}
+
+static void drop_next_pidfile(struct fb_master *master)
+{
+    if (master->next_pidfile.lock_fd == -1)
+        return;
+    fb_pidfile_remove(&master->next_pidfile, &master->log);
+    free((char *)master->next_pidfile.path);
+    master->next_pidfile = (struct fb_pidfile) { .lock_fd = -1 };
+}
+
+static int lock_pid(struct fb_master *master, const char *path)
+{
+    char *copy;
+
+    if (strcmp(path, master->pidfile.path) == 0)
+        return 0;
+    copy = strdup(path);
+    if (copy == NULL || fb_pidfile_lock(&master->next_pidfile, copy, &master->log) == -1) {
+        free(copy);
+        master->next_pidfile.lock_fd = -1;
+        return -1;
+    }
+    return 0;
+}
+
+static int begin_reload(struct fb_master *master)
+{
+    struct fb_cycle *cycle = fb_cycle_load(master->options, &master->log, -1);
+
+    if (cycle == NULL)
+        return -1;
+    if (fb_logs_open(&cycle->core, &master->log) == -1 || lock_pid(master, cycle->core.pid) == -1) {
+        fb_logs_close(&cycle->core);
+        fb_cycle_destroy(&cycle);
+        return -1;
+    }
+    return fb_generation_start(master, cycle);
+}
+
+static void log_order(struct fb_master *master, enum fb_order order, pid_t from)
+{
+    const struct fb_signal *s = fb_signal_of(FB_ROLE_MASTER, order);
+
+    fb_log(&master->log, FB_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number, s->name,
+        (int)from, s->doing);
+}
+
+static bool take(struct fb_master *master, enum fb_order order)
+{
+    pid_t from;
+
+    if (!fb_order_take(order, &from))
+        return false;
+    log_order(master, order, from);
+    return true;
+}
+
+static void signal_all(struct fb_master *master, int number)
+{
+    struct fb_generation *generation;
+
+    TAILQ_FOREACH (generation, &master->generations, link)
+        fb_generation_signal(master, generation, number);
+}
+
+static void close_listeners(struct fb_master *master)
+{
+    struct fb_listener *listener;
+
+    if (master->live == NULL)
+        return;
+    STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link) {
+        fb_listener_unlink(listener, &master->log);
+        fb_listener_close(listener);
+    }
+}
+
+static void begin_end(struct fb_master *master, bool gracefully)
+{
+    if (master->starting != NULL)
+        fb_generation_abort(master, "the daemon ends before a new configuration took effect");
+    master->state = gracefully ? FB_MASTER_QUITS : FB_MASTER_TERMINATES;
+    close_listeners(master);
+    signal_all(master, gracefully ? SIGQUIT : SIGTERM);
+    if (!gracefully)
+        master->kill_ms = master->clock.mono_ms + KILL_MS;
+}
+
+static void take_orders(struct fb_master *master)
+{
+    if (fb_order_take(FB_ORDER_REAP, NULL))
+        fb_master_reap(master);
+    if (fb_order_take(FB_ORDER_CHANNEL, NULL))
+        fb_master_listen_to_workers(master);
+    fb_order_take(FB_ORDER_DEADLINE, NULL);
+
+    if (take(master, FB_ORDER_TERMINATE) && master->state != FB_MASTER_TERMINATES)
+        begin_end(master, false);
+    if (take(master, FB_ORDER_QUIT) && master->state == FB_MASTER_RUNS)
+        begin_end(master, true);
+    if (take(master, FB_ORDER_REOPEN))
+        fb_master_reopen_logs(master);
+    if (take(master, FB_ORDER_UPGRADE))
+        fb_log(&master->log, FB_ERROR, 0,
+            "this version cannot change its binary while it runs: restart it");
+    if (take(master, FB_ORDER_DRAIN) && master->live != NULL)
+        fb_generation_drain(master, master->live);
+}
+
+/* One after the other: an order that comes meanwhile waits. */
+static void reload(struct fb_master *master)
+{
+    if (master->state != FB_MASTER_RUNS || master->starting != NULL ||
+        !take(master, FB_ORDER_RELOAD))
+        return;
+    if (begin_reload(master) == -1)
+        fb_log(&master->log, FB_ERROR, 0,
+            "reload failed: the configuration before stays in force, correct the new one and try "
+            "again");
+}
+
+static bool has_workers(const struct fb_master *master)
+{
+    const struct fb_generation *generation;
+
+    TAILQ_FOREACH (generation, &master->generations, link)
+        for (unsigned i = 0; i < generation->seat_n; i++)
+            if (generation->seats[i].pid > 0)
+                return true;
+    return false;
+}
+
+/* What follows from a generation's having begun to serve, or having failed to. */
+static void settle(struct fb_master *master, const struct fb_generation *before)
+{
+    if (master->starting == NULL && master->live == before)
+        drop_next_pidfile(master);
+    if (master->live == before)
+        return;
+    if (publish_pid(master) == -1) {
+        if (before == NULL) { /* nobody would find us */
+            master->failed = true;
+            begin_end(master, false);
+        }
+        return;
+    }
+    fb_process_background_done(master->background, fb_logs_use_stderr(&master->live->cycle->core));
+    master->background = -1;
+}
+
+static void run(struct fb_master *master)
+{
+    while (!(master->state != FB_MASTER_RUNS || master->failed) || has_workers(master)) {
+        struct fb_generation *before = master->live;
+
+        sigsuspend(fb_signals_wait_mask());
+        fb_clock_read(&master->clock);
+        take_orders(master);
+        settle(master, before);
+        reload(master);
+        fb_master_meet_deadlines(master);
+    }
+}
+
+/* Nobody works for us any more. */
+static void clean_up(struct fb_master *master)
+{
+    fb_log(&master->log, FB_NOTICE, 0, "exit");
+    drop_next_pidfile(master);
+    fb_pidfile_remove(&master->pidfile, &master->log);
+    free((char *)master->pidfile.path);
+    if (master->live != NULL) {
+        master->live->draining = true;
+        master->live = NULL;
+    }
+    fb_generations_sweep(master);
+    fb_shared_destroy(&master->shared);
+}
+
+int fb_master_main(const struct fb_start *start)
+{
+    struct fb_master master = {
+        .log = start->log,
+        .shared = start->shared,
+        .options = start->options,
+        .pidfile = start->pidfile,
+        .next_pidfile = { .lock_fd = -1 },
+        .background = start->background,
+    };
+
+    TAILQ_INIT(&master.generations);
+    fb_clock_read(&master.clock);
+    fb_signals_install(FB_ROLE_MASTER);
+    if (fb_generation_start(&master, start->cycle) == -1)
+        master.failed = true;
+    run(&master);
+    clean_up(&master);
+    return master.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The master: it holds the configuration and the listening sockets, and keeps workers alive. Its
+ * only sleep is sigsuspend(). */
+#pragma once
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "process/channel.h"
+#include "process/heritage.h"
+#include "process/pidfile.h"
+#include "process/signals.h"
+
+#include <bsd/sys/queue.h>
+
+enum fb_seat_state {
+    FB_SEAT_EMPTY,
+    FB_SEAT_STARTING, /* forked */
+    FB_SEAT_READY,    /* set up, but for accepting */
+    FB_SEAT_ARMED,    /* it accepts */
+};
+
+/* The place of one of worker_processes: filled again when its worker dies. */
+struct fb_seat {
+    enum fb_seat_state state;
+    pid_t pid;
+    int channel; /* the master's end; -1 when empty */
+    struct fb_slot_id slot;
+    uint64_t started_ms;
+    uint64_t respawn_ms; /* when to fill it again; 0: not waiting */
+    unsigned failures;   /* in a row, which make the wait longer */
+};
+
+/* The workers of one reading of the configuration. */
+struct fb_generation {
+    TAILQ_ENTRY(fb_generation) link;
+    unsigned number;
+    struct fb_cycle *cycle;
+    bool draining; /* its workers have been told to end and are not replaced */
+    unsigned seat_n;
+    struct fb_seat seats[];
+};
+
+struct fb_master {
+    struct fb_log log;
+    struct fb_clock clock; /* as of the last wake-up */
+    struct fb_shared *shared;
+    const struct fb_cycle_options *options;
+    struct fb_pidfile pidfile;
+    struct fb_pidfile next_pidfile; /* of a reload that names another; not locked otherwise */
+    int background;                 /* to be told when we serve, or -1 */
+    TAILQ_HEAD(, fb_generation) generations; /* all with a worker, and `live` */
+    unsigned generation_n;                   /* ever made */
+    struct fb_generation *live;              /* the one that serves; NULL until the first does */
+    struct fb_generation *starting;          /* the next one, until all its workers accept */
+    bool committed;                          /* `starting` has taken the listeners over */
+    enum { FB_MASTER_RUNS, FB_MASTER_QUITS, FB_MASTER_TERMINATES } state;
+    uint64_t kill_ms; /* when workers that do not end are killed; 0: never */
+    bool failed;      /* the first generation could not start */
+};
+
+/* What a start has made ready for a master or a single process, which takes it over. */
+struct fb_start {
+    struct fb_cycle *cycle;                 /* loaded, with open logs */
+    const struct fb_cycle_options *options; /* for reloads */
+    struct fb_shared *shared;
+    struct fb_pidfile pidfile; /* locked; its path is allocated */
+    int background;            /* to be told when we serve, or -1 */
+    struct fb_log log;         /* until we serve */
+};
+
+/* Both run until they are told to end, and return the exit code. */
+int fb_master_main(const struct fb_start *start);
+int fb_single_main(const struct fb_start *start);
+
+/* Generations (generation.c) */
+
+/* Opens the listeners, taking over those of `live`, and forks the workers; -1 after an emerg line,
+ * with the cycle destroyed and nothing left of it. */
+int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle);
+/* A worker has become ready or armed: goes on when all have. */
+void fb_generation_advance(struct fb_master *master);
+/* Takes the starting generation back. */
+void fb_generation_abort(struct fb_master *master, const char *why);
+/* Signals every worker of it. */
+void fb_generation_signal(struct fb_master *master, struct fb_generation *generation, int number);
+void fb_generation_drain(struct fb_master *master, struct fb_generation *generation);
+/* Destroys those that have no worker left and are not needed any more. */
+void fb_generations_sweep(struct fb_master *master);
+
+/* Workers (spawn.c, reap.c) */
+
+/* Forks a worker into the seat; -1 after an alert line. */
+int fb_seat_fill(struct fb_master *master, struct fb_generation *generation, unsigned index);
+void fb_seat_clear(struct fb_seat *seat);
+/* Buries and reaps the dead, and decides who is replaced. */
+void fb_master_reap(struct fb_master *master);
+/* Fills the seats whose wait is over; kills who should have ended; sets the next SIGALRM. */
+void fb_master_meet_deadlines(struct fb_master *master);
+
+/* Messages (talk.c) */
+
+void fb_master_listen_to_workers(struct fb_master *master);
+void fb_seat_tell(struct fb_master *master, struct fb_seat *seat, enum fb_message_kind kind);
+/* Has every worker but the one in `except` look at its listeners once. */
+void fb_master_spread_look(struct fb_master *master, const struct fb_seat *except);
+/* Opens the log files of all generations again, and hands them to their workers. */
+void fb_master_reopen_logs(struct fb_master *master);

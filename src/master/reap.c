@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Workers' deaths, and what has a deadline. */
+#include "master/master.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+/* A worker that dies at once is replaced after a wait that grows from the first to the second. */
+#define RESPAWN_MIN_MS 100
+#define RESPAWN_MAX_MS 30000
+#define AT_ONCE_MS 1000
+
+static struct fb_seat *find_seat(
+    struct fb_master *master, pid_t pid, struct fb_generation **generation)
+{
+    TAILQ_FOREACH (*generation, &master->generations, link)
+        for (unsigned i = 0; i < (*generation)->seat_n; i++)
+            if ((*generation)->seats[i].pid == pid)
+                return &(*generation)->seats[i];
+    return NULL;
+}
+
+static void log_death(struct fb_master *master, pid_t pid, int status)
+{
+    if (WIFSIGNALED(status))
+        fb_log(&master->log, FB_ALERT, 0, "worker process %d exited on signal %d%s", (int)pid,
+            WTERMSIG(status), WCOREDUMP(status) ? " (core dumped)" : "");
+    else
+        fb_log(&master->log, FB_NOTICE, 0, "worker process %d exited with code %d", (int)pid,
+            WEXITSTATUS(status));
+}
+
+static void schedule_respawn(struct fb_master *master, struct fb_seat *seat, bool failed)
+{
+    uint64_t now = master->clock.mono_ms, wait = RESPAWN_MIN_MS;
+
+    if (!failed) {
+        seat->failures = 0;
+        seat->respawn_ms = now;
+        return;
+    }
+    for (unsigned i = 0; i < seat->failures && wait < RESPAWN_MAX_MS; i++)
+        wait *= 2;
+    if (wait > RESPAWN_MAX_MS)
+        wait = RESPAWN_MAX_MS;
+    seat->failures++;
+    seat->respawn_ms = now + wait;
+    fb_log(&master->log, FB_ALERT, 0,
+        "a worker process died at once for the %u. time, the next starts in %" PRIu64 " ms",
+        seat->failures, wait);
+}
+
+static void bereave(
+    struct fb_master *master, struct fb_generation *generation, struct fb_seat *seat, int status)
+{
+    bool was_ready = seat->state == FB_SEAT_READY || seat->state == FB_SEAT_ARMED;
+    bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    bool young = !was_ready || master->clock.mono_ms - seat->started_ms < AT_ONCE_MS;
+
+    fb_seat_clear(seat);
+    if (generation->draining || master->state != FB_MASTER_RUNS)
+        return;
+    if (generation == master->starting && !master->committed && !killed) {
+        fb_generation_abort(master, "a worker process could not start");
+        return;
+    }
+    schedule_respawn(master, seat, young && !killed && !clean);
+}
+
+void fb_master_reap(struct fb_master *master)
+{
+    siginfo_t info = { .si_pid = 0 };
+
+    /* a look first: what the worker held is given back while its pid cannot be used again */
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+        struct fb_generation *generation;
+        struct fb_seat *seat = find_seat(master, info.si_pid, &generation);
+        pid_t pid = info.si_pid;
+        int status;
+
+        if (seat != NULL && fb_slot_bury(master->shared, seat->slot))
+            fb_log(&master->log, FB_NOTICE, 0,
+                "the accept mutex was taken back from worker process %d", (int)pid);
+        if (waitpid(pid, &status, 0) == pid && seat != NULL) {
+            log_death(master, pid, status);
+            bereave(master, generation, seat, status);
+            fb_master_spread_look(master, NULL);
+        }
+        info.si_pid = 0;
+    }
+    fb_generations_sweep(master);
+}
+
+static void fill_due_seats(struct fb_master *master, uint64_t *next)
+{
+    struct fb_generation *generation;
+
+    TAILQ_FOREACH (generation, &master->generations, link)
+        for (unsigned i = 0; i < generation->seat_n; i++) {
+            struct fb_seat *seat = &generation->seats[i];
+
+            if (seat->respawn_ms == 0 || generation->draining)
+                continue;
+            if (seat->respawn_ms <= master->clock.mono_ms &&
+                fb_seat_fill(master, generation, i) == -1)
+                seat->respawn_ms = master->clock.mono_ms + AT_ONCE_MS;
+            if (seat->respawn_ms != 0 && (*next == 0 || seat->respawn_ms < *next))
+                *next = seat->respawn_ms;
+        }
+}
+
+static void kill_late_workers(struct fb_master *master, uint64_t *next)
+{
+    struct fb_generation *generation;
+
+    if (master->kill_ms == 0)
+        return;
+    if (master->kill_ms > master->clock.mono_ms) {
+        *next = *next == 0 || master->kill_ms < *next ? master->kill_ms : *next;
+        return;
+    }
+    master->kill_ms = 0;
+    TAILQ_FOREACH (generation, &master->generations, link)
+        fb_generation_signal(master, generation, SIGKILL);
+}
+
+void fb_master_meet_deadlines(struct fb_master *master)
+{
+    struct itimerval timer = { .it_value = { 0, 0 } };
+    uint64_t next = 0, wait;
+
+    if (master->state == FB_MASTER_RUNS)
+        fill_due_seats(master, &next);
+    kill_late_workers(master, &next);
+    if (next != 0) {
+        wait = next > master->clock.mono_ms ? next - master->clock.mono_ms : 1;
+        timer.it_value.tv_sec = (time_t)(wait / 1000);
+        timer.it_value.tv_usec = (suseconds_t)(wait % 1000 * 1000);
+    }
+    setitimer(ITIMER_REAL, &timer, NULL);
+}

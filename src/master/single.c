@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `master_process off`: one process is the worker and does what a master must. */
+#include "master/master.h"
+
+#include "process/environment.h"
+#include "process/logs.h"
+#include "worker/worker.h"
+
+#include <stdlib.h>
+
+static void close_all(struct fb_cycle *cycle, struct fb_log *log)
+{
+    struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
+        fb_listener_unlink(listener, log);
+        fb_listener_close(listener);
+    }
+}
+
+static int open_all(struct fb_cycle *cycle, struct fb_log *log)
+{
+    struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        if (fb_listener_open(listener, NULL, 1, log) == -1 ||
+            fb_listener_commit(listener, log) == -1)
+            return -1;
+    return 0;
+}
+
+int fb_single_main(const struct fb_start *start)
+{
+    struct fb_cycle *cycle = start->cycle;
+    struct fb_shared *shared = start->shared;
+    struct fb_pidfile pidfile = start->pidfile;
+    struct fb_log log = start->log;
+    struct fb_heritage heritage = { .cycle = cycle, .shared = shared, .channel = -1 };
+    int status = EXIT_FAILURE;
+
+    if (fb_slot_take(shared, &heritage.slot) && open_all(cycle, &log) == 0 &&
+        fb_pidfile_write(&pidfile, &log) == 0) {
+        fb_process_background_done(start->background, fb_logs_use_stderr(&cycle->core));
+        status = fb_worker_main(&heritage, FB_ROLE_SINGLE);
+    }
+    close_all(cycle, &log);
+    fb_pidfile_remove(&pidfile, &log);
+    free((char *)pidfile.path);
+    fb_logs_close(&cycle->core);
+    fb_cycle_destroy(&cycle);
+    fb_shared_destroy(&shared);
+    return status;
+}

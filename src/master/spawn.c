@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A worker's birth. */
+#include "master/master.h"
+
+#include "process/logs.h"
+#include "process/title.h"
+#include "worker/worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool cycle_has(const struct fb_cycle *cycle, int fd)
+{
+    const struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        for (unsigned i = 0; i < listener->fd_n; i++)
+            if (listener->fds[i] == fd)
+                return true;
+    return false;
+}
+
+/* In the child: another generation's sockets and logs. A socket that is held on here would still be
+ * listened on when its last configuration has gone. */
+static void close_foreign(const struct fb_generation *own, struct fb_generation *other)
+{
+    const struct fb_listener *listener;
+
+    for (unsigned i = 0; i < other->seat_n; i++)
+        if (other->seats[i].channel != -1)
+            close(other->seats[i].channel);
+    if (other == own)
+        return;
+    fb_logs_close(&other->cycle->core);
+    STAILQ_FOREACH (listener, &other->cycle->stream.listeners, link)
+        for (unsigned i = 0; i < listener->fd_n; i++)
+            if (listener->fds[i] != -1 && !cycle_has(own->cycle, listener->fds[i]))
+                close(listener->fds[i]);
+}
+
+static FB_NORETURN void be_worker(
+    struct fb_master *master, struct fb_generation *own, const struct fb_heritage *heritage)
+{
+    struct fb_generation *generation;
+
+    TAILQ_FOREACH (generation, &master->generations, link)
+        close_foreign(own, generation);
+    fb_pidfile_forget(&master->pidfile);
+    if (master->background != -1)
+        close(master->background);
+    fb_title_set("worker process", "");
+    exit(fb_worker_main(heritage, FB_ROLE_WORKER));
+}
+
+static int fork_worker(
+    struct fb_master *master, struct fb_generation *generation, unsigned index, int ends[2])
+{
+    struct fb_seat *seat = &generation->seats[index];
+    struct fb_heritage heritage = {
+        .cycle = generation->cycle,
+        .shared = master->shared,
+        .slot = seat->slot,
+        .index = index,
+        .channel = ends[1],
+    };
+
+    seat->pid = fork();
+    if (seat->pid == 0) {
+        close(ends[0]);
+        be_worker(master, generation, &heritage);
+    }
+    return seat->pid == -1 ? -1 : 0;
+}
+
+int fb_seat_fill(struct fb_master *master, struct fb_generation *generation, unsigned index)
+{
+    struct fb_seat *seat = &generation->seats[index];
+    int ends[2];
+
+    seat->respawn_ms = 0;
+    if (!fb_slot_take(master->shared, &seat->slot)) {
+        fb_log(&master->log, FB_ALERT, 0, "no more than %d worker processes can run at once",
+            FB_SLOT_MAX);
+        return -1;
+    }
+    if (fb_channel_open(ends) == -1) {
+        fb_log(&master->log, FB_ALERT, errno, "socketpair() failed while spawning a worker");
+        fb_slot_bury(master->shared, seat->slot);
+        return -1;
+    }
+    if (fb_channel_wake(ends[0]) == -1 || fork_worker(master, generation, index, ends) == -1) {
+        fb_log(&master->log, FB_ALERT, errno, "fork() failed while spawning a worker");
+        fb_slot_bury(master->shared, seat->slot);
+        close(ends[0]);
+        close(ends[1]);
+        return -1;
+    }
+    close(ends[1]);
+    seat->channel = ends[0];
+    seat->state = FB_SEAT_STARTING;
+    seat->started_ms = master->clock.mono_ms;
+    fb_log(&master->log, FB_NOTICE, 0, "start worker process %d", (int)seat->pid);
+    return 0;
+}
+
+void fb_seat_clear(struct fb_seat *seat)
+{
+    if (seat->channel != -1)
+        close(seat->channel);
+    seat->channel = -1;
+    seat->pid = 0;
+    seat->state = FB_SEAT_EMPTY;
+}

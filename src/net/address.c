@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/address.h"
+
+#include <arpa/inet.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The name of a unix socket in *n bytes: a path without its NUL, or, with a NUL in front, a name
+ * that lives in no directory; 0 bytes for an unnamed one. */
+static const char *unix_name(const struct fb_address *address, size_t *n)
+{
+    const char *name = address->un.sun_path;
+
+    *n = 0;
+    if (address->length > offsetof(struct sockaddr_un, sun_path)) {
+        *n = address->length - offsetof(struct sockaddr_un, sun_path);
+        if (*name != '\0')
+            *n = strnlen(name, *n);
+    }
+    return name;
+}
+
+in_port_t fb_address_port(const struct fb_address *address)
+{
+    switch (address->any.sa_family) {
+    case AF_INET:
+        return ntohs(address->in.sin_port);
+    case AF_INET6:
+        return ntohs(address->in6.sin6_port);
+    default:
+        return 0;
+    }
+}
+
+void fb_address_set_port(struct fb_address *address, in_port_t port)
+{
+    switch (address->any.sa_family) {
+    case AF_INET:
+        address->in.sin_port = htons(port);
+        break;
+    case AF_INET6:
+        address->in6.sin6_port = htons(port);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool unix_equal(const struct fb_address *a, const struct fb_address *b)
+{
+    size_t an, bn;
+    const char *aname = unix_name(a, &an), *bname = unix_name(b, &bn);
+
+    return an == bn && memcmp(aname, bname, an) == 0;
+}
+
+bool fb_address_equal(const struct fb_address *a, const struct fb_address *b)
+{
+    if (a->any.sa_family != b->any.sa_family)
+        return false;
+    switch (a->any.sa_family) {
+    case AF_INET:
+        return a->in.sin_port == b->in.sin_port && a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+    case AF_INET6:
+        return a->in6.sin6_port == b->in6.sin6_port &&
+               a->in6.sin6_scope_id == b->in6.sin6_scope_id &&
+               IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
+    case AF_UNIX:
+        return unix_equal(a, b);
+    default:
+        return false;
+    }
+}
+
+bool fb_address_is_wildcard(const struct fb_address *address)
+{
+    switch (address->any.sa_family) {
+    case AF_INET:
+        return address->in.sin_addr.s_addr == htonl(INADDR_ANY);
+    case AF_INET6:
+        return IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr);
+    default:
+        return false;
+    }
+}
+
+static void format_unix(const struct fb_address *address, char text[FB_ADDRESS_TEXT])
+{
+    size_t n;
+    const char *name = unix_name(address, &n);
+
+    if (n > 0 && *name == '\0') /* not a path, and nginx has no way to write it */
+        n = 0;
+    snprintf(text, FB_ADDRESS_TEXT, "unix:%.*s", (int)n, name);
+}
+
+char *fb_address_format(const struct fb_address *address, bool port, char text[FB_ADDRESS_TEXT])
+{
+    char host[INET6_ADDRSTRLEN];
+
+    switch (address->any.sa_family) {
+    case AF_INET:
+        inet_ntop(AF_INET, &address->in.sin_addr, host, sizeof(host));
+        if (port)
+            snprintf(text, FB_ADDRESS_TEXT, "%s:%u", host, fb_address_port(address));
+        else
+            snprintf(text, FB_ADDRESS_TEXT, "%s", host);
+        break;
+    case AF_INET6:
+        inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof(host));
+        if (port)
+            snprintf(text, FB_ADDRESS_TEXT, "[%s]:%u", host, fb_address_port(address));
+        else
+            snprintf(text, FB_ADDRESS_TEXT, "%s", host);
+        break;
+    case AF_UNIX:
+        format_unix(address, text);
+        break;
+    default:
+        *text = '\0';
+        break;
+    }
+    return text;
+}
+
+static bool same_bits(const void *a, const void *b, unsigned bits)
+{
+    const uint8_t *x = a, *y = b;
+    unsigned whole = bits / 8, rest = bits % 8;
+
+    return memcmp(x, y, whole) == 0 && (rest == 0 || (x[whole] ^ y[whole]) >> (8 - rest) == 0);
+}
+
+bool fb_address_block_matches(const struct fb_address_block *block, const struct sockaddr *address)
+{
+    const struct fb_address *net = &block->address;
+    const struct sockaddr_in6 *in6 = (const void *)address;
+    const struct sockaddr_in *in = (const void *)address;
+
+    if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+        return net->any.sa_family == AF_INET &&
+               same_bits(&net->in.sin_addr, &in6->sin6_addr.s6_addr[12], block->bits);
+    if (address->sa_family != net->any.sa_family)
+        return false;
+    switch (address->sa_family) {
+    case AF_INET:
+        return same_bits(&net->in.sin_addr, &in->sin_addr, block->bits);
+    case AF_INET6:
+        return same_bits(&net->in6.sin6_addr, &in6->sin6_addr, block->bits);
+    default:
+        return address->sa_family == AF_UNIX;
+    }
+}

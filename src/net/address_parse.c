@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/number.h"
+#include "net/address.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <ctype.h>
+#include <netdb.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* "HOST", "HOST:PORT", "[HOST]" and "[HOST]:PORT", taken apart. */
+struct parts {
+    char host[NI_MAXHOST];
+    bool brackets;
+    const char *port; /* NULL: none */
+};
+
+static const char *split(const char *text, struct parts *parts)
+{
+    const char *end;
+    size_t n;
+
+    parts->brackets = *text == '[';
+    if (parts->brackets) {
+        end = strchr(++text, ']');
+        if (end == NULL)
+            return "\"]\" is missing";
+    } else {
+        end = strchrnul(text, ':');
+        if (*end == ':' && strchr(end + 1, ':') != NULL)
+            return "more than one \":\", an IPv6 address needs brackets";
+    }
+
+    n = (size_t)(end - text);
+    if (n >= sizeof(parts->host))
+        return "too long host";
+    memcpy(parts->host, text, n);
+    parts->host[n] = '\0';
+
+    if (parts->brackets && *++end != ':' && *end != '\0')
+        return "nothing but a port may follow \"]\"";
+    parts->port = *end == ':' ? end + 1 : NULL;
+    return NULL;
+}
+
+static const char *parse_port(const char *s, size_t n, in_port_t *out)
+{
+    char digits[32];
+    int64_t port;
+
+    if (n == 0)
+        return "no port";
+    if (!isdigit((unsigned char)*s) || n >= sizeof(digits))
+        return "invalid port";
+    memcpy(digits, s, n);
+    digits[n] = '\0';
+    switch (fb_parse_number(digits, 1, UINT16_MAX, &port)) {
+    case FB_NUMBER_OK:
+        *out = (in_port_t)port;
+        return NULL;
+    case FB_NUMBER_RANGE:
+        return "port out of range 1 to 65535";
+    default:
+        return "invalid port";
+    }
+}
+
+/* "8000" or "8000-8010" */
+static const char *parse_ports(const char *s, in_port_t *first, in_port_t *last)
+{
+    size_t n = strcspn(s, "-");
+    const char *wrong = parse_port(s, n, first);
+
+    *last = *first;
+    if (wrong != NULL || s[n] == '\0')
+        return wrong;
+    wrong = parse_port(s + n + 1, strlen(s + n + 1), last);
+    if (wrong == NULL && *last < *first)
+        return "the range of ports runs backwards";
+    return wrong;
+}
+
+static bool is_unix(const char *text)
+{
+    return strncasecmp(text, "unix:", 5) == 0;
+}
+
+static const char *parse_unix(const char *text, struct fb_address *out)
+{
+    const char *path = text + 5;
+    size_t n = strlen(path);
+
+    if (n == 0)
+        return "no path of the unix domain socket";
+    if (n >= sizeof(out->un.sun_path))
+        return "too long path of the unix domain socket, at most 107 bytes";
+    *out = (struct fb_address) { .un.sun_family = AF_UNIX };
+    out->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + 1);
+    memcpy(out->un.sun_path, path, n + 1);
+    return NULL;
+}
+
+static bool parse_in(const char *text, struct fb_address *out)
+{
+    struct fb_address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
+
+    if (inet_pton(AF_INET, text, &address.in.sin_addr) != 1)
+        return false;
+    *out = address;
+    return true;
+}
+
+static bool parse_in6(const char *text, struct fb_address *out)
+{
+    struct fb_address address = { .length = sizeof(address.in6), .in6.sin6_family = AF_INET6 };
+
+    if (inet_pton(AF_INET6, text, &address.in6.sin6_addr) != 1)
+        return false;
+    *out = address;
+    return true;
+}
+
+const char *fb_address_parse(const char *text, in_port_t port, struct fb_address *out)
+{
+    struct parts parts;
+    struct fb_address address;
+    const char *wrong;
+
+    if (is_unix(text))
+        return parse_unix(text, out);
+    wrong = split(text, &parts);
+    if (wrong != NULL)
+        return wrong;
+    if (parts.port != NULL) {
+        wrong = parse_port(parts.port, strlen(parts.port), &port);
+        if (wrong != NULL)
+            return wrong;
+    }
+    if (parts.brackets && !parse_in6(parts.host, &address))
+        return "invalid IPv6 address";
+    if (!parts.brackets && !parse_in(parts.host, &address))
+        return "invalid IPv4 address";
+    fb_address_set_port(&address, port);
+    *out = address;
+    return NULL;
+}
+
+/* Whether the text can be a host's name. One that ends in a number is a mistyped address: the
+ * resolver would read "127.1" and "1.2.3" in ways that nobody meant. */
+static const char *check_name(const char *name)
+{
+    const char *last = strrchr(name, '.');
+
+    if (*name == '\0')
+        return "no host";
+    if (name[strspn(name, "0123456789.-_"
+                          "abcdefghijklmnopqrstuvwxyz"
+                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] != '\0')
+        return "invalid host";
+    last = last != NULL ? last + 1 : name;
+    if (isdigit((unsigned char)*last) && last[strspn(last, "0123456789")] == '\0')
+        return "invalid IPv4 address";
+    return NULL;
+}
+
+static bool contains(const struct fb_address *all, unsigned n, const struct fb_address *address)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (fb_address_equal(&all[i], address))
+            return true;
+    return false;
+}
+
+static const char *resolve(
+    const char *name, in_port_t port, struct fb_address *out, unsigned max, unsigned *n)
+{
+    /* AI_ADDRCONFIG, as nginx: no IPv6 addresses where the machine has no IPv6 */
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG }, *all;
+    int rc = getaddrinfo(name, NULL, &hints, &all);
+
+    if (rc == EAI_NONAME || rc == EAI_NODATA)
+        return "host not found";
+    if (rc != 0)
+        return gai_strerror(rc);
+    for (const struct addrinfo *ai = all; ai != NULL && *n < max; ai = ai->ai_next) {
+        struct fb_address address = { .length = ai->ai_addrlen };
+
+        if (ai->ai_family != AF_INET && ai->ai_family != AF_INET6)
+            continue;
+        memcpy(&address.un, ai->ai_addr, ai->ai_addrlen);
+        fb_address_set_port(&address, port);
+        if (!contains(out, *n, &address))
+            out[(*n)++] = address;
+    }
+    freeaddrinfo(all);
+    return *n == 0 ? "host not found" : NULL;
+}
+
+/* A host as `listen` takes it, with the port that belongs to it. */
+static const char *parse_host(
+    const struct parts *parts, in_port_t port, struct fb_address *out, unsigned max, unsigned *n)
+{
+    const char *host = parts->host, *wrong;
+
+    if (parts->brackets ? parse_in6(host, out)
+                        : parse_in(strcmp(host, "*") == 0 ? "0.0.0.0" : host, out)) {
+        fb_address_set_port(out, port);
+        *n = 1;
+        return NULL;
+    }
+    if (parts->brackets)
+        return "invalid IPv6 address";
+    wrong = check_name(host);
+    return wrong != NULL ? wrong : resolve(host, port, out, max, n);
+}
+
+const char *fb_address_parse_listen(
+    const char *text, struct fb_address *out, unsigned max, unsigned *n, in_port_t *last)
+{
+    struct parts parts = { .host = "*", .port = text };
+    in_port_t first = 0;
+    const char *wrong;
+
+    assert(max > 0);
+    *n = 0;
+    *last = 0;
+    if (is_unix(text)) {
+        wrong = parse_unix(text, out);
+        *n = wrong == NULL;
+        return wrong;
+    }
+
+    /* what begins with a digit and is no address is a port */
+    if (!isdigit((unsigned char)*text) || strpbrk(text, ".:") != NULL) {
+        wrong = split(text, &parts);
+        if (wrong != NULL)
+            return wrong;
+        if (parts.port == NULL)
+            return "no port";
+    }
+    wrong = parse_ports(parts.port, &first, last);
+    return wrong != NULL ? wrong : parse_host(&parts, first, out, max, n);
+}
+
+/* The number of bits behind the "/". */
+static const char *parse_bits(const char *text, unsigned greatest, unsigned *out)
+{
+    int64_t bits;
+
+    if (!isdigit((unsigned char)*text))
+        return "invalid prefix length";
+    switch (fb_parse_number(text, 0, greatest, &bits)) {
+    case FB_NUMBER_OK:
+        break;
+    case FB_NUMBER_RANGE:
+        return greatest == 32 ? "prefix length out of range 0 to 32"
+                              : "prefix length out of range 0 to 128";
+    default:
+        return "invalid prefix length";
+    }
+    *out = (unsigned)bits;
+    return NULL;
+}
+
+/* A block of v4-mapped addresses is a block of IPv4 addresses, as which they are compared. */
+static void unmap(struct fb_address_block *block)
+{
+    struct fb_address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
+
+    if (block->bits < 96 || !IN6_IS_ADDR_V4MAPPED(&block->address.in6.sin6_addr))
+        return;
+    memcpy(&address.in.sin_addr, &block->address.in6.sin6_addr.s6_addr[12], 4);
+    block->address = address;
+    block->bits -= 96;
+}
+
+const char *fb_address_block_parse(const char *text, struct fb_address_block *out)
+{
+    struct fb_address_block block = { .address.length = sizeof(sa_family_t) };
+    const char *slash = strchrnul(text, '/'), *wrong;
+    char host[INET6_ADDRSTRLEN];
+
+    if (strcasecmp(text, "unix:") == 0) {
+        block.address.any.sa_family = AF_UNIX;
+        *out = block;
+        return NULL;
+    }
+    if ((size_t)(slash - text) >= sizeof(host))
+        return "invalid address";
+    memcpy(host, text, (size_t)(slash - text));
+    host[slash - text] = '\0';
+
+    if (parse_in(host, &block.address))
+        block.bits = 32;
+    else if (parse_in6(host, &block.address))
+        block.bits = 128;
+    else
+        return "invalid address";
+    if (*slash == '/') {
+        wrong = parse_bits(slash + 1, block.bits, &block.bits);
+        if (wrong != NULL)
+            return wrong;
+    }
+    if (block.address.any.sa_family == AF_INET6)
+        unmap(&block);
+    *out = block;
+    return NULL;
+}

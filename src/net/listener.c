@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/listener.h"
+
+#include "net/listener_options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_unix(const struct fb_listener *listener)
+{
+    return listener->address.any.sa_family == AF_UNIX;
+}
+
+struct fb_listener *fb_listener_create(struct fb_arena *arena, const struct fb_address *address,
+    const struct fb_listen_options *options)
+{
+    struct fb_listener *listener = fb_arena_alloc(arena, sizeof(*listener));
+
+    if (listener == NULL)
+        return NULL;
+    listener->arena = arena;
+    listener->address = *address;
+    listener->options = *options;
+    if (is_unix(listener)) /* several sockets cannot share a path */
+        listener->options.reuseport = false;
+    fb_address_format(&listener->address, true, listener->text);
+    return listener;
+}
+
+/* What connect() to a unix socket's path says: 0 or an errno. */
+static int probe(const struct fb_address *address)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int error = 0;
+
+    if (fd == -1 || connect(fd, &address->any, address->length) == -1)
+        error = errno;
+    if (fd != -1)
+        close(fd);
+    return error;
+}
+
+/* Makes way for bind(). Only a socket that nobody answers on is removed: a crash left it behind. */
+static int clear_path(const struct fb_listener *listener, struct fb_log *log)
+{
+    const char *path = listener->address.un.sun_path;
+    struct stat st;
+    int error;
+
+    if (lstat(path, &st) == -1)
+        return 0; /* nothing there, or bind() will say why not */
+    if (!S_ISSOCK(st.st_mode)) {
+        fb_log(log, FB_EMERG, 0, "bind() to %s failed: the path exists and is not a socket",
+            listener->text);
+        return -1;
+    }
+    error = probe(&listener->address);
+    switch (error) {
+    case 0:
+    case EAGAIN:     /* its backlog is full */
+    case EPROTOTYPE: /* it is not a stream socket */
+        fb_log(log, FB_EMERG, 0, "bind() to %s failed: the socket is in use", listener->text);
+        return -1;
+    case ENOENT:
+        return 0;
+    case ECONNREFUSED:
+        if (unlink(path) == 0 || errno == ENOENT)
+            return 0;
+        fb_log(log, FB_EMERG, errno, "unlink() stale %s failed", listener->text);
+        return -1;
+    default:
+        fb_log(log, FB_EMERG, error, "connect() to %s, to see if it is in use, failed",
+            listener->text);
+        return -1;
+    }
+}
+
+static int bind_unix(struct fb_listener *listener, int fd, struct fb_log *log)
+{
+    const char *path = listener->address.un.sun_path;
+
+    if (clear_path(listener, log) == -1)
+        return -1;
+    if (bind(fd, &listener->address.any, listener->address.length) == -1) {
+        fb_log(log, FB_EMERG, errno, "bind() to %s failed", listener->text);
+        return -1;
+    }
+    if (chmod(path, 0666) == -1) { /* any user may connect, as with nginx */
+        fb_log(log, FB_EMERG, errno, "chmod() \"%s\" failed", path);
+        unlink(path);
+        return -1;
+    }
+    return 0;
+}
+
+static int bind_inet(struct fb_listener *listener, int fd, struct fb_log *log)
+{
+    struct fb_address *address = &listener->address;
+
+    fb_listener_set_bind_options(listener, fd, log);
+    if (bind(fd, &address->any, address->length) == -1) {
+        fb_log(log, FB_EMERG, errno, "bind() to %s failed", listener->text);
+        return -1;
+    }
+    if (fb_address_port(address) != 0)
+        return 0;
+    /* the sockets that follow must get the same port */
+    if (getsockname(fd, &address->any, &address->length) == -1) {
+        fb_log(log, FB_EMERG, errno, "getsockname() of %s failed", listener->text);
+        return -1;
+    }
+    fb_address_format(address, true, listener->text);
+    return 0;
+}
+
+/* A bound socket; -1 after an emerg line. */
+static int open_socket(struct fb_listener *listener, struct fb_log *log)
+{
+    int family = listener->address.any.sa_family;
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd == -1) {
+        fb_log(log, FB_EMERG, errno, "socket() %s failed", listener->text);
+        return -1;
+    }
+    if ((is_unix(listener) ? bind_unix : bind_inet)(listener, fd, log) == -1) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool lends_to(const struct fb_listener *from, const struct fb_listener *listener)
+{
+    return fb_address_equal(&from->address, &listener->address) &&
+           from->options.reuseport == listener->options.reuseport;
+}
+
+int fb_listener_open(struct fb_listener *listener, const struct fb_listener *from, unsigned slots,
+    struct fb_log *log)
+{
+    unsigned kept = from != NULL ? from->fd_n : 0;
+    unsigned n = listener->options.reuseport ? slots : 1;
+
+    assert(slots > 0);
+    assert(from == NULL || lends_to(from, listener));
+    if (n < kept)
+        n = kept;
+    listener->fds = fb_arena_alloc(listener->arena, n * sizeof(*listener->fds));
+    if (listener->fds == NULL) {
+        listener->fd_n = 0;
+        fb_log(log, FB_EMERG, ENOMEM, "the sockets of %s cannot be opened", listener->text);
+        return -1;
+    }
+    listener->fd_n = n;
+    listener->adopted = false;
+    for (unsigned i = 0; i < n; i++) {
+        listener->fds[i] = i < kept ? from->fds[i] : -1;
+        if (listener->fds[i] != -1)
+            listener->adopted = true;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (listener->fds[i] != -1)
+            continue;
+        listener->fds[i] = open_socket(listener, log);
+        if (listener->fds[i] == -1) {
+            fb_listener_abandon(listener, from);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int fb_listener_commit(struct fb_listener *listener, struct fb_log *log)
+{
+    int backlog = listener->options.backlog, result = 0;
+
+    for (unsigned i = 0; i < listener->fd_n; i++) {
+        int fd = listener->fds[i];
+
+        if (fd == -1)
+            continue;
+        fb_listener_set_options(listener, fd, log);
+        if (listen(fd, backlog) == -1) {
+            fb_log(
+                log, FB_EMERG, errno, "listen() to %s, backlog %d failed", listener->text, backlog);
+            result = -1;
+        }
+    }
+    return result;
+}
+
+void fb_listener_close(struct fb_listener *listener)
+{
+    for (unsigned i = 0; i < listener->fd_n; i++) {
+        if (listener->fds[i] != -1)
+            close(listener->fds[i]);
+        listener->fds[i] = -1;
+    }
+}
+
+static bool has(const struct fb_listener *listener, int fd)
+{
+    for (unsigned i = 0; i < listener->fd_n; i++)
+        if (listener->fds[i] == fd)
+            return true;
+    return false;
+}
+
+/* -1 with errno. What has become something else by now is left alone. */
+static int unlink_socket(const struct fb_listener *listener)
+{
+    const char *path = listener->address.un.sun_path;
+    struct stat st;
+
+    if (!is_unix(listener) || lstat(path, &st) == -1 || !S_ISSOCK(st.st_mode))
+        return 0;
+    return unlink(path) == -1 && errno != ENOENT ? -1 : 0;
+}
+
+void fb_listener_abandon(struct fb_listener *listener, const struct fb_listener *from)
+{
+    for (unsigned i = 0; i < listener->fd_n; i++) {
+        int fd = listener->fds[i];
+
+        listener->fds[i] = -1;
+        if (fd == -1 || (from != NULL && has(from, fd)))
+            continue;
+        close(fd);
+        if (!listener->adopted)
+            unlink_socket(listener);
+    }
+}
+
+void fb_listener_unlink(struct fb_listener *listener, struct fb_log *log)
+{
+    if (unlink_socket(listener) == -1)
+        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", listener->address.un.sun_path);
+}
+
+struct fb_listener *fb_listener_find(
+    const struct fb_listeners *all, const struct fb_listener *listener)
+{
+    struct fb_listener *other;
+
+    STAILQ_FOREACH (other, all, link)
+        for (unsigned i = 0; i < other->fd_n; i++)
+            if (other->fds[i] != -1 && lends_to(other, listener))
+                return other;
+    return NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The channel between the master and one worker: messages, some with a descriptor. Its end-of-file
+ * tells a worker that the master has gone, because no other process holds the master's end. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum fb_message_kind {
+    FB_MESSAGE_READY = 1, /* worker: everything is set up but the listeners */
+    FB_MESSAGE_ARM,       /* master: begin to accept */
+    FB_MESSAGE_ARMED,     /* worker: it accepts */
+    FB_MESSAGE_LOOK,      /* either: somebody stepped back from listeners that may have clients;
+                             the others are to look at them once */
+    FB_MESSAGE_REOPEN,    /* master: `fd` replaces log number `argument` */
+};
+
+struct fb_message {
+    uint32_t kind; /* enum fb_message_kind */
+    uint32_t argument;
+    int fd; /* passed along, or -1; the receiver owns it */
+};
+
+enum fb_channel_status { FB_CHANNEL_DONE, FB_CHANNEL_AGAIN, FB_CHANNEL_CLOSED };
+
+/* ends[0] is the master's, ends[1] the worker's; close-on-exec and non-blocking. -1 with errno. */
+int fb_channel_open(int ends[2]);
+/* Has `fd` wake this process by SIGIO when there is something to receive; -1 with errno. */
+int fb_channel_wake(int fd);
+
+/* -1 with errno: EAGAIN when the receiver does not keep up, EPIPE when it has gone. */
+int fb_channel_send(int fd, const struct fb_message *message);
+/* FB_CHANNEL_CLOSED on any error too. */
+enum fb_channel_status fb_channel_receive(int fd, struct fb_message *message);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/cmdline.h"
+
+#include "process/signals.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* `path` below `directory` unless it is absolute; NULL without memory. */
+static char *below(const char *directory, const char *path)
+{
+    char *joined;
+
+    if (path[0] == '/')
+        return strdup(path);
+    return asprintf(&joined, "%s/%s", directory, path) == -1 ? NULL : joined;
+}
+
+/* Relative to the prefix of -p, or without one to where we were started. */
+static char *resolve(const char *prefix, const char *path)
+{
+    char *here, *resolved;
+
+    if (prefix != NULL)
+        return below(prefix, path);
+    here = path[0] == '/' ? strdup("/") : getcwd(NULL, 0);
+    if (here == NULL)
+        return NULL;
+    resolved = below(here, path);
+    free(here);
+    return resolved;
+}
+
+static int resolve_paths(struct fb_cmdline *cmdline, const char *prefix, const char *conf,
+    const char *error_log, struct fb_log *log)
+{
+    char *base = prefix == NULL ? NULL : resolve(NULL, prefix);
+    struct fb_cycle_options *cycle = &cmdline->cycle;
+
+    if (prefix != NULL) { /* as in nginx, the prefix has all of it */
+        cycle->conf = conf == NULL ? below(base, "conf/forkbeard.conf") : resolve(base, conf);
+        cycle->pid = below(base, "logs/forkbeard.pid");
+        cycle->error_log = below(base, "logs/error.log");
+    } else {
+        cycle->conf = conf == NULL ? strdup(FB_CONF_PATH) : resolve(NULL, conf);
+        cycle->pid = strdup(FB_PID_PATH);
+        cycle->error_log = strdup(FB_ERROR_LOG_PATH);
+    }
+    if (error_log != NULL) {
+        free((char *)cycle->error_log);
+        cycle->error_log =
+            strcmp(error_log, "stderr") == 0 ? strdup(error_log) : resolve(base, error_log);
+    }
+    free(base);
+    if (cycle->conf != NULL && cycle->pid != NULL && cycle->error_log != NULL)
+        return 0;
+    fb_log(log, FB_EMERG, errno, "a path of the command line could not be resolved");
+    return -1;
+}
+
+static int check_signal(const char *name, struct fb_log *log)
+{
+    for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
+        if (s->order != NULL && strcmp(s->order, name) == 0)
+            return 0;
+    fb_log(
+        log, FB_EMERG, 0, "invalid option: \"-s %s\", expected stop, quit, reopen or reload", name);
+    return -1;
+}
+
+int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct fb_log *log)
+{
+    const char *prefix = NULL, *conf = NULL, *error_log = NULL;
+    int option;
+
+    *cmdline = (struct fb_cmdline) { .help = false };
+    opterr = 0;
+    while ((option = getopt(argc, argv, ":hvVtTqs:p:c:e:g:?")) != -1) {
+        switch (option) {
+        case 'h':
+            cmdline->help = true;
+            break;
+        case 'v':
+            cmdline->version = true;
+            break;
+        case 'V':
+            cmdline->version = cmdline->build = true;
+            break;
+        case 'T':
+            cmdline->dump = true;
+            /* fall through */
+        case 't':
+            cmdline->test = true;
+            break;
+        case 'q':
+            cmdline->quiet = true;
+            break;
+        case 's':
+            cmdline->signal = optarg;
+            if (check_signal(optarg, log) == -1)
+                return -1;
+            break;
+        case 'p':
+            prefix = optarg;
+            break;
+        case 'c':
+            conf = optarg;
+            break;
+        case 'e':
+            error_log = optarg;
+            break;
+        case 'g':
+            cmdline->cycle.globals = optarg;
+            break;
+        case ':':
+            fb_log(log, FB_EMERG, 0, "option \"-%c\" requires an argument", optopt);
+            return -1;
+        default:
+            if (optopt == 0 || optopt == '?') { /* -? itself */
+                cmdline->help = true;
+                break;
+            }
+            fb_log(log, FB_EMERG, 0, "invalid option: \"-%c\", see -h", optopt);
+            return -1;
+        }
+    }
+    if (optind < argc) {
+        fb_log(log, FB_EMERG, 0, "invalid option: \"%s\", see -h", argv[optind]);
+        return -1;
+    }
+    cmdline->cycle.testing = cmdline->test;
+    return resolve_paths(cmdline, prefix, conf, error_log, log);
+}
+
+void fb_cmdline_show_help(void)
+{
+    fprintf(stderr,
+        "Usage: forkbeard [-?hvVtTq] [-s signal] [-p prefix] [-e filename] [-c filename] "
+        "[-g directives]\n\n"
+        "Options:\n"
+        "  -?,-h         : this help\n"
+        "  -v            : show version and exit\n"
+        "  -V            : show version and what it was built with, then exit\n"
+        "  -t            : test configuration and exit\n"
+        "  -T            : test configuration, dump it and exit\n"
+        "  -q            : suppress non-error messages during configuration testing\n"
+        "  -s signal     : send signal to a master process: stop, quit, reopen, reload\n"
+        "  -p prefix     : set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
+        "                  logs/error.log are found below it\n"
+        "  -e filename   : set error log file (default: " FB_ERROR_LOG_PATH ")\n"
+        "  -c filename   : set configuration file (default: " FB_CONF_PATH ")\n"
+        "  -g directives : set global directives out of configuration file\n");
+}
+
+void fb_cmdline_show_version(const struct fb_cmdline *cmdline)
+{
+    fprintf(stderr, "forkbeard version: forkbeard/%s\n", FB_VERSION);
+    if (!cmdline->build)
+        return;
+    fprintf(stderr, "built by %s\nconfigure arguments: %s\n", FB_COMPILER, FB_CONFIGURE_ARGS);
+    fprintf(stderr, "debug lines: %s\nevent mechanisms:", FB_DEBUG_BUILD ? "yes" : "no");
+    for (int i = 0; fb_mechanisms[i] != NULL; i++)
+        fprintf(stderr, " %s", fb_mechanisms[i]->name);
+    fprintf(stderr, "\nprotocols:");
+    for (int i = 0; cmdline->cycle.protocols[i] != NULL; i++)
+        fprintf(stderr, " %s", cmdline->cycle.protocols[i]->name);
+    fprintf(stderr, "\n");
+}

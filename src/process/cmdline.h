@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line, with nginx's options. */
+#pragma once
+
+#include "base/log.h"
+#include "settings/cycle.h"
+
+struct fb_cmdline {
+    bool help;          /* -h, -? */
+    bool version;       /* -v */
+    bool build;         /* -V */
+    bool test;          /* -t, -T */
+    bool dump;          /* -T */
+    bool quiet;         /* -q */
+    const char *signal; /* -s */
+    struct fb_cycle_options cycle;
+};
+
+/* -1 after an emerg line. Paths are allocated and live as long as the process. */
+int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct fb_log *log);
+
+/* To standard error, as nginx does. */
+void fb_cmdline_show_help(void);
+void fb_cmdline_show_version(const struct fb_cmdline *cmdline);

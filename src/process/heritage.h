@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* All that crosses the fork from the master to a worker. What is not here, a worker does not use. */
+#pragma once
+
+#include "base/log.h"
+#include "settings/cycle.h"
+#include "shm/shared.h"
+
+struct fb_heritage {
+    struct fb_cycle *cycle; /* with open listeners and logs */
+    struct fb_shared *shared;
+    struct fb_slot_id slot;
+    unsigned index; /* which of worker_processes it is, from 0 */
+    int channel;    /* the worker's end; -1 in a single process */
+};

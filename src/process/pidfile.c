@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/pidfile.h"
+
+#include "base/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_TRIES 100
+
+/* Room for a number that is too long to be one, so that it is seen whole. */
+struct pid_text {
+    char bytes[64];
+};
+
+static int append_suffix(char name[PATH_MAX], const char *path, const char *suffix)
+{
+    if ((size_t)snprintf(name, PATH_MAX, "%s%s", path, suffix) < PATH_MAX)
+        return 0;
+    errno = ENAMETOOLONG;
+    return -1;
+}
+
+/* Whether the name still stands for the open file: its owner before may have removed it. */
+static bool is_name_of(const char *name, int fd)
+{
+    struct stat open_file, named;
+
+    return fstat(fd, &open_file) == 0 && lstat(name, &named) == 0 &&
+           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
+/* 0 locked, 1 held by *holder, -1 with errno. */
+static int try_lock(int fd, pid_t *holder)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    if (fcntl(fd, F_SETLK, &lock) == 0)
+        return 0;
+    if (errno != EAGAIN && errno != EACCES)
+        return -1;
+    if (fcntl(fd, F_GETLK, &lock) == -1)
+        return -1;
+    if (lock.l_type == F_UNLCK) { /* given back in between */
+        errno = EAGAIN;
+        return -1;
+    }
+    *holder = lock.l_pid;
+    return 1;
+}
+
+static void log_holder(struct fb_log *log, const char *path, pid_t holder)
+{
+    if (holder > 0)
+        fb_log(log, FB_EMERG, 0,
+            "another master process %d runs with the pid file \"%s\": "
+            "stop it, or give this one another \"pid\"",
+            (int)holder, path);
+    else /* in a pid namespace that we do not see */
+        fb_log(log, FB_EMERG, 0,
+            "another master process runs with the pid file \"%s\": "
+            "stop it, or give this one another \"pid\"",
+            path);
+}
+
+/* One try: a locked descriptor, or -1 with errno EAGAIN where it is worth another one, or -2 after
+ * the line. */
+static int open_locked(const char *path, const char *name, struct fb_log *log)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    pid_t holder;
+
+    if (fd == -1) {
+        fb_log(log, FB_EMERG, errno, "open() \"%s\" failed", name);
+        return -2;
+    }
+    switch (try_lock(fd, &holder)) {
+    case 0:
+        if (is_name_of(name, fd))
+            return fd;
+        errno = EAGAIN;
+        break;
+    case 1:
+        log_holder(log, path, holder);
+        close(fd);
+        return -2;
+    default:
+        break;
+    }
+    if (errno != EAGAIN) {
+        fb_log(log, FB_EMERG, errno, "fcntl(F_SETLK) \"%s\" failed", name);
+        close(fd);
+        return -2;
+    }
+    close(fd);
+    return -1;
+}
+
+int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log *log)
+{
+    char name[PATH_MAX];
+    int fd = -1;
+
+    *pidfile = (struct fb_pidfile) { .path = path, .lock_fd = -1 };
+    if (append_suffix(name, path, ".lock") == -1) {
+        fb_log(log, FB_EMERG, errno, "the pid file \"%s\" cannot be locked", path);
+        return -1;
+    }
+    for (unsigned i = 0; i < LOCK_TRIES && fd == -1; i++)
+        fd = open_locked(path, name, log);
+    if (fd == -1)
+        fb_log(log, FB_EMERG, 0, "\"%s\" is locked and removed over and over, giving up", name);
+    if (fd < 0)
+        return -1;
+    pidfile->lock_fd = fd;
+    return 0;
+}
+
+/* The rename would replace a device or the like, /dev/null for one, by our file. */
+static int check_replaceable(const char *path, struct fb_log *log)
+{
+    struct stat st;
+
+    if (lstat(path, &st) == -1 || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
+        return 0;
+    fb_log(log, FB_EMERG, 0, "the pid file \"%s\" exists and is not a regular file", path);
+    return -1;
+}
+
+static int write_pid(int fd)
+{
+    int n = dprintf(fd, "%d\n", (int)getpid());
+
+    if (n < 0 || fchmod(fd, 0644) == -1)
+        return -1;
+    return 0;
+}
+
+int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log)
+{
+    char name[PATH_MAX];
+    int fd, written;
+
+    if (check_replaceable(pidfile->path, log) == -1)
+        return -1;
+    if (append_suffix(name, pidfile->path, ".XXXXXX") == -1 ||
+        (fd = mkostemp(name, O_CLOEXEC)) == -1) {
+        fb_log(log, FB_EMERG, errno, "mkostemp() \"%s.XXXXXX\" failed", pidfile->path);
+        return -1;
+    }
+    written = write_pid(fd);
+    if (written == -1)
+        fb_log(log, FB_EMERG, errno, "write() \"%s\" failed", name);
+    if (close(fd) == -1 && written == 0) {
+        fb_log(log, FB_EMERG, errno, "close() \"%s\" failed", name);
+        written = -1;
+    }
+    if (written == 0 && rename(name, pidfile->path) == -1) {
+        fb_log(log, FB_EMERG, errno, "rename() \"%s\" to \"%s\" failed", name, pidfile->path);
+        written = -1;
+    }
+    if (written == -1)
+        unlink(name);
+    return written;
+}
+
+/* The file's text, of which as much as fits, without the ends of lines behind it. The name of the
+ * call that failed, with errno, or NULL. */
+static const char *read_text(const char *path, struct pid_text *text)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error;
+    ssize_t n;
+
+    if (fd == -1)
+        return "open";
+    n = read(fd, text->bytes, sizeof(text->bytes) - 1);
+    error = errno;
+    close(fd);
+    errno = error;
+    if (n == -1)
+        return "read";
+    while (n > 0 && (text->bytes[n - 1] == '\n' || text->bytes[n - 1] == '\r'))
+        n--;
+    text->bytes[n] = '\0';
+    return NULL;
+}
+
+static pid_t parse_pid(const struct pid_text *text)
+{
+    int64_t pid;
+
+    return fb_parse_number(text->bytes, 1, INT_MAX, &pid) == FB_NUMBER_OK ? (pid_t)pid : -1;
+}
+
+static void remove_pid(const char *path, struct fb_log *log)
+{
+    struct pid_text text;
+    const char *failed = read_text(path, &text);
+
+    if (failed != NULL) {
+        if (errno != ENOENT)
+            fb_log(log, FB_ALERT, errno, "%s() \"%s\" failed", failed, path);
+        return;
+    }
+    if (parse_pid(&text) == getpid() && unlink(path) == -1 && errno != ENOENT)
+        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", path);
+}
+
+void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log)
+{
+    char name[PATH_MAX];
+
+    if (pidfile->lock_fd == -1)
+        return;
+    remove_pid(pidfile->path, log);
+
+    /* Removed while it is locked: who opened it before sees that its name is gone. */
+    if (append_suffix(name, pidfile->path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd) &&
+        unlink(name) == -1 && errno != ENOENT)
+        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", name);
+    fb_pidfile_forget(pidfile);
+}
+
+void fb_pidfile_forget(struct fb_pidfile *pidfile)
+{
+    if (pidfile->lock_fd != -1)
+        close(pidfile->lock_fd);
+    pidfile->lock_fd = -1;
+}
+
+pid_t fb_pidfile_read(const char *path, struct fb_log *log)
+{
+    struct pid_text text;
+    const char *failed = read_text(path, &text);
+    pid_t pid;
+
+    if (failed != NULL) {
+        fb_log(log, FB_ERROR, errno, "%s() \"%s\" failed", failed, path);
+        return -1;
+    }
+    pid = parse_pid(&text);
+    if (pid == -1)
+        fb_log(log, FB_ERROR, 0, "invalid PID number \"%s\" in \"%s\"", text.bytes, path);
+    return pid;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pid file, and the lock beside it that keeps a second master out.
+ *
+ * The pid file is written aside and renamed, so that nobody ever reads it empty; the lock is a file
+ * of its own (PATH.lock, a POSIX record lock, which a fork does not inherit), because the name of
+ * the pid file changes hands by the rename. */
+#pragma once
+
+#include "base/log.h"
+
+#include <sys/types.h>
+
+struct fb_pidfile {
+    const char *path; /* the caller's */
+    int lock_fd;      /* -1: not locked */
+};
+
+/* Locks; -1 after an emerg line that names the process that holds it. */
+int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log *log);
+/* Writes our pid; -1 after an emerg line. */
+int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log);
+/* Removes both files (the pid file only if it names us) and unlocks. */
+void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log);
+/* In a child: drops the descriptor, the lock stays the master's. */
+void fb_pidfile_forget(struct fb_pidfile *pidfile);
+
+/* The pid in a file, for -s; -1 after a line that says what to do. */
+pid_t fb_pidfile_read(const char *path, struct fb_log *log);

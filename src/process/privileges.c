@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/privileges.h"
+
+#include "base/cpu.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void limit(
+    int resource, int64_t value, bool soft_only, const char *directive, struct fb_log *log)
+{
+    struct rlimit limits;
+
+    if (value < 0 || getrlimit(resource, &limits) == -1)
+        return;
+    limits.rlim_cur = (rlim_t)value;
+    if (!soft_only && limits.rlim_max < limits.rlim_cur)
+        limits.rlim_max = limits.rlim_cur; /* root may raise it */
+    if (setrlimit(resource, &limits) == -1)
+        fb_log(log, FB_ALERT, errno, "setrlimit() for \"%s %" PRId64 "\" failed", directive, value);
+}
+
+/* A mechanism with a limit sees no descriptor beyond it: the kernel then says that there are none
+ * left before one is accepted that cannot be watched. */
+static void limit_for_mechanism(const struct fb_cycle *cycle, struct fb_log *log)
+{
+    uint32_t most = cycle->events.mechanism->descriptors_max;
+    struct rlimit limits;
+
+    if (most == 0 || getrlimit(RLIMIT_NOFILE, &limits) == -1 || limits.rlim_cur <= most)
+        return;
+    limit(RLIMIT_NOFILE, most, true, "worker_rlimit_nofile", log);
+}
+
+void fb_process_limit(const struct fb_cycle *cycle, struct fb_log *log)
+{
+    const struct fb_core_settings *core = &cycle->core;
+    struct rlimit limits;
+
+    limit(RLIMIT_NOFILE, core->rlimit_nofile, false, "worker_rlimit_nofile", log);
+    limit(RLIMIT_CORE, core->rlimit_core, false, "worker_rlimit_core", log);
+    limit_for_mechanism(cycle, log);
+    if (getrlimit(RLIMIT_NOFILE, &limits) == 0 &&
+        limits.rlim_cur < (rlim_t)cycle->events.worker_connections)
+        fb_log(log, FB_WARN, 0,
+            "%" PRId64 " worker_connections exceed open file resource limit: %ju",
+            cycle->events.worker_connections, (uintmax_t)limits.rlim_cur);
+}
+
+static void choose_cpus(const struct fb_core_settings *core, unsigned index, struct fb_log *log)
+{
+    cpu_set_t mask;
+
+    if (core->cpus == NULL)
+        return;
+    if (core->cpu_auto)
+        fb_cpu_auto(&core->cpus[0], index, &mask);
+    else
+        mask = core->cpus[index < core->cpu_n ? index : core->cpu_n - 1];
+    if (sched_setaffinity(0, sizeof(mask), &mask) == -1)
+        fb_log(log, FB_ALERT, errno, "sched_setaffinity() failed");
+}
+
+static int change_user(const struct fb_core_settings *core, struct fb_log *log)
+{
+    if (core->user == NULL || geteuid() != 0)
+        return 0;
+    if (setgid(core->gid) == -1) {
+        fb_log(log, FB_EMERG, errno, "setgid(%u) failed", (unsigned)core->gid);
+        return -1;
+    }
+    if (initgroups(core->user, core->gid) == -1) {
+        fb_log(log, FB_EMERG, errno, "initgroups(%s, %u) failed", core->user, (unsigned)core->gid);
+        return -1;
+    }
+    if (setuid(core->uid) == -1) {
+        fb_log(log, FB_EMERG, errno, "setuid(%u) failed", (unsigned)core->uid);
+        return -1;
+    }
+    /* changing the user forbade core dumps, which worker_rlimit_core has just allowed */
+    if (core->rlimit_core > 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == -1)
+        fb_log(log, FB_ALERT, errno, "prctl(PR_SET_DUMPABLE) failed");
+    return 0;
+}
+
+int fb_process_confine(const struct fb_cycle *cycle, unsigned index, struct fb_log *log)
+{
+    const struct fb_core_settings *core = &cycle->core;
+
+    fb_process_limit(cycle, log);
+    if (core->worker_priority != 0 &&
+        setpriority(PRIO_PROCESS, 0, (int)core->worker_priority) == -1)
+        fb_log(log, FB_ALERT, errno, "setpriority(%" PRId64 ") failed", core->worker_priority);
+    choose_cpus(core, index, log);
+    if (change_user(core, log) == -1)
+        return -1;
+    if (core->working_directory != NULL && chdir(core->working_directory) == -1) {
+        fb_log(log, FB_EMERG, errno, "chdir(\"%s\") failed", core->working_directory);
+        return -1;
+    }
+    return 0;
+}

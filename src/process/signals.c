@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/signals.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+const struct fb_signal fb_signals[] = {
+    /* master, worker, single process */
+    { SIGHUP, "SIGHUP", "reload", "reconfiguring",
+        { FB_ORDER_RELOAD, FB_ORDER_NONE, FB_ORDER_RELOAD } },
+    { SIGUSR1, "SIGUSR1", "reopen", "reopening logs",
+        { FB_ORDER_REOPEN, FB_ORDER_NONE, FB_ORDER_REOPEN } },
+    { SIGUSR2, "SIGUSR2", NULL, "changing binary",
+        { FB_ORDER_UPGRADE, FB_ORDER_NONE, FB_ORDER_UPGRADE } },
+    { SIGWINCH, "SIGWINCH", NULL, "gracefully shutting down workers",
+        { FB_ORDER_DRAIN, FB_ORDER_NONE, FB_ORDER_NONE } },
+    { SIGTERM, "SIGTERM", "stop", "exiting",
+        { FB_ORDER_TERMINATE, FB_ORDER_TERMINATE, FB_ORDER_TERMINATE } },
+    { SIGINT, "SIGINT", NULL, "exiting",
+        { FB_ORDER_TERMINATE, FB_ORDER_TERMINATE, FB_ORDER_TERMINATE } },
+    { SIGQUIT, "SIGQUIT", "quit", "shutting down",
+        { FB_ORDER_QUIT, FB_ORDER_QUIT, FB_ORDER_QUIT } },
+    { SIGCHLD, "SIGCHLD", NULL, NULL, { FB_ORDER_REAP, FB_ORDER_NONE, FB_ORDER_NONE } },
+    { SIGALRM, "SIGALRM", NULL, NULL, { FB_ORDER_DEADLINE, FB_ORDER_NONE, FB_ORDER_NONE } },
+    { SIGIO, "SIGIO", NULL, NULL, { FB_ORDER_CHANNEL, FB_ORDER_NONE, FB_ORDER_NONE } },
+    { SIGPIPE, "SIGPIPE", NULL, NULL, { FB_ORDER_NONE, FB_ORDER_NONE, FB_ORDER_NONE } },
+    { SIGSYS, "SIGSYS", NULL, NULL, { FB_ORDER_NONE, FB_ORDER_NONE, FB_ORDER_NONE } },
+    { .number = 0 },
+};
+
+static volatile sig_atomic_t given[FB_ORDERS];
+static volatile sig_atomic_t senders[FB_ORDERS];
+static volatile sig_atomic_t current_role;
+static sigset_t wait_mask;
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+
+    (void)context;
+    for (const struct fb_signal *s = fb_signals; s->number != 0; s++) {
+        enum fb_order order = s->orders[current_role];
+
+        if (s->number != number)
+            continue;
+        /* a terminal that is resized sends it too; only a person means it */
+        if (number == SIGWINCH && info->si_code == SI_KERNEL)
+            continue;
+        senders[order] = info->si_code == SI_USER || info->si_code == SI_QUEUE ? info->si_pid : 0;
+        given[order] = 1;
+    }
+    errno = saved;
+}
+
+void fb_signals_reset(void)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    sigemptyset(&action.sa_mask);
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, &action, NULL); /* fails for those that cannot be caught */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void fb_signals_install(enum fb_role role)
+{
+    sigset_t blocked;
+
+    sigemptyset(&wait_mask);
+    sigemptyset(&blocked);
+    current_role = role;
+    for (int order = 0; order < FB_ORDERS; order++)
+        given[order] = 0; /* of the process that we were forked from */
+
+    for (const struct fb_signal *s = fb_signals; s->number != 0; s++) {
+        struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle };
+
+        if (s->orders[role] == FB_ORDER_NONE)
+            action = (struct sigaction) { .sa_handler = SIG_IGN };
+        else
+            sigaddset(&blocked, s->number);
+        sigfillset(&action.sa_mask);
+        sigaction(s->number, &action, NULL);
+    }
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+const sigset_t *fb_signals_wait_mask(void)
+{
+    return &wait_mask;
+}
+
+bool fb_order_take(enum fb_order order, pid_t *from)
+{
+    if (!given[order])
+        return false;
+    given[order] = 0;
+    if (from != NULL)
+        *from = senders[order];
+    return true;
+}
+
+void fb_order_give(enum fb_order order)
+{
+    senders[order] = 0;
+    given[order] = 1;
+}
+
+const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order order)
+{
+    for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
+        if (s->orders[role] == order)
+            return s;
+    return NULL;
+}

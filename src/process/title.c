@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/title.h"
+
+#include <bsd/unistd.h>
+#include <string.h>
+#include <unistd.h>
+
+static int width; /* of argv[0] */
+
+void fb_title_init(int argc, char **argv)
+{
+    width = (int)strlen(argv[0]);
+    setproctitle_init(argc, argv, environ);
+}
+
+void fb_title_set(const char *role, const char *arguments)
+{
+    /* behind a title shorter than argv[0] was, libbsd leaves a stray dot */
+    setproctitle("%s %-*s", role, width, arguments);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The main context. */
+#include "base/cpu.h"
+#include "base/number.h"
+#include "settings/apply.h"
+#include "shm/shared.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Half of the slots, so that a reload finds room for as many new workers. */
+#define WORKERS_MAX (FB_SLOT_MAX / 2)
+
+/* A copy of the list with one more element, which is zeroed; NULL after a report. */
+static void *grow(struct fb_apply *apply, void *list, unsigned n, size_t size)
+{
+    void *larger = fb_apply_alloc(apply, (n + 1) * size);
+
+    if (larger != NULL && n > 0)
+        memcpy(larger, list, n * size);
+    return larger;
+}
+
+static int find_group(struct fb_apply *apply, const struct fb_conf_directive *directive,
+    struct fb_core_settings *core)
+{
+    unsigned arg = directive->arg_n - 1;
+    const struct group *group = getgrnam(directive->args[arg].text);
+
+    if (group != NULL)
+        core->gid = group->gr_gid;
+    else if (arg == 1)
+        return fb_bad_value(apply, directive, 1, "there is no such group");
+    return 0; /* a user without a group of the same name has its primary group */
+}
+
+static FB_SETTER(set_user)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+    const struct passwd *user;
+
+    (void)setting;
+    (void)field;
+    if (geteuid() != 0) {
+        fb_conf_warn(apply->report, &directive->name,
+            "the \"user\" directive makes sense only if the master process runs with super-user "
+            "privileges, ignored");
+        return 0;
+    }
+    user = getpwnam(directive->args[0].text);
+    if (user == NULL)
+        return fb_bad_value(apply, directive, 0, "there is no such user");
+    core->user = directive->args[0].text;
+    core->uid = user->pw_uid;
+    core->gid = user->pw_gid;
+    return find_group(apply, directive, core);
+}
+
+static FB_SETTER(set_worker_processes)
+{
+    int64_t *n = field;
+
+    (void)setting;
+    if (strcmp(directive->args[0].text, "auto") == 0) {
+        *n = fb_cpu_allowed();
+        if (*n > WORKERS_MAX)
+            *n = WORKERS_MAX;
+        return 0;
+    }
+    if (fb_parse_number(directive->args[0].text, 1, WORKERS_MAX, n) == FB_NUMBER_OK)
+        return 0;
+    return fb_bad_value(
+        apply, directive, 0, "expected a number between 1 and %d, or \"auto\"", WORKERS_MAX);
+}
+
+static FB_SETTER(set_error_log)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+    const char *path = directive->args[0].text;
+    int level = FB_ERROR;
+    struct fb_log_target *logs;
+
+    (void)setting;
+    (void)field;
+    if (path[0] == '\0')
+        return fb_bad_value(apply, directive, 0, "expected a path or \"stderr\"");
+    if (strncmp(path, "syslog:", 7) == 0 || strncmp(path, "memory:", 7) == 0)
+        return fb_bad_value(
+            apply, directive, 0, "only files and \"stderr\" are supported, no %.6s", path);
+    if (directive->arg_n == 2) {
+        static const char *const names[] = { "debug", "info", "notice", "warn", "error", "crit",
+            "alert", "emerg", NULL };
+
+        level = fb_level_parse(directive->args[1].text);
+        if (level == -1)
+            return fb_bad_name(apply, directive, 1, names,
+                "a level: debug, info, notice, warn, error, crit, alert or emerg");
+    }
+    path = strcmp(path, "stderr") == 0 ? NULL : fb_apply_path(apply, path);
+    logs = grow(apply, core->logs, core->log_n, sizeof(*logs));
+    if (logs == NULL)
+        return -1;
+    logs[core->log_n++] = (struct fb_log_target) {
+        .fd = path == NULL ? STDERR_FILENO : -1,
+        .level = (enum fb_level)level,
+        .path = path,
+    };
+    core->logs = logs;
+    return 0;
+}
+
+static FB_SETTER(set_cpu_affinity)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+    unsigned first = 0;
+
+    (void)setting;
+    (void)field;
+    if (strcmp(directive->args[0].text, "auto") == 0) {
+        core->cpu_auto = true;
+        first = 1;
+        if (directive->arg_n > 2)
+            return fb_bad_value(apply, directive, 2, "\"auto\" takes one mask");
+    }
+    core->cpus = fb_apply_alloc(apply, directive->arg_n * sizeof(*core->cpus));
+    if (core->cpus == NULL)
+        return -1;
+    if (core->cpu_auto && directive->arg_n == 1) {
+        core->cpu_n = 1;
+        if (sched_getaffinity(0, sizeof(*core->cpus), core->cpus) == -1)
+            memset(core->cpus, 0xff, sizeof(*core->cpus));
+        return 0;
+    }
+    for (unsigned i = first; i < directive->arg_n; i++) {
+        const char *wrong = fb_cpu_parse_mask(directive->args[i].text, &core->cpus[core->cpu_n++]);
+
+        if (wrong != NULL)
+            return fb_bad_value(apply, directive, i, "%s", wrong);
+    }
+    return 0;
+}
+
+static FB_SETTER(set_env)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+    const char *text = directive->args[0].text;
+    const char **env;
+
+    (void)setting;
+    (void)field;
+    if (text[0] == '\0' || text[0] == '=')
+        return fb_bad_value(apply, directive, 0, "expected NAME or NAME=value");
+    env = grow(apply, core->env, core->env_n, sizeof(*env));
+    if (env == NULL)
+        return -1;
+    env[core->env_n++] = text;
+    core->env = env;
+    return 0;
+}
+
+#define CORE(member) .offset = offsetof(struct fb_core_settings, member)
+
+const struct fb_setting fb_core_table[] = {
+    { "daemon", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(daemon), .initial = "on" },
+    { "env", FB_AT_MAIN, 1, 1, .set = set_env, .repeats = true },
+    { "error_log", FB_AT_MAIN, 1, 2, .set = set_error_log, .repeats = true },
+    { "events", FB_AT_MAIN, 0, 0, .set = fb_set_events, .block = true },
+    { "include", FB_AT_ANY, 1, 1, .set = fb_set_include, .repeats = true },
+    { "master_process", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(master_process),
+        .initial = "on" },
+    { "pid", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(pid) },
+    { "stream", FB_AT_MAIN, 0, 0, .set = fb_set_stream, .block = true },
+    { "timer_resolution", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(timer_resolution),
+        .greatest_value = 3600 * 1000 },
+    { "user", FB_AT_MAIN, 1, 2, .set = set_user },
+    { "worker_cpu_affinity", FB_AT_MAIN, 1, UCHAR_MAX, .set = set_cpu_affinity },
+    { "worker_priority", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(worker_priority),
+        .least_value = -20, .greatest_value = 20 },
+    { "worker_processes", FB_AT_MAIN, 1, 1, .set = set_worker_processes, CORE(worker_processes),
+        .initial = "1" },
+    { "worker_rlimit_core", FB_AT_MAIN, 1, 1, .set = fb_set_size, CORE(rlimit_core) },
+    { "worker_rlimit_nofile", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(rlimit_nofile),
+        .least_value = 1, .greatest_value = INT_MAX },
+    { "worker_shutdown_timeout", FB_AT_MAIN, 1, 1, .set = fb_set_msec,
+        CORE(worker_shutdown_timeout) },
+    { "working_directory", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(working_directory) },
+    { .name = NULL },
+};
+
+static void default_user(struct fb_core_settings *core)
+{
+    const struct passwd *user = getpwnam(FB_USER);
+
+    if (user == NULL || geteuid() != 0)
+        return;
+    core->user = FB_USER;
+    core->uid = user->pw_uid;
+    core->gid = user->pw_gid;
+}
+
+static void default_log(struct fb_apply *apply)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+    const char *path = apply->options->error_log;
+    bool standard_error = strcmp(path, "stderr") == 0;
+
+    core->logs = fb_apply_alloc(apply, sizeof(*core->logs));
+    if (core->logs == NULL)
+        return;
+    core->logs[core->log_n++] = (struct fb_log_target) {
+        .fd = standard_error ? STDERR_FILENO : -1,
+        .level = FB_ERROR,
+        .path = standard_error ? NULL : fb_arena_strdup(apply->cycle->arena, path),
+    };
+}
+
+void fb_core_finish(struct fb_apply *apply)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+
+    if (core->user == NULL)
+        default_user(core);
+    if (core->pid == NULL)
+        core->pid = fb_arena_strdup(apply->cycle->arena, apply->options->pid);
+    if (core->log_n == 0)
+        default_log(apply);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "settings/cycle.h"
+
+#include "settings/apply.h"
+
+#include <string.h>
+
+#define DEFAULT_CONNECTIONS 512
+
+static void require(struct fb_apply *apply, const struct fb_frame *frame, const char *name)
+{
+    const struct fb_seen *seen;
+
+    STAILQ_FOREACH (seen, &frame->seen, link)
+        if (strcmp(seen->setting->name, name) == 0)
+            return;
+    fb_conf_error(
+        apply->report, NULL, "no \"%s\" section in configuration %s", name, apply->options->conf);
+}
+
+static void read_all(struct fb_apply *apply)
+{
+    const struct fb_cycle_options *options = apply->options;
+    struct fb_conf_source *source = &apply->cycle->source;
+    struct fb_frame frame;
+    struct fb_conf_block *block;
+
+    memset(&frame, 0, sizeof(frame));
+    fb_apply_inner(apply, &frame, FB_AT_MAIN, NULL);
+    apply->frame = &frame;
+    if (options->globals != NULL) {
+        block =
+            fb_conf_parse_text(source, "command line", options->globals, strlen(options->globals));
+        if (block != NULL)
+            fb_apply_block(apply, block);
+    }
+    block = fb_conf_parse_file(source, options->conf, NULL);
+    if (block != NULL)
+        fb_apply_block(apply, block);
+
+    if (apply->report->error_n == 0)
+        require(apply, &frame, "events");
+    if (apply->report->error_n > 0)
+        return;
+    fb_apply_defaults(apply, &frame, fb_core_table);
+    fb_core_finish(apply);
+    fb_events_finish(apply);
+}
+
+static void apply_configuration(
+    struct fb_cycle *cycle, const struct fb_cycle_options *options, struct fb_conf_report *report)
+{
+    struct fb_apply apply = { .cycle = cycle, .report = report, .options = options };
+    const struct fb_setting *mechanisms = fb_mechanism_table(&apply);
+
+    apply.protocol_table = fb_protocol_table(&apply);
+    if (mechanisms == NULL || apply.protocol_table == NULL)
+        return;
+    apply.tables[0] = fb_core_table;
+    apply.tables[1] = fb_events_table;
+    apply.tables[2] = mechanisms;
+    apply.tables[3] = fb_stream_table;
+    apply.tables[4] = apply.protocol_table;
+    read_all(&apply);
+}
+
+static struct fb_cycle *create(void)
+{
+    struct fb_arena *arena = fb_arena_create();
+    struct fb_cycle *cycle = arena == NULL ? NULL : fb_arena_alloc(arena, sizeof(*cycle));
+
+    if (cycle == NULL) {
+        fb_arena_destroy(&arena);
+        return NULL;
+    }
+    cycle->arena = arena;
+    cycle->core.rlimit_nofile = -1;
+    cycle->core.rlimit_core = -1;
+    cycle->events.worker_connections = DEFAULT_CONNECTIONS;
+    STAILQ_INIT(&cycle->stream.servers);
+    STAILQ_INIT(&cycle->stream.listeners);
+    return cycle;
+}
+
+struct fb_cycle *fb_cycle_load(
+    const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
+{
+    struct fb_cycle *cycle = create();
+    struct fb_conf_report *report =
+        cycle == NULL ? NULL : fb_arena_alloc(cycle->arena, sizeof(*report));
+
+    if (report == NULL) {
+        fb_log(log, FB_EMERG, 0, "no memory for the configuration");
+        fb_cycle_destroy(&cycle);
+        return NULL;
+    }
+    fb_conf_report_init(report, cycle->arena);
+    fb_conf_source_init(&cycle->source, cycle->arena, report);
+    apply_configuration(cycle, options, report);
+    fb_conf_report_show(report, log, excerpts);
+    if (report->error_n > 0)
+        fb_cycle_destroy(&cycle);
+    return cycle;
+}
+
+void fb_cycle_destroy(struct fb_cycle **cycle)
+{
+    struct fb_arena *arena;
+
+    if (*cycle == NULL)
+        return;
+    arena = (*cycle)->arena;
+    *cycle = NULL;
+    fb_arena_destroy(&arena);
+}

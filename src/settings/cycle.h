@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A cycle: all that one reading of the configuration has set. It is made by the master, and workers
+ * inherit it; nothing in it changes after it was loaded but the listeners' sockets. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "conf/conf.h"
+#include "event/mechanism.h"
+#include "stream/server.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* What the main context sets. Times are milliseconds. */
+struct fb_core_settings {
+    int64_t daemon;
+    int64_t master_process;
+    int64_t worker_processes;
+    int64_t worker_priority;
+    int64_t worker_shutdown_timeout; /* 0: none */
+    int64_t timer_resolution;        /* 0: the time is read every turn */
+    int64_t rlimit_nofile;           /* -1: left alone */
+    int64_t rlimit_core;             /* bytes; -1: left alone */
+    const char *pid;
+    const char *working_directory; /* NULL: left alone */
+    const char *user;              /* NULL: not given, or not root */
+    uid_t uid;                     /* of `user` */
+    gid_t gid;
+    struct fb_log_target *logs;
+    unsigned log_n;
+    cpu_set_t *cpus; /* masks for the workers in turn, the last for all others; NULL: none */
+    unsigned cpu_n;
+    bool cpu_auto;    /* `cpus` is then the one mask to choose from */
+    const char **env; /* "NAME" or "NAME=value" */
+    unsigned env_n;
+};
+
+/* What `events {}` sets. */
+struct fb_events_settings {
+    int64_t worker_connections;
+    int64_t multi_accept;
+    int64_t accept_mutex;
+    int64_t accept_mutex_delay; /* ms */
+    const struct fb_mechanism *mechanism;
+    int64_t mechanism_option;                     /* its own directive's value */
+    int64_t mechanism_options[FB_MECHANISMS_MAX]; /* all of them, as in fb_mechanisms */
+    struct fb_address_block *debug;
+    unsigned debug_n;
+};
+
+struct fb_cycle {
+    struct fb_arena *arena;
+    struct fb_conf_source source; /* the files that it was read from */
+    struct fb_core_settings core;
+    struct fb_events_settings events;
+    struct fb_stream_settings stream;
+};
+
+struct fb_cycle_options {
+    const char *conf;      /* an absolute path */
+    const char *globals;   /* -g, or NULL */
+    const char *pid;       /* what `pid` and `error_log` are where the file is silent; */
+    const char *error_log; /* absolute paths, or "stderr" */
+    const fb_protocol *const *protocols; /* ends with NULL */
+    bool testing;                        /* -t: what may not be read is a warning */
+};
+
+/* Reads the configuration and shows every mistake: a line each to the log, and an excerpt of the
+ * file to `excerpts` where that is not -1. NULL when there were mistakes. Nothing outside the memory
+ * is touched. */
+struct fb_cycle *fb_cycle_load(
+    const struct fb_cycle_options *options, struct fb_log *log, int excerpts);
+/* Closes nothing: sockets and log files are the master's to close. */
+void fb_cycle_destroy(struct fb_cycle **cycle);

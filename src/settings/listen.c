@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `listen ADDRESS [PARAMETER ...];` */
+#include "base/number.h"
+#include "settings/apply.h"
+
+#include <bsd/string.h>
+#include <limits.h>
+#include <string.h>
+
+/* Results of one name. */
+#define ADDRESSES_MAX 16
+
+struct parameter {
+    const char *name; /* "backlog=" takes a value, "reuseport" none */
+    int (*set)(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+        const char *value, struct fb_listen_options *options);
+    bool own_socket;
+};
+
+#define PARAMETER(name)                                                                            \
+    static int name(struct fb_apply *apply, const struct fb_conf_directive *directive,             \
+        unsigned arg, const char *value, struct fb_listen_options *options)
+
+static int number(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+    const char *value, int least, int *out)
+{
+    int64_t n;
+
+    if (fb_parse_number(value, least, INT_MAX, &n) != FB_NUMBER_OK)
+        return fb_bad_value(apply, directive, arg, "expected a number, at least %d", least);
+    *out = (int)n;
+    return 0;
+}
+
+static int size(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+    const char *value, int *out)
+{
+    int64_t n;
+
+    if (fb_parse_size(value, 1, INT_MAX, &n) != FB_NUMBER_OK)
+        return fb_bad_value(apply, directive, arg, "expected a size such as 64k");
+    *out = (int)n;
+    return 0;
+}
+
+static int flag(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+    const char *value, bool *out)
+{
+    *out = strcmp(value, "on") == 0;
+    if (!*out && strcmp(value, "off") != 0)
+        return fb_bad_value(apply, directive, arg, "expected \"on\" or \"off\"");
+    return 0;
+}
+
+PARAMETER(set_backlog)
+{
+    return number(apply, directive, arg, value, -1, &options->backlog);
+}
+
+PARAMETER(set_bind)
+{
+    (void)apply, (void)directive, (void)arg, (void)value;
+    options->bind = true;
+    return 0;
+}
+
+PARAMETER(set_deferred)
+{
+    (void)apply, (void)directive, (void)arg, (void)value;
+    options->deferred = true;
+    return 0;
+}
+
+PARAMETER(set_fastopen)
+{
+    return number(apply, directive, arg, value, 1, &options->fastopen);
+}
+
+PARAMETER(set_ipv6only)
+{
+    return flag(apply, directive, arg, value, &options->ipv6only);
+}
+
+PARAMETER(set_rcvbuf)
+{
+    return size(apply, directive, arg, value, &options->rcvbuf);
+}
+
+PARAMETER(set_sndbuf)
+{
+    return size(apply, directive, arg, value, &options->sndbuf);
+}
+
+PARAMETER(set_reuseport)
+{
+    (void)apply, (void)directive, (void)arg, (void)value;
+    options->reuseport = true;
+    return 0;
+}
+
+/* "on", "off", or "30m::10": idle time, interval, count, each of which may be left out. */
+PARAMETER(set_keepalive)
+{
+    int *fields[] = { &options->keepidle, &options->keepintvl, &options->keepcnt };
+    char text[64];
+    char *rest = text, *part;
+    bool any = false;
+
+    if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0) {
+        options->keepalive = value[1] == 'n' ? FB_KEEPALIVE_ON : FB_KEEPALIVE_OFF;
+        return 0;
+    }
+    if (strlcpy(text, value, sizeof(text)) >= sizeof(text))
+        return fb_bad_value(apply, directive, arg, "too long");
+    for (int i = 0; (part = strsep(&rest, ":")) != NULL; i++) {
+        int64_t n = 0;
+        enum fb_number_status status = FB_NUMBER_OK;
+
+        if (i == 3)
+            status = FB_NUMBER_MALFORMED;
+        else if (*part != '\0' && i < 2)
+            status = fb_parse_msec(part, 1000, INT_MAX, &n);
+        else if (*part != '\0')
+            status = fb_parse_number(part, 1, INT_MAX, &n);
+        if (status != FB_NUMBER_OK)
+            return fb_bad_value(apply, directive, arg,
+                "expected \"on\", \"off\" or keepidle:keepintvl:keepcnt such as 30m::10");
+        *fields[i] = (int)(i < 2 ? n / 1000 : n);
+        any = any || *part != '\0';
+    }
+    if (!any)
+        return fb_bad_value(apply, directive, arg, "expected at least one of the three values");
+    options->keepalive = FB_KEEPALIVE_ON;
+    return 0;
+}
+
+static const struct parameter parameters[] = {
+    { "backlog=", set_backlog, true },
+    { "bind", set_bind, true },
+    { "deferred", set_deferred, true },
+    { "fastopen=", set_fastopen, true },
+    { "ipv6only=", set_ipv6only, true },
+    { "rcvbuf=", set_rcvbuf, true },
+    { "reuseport", set_reuseport, true },
+    { "sndbuf=", set_sndbuf, true },
+    { "so_keepalive=", set_keepalive, true },
+};
+
+static const struct parameter *find_parameter(const char *text)
+{
+    for (size_t i = 0; i < fb_countof(parameters); i++) {
+        const char *name = parameters[i].name;
+        size_t length = strlen(name);
+
+        if (name[length - 1] == '=' ? strncmp(text, name, length) == 0 : strcmp(text, name) == 0)
+            return &parameters[i];
+    }
+    return NULL;
+}
+
+static int unknown_parameter(
+    struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg)
+{
+    static const char *const elsewhere[] = { "udp", "ssl", "proxy_protocol", NULL };
+    const char *names[fb_countof(parameters) + 1] = { NULL };
+
+    for (int i = 0; elsewhere[i] != NULL; i++)
+        if (strcmp(directive->args[arg].text, elsewhere[i]) == 0)
+            return fb_bad_value(apply, directive, arg, "this parameter of nginx is not supported");
+    for (size_t i = 0; i < fb_countof(parameters); i++)
+        names[i] = parameters[i].name;
+    return fb_bad_name(apply, directive, arg, names, "a parameter of \"listen\"");
+}
+
+static int set_parameters(
+    struct fb_apply *apply, const struct fb_conf_directive *directive, struct fb_listen *listen)
+{
+    int status = 0;
+
+    for (unsigned arg = 1; arg < directive->arg_n; arg++) {
+        const char *text = directive->args[arg].text;
+        const struct parameter *parameter = find_parameter(text);
+
+        if (parameter == NULL) {
+            status = unknown_parameter(apply, directive, arg);
+            continue;
+        }
+        listen->own_socket = listen->own_socket || parameter->own_socket;
+        if (parameter->set(
+                apply, directive, arg, text + strlen(parameter->name), &listen->options) == -1)
+            status = -1;
+    }
+    return status;
+}
+
+static int add_listen(
+    struct fb_apply *apply, const struct fb_listen *from, const struct fb_address *address)
+{
+    struct fb_listen *listen = fb_apply_alloc(apply, sizeof(*listen));
+
+    if (listen == NULL)
+        return -1;
+    *listen = *from;
+    listen->address = *address;
+    STAILQ_INSERT_TAIL(&apply->frame->listens, listen, link);
+    return 0;
+}
+
+FB_SETTER(fb_set_listen)
+{
+    struct fb_address addresses[ADDRESSES_MAX];
+    struct fb_listen listen = {
+        .word = &directive->args[0],
+        .options = fb_listen_defaults,
+        .server = apply->frame->server,
+    };
+    unsigned n = 0;
+    in_port_t last = 0;
+    const char *wrong =
+        fb_address_parse_listen(directive->args[0].text, addresses, ADDRESSES_MAX, &n, &last);
+
+    (void)setting;
+    (void)field;
+    if (wrong != NULL)
+        fb_bad_value(apply, directive, 0, "%s", wrong);
+    if (set_parameters(apply, directive, &listen) == -1 || wrong != NULL)
+        return -1;
+    if (listen.options.reuseport && addresses[0].any.sa_family == AF_UNIX)
+        return fb_bad_value(apply, directive, 0, "a unix socket cannot have \"reuseport\"");
+
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned port = fb_address_port(&addresses[i]); port <= last; port++) {
+            fb_address_set_port(&addresses[i], (in_port_t)port);
+            if (add_listen(apply, &listen, &addresses[i]) == -1)
+                return -1;
+        }
+    return 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Setters of one plain value. */
+#include "settings/apply.h"
+
+#include "base/number.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const flags[] = { "off", "on", NULL };
+
+FB_SETTER(fb_set_flag)
+{
+    (void)setting;
+    for (int i = 0; flags[i] != NULL; i++)
+        if (strcmp(directive->args[0].text, flags[i]) == 0) {
+            *(int64_t *)field = i;
+            return 0;
+        }
+    return fb_bad_name(apply, directive, 0, flags, "\"on\" or \"off\"");
+}
+
+typedef enum fb_number_status parse(
+    const char *text, int64_t least, int64_t greatest, int64_t *out);
+
+static int set_quantity(struct fb_apply *apply, const struct fb_setting *setting,
+    const struct fb_conf_directive *directive, int64_t *field, parse *parse_text,
+    const char *expected)
+{
+    int64_t greatest = setting->greatest_value;
+
+    if (setting->least_value == 0 && greatest == 0)
+        greatest = INT64_MAX;
+    switch (parse_text(directive->args[0].text, setting->least_value, greatest, field)) {
+    case FB_NUMBER_OK:
+        return 0;
+    case FB_NUMBER_RANGE:
+        if (greatest == INT64_MAX)
+            return fb_bad_value(
+                apply, directive, 0, "it must be at least %" PRId64, setting->least_value);
+        return fb_bad_value(apply, directive, 0, "it must be between %" PRId64 " and %" PRId64 "%s",
+            setting->least_value, greatest, parse_text == fb_parse_msec ? " milliseconds" : "");
+    default:
+        return fb_bad_value(apply, directive, 0, "expected %s", expected);
+    }
+}
+
+FB_SETTER(fb_set_number)
+{
+    return set_quantity(apply, setting, directive, field, fb_parse_number, "a number");
+}
+
+FB_SETTER(fb_set_size)
+{
+    return set_quantity(
+        apply, setting, directive, field, fb_parse_size, "a size such as 512, 16k or 1m");
+}
+
+FB_SETTER(fb_set_msec)
+{
+    if (setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
+        *(int64_t *)field = 0;
+        return 0;
+    }
+    return set_quantity(
+        apply, setting, directive, field, fb_parse_msec, "a time such as 500ms, 30s or 1h 30m");
+}
+
+FB_SETTER(fb_set_string)
+{
+    (void)apply;
+    (void)setting;
+    *(const char **)field = directive->args[0].text;
+    return 0;
+}
+
+FB_SETTER(fb_set_path)
+{
+    (void)setting;
+    if (directive->args[0].text[0] == '\0')
+        return fb_bad_value(apply, directive, 0, "expected a path");
+    *(const char **)field = fb_apply_path(apply, directive->args[0].text);
+    return *(const char **)field == NULL ? -1 : 0;
+}
+
+FB_SETTER(fb_set_nothing)
+{
+    (void)apply;
+    (void)setting;
+    (void)directive;
+    (void)field;
+    return 0;
+}
+
+static int apply_included(void *arg, struct fb_conf_block *block)
+{
+    fb_apply_block(arg, block);
+    return 0;
+}
+
+FB_SETTER(fb_set_include)
+{
+    const char *pattern = fb_apply_path(apply, directive->args[0].text);
+
+    (void)setting;
+    (void)field;
+    if (pattern == NULL)
+        return -1;
+    return fb_conf_include(
+        &apply->cycle->source, &directive->args[0], pattern, apply_included, apply);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shm/lock.h"
+
+#include <assert.h>
+
+static uint64_t owner_of(struct fb_slot_id id)
+{
+    return (uint64_t)id.serial << 32 | id.slot;
+}
+
+bool fb_shm_lock_try(struct fb_shm_lock *lock, struct fb_slot_id id)
+{
+    uint64_t free = 0;
+
+    assert(id.serial != 0);
+    /* a look first: a failed exchange would still take the line from the holder's cache */
+    return atomic_load_explicit(&lock->owner, memory_order_relaxed) == 0 &&
+           atomic_compare_exchange_strong_explicit(
+               &lock->owner, &free, owner_of(id), memory_order_acquire, memory_order_relaxed);
+}
+
+void fb_shm_lock_release(struct fb_shm_lock *lock, struct fb_slot_id id)
+{
+    assert(atomic_load_explicit(&lock->owner, memory_order_relaxed) == owner_of(id));
+    atomic_store_explicit(&lock->owner, 0, memory_order_release);
+}
+
+bool fb_shm_lock_reclaim(struct fb_shm_lock *lock, struct fb_slot_id dead)
+{
+    uint64_t owner = owner_of(dead);
+
+    return atomic_compare_exchange_strong(&lock->owner, &owner, 0);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A lock in shared memory that is owned by a worker slot, not by a pid: pids are used again, and the
+ * master must be able to take a dead worker's lock back without guessing. It is only ever tried. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fb_shm_lock {
+    _Atomic uint64_t owner; /* 0: free */
+};
+
+/* Who holds a lock: a slot in one of its lives. */
+struct fb_slot_id {
+    uint32_t slot;
+    uint32_t serial; /* counts the slot's lives, from 1 */
+};
+
+bool fb_shm_lock_try(struct fb_shm_lock *lock, struct fb_slot_id id);
+/* The caller holds it. */
+void fb_shm_lock_release(struct fb_shm_lock *lock, struct fb_slot_id id);
+/* Frees the lock if a dead worker held it; says whether it did. */
+bool fb_shm_lock_reclaim(struct fb_shm_lock *lock, struct fb_slot_id dead);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shm/shared.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static_assert(sizeof(struct fb_slot) == FB_CACHE_LINE, "a slot is a line of its own");
+static_assert(offsetof(struct fb_shared, accept_mutex) % FB_CACHE_LINE == 0, "so is the mutex");
+static_assert(offsetof(struct fb_shared, slots) == 2 * FB_CACHE_LINE, "the layout is versioned");
+
+struct fb_shared *fb_shared_create(void)
+{
+    struct fb_shared *shared =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (shared == MAP_FAILED)
+        return NULL;
+    shared->magic = FB_SHARED_MAGIC;
+    shared->version = FB_SHARED_VERSION;
+    return shared;
+}
+
+void fb_shared_destroy(struct fb_shared **shared)
+{
+    if (*shared == NULL)
+        return;
+    munmap(*shared, sizeof(**shared));
+    *shared = NULL;
+}
+
+bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id)
+{
+    for (uint32_t i = 0; i < FB_SLOT_MAX; i++) {
+        struct fb_slot *slot = &shared->slots[i];
+
+        if (slot->pid != 0)
+            continue;
+        if (i >= shared->slot_n)
+            shared->slot_n = i + 1;
+        slot->serial++;
+        if (slot->serial == 0)
+            slot->serial = 1;
+        slot->pid = (uint32_t)getpid(); /* ours until the worker writes its own */
+        *id = (struct fb_slot_id) { .slot = i, .serial = slot->serial };
+        return true;
+    }
+    return false;
+}
+
+bool fb_slot_bury(struct fb_shared *shared, struct fb_slot_id id)
+{
+    struct fb_slot *slot = &shared->slots[id.slot];
+    bool held = fb_shm_lock_reclaim(&shared->accept_mutex, id);
+
+    assert(slot->serial == id.serial);
+    shared->folds++;
+    for (int i = 0; i < FB_COUNTERS; i++) {
+        if (i < FB_GAUGES)
+            shared->folded.n[i] += slot->counters.n[i];
+        slot->counters.n[i] = 0;
+    }
+    slot->pid = 0;
+    shared->folds++;
+    return held;
+}
+
+void fb_shared_totals(struct fb_shared *shared, uint64_t totals[FB_COUNTERS])
+{
+    uint32_t folds;
+
+    /* a master that dies within a fold leaves the number odd: the tries are bounded */
+    for (int tries = 0; tries < 1000; tries++) {
+        folds = shared->folds;
+        for (int i = 0; i < FB_COUNTERS; i++)
+            totals[i] = shared->folded.n[i];
+        for (uint32_t s = 0; s < shared->slot_n; s++)
+            for (int i = 0; i < FB_COUNTERS; i++)
+                totals[i] += shared->slots[s].counters.n[i];
+        if ((folds & 1) == 0 && folds == shared->folds)
+            return;
+    }
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/stream.h"
+
+#include "stream/session.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int fb_stream_init(struct fb_stream *stream, const struct fb_net_options *options,
+    struct fb_shared *shared, const struct fb_address_block *debug, unsigned debug_n)
+{
+    *stream = (struct fb_stream) { .shared = shared, .debug = debug, .debug_n = debug_n };
+    return fb_net_init(&stream->net, options);
+}
+
+void fb_stream_done(struct fb_stream *stream)
+{
+    for (unsigned i = 0; i < FB_PROTOCOLS_MAX; i++)
+        if (stream->slabs[i].base != NULL)
+            munmap(stream->slabs[i].base, stream->slabs[i].size);
+    fb_net_done(&stream->net);
+}
+
+bool fb_session_state(struct fb_conn *conn, const struct fb_server *server)
+{
+    struct fb_stream *stream = fb_stream_of(conn);
+    struct fb_source_table *slots = &stream->net.loop.sources;
+    size_t size = (server->protocol->conn_state + 15u) & ~(size_t)15;
+    char *base = stream->slabs[server->protocol_index].base;
+
+    if (size == 0)
+        return true;
+    if (base == NULL) {
+        base = mmap(NULL, size * slots->n, PROT_READ | PROT_WRITE,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base == MAP_FAILED)
+            return false;
+        stream->slabs[server->protocol_index].base = base;
+        stream->slabs[server->protocol_index].size = size * slots->n;
+    }
+    conn->state = base + size * fb_source_index(slots, &conn->source);
+    memset(conn->state, 0, size);
+    return true;
+}
+
+/* The binding of the address that the client connected to. */
+static struct fb_binding *find_binding(struct fb_port *port, int fd)
+{
+    struct fb_binding *first = STAILQ_FIRST(&port->bindings), *binding;
+    struct fb_address local = { .length = sizeof(local.un) };
+
+    if (!port->several || getsockname(fd, &local.any, &local.length) == -1)
+        return first;
+    STAILQ_FOREACH (binding, &port->bindings, link)
+        if (fb_address_equal(&binding->address, &local))
+            return binding;
+    return first;
+}
+
+static bool is_debugged(const struct fb_stream *stream, const struct sockaddr *peer)
+{
+    for (unsigned i = 0; i < stream->debug_n; i++)
+        if (fb_address_block_matches(&stream->debug[i], peer))
+            return true;
+    return false;
+}
+
+struct fb_conn *fb_session_start(
+    struct fb_stream *stream, struct fb_port *port, int fd, const struct sockaddr *peer)
+{
+    struct fb_binding *binding = find_binding(port, fd);
+    struct fb_conn *conn = fb_conn_create(&stream->net, fd, peer, &fb_session_ops, binding);
+
+    if (conn == NULL) {
+        close(fd);
+        return NULL;
+    }
+    conn->debug = is_debugged(stream, peer);
+    fb_count(stream->net.counters, FB_HANDLED, 1);
+    return conn;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One turn of the loop. */
+#include "worker/worker.h"
+
+void fb_worker_turn(struct fb_worker *worker)
+{
+    struct fb_loop *loop = &worker->stream.net.loop;
+    /* with timer_resolution its ticks end the wait */
+    int timeout = loop->ticker != NULL ? -1 : fb_timers_distance(loop);
+
+    fb_accept_before(worker, &timeout);
+    if (fb_loop_promote(loop))
+        timeout = 0;
+    fb_loop_wait(loop, timeout);
+
+    /* under the mutex connections are only accepted: their sessions begin in the normal queue */
+    fb_loop_run(loop, FB_QUEUE_ACCEPT);
+    fb_accept_after(worker);
+    fb_timers_expire(loop);
+    fb_loop_run(loop, FB_QUEUE_NORMAL);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "worker/worker.h"
+
+#include "process/privileges.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* As nginx's: a worker that could not start. */
+#define EXIT_FATAL 2
+#define LINGERING_TIMEOUT_MS 5000
+
+static void shutdown_expired(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct fb_worker *worker = fb_worker_of(loop);
+
+    (void)timer;
+    fb_log(&worker->log, FB_NOTICE, 0,
+        "worker_shutdown_timeout has passed, %" PRIu32 " connections are closed",
+        worker->stream.net.connection_n);
+    fb_net_fail_all(&worker->stream.net, FB_DRAINED);
+}
+
+static unsigned listener_slots(const struct fb_cycle *cycle)
+{
+    const struct fb_listener *listener;
+    unsigned n = 1; /* the channel */
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        n += listener->fd_n;
+    return n;
+}
+
+static int init_stream(struct fb_worker *worker, const struct fb_heritage *heritage)
+{
+    const struct fb_events_settings *events = &heritage->cycle->events;
+    struct fb_net_options options = {
+        .connections_max = (uint32_t)events->worker_connections,
+        .listeners = listener_slots(heritage->cycle),
+        .mechanism = events->mechanism,
+        .mechanism_option = events->mechanism_option,
+        .wait_mask = fb_signals_wait_mask(),
+        .log = &worker->log,
+        .counters = &heritage->shared->slots[heritage->slot.slot].counters,
+        .lingering_timeout = LINGERING_TIMEOUT_MS,
+    };
+
+    return fb_stream_init(
+        &worker->stream, &options, heritage->shared, events->debug, events->debug_n);
+}
+
+int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage, enum fb_role role)
+{
+    struct fb_cycle *cycle = heritage->cycle;
+    struct fb_loop *loop = &worker->stream.net.loop;
+    int64_t resolution = cycle->core.timer_resolution;
+
+    *worker = (struct fb_worker) { .heritage = heritage, .cycle = cycle, .role = role };
+    fb_log_init(&worker->log, cycle->core.logs, cycle->core.log_n);
+    worker->shutdown.expired = shutdown_expired;
+    if (role == FB_ROLE_WORKER && fb_process_confine(cycle, heritage->index, &worker->log) == -1)
+        return -1;
+    if (role == FB_ROLE_SINGLE)
+        fb_process_limit(cycle, &worker->log);
+    if (init_stream(worker, heritage) == -1)
+        return -1;
+    if (fb_accept_init(worker) == -1 || fb_worker_open_channel(worker) == -1 ||
+        (resolution > 0 && fb_loop_set_resolution(loop, (uint64_t)resolution) == -1)) {
+        fb_worker_done(worker);
+        return -1;
+    }
+    return 0;
+}
+
+void fb_worker_run(struct fb_worker *worker)
+{
+    struct fb_net *net = &worker->stream.net;
+
+    for (;;) {
+        fb_worker_take_orders(worker);
+        if (worker->ending || (worker->draining && net->connection_n == 0))
+            return;
+        fb_worker_turn(worker);
+    }
+}
+
+void fb_worker_done(struct fb_worker *worker)
+{
+    struct fb_net *net = &worker->stream.net;
+
+    worker->ending = true;
+    if (worker->accept.list != NULL)
+        fb_accept_close(worker);
+    net->released = NULL;
+    fb_net_fail_all(net, FB_DRAINED);
+    fb_timer_del(&net->loop, &worker->shutdown);
+    if (worker->channel != NULL)
+        fb_source_close(&net->loop, worker->channel, false);
+    fb_stream_done(&worker->stream);
+}
+
+int fb_worker_main(const struct fb_heritage *heritage, enum fb_role role)
+{
+    struct fb_slot *slot = &heritage->shared->slots[heritage->slot.slot];
+    struct fb_worker *worker = malloc(sizeof(*worker));
+
+    if (worker == NULL)
+        return EXIT_FATAL;
+    fb_signals_install(role);
+    slot->pid = (uint32_t)getpid();
+    if (fb_worker_init(worker, heritage, role) == -1) {
+        free(worker);
+        return EXIT_FATAL;
+    }
+    if (role == FB_ROLE_WORKER)
+        fb_worker_tell(worker, FB_MESSAGE_READY);
+    else
+        fb_accept_open(worker);
+    fb_worker_run(worker);
+    fb_log(&worker->log, FB_NOTICE, 0, "exiting");
+    fb_worker_done(worker);
+    free(worker);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A worker: one event loop and its sessions, until it is told to end. */
+#pragma once
+
+#include "process/channel.h"
+#include "process/heritage.h"
+#include "process/signals.h"
+#include "stream/stream.h"
+
+/* A listening socket as this worker watches it. */
+struct fb_acceptor {
+    struct fb_source source; /* the first member: a slot of the loop's table */
+    struct fb_listener *listener;
+    bool own;  /* a reuseport socket that only this worker serves: no mutex needed */
+    bool look; /* to be accepted from until it is empty */
+};
+
+struct fb_acceptors {
+    struct fb_acceptor **list;
+    unsigned n;
+    bool open;            /* the master has let us accept, and we are not ending */
+    bool mutex;           /* shared listeners are watched by the holder of the accept mutex alone */
+    bool exclusive;       /* ... or by all, of whom the kernel wakes one */
+    bool holds;           /* the accept mutex */
+    bool watching;        /* the shared listeners, as its holder */
+    int64_t disabled;     /* accept_disabled: turns to leave the mutex to others */
+    bool paused;          /* for a shortage, until `resume` or a free slot */
+    bool full;            /* ... of slots */
+    uint64_t shortage_at; /* when the last one was, to say so once; 0: never */
+    struct fb_timer resume;
+};
+
+struct fb_worker {
+    struct fb_stream stream; /* the first member */
+    const struct fb_heritage *heritage;
+    struct fb_cycle *cycle;
+    enum fb_role role;
+    struct fb_log log;
+    struct fb_acceptors accept;
+    struct fb_source *channel; /* NULL in a single process, and when the master has gone */
+    struct fb_timer shutdown;  /* worker_shutdown_timeout */
+    bool draining;
+    bool ending; /* as soon as possible */
+};
+
+static inline struct fb_worker *fb_worker_of(struct fb_loop *loop)
+{
+    return fb_container(
+        fb_container(fb_net_of(loop), struct fb_stream, net), struct fb_worker, stream);
+}
+
+/* The process's part of a life as a worker: from the fork to its exit code. */
+int fb_worker_main(const struct fb_heritage *heritage, enum fb_role role);
+
+/* Sets up everything but accepting; -1 after an emerg line, with nothing left to undo. */
+int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage, enum fb_role role);
+/* Turns the loop until it has been told to end and every session has. */
+void fb_worker_run(struct fb_worker *worker);
+void fb_worker_done(struct fb_worker *worker);
+
+/* One turn (turn.c). */
+void fb_worker_turn(struct fb_worker *worker);
+
+/* Accepting (accept.c) */
+int fb_accept_init(struct fb_worker *worker);
+void fb_accept_open(struct fb_worker *worker);
+/* Accepts what is waiting, then stops watching and closes the listeners. */
+void fb_accept_close(struct fb_worker *worker);
+/* Looks at every listener once: a client may be stranded there. */
+void fb_accept_look(struct fb_worker *worker);
+/* A turn's step 2: who watches the listeners, and how long the wait may be. */
+void fb_accept_before(struct fb_worker *worker, int *timeout);
+/* ... and the end of step 5. */
+void fb_accept_after(struct fb_worker *worker);
+
+/* What the master and signals ask for (orders.c) */
+int fb_worker_open_channel(struct fb_worker *worker);
+void fb_worker_tell(struct fb_worker *worker, enum fb_message_kind kind);
+void fb_worker_take_orders(struct fb_worker *worker);

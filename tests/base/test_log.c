@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/log.h"
+#include "support/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TARGET_MAX 3
+
+/* Targets that write into unlinked files. */
+struct fixture {
+    struct fb_log log;
+    struct fb_log_target targets[TARGET_MAX];
+    char text[8192];
+};
+
+static int temporary_file(void)
+{
+    char path[] = "/tmp/fb_log.XXXXXX";
+    int fd = mkostemp(path, O_CLOEXEC);
+
+    ck_assert_int_ne(fd, -1);
+    ck_assert_int_eq(unlink(path), 0);
+    return fd;
+}
+
+static void set_up(struct fixture *fixture, unsigned n, enum fb_level level)
+{
+    for (unsigned i = 0; i < n; i++)
+        fixture->targets[i] = (struct fb_log_target) { .fd = temporary_file(), .level = level };
+    fb_log_init(&fixture->log, fixture->targets, n);
+    fixture->log.pid = 123;
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    for (unsigned i = 0; i < fixture->log.target_n; i++)
+        if (fixture->targets[i].fd != -1)
+            close(fixture->targets[i].fd);
+}
+
+/* What the target holds. */
+static const char *text_of(struct fixture *fixture, unsigned target)
+{
+    ssize_t n = pread(fixture->targets[target].fd, fixture->text, sizeof(fixture->text) - 1, 0);
+
+    ck_assert_int_ge(n, 0);
+    fixture->text[n] = '\0';
+    return fixture->text;
+}
+
+static void FB_PRINTF(3, 4)
+    write_line(struct fb_log *log, const struct fb_log_line *line, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fb_log_vwrite(log, line, format, args);
+    va_end(args);
+}
+
+/* The line behind its date, of which the shape is checked. */
+static const char *undated(const char *line)
+{
+    static const char shape[] = "dddd/dd/dd dd:dd:dd ";
+
+    ck_assert_uint_ge(strlen(line), sizeof(shape) - 1);
+    for (size_t i = 0; i < sizeof(shape) - 1; i++) {
+        if (shape[i] == 'd')
+            ck_assert_msg(line[i] >= '0' && line[i] <= '9', "no date: %s", line);
+        else
+            ck_assert_msg(line[i] == shape[i], "no date: %s", line);
+    }
+    return line + sizeof(shape) - 1;
+}
+
+START_TEST(a_line_has_the_shape_of_nginx)
+{
+    struct fixture f;
+
+    set_up(&f, 1, FB_INFO);
+    fb_log(&f.log, FB_ERROR, 0, "message %d", 7);
+    ck_assert_str_eq(undated(text_of(&f, 0)), "[error] 123#0: message 7\n");
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(a_line_names_connection_error_and_context)
+{
+    const struct fb_log_line line = {
+        .level = FB_INFO,
+        .error = ECONNREFUSED,
+        .connection = 5,
+        .context = ", client: 127.0.0.1",
+    };
+    struct fixture f;
+    char expected[256];
+
+    snprintf(expected, sizeof(expected),
+        "[info] 123#0: *5 connect() failed (%d: %s), client: 127.0.0.1\n", ECONNREFUSED,
+        strerror(ECONNREFUSED));
+    set_up(&f, 1, FB_INFO);
+    write_line(&f.log, &line, "%s failed", "connect()");
+    ck_assert_str_eq(undated(text_of(&f, 0)), expected);
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(the_date_is_now)
+{
+    struct fixture f;
+    struct tm tm = { .tm_isdst = -1 };
+    time_t before = time(NULL), logged;
+
+    set_up(&f, 1, FB_INFO);
+    fb_log(&f.log, FB_INFO, 0, "now");
+    ck_assert_ptr_nonnull(strptime(text_of(&f, 0), "%Y/%m/%d %H:%M:%S", &tm));
+    logged = mktime(&tm);
+    ck_assert_int_ge(logged, before);
+    ck_assert_int_le(logged, time(NULL));
+
+    /* the text that is kept for a second is not kept for longer */
+    f.log.second -= 10;
+    memcpy(f.log.date, "1999", 4);
+    fb_log(&f.log, FB_INFO, 0, "again");
+    ck_assert_ptr_null(strstr(text_of(&f, 0), "1999"));
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(a_plain_line_has_a_name_and_no_date)
+{
+    struct fixture f;
+
+    fb_log_init_plain(&f.log, &f.targets[0], "forkbeard");
+    ck_assert_int_eq(f.targets[0].fd, STDERR_FILENO);
+    f.targets[0].fd = temporary_file();
+    fb_log(&f.log, FB_NOTICE, 0, "started");
+    fb_log(&f.log, FB_INFO, 0, "not shown");
+    ck_assert_str_eq(text_of(&f, 0), "forkbeard: [notice] started\n");
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(errno_is_kept)
+{
+    struct fixture f;
+
+    set_up(&f, 2, FB_INFO);
+    close(f.targets[1].fd); /* writing to it fails with EBADF */
+    errno = ENOENT;
+    fb_log(&f.log, FB_ERROR, EPERM, "message");
+    ck_assert_int_eq(errno, ENOENT);
+    f.targets[1].fd = -1;
+    ck_assert_str_eq(
+        undated(text_of(&f, 0)), "[error] 123#0: message (1: Operation not permitted)\n");
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(bytes_that_control_a_terminal_are_escaped)
+{
+    struct fixture f;
+
+    set_up(&f, 1, FB_INFO);
+    fb_log(&f.log, FB_INFO, 0, "%s", "a\nb\r\tc\x1b[31m\x7f\x01 \xc3\xa9");
+    ck_assert_str_eq(
+        undated(text_of(&f, 0)), "[info] 123#0: a\\x0ab\\x0d\\x09c\\x1b[31m\\x7f\\x01 \xc3\xa9\n");
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(each_target_takes_its_levels)
+{
+    struct fixture f;
+    int counts[TARGET_MAX] = { 0 };
+
+    set_up(&f, 3, FB_WARN);
+    f.targets[1].level = FB_EMERG;
+    f.targets[2].level = FB_DEBUG;
+    fb_log_update(&f.log);
+    ck_assert_int_eq(f.log.level, FB_DEBUG);
+    for (int level = FB_EMERG; level <= FB_DEBUG; level++)
+        fb_log(&f.log, (enum fb_level)level, 0, "message");
+    for (unsigned i = 0; i < 3; i++)
+        for (const char *p = text_of(&f, i); (p = strchr(p, '\n')) != NULL; p++)
+            counts[i]++;
+    ck_assert_int_eq(counts[0], 5);
+    ck_assert_int_eq(counts[1], 1);
+    ck_assert_int_eq(counts[2], 8);
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(a_level_that_no_target_takes_is_not_formatted)
+{
+    struct fixture f;
+    int evaluated = 0;
+
+    set_up(&f, 1, FB_WARN);
+    fb_log(&f.log, FB_NOTICE, 0, "%d", ++evaluated);
+    ck_assert_int_eq(evaluated, 0);
+    ck_assert_str_eq(text_of(&f, 0), "");
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(a_forced_line_goes_to_every_target)
+{
+    const struct fb_log_line line = { .level = FB_DEBUG, .force = true };
+    struct fixture f;
+
+    set_up(&f, 2, FB_EMERG);
+    write_line(&f.log, &line, "forced");
+    ck_assert_str_eq(undated(text_of(&f, 0)), "[debug] 123#0: forced\n");
+    ck_assert_str_eq(undated(text_of(&f, 1)), "[debug] 123#0: forced\n");
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(a_long_message_is_clipped_to_one_line)
+{
+    static const char *const fills[] = { "x", "\n" }; /* as it is, and four bytes for one */
+    struct fixture f;
+    char message[6000];
+
+    for (size_t i = 0; i < fb_countof(fills); i++) {
+        const char *line;
+        size_t n;
+
+        memset(message, *fills[i], sizeof(message) - 1);
+        message[sizeof(message) - 1] = '\0';
+        set_up(&f, 1, FB_INFO);
+        fb_log(&f.log, FB_INFO, EPERM, "%s", message);
+        line = text_of(&f, 0);
+        n = strlen(line);
+        ck_assert_uint_gt(n, 4000);
+        ck_assert_uint_le(n, 4096);
+        ck_assert_ptr_eq(strchr(line, '\n'), line + n - 1);
+        tear_down(&f);
+    }
+}
+END_TEST
+
+START_TEST(a_target_is_reopened_at_its_path)
+{
+    char directory[] = "/tmp/fb_log.XXXXXX", path[64], moved[64];
+    struct fixture f;
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/log", directory);
+    snprintf(moved, sizeof(moved), "%s/log.1", directory);
+    f.targets[0] = (struct fb_log_target) { .fd = -1, .level = FB_INFO, .path = path };
+    fb_log_init(&f.log, f.targets, 1);
+    fb_log(&f.log, FB_INFO, 0, "nowhere");
+
+    ck_assert_int_eq(fb_log_target_open(&f.targets[0]), 0);
+    fb_log(&f.log, FB_INFO, 0, "first");
+    ck_assert_int_eq(rename(path, moved), 0);
+    ck_assert_int_eq(fb_log_target_open(&f.targets[0]), 0);
+    fb_log(&f.log, FB_INFO, 0, "second");
+    close(f.targets[0].fd);
+
+    f.targets[0].fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_ptr_nonnull(strstr(text_of(&f, 0), ": second\n"));
+    ck_assert_ptr_null(strstr(text_of(&f, 0), "first"));
+    tear_down(&f);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(unlink(moved), 0);
+    ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
+
+START_TEST(a_target_that_cannot_be_opened_keeps_its_descriptor)
+{
+    struct fixture f;
+    int fd;
+
+    set_up(&f, 1, FB_INFO);
+    fd = f.targets[0].fd;
+    f.targets[0].path = "/nonexistent/log";
+    ck_assert_int_eq(fb_log_target_open(&f.targets[0]), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert_int_eq(f.targets[0].fd, fd);
+    fb_log(&f.log, FB_INFO, 0, "still here");
+    ck_assert_ptr_nonnull(strstr(text_of(&f, 0), "still here"));
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(levels_have_names)
+{
+    for (int level = FB_EMERG; level <= FB_DEBUG; level++)
+        ck_assert_int_eq(fb_level_parse(fb_level_name((enum fb_level)level)), level);
+    ck_assert_str_eq(fb_level_name(FB_CRIT), "crit");
+    ck_assert_int_eq(fb_level_parse("warning"), -1);
+    ck_assert_int_eq(fb_level_parse(""), -1);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_line_has_the_shape_of_nginx);
+    tcase_add_test(tcase, a_line_names_connection_error_and_context);
+    tcase_add_test(tcase, the_date_is_now);
+    tcase_add_test(tcase, a_plain_line_has_a_name_and_no_date);
+    tcase_add_test(tcase, errno_is_kept);
+    tcase_add_test(tcase, bytes_that_control_a_terminal_are_escaped);
+    tcase_add_test(tcase, each_target_takes_its_levels);
+    tcase_add_test(tcase, a_level_that_no_target_takes_is_not_formatted);
+    tcase_add_test(tcase, a_forced_line_goes_to_every_target);
+    tcase_add_test(tcase, a_long_message_is_clipped_to_one_line);
+    tcase_add_test(tcase, a_target_is_reopened_at_its_path);
+    tcase_add_test(tcase, a_target_that_cannot_be_opened_keeps_its_descriptor);
+    tcase_add_test(tcase, levels_have_names);
+}
+
+FB_TEST_MAIN("log", add_tests)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/render.h"
+
+#include <check.h>
+#include <stdio.h>
+
+void conf_create(struct conf *conf)
+{
+    conf->arena = fb_arena_create();
+    ck_assert_ptr_nonnull(conf->arena);
+    fb_conf_report_init(&conf->report, conf->arena);
+    fb_conf_source_init(&conf->source, conf->arena, &conf->report);
+}
+
+void conf_destroy(struct conf *conf)
+{
+    fb_arena_destroy(&conf->arena);
+}
+
+static void write_block(const struct fb_conf_block *block, FILE *out)
+{
+    const struct fb_conf_directive *directive;
+
+    STAILQ_FOREACH (directive, &block->directives, link) {
+        fprintf(out, "%s%s", directive == STAILQ_FIRST(&block->directives) ? "" : " ",
+            directive->name.text);
+        for (unsigned i = 0; i < directive->arg_n; i++)
+            fprintf(out, "<%s>", directive->args[i].text);
+        if (directive->block == NULL) {
+            fputc(';', out);
+            continue;
+        }
+        fputc('{', out);
+        write_block(directive->block, out);
+        fputc('}', out);
+    }
+}
+
+static FILE *open_text(char **text, size_t *size)
+{
+    FILE *out = open_memstream(text, size);
+
+    ck_assert_ptr_nonnull(out);
+    return out;
+}
+
+char *render_block(const struct fb_conf_block *block)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_text(&text, &size);
+
+    if (block == NULL)
+        fputs("(none)", out);
+    else
+        write_block(block, out);
+    fclose(out);
+    return text;
+}
+
+char *render_report(const struct fb_conf_report *report)
+{
+    const struct fb_conf_mistake *mistake;
+    char *text;
+    size_t size;
+    FILE *out = open_text(&text, &size);
+
+    STAILQ_FOREACH (mistake, &report->mistakes, link)
+        fprintf(out, "%s%s\n", mistake->level == FB_EMERG ? "" : "warning: ", mistake->message);
+    fclose(out);
+    return text;
+}

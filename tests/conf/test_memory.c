@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parser when memory runs out: this program has an arena of its own in place of base/'s. */
+#include "conf/render.h"
+#include "support/test.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct piece {
+    SLIST_ENTRY(piece) link;
+    _Alignas(max_align_t) char data[];
+};
+
+struct fb_arena {
+    SLIST_HEAD(, piece) pieces;
+    unsigned asked;    /* how often memory was asked for */
+    unsigned fails_at; /* the request that gets none, counted from 1; 0: every one is served */
+    bool for_good;     /* none of the later ones gets any either */
+    bool failed;
+};
+
+struct fb_arena *fb_arena_create(void)
+{
+    return calloc(1, sizeof(struct fb_arena));
+}
+
+void fb_arena_destroy(struct fb_arena **arena)
+{
+    struct piece *piece;
+
+    while ((piece = SLIST_FIRST(&(*arena)->pieces)) != NULL) {
+        SLIST_REMOVE_HEAD(&(*arena)->pieces, link);
+        free(piece);
+    }
+    free(*arena);
+    *arena = NULL;
+}
+
+void *fb_arena_alloc(struct fb_arena *arena, size_t size)
+{
+    struct piece *piece;
+
+    arena->asked++;
+    if (arena->fails_at != 0 &&
+        (arena->asked == arena->fails_at || (arena->for_good && arena->asked > arena->fails_at))) {
+        arena->failed = true;
+        return NULL;
+    }
+    piece = calloc(1, sizeof(*piece) + size);
+    ck_assert_ptr_nonnull(piece);
+    SLIST_INSERT_HEAD(&arena->pieces, piece, link);
+    return piece->data;
+}
+
+char *fb_arena_strndup(struct fb_arena *arena, const char *s, size_t n)
+{
+    char *copy = fb_arena_alloc(arena, n + 1);
+
+    return copy != NULL ? memcpy(copy, s, n) : NULL;
+}
+
+char *fb_arena_strdup(struct fb_arena *arena, const char *s)
+{
+    return fb_arena_strndup(arena, s, strlen(s));
+}
+
+char *fb_arena_printf(struct fb_arena *arena, const char *format, ...)
+{
+    char *text = fb_arena_alloc(arena, 8192);
+    va_list args;
+
+    va_start(args, format);
+    if (text != NULL)
+        ck_assert_int_lt(vsnprintf(text, 8192, format, args), 8192);
+    va_end(args);
+    return text;
+}
+
+static int count_blocks(void *arg, struct fb_conf_block *block)
+{
+    ck_assert_ptr_nonnull(block);
+    ++*(unsigned *)arg;
+    return 0;
+}
+
+/* Parses a text and includes a directory's files. */
+static void parse(struct conf *conf, const char *text, const char *directory)
+{
+    struct fb_conf_block *block;
+    struct fb_conf_directive *directive;
+    unsigned n = 0;
+    char pattern[64];
+
+    block = fb_conf_parse_text(&conf->source, "t", text, strlen(text));
+    if (block == NULL)
+        return;
+    free(render_block(block));
+    directive = STAILQ_FIRST(&block->directives);
+    if (directive == NULL)
+        return;
+    snprintf(pattern, sizeof(pattern), "%s/*", directory);
+    fb_conf_include(&conf->source, &directive->name, pattern, count_blocks, &n);
+    ck_assert(n == 1 || conf->report.error_n > 0);
+}
+
+static const struct {
+    const char *text;
+    unsigned errors;
+} rows[] = {
+    { "a b 'c'; d { e; f g {} }", 0 },
+    { "a b; c 'd", 1 },
+    { "a; b { c }", 1 },
+    { "a;; b", 1 },
+};
+
+/* Whether a request failed, which every one of them must tell. */
+static bool try_parse(unsigned row, const char *directory, unsigned fails_at, bool for_good)
+{
+    struct conf conf;
+    bool failed;
+
+    conf_create(&conf);
+    conf.arena->fails_at = fails_at;
+    conf.arena->for_good = for_good;
+    parse(&conf, rows[row].text, directory);
+    failed = conf.arena->failed;
+    if (failed)
+        ck_assert_uint_gt(conf.report.error_n, 0);
+    else
+        ck_assert_uint_eq(conf.report.error_n, rows[row].errors);
+    conf_destroy(&conf);
+    return failed;
+}
+
+START_TEST(memory_may_run_out_at_any_time)
+{
+    char directory[] = "/tmp/fb_memory.XXXXXX", path[64];
+    FILE *file;
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/1", directory);
+    file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs("x; y { z; }\n", file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+
+    for (int for_good = 0; for_good < 2; for_good++) {
+        unsigned n = 1;
+
+        while (try_parse((unsigned)_i, directory, n, for_good))
+            n++;
+        ck_assert_uint_gt(n, 10);
+    }
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
+
+START_TEST(mistakes_without_memory_are_counted)
+{
+    char path[] = "/tmp/fb_memory.XXXXXX", text[256];
+    struct fb_log_target target = { .fd = mkstemp(path), .level = FB_INFO };
+    struct fb_log log;
+    struct conf conf;
+    ssize_t n;
+
+    ck_assert_int_ne(target.fd, -1);
+    ck_assert_int_eq(unlink(path), 0);
+    fb_log_init(&log, &target, 1);
+    log.plain = "t";
+    conf_create(&conf);
+    fb_conf_error(&conf.report, NULL, "kept");
+    conf.arena->fails_at = conf.arena->asked + 1;
+    conf.arena->for_good = true;
+    fb_conf_error(&conf.report, NULL, "first");
+    fb_conf_warn(&conf.report, NULL, "second");
+    fb_conf_error(&conf.report, NULL, "third");
+    ck_assert_uint_eq(conf.report.error_n, 3);
+    fb_conf_report_show(&conf.report, &log, target.fd);
+    conf_destroy(&conf);
+
+    n = pread(target.fd, text, sizeof(text) - 1, 0);
+    ck_assert_int_ge(n, 0);
+    text[n] = '\0';
+    ck_assert_str_eq(text, "t: [emerg] kept\n"
+                           "t: [emerg] out of memory, errors not shown: 2\n"
+                           "t: [warn] out of memory, warnings not shown: 1\n");
+    close(target.fd);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, memory_may_run_out_at_any_time, 0, fb_countof(rows));
+    tcase_add_test(tcase, mistakes_without_memory_are_counted);
+}
+
+FB_TEST_MAIN("memory", add_tests)

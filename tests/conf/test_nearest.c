@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/compiler.h"
+#include "conf/report.h"
+#include "support/test.h"
+
+#include <string.h>
+
+static const char *const directives[] = { "worker_processes", "worker_connections", "error_log",
+    "listen", "server", "include", "user", "env", "pid", "use", "on", "off", "send", "sent" };
+
+struct list {
+    const char *const *candidates;
+    size_t n;
+};
+
+static const char *next(void *arg)
+{
+    struct list *list = arg;
+
+    if (list->n == 0)
+        return NULL;
+    list->n--;
+    return *list->candidates++;
+}
+
+static const struct {
+    const char *word;
+    const char *nearest; /* or NULL */
+} rows[] = {
+    { "listen", "listen" },
+    /* a change, one too few, one too many, two swapped */
+    { "lispen", "listen" },
+    { "liste", "listen" },
+    { "listenn", "listen" },
+    { "lsiten", "listen" },
+    { "wroker_proceses", "worker_processes" },
+    { "worker_process", "worker_processes" },
+    { "worker_connection", "worker_connections" },
+    { "eror_log", "error_log" },
+    { "error_logs", "error_log" },
+    { "Server", "server" },
+    { "serevr", "server" },
+    { "usr", "user" },
+    { "evn", "env" },
+    { "onn", "on" },
+    { "o", "on" },
+    /* of equals the first */
+    { "senx", "send" },
+    { "of", "on" },
+    /* further than a third of the word */
+    { "lispem_", NULL },
+    { "proxy_pass", NULL },
+    { "xxrker_pxxxesses", NULL },
+    { "enx", "env" },
+    { "abc", NULL },
+    { "x", NULL },
+    { "xy", NULL },
+    { "", NULL },
+};
+
+START_TEST(a_misspelt_word_finds_what_was_meant)
+{
+    struct list list = { directives, fb_countof(directives) };
+    const char *found = fb_nearest(rows[_i].word, next, &list);
+
+    ck_assert_pstr_eq(found, rows[_i].nearest);
+    ck_assert_uint_eq(list.n, 0);
+}
+END_TEST
+
+START_TEST(words_of_any_length_are_taken)
+{
+    char word[1000], candidate[1000];
+    const char *const candidates[] = { candidate, "", "listen" };
+    struct list list = { candidates, fb_countof(candidates) };
+
+    memset(word, 'w', sizeof(word));
+    word[sizeof(word) - 1] = '\0';
+    memcpy(candidate, word, sizeof(word));
+    ck_assert_ptr_null(fb_nearest(word, next, &list));
+
+    /* the longest that is compared */
+    word[64] = candidate[64] = '\0';
+    word[1] = 'x';
+    list = (struct list) { candidates, fb_countof(candidates) };
+    ck_assert_ptr_eq(fb_nearest(word, next, &list), candidate);
+
+    list = (struct list) { candidates, fb_countof(candidates) };
+    ck_assert_str_eq(fb_nearest("lisen", next, &list), "listen");
+}
+END_TEST
+
+START_TEST(without_candidates_nothing_is_near)
+{
+    struct list list = { NULL, 0 };
+
+    ck_assert_ptr_null(fb_nearest("listen", next, &list));
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, a_misspelt_word_finds_what_was_meant, 0, fb_countof(rows));
+    tcase_add_test(tcase, words_of_any_length_are_taken);
+    tcase_add_test(tcase, without_candidates_nothing_is_near);
+}
+
+FB_TEST_MAIN("nearest", add_tests)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Any bytes as a configuration text: they become a tree or a mistake, and a tree that is written
+ * down with every word quoted becomes the same tree again. No file is read. */
+#include "conf/conf.h"
+#include "conf/report.h"
+#include "fuzz/fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "does not hold: %s\n", what);
+    abort();
+}
+
+static void check_word(const struct fb_conf_word *word, struct fb_conf_report *report)
+{
+    const struct fb_conf_file *file = word->file;
+
+    check(word->line >= 1 && word->column >= 1, "a word has a place");
+    check(word->width >= 1 && word->width <= file->size, "a word has a width");
+    check(strlen(word->text) <= word->width, "a word is no longer than its source");
+    fb_conf_warn(report, word, "word");
+}
+
+static void write_word(const struct fb_conf_word *word, FILE *out)
+{
+    fputc('"', out);
+    for (const char *p = word->text; *p != '\0'; p++) {
+        if (*p == '"' || *p == '\\')
+            fputc('\\', out);
+        fputc(*p, out);
+    }
+    fputs("\" ", out);
+}
+
+static void write_block(const struct fb_conf_block *block, struct fb_conf_report *report, FILE *out)
+{
+    const struct fb_conf_directive *directive;
+
+    STAILQ_FOREACH (directive, &block->directives, link) {
+        check_word(&directive->name, report);
+        write_word(&directive->name, out);
+        for (unsigned i = 0; i < directive->arg_n; i++) {
+            check_word(&directive->args[i], report);
+            write_word(&directive->args[i], out);
+        }
+        if (directive->block == NULL) {
+            fputs(";\n", out);
+            continue;
+        }
+        fputs("{\n", out);
+        write_block(directive->block, report, out);
+        fputs("}\n", out);
+    }
+}
+
+static void check_mistake(const struct fb_conf_mistake *mistake)
+{
+    const char *p = mistake->excerpt;
+    unsigned lines = 0;
+
+    if (p == NULL)
+        return;
+    check(strstr(p, "^") != NULL && strlen(p) < 4096, "an excerpt marks a word");
+    for (; *p != '\0'; p++) {
+        check(*p == '\n' || ((unsigned char)*p >= 0x20 && *p != 0x7f), "an excerpt is harmless");
+        lines += *p == '\n';
+    }
+    check(lines == 2, "an excerpt has two lines");
+}
+
+/* The text's tree with its words quoted, to be freed; *error_n says how many mistakes it had. */
+static char *rewrite(const char *text, size_t size, size_t *written, unsigned *error_n)
+{
+    struct fb_arena *arena = fb_arena_create();
+    const struct fb_conf_mistake *mistake;
+    const struct fb_conf_block *block;
+    struct fb_conf_report report;
+    struct fb_conf_source source;
+    char *copy = NULL;
+    FILE *out = open_memstream(&copy, written);
+
+    check(arena != NULL && out != NULL, "there is memory");
+    fb_conf_report_init(&report, arena);
+    fb_conf_source_init(&source, arena, &report);
+    block = fb_conf_parse_text(&source, "fuzz", text, size);
+    check(block != NULL, "there is a tree");
+    write_block(block, &report, out);
+    STAILQ_FOREACH (mistake, &report.mistakes, link)
+        check_mistake(mistake);
+    *error_n = report.error_n;
+    fclose(out);
+    fb_arena_destroy(&arena);
+    return copy;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    size_t first_n, second_n;
+    unsigned error_n;
+    char *first = rewrite((const char *)data, size, &first_n, &error_n), *second;
+
+    check(error_n <= 1, "a text ends with its first mistake");
+    second = rewrite(first, first_n, &second_n, &error_n);
+    check(error_n == 0, "what was written has no mistake");
+    check(first_n == second_n && memcmp(first, second, first_n) == 0, "both trees are the same");
+    free(first);
+    free(second);
+    return 0;
+}

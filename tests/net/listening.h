@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of listeners share: a fixture whose log goes into memory, and clients. */
+#pragma once
+
+#include "net/listener.h"
+
+#define SLOTS 4 /* of the largest listener that accept_next takes */
+
+struct fixture {
+    struct fb_arena *arena;
+    struct fb_log log;
+    struct fb_log_target target;
+    char text[4096];
+    unsigned fd_n; /* descriptors that were open before */
+};
+
+struct fixture *set_up(void);
+/* Fails if a line was logged that no test has asked for, or a descriptor is left. */
+void tear_down(struct fixture *fixture);
+/* What was logged since the last time. */
+const char *logged(struct fixture *fixture);
+
+/* Every option of a TCP socket but reuseport. */
+extern const struct fb_listen_options every_option;
+
+/* A listener on the address, on any port where it names none, with the defaults for NULL. */
+struct fb_listener *create(
+    struct fixture *fixture, const char *text, const struct fb_listen_options *options);
+/* The same, open. */
+struct fb_listener *opened(struct fixture *fixture, const char *text,
+    const struct fb_listen_options *options, const struct fb_listener *from, unsigned slots);
+/* Without a line in the log. */
+void commit(struct fixture *fixture, struct fb_listener *listener);
+
+/* Descriptors that are open. */
+unsigned count_fds(void);
+
+/* A connected client, or -1 with errno. */
+int try_connect(const struct fb_address *address);
+/* Accepts the next connection and says which slot had it. */
+unsigned accept_next(const struct fb_listener *listener, int *fd);
+/* Connects once and says which slot got it. */
+unsigned slot_of_a_client(const struct fb_listener *listener);
+
+int option_of(int fd, int level, int option);

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/address.h"
+
+#include "base/compiler.h"
+#include "support/test.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PATH_107                                                                                   \
+    "/23456789012345678901234567890123456789012345678901234"                                       \
+    "56789012345678901234567890123456789012345678901234567"
+_Static_assert(sizeof(PATH_107) == 108, "the longest path");
+
+static struct fb_address parsed(const char *text)
+{
+    struct fb_address address;
+    const char *wrong = fb_address_parse(text, 0, &address);
+
+    ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
+    return address;
+}
+
+static const struct {
+    const char *text, *wrong, *shown, *bare;
+} parse_cases[] = {
+    { "1.2.3.4", NULL, "1.2.3.4:7", "1.2.3.4" },
+    { "1.2.3.4:80", NULL, "1.2.3.4:80", "1.2.3.4" },
+    { "255.255.255.255:65535", NULL, "255.255.255.255:65535", "255.255.255.255" },
+    { "[::1]", NULL, "[::1]:7", "::1" },
+    { "[::1]:80", NULL, "[::1]:80", "::1" },
+    { "[2001:DB8:0:0::1]:080", NULL, "[2001:db8::1]:80", "2001:db8::1" },
+    { "[::ffff:1.2.3.4]:1", NULL, "[::ffff:1.2.3.4]:1", "::ffff:1.2.3.4" },
+    { "unix:/run/x", NULL, "unix:/run/x", "unix:/run/x" },
+    { "unix:" PATH_107, NULL, "unix:" PATH_107, "unix:" PATH_107 },
+    { "unix:" PATH_107 "8", "too long path of the unix domain socket, at most 107 bytes", NULL,
+        NULL },
+    { "unix:", "no path of the unix domain socket", NULL, NULL },
+    { "", "invalid IPv4 address", NULL, NULL },
+    { "localhost:80", "invalid IPv4 address", NULL, NULL },
+    { "*:80", "invalid IPv4 address", NULL, NULL },
+    { "80", "invalid IPv4 address", NULL, NULL },
+    { "1.2.3:80", "invalid IPv4 address", NULL, NULL },
+    { "1.2.3.256", "invalid IPv4 address", NULL, NULL },
+    { "1.2.3.4:0", "port out of range 1 to 65535", NULL, NULL },
+    { "1.2.3.4:65536", "port out of range 1 to 65535", NULL, NULL },
+    { "1.2.3.4:", "no port", NULL, NULL },
+    { "1.2.3.4:-1", "invalid port", NULL, NULL },
+    { "1.2.3.4:80-90", "invalid port", NULL, NULL },
+    { "1.2.3.4:http", "invalid port", NULL, NULL },
+    { "::1", "more than one \":\", an IPv6 address needs brackets", NULL, NULL },
+    { "::1:80", "more than one \":\", an IPv6 address needs brackets", NULL, NULL },
+    { "[::1", "\"]\" is missing", NULL, NULL },
+    { "[::1]80", "nothing but a port may follow \"]\"", NULL, NULL },
+    { "[1.2.3.4]:80", "invalid IPv6 address", NULL, NULL },
+    { "[]:80", "invalid IPv6 address", NULL, NULL },
+};
+
+START_TEST(parse)
+{
+    const char *text = parse_cases[_i].text, *expected = parse_cases[_i].wrong;
+    struct fb_address address = { .length = 0 };
+    char shown[FB_ADDRESS_TEXT];
+    const char *wrong = fb_address_parse(text, 7, &address);
+
+    if (expected != NULL) {
+        ck_assert_pstr_eq(wrong, expected);
+        ck_assert_uint_eq(address.length, 0);
+        return;
+    }
+    ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
+    ck_assert_ptr_eq(fb_address_format(&address, true, shown), shown);
+    ck_assert_str_eq(shown, parse_cases[_i].shown);
+    ck_assert_str_eq(fb_address_format(&address, false, shown), parse_cases[_i].bare);
+}
+END_TEST
+
+static const struct {
+    const char *text, *wrong, *shown;
+    unsigned last;
+} listen_cases[] = {
+    { "80", NULL, "0.0.0.0:80", 80 },
+    { "1", NULL, "0.0.0.0:1", 1 },
+    { "65535", NULL, "0.0.0.0:65535", 65535 },
+    { "*:80", NULL, "0.0.0.0:80", 80 },
+    { "127.0.0.1:80", NULL, "127.0.0.1:80", 80 },
+    { "[::]:80", NULL, "[::]:80", 80 },
+    { "[::1]:80", NULL, "[::1]:80", 80 },
+    { "unix:/run/x", NULL, "unix:/run/x", 0 },
+    { "UNIX:x", NULL, "unix:x", 0 },
+    { "8000-8010", NULL, "0.0.0.0:8000", 8010 },
+    { "8000-8000", NULL, "0.0.0.0:8000", 8000 },
+    { "*:8000-8010", NULL, "0.0.0.0:8000", 8010 },
+    { "127.0.0.1:8000-8010", NULL, "127.0.0.1:8000", 8010 },
+    { "[::1]:1-65535", NULL, "[::1]:1", 65535 },
+    { "", "no port", NULL, 0 },
+    { "*", "no port", NULL, 0 },
+    { "*:", "no port", NULL, 0 },
+    { "127.0.0.1", "no port", NULL, 0 },
+    { "[::1]", "no port", NULL, 0 },
+    { "localhost", "no port", NULL, 0 },
+    { ":80", "no host", NULL, 0 },
+    { "0", "port out of range 1 to 65535", NULL, 0 },
+    { "*:0", "port out of range 1 to 65535", NULL, 0 },
+    { "65536", "port out of range 1 to 65535", NULL, 0 },
+    { "99999999999999999999", "port out of range 1 to 65535", NULL, 0 },
+    { "0-10", "port out of range 1 to 65535", NULL, 0 },
+    { "8000-65536", "port out of range 1 to 65535", NULL, 0 },
+    { "8010-8000", "the range of ports runs backwards", NULL, 0 },
+    { "[::1]:8010-8000", "the range of ports runs backwards", NULL, 0 },
+    { "8000-", "no port", NULL, 0 },
+    { "*:-8000", "no port", NULL, 0 },
+    { "8000--8010", "invalid port", NULL, 0 },
+    { "8000-8010-8020", "invalid port", NULL, 0 },
+    { "80x", "invalid port", NULL, 0 },
+    { "80 ", "invalid port", NULL, 0 },
+    { "-80", "no port", NULL, 0 },
+    { "*:+80", "invalid port", NULL, 0 },
+    { "127.0.0.1:http", "invalid port", NULL, 0 },
+    { "::1:80", "more than one \":\", an IPv6 address needs brackets", NULL, 0 },
+    { "1:2:3", "more than one \":\", an IPv6 address needs brackets", NULL, 0 },
+    { "[::1:80", "\"]\" is missing", NULL, 0 },
+    { "[::1]:80]", "invalid port", NULL, 0 },
+    { "[::1]x:80", "nothing but a port may follow \"]\"", NULL, 0 },
+    { "[g]:80", "invalid IPv6 address", NULL, 0 },
+    { "127.1:80", "invalid IPv4 address", NULL, 0 },
+    { "127.0.0.256:80", "invalid IPv4 address", NULL, 0 },
+    { "a b:80", "invalid host", NULL, 0 },
+    { "http//x:80", "invalid host", NULL, 0 },
+    { "unix:", "no path of the unix domain socket", NULL, 0 },
+    { "unix:" PATH_107 "8", "too long path of the unix domain socket, at most 107 bytes", NULL, 0 },
+};
+
+START_TEST(parse_listen)
+{
+    const char *text = listen_cases[_i].text, *expected = listen_cases[_i].wrong;
+    struct fb_address all[4];
+    char shown[FB_ADDRESS_TEXT];
+    unsigned n = 99;
+    in_port_t last = 99;
+    const char *wrong = fb_address_parse_listen(text, all, fb_countof(all), &n, &last);
+
+    if (expected != NULL) {
+        ck_assert_pstr_eq(wrong, expected);
+        ck_assert_uint_eq(n, 0);
+        return;
+    }
+    ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_str_eq(fb_address_format(&all[0], true, shown), listen_cases[_i].shown);
+    ck_assert_uint_eq(last, listen_cases[_i].last);
+}
+END_TEST
+
+START_TEST(a_name_is_resolved_to_all_its_addresses_once)
+{
+    struct fb_address all[8];
+    unsigned n;
+    in_port_t last;
+    const char *wrong = fb_address_parse_listen("localhost:80-81", all, fb_countof(all), &n, &last);
+
+    ck_assert_msg(wrong == NULL, "localhost: %s", wrong);
+    ck_assert_uint_ge(n, 1);
+    ck_assert_uint_eq(last, 81);
+    for (unsigned i = 0; i < n; i++) {
+        struct fb_address_block in, in6;
+
+        ck_assert_uint_eq(fb_address_port(&all[i]), 80);
+        ck_assert_ptr_null(fb_address_block_parse("127.0.0.0/8", &in));
+        ck_assert_ptr_null(fb_address_block_parse("::1", &in6));
+        ck_assert(fb_address_block_matches(&in, &all[i].any) ||
+                  fb_address_block_matches(&in6, &all[i].any));
+        for (unsigned j = 0; j < i; j++)
+            ck_assert(!fb_address_equal(&all[i], &all[j]));
+    }
+
+    ck_assert_ptr_null(fb_address_parse_listen("localhost:80", all, 1, &n, &last));
+    ck_assert_uint_eq(n, 1);
+}
+END_TEST
+
+START_TEST(an_unknown_name_is_an_error)
+{
+    struct fb_address all[2];
+    unsigned n;
+    in_port_t last;
+
+    /* Without a name server it is another message than "host not found". */
+    ck_assert_ptr_nonnull(
+        fb_address_parse_listen("no-such-host.invalid:80", all, fb_countof(all), &n, &last));
+    ck_assert_uint_eq(n, 0);
+}
+END_TEST
+
+static const struct {
+    const char *a, *b;
+    bool equal;
+} equal_cases[] = {
+    { "1.2.3.4:80", "1.2.3.4:80", true },
+    { "1.2.3.4:80", "1.2.3.4:81", false },
+    { "1.2.3.4:80", "1.2.3.5:80", false },
+    { "[::1]:80", "[0:0::1]:80", true },
+    { "[::1]:80", "[::1]:81", false },
+    { "[::1]:80", "[::2]:80", false },
+    { "0.0.0.0:80", "[::]:80", false },
+    { "[::ffff:1.2.3.4]:80", "1.2.3.4:80", false },
+    { "unix:/a", "unix:/a", true },
+    { "unix:/a", "unix:/b", false },
+    { "unix:/a", "unix:/aa", false },
+    { "unix:/a", "1.2.3.4:80", false },
+};
+
+START_TEST(equal)
+{
+    struct fb_address a = parsed(equal_cases[_i].a), b = parsed(equal_cases[_i].b);
+
+    ck_assert(fb_address_equal(&a, &b) == equal_cases[_i].equal);
+    ck_assert(fb_address_equal(&b, &a) == equal_cases[_i].equal);
+}
+END_TEST
+
+START_TEST(ports)
+{
+    struct fb_address in = parsed("1.2.3.4:80"), in6 = parsed("[::1]:443"), un = parsed("unix:/x");
+    char text[FB_ADDRESS_TEXT];
+
+    ck_assert_uint_eq(fb_address_port(&in), 80);
+    ck_assert_uint_eq(fb_address_port(&in6), 443);
+    ck_assert_uint_eq(fb_address_port(&un), 0);
+    fb_address_set_port(&in, 8080);
+    fb_address_set_port(&in6, 8443);
+    fb_address_set_port(&un, 1);
+    ck_assert_uint_eq(ntohs(in.in.sin_port), 8080);
+    ck_assert_uint_eq(ntohs(in6.in6.sin6_port), 8443);
+    ck_assert_str_eq(fb_address_format(&un, true, text), "unix:/x");
+}
+END_TEST
+
+START_TEST(wildcards)
+{
+    struct fb_address in = parsed("0.0.0.0:80"), in6 = parsed("[::]:80"), un = parsed("unix:/x");
+    struct fb_address one = parsed("0.0.0.1:80"), six = parsed("[::1]:80");
+
+    ck_assert(fb_address_is_wildcard(&in));
+    ck_assert(fb_address_is_wildcard(&in6));
+    ck_assert(!fb_address_is_wildcard(&un));
+    ck_assert(!fb_address_is_wildcard(&one));
+    ck_assert(!fb_address_is_wildcard(&six));
+}
+END_TEST
+
+START_TEST(unix_names_as_the_kernel_gives_them)
+{
+    struct fb_address unnamed = { .length = sizeof(sa_family_t), .un.sun_family = AF_UNIX };
+    struct fb_address hidden = unnamed, other, full = unnamed, padded = parsed("unix:/x");
+    char text[FB_ADDRESS_TEXT];
+
+    ck_assert_str_eq(fb_address_format(&unnamed, true, text), "unix:");
+
+    hidden.length += 3;
+    memcpy(hidden.un.sun_path, "\0ab", 3);
+    other = hidden;
+    ck_assert_str_eq(fb_address_format(&hidden, true, text), "unix:");
+    ck_assert(fb_address_equal(&hidden, &other));
+    ck_assert(!fb_address_equal(&hidden, &unnamed));
+    other.un.sun_path[2] = 'c';
+    ck_assert(!fb_address_equal(&hidden, &other));
+
+    /* a path of all 108 bytes has no NUL */
+    full.length = sizeof(full.un);
+    memset(full.un.sun_path, 'x', sizeof(full.un.sun_path));
+    ck_assert_uint_eq(strlen(fb_address_format(&full, true, text)), 5 + 108);
+
+    padded.length = sizeof(padded.un);
+    other = parsed("unix:/x");
+    ck_assert(fb_address_equal(&padded, &other));
+}
+END_TEST
+
+static const struct {
+    const char *block, *address;
+    bool matches;
+} match_cases[] = {
+    { "192.168.0.0/16", "192.168.255.1:80", true },
+    { "192.168.0.0/16", "192.169.0.1:80", false },
+    { "192.168.7.9/16", "192.168.1.1:80", true },
+    { "10.0.0.0/9", "10.127.0.1:80", true },
+    { "10.0.0.0/9", "10.128.0.1:80", false },
+    { "0.0.0.0/0", "255.1.2.3:80", true },
+    { "0.0.0.0/0", "[::1]:80", false },
+    { "1.2.3.4", "1.2.3.4:80", true },
+    { "1.2.3.4/32", "1.2.3.5:80", false },
+    { "1.2.3.4", "[::ffff:1.2.3.4]:80", true },
+    { "1.2.3.4", "[::ffff:1.2.3.5]:80", false },
+    { "::ffff:1.2.3.0/120", "1.2.3.200:80", true },
+    { "::ffff:1.2.3.0/120", "[::ffff:1.2.3.200]:80", true },
+    { "::ffff:1.2.3.0/120", "1.2.4.1:80", false },
+    { "::ffff:0:0/96", "9.9.9.9:80", true },
+    { "2001:db8::/33", "[2001:db8:7fff::1]:80", true },
+    { "2001:db8::/33", "[2001:db8:8000::1]:80", false },
+    { "::1", "[::1]:80", true },
+    { "::1", "[::2]:80", false },
+    { "::/0", "[2001:db8::]:80", true },
+    { "::/0", "1.2.3.4:80", false },
+    { "::/0", "[::ffff:1.2.3.4]:80", false },
+    { "unix:", "unix:/x", true },
+    { "unix:", "1.2.3.4:80", false },
+    { "1.2.3.4", "unix:/x", false },
+};
+
+START_TEST(block_matches)
+{
+    struct fb_address address = parsed(match_cases[_i].address);
+    struct fb_address_block block;
+    const char *wrong = fb_address_block_parse(match_cases[_i].block, &block);
+
+    ck_assert_msg(wrong == NULL, "%s: %s", match_cases[_i].block, wrong);
+    ck_assert_msg(fb_address_block_matches(&block, &address.any) == match_cases[_i].matches,
+        "%s %s", match_cases[_i].block, match_cases[_i].address);
+}
+END_TEST
+
+static const struct {
+    const char *text, *wrong;
+} bad_blocks[] = {
+    { "", "invalid address" },
+    { "/8", "invalid address" },
+    { "localhost", "invalid address" },
+    { "1.2.3", "invalid address" },
+    { "[::1]", "invalid address" },
+    { "unix:/x", "invalid address" },
+    { "1111:1111:1111:1111:1111:1111:1111:1111:1111:1111", "invalid address" },
+    { "1.2.3.4/", "invalid prefix length" },
+    { "1.2.3.4/x", "invalid prefix length" },
+    { "1.2.3.4/-1", "invalid prefix length" },
+    { "1.2.3.4/8/8", "invalid prefix length" },
+    { "1.2.3.4/33", "prefix length out of range 0 to 32" },
+    { "::1/129", "prefix length out of range 0 to 128" },
+};
+
+START_TEST(bad_block)
+{
+    struct fb_address_block block;
+
+    ck_assert_pstr_eq(fb_address_block_parse(bad_blocks[_i].text, &block), bad_blocks[_i].wrong);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, parse, 0, fb_countof(parse_cases));
+    tcase_add_loop_test(tcase, parse_listen, 0, fb_countof(listen_cases));
+    tcase_add_test(tcase, a_name_is_resolved_to_all_its_addresses_once);
+    tcase_add_test(tcase, an_unknown_name_is_an_error);
+    tcase_add_loop_test(tcase, equal, 0, fb_countof(equal_cases));
+    tcase_add_test(tcase, ports);
+    tcase_add_test(tcase, wildcards);
+    tcase_add_test(tcase, unix_names_as_the_kernel_gives_them);
+    tcase_add_loop_test(tcase, block_matches, 0, fb_countof(match_cases));
+    tcase_add_loop_test(tcase, bad_block, 0, fb_countof(bad_blocks));
+}
+
+FB_TEST_MAIN("address", add_tests)

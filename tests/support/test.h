@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One check program a file: its tests, and FB_TEST_MAIN at its end. */
+#pragma once
+
+#include <check.h>
+#include <stdlib.h>
+
+/* FB_TEST_MAIN("number", tcase): `tcase` adds the file's tests to a TCase. */
+#define FB_TEST_MAIN(name, add_tests)                                                              \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        Suite *suite = suite_create(name);                                                         \
+        TCase *tcase = tcase_create(name);                                                         \
+        SRunner *runner = srunner_create(suite);                                                   \
+        int failed;                                                                                \
+                                                                                                   \
+        tcase_set_timeout(tcase, 60);                                                              \
+        add_tests(tcase);                                                                          \
+        suite_add_tcase(suite, tcase);                                                             \
+        srunner_run_all(runner, CK_ENV);                                                           \
+        failed = srunner_ntests_failed(runner);                                                    \
+        srunner_free(runner);                                                                      \
+        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;                                          \
+    }
