@@ -52,19 +52,31 @@ static int signal_master(const struct fb_cmdline *cmdline, struct fb_log *log)
     return status;
 }
 
-/* Everything that both kinds of daemon need; -1 after a line that says what is in the way. */
-static int prepare(struct fb_start *start, const struct fb_cmdline *cmdline)
+/* From here on lines go where the configuration says. Who starts us watches standard error: while we
+ * start, it is given warnings and what is graver as well. */
+static void log_as_configured(struct fb_start *start, struct fb_log *standard_error)
 {
-    struct fb_core_settings *core;
+    struct fb_core_settings *core = &start->cycle->core;
+
+    fb_log_init(&start->log, core->logs, core->log_n);
+    if (fb_logs_use_stderr(core))
+        return;
+    standard_error->targets[0].level = FB_WARN;
+    fb_log_update(standard_error);
+    start->log.also = standard_error;
+    fb_log_update(&start->log);
+}
+
+/* Everything that both kinds of daemon need; -1 after a line that says what is in the way. */
+static int prepare(struct fb_start *start, struct fb_log *standard_error)
+{
+    struct fb_core_settings *core = &start->cycle->core;
     char *path;
 
-    start->cycle = fb_cycle_load(&cmdline->cycle, &start->log, STDERR_FILENO);
-    if (start->cycle == NULL)
+    if (fb_logs_open(core, &start->log) == -1)
         return -1;
-    core = &start->cycle->core;
-    if (core->daemon && fb_process_background(&start->background, &start->log) == -1)
-        return -1;
-    if (fb_logs_open(core, &start->log) == -1 || fb_process_environment(core, &start->log) == -1)
+    log_as_configured(start, standard_error);
+    if (fb_process_environment(core, &start->log) == -1)
         return -1;
     path = strdup(core->pid);
     start->shared = fb_shared_create();
@@ -73,28 +85,13 @@ static int prepare(struct fb_start *start, const struct fb_cmdline *cmdline)
         free(path);
         return -1;
     }
+    /* signals wait for the loop from now on, so that whoever ends us finds nothing left behind */
+    fb_signals_install(core->master_process ? FB_ROLE_MASTER : FB_ROLE_SINGLE);
     if (fb_pidfile_lock(&start->pidfile, path, &start->log) == -1) {
         free(path);
         return -1;
     }
     return 0;
-}
-
-static int serve(const struct fb_cmdline *cmdline, const struct fb_log *log, char *arguments)
-{
-    struct fb_start start = { .options = &cmdline->cycle, .background = -1, .log = *log };
-
-    if (prepare(&start, cmdline) == -1) {
-        if (start.cycle != NULL)
-            fb_logs_close(&start.cycle->core);
-        fb_cycle_destroy(&start.cycle);
-        fb_shared_destroy(&start.shared);
-        return EXIT_FAILURE;
-    }
-    if (!start.cycle->core.master_process)
-        return fb_single_main(&start);
-    fb_title_set("master process", arguments);
-    return fb_master_main(&start);
 }
 
 /* The command line in one string, for the title; NULL without memory. */
@@ -113,38 +110,69 @@ static char *join(char **argv)
     return joined;
 }
 
+static int run(const struct fb_start *start, char **argv)
+{
+    char *arguments;
+
+    if (!start->cycle->core.master_process)
+        return fb_single_main(start);
+    arguments = join(argv);
+    fb_title_set("master process", arguments != NULL ? arguments : "");
+    free(arguments);
+    return fb_master_main(start);
+}
+
+static int serve(const struct fb_cmdline *cmdline, struct fb_log *log, char **argv)
+{
+    struct fb_start start = { .options = &cmdline->cycle, .background = -1, .log = *log };
+    int status = EXIT_FAILURE;
+    pid_t child = 0;
+
+    start.cycle = fb_cycle_load(&cmdline->cycle, log, STDERR_FILENO);
+    if (start.cycle == NULL)
+        return EXIT_FAILURE;
+    if (start.cycle->core.daemon)
+        child = fb_process_background(&start.background, &start.log);
+    if (child > 0)
+        status = fb_process_background_wait(start.background);
+    else if (child == 0 && prepare(&start, log) == 0)
+        return run(&start, argv);
+    fb_logs_close(&start.cycle->core);
+    fb_cycle_destroy(&start.cycle);
+    fb_shared_destroy(&start.shared);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct fb_log_target standard_error;
     struct fb_cmdline cmdline;
     struct fb_log log;
-    char *arguments;
     int status;
 
     if (fb_process_fill_standard() == -1)
         return EXIT_FAILURE;
     fb_signals_reset();
     fb_log_init_plain(&log, &standard_error, "forkbeard");
-    if (fb_cmdline_parse(&cmdline, argc, argv, &log) == -1)
+    if (fb_cmdline_parse(&cmdline, argc, argv, &log) == -1) {
+        fb_cmdline_done(&cmdline);
         return EXIT_FAILURE;
+    }
     cmdline.cycle.protocols = fb_protocols;
 
     if (cmdline.help || cmdline.version) {
         fb_cmdline_show_version(&cmdline);
         if (cmdline.help)
             fb_cmdline_show_help();
-        return EXIT_SUCCESS;
+        status = EXIT_SUCCESS;
+    } else if (cmdline.test) {
+        status = test(&cmdline, &log);
+    } else if (cmdline.signal != NULL) {
+        status = signal_master(&cmdline, &log);
+    } else {
+        fb_title_init(argc, argv);
+        status = serve(&cmdline, &log, argv);
     }
-    if (cmdline.test)
-        return test(&cmdline, &log);
-    if (cmdline.signal != NULL)
-        return signal_master(&cmdline, &log);
-
-    arguments = join(argv);
-    if (arguments == NULL)
-        return EXIT_FAILURE;
-    fb_title_init(argc, argv);
-    status = serve(&cmdline, &log, arguments);
-    free(arguments);
+    fb_cmdline_done(&cmdline);
     return status;
 }

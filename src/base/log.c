@@ -37,6 +37,8 @@ void fb_log_update(struct fb_log *log)
     for (unsigned i = 0; i < log->target_n; i++)
         if (log->targets[i].level > log->level)
             log->level = log->targets[i].level;
+    if (log->also != NULL && log->also->level > log->level)
+        log->level = log->also->level;
 }
 
 void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n)
@@ -135,6 +137,13 @@ void fb_log_vwrite(
     int saved = errno;
     char reason[128];
 
+    if (log->also != NULL) {
+        va_list copy;
+
+        va_copy(copy, args);
+        fb_log_vwrite(log->also, line, format, copy);
+        va_end(copy);
+    }
     text.n = 0;
     append_head(log, &text, line);
     if (line->connection != 0)

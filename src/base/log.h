@@ -37,6 +37,7 @@ struct fb_log {
     unsigned target_n;
     struct fb_log_target *targets; /* the owner's */
     const char *plain;             /* set: lines go as "NAME: [level] message", without a time */
+    struct fb_log *also;           /* is given every line that it takes, too; or NULL */
     pid_t pid;
     /* the second's text, kept because most lines share it with the line before */
     int64_t second;
@@ -56,7 +57,7 @@ struct fb_log_line {
 void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n);
 /* A start-up log: lines go to standard error as "name: [level] message". */
 void fb_log_init_plain(struct fb_log *log, struct fb_log_target *target, const char *name);
-/* To be called after the levels of targets have changed. */
+/* To be called after the levels of targets, or `also`, have changed. */
 void fb_log_update(struct fb_log *log);
 
 /* Opens the target's path for appending; -1 with errno, and then the old descriptor stays. */

@@ -50,6 +50,8 @@ struct fb_conf_source {
     struct fb_conf_report *report;
     STAILQ_HEAD(, fb_conf_file) files; /* in the order in which they were read, each once a read */
     bool too_deep;                     /* an include was refused: only the main file's are read */
+    bool lenient;                      /* what may not be read is a warning (-t) ... */
+    bool partial; /* ... and something was not: what is missing may lie there */
 };
 
 void fb_conf_source_init(
@@ -72,7 +74,7 @@ struct fb_conf_block *fb_conf_parse_text(
  * that matches nothing is no mistake, a path without wildcards that does not exist is one. So is a
  * file that includes itself, and including deeper than FB_CONF_INCLUDE_MAX; after one of them only
  * the main file's includes are still read, so that it is reported once. Returns 0, or -1 when
- * anything was reported. */
+ * anything was reported. What the user may not read is only a warning where the source is lenient. */
 int fb_conf_include(struct fb_conf_source *source, const struct fb_conf_word *word,
     const char *pattern, int (*each)(void *arg, struct fb_conf_block *block), void *arg);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/conf.h"
+#include "conf/parser.h"
 #include "conf/report.h"
 
 #include <errno.h>
@@ -68,8 +69,7 @@ static int include_pattern(const struct include *include, const char *pattern)
         rc = -1;
         break;
     default:
-        fb_conf_error(report, include->word, "glob() \"%s\" failed (%d: %s)", pattern, errno,
-            strerror(errno));
+        fb_conf_call_failed(include->source, include->word, "glob", pattern, errno);
         rc = -1;
         break;
     }

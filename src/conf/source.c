@@ -41,11 +41,20 @@ static void skip_mark(struct fb_conf_file *file)
     }
 }
 
+void fb_conf_call_failed(struct fb_conf_source *source, const struct fb_conf_word *from,
+    const char *call, const char *path, int error)
+{
+    bool pardoned = source->lenient && from != NULL && error == EACCES;
+
+    (pardoned ? fb_conf_warn : fb_conf_error)(
+        source->report, from, "%s() \"%s\" failed (%d: %s)", call, path, error, strerror(error));
+    source->partial = source->partial || pardoned;
+}
+
 static struct fb_conf_file *fail_call(struct fb_conf_source *source,
     const struct fb_conf_word *from, const char *call, const char *path, int error)
 {
-    fb_conf_error(
-        source->report, from, "%s() \"%s\" failed (%d: %s)", call, path, error, strerror(error));
+    fb_conf_call_failed(source, from, call, path, error);
     return NULL;
 }
 

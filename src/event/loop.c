@@ -6,6 +6,8 @@
 
 /* Slots for the loop's own sources. */
 #define OWN_SLOTS 2
+/* How long a loop that never sleeps lets signals wait. */
+#define SIGNALS_MS 100
 
 int fb_loop_init(struct fb_loop *loop, const struct fb_loop_options *options)
 {
@@ -43,11 +45,25 @@ void fb_loop_done(struct fb_loop *loop)
     fb_source_table_done(&loop->sources);
 }
 
+/* A wait that finds something ready, or that may not sleep, ends without a look at signals: a busy
+ * loop would never be given any. */
+static void let_signals_in(struct fb_loop *loop)
+{
+    sigset_t blocked;
+
+    if (loop->wait_mask == NULL || loop->clock.mono_ms < loop->signals_at)
+        return;
+    loop->signals_at = loop->clock.mono_ms + SIGNALS_MS;
+    sigprocmask(SIG_SETMASK, loop->wait_mask, &blocked);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
 void fb_loop_wait(struct fb_loop *loop, int timeout)
 {
     loop->mechanism->process_events(loop, timeout);
     if (loop->ticker == NULL)
         loop->mechanism->read_clock(&loop->clock);
+    let_signals_in(loop);
 }
 
 void fb_loop_post(struct fb_loop *loop, struct fb_event *event, enum fb_queue queue)

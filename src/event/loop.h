@@ -22,6 +22,7 @@ struct fb_loop {
     struct fb_timers timers;
     struct fb_log *log;
     const sigset_t *wait_mask;  /* signals blocked within the wait; NULL: leave the mask alone */
+    uint64_t signals_at;        /* when they are let in although no wait has slept */
     struct fb_source *notifier; /* an eventfd, or NULL */
     struct fb_source *ticker;   /* timer_resolution's timerfd, or NULL */
     void (*notified)(struct fb_loop *loop);

@@ -29,11 +29,21 @@ static struct fb_generation *create(struct fb_master *master, struct fb_cycle *c
     return generation;
 }
 
+void fb_master_discard(struct fb_master *master, struct fb_cycle *cycle)
+{
+    if (master->log.targets == cycle->core.logs) { /* the first one, which could not start */
+        master->log.targets = NULL;
+        master->log.target_n = 0;
+        fb_log_update(&master->log);
+    }
+    fb_logs_close(&cycle->core);
+    fb_cycle_destroy(&cycle);
+}
+
 static void destroy(struct fb_master *master, struct fb_generation *generation)
 {
     TAILQ_REMOVE(&master->generations, generation, link);
-    fb_logs_close(&generation->cycle->core);
-    fb_cycle_destroy(&generation->cycle);
+    fb_master_discard(master, generation->cycle);
     free(generation);
 }
 
@@ -76,15 +86,13 @@ int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle)
     struct fb_generation *generation;
 
     if (open_listeners(master, cycle) == -1) {
-        fb_logs_close(&cycle->core);
-        fb_cycle_destroy(&cycle);
+        fb_master_discard(master, cycle);
         return -1;
     }
     generation = create(master, cycle);
     if (generation == NULL) {
         abandon_listeners(master, cycle, NULL);
-        fb_logs_close(&cycle->core);
-        fb_cycle_destroy(&cycle);
+        fb_master_discard(master, cycle);
         return -1;
     }
     master->starting = generation;
@@ -114,12 +122,10 @@ void fb_generation_drain(struct fb_master *master, struct fb_generation *generat
     fb_generation_signal(master, generation, SIGQUIT);
 }
 
-void fb_generation_abort(struct fb_master *master, const char *why)
+static void take_back(struct fb_master *master)
 {
     struct fb_generation *generation = master->starting;
 
-    fb_log(&master->log, FB_EMERG, 0, "%s, %s", why,
-        master->live != NULL ? "the configuration before stays in force" : "nothing is served");
     master->starting = NULL;
     master->failed = master->live == NULL;
     generation->draining = true;
@@ -127,6 +133,13 @@ void fb_generation_abort(struct fb_master *master, const char *why)
     /* they have accepted nothing */
     fb_generation_signal(master, generation, SIGTERM);
     fb_generations_sweep(master);
+}
+
+void fb_generation_abort(struct fb_master *master, const char *why)
+{
+    fb_log(&master->log, FB_EMERG, 0, "%s, %s", why,
+        master->live != NULL ? "the configuration before stays in force" : "nothing is served");
+    take_back(master);
 }
 
 static bool all_are(const struct fb_generation *generation, enum fb_seat_state state)
@@ -176,14 +189,27 @@ static void commit(struct fb_master *master)
 static void finish(struct fb_master *master)
 {
     struct fb_generation *new = master->starting, *old = master->live;
+    struct fb_log *also = master->log.also; /* until we have said that we serve */
 
     master->live = new;
     master->starting = NULL;
     fb_log_init(&master->log, new->cycle->core.logs, new->cycle->core.log_n);
+    master->log.also = also;
+    fb_log_update(&master->log);
     if (old != NULL) {
         fb_generation_drain(master, old);
         fb_generations_sweep(master);
     }
+}
+
+void fb_generation_conclude(struct fb_master *master)
+{
+    if (master->starting == NULL)
+        return;
+    if (master->committed)
+        finish(master);
+    else
+        take_back(master);
 }
 
 void fb_generation_advance(struct fb_master *master)

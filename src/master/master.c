@@ -40,12 +40,12 @@ static int lock_pid(struct fb_master *master, const char *path)
 {
     char *copy;
 
-    if (strcmp(path, master->pidfile.path) == 0)
+    if (fb_pidfile_is_at(&master->pidfile, path))
         return 0;
     copy = strdup(path);
     if (copy == NULL || fb_pidfile_lock(&master->next_pidfile, copy, &master->log) == -1) {
         free(copy);
-        master->next_pidfile.lock_fd = -1;
+        master->next_pidfile = (struct fb_pidfile) { .lock_fd = -1 };
         return -1;
     }
     return 0;
@@ -58,8 +58,7 @@ static int begin_reload(struct fb_master *master)
     if (cycle == NULL)
         return -1;
     if (fb_logs_open(&cycle->core, &master->log) == -1 || lock_pid(master, cycle->core.pid) == -1) {
-        fb_logs_close(&cycle->core);
-        fb_cycle_destroy(&cycle);
+        fb_master_discard(master, cycle);
         return -1;
     }
     return fb_generation_start(master, cycle);
@@ -105,10 +104,10 @@ static void close_listeners(struct fb_master *master)
 
 static void begin_end(struct fb_master *master, bool gracefully)
 {
-    if (master->starting != NULL)
-        fb_generation_abort(master, "the daemon ends before a new configuration took effect");
+    fb_generation_conclude(master);
+    if (master->state == FB_MASTER_RUNS) /* else a unix path may be another daemon's by now */
+        close_listeners(master);
     master->state = gracefully ? FB_MASTER_QUITS : FB_MASTER_TERMINATES;
-    close_listeners(master);
     signal_all(master, gracefully ? SIGQUIT : SIGTERM);
     if (!gracefully)
         master->kill_ms = master->clock.mono_ms + KILL_MS;
@@ -141,10 +140,12 @@ static void reload(struct fb_master *master)
     if (master->state != FB_MASTER_RUNS || master->starting != NULL ||
         !take(master, FB_ORDER_RELOAD))
         return;
-    if (begin_reload(master) == -1)
-        fb_log(&master->log, FB_ERROR, 0,
-            "reload failed: the configuration before stays in force, correct the new one and try "
-            "again");
+    if (begin_reload(master) == 0)
+        return;
+    drop_next_pidfile(master);
+    fb_log(&master->log, FB_ERROR, 0,
+        "reload failed: the configuration before stays in force, correct the new one and try "
+        "again");
 }
 
 static bool has_workers(const struct fb_master *master)
@@ -174,6 +175,8 @@ static void settle(struct fb_master *master, const struct fb_generation *before)
     }
     fb_process_background_done(master->background, fb_logs_use_stderr(&master->live->cycle->core));
     master->background = -1;
+    master->log.also = NULL;
+    fb_log_update(&master->log);
 }
 
 static void run(struct fb_master *master)
@@ -218,7 +221,6 @@ int fb_master_main(const struct fb_start *start)
 
     TAILQ_INIT(&master.generations);
     fb_clock_read(&master.clock);
-    fb_signals_install(FB_ROLE_MASTER);
     if (fb_generation_start(&master, start->cycle) == -1)
         master.failed = true;
     run(&master);

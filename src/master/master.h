@@ -68,7 +68,7 @@ struct fb_start {
     struct fb_log log;         /* until we serve */
 };
 
-/* Both run until they are told to end, and return the exit code. */
+/* Both run until they are told to end, and return the exit code. The role's signals are installed. */
 int fb_master_main(const struct fb_start *start);
 int fb_single_main(const struct fb_start *start);
 
@@ -79,11 +79,16 @@ int fb_single_main(const struct fb_start *start);
 int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle);
 /* A worker has become ready or armed: goes on when all have. */
 void fb_generation_advance(struct fb_master *master);
-/* Takes the starting generation back. */
+/* Takes the starting generation back, after an emerg line. */
 void fb_generation_abort(struct fb_master *master, const char *why);
+/* The daemon ends: a starting generation that may have clients already is the live one, any other is
+ * taken back. */
+void fb_generation_conclude(struct fb_master *master);
 /* Signals every worker of it. */
 void fb_generation_signal(struct fb_master *master, struct fb_generation *generation, int number);
 void fb_generation_drain(struct fb_master *master, struct fb_generation *generation);
+/* Closes the logs of a cycle that no worker uses, and destroys it. */
+void fb_master_discard(struct fb_master *master, struct fb_cycle *cycle);
 /* Destroys those that have no worker left and are not needed any more. */
 void fb_generations_sweep(struct fb_master *master);
 

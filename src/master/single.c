@@ -8,11 +8,14 @@
 
 #include <stdlib.h>
 
+/* The worker's part closes them when it stops accepting; here is what it never got to. */
 static void close_all(struct fb_cycle *cycle, struct fb_log *log)
 {
     struct fb_listener *listener;
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
+        if (listener->fd_n == 0 || listener->fds[0] == -1)
+            continue; /* its path may be another daemon's */
         fb_listener_unlink(listener, log);
         fb_listener_close(listener);
     }

@@ -2,6 +2,7 @@
 /* A worker's birth. */
 #include "master/master.h"
 
+#include "process/environment.h"
 #include "process/logs.h"
 #include "process/title.h"
 #include "worker/worker.h"
@@ -39,18 +40,39 @@ static void close_foreign(const struct fb_generation *own, struct fb_generation 
                 close(listener->fds[i]);
 }
 
+/* At a worker's end: the memory that it has inherited. */
+static void forget_master(struct fb_master *master)
+{
+    struct fb_generation *generation;
+
+    while ((generation = TAILQ_FIRST(&master->generations)) != NULL) {
+        TAILQ_REMOVE(&master->generations, generation, link);
+        fb_cycle_destroy(&generation->cycle);
+        free(generation);
+    }
+    free((char *)master->pidfile.path);
+    free((char *)master->next_pidfile.path);
+    fb_shared_destroy(&master->shared);
+}
+
 static FB_NORETURN void be_worker(
     struct fb_master *master, struct fb_generation *own, const struct fb_heritage *heritage)
 {
     struct fb_generation *generation;
+    int status;
 
     TAILQ_FOREACH (generation, &master->generations, link)
         close_foreign(own, generation);
     fb_pidfile_forget(&master->pidfile);
-    if (master->background != -1)
+    fb_pidfile_forget(&master->next_pidfile);
+    if (master->background != -1) { /* not yet cut off from who started us */
         close(master->background);
+        fb_process_detach(fb_logs_use_stderr(&own->cycle->core));
+    }
     fb_title_set("worker process", "");
-    exit(fb_worker_main(heritage, FB_ROLE_WORKER));
+    status = fb_worker_main(heritage, FB_ROLE_WORKER);
+    forget_master(master);
+    exit(status);
 }
 
 static int fork_worker(
@@ -70,7 +92,10 @@ static int fork_worker(
         close(ends[0]);
         be_worker(master, generation, &heritage);
     }
-    return seat->pid == -1 ? -1 : 0;
+    if (seat->pid != -1)
+        return 0;
+    seat->pid = 0;
+    return -1;
 }
 
 int fb_seat_fill(struct fb_master *master, struct fb_generation *generation, unsigned index)

@@ -112,7 +112,12 @@ struct fb_conn *fb_conn_create(struct fb_net *net, int fd, const struct sockaddr
 
 void fb_conn_touch(struct fb_conn *conn)
 {
-    fb_loop_post(&conn->net->loop, &conn->source.events[FB_WRITE], FB_QUEUE_SETTLE);
+    struct fb_loop *loop = &conn->net->loop;
+    struct fb_event *event = &conn->source.events[FB_WRITE];
+
+    /* not where the mechanism may have posted it: what is borrowed is lent no longer then */
+    fb_loop_unpost(loop, event);
+    fb_loop_post(loop, event, FB_QUEUE_SETTLE);
 }
 
 void fb_conn_update_reading(struct fb_conn *conn)
@@ -124,6 +129,8 @@ void fb_conn_update_reading(struct fb_conn *conn)
     } else if (fb_source_arm(loop, &conn->source, FB_READ) == -1) {
         fb_conn_log(conn, FB_ALERT, errno, "the connection cannot be watched");
         fb_conn_fail(conn, FB_NO_MEMORY);
+    } else if (conn->redeliver) {
+        fb_loop_post(loop, &conn->source.events[FB_READ], FB_QUEUE_NEXT);
     }
 }
 
@@ -142,7 +149,6 @@ void fb_conn_resume(struct fb_conn *conn)
         return;
     conn->redeliver = 1;
     fb_conn_update_reading(conn);
-    fb_loop_post(&conn->net->loop, &conn->source.events[FB_READ], FB_QUEUE_NEXT);
 }
 
 void fb_conn_close(struct fb_conn *conn)
@@ -303,8 +309,11 @@ void fb_conn_progress(struct fb_loop *loop, struct fb_source *source)
 {
     struct fb_conn *conn = fb_container(source, struct fb_conn, source);
     struct fb_net *net = conn->net;
+    size_t unsent = conn->unsent;
 
     if (conn->failed == 0 && fb_conn_flush(conn)) {
+        if (conn->unsent < unsent)
+            conn->ops->moved(conn);
         if (conn->out == NULL) {
             fb_source_disarm(loop, source, FB_WRITE);
         } else if (fb_source_arm(loop, source, FB_WRITE) == -1) {

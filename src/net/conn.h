@@ -28,6 +28,8 @@ struct fb_conn_ops {
     void (*eof)(struct fb_conn *conn, fb_bytes rest);
     /* Unsent output fell below the low-water mark after it had been above the high-water mark. */
     void (*writable)(struct fb_conn *conn);
+    /* Some output has left. */
+    void (*moved)(struct fb_conn *conn);
     void (*expired)(struct fb_conn *conn);
     /* Once for every `opened`; the connection is gone when it returns. */
     void (*closed)(struct fb_conn *conn, fb_reason reason);
@@ -63,8 +65,7 @@ struct fb_conn {
     uint32_t failed : 4;    /* a fb_reason: ends as soon as it is settled */
     uint32_t counted : 2;   /* the enum fb_conn_state by which it is counted */
     uint32_t debug : 1;     /* debug_connection */
-    uint32_t moved : 1;     /* output has left; the owner clears it */
-    uint32_t heard : 1;     /* the owner's: something has been received */
+    uint32_t heard : 1;     /* the owner's: something was received, or need not be */
 };
 
 struct fb_net {

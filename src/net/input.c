@@ -8,7 +8,7 @@
 /* A connection with endless input gives the others their turn after so many. */
 #define RECEIVES_A_TURN 16
 
-/* Room behind the kept bytes; NULL without memory, or when the limit is reached. */
+/* Room behind the kept bytes; NULL without memory. */
 static struct fb_chunk *make_room(struct fb_conn *conn, size_t least)
 {
     struct fb_chunk *old = conn->in, *chunk;
@@ -55,6 +55,7 @@ static bool lend(struct fb_conn *conn, fb_bytes in, struct fb_chunk *chunk, bool
     bool alive;
 
     conn->in = NULL; /* so that an end of the connection leaves the lent bytes alone */
+    conn->redeliver = 0;
     net->lent = in;
     if (last)
         conn->ops->eof(conn, in);
@@ -81,10 +82,15 @@ static bool lend_kept(struct fb_conn *conn, bool last)
     struct fb_chunk *chunk = conn->in;
     fb_bytes in = { NULL, 0 };
 
-    conn->redeliver = 0;
     if (chunk != NULL)
         in = (fb_bytes) { chunk->p, fb_chunk_length(chunk) };
     return lend(conn, in, chunk, last);
+}
+
+/* Whether the kept bytes are to be offered without more behind them. */
+static bool is_due_again(const struct fb_conn *conn)
+{
+    return conn->redeliver && conn->in != NULL;
 }
 
 static struct fb_io_result receive(struct fb_conn *conn, struct fb_span *span)
@@ -149,7 +155,7 @@ static bool read_once(struct fb_conn *conn)
     struct fb_span span = { net->scratch, net->scratch_size };
     struct fb_io_result result;
 
-    if (conn->redeliver && conn->in != NULL)
+    if (is_due_again(conn))
         return lend_kept(conn, false);
     result = conn->in != NULL ? receive_behind(conn) : receive(conn, &span);
     if (result.status == FB_IO_EOF)
@@ -191,7 +197,7 @@ void fb_conn_readable(struct fb_loop *loop, struct fb_source *source)
         discard(conn);
     } else {
         for (int i = 0; i < RECEIVES_A_TURN && fb_conn_may_read(conn); i++) {
-            if (!source->events[FB_READ].ready && !conn->redeliver)
+            if (!source->events[FB_READ].ready && !is_due_again(conn))
                 break;
             if (!read_once(conn))
                 return;

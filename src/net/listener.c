@@ -134,8 +134,17 @@ static int open_socket(struct fb_listener *listener, struct fb_log *log)
 
 static bool lends_to(const struct fb_listener *from, const struct fb_listener *listener)
 {
-    return fb_address_equal(&from->address, &listener->address) &&
-           from->options.reuseport == listener->options.reuseport;
+    return fb_address_equal(&from->address, &listener->address);
+}
+
+/* A kept socket that was bound without reuseport keeps more from its port, until it allows them. */
+static void allow_more(
+    const struct fb_listener *listener, const struct fb_listener *from, int allowed)
+{
+    if (from == NULL || from->options.reuseport || !listener->options.reuseport)
+        return;
+    for (unsigned i = 0; i < from->fd_n; i++) /* if it fails, the next bind() does */
+        setsockopt(from->fds[i], SOL_SOCKET, SO_REUSEPORT, &allowed, sizeof(allowed));
 }
 
 int fb_listener_open(struct fb_listener *listener, const struct fb_listener *from, unsigned slots,
@@ -161,6 +170,7 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
         if (listener->fds[i] != -1)
             listener->adopted = true;
     }
+    allow_more(listener, from, 1);
     for (unsigned i = 0; i < n; i++) {
         if (listener->fds[i] != -1)
             continue;
@@ -222,6 +232,7 @@ static int unlink_socket(const struct fb_listener *listener)
 
 void fb_listener_abandon(struct fb_listener *listener, const struct fb_listener *from)
 {
+    allow_more(listener, from, 0);
     for (unsigned i = 0; i < listener->fd_n; i++) {
         int fd = listener->fds[i];
 

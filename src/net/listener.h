@@ -47,8 +47,8 @@ struct fb_listener *fb_listener_create(struct fb_arena *arena, const struct fb_a
 
 /* Gives it `slots` sockets (1 without reuseport): bound, close-on-exec, non-blocking, and not
  * listening. A unix socket's stale path (nobody answers a connect) is removed first; a live one is
- * an error. What `from` (or NULL), a listener with the same address and the same reuseport, has
- * open is taken over as it is: both then name the same descriptors, and more than `slots` are kept.
+ * an error. What `from` (or NULL), a listener with the same address, has open is taken over as it
+ * is: both then name the same descriptors, and more than `slots` are kept, without reuseport too.
  * Returns 0, or -1 after an emerg line and with what was newly opened closed again. Two listeners
  * of one configuration on the same unix path are the caller's to refuse: before commit the first
  * one looks stale to the second. */

@@ -167,7 +167,6 @@ bool fb_conn_flush(struct fb_conn *conn)
         switch (result.status) {
         case FB_IO_DONE:
             take_sent(conn, result.n);
-            conn->moved = 1;
             if (result.n < offered)
                 writing->ready = false;
             break;

@@ -51,7 +51,11 @@ int fb_channel_send(int fd, const struct fb_message *message)
         c->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(c), &message->fd, sizeof(int));
     }
-    return sendmsg(fd, &header, MSG_NOSIGNAL) == -1 ? -1 : 0;
+    if (sendmsg(fd, &header, MSG_NOSIGNAL) != -1)
+        return 0;
+    if (errno == ECONNRESET) /* it has gone with messages unread */
+        errno = EPIPE;
+    return -1;
 }
 
 enum fb_channel_status fb_channel_receive(int fd, struct fb_message *message)

@@ -35,6 +35,18 @@ static char *resolve(const char *prefix, const char *path)
     return resolved;
 }
 
+/* What a reload needs again: the arguments themselves are overwritten by the process's title. */
+static int keep(struct fb_cmdline *cmdline, const char *globals, struct fb_log *log)
+{
+    if (globals == NULL)
+        return 0;
+    cmdline->cycle.globals = strdup(globals);
+    if (cmdline->cycle.globals != NULL)
+        return 0;
+    fb_log(log, FB_EMERG, errno, "no memory for the directives of the command line");
+    return -1;
+}
+
 static int resolve_paths(struct fb_cmdline *cmdline, const char *prefix, const char *conf,
     const char *error_log, struct fb_log *log)
 {
@@ -74,7 +86,7 @@ static int check_signal(const char *name, struct fb_log *log)
 
 int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct fb_log *log)
 {
-    const char *prefix = NULL, *conf = NULL, *error_log = NULL;
+    const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
     int option;
 
     *cmdline = (struct fb_cmdline) { .help = false };
@@ -114,7 +126,7 @@ int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct f
             error_log = optarg;
             break;
         case 'g':
-            cmdline->cycle.globals = optarg;
+            globals = optarg;
             break;
         case ':':
             fb_log(log, FB_EMERG, 0, "option \"-%c\" requires an argument", optopt);
@@ -133,7 +145,20 @@ int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct f
         return -1;
     }
     cmdline->cycle.testing = cmdline->test;
+    if (keep(cmdline, globals, log) == -1)
+        return -1;
     return resolve_paths(cmdline, prefix, conf, error_log, log);
+}
+
+void fb_cmdline_done(struct fb_cmdline *cmdline)
+{
+    struct fb_cycle_options *cycle = &cmdline->cycle;
+
+    free((char *)cycle->conf);
+    free((char *)cycle->pid);
+    free((char *)cycle->error_log);
+    free((char *)cycle->globals);
+    cycle->conf = cycle->pid = cycle->error_log = cycle->globals = NULL;
 }
 
 void fb_cmdline_show_help(void)

@@ -16,8 +16,9 @@ struct fb_cmdline {
     struct fb_cycle_options cycle;
 };
 
-/* -1 after an emerg line. Paths are allocated and live as long as the process. */
+/* -1 after an emerg line. Paths are allocated, until fb_cmdline_done() in either case. */
 int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct fb_log *log);
+void fb_cmdline_done(struct fb_cmdline *cmdline);
 
 /* To standard error, as nginx does. */
 void fb_cmdline_show_help(void);

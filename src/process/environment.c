@@ -35,24 +35,37 @@ static int set_variable(const char *text, char **inherited)
     return status;
 }
 
+/* A copy of the environment's list, which the C library may free once it is emptied; the strings
+ * stay where they are. NULL without memory. */
+static char **copy_list(void)
+{
+    size_t n = 0;
+    char **copy;
+
+    while (environ != NULL && environ[n] != NULL)
+        n++;
+    copy = calloc(n + 1, sizeof(*copy));
+    if (copy != NULL && n > 0)
+        memcpy(copy, environ, n * sizeof(*copy));
+    return copy;
+}
+
 int fb_process_environment(const struct fb_core_settings *core, struct fb_log *log)
 {
-    char **inherited = environ;
-    int status;
+    char **inherited = copy_list();
+    int status = inherited == NULL || clearenv() != 0 ? -1 : set_variable("TZ", inherited);
 
-    environ = NULL; /* the strings stay where they are, for the lines below */
-    status = set_variable("TZ", inherited);
     for (unsigned i = 0; i < core->env_n && status == 0; i++)
         status = set_variable(core->env[i], inherited);
     if (status == -1)
         fb_log(log, FB_EMERG, errno, "the environment could not be set");
+    free(inherited);
     return status;
 }
 
-int fb_process_background(int *ready, struct fb_log *log)
+pid_t fb_process_background(int *ready, struct fb_log *log)
 {
     int ends[2];
-    char byte;
     pid_t pid;
 
     if (pipe2(ends, O_CLOEXEC) == -1) {
@@ -68,8 +81,8 @@ int fb_process_background(int *ready, struct fb_log *log)
     }
     if (pid > 0) {
         close(ends[1]);
-        /* a byte: it serves; the end: it has died, and has said why */
-        _exit(read(ends[0], &byte, 1) == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
+        *ready = ends[0];
+        return pid;
     }
     close(ends[0]);
     *ready = ends[1];
@@ -82,17 +95,32 @@ int fb_process_background(int *ready, struct fb_log *log)
     return 0;
 }
 
-void fb_process_background_done(int ready, bool keep_stderr)
+int fb_process_background_wait(int ready)
+{
+    char byte;
+    ssize_t n = read(ready, &byte, 1);
+
+    close(ready);
+    /* a byte: it serves; the end: it has died, and has said why */
+    return n == 1 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+void fb_process_detach(bool keep_stderr)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    if (ready == -1)
-        return;
     for (int fd = 0; fd <= STDERR_FILENO && null != -1; fd++)
         if (fd != STDERR_FILENO || !keep_stderr)
             dup2(null, fd);
     if (null > STDERR_FILENO)
         close(null);
+}
+
+void fb_process_background_done(int ready, bool keep_stderr)
+{
+    if (ready == -1)
+        return;
+    fb_process_detach(keep_stderr);
     /* nobody waits any more if this fails */
     if (write(ready, "", 1) == -1)
         errno = 0;

@@ -13,10 +13,15 @@ int fb_process_fill_standard(void);
  * process; -1 after an emerg line. */
 int fb_process_environment(const struct fb_core_settings *core, struct fb_log *log);
 
-/* Goes into the background: the caller is the child, and its parent waits until
- * fb_process_background_done() or the child's end, and exits 0 or 1. -1 after an emerg line.
- * *ready receives what to give to fb_process_background_done(). */
-int fb_process_background(int *ready, struct fb_log *log);
-/* The daemon serves: standard descriptors go to /dev/null (standard error only when no log goes
- * there), and the parent exits. `ready` may be -1. */
+/* Goes into the background, as fork(): 0 in the child, which goes on, its pid in the parent, -1 after
+ * an emerg line. *ready is for the child to give to fb_process_background_done(), and for the parent
+ * to fb_process_background_wait(). */
+pid_t fb_process_background(int *ready, struct fb_log *log);
+/* The parent: waits until the child serves or ends, and returns the exit code. */
+int fb_process_background_wait(int ready);
+/* The daemon serves: standard descriptors go to /dev/null as below, and the parent exits. `ready` may
+ * be -1, and then nothing is done. */
 void fb_process_background_done(int ready, bool keep_stderr);
+/* Lets go of the terminal or pipe that we were started on, but for standard error if a log goes
+ * there: who reads from it waits until nobody holds it. */
+void fb_process_detach(bool keep_stderr);

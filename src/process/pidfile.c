@@ -122,6 +122,13 @@ int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log 
     return 0;
 }
 
+bool fb_pidfile_is_at(const struct fb_pidfile *pidfile, const char *path)
+{
+    char name[PATH_MAX];
+
+    return append_suffix(name, path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd);
+}
+
 /* The rename would replace a device or the like, /dev/null for one, by our file. */
 static int check_replaceable(const char *path, struct fb_log *log)
 {
@@ -167,6 +174,8 @@ int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log)
     }
     if (written == -1)
         unlink(name);
+    else
+        pidfile->written = true;
     return written;
 }
 
@@ -218,7 +227,8 @@ void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log)
 
     if (pidfile->lock_fd == -1)
         return;
-    remove_pid(pidfile->path, log);
+    if (pidfile->written)
+        remove_pid(pidfile->path, log);
 
     /* Removed while it is locked: who opened it before sees that its name is gone. */
     if (append_suffix(name, pidfile->path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd) &&

@@ -8,18 +8,23 @@
 
 #include "base/log.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct fb_pidfile {
     const char *path; /* the caller's */
     int lock_fd;      /* -1: not locked */
+    bool written;     /* the file at `path` is ours */
 };
 
 /* Locks; -1 after an emerg line that names the process that holds it. */
 int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log *log);
+/* Whether `path`, however it is spelled, is that of this locked file. To lock it again would succeed,
+ * because the lock is the process's, and give it up with the first of the two. */
+bool fb_pidfile_is_at(const struct fb_pidfile *pidfile, const char *path);
 /* Writes our pid; -1 after an emerg line. */
 int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log);
-/* Removes both files (the pid file only if it names us) and unlocks. */
+/* Removes both files (the pid file only if we have written it and it still names us) and unlocks. */
 void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log);
 /* In a child: drops the descriptor, the lock stays the master's. */
 void fb_pidfile_forget(struct fb_pidfile *pidfile);

@@ -22,6 +22,11 @@ static const char *context_name(unsigned at)
     }
 }
 
+bool fb_frame_is_whole(const struct fb_apply *apply, const struct fb_frame *frame)
+{
+    return !frame->refused && !apply->cut && !apply->cycle->source.partial;
+}
+
 void *fb_apply_alloc(struct fb_apply *apply, size_t size)
 {
     void *p = fb_arena_alloc(apply->cycle->arena, size);
@@ -128,6 +133,22 @@ static const struct fb_setting *find_row(
     return NULL;
 }
 
+/* What people bring along from nginx; a row of the same name goes first. */
+static const char *const only_nginx[] = { "access_log", "allow", "debug_points", "deny", "geo",
+    "http", "js_import", "limit_conn", "limit_conn_zone", "load_module", "lock_file", "log_format",
+    "mail", "map", "pcre_jit", "preread_buffer_size", "preread_timeout", "proxy_connect_timeout",
+    "proxy_pass", "proxy_protocol", "proxy_timeout", "resolver", "server_name", "set",
+    "split_clients", "ssl_certificate", "ssl_certificate_key", "ssl_engine", "ssl_preread",
+    "ssl_protocols", "thread_pool", "upstream", "worker_aio_requests" };
+
+static bool is_only_nginx(const char *name)
+{
+    for (size_t i = 0; i < fb_countof(only_nginx); i++)
+        if (strcmp(only_nginx[i], name) == 0)
+            return true;
+    return false;
+}
+
 static void report_unknown(struct fb_apply *apply, const struct fb_conf_directive *directive)
 {
     const struct fb_conf_word *name = &directive->name;
@@ -140,6 +161,11 @@ static void report_unknown(struct fb_apply *apply, const struct fb_conf_directiv
         fb_conf_error(apply->report, name,
             "\"%s\" directive is not allowed here, it belongs into %s", name->text,
             context_name(elsewhere->at));
+        return;
+    }
+    if (is_only_nginx(name->text)) {
+        fb_conf_error(
+            apply->report, name, "\"%s\" directive of nginx is not supported", name->text);
         return;
     }
     near = fb_nearest(name->text, next_row_name, &here);
@@ -247,6 +273,8 @@ void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
 void fb_apply_inner(struct fb_apply *apply, struct fb_frame *frame, unsigned at,
     const struct fb_conf_directive *directive)
 {
+    unsigned errors = apply->report->error_n;
+
     frame->at = at;
     frame->outer = apply->frame;
     frame->directive = directive;
@@ -256,6 +284,7 @@ void fb_apply_inner(struct fb_apply *apply, struct fb_frame *frame, unsigned at,
     apply->frame = frame;
     if (directive != NULL)
         fb_apply_block(apply, directive->block);
+    frame->refused = apply->report->error_n > errors;
     apply->frame = frame->outer;
 }
 

@@ -46,6 +46,7 @@ struct fb_frame {
     unsigned at;
     struct fb_frame *outer;
     const struct fb_conf_directive *directive; /* the block's; NULL for the main context */
+    bool refused;                              /* there was a mistake in it */
     STAILQ_HEAD(, fb_seen) seen;
     struct fb_server_settings *settings; /* of stream and server blocks */
     struct fb_server *server;            /* of a server block */
@@ -71,6 +72,7 @@ struct fb_apply {
     const struct fb_setting *protocol_table; /* the directives of all protocols */
     const struct fb_setting *tables[6];      /* all of them; ends with NULL */
     const struct fb_conf_word *use;          /* the word that named the mechanism, or NULL */
+    bool cut;                                /* the text ended early, at a lexical error */
 };
 
 /* The main block, and all that lies in it. */
@@ -84,6 +86,10 @@ void fb_apply_defaults(
 /* The directive that set it in this frame, or NULL. */
 const struct fb_conf_directive *fb_frame_seen(
     const struct fb_frame *frame, const struct fb_setting *setting);
+
+/* Whether what its block lacks is missing: no part of the block was refused or could not be read,
+ * which may have been what is looked for. */
+bool fb_frame_is_whole(const struct fb_apply *apply, const struct fb_frame *frame);
 
 /* Memory of the cycle; reports where there is none. */
 void *fb_apply_alloc(struct fb_apply *apply, size_t size);

@@ -191,12 +191,30 @@ const struct fb_setting fb_core_table[] = {
     { .name = NULL },
 };
 
-static void default_user(struct fb_core_settings *core)
+/* A copy of an option's text; NULL after a report. */
+static const char *keep(struct fb_apply *apply, const char *text)
 {
-    const struct passwd *user = getpwnam(FB_USER);
+    const char *copy = fb_arena_strdup(apply->cycle->arena, text);
 
-    if (user == NULL || geteuid() != 0)
+    if (copy == NULL)
+        fb_conf_error(apply->report, NULL, "out of memory");
+    return copy;
+}
+
+static void default_user(struct fb_apply *apply)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+    const struct passwd *user;
+
+    if (geteuid() != 0)
         return;
+    user = getpwnam(FB_USER);
+    if (user == NULL) { /* rather no workers than workers that are root */
+        fb_conf_error(apply->report, NULL,
+            "there is no user \"%s\" for the worker processes, name another with \"user\"",
+            FB_USER);
+        return;
+    }
     core->user = FB_USER;
     core->uid = user->pw_uid;
     core->gid = user->pw_gid;
@@ -214,7 +232,7 @@ static void default_log(struct fb_apply *apply)
     core->logs[core->log_n++] = (struct fb_log_target) {
         .fd = standard_error ? STDERR_FILENO : -1,
         .level = FB_ERROR,
-        .path = standard_error ? NULL : fb_arena_strdup(apply->cycle->arena, path),
+        .path = standard_error ? NULL : keep(apply, path),
     };
 }
 
@@ -223,9 +241,9 @@ void fb_core_finish(struct fb_apply *apply)
     struct fb_core_settings *core = &apply->cycle->core;
 
     if (core->user == NULL)
-        default_user(core);
+        default_user(apply);
     if (core->pid == NULL)
-        core->pid = fb_arena_strdup(apply->cycle->arena, apply->options->pid);
+        core->pid = keep(apply, apply->options->pid);
     if (core->log_n == 0)
         default_log(apply);
 }

@@ -18,12 +18,21 @@ static void require(struct fb_apply *apply, const struct fb_frame *frame, const 
         apply->report, NULL, "no \"%s\" section in configuration %s", name, apply->options->conf);
 }
 
+/* Applies what could be understood of a text. */
+static void apply_text(struct fb_apply *apply, const struct fb_conf_block *block, unsigned errors)
+{
+    apply->cut = apply->cut || apply->report->error_n > errors;
+    if (block != NULL)
+        fb_apply_block(apply, block);
+}
+
 static void read_all(struct fb_apply *apply)
 {
     const struct fb_cycle_options *options = apply->options;
     struct fb_conf_source *source = &apply->cycle->source;
     struct fb_frame frame;
     struct fb_conf_block *block;
+    unsigned errors = apply->report->error_n;
 
     memset(&frame, 0, sizeof(frame));
     fb_apply_inner(apply, &frame, FB_AT_MAIN, NULL);
@@ -31,14 +40,14 @@ static void read_all(struct fb_apply *apply)
     if (options->globals != NULL) {
         block =
             fb_conf_parse_text(source, "command line", options->globals, strlen(options->globals));
-        if (block != NULL)
-            fb_apply_block(apply, block);
+        apply_text(apply, block, errors);
+        errors = apply->report->error_n;
     }
     block = fb_conf_parse_file(source, options->conf, NULL);
-    if (block != NULL)
-        fb_apply_block(apply, block);
+    apply_text(apply, block, errors);
 
-    if (apply->report->error_n == 0)
+    frame.refused = apply->report->error_n > 0;
+    if (fb_frame_is_whole(apply, &frame))
         require(apply, &frame, "events");
     if (apply->report->error_n > 0)
         return;
@@ -96,6 +105,7 @@ struct fb_cycle *fb_cycle_load(
     }
     fb_conf_report_init(report, cycle->arena);
     fb_conf_source_init(&cycle->source, cycle->arena, report);
+    cycle->source.lenient = options->testing;
     apply_configuration(cycle, options, report);
     fb_conf_report_show(report, log, excerpts);
     if (report->error_n > 0)

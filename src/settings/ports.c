@@ -77,6 +77,8 @@ static void add_listener(struct fb_apply *apply, const struct fb_listen *listen)
         fb_listener_create(cycle->arena, &listen->address, &listen->options);
     struct fb_port *port = fb_apply_alloc(apply, sizeof(*port));
 
+    if (listener == NULL)
+        fb_conf_error(apply->report, NULL, "out of memory");
     if (listener == NULL || port == NULL)
         return;
     listener->options.tcp_nodelay = listen->server->settings.tcp_nodelay != 0;
@@ -86,30 +88,33 @@ static void add_listener(struct fb_apply *apply, const struct fb_listen *listen)
     add_binding(apply, listener, listen);
 }
 
-static void check(struct fb_apply *apply, struct fb_frame *stream, const struct fb_listen *listen)
+/* Of the ports of a range, which are one word, the first that is taken is enough. */
+static void check(struct fb_apply *apply, const struct fb_frame *stream,
+    const struct fb_listen *listen, const struct fb_conf_word **reported)
 {
     const struct fb_listen *first = find_same(stream, listen);
     char text[FB_ADDRESS_TEXT];
 
-    if (first != NULL)
-        fb_conf_error(apply->report, listen->word,
-            "duplicate \"listen\" of %s, it is taken in %s:%u",
-            fb_address_format(&listen->address, true, text), first->word->file->name,
-            first->word->line);
+    if (first == NULL || listen->word == *reported)
+        return;
+    *reported = listen->word;
+    fb_conf_error(apply->report, listen->word, "duplicate \"listen\" of %s, it is taken in %s:%u",
+        fb_address_format(&listen->address, true, text), first->word->file->name,
+        first->word->line);
 }
 
 void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream)
 {
     const struct fb_frame *server;
     const struct fb_listen *listen, *wide;
+    const struct fb_conf_word *reported = NULL;
 
     STAILQ_FOREACH (server, &stream->servers, link) {
-        /* one that was refused has been reported */
-        if (STAILQ_EMPTY(&server->listens) && apply->report->error_n == 0)
+        if (STAILQ_EMPTY(&server->listens) && fb_frame_is_whole(apply, server))
             fb_conf_error(apply->report, &server->directive->name,
                 "no \"listen\" is defined for this server");
         STAILQ_FOREACH (listen, &server->listens, link)
-            check(apply, stream, listen);
+            check(apply, stream, listen, &reported);
     }
     if (apply->report->error_n > 0)
         return;
@@ -118,6 +123,8 @@ void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream)
         STAILQ_FOREACH (listen, &server->listens, link)
             if (find_wide(stream, listen) == NULL)
                 add_listener(apply, listen);
+    if (apply->report->error_n > 0)
+        return;
     STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
             if ((wide = find_wide(stream, listen)) != NULL)

@@ -93,8 +93,10 @@ void *fb_protocol_field(struct fb_apply *apply, const struct fb_setting *setting
             setting->name, other->setting->name, other->directive->name.line);
         return NULL;
     }
-    if (server->protocol_conf == NULL)
+    if (protocol->conf_state == 0)
         return server; /* no value to set */
+    if (server->protocol_conf == NULL)
+        return NULL; /* its memory was reported missing */
     return (char *)server->protocol_conf + setting->offset;
 }
 
@@ -116,9 +118,10 @@ void fb_protocol_finish(struct fb_apply *apply, struct fb_frame *frame)
     if (seen_of(frame, protocol, FB_DIRECTIVE_HANDLER) == NULL) {
         const struct fb_seen *seen = seen_of(frame, protocol, 0);
 
-        fb_conf_error(apply->report, &seen->directive->name,
-            "\"%s\" directive needs \"%s\" in the same server", seen->setting->name,
-            handler_of(protocol));
+        if (fb_frame_is_whole(apply, frame))
+            fb_conf_error(apply->report, &seen->directive->name,
+                "\"%s\" directive needs \"%s\" in the same server", seen->setting->name,
+                handler_of(protocol));
         return;
     }
     for (const struct fb_setting *row = apply->protocol_table; row->name != NULL; row++)

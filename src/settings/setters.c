@@ -27,14 +27,17 @@ static int set_quantity(struct fb_apply *apply, const struct fb_setting *setting
     const struct fb_conf_directive *directive, int64_t *field, parse *parse_text,
     const char *expected)
 {
-    int64_t greatest = setting->greatest_value;
+    const char *text = directive->args[0].text;
+    int64_t greatest = setting->greatest_value, any;
 
     if (setting->least_value == 0 && greatest == 0)
         greatest = INT64_MAX;
-    switch (parse_text(directive->args[0].text, setting->least_value, greatest, field)) {
+    switch (parse_text(text, setting->least_value, greatest, field)) {
     case FB_NUMBER_OK:
         return 0;
     case FB_NUMBER_RANGE:
+        if (parse_text(text, INT64_MIN, INT64_MAX, &any) != FB_NUMBER_OK)
+            return fb_bad_value(apply, directive, 0, "it is too large");
         if (greatest == INT64_MAX)
             return fb_bad_value(
                 apply, directive, 0, "it must be at least %" PRId64, setting->least_value);

@@ -28,6 +28,14 @@ static const struct fb_server *server_of(const struct fb_conn *conn)
     return binding->server;
 }
 
+/* Whether its protocol knows of it: there is one, and there was memory for its state. */
+static bool is_served(const struct fb_conn *conn)
+{
+    const fb_protocol *protocol = server_of(conn)->protocol;
+
+    return protocol != NULL && (protocol->conn_state == 0 || conn->state != NULL);
+}
+
 static void wait_at_most(struct fb_conn *conn, int64_t ms)
 {
     if (ms > 0)
@@ -51,8 +59,9 @@ static void session_opened(struct fb_conn *conn)
         fb_conn_fail(conn, FB_NO_MEMORY);
         return;
     }
-    wait_at_most(conn, server->settings.first_byte_timeout > 0 ? server->settings.first_byte_timeout
-                                                               : server->settings.idle_timeout);
+    conn->heard = server->settings.first_byte_timeout == 0;
+    wait_at_most(
+        conn, conn->heard ? server->settings.idle_timeout : server->settings.first_byte_timeout);
     if (protocol->ops->opened != NULL && protocol->ops->opened(conn, conn->state) != 0)
         fb_conn_fail(conn, FB_REFUSED);
 }
@@ -100,13 +109,15 @@ static void session_writable(struct fb_conn *conn)
         protocol->ops->writable(conn, conn->state);
 }
 
+/* Who takes output is not idle, but has still to say its first byte. */
+static void session_moved(struct fb_conn *conn)
+{
+    if (conn->heard || conn->closing)
+        wait_at_most(conn, server_of(conn)->settings.idle_timeout);
+}
+
 static void session_expired(struct fb_conn *conn)
 {
-    if (conn->moved && (conn->heard || conn->closing)) { /* output went out meanwhile: not idle */
-        conn->moved = 0;
-        wait_at_most(conn, server_of(conn)->settings.idle_timeout);
-        return;
-    }
     fb_conn_log(conn, FB_INFO, ETIMEDOUT, "client timed out");
     fb_conn_fail(conn, FB_TIMED_OUT);
 }
@@ -116,7 +127,7 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
     const fb_protocol *protocol = server_of(conn)->protocol;
 
     fb_conn_log(conn, FB_INFO, 0, "session ended: %s", reasons[reason]);
-    if (protocol != NULL && protocol->ops->closed != NULL)
+    if (is_served(conn) && protocol->ops->closed != NULL)
         protocol->ops->closed(conn, conn->state, reason);
 }
 
@@ -132,6 +143,7 @@ const struct fb_conn_ops fb_session_ops = {
     .data = session_data,
     .eof = session_eof,
     .writable = session_writable,
+    .moved = session_moved,
     .expired = session_expired,
     .closed = session_closed,
     .describe = session_describe,

@@ -27,7 +27,7 @@ bool fb_session_state(struct fb_conn *conn, const struct fb_server *server)
 {
     struct fb_stream *stream = fb_stream_of(conn);
     struct fb_source_table *slots = &stream->net.loop.sources;
-    size_t size = (server->protocol->conn_state + 15u) & ~(size_t)15;
+    size_t size = ((size_t)server->protocol->conn_state + 15) & ~(size_t)15;
     char *base = stream->slabs[server->protocol_index].base;
 
     if (size == 0)

@@ -252,8 +252,11 @@ void fb_accept_close(struct fb_worker *worker)
         source->fd = -1; /* the listener closes it */
         fb_source_close(loop, source, false);
     }
-    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link) {
+        if (worker->role == FB_ROLE_SINGLE) /* else the master's to do */
+            fb_listener_unlink(listener, &worker->log);
         fb_listener_close(listener);
+    }
     fb_timer_del(loop, &accept->resume);
     free(accept->list);
     accept->list = NULL;

@@ -2,6 +2,13 @@
 /* One turn of the loop. */
 #include "worker/worker.h"
 
+/* What signals and the master have asked for between the parts of turns. */
+static bool is_posted(const struct fb_loop *loop)
+{
+    return !TAILQ_EMPTY(&loop->queues[FB_QUEUE_ACCEPT]) ||
+           !TAILQ_EMPTY(&loop->queues[FB_QUEUE_NORMAL]);
+}
+
 void fb_worker_turn(struct fb_worker *worker)
 {
     struct fb_loop *loop = &worker->stream.net.loop;
@@ -9,7 +16,8 @@ void fb_worker_turn(struct fb_worker *worker)
     int timeout = loop->ticker != NULL ? -1 : fb_timers_distance(loop);
 
     fb_accept_before(worker, &timeout);
-    if (fb_loop_promote(loop))
+    fb_loop_promote(loop);
+    if (is_posted(loop))
         timeout = 0;
     fb_loop_wait(loop, timeout);
 

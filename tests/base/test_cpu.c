@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/cpu.h"
 
-#include "base/compiler.h"
 #include "base/cgroup.h"
+#include "base/compiler.h"
 #include "support/test.h"
 
 #include <errno.h>

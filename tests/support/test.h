@@ -5,6 +5,9 @@
 #include <check.h>
 #include <stdlib.h>
 
+/* As ck_assert(), but it does not note the place each time it holds: for what runs very often. */
+#define fb_must(condition) ((condition) ? (void)0 : ck_abort_msg("%s", #condition))
+
 /* FB_TEST_MAIN("number", tcase): `tcase` adds the file's tests to a TCase. */
 #define FB_TEST_MAIN(name, add_tests)                                                              \
     int main(void)                                                                                 \

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "contract/contract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define QUIET_MS 15
+
+static void run(struct fb_source *source, enum fb_direction direction)
+{
+    struct watched *watched = fb_container(source, struct watched, source);
+
+    watched->runs[direction]++;
+    while (direction == FB_READ && watched->receives && !watched->ended && watched->error == 0) {
+        uint8_t bytes[4096];
+        struct fb_span span = { bytes, sizeof(bytes) };
+        struct fb_io_result result = source->io->recv(source, &span);
+
+        watched->received += result.n;
+        watched->ended = result.status == FB_IO_EOF;
+        watched->error = result.error;
+        if (result.status == FB_IO_AGAIN_READ) {
+            source->events[FB_READ].ready = false;
+            break;
+        }
+    }
+    if (watched->then != NULL)
+        watched->then(watched);
+}
+
+static void run_read(struct fb_loop *loop, struct fb_source *source)
+{
+    (void)loop;
+    run(source, FB_READ);
+}
+
+static void run_write(struct fb_loop *loop, struct fb_source *source)
+{
+    (void)loop;
+    run(source, FB_WRITE);
+}
+
+static const struct fb_source_ops watched_ops = {
+    .run = { [FB_READ] = run_read, [FB_WRITE] = run_write },
+};
+
+const struct fb_mechanism *mechanism_at(int i)
+{
+    return fb_mechanisms[i];
+}
+
+struct bench *bench_with(
+    const struct fb_mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask)
+{
+    struct bench *bench = calloc(1, sizeof(*bench));
+    struct fb_loop_options options = {
+        .mechanism = mechanism,
+        .mechanism_option = option,
+        .slots = n,
+        .stride = sizeof(struct watched),
+        .wait_mask = wait_mask,
+    };
+
+    ck_assert_ptr_nonnull(bench);
+    bench->target.fd = memfd_create("log", MFD_CLOEXEC);
+    ck_assert_int_ne(bench->target.fd, -1);
+    bench->target.level = FB_INFO;
+    fb_log_init(&bench->log, &bench->target, 1);
+    bench->log.plain = "t";
+    options.log = &bench->log;
+    ck_assert_int_eq(fb_loop_init(&bench->loop, &options), 0);
+    return bench;
+}
+
+struct bench *bench_set_up(int i, uint32_t n)
+{
+    return bench_with(mechanism_at(i), mechanism_at(i)->option.initial, n, NULL);
+}
+
+const char *bench_logged(struct bench *bench)
+{
+    ssize_t n = pread(bench->target.fd, bench->text, sizeof(bench->text) - 1, 0);
+
+    ck_assert_int_ge(n, 0);
+    bench->text[n] = '\0';
+    ck_assert_int_eq(ftruncate(bench->target.fd, 0), 0);
+    ck_assert_int_eq(lseek(bench->target.fd, 0, SEEK_SET), 0);
+    return bench->text;
+}
+
+void bench_tear_down(struct bench *bench)
+{
+    ck_assert_str_eq(bench_logged(bench), "");
+    for (int i = 0; i < FB_QUEUES; i++)
+        ck_assert(TAILQ_EMPTY(&bench->loop.queues[i]));
+    fb_loop_done(&bench->loop);
+    close(bench->target.fd);
+    free(bench);
+}
+
+struct watched *watch(struct bench *bench, int fd)
+{
+    struct fb_source *source = fb_source_get(&bench->loop.sources);
+    struct watched *watched = fb_container(source, struct watched, source);
+
+    ck_assert_ptr_nonnull(source);
+    source->fd = fd;
+    source->ops = &watched_ops;
+    source->io = bench->loop.mechanism->io;
+    watched->bench = bench;
+    return watched;
+}
+
+void watch_no_more(struct watched **watched)
+{
+    fb_source_close(&(*watched)->bench->loop, &(*watched)->source, false);
+    *watched = NULL;
+}
+
+void arm(struct watched *watched, enum fb_direction direction)
+{
+    int result = fb_source_arm(&watched->bench->loop, &watched->source, direction);
+
+    ck_assert_msg(result == 0, "it cannot be watched: %s", strerror(errno));
+}
+
+void disarm(struct watched *watched, enum fb_direction direction)
+{
+    fb_source_disarm(&watched->bench->loop, &watched->source, direction);
+}
+
+void turn(struct bench *bench, int timeout)
+{
+    fb_loop_wait(&bench->loop, timeout);
+    fb_loop_run(&bench->loop, FB_QUEUE_ACCEPT);
+    fb_loop_run(&bench->loop, FB_QUEUE_NORMAL);
+}
+
+void turn_until_quiet(struct bench *bench)
+{
+    bool any;
+
+    do {
+        fb_loop_wait(&bench->loop, 0);
+        any = !TAILQ_EMPTY(&bench->loop.queues[FB_QUEUE_NORMAL]);
+        fb_loop_run(&bench->loop, FB_QUEUE_NORMAL);
+    } while (any);
+}
+
+void check_quiet(struct bench *bench)
+{
+    /* an edge that the loop only remembers may end the first */
+    for (int i = 0; i < 3; i++) {
+        uint64_t start = now_us();
+
+        fb_loop_wait(&bench->loop, QUIET_MS);
+        for (int queue = 0; queue < FB_QUEUES; queue++)
+            ck_assert_msg(TAILQ_EMPTY(&bench->loop.queues[queue]), "something was reported");
+        if (i > 0)
+            ck_assert_msg(now_us() - start >= (QUIET_MS - 1) * 1000, "the wait was cut short");
+    }
+}
+
+uint64_t now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+void make_pair(int fds[2])
+{
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+}
+
+int make_listener(struct sockaddr_in *address)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    socklen_t length = sizeof(*address);
+
+    *address = (struct sockaddr_in) { .sin_family = AF_INET };
+    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_ne(fd, -1);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)address, sizeof(*address)), 0);
+    ck_assert_int_eq(listen(fd, 128), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)address, &length), 0);
+    return fd;
+}
+
+int make_client(const struct sockaddr_in *address)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ne(fd, -1);
+    if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == -1)
+        ck_assert_int_eq(errno, EINPROGRESS);
+    return fd;
+}
+
+void make_tcp_pair(int fds[2])
+{
+    struct sockaddr_in address;
+    int listener = make_listener(&address);
+
+    fds[0] = make_client(&address);
+    do /* the loopback may hand it over a moment later */
+        fds[1] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    while (fds[1] == -1 && errno == EAGAIN);
+    ck_assert_int_ne(fds[1], -1);
+    close(listener);
+}
+
+void say(int fd, const char *text)
+{
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+size_t fill(int fd)
+{
+    static const char bytes[65536];
+    size_t sum = 0;
+    ssize_t n;
+
+    while ((n = write(fd, bytes, sizeof(bytes))) > 0)
+        sum += (size_t)n;
+    ck_assert_int_eq(errno, EAGAIN);
+    return sum;
+}
+
+size_t drain(int fd)
+{
+    static char bytes[65536];
+    size_t sum = 0;
+    ssize_t n;
+
+    while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+        sum += (size_t)n;
+    return sum;
+}
+
+int contract_main(const char *name, add_tests_fn *add_tests)
+{
+    Suite *suite = suite_create(name);
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    for (int i = 0; mechanism_at(i) != NULL; i++) {
+        TCase *tcase;
+
+        if (!mechanism_at(i)->available())
+            continue;
+        tcase = tcase_create(mechanism_at(i)->name);
+        tcase_set_timeout(tcase, 60);
+        add_tests(tcase, i, i + 1);
+        suite_add_tcase(suite, tcase);
+    }
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner) + (srunner_ntests_run(runner) == 0);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The contract: listeners are level-triggered, and where a mechanism can have one of several waiting
+ * processes woken, no client is left behind. */
+#include "contract/contract.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORKERS 4
+#define DEADLINE_MS 20000
+
+static struct watched *watch_listener(struct bench *bench, int fd)
+{
+    struct watched *watched = watch(bench, fd);
+
+    watched->source.queue = FB_QUEUE_ACCEPT;
+    return watched;
+}
+
+START_TEST(a_listener_is_level_triggered)
+{
+    struct bench *bench = bench_set_up(_i, 1);
+    struct fb_loop *loop = &bench->loop;
+    struct sockaddr_in address;
+    struct watched *listener = watch_listener(bench, make_listener(&address));
+    int clients[2], served;
+
+    for (int exclusive = 0; exclusive < 2; exclusive++) {
+        unsigned runs;
+
+        ck_assert_int_eq(fb_listener_arm(loop, &listener->source, exclusive), 0);
+        check_quiet(bench);
+        clients[0] = make_client(&address);
+        clients[1] = make_client(&address);
+        listener->runs[FB_READ] = 0;
+        turn_until(bench, listener->runs[FB_READ] >= 3); /* as long as it lasts */
+        for (int i = 0; i < 2; i++) {
+            turn(bench, 1000);
+            served = accept(listener->source.fd, NULL, NULL);
+            ck_assert_int_ne(served, -1);
+            close(served);
+            close(clients[i]);
+        }
+        check_quiet(bench);
+
+        fb_listener_disarm(loop, &listener->source);
+        clients[0] = make_client(&address);
+        check_quiet(bench);
+        ck_assert_int_eq(fb_listener_arm(loop, &listener->source, exclusive), 0);
+        runs = listener->runs[FB_READ];
+        turn_until(bench, listener->runs[FB_READ] > runs); /* for a client from before */
+        fb_listener_disarm(loop, &listener->source);
+        served = accept(listener->source.fd, NULL, NULL);
+        close(served);
+        close(clients[0]);
+    }
+    ck_assert_uint_eq(listener->runs[FB_WRITE], 0);
+    watch_no_more(&listener);
+    bench_tear_down(bench);
+}
+END_TEST
+
+START_TEST(a_disarmed_listener_is_not_run)
+{
+    struct bench *bench = bench_set_up(_i, 1);
+    struct sockaddr_in address;
+    struct watched *listener = watch_listener(bench, make_listener(&address));
+    int client = make_client(&address);
+
+    ck_assert_int_eq(fb_listener_arm(&bench->loop, &listener->source, false), 0);
+    ck_assert_int_eq(fb_listener_arm(&bench->loop, &listener->source, false), 0); /* is no-op */
+    while (TAILQ_EMPTY(&bench->loop.queues[FB_QUEUE_ACCEPT]))
+        fb_loop_wait(&bench->loop, 1000);
+    fb_listener_disarm(&bench->loop, &listener->source);
+    fb_loop_run(&bench->loop, FB_QUEUE_ACCEPT);
+    ck_assert_uint_eq(listener->runs[FB_READ], 0);
+    fb_listener_disarm(&bench->loop, &listener->source);
+    close(client);
+    watch_no_more(&listener);
+    bench_tear_down(bench);
+}
+END_TEST
+
+START_TEST(a_closed_listener_is_watched_by_nobody)
+{
+    struct bench *bench = bench_set_up(_i, 1);
+    struct sockaddr_in address;
+    int fd = make_listener(&address), kept = dup(fd), client; /* as the master keeps it */
+    struct watched *listener = watch_listener(bench, fd);
+
+    ck_assert_int_eq(fb_listener_arm(&bench->loop, &listener->source, false), 0);
+    watch_no_more(&listener);
+    client = make_client(&address);
+    check_quiet(bench);
+    close(client);
+    close(kept);
+    bench_tear_down(bench);
+}
+END_TEST
+
+/* Several processes that wait for one listener */
+
+struct workers {
+    pid_t pids[WORKERS];
+    int reports; /* a byte for each client served, and a '-' for each wake-up without any */
+};
+
+static unsigned served_n; /* of one worker */
+
+static void serve_all(struct watched *watched)
+{
+    int fd;
+
+    while ((fd = accept(watched->source.fd, NULL, NULL)) != -1) {
+        served_n++;
+        close(fd);
+    }
+}
+
+/* Serves until it has had a client, then steps back from the listener, which it has emptied. */
+static _Noreturn void work(int i, int listener_fd, int reports)
+{
+    struct bench *bench = bench_set_up(i, 1);
+    struct watched *listener = watch_listener(bench, listener_fd);
+
+    listener->then = serve_all;
+    if (fb_listener_arm(&bench->loop, &listener->source, true) == -1)
+        _exit(1);
+    while (served_n == 0) {
+        unsigned runs = listener->runs[FB_READ];
+
+        turn(bench, -1);
+        if (served_n == 0 && listener->runs[FB_READ] > runs && write(reports, "-", 1) != 1)
+            _exit(1);
+    }
+    fb_listener_disarm(&bench->loop, &listener->source);
+    while (served_n-- > 0)
+        if (write(reports, "+", 1) != 1)
+            _exit(1);
+    _exit(0);
+}
+
+/* 'S' while it sleeps, in the wait: there is nothing else that it could sleep in. */
+static char state_of(pid_t pid)
+{
+    char path[64], text[512];
+    char *end;
+    int fd;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd == -1 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd != -1)
+        close(fd);
+    if (n <= 0)
+        return 'Z';
+    text[n] = '\0';
+    end = strrchr(text, ')');
+    return end != NULL ? end[2] : 'Z';
+}
+
+/* Until every worker sleeps or has gone; says how many sleep. */
+static unsigned wait_until_asleep(const struct workers *workers)
+{
+    uint64_t deadline = now_us() + DEADLINE_MS * 1000;
+
+    for (;;) {
+        unsigned asleep = 0, gone = 0;
+
+        for (int i = 0; i < WORKERS; i++) {
+            char state = state_of(workers->pids[i]);
+
+            asleep += state == 'S';
+            gone += state == 'Z';
+        }
+        if (asleep + gone == WORKERS)
+            return asleep;
+        ck_assert_msg(now_us() < deadline, "the workers do not come to rest");
+        sched_yield();
+    }
+}
+
+static void count_reports(const struct workers *workers, unsigned *served, unsigned *in_vain)
+{
+    char bytes[256];
+    ssize_t n;
+
+    while ((n = read(workers->reports, bytes, sizeof(bytes))) > 0)
+        for (ssize_t i = 0; i < n; i++)
+            ++*(bytes[i] == '+' ? served : in_vain);
+}
+
+static void start_workers(struct workers *workers, int i, int listener)
+{
+    int reports[2];
+
+    ck_assert_int_eq(pipe2(reports, O_CLOEXEC | O_NONBLOCK), 0);
+    for (int w = 0; w < WORKERS; w++) {
+        workers->pids[w] = fork();
+        ck_assert_int_ne(workers->pids[w], -1);
+        if (workers->pids[w] == 0)
+            work(i, listener, reports[1]);
+    }
+    close(reports[1]);
+    workers->reports = reports[0];
+}
+
+static int connect_to(const struct sockaddr_un *address, socklen_t length)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_ne(fd, -1);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)address, length), 0);
+    return fd;
+}
+
+/* A unix socket, whose connect() wakes who is to be woken before it returns. */
+START_TEST(no_client_is_left_behind)
+{
+    const struct fb_mechanism *mechanism = mechanism_at(_i);
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    socklen_t length = sizeof(address);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct workers workers;
+
+    ck_assert_int_ne(listener, -1);
+    /* without a path the kernel gives it an abstract name */
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    ck_assert_int_eq(listen(listener, 16), 0);
+    start_workers(&workers, _i, listener);
+    ck_assert_uint_eq(wait_until_asleep(&workers), WORKERS);
+
+    for (unsigned client = 1; client <= WORKERS; client++) {
+        unsigned served = 0, in_vain = 0, waited = WORKERS + 1 - client;
+        int fd = connect_to(&address, length);
+
+        ck_assert_uint_eq(wait_until_asleep(&workers), waited - 1); /* one has served and gone */
+        count_reports(&workers, &served, &in_vain);
+        ck_assert_uint_eq(served, 1);
+        if (mechanism->exclusive && waited > 1)
+            ck_assert_uint_lt(served + in_vain, waited);
+        close(fd);
+    }
+    for (int w = 0; w < WORKERS; w++) {
+        int status;
+
+        ck_assert_int_eq(waitpid(workers.pids[w], &status, 0), workers.pids[w]);
+        ck_assert_int_eq(status, 0);
+    }
+    close(workers.reports);
+    close(listener);
+}
+END_TEST
+
+static void add_tests(TCase *tcase, int from, int to)
+{
+    tcase_add_loop_test(tcase, a_listener_is_level_triggered, from, to);
+    tcase_add_loop_test(tcase, a_disarmed_listener_is_not_run, from, to);
+    tcase_add_loop_test(tcase, a_closed_listener_is_watched_by_nobody, from, to);
+    tcase_add_loop_test(tcase, no_client_is_left_behind, from, to);
+}
+
+CONTRACT_MAIN("listeners", add_tests)

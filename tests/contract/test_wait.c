@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The contract: how long a wait lasts, and what ends it: events, threads, signals, ticks. */
+#include "contract/contract.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+START_TEST(a_wait_lasts_as_long_as_asked)
+{
+    static const int timeouts[] = { 1, 20, 35 };
+    struct bench *bench = bench_set_up(_i, 1);
+
+    for (size_t i = 0; i < fb_countof(timeouts); i++) {
+        uint64_t start = now_us();
+
+        fb_loop_wait(&bench->loop, timeouts[i]);
+        ck_assert_uint_ge(now_us() - start, (uint64_t)timeouts[i] * 1000);
+    }
+    bench_tear_down(bench);
+}
+END_TEST
+
+START_TEST(it_sets_the_clock)
+{
+    struct bench *bench = bench_set_up(_i, 1);
+    uint64_t mono = bench->loop.clock.mono_ms;
+    int64_t wall = bench->loop.clock.wall_ms;
+
+    ck_assert_uint_gt(mono, 0);
+    fb_loop_wait(&bench->loop, 20);
+    ck_assert_uint_ge(bench->loop.clock.mono_ms, mono + 19);
+    ck_assert_int_ge(bench->loop.clock.wall_ms, wall);
+    bench_tear_down(bench);
+}
+END_TEST
+
+static unsigned told; /* by notified() */
+
+static void notified(struct fb_loop *loop)
+{
+    (void)loop;
+    told++;
+}
+
+static void *notify(void *arg)
+{
+    struct fb_loop *loop = arg;
+
+    return loop->mechanism->notify(loop) == 0 ? arg : NULL;
+}
+
+START_TEST(a_thread_wakes_it)
+{
+    struct bench *bench = bench_set_up(_i, 1);
+    struct fb_loop *loop = &bench->loop;
+
+    ck_assert_int_eq(fb_loop_set_notified(loop, notified), 0);
+    check_quiet(bench);
+    for (unsigned i = 1; i <= 20; i++) {
+        pthread_t thread;
+        void *result;
+
+        ck_assert_int_eq(pthread_create(&thread, NULL, notify, loop), 0);
+        turn(bench, -1); /* whether it comes before the wait or within */
+        ck_assert_int_eq(pthread_join(thread, &result), 0);
+        ck_assert_ptr_nonnull(result);
+        ck_assert_uint_eq(told, i);
+    }
+    check_quiet(bench);
+
+    /* any number before the wait is told at least once, and then it is over */
+    for (int i = 0; i < 100; i++)
+        ck_assert_ptr_nonnull(notify(loop));
+    turn(bench, -1);
+    ck_assert_uint_gt(told, 20);
+    check_quiet(bench);
+    bench_tear_down(bench);
+}
+END_TEST
+
+static volatile sig_atomic_t caught;
+
+static void catch (int number)
+{
+    (void)number;
+    caught++;
+}
+
+/* SIGUSR1 is blocked from here on, but within the waits of the loop. */
+static struct bench *bench_with_signals(int i, sigset_t *wait_mask)
+{
+    struct sigaction action = { .sa_handler = catch };
+    sigset_t blocked;
+
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    ck_assert_int_eq(sigprocmask(SIG_BLOCK, &blocked, wait_mask), 0);
+    sigdelset(wait_mask, SIGUSR1);
+    ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+    caught = 0;
+    return bench_with(mechanism_at(i), mechanism_at(i)->option.initial, 2, wait_mask);
+}
+
+static bool is_blocked(void)
+{
+    sigset_t now;
+
+    ck_assert_int_eq(sigprocmask(SIG_BLOCK, NULL, &now), 0);
+    return sigismember(&now, SIGUSR1) == 1;
+}
+
+START_TEST(a_signal_before_the_wait_ends_it_at_once)
+{
+    sigset_t wait_mask;
+    struct bench *bench = bench_with_signals(_i, &wait_mask);
+
+    for (int i = 1; i <= 3; i++) {
+        ck_assert_int_eq(raise(SIGUSR1), 0);
+        ck_assert_int_eq(caught, i - 1); /* not outside of the wait */
+        fb_loop_wait(&bench->loop, -1);
+        ck_assert_int_eq(caught, i);
+        ck_assert(is_blocked());
+    }
+    check_quiet(bench);
+    bench_tear_down(bench);
+}
+END_TEST
+
+static void *raise_soon(void *arg)
+{
+    return kill(getpid(), SIGUSR1) == 0 ? arg : NULL;
+}
+
+START_TEST(a_signal_ends_the_wait)
+{
+    sigset_t wait_mask;
+    struct bench *bench = bench_with_signals(_i, &wait_mask);
+    pthread_t thread;
+    void *result;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, raise_soon, bench), 0); /* it blocks it too */
+    while (caught == 0)
+        fb_loop_wait(&bench->loop, -1);
+    ck_assert_int_eq(pthread_join(thread, &result), 0);
+    ck_assert_ptr_nonnull(result);
+    ck_assert_int_eq(caught, 1);
+    bench_tear_down(bench);
+}
+END_TEST
+
+START_TEST(without_a_mask_it_leaves_signals_alone)
+{
+    sigset_t wait_mask, pending;
+    struct bench *bench = bench_with_signals(_i, &wait_mask);
+
+    bench->loop.wait_mask = NULL;
+    ck_assert_int_eq(raise(SIGUSR1), 0);
+    check_quiet(bench);
+    ck_assert_int_eq(caught, 0);
+    ck_assert_int_eq(sigpending(&pending), 0);
+    ck_assert_int_eq(sigismember(&pending, SIGUSR1), 1);
+    bench_tear_down(bench);
+}
+END_TEST
+
+/* A wait that finds events, or that has no time, does not look for signals. */
+START_TEST(a_busy_loop_gets_its_signals_too)
+{
+    sigset_t wait_mask;
+    struct bench *bench = bench_with_signals(_i, &wait_mask);
+    struct watched *watched;
+    uint64_t deadline;
+    int fds[2];
+
+    make_pair(fds);
+    watched = watch(bench, fds[0]);
+    watched->receives = true;
+    arm(watched, FB_READ);
+    for (int busy = 0; busy < 2; busy++) {
+        caught = 0;
+        ck_assert_int_eq(raise(SIGUSR1), 0);
+        deadline = now_us() + 5 * 1000 * 1000;
+        while (caught == 0) {
+            if (busy)
+                say(fds[1], "x");
+            turn(bench, 0);
+            ck_assert_msg(now_us() < deadline, "the signal does not get through");
+        }
+        ck_assert(is_blocked());
+    }
+    close(fds[1]);
+    watch_no_more(&watched);
+    bench_tear_down(bench);
+}
+END_TEST
+
+START_TEST(time_comes_in_ticks)
+{
+    struct bench *bench = bench_set_up(_i, 1);
+    struct fb_loop *loop = &bench->loop;
+    uint64_t before = loop->clock.mono_ms;
+
+    ck_assert_int_eq(fb_loop_set_resolution(loop, 3600 * 1000), 0);
+    for (int i = 0; i < 3; i++)
+        fb_loop_wait(loop, 5);
+    ck_assert_uint_eq(loop->clock.mono_ms, before); /* the next tick is far away */
+    bench_tear_down(bench);
+}
+END_TEST
+
+static unsigned expirations;
+
+static void expired(struct fb_loop *loop, struct fb_timer *timer)
+{
+    (void)loop;
+    (void)timer;
+    expirations++;
+}
+
+START_TEST(timers_go_by_the_ticks)
+{
+    struct bench *bench = bench_set_up(_i, 1);
+    struct fb_loop *loop = &bench->loop;
+    struct fb_timer timer = { .expired = expired };
+    uint64_t start = now_us(), deadline = start + 10 * 1000 * 1000;
+
+    ck_assert_int_eq(fb_loop_set_resolution(loop, 10), 0);
+    fb_timer_set(loop, &timer, 35);
+    while (expirations == 0) {
+        uint64_t before = loop->clock.mono_ms;
+
+        fb_loop_wait(loop, -1); /* the ticks end it */
+        ck_assert_uint_gt(loop->clock.mono_ms, before);
+        fb_timers_expire(loop);
+        ck_assert_uint_lt(now_us(), deadline);
+    }
+    ck_assert_uint_ge(now_us() - start, 30 * 1000); /* the clock was a tick old at most */
+    bench_tear_down(bench);
+}
+END_TEST
+
+static void add_tests(TCase *tcase, int from, int to)
+{
+    tcase_add_loop_test(tcase, a_wait_lasts_as_long_as_asked, from, to);
+    tcase_add_loop_test(tcase, it_sets_the_clock, from, to);
+    tcase_add_loop_test(tcase, a_thread_wakes_it, from, to);
+    tcase_add_loop_test(tcase, a_signal_before_the_wait_ends_it_at_once, from, to);
+    tcase_add_loop_test(tcase, a_signal_ends_the_wait, from, to);
+    tcase_add_loop_test(tcase, without_a_mask_it_leaves_signals_alone, from, to);
+    tcase_add_loop_test(tcase, a_busy_loop_gets_its_signals_too, from, to);
+    tcase_add_loop_test(tcase, time_comes_in_ticks, from, to);
+    tcase_add_loop_test(tcase, timers_go_by_the_ticks, from, to);
+}
+
+CONTRACT_MAIN("wait", add_tests)

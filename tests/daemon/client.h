@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clients of the daemon under test. Whatever waits has a deadline, which fails the test. */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A connected client, on 127.0.0.1, ::1 or a unix path. */
+int client_open(in_port_t port);
+int client_open6(in_port_t port);
+int client_open_unix(const char *path);
+/* What connecting says: 0 or an errno. */
+int client_error(in_port_t port);
+/* Tries once: a client, or -1 with errno; usable from any thread. */
+int client_try(in_port_t port);
+
+void client_send(int fd, const char *text);
+/* Receives exactly this. */
+void client_expect(int fd, const char *text);
+/* Sends it and receives it. */
+void client_echo(int fd, const char *text);
+/* Receives the end of the other half, and nothing before it. */
+void client_expect_end(int fd);
+/* The same, or a reset. */
+void client_expect_gone(int fd);
+/* Whether nothing has arrived, not even an end. */
+bool client_is_quiet(int fd);
+/* All up to the end, valid until the next call. Closes. */
+const char *client_read_all(int fd);
+/* Closes with a reset. */
+void client_reset(int fd);
+
+/* stub_status on a port; the connection that asks is among them. */
+struct client_status {
+    uint64_t active, accepts, handled, requests, reading, writing, waiting;
+};
+
+struct client_status client_status(in_port_t port);

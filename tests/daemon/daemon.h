@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The real binary under test: a directory and ports of its own, its life from start to end, its log.
+ *
+ * Whatever a test starts ends with it (keeper.h). daemon_finish() fails the test if a process, a file, a grave line in the log or
+ * anything on the standard descriptors is left that the test has not announced, a sanitizer's or
+ * valgrind's report among them.
+ *
+ * FORKBEARD is the binary, FORKBEARD_WRAPPER a command to run it under. */
+#pragma once
+
+#include "daemon/keeper.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PORTS_MAX 8
+#define TEXTS_MAX 16
+
+struct daemon {
+    char directory[64];
+    in_port_t ports[PORTS_MAX]; /* free, in a row, and kept from others until the end */
+    int reservations[PORTS_MAX];
+    unsigned port_n;
+    pid_t pid;                 /* of the master; 0: none runs */
+    const char *log;           /* the error log's name in the directory */
+    size_t log_mark;           /* what lies before has been waited for */
+    void (*before_exec)(void); /* runs in the child, or NULL */
+    const char *expected[TEXTS_MAX];
+    unsigned expected_n;
+    const char *owned[TEXTS_MAX];
+    unsigned owned_n;
+    char *out, *err, *text; /* what the last daemon_run(), daemon_text() gave */
+};
+
+struct daemon *daemon_create(unsigned port_n);
+/* Ends what still runs, checks that nothing is left, and removes the directory. */
+void daemon_finish(struct daemon *daemon);
+
+/* Writes a file; "$0" to "$7" in it are ports, "$D" is the directory. */
+void daemon_write(struct daemon *daemon, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The configuration file, behind lines for the error log and the pid file. */
+void daemon_configure(struct daemon *daemon, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The path of a name in the directory, valid until the next call. */
+const char *daemon_path(const struct daemon *daemon, const char *name);
+bool daemon_has(const struct daemon *daemon, const char *name);
+/* A file's text, valid until the next call. */
+const char *daemon_text(struct daemon *daemon, const char *name);
+
+/* A file that is there at the end; one that was written needs no mention. */
+void daemon_owns(struct daemon *daemon, const char *name);
+/* Grave lines in the log, and lines on standard error, are the test's if they hold the text. */
+void daemon_expects(struct daemon *daemon, const char *text);
+
+/* In the foreground: runs the binary on the configuration file, and waits for the pid file. */
+void daemon_start(struct daemon *daemon);
+/* The same without waiting. */
+void daemon_launch(struct daemon *daemon);
+/* In the background, which leaves the pid file's process to us; returns the parent's exit code. */
+int daemon_start_background(struct daemon *daemon);
+/* Runs the binary with these arguments (ending with NULL) until it ends: its exit code, and what it
+ * wrote in `out` and `err`. */
+int daemon_run(struct daemon *daemon, const char *arg, ...) __attribute__((sentinel));
+/* The pid in the pid file, or 0; fails the test where there is a file without a number. */
+pid_t daemon_pid(struct daemon *daemon);
+
+void daemon_signal(const struct daemon *daemon, int number);
+/* Waits for its end; the exit code, or 128 and the signal. */
+int daemon_wait(struct daemon *daemon);
+/* Signals, and sees it exit with 0. */
+void daemon_stop(struct daemon *daemon, int number);
+
+/* Waits until the text is in the log behind what was waited for before. */
+void daemon_wait_log(struct daemon *daemon, const char *text);
+/* What is logged from now on. */
+void daemon_mark_log(struct daemon *daemon);
+/* Lines with the text in the whole log. */
+unsigned daemon_count_log(struct daemon *daemon, const char *text);
+
+/* Whether the binary runs under something else, which shows in /proc. */
+bool is_wrapped(void);
+
+/* Waiting, with a deadline */
+
+int64_t now_ms(void);
+int64_t deadline_ms(void);
+void pause_briefly(void);
+
+/* WAIT_FOR(condition); */
+#define WAIT_FOR(condition)                                                                        \
+    for (int64_t until_ = deadline_ms(); !(condition); pause_briefly())                            \
+    ck_assert_msg(now_ms() < until_, "waited in vain for: %s", #condition)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clients in threads that connect, echo and end without a pause to speak of, and count. */
+#pragma once
+
+#include "daemon/proc.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define LOAD_THREADS 4
+#define LOAD_LOST_MAX 1024
+
+struct load {
+    in_port_t port;
+    pthread_t threads[LOAD_THREADS];
+    atomic_bool stops;
+    atomic_uint connected;         /* sessions begun */
+    atomic_uint echoed;            /* ... that ran to their end */
+    atomic_uint refused;           /* connections that could not be had */
+    atomic_uint wrong;             /* other bytes than were sent, or no answer in time */
+    atomic_uint lost_n;            /* sessions that the other side ended */
+    in_port_t lost[LOAD_LOST_MAX]; /* their clients' ports */
+};
+
+void load_start(struct load *load, in_port_t port);
+/* Waits until so many more sessions have run to their end. */
+void load_wait(struct load *load, unsigned sessions);
+void load_stop(struct load *load);
+/* Sessions that the other side ended although their clients are not among these. */
+unsigned load_lost_beyond(const struct load *load, const struct proc_ports *victims);

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/proc.h"
+
+#include "daemon/daemon.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHILDREN_MAX 64
+#define INODES_MAX 1024
+
+int proc_wait(pid_t pid)
+{
+    int status;
+    pid_t ended = 0;
+
+    ck_assert_int_gt(pid, 0);
+    WAIT_FOR((ended = waitpid(pid, &status, WNOHANG)) != 0);
+    ck_assert_int_eq(ended, pid);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void proc_check_childless(void)
+{
+    pid_t pid = waitpid(-1, NULL, WNOHANG);
+
+    ck_assert_msg(pid <= 0, "process %d has lost its parent, which should have waited", (int)pid);
+    ck_assert_msg(pid == -1 && errno == ECHILD, "a process is left and runs");
+}
+
+void proc_reap_orphans(void)
+{
+    pid_t pid;
+
+    WAIT_FOR((pid = waitpid(-1, NULL, WNOHANG)) == -1);
+}
+
+/* The state and the parent; false when it is gone. */
+static bool read_stat(pid_t pid, char *state, int *parent)
+{
+    const char *text = proc_text(pid, "stat"), *name_end = strrchr(text, ')');
+
+    return name_end != NULL && sscanf(name_end, ") %c %d", state, parent) == 2;
+}
+
+char proc_state(pid_t pid)
+{
+    char state;
+    int parent;
+
+    return read_stat(pid, &state, &parent) ? state : 0;
+}
+
+pid_t proc_parent(pid_t pid)
+{
+    char state;
+    int parent;
+
+    return read_stat(pid, &state, &parent) ? parent : 0;
+}
+
+unsigned proc_children(pid_t parent, pid_t *list, unsigned max)
+{
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    unsigned n = 0;
+
+    if (dir == NULL)
+        return 0;
+    while ((entry = readdir(dir)) != NULL && n < max) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        char state;
+        int its_parent;
+
+        if (pid > 0 && read_stat(pid, &state, &its_parent) && its_parent == parent && state != 'Z')
+            list[n++] = pid;
+    }
+    closedir(dir);
+    return n;
+}
+
+unsigned proc_child_n(pid_t parent)
+{
+    pid_t list[CHILDREN_MAX];
+
+    return proc_children(parent, list, CHILDREN_MAX);
+}
+
+bool proc_has(const pid_t *list, unsigned n, pid_t pid)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (list[i] == pid)
+            return true;
+    return false;
+}
+
+const char *proc_text(pid_t pid, const char *name)
+{
+    static char text[8192];
+    char path[320];
+    int fd;
+    ssize_t n = -1;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd != -1) {
+        n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+    }
+    text[n > 0 ? n : 0] = '\0';
+    for (ssize_t i = 0; i < n; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    return text;
+}
+
+const char *proc_link(pid_t pid, const char *name)
+{
+    static char target[4096];
+    char path[320];
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    n = readlink(path, target, sizeof(target) - 1);
+    target[n > 0 ? n : 0] = '\0';
+    return target;
+}
+
+/* The sockets of a process; counts all its descriptors. */
+static unsigned list_descriptors(pid_t pid, unsigned long inodes[INODES_MAX], unsigned *inode_n)
+{
+    char path[320];
+    DIR *dir;
+    struct dirent *entry;
+    unsigned n = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    dir = opendir(path);
+    *inode_n = 0;
+    if (dir == NULL)
+        return 0;
+    while ((entry = readdir(dir)) != NULL) {
+        char name[300];
+
+        if (entry->d_name[0] == '.')
+            continue;
+        n++;
+        snprintf(name, sizeof(name), "fd/%s", entry->d_name);
+        if (*inode_n < INODES_MAX &&
+            sscanf(proc_link(pid, name), "socket:[%lu]", &inodes[*inode_n]) == 1)
+            ++*inode_n;
+    }
+    closedir(dir);
+    return n;
+}
+
+unsigned proc_descriptors(pid_t pid)
+{
+    unsigned long inodes[INODES_MAX];
+    unsigned inode_n;
+
+    return list_descriptors(pid, inodes, &inode_n);
+}
+
+struct request {
+    struct nlmsghdr header;
+    struct inet_diag_req_v2 body;
+};
+
+/* One piece of the kernel's answer; false when it was the last. */
+static bool read_answer(
+    int fd, void (*each)(void *arg, in_port_t client, unsigned long inode), void *arg)
+{
+    alignas(struct nlmsghdr) char piece[32768];
+    ssize_t n = recv(fd, piece, sizeof(piece), 0);
+    unsigned left = (unsigned)n;
+
+    ck_assert_int_gt(n, 0);
+    for (struct nlmsghdr *h = (void *)piece; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+        const struct inet_diag_msg *m = NLMSG_DATA(h);
+
+        if (h->nlmsg_type == NLMSG_DONE)
+            return false;
+        ck_assert_int_ne(h->nlmsg_type, NLMSG_ERROR);
+        if (m->idiag_inode != 0)
+            each(arg, ntohs(m->id.idiag_dport), m->idiag_inode);
+    }
+    return true;
+}
+
+/* Calls `each` for the connections to a server's port: their clients' ports. The kernel is asked
+ * itself, because /proc/net/tcp grows slow by sockets that nobody has any more. */
+static void list_connections(
+    in_port_t server, void (*each)(void *arg, in_port_t client, unsigned long inode), void *arg)
+{
+    struct request request = {
+        .header = { sizeof(request), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 0, 0 },
+        .body = {
+            .sdiag_family = AF_INET,
+            .sdiag_protocol = IPPROTO_TCP,
+            .idiag_states = 1 << TCP_ESTABLISHED | 1 << TCP_CLOSE_WAIT,
+            .id.idiag_sport = htons(server),
+        },
+    };
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+    ck_assert_int_ne(fd, -1);
+    ck_assert_int_eq(send(fd, &request, sizeof(request), 0), sizeof(request));
+    while (read_answer(fd, each, arg))
+        ;
+    close(fd);
+}
+
+struct holder {
+    unsigned long inodes[INODES_MAX];
+    unsigned inode_n;
+    struct proc_ports *ports;
+};
+
+static void add_client(void *arg, in_port_t client, unsigned long inode)
+{
+    struct holder *holder = arg;
+
+    for (unsigned i = 0; i < holder->inode_n; i++)
+        if (holder->inodes[i] == inode)
+            holder->ports->bits[client / 8] |= (uint8_t)(1 << client % 8);
+}
+
+void proc_add_clients(pid_t pid, in_port_t server, struct proc_ports *ports)
+{
+    struct holder holder = { .ports = ports };
+
+    list_descriptors(pid, holder.inodes, &holder.inode_n);
+    list_connections(server, add_client, &holder);
+}
+
+static in_port_t port_at(int (*name)(int, struct sockaddr *, socklen_t *), int fd)
+{
+    struct sockaddr_in address;
+    socklen_t length = sizeof(address);
+
+    ck_assert_int_eq(name(fd, (struct sockaddr *)&address, &length), 0);
+    return ntohs(address.sin_port);
+}
+
+struct wanted {
+    in_port_t client;
+    unsigned long inode;
+};
+
+static void take_wanted(void *arg, in_port_t client, unsigned long inode)
+{
+    struct wanted *wanted = arg;
+
+    if (client == wanted->client)
+        wanted->inode = inode;
+}
+
+static bool find_connection(in_port_t server, struct wanted *wanted)
+{
+    list_connections(server, take_wanted, wanted);
+    return wanted->inode != 0;
+}
+
+unsigned long proc_connection(int client)
+{
+    struct wanted wanted = { .client = port_at(getsockname, client) };
+
+    WAIT_FOR(find_connection(port_at(getpeername, client), &wanted));
+    return wanted.inode;
+}
+
+pid_t proc_holder(pid_t parent, unsigned long connection)
+{
+    pid_t list[CHILDREN_MAX];
+    unsigned long inodes[INODES_MAX];
+    unsigned n = proc_children(parent, list, CHILDREN_MAX), inode_n;
+
+    for (unsigned i = 0; i < n; i++) {
+        list_descriptors(list[i], inodes, &inode_n);
+        for (unsigned j = 0; j < inode_n; j++)
+            if (inodes[j] == connection)
+                return list[i];
+    }
+    return 0;
+}
+
+pid_t proc_server_of(pid_t parent, int client)
+{
+    pid_t pid = proc_holder(parent, proc_connection(client));
+
+    ck_assert_int_ne(pid, 0);
+    return pid;
+}
+
+void proc_freeze(pid_t pid)
+{
+    ck_assert_int_eq(kill(pid, SIGSTOP), 0);
+    WAIT_FOR(proc_state(pid) == 'T');
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Processes as /proc shows them. */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Waits for a child with a deadline: its exit code, or 128 and the signal that ended it. */
+int proc_wait(pid_t pid);
+/* Waits for all of our children to end. */
+void proc_reap_orphans(void);
+/* Fails if this process has a child. */
+void proc_check_childless(void);
+
+/* As ps shows it; 0: there is no such process. */
+char proc_state(pid_t pid);
+pid_t proc_parent(pid_t pid);
+/* Those that have not ended, by pid; at most `max`. */
+unsigned proc_children(pid_t parent, pid_t *list, unsigned max);
+unsigned proc_child_n(pid_t parent);
+bool proc_has(const pid_t *list, unsigned n, pid_t pid);
+
+/* Open descriptors. */
+unsigned proc_descriptors(pid_t pid);
+/* A file of /proc/PID with blanks for its zeros, valid until the next call; "" when it is gone. */
+const char *proc_text(pid_t pid, const char *name);
+/* Where a link of /proc/PID leads; valid until the next call. */
+const char *proc_link(pid_t pid, const char *name);
+
+/* A set of ports. */
+struct proc_ports {
+    uint8_t bits[8192];
+};
+
+static inline bool proc_ports_have(const struct proc_ports *ports, in_port_t port)
+{
+    return (ports->bits[port / 8] >> port % 8 & 1) != 0;
+}
+
+/* Adds the ports of the clients whose connections to the port `server` the process holds. */
+void proc_add_clients(pid_t pid, in_port_t server, struct proc_ports *ports);
+/* The server's end of a client's IPv4 connection, once it was accepted: a number by which
+ * the process that holds it can be found among the children of another. 0: there is none. */
+unsigned long proc_connection(int client);
+pid_t proc_holder(pid_t parent, unsigned long connection);
+/* Both in one. */
+pid_t proc_server_of(pid_t parent, int client);
+
+/* Stops it, and returns when it has stopped. */
+void proc_freeze(pid_t pid);

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/scenario.h"
+
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/load.h"
+#include "daemon/proc.h"
+
+#include <bsd/stdlib.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define WORKERS 4
+#define SESSIONS 8
+#define RELOAD_SESSIONS 3
+#define CHILDREN_MAX 64
+
+const struct scenario_way scenario_ways[SCENARIO_WAYS] = {
+    { "accept_mutex on", "accept_mutex on;", "" },
+    { "accept_mutex off", "accept_mutex off;", "" },
+    { "reuseport", "accept_mutex off;", "reuseport" },
+};
+
+struct scene {
+    const struct scenario_way *way;
+    struct daemon *daemon;
+    struct load load;
+    int64_t begun_ms;
+    unsigned master_descriptors, worker_descriptors;
+    unsigned opened; /* sessions besides those of the load */
+};
+
+static void configure(const struct scene *scene, const char *more)
+{
+    daemon_configure(scene->daemon,
+        "worker_processes %d; events { worker_connections 128; accept_mutex_delay 100ms; %s }\n"
+        "stream { server { listen 127.0.0.1:$0 %s; echo; }\n"
+        "server { listen 127.0.0.1:$1; stub_status; } %s }\n",
+        WORKERS, scene->way->events, scene->way->parameter, more);
+}
+
+static unsigned count_worker_descriptors(const struct daemon *daemon)
+{
+    pid_t workers[WORKERS];
+    unsigned n = proc_children(daemon->pid, workers, WORKERS), all = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        all += proc_descriptors(workers[i]);
+    return all;
+}
+
+static struct scene *begin(const struct scenario_way *way)
+{
+    struct scene *scene = calloc(1, sizeof(*scene));
+
+    ck_assert_ptr_nonnull(scene);
+    scene->way = way;
+    scene->daemon = daemon_create(3);
+    configure(scene, "");
+    daemon_start(scene->daemon);
+    scene->master_descriptors = proc_descriptors(scene->daemon->pid);
+    scene->worker_descriptors = count_worker_descriptors(scene->daemon);
+    scene->begun_ms = now_ms();
+    load_start(&scene->load, scene->daemon->ports[0]);
+    return scene;
+}
+
+/* Nothing is left, and whoever connects is served. */
+static void end(struct scene *scene, const char *what, unsigned n, const struct proc_ports *victims)
+{
+    struct daemon *daemon = scene->daemon;
+    struct load *load = &scene->load;
+    struct client_status status;
+    unsigned beyond;
+
+    load_stop(load);
+    beyond = load_lost_beyond(load, victims);
+    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    WAIT_FOR(client_status(daemon->ports[1]).active == 1);
+    WAIT_FOR(proc_descriptors(daemon->pid) == scene->master_descriptors);
+    WAIT_FOR(count_worker_descriptors(daemon) == scene->worker_descriptors);
+    status = client_status(daemon->ports[1]);
+    printf("%s, %s: %u in %.1f s, %u sessions, %u refused, %u lost with their worker, "
+           "%u lost otherwise, %u wrong, mutex taken back %u times\n",
+        what, scene->way->name, n, (double)(now_ms() - scene->begun_ms) / 1000,
+        load->connected + scene->opened, load->refused, load->lost_n - beyond, beyond, load->wrong,
+        daemon_count_log(daemon, "the accept mutex was taken back"));
+    fflush(stdout);
+
+    ck_assert_uint_eq(load->refused, 0);
+    ck_assert_uint_eq(load->wrong, 0);
+    ck_assert_uint_eq(beyond, 0);
+    ck_assert_uint_eq(status.reading, 0);
+    ck_assert_uint_eq(status.writing, 0);
+    ck_assert_uint_ge(status.accepts, status.handled);
+    ck_assert_uint_ge(status.accepts, load->echoed + scene->opened);
+    ck_assert_uint_ge(status.requests, 2 * load->echoed + scene->opened);
+    daemon_stop(daemon, SIGTERM);
+    proc_reap_orphans(); /* helpers of sanitizers, whose worker was killed as it looked for leaks */
+    daemon_finish(daemon);
+    free(scene);
+}
+
+static int open_session(struct scene *scene)
+{
+    int client = client_open(scene->daemon->ports[0]);
+
+    client_echo(client, "begun");
+    scene->opened++;
+    return client;
+}
+
+static bool is_among(int client, const struct proc_ports *ports)
+{
+    struct sockaddr_in own;
+    socklen_t length = sizeof(own);
+
+    ck_assert_int_eq(getsockname(client, (struct sockaddr *)&own, &length), 0);
+    return proc_ports_have(ports, ntohs(own.sin_port));
+}
+
+/* Kills one; `all` is given its clients. */
+static void kill_one(struct scene *scene, int *sessions, struct proc_ports *all)
+{
+    struct daemon *daemon = scene->daemon;
+    struct proc_ports lost = { { 0 } };
+    pid_t workers[WORKERS], victim;
+    unsigned n;
+
+    WAIT_FOR((n = proc_children(daemon->pid, workers, WORKERS)) > 1);
+    victim = workers[arc4random_uniform(n)];
+    proc_freeze(victim);
+    proc_add_clients(victim, daemon->ports[0], &lost);
+    ck_assert_int_eq(kill(victim, SIGKILL), 0);
+    WAIT_FOR(proc_state(victim) == 0);
+
+    for (int i = 0; i < SESSIONS; i++) {
+        if (is_among(sessions[i], &lost)) {
+            client_expect_gone(sessions[i]);
+            close(sessions[i]);
+            sessions[i] = open_session(scene);
+        } else {
+            client_echo(sessions[i], "not concerned");
+        }
+    }
+    for (size_t i = 0; i < sizeof(lost.bits); i++)
+        all->bits[i] |= lost.bits[i];
+}
+
+void scenario_kills(const struct scenario_way *way, unsigned n)
+{
+    struct scene *scene = begin(way);
+    struct proc_ports all = { { 0 } };
+    int sessions[SESSIONS];
+
+    daemon_expects(scene->daemon, "exited on signal 9");
+    for (int i = 0; i < SESSIONS; i++)
+        sessions[i] = open_session(scene);
+    for (unsigned i = 0; i < n; i++) {
+        kill_one(scene, sessions, &all);
+        if (i % 3 == 0) /* else while the last one is being replaced */
+            load_wait(&scene->load, 10);
+    }
+    for (int i = 0; i < SESSIONS; i++)
+        close(sessions[i]);
+    end(scene, "kills", n, &all);
+}
+
+/* Whether one of these workers takes a new session. */
+static bool is_served_by(struct scene *scene, const pid_t workers[WORKERS])
+{
+    int client = open_session(scene);
+    bool is = proc_has(workers, WORKERS, proc_server_of(scene->daemon->pid, client));
+
+    close(client);
+    return is;
+}
+
+static void reload_once(struct scene *scene)
+{
+    struct daemon *daemon = scene->daemon;
+    pid_t old[WORKERS], servers[RELOAD_SESSIONS];
+    unsigned long connections[RELOAD_SESSIONS];
+    int sessions[RELOAD_SESSIONS];
+
+    ck_assert_uint_eq(proc_children(daemon->pid, old, WORKERS), WORKERS);
+    for (int i = 0; i < RELOAD_SESSIONS; i++) {
+        sessions[i] = open_session(scene);
+        connections[i] = proc_connection(sessions[i]);
+        servers[i] = proc_holder(daemon->pid, connections[i]);
+        ck_assert(proc_has(old, WORKERS, servers[i]));
+    }
+    daemon_signal(daemon, SIGHUP);
+    for (int i = 0; i < WORKERS; i++)
+        daemon_wait_log(daemon, "gracefully shutting down");
+    WAIT_FOR(!is_served_by(scene, old)); /* they take who is waiting as they step back */
+
+    for (int i = 0; i < RELOAD_SESSIONS; i++) {
+        client_echo(sessions[i], "finishes");
+        ck_assert_int_eq(proc_holder(daemon->pid, connections[i]), servers[i]);
+        close(sessions[i]);
+    }
+    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+}
+
+void scenario_reloads(const struct scenario_way *way, unsigned n)
+{
+    static const struct proc_ports none;
+    struct scene *scene = begin(way);
+
+    for (unsigned i = 0; i < n; i++)
+        reload_once(scene);
+    end(scene, "reloads", n, &none);
+}
+
+/* Kills any child, of whatever generation. */
+static void kill_any(struct scene *scene, struct proc_ports *lost)
+{
+    pid_t children[CHILDREN_MAX], victim;
+    unsigned n;
+
+    WAIT_FOR((n = proc_children(scene->daemon->pid, children, CHILDREN_MAX)) > 0);
+    victim = children[arc4random_uniform(n)];
+    if (kill(victim, SIGSTOP) == -1) /* one that drains may have ended */
+        return;
+    WAIT_FOR(proc_state(victim) == 'T' || proc_state(victim) == 'Z' || proc_state(victim) == 0);
+    proc_add_clients(victim, scene->daemon->ports[0], lost);
+    kill(victim, SIGKILL);
+}
+
+void scenario_kills_in_reloads(const struct scenario_way *way, unsigned n)
+{
+    struct scene *scene = begin(way);
+    struct proc_ports lost = { { 0 } };
+
+    daemon_expects(scene->daemon, "exited on signal 9");
+    for (unsigned i = 0; i < n; i++) {
+        daemon_signal(scene->daemon, SIGHUP);
+        for (unsigned kills = arc4random_uniform(4); kills > 0; kills--)
+            kill_any(scene, &lost);
+        load_wait(&scene->load, arc4random_uniform(10));
+    }
+    end(scene, "kills in reloads", n, &lost);
+}
+
+static const struct {
+    const char *more, *line;
+} mistakes[] = {
+    { "echo;", "forkbeard.conf:5:" },
+    { "server { listen 127.0.0.1:$2; }", "failed (98: Address already in use)" },
+    { "} working_directory nowhere; stream_ {", "forkbeard.conf:5:" },
+    { "server { listen 127.0.0.1:1; } server {", "unexpected" },
+};
+
+void scenario_broken_reloads(const struct scenario_way *way, unsigned n)
+{
+    static const struct proc_ports none;
+    struct scene *scene = begin(way);
+    struct daemon *daemon = scene->daemon;
+    pid_t before[WORKERS], after[WORKERS];
+    int session = open_session(scene);
+
+    ck_assert_int_eq(listen(daemon->reservations[2], 1), 0);
+    daemon_expects(daemon, "[emerg]");
+    ck_assert_uint_eq(proc_children(daemon->pid, before, WORKERS), WORKERS);
+    for (unsigned i = 0; i < n; i++) {
+        configure(scene, mistakes[i % 4].more);
+        daemon_signal(daemon, SIGHUP);
+        daemon_wait_log(daemon, mistakes[i % 4].line);
+        daemon_wait_log(daemon, "reload failed: the configuration before stays in force");
+        load_wait(&scene->load, 5);
+    }
+    client_echo(session, "the same session");
+    close(session);
+    ck_assert_uint_eq(proc_children(daemon->pid, after, WORKERS), WORKERS);
+    for (int i = 0; i < WORKERS; i++)
+        ck_assert(proc_has(before, WORKERS, after[i]));
+    ck_assert_uint_eq(daemon_count_log(daemon, "start worker process"), WORKERS);
+    end(scene, "broken reloads", n, &none);
+}

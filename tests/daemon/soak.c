@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* "make soak": the scenarios at length. One line each, and an exit code. */
+#include "daemon/daemon.h"
+#include "daemon/scenario.h"
+
+#define KILLS 200
+#define RELOADS 100
+#define TIMEOUT_S 600
+
+START_TEST(kills)
+{
+    scenario_kills(&scenario_ways[_i], KILLS);
+}
+END_TEST
+
+START_TEST(reloads)
+{
+    scenario_reloads(&scenario_ways[_i], RELOADS);
+}
+END_TEST
+
+START_TEST(kills_in_reloads)
+{
+    scenario_kills_in_reloads(&scenario_ways[_i], RELOADS);
+}
+END_TEST
+
+START_TEST(broken_reloads)
+{
+    scenario_broken_reloads(&scenario_ways[_i], RELOADS);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_set_timeout(tcase, TIMEOUT_S);
+    keeper_fixture(tcase);
+    tcase_add_loop_test(tcase, kills, 0, SCENARIO_WAYS);
+    tcase_add_loop_test(tcase, reloads, 0, SCENARIO_WAYS);
+    tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
+    tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
+}
+
+FB_TEST_MAIN("soak", add_tests)

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Several workers on one port: every way to share it, and what happens when there is no room. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/load.h"
+#include "daemon/proc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CLIENTS 40
+
+/* Ways to share a port among four workers. */
+static const struct {
+    const char *events, *parameter;
+} ways[] = {
+    { "", "" },
+    { "multi_accept on;", "" },
+    { "accept_mutex off;", "" },
+    { "accept_mutex off; multi_accept on;", "" },
+    { "accept_mutex off;", "reuseport" },
+    { "multi_accept on;", "reuseport" },
+    { "use poll;", "" },
+    { "use poll; accept_mutex off;", "" },
+    { "use poll;", "reuseport" },
+    { "use select; multi_accept on;", "" },
+    { "use select; accept_mutex off; multi_accept on;", "" },
+    { "use select;", "reuseport" },
+};
+
+START_TEST(none_is_lost)
+{
+    struct daemon *daemon = daemon_create(2);
+    struct load *load = malloc(sizeof(*load));
+    struct client_status s;
+
+    daemon_configure(daemon,
+        "worker_processes 4; events { worker_connections 64; accept_mutex_delay 20ms; %s }"
+        "stream { server { listen 127.0.0.1:$0 %s; echo; }"
+        " server { listen 127.0.0.1:$1; stub_status; } }",
+        ways[_i].events, ways[_i].parameter);
+    daemon_start(daemon);
+    load_start(load, daemon->ports[0]);
+    load_wait(load, 300);
+    load_stop(load);
+    ck_assert_uint_eq(load->refused, 0);
+    ck_assert_uint_eq(load->lost_n, 0);
+    ck_assert_uint_eq(load->wrong, 0);
+    WAIT_FOR(client_status(daemon->ports[1]).active == 1);
+    s = client_status(daemon->ports[1]);
+    ck_assert_uint_eq(s.accepts, s.handled);
+    ck_assert_uint_ge(s.accepts, load->connected);
+    free(load);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Configurations in which fewer than CLIENTS have room, and what is said of it. */
+static const struct {
+    const char *main, *events, *line;
+} shortages[] = {
+    { "worker_rlimit_nofile 32;", "", "[crit] " },
+    { "", "worker_connections 20;", "[alert] " },
+    { "", "worker_connections 20; multi_accept on;", "[alert] " },
+    { "", "worker_connections 20; use poll;", "[alert] " },
+    { "", "worker_connections 20; use select;", "[alert] " },
+    { "master_process off;", "worker_connections 20;", "[alert] " },
+    { "master_process off; worker_rlimit_nofile 32;", "", "[crit] " },
+    { "worker_rlimit_nofile 32;", "use select; multi_accept on;", "[crit] " },
+};
+
+static unsigned count_answered(const int *clients)
+{
+    unsigned n = 0;
+
+    for (int i = 0; i < CLIENTS; i++)
+        n += clients[i] != -1 && !client_is_quiet(clients[i]);
+    return n;
+}
+
+/* Who finds no room waits, and is served when somebody leaves; the log says so once. */
+START_TEST(no_room)
+{
+    struct daemon *daemon = daemon_create(1);
+    int clients[CLIENTS];
+    unsigned served, left = 0;
+
+    daemon_configure(daemon,
+        "%s events { accept_mutex_delay 20ms; %s } stream { server { listen 127.0.0.1:$0; echo; } "
+        "}",
+        shortages[_i].main, shortages[_i].events);
+    daemon_expects(daemon, "accepting is suspended");
+    daemon_start(daemon);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = client_open(daemon->ports[0]);
+        client_send(clients[i], "x");
+    }
+    daemon_wait_log(daemon, shortages[_i].line);
+    daemon_wait_log(daemon, "accepting is suspended");
+    WAIT_FOR(count_answered(clients) >= 20);
+    served = count_answered(clients);
+    ck_assert_uint_lt(served, CLIENTS);
+
+    for (int i = 0; i < CLIENTS; i++) { /* whoever was served makes room for another */
+        if (clients[i] == -1 || client_is_quiet(clients[i]))
+            continue;
+        close(clients[i]);
+        clients[i] = -1;
+        left++;
+    }
+    WAIT_FOR(count_answered(clients) == CLIENTS - left);
+    for (int i = 0; i < CLIENTS; i++)
+        if (clients[i] != -1)
+            close(clients[i]);
+    ck_assert_uint_eq(daemon_count_log(daemon, "accepting is suspended"), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static const char *const shared[] = { "", "accept_mutex off;", "accept_mutex off; multi_accept on;",
+    "use poll; accept_mutex off;", "use select;" };
+
+/* A full worker leaves what comes to the others, until all are full to the last place. */
+START_TEST(others_take_over)
+{
+    struct daemon *daemon = daemon_create(1);
+    int clients[CLIENTS];
+
+    daemon_configure(daemon,
+        "worker_processes 4; events { worker_connections 10; accept_mutex_delay 20ms; %s }"
+        "stream { server { listen 127.0.0.1:$0; echo; } }",
+        shared[_i]);
+    daemon_expects(daemon, "10 worker_connections are not enough");
+    daemon_start(daemon);
+    for (int i = 0; i < CLIENTS; i++)
+        clients[i] = client_open(daemon->ports[0]);
+    for (int i = 0; i < CLIENTS; i++)
+        client_echo(clients[i], "found a place");
+    for (int i = 0; i < CLIENTS; i++)
+        close(clients[i]);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static unsigned long processor_ticks(pid_t pid)
+{
+    const char *fields = strrchr(proc_text(pid, "stat"), ')');
+    unsigned long user, system;
+
+    ck_assert_ptr_nonnull(fields);
+    ck_assert_int_eq(
+        sscanf(fields, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
+    return user + system;
+}
+
+/* A suspension costs no time of the processor: it waits. */
+START_TEST(suspension_does_not_spin)
+{
+    struct daemon *daemon = daemon_create(1);
+    int clients[CLIENTS];
+    pid_t worker;
+    unsigned long before;
+    int64_t until;
+
+    daemon_configure(daemon, "worker_rlimit_nofile 32; events { accept_mutex_delay 20ms; }"
+                             "stream { server { listen 127.0.0.1:$0; echo; } }");
+    daemon_expects(daemon, "accepting is suspended");
+    daemon_start(daemon);
+    for (int i = 0; i < CLIENTS; i++)
+        clients[i] = client_open(daemon->ports[0]);
+    daemon_wait_log(daemon, "accepting is suspended");
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
+    before = processor_ticks(worker);
+    for (until = now_ms() + 500; now_ms() < until;)
+        pause_briefly();
+    ck_assert_uint_le(processor_ticks(worker) - before, 15); /* of 50 */
+    for (int i = 0; i < CLIENTS; i++)
+        close(clients[i]);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_loop_test(tcase, none_is_lost, 0, sizeof(ways) / sizeof(ways[0]));
+    tcase_add_loop_test(tcase, no_room, 0, sizeof(shortages) / sizeof(shortages[0]));
+    tcase_add_loop_test(tcase, others_take_over, 0, sizeof(shared) / sizeof(shared[0]));
+    tcase_add_test(tcase, suspension_does_not_spin);
+}
+
+FB_TEST_MAIN("accept", add_tests)

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The options, with nginx's meaning. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
+
+/* What is printed goes to standard error, as nginx's; NULL: nothing at all. */
+static const struct {
+    const char *arguments[4];
+    int code;
+    const char *printed;
+} options[] = {
+    { { "-v" }, 0, "forkbeard version: forkbeard/" },
+    { { "-V" }, 0, "event mechanisms: epoll poll select" },
+    { { "-V" }, 0, "configure arguments:" },
+    { { "-V" }, 0, "protocols: " },
+    { { "-h" }, 0, "Usage: forkbeard [-?hvVtTq] [-s signal]" },
+    { { "-?" }, 0, "  -g directives : set global directives" },
+    { { "-hv" }, 0, "forkbeard version: forkbeard/" },
+    { { "-x" }, 1, "forkbeard: [emerg] invalid option: \"-x\"" },
+    { { "-tx" }, 1, "forkbeard: [emerg] invalid option: \"-x\"" },
+    { { "more" }, 1, "forkbeard: [emerg] invalid option: \"more\"" },
+    { { "-c" }, 1, "forkbeard: [emerg] option \"-c\" requires an argument" },
+    { { "-s" }, 1, "forkbeard: [emerg] option \"-s\" requires an argument" },
+    { { "-s", "kill" }, 1, "invalid option: \"-s kill\", expected stop, quit, reopen or reload" },
+    { { "-t", "-c", "forkbeard.conf" }, 0, "forkbeard.conf syntax is ok\n" },
+    { { "-t", "-c", "forkbeard.conf" }, 0, "forkbeard.conf test is successful\n" },
+    { { "-tq", "-cforkbeard.conf" }, 0, NULL },
+    { { "-t", "-c", "none.conf" }, 1, "none.conf\" failed (2: No such file or directory)" },
+    { { "-tq", "-c", "none.conf" }, 1, "none.conf\" failed (2: No such file or directory)" },
+    { { "-t", "-cforkbeard.conf", "-gdaemon maybe;" }, 1, "in command line:1:8" },
+    { { "-t", "-cforkbeard.conf", "-gdaemon maybe;" }, 1, "test failed\n" },
+    { { "-t", "-cforkbeard.conf", "-gdaemon off; worker_processes 2;" }, 0, "successful" },
+    { { "-s", "stop", "-cforkbeard.conf" }, 1,
+        "/forkbeard.pid\" failed (2: No such file or directory)" },
+    { { "-s", "stop", "-cnone.conf" }, 1, "none.conf\" failed (2: No such file or directory)" },
+};
+
+START_TEST(option)
+{
+    const char *const *a = options[_i].arguments;
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, ECHO);
+    ck_assert_int_eq(daemon_run(daemon, a[0], a[1], a[2], NULL), options[_i].code);
+    ck_assert_str_eq(daemon->out, "");
+    if (options[_i].printed == NULL)
+        ck_assert_str_eq(daemon->err, "");
+    else
+        ck_assert_msg(
+            strstr(daemon->err, options[_i].printed) != NULL, "it printed: %s", daemon->err);
+    ck_assert(!daemon_has(daemon, "error.log"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(dump)
+{
+    struct daemon *daemon = daemon_create(1);
+    const char *first, *second;
+
+    daemon_configure(daemon, "include more.conf; stream { server { listen $0; echo; } } # last\n");
+    daemon_write(daemon, "more.conf", "events { } # included\n");
+    ck_assert_int_eq(daemon_run(daemon, "-T", "-c", "forkbeard.conf", NULL), 0);
+    first = strstr(daemon->out, "forkbeard.conf:\n");
+    second = strstr(daemon->out, "more.conf:\n");
+    ck_assert_msg(first != NULL && second != NULL && first < second, "%s", daemon->out);
+    ck_assert_ptr_nonnull(strstr(first, daemon_text(daemon, "forkbeard.conf")));
+    ck_assert_ptr_nonnull(strstr(second, daemon_text(daemon, "more.conf")));
+    ck_assert_ptr_nonnull(strstr(daemon->err, "test is successful"));
+
+    ck_assert_int_eq(daemon_run(daemon, "-qT", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_str_eq(daemon->err, "");
+    ck_assert_ptr_nonnull(strstr(daemon->out, "# last"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void become_nobody(void)
+{
+    if (geteuid() == 0 && (setgid(65534) == -1 || setuid(65534) == -1))
+        _exit(123);
+}
+
+static unsigned count_files(const struct daemon *daemon)
+{
+    DIR *dir = opendir(daemon->directory);
+    unsigned n = 0;
+
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir) != NULL)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* It opens nothing: neither the daemon that runs on the same ports nor a user without rights to the
+ * log and the pid file is in its way. */
+START_TEST(test_touches_nothing)
+{
+    struct daemon *daemon = daemon_create(1);
+    char path[128];
+    unsigned n;
+
+    snprintf(path, sizeof(path), "%s", daemon_path(daemon, "socket"));
+    daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0;"
+                             " listen unix:$D/socket; echo; } }");
+    daemon->before_exec = become_nobody;
+    ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert(!daemon_has(daemon, "error.log"));
+    ck_assert(!daemon_has(daemon, "socket"));
+
+    daemon->before_exec = NULL;
+    daemon_start(daemon);
+    daemon->before_exec = become_nobody;
+    n = count_files(daemon);
+    ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_uint_eq(count_files(daemon), n);
+    close(client_open_unix(path));
+    ck_assert_int_eq(client_error(daemon->ports[0]), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(signals_are_sent)
+{
+    static const char *const names[] = { "stop", "quit" };
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, ECHO);
+    daemon_start(daemon);
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    daemon_wait_log(daemon, "signal 1 (SIGHUP) received from ");
+    daemon_wait_log(daemon, "exited with code 0");
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reopen", "-c", "forkbeard.conf", NULL), 0);
+    daemon_wait_log(daemon, "signal 10 (SIGUSR1) received from ");
+    ck_assert_int_eq(daemon_run(daemon, "-s", names[_i], "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    ck_assert_str_eq(daemon->err, "");
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(signal_without_a_daemon)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, ECHO);
+    daemon_write(daemon, "forkbeard.pid", "%d\n", 0x3fffff0); /* no kernel counts so far */
+    ck_assert_int_eq(daemon_run(daemon, "-s", "quit", "-c", "forkbeard.conf", NULL), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "kill(67108848, 3) failed (3: No such process)\n"));
+    daemon_write(daemon, "forkbeard.pid", "?\n");
+    ck_assert_int_eq(daemon_run(daemon, "-s", "quit", "-c", "forkbeard.conf", NULL), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "invalid PID number \"?\" in"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void make_directory(const struct daemon *daemon, const char *name)
+{
+    ck_assert_int_eq(mkdir(daemon_path(daemon, name), 0755), 0);
+}
+
+static void remove_from(const struct daemon *daemon, const char *name)
+{
+    ck_assert_int_eq(remove(daemon_path(daemon, name)), 0);
+}
+
+/* The prefix has the configuration, and the log and pid file that it does not name. */
+START_TEST(prefix)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    make_directory(daemon, "prefix");
+    make_directory(daemon, "prefix/conf");
+    make_directory(daemon, "prefix/logs");
+    daemon_write(daemon, "prefix/conf/forkbeard.conf", ECHO);
+    ck_assert_int_eq(daemon_run(daemon, "-p", "prefix", "-g", "daemon on;", NULL), 0);
+    ck_assert(daemon_has(daemon, "prefix/logs/error.log"));
+    ck_assert(daemon_has(daemon, "prefix/logs/forkbeard.pid"));
+    ck_assert_int_eq(client_error(daemon->ports[0]), 0);
+    ck_assert_int_eq(daemon_run(daemon, "-p", "prefix/", "-s", "quit", NULL), 0);
+    proc_reap_orphans();
+    ck_assert(!daemon_has(daemon, "prefix/logs/forkbeard.pid"));
+    remove_from(daemon, "prefix/logs/error.log");
+    remove_from(daemon, "prefix/logs");
+    remove_from(daemon, "prefix/conf/forkbeard.conf");
+    remove_from(daemon, "prefix/conf");
+    remove_from(daemon, "prefix");
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* What the file names lies beside the file; what the command line names, where we stand. */
+START_TEST(relative_names)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    make_directory(daemon, "etc");
+    daemon_write(daemon, "etc/main.conf", "pid main.pid; include *.part; " ECHO);
+    daemon_write(daemon, "etc/a.part", "worker_processes 2;");
+    ck_assert_int_eq(daemon_run(daemon, "-c", "etc/main.conf", "-e", "command.log", NULL), 0);
+    ck_assert(daemon_has(daemon, "command.log"));
+    ck_assert(daemon_has(daemon, "etc/main.pid"));
+    ck_assert_int_eq(daemon_run(daemon, "-c", "etc/main.conf", "-s", "stop", NULL), 0);
+    proc_reap_orphans();
+    remove_from(daemon, "command.log");
+    remove_from(daemon, "etc/a.part");
+    remove_from(daemon, "etc/main.conf");
+    remove_from(daemon, "etc");
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* They hold for reloads too. */
+START_TEST(global_directives)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t workers[4];
+
+    daemon_configure(daemon, ECHO);
+    ck_assert_int_eq(
+        daemon_run(daemon, "-c", "forkbeard.conf", "-g", "worker_processes 3; daemon on;", NULL),
+        0);
+    daemon->pid = daemon_pid(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, 4), 3);
+    daemon_signal(daemon, SIGHUP);
+    WAIT_FOR(daemon_count_log(daemon, "exited with code 0") == 3);
+    ck_assert_uint_eq(proc_child_n(daemon->pid), 3);
+
+    ck_assert_int_eq(
+        daemon_run(daemon, "-t", "-c", "forkbeard.conf", "-g", "pid other.pid;", NULL), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "\"pid\" directive is duplicate"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_loop_test(tcase, option, 0, sizeof(options) / sizeof(options[0]));
+    tcase_add_test(tcase, dump);
+    tcase_add_test(tcase, test_touches_nothing);
+    tcase_add_loop_test(tcase, signals_are_sent, 0, 2);
+    tcase_add_test(tcase, signal_without_a_daemon);
+    tcase_add_test(tcase, prefix);
+    tcase_add_test(tcase, relative_names);
+    tcase_add_test(tcase, global_directives);
+}
+
+FB_TEST_MAIN("command_line", add_tests)

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where workers run and what they may do: limits, user, processors, directory, environment. */
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ECHO "events { worker_connections 20; } stream { server { listen 127.0.0.1:$0; echo; } }\n"
+
+/* The only worker of a daemon on this configuration. */
+static pid_t start(struct daemon *daemon, const char *directives)
+{
+    pid_t worker;
+
+    daemon_configure(daemon, "%s" ECHO, directives);
+    daemon_start(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
+    return worker;
+}
+
+/* The fields of a line of /proc/PID/NAME behind its title, with one blank between them. */
+static const char *line_of(pid_t pid, const char *name, const char *title)
+{
+    static char line[256];
+    const char *found = strstr(proc_text(pid, name), title);
+    size_t n = 0;
+
+    ck_assert_msg(found != NULL, "no %s in %s", title, name);
+    for (const char *p = found + strlen(title); *p != '\n' && *p != '\0'; p++)
+        if ((*p != ' ' && *p != '\t') || (n > 0 && line[n - 1] != ' '))
+            line[n++] = *p == '\t' ? ' ' : *p;
+    line[n] = '\0';
+    return line;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+START_TEST(resource_limits)
+{
+    struct daemon *daemon = daemon_create(1);
+    char before[256];
+    pid_t worker = start(daemon, "worker_rlimit_nofile 123; worker_rlimit_core 1m;");
+
+    ck_assert(begins(line_of(worker, "limits", "Max open files"), "123 "));
+    ck_assert(begins(line_of(worker, "limits", "Max core file size"), "1048576 "));
+    snprintf(before, sizeof(before), "%s", line_of(getpid(), "limits", "Max open files"));
+    ck_assert_str_eq(line_of(daemon->pid, "limits", "Max open files"), before);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Fewer descriptors than connections are worth a warning. */
+START_TEST(limit_below_connections)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    start(daemon, "worker_rlimit_nofile 19;");
+    daemon_wait_log(daemon, "[warn] ");
+    daemon_wait_log(daemon, " 20 worker_connections exceed open file resource limit: 19\n");
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(priority)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t worker = start(daemon, "worker_priority 7;");
+
+    ck_assert_int_eq(getpriority(PRIO_PROCESS, (id_t)worker), 7);
+    ck_assert_int_eq(
+        getpriority(PRIO_PROCESS, (id_t)daemon->pid), getpriority(PRIO_PROCESS, (id_t)getpid()));
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The first processor that we may use. */
+static int first_processor(void)
+{
+    cpu_set_t set;
+    int cpu = 0;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+    while (!CPU_ISSET(cpu, &set))
+        cpu++;
+    return cpu;
+}
+
+static void check_processors(pid_t pid, int first, int n)
+{
+    cpu_set_t set;
+
+    ck_assert_int_eq(sched_getaffinity(pid, sizeof(set), &set), 0);
+    ck_assert_int_eq(CPU_COUNT(&set), n);
+    ck_assert(CPU_ISSET(first, &set));
+}
+
+START_TEST(affinity)
+{
+    struct daemon *daemon = daemon_create(1);
+    cpu_set_t own;
+    int cpu = first_processor();
+    char directive[256] = "worker_cpu_affinity auto;";
+
+    if (_i == 1)
+        snprintf(directive, sizeof(directive), "worker_cpu_affinity 1%.*s;", cpu,
+            "0000000000000000000000000000000000000000000000000000000000000000");
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(own), &own), 0);
+    check_processors(start(daemon, directive), cpu, 1);
+    check_processors(daemon->pid, cpu, CPU_COUNT(&own));
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(working_directory)
+{
+    struct daemon *daemon = daemon_create(1);
+    char path[128];
+    pid_t worker;
+
+    snprintf(path, sizeof(path), "%s", daemon_path(daemon, "place"));
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    worker = start(daemon, "working_directory place;");
+    ck_assert_str_eq(proc_link(worker, "cwd"), path);
+    ck_assert_str_eq(proc_link(daemon->pid, "cwd"), daemon->directory);
+    daemon_stop(daemon, SIGTERM);
+    ck_assert_int_eq(rmdir(path), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The real, effective, saved and file system's id. */
+static const char *four(unsigned id, char text[64])
+{
+    snprintf(text, 64, "%u %u %u %u", id, id, id, id);
+    return text;
+}
+
+/* Users and groups that every system has, as the directive and as /proc has them; the first is what
+ * the build has chosen, which is not root. */
+START_TEST(user)
+{
+    static const struct {
+        const char *directive, *user, *group;
+    } cases[] = {
+        { "", NULL, NULL },
+        { "user nobody;", "nobody", NULL },
+        { "user nobody daemon;", "nobody", "daemon" },
+        { "user daemon;", "daemon", "daemon" },
+        { "user root;", "root", "root" },
+    };
+    struct daemon *daemon = daemon_create(1);
+    pid_t worker = start(daemon, cases[_i].directive);
+    const struct passwd *passwd = cases[_i].user == NULL ? NULL : getpwnam(cases[_i].user);
+    const struct group *group = cases[_i].group == NULL ? NULL : getgrnam(cases[_i].group);
+    char ids[64];
+
+    if (passwd == NULL)
+        ck_assert_str_ne(line_of(worker, "status", "Uid:"), "0 0 0 0");
+    else
+        ck_assert_str_eq(line_of(worker, "status", "Uid:"), four(passwd->pw_uid, ids));
+    if (group != NULL)
+        ck_assert_str_eq(line_of(worker, "status", "Gid:"), four(group->gr_gid, ids));
+    if (passwd == NULL || passwd->pw_uid != 0)
+        ck_assert_str_eq(line_of(worker, "status", "CapEff:"), "0000000000000000");
+    ck_assert_str_eq(line_of(daemon->pid, "status", "Uid:"), "0 0 0 0");
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Workers have what they need and nothing of the master's or of each other's. */
+START_TEST(descriptors)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t workers[3];
+
+    daemon_configure(daemon, "worker_processes 3;" ECHO);
+    daemon_start(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, 3), 3);
+    for (int i = 0; i < 3; i++) /* 0 to 2, log, listener, channel, epoll */
+        ck_assert_uint_eq(proc_descriptors(workers[i]), 7);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static char zones[128]; /* a directory with the zone "Ahead", five hours */
+
+static void set_zone(void)
+{
+    setenv("TZ", ":Ahead", 1);
+    setenv("TZDIR", zones, 1);
+}
+
+/* A file of the oldest of the formats that tzfile(5) describes. */
+static void write_zone(struct daemon *daemon)
+{
+    static const char text[] = "TZif\0" /* and 15 bytes for later use */
+                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\4"
+                               "\0\0\x46\x50\0\0"
+                               "FWD\0";
+    FILE *file = fopen(daemon_path(daemon, "Ahead"), "we");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(text, 1, sizeof(text) - 1, file), sizeof(text) - 1);
+    ck_assert_int_eq(fclose(file), 0);
+    daemon_owns(daemon, "Ahead");
+    snprintf(zones, sizeof(zones), "%s", daemon->directory);
+}
+
+/* Whether the log began at this hour of the zone, or in the last minute of it. */
+static bool logs_in_zone(struct daemon *daemon, int hours)
+{
+    const char *log = daemon_text(daemon, "error.log");
+
+    for (int ago = 0; ago <= 60; ago += 60) {
+        time_t then = time(NULL) + hours * 3600 - ago;
+        char date[64];
+        struct tm tm;
+
+        gmtime_r(&then, &tm);
+        strftime(date, sizeof(date), "%Y/%m/%d %H:", &tm);
+        if (begins(log, date))
+            return true;
+    }
+    return false;
+}
+
+/* The log's clock shows what workers and master have in their environment: TZ and nothing else of
+ * what was there, unless `env` names it. */
+static const struct {
+    const char *directives;
+    int hours;
+} environments[] = {
+    { "", 0 }, /* without TZDIR there is no such zone */
+    { "env TZDIR;", 5 },
+    { "env NONE; env TZDIR; env OTHER=1;", 5 },
+    { "env TZ=BEHIND7;", -7 },
+    { "env TZ=:Ahead; env TZDIR;", 5 },
+    { "env TZDIR=/nowhere;", 0 },
+};
+
+START_TEST(environment)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    write_zone(daemon);
+    daemon->before_exec = set_zone;
+    start(daemon, environments[_i].directives);
+    daemon_stop(daemon, SIGTERM);
+    ck_assert_msg(logs_in_zone(daemon, environments[_i].hours), "%d hours: %s",
+        environments[_i].hours, daemon_text(daemon, "error.log"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    if (!is_wrapped()) { /* which may keep limits to itself, and has descriptors of its own */
+        tcase_add_test(tcase, resource_limits);
+        tcase_add_test(tcase, descriptors);
+    }
+    tcase_add_test(tcase, limit_below_connections);
+    tcase_add_test(tcase, priority);
+    tcase_add_loop_test(tcase, affinity, 0, 2);
+    tcase_add_test(tcase, working_directory);
+    if (geteuid() == 0)
+        tcase_add_loop_test(tcase, user, 0, 5);
+    tcase_add_loop_test(tcase, environment, 0, sizeof(environments) / sizeof(environments[0]));
+}
+
+FB_TEST_MAIN("confinement", add_tests)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What soak.c does for long, in a few seconds. */
+#include "daemon/daemon.h"
+#include "daemon/scenario.h"
+
+START_TEST(kills)
+{
+    scenario_kills(&scenario_ways[_i], 20);
+}
+END_TEST
+
+START_TEST(reloads)
+{
+    scenario_reloads(&scenario_ways[_i], 10);
+}
+END_TEST
+
+START_TEST(kills_in_reloads)
+{
+    scenario_kills_in_reloads(&scenario_ways[_i], 10);
+}
+END_TEST
+
+START_TEST(broken_reloads)
+{
+    scenario_broken_reloads(&scenario_ways[_i], 12);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_loop_test(tcase, kills, 0, SCENARIO_WAYS);
+    tcase_add_loop_test(tcase, reloads, 0, SCENARIO_WAYS);
+    tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
+    tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
+}
+
+FB_TEST_MAIN("soak_short", add_tests)

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Workers that die, and what their clients and the others have of it. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WORKERS 4
+#define SESSIONS 12
+#define SERVERS                                                                                    \
+    "stream { server { listen 127.0.0.1:$0; echo; } server { listen 127.0.0.1:$1; stub_status; } " \
+    "}"
+
+static struct daemon *start(const char *directives, const char *events)
+{
+    struct daemon *daemon = daemon_create(2);
+
+    daemon_configure(daemon, "%s events { %s } " SERVERS, directives, events);
+    daemon_start(daemon);
+    return daemon;
+}
+
+/* Kills, and waits until another one has been started. */
+static void kill_worker(struct daemon *daemon, pid_t worker, int number)
+{
+    unsigned started = daemon_count_log(daemon, "start worker process");
+
+    ck_assert_int_eq(kill(worker, number), 0);
+    WAIT_FOR(daemon_count_log(daemon, "start worker process") > started);
+    WAIT_FOR(proc_state(worker) == 0);
+}
+
+static const char *const modes[] = { "accept_mutex on;", "accept_mutex off;",
+    "accept_mutex off; use poll;", "use select;" };
+
+START_TEST(only_its_own_sessions_end)
+{
+    struct daemon *daemon = start("worker_processes 4;", modes[_i]);
+    struct proc_ports lost = { { 0 } };
+    int clients[SESSIONS];
+    unsigned lost_n = 0;
+    pid_t victim;
+
+    for (int i = 0; i < SESSIONS; i++) {
+        clients[i] = client_open(daemon->ports[0]);
+        client_echo(clients[i], "begun");
+    }
+    victim = proc_server_of(daemon->pid, clients[0]);
+    proc_freeze(victim);
+    proc_add_clients(victim, daemon->ports[0], &lost);
+    daemon_expects(daemon, "exited on signal 9");
+    kill_worker(daemon, victim, SIGKILL);
+
+    for (int i = 0; i < SESSIONS; i++) {
+        struct sockaddr_in own;
+        socklen_t length = sizeof(own);
+
+        ck_assert_int_eq(getsockname(clients[i], (struct sockaddr *)&own, &length), 0);
+        if (proc_ports_have(&lost, ntohs(own.sin_port))) {
+            lost_n++;
+            client_expect_gone(clients[i]);
+        } else {
+            client_echo(clients[i], "not concerned");
+        }
+    }
+    ck_assert_uint_ge(lost_n, 1);
+    ck_assert_uint_eq(client_status(daemon->ports[1]).active, SESSIONS - lost_n + 1);
+    ck_assert_uint_eq(proc_child_n(daemon->pid), WORKERS);
+    for (int i = 0; i < SESSIONS; i++)
+        close(clients[i]);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(statistics_outlive_workers)
+{
+    struct daemon *daemon = start("worker_processes 4;", "");
+    struct client_status before, after;
+    pid_t workers[WORKERS];
+    int client;
+
+    for (int i = 0; i < 20; i++) {
+        client = client_open(daemon->ports[0]);
+        client_echo(client, "one request");
+        close(client);
+    }
+    WAIT_FOR(client_status(daemon->ports[1]).active == 1);
+    before = client_status(daemon->ports[1]);
+    ck_assert_uint_eq(before.accepts, before.handled);
+    ck_assert_uint_ge(before.requests, 20);
+
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
+    daemon_expects(daemon, "exited on signal 9");
+    for (int i = 0; i < WORKERS; i++)
+        kill_worker(daemon, workers[i], SIGKILL);
+    after = client_status(daemon->ports[1]);
+    ck_assert_uint_eq(after.accepts, before.accepts + 1);
+    ck_assert_uint_eq(after.handled, before.handled + 1);
+    ck_assert_uint_eq(after.requests, before.requests + 1);
+    ck_assert_uint_eq(after.active, 1);
+    ck_assert_uint_eq(after.waiting, 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The others would wait for a minute before they try again: they have to be told. */
+START_TEST(holder_of_the_mutex_dies)
+{
+    struct daemon *daemon = start("worker_processes 4;", "accept_mutex_delay 60s;");
+    int64_t until = deadline_ms();
+    unsigned next = 0;
+
+    daemon_expects(daemon, "exited on signal 9");
+    while (daemon_count_log(daemon, "the accept mutex was taken back from worker process") < 3) {
+        pid_t workers[WORKERS];
+        int client;
+
+        ck_assert_int_lt(now_ms(), until);
+        ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
+        kill_worker(daemon, workers[next++ % WORKERS], SIGKILL);
+        client = client_open(daemon->ports[0]);
+        client_echo(client, "soon");
+        close(client);
+    }
+    daemon_finish(daemon);
+}
+END_TEST
+
+static const struct {
+    int number;
+    const char *line, *level;
+} ends[] = {
+    { SIGSEGV, "exited on signal 11", "[alert]" },
+    { SIGABRT, "exited on signal 6", "[alert]" },
+    { SIGKILL, "exited on signal 9", "[alert]" },
+    { SIGQUIT, "exited with code 0", "[notice]" },
+    { SIGTERM, "exited with code 0", "[notice]" },
+};
+
+/* By whomever it is ended, it is replaced, and the log says how it ended. */
+START_TEST(end_is_logged)
+{
+    struct daemon *daemon = start("", "");
+    pid_t worker;
+    char line[128];
+
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
+    daemon_expects(daemon, ends[_i].line);
+    daemon_expects(daemon, "died at once for the 1. time, the next starts in 100 ms");
+    if (is_wrapped()) /* which has its own say on fatal signals */
+        daemon_expects(daemon, "==");
+    kill_worker(daemon, worker, ends[_i].number);
+    snprintf(line, sizeof(line), "%s %d#0: worker process %d %s", ends[_i].level, (int)daemon->pid,
+        (int)worker, ends[_i].line);
+    ck_assert_uint_eq(daemon_count_log(daemon, line), 1);
+    ck_assert_uint_eq(daemon_count_log(daemon, "died at once"),
+        ends[_i].number == SIGSEGV || ends[_i].number == SIGABRT);
+    close(client_open(daemon->ports[0]));
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Replacements that cannot start come ever later, until one can. */
+START_TEST(delay_grows)
+{
+    struct daemon *daemon = daemon_create(2);
+    char path[128];
+    pid_t workers[2];
+    int64_t from = 0;
+
+    snprintf(path, sizeof(path), "%s", daemon_path(daemon, "place"));
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    daemon_configure(daemon, "worker_processes 2; working_directory place; events {} " SERVERS);
+    daemon_start(daemon);
+    daemon_expects(daemon, "exited on signal 9");
+    daemon_expects(daemon, "/place\") failed (2: No such file or directory)");
+    daemon_expects(daemon, "a worker process died at once for the ");
+
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(kill(workers[0], SIGKILL), 0);
+    for (int time = 1, wait = 100; time <= 4; time++, wait *= 2) {
+        char line[64];
+
+        snprintf(line, sizeof(line), "the %d. time, the next starts in %d ms", time, wait);
+        daemon_wait_log(daemon, line);
+        if (time > 1)
+            ck_assert_int_ge(now_ms() - from, wait / 2);
+        from = now_ms();
+        close(client_open(daemon->ports[0]));
+    }
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+    WAIT_FOR(proc_child_n(daemon->pid) == 2);
+    daemon_stop(daemon, SIGTERM);
+    ck_assert_uint_eq(daemon_count_log(daemon, "died at once"), 4);
+    ck_assert_int_eq(rmdir(path), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_loop_test(tcase, only_its_own_sessions_end, 0, 4);
+    tcase_add_test(tcase, statistics_outlive_workers);
+    tcase_add_test(tcase, holder_of_the_mutex_dies);
+    tcase_add_loop_test(tcase, end_is_logged, 0, 5);
+    tcase_add_test(tcase, delay_grows);
+}
+
+FB_TEST_MAIN("workers", add_tests)

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/bed.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LINGERING_MS 5000
+/* More turns without time passing than this many are a loop that spins. */
+#define TURNS_MAX 100000
+
+const struct fb_mechanism *const bed_mechanisms[] = { &fake_edge, &fake_level };
+
+static struct owner *enter(struct fb_conn *conn)
+{
+    struct owner *owner = conn->owner;
+
+    fb_must(!owner->bed->inside); /* no callback is run within another, or within a call */
+    fb_must(owner->conn == conn);
+    owner->bed->inside = true;
+    return owner;
+}
+
+static void leave(struct owner *owner)
+{
+    owner->bed->inside = false;
+}
+
+static void owner_opened(struct fb_conn *conn)
+{
+    struct owner *owner = enter(conn);
+
+    owner->openings++;
+    if (owner->opened != NULL)
+        owner->opened(owner);
+    leave(owner);
+}
+
+static void remember(struct owner *owner, fb_bytes in)
+{
+    size_t n = in.n < sizeof(owner->last) - 1 ? in.n : sizeof(owner->last) - 1;
+
+    if (n > 0)
+        memcpy(owner->last, in.p, n);
+    owner->last[n] = '\0';
+    owner->last_n = in.n;
+    owner->last_p = in.p;
+}
+
+static size_t owner_data(struct fb_conn *conn, fb_bytes in)
+{
+    struct owner *owner = enter(conn);
+    size_t used = in.n;
+
+    fb_must(in.n > 0 && owner->eofs == 0);
+    owner->datas++;
+    remember(owner, in);
+    if (owner->data != NULL)
+        used = owner->data(owner, in);
+    leave(owner);
+    return used;
+}
+
+static void owner_eof(struct fb_conn *conn, fb_bytes rest)
+{
+    struct owner *owner = enter(conn);
+
+    owner->eofs++;
+    remember(owner, rest);
+    if (owner->eof != NULL)
+        owner->eof(owner, rest);
+    else
+        fb_conn_close(conn);
+    leave(owner);
+}
+
+static void owner_writable(struct fb_conn *conn)
+{
+    struct owner *owner = enter(conn);
+
+    owner->writables++;
+    if (owner->writable != NULL)
+        owner->writable(owner);
+    leave(owner);
+}
+
+static void owner_moved(struct fb_conn *conn)
+{
+    struct owner *owner = enter(conn);
+
+    owner->moves++;
+    leave(owner);
+}
+
+static void owner_expired(struct fb_conn *conn)
+{
+    struct owner *owner = enter(conn);
+
+    owner->expirations++;
+    if (owner->expired != NULL)
+        owner->expired(owner);
+    leave(owner);
+}
+
+static void owner_closed(struct fb_conn *conn, fb_reason reason)
+{
+    struct owner *owner = enter(conn);
+
+    ck_assert_uint_eq(owner->openings, 1);
+    owner->closings++;
+    owner->reason = reason;
+    if (owner->closed != NULL)
+        owner->closed(owner);
+    /* the calls do nothing any more */
+    fb_conn_write(conn, "late", 4);
+    fb_conn_stop(conn);
+    fb_conn_resume(conn);
+    fb_conn_close(conn);
+    leave(owner);
+    owner->conn = NULL;
+}
+
+static size_t owner_describe(const struct fb_conn *conn, char *text, size_t size)
+{
+    (void)conn;
+    return (size_t)snprintf(text, size, ", server: bed");
+}
+
+static const struct fb_conn_ops owner_ops = {
+    .opened = owner_opened,
+    .data = owner_data,
+    .eof = owner_eof,
+    .writable = owner_writable,
+    .moved = owner_moved,
+    .expired = owner_expired,
+    .closed = owner_closed,
+    .describe = owner_describe,
+};
+
+static void released(struct fb_net *net)
+{
+    fb_container(net, struct bed, net)->released++;
+}
+
+struct bed *bed_set_up(const struct fb_mechanism *mechanism, uint32_t connections)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    struct fb_net_options options = {
+        .connections_max = connections,
+        .mechanism = mechanism,
+        .lingering_timeout = LINGERING_MS,
+    };
+
+    ck_assert_ptr_nonnull(bed);
+    fake_start();
+    bed->target.fd = memfd_create("log", MFD_CLOEXEC);
+    ck_assert_int_ne(bed->target.fd, -1);
+    bed->target.level = FB_INFO;
+    fb_log_init(&bed->log, &bed->target, 1);
+    bed->log.plain = "t";
+    options.log = &bed->log;
+    options.counters = &bed->counters;
+    ck_assert_int_eq(fb_net_init(&bed->net, &options), 0);
+    bed->net.released = released;
+    return bed;
+}
+
+const char *bed_logged(struct bed *bed)
+{
+    ssize_t n = pread(bed->target.fd, bed->text, sizeof(bed->text) - 1, 0);
+
+    ck_assert_int_ge(n, 0);
+    bed->text[n] = '\0';
+    ck_assert_int_eq(ftruncate(bed->target.fd, 0), 0);
+    ck_assert_int_eq(lseek(bed->target.fd, 0, SEEK_SET), 0);
+    return bed->text;
+}
+
+uint64_t bed_count(const struct bed *bed, enum fb_counter counter)
+{
+    return bed->counters.n[counter];
+}
+
+void bed_tear_down(struct bed *bed)
+{
+    bed_run(bed);
+    ck_assert_str_eq(bed_logged(bed), "");
+    ck_assert_uint_eq(bed->net.connection_n, 0);
+    for (int i = FB_GAUGES; i < FB_COUNTERS; i++)
+        ck_assert_msg(bed->counters.n[i] == 0, "gauge %d has not returned to zero", i);
+    fb_net_done(&bed->net);
+    fake_stop();
+    close(bed->target.fd);
+    free(bed);
+}
+
+struct owner *bed_create(struct bed *bed, const struct owner *like)
+{
+    static const struct owner plain;
+    struct owner *owner = malloc(sizeof(*owner));
+    struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(1234) };
+
+    ck_assert_ptr_nonnull(owner);
+    *owner = like != NULL ? *like : plain;
+    owner->bed = bed;
+    owner->socket = fake_connection();
+    peer.sin_addr.s_addr = inet_addr("192.0.2.1");
+    owner->conn =
+        fb_conn_create(&bed->net, owner->socket->fd, (struct sockaddr *)&peer, &owner_ops, owner);
+    ck_assert_ptr_nonnull(owner->conn);
+    return owner;
+}
+
+struct owner *bed_open(struct bed *bed)
+{
+    struct owner *owner = bed_create(bed, NULL);
+
+    bed_run(bed);
+    ck_assert_uint_eq(owner->openings, 1);
+    return owner;
+}
+
+void bed_free(struct owner **owner)
+{
+    ck_assert_ptr_null((*owner)->conn);
+    ck_assert_uint_eq((*owner)->openings, 1);
+    ck_assert_uint_eq((*owner)->closings, 1);
+    free(*owner);
+    *owner = NULL;
+}
+
+void bed_turn(struct bed *bed)
+{
+    struct fb_loop *loop = &bed->net.loop;
+
+    fb_loop_promote(loop);
+    fb_loop_wait(loop, 0);
+    fb_timers_expire(loop);
+    fb_loop_run(loop, FB_QUEUE_NORMAL);
+    fb_must(TAILQ_EMPTY(&loop->queues[FB_QUEUE_SETTLE])); /* all are settled */
+}
+
+void bed_run(struct bed *bed)
+{
+    unsigned turns = 0;
+
+    do {
+        bed_turn(bed);
+        fb_must(++turns < TURNS_MAX); /* it does not spin */
+    } while (fake_reported() > 0 || !TAILQ_EMPTY(&bed->net.loop.queues[FB_QUEUE_NEXT]));
+}
+
+void bed_pass(struct bed *bed, uint64_t ms)
+{
+    fake_pass(ms);
+    bed_run(bed);
+}
+
+const char *bed_sent(const struct owner *owner)
+{
+    return owner->socket->sent != NULL ? (const char *)owner->socket->sent : "";
+}
+
+size_t bed_echo(struct owner *owner, fb_bytes in)
+{
+    fb_conn_write(owner->conn, in.p, in.n);
+    return in.n;
+}
+
+size_t bed_leave(struct owner *owner, fb_bytes in)
+{
+    (void)owner;
+    (void)in;
+    return 0;
+}
+
+void bed_stay(struct owner *owner, fb_bytes rest)
+{
+    (void)owner;
+    (void)rest;
+}
+
+void bed_abort(struct owner *owner)
+{
+    fb_conn_fail(owner->conn, FB_ABORTED);
+}
+
+/* The period is prime, so that a shifted piece is noticed. */
+static uint8_t pattern(size_t at)
+{
+    return (uint8_t)(at % 251);
+}
+
+void bed_write_pattern(struct owner *owner, size_t n)
+{
+    uint8_t *bytes = malloc(n);
+    size_t at = owner->socket->sent_n + owner->conn->unsent;
+
+    ck_assert_ptr_nonnull(bytes);
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = pattern(at + i);
+    fb_conn_write(owner->conn, bytes, n);
+    free(bytes);
+}
+
+void bed_check_pattern(const struct owner *owner, size_t n)
+{
+    size_t i = 0;
+
+    ck_assert_uint_eq(owner->socket->sent_n, n);
+    while (i < n && owner->socket->sent[i] == pattern(i))
+        i++;
+    ck_assert_uint_eq(i, n);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers and owners that do anything at any time: whatever is said comes back whole and in order, or
+ * the connection has ended. The number of a test that fails is its seed. */
+#include "net/bed.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PEERS 8
+#define STEPS 600
+#define SEEDS 60
+#define PIECE_MAX 30000
+
+struct peer {
+    struct owner *live;
+    uint8_t *said;
+    size_t said_n;
+    bool ended; /* it says nothing more */
+};
+
+static uint64_t state;
+
+/* splitmix64 */
+static uint32_t any(uint32_t below)
+{
+    uint64_t z = state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ (z >> 31)) >> 32) % below;
+}
+
+/* Echoes a part, copied or borrowed, in one write or many. */
+static size_t echo_some(struct owner *owner, fb_bytes in)
+{
+    size_t used = any(4) == 0 ? any((uint32_t)in.n + 1) : in.n;
+    size_t step = 1 + any((uint32_t)used + 1);
+    uint8_t copy[512];
+
+    for (size_t at = 0; at < used; at += step) {
+        size_t n = step < used - at ? step : used - at;
+
+        if (n < sizeof(copy) && any(2) == 0)
+            fb_conn_write(owner->conn, memcpy(copy, in.p + at, n), n);
+        else
+            fb_conn_write(owner->conn, in.p + at, n);
+    }
+    if (any(8) == 0)
+        fb_conn_stop(owner->conn);
+    if (any(8) == 0)
+        fb_conn_resume(owner->conn);
+    return used;
+}
+
+static void echo_rest(struct owner *owner, fb_bytes rest)
+{
+    fb_conn_write(owner->conn, rest.p, rest.n);
+    fb_conn_close(owner->conn);
+}
+
+static void open_peer(struct bed *bed, struct peer *peer)
+{
+    static const struct owner echoing = { .data = echo_some, .eof = echo_rest };
+
+    peer->live = bed_create(bed, &echoing);
+    peer->live->socket->lends = any(4) == 0;
+    peer->live->socket->tells_eof = any(2) == 0;
+    peer->said_n = 0;
+    peer->ended = false;
+}
+
+/* The connection has ended, perhaps before it was opened. */
+static void forget(struct peer *peer)
+{
+    if (peer->live->openings > 0)
+        bed_free(&peer->live);
+    else
+        free(peer->live);
+}
+
+static void say(struct peer *peer)
+{
+    size_t n = 1 + any(any(4) == 0 ? PIECE_MAX : 100);
+
+    peer->said = realloc(peer->said, peer->said_n + n);
+    fb_must(peer->said != NULL);
+    for (size_t i = 0; i < n; i++)
+        peer->said[peer->said_n + i] = (uint8_t)any(256);
+    fake_say(peer->live->socket, peer->said + peer->said_n, n);
+    peer->said_n += n;
+}
+
+static void check(const struct peer *peer)
+{
+    const struct fake_socket *socket = peer->live->socket;
+
+    fb_must(socket->sent_n <= peer->said_n);
+    if (socket->sent_n > 0)
+        fb_must(memcmp(socket->sent, peer->said, socket->sent_n) == 0);
+}
+
+static void do_something(struct bed *bed, struct peer *peer)
+{
+    struct fake_socket *socket = peer->live->socket;
+
+    switch (any(16)) {
+    case 0:
+        fake_take(socket, 0);
+        break;
+    case 1:
+        fake_take(socket, any(50000));
+        break;
+    case 2:
+        fake_take(socket, SIZE_MAX);
+        break;
+    case 3:
+        socket->send_most = 1 + any(any(2) == 0 ? 20 : 100000);
+        break;
+    case 4:
+        fb_conn_stop(peer->live->conn);
+        break;
+    case 5:
+        fb_conn_resume(peer->live->conn);
+        break;
+    case 6:
+        fake_pass(any(100));
+        break;
+    case 7:
+        if (!peer->ended)
+            fake_stall(socket);
+        break;
+    case 8:
+        if (any(20) == 0)
+            fb_conn_fail(peer->live->conn, FB_ABORTED);
+        else if (any(20) == 0)
+            fb_conn_close(peer->live->conn);
+        fb_net_settle(&bed->net);
+        break;
+    case 9:
+        if (any(20) == 0 && !peer->ended) {
+            fake_break(socket, ECONNRESET);
+            peer->ended = true;
+        }
+        break;
+    case 10:
+        if (any(10) == 0 && !peer->ended) {
+            fake_end(socket);
+            peer->ended = true;
+        }
+        break;
+    default:
+        if (!peer->ended)
+            say(peer);
+    }
+}
+
+/* Everything that was said is echoed if the connection is left alone now. */
+static void finish(struct bed *bed, struct peer *peer)
+{
+    struct owner *owner = peer->live;
+    bool whole = owner->conn != NULL && !owner->conn->closing && !peer->ended;
+
+    if (whole)
+        fake_end(owner->socket);
+    fake_take(owner->socket, SIZE_MAX);
+    for (int i = 0; i < 1000 && owner->conn != NULL && !owner->conn->closing; i++) {
+        fb_conn_resume(owner->conn);
+        bed_turn(bed);
+    }
+    bed_run(bed);
+    bed_pass(bed, 10000); /* the closed ones have lingered long enough */
+    check(peer);
+    ck_assert_uint_eq(owner->closings, 1);
+    ck_assert(owner->socket->closed);
+    if (whole) {
+        ck_assert_int_eq(owner->reason, FB_FINISHED);
+        ck_assert_uint_eq(owner->socket->sent_n, peer->said_n);
+    }
+}
+
+START_TEST(whatever_happens)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], PEERS);
+    struct peer *peers = calloc(PEERS, sizeof(*peers));
+
+    ck_assert_ptr_nonnull(peers);
+    state = (uint64_t)_i;
+    for (int i = 0; i < PEERS; i++)
+        open_peer(bed, &peers[i]);
+    for (int step = 0; step < STEPS; step++) {
+        struct peer *peer = &peers[any(PEERS)];
+
+        if (peer->live->conn != NULL)
+            do_something(bed, peer);
+        if (any(3) == 0)
+            bed_turn(bed);
+        check(peer);
+        if (peer->live->socket->closed) {
+            forget(peer);
+            open_peer(bed, peer);
+        }
+    }
+    for (int i = 0; i < PEERS; i++)
+        peers[i].live->socket->send_most = SIZE_MAX;
+    bed_run(bed);
+    for (int i = 0; i < PEERS; i++) {
+        finish(bed, &peers[i]);
+        forget(&peers[i]);
+        free(peers[i].said);
+    }
+    free(peers);
+    bed_logged(bed); /* those that were reset */
+    bed_tear_down(bed);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, whatever_happens, 0, SEEDS);
+}
+
+FB_TEST_MAIN("conn_random", add_tests)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of settings/ share: a directory of configuration files, loaded and looked at. */
+#pragma once
+
+#include "settings/cycle.h"
+
+struct loading {
+    char directory[32];
+    char conf[64]; /* the main file, "main" in the directory */
+    struct fb_cycle_options options;
+    struct fb_cycle *cycle; /* of the last load; NULL when it was refused */
+    char report[32768];     /* its messages */
+};
+
+/* The options' conf is "main"; what is loaded has no path of its own for `pid` and `error_log`. */
+void loading_begin(struct loading *loading);
+void loading_end(struct loading *loading);
+
+void add_file(struct loading *loading, const char *name, const char *text);
+
+/* Loads "main" with the given text. The messages come without "emerg" and without the directory's
+ * name, each ended by "\n"; warnings are preceded by "warning: ". */
+void load(struct loading *loading, const char *text);
+/* The text must load, with these messages: warnings, or "". */
+void accept_text(struct loading *loading, const char *text, const char *messages);
+/* The text must be refused with these messages and no others. */
+void refuse_text(struct loading *loading, const char *text, const char *messages);
+
+/* A process whose effective user is not root, until loading_end(). */
+void become_nobody(void);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The settings when memory runs out: this program has an arena of its own in place of base/'s. */
+#include "settings/loading.h"
+#include "support/test.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+struct piece {
+    SLIST_ENTRY(piece) link;
+    _Alignas(max_align_t) char data[];
+};
+
+struct fb_arena {
+    SLIST_HEAD(, piece) pieces;
+};
+
+/* What the next arenas do. */
+static struct {
+    unsigned asked;    /* how often memory was asked for */
+    unsigned fails_at; /* the request that gets none, counted from 1; 0: every one is served */
+    bool for_good;     /* none of the later ones gets any either */
+} memory;
+
+struct fb_arena *fb_arena_create(void)
+{
+    return calloc(1, sizeof(struct fb_arena));
+}
+
+void fb_arena_destroy(struct fb_arena **arena)
+{
+    struct piece *piece;
+
+    if (*arena == NULL)
+        return;
+    while ((piece = SLIST_FIRST(&(*arena)->pieces)) != NULL) {
+        SLIST_REMOVE_HEAD(&(*arena)->pieces, link);
+        free(piece);
+    }
+    free(*arena);
+    *arena = NULL;
+}
+
+void *fb_arena_alloc(struct fb_arena *arena, size_t size)
+{
+    struct piece *piece;
+
+    memory.asked++;
+    if (memory.fails_at != 0 &&
+        (memory.asked == memory.fails_at || (memory.for_good && memory.asked > memory.fails_at)))
+        return NULL;
+    piece = calloc(1, sizeof(*piece) + size);
+    ck_assert_ptr_nonnull(piece);
+    SLIST_INSERT_HEAD(&arena->pieces, piece, link);
+    return piece->data;
+}
+
+char *fb_arena_strndup(struct fb_arena *arena, const char *s, size_t n)
+{
+    char *copy = fb_arena_alloc(arena, n + 1);
+
+    return copy != NULL ? memcpy(copy, s, n) : NULL;
+}
+
+char *fb_arena_strdup(struct fb_arena *arena, const char *s)
+{
+    return fb_arena_strndup(arena, s, strlen(s));
+}
+
+char *fb_arena_printf(struct fb_arena *arena, const char *format, ...)
+{
+    char *text = fb_arena_alloc(arena, 8192);
+    va_list args;
+
+    va_start(args, format);
+    if (text != NULL)
+        ck_assert_int_lt(vsnprintf(text, 8192, format, args), 8192);
+    va_end(args);
+    return text;
+}
+
+/* A protocol with two values, which lie in memory that either may ask for. */
+struct values {
+    int64_t one, two;
+};
+static const fb_directive directives[] = {
+    { .name = "pair", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+    { .name = "pair_one", .value = FB_VALUE_NUMBER, .offset = offsetof(struct values, one) },
+    { .name = "pair_two", .value = FB_VALUE_NUMBER, .offset = offsetof(struct values, two) },
+};
+static const fb_ops ops = { .size = sizeof(fb_ops) };
+static const fb_protocol pair = {
+    FB_PROTOCOL_HEADER,
+    .name = "pair",
+    FB_PROTOCOL_DIRECTIVES(directives),
+    .conf_state = sizeof(struct values),
+    .ops = &ops,
+};
+static const fb_protocol *const protocols[] = { &pair, NULL };
+
+/* Every setter that takes memory. */
+static const char configuration[] =
+    "worker_processes 2; error_log a; error_log b; env A; env B; pid p; working_directory w;\n"
+    "worker_cpu_affinity auto; include other;\n"
+    "events { debug_connection ::1; debug_connection ::2; }\n"
+    "stream { idle_timeout 1s; server { listen 80; listen 127.0.0.1:80; }\n"
+    "  server { pair_one 1; pair_two 2; pair; listen 81-83; } server { listen unix:/s; } }\n";
+
+/* Fails every request in turn. The configuration must be refused with a message, except where only
+ * a message's own memory was missing. */
+static void fail_each(struct loading *loading, const char *text)
+{
+    unsigned n;
+
+    memory.fails_at = 0;
+    memory.asked = 0;
+    load(loading, text);
+    ck_assert_msg(loading->cycle != NULL, "%s", loading->report);
+    n = memory.asked;
+    ck_assert_uint_gt(n, 20);
+    for (unsigned i = 1; i <= n; i++) {
+        memory.fails_at = i;
+        memory.asked = 0;
+        load(loading, text);
+        ck_assert_msg(loading->cycle == NULL, "request %u of %u is not missed", i, n);
+        ck_assert_str_ne(loading->report, "");
+    }
+}
+
+static void begin(struct loading *loading)
+{
+    loading_begin(loading);
+    loading->options.protocols = protocols;
+    add_file(loading, "other", "timer_resolution 1s;");
+}
+
+START_TEST(one_request_that_fails_refuses_the_configuration)
+{
+    struct loading loading;
+
+    begin(&loading);
+    fail_each(&loading, configuration);
+    loading.options.globals = "daemon off;";
+    fail_each(&loading, "events { }");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(so_do_all_from_one_on)
+{
+    struct loading loading;
+
+    memory.for_good = true;
+    begin(&loading);
+    fail_each(&loading, configuration);
+    loading_end(&loading);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, one_request_that_fails_refuses_the_configuration);
+    tcase_add_test(tcase, so_do_all_from_one_on);
+}
+
+FB_TEST_MAIN("settings memory", add_tests)

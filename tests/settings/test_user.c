@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `user`: this program has accounts of its own, and says itself whether it is root. */
+#include "settings/loading.h"
+#include "support/test.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    bool root, deserted; /* deserted: no user exists */
+    char asked[32];      /* the name of the user who was last asked for */
+} machine;
+
+uid_t geteuid(void)
+{
+    return machine.root ? 0 : 1000;
+}
+
+/* Everybody but those whose name begins with "no_such"; the group is that of www. */
+struct passwd *getpwnam(const char *name)
+{
+    static struct passwd user = { .pw_uid = 33, .pw_gid = 34 };
+
+    snprintf(machine.asked, sizeof(machine.asked), "%s", name);
+    return machine.deserted || strncmp(name, "no_such", 7) == 0 ? NULL : &user;
+}
+
+struct group *getgrnam(const char *name)
+{
+    static struct group same = { .gr_gid = 35 }, adm = { .gr_gid = 4 };
+
+    if (strcmp(name, "adm") == 0)
+        return &adm;
+    return strcmp(name, "www") == 0 ? &same : NULL;
+}
+
+static void check_user(const struct loading *loading, const char *name, unsigned uid, unsigned gid)
+{
+    const struct fb_core_settings *core = &loading->cycle->core;
+
+    ck_assert_str_eq(core->user, name);
+    ck_assert_uint_eq(core->uid, uid);
+    ck_assert_uint_eq(core->gid, gid);
+}
+
+START_TEST(a_user_has_a_group)
+{
+    struct loading loading;
+
+    machine.root = true;
+    loading_begin(&loading);
+    accept_text(&loading, "user www; events { }", ""); /* the group of the same name, as nginx */
+    check_user(&loading, "www", 33, 35);
+    accept_text(&loading, "user www adm; events { }", "");
+    check_user(&loading, "www", 33, 4);
+    accept_text(&loading, "user alone; events { }", ""); /* without one: its primary group */
+    check_user(&loading, "alone", 33, 34);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(user_and_group_must_exist)
+{
+    struct loading loading;
+
+    machine.root = true;
+    loading_begin(&loading);
+    refuse_text(&loading, "user no_such_user; events { }",
+        "invalid value \"no_such_user\" in \"user\" directive: there is no such user "
+        "in /main:1:6\n");
+    refuse_text(&loading, "user www no_such_group; events { }",
+        "invalid value \"no_such_group\" in \"user\" directive: there is no such group "
+        "in /main:1:10\n");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(root_s_workers_are_not_root_by_default)
+{
+    struct loading loading;
+    char expected[128];
+
+    machine.root = true;
+    loading_begin(&loading);
+    accept_text(&loading, "events { }", "");
+    ck_assert_str_ne(machine.asked, "");
+    check_user(&loading, machine.asked, 33, 34);
+
+    machine.deserted = true;
+    load(&loading, "events { }");
+    snprintf(expected, sizeof(expected),
+        "there is no user \"%s\" for the worker processes, name another with \"user\"\n",
+        machine.asked);
+    refuse_text(&loading, "events { }", expected);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(others_cannot_choose_a_user)
+{
+    struct loading loading;
+
+    machine.deserted = true;
+    loading_begin(&loading);
+    accept_text(&loading, "user no_such_user no_such_group; events { }",
+        "warning: the \"user\" directive makes sense only if the master process runs with "
+        "super-user privileges, ignored in /main:1:1\n");
+    ck_assert_ptr_null(loading.cycle->core.user);
+    accept_text(&loading, "events { }", "");
+    ck_assert_ptr_null(loading.cycle->core.user);
+    loading_end(&loading);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_user_has_a_group);
+    tcase_add_test(tcase, user_and_group_must_exist);
+    tcase_add_test(tcase, root_s_workers_are_not_root_by_default);
+    tcase_add_test(tcase, others_cannot_choose_a_user);
+}
+
+FB_TEST_MAIN("user", add_tests)

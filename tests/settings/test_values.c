@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What directives say about values that they cannot use, and what odd ones mean. */
+#include "settings/loading.h"
+#include "settings/rows.h"
+#include "support/test.h"
+
+#include "base/cpu.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIME "expected a time such as 500ms, 30s or 1h 30m"
+#define MECHANISM "expected an event mechanism that was built in (see -V)"
+#define LEVEL "expected a level: debug, info, notice, warn, error, crit, alert or emerg"
+
+static const struct {
+    const char *name, *values, *word, *message;
+} wrong[] = {
+    { "daemon", "yes", "yes", "expected \"on\" or \"off\"" },
+    { "daemon", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
+    { "daemon", "1", "1", "expected \"on\" or \"off\"" },
+    { "env", "=x", "=x", "expected NAME or NAME=value" },
+    { "env", "\"\"", "", "expected NAME or NAME=value" },
+    { "error_log", "\"\"", "", "expected a path or \"stderr\"" },
+    { "error_log", "e.log loud", "loud", LEVEL },
+    { "error_log", "e.log notcie", "notcie", LEVEL ", did you mean \"notice\"?" },
+    { "error_log", "syslog:server=::1", "syslog:server=::1",
+        "only files and \"stderr\" are supported, no syslog" },
+    { "error_log", "memory:32m", "memory:32m",
+        "only files and \"stderr\" are supported, no memory" },
+    { "master_process", "of", "of", "expected \"on\" or \"off\", did you mean \"off\"?" },
+    { "pid", "\"\"", "", "expected a path" },
+    { "timer_resolution", "100x", "100x", TIME },
+    { "timer_resolution", "-1", "-1", TIME },
+    { "timer_resolution", "2h", "2h", "it must be between 0 and 3600000 milliseconds" },
+    { "worker_cpu_affinity", "0102", "0102", "a mask consists of the digits 0 and 1" },
+    { "worker_cpu_affinity", "01 000", "000", "a mask needs at least one processor" },
+    { "worker_cpu_affinity", "auto 01 11", "11", "\"auto\" takes one mask" },
+    { "worker_cpu_affinity", "01 auto", "auto", "a mask consists of the digits 0 and 1" },
+    { "worker_priority", "21", "21", "it must be between -20 and 20" },
+    { "worker_priority", "-21", "-21", "it must be between -20 and 20" },
+    { "worker_priority", "high", "high", "expected a number" },
+    { "worker_processes", "0", "0", "expected a number between 1 and 512, or \"auto\"" },
+    { "worker_processes", "513", "513", "expected a number between 1 and 512, or \"auto\"" },
+    { "worker_processes", "Auto", "Auto", "expected a number between 1 and 512, or \"auto\"" },
+    { "worker_rlimit_core", "16mb", "16mb", "expected a size such as 512, 16k or 1m" },
+    { "worker_rlimit_nofile", "0", "0", "it must be between 1 and 2147483647" },
+    { "worker_rlimit_nofile", "1k", "1k", "expected a number" },
+    { "worker_shutdown_timeout", "soon", "soon", TIME },
+    { "worker_shutdown_timeout", "99999999999999999999", "99999999999999999999",
+        "it is too large" },
+    { "working_directory", "\"\"", "", "expected a path" },
+
+    { "accept_mutex", "true", "true", "expected \"on\" or \"off\"" },
+    { "accept_mutex_delay", "0", "0", "it must be between 1 and 3600000 milliseconds" },
+    { "accept_mutex_delay", "off", "off", TIME },
+    { "connections", "0", "0", "it must be between 1 and 16777216" },
+    { "debug_connection", "localhost", "localhost", "invalid address" },
+    { "debug_connection", "10.0.0.0/33", "10.0.0.0/33", "prefix length out of range 0 to 32" },
+    { "epoll_events", "0", "0", "it must be between 1 and 65536" },
+    { "epoll_events", "65537", "65537", "it must be between 1 and 65536" },
+    { "multi_accept", "offf", "offf", "expected \"on\" or \"off\", did you mean \"off\"?" },
+    { "use", "epol", "epol", MECHANISM ", did you mean \"epoll\"?" },
+    { "use", "rtsig", "rtsig", MECHANISM },
+    { "worker_connections", "-1", "-1", "it must be between 1 and 16777216" },
+    { "worker_connections", "1k", "1k", "expected a number" },
+
+    { "first_byte_timeout", "ten", "ten", TIME },
+    { "idle_timeout", "\"1s 1m\"", "1s 1m", TIME },
+    { "tcp_nodelay", "no", "no", "expected \"on\" or \"off\", did you mean \"on\"?" },
+};
+
+/* They take anything, nothing, or have a test of their own. */
+static const char *const exempt[] = { "events", "include", "listen", "server", "stream", "user",
+    "daytime", "discard", "echo", "return", "stub_status" };
+
+/* A configuration on one line with the directive in the first place where it may stand. Returns the
+ * column of its first value. */
+static unsigned wrap(char text[512], unsigned at, const char *name, const char *values)
+{
+    const char *before = "", *behind = " events { }";
+
+    if (at & FB_AT_EVENTS) {
+        before = "events { ";
+        behind = " }";
+    } else if (at & FB_AT_SERVER) {
+        before = "events { } stream { server { listen 127.0.0.1:1; ";
+        behind = " } }";
+    }
+    snprintf(text, 512, "%s%s %s;%s", before, name, values, behind);
+    return (unsigned)(strlen(before) + strlen(name)) + 2;
+}
+
+static unsigned place_of(const char *name)
+{
+    const struct row *row = directive_rows;
+
+    while (row->name != NULL && strcmp(row->name, name) != 0)
+        row++;
+    ck_assert_msg(row->name != NULL, "\"%s\" is no directive", name);
+    return row->at;
+}
+
+START_TEST(a_wrong_value_is_refused_with_what_was_expected)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    for (size_t i = 0; i < fb_countof(wrong); i++) {
+        char text[512], expected[512];
+        unsigned column = wrap(text, place_of(wrong[i].name), wrong[i].name, wrong[i].values);
+
+        if (wrong[i].word[0] != '\0') /* the last of its kind: a value may stand there twice */
+            column += (unsigned)(strstr(wrong[i].values, wrong[i].word) - wrong[i].values);
+        if (strchr(wrong[i].word, ' ') != NULL) /* the quote */
+            column--;
+        snprintf(expected, sizeof(expected),
+            "invalid value \"%s\" in \"%s\" directive: %s in /main:1:%u\n", wrong[i].word,
+            wrong[i].name, wrong[i].message, column);
+        refuse_text(&loading, text, expected);
+    }
+    loading_end(&loading);
+}
+END_TEST
+
+static bool is_exempt(const char *name)
+{
+    for (size_t i = 0; i < fb_countof(exempt); i++)
+        if (strcmp(exempt[i], name) == 0)
+            return true;
+    return false;
+}
+
+START_TEST(every_directive_refuses_something)
+{
+    for (const struct row *row = directive_rows; row->name != NULL; row++) {
+        bool found = is_exempt(row->name);
+
+        for (size_t i = 0; i < fb_countof(wrong) && !found; i++)
+            found = strcmp(wrong[i].name, row->name) == 0;
+        ck_assert_msg(found, "no wrong value of \"%s\" is tried", row->name);
+    }
+}
+END_TEST
+
+START_TEST(times_sizes_and_numbers_are_nginx_s)
+{
+    struct loading loading;
+    const struct fb_core_settings *core;
+
+    loading_begin(&loading);
+    accept_text(&loading,
+        "timer_resolution off; worker_shutdown_timeout \"1h 30m\"; worker_rlimit_core 1G;"
+        "worker_priority 20; events { accept_mutex_delay 2; }",
+        "");
+    core = &loading.cycle->core;
+    ck_assert_int_eq(core->timer_resolution, 0);
+    ck_assert_int_eq(core->worker_shutdown_timeout, 90 * 60 * 1000);
+    ck_assert_int_eq(core->rlimit_core, 1024 * 1024 * 1024);
+    ck_assert_int_eq(core->worker_priority, 20);
+    ck_assert_int_eq(loading.cycle->events.accept_mutex_delay, 2000);
+
+    accept_text(&loading, "worker_shutdown_timeout 0; events { }", "");
+    ck_assert_int_eq(loading.cycle->core.worker_shutdown_timeout, 0);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(as_many_workers_as_processors)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    accept_text(&loading, "worker_processes auto; events { }", "");
+    ck_assert_int_eq(loading.cycle->core.worker_processes, fb_cpu_allowed());
+    accept_text(&loading, "worker_processes 512; events { }", "");
+    ck_assert_int_eq(loading.cycle->core.worker_processes, 512);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(affinity_by_itself_or_within_a_mask)
+{
+    struct loading loading;
+    const struct fb_core_settings *core;
+    cpu_set_t own;
+
+    loading_begin(&loading);
+    accept_text(&loading, "worker_cpu_affinity auto; events { }", "");
+    core = &loading.cycle->core;
+    ck_assert(core->cpu_auto);
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(own), &own), 0);
+    ck_assert(CPU_EQUAL(&own, &core->cpus[0]));
+
+    accept_text(&loading, "worker_cpu_affinity auto 0101; events { }", "");
+    core = &loading.cycle->core;
+    ck_assert(core->cpu_auto);
+    ck_assert_uint_eq(core->cpu_n, 1);
+    ck_assert_int_eq(CPU_COUNT(&core->cpus[0]), 2);
+    ck_assert(CPU_ISSET(0, &core->cpus[0]) && CPU_ISSET(2, &core->cpus[0]));
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(several_logs_each_with_its_level)
+{
+    static const char *const levels[] = { "emerg", "alert", "crit", "error", "warn", "notice",
+        "info", "debug" };
+    struct loading loading;
+    char text[512] = "error_log stderr; error_log /a/b; ";
+    const struct fb_core_settings *core;
+
+    loading_begin(&loading);
+    for (size_t i = 0; i < fb_countof(levels); i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "error_log e %s; ", levels[i]);
+    strcat(text, "events { }");
+    accept_text(&loading, text, "");
+    core = &loading.cycle->core;
+    ck_assert_uint_eq(core->log_n, 2 + fb_countof(levels));
+    ck_assert_ptr_null(core->logs[0].path);
+    ck_assert_int_eq(core->logs[0].fd, STDERR_FILENO);
+    ck_assert_int_eq(core->logs[0].level, FB_ERROR);
+    ck_assert_str_eq(core->logs[1].path, "/a/b");
+    for (size_t i = 0; i < fb_countof(levels); i++)
+        ck_assert_int_eq(core->logs[2 + i].level, (int)i);
+
+    loading.options.error_log = "stderr"; /* -e */
+    accept_text(&loading, "events { }", "");
+    ck_assert_uint_eq(loading.cycle->core.log_n, 1);
+    ck_assert_ptr_null(loading.cycle->core.logs[0].path);
+    ck_assert_int_eq(loading.cycle->core.logs[0].fd, STDERR_FILENO);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(env_keeps_order_and_values)
+{
+    struct loading loading;
+    const struct fb_core_settings *core;
+
+    loading_begin(&loading);
+    accept_text(&loading, "env B; env \"A=x y\"; env C=; env D=a=b; events { }", "");
+    core = &loading.cycle->core;
+    ck_assert_uint_eq(core->env_n, 4);
+    ck_assert_str_eq(core->env[0], "B");
+    ck_assert_str_eq(core->env[1], "A=x y");
+    ck_assert_str_eq(core->env[2], "C=");
+    ck_assert_str_eq(core->env[3], "D=a=b");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(debug_connection_takes_addresses_blocks_and_unix)
+{
+    struct loading loading;
+    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    struct sockaddr_un un = { .sun_family = AF_UNIX };
+    const struct fb_events_settings *events;
+
+    loading_begin(&loading);
+    accept_text(&loading,
+        "events { debug_connection 127.0.0.0/8; debug_connection ::1; debug_connection unix:; }",
+        "");
+    events = &loading.cycle->events;
+    ck_assert_uint_eq(events->debug_n, 3);
+    ck_assert(fb_address_block_matches(&events->debug[0], (struct sockaddr *)&in));
+    ck_assert(fb_address_block_matches(&events->debug[1], (struct sockaddr *)&in6));
+    ck_assert(fb_address_block_matches(&events->debug[2], (struct sockaddr *)&un));
+    ck_assert(!fb_address_block_matches(&events->debug[0], (struct sockaddr *)&in6));
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(each_mechanism_can_be_chosen)
+{
+    struct loading loading;
+    char text[64];
+
+    loading_begin(&loading);
+    for (int i = 0; fb_mechanisms[i] != NULL; i++) {
+        if (!fb_mechanisms[i]->available())
+            continue;
+        snprintf(text, sizeof(text), "events { use %s; }", fb_mechanisms[i]->name);
+        accept_text(&loading, text, "");
+        ck_assert_ptr_eq(loading.cycle->events.mechanism, fb_mechanisms[i]);
+        ck_assert_int_eq(loading.cycle->events.mechanism_option, fb_mechanisms[i]->option.initial);
+    }
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(a_mechanism_with_a_limit_takes_no_more_connections)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    refuse_text(&loading, "events { use select; worker_connections 1025; }",
+        "\"select\" serves at most 1024 descriptors, and 1025 \"worker_connections\" are more: "
+        "lower them or use another mechanism in /main:1:14\n");
+    accept_text(&loading, "events { use select; worker_connections 1024; }", "");
+    loading_end(&loading);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, every_directive_refuses_something);
+    tcase_add_test(tcase, a_wrong_value_is_refused_with_what_was_expected);
+    tcase_add_test(tcase, times_sizes_and_numbers_are_nginx_s);
+    tcase_add_test(tcase, as_many_workers_as_processors);
+    tcase_add_test(tcase, affinity_by_itself_or_within_a_mask);
+    tcase_add_test(tcase, several_logs_each_with_its_level);
+    tcase_add_test(tcase, env_keeps_order_and_values);
+    tcase_add_test(tcase, debug_connection_takes_addresses_blocks_and_unix);
+    tcase_add_test(tcase, each_mechanism_can_be_chosen);
+    tcase_add_test(tcase, a_mechanism_with_a_limit_takes_no_more_connections);
+}
+
+FB_TEST_MAIN("values", add_tests)
