@@ -9,8 +9,8 @@
 
 /* A shortage is the same one, and not said again, while the last is not longer ago than this. */
 #define SHORTAGE_MS 60000
-/* Clients that one look takes at most, so that a flood does not keep a worker from ending. */
-#define LOOK_MAX 4096
+/* Clients that are taken in one go at most, so that a flood keeps a worker from nothing else. */
+#define BATCH_MAX 4096
 
 enum outcome { ACCEPTED, FAILED, EMPTY, SHORT };
 
@@ -93,18 +93,23 @@ static void slot_released(struct fb_net *net)
 static enum outcome accept_failed(struct fb_worker *worker, int error)
 {
     switch (error) {
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOBUFS:
-        pause_accepting(worker, false, error);
-        return SHORT;
-    case ECONNABORTED: /* the client has gone already */
+    /* errors of the network, which Linux hands to accept: of this client alone */
+    case ECONNABORTED:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case ENONET:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+    case EPERM:
+    case EPROTO:
+    case ETIMEDOUT:
         fb_log(&worker->log, FB_INFO, error, "accept4() failed");
         return FAILED;
-    default: /* errors of the network, which Linux hands to accept: of this client alone */
-        fb_log(&worker->log, FB_ERROR, error, "accept4() failed");
-        return FAILED;
+    default: /* a shortage, or a broken listener: to try again at once would be in vain */
+        pause_accepting(worker, false, error);
+        return SHORT;
     }
 }
 
@@ -137,6 +142,7 @@ static void acceptor_readable(struct fb_loop *loop, struct fb_source *source)
 {
     struct fb_acceptor *acceptor = fb_container(source, struct fb_acceptor, source);
     struct fb_worker *worker = fb_worker_of(loop);
+    struct fb_net *net = net_of(worker);
     bool look = acceptor->look;
     bool many = look || worker->cycle->events.multi_accept;
     enum outcome outcome;
@@ -145,7 +151,8 @@ static void acceptor_readable(struct fb_loop *loop, struct fb_source *source)
     acceptor->look = false;
     do
         outcome = accept_one(worker, acceptor);
-    while (outcome != EMPTY && outcome != SHORT && many && (!look || ++n < LOOK_MAX));
+    while (outcome != EMPTY && outcome != SHORT && many && ++n < BATCH_MAX &&
+           net->connection_n < net->connections_max);
     source->events[FB_READ].ready = false; /* the mechanism says again what is left */
 }
 
@@ -273,6 +280,18 @@ static int64_t back_off(struct fb_acceptors *accept, int64_t delay)
     return turns < delay ? delay / turns : 1;
 }
 
+/* accept_disabled leaves the mutex to others; it would only lose time where no worker has fewer
+ * connections than we do. */
+static bool leaves_mutex(struct fb_worker *worker)
+{
+    uint64_t totals[FB_COUNTERS], ours = net_of(worker)->connection_n;
+
+    if (worker->accept.disabled <= 0)
+        return false;
+    fb_shared_totals(worker->heritage->shared, totals);
+    return ours * (uint64_t)worker->cycle->core.worker_processes > totals[FB_ACTIVE];
+}
+
 void fb_accept_before(struct fb_worker *worker, int *timeout)
 {
     struct fb_acceptors *accept = &worker->accept;
@@ -281,7 +300,7 @@ void fb_accept_before(struct fb_worker *worker, int *timeout)
 
     if (!accept->mutex || !accept->open)
         return;
-    if (accept->disabled > 0)
+    if (leaves_mutex(worker))
         delay = back_off(accept, delay);
     else if (!accept->paused)
         accept->holds = fb_shm_lock_try(&heritage->shared->accept_mutex, heritage->slot);

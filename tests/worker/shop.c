@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "worker/shop.h"
+
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void shop_note(struct shop *shop, char letter)
+{
+    size_t n = strlen(shop->order);
+
+    ck_assert_uint_lt(n, sizeof(shop->order) - 1);
+    shop->order[n] = letter;
+}
+
+/* The protocol finds its shop where others have their configuration. */
+static struct shop *shop_of(const fb_conn *conn)
+{
+    return (struct shop *)fb_conf_of(conn);
+}
+
+static int echo_opened(fb_conn *conn, void *state)
+{
+    struct shop *shop = shop_of(conn);
+
+    (void)state;
+    shop->openings++;
+    shop->conn = conn;
+    shop_note(shop, 'o');
+    return 0;
+}
+
+static size_t echo_data(fb_conn *conn, void *state, fb_bytes in)
+{
+    (void)state;
+    fb_write(conn, in.p, in.n);
+    return in.n;
+}
+
+static void echo_closed(fb_conn *conn, void *state, fb_reason reason)
+{
+    struct shop *shop = shop_of(conn);
+
+    (void)state;
+    shop->closings++;
+    shop->reason = reason;
+    shop_note(shop, 'c');
+}
+
+static const fb_ops echo_ops = {
+    .size = sizeof(fb_ops),
+    .opened = echo_opened,
+    .data = echo_data,
+    .closed = echo_closed,
+};
+
+static const fb_protocol echo = {
+    FB_PROTOCOL_HEADER,
+    .name = "echo",
+    .ops = &echo_ops,
+};
+
+static void waits(struct fb_loop *loop, int timeout)
+{
+    (void)timeout;
+    shop_note((struct shop *)fb_worker_of(loop), 'w');
+}
+
+static void build_cycle(struct shop *shop, const struct shop_options *options)
+{
+    struct fb_cycle *cycle = &shop->cycle;
+
+    shop->target.fd = memfd_create("log", MFD_CLOEXEC);
+    ck_assert_int_ne(shop->target.fd, -1);
+    shop->target.level = FB_INFO;
+    cycle->arena = fb_arena_create();
+    ck_assert_ptr_nonnull(cycle->arena);
+    cycle->core = (struct fb_core_settings) {
+        .worker_processes = options->processes > 0 ? options->processes : 1,
+        .worker_shutdown_timeout = options->shutdown_timeout,
+        .rlimit_nofile = -1,
+        .rlimit_core = -1,
+        .logs = &shop->target,
+        .log_n = 1,
+    };
+    cycle->events = (struct fb_events_settings) {
+        .worker_connections = options->connections,
+        .multi_accept = options->multi_accept,
+        .accept_mutex = options->mutex,
+        .accept_mutex_delay = SHOP_DELAY,
+        .mechanism = options->mechanism != NULL ? options->mechanism : &fake_edge,
+    };
+    cycle->events.mechanism_option = cycle->events.mechanism->option.initial;
+    STAILQ_INIT(&cycle->stream.servers);
+    STAILQ_INIT(&cycle->stream.listeners);
+    shop->server = (struct fb_server) { .protocol = &echo, .protocol_conf = shop };
+    shop->binding = (struct fb_binding) { .server = &shop->server, .text = "192.0.2.7:77" };
+    STAILQ_INIT(&shop->port.bindings);
+    STAILQ_INSERT_TAIL(&shop->port.bindings, &shop->binding, link);
+}
+
+/* Real descriptors, which the worker closes, but simulated sockets. */
+static void build_listener(struct shop *shop, const struct shop_options *options)
+{
+    struct fb_listen_options listen = fb_listen_defaults;
+    struct fb_listener *listener;
+
+    ck_assert_ptr_null(fb_address_parse("192.0.2.7:77", 0, &shop->binding.address));
+    listen.reuseport = options->reuseport > 0;
+    listener = fb_listener_create(shop->cycle.arena, &shop->binding.address, &listen);
+    ck_assert_ptr_nonnull(listener);
+    listener->owner = &shop->port;
+    listener->fd_n = shop->door_n = listen.reuseport ? options->reuseport : 1;
+    listener->fds = fb_arena_alloc(shop->cycle.arena, SHOP_LISTENERS * sizeof(int));
+    for (unsigned i = 0; i < listener->fd_n; i++) {
+        listener->fds[i] = eventfd(0, EFD_CLOEXEC);
+        ck_assert_int_ne(listener->fds[i], -1);
+        shop->doors[i] = fake_listener(listener->fds[i]);
+    }
+    STAILQ_INSERT_TAIL(&shop->cycle.stream.listeners, listener, link);
+    shop->listener = listener;
+}
+
+struct shop *shop_prepare(const struct shop_options *options)
+{
+    struct shop *shop = calloc(1, sizeof(*shop));
+    int ends[2] = { -1, -1 };
+
+    ck_assert_ptr_nonnull(shop);
+    fake_start();
+    build_cycle(shop, options);
+    build_listener(shop, options);
+    shop->shared = fb_shared_create();
+    ck_assert_ptr_nonnull(shop->shared);
+    shop->heritage = (struct fb_heritage) {
+        .cycle = &shop->cycle,
+        .shared = shop->shared,
+        .index = options->index,
+    };
+    ck_assert(fb_slot_take(shop->shared, &shop->heritage.slot));
+    if (options->processes > 0) {
+        ck_assert_int_eq(fb_channel_open(ends), 0);
+        fake_listener(ends[1]); /* so that it can be watched: nothing comes there by itself */
+    }
+    shop->master = ends[0];
+    shop->heritage.channel = ends[1];
+    ck_assert_int_eq(fb_worker_init(&shop->worker, &shop->heritage,
+                         options->processes > 0 ? FB_ROLE_WORKER : FB_ROLE_SINGLE),
+        0);
+    shop->worker.log.plain = "t";
+    fake_on_wait(waits);
+    return shop;
+}
+
+struct shop *shop_open(const struct shop_options *options)
+{
+    struct shop *shop = shop_prepare(options);
+
+    fb_accept_open(&shop->worker);
+    return shop;
+}
+
+const char *shop_logged(struct shop *shop)
+{
+    ssize_t n = pread(shop->target.fd, shop->text, sizeof(shop->text) - 1, 0);
+
+    ck_assert_int_ge(n, 0);
+    shop->text[n] = '\0';
+    ck_assert_int_eq(ftruncate(shop->target.fd, 0), 0);
+    ck_assert_int_eq(lseek(shop->target.fd, 0, SEEK_SET), 0);
+    return shop->text;
+}
+
+void shop_close(struct shop *shop)
+{
+    uint64_t totals[FB_COUNTERS];
+
+    ck_assert_str_eq(shop_logged(shop), "");
+    fb_worker_done(&shop->worker);
+    ck_assert_uint_eq(shop->openings, shop->closings);
+    ck_assert(!shop_holds_mutex(shop));
+    fb_shared_totals(shop->shared, totals);
+    ck_assert_uint_eq(totals[FB_ACTIVE], 0);
+    for (unsigned i = 0; i < shop->listener->fd_n; i++)
+        ck_assert_int_eq(shop->listener->fds[i], -1);
+    if (shop->master != -1)
+        close(shop->master);
+    fb_shared_destroy(&shop->shared);
+    fb_arena_destroy(&shop->cycle.arena);
+    close(shop->target.fd);
+    fake_stop();
+    free(shop);
+}
+
+struct fake_socket *shop_visit(struct shop *shop)
+{
+    return fake_client(shop->doors[0]);
+}
+
+void shop_crowd(struct shop *shop, unsigned n)
+{
+    while (n-- > 0)
+        shop_visit(shop);
+}
+
+void shop_turn(struct shop *shop)
+{
+    shop->order[0] = '\0';
+    memset(shop->order, 0, sizeof(shop->order));
+    fb_worker_turn(&shop->worker);
+}
+
+void shop_turn_until_open(struct shop *shop, unsigned n)
+{
+    for (int turns = 0; shop->openings - shop->closings < n; turns++) {
+        ck_assert_int_lt(turns, 10000);
+        shop_turn(shop);
+    }
+}
+
+struct fb_slot_id shop_rival(struct shop *shop)
+{
+    struct fb_slot_id id;
+
+    ck_assert(fb_slot_take(shop->shared, &id));
+    return id;
+}
+
+unsigned shop_told(struct shop *shop)
+{
+    struct fb_message message;
+
+    if (fb_channel_receive(shop->master, &message) != FB_CHANNEL_DONE)
+        return 0;
+    ck_assert_int_eq(message.fd, -1);
+    return message.kind;
+}
