@@ -5,9 +5,7 @@
 #include <errno.h>
 
 /* Slots for the loop's own sources. */
-#define OWN_SLOTS 2
-/* How long a loop that never sleeps lets signals wait. */
-#define SIGNALS_MS 100
+#define OWN_SLOTS 3
 
 int fb_loop_init(struct fb_loop *loop, const struct fb_loop_options *options)
 {
@@ -31,6 +29,10 @@ int fb_loop_init(struct fb_loop *loop, const struct fb_loop_options *options)
         fb_source_table_done(&loop->sources);
         return -1;
     }
+    if (loop->wait_mask != NULL && fb_loop_watch_signals(loop) == -1) {
+        fb_loop_done(loop);
+        return -1;
+    }
     return 0;
 }
 
@@ -40,22 +42,11 @@ void fb_loop_done(struct fb_loop *loop)
         fb_source_close(loop, loop->notifier, false);
     if (loop->ticker != NULL)
         fb_source_close(loop, loop->ticker, false);
+    if (loop->signaler != NULL)
+        fb_source_close(loop, loop->signaler, false);
     assert(loop->sources.in_use_n == 0);
     loop->mechanism->done(loop);
     fb_source_table_done(&loop->sources);
-}
-
-/* A wait that finds something ready, or that may not sleep, ends without a look at signals: a busy
- * loop would never be given any. */
-static void let_signals_in(struct fb_loop *loop)
-{
-    sigset_t blocked;
-
-    if (loop->wait_mask == NULL || loop->clock.mono_ms < loop->signals_at)
-        return;
-    loop->signals_at = loop->clock.mono_ms + SIGNALS_MS;
-    sigprocmask(SIG_SETMASK, loop->wait_mask, &blocked);
-    sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
 void fb_loop_wait(struct fb_loop *loop, int timeout)
@@ -63,7 +54,6 @@ void fb_loop_wait(struct fb_loop *loop, int timeout)
     loop->mechanism->process_events(loop, timeout);
     if (loop->ticker == NULL)
         loop->mechanism->read_clock(&loop->clock);
-    let_signals_in(loop);
 }
 
 void fb_loop_post(struct fb_loop *loop, struct fb_event *event, enum fb_queue queue)

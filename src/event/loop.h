@@ -22,8 +22,8 @@ struct fb_loop {
     struct fb_timers timers;
     struct fb_log *log;
     const sigset_t *wait_mask;  /* signals blocked within the wait; NULL: leave the mask alone */
-    uint64_t signals_at;        /* when they are let in although no wait has slept */
     struct fb_source *notifier; /* an eventfd, or NULL */
+    struct fb_source *signaler; /* a signalfd, with a wait_mask */
     struct fb_source *ticker;   /* timer_resolution's timerfd, or NULL */
     void (*notified)(struct fb_loop *loop);
 };
@@ -46,6 +46,10 @@ void fb_loop_done(struct fb_loop *loop);
 int fb_loop_set_resolution(struct fb_loop *loop, uint64_t ms);
 /* Makes mechanism->notify() work, which has `notified` run on the loop; -1 after an emerg line. */
 int fb_loop_set_notified(struct fb_loop *loop, void (*notified)(struct fb_loop *loop));
+
+/* Has blocked signals that the wait mask lets through end a wait as events do, because a wait that
+ * finds something ready does not look at signals; -1 after an emerg line. fb_loop_init() calls it. */
+int fb_loop_watch_signals(struct fb_loop *loop);
 
 /* Waits, reports, reads the clock. `timeout` in ms, -1 for ever. */
 void fb_loop_wait(struct fb_loop *loop, int timeout);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop's own sources, which wake it: an eventfd for notify, a timerfd for timer_resolution. */
+/* The loop's own sources, which wake it: an eventfd for notify, a timerfd for timer_resolution, a
+ * signalfd for signals that come while it is busy. */
 #include "event/loop.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -29,6 +31,17 @@ static void ticker_readable(struct fb_loop *loop, struct fb_source *source)
     loop->mechanism->read_clock(&loop->clock);
 }
 
+/* Signals are pending: their handlers run now. */
+static void signaler_readable(struct fb_loop *loop, struct fb_source *source)
+{
+    sigset_t blocked;
+
+    source->events[FB_READ].ready = false;
+    sigprocmask(SIG_SETMASK, loop->wait_mask, &blocked);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+static const struct fb_source_ops signaler_ops = { .run = { [FB_READ] = signaler_readable } };
 static const struct fb_source_ops notifier_ops = { .run = { [FB_READ] = notifier_readable } };
 static const struct fb_source_ops ticker_ops = { .run = { [FB_READ] = ticker_readable } };
 
@@ -82,6 +95,19 @@ int fb_loop_set_resolution(struct fb_loop *loop, uint64_t ms)
     }
     loop->ticker = watch(loop, fd, FB_QUEUE_NONE, &ticker_ops, "timerfd_create()");
     return loop->ticker == NULL ? -1 : 0;
+}
+
+int fb_loop_watch_signals(struct fb_loop *loop)
+{
+    sigset_t waited_for;
+
+    sigprocmask(SIG_BLOCK, NULL, &waited_for);
+    for (int number = 1; number < NSIG; number++)
+        if (sigismember(loop->wait_mask, number) == 1)
+            sigdelset(&waited_for, number);
+    loop->signaler = watch(loop, signalfd(-1, &waited_for, SFD_NONBLOCK | SFD_CLOEXEC),
+        FB_QUEUE_NONE, &signaler_ops, "signalfd()");
+    return loop->signaler == NULL ? -1 : 0;
 }
 
 int fb_eventfd_notify(struct fb_loop *loop)

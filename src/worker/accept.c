@@ -138,11 +138,18 @@ static enum outcome accept_one(struct fb_worker *worker, struct fb_acceptor *acc
     return ACCEPTED;
 }
 
+/* A look ends with the last client, or with a pause, of which the others are told; else who comes
+ * after the last slot was taken may find it free again. */
+static bool goes_on(const struct fb_net *net, enum outcome outcome, bool look)
+{
+    return outcome != EMPTY && outcome != SHORT &&
+           (look || net->connection_n < net->connections_max);
+}
+
 static void acceptor_readable(struct fb_loop *loop, struct fb_source *source)
 {
     struct fb_acceptor *acceptor = fb_container(source, struct fb_acceptor, source);
     struct fb_worker *worker = fb_worker_of(loop);
-    struct fb_net *net = net_of(worker);
     bool look = acceptor->look;
     bool many = look || worker->cycle->events.multi_accept;
     enum outcome outcome;
@@ -151,8 +158,7 @@ static void acceptor_readable(struct fb_loop *loop, struct fb_source *source)
     acceptor->look = false;
     do
         outcome = accept_one(worker, acceptor);
-    while (outcome != EMPTY && outcome != SHORT && many && ++n < BATCH_MAX &&
-           net->connection_n < net->connections_max);
+    while (many && goes_on(net_of(worker), outcome, look) && ++n < BATCH_MAX);
     source->events[FB_READ].ready = false; /* the mechanism says again what is left */
 }
 

@@ -20,17 +20,19 @@ static void begin_drain(struct fb_worker *worker)
         fb_timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
 }
 
-static void reopened(struct fb_worker *worker, const struct fb_message *message)
+/* The message is left with the old descriptor. */
+static void reopened(struct fb_worker *worker, struct fb_message *message)
 {
     struct fb_core_settings *core = &worker->cycle->core;
+    int fd = message->fd;
 
-    if (message->argument >= core->log_n || message->fd == -1)
+    if (message->argument >= core->log_n || fd == -1)
         return;
-    close(core->logs[message->argument].fd);
-    core->logs[message->argument].fd = message->fd;
+    message->fd = core->logs[message->argument].fd;
+    core->logs[message->argument].fd = fd;
 }
 
-static void obey(struct fb_worker *worker, const struct fb_message *message)
+static void obey(struct fb_worker *worker, struct fb_message *message)
 {
     switch ((enum fb_message_kind)message->kind) {
     case FB_MESSAGE_ARM:
@@ -43,7 +45,7 @@ static void obey(struct fb_worker *worker, const struct fb_message *message)
         break;
     case FB_MESSAGE_REOPEN:
         reopened(worker, message);
-        return;
+        break;
     default:
         break;
     }

@@ -2,7 +2,6 @@
 #include "worker/shop.h"
 
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -100,26 +99,25 @@ static void build_cycle(struct shop *shop, const struct shop_options *options)
     STAILQ_INSERT_TAIL(&shop->port.bindings, &shop->binding, link);
 }
 
-/* Real descriptors, which the worker closes, but simulated sockets. */
+/* Real sockets, which the worker closes, and simulated ones of the same descriptors. */
 static void build_listener(struct shop *shop, const struct shop_options *options)
 {
     struct fb_listen_options listen = fb_listen_defaults;
-    struct fb_listener *listener;
+    unsigned slots = options->reuseport > 0 ? options->reuseport : 1;
+    struct fb_log log;
 
-    ck_assert_ptr_null(fb_address_parse("192.0.2.7:77", 0, &shop->binding.address));
+    ck_assert_ptr_null(fb_address_parse("127.0.0.1", 0, &shop->binding.address));
+    fb_log_init(&log, &shop->target, 1);
     listen.reuseport = options->reuseport > 0;
-    listener = fb_listener_create(shop->cycle.arena, &shop->binding.address, &listen);
-    ck_assert_ptr_nonnull(listener);
-    listener->owner = &shop->port;
-    listener->fd_n = shop->door_n = listen.reuseport ? options->reuseport : 1;
-    listener->fds = fb_arena_alloc(shop->cycle.arena, SHOP_LISTENERS * sizeof(int));
-    for (unsigned i = 0; i < listener->fd_n; i++) {
-        listener->fds[i] = eventfd(0, EFD_CLOEXEC);
-        ck_assert_int_ne(listener->fds[i], -1);
-        shop->doors[i] = fake_listener(listener->fds[i]);
-    }
-    STAILQ_INSERT_TAIL(&shop->cycle.stream.listeners, listener, link);
-    shop->listener = listener;
+    shop->listener = fb_listener_create(shop->cycle.arena, &shop->binding.address, &listen);
+    ck_assert_ptr_nonnull(shop->listener);
+    ck_assert_int_eq(fb_listener_open(shop->listener, NULL, slots, &log), 0);
+    ck_assert_int_eq(fb_listener_commit(shop->listener, &log), 0);
+    ck_assert_uint_le(shop->listener->fd_n, SHOP_LISTENERS);
+    for (unsigned i = 0; i < shop->listener->fd_n; i++)
+        shop->doors[i] = fake_listener(shop->listener->fds[i]);
+    shop->listener->owner = &shop->port;
+    STAILQ_INSERT_TAIL(&shop->cycle.stream.listeners, shop->listener, link);
 }
 
 struct shop *shop_prepare(const struct shop_options *options)

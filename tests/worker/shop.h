@@ -29,7 +29,6 @@ struct shop {
     char text[16384];
     struct fb_listener *listener;
     struct fake_socket *doors[SHOP_LISTENERS]; /* the sockets of the listener */
-    unsigned door_n;
     struct fb_server server;
     struct fb_binding binding;
     struct fb_port port;
