@@ -29,7 +29,7 @@ int fb_loop_init(struct fb_loop *loop, const struct fb_loop_options *options)
         fb_source_table_done(&loop->sources);
         return -1;
     }
-    if (loop->wait_mask != NULL && fb_loop_watch_signals(loop) == -1) {
+    if (loop->mechanism->masks && loop->wait_mask != NULL && fb_loop_watch_signals(loop) == -1) {
         fb_loop_done(loop);
         return -1;
     }

@@ -27,9 +27,10 @@ struct fb_mechanism_option {
 };
 
 struct fb_mechanism {
-    const char *name;         /* as in `use` */
-    bool edge;                /* events are reported once a change: go on until "again" */
-    bool exclusive;           /* can wake one of several waiting processes for a listener */
+    const char *name; /* as in `use` */
+    bool edge;        /* events are reported once a change: go on until "again" */
+    bool exclusive;   /* can wake one of several waiting processes for a listener */
+    bool masks; /* its wait takes a signal mask, and while events are ready looks at no signal */
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
     struct fb_mechanism_option option;
     const struct fb_io_ops *io; /* what the sources that it serves start with */

@@ -189,8 +189,8 @@ START_TEST(descriptors)
     daemon_configure(daemon, "worker_processes 3;" ECHO);
     daemon_start(daemon);
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 3), 3);
-    for (int i = 0; i < 3; i++) /* 0 to 2, log, listener, channel, epoll */
-        ck_assert_uint_eq(proc_descriptors(workers[i]), 7);
+    for (int i = 0; i < 3; i++) /* 0 to 2, log, listener, channel, epoll, signals */
+        ck_assert_uint_eq(proc_descriptors(workers[i]), 8);
     daemon_finish(daemon);
 }
 END_TEST

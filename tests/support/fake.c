@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* No real descriptor reaches so far. */
-#define FIRST_FD 1000000
 #define FIRST_MONO_MS 1000000
 
 struct fake_kernel fake_kernel;
@@ -12,7 +10,7 @@ struct fake_kernel fake_kernel;
 void fake_start(void)
 {
     STAILQ_INIT(&fake_kernel.sockets);
-    fake_kernel.next_fd = FIRST_FD;
+    fake_kernel.next_fd = FAKE_FIRST_FD;
     fake_kernel.mono_ms = FIRST_MONO_MS;
     fake_kernel.reported = 0;
     fake_kernel.refusal = 0;
@@ -69,7 +67,7 @@ void fake_refuse_watching(int error)
     fake_kernel.refusal = error;
 }
 
-static struct fake_inner *find(int fd)
+struct fake_inner *fake_find(int fd)
 {
     struct fake_inner *s;
 
@@ -81,7 +79,7 @@ static struct fake_inner *find(int fd)
 
 struct fake_inner *fake_of(const struct fb_source *source)
 {
-    struct fake_inner *s = find(source->fd);
+    struct fake_inner *s = fake_find(source->fd);
 
     fb_must(s != NULL && !s->shown.closed); /* the descriptor is open */
     return s;

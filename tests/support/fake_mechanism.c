@@ -23,9 +23,17 @@ static void fake_done(struct fb_loop *loop)
         ck_assert_ptr_ne(s->loop, loop);
 }
 
+/* Descriptors of the real kernel may be watched too, but nothing happens there. */
+static struct fake_inner *of_or_real(const struct fb_source *source)
+{
+    if (source->fd < FAKE_FIRST_FD && fake_find(source->fd) == NULL)
+        fake_listener(source->fd);
+    return fake_of(source);
+}
+
 static int fake_add(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
 {
-    struct fake_inner *s = fake_of(source);
+    struct fake_inner *s = of_or_real(source);
 
     if (fake_kernel.refusal != 0) {
         errno = fake_kernel.refusal;

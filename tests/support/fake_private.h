@@ -7,6 +7,9 @@
 #include "support/fake.h"
 #include "support/test.h"
 
+/* No real descriptor reaches so far. */
+#define FAKE_FIRST_FD 1000000
+
 enum fake_kind { FAKE_BYTES, FAKE_STALL, FAKE_END, FAKE_BROKEN };
 
 struct fake_step {
@@ -44,6 +47,8 @@ struct fake_kernel {
 extern struct fake_kernel fake_kernel;
 extern const struct fb_io_ops fake_io;
 
+/* NULL where there is no such descriptor. */
+struct fake_inner *fake_find(int fd);
 /* The open socket behind a source. */
 struct fake_inner *fake_of(const struct fb_source *source);
 /* Has what comes first received. */

@@ -36,7 +36,9 @@ START_TEST(a_drain_lets_sessions_finish)
     order(shop, FB_ORDER_QUIT); /* once is enough */
 
     shop_turn(shop);
+    ck_assert_int_eq(fake_timeout(), 0); /* they are opened without waiting for anything */
     ck_assert_uint_eq(shop->openings, 4);
+    shop_turn(shop);
     ck_assert_int_eq(fake_timeout(), -1); /* the mutex is no concern of it any more */
     fake_says(first, "still here");
     shop_turn(shop);

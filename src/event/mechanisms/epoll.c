@@ -155,6 +155,7 @@ static void epoll_process_events(struct fb_loop *loop, int timeout)
 
 const struct fb_mechanism fb_mechanism_epoll = {
     .name = "epoll",
+    .masks = true,
     .edge = true,
     .exclusive = true,
     .option = { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 },

@@ -164,6 +164,7 @@ static void poll_process_events(struct fb_loop *loop, int timeout)
 
 const struct fb_mechanism fb_mechanism_poll = {
     .name = "poll",
+    .masks = true,
     .io = &fb_io_socket,
     .available = poll_available,
     .init = poll_init,

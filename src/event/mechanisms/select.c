@@ -154,6 +154,7 @@ static void select_process_events(struct fb_loop *loop, int timeout)
 
 const struct fb_mechanism fb_mechanism_select = {
     .name = "select",
+    .masks = true,
     .descriptors_max = FD_SETSIZE,
     .io = &fb_io_socket,
     .available = select_available,
