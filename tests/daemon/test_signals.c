@@ -153,12 +153,13 @@ START_TEST(logs_are_reopened)
     struct daemon *daemon = daemon_create(2);
     unsigned descriptors;
     char old[128];
+    int client;
 
     daemon_write(
         daemon, "forkbeard.conf", "error_log error.log info; pid forkbeard.pid; %s", kinds[_i]);
     daemon_start(daemon);
-    close(client_open(daemon->ports[0]));
-    daemon_wait_log(daemon, "session ended");
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "before");
     descriptors = proc_descriptors(daemon->pid);
     snprintf(old, sizeof(old), "%s", daemon_path(daemon, "old.log"));
     ck_assert_int_eq(rename(daemon_path(daemon, "error.log"), old), 0);
@@ -172,7 +173,9 @@ START_TEST(logs_are_reopened)
     do                                 /* a worker may have been told later */
         close(client_open(daemon->ports[0]));
     while (daemon_count_log(daemon, "session ended") == 0);
+    client_echo(client, "after");
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
+    close(client);
     daemon_finish(daemon);
 }
 END_TEST
