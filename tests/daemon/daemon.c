@@ -255,7 +255,7 @@ int daemon_run(struct daemon *daemon, const char *arg, ...)
     free(daemon->err);
     daemon->out = read_file(daemon_path(daemon, "run.out"), 0);
     daemon->err = read_file(daemon_path(daemon, "run.err"), 0);
-    ck_assert_msg(n != 99 && strstr(daemon->err, "Sanitizer") == NULL, "%s", daemon->err);
+    ck_assert_msg(n != 99 && strstr(daemon->err, "Sanitizer") == NULL, "%.3000s", daemon->err);
     return (int)n;
 }
 
@@ -323,7 +323,7 @@ void daemon_stop(struct daemon *daemon, int number)
 
     daemon_signal(daemon, number);
     code = daemon_wait(daemon);
-    ck_assert_msg(code == 0, "it ended with %d after signal %d: %s", code, number,
+    ck_assert_msg(code == 0, "it ended with %d after signal %d: %.3000s", code, number,
         daemon_text(daemon, daemon->log));
 }
 
@@ -349,7 +349,7 @@ static bool log_has(struct daemon *daemon, const char *text)
 void daemon_wait_log(struct daemon *daemon, const char *text)
 {
     for (int64_t until = deadline_ms(); !log_has(daemon, text); pause_briefly())
-        ck_assert_msg(now_ms() < until, "waited in vain for \"%s\" in:\n%s", text,
+        ck_assert_msg(now_ms() < until, "waited in vain for \"%s\" in:\n%.3000s", text,
             daemon_text(daemon, daemon->log) + daemon->log_mark);
 }
 

@@ -135,8 +135,9 @@ START_TEST(holder_of_the_mutex_dies)
         holder = proc_server_of(daemon->pid, client); /* who accepts takes it again at once */
         close(client);
         ck_assert_int_eq(kill(holder, SIGKILL), 0);
-        daemon_wait_log(daemon, "the accept mutex was taken back from worker process");
+        daemon_wait_log(daemon, "exited on signal 9");
     }
+    ck_assert_uint_ge(daemon_count_log(daemon, "the accept mutex was taken back"), 1);
     daemon_finish(daemon);
 }
 END_TEST
@@ -181,7 +182,7 @@ START_TEST(delay_grows)
     struct daemon *daemon = daemon_create(2);
     char path[128];
     pid_t workers[2];
-    int64_t from = 0;
+    int64_t from;
 
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "place"));
     ck_assert_int_eq(mkdir(path, 0755), 0);
@@ -193,17 +194,16 @@ START_TEST(delay_grows)
 
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
     ck_assert_int_eq(rmdir(path), 0);
+    from = now_ms();
     ck_assert_int_eq(kill(workers[0], SIGKILL), 0);
     for (int time = 1, wait = 100; time <= 4; time++, wait *= 2) {
         char line[64];
 
         snprintf(line, sizeof(line), "the %d. time, the next starts in %d ms", time, wait);
         daemon_wait_log(daemon, line);
-        if (time > 1)
-            ck_assert_int_ge(now_ms() - from, wait / 2);
-        from = now_ms();
         close(client_open(daemon->ports[0]));
     }
+    ck_assert_int_ge(now_ms() - from, 100 + 200 + 400); /* it did wait */
     ck_assert_int_eq(mkdir(path, 0755), 0);
     WAIT_FOR(proc_child_n(daemon->pid) == 2);
     daemon_stop(daemon, SIGTERM);
