@@ -273,7 +273,7 @@ void daemon_start(struct daemon *daemon)
     WAIT_FOR(daemon_pid(daemon) == daemon->pid || proc_state(daemon->pid) == 'Z');
     if (daemon_pid(daemon) != daemon->pid)
         ck_abort_msg(
-            "it ended with %d: %s", daemon_wait(daemon), daemon_text(daemon, "daemon.err"));
+            "it ended with %d: %.3000s", daemon_wait(daemon), daemon_text(daemon, "daemon.err"));
 }
 
 int daemon_start_background(struct daemon *daemon)
