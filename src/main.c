@@ -4,6 +4,7 @@
 #include "process/cmdline.h"
 #include "process/environment.h"
 #include "process/logs.h"
+#include "process/rehearse.h"
 #include "process/title.h"
 #include "protocols/table.h"
 
@@ -13,10 +14,18 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A mistake, or code of a module that does harm, is found by another process first. */
+static struct fb_cycle *load(const struct fb_cmdline *cmdline, struct fb_log *log)
+{
+    if (fb_cycle_rehearse(&cmdline->cycle, log, STDERR_FILENO) == -1)
+        return NULL;
+    return fb_cycle_load(&cmdline->cycle, log, STDERR_FILENO);
+}
+
 static int test(const struct fb_cmdline *cmdline, struct fb_log *log)
 {
     const char *conf = cmdline->cycle.conf;
-    struct fb_cycle *cycle = fb_cycle_load(&cmdline->cycle, log, STDERR_FILENO);
+    struct fb_cycle *cycle = load(cmdline, log);
 
     if (cycle == NULL) {
         fprintf(stderr, "forkbeard: configuration file %s test failed\n", conf);
@@ -33,13 +42,21 @@ static int test(const struct fb_cmdline *cmdline, struct fb_log *log)
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* -s */
+/* -s: what is wrong with the configuration keeps nobody from ending the daemon, but no mistake is
+ * sent on its way. */
 static int signal_master(const struct fb_cmdline *cmdline, struct fb_log *log)
 {
-    struct fb_cycle *cycle = fb_cycle_load(&cmdline->cycle, log, STDERR_FILENO);
-    pid_t pid = cycle == NULL ? -1 : fb_pidfile_read(cycle->core.pid, log);
+    struct fb_cycle_options options = cmdline->cycle;
+    struct fb_cycle *cycle;
     int status = EXIT_FAILURE;
+    pid_t pid;
 
+    if (strcmp(cmdline->signal, "reload") == 0 &&
+        fb_cycle_rehearse(&options, log, STDERR_FILENO) == -1)
+        return EXIT_FAILURE;
+    options.only_pid = true;
+    cycle = fb_cycle_load(&options, log, STDERR_FILENO);
+    pid = cycle == NULL ? -1 : fb_pidfile_read(cycle->core.pid, log);
     for (const struct fb_signal *s = fb_signals; s->number != 0 && pid != -1; s++) {
         if (s->order == NULL || strcmp(s->order, cmdline->signal) != 0)
             continue;
@@ -128,7 +145,7 @@ static int serve(const struct fb_cmdline *cmdline, struct fb_log *log, char **ar
     int status = EXIT_FAILURE;
     pid_t child = 0;
 
-    start.cycle = fb_cycle_load(&cmdline->cycle, log, STDERR_FILENO);
+    start.cycle = load(cmdline, log);
     if (start.cycle == NULL)
         return EXIT_FAILURE;
     if (start.cycle->core.daemon)

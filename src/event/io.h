@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 struct fb_source;
@@ -32,7 +33,7 @@ struct fb_span {
 
 struct fb_io_ops {
     /* On entry *span is memory that may be filled; on FB_IO_DONE it is what was received, there or
-     * in memory of the operation's own, valid until the next operation on any source of the loop. */
+     * in memory of the operation's own, valid until the source's next recv that takes something. */
     struct fb_io_result (*recv)(struct fb_source *source, struct fb_span *span);
     /* Sends from the pieces in order; may take fewer bytes than they hold. */
     struct fb_io_result (*send)(struct fb_source *source, const struct iovec *pieces, int n);
@@ -40,6 +41,19 @@ struct fb_io_ops {
      * and then length is *length. EAGAIN is FB_IO_AGAIN_READ; n is not used. */
     struct fb_io_result (*accept)(
         struct fb_source *listener, int *fd, struct sockaddr *address, socklen_t *length);
+    /* Makes a socket, whose descriptor the source has then, and begins to connect it:
+     * FB_IO_AGAIN_WRITE when connected() will tell how it ended. */
+    struct fb_io_result (*connect)(
+        struct fb_source *source, const struct sockaddr *address, socklen_t length);
+    struct fb_io_result (*connected)(struct fb_source *source);
+    /* The local address; -1 where it is not known. */
+    int (*name)(const struct fb_source *source, struct sockaddr *address, socklen_t *length);
+    /* At most n bytes of a file, from *offset, which moves on; FB_IO_EOF at the file's end. */
+    struct fb_io_result (*sendfile)(struct fb_source *source, int fd, off_t *offset, size_t n);
+    /* At most n bytes into or out of a pipe; both NULL where the operation's bytes cannot go past
+     * this process. */
+    struct fb_io_result (*splice_in)(struct fb_source *source, int pipe, size_t n);
+    struct fb_io_result (*splice_out)(struct fb_source *source, int pipe, size_t n);
     /* Ends our half, after what was sent. */
     struct fb_io_result (*shutdown)(struct fb_source *source);
     /* Bytes that a layer holds and the kernel will not announce. */

@@ -3,6 +3,8 @@
 #include "event/source.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 static struct fb_io_result failed(enum fb_io_status again)
@@ -53,6 +55,66 @@ static struct fb_io_result socket_accept(
     return (struct fb_io_result) { .status = FB_IO_DONE };
 }
 
+static struct fb_io_result socket_connect(
+    struct fb_source *source, const struct sockaddr *address, socklen_t length)
+{
+    int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+    source->fd = socket(address->sa_family, type, 0);
+    if (source->fd == -1)
+        return (struct fb_io_result) { .status = FB_IO_FAILED, .error = errno };
+    if (connect(source->fd, address, length) == 0)
+        return (struct fb_io_result) { .status = FB_IO_DONE };
+    if (errno == EINPROGRESS || errno == EINTR)
+        return (struct fb_io_result) { .status = FB_IO_AGAIN_WRITE };
+    /* EAGAIN too: of a unix socket whose backlog is full, which nothing announces the end of */
+    return (struct fb_io_result) { .status = FB_IO_FAILED, .error = errno };
+}
+
+static struct fb_io_result socket_connected(struct fb_source *source)
+{
+    int error = 0;
+    socklen_t length = sizeof(error);
+
+    if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &error, &length) == -1)
+        error = errno;
+    if (error != 0)
+        return (struct fb_io_result) { .status = FB_IO_FAILED, .error = error };
+    return (struct fb_io_result) { .status = FB_IO_DONE };
+}
+
+static int socket_name(const struct fb_source *source, struct sockaddr *address, socklen_t *length)
+{
+    return getsockname(source->fd, address, length);
+}
+
+static struct fb_io_result moved(ssize_t n, enum fb_io_status again)
+{
+    if (n == -1)
+        return failed(again);
+    if (n == 0)
+        return (struct fb_io_result) { .status = FB_IO_EOF };
+    return (struct fb_io_result) { .status = FB_IO_DONE, .n = (size_t)n };
+}
+
+static struct fb_io_result socket_sendfile(
+    struct fb_source *source, int fd, off_t *offset, size_t n)
+{
+    return moved(sendfile(source->fd, fd, offset, n), FB_IO_AGAIN_WRITE);
+}
+
+static struct fb_io_result socket_splice_in(struct fb_source *source, int pipe, size_t n)
+{
+    return moved(splice(source->fd, NULL, pipe, NULL, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK),
+        FB_IO_AGAIN_READ);
+}
+
+static struct fb_io_result socket_splice_out(struct fb_source *source, int pipe, size_t n)
+{
+    return moved(splice(pipe, NULL, source->fd, NULL, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK),
+        FB_IO_AGAIN_WRITE);
+}
+
 static struct fb_io_result socket_shutdown(struct fb_source *source)
 {
     if (shutdown(source->fd, SHUT_WR) == -1)
@@ -80,6 +142,12 @@ const struct fb_io_ops fb_io_socket = {
     .recv = socket_recv,
     .send = socket_send,
     .accept = socket_accept,
+    .connect = socket_connect,
+    .connected = socket_connected,
+    .name = socket_name,
+    .sendfile = socket_sendfile,
+    .splice_in = socket_splice_in,
+    .splice_out = socket_splice_out,
     .shutdown = socket_shutdown,
     .pending = socket_pending,
     .close = socket_close,

@@ -17,7 +17,7 @@ int fb_loop_init(struct fb_loop *loop, const struct fb_loop_options *options)
     for (int i = 0; i < FB_QUEUES; i++)
         TAILQ_INIT(&loop->queues[i]);
     RB_INIT(&loop->timers);
-    loop->mechanism->read_clock(&loop->clock);
+    loop->mechanism->read_clock(loop);
 
     if (fb_source_table_init(&loop->sources, options->slots + OWN_SLOTS, options->stride) == -1) {
         fb_log(loop->log, FB_EMERG, errno, "no memory for %u connections", options->slots);
@@ -53,7 +53,7 @@ void fb_loop_wait(struct fb_loop *loop, int timeout)
 {
     loop->mechanism->process_events(loop, timeout);
     if (loop->ticker == NULL)
-        loop->mechanism->read_clock(&loop->clock);
+        loop->mechanism->read_clock(loop);
 }
 
 void fb_loop_post(struct fb_loop *loop, struct fb_event *event, enum fb_queue queue)

@@ -2,6 +2,7 @@
 #include "event/mechanism.h"
 
 #include "base/compiler.h"
+#include "event/loop.h"
 
 #include <assert.h>
 #include <string.h>
@@ -21,4 +22,9 @@ const struct fb_mechanism *fb_mechanism_find(const char *name)
         if (name == NULL ? (*m)->available() : strcmp((*m)->name, name) == 0)
             return *m;
     return NULL;
+}
+
+void fb_system_clock(struct fb_loop *loop)
+{
+    fb_clock_read(&loop->clock);
 }

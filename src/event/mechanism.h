@@ -17,7 +17,6 @@
 
 #include <stdint.h>
 
-struct fb_clock;
 struct fb_loop;
 
 /* A directive of the mechanism's own in `events {}`: a number. */
@@ -34,6 +33,7 @@ struct fb_mechanism {
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
     struct fb_mechanism_option option;
     const struct fb_io_ops *io; /* what the sources that it serves start with */
+    void *self;                 /* of a mechanism that is made at run time (simulation): its own */
 
     /* Whether this kernel has it. */
     bool (*available)(void);
@@ -61,8 +61,8 @@ struct fb_mechanism {
     /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, which is in
      * force only within the wait, and reports. A signal ends the wait without a word. */
     void (*process_events)(struct fb_loop *loop, int timeout);
-    /* The time that the loop goes by. */
-    void (*read_clock)(struct fb_clock *clock);
+    /* The time that the loop goes by, for loop->clock. */
+    void (*read_clock)(struct fb_loop *loop);
 };
 
 extern const struct fb_mechanism fb_mechanism_epoll;
@@ -77,5 +77,7 @@ extern const struct fb_mechanism *const fb_mechanisms[];
 /* By name; NULL for the best that this kernel has. NULL when there is no such mechanism. */
 const struct fb_mechanism *fb_mechanism_find(const char *name);
 
+/* read_clock() of the system's clocks. */
+void fb_system_clock(struct fb_loop *loop);
 /* notify() on an eventfd, for mechanisms whose kernel has nothing better. */
 int fb_eventfd_notify(struct fb_loop *loop);

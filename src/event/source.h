@@ -49,6 +49,7 @@ struct fb_source {
     bool listening; /* a listener that the mechanism watches */
     const struct fb_source_ops *ops;
     const struct fb_io_ops *io;
+    void *io_state; /* of the mechanism's operations: loop->mechanism_state */
     struct fb_event events[FB_DIRECTIONS];
 };
 

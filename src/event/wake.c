@@ -28,7 +28,7 @@ static void notifier_readable(struct fb_loop *loop, struct fb_source *source)
 static void ticker_readable(struct fb_loop *loop, struct fb_source *source)
 {
     take_count(source);
-    loop->mechanism->read_clock(&loop->clock);
+    loop->mechanism->read_clock(loop);
 }
 
 /* Signals are pending: their handlers run now. */

@@ -24,7 +24,7 @@ static struct fb_generation *create(struct fb_master *master, struct fb_cycle *c
     generation->number = ++master->generation_n;
     generation->seat_n = n;
     for (unsigned i = 0; i < n; i++)
-        generation->seats[i].channel = -1;
+        generation->seats[i].channel = generation->seats[i].inbox = -1;
     TAILQ_INSERT_TAIL(&master->generations, generation, link);
     return generation;
 }
@@ -37,6 +37,7 @@ void fb_master_discard(struct fb_master *master, struct fb_cycle *cycle)
         fb_log_update(&master->log);
     }
     fb_logs_close(&cycle->core);
+    fb_zones_close(&cycle->zones);
     fb_cycle_destroy(&cycle);
 }
 
@@ -81,6 +82,13 @@ static int open_listeners(struct fb_master *master, struct fb_cycle *cycle)
     return 0;
 }
 
+static int open_zones(struct fb_master *master, struct fb_cycle *cycle)
+{
+    const struct fb_generation *live = master->live;
+
+    return fb_zones_open(&cycle->zones, live == NULL ? NULL : &live->cycle->zones, &master->log);
+}
+
 int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle)
 {
     struct fb_generation *generation;
@@ -89,7 +97,7 @@ int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle)
         fb_master_discard(master, cycle);
         return -1;
     }
-    generation = create(master, cycle);
+    generation = open_zones(master, cycle) == -1 ? NULL : create(master, cycle);
     if (generation == NULL) {
         abandon_listeners(master, cycle, NULL);
         fb_master_discard(master, cycle);

@@ -3,6 +3,7 @@
 
 #include "process/environment.h"
 #include "process/logs.h"
+#include "process/rehearse.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,8 +54,11 @@ static int lock_pid(struct fb_master *master, const char *path)
 
 static int begin_reload(struct fb_master *master)
 {
-    struct fb_cycle *cycle = fb_cycle_load(master->options, &master->log, -1);
+    struct fb_cycle *cycle;
 
+    if (fb_cycle_rehearse(master->options, &master->log, -1) == -1)
+        return -1;
+    cycle = fb_cycle_load(master->options, &master->log, -1);
     if (cycle == NULL)
         return -1;
     if (fb_logs_open(&cycle->core, &master->log) == -1 || lock_pid(master, cycle->core.pid) == -1) {
@@ -220,6 +224,7 @@ int fb_master_main(const struct fb_start *start)
     };
 
     TAILQ_INIT(&master.generations);
+    STAILQ_INIT(&master.wants);
     fb_clock_read(&master.clock);
     if (fb_generation_start(&master, start->cycle) == -1)
         master.failed = true;

@@ -24,6 +24,7 @@ struct fb_seat {
     enum fb_seat_state state;
     pid_t pid;
     int channel; /* the master's end; -1 when empty */
+    int inbox;   /* others send to it here; -1 until it says so */
     struct fb_slot_id slot;
     uint64_t started_ms;
     uint64_t respawn_ms; /* when to fill it again; 0: not waiting */
@@ -40,6 +41,8 @@ struct fb_generation {
     struct fb_seat seats[];
 };
 
+struct fb_want;
+
 struct fb_master {
     struct fb_log log;
     struct fb_clock clock; /* as of the last wake-up */
@@ -54,8 +57,9 @@ struct fb_master {
     struct fb_generation *starting;          /* the next one, until all its workers accept */
     bool committed;                          /* `starting` has taken the listeners over */
     enum { FB_MASTER_RUNS, FB_MASTER_QUITS, FB_MASTER_TERMINATES } state;
-    uint64_t kill_ms; /* when workers that do not end are killed; 0: never */
-    bool failed;      /* the first generation could not start */
+    uint64_t kill_ms;                     /* when workers that do not end are killed; 0: never */
+    bool failed;                          /* the first generation could not start */
+    STAILQ_HEAD(fb_wants, fb_want) wants; /* inboxes that workers have asked for */
 };
 
 /* What a start has made ready for a master or a single process, which takes it over. */
@@ -74,8 +78,8 @@ int fb_single_main(const struct fb_start *start);
 
 /* Generations (generation.c) */
 
-/* Opens the listeners, taking over those of `live`, and forks the workers; -1 after an emerg line,
- * with the cycle destroyed and nothing left of it. */
+/* Opens the listeners and zones, taking over those of `live`, and forks the workers; -1 after an
+ * emerg line, with the cycle destroyed and nothing left of it. */
 int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle);
 /* A worker has become ready or armed: goes on when all have. */
 void fb_generation_advance(struct fb_master *master);
@@ -87,7 +91,7 @@ void fb_generation_conclude(struct fb_master *master);
 /* Signals every worker of it. */
 void fb_generation_signal(struct fb_master *master, struct fb_generation *generation, int number);
 void fb_generation_drain(struct fb_master *master, struct fb_generation *generation);
-/* Closes the logs of a cycle that no worker uses, and destroys it. */
+/* Closes the logs and zones of a cycle that no worker uses, and destroys it. */
 void fb_master_discard(struct fb_master *master, struct fb_cycle *cycle);
 /* Destroys those that have no worker left and are not needed any more. */
 void fb_generations_sweep(struct fb_master *master);
@@ -105,6 +109,8 @@ void fb_master_meet_deadlines(struct fb_master *master);
 /* Messages (talk.c) */
 
 void fb_master_listen_to_workers(struct fb_master *master);
+/* Has everyone forget the life that has ended in a seat, if they can know of it. */
+void fb_master_spread_death(struct fb_master *master, const struct fb_seat *seat);
 void fb_seat_tell(struct fb_master *master, struct fb_seat *seat, enum fb_message_kind kind);
 /* Has every worker but the one in `except` look at its listeners once. */
 void fb_master_spread_look(struct fb_master *master, const struct fb_seat *except);

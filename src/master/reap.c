@@ -60,6 +60,7 @@ static void bereave(
     bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     bool young = !was_ready || master->clock.mono_ms - seat->started_ms < AT_ONCE_MS;
 
+    fb_master_spread_death(master, seat);
     fb_seat_clear(seat);
     if (generation->draining || master->state != FB_MASTER_RUNS)
         return;
@@ -68,6 +69,17 @@ static void bereave(
         return;
     }
     schedule_respawn(master, seat, young && !killed && !clean);
+}
+
+/* Gives back what the dead one has held, and keeps what it has counted. It wrote only to the zones of
+ * its own cycle, but their memory may be another cycle's by now. */
+static bool bury(struct fb_master *master, struct fb_slot_id id)
+{
+    struct fb_generation *generation;
+
+    TAILQ_FOREACH (generation, &master->generations, link)
+        fb_zones_bury(&generation->cycle->zones, id.slot);
+    return fb_slot_bury(master->shared, id);
 }
 
 void fb_master_reap(struct fb_master *master)
@@ -81,7 +93,7 @@ void fb_master_reap(struct fb_master *master)
         pid_t pid = info.si_pid;
         int status;
 
-        if (seat != NULL && fb_slot_bury(master->shared, seat->slot))
+        if (seat != NULL && bury(master, seat->slot))
             fb_log(&master->log, FB_NOTICE, 0,
                 "the accept mutex was taken back from worker process %d", (int)pid);
         if (waitpid(pid, &status, 0) == pid && seat != NULL) {

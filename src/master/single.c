@@ -42,7 +42,7 @@ int fb_single_main(const struct fb_start *start)
     int status = EXIT_FAILURE;
 
     if (fb_slot_take(shared, &heritage.slot) && open_all(cycle, &log) == 0 &&
-        fb_pidfile_write(&pidfile, &log) == 0) {
+        fb_zones_open(&cycle->zones, NULL, &log) == 0 && fb_pidfile_write(&pidfile, &log) == 0) {
         fb_process_background_done(start->background, fb_logs_use_stderr(&cycle->core));
         status = fb_worker_main(&heritage, FB_ROLE_SINGLE);
     }
@@ -50,6 +50,7 @@ int fb_single_main(const struct fb_start *start)
     fb_pidfile_remove(&pidfile, &log);
     free((char *)pidfile.path);
     fb_logs_close(&cycle->core);
+    fb_zones_close(&cycle->zones);
     fb_cycle_destroy(&cycle);
     fb_shared_destroy(&shared);
     return status;

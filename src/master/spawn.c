@@ -22,18 +22,22 @@ static bool cycle_has(const struct fb_cycle *cycle, int fd)
     return false;
 }
 
-/* In the child: another generation's sockets and logs. A socket that is held on here would still be
- * listened on when its last configuration has gone. */
+/* In the child: another generation's sockets, logs and zones. A socket that is held on here would
+ * still be listened on when its last configuration has gone, and memory would stay. */
 static void close_foreign(const struct fb_generation *own, struct fb_generation *other)
 {
     const struct fb_listener *listener;
 
-    for (unsigned i = 0; i < other->seat_n; i++)
+    for (unsigned i = 0; i < other->seat_n; i++) {
         if (other->seats[i].channel != -1)
             close(other->seats[i].channel);
+        if (other->seats[i].inbox != -1)
+            close(other->seats[i].inbox);
+    }
     if (other == own)
         return;
     fb_logs_close(&other->cycle->core);
+    fb_zones_close(&other->cycle->zones);
     STAILQ_FOREACH (listener, &other->cycle->stream.listeners, link)
         for (unsigned i = 0; i < listener->fd_n; i++)
             if (listener->fds[i] != -1 && !cycle_has(own->cycle, listener->fds[i]))
@@ -47,6 +51,7 @@ static void forget_master(struct fb_master *master)
 
     while ((generation = TAILQ_FIRST(&master->generations)) != NULL) {
         TAILQ_REMOVE(&master->generations, generation, link);
+        fb_zones_close(&generation->cycle->zones);
         fb_cycle_destroy(&generation->cycle);
         free(generation);
     }
@@ -133,7 +138,9 @@ void fb_seat_clear(struct fb_seat *seat)
 {
     if (seat->channel != -1)
         close(seat->channel);
-    seat->channel = -1;
+    if (seat->inbox != -1)
+        close(seat->inbox);
+    seat->channel = seat->inbox = -1;
     seat->pid = 0;
     seat->state = FB_SEAT_EMPTY;
 }

@@ -5,6 +5,7 @@
 #include "process/logs.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static void send_message(
@@ -34,12 +35,84 @@ void fb_master_spread_look(struct fb_master *master, const struct fb_seat *excep
                 fb_seat_tell(master, &generation->seats[i], FB_MESSAGE_LOOK);
 }
 
+/* A worker asks for the inbox of another. */
+struct fb_want {
+    STAILQ_ENTRY(fb_want) link;
+    struct fb_seat *seat;
+    uint32_t life;
+};
+
+static void note_want(struct fb_master *master, struct fb_seat *seat, uint32_t life)
+{
+    struct fb_message gone = { .kind = FB_MESSAGE_GONE, .argument = life, .fd = -1 };
+    struct fb_want *want = malloc(sizeof(*want));
+
+    if (want == NULL) {
+        send_message(master, seat, &gone);
+        return;
+    }
+    *want = (struct fb_want) { .seat = seat, .life = life };
+    STAILQ_INSERT_TAIL(&master->wants, want, link);
+}
+
+static int inbox_of(const struct fb_master *master, uint32_t life)
+{
+    const struct fb_generation *generation;
+
+    TAILQ_FOREACH (generation, &master->generations, link)
+        for (unsigned i = 0; i < generation->seat_n; i++)
+            if (generation->seats[i].pid > 0 && fb_slot_life(generation->seats[i].slot) == life)
+                return generation->seats[i].inbox;
+    return -1;
+}
+
+/* Returns whether there were any. */
+static bool answer_wants(struct fb_master *master, struct fb_wants *wants)
+{
+    bool any = !STAILQ_EMPTY(wants);
+    struct fb_want *want;
+
+    while ((want = STAILQ_FIRST(wants)) != NULL) {
+        struct fb_message message = {
+            .kind = FB_MESSAGE_PEER, .argument = want->life, .fd = inbox_of(master, want->life)
+        };
+
+        if (message.fd == -1)
+            message.kind = FB_MESSAGE_GONE;
+        send_message(master, want->seat, &message);
+        STAILQ_REMOVE_HEAD(wants, link);
+        free(want);
+    }
+    return any;
+}
+
+void fb_master_spread_death(struct fb_master *master, const struct fb_seat *seat)
+{
+    struct fb_message gone = {
+        .kind = FB_MESSAGE_GONE, .argument = fb_slot_life(seat->slot), .fd = -1
+    };
+    struct fb_generation *generation;
+
+    if (seat->inbox == -1)
+        return;
+    TAILQ_FOREACH (generation, &master->generations, link)
+        for (unsigned i = 0; i < generation->seat_n; i++)
+            if (&generation->seats[i] != seat)
+                send_message(master, &generation->seats[i], &gone);
+}
+
+static void take_inbox(struct fb_seat *seat, struct fb_message *message)
+{
+    if (seat->inbox != -1 || message->fd == -1)
+        return;
+    seat->inbox = message->fd;
+    message->fd = -1;
+}
+
 /* Returns whether the generation's state has changed. */
 static bool hear(struct fb_master *master, struct fb_generation *generation, struct fb_seat *seat,
-    const struct fb_message *message)
+    struct fb_message *message)
 {
-    if (message->fd != -1)
-        close(message->fd);
     switch ((enum fb_message_kind)message->kind) {
     case FB_MESSAGE_READY:
         seat->state = FB_SEAT_READY;
@@ -53,12 +126,18 @@ static bool hear(struct fb_master *master, struct fb_generation *generation, str
     case FB_MESSAGE_LOOK:
         fb_master_spread_look(master, seat);
         return false;
+    case FB_MESSAGE_INBOX:
+        take_inbox(seat, message);
+        return false;
+    case FB_MESSAGE_WANT:
+        note_want(master, seat, message->argument);
+        return false;
     default:
         return false;
     }
 }
 
-void fb_master_listen_to_workers(struct fb_master *master)
+static bool hear_all(struct fb_master *master)
 {
     struct fb_generation *generation;
     struct fb_message message;
@@ -69,9 +148,29 @@ void fb_master_listen_to_workers(struct fb_master *master)
             struct fb_seat *seat = &generation->seats[i];
 
             while (seat->channel != -1 &&
-                   fb_channel_receive(seat->channel, &message) == FB_CHANNEL_DONE)
+                   fb_channel_receive(seat->channel, &message) == FB_CHANNEL_DONE) {
                 changed = hear(master, generation, seat, &message) || changed;
+                if (message.fd != -1)
+                    close(message.fd);
+            }
         }
+    return changed;
+}
+
+void fb_master_listen_to_workers(struct fb_master *master)
+{
+    bool changed = hear_all(master);
+
+    /* who wants an inbox has learned of it after it was sent to us: one more look finds it */
+    for (;;) {
+        struct fb_wants wants = STAILQ_HEAD_INITIALIZER(wants);
+
+        STAILQ_CONCAT(&wants, &master->wants);
+        if (!STAILQ_EMPTY(&wants))
+            changed = hear_all(master) || changed;
+        if (!answer_wants(master, &wants))
+            break;
+    }
     if (changed && master->starting != NULL)
         fb_generation_advance(master);
 }

@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "event/loop.h"
 #include "shm/shared.h"
 
@@ -19,6 +20,7 @@
 
 struct fb_chunk;
 struct fb_net;
+struct fb_pipe;
 
 struct fb_conn_ops {
     void (*opened)(struct fb_conn *conn);
@@ -31,8 +33,10 @@ struct fb_conn_ops {
     /* Some output has left. */
     void (*moved)(struct fb_conn *conn);
     void (*expired)(struct fb_conn *conn);
-    /* Once for every `opened`; the connection is gone when it returns. */
+    /* Once for every `opened`, and for every connect; the connection is gone when it returns. */
     void (*closed)(struct fb_conn *conn, fb_reason reason);
+    /* Instead of `closed`, after fb_conn_keep(): it goes on without its owner, once `closing` is 0. */
+    void (*kept)(struct fb_conn *conn);
     /* What log lines say behind the client's address, such as ", server: ..."; returns its length. */
     size_t (*describe)(const struct fb_conn *conn, char *text, size_t size);
 };
@@ -44,35 +48,54 @@ struct fb_conn {
     struct fb_timer timer;   /* the owner's; of a lingering connection: ours */
     struct fb_net *net;
     const struct fb_conn_ops *ops;
-    void *owner;          /* the owner's */
-    void *state;          /* the owner's */
-    struct fb_chunk *in;  /* received and not consumed, or NULL */
-    struct fb_chunk *out; /* the last of a ring of chunks to send, or NULL */
-    size_t unsent;        /* bytes in `out` */
-    uint64_t number;      /* in the log; counted by the worker */
+    void *owner; /* the owner's; so are the next two */
+    void *state;
+    void *side;
+    struct fb_pipe *pipe;    /* that moves its bytes, or NULL */
+    struct fb_chunk *in;     /* received and not consumed, or NULL */
+    struct fb_chunk *out;    /* the last of a ring of chunks to send, or NULL */
+    size_t unsent;           /* bytes in `out` */
+    uint64_t received, sent; /* bytes */
+    uint64_t number;         /* in the log; counted by the worker */
     union {
         sa_family_t family; /* AF_UNIX: nothing else is known */
         struct sockaddr_in in;
         struct sockaddr_in6 in6;
     } peer;
-    uint32_t opening : 1;   /* `opened` has not been called */
-    uint32_t stopped : 1;   /* by its owner */
-    uint32_t held : 1;      /* not read, for its unsent output */
-    uint32_t eof : 1;       /* the peer's end has been read */
-    uint32_t redeliver : 1; /* what was not consumed is to be offered again */
-    uint32_t closing : 1;   /* closes when its output has left */
-    uint32_t lingering : 1; /* closed for its owner; input is read and dropped */
-    uint32_t failed : 4;    /* a fb_reason: ends as soon as it is settled */
-    uint32_t counted : 2;   /* the enum fb_conn_state by which it is counted */
-    uint32_t debug : 1;     /* debug_connection */
-    uint32_t heard : 1;     /* the owner's: something was received, or need not be */
+    uint32_t outgoing : 1;   /* we have connected it */
+    uint32_t connecting : 1; /* ... which has not been answered */
+    uint32_t opening : 1;    /* `opened` has not been called */
+    uint32_t stopped : 1;    /* by its owner */
+    uint32_t held : 1;       /* not read, for its unsent output */
+    uint32_t eof : 1;        /* the peer's end has been read */
+    uint32_t redeliver : 1;  /* what was not consumed is to be offered again */
+    uint32_t shutting : 1;   /* our half ends when its output has left */
+    uint32_t shut : 1;       /* ... and has */
+    uint32_t closing : 1;    /* closes when its output has left */
+    uint32_t keeping : 1;    /* ... or rather is kept */
+    uint32_t lingering : 1;  /* closed for its owner; input is read and dropped */
+    uint32_t pushed : 1;     /* output has left, and the owner was not told */
+    uint32_t failed : 4;     /* a fb_reason: ends as soon as it is settled */
+    uint32_t counted : 2;    /* the enum fb_conn_state by which it is counted */
+    uint32_t debug : 1;      /* debug_connection */
+    uint32_t heard : 1;      /* the owner's: something was received, or need not be */
+    uint32_t idle : 1;       /* the owner's: may be closed to drain */
 };
+
+/* Where bytes lie that the kernel moves. */
+struct fb_pipe_ends {
+    int read, write;
+};
+
+#define FB_SPARE_PIPES 8
 
 struct fb_net {
     struct fb_loop loop; /* the first member: handlers are given the loop */
     struct fb_log *log;
-    struct fb_counters *counters; /* this worker's */
+    struct fb_counters *counters;   /* this worker's */
+    const struct fb_memory *memory; /* for whatever a connection needs */
     uint32_t connections_max, connection_n;
+    uint32_t client_n; /* of the connections, those that were accepted */
     uint64_t last_number;
     uint64_t lingering_timeout; /* ms */
     /* Called when a connection's slot has become free. */
@@ -85,6 +108,9 @@ struct fb_net {
     bool settling;
     struct fb_chunk *spare_chunks, *spare_views; /* kept for the next writer */
     unsigned spare_chunk_n, spare_view_n;
+    struct fb_chunk *dropped; /* whose owners are to be told, after the callback */
+    struct fb_pipe_ends spare_pipes[FB_SPARE_PIPES];
+    unsigned spare_pipe_n;
 };
 
 struct fb_net_options {
@@ -95,7 +121,8 @@ struct fb_net_options {
     const sigset_t *wait_mask;
     struct fb_log *log;
     struct fb_counters *counters;
-    uint64_t lingering_timeout; /* ms */
+    uint64_t lingering_timeout;     /* ms */
+    const struct fb_memory *memory; /* NULL: the allocator's */
 };
 
 /* -1 after an emerg line, with nothing left to undo. */
@@ -113,22 +140,59 @@ static inline struct fb_net *fb_net_of(struct fb_loop *loop)
 struct fb_conn *fb_conn_create(struct fb_net *net, int fd, const struct sockaddr *peer,
     const struct fb_conn_ops *ops, void *owner);
 
+/* The same for a connection that we make: `opened` or `closed` will follow. In the log it bears the
+ * number of `client`, unless that is NULL. */
+struct fb_conn *fb_conn_connect(struct fb_net *net, const struct fb_conn *client,
+    const struct sockaddr *address, socklen_t length, const struct fb_conn_ops *ops, void *owner,
+    void *side);
+/* A kept connection has an owner again, whose `opened` will run. */
+void fb_conn_reopen(struct fb_conn *conn, const struct fb_conn_ops *ops, void *owner);
+
 /* The calls for owners. On a connection that is closing or has failed they do nothing. */
 
 /* Adds to the output: copied, unless it lies within the input that is lent just now. */
 void fb_conn_write(struct fb_conn *conn, const void *p, size_t n);
+/* Sends from where it is; release(arg) runs once, from the loop. -1: nothing was taken. */
+int fb_conn_write_ref(
+    struct fb_conn *conn, const void *p, size_t n, void (*release)(void *arg), void *arg);
+/* n bytes of a file, which is closed in the end. -1: nothing was taken. */
+int fb_conn_write_file(struct fb_conn *conn, int fd, uint64_t offset, uint64_t n);
+/* Sends what can be sent now. */
+void fb_conn_push(struct fb_conn *conn);
 /* No more `data` until resumed; what was not consumed is then offered again. */
 void fb_conn_stop(struct fb_conn *conn);
 void fb_conn_resume(struct fb_conn *conn);
+/* Sends what is unsent, then ends our half; ends the connection when the peer's has ended too. */
+void fb_conn_shutdown(struct fb_conn *conn);
 /* Sends what is unsent, then closes. */
 void fb_conn_close(struct fb_conn *conn);
+/* Sends what is unsent, then has `kept` run; or closes, where something was or is still received. */
+void fb_conn_keep(struct fb_conn *conn);
 /* Ends at once; FB_ABORTED resets. */
 void fb_conn_fail(struct fb_conn *conn, fb_reason reason);
 
+/* Ends it within the caller, who is not one of its callbacks. */
+void fb_conn_end(struct fb_conn *conn, fb_reason reason);
+
+/* Memory of which all is given back at once, and *arena set to NULL, which it also is at first.
+ * Aligned for any type; NULL without memory. */
+void *fb_net_alloc(struct fb_net *net, struct fb_chunk **arena, size_t n);
+void fb_net_release(struct fb_net *net, struct fb_chunk **arena);
+
+/* Moves what each receives to the other until both have ended (pipe.c). -1 without memory. From now
+ * on their owners are called for `closed` alone. */
+int fb_conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms);
+
 /* After callbacks that were not run by net/ itself. */
 void fb_net_settle(struct fb_net *net);
-/* Ends every connection that was opened at once, with `reason`. */
+/* Visits every connection, then settles them; a visit ends none itself. */
+void fb_net_each(struct fb_net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);
+/* Ends every connection at once, with `reason`. */
 void fb_net_fail_all(struct fb_net *net, fb_reason reason);
+
+/* The time begins again in which something has to move: as fb_timer_set(), which may leave a timer
+ * where it lies, but not where that is much of the time. */
+void fb_net_restart(struct fb_net *net, struct fb_timer *timer, uint64_t ms);
 
 /* A line with the connection's number, client and whatever its owner adds. */
 void fb_conn_log(struct fb_conn *conn, enum fb_level level, int error, const char *format, ...)

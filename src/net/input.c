@@ -61,6 +61,8 @@ static bool lend(struct fb_conn *conn, fb_bytes in, struct fb_chunk *chunk, bool
         conn->ops->eof(conn, in);
     else
         used = conn->ops->data(conn, in);
+    if (used < in.n && conn->keeping) /* its next user would be given what is left */
+        conn->keeping = 0;
     fb_net_settle(net);
     net->lent = (fb_bytes) { NULL, 0 };
 
@@ -101,6 +103,7 @@ static struct fb_io_result receive(struct fb_conn *conn, struct fb_span *span)
 
     switch (result.status) {
     case FB_IO_DONE:
+        conn->received += span->n;
         /* less than there was room for: no more is there, unless the end is known to follow */
         if (span->n < room && !source->eof && source->io->pending(source) == 0)
             source->events[FB_READ].ready = false;
@@ -112,6 +115,7 @@ static struct fb_io_result receive(struct fb_conn *conn, struct fb_span *span)
     case FB_IO_EOF:
         conn->eof = 1;
         fb_conn_update_reading(conn);
+        fb_conn_touch(conn); /* both halves may have ended now */
         break;
     case FB_IO_FAILED:
         fb_conn_log(conn, FB_INFO, result.error, "recv() failed");
@@ -189,7 +193,7 @@ void fb_conn_readable(struct fb_loop *loop, struct fb_source *source)
     struct fb_net *net = conn->net;
     uint32_t generation = source->generation;
 
-    if (conn->opening) {
+    if (conn->opening && !(conn->outgoing && conn->closing)) {
         conn->opening = 0;
         conn->ops->opened(conn);
         fb_conn_update_reading(conn);
@@ -199,6 +203,8 @@ void fb_conn_readable(struct fb_loop *loop, struct fb_source *source)
         for (int i = 0; i < RECEIVES_A_TURN && fb_conn_may_read(conn); i++) {
             if (!source->events[FB_READ].ready && !is_due_again(conn))
                 break;
+            if (conn->pipe != NULL && !is_due_again(conn) && fb_pipe_readable(conn))
+                continue;
             if (!read_once(conn))
                 return;
         }

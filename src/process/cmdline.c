@@ -57,10 +57,12 @@ static int resolve_paths(struct fb_cmdline *cmdline, const char *prefix, const c
         cycle->conf = conf == NULL ? below(base, "conf/forkbeard.conf") : resolve(base, conf);
         cycle->pid = below(base, "logs/forkbeard.pid");
         cycle->error_log = below(base, "logs/error.log");
+        cycle->module_directory = strdup(base != NULL ? base : "");
     } else {
         cycle->conf = conf == NULL ? strdup(FB_CONF_PATH) : resolve(NULL, conf);
         cycle->pid = strdup(FB_PID_PATH);
         cycle->error_log = strdup(FB_ERROR_LOG_PATH);
+        cycle->module_directory = strdup(FB_MODULE_DIR);
     }
     if (error_log != NULL) {
         free((char *)cycle->error_log);
@@ -68,7 +70,8 @@ static int resolve_paths(struct fb_cmdline *cmdline, const char *prefix, const c
             strcmp(error_log, "stderr") == 0 ? strdup(error_log) : resolve(base, error_log);
     }
     free(base);
-    if (cycle->conf != NULL && cycle->pid != NULL && cycle->error_log != NULL)
+    if (cycle->conf != NULL && cycle->pid != NULL && cycle->error_log != NULL &&
+        cycle->module_directory != NULL)
         return 0;
     fb_log(log, FB_EMERG, errno, "a path of the command line could not be resolved");
     return -1;
@@ -157,8 +160,10 @@ void fb_cmdline_done(struct fb_cmdline *cmdline)
     free((char *)cycle->conf);
     free((char *)cycle->pid);
     free((char *)cycle->error_log);
+    free((char *)cycle->module_directory);
     free((char *)cycle->globals);
     cycle->conf = cycle->pid = cycle->error_log = cycle->globals = NULL;
+    cycle->module_directory = NULL;
 }
 
 void fb_cmdline_show_help(void)
@@ -190,7 +195,7 @@ void fb_cmdline_show_version(const struct fb_cmdline *cmdline)
     fprintf(stderr, "debug lines: %s\nevent mechanisms:", FB_DEBUG_BUILD ? "yes" : "no");
     for (int i = 0; fb_mechanisms[i] != NULL; i++)
         fprintf(stderr, " %s", fb_mechanisms[i]->name);
-    fprintf(stderr, "\nprotocols:");
+    fprintf(stderr, "\nmodule directory: %s\nprotocols:", cmdline->cycle.module_directory);
     for (int i = 0; cmdline->cycle.protocols[i] != NULL; i++)
         fprintf(stderr, " %s", cmdline->cycle.protocols[i]->name);
     fprintf(stderr, "\n");

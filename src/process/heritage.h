@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
 
@@ -10,6 +11,7 @@ struct fb_heritage {
     struct fb_cycle *cycle; /* with open listeners and logs */
     struct fb_shared *shared;
     struct fb_slot_id slot;
-    unsigned index; /* which of worker_processes it is, from 0 */
-    int channel;    /* the worker's end; -1 in a single process */
+    unsigned index;                 /* which of worker_processes it is, from 0 */
+    int channel;                    /* the worker's end; -1 in a single process */
+    const struct fb_memory *memory; /* of connections; NULL: the allocator's */
 };

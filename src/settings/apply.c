@@ -135,11 +135,16 @@ static const struct fb_setting *find_row(
 
 /* What people bring along from nginx; a row of the same name goes first. */
 static const char *const only_nginx[] = { "access_log", "allow", "debug_points", "deny", "geo",
-    "http", "js_import", "limit_conn", "limit_conn_zone", "load_module", "lock_file", "log_format",
-    "mail", "map", "pcre_jit", "preread_buffer_size", "preread_timeout", "proxy_connect_timeout",
-    "proxy_pass", "proxy_protocol", "proxy_timeout", "resolver", "server_name", "set",
-    "split_clients", "ssl_certificate", "ssl_certificate_key", "ssl_engine", "ssl_preread",
-    "ssl_protocols", "thread_pool", "upstream", "worker_aio_requests" };
+    "http", "js_import", "limit_conn", "limit_conn_zone", "lock_file", "log_format", "mail", "map",
+    "pcre_jit", "preread_buffer_size", "preread_timeout", "proxy_connect_timeout", "proxy_pass",
+    "proxy_protocol", "proxy_timeout", "resolver", "server_name", "set", "split_clients",
+    "ssl_certificate", "ssl_certificate_key", "ssl_engine", "ssl_preread", "ssl_protocols",
+    "upstream", "worker_aio_requests" };
+
+const struct fb_setting *fb_apply_find(const struct fb_apply *apply, const char *name)
+{
+    return find_row(apply, name, FB_AT_ANY);
+}
 
 static bool is_only_nginx(const char *name)
 {
@@ -161,6 +166,10 @@ static void report_unknown(struct fb_apply *apply, const struct fb_conf_directiv
         fb_conf_error(apply->report, name,
             "\"%s\" directive is not allowed here, it belongs into %s", name->text,
             context_name(elsewhere->at));
+        return;
+    }
+    if (apply->lacks_module && (apply->frame->at & (FB_AT_STREAM | FB_AT_SERVER))) {
+        apply->frame->refused = true;
         return;
     }
     if (is_only_nginx(name->text)) {
@@ -255,6 +264,12 @@ static void set(struct fb_apply *apply, const struct fb_setting *setting,
         setting->set(apply, setting, directive, field);
 }
 
+static bool leads_to_pid(const struct fb_setting *setting)
+{
+    return setting != NULL &&
+           (strcmp(setting->name, "pid") == 0 || strcmp(setting->name, "include") == 0);
+}
+
 void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
 {
     const struct fb_conf_directive *directive;
@@ -262,6 +277,8 @@ void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
     STAILQ_FOREACH (directive, &block->directives, link) {
         const struct fb_setting *setting = find_row(apply, directive->name.text, apply->frame->at);
 
+        if (apply->options->only_pid && !leads_to_pid(setting))
+            continue;
         if (setting == NULL)
             report_unknown(apply, directive);
         else if (check_form(apply, setting, directive) &&
@@ -284,13 +301,33 @@ void fb_apply_inner(struct fb_apply *apply, struct fb_frame *frame, unsigned at,
     apply->frame = frame;
     if (directive != NULL)
         fb_apply_block(apply, directive->block);
-    frame->refused = apply->report->error_n > errors;
+    if (apply->report->error_n > errors + frame->server_errors)
+        frame->refused = true;
     apply->frame = frame->outer;
+}
+
+static const char defaults[] = "the built-in defaults";
+
+/* One that takes any number of arguments: its initial value is cut into words as if it were written. */
+static void set_initial_words(struct fb_apply *apply, const struct fb_setting *setting)
+{
+    const char *text =
+        fb_arena_printf(apply->cycle->arena, "%s %s;", setting->name, setting->initial);
+    const struct fb_conf_block *block =
+        text == NULL ? NULL
+                     : fb_conf_parse_text(&apply->cycle->source, defaults, text, strlen(text));
+    const struct fb_conf_directive *directive =
+        block == NULL ? NULL : STAILQ_FIRST(&block->directives);
+
+    if (text == NULL)
+        fb_conf_error(apply->report, NULL, "out of memory");
+    else if (directive != NULL && check_form(apply, setting, directive))
+        set(apply, setting, directive);
 }
 
 static void set_initial(struct fb_apply *apply, const struct fb_setting *setting)
 {
-    struct fb_conf_file file = { .name = "the built-in defaults", .text = "" };
+    struct fb_conf_file file = { .name = defaults, .text = "" };
     struct fb_conf_word value = { .text = setting->initial, .file = &file };
     struct fb_conf_directive directive = {
         .name = { .text = setting->name, .file = &file },
@@ -301,20 +338,34 @@ static void set_initial(struct fb_apply *apply, const struct fb_setting *setting
     set(apply, setting, &directive);
 }
 
+void fb_apply_initial(
+    struct fb_apply *apply, struct fb_frame *frame, const struct fb_setting *setting)
+{
+    bool words = setting->declared != NULL && setting->declared->value == FB_VALUE_CUSTOM;
+    struct fb_frame *saved = apply->frame;
+
+    if (setting->initial == NULL)
+        return;
+    apply->frame = frame;
+    if (words)
+        set_initial_words(apply, setting);
+    else
+        set_initial(apply, setting);
+    apply->frame = saved;
+}
+
 void fb_apply_defaults(
     struct fb_apply *apply, struct fb_frame *frame, const struct fb_setting *table)
 {
-    struct fb_frame *saved = apply->frame, *outer = frame->outer;
+    struct fb_frame *outer = frame->outer;
 
-    apply->frame = frame;
     for (const struct fb_setting *setting = table; setting->name != NULL; setting++) {
         if (!(setting->at & frame->at) || fb_frame_seen(frame, setting) != NULL)
             continue;
         if (outer != NULL && setting->size > 0 && fb_frame_seen(outer, setting) != NULL)
             memcpy((char *)frame->settings + setting->offset,
                 (char *)outer->settings + setting->offset, setting->size);
-        else if (setting->initial != NULL)
-            set_initial(apply, setting);
+        else
+            fb_apply_initial(apply, frame, setting);
     }
-    apply->frame = saved;
 }

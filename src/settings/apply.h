@@ -24,9 +24,9 @@ struct fb_setting {
         const struct fb_conf_directive *directive, void *field);
     size_t offset, size; /* of the field; a size is needed only to inherit it */
     int64_t least_value, greatest_value;
-    const char *initial;         /* set as if it had been written; NULL: zero, or set elsewhere */
-    const fb_protocol *protocol; /* whose directive it is, or NULL */
-    uint32_t flags;              /* the protocol's directive's */
+    const char *initial;          /* set as if it had been written; NULL: zero, or set elsewhere */
+    const fb_protocol *protocol;  /* whose directive it is, or NULL: ours */
+    const fb_directive *declared; /* as the protocol declares it, or NULL */
 };
 
 /* A table ends with a row without a name. */
@@ -46,11 +46,14 @@ struct fb_frame {
     unsigned at;
     struct fb_frame *outer;
     const struct fb_conf_directive *directive; /* the block's; NULL for the main context */
-    bool refused;                              /* there was a mistake in it */
+    bool refused;           /* there was a mistake in it, not counting its servers */
+    unsigned server_errors; /* those of its servers */
     STAILQ_HEAD(, fb_seen) seen;
     struct fb_server_settings *settings; /* of stream and server blocks */
     struct fb_server *server;            /* of a server block */
     STAILQ_HEAD(, fb_frame) servers;     /* of the stream block */
+    void **confs;                        /* of the stream block: each protocol's, or NULL ... */
+    bool *finished;                      /* ... and whether what was not written is set in it */
     STAILQ_HEAD(, fb_listen) listens;    /* of a server block */
 };
 
@@ -64,6 +67,14 @@ struct fb_listen {
     struct fb_server *server;
 };
 
+/* What a protocol's callback is given: where it is in the configuration. */
+struct fb_conf {
+    struct fb_apply *apply;
+    struct fb_frame *frame; /* the server's, or the stream's */
+    const fb_protocol *protocol;
+    const struct fb_conf_directive *directive; /* the one that is being set; NULL in conf_done */
+};
+
 struct fb_apply {
     struct fb_cycle *cycle;
     struct fb_conf_report *report;
@@ -72,7 +83,9 @@ struct fb_apply {
     const struct fb_setting *protocol_table; /* the directives of all protocols */
     const struct fb_setting *tables[6];      /* all of them; ends with NULL */
     const struct fb_conf_word *use;          /* the word that named the mechanism, or NULL */
+    const struct fb_conf_directive *stream;  /* applied when all of the main context was */
     bool cut;                                /* the text ended early, at a lexical error */
+    bool lacks_module; /* one was refused: a directive that is not known may be its */
 };
 
 /* The main block, and all that lies in it. */
@@ -83,6 +96,11 @@ void fb_apply_inner(struct fb_apply *apply, struct fb_frame *frame, unsigned at,
 /* Sets what the frame's block has not: from the outer block, or to its initial value. */
 void fb_apply_defaults(
     struct fb_apply *apply, struct fb_frame *frame, const struct fb_setting *table);
+/* Sets it in the frame to its initial value, if it has one. */
+void fb_apply_initial(
+    struct fb_apply *apply, struct fb_frame *frame, const struct fb_setting *setting);
+/* The row of that name, wherever it may stand, or NULL. */
+const struct fb_setting *fb_apply_find(const struct fb_apply *apply, const char *name);
 /* The directive that set it in this frame, or NULL. */
 const struct fb_conf_directive *fb_frame_seen(
     const struct fb_frame *frame, const struct fb_setting *setting);
@@ -115,6 +133,11 @@ FB_SETTER(fb_set_string);
 FB_SETTER(fb_set_path);
 FB_SETTER(fb_set_nothing);
 FB_SETTER(fb_set_include);
+FB_SETTER(fb_set_load_module);
+/* Setters of what only protocols have; the setting says what was declared. */
+FB_SETTER(fb_set_name);
+FB_SETTER(fb_set_target);
+FB_SETTER(fb_set_custom);
 /* Blocks */
 FB_SETTER(fb_set_events);
 FB_SETTER(fb_set_stream);
@@ -123,17 +146,24 @@ FB_SETTER(fb_set_listen);
 
 /* The directives of the mechanisms as rows, whose initial values are set; NULL after a report. */
 const struct fb_setting *fb_mechanism_table(struct fb_apply *apply);
-/* The protocols' directives as rows; NULL after a report. */
-const struct fb_setting *fb_protocol_table(struct fb_apply *apply);
-/* The field of a protocol's directive in the frame's server; NULL after a report. */
+/* Adds a protocol, or begins the list with those that are built in (NULL), and makes the directives
+ * of all of them rows; -1 after a report. */
+int fb_protocol_add(struct fb_apply *apply, const fb_protocol *protocol);
+/* The field of a protocol's directive in the frame's server or stream; NULL after a report. */
 void *fb_protocol_field(struct fb_apply *apply, const struct fb_setting *setting,
     const struct fb_conf_directive *directive);
 /* Checks the server's protocol and sets what was not written. */
 void fb_protocol_finish(struct fb_apply *apply, struct fb_frame *frame);
+/* Declares the zone of the metrics of the server's protocol; NULL if it has none, or after a report. */
+struct fb_zone *fb_protocol_metrics(struct fb_apply *apply, const fb_protocol *protocol);
+
+/* The stream block, behind all else. */
+void fb_stream_apply(struct fb_apply *apply);
 
 /* The listeners that all `listen` directives ask for, and who serves them. */
 void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream);
 
 /* What main and events leave to the end; only for a file without mistakes. */
+void fb_core_finish_pid(struct fb_apply *apply);
 void fb_core_finish(struct fb_apply *apply);
 void fb_events_finish(struct fb_apply *apply);

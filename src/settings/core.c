@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 /* Half of the slots, so that a reload finds room for as many new workers. */
 #define WORKERS_MAX (FB_SLOT_MAX / 2)
+#define THREADS_MAX 1024
 
 /* A copy of the list with one more element, which is zeroed; NULL after a report. */
 static void *grow(struct fb_apply *apply, void *list, unsigned n, size_t size)
@@ -162,6 +164,42 @@ static FB_SETTER(set_env)
     return 0;
 }
 
+/* "NAME=number"; 0: it is another option. */
+static int set_pool_option(struct fb_apply *apply, const struct fb_conf_directive *directive,
+    unsigned arg, const char *name, int64_t greatest, int64_t *out)
+{
+    const char *text = directive->args[arg].text;
+    size_t n = strlen(name);
+
+    if (strncmp(text, name, n) != 0 || text[n] != '=')
+        return 0;
+    if (fb_parse_number(text + n + 1, 1, greatest, out) == FB_NUMBER_OK)
+        return 1;
+    return fb_bad_value(
+        apply, directive, arg, "expected a number between 1 and %" PRId64, greatest);
+}
+
+static FB_SETTER(set_thread_pool)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+
+    (void)setting;
+    (void)field;
+    if (strcmp(directive->args[0].text, "default") != 0)
+        return fb_bad_value(apply, directive, 0, "there is one pool, \"default\"");
+    for (unsigned i = 1; i < directive->arg_n; i++) {
+        int is = set_pool_option(apply, directive, i, "threads", THREADS_MAX, &core->threads);
+
+        if (is == 0)
+            is = set_pool_option(apply, directive, i, "max_queue", INT_MAX, &core->thread_queue);
+        if (is == 0)
+            is = fb_bad_value(apply, directive, i, "expected threads=number or max_queue=number");
+        if (is == -1)
+            return -1;
+    }
+    return 0;
+}
+
 #define CORE(member) .offset = offsetof(struct fb_core_settings, member)
 
 const struct fb_setting fb_core_table[] = {
@@ -170,10 +208,12 @@ const struct fb_setting fb_core_table[] = {
     { "error_log", FB_AT_MAIN, 1, 2, .set = set_error_log, .repeats = true },
     { "events", FB_AT_MAIN, 0, 0, .set = fb_set_events, .block = true },
     { "include", FB_AT_ANY, 1, 1, .set = fb_set_include, .repeats = true },
+    { "load_module", FB_AT_MAIN, 1, 1, .set = fb_set_load_module, .repeats = true },
     { "master_process", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(master_process),
         .initial = "on" },
     { "pid", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(pid) },
     { "stream", FB_AT_MAIN, 0, 0, .set = fb_set_stream, .block = true },
+    { "thread_pool", FB_AT_MAIN, 2, 3, .set = set_thread_pool },
     { "timer_resolution", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(timer_resolution),
         .greatest_value = 3600 * 1000 },
     { "user", FB_AT_MAIN, 1, 2, .set = set_user },
@@ -236,14 +276,19 @@ static void default_log(struct fb_apply *apply)
     };
 }
 
+void fb_core_finish_pid(struct fb_apply *apply)
+{
+    if (apply->cycle->core.pid == NULL)
+        apply->cycle->core.pid = keep(apply, apply->options->pid);
+}
+
 void fb_core_finish(struct fb_apply *apply)
 {
     struct fb_core_settings *core = &apply->cycle->core;
 
     if (core->user == NULL)
         default_user(apply);
-    if (core->pid == NULL)
-        core->pid = keep(apply, apply->options->pid);
+    fb_core_finish_pid(apply);
     if (core->log_n == 0)
         default_log(apply);
 }

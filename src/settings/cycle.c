@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define DEFAULT_CONNECTIONS 512
+#define DEFAULT_THREADS 32
+#define DEFAULT_THREAD_QUEUE 65536
 
 static void require(struct fb_apply *apply, const struct fb_frame *frame, const char *name)
 {
@@ -46,6 +48,14 @@ static void read_all(struct fb_apply *apply)
     block = fb_conf_parse_file(source, options->conf, NULL);
     apply_text(apply, block, errors);
 
+    if (options->only_pid) {
+        if (apply->report->error_n == 0) /* else an unread one may be hidden */
+            fb_core_finish_pid(apply);
+        return;
+    }
+    if (apply->stream != NULL)
+        fb_stream_apply(apply);
+
     frame.refused = apply->report->error_n > 0;
     if (fb_frame_is_whole(apply, &frame))
         require(apply, &frame, "events");
@@ -62,14 +72,12 @@ static void apply_configuration(
     struct fb_apply apply = { .cycle = cycle, .report = report, .options = options };
     const struct fb_setting *mechanisms = fb_mechanism_table(&apply);
 
-    apply.protocol_table = fb_protocol_table(&apply);
-    if (mechanisms == NULL || apply.protocol_table == NULL)
+    if (mechanisms == NULL || fb_protocol_add(&apply, NULL) == -1) /* which is table 4 */
         return;
     apply.tables[0] = fb_core_table;
     apply.tables[1] = fb_events_table;
     apply.tables[2] = mechanisms;
     apply.tables[3] = fb_stream_table;
-    apply.tables[4] = apply.protocol_table;
     read_all(&apply);
 }
 
@@ -83,11 +91,15 @@ static struct fb_cycle *create(void)
         return NULL;
     }
     cycle->arena = arena;
+    cycle->core.threads = DEFAULT_THREADS;
+    cycle->core.thread_queue = DEFAULT_THREAD_QUEUE;
     cycle->core.rlimit_nofile = -1;
     cycle->core.rlimit_core = -1;
     cycle->events.worker_connections = DEFAULT_CONNECTIONS;
     STAILQ_INIT(&cycle->stream.servers);
     STAILQ_INIT(&cycle->stream.listeners);
+    fb_zones_init(&cycle->zones);
+    SLIST_INIT(&cycle->modules);
     return cycle;
 }
 
@@ -97,6 +109,7 @@ struct fb_cycle *fb_cycle_load(
     struct fb_cycle *cycle = create();
     struct fb_conf_report *report =
         cycle == NULL ? NULL : fb_arena_alloc(cycle->arena, sizeof(*report));
+    bool usable;
 
     if (report == NULL) {
         fb_log(log, FB_EMERG, 0, "no memory for the configuration");
@@ -107,8 +120,10 @@ struct fb_cycle *fb_cycle_load(
     fb_conf_source_init(&cycle->source, cycle->arena, report);
     cycle->source.lenient = options->testing;
     apply_configuration(cycle, options, report);
-    fb_conf_report_show(report, log, excerpts);
-    if (report->error_n > 0)
+    usable = report->error_n == 0 || (options->only_pid && cycle->core.pid != NULL);
+    if (!usable || (report->error_n == 0 && options->progress == NULL))
+        fb_conf_report_show(report, log, excerpts);
+    if (!usable)
         fb_cycle_destroy(&cycle);
     return cycle;
 }
@@ -119,6 +134,8 @@ void fb_cycle_destroy(struct fb_cycle **cycle)
 
     if (*cycle == NULL)
         return;
+    while (!SLIST_EMPTY(&(*cycle)->modules)) /* they may use what was loaded before them */
+        fb_module_unload(&(*cycle)->modules);
     arena = (*cycle)->arena;
     *cycle = NULL;
     fb_arena_destroy(&arena);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A cycle: all that one reading of the configuration has set. It is made by the master, and workers
- * inherit it; nothing in it changes after it was loaded but the listeners' sockets. */
+ * inherit it; nothing in it changes after it was loaded but the listeners' sockets and the zones'
+ * memory. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/log.h"
 #include "conf/conf.h"
 #include "event/mechanism.h"
+#include "module/module.h"
+#include "settings/progress.h"
+#include "shm/zone.h"
 #include "stream/server.h"
 
 #include <sched.h>
@@ -21,6 +25,7 @@ struct fb_core_settings {
     int64_t worker_priority;
     int64_t worker_shutdown_timeout; /* 0: none */
     int64_t timer_resolution;        /* 0: the time is read every turn */
+    int64_t threads, thread_queue;   /* for jobs: at most so many, and so many waiting */
     int64_t rlimit_nofile;           /* -1: left alone */
     int64_t rlimit_core;             /* bytes; -1: left alone */
     const char *pid;
@@ -56,21 +61,27 @@ struct fb_cycle {
     struct fb_core_settings core;
     struct fb_events_settings events;
     struct fb_stream_settings stream;
+    struct fb_zones zones;               /* declared here, opened by the master */
+    struct fb_modules modules;           /* loaded, until the cycle is destroyed */
+    const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */
 };
 
 struct fb_cycle_options {
-    const char *conf;      /* an absolute path */
-    const char *globals;   /* -g, or NULL */
-    const char *pid;       /* what `pid` and `error_log` are where the file is silent; */
-    const char *error_log; /* absolute paths, or "stderr" */
-    const fb_protocol *const *protocols; /* ends with NULL */
+    const char *conf;             /* an absolute path */
+    const char *globals;          /* -g, or NULL */
+    const char *pid;              /* what `pid` and `error_log` are where the file is silent; */
+    const char *error_log;        /* absolute paths, or "stderr" */
+    const char *module_directory; /* where `load_module` finds relative paths */
+    const fb_protocol *const *protocols; /* that are built in; ends with NULL */
     bool testing;                        /* -t: what may not be read is a warning */
+    bool only_pid; /* -s: all but `pid` is passed over, and mistakes that do not hide it */
+    struct fb_progress *progress; /* of a rehearsal, which is silent if all is well; or NULL */
 };
 
 /* Reads the configuration and shows every mistake: a line each to the log, and an excerpt of the
  * file to `excerpts` where that is not -1. NULL when there were mistakes. Nothing outside the memory
- * is touched. */
+ * is touched, unless by a module. */
 struct fb_cycle *fb_cycle_load(
     const struct fb_cycle_options *options, struct fb_log *log, int excerpts);
-/* Closes nothing: sockets and log files are the master's to close. */
+/* Unloads its modules. Closes nothing: sockets, log files and zones are the master's to close. */
 void fb_cycle_destroy(struct fb_cycle **cycle);

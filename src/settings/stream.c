@@ -2,6 +2,8 @@
 /* `stream {}` and `server {}`. */
 #include "settings/apply.h"
 
+#include "stream/stream.h"
+
 #define SERVER(member)                                                                             \
     .offset = offsetof(struct fb_server_settings, member), .size = sizeof(int64_t)
 
@@ -22,6 +24,7 @@ FB_SETTER(fb_set_server)
     struct fb_frame *stream = apply->frame;
     struct fb_frame *frame = fb_apply_alloc(apply, sizeof(*frame));
     struct fb_server *server = fb_apply_alloc(apply, sizeof(*server));
+    unsigned errors;
 
     (void)setting;
     (void)field;
@@ -31,23 +34,34 @@ FB_SETTER(fb_set_server)
     frame->settings = &server->settings;
     STAILQ_INSERT_TAIL(&stream->servers, frame, link);
     STAILQ_INSERT_TAIL(&apply->cycle->stream.servers, server, link);
+    errors = apply->report->error_n;
     fb_apply_inner(apply, frame, FB_AT_SERVER, directive);
+    stream->server_errors += apply->report->error_n - errors;
     return 0;
 }
 
+/* It waits for all modules to be loaded, wherever they are asked for. */
 FB_SETTER(fb_set_stream)
+{
+    (void)setting;
+    (void)field;
+    apply->stream = directive;
+    return 0;
+}
+
+void fb_stream_apply(struct fb_apply *apply)
 {
     struct fb_frame *frame = fb_apply_alloc(apply, sizeof(*frame));
     struct fb_frame *server;
 
-    (void)setting;
-    (void)field;
     if (frame == NULL)
-        return -1;
+        return;
     frame->settings = fb_apply_alloc(apply, sizeof(*frame->settings));
-    if (frame->settings == NULL)
-        return -1;
-    fb_apply_inner(apply, frame, FB_AT_STREAM, directive);
+    frame->confs = fb_apply_alloc(apply, FB_PROTOCOLS_MAX * sizeof(*frame->confs));
+    frame->finished = fb_apply_alloc(apply, FB_PROTOCOLS_MAX * sizeof(*frame->finished));
+    if (frame->settings == NULL || frame->confs == NULL || frame->finished == NULL)
+        return;
+    fb_apply_inner(apply, frame, FB_AT_STREAM, apply->stream);
 
     /* only now: what the stream sets behind a server holds for it too */
     STAILQ_FOREACH (server, &frame->servers, link) {
@@ -55,5 +69,4 @@ FB_SETTER(fb_set_stream)
         fb_protocol_finish(apply, server);
     }
     fb_ports_build(apply, frame);
-    return 0;
 }

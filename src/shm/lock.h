@@ -17,6 +17,15 @@ struct fb_slot_id {
     uint32_t serial; /* counts the slot's lives, from 1 */
 };
 
+/* The two in few bits: the serial's come again after 16384 lives of a slot. */
+#define FB_SLOT_BITS 10
+#define FB_LIFE_BITS 24
+
+static inline uint32_t fb_slot_life(struct fb_slot_id id)
+{
+    return (id.slot | id.serial << FB_SLOT_BITS) & ((1u << FB_LIFE_BITS) - 1);
+}
+
 bool fb_shm_lock_try(struct fb_shm_lock *lock, struct fb_slot_id id);
 /* The caller holds it. */
 void fb_shm_lock_release(struct fb_shm_lock *lock, struct fb_slot_id id);

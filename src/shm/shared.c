@@ -8,6 +8,7 @@
 
 static_assert(sizeof(struct fb_slot) == FB_CACHE_LINE, "a slot is a line of its own");
 static_assert(offsetof(struct fb_shared, accept_mutex) % FB_CACHE_LINE == 0, "so is the mutex");
+static_assert(FB_SLOT_MAX == 1 << FB_SLOT_BITS, "a slot fits into its bits");
 static_assert(offsetof(struct fb_shared, slots) == 2 * FB_CACHE_LINE, "the layout is versioned");
 
 struct fb_shared *fb_shared_create(void)

@@ -4,6 +4,7 @@
 
 #include "net/address.h"
 #include "net/listener.h"
+#include "shm/zone.h"
 
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
@@ -20,6 +21,7 @@ struct fb_server {
     const fb_protocol *protocol; /* NULL: what is accepted is closed */
     unsigned protocol_index;     /* of its state slab */
     void *protocol_conf;
+    struct fb_zone *metrics; /* the protocol's; NULL: it has none */
     struct fb_server_settings settings;
 };
 

@@ -3,8 +3,12 @@
  * time limits. */
 #include "stream/session.h"
 
+#include "net/target.h"
+#include "stream/side.h"
+
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #define INPUT_LIMIT 65536
 
@@ -23,9 +27,7 @@ static const char *const reasons[] = {
 
 static const struct fb_server *server_of(const struct fb_conn *conn)
 {
-    const struct fb_binding *binding = conn->owner;
-
-    return binding->server;
+    return fb_binding_of(conn)->server;
 }
 
 /* Whether its protocol knows of it: there is one, and there was memory for its state. */
@@ -33,109 +35,197 @@ static bool is_served(const struct fb_conn *conn)
 {
     const fb_protocol *protocol = server_of(conn)->protocol;
 
-    return protocol != NULL && (protocol->conn_state == 0 || conn->state != NULL);
+    return conn->outgoing ||
+           (protocol != NULL && (protocol->conn_state == 0 || conn->state != NULL));
 }
 
-static void wait_at_most(struct fb_conn *conn, int64_t ms)
+static void wait_at_most(struct fb_conn *conn, uint64_t ms)
 {
     if (ms > 0)
-        fb_timer_set(&conn->net->loop, &conn->timer, (uint64_t)ms);
+        fb_net_restart(conn->net, &conn->timer, ms);
     else
         fb_timer_del(&conn->net->loop, &conn->timer);
 }
 
-static void session_opened(struct fb_conn *conn)
+/* For how long nothing may move. */
+static void restart_timeout(struct fb_conn *conn)
 {
-    const struct fb_server *server = server_of(conn);
-    const fb_protocol *protocol = server->protocol;
+    const struct fb_side *side = fb_side_of(conn);
 
-    if (protocol == NULL) {
-        fb_conn_close(conn);
-        return;
-    }
-    fb_conn_debug(conn, "opened for \"%s\"", protocol->name);
-    if (!fb_session_state(conn, server)) {
-        fb_conn_log(conn, FB_CRIT, errno, "no memory for the state of \"%s\"", protocol->name);
-        fb_conn_fail(conn, FB_NO_MEMORY);
-        return;
-    }
-    conn->heard = server->settings.first_byte_timeout == 0;
-    wait_at_most(
-        conn, conn->heard ? server->settings.idle_timeout : server->settings.first_byte_timeout);
-    if (protocol->ops->opened != NULL && protocol->ops->opened(conn, conn->state) != 0)
-        fb_conn_fail(conn, FB_REFUSED);
+    if (side != NULL && side->own_timeout)
+        wait_at_most(conn, side->timeout);
+    else
+        wait_at_most(conn, conn->outgoing ? 0 : (uint64_t)server_of(conn)->settings.idle_timeout);
 }
 
-static size_t session_data(struct fb_conn *conn, fb_bytes in)
+void fb_session_set_timeout(struct fb_conn *conn, uint64_t ms)
+{
+    struct fb_side *side = fb_side_make(conn);
+
+    if (side == NULL)
+        return;
+    side->own_timeout = true;
+    side->timeout = ms;
+    if (conn->outgoing || conn->heard) {
+        fb_timer_del(&conn->net->loop, &conn->timer); /* which may lie near enough to be kept */
+        restart_timeout(conn);
+    }
+}
+
+/* An accepted one; false: it ends. */
+static bool begin(struct fb_conn *conn)
 {
     const struct fb_server *server = server_of(conn);
-    const fb_protocol *protocol = server->protocol;
-    size_t limit = protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
-    size_t used = in.n;
 
+    if (server->protocol == NULL) {
+        fb_conn_close(conn);
+        return false;
+    }
+    fb_conn_debug(conn, "opened for \"%s\"", server->protocol->name);
+    if (!fb_session_state(conn, server)) {
+        fb_conn_log(
+            conn, FB_CRIT, errno, "no memory for the state of \"%s\"", server->protocol->name);
+        fb_conn_fail(conn, FB_NO_MEMORY);
+        return false;
+    }
+    conn->heard = server->settings.first_byte_timeout == 0;
+    if (!conn->heard)
+        wait_at_most(conn, (uint64_t)server->settings.first_byte_timeout);
+    return true;
+}
+
+static void session_opened(struct fb_conn *conn)
+{
+    const struct fb_stream *stream = fb_stream_of(conn);
+    const fb_ops *ops;
+
+    if (!conn->outgoing && !begin(conn))
+        return;
+    if (conn->outgoing)
+        fb_timer_del(&conn->net->loop, &conn->timer); /* of the connect */
+    if (conn->outgoing || conn->heard)
+        restart_timeout(conn);
+    ops = fb_ops_of(conn);
+    if (FB_HAS(ops, opened) && ops->opened(conn, conn->state) != 0)
+        fb_conn_fail(conn, FB_REFUSED);
+    else if (stream->draining && !conn->closing && conn->failed == 0 && conn->pipe == NULL)
+        fb_session_draining(conn);
+}
+
+static void hear(struct fb_conn *conn)
+{
     if (!conn->heard) { /* the first byte's deadline may lie near enough to be kept by mistake */
         conn->heard = 1;
         fb_timer_del(&conn->net->loop, &conn->timer);
     }
-    wait_at_most(conn, server->settings.idle_timeout);
-    if (protocol->ops->data != NULL)
-        used = protocol->ops->data(conn, conn->state, in);
+    restart_timeout(conn);
+}
+
+/* Unconsumed input that ends a connection. */
+static size_t input_limit(const struct fb_conn *conn)
+{
+    const struct fb_side *side = fb_side_of(conn);
+    const fb_protocol *protocol = server_of(conn)->protocol;
+
+    if (side != NULL && side->frame_most > 0)
+        return side->frame_most;
+    return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
+}
+
+static size_t session_data(struct fb_conn *conn, fb_bytes in)
+{
+    const fb_ops *ops = fb_ops_of(conn);
+    size_t used = in.n;
+
+    hear(conn);
+    if (FB_HAS(ops, data))
+        used = ops->data(conn, conn->state, in);
     if (used > in.n) {
-        fb_conn_log(
-            conn, FB_ALERT, 0, "\"%s\" consumed %zu bytes of %zu", protocol->name, used, in.n);
+        fb_conn_log(conn, FB_ALERT, 0, "\"%s\" consumed %zu bytes of %zu",
+            server_of(conn)->protocol->name, used, in.n);
         fb_conn_fail(conn, FB_ABORTED);
         return in.n;
     }
-    if (in.n - used >= limit && !conn->stopped)
+    if (conn->side != NULL)
+        fb_frame_consumed(fb_side_of(conn), in.p + used);
+    if (in.n - used >= input_limit(conn) && !conn->stopped && conn->pipe == NULL)
         fb_conn_fail(conn, FB_INPUT_LIMIT);
     return used;
 }
 
 static void session_eof(struct fb_conn *conn, fb_bytes rest)
 {
-    const fb_protocol *protocol = server_of(conn)->protocol;
+    const fb_ops *ops = fb_ops_of(conn);
 
-    if (protocol->ops->eof != NULL)
-        protocol->ops->eof(conn, conn->state, rest);
+    if (conn->side != NULL)
+        fb_frame_forget(fb_side_of(conn));
+    if (FB_HAS(ops, eof))
+        ops->eof(conn, conn->state, rest);
     else
         fb_conn_close(conn);
 }
 
 static void session_writable(struct fb_conn *conn)
 {
-    const fb_protocol *protocol = server_of(conn)->protocol;
+    const fb_ops *ops = fb_ops_of(conn);
 
-    if (protocol->ops->writable != NULL)
-        protocol->ops->writable(conn, conn->state);
+    if (FB_HAS(ops, writable))
+        ops->writable(conn, conn->state);
 }
 
 /* Who takes output is not idle, but has still to say its first byte. */
 static void session_moved(struct fb_conn *conn)
 {
-    if (conn->heard || conn->closing)
-        wait_at_most(conn, server_of(conn)->settings.idle_timeout);
+    if (conn->heard || conn->closing || conn->outgoing)
+        restart_timeout(conn);
 }
 
 static void session_expired(struct fb_conn *conn)
 {
-    fb_conn_log(conn, FB_INFO, ETIMEDOUT, "client timed out");
+    fb_conn_log(conn, FB_INFO, ETIMEDOUT,
+        !conn->outgoing ? "client timed out"
+        : conn->opening ? "connecting timed out"
+                        : "server timed out");
     fb_conn_fail(conn, FB_TIMED_OUT);
 }
 
 static void session_closed(struct fb_conn *conn, fb_reason reason)
 {
-    const fb_protocol *protocol = server_of(conn)->protocol;
+    if (conn->side != NULL)
+        fb_session_end_children(fb_side_of(conn));
+    if (conn->outgoing)
+        fb_conn_debug(conn, "connection to server ended: %s", reasons[reason]);
+    else
+        fb_conn_log(conn, FB_INFO, 0, "session ended: %s", reasons[reason]);
+    if (is_served(conn) && FB_HAS(fb_ops_of(conn), closed))
+        fb_ops_of(conn)->closed(conn, conn->state, reason);
+    fb_side_free(conn);
+}
 
-    fb_conn_log(conn, FB_INFO, 0, "session ended: %s", reasons[reason]);
-    if (is_served(conn) && protocol->ops->closed != NULL)
-        protocol->ops->closed(conn, conn->state, reason);
+/* The session's client is the one that the connection was made for, in the end. */
+static const struct fb_conn *client_of(const struct fb_conn *conn)
+{
+    while (conn->outgoing && conn->side != NULL && fb_side_of(conn)->parent != NULL)
+        conn = fb_side_of(conn)->parent->conn;
+    return conn;
 }
 
 static size_t session_describe(const struct fb_conn *conn, char *text, size_t size)
 {
-    const struct fb_binding *binding = conn->owner;
+    const struct fb_conn *client = client_of(conn);
+    struct fb_address peer = { .length = 0 };
+    char address[FB_ADDRESS_TEXT];
+    int n = 0;
 
-    return (size_t)snprintf(text, size, ", server: %s", binding->text);
+    if (client != conn) {
+        memcpy(&peer.any, &client->peer, sizeof(client->peer));
+        n = snprintf(text, size, ", client: %s", fb_address_format(&peer, false, address));
+    }
+    n += snprintf(text + n, size - (size_t)n, ", server: %s", fb_binding_of(conn)->text);
+    if (conn->outgoing && conn->side != NULL) /* else it has been closed, and is only listened to */
+        n += snprintf(
+            text + n, size - (size_t)n, ", upstream: \"%s\"", fb_side_of(conn)->target->text);
+    return (size_t)n;
 }
 
 const struct fb_conn_ops fb_session_ops = {
@@ -146,5 +236,6 @@ const struct fb_conn_ops fb_session_ops = {
     .moved = session_moved,
     .expired = session_expired,
     .closed = session_closed,
+    .kept = fb_session_kept,
     .describe = session_describe,
 };

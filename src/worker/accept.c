@@ -79,12 +79,12 @@ static void resume_accepting(struct fb_worker *worker)
 static void resume_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
     (void)timer;
-    resume_accepting(fb_worker_of(loop));
+    resume_accepting(fb_loop_worker(loop));
 }
 
 static void slot_released(struct fb_net *net)
 {
-    struct fb_worker *worker = fb_worker_of(&net->loop);
+    struct fb_worker *worker = fb_loop_worker(&net->loop);
 
     if (worker->accept.full)
         resume_accepting(worker);
@@ -120,7 +120,7 @@ static enum outcome accept_one(struct fb_worker *worker, struct fb_acceptor *acc
     struct fb_io_result result;
     int fd;
 
-    if (net->connection_n == net->connections_max) {
+    if (net->connection_n == net->connections_max && !fb_stream_drop_kept(&worker->stream)) {
         pause_accepting(worker, true, 0);
         return SHORT;
     }
@@ -149,7 +149,7 @@ static bool goes_on(const struct fb_net *net, enum outcome outcome, bool look)
 static void acceptor_readable(struct fb_loop *loop, struct fb_source *source)
 {
     struct fb_acceptor *acceptor = fb_container(source, struct fb_acceptor, source);
-    struct fb_worker *worker = fb_worker_of(loop);
+    struct fb_worker *worker = fb_loop_worker(loop);
     bool look = acceptor->look;
     bool many = look || worker->cycle->events.multi_accept;
     enum outcome outcome;
@@ -178,6 +178,7 @@ static int add_acceptor(struct fb_worker *worker, struct fb_listener *listener, 
     source->fd = fd;
     source->ops = &acceptor_ops;
     source->io = net_of(worker)->loop.mechanism->io;
+    source->io_state = net_of(worker)->loop.mechanism_state;
     source->queue = FB_QUEUE_ACCEPT;
     acceptor->listener = listener;
     acceptor->own = listener->options.reuseport;
@@ -290,7 +291,7 @@ static int64_t back_off(struct fb_acceptors *accept, int64_t delay)
  * connections than we do. */
 static bool leaves_mutex(struct fb_worker *worker)
 {
-    uint64_t totals[FB_COUNTERS], ours = net_of(worker)->connection_n;
+    uint64_t totals[FB_COUNTERS], ours = net_of(worker)->client_n;
 
     if (worker->accept.disabled <= 0)
         return false;

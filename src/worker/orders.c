@@ -18,6 +18,7 @@ static void begin_drain(struct fb_worker *worker)
     fb_accept_close(worker);
     if (limit > 0)
         fb_timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
+    fb_stream_drain(&worker->stream, (uint64_t)limit);
 }
 
 /* The message is left with the old descriptor. */
@@ -46,6 +47,12 @@ static void obey(struct fb_worker *worker, struct fb_message *message)
     case FB_MESSAGE_REOPEN:
         reopened(worker, message);
         break;
+    case FB_MESSAGE_PEER:
+        fb_mail_peer(worker, message);
+        break;
+    case FB_MESSAGE_GONE:
+        fb_mail_gone(worker, message->argument);
+        break;
     default:
         break;
     }
@@ -57,11 +64,12 @@ static void close_channel(struct fb_worker *worker)
 {
     fb_source_close(&worker->stream.net.loop, worker->channel, false);
     worker->channel = NULL;
+    fb_mail_alone(worker);
 }
 
 static void channel_readable(struct fb_loop *loop, struct fb_source *source)
 {
-    struct fb_worker *worker = fb_worker_of(loop);
+    struct fb_worker *worker = fb_loop_worker(loop);
     struct fb_message message;
     enum fb_channel_status status;
 
@@ -97,13 +105,19 @@ int fb_worker_open_channel(struct fb_worker *worker)
     return 0;
 }
 
-void fb_worker_tell(struct fb_worker *worker, enum fb_message_kind kind)
+void fb_worker_tell_with(
+    struct fb_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd)
 {
-    struct fb_message message = { .kind = kind, .fd = -1 };
+    struct fb_message message = { .kind = kind, .argument = argument, .fd = fd };
 
     if (worker->channel != NULL && fb_channel_send(worker->channel->fd, &message) == -1 &&
         errno != EPIPE) /* a master that has gone is seen by the channel's end */
         fb_log(&worker->log, FB_ALERT, errno, "the master could not be told");
+}
+
+void fb_worker_tell(struct fb_worker *worker, enum fb_message_kind kind)
+{
+    fb_worker_tell_with(worker, kind, 0, -1);
 }
 
 /* The role of a single process, which has no master to do it. */

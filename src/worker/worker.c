@@ -3,6 +3,7 @@
 
 #include "process/privileges.h"
 
+#include <bsd/stdlib.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 
 static void shutdown_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
-    struct fb_worker *worker = fb_worker_of(loop);
+    struct fb_worker *worker = fb_loop_worker(loop);
 
     (void)timer;
     fb_log(&worker->log, FB_NOTICE, 0,
@@ -22,10 +23,16 @@ static void shutdown_expired(struct fb_loop *loop, struct fb_timer *timer)
     fb_net_fail_all(&worker->stream.net, FB_DRAINED);
 }
 
+static void random_bytes(struct fb_worker *worker, void *p, size_t n)
+{
+    (void)worker;
+    arc4random_buf(p, n);
+}
+
 static unsigned listener_slots(const struct fb_cycle *cycle)
 {
     const struct fb_listener *listener;
-    unsigned n = 1; /* the channel */
+    unsigned n = 3; /* the channel, and what messages need */
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
         n += listener->fd_n;
@@ -44,10 +51,14 @@ static int init_stream(struct fb_worker *worker, const struct fb_heritage *herit
         .log = &worker->log,
         .counters = &heritage->shared->slots[heritage->slot.slot].counters,
         .lingering_timeout = LINGERING_TIMEOUT_MS,
+        .memory = heritage->memory,
     };
 
-    return fb_stream_init(
-        &worker->stream, &options, heritage->shared, events->debug, events->debug_n);
+    if (fb_stream_init(
+            &worker->stream, &options, heritage->shared, events->debug, events->debug_n) == -1)
+        return -1;
+    worker->stream.slot = heritage->slot;
+    return 0;
 }
 
 int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage, enum fb_role role)
@@ -59,6 +70,7 @@ int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage,
     *worker = (struct fb_worker) { .heritage = heritage, .cycle = cycle, .role = role };
     fb_log_init(&worker->log, cycle->core.logs, cycle->core.log_n);
     worker->shutdown.expired = shutdown_expired;
+    worker->random = random_bytes;
     if (role == FB_ROLE_WORKER && fb_process_confine(cycle, heritage->index, &worker->log) == -1)
         return -1;
     if (role == FB_ROLE_SINGLE)
@@ -66,6 +78,7 @@ int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage,
     if (init_stream(worker, heritage) == -1)
         return -1;
     if (fb_accept_init(worker) == -1 || fb_worker_open_channel(worker) == -1 ||
+        fb_protocols_start(worker) == -1 ||
         (resolution > 0 && fb_loop_set_resolution(loop, (uint64_t)resolution) == -1)) {
         fb_worker_done(worker);
         return -1;
@@ -79,7 +92,8 @@ void fb_worker_run(struct fb_worker *worker)
 
     for (;;) {
         fb_worker_take_orders(worker);
-        if (worker->ending || (worker->draining && net->connection_n == 0))
+        if (worker->ending ||
+            (worker->draining && net->connection_n == 0 && fb_threads_busy(worker) == 0))
             return;
         fb_worker_turn(worker);
     }
@@ -94,7 +108,11 @@ void fb_worker_done(struct fb_worker *worker)
         fb_accept_close(worker);
     net->released = NULL;
     fb_net_fail_all(net, FB_DRAINED);
+    fb_protocols_stop(worker);
+    fb_threads_done(worker);
+    fb_mail_done(worker);
     fb_timer_del(&net->loop, &worker->shutdown);
+    fb_timer_del(&net->loop, &worker->stream.drain);
     if (worker->channel != NULL)
         fb_source_close(&net->loop, worker->channel, false);
     fb_stream_done(&worker->stream);

@@ -5,6 +5,7 @@
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/signals.h"
+#include "shm/metrics.h"
 #include "stream/stream.h"
 
 /* A listening socket as this worker watches it. */
@@ -30,6 +31,13 @@ struct fb_acceptors {
     struct fb_timer resume;
 };
 
+/* What a protocol has in this worker. */
+struct fb_worker_protocol {
+    void *state;     /* its worker_state */
+    fb_shm_row *row; /* of its metrics */
+    bool started;
+};
+
 struct fb_worker {
     struct fb_stream stream; /* the first member */
     const struct fb_heritage *heritage;
@@ -40,10 +48,14 @@ struct fb_worker {
     struct fb_source *channel; /* NULL in a single process, and when the master has gone */
     struct fb_timer shutdown;  /* worker_shutdown_timeout */
     bool draining;
-    bool ending; /* as soon as possible */
+    bool ending;                                           /* as soon as possible */
+    struct fb_worker_protocol protocols[FB_PROTOCOLS_MAX]; /* at their index */
+    struct fb_threads *threads;                            /* once there was a job; NULL */
+    struct fb_mail *mail;                                  /* once a connection had a name; NULL */
+    void (*random)(struct fb_worker *worker, void *p, size_t n);
 };
 
-static inline struct fb_worker *fb_worker_of(struct fb_loop *loop)
+static inline struct fb_worker *fb_loop_worker(struct fb_loop *loop)
 {
     return fb_container(
         fb_container(fb_net_of(loop), struct fb_stream, net), struct fb_worker, stream);
@@ -76,4 +88,31 @@ void fb_accept_after(struct fb_worker *worker);
 /* What the master and signals ask for (orders.c) */
 int fb_worker_open_channel(struct fb_worker *worker);
 void fb_worker_tell(struct fb_worker *worker, enum fb_message_kind kind);
+/* `fd` stays the caller's. */
+void fb_worker_tell_with(
+    struct fb_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd);
 void fb_worker_take_orders(struct fb_worker *worker);
+/* The master has handed over the inbox of a worker, or says that it has gone. */
+void fb_mail_peer(struct fb_worker *worker, struct fb_message *message);
+void fb_mail_gone(struct fb_worker *worker, uint32_t peer);
+/* There is no master any more to ask. */
+void fb_mail_alone(struct fb_worker *worker);
+void fb_mail_done(struct fb_worker *worker);
+
+/* Protocols (protocols.c): those that the configuration's servers have. */
+int fb_protocols_start(struct fb_worker *worker);
+void fb_protocols_stop(struct fb_worker *worker);
+
+/* Jobs (threads.c): as fb_run() says. */
+int fb_threads_run(struct fb_worker *worker, void (*work)(void *job),
+    void (*done)(struct fb_worker *worker, void *job), const void *job, size_t n);
+/* Jobs that are not done. */
+unsigned fb_threads_busy(const struct fb_worker *worker);
+/* Leaves those that still run to the process's end. */
+void fb_threads_done(struct fb_worker *worker);
+
+/* References and messages (mail.c): as fb_ref_of(), fb_find() and fb_send_message() say. */
+fb_ref fb_mail_ref(struct fb_worker *worker, struct fb_conn *conn);
+struct fb_conn *fb_mail_find(struct fb_worker *worker, fb_ref ref);
+uint64_t fb_mail_send(
+    struct fb_worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n);

@@ -2,8 +2,6 @@
 #include "contract/contract.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -49,9 +47,25 @@ static const struct fb_source_ops watched_ops = {
     .run = { [FB_READ] = run_read, [FB_WRITE] = run_write },
 };
 
+static int real_n(void)
+{
+    int n = 0;
+
+    while (fb_mechanisms[n] != NULL)
+        n++;
+    return n;
+}
+
+bool is_simulated(int i)
+{
+    return i >= real_n();
+}
+
 const struct fb_mechanism *mechanism_at(int i)
 {
-    return fb_mechanisms[i];
+    if (!is_simulated(i))
+        return fb_mechanisms[i];
+    return i == real_n() ? fb_sim_edge(simulation) : fb_sim_level(simulation);
 }
 
 struct bench *bench_with(
@@ -112,6 +126,7 @@ struct watched *watch(struct bench *bench, int fd)
     source->fd = fd;
     source->ops = &watched_ops;
     source->io = bench->loop.mechanism->io;
+    source->io_state = bench->loop.mechanism_state;
     watched->bench = bench;
     return watched;
 }
@@ -127,6 +142,28 @@ void arm(struct watched *watched, enum fb_direction direction)
     int result = fb_source_arm(&watched->bench->loop, &watched->source, direction);
 
     ck_assert_msg(result == 0, "it cannot be watched: %s", strerror(errno));
+}
+
+size_t take(struct watched *watched)
+{
+    uint8_t bytes[64];
+    struct fb_span span = { bytes, sizeof(bytes) };
+    struct fb_io_result result = watched->source.io->recv(&watched->source, &span);
+
+    ck_assert(result.status == FB_IO_DONE || result.status == FB_IO_EOF);
+    return result.n;
+}
+
+void serve(struct watched *listener)
+{
+    struct fb_source served = { .io = listener->source.io, .io_state = listener->source.io_state };
+    struct sockaddr_storage peer;
+    socklen_t length = sizeof(peer);
+    struct fb_io_result result =
+        served.io->accept(&listener->source, &served.fd, (struct sockaddr *)&peer, &length);
+
+    ck_assert_int_eq(result.status, FB_IO_DONE);
+    served.io->close(&served, false);
 }
 
 void disarm(struct watched *watched, enum fb_direction direction)
@@ -170,93 +207,28 @@ uint64_t now_us(void)
 {
     struct timespec now;
 
+    if (simulation != NULL)
+        return fb_sim_now(simulation) * 1000;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-void make_pair(int fds[2])
-{
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-}
-
-int make_listener(struct sockaddr_in *address)
-{
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    socklen_t length = sizeof(*address);
-
-    *address = (struct sockaddr_in) { .sin_family = AF_INET };
-    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ck_assert_int_ne(fd, -1);
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)address, sizeof(*address)), 0);
-    ck_assert_int_eq(listen(fd, 128), 0);
-    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)address, &length), 0);
-    return fd;
-}
-
-int make_client(const struct sockaddr_in *address)
-{
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_ne(fd, -1);
-    if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == -1)
-        ck_assert_int_eq(errno, EINPROGRESS);
-    return fd;
-}
-
-void make_tcp_pair(int fds[2])
-{
-    struct sockaddr_in address;
-    int listener = make_listener(&address);
-
-    fds[0] = make_client(&address);
-    do /* the loopback may hand it over a moment later */
-        fds[1] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    while (fds[1] == -1 && errno == EAGAIN);
-    ck_assert_int_ne(fds[1], -1);
-    close(listener);
-}
-
-void say(int fd, const char *text)
-{
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-size_t fill(int fd)
-{
-    static const char bytes[65536];
-    size_t sum = 0;
-    ssize_t n;
-
-    while ((n = write(fd, bytes, sizeof(bytes))) > 0)
-        sum += (size_t)n;
-    ck_assert_int_eq(errno, EAGAIN);
-    return sum;
-}
-
-size_t drain(int fd)
-{
-    static char bytes[65536];
-    size_t sum = 0;
-    ssize_t n;
-
-    while ((n = read(fd, bytes, sizeof(bytes))) > 0)
-        sum += (size_t)n;
-    return sum;
-}
-
 int contract_main(const char *name, add_tests_fn *add_tests)
 {
+    static const char *const simulated[] = { "sim", "sim level" };
     Suite *suite = suite_create(name);
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    for (int i = 0; mechanism_at(i) != NULL; i++) {
+    for (int i = 0; i < real_n() + (int)fb_countof(simulated); i++) {
         TCase *tcase;
 
-        if (!mechanism_at(i)->available())
+        if (!is_simulated(i) && !mechanism_at(i)->available())
             continue;
-        tcase = tcase_create(mechanism_at(i)->name);
+        tcase = tcase_create(is_simulated(i) ? simulated[i - real_n()] : mechanism_at(i)->name);
         tcase_set_timeout(tcase, 60);
+        if (is_simulated(i))
+            tcase_add_checked_fixture(tcase, start_simulation, end_simulation);
         add_tests(tcase, i, i + 1);
         suite_add_tcase(suite, tcase);
     }

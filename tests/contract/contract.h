@@ -4,6 +4,7 @@
 #pragma once
 
 #include "event/loop.h"
+#include "event/sim.h"
 #include "support/test.h"
 
 struct bench {
@@ -26,8 +27,12 @@ struct watched {
     struct watched *other; /* for `then` */
 };
 
+/* Of the test that runs, NULL where it runs on the real kernel. */
+extern struct fb_sim *simulation;
+
 /* The mechanism with the number that a loop test is given. */
 const struct fb_mechanism *mechanism_at(int i);
+bool is_simulated(int i);
 
 /* A loop with room for n sources. */
 struct bench *bench_set_up(int i, uint32_t n);
@@ -62,22 +67,45 @@ void check_quiet(struct bench *bench);
 
 uint64_t now_us(void);
 
-/* A connected pair of non-blocking stream sockets, unix or TCP. */
+/* A connected pair of non-blocking stream sockets, unix or TCP. On a simulation the second is an end
+ * of the harness, with which only the functions below can do something; as are clients. */
 void make_pair(int fds[2]);
 void make_tcp_pair(int fds[2]);
 /* A non-blocking listening socket on the loopback address; *address is its own. */
 struct sockaddr_in;
 int make_listener(struct sockaddr_in *address);
+/* An address where nobody listens. */
+void make_nobody(struct sockaddr_in *address);
 /* A non-blocking socket that connects there; it is not waited for. */
 int make_client(const struct sockaddr_in *address);
 
 void say(int fd, const char *text);
-/* Writes until there is no more room, and reads it all; says how much. */
-size_t fill(int fd);
-size_t drain(int fd);
+/* Writes until there is no more room, and reads it all. */
+void fill(int fd);
+void drain(int fd);
+/* Ways to end. */
+void hang_up(int fd);
+void half_close(int fd);
+void reset(int fd);
+
+/* Receives once; says how much, and 0 at the end. */
+size_t take(struct watched *watched);
+/* Accepts a client, who is there, and closes its connection. */
+void serve(struct watched *listener);
+
+void start_simulation(void);
+void end_simulation(void);
 
 typedef void add_tests_fn(TCase *tcase, int from, int to);
 int contract_main(const char *name, add_tests_fn *add_tests);
+
+/* As tcase_add_loop_test(), for tests of what a simulation has not: descriptors, signals, processes,
+ * waits that block. */
+#define tcase_add_real_test(tcase, test, from, to)                                                 \
+    do {                                                                                           \
+        if (!is_simulated(from))                                                                   \
+            tcase_add_loop_test((tcase), test, (from), (to));                                      \
+    } while (0)
 
 /* `add_tests` adds the file's tests as loop tests from `from` to `to`. */
 #define CONTRACT_MAIN(name, add_tests)                                                             \

@@ -159,10 +159,10 @@ END_TEST
 
 static void add_tests(TCase *tcase, int from, int to)
 {
-    tcase_add_loop_test(tcase, an_endless_wait_that_ends_is_an_alert, from, to);
-    tcase_add_loop_test(tcase, a_wait_that_fails_is_an_alert, from, to);
-    tcase_add_loop_test(tcase, a_wrong_count_is_an_alert, from, to);
-    tcase_add_loop_test(tcase, a_descriptor_closed_by_somebody_else, from, to);
+    tcase_add_real_test(tcase, an_endless_wait_that_ends_is_an_alert, from, to);
+    tcase_add_real_test(tcase, a_wait_that_fails_is_an_alert, from, to);
+    tcase_add_real_test(tcase, a_wrong_count_is_an_alert, from, to);
+    tcase_add_real_test(tcase, a_descriptor_closed_by_somebody_else, from, to);
 }
 
 CONTRACT_MAIN("alerts", add_tests)

@@ -30,7 +30,7 @@ START_TEST(a_listener_is_level_triggered)
     struct fb_loop *loop = &bench->loop;
     struct sockaddr_in address;
     struct watched *listener = watch_listener(bench, make_listener(&address));
-    int clients[2], served;
+    int clients[2];
 
     for (int exclusive = 0; exclusive < 2; exclusive++) {
         unsigned runs;
@@ -43,10 +43,8 @@ START_TEST(a_listener_is_level_triggered)
         turn_until(bench, listener->runs[FB_READ] >= 3); /* as long as it lasts */
         for (int i = 0; i < 2; i++) {
             turn(bench, 1000);
-            served = accept(listener->source.fd, NULL, NULL);
-            ck_assert_int_ne(served, -1);
-            close(served);
-            close(clients[i]);
+            serve(listener);
+            hang_up(clients[i]);
         }
         check_quiet(bench);
 
@@ -57,9 +55,8 @@ START_TEST(a_listener_is_level_triggered)
         runs = listener->runs[FB_READ];
         turn_until(bench, listener->runs[FB_READ] > runs); /* for a client from before */
         fb_listener_disarm(loop, &listener->source);
-        served = accept(listener->source.fd, NULL, NULL);
-        close(served);
-        close(clients[0]);
+        serve(listener);
+        hang_up(clients[0]);
     }
     ck_assert_uint_eq(listener->runs[FB_WRITE], 0);
     watch_no_more(&listener);
@@ -82,7 +79,7 @@ START_TEST(a_disarmed_listener_is_not_run)
     fb_loop_run(&bench->loop, FB_QUEUE_ACCEPT);
     ck_assert_uint_eq(listener->runs[FB_READ], 0);
     fb_listener_disarm(&bench->loop, &listener->source);
-    close(client);
+    hang_up(client);
     watch_no_more(&listener);
     bench_tear_down(bench);
 }
@@ -265,8 +262,8 @@ static void add_tests(TCase *tcase, int from, int to)
 {
     tcase_add_loop_test(tcase, a_listener_is_level_triggered, from, to);
     tcase_add_loop_test(tcase, a_disarmed_listener_is_not_run, from, to);
-    tcase_add_loop_test(tcase, a_closed_listener_is_watched_by_nobody, from, to);
-    tcase_add_loop_test(tcase, no_client_is_left_behind, from, to);
+    tcase_add_real_test(tcase, a_closed_listener_is_watched_by_nobody, from, to);
+    tcase_add_real_test(tcase, no_client_is_left_behind, from, to);
 }
 
 CONTRACT_MAIN("listeners", add_tests)

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* A pair, with the first end watched. */
 static struct watched *start(int i, int fds[2])
@@ -38,7 +36,7 @@ START_TEST(input_is_reported)
         check_quiet(bench);
     }
     ck_assert_uint_eq(watched->runs[FB_READ], 3);
-    close(fds[1]);
+    hang_up(fds[1]);
     end(watched);
 }
 END_TEST
@@ -57,7 +55,7 @@ START_TEST(room_for_output_is_reported)
     drain(fds[1]);
     turn_until(bench, watched->runs[FB_WRITE] == 2);
     ck_assert_uint_eq(watched->runs[FB_READ], 0);
-    close(fds[1]);
+    hang_up(fds[1]);
     end(watched);
 }
 END_TEST
@@ -80,7 +78,7 @@ START_TEST(edges_come_once_a_change_and_levels_as_long_as_it_lasts)
     ck_assert_uint_eq(watched->runs[FB_READ], edge ? 2 : 5);
     turn(bench, 1);
     ck_assert_uint_eq(watched->runs[FB_READ], edge ? 2 : 6);
-    close(fds[1]);
+    hang_up(fds[1]);
     end(watched);
 }
 END_TEST
@@ -105,7 +103,7 @@ START_TEST(both_directions_are_reported)
     arm(watched, FB_WRITE);
     turn_until(watched->bench, watched->runs[FB_WRITE] > 0);
     ck_assert_uint_eq(watched->runs[FB_READ], 2);
-    close(fds[1]);
+    hang_up(fds[1]);
     end(watched);
 }
 END_TEST
@@ -119,7 +117,7 @@ START_TEST(arm_both_reports_both)
     watched->receives = true;
     ck_assert_int_eq(fb_source_arm_both(&watched->bench->loop, &watched->source), 0);
     turn_until(watched->bench, watched->received == 1 && watched->runs[FB_WRITE] > 0);
-    close(fds[1]);
+    hang_up(fds[1]);
     end(watched);
 }
 END_TEST
@@ -140,7 +138,7 @@ START_TEST(what_came_while_paused_is_reported_when_armed)
         arm(watched, FB_READ);
         turn_until(bench, watched->received == 5 * i);
     }
-    close(fds[1]);
+    hang_up(fds[1]);
     end(watched);
 }
 END_TEST
@@ -159,28 +157,10 @@ START_TEST(what_is_known_to_be_ready_is_posted_when_armed)
     arm(watched, FB_READ);
     fb_loop_run(&bench->loop, FB_QUEUE_NORMAL); /* without a wait */
     ck_assert_uint_eq(watched->runs[FB_READ], 2);
-    close(fds[1]);
+    hang_up(fds[1]);
     end(watched);
 }
 END_TEST
-
-static void hang_up(int fd)
-{
-    close(fd);
-}
-
-static void half_close(int fd)
-{
-    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
-}
-
-static void reset(int fd)
-{
-    static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
-
-    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
-    close(fd);
-}
 
 static void (*const ways[])(int fd) = { hang_up, half_close, reset };
 
@@ -215,8 +195,8 @@ START_TEST(unarmed_it_reports_nothing_and_does_not_spin)
         watch_no_more(&paused);
         bench_tear_down(bench);
         if (ways[way] == half_close) {
-            close(fds[0][1]);
-            close(fds[1][1]);
+            hang_up(fds[0][1]);
+            hang_up(fds[1][1]);
         }
     }
 }
@@ -234,7 +214,7 @@ START_TEST(the_paused_direction_stays_silent_at_a_hang_up)
     turn_until_quiet(bench);
     disarm(watched, FB_READ);
     watched->runs[FB_WRITE] = 0;
-    close(fds[1]);
+    hang_up(fds[1]);
     turn_until(bench, watched->runs[FB_WRITE] > 0);
     ck_assert_uint_eq(watched->runs[FB_READ], 0);
     end(watched);
@@ -266,7 +246,7 @@ START_TEST(the_peers_end_is_told)
             watch_no_more(&watched);
             bench_tear_down(bench);
             if (ways[way] == half_close)
-                close(fds[1]);
+                hang_up(fds[1]);
         }
 }
 END_TEST
@@ -277,50 +257,57 @@ START_TEST(the_end_behind_bytes_is_not_lost)
     int fds[2];
     struct watched *watched = start(_i, fds);
     struct bench *bench = watched->bench;
-    char bytes[64];
 
     arm(watched, FB_READ);
     say(fds[1], "last words");
-    close(fds[1]);
+    hang_up(fds[1]);
     turn_until(bench, watched->runs[FB_READ] > 0);
-    ck_assert_int_eq(read(fds[0], bytes, sizeof(bytes)), 10);
+    ck_assert_uint_eq(take(watched), 10);
     if (!watched->source.eof) {
         unsigned runs = watched->runs[FB_READ];
 
         watched->source.events[FB_READ].ready = false;
         turn_until(bench, watched->runs[FB_READ] > runs);
     }
-    ck_assert_int_eq(read(fds[0], bytes, sizeof(bytes)), 0);
+    ck_assert_uint_eq(take(watched), 0);
     end(watched);
 }
 END_TEST
 
-static int error_of(int fd)
+static struct watched *watch_connect(struct bench *bench, const struct sockaddr_in *address)
 {
-    int error;
-    socklen_t length = sizeof(error);
+    struct watched *watched = watch(bench, -1);
+    struct fb_io_result result = watched->source.io->connect(
+        &watched->source, (const struct sockaddr *)address, sizeof(*address));
 
-    ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length), 0);
-    return error;
+    ck_assert_int_ne(result.status, FB_IO_FAILED);
+    ck_assert_int_eq(fb_source_arm_both(&bench->loop, &watched->source), 0);
+    return watched;
+}
+
+static int error_of(struct watched *watched)
+{
+    struct fb_io_result result = watched->source.io->connected(&watched->source);
+
+    ck_assert_int_eq(result.status, result.error == 0 ? FB_IO_DONE : FB_IO_FAILED);
+    return result.error;
 }
 
 START_TEST(a_connect_ends_in_a_write_event)
 {
-    struct bench *bench = bench_set_up(_i, 2);
-    struct watched *served, *refused;
+    struct bench *bench = bench_set_up(_i, 3);
+    struct watched *served, *refused, *listener;
     struct sockaddr_in address, nobody;
-    int listener = make_listener(&address);
 
-    close(make_listener(&nobody));
-    served = watch(bench, make_client(&address));
-    refused = watch(bench, make_client(&nobody));
-    ck_assert_int_eq(fb_source_arm_both(&bench->loop, &served->source), 0);
-    ck_assert_int_eq(fb_source_arm_both(&bench->loop, &refused->source), 0);
+    listener = watch(bench, make_listener(&address));
+    make_nobody(&nobody);
+    served = watch_connect(bench, &address);
+    refused = watch_connect(bench, &nobody);
     turn_until(bench, served->runs[FB_WRITE] > 0 && refused->runs[FB_WRITE] > 0);
-    ck_assert_int_eq(error_of(served->source.fd), 0);
-    ck_assert_int_eq(error_of(refused->source.fd), ECONNREFUSED);
+    ck_assert_int_eq(error_of(served), 0);
+    ck_assert_int_eq(error_of(refused), ECONNREFUSED);
     ck_assert_uint_eq(served->runs[FB_READ], 0);
-    close(listener);
+    watch_no_more(&listener);
     watch_no_more(&served);
     watch_no_more(&refused);
     bench_tear_down(bench);
@@ -360,7 +347,7 @@ START_TEST(a_deleted_direction_can_be_added_again)
     check_quiet(bench);
     ck_assert_int_eq(fb_source_arm_both(&bench->loop, &watched->source), 0);
     turn_until(bench, watched->received == 2);
-    close(fds[1]);
+    hang_up(fds[1]);
     end(watched);
 }
 END_TEST

@@ -251,12 +251,12 @@ static void add_tests(TCase *tcase, int from, int to)
 {
     tcase_add_loop_test(tcase, a_wait_lasts_as_long_as_asked, from, to);
     tcase_add_loop_test(tcase, it_sets_the_clock, from, to);
-    tcase_add_loop_test(tcase, a_thread_wakes_it, from, to);
-    tcase_add_loop_test(tcase, a_signal_before_the_wait_ends_it_at_once, from, to);
-    tcase_add_loop_test(tcase, a_signal_ends_the_wait, from, to);
-    tcase_add_loop_test(tcase, without_a_mask_it_leaves_signals_alone, from, to);
-    tcase_add_loop_test(tcase, a_busy_loop_gets_its_signals_too, from, to);
-    tcase_add_loop_test(tcase, time_comes_in_ticks, from, to);
+    tcase_add_real_test(tcase, a_thread_wakes_it, from, to);
+    tcase_add_real_test(tcase, a_signal_before_the_wait_ends_it_at_once, from, to);
+    tcase_add_real_test(tcase, a_signal_ends_the_wait, from, to);
+    tcase_add_real_test(tcase, without_a_mask_it_leaves_signals_alone, from, to);
+    tcase_add_real_test(tcase, a_busy_loop_gets_its_signals_too, from, to);
+    tcase_add_real_test(tcase, time_comes_in_ticks, from, to);
     tcase_add_loop_test(tcase, timers_go_by_the_ticks, from, to);
 }
 

@@ -217,14 +217,22 @@ void scenario_reloads(const struct scenario_way *way, unsigned n)
     end(scene, "reloads", n, &none);
 }
 
-/* Kills any child, of whatever generation. */
+/* A worker of whatever generation, and not the process that checks a configuration; 0: there is none
+ * just now. */
+static pid_t any_worker(pid_t master)
+{
+    pid_t children[CHILDREN_MAX], child;
+    unsigned n = proc_children(master, children, CHILDREN_MAX);
+
+    child = n > 0 ? children[arc4random_uniform(n)] : 0;
+    return child > 0 && strstr(proc_text(child, "cmdline"), "worker") != NULL ? child : 0;
+}
+
 static void kill_any(struct scene *scene, struct proc_ports *lost)
 {
-    pid_t children[CHILDREN_MAX], victim;
-    unsigned n;
+    pid_t victim;
 
-    WAIT_FOR((n = proc_children(scene->daemon->pid, children, CHILDREN_MAX)) > 0);
-    victim = children[arc4random_uniform(n)];
+    WAIT_FOR((victim = any_worker(scene->daemon->pid)) > 0);
     if (kill(victim, SIGSTOP) == -1) /* one that drains may have ended */
         return;
     WAIT_FOR(proc_state(victim) == 'T' || proc_state(victim) == 'Z' || proc_state(victim) == 0);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* "make soak": the scenarios at length. One line each, and an exit code. */
 #include "daemon/daemon.h"
+#include "daemon/map_kills.h"
 #include "daemon/scenario.h"
 
 #define KILLS 200
 #define RELOADS 100
+#define MAP_KILLS 10000
 #define TIMEOUT_S 600
 
 START_TEST(kills)
@@ -31,6 +33,12 @@ START_TEST(broken_reloads)
 }
 END_TEST
 
+START_TEST(kills_within_updates)
+{
+    map_kills(MAP_KILLS);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_set_timeout(tcase, TIMEOUT_S);
@@ -39,6 +47,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
+    tcase_add_test(tcase, kills_within_updates);
 }
 
 FB_TEST_MAIN("soak", add_tests)

@@ -400,6 +400,17 @@ static void become_somebody(void)
         _exit(123);
 }
 
+/* A worker that ends could not start what looks for leaks. */
+static void become_somebody_with_leaks(void)
+{
+    const char *options = getenv("ASAN_OPTIONS");
+    char more[300];
+
+    snprintf(more, sizeof(more), "%s:detect_leaks=0", options != NULL ? options : "");
+    setenv("ASAN_OPTIONS", more, 1);
+    become_somebody();
+}
+
 /* As that user, who may do so without privileges. 0: as it was. */
 static void set_process_limit(const struct daemon *daemon, rlim_t soft)
 {
@@ -426,13 +437,18 @@ START_TEST(fork_fails)
 
     ck_assert_int_eq(chmod(daemon->directory, 0777), 0);
     daemon_configure(daemon, "events {} stream {" ECHO "}");
-    daemon->before_exec = become_somebody;
+    daemon->before_exec = become_somebody_with_leaks;
     daemon_start(daemon);
-    daemon_expects(daemon, "fork() failed while spawning a worker (11: ");
+    daemon_expects(daemon, "fork() failed while ");
     daemon_expects(daemon, "a worker process could not be forked");
     daemon_expects(daemon, "exited on signal 9");
     set_process_limit(daemon, 1);
+    reload_in_vain(daemon, "fork() failed while checking the configuration (11: ");
+    /* one more for the check, and then for the first of the workers */
+    set_process_limit(daemon, 3);
+    daemon_configure(daemon, "worker_processes 2; events {} stream {" ECHO "}");
     reload_in_vain(daemon, "fork() failed while spawning a worker (11: ");
+    set_process_limit(daemon, 1);
 
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     ck_assert_int_eq(kill(worker, SIGKILL), 0);
@@ -442,7 +458,7 @@ START_TEST(fork_fails)
     set_process_limit(daemon, 0);
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
     close(client_open(daemon->ports[0]));
-    reload(daemon, 1);
+    reload(daemon, 2);
     daemon_finish(daemon);
 }
 END_TEST

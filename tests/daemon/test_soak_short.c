@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What soak.c does for long, in a few seconds. */
 #include "daemon/daemon.h"
+#include "daemon/map_kills.h"
 #include "daemon/scenario.h"
 
 START_TEST(kills)
@@ -27,6 +28,12 @@ START_TEST(broken_reloads)
 }
 END_TEST
 
+START_TEST(kills_within_updates)
+{
+    map_kills(60);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     keeper_fixture(tcase);
@@ -34,6 +41,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
+    tcase_add_test(tcase, kills_within_updates);
 }
 
 FB_TEST_MAIN("soak_short", add_tests)

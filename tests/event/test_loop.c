@@ -75,6 +75,7 @@ static struct desk *start(void)
         desk->letters[i]->name = (char)('a' + i);
         source->ops = &ops;
         source->io = fake_edge.io;
+        source->io_state = desk->loop.mechanism_state;
         source->fd = fake_connection()->fd;
     }
     return desk;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "net/bed.h"
 
+#include "net/address.h"
+
 #include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -108,7 +112,7 @@ static void owner_closed(struct fb_conn *conn, fb_reason reason)
 {
     struct owner *owner = enter(conn);
 
-    ck_assert_uint_eq(owner->openings, 1);
+    ck_assert(owner->openings == 1 || (owner->outgoing && owner->openings == 0));
     owner->closings++;
     owner->reason = reason;
     if (owner->closed != NULL)
@@ -144,6 +148,27 @@ static void released(struct fb_net *net)
     fb_container(net, struct bed, net)->released++;
 }
 
+static void *alloc(const struct fb_memory *memory, size_t n)
+{
+    struct bed *bed = fb_container(memory, struct bed, memory);
+
+    if (bed->until_failure == 0) {
+        bed->failures++;
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (bed->until_failure != UINT_MAX)
+        bed->until_failure--;
+    bed->blocks++;
+    return malloc(n);
+}
+
+static void release(const struct fb_memory *memory, void *p)
+{
+    fb_container(memory, struct bed, memory)->blocks -= p != NULL;
+    free(p);
+}
+
 struct bed *bed_set_up(const struct fb_mechanism *mechanism, uint32_t connections)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
@@ -162,6 +187,9 @@ struct bed *bed_set_up(const struct fb_mechanism *mechanism, uint32_t connection
     bed->log.plain = "t";
     options.log = &bed->log;
     options.counters = &bed->counters;
+    bed->memory = (struct fb_memory) { .alloc = alloc, .release = release };
+    bed->until_failure = UINT_MAX;
+    options.memory = &bed->memory;
     ck_assert_int_eq(fb_net_init(&bed->net, &options), 0);
     bed->net.released = released;
     return bed;
@@ -190,7 +218,9 @@ void bed_tear_down(struct bed *bed)
     ck_assert_uint_eq(bed->net.connection_n, 0);
     for (int i = FB_GAUGES; i < FB_COUNTERS; i++)
         ck_assert_msg(bed->counters.n[i] == 0, "gauge %d has not returned to zero", i);
+    ck_assert_uint_eq(bed_held(bed), 0);
     fb_net_done(&bed->net);
+    ck_assert_uint_eq(bed->blocks, 0);
     fake_stop();
     close(bed->target.fd);
     free(bed);
@@ -222,10 +252,45 @@ struct owner *bed_open(struct bed *bed)
     return owner;
 }
 
+static const struct fb_address *server_address(void)
+{
+    static struct fb_address address;
+
+    ck_assert_ptr_null(fb_address_parse("192.0.2.9:80", 0, &address));
+    return &address;
+}
+
+struct fb_sim_server *bed_server(void)
+{
+    return fb_sim_server(fake_sim, &server_address()->any, server_address()->length);
+}
+
+struct owner *bed_connect(struct bed *bed, const struct owner *like)
+{
+    static const struct owner plain;
+    struct owner *owner = malloc(sizeof(*owner));
+
+    ck_assert_ptr_nonnull(owner);
+    *owner = like != NULL ? *like : plain;
+    owner->bed = bed;
+    owner->outgoing = true;
+    owner->conn = fb_conn_connect(
+        &bed->net, NULL, &server_address()->any, server_address()->length, &owner_ops, owner, NULL);
+    return owner;
+}
+
+struct owner *bed_accept(struct fb_sim_server *server, struct owner *owner)
+{
+    owner->socket = fb_sim_server_take(server);
+    ck_assert_ptr_nonnull(owner->socket);
+    ck_assert(owner->conn == NULL || owner->socket->fd == owner->conn->source.fd);
+    return owner;
+}
+
 void bed_free(struct owner **owner)
 {
     ck_assert_ptr_null((*owner)->conn);
-    ck_assert_uint_eq((*owner)->openings, 1);
+    ck_assert((*owner)->openings == 1 || (*owner)->outgoing);
     ck_assert_uint_eq((*owner)->closings, 1);
     free(*owner);
     *owner = NULL;
@@ -249,13 +314,19 @@ void bed_run(struct bed *bed)
     do {
         bed_turn(bed);
         fb_must(++turns < TURNS_MAX); /* it does not spin */
-    } while (fake_reported() > 0 || !TAILQ_EMPTY(&bed->net.loop.queues[FB_QUEUE_NEXT]));
+    } while (fake_reported() > 0 || !fb_sim_idle(&bed->net.loop));
 }
 
 void bed_pass(struct bed *bed, uint64_t ms)
 {
     fake_pass(ms);
     bed_run(bed);
+}
+
+unsigned bed_held(const struct bed *bed)
+{
+    return bed->blocks - 1 /* the scratch buffer */ - bed->net.spare_chunk_n -
+           bed->net.spare_view_n;
 }
 
 const char *bed_sent(const struct owner *owner)

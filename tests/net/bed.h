@@ -19,6 +19,10 @@ struct bed {
     char text[16384];
     bool inside; /* a callback is running */
     unsigned released;
+    struct fb_memory memory;
+    unsigned blocks;        /* that are taken from it */
+    unsigned until_failure; /* allocations that succeed before all fail; UINT_MAX: none does */
+    unsigned failures;
 };
 
 /* An owner of one connection. */
@@ -26,6 +30,7 @@ struct owner {
     struct bed *bed;
     struct fb_conn *conn; /* NULL once it has been closed */
     struct fake_socket *socket;
+    bool outgoing; /* `opened` may never come */
     /* What it does, besides recording. NULL: nothing, consume everything, close at the end. */
     void (*opened)(struct owner *owner);
     size_t (*data)(struct owner *owner, fb_bytes in);
@@ -55,6 +60,11 @@ uint64_t bed_count(const struct bed *bed, enum fb_counter counter);
 struct owner *bed_open(struct bed *bed);
 /* The same with the callbacks of `like`, and not yet opened. */
 struct owner *bed_create(struct bed *bed, const struct owner *like);
+/* A server, at 192.0.2.9:80, and a connection to it. Its socket is known when the server has
+ * accepted it: bed_accept(). */
+struct fb_sim_server *bed_server(void);
+struct owner *bed_connect(struct bed *bed, const struct owner *like);
+struct owner *bed_accept(struct fb_sim_server *server, struct owner *owner);
 /* Fails if it has not been closed, or not exactly once for its opening. */
 void bed_free(struct owner **owner);
 
@@ -64,6 +74,9 @@ void bed_turn(struct bed *bed);
 void bed_run(struct bed *bed);
 /* Time passes, in which timers expire. */
 void bed_pass(struct bed *bed, uint64_t ms);
+
+/* Blocks of memory that connections hold. */
+unsigned bed_held(const struct bed *bed);
 
 /* All that was sent, as a string. */
 const char *bed_sent(const struct owner *owner);

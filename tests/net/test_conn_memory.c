@@ -12,8 +12,10 @@ static unsigned until_failure = NEVER; /* allocations that still succeed */
 
 struct fb_chunk *__real_fb_chunk_create(struct fb_net *net, size_t room);
 struct fb_chunk *__wrap_fb_chunk_create(struct fb_net *net, size_t room);
-struct fb_chunk *__real_fb_chunk_view(struct fb_net *net, const uint8_t *p, size_t n);
-struct fb_chunk *__wrap_fb_chunk_view(struct fb_net *net, const uint8_t *p, size_t n);
+struct fb_chunk *__real_fb_chunk_foreign(
+    struct fb_net *net, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
+struct fb_chunk *__wrap_fb_chunk_foreign(
+    struct fb_net *net, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
 
 /* One failure, and no more after it. */
 static bool fails(void)
@@ -28,9 +30,10 @@ struct fb_chunk *__wrap_fb_chunk_create(struct fb_net *net, size_t room)
     return fails() ? NULL : __real_fb_chunk_create(net, room);
 }
 
-struct fb_chunk *__wrap_fb_chunk_view(struct fb_net *net, const uint8_t *p, size_t n)
+struct fb_chunk *__wrap_fb_chunk_foreign(
+    struct fb_net *net, enum fb_chunk_kind kind, const uint8_t *p, size_t n)
 {
-    return fails() ? NULL : __real_fb_chunk_view(net, p, n);
+    return fails() ? NULL : __real_fb_chunk_foreign(net, kind, p, n);
 }
 
 static bool has_failed(void)

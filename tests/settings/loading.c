@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,7 @@ void loading_begin(struct loading *loading)
         .conf = loading->conf,
         .pid = "/default/pid",
         .error_log = "/default/error.log",
+        .module_directory = loading->directory,
         .protocols = fb_protocols,
     };
 }
@@ -53,6 +55,15 @@ void add_file(struct loading *loading, const char *name, const char *text)
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fputs(text, file), 0);
     ck_assert_int_eq(fclose(file), 0);
+}
+
+void add_module(struct loading *loading, const char *name)
+{
+    char from[PATH_MAX], to[128];
+
+    snprintf(from, sizeof(from), FB_TEST_MODULES "/%s", name);
+    snprintf(to, sizeof(to), "%s/%s", loading->directory, name);
+    ck_assert_int_eq(symlink(from, to), 0);
 }
 
 /* `with` is not longer than `what`. */

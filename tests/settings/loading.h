@@ -6,10 +6,10 @@
 
 struct loading {
     char directory[32];
-    char conf[64]; /* the main file, "main" in the directory */
-    struct fb_cycle_options options;
-    struct fb_cycle *cycle; /* of the last load; NULL when it was refused */
-    char report[32768];     /* its messages */
+    char conf[64];                   /* the main file, "main" in the directory */
+    struct fb_cycle_options options; /* modules lie in the directory */
+    struct fb_cycle *cycle;          /* of the last load; NULL when it was refused */
+    char report[32768];              /* its messages */
 };
 
 /* The options' conf is "main"; what is loaded has no path of its own for `pid` and `error_log`. */
@@ -17,6 +17,8 @@ void loading_begin(struct loading *loading);
 void loading_end(struct loading *loading);
 
 void add_file(struct loading *loading, const char *name, const char *text);
+/* Puts one of the modules of tests/module/ into the directory. */
+void add_module(struct loading *loading, const char *name);
 
 /* Loads "main" with the given text. The messages come without "emerg" and without the directory's
  * name, each ended by "\n"; warnings are preceded by "warning: ". */

@@ -64,6 +64,14 @@ static void check_included(const struct fb_cycle *cycle)
     ck_assert_str_eq(strrchr(file->name, '/'), "/other");
 }
 
+static void check_module(const struct fb_cycle *cycle)
+{
+    const struct fb_module *module = SLIST_FIRST(&cycle->modules);
+
+    ck_assert_ptr_nonnull(module);
+    ck_assert_str_eq(module->protocol->name, "plain_a");
+}
+
 static void check_listen(const struct fb_cycle *cycle)
 {
     ck_assert_str_eq(STAILQ_FIRST(&cycle->stream.listeners)->text, "127.0.0.1:2");
@@ -117,10 +125,14 @@ const struct row directive_rows[] = {
     { "events", "{ }", MAIN, ARGS(0, 0), .manual = "none" },
     { "include", "other;", ARGS(1, 1), CHECK(check_included), .at = FB_AT_ANY, .again = "other;",
         .manual = "none" },
+    { "load_module", "plain_a.so;", MAIN, ARGS(1, 1), CHECK(check_module), .again = "plain_b.so;",
+        .manual = "none" },
     { "master_process", "off;", MAIN, ARGS(1, 1), CORE(master_process, 0, 1), .manual = "on" },
     { "pid", "run/pid;", MAIN, ARGS(1, 1), PATH(pid, "/run/pid", "/default/pid"),
         .manual = "@runstatedir@/forkbeard.pid" },
     { "stream", "{ }", MAIN, ARGS(0, 0), .manual = "none" },
+    { "thread_pool", "default threads=3 max_queue=9;", MAIN, ARGS(2, 3), CORE(threads, 3, 32),
+        .manual = "default threads=32 max_queue=65536" },
     { "timer_resolution", "100ms;", MAIN, ARGS(1, 1), CORE(timer_resolution, 100, 0),
         .manual = "off" },
     { "user", "root;", MAIN, ARGS(1, 2), .manual = "@FB_USER@" },

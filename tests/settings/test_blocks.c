@@ -97,8 +97,8 @@ END_TEST
 
 START_TEST(what_only_nginx_has_is_called_so)
 {
-    static const char *const names[] = { "http", "mail", "load_module", "lock_file", "pcre_jit",
-        "upstream", "proxy_pass", "map", "access_log", "log_format", "allow", "deny", "ssl_preread",
+    static const char *const names[] = { "http", "mail", "lock_file", "pcre_jit", "upstream",
+        "proxy_pass", "map", "access_log", "log_format", "allow", "deny", "ssl_preread",
         "server_name", "resolver" };
     struct loading loading;
     char text[256], expected[256];

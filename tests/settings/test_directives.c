@@ -91,6 +91,8 @@ static void for_each(void (*each)(struct loading *loading, const struct row *row
 
     loading_begin(&loading);
     add_file(&loading, "other", "# nothing\n");
+    add_module(&loading, "plain_a.so");
+    add_module(&loading, "plain_b.so");
     for (const struct row *row = directive_rows; row->name != NULL; row++)
         for (size_t i = 0; i < fb_countof(places); i++)
             each(&loading, row, places[i]);
@@ -369,7 +371,10 @@ START_TEST(every_directive_has_its_row)
     }
     for (int i = 0; fb_protocols[i] != NULL; i++)
         for (unsigned j = 0; j < fb_protocols[i]->directive_n; j++, n++)
-            ck_assert_uint_eq(find_row(fb_protocols[i]->directives[j].name)->at, FB_AT_SERVER);
+            ck_assert_uint_eq(find_row(fb_protocols[i]->directives[j].name)->at,
+                fb_protocols[i]->directives[j].flags & FB_DIRECTIVE_HANDLER
+                    ? FB_AT_SERVER
+                    : FB_AT_STREAM | FB_AT_SERVER);
     for (const struct row *row = directive_rows; row->name != NULL; row++)
         n--;
     ck_assert_msg(n == 0, "rows.c has rows of directives that there are not");

@@ -80,32 +80,68 @@ char *fb_arena_printf(struct fb_arena *arena, const char *format, ...)
     return text;
 }
 
-/* A protocol with two values, which lie in memory that either may ask for. */
+/* A protocol with values, which lie in memory that any of them may ask for. */
 struct values {
     int64_t one, two;
+    const fb_target *target;
+    int64_t own;
 };
+
+static int set_own(fb_conf *conf, void *value, const char *const *args, uint32_t n)
+{
+    (void)conf;
+    (void)args;
+    *(int64_t *)value = n;
+    return 0;
+}
+
+static int pair_done(fb_conf *conf, void *own, const void *parent)
+{
+    static const fb_map_options options = { sizeof(options), "map", 1, 10, 8, 8 };
+
+    (void)own;
+    (void)parent;
+    if (fb_conf_alloc(conf, 8) == NULL || fb_conf_map(conf, &options) == NULL ||
+        fb_conf_target(conf, NULL, "127.0.0.1:1") == NULL)
+        return -1;
+    return 0;
+}
+
 static const fb_directive directives[] = {
     { .name = "pair", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
     { .name = "pair_one", .value = FB_VALUE_NUMBER, .offset = offsetof(struct values, one) },
     { .name = "pair_two", .value = FB_VALUE_NUMBER, .offset = offsetof(struct values, two) },
+    { .name = "pair_target", .value = FB_VALUE_TARGET, .offset = offsetof(struct values, target) },
+    { .name = "pair_own",
+        .value = FB_VALUE_CUSTOM,
+        .offset = offsetof(struct values, own),
+        .room = sizeof(int64_t),
+        .initial = "a b",
+        .set = set_own,
+        .args_most = 2 },
 };
+static const fb_metric metrics[] = { { "pairs", FB_COUNTER, 0 } };
 static const fb_ops ops = { .size = sizeof(fb_ops) };
 static const fb_protocol pair = {
     FB_PROTOCOL_HEADER,
     .name = "pair",
     FB_PROTOCOL_DIRECTIVES(directives),
+    FB_PROTOCOL_METRICS(metrics),
     .conf_state = sizeof(struct values),
     .ops = &ops,
+    .conf_done = pair_done,
 };
 static const fb_protocol *const protocols[] = { &pair, NULL };
 
 /* Every setter that takes memory. */
 static const char configuration[] =
     "worker_processes 2; error_log a; error_log b; env A; env B; pid p; working_directory w;\n"
-    "worker_cpu_affinity auto; include other;\n"
+    "worker_cpu_affinity auto; include other; load_module plain_a.so;\n"
     "events { debug_connection ::1; debug_connection ::2; }\n"
-    "stream { idle_timeout 1s; server { listen 80; listen 127.0.0.1:80; }\n"
-    "  server { pair_one 1; pair_two 2; pair; listen 81-83; } server { listen unix:/s; } }\n";
+    "stream { idle_timeout 1s; pair_target 127.0.0.1:1; server { listen 80; listen 127.0.0.1:80; "
+    "}\n"
+    "  server { pair_one 1; pair_two 2; pair; listen 81-83; pair_own x; }\n"
+    "  server { listen unix:/s; pair; } server { listen 84; plain_a; } }\n";
 
 /* Fails every request in turn. The configuration must be refused with a message, except where only
  * a message's own memory was missing. */
@@ -133,6 +169,7 @@ static void begin(struct loading *loading)
     loading_begin(loading);
     loading->options.protocols = protocols;
     add_file(loading, "other", "timer_resolution 1s;");
+    add_module(loading, "plain_a.so");
 }
 
 START_TEST(one_request_that_fails_refuses_the_configuration)

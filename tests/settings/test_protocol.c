@@ -190,15 +190,16 @@ START_TEST(an_option_needs_its_protocol)
 }
 END_TEST
 
-START_TEST(a_protocol_s_directives_belong_into_a_server)
+START_TEST(a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_server)
 {
     struct loading loading;
 
     begin(&loading);
     refuse_text(&loading, "events { kind_bare 1; } stream { kinds; } kind_nubmer 1;",
-        "\"kind_bare\" directive is not allowed here, it belongs into \"server\" in /main:1:10\n"
-        "\"kinds\" directive is not allowed here, it belongs into \"server\" in /main:1:34\n"
-        "unknown directive \"kind_nubmer\", did you mean \"kind_number\"? in /main:1:43\n");
+        "\"kind_bare\" directive is not allowed here, it belongs into \"stream\" or \"server\" "
+        "in /main:1:10\n"
+        "unknown directive \"kind_nubmer\", did you mean \"kind_number\"? in /main:1:43\n"
+        "\"kinds\" directive is not allowed here, it belongs into \"server\" in /main:1:34\n");
     loading_end(&loading);
 }
 END_TEST
@@ -211,7 +212,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, values_are_held_against_their_range);
     tcase_add_test(tcase, a_server_has_one_protocol);
     tcase_add_test(tcase, an_option_needs_its_protocol);
-    tcase_add_test(tcase, a_protocol_s_directives_belong_into_a_server);
+    tcase_add_test(tcase, a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_server);
 }
 
 FB_TEST_MAIN("protocol", add_tests)

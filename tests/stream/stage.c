@@ -120,7 +120,7 @@ struct stage *stage_with(const struct fb_mechanism *mechanism, uint32_t n)
     ck_assert(fb_slot_take(stage->shared, &stage->slot));
     options.log = &stage->log;
     options.counters = &stage->shared->slots[stage->slot.slot].counters;
-    ck_assert_int_eq(fb_stream_init(&stage->stream, &options, stage->shared, NULL, 0), 0);
+    ck_assert_int_eq(fb_stream_init(&stage->worker.stream, &options, stage->shared, NULL, 0), 0);
     set_up_server(stage);
     return stage;
 }
@@ -138,7 +138,7 @@ const char *stage_logged(struct stage *stage)
 
 void stage_end(struct stage *stage)
 {
-    fb_net_fail_all(&stage->stream.net, FB_DRAINED);
+    fb_net_fail_all(&stage->worker.stream.net, FB_DRAINED);
     stage_logged(stage);
 }
 
@@ -152,7 +152,7 @@ void stage_tear_down(struct stage *stage)
     fb_shared_totals(stage->shared, totals);
     for (int i = FB_GAUGES; i < FB_COUNTERS; i++)
         ck_assert_uint_eq(totals[i], 0);
-    fb_stream_done(&stage->stream);
+    fb_stream_done(&stage->worker.stream);
     fb_shared_destroy(&stage->shared);
     fake_stop();
     close(stage->target.fd);
@@ -171,15 +171,15 @@ struct fake_socket *stage_connect_slow(struct stage *stage, size_t room)
 
     fake_take(socket, room);
     peer.sin_addr.s_addr = inet_addr("192.0.2.1");
-    ck_assert_ptr_nonnull(
-        fb_session_start(&stage->stream, &stage->port, socket->fd, (struct sockaddr *)&peer));
+    ck_assert_ptr_nonnull(fb_session_start(
+        &stage->worker.stream, &stage->port, socket->fd, (struct sockaddr *)&peer));
     stage_run(stage);
     return socket;
 }
 
 void stage_run(struct stage *stage)
 {
-    struct fb_loop *loop = &stage->stream.net.loop;
+    struct fb_loop *loop = &stage->worker.stream.net.loop;
     unsigned turns = 0;
 
     do {

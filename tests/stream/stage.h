@@ -6,6 +6,7 @@
 #include "stream/session.h"
 #include "support/fake.h"
 #include "support/test.h"
+#include "worker/worker.h"
 
 #define STAGE_STATE 40 /* bytes a connection */
 
@@ -28,7 +29,7 @@ struct record {
 };
 
 struct stage {
-    struct fb_stream stream; /* the first member */
+    struct fb_worker worker; /* the first member */
     struct fb_log log;
     struct fb_log_target target;
     char text[16384];

@@ -258,8 +258,8 @@ START_TEST(debug_connection_shows_chosen_ones)
     fb_log_update(&stage->log);
     ck_assert_ptr_null(fb_address_block_parse("10.0.0.0/8", &blocks[0]));
     ck_assert_ptr_null(fb_address_block_parse(debugged[_i].block, &blocks[1]));
-    stage->stream.debug = blocks;
-    stage->stream.debug_n = 2;
+    stage->worker.stream.debug = blocks;
+    stage->worker.stream.debug_n = 2;
     client = stage_connect(stage);
     fake_says(client, "hello");
     stage_run(stage);

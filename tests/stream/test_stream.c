@@ -68,7 +68,7 @@ static struct fb_binding *visit(struct house *house, const char *host)
         accept4(house->listener, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     ck_assert_int_ne(served, -1);
     conn = fb_session_start(
-        &house->stage->stream, &house->stage->port, served, (struct sockaddr *)&peer);
+        &house->stage->worker.stream, &house->stage->port, served, (struct sockaddr *)&peer);
     ck_assert_ptr_nonnull(conn);
     close(client);
     return conn->owner;
@@ -103,7 +103,7 @@ START_TEST(the_log_names_the_address)
 
     visit(house, hosts[1]);
     stage_run(house->stage);
-    fb_net_fail_all(&house->stage->stream.net, FB_DRAINED);
+    fb_net_fail_all(&house->stage->worker.stream.net, FB_DRAINED);
     snprintf(
         expected, sizeof(expected), ", client: 127.0.0.1, server: 127.0.0.3:%u\n", house->port);
     ck_assert_ptr_nonnull(strstr(stage_logged(house->stage), expected));
@@ -120,10 +120,10 @@ START_TEST(a_unix_client_has_no_name)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     stage->port.several = true;
     ck_assert_ptr_nonnull(
-        fb_session_start(&stage->stream, &stage->port, fds[0], (struct sockaddr *)&peer));
+        fb_session_start(&stage->worker.stream, &stage->port, fds[0], (struct sockaddr *)&peer));
     while (stage->record.openings == 0)
         stage_run(stage);
-    fb_net_fail_all(&stage->stream.net, FB_DRAINED);
+    fb_net_fail_all(&stage->worker.stream.net, FB_DRAINED);
     ck_assert_str_eq(stage_logged(stage),
         "t: [info] *1 session ended: the worker ends, client: unix:, server: 192.0.2.7:77\n");
     close(fds[1]);
@@ -139,9 +139,9 @@ START_TEST(without_a_slot_the_descriptor_is_closed)
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     ck_assert_ptr_nonnull(
-        fb_session_start(&stage->stream, &stage->port, fds[0], (struct sockaddr *)&peer));
+        fb_session_start(&stage->worker.stream, &stage->port, fds[0], (struct sockaddr *)&peer));
     ck_assert_ptr_null(
-        fb_session_start(&stage->stream, &stage->port, fds[1], (struct sockaddr *)&peer));
+        fb_session_start(&stage->worker.stream, &stage->port, fds[1], (struct sockaddr *)&peer));
     ck_assert_int_eq(fcntl(fds[1], F_GETFD), -1);
     ck_assert_int_eq(errno, EBADF);
     ck_assert_uint_eq(stage->shared->slots[stage->slot.slot].counters.n[FB_HANDLED], 1);

@@ -85,7 +85,7 @@ START_TEST(without_timeouts_it_stays)
     fake_says(client, "still here");
     stage_run(stage);
     ck_assert_str_eq(stage->record.last, "still here");
-    ck_assert_int_eq(fb_timers_distance(&stage->stream.net.loop), -1);
+    ck_assert_int_eq(fb_timers_distance(&stage->worker.stream.net.loop), -1);
     stage_end(stage);
     stage_tear_down(stage);
 }

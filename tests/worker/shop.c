@@ -63,7 +63,7 @@ static const fb_protocol echo = {
 static void waits(struct fb_loop *loop, int timeout)
 {
     (void)timeout;
-    shop_note((struct shop *)fb_worker_of(loop), 'w');
+    shop_note((struct shop *)fb_loop_worker(loop), 'w');
 }
 
 static void build_cycle(struct shop *shop, const struct shop_options *options)

@@ -47,7 +47,7 @@ END_TEST
 
 static void check_watching(struct fb_loop *loop, int timeout)
 {
-    struct shop *shop = (struct shop *)fb_worker_of(loop);
+    struct shop *shop = (struct shop *)fb_loop_worker(loop);
 
     (void)timeout;
     ck_assert_uint_eq(shop->shared->accept_mutex.owner, (uint64_t)shop->heritage.slot.serial << 32);
@@ -72,7 +72,7 @@ END_TEST
 
 static void check_not_watching(struct fb_loop *loop, int timeout)
 {
-    struct shop *shop = (struct shop *)fb_worker_of(loop);
+    struct shop *shop = (struct shop *)fb_loop_worker(loop);
 
     ck_assert(!shop->doors[0]->listening);
     ck_assert_int_ge(timeout, 0);

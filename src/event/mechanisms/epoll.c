@@ -173,5 +173,5 @@ const struct fb_mechanism fb_mechanism_epoll = {
     .del_listener = epoll_del_listener,
     .notify = fb_eventfd_notify,
     .process_events = epoll_process_events,
-    .read_clock = fb_clock_read,
+    .read_clock = fb_system_clock,
 };

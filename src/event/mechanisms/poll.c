@@ -179,5 +179,5 @@ const struct fb_mechanism fb_mechanism_poll = {
     .del_listener = poll_del_listener,
     .notify = fb_eventfd_notify,
     .process_events = poll_process_events,
-    .read_clock = fb_clock_read,
+    .read_clock = fb_system_clock,
 };

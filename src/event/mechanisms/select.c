@@ -170,5 +170,5 @@ const struct fb_mechanism fb_mechanism_select = {
     .del_listener = select_del_listener,
     .notify = fb_eventfd_notify,
     .process_events = select_process_events,
-    .read_clock = fb_clock_read,
+    .read_clock = fb_system_clock,
 };

@@ -5,7 +5,7 @@
 
 static int daytime_opened(fb_conn *conn, void *state)
 {
-    time_t now = (time_t)(fb_wall_ms(conn) / 1000);
+    time_t now = (time_t)(fb_wall_ms(fb_worker_of(conn)) / 1000);
     struct tm tm;
     char text[64];
 
@@ -23,7 +23,7 @@ static const fb_directive directives[] = {
     { .name = "daytime", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
 };
 
-const fb_protocol fb_protocol_daytime = {
+FB_PROTOCOL(daytime) = {
     FB_PROTOCOL_HEADER,
     .name = "daytime",
     FB_PROTOCOL_DIRECTIVES(directives),

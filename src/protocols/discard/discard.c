@@ -15,7 +15,7 @@ static const fb_directive directives[] = {
     { .name = "discard", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
 };
 
-const fb_protocol fb_protocol_discard = {
+FB_PROTOCOL(discard) = {
     FB_PROTOCOL_HEADER,
     .name = "discard",
     FB_PROTOCOL_DIRECTIVES(directives),

@@ -16,7 +16,7 @@ static const fb_directive directives[] = {
     { .name = "echo", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
 };
 
-const fb_protocol fb_protocol_echo = {
+FB_PROTOCOL(echo) = {
     FB_PROTOCOL_HEADER,
     .name = "echo",
     FB_PROTOCOL_DIRECTIVES(directives),

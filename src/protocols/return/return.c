@@ -27,7 +27,7 @@ static const fb_directive directives[] = {
         .offset = offsetof(struct return_conf, text) },
 };
 
-const fb_protocol fb_protocol_return = {
+FB_PROTOCOL(return ) = {
     FB_PROTOCOL_HEADER,
     .name = "return",
     FB_PROTOCOL_DIRECTIVES(directives),

@@ -12,7 +12,7 @@ static int status_opened(fb_conn *conn, void *state)
 
     (void)state;
     fb_count_request(conn);
-    fb_get_statistics(conn, &s);
+    fb_get_statistics(fb_worker_of(conn), &s);
     n = snprintf(text, sizeof(text),
         "Active connections: %" PRIu64 "\nserver accepts handled requests\n %" PRIu64 " %" PRIu64
         " %" PRIu64 "\nReading: %" PRIu64 " Writing: %" PRIu64 " Waiting: %" PRIu64 "\n",
@@ -28,7 +28,7 @@ static const fb_directive directives[] = {
     { .name = "stub_status", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
 };
 
-const fb_protocol fb_protocol_stub_status = {
+FB_PROTOCOL(stub_status) = {
     FB_PROTOCOL_HEADER,
     .name = "stub_status",
     FB_PROTOCOL_DIRECTIVES(directives),

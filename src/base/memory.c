@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/memory.h"
+
+static void *plain_alloc(const struct fb_memory *memory, size_t n)
+{
+    (void)memory;
+    return malloc(n);
+}
+
+static void plain_release(const struct fb_memory *memory, void *p)
+{
+    (void)memory;
+    free(p);
+}
+
+const struct fb_memory fb_memory_plain = { .alloc = plain_alloc, .release = plain_release };

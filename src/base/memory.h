@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where memory comes from, so that a test can count it and refuse it. */
+#pragma once
+
+#include <stddef.h>
+#include <stdlib.h>
+
+struct fb_memory {
+    void *(*alloc)(const struct fb_memory *memory, size_t n); /* NULL with errno */
+    void (*release)(const struct fb_memory *memory, void *p); /* p may be NULL */
+};
+
+/* The C library's. */
+extern const struct fb_memory fb_memory_plain;
+
+static inline void *fb_memory_alloc(const struct fb_memory *memory, size_t n)
+{
+    return memory->alloc(memory, n);
+}
+
+static inline void fb_memory_release(const struct fb_memory *memory, void *p)
+{
+    memory->release(memory, p);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the program of a simulation can connect to. */
+#include "event/sim_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fb_sim_server {
+    STAILQ_ENTRY(fb_sim_server) link;
+    struct sockaddr_storage address;
+    socklen_t length;
+    enum fb_sim_answer answer;
+    int error;
+    bool at_once;
+    unsigned tries;
+    STAILQ_HEAD(, fb_sim_inner) waiting;  /* connects without an answer */
+    STAILQ_HEAD(, fb_sim_inner) accepted; /* that the harness has not taken */
+};
+
+static bool is_same(const struct fb_sim_server *server, const void *address, socklen_t length)
+{
+    const struct sockaddr_in *in = address, *own_in = (const void *)&server->address;
+    const struct sockaddr_in6 *in6 = address, *own_in6 = (const void *)&server->address;
+
+    if (server->length != length || in->sin_family != own_in->sin_family)
+        return false;
+    switch (in->sin_family) {
+    case AF_INET: /* there is more in it that does not count */
+        return in->sin_port == own_in->sin_port && in->sin_addr.s_addr == own_in->sin_addr.s_addr;
+    case AF_INET6:
+        return in6->sin6_port == own_in6->sin6_port &&
+               in6->sin6_scope_id == own_in6->sin6_scope_id &&
+               memcmp(&in6->sin6_addr, &own_in6->sin6_addr, sizeof(in6->sin6_addr)) == 0;
+    default:
+        return memcmp(address, &server->address, length) == 0;
+    }
+}
+
+static struct fb_sim_server *find_server(
+    struct fb_sim *sim, const struct sockaddr *address, socklen_t length)
+{
+    struct fb_sim_server *server;
+
+    STAILQ_FOREACH (server, &sim->servers, link)
+        if (is_same(server, address, length))
+            return server;
+    return NULL;
+}
+
+struct fb_sim_server *fb_sim_server(
+    struct fb_sim *sim, const struct sockaddr *address, socklen_t length)
+{
+    struct fb_sim_server *server = calloc(1, sizeof(*server));
+
+    assert(server != NULL && length <= sizeof(server->address));
+    assert(find_server(sim, address, length) == NULL);
+    memcpy(&server->address, address, length);
+    server->length = length;
+    STAILQ_INIT(&server->waiting);
+    STAILQ_INIT(&server->accepted);
+    STAILQ_INSERT_TAIL(&sim->servers, server, link);
+    return server;
+}
+
+void fb_sim_servers_free(struct fb_sim *sim)
+{
+    struct fb_sim_server *server;
+
+    while ((server = STAILQ_FIRST(&sim->servers)) != NULL) {
+        STAILQ_REMOVE_HEAD(&sim->servers, link);
+        free(server);
+    }
+}
+
+static void refuse(struct fb_sim_inner *s, int error)
+{
+    s->connecting = false;
+    s->connect_error = error;
+    fb_sim_break_both(s, error);
+}
+
+static void respond(struct fb_sim_server *server, struct fb_sim_inner *s)
+{
+    switch (server->answer) {
+    case FB_SIM_ACCEPTS:
+        s->connecting = false;
+        STAILQ_INSERT_TAIL(&server->accepted, s, line_link);
+        fb_sim_changed(s, FB_WRITE);
+        break;
+    case FB_SIM_REFUSES:
+        refuse(s, server->error);
+        break;
+    case FB_SIM_SILENT:
+        STAILQ_INSERT_TAIL(&server->waiting, s, line_link);
+        break;
+    }
+}
+
+void fb_sim_answer(struct fb_sim_server *server, enum fb_sim_answer answer, int error)
+{
+    struct fb_sim_inner *s;
+
+    server->answer = answer;
+    server->error = error != 0 ? error : ECONNREFUSED;
+    while (answer != FB_SIM_SILENT && (s = STAILQ_FIRST(&server->waiting)) != NULL) {
+        STAILQ_REMOVE_HEAD(&server->waiting, line_link);
+        if (!s->shown.closed)
+            respond(server, s);
+    }
+}
+
+void fb_sim_answer_at_once(struct fb_sim_server *server, bool at_once)
+{
+    server->at_once = at_once;
+}
+
+unsigned fb_sim_server_tries(const struct fb_sim_server *server)
+{
+    return server->tries;
+}
+
+struct fb_sim_socket *fb_sim_server_take(struct fb_sim_server *server)
+{
+    struct fb_sim_inner *s = STAILQ_FIRST(&server->accepted);
+
+    if (s == NULL)
+        return NULL;
+    STAILQ_REMOVE_HEAD(&server->accepted, line_link);
+    return &s->shown;
+}
+
+bool fb_sim_server_is_quick(const struct fb_sim_inner *s)
+{
+    return s->server != NULL && s->server->at_once;
+}
+
+/* 192.0.2.100 or 2001:db8::100, with a port for each socket; a unix socket has no name. */
+static void name_local(struct fb_sim_inner *s, sa_family_t family)
+{
+    struct sockaddr_in *in = (void *)&s->shown.local;
+    struct sockaddr_in6 *in6 = (void *)&s->shown.local;
+    in_port_t port = htons((in_port_t)(32768 + s->shown.fd % 16384));
+
+    s->shown.local.ss_family = family;
+    if (family == AF_INET) {
+        in->sin_addr.s_addr = htonl(0xc0000264);
+        in->sin_port = port;
+        s->shown.local_length = sizeof(*in);
+    } else if (family == AF_INET6) {
+        in6->sin6_addr = (struct in6_addr) { { { 0x20, 0x01, 0x0d, 0xb8, [14] = 1, [15] = 0 } } };
+        in6->sin6_port = port;
+        s->shown.local_length = sizeof(*in6);
+    } else {
+        s->shown.local_length = sizeof(family);
+    }
+}
+
+struct fb_sim_inner *fb_sim_connect(
+    struct fb_source *source, const struct sockaddr *address, socklen_t length)
+{
+    struct fb_sim *sim = ((struct fb_sim_loop *)source->io_state)->sim;
+    struct fb_sim_inner *s = fb_sim_socket_create(sim, -1);
+
+    assert(length <= sizeof(s->shown.peer));
+    if (source->fd != -1)
+        fb_sim_fault(sim, source->fd, "connect() of a source that has a descriptor");
+    memcpy(&s->shown.peer, address, length);
+    s->shown.peer_length = length;
+    name_local(s, address->sa_family);
+    s->owed = true;
+    s->connecting = true;
+    s->server = find_server(sim, address, length);
+    source->fd = s->shown.fd;
+    if (s->server == NULL) {
+        refuse(s, ECONNREFUSED);
+    } else {
+        s->server->tries++;
+        respond(s->server, s);
+    }
+    return s;
+}

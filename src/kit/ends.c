@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every client's connection that was opened is closed, once. */
+#include "kit/kit.h"
+
+static fb_test *test_of(const fb_conn *conn)
+{
+    return fb_container(fb_worker_of(conn), struct fb_test, worker);
+}
+
+static int watched_opened(fb_conn *conn, void *state)
+{
+    fb_test *test = test_of(conn);
+
+    test->openings++;
+    return test->own_ops.opened != NULL ? test->own_ops.opened(conn, state) : 0;
+}
+
+static void watched_closed(fb_conn *conn, void *state, fb_reason reason)
+{
+    fb_test *test = test_of(conn);
+
+    test->closings++;
+    if (test->own_ops.closed != NULL)
+        test->own_ops.closed(conn, state, reason);
+}
+
+void fb_kit_watch_ends(fb_test *test)
+{
+    fb_ops *ops = (fb_ops *)test->protocols[0]->ops; /* the test's copy */
+
+    test->own_ops = *ops;
+    ops->opened = watched_opened;
+    ops->closed = watched_closed;
+}

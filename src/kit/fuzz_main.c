@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A simple driver for fuzz targets: what is there is fed, and what is made from it. */
+#include "kit/kit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RUNS 2000
+#define INPUT_MOST 4096
+
+struct input {
+    STAILQ_ENTRY(input) link;
+    size_t n;
+    uint8_t bytes[];
+};
+
+struct driver {
+    int (*target)(const uint8_t *data, size_t n);
+    STAILQ_HEAD(, input) inputs;
+    uint32_t input_n;
+    uint64_t random;
+    bool failed; /* an argument could not be used */
+};
+
+static uint32_t any(struct driver *driver, uint32_t below)
+{
+    return fb_kit_any(&driver->random, below);
+}
+
+/* In memory of exactly its size, so that a sanitizer sees a byte read too far. */
+static void feed(struct driver *driver, const uint8_t *bytes, size_t n)
+{
+    uint8_t *copy = malloc(n > 0 ? n : 1);
+
+    if (copy == NULL)
+        fb_kit_misused("no memory for an input");
+    if (n > 0)
+        memcpy(copy, bytes, n);
+    if (driver->target(copy, n) != 0)
+        fb_kit_misused("the target has not returned 0");
+    free(copy);
+}
+
+static void complain(struct driver *driver, const char *path)
+{
+    fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    driver->failed = true;
+}
+
+/* Files */
+
+static void read_file(struct driver *driver, int fd, size_t size, const char *path)
+{
+    struct input *input = fb_kit_alloc(sizeof(*input) + size);
+    ssize_t n = read(fd, input->bytes, size);
+
+    if (n == -1) {
+        complain(driver, path);
+        free(input);
+        return;
+    }
+    input->n = (size_t)n;
+    STAILQ_INSERT_TAIL(&driver->inputs, input, link);
+    driver->input_n++;
+    fprintf(stderr, "%s\n", path); /* what a failure is about */
+    feed(driver, input->bytes, input->n);
+}
+
+static void read_path(struct driver *driver, const char *path);
+
+static void read_directory(struct driver *driver, const char *path)
+{
+    struct dirent **entries;
+    int n = scandir(path, &entries, NULL, alphasort);
+    char *inner;
+
+    if (n == -1) {
+        complain(driver, path);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        if (entries[i]->d_name[0] != '.' &&
+            asprintf(&inner, "%s/%s", path, entries[i]->d_name) != -1) {
+            read_path(driver, inner);
+            free(inner);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static void read_path(struct driver *driver, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+
+    if (fd == -1 || fstat(fd, &status) == -1)
+        complain(driver, path);
+    else if (S_ISDIR(status.st_mode))
+        read_directory(driver, path);
+    else
+        read_file(driver, fd, (size_t)status.st_size, path);
+    if (fd != -1)
+        close(fd);
+}
+
+/* Inventions */
+
+static const struct input *choose(struct driver *driver)
+{
+    const struct input *input = STAILQ_FIRST(&driver->inputs);
+
+    for (uint32_t i = driver->input_n > 0 ? any(driver, driver->input_n) : 0; i > 0; i--)
+        input = STAILQ_NEXT(input, link);
+    return input;
+}
+
+/* Puts a part of one of the inputs at a place. */
+static size_t paste(struct driver *driver, uint8_t *bytes, size_t n, const struct input *input)
+{
+    size_t at = any(driver, (uint32_t)n + 1), from, part;
+
+    if (input == NULL || input->n == 0)
+        return n;
+    from = any(driver, (uint32_t)input->n);
+    part = 1 + any(driver, (uint32_t)(input->n - from));
+    part = part < INPUT_MOST - at ? part : INPUT_MOST - at;
+    memcpy(bytes + at, input->bytes + from, part);
+    return at + part > n ? at + part : n;
+}
+
+static size_t change(struct driver *driver, uint8_t *bytes, size_t n)
+{
+    static const uint8_t special[] = { '\0', '\n', '\r', ' ', 0x7f, 0x80, 0xff, '0', '9', '-' };
+    size_t at = any(driver, (uint32_t)n + 1), part;
+
+    switch (any(driver, 5)) {
+    case 0: /* another byte */
+        if (at < n)
+            bytes[at] = (uint8_t)any(driver, 256);
+        return n;
+    case 1: /* a byte that often means something */
+        if (at < n)
+            bytes[at] = special[any(driver, sizeof(special))];
+        return n;
+    case 2: /* one more byte */
+        if (n == INPUT_MOST)
+            return n;
+        memmove(bytes + at + 1, bytes + at, n - at);
+        bytes[at] = (uint8_t)any(driver, 256);
+        return n + 1;
+    case 3: /* some less */
+        part = any(driver, (uint32_t)(n - at) + 1);
+        memmove(bytes + at, bytes + at + part, n - at - part);
+        return n - part;
+    default:
+        return paste(driver, bytes, n, choose(driver));
+    }
+}
+
+static void invent(struct driver *driver)
+{
+    const struct input *input = choose(driver);
+    uint8_t bytes[INPUT_MOST];
+    size_t n = 0;
+
+    if (input != NULL) {
+        n = input->n < INPUT_MOST ? input->n : INPUT_MOST;
+        memcpy(bytes, input->bytes, n);
+    }
+    for (uint32_t i = 1 + any(driver, input != NULL ? 8 : 64); i > 0; i--)
+        n = change(driver, bytes, n);
+    if (n > 0) /* which chooses how it is said */
+        bytes[0] = (uint8_t)any(driver, 256);
+    feed(driver, bytes, n);
+}
+
+int fb_test_fuzz_main(int argc, char **argv, int (*target)(const uint8_t *data, size_t n))
+{
+    struct driver driver = { .target = target };
+    unsigned long runs = RUNS;
+    struct input *input;
+
+    STAILQ_INIT(&driver.inputs);
+    feed(&driver, NULL, 0);
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "-runs=", 6) == 0)
+            runs = strtoul(argv[i] + 6, NULL, 10);
+        else if (argv[i][0] != '-') /* another of libFuzzer's options */
+            read_path(&driver, argv[i]);
+    }
+    for (unsigned long i = 0; i < runs && !driver.failed; i++)
+        invent(&driver);
+    fprintf(stderr, "%lu files and %lu other inputs were fed\n", (unsigned long)driver.input_n,
+        driver.failed ? 0 : runs);
+    while ((input = STAILQ_FIRST(&driver.inputs)) != NULL) {
+        STAILQ_REMOVE_HEAD(&driver.inputs, link);
+        free(input);
+    }
+    return driver.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory of connections: counted, and refused when the test says so. */
+#include "kit/kit.h"
+
+#include <errno.h>
+
+static struct fb_kit_memory *of(const struct fb_memory *memory)
+{
+    return fb_container(memory, struct fb_kit_memory, memory);
+}
+
+static void *counted_alloc(const struct fb_memory *memory, size_t n)
+{
+    struct fb_kit_memory *m = of(memory);
+    uint64_t number = m->asked++;
+    void *p = NULL;
+
+    if (number >= m->from && number - m->from < m->most) {
+        m->refused++;
+        errno = ENOMEM;
+        return NULL;
+    }
+    p = malloc(n);
+    m->held += p != NULL;
+    return p;
+}
+
+static void counted_release(const struct fb_memory *memory, void *p)
+{
+    of(memory)->held -= p != NULL;
+    free(p);
+}
+
+void fb_kit_memory_init(struct fb_kit_memory *memory)
+{
+    *memory = (struct fb_kit_memory) {
+        .memory = { .alloc = counted_alloc, .release = counted_release },
+    };
+}
+
+void fb_test_refuse_memory(fb_test *test, uint64_t after, uint64_t n)
+{
+    test->memory.from = test->memory.asked + after;
+    test->memory.most = n;
+}
+
+uint64_t fb_test_allocations(const fb_test *test)
+{
+    return test->memory.asked;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The worker goes on, and time does. */
+#include "kit/kit.h"
+
+/* More turns without a pause are no work any more; nor is it waited for any more after that. */
+#define TURNS_MAX 100000
+#define RESTLESS_TURNS 100
+#define JOB_MS 60000
+
+static struct fb_loop *loop_of(fb_test *test)
+{
+    return &test->worker.stream.net.loop;
+}
+
+/* Whether there is more to do, perhaps after a while. */
+static bool goes_on(fb_test *test)
+{
+    if (!fb_sim_idle(loop_of(test)))
+        return true;
+    if (fb_threads_busy(&test->worker) == 0)
+        return false;
+    if (!fb_sim_await_notice(loop_of(test), JOB_MS))
+        fb_kit_misused("a job of fb_run() has not ended after %d s", JOB_MS / 1000);
+    return true;
+}
+
+void fb_test_run(fb_test *test)
+{
+    unsigned turns = test->restless ? RESTLESS_TURNS : TURNS_MAX;
+
+    fb_net_settle(&test->worker.stream.net); /* after calls that the test has made itself */
+    do
+        fb_worker_turn(&test->worker);
+    while (goes_on(test) && --turns > 0);
+    if (turns > 0 || test->restless)
+        return;
+    fb_kit_fault(test, "the worker does not come to rest");
+    test->restless = true;
+}
+
+void fb_test_pass(fb_test *test, uint64_t ms)
+{
+    fb_test_run(test);
+    while (ms > 0) {
+        int distance = fb_timers_distance(loop_of(test));
+        uint64_t step = distance <= 0 || (uint64_t)distance > ms ? ms : (uint64_t)distance;
+
+        fb_sim_pass(test->sim, step);
+        fb_test_run(test);
+        ms -= step;
+    }
+}
+
+void fb_test_drain(fb_test *test, uint64_t deadline)
+{
+    fb_test_run(test);
+    test->cycle->core.worker_shutdown_timeout = (int64_t)deadline;
+    fb_order_give(FB_ORDER_QUIT);
+    fb_worker_take_orders(&test->worker);
+    fb_test_run(test);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What has ended is kept from being used again, so that whoever still uses it is found: the slot is
+ * no other connection's for a long time, and the address sanitizer, where there is one, watches the
+ * protocol's state. */
+#include "kit/kit.h"
+
+/* The sanitizer's; NULL without it. */
+extern void __asan_poison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
+extern void __asan_unpoison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
+
+static void poison_state(const struct fb_conn *conn)
+{
+    const struct fb_binding *binding = conn->owner;
+
+    if (__asan_poison_memory_region == NULL || conn->outgoing || conn->state == NULL)
+        return;
+    __asan_poison_memory_region(conn->state, binding->server->protocol->conn_state);
+}
+
+static void slot_released(struct fb_net *net)
+{
+    fb_test *test = fb_container(fb_loop_worker(&net->loop), struct fb_test, worker);
+    struct fb_source_table *table = &net->loop.sources;
+
+    if (table->n - table->used_n > net->connections_max && table->free != FB_NO_SLOT) {
+        /* it was put at the front, and still says what it was */
+        poison_state((const struct fb_conn *)(void *)fb_source_at(table, table->free));
+        table->free = FB_NO_SLOT;
+    }
+    if (test->released != NULL)
+        test->released(net);
+}
+
+void fb_kit_guard_slots(fb_test *test)
+{
+    struct fb_net *net = &test->worker.stream.net;
+
+    test->released = net->released;
+    net->released = slot_released;
+}
+
+void fb_kit_unguard_slots(fb_test *test)
+{
+    struct fb_stream *stream = &test->worker.stream;
+
+    stream->net.released = test->released;
+    if (__asan_unpoison_memory_region == NULL)
+        return;
+    for (unsigned i = 0; i < FB_PROTOCOLS_MAX; i++)
+        if (stream->slabs[i].base != NULL)
+            __asan_unpoison_memory_region(stream->slabs[i].base, stream->slabs[i].size);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The beginning and the end of a test. */
+#include "kit/kit.h"
+#include "module/module.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct fb_sim_trouble trouble = {
+    .partial_send = 300,
+    .partial_recv = 300,
+    .again = 200,
+    .spurious = 200,
+    .late = 300,
+};
+
+/* splitmix64 */
+uint32_t fb_kit_any(uint64_t *state, uint32_t below)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return (uint32_t)(((z ^ (z >> 31)) >> 32) % below);
+}
+
+static fb_test *test_of(struct fb_worker *worker)
+{
+    return fb_container(worker, struct fb_test, worker);
+}
+
+static void random_bytes(struct fb_worker *worker, void *p, size_t n)
+{
+    uint8_t *bytes = p;
+
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (uint8_t)fb_kit_any(&test_of(worker)->random, 256);
+}
+
+static void misused(struct fb_stream *stream, const char *call)
+{
+    struct fb_worker *worker = fb_container(stream, struct fb_worker, stream);
+
+    fb_kit_fault(test_of(worker), "%s() of a connection that had ended", call);
+}
+
+/* Of the simulation: what was done to a descriptor of its. */
+static void sim_fault(void *arg, const char *text)
+{
+    fb_kit_fault(arg, "the connection of %s", text);
+}
+
+fb_test_options fb_kit_options(const fb_test_options *options)
+{
+    fb_test_options own = { .size = sizeof(own) };
+
+    memcpy(&own, options, options->size < sizeof(own) ? options->size : sizeof(own));
+    if (own.server == NULL)
+        fb_kit_misused("the options have no server directives");
+    return own;
+}
+
+/* The listener has a real descriptor, which the worker closes, and stands for a simulated one. */
+static void open_door(fb_test *test)
+{
+    struct fb_listener *listener = STAILQ_FIRST(&test->cycle->stream.listeners);
+
+    test->door_fd = fcntl(test->target.fd, F_DUPFD_CLOEXEC, 0);
+    if (test->door_fd == -1)
+        fb_kit_misused("no descriptor for the listener");
+    listener->fds = &test->door_fd;
+    listener->fd_n = 1;
+    test->door = fb_sim_listener(test->sim, test->door_fd);
+    memcpy(&test->door->local, &listener->address.any, listener->address.length);
+    test->door->local_length = listener->address.length;
+}
+
+static void change_cycle(fb_test *test)
+{
+    struct fb_cycle *cycle = test->cycle;
+
+    cycle->core.logs = &test->target;
+    cycle->core.log_n = 1;
+    cycle->core.timer_resolution = 0;
+    cycle->events.mechanism = fb_sim_edge(test->sim);
+    cycle->events.mechanism_option = 0;
+    cycle->events.worker_connections += FB_KIT_SPARE_SLOTS;
+}
+
+/* -1 when the worker could not start. */
+static int start_worker(fb_test *test)
+{
+    struct fb_worker *worker = &test->worker;
+    struct fb_log log;
+
+    fb_log_init(&log, &test->target, 1);
+    log.plain = test->protocols[0]->name;
+    if (fb_zones_open(&test->cycle->zones, NULL, &log) == -1)
+        return -1;
+    if (fb_worker_init(worker, &test->heritage, FB_ROLE_SINGLE) == -1)
+        return -1;
+    worker->log.plain = test->protocols[0]->name;
+    worker->random = random_bytes;
+    worker->stream.misused = misused;
+    worker->stream.net.connections_max -= FB_KIT_SPARE_SLOTS;
+    fb_kit_guard_slots(test);
+    fb_accept_open(worker);
+    return 0;
+}
+
+static void create_world(fb_test *test)
+{
+    test->target.fd = fb_kit_file("");
+    test->target.level = FB_DEBUG;
+    test->shared = fb_shared_create();
+    test->heritage = (struct fb_heritage) {
+        .cycle = test->cycle,
+        .shared = test->shared,
+        .channel = -1,
+        .memory = &test->memory.memory,
+    };
+    if (test->shared == NULL || !fb_slot_take(test->shared, &test->heritage.slot))
+        fb_kit_misused("no memory for what workers share");
+    test->sim = fb_sim_create();
+    fb_sim_on_fault(test->sim, sim_fault, test);
+    fb_kit_memory_init(&test->memory);
+    open_door(test);
+    change_cycle(test);
+}
+
+static void destroy_world(fb_test *test)
+{
+    fb_zones_close(&test->cycle->zones);
+    fb_cycle_destroy(&test->cycle);
+    fb_shared_destroy(&test->shared);
+    fb_sim_destroy(&test->sim);
+    close(test->target.fd);
+    free(test->logged);
+    fb_kit_forget_peers(test);
+}
+
+/* The protocol as a module's is taken; NULL after a line that says what is wrong with it. */
+static const fb_protocol *take_protocol(struct fb_arena *arena, const fb_protocol *protocol)
+{
+    char text[FB_MODULE_TEXT];
+    const char *wrong = fb_module_check(protocol, text);
+    const fb_protocol *copy = wrong == NULL ? fb_module_copy(arena, protocol) : NULL;
+
+    if (wrong != NULL)
+        fprintf(stderr, "forkbeard-test: the protocol %s\n", wrong);
+    else if (copy == NULL)
+        fb_kit_misused("no memory for the protocol");
+    return copy;
+}
+
+/* Ends what has not begun. */
+static void discard(fb_test *test)
+{
+    fb_arena_destroy(&test->arena);
+    fb_kit_compare(test, &test->before);
+    free(test);
+}
+
+/* NULL after the configuration's mistakes were printed. */
+static fb_test *create(const fb_protocol *protocol, const fb_test_options *options)
+{
+    fb_test *test = fb_kit_alloc(sizeof(*test));
+
+    fb_kit_look(&test->before);
+    STAILQ_INIT(&test->peers);
+    STAILQ_INIT(&test->servers);
+    test->random = options->seed;
+    test->arena = fb_arena_create();
+    if (test->arena == NULL)
+        fb_kit_misused("no memory for the test");
+    test->protocols[0] = take_protocol(test->arena, protocol);
+    if (test->protocols[0] != NULL) {
+        fb_kit_watch_ends(test);
+        snprintf(test->label, sizeof(test->label), "%s", protocol->name);
+        test->cycle = fb_kit_load(test->protocols, options, test->label);
+    }
+    if (test->cycle != NULL)
+        return test;
+    discard(test);
+    return NULL;
+}
+
+void fb_kit_trouble(fb_test *test, uint64_t seed)
+{
+    fb_sim_trouble(test->sim, seed, &trouble);
+}
+
+fb_test *fb_test_start_with(const fb_protocol *protocol, const fb_test_options *options)
+{
+    fb_test_options own = fb_kit_options(options);
+    fb_test *test = create(protocol, &own);
+
+    if (test == NULL)
+        return NULL;
+    create_world(test);
+    if (start_worker(test) == -1) {
+        fputs(fb_test_logged(test), stderr);
+        if (test->door_fd != -1)
+            close(test->door_fd);
+        destroy_world(test);
+        discard(test);
+        return NULL;
+    }
+    if (own.trouble != 0)
+        fb_kit_trouble(test, own.seed);
+    test->memory.asked = 0;
+    return test;
+}
+
+fb_test *fb_test_start(const fb_protocol *protocol, const char *server)
+{
+    const fb_test_options options = { .size = sizeof(options), .server = server };
+
+    return fb_test_start_with(protocol, &options);
+}
+
+/* Lines about a connection that say that something must not be. */
+static void look_for_alerts(fb_test *test)
+{
+    const char *line = fb_test_logged(test);
+
+    while ((line = strstr(line, ": [alert] *")) != NULL) {
+        size_t n = strcspn(line, "\n");
+
+        fb_kit_fault(test, "logged %.*s", (int)n - 2, line + 2);
+        line += n;
+    }
+}
+
+static void check_rest(fb_test *test)
+{
+    const struct fb_net *net = &test->worker.stream.net;
+    uint64_t totals[FB_COUNTERS];
+
+    fb_shared_totals(test->shared, totals);
+    if (net->connection_n > 0 || totals[FB_ACTIVE] > 0)
+        fb_kit_fault(test, "connections are left");
+    if (test->closings != test->openings)
+        fb_kit_fault(test, "%" PRIu64 " connections were opened, and %" PRIu64 " were closed",
+            test->openings, test->closings);
+    if (!RB_EMPTY(&net->loop.timers))
+        fb_kit_fault(test, "timers are left");
+    if (test->memory.held > 0)
+        fb_kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.held);
+}
+
+int fb_test_end(fb_test **testp)
+{
+    fb_test *test = *testp;
+    int faults;
+
+    *testp = NULL;
+    fb_sim_trouble(test->sim, 0, NULL);
+    fb_test_run(test);
+    fb_net_fail_all(&test->worker.stream.net, FB_DRAINED);
+    fb_test_run(test); /* what `closed` has begun */
+    fb_kit_unguard_slots(test);
+    fb_worker_done(&test->worker);
+    look_for_alerts(test);
+    check_rest(test);
+    destroy_world(test);
+    fb_arena_destroy(&test->arena);
+    fb_kit_compare(test, &test->before);
+    faults = test->faults;
+    free(test);
+    return faults;
+}
+
+int fb_test_faults(const fb_test *test)
+{
+    return test->faults;
+}
+
+fb_worker *fb_test_worker(fb_test *test)
+{
+    return &test->worker;
+}
+
+const char *fb_test_logged(fb_test *test)
+{
+    free(test->logged);
+    test->logged = fb_kit_read(test->target.fd);
+    return test->logged;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/target.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* A name may stand where `listen` takes one; what else `listen` takes is no target: a port alone, "*"
+ * and a range of ports. */
+static const char *resolve(const char *text, struct fb_address *out)
+{
+    in_port_t last;
+    unsigned n;
+    const char *wrong;
+
+    if (*text == '*')
+        return "expected a host";
+    wrong = fb_address_parse_listen(text, out, 1, &n, &last);
+    if (wrong == NULL && last != fb_address_port(out))
+        return "invalid port";
+    return wrong;
+}
+
+const char *fb_target_parse(const char *text, bool names, struct fb_target *out)
+{
+    bool is_unix = strncasecmp(text, "unix:", 5) == 0;
+    struct fb_address address;
+    const char *wrong = fb_address_parse(text, 0, &address);
+
+    if (!is_unix && *text != '[' && strchr(text, ':') == NULL)
+        return "expected a port";
+    if (wrong != NULL && names && !is_unix && *text != '[')
+        wrong = resolve(text, &address);
+    if (wrong != NULL)
+        return strcmp(wrong, "no port") == 0 ? "expected a port" : wrong;
+    if (!is_unix && fb_address_port(&address) == 0)
+        return "expected a port";
+    *out = (struct fb_target) { .address = address };
+    fb_address_format(&address, true, out->text);
+    return NULL;
+}

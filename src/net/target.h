@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An address to connect to. */
+#pragma once
+
+#include "net/address.h"
+
+struct fb_target {
+    struct fb_address address;
+    char text[FB_ADDRESS_TEXT]; /* as log lines show it */
+};
+
+/* "1.2.3.4:80", "[::1]:80", "unix:/path"; and with `names` "name:80", which the system resolves: the
+ * first address that it gives. Returns NULL, or what is wrong with the text. */
+const char *fb_target_parse(const char *text, bool names, struct fb_target *out);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "settings/calls.h"
+
+#include "settings/apply.h"
+#include "shm/metrics.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static_assert((int)FB_COUNTER == (int)FB_SHM_COUNTER && (int)FB_GAUGE == (int)FB_SHM_GAUGE,
+    "kinds are the shared memory's");
+
+static const struct fb_conf_word *find_written(
+    const struct fb_frame *frame, const fb_protocol *protocol, const char *name)
+{
+    const struct fb_seen *seen;
+
+    STAILQ_FOREACH (seen, &frame->seen, link)
+        if (seen->setting->protocol == protocol && strcmp(seen->setting->name, name) == 0)
+            return &seen->directive->name;
+    return NULL;
+}
+
+/* Where a mistake is: the directive that is being set, unless it is a built-in default; the named one
+ * where it was written; or else the block. */
+static const struct fb_conf_word *place_of(const struct fb_conf *conf, const char *directive)
+{
+    const struct fb_conf_word *word = NULL;
+
+    if (conf->directive != NULL &&
+        find_written(conf->frame, conf->protocol, conf->directive->name.text) != NULL)
+        return &conf->directive->name;
+    if (directive != NULL)
+        for (const struct fb_frame *frame = conf->frame;
+             word == NULL && frame != NULL && (frame->at & (FB_AT_STREAM | FB_AT_SERVER));
+             frame = frame->outer)
+            word = find_written(frame, conf->protocol, directive);
+    return word != NULL ? word : &conf->frame->directive->name;
+}
+
+int fb_settings_vreport(fb_conf *conf, const char *directive, const char *format, va_list args)
+{
+    char text[1024];
+
+    vsnprintf(text, sizeof(text), format, args);
+    fb_conf_error(conf->apply->report, place_of(conf, directive), "%s", text);
+    return -1;
+}
+
+int fb_settings_report(fb_conf *conf, const char *directive, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fb_settings_vreport(conf, directive, format, args);
+    va_end(args);
+    return -1;
+}
+
+void *fb_settings_alloc(fb_conf *conf, size_t n)
+{
+    return fb_apply_alloc(conf->apply, n);
+}
+
+const struct fb_target *fb_settings_target(fb_conf *conf, const char *directive, const char *text)
+{
+    struct fb_target *target = fb_settings_alloc(conf, sizeof(*target));
+    const char *wrong = target == NULL ? NULL : fb_target_parse(text, true, target);
+
+    if (wrong == NULL)
+        return target;
+    fb_settings_report(conf, directive, "invalid address \"%s\": %s", text, wrong);
+    return NULL;
+}
+
+/* Zones */
+
+static const char *why(int error)
+{
+    return error == ENOMEM ? "out of memory" : error == EOVERFLOW ? "too large" : strerror(error);
+}
+
+static const char *check_map(const fb_map_options *options)
+{
+    size_t n;
+
+    if (options->size < sizeof(*options))
+        return "its options begin with .size = sizeof(fb_map_options)";
+    n = options->name == NULL ? 0
+                              : strspn(options->name, "abcdefghijklmnopqrstuvwxyz"
+                                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    if (n == 0 || n > 31 || options->name[n] != '\0')
+        return "its name has 1 to 31 letters, digits and \"_\"";
+    if (options->capacity < 1 || options->capacity > FB_SHM_MAP_CAPACITY_MAX)
+        return "its capacity is 1 to 1073741824 entries";
+    if (options->key_max < 1 || options->key_max > FB_SHM_MAP_KEY_MAX)
+        return "its key_max is 1 to 65535 bytes";
+    if (options->value_max < 1 || options->value_max > FB_SHM_MAP_VALUE_MAX)
+        return "its value_max is 1 to 16777216 bytes";
+    return NULL;
+}
+
+static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const fb_map_options *o)
+{
+    struct fb_cycle *cycle = conf->apply->cycle;
+    struct fb_map *map = fb_settings_alloc(conf, sizeof(*map));
+
+    if (map == NULL)
+        return NULL;
+    map->shape = (struct fb_shm_map_shape) { o->capacity, o->key_max, o->value_max };
+    map->zone = fb_zone_declare(
+        &cycle->zones, cycle->arena, &fb_shm_map_kind, name, o->version, &map->shape);
+    if (map->zone != NULL)
+        return map;
+    fb_settings_report(conf, NULL, "map \"%s\" cannot be had: %s", name, why(errno));
+    return NULL;
+}
+
+struct fb_map *fb_settings_map(fb_conf *conf, const fb_map_options *options)
+{
+    const char *wrong = check_map(options);
+    char name[FB_ZONE_NAME_MAX + 1];
+    struct fb_zone *zone;
+    struct fb_map *map;
+
+    if (wrong != NULL) {
+        fb_settings_report(
+            conf, NULL, "invalid map of protocol \"%s\": %s", conf->protocol->name, wrong);
+        return NULL;
+    }
+    snprintf(name, sizeof(name), "%s.%s", conf->protocol->name, options->name);
+    zone = fb_zones_find(&conf->apply->cycle->zones, name);
+    if (zone == NULL)
+        return declare_map(conf, name, options);
+    map = fb_container(zone->shape, struct fb_map, shape);
+    if (zone->version == options->version && map->shape.capacity == options->capacity &&
+        map->shape.key_max == options->key_max && map->shape.value_max == options->value_max)
+        return map;
+    fb_settings_report(conf, NULL,
+        "map \"%s\" is wanted with version %" PRIu32 ", %" PRIu32 " entries, keys of %" PRIu32
+        " and values of %" PRIu32 " bytes, and by another server with %" PRIu32 ", %" PRIu32
+        ", %" PRIu32 " and %" PRIu32 ": make them the same",
+        name, options->version, options->capacity, options->key_max, options->value_max,
+        zone->version, map->shape.capacity, map->shape.key_max, map->shape.value_max);
+    return NULL;
+}
+
+/* Another list of names is another layout, however many there are. */
+static uint32_t version_of(const fb_protocol *protocol)
+{
+    uint32_t hash = 2166136261u;
+
+    for (uint32_t i = 0; i < protocol->metric_n; i++) {
+        const char *name = protocol->metrics[i].name;
+
+        do /* with the NUL */
+            hash = (hash ^ (unsigned char)*name) * 16777619u;
+        while (*name++ != '\0');
+    }
+    return hash;
+}
+
+struct fb_zone *fb_protocol_metrics(struct fb_apply *apply, const fb_protocol *protocol)
+{
+    struct fb_cycle *cycle = apply->cycle;
+    struct fb_zone *zone = fb_zones_find(&cycle->zones, protocol->name);
+    struct fb_shm_metrics_shape *shape;
+    uint8_t *kinds;
+
+    if (zone != NULL) /* of another server */
+        return zone;
+    shape = fb_apply_alloc(apply, sizeof(*shape));
+    kinds = fb_apply_alloc(apply, protocol->metric_n);
+    if (shape == NULL || kinds == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < protocol->metric_n; i++)
+        kinds[i] = (uint8_t)protocol->metrics[i].kind;
+    *shape = (struct fb_shm_metrics_shape) { .n = protocol->metric_n, .kinds = kinds };
+    zone = fb_zone_declare(&cycle->zones, cycle->arena, &fb_shm_metrics_kind, protocol->name,
+        version_of(protocol), shape);
+    if (zone == NULL)
+        fb_conf_error(apply->report, NULL, "the metrics of protocol \"%s\" cannot be had: %s",
+            protocol->name, why(errno));
+    return zone;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "settings/progress.h"
+
+#include "conf/conf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void fb_progress_enter(struct fb_progress *progress, const struct fb_conf_word *word,
+    const char *when, const char *who_format, ...)
+{
+    va_list args;
+
+    if (progress == NULL)
+        return;
+    va_start(args, who_format);
+    vsnprintf(progress->who, sizeof(progress->who), who_format, args);
+    va_end(args);
+    snprintf(progress->when, sizeof(progress->when), "%s", when);
+    progress->where[0] = '\0';
+    if (word != NULL && word->file != NULL)
+        snprintf(progress->where, sizeof(progress->where), " in %s:%u:%u", word->file->name,
+            word->line, word->column);
+    progress->foreign = true;
+}
+
+void fb_progress_leave(struct fb_progress *progress)
+{
+    if (progress != NULL)
+        progress->foreign = false;
+}

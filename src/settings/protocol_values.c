@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Setters of the values that only protocols have. */
+#include "net/target.h"
+#include "settings/apply.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* `"a", "b" or "c"` */
+static void list_names(const char *const *names, char *text, size_t size)
+{
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (int i = 0; names[i] != NULL && n < size; i++) {
+        const char *between = i == 0 ? "" : names[i + 1] != NULL ? ", " : " or ";
+        int length = snprintf(text + n, size - n, "%s\"%s\"", between, names[i]);
+
+        n += length > 0 ? (size_t)length : size;
+    }
+}
+
+FB_SETTER(fb_set_name)
+{
+    const char *const *names = setting->declared->names;
+    char expected[256];
+
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(directive->args[0].text, names[i]) == 0) {
+            *(int64_t *)field = i;
+            return 0;
+        }
+    list_names(names, expected, sizeof(expected));
+    return fb_bad_name(apply, directive, 0, names, expected);
+}
+
+FB_SETTER(fb_set_target)
+{
+    struct fb_target *target = fb_apply_alloc(apply, sizeof(*target));
+    const char *wrong;
+
+    (void)setting;
+    if (target == NULL)
+        return -1;
+    wrong = fb_target_parse(directive->args[0].text, true, target);
+    if (wrong != NULL)
+        return fb_bad_value(apply, directive, 0, "%s", wrong);
+    *(const struct fb_target **)field = target;
+    return 0;
+}
+
+FB_SETTER(fb_set_custom)
+{
+    struct fb_conf conf = {
+        .apply = apply,
+        .frame = apply->frame,
+        .protocol = setting->protocol,
+        .directive = directive,
+    };
+    const char **args = fb_apply_alloc(apply, (directive->arg_n + 1) * sizeof(*args));
+    unsigned errors = apply->report->error_n;
+    int status;
+
+    if (args == NULL)
+        return -1;
+    for (unsigned i = 0; i < directive->arg_n; i++)
+        args[i] = directive->args[i].text;
+    fb_progress_enter(apply->options->progress, &directive->name, "when its directive was set",
+        "protocol \"%s\"", setting->protocol->name);
+    status = setting->declared->set(
+        &conf, setting->protocol->conf_state > 0 ? field : NULL, args, directive->arg_n);
+    fb_progress_leave(apply->options->progress);
+    if (status != 0 && apply->report->error_n == errors)
+        fb_conf_error(apply->report, &directive->name,
+            "invalid \"%s\" directive: protocol \"%s\" does not say why", setting->name,
+            setting->protocol->name);
+    return status == 0 ? 0 : -1;
+}

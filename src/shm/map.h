@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and one
+ * that is killed anywhere within a call takes nothing with it but that call: an entry is published by
+ * one store, and the first to lock after a death puts right what is left.
+ *
+ * The time is passed in: milliseconds since the epoch, the same clock for all. An entry whose expiry
+ * has come (expires_ms <= now_ms, and not 0) counts as absent. */
+#pragma once
+
+#include "shm/zone.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FB_SHM_MAP_CAPACITY_MAX (UINT32_C(1) << 30)
+#define FB_SHM_MAP_KEY_MAX 65535
+#define FB_SHM_MAP_VALUE_MAX (UINT32_C(16) << 20)
+
+/* An expiry for "as it was": of an entry that is not there yet, none. */
+#define FB_SHM_KEEP_EXPIRY UINT64_MAX
+
+enum fb_shm_map_status {
+    FB_SHM_MAP_OK,
+    FB_SHM_MAP_ABSENT,       /* there is no such key */
+    FB_SHM_MAP_CHANGED,      /* it has another version than was expected */
+    FB_SHM_MAP_FULL,         /* `capacity` keys are there, and none has expired */
+    FB_SHM_MAP_TOO_LARGE,    /* the key, the value, or the value for the room given */
+    FB_SHM_MAP_NOT_A_NUMBER, /* the value is not 8 bytes, or the sum does not fit into them */
+};
+
+struct fb_shm_map_shape {
+    uint32_t capacity;  /* keys; at least 1 */
+    uint32_t key_max;   /* bytes; at least 1 */
+    uint32_t value_max; /* bytes */
+};
+
+struct fb_shm_map;
+
+/* A copy of an entry. */
+struct fb_shm_item {
+    void *value; /* the caller's; NULL if room is 0 */
+    size_t room;
+    size_t n;         /* the value's length, however much was copied */
+    uint64_t version; /* no two states of a key have the same, and none has 0 */
+    uint64_t expires_ms;
+};
+
+/* The bytes of a map; 0 if there cannot be such a one. */
+size_t fb_shm_map_size(const struct fb_shm_map_shape *shape);
+/* In so many zeroed bytes, aligned to FB_CACHE_LINE; -1 with errno. */
+int fb_shm_map_init(struct fb_shm_map *map, const struct fb_shm_map_shape *shape);
+bool fb_shm_map_is(const struct fb_shm_map *map, const struct fb_shm_map_shape *shape);
+
+/* For zones, with a struct fb_shm_map_shape as the shape. */
+extern const struct fb_zone_kind fb_shm_map_kind;
+
+/* OK; ABSENT; TOO_LARGE if the value was longer than the room, of which as much as fits is copied.
+ * It takes no lock unless others keep writing beside it. */
+enum fb_shm_map_status fb_shm_map_get(struct fb_shm_map *map, const void *key, size_t key_n,
+    uint64_t now_ms, struct fb_shm_item *item);
+
+/* OK, with the entry's new version unless `version` is NULL; FULL; TOO_LARGE. expires_ms 0: never. */
+enum fb_shm_map_status fb_shm_map_set(struct fb_shm_map *map, const void *key, size_t key_n,
+    uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms, uint64_t *version);
+
+/* The same if the entry's version is `expected`, or if `expected` is 0 and there is no entry; else
+ * CHANGED. */
+enum fb_shm_map_status fb_shm_map_replace(struct fb_shm_map *map, const void *key, size_t key_n,
+    uint64_t now_ms, uint64_t expected, const void *value, size_t n, uint64_t expires_ms,
+    uint64_t *version);
+
+/* Adds to an int64_t in the machine's byte order, of which an absent one is 0, and keeps the expiry.
+ * OK, with the sum unless `sum` is NULL; FULL; TOO_LARGE; NOT_A_NUMBER, and nothing changes. */
+enum fb_shm_map_status fb_shm_map_add(struct fb_shm_map *map, const void *key, size_t key_n,
+    uint64_t now_ms, int64_t by, int64_t *sum);
+
+/* OK; ABSENT. */
+enum fb_shm_map_status fb_shm_map_delete(
+    struct fb_shm_map *map, const void *key, size_t key_n, uint64_t now_ms);
+
+/* Gives back what has expired. A write that finds the map full does it by itself. */
+void fb_shm_map_sweep(struct fb_shm_map *map, uint64_t now_ms);
+/* The entries, with those that have expired but were not given back yet. */
+uint32_t fb_shm_map_count(struct fb_shm_map *map);

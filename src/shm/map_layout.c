@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where everything in a map lies. */
+#include "shm/map_private.h"
+
+#include <assert.h>
+#include <bsd/stdlib.h>
+
+/* A small map would rather have its entries than spare ones. */
+#define KEYS_A_SHARD 8
+
+static_assert(sizeof(struct fb_shm_entry) == 40, "the layout is versioned");
+static_assert(offsetof(struct fb_shm_map, pool) == FB_CACHE_LINE, "readers' part has its line");
+static_assert(sizeof(struct fb_shm_pool) == FB_CACHE_LINE, "the pool has its line");
+static_assert(sizeof(struct fb_shm_shard) == FB_CACHE_LINE, "and so has each shard");
+static_assert(FB_SHM_SHARDS_MAX < FB_SHM_REACHED, "both are in an owner's byte");
+
+struct layout {
+    uint32_t shard_n, bucket_n, entry_n;
+    uint64_t owners, buckets, entries, value_at, stride, size;
+};
+
+static uint64_t align(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static bool can_be(const struct fb_shm_map_shape *shape)
+{
+    return shape->capacity >= 1 && shape->capacity <= FB_SHM_MAP_CAPACITY_MAX &&
+           shape->key_max >= 1 && shape->key_max <= FB_SHM_MAP_KEY_MAX &&
+           shape->value_max <= FB_SHM_MAP_VALUE_MAX;
+}
+
+/* Within the limits of a shape nothing exceeds 64 bits. */
+static struct layout layout_of(const struct fb_shm_map_shape *shape)
+{
+    struct layout l = { .shard_n = 1, .bucket_n = 1 };
+
+    while (l.shard_n < FB_SHM_SHARDS_MAX && shape->capacity / l.shard_n >= 2 * KEYS_A_SHARD)
+        l.shard_n *= 2;
+    while ((uint64_t)l.bucket_n * l.shard_n < shape->capacity)
+        l.bucket_n *= 2;
+    l.entry_n = shape->capacity + l.shard_n;
+    l.value_at = align(shape->key_max, 8);
+    l.stride = sizeof(struct fb_shm_entry) + l.value_at + align(shape->value_max, 8);
+
+    l.owners = sizeof(struct fb_shm_map) + (uint64_t)l.shard_n * sizeof(struct fb_shm_shard);
+    l.buckets = align(l.owners + l.entry_n, FB_CACHE_LINE);
+    l.entries =
+        align(l.buckets + (uint64_t)l.shard_n * l.bucket_n * sizeof(uint32_t), FB_CACHE_LINE);
+    l.size = align(l.entries + l.entry_n * l.stride, FB_CACHE_LINE);
+    return l;
+}
+
+size_t fb_shm_map_size(const struct fb_shm_map_shape *shape)
+{
+    uint64_t size = can_be(shape) ? layout_of(shape).size : 0;
+
+    return size <= PTRDIFF_MAX ? (size_t)size : 0;
+}
+
+int fb_shm_map_init(struct fb_shm_map *map, const struct fb_shm_map_shape *shape)
+{
+    struct layout l = layout_of(shape);
+
+    assert(fb_shm_map_size(shape) != 0 && (uintptr_t)map % FB_CACHE_LINE == 0);
+    map->shape = *shape;
+    map->shard_n = l.shard_n;
+    map->bucket_n = l.bucket_n;
+    map->entry_n = l.entry_n;
+    map->owners = l.owners;
+    map->buckets = l.buckets;
+    map->entries = l.entries;
+    map->value_at = l.value_at;
+    map->stride = l.stride;
+    arc4random_buf(map->seed, sizeof(map->seed));
+    if (fb_shm_pool_init(map) == -1)
+        return -1;
+    for (uint32_t shard = 0; shard < l.shard_n; shard++)
+        if (fb_shm_shard_init(map, shard) == -1)
+            return -1;
+    map->revision = FB_SHM_MAP_REVISION;
+    map->magic = FB_SHM_MAP_MAGIC;
+    return 0;
+}
+
+bool fb_shm_map_is(const struct fb_shm_map *map, const struct fb_shm_map_shape *shape)
+{
+    return map->magic == FB_SHM_MAP_MAGIC && map->revision == FB_SHM_MAP_REVISION &&
+           map->shape.capacity == shape->capacity && map->shape.key_max == shape->key_max &&
+           map->shape.value_max == shape->value_max;
+}
+
+static size_t size_of(const void *shape)
+{
+    return fb_shm_map_size(shape);
+}
+
+static int init(void *memory, const void *shape)
+{
+    return fb_shm_map_init(memory, shape);
+}
+
+static bool is(const void *memory, const void *shape)
+{
+    return fb_shm_map_is(memory, shape);
+}
+
+const struct fb_zone_kind fb_shm_map_kind = {
+    .name = "map",
+    .size = size_of,
+    .init = init,
+    .is = is,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shm/mutex.h"
+
+#include <assert.h>
+#include <errno.h>
+
+static int init_with(pthread_mutex_t *mutex, pthread_mutexattr_t *attributes)
+{
+    int error = pthread_mutexattr_setpshared(attributes, PTHREAD_PROCESS_SHARED);
+
+    if (error == 0)
+        error = pthread_mutexattr_setrobust(attributes, PTHREAD_MUTEX_ROBUST);
+    if (error == 0)
+        error = pthread_mutex_init(mutex, attributes);
+    return error;
+}
+
+int fb_shm_mutex_init(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    int error = pthread_mutexattr_init(&attributes);
+
+    if (error == 0) {
+        error = init_with(mutex, &attributes);
+        pthread_mutexattr_destroy(&attributes);
+    }
+    errno = error;
+    return error == 0 ? 0 : -1;
+}
+
+enum fb_shm_mutex_state fb_shm_mutex_lock(pthread_mutex_t *mutex)
+{
+    int error = pthread_mutex_lock(mutex);
+
+    assert(error == 0 || error == EOWNERDEAD);
+    return error == EOWNERDEAD ? FB_SHM_MUTEX_INHERITED : FB_SHM_MUTEX_TAKEN;
+}
+
+enum fb_shm_mutex_state fb_shm_mutex_try(pthread_mutex_t *mutex)
+{
+    int error = pthread_mutex_trylock(mutex);
+
+    assert(error == 0 || error == EOWNERDEAD || error == EBUSY);
+    if (error == EBUSY)
+        return FB_SHM_MUTEX_BUSY;
+    return error == EOWNERDEAD ? FB_SHM_MUTEX_INHERITED : FB_SHM_MUTEX_TAKEN;
+}
+
+void fb_shm_mutex_heal(pthread_mutex_t *mutex)
+{
+    int error = pthread_mutex_consistent(mutex);
+
+    assert(error == 0);
+    (void)error;
+}
+
+void fb_shm_mutex_unlock(pthread_mutex_t *mutex)
+{
+    int error = pthread_mutex_unlock(mutex);
+
+    assert(error == 0);
+    (void)error;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shm/zone.h"
+
+#include <assert.h>
+#include <bsd/string.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Linux 6.3; where vm.memfd_noexec is 2 there is no memfd without it */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+static_assert(sizeof(struct fb_zone_header) == FB_CACHE_LINE, "the layout is versioned");
+
+void fb_zones_init(struct fb_zones *zones)
+{
+    STAILQ_INIT(zones);
+}
+
+struct fb_zone *fb_zones_find(const struct fb_zones *zones, const char *name)
+{
+    struct fb_zone *zone;
+
+    STAILQ_FOREACH (zone, zones, link)
+        if (strcmp(zone->name, name) == 0)
+            return zone;
+    return NULL;
+}
+
+void *fb_zone_memory(const struct fb_zone *zone)
+{
+    return zone->base == NULL ? NULL : zone->base + 1;
+}
+
+struct fb_zone *fb_zone_declare(struct fb_zones *zones, struct fb_arena *arena,
+    const struct fb_zone_kind *kind, const char *name, uint32_t version, const void *shape)
+{
+    size_t name_n = strlen(name), size = kind->size(shape);
+    struct fb_zone *zone;
+
+    errno = 0;
+    if (name_n == 0)
+        errno = EINVAL;
+    else if (name_n > FB_ZONE_NAME_MAX)
+        errno = ENAMETOOLONG;
+    else if (fb_zones_find(zones, name) != NULL)
+        errno = EEXIST;
+    else if (size == 0 || size > (size_t)PTRDIFF_MAX - sizeof(struct fb_zone_header))
+        errno = EOVERFLOW;
+    if (errno != 0)
+        return NULL;
+
+    zone = fb_arena_alloc(arena, sizeof(*zone));
+    if (zone == NULL || (zone->name = fb_arena_strdup(arena, name)) == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    zone->kind = kind;
+    zone->shape = shape;
+    zone->version = version;
+    zone->size = sizeof(struct fb_zone_header) + size;
+    zone->fd = -1;
+    STAILQ_INSERT_TAIL(zones, zone, link);
+    return zone;
+}
+
+/* The old zone's memory is what the new one would be. */
+static bool fits(const struct fb_zone *zone, const struct fb_zone *old)
+{
+    const struct fb_zone_header *header = old->base;
+
+    return header != NULL && header->magic == FB_ZONE_MAGIC && header->version == zone->version &&
+           header->size == zone->size && strcmp(header->name, zone->name) == 0 &&
+           strcmp(header->kind, zone->kind->name) == 0 && zone->kind->is(header + 1, zone->shape);
+}
+
+static int create_memory(const struct fb_zone *zone)
+{
+    char name[sizeof("forkbeard:") + FB_ZONE_NAME_MAX];
+    int fd;
+
+    snprintf(name, sizeof(name), "forkbeard:%s", zone->name);
+    fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+    if (fd == -1 && errno == EINVAL)
+        fd = memfd_create(name, MFD_CLOEXEC);
+    return fd;
+}
+
+static int set_size(const struct fb_zone *zone)
+{
+    struct rlimit limit;
+
+    /* beyond this limit the kernel would not only refuse, but kill us (SIGXFSZ) */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < zone->size) {
+        errno = EFBIG;
+        return -1;
+    }
+    return ftruncate(zone->fd, (off_t)zone->size);
+}
+
+static int fill(struct fb_zone *zone)
+{
+    struct fb_zone_header *header = zone->base;
+
+    if (zone->kind->init(header + 1, zone->shape) == -1)
+        return -1;
+    header->version = zone->version;
+    header->size = zone->size;
+    strlcpy(header->kind, zone->kind->name, sizeof(header->kind));
+    strlcpy(header->name, zone->name, sizeof(header->name));
+    header->magic = FB_ZONE_MAGIC;
+    return 0;
+}
+
+/* Returns NULL, or what has failed, with errno. `old`: whose memory to take, or NULL. */
+static const char *open_zone(struct fb_zone *zone, const struct fb_zone *old)
+{
+    void *base;
+
+    zone->fd = old != NULL ? fcntl(old->fd, F_DUPFD_CLOEXEC, 0) : create_memory(zone);
+    if (zone->fd == -1)
+        return old != NULL ? "fcntl(F_DUPFD_CLOEXEC)" : "memfd_create()";
+    if (old == NULL && set_size(zone) == -1)
+        return "ftruncate()";
+    base = mmap(NULL, zone->size, PROT_READ | PROT_WRITE, MAP_SHARED, zone->fd, 0);
+    if (base == MAP_FAILED)
+        return "mmap()";
+    zone->base = base;
+    if (old == NULL && fill(zone) == -1)
+        return "its initialisation";
+    return NULL;
+}
+
+int fb_zones_open(struct fb_zones *zones, const struct fb_zones *old, struct fb_log *log)
+{
+    struct fb_zone *zone;
+
+    STAILQ_FOREACH (zone, zones, link) {
+        const struct fb_zone *before = old == NULL ? NULL : fb_zones_find(old, zone->name);
+        bool fitting = before != NULL && fits(zone, before);
+        const char *failed = open_zone(zone, fitting ? before : NULL);
+
+        if (failed != NULL) {
+            fb_log(log, FB_EMERG, errno, "zone \"%s\" of %zu bytes could not be opened: %s failed",
+                zone->name, zone->size, failed);
+            fb_zones_close(zones);
+            return -1;
+        }
+        if (before != NULL && !fitting)
+            fb_log(log, FB_NOTICE, 0, "zone \"%s\" begins empty because its layout changed",
+                zone->name);
+    }
+    return 0;
+}
+
+static void close_zone(struct fb_zone *zone)
+{
+    if (zone->base != NULL)
+        munmap(zone->base, zone->size);
+    if (zone->fd != -1)
+        close(zone->fd);
+    zone->base = NULL;
+    zone->fd = -1;
+}
+
+void fb_zones_close(struct fb_zones *zones)
+{
+    struct fb_zone *zone;
+
+    STAILQ_FOREACH (zone, zones, link)
+        close_zone(zone);
+}
+
+void fb_zones_bury(struct fb_zones *zones, uint32_t slot)
+{
+    struct fb_zone *zone;
+
+    STAILQ_FOREACH (zone, zones, link)
+        if (zone->base != NULL && zone->kind->bury != NULL)
+            zone->kind->bury(fb_zone_memory(zone), slot);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How sessions come to an end when their worker takes no more clients. */
+#include "stream/session.h"
+#include "stream/side.h"
+
+/* Idle sessions are closed within this time, or half of what there is, and so often a little. */
+#define SPREAD_MS 1000
+#define TICK_MS 20
+
+static bool is_idle(const struct fb_conn *conn)
+{
+    return conn->idle && !conn->closing && conn->failed == 0 && conn->ops == &fb_session_ops;
+}
+
+static void count_idle(struct fb_conn *conn, void *n)
+{
+    *(uint64_t *)n += is_idle(conn);
+}
+
+static void close_idle(struct fb_conn *conn, void *n)
+{
+    uint64_t *left = n;
+
+    if (!is_idle(conn) || *left == 0)
+        return;
+    fb_conn_close(conn);
+    --*left;
+}
+
+static void drain_tick(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct fb_stream *stream = fb_container(timer, struct fb_stream, drain);
+    uint64_t now = loop->clock.mono_ms, left = 0, n = 0;
+
+    if (now + TICK_MS < stream->spread_until)
+        left = stream->spread_until - now;
+    fb_net_each(&stream->net, count_idle, &n);
+    if (n > 0 && left > 0) {
+        n = (n * TICK_MS + left - 1) / left;
+        fb_timer_set(loop, timer, TICK_MS);
+    }
+    fb_net_each(&stream->net, close_idle, &n);
+}
+
+void fb_session_draining(struct fb_conn *conn)
+{
+    const struct fb_stream *stream = fb_stream_of(conn);
+    const fb_ops *ops = fb_ops_of(conn);
+    uint64_t now = conn->net->loop.clock.mono_ms, deadline = 0;
+
+    if (stream->deadline_at != 0)
+        deadline = stream->deadline_at > now ? stream->deadline_at - now : 1;
+    if (FB_HAS(ops, draining))
+        ops->draining(conn, conn->state, deadline);
+}
+
+static void tell(struct fb_conn *conn, void *arg)
+{
+    (void)arg;
+    if (conn->ops == &fb_session_ops && !conn->opening && !conn->closing && !conn->lingering &&
+        conn->failed == 0)
+        fb_session_draining(conn);
+}
+
+void fb_stream_drain(struct fb_stream *stream, uint64_t deadline)
+{
+    struct fb_loop *loop = &stream->net.loop;
+    uint64_t now = loop->clock.mono_ms, idle = 0;
+
+    stream->draining = true;
+    stream->deadline_at = deadline > 0 ? now + deadline : 0;
+    stream->spread_until =
+        now + (deadline > 0 && deadline / 2 < SPREAD_MS ? deadline / 2 : SPREAD_MS);
+    stream->drain.expired = drain_tick;
+    fb_stream_close_kept(stream);
+    fb_net_each(&stream->net, tell, NULL);
+    fb_net_each(&stream->net, count_idle, &idle);
+    if (idle > 0)
+        fb_timer_set(loop, &stream->drain, 1);
+}
+
+void fb_session_set_idle(struct fb_conn *conn, bool idle)
+{
+    struct fb_stream *stream = fb_stream_of(conn);
+
+    conn->idle = idle;
+    if (idle && stream->draining && !fb_timer_is_set(&stream->drain))
+        fb_timer_set(&stream->net.loop, &stream->drain, TICK_MS);
+}

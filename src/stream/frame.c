@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames: pieces of input that are given to a protocol when they are whole. What is not stays with
+ * the connection as any input does; kept here is only where it begins and since when. */
+#include "stream/frame.h"
+
+#include "stream/side.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void frame_expired(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct fb_side *side = fb_container(timer, struct fb_side, frame_timer);
+    struct fb_conn *conn = side->conn;
+
+    if (conn->closing || conn->pipe != NULL)
+        return;          /* nobody waits for it any more */
+    if (conn->stopped) { /* it is not the peer that keeps us waiting */
+        fb_timer_set(loop, timer, side->frame_timeout);
+        return;
+    }
+    fb_conn_log(conn, FB_INFO, ETIMEDOUT, "a frame took too long to arrive");
+    fb_conn_fail(conn, FB_TIMED_OUT);
+    fb_net_settle(conn->net);
+}
+
+void fb_frame_forget(struct fb_side *side)
+{
+    side->frame_most = side->frame_scanned = 0;
+    side->frame_at = NULL;
+    fb_timer_del(&side->conn->net->loop, &side->frame_timer);
+}
+
+static const uint8_t *beginning(const struct fb_side *side)
+{
+    return side->frame_at != NULL ? side->frame_at : side->conn->net->lent.p;
+}
+
+/* Whether the frame that has begun is the one in front. */
+static bool is_begun(const struct fb_side *side, const fb_bytes *rest)
+{
+    return side != NULL && side->frame_most > 0 && beginning(side) == rest->p;
+}
+
+/* A limit may be all there is. */
+static size_t sum(size_t a, size_t b)
+{
+    return a < SIZE_MAX - b ? a + b : SIZE_MAX;
+}
+
+/* The frame is one of the next input; it may be `most` bytes with its delimiter or length. */
+static struct fb_side *wait_for(
+    struct fb_conn *conn, const fb_bytes *rest, size_t most, const struct fb_frame_limit *limit)
+{
+    struct fb_side *side;
+
+    if (rest->n == 0)
+        return NULL; /* nothing of it is there */
+    side = fb_side_make(conn);
+    if (side == NULL)
+        return NULL;
+    if (!is_begun(side, rest))
+        fb_frame_forget(side);
+    side->frame_at = rest->p;
+    side->frame_most = sum(most, 1);
+    side->frame_scanned = 0;
+    side->frame_timeout = limit->timeout;
+    side->frame_timer.expired = frame_expired;
+    if (limit->timeout > 0 && !fb_timer_is_set(&side->frame_timer))
+        fb_timer_set(&conn->net->loop, &side->frame_timer, limit->timeout);
+    return side;
+}
+
+static int too_long(struct fb_conn *conn)
+{
+    fb_conn_fail(conn, FB_INPUT_LIMIT);
+    return 0;
+}
+
+static int take(
+    struct fb_conn *conn, fb_bytes *rest, size_t before, size_t n, size_t behind, fb_bytes *frame)
+{
+    *frame = (fb_bytes) { rest->p + before, n };
+    rest->p += before + n + behind;
+    rest->n -= before + n + behind;
+    if (conn->side != NULL)
+        fb_frame_forget(fb_side_of(conn));
+    return 1;
+}
+
+void fb_frame_consumed(struct fb_side *side, const uint8_t *at)
+{
+    if (side->frame_most > 0 && beginning(side) != at)
+        fb_frame_forget(side);
+    side->frame_at = NULL;
+}
+
+static bool ends(const struct fb_conn *conn)
+{
+    return conn->closing || conn->failed != 0 || conn->stopped || conn->pipe != NULL;
+}
+
+/* FNV-1a */
+static uint64_t hash(const uint8_t *p, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3;
+    return h;
+}
+
+/* Of the bytes in front, those that were searched before. */
+static size_t searched(const struct fb_conn *conn, const fb_bytes *rest, const void *p, size_t n)
+{
+    const struct fb_side *side = fb_side_of(conn);
+
+    if (!is_begun(side, rest) || side->frame_scanned > rest->n ||
+        side->frame_delimiter != hash(p, n))
+        return 0;
+    return side->frame_scanned;
+}
+
+int fb_session_frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
+    const struct fb_frame_limit *limit, fb_bytes *frame)
+{
+    struct fb_side *side;
+    const uint8_t *end;
+    size_t scanned;
+
+    if (ends(conn))
+        return 0;
+    scanned = searched(conn, rest, delimiter, n);
+    end = memmem(rest->p + scanned, rest->n - scanned, delimiter, n);
+    if (end != NULL && (size_t)(end - rest->p) <= limit->most)
+        return take(conn, rest, 0, (size_t)(end - rest->p), n, frame);
+    if (end != NULL || rest->n >= sum(limit->most, n))
+        return too_long(conn);
+    side = wait_for(conn, rest, sum(limit->most, n), limit);
+    if (side != NULL && rest->n >= n) {
+        side->frame_scanned = rest->n - n + 1; /* the delimiter's beginning may be there */
+        side->frame_delimiter = hash(delimiter, n);
+    }
+    return 0;
+}
+
+int fb_session_frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n,
+    const struct fb_frame_limit *limit, fb_bytes *frame)
+{
+    if (ends(conn))
+        return 0;
+    if (n > limit->most)
+        return too_long(conn);
+    if (rest->n >= n)
+        return take(conn, rest, 0, n, 0, frame);
+    wait_for(conn, rest, n, limit);
+    return 0;
+}
+
+static uint64_t read_number(const uint8_t *p, unsigned width, bool little)
+{
+    uint64_t number = 0;
+
+    for (unsigned i = 0; i < width; i++)
+        number = number << 8 | p[little ? width - 1 - i : i];
+    return number;
+}
+
+int fb_session_frame_prefixed(struct fb_conn *conn, fb_bytes *rest, unsigned width, bool little,
+    const struct fb_frame_limit *limit, fb_bytes *frame)
+{
+    uint64_t n;
+
+    if (ends(conn))
+        return 0;
+    if (rest->n < width) {
+        wait_for(conn, rest, sum(limit->most, width), limit);
+        return 0;
+    }
+    n = read_number(rest->p, width, little);
+    if (n > limit->most)
+        return too_long(conn);
+    if (rest->n - width >= n)
+        return take(conn, rest, width, (size_t)n, 0, frame);
+    wait_for(conn, rest, sum((size_t)n, width), limit);
+    return 0;
+}

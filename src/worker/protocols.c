@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What protocols do when their worker starts and ends. */
+#include "worker/worker.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int start(struct fb_worker *worker, const struct fb_server *server)
+{
+    const fb_protocol *protocol = server->protocol;
+    struct fb_worker_protocol *own = &worker->protocols[server->protocol_index];
+
+    if (protocol->worker_state > 0) {
+        own->state = fb_memory_alloc(worker->stream.net.memory, protocol->worker_state);
+        if (own->state == NULL) {
+            fb_log(&worker->log, FB_EMERG, errno, "no memory for \"%s\"", protocol->name);
+            return -1;
+        }
+        memset(own->state, 0, protocol->worker_state);
+    }
+    if (server->metrics != NULL)
+        own->row = fb_shm_metrics_row(fb_zone_memory(server->metrics), worker->heritage->slot.slot);
+    if (protocol->worker_start != NULL && protocol->worker_start(worker, own->state) != 0) {
+        fb_log(&worker->log, FB_EMERG, 0, "\"%s\" could not start in this worker", protocol->name);
+        return -1;
+    }
+    fb_net_settle(&worker->stream.net);
+    own->started = true;
+    return 0;
+}
+
+int fb_protocols_start(struct fb_worker *worker)
+{
+    const struct fb_server *server;
+
+    STAILQ_FOREACH (server, &worker->cycle->stream.servers, link)
+        if (server->protocol != NULL && !worker->protocols[server->protocol_index].started &&
+            start(worker, server) == -1)
+            return -1;
+    return 0;
+}
+
+void fb_protocols_stop(struct fb_worker *worker)
+{
+    const struct fb_server *server;
+
+    STAILQ_FOREACH (server, &worker->cycle->stream.servers, link) {
+        struct fb_worker_protocol *own = &worker->protocols[server->protocol_index];
+
+        if (server->protocol == NULL)
+            continue;
+        if (own->started && server->protocol->worker_stop != NULL)
+            server->protocol->worker_stop(worker, own->state);
+        fb_memory_release(worker->stream.net.memory, own->state);
+        *own = (struct fb_worker_protocol) { .state = NULL };
+    }
+}

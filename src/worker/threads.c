@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocking work: a few threads, started when there is a job for them. They touch nothing of the
+ * worker's but the two queues under the mutex, and wake the loop for what is done. */
+#include "worker/worker.h"
+
+#include <bsd/sys/queue.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job {
+    STAILQ_ENTRY(job) link;
+    void (*work)(void *job);
+    void (*done)(struct fb_worker *worker, void *job);
+    void *argument;
+    max_align_t bytes[];
+};
+
+STAILQ_HEAD(jobs, job);
+
+struct fb_threads {
+    struct fb_loop *loop;
+    unsigned busy; /* jobs that are not done; the loop's own number */
+
+    pthread_mutex_t mutex; /* for what follows */
+    pthread_cond_t wanted;
+    struct jobs queue, finished;
+    unsigned queued, idle;
+    bool ending;
+    unsigned n;
+    pthread_t threads[];
+};
+
+static void *run_jobs(void *arg)
+{
+    struct fb_threads *threads = arg;
+
+    pthread_mutex_lock(&threads->mutex);
+    for (;;) {
+        struct job *job = STAILQ_FIRST(&threads->queue);
+
+        if (job == NULL && threads->ending)
+            break;
+        if (job == NULL) {
+            threads->idle++;
+            pthread_cond_wait(&threads->wanted, &threads->mutex);
+            threads->idle--;
+            continue;
+        }
+        STAILQ_REMOVE_HEAD(&threads->queue, link);
+        threads->queued--;
+        pthread_mutex_unlock(&threads->mutex);
+        job->work(job->argument);
+        pthread_mutex_lock(&threads->mutex);
+        STAILQ_INSERT_TAIL(&threads->finished, job, link);
+        if (!threads->ending) /* else there is no loop any more */
+            threads->loop->mechanism->notify(threads->loop);
+    }
+    pthread_mutex_unlock(&threads->mutex);
+    return NULL;
+}
+
+static void finish_jobs(struct fb_loop *loop)
+{
+    struct fb_worker *worker = fb_loop_worker(loop);
+    struct fb_threads *threads = worker->threads;
+    struct jobs finished = STAILQ_HEAD_INITIALIZER(finished);
+    struct job *job;
+
+    pthread_mutex_lock(&threads->mutex);
+    STAILQ_CONCAT(&finished, &threads->finished);
+    pthread_mutex_unlock(&threads->mutex);
+    while ((job = STAILQ_FIRST(&finished)) != NULL) {
+        STAILQ_REMOVE_HEAD(&finished, link);
+        threads->busy--;
+        job->done(worker, job->argument);
+        fb_memory_release(worker->stream.net.memory, job);
+    }
+    fb_net_settle(&worker->stream.net);
+}
+
+static struct fb_threads *create(struct fb_worker *worker)
+{
+    unsigned most = (unsigned)worker->cycle->core.threads;
+    struct fb_threads *threads = calloc(1, sizeof(*threads) + most * sizeof(threads->threads[0]));
+    struct fb_loop *loop = &worker->stream.net.loop;
+
+    if (threads == NULL)
+        return NULL;
+    threads->loop = loop;
+    STAILQ_INIT(&threads->queue);
+    STAILQ_INIT(&threads->finished);
+    pthread_mutex_init(&threads->mutex, NULL);
+    pthread_cond_init(&threads->wanted, NULL);
+    if (fb_loop_set_notified(loop, finish_jobs) == -1) {
+        free(threads);
+        return NULL;
+    }
+    return threads;
+}
+
+/* Signals are the loop's. */
+static bool start_thread(struct fb_threads *threads)
+{
+    sigset_t all, saved;
+    int error;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &saved);
+    error = pthread_create(&threads->threads[threads->n], NULL, run_jobs, threads);
+    pthread_sigmask(SIG_SETMASK, &saved, NULL);
+    threads->n += error == 0;
+    return error == 0;
+}
+
+/* With the mutex held; false: nobody will do it. */
+static bool enqueue(
+    struct fb_threads *threads, struct job *job, const struct fb_core_settings *core)
+{
+    if (threads->queued >= core->thread_queue)
+        return false;
+    if (threads->idle <= threads->queued && threads->n < core->threads && !start_thread(threads) &&
+        threads->n == 0)
+        return false;
+    STAILQ_INSERT_TAIL(&threads->queue, job, link);
+    threads->queued++;
+    pthread_cond_signal(&threads->wanted);
+    return true;
+}
+
+int fb_threads_run(struct fb_worker *worker, void (*work)(void *job),
+    void (*done)(struct fb_worker *worker, void *job), const void *job, size_t n)
+{
+    struct job *copy;
+    bool accepted;
+
+    if (worker->threads == NULL)
+        worker->threads = create(worker);
+    if (worker->threads == NULL || n > SIZE_MAX / 2)
+        return -1;
+    copy = fb_memory_alloc(worker->stream.net.memory, sizeof(*copy) + n);
+    if (copy == NULL)
+        return -1;
+    copy->work = work;
+    copy->done = done;
+    copy->argument = n > 0 ? copy->bytes : NULL;
+    if (n > 0)
+        memcpy(copy->bytes, job, n);
+
+    pthread_mutex_lock(&worker->threads->mutex);
+    accepted = enqueue(worker->threads, copy, &worker->cycle->core);
+    pthread_mutex_unlock(&worker->threads->mutex);
+    if (!accepted) {
+        fb_memory_release(worker->stream.net.memory, copy);
+        return -1;
+    }
+    worker->threads->busy++;
+    return 0;
+}
+
+unsigned fb_threads_busy(const struct fb_worker *worker)
+{
+    return worker->threads != NULL ? worker->threads->busy : 0;
+}
+
+/* With the mutex held: what has not begun never will. */
+static void drop_queue(struct fb_threads *threads, const struct fb_memory *memory)
+{
+    struct job *job;
+
+    while ((job = STAILQ_FIRST(&threads->queue)) != NULL) {
+        STAILQ_REMOVE_HEAD(&threads->queue, link);
+        fb_memory_release(memory, job);
+    }
+}
+
+void fb_threads_done(struct fb_worker *worker)
+{
+    struct fb_threads *threads = worker->threads;
+
+    if (threads == NULL)
+        return;
+    worker->threads = NULL;
+    pthread_mutex_lock(&threads->mutex);
+    threads->ending = true;
+    drop_queue(threads, worker->stream.net.memory);
+    pthread_cond_broadcast(&threads->wanted);
+    pthread_mutex_unlock(&threads->mutex);
+    if (threads->busy > 0)
+        return; /* they may take for ever: theirs is left to the process's end */
+    for (unsigned i = 0; i < threads->n; i++)
+        pthread_join(threads->threads[i], NULL);
+    pthread_cond_destroy(&threads->wanted);
+    pthread_mutex_destroy(&threads->mutex);
+    free(threads);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages between connections of two workers. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CONFIGURATION                                                                              \
+    "load_module " FB_TEST_MODULES "/mailer.so;\n"                                                 \
+    "worker_processes 2;\n%s\n"                                                                    \
+    "events { accept_mutex off; %s }\n"                                                            \
+    "stream { server { listen 127.0.0.1:$0; mailer; } }\n"
+
+/* A client, and what it talks to. */
+struct mailer {
+    int fd;
+    pid_t worker;
+    char ref[32];
+};
+
+static struct daemon *start(const char *directives, const char *events)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, CONFIGURATION, directives, events);
+    daemon_start(daemon);
+    return daemon;
+}
+
+/* One line of what the connection says, without its end. */
+static const char *read_line(int fd)
+{
+    static char line[1200];
+    size_t n = 0;
+
+    while (n == 0 || line[n - 1] != '\n') {
+        ck_assert_uint_lt(n, sizeof(line));
+        ck_assert_int_eq(recv(fd, line + n, 1, 0), 1);
+        n++;
+    }
+    line[n - 1] = '\0';
+    return line;
+}
+
+static void expect_line(int fd, const char *text)
+{
+    ck_assert_str_eq(read_line(fd), text);
+}
+
+static void open_mailer(struct daemon *daemon, struct mailer *mailer)
+{
+    mailer->fd = client_open(daemon->ports[0]);
+    client_send(mailer->fd, "ref\n");
+    snprintf(mailer->ref, sizeof(mailer->ref), "%s", read_line(mailer->fd));
+    mailer->worker = proc_server_of(daemon->pid, mailer->fd);
+    ck_assert_int_gt(mailer->worker, 0);
+}
+
+/* One that (`same`) the worker has, or another. */
+static void open_at(struct daemon *daemon, struct mailer *mailer, pid_t worker, bool same)
+{
+    for (int64_t until = deadline_ms();;) {
+        open_mailer(daemon, mailer);
+        if ((mailer->worker == worker) == same)
+            return;
+        close(mailer->fd);
+        ck_assert_int_lt(now_ms(), until);
+    }
+}
+
+static void open_two(struct daemon *daemon, struct mailer *a, struct mailer *b)
+{
+    open_mailer(daemon, a);
+    open_at(daemon, b, a->worker, false);
+}
+
+static void send_text(const struct mailer *from, const char *ref, const char *text)
+{
+    char line[200];
+
+    snprintf(line, sizeof(line), "send %s %s\n", ref, text);
+    client_send(from->fd, line);
+}
+
+/* ... and asks for what it has been given itself. */
+static void send_flood(const struct mailer *from, const struct mailer *to, unsigned n)
+{
+    char line[200];
+
+    snprintf(line, sizeof(line), "flood %s %u\ncount\n", to->ref, n);
+    client_send(from->fd, line);
+}
+
+static void finish(struct daemon *daemon)
+{
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+
+static const char *const mechanisms[] = { "", "use poll;", "use select;" };
+
+START_TEST(handled_declined_and_unknown)
+{
+    struct daemon *daemon = start("", mechanisms[_i]);
+    struct mailer a, b;
+
+    open_two(daemon, &a, &b);
+    for (int i = 0; i < 3; i++) {
+        send_text(&a, b.ref, "hello");
+        expect_line(b.fd, "got hello");
+        expect_line(a.fd, "handled");
+        send_text(&b, a.ref, "no, thanks");
+        expect_line(a.fd, "got no, thanks");
+        expect_line(b.fd, "declined");
+    }
+    send_text(&a, "0", "x");
+    expect_line(a.fd, "unknown");
+    send_text(&a, "123456789abcdef0", "x");
+    expect_line(a.fd, "unknown");
+    close(b.fd);
+    do
+        send_text(&a, b.ref, "x");
+    while (strcmp(read_line(a.fd), "handled") == 0); /* its worker has not seen it yet */
+    send_text(&a, b.ref, "x");
+    expect_line(a.fd, "unknown");
+    close(a.fd);
+    finish(daemon);
+}
+END_TEST
+
+/* What was sent to a worker that dies before it has read it. */
+START_TEST(a_dead_worker)
+{
+    struct daemon *daemon = start("", mechanisms[_i]);
+    struct mailer a, b, c;
+
+    open_two(daemon, &a, &b);
+    send_text(&a, b.ref, "hello");
+    expect_line(a.fd, "handled");
+    proc_freeze(b.worker);
+    send_text(&a, b.ref, "lost");
+    send_text(&a, b.ref, "lost too");
+    send_text(&a, a.ref, "here"); /* when this was heard, those were sent */
+    expect_line(a.fd, "got here");
+    expect_line(a.fd, "handled");
+    daemon_expects(daemon, "exited on signal 9");
+    kill(b.worker, SIGKILL);
+    expect_line(a.fd, "unknown");
+    expect_line(a.fd, "unknown");
+    send_text(&a, b.ref, "x");
+    expect_line(a.fd, "unknown");
+
+    /* nor is it the one that came in its place */
+    open_at(daemon, &c, a.worker, false);
+    send_text(&a, b.ref, "x");
+    expect_line(a.fd, "unknown");
+    send_text(&a, c.ref, "hello");
+    expect_line(c.fd, "got hello");
+    expect_line(a.fd, "handled");
+    close(a.fd);
+    close(b.fd);
+    close(c.fd);
+    finish(daemon);
+}
+END_TEST
+
+/* It answered first, and the sender learns of both at once. */
+START_TEST(a_worker_that_dies_after_its_answer)
+{
+    struct daemon *daemon = start("", mechanisms[_i]);
+    struct mailer a, b;
+    unsigned started;
+
+    open_two(daemon, &a, &b);
+    send_text(&a, b.ref, "hello"); /* they know each other */
+    expect_line(a.fd, "handled");
+    expect_line(b.fd, "got hello");
+    daemon_expects(daemon, "exited on signal 9");
+    started = daemon_count_log(daemon, "start worker process");
+    proc_freeze(b.worker);
+    send_text(&a, b.ref, "die");
+    send_text(&a, a.ref, "sent");
+    expect_line(a.fd, "got sent");
+    expect_line(a.fd, "handled");
+    proc_freeze(a.worker);
+    kill(b.worker, SIGCONT);
+    expect_line(b.fd, "got die");
+    WAIT_FOR(daemon_count_log(daemon, "start worker process") > started);
+    kill(a.worker, SIGCONT);
+    expect_line(a.fd, "handled");
+    close(a.fd);
+    close(b.fd);
+    finish(daemon);
+}
+END_TEST
+
+START_TEST(floods_in_both_directions)
+{
+    struct daemon *daemon = start("", mechanisms[_i]);
+    struct mailer a, b;
+
+    open_two(daemon, &a, &b);
+    send_flood(&a, &b, 5000);
+    send_flood(&b, &a, 5000);
+    read_line(a.fd);
+    read_line(b.fd);
+    expect_line(a.fd, "5000 handled, 0 declined, 0 unknown");
+    expect_line(b.fd, "5000 handled, 0 declined, 0 unknown");
+    client_send(a.fd, "count\n");
+    expect_line(a.fd, "5000 0");
+    client_send(b.fd, "count\n");
+    expect_line(b.fd, "5000 0");
+    close(a.fd);
+    close(b.fd);
+    finish(daemon);
+}
+END_TEST
+
+/* Whoever does not read is not sent any number. */
+START_TEST(a_flood_at_one_that_does_not_read)
+{
+    enum { SENDERS = 6 };
+    struct daemon *daemon = start("", "");
+    struct mailer b, senders[SENDERS];
+    unsigned handled = 0, declined = 0, h, d, u;
+
+    open_two(daemon, &senders[0], &b);
+    for (int i = 1; i < SENDERS; i++)
+        open_at(daemon, &senders[i], senders[0].worker, true);
+    send_text(&senders[0], b.ref, "#1");
+    expect_line(senders[0].fd, "handled");
+    proc_freeze(b.worker);
+    for (int i = 0; i < SENDERS; i++) {
+        send_flood(&senders[i], &b, 1024);
+        expect_line(senders[i].fd, "0 0"); /* all have been sent */
+    }
+    kill(b.worker, SIGCONT);
+    for (int i = 0; i < SENDERS; i++) {
+        const char *line = read_line(senders[i].fd);
+
+        ck_assert_msg(
+            sscanf(line, "%u handled, %u declined, %u unknown", &h, &d, &u) == 3, "%s", line);
+        ck_assert_uint_eq(h + d, 1024);
+        ck_assert_uint_eq(u, 0);
+        handled += h;
+        declined += d;
+    }
+    ck_assert_uint_ge(handled, 4096);
+    ck_assert_uint_ge(declined, 1024);
+    send_text(&senders[0], b.ref, "again");
+    expect_line(b.fd, "got again");
+    expect_line(senders[0].fd, "handled");
+    for (int i = 0; i < SENDERS; i++)
+        close(senders[i].fd);
+    close(b.fd);
+    finish(daemon);
+}
+END_TEST
+
+/* The old worker's connection goes on, and is written to by the new one's. */
+START_TEST(across_a_reload)
+{
+    struct daemon *daemon = start("", "");
+    struct mailer old, new;
+
+    open_mailer(daemon, &old);
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "gracefully shutting down");
+    open_at(daemon, &new, old.worker, false);
+    send_text(&new, old.ref, "from the new");
+    expect_line(old.fd, "got from the new");
+    expect_line(new.fd, "handled");
+    send_text(&old, new.ref, "from the old");
+    expect_line(new.fd, "got from the old");
+    expect_line(old.fd, "handled");
+    close(old.fd);
+    WAIT_FOR(proc_state(old.worker) == 0);
+    send_text(&new, old.ref, "x");
+    expect_line(new.fd, "unknown");
+    close(new.fd);
+    finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_loop_test(tcase, handled_declined_and_unknown, 0, 3);
+    tcase_add_loop_test(tcase, a_dead_worker, 0, 3);
+    tcase_add_loop_test(tcase, a_worker_that_dies_after_its_answer, 0, 3);
+    tcase_add_loop_test(tcase, floods_in_both_directions, 0, 3);
+    tcase_add_test(tcase, a_flood_at_one_that_does_not_read);
+    tcase_add_test(tcase, across_a_reload);
+}
+
+FB_TEST_MAIN("messages", add_tests)

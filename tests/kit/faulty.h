@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A protocol that answers each line in upper case, and can make every mistake that the kit is to
+ * find: "faulty MISTAKE;". */
+#pragma once
+
+#include <forkbeard/test.h>
+
+extern const fb_protocol fb_protocol_faulty;
+
+/* Of the mistakes "leaks_descriptor" and "closes_descriptor". */
+extern int faulty_descriptor;

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The examples in conversations: a protocol of lines, one that connects to servers, and one with
+ * lengths, memory that all workers share and more state than most. */
+#include "support/test.h"
+
+#include <forkbeard/test.h>
+#include <string.h>
+
+extern const fb_protocol fb_protocol_upper, fb_protocol_relay, fb_protocol_resp;
+
+/* Upper */
+
+START_TEST(upper_answers_lines)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("hello\n"),
+        FB_TEST_EXPECT("HELLO\n"),
+        FB_TEST_SAY("one\n\ntwo\nthr"),
+        FB_TEST_EXPECT("ONE\n\nTWO\n"),
+        FB_TEST_PEER(1),
+        FB_TEST_SAY("another\n"),
+        FB_TEST_EXPECT("ANOTHER\n"),
+        FB_TEST_PEER(0),
+        FB_TEST_SAY("ee\n"),
+        FB_TEST_EXPECT("THREE\n"),
+        FB_TEST_SHUT(),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(fb_test_converse(&fb_protocol_upper, "upper;", FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+START_TEST(upper_limits_lines)
+{
+    static char much[1025];
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("begun"),
+        FB_TEST_PASS(30000),
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_PEER(1),
+        FB_TEST_SAY_BYTES(much, sizeof(much)),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    memset(much, 'x', sizeof(much));
+    ck_assert_int_eq(fb_test_converse(&fb_protocol_upper, "upper;", FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+/* Relay */
+
+#define ADDRESS "10.0.0.1:80"
+
+static const char relay[] = "relay " ADDRESS "; relay_connect_timeout 5s;";
+
+START_TEST(relay_moves_bytes)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("what the client says"),
+        FB_TEST_SERVER(1, ADDRESS),
+        FB_TEST_EXPECT("what the client says"),
+        FB_TEST_SAY("an answer"),
+        FB_TEST_SAY(", and more"),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT("an answer, and more"),
+        FB_TEST_SHUT(),
+        FB_TEST_PEER(1),
+        FB_TEST_EXPECT_END(),
+        FB_TEST_SAY("the last word"),
+        FB_TEST_SHUT(),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT("the last word"),
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_PEER(1),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(fb_test_converse(&fb_protocol_relay, relay, FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+START_TEST(relay_without_a_server)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_REPLY(ADDRESS, FB_TEST_REFUSES),
+        FB_TEST_SAY("is there anybody?"),
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_REPLY(ADDRESS, FB_TEST_SILENT),
+        FB_TEST_PEER(1),
+        FB_TEST_PASS(4999),
+        FB_TEST_SAY("hello?"),
+        FB_TEST_PASS(1),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(fb_test_converse(&fb_protocol_relay, relay, FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+START_TEST(relay_passes_on_breaks)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("hello"),
+        FB_TEST_SERVER(1, ADDRESS),
+        FB_TEST_EXPECT("hello"),
+        FB_TEST_RESET(),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT_RESET(),
+    };
+
+    ck_assert_int_eq(fb_test_converse(&fb_protocol_relay, relay, FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+/* Resp */
+
+START_TEST(resp_sets_and_gets)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("*1\r\n$4\r\nPING\r\n"),
+        FB_TEST_EXPECT("+PONG\r\n"),
+        FB_TEST_SAY("*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nv\r\nxy\r\nGET key\r\n"),
+        FB_TEST_EXPECT("+OK\r\n$5\r\nv\r\nxy\r\n"),
+        FB_TEST_PEER(1),
+        FB_TEST_SAY("*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n*2\r\n$3\r\nGET\r\n$4\r\nkeys\r\n"),
+        FB_TEST_EXPECT("$5\r\nv\r\nxy\r\n$-1\r\n"),
+        FB_TEST_SAY("*2\r\n$3\r\nDEL\r\n$3\r\nkey\r\n"),
+        FB_TEST_EXPECT(":1\r\n"),
+        FB_TEST_SHUT(),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(fb_test_converse(&fb_protocol_resp, "resp;", FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, upper_answers_lines);
+    tcase_add_test(tcase, upper_limits_lines);
+    tcase_add_test(tcase, relay_moves_bytes);
+    tcase_add_test(tcase, relay_without_a_server);
+    tcase_add_test(tcase, relay_passes_on_breaks);
+    tcase_add_test(tcase, resp_sets_and_gets);
+}
+
+FB_TEST_MAIN("examples", add_tests)

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A module whose connections send messages to each other, line by line:
+ *
+ *     ref              says the connection's reference
+ *     send REF TEXT    sends; later says what became of it: "handled", "declined", "unknown"
+ *     flood REF N      sends N messages, as many at a time as it may; later says how many had which
+ *                      outcome
+ *     count            says how many messages it has been given, and how many out of order
+ *
+ * A message is said, "got TEXT". One that begins with "no" is declined, with "#" only counted, and
+ * "die" ends the worker a little later, when the answer has been sent. */
+#include <forkbeard/forkbeard.h>
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DIE_MS 200
+
+struct session {
+    uint64_t left;     /* of a flood, messages to send */
+    uint64_t expected; /* ... and answers to come */
+    fb_ref to;
+    uint64_t outcomes[FB_MESSAGE_UNKNOWN + 1];
+    uint64_t given, disorder, last;
+};
+
+static const fb_frame_limit limit = { .most = 1000 };
+
+static const char *const names[] = {
+    [FB_MESSAGE_HANDLED] = "handled",
+    [FB_MESSAGE_DECLINED] = "declined",
+    [FB_MESSAGE_UNKNOWN] = "unknown",
+};
+
+static void FB_SDK_PRINTF(2, 3) say(fb_conn *conn, const char *format, ...)
+{
+    char text[1100];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    fb_write(conn, text, strlen(text));
+}
+
+/* Messages with numbers that go down, so that the receiver sees their order. */
+static void flood(fb_conn *conn, struct session *session)
+{
+    char text[32];
+
+    while (session->left > 0) {
+        int n = snprintf(text, sizeof(text), "#%" PRIu64, session->left);
+
+        if (fb_send_message(conn, session->to, text, (size_t)n) == 0)
+            return;
+        session->left--;
+    }
+}
+
+static void obey(fb_conn *conn, struct session *session, char *line)
+{
+    char *word = strtok(line, " "), *ref = strtok(NULL, " "), *rest = strtok(NULL, "");
+    fb_ref to = ref != NULL ? strtoull(ref, NULL, 16) : 0;
+
+    if (word == NULL)
+        return;
+    if (strcmp(word, "ref") == 0) {
+        say(conn, "%" PRIx64 "\n", fb_ref_of(conn));
+    } else if (strcmp(word, "send") == 0 && rest != NULL) {
+        if (fb_send_message(conn, to, rest, strlen(rest)) == 0)
+            say(conn, "refused\n");
+    } else if (strcmp(word, "flood") == 0 && rest != NULL) {
+        memset(session->outcomes, 0, sizeof(session->outcomes));
+        session->to = to;
+        session->left = session->expected = strtoull(rest, NULL, 10);
+        flood(conn, session);
+    } else if (strcmp(word, "count") == 0) {
+        say(conn, "%" PRIu64 " %" PRIu64 "\n", session->given, session->disorder);
+    }
+}
+
+static size_t mailer_data(fb_conn *conn, void *state, fb_bytes in)
+{
+    fb_bytes rest = in, frame;
+    char line[1001];
+
+    while (fb_frame_until(conn, &rest, "\n", 1, &limit, &frame)) {
+        memcpy(line, frame.p, frame.n);
+        line[frame.n] = '\0';
+        obey(conn, state, line);
+    }
+    return in.n - rest.n;
+}
+
+static int mailer_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)
+{
+    struct session *session = state;
+    char text[1000];
+    uint64_t number;
+
+    (void)from;
+    snprintf(text, sizeof(text), "%.*s", (int)message.n, (const char *)message.p);
+    session->given++;
+    if (text[0] == '#') {
+        number = strtoull(text + 1, NULL, 10);
+        session->disorder += session->last != 0 && session->last != number + 1;
+        session->last = number > 1 ? number : 0;
+        return 0;
+    }
+    say(conn, "got %s\n", text);
+    if (strcmp(text, "die") == 0)
+        fb_timer(conn, 1, DIE_MS);
+    return strncmp(text, "no", 2) == 0 ? -1 : 0;
+}
+
+static void mailer_answered(fb_conn *conn, void *state, uint64_t number, fb_outcome outcome)
+{
+    struct session *session = state;
+
+    (void)number;
+    if (session->expected == 0) {
+        say(conn, "%s\n", names[outcome]);
+        return;
+    }
+    session->outcomes[outcome]++;
+    if (--session->expected > 0)
+        flood(conn, session);
+    else
+        say(conn, "%" PRIu64 " handled, %" PRIu64 " declined, %" PRIu64 " unknown\n",
+            session->outcomes[FB_MESSAGE_HANDLED], session->outcomes[FB_MESSAGE_DECLINED],
+            session->outcomes[FB_MESSAGE_UNKNOWN]);
+}
+
+static void mailer_timer(fb_conn *conn, void *state, uint32_t id)
+{
+    (void)conn;
+    (void)state;
+    (void)id;
+    kill(getpid(), SIGKILL);
+}
+
+static const fb_directive directives[] = {
+    { .name = "mailer", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+};
+
+static const fb_ops ops = {
+    .size = sizeof(fb_ops),
+    .data = mailer_data,
+    .timer = mailer_timer,
+    .message = mailer_message,
+    .answered = mailer_answered,
+};
+
+FB_PROTOCOL(mailer) = {
+    FB_PROTOCOL_HEADER,
+    .name = "mailer",
+    FB_PROTOCOL_DIRECTIVES(directives),
+    .conn_state = sizeof(struct session),
+    .ops = &ops,
+};

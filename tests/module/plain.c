@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A module that needs nothing of the daemon, so that any program can load it. PLAIN is its name. */
+#include <forkbeard/forkbeard.h>
+
+#define TEXT(x) #x
+#define NAME(x) TEXT(x)
+
+static size_t plain_data(fb_conn *conn, void *state, fb_bytes in)
+{
+    (void)conn;
+    (void)state;
+    return in.n;
+}
+
+static const fb_directive directives[] = {
+    { .name = NAME(PLAIN), .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+};
+
+static const fb_ops ops = { .size = sizeof(fb_ops), .data = plain_data };
+
+/* How often it was asked for this: each load counts for itself. */
+FB_SDK unsigned plain_count(void);
+unsigned plain_count(void)
+{
+    static unsigned count;
+
+    return ++count;
+}
+
+FB_PROTOCOL(plain) = {
+    FB_PROTOCOL_HEADER,
+    .name = NAME(PLAIN),
+    FB_PROTOCOL_DIRECTIVES(directives),
+    .ops = &ops,
+};

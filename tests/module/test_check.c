@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a descriptor has to be like, and how one of another version's make is taken. */
+#include "module/module.h"
+#include "support/test.h"
+
+#include "base/compiler.h"
+#include "protocols/table.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define DIRECTIVES_MAX 4
+
+/* A protocol with nothing wrong, of which each case spoils a part. */
+struct part {
+    fb_protocol protocol;
+    fb_ops ops;
+    fb_directive directives[DIRECTIVES_MAX];
+    fb_metric metrics[2];
+};
+
+static int opened(fb_conn *conn, void *state)
+{
+    (void)conn;
+    (void)state;
+    return 0;
+}
+
+static void closed(fb_conn *conn, void *state, fb_reason reason)
+{
+    (void)conn;
+    (void)state;
+    (void)reason;
+}
+
+static int set(fb_conf *conf, void *value, const char *const *args, uint32_t n)
+{
+    (void)conf;
+    (void)value;
+    (void)args;
+    (void)n;
+    return 0;
+}
+
+static const char *const words[] = { "one", "two", NULL };
+
+static void begin(struct part *p)
+{
+    *p = (struct part) {
+        .protocol = { FB_PROTOCOL_HEADER,
+            .name = "part",
+            .directives = p->directives,
+            .directive_n = DIRECTIVES_MAX,
+            .conf_state = 24,
+            .metric_n = 2,
+            .metrics = p->metrics,
+            .ops = &p->ops },
+        .ops = { .size = sizeof(fb_ops), .opened = opened },
+        .directives = {
+            { .name = "part", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+            { .name = "part_number", .value = FB_VALUE_NUMBER, .least = -1, .greatest = 1 },
+            { .name = "part_name", .value = FB_VALUE_NAME, .offset = 8, .names = words },
+            { .name = "part_own",
+                .value = FB_VALUE_CUSTOM,
+                .offset = 17, /* which is its own affair */
+                .room = 7,
+                .set = set,
+                .args_most = UINT32_MAX },
+        },
+        .metrics = { { "a", FB_COUNTER, 0 }, { "b", FB_GAUGE, 0 } },
+    };
+}
+
+#define SPOIL(name, statement)                                                                     \
+    static void name(struct part *p)                                                               \
+    {                                                                                              \
+        statement;                                                                                 \
+    }
+SPOIL(nothing, (void)p)
+SPOIL(more_api, p->protocol.api = 9)
+SPOIL(other_abi, (p->protocol.abi = 2, p->protocol.name = NULL))
+SPOIL(no_abi, p->protocol.abi = 0)
+SPOIL(short_protocol, p->protocol.size = offsetof(fb_protocol, worker_stop))
+SPOIL(endless_protocol, p->protocol.size = UINT32_MAX)
+SPOIL(short_directive, p->protocol.directive_size = offsetof(fb_directive, args_least))
+SPOIL(endless_directive, p->protocol.directive_size = 70000)
+SPOIL(no_name, p->protocol.name = NULL)
+SPOIL(empty_name, p->protocol.name = "")
+SPOIL(bad_name, p->protocol.name = "a-b")
+SPOIL(long_name, p->protocol.name = "a123456789b123456789c123456789d1")
+SPOIL(longest_name, p->protocol.name = "a123456789b123456789c123456789d")
+SPOIL(no_ops, p->protocol.ops = NULL)
+SPOIL(short_ops, p->ops.size = 0)
+SPOIL(no_callbacks, p->ops.opened = NULL)
+SPOIL(last_callback, (p->ops.opened = NULL, p->ops.closed = closed))
+SPOIL(no_directives, p->protocol.directives = NULL)
+SPOIL(many_directives, p->protocol.directive_n = 1001)
+SPOIL(nameless_directive, p->directives[2].name = NULL)
+SPOIL(bad_directive, p->directives[2].name = "part name")
+SPOIL(same_directive, p->directives[2].name = "part_number")
+SPOIL(unknown_value, p->directives[1].value = FB_VALUE_CUSTOM + 1)
+SPOIL(unknown_flag, p->directives[1].flags = 2)
+SPOIL(no_handler, p->directives[0].flags = 0)
+SPOIL(two_handlers, p->directives[2].flags = FB_DIRECTIVE_HANDLER)
+SPOIL(crossed_range, (p->directives[1].least = 5, p->directives[1].greatest = 4))
+SPOIL(half_a_range, (p->directives[1].least = 1, p->directives[1].greatest = 0))
+SPOIL(no_names, p->directives[2].names = NULL)
+SPOIL(empty_names, p->directives[2].names = words + 2)
+SPOIL(no_set, p->directives[3].set = NULL)
+SPOIL(crossed_arguments, (p->directives[3].args_least = 3, p->directives[3].args_most = 2))
+SPOIL(outside, p->directives[2].offset = 24)
+SPOIL(far_outside, p->directives[2].offset = UINT32_MAX - 3)
+SPOIL(own_outside, p->directives[3].room = 8)
+SPOIL(odd, p->directives[2].offset = 4)
+SPOIL(no_metrics, p->protocol.metrics = NULL)
+SPOIL(many_metrics, p->protocol.metric_n = 65537)
+SPOIL(nameless_metric, p->metrics[1].name = NULL)
+SPOIL(bad_metric, p->metrics[1].name = "b.c")
+SPOIL(same_metric, p->metrics[1].name = "a")
+SPOIL(unknown_metric, p->metrics[1].kind = 2)
+
+static const struct {
+    void (*spoil)(struct part *p);
+    const char *wrong; /* how it begins; NULL: nothing is */
+} cases[] = {
+    { nothing, NULL },
+    { more_api, NULL },
+    { other_abi, "was built for ABI 2, this forkbeard has ABI 1: build it again with" },
+    { no_abi, "was built for ABI 0, " },
+    { short_protocol, "says that its fb_protocol has 88 bytes, and it cannot: begin it with FB_" },
+    { endless_protocol, "says that its fb_protocol has 4294967295 bytes" },
+    { short_directive, "says that its fb_directive has 64 bytes, and it cannot" },
+    { endless_directive, "says that its fb_directive has 70000 bytes" },
+    { no_name, "has no protocol name: set \"name\"" },
+    { empty_name, "has the protocol name \"\": use 1 to 31 letters, digits and \"_\"" },
+    { bad_name, "has the protocol name \"a-b\": use " },
+    { long_name, "has the protocol name \"a123456789b123456789c123456789d1\": use " },
+    { longest_name, NULL },
+    { no_ops, "has no callbacks: its \"ops\" is NULL" },
+    { short_ops, "says that its fb_ops has 0 bytes, and it cannot: begin it with .size = sizeof" },
+    { no_callbacks, "has no callbacks: set at least one" },
+    { last_callback, NULL },
+    { no_directives, "says that it has 4 directives, and it cannot: use FB_PROTOCOL_DIRECTIVES()" },
+    { many_directives, "says that it has 1001 directives, and it cannot" },
+    { nameless_directive, "has a directive without a name, number 2" },
+    { bad_directive, "has a directive \"part name\": use 1 to 31 letters" },
+    { same_directive, "has the directive \"part_number\" twice" },
+    { unknown_value, "has a directive \"part_number\" of a kind that is not known (value 9, flags "
+                     "0): is it built for a newer forkbeard?" },
+    { unknown_flag, "has a directive \"part_number\" of a kind that is not known (value 2, flags "
+                    "0x2)" },
+    { no_handler, "has no handler directive: FB_DIRECTIVE_HANDLER is for the one" },
+    { two_handlers, "has more than one handler directive, \"part\" and \"part_name\": " },
+    { crossed_range, "has a directive \"part_number\" that no value fits: its least, 5, is above "
+                     "its greatest, 4" },
+    { half_a_range, "has a directive \"part_number\" that no value fits" },
+    { no_names, "has a directive \"part_name\" of names without any: set \"names\"" },
+    { empty_names, "has a directive \"part_name\" of names without any" },
+    { no_set, "has a directive \"part_own\" of its own kind without \"set\"" },
+    { crossed_arguments, "has a directive \"part_own\" with at least 3 and at most 2 arguments" },
+    { outside, "has the value of \"part_name\" outside of its conf_state: 8 bytes at 24 of 24" },
+    { far_outside, "has the value of \"part_name\" outside of its conf_state" },
+    { own_outside, "has the value of \"part_own\" outside of its conf_state: 8 bytes at 17 of 24" },
+    { odd, "has the value of \"part_name\" at an odd place: offset 4" },
+    { no_metrics, "says that it has 2 metrics, and it cannot: use FB_PROTOCOL_METRICS()" },
+    { many_metrics, "says that it has 65537 metrics" },
+    { nameless_metric, "has a metric without a proper name, number 1" },
+    { bad_metric, "has a metric without a proper name, number 1" },
+    { same_metric, "has the metric \"a\" twice" },
+    { unknown_metric, "has a metric \"b\" of a kind that is not known (2)" },
+};
+
+START_TEST(a_descriptor_is_checked)
+{
+    char text[FB_MODULE_TEXT];
+    const char *wrong;
+    struct part part;
+
+    begin(&part);
+    cases[_i].spoil(&part);
+    wrong = fb_module_check(&part.protocol, text);
+    if (cases[_i].wrong == NULL) {
+        ck_assert_msg(wrong == NULL, "%s", wrong);
+        return;
+    }
+    ck_assert_ptr_eq(wrong, text);
+    ck_assert_msg(
+        strncmp(text, cases[_i].wrong, strlen(cases[_i].wrong)) == 0, "it says: %s", text);
+    ck_assert_ptr_null(strchr(text, '\n'));
+}
+END_TEST
+
+START_TEST(what_is_built_in_passes)
+{
+    char text[FB_MODULE_TEXT];
+    unsigned n = 0;
+
+    for (; fb_protocols[n] != NULL; n++) {
+        const char *wrong = fb_module_check(fb_protocols[n], text);
+
+        ck_assert_msg(wrong == NULL, "\"%s\" %s", fb_protocols[n]->name, wrong);
+    }
+    ck_assert_uint_ge(n, 5);
+}
+END_TEST
+
+/* What a later version may append. */
+struct later_protocol {
+    fb_protocol base;
+    void *more[4];
+};
+struct later_directive {
+    fb_directive base;
+    void *more;
+};
+struct later_ops {
+    fb_ops base;
+    void *more[2];
+};
+
+START_TEST(a_later_versions_structs_are_cut)
+{
+    struct later_directive directives[] = {
+        { .base = { .name = "later", .flags = FB_DIRECTIVE_HANDLER }, .more = &directives },
+        { .base = { .name = "later_two", .value = FB_VALUE_FLAG, .offset = 8 } },
+    };
+    struct later_ops ops = { .base = { .size = sizeof(ops), .opened = opened } };
+    struct later_protocol later = {
+        .base = { FB_PROTOCOL_HEADER, .name = "later", .directives = &directives[0].base,
+            .directive_n = 2, .conf_state = 16, .ops = &ops.base },
+    };
+    struct fb_arena *arena = fb_arena_create();
+    const fb_protocol *copy;
+    char text[FB_MODULE_TEXT];
+
+    later.base.size = sizeof(later);
+    later.base.directive_size = sizeof(directives[0]);
+    ck_assert_ptr_null(fb_module_check(&later.base, text));
+    copy = fb_module_copy(arena, &later.base);
+    ck_assert_ptr_nonnull(copy);
+    ck_assert_uint_eq(copy->size, sizeof(fb_protocol));
+    ck_assert_uint_eq(copy->directive_size, sizeof(fb_directive));
+    ck_assert_uint_eq(copy->ops->size, sizeof(fb_ops));
+    ck_assert_str_eq(copy->directives[1].name, "later_two");
+    ck_assert_uint_eq(copy->directives[1].offset, 8);
+    ck_assert_ptr_eq(copy->ops->opened, opened);
+    ck_assert_ptr_ne(copy->ops, &ops.base);
+    ck_assert_ptr_ne(copy->directives, &directives[0].base);
+    fb_arena_destroy(&arena);
+}
+END_TEST
+
+/* Ours are the first version's, so that there is no shorter one yet: what is behind the given sizes
+ * must not be read, which the sanitizer sees to. */
+START_TEST(no_more_is_read_than_there_is)
+{
+    struct fb_arena *arena = fb_arena_create();
+    fb_directive *directives = malloc(sizeof(*directives));
+    fb_protocol *protocol = malloc(sizeof(*protocol));
+    fb_ops *ops = malloc(sizeof(*ops));
+    char text[FB_MODULE_TEXT];
+    const fb_protocol *copy;
+
+    ck_assert(directives != NULL && protocol != NULL && ops != NULL);
+    *directives = (fb_directive) { .name = "tight", .flags = FB_DIRECTIVE_HANDLER };
+    *ops = (fb_ops) { .size = sizeof(*ops), .opened = opened };
+    *protocol = (fb_protocol) { FB_PROTOCOL_HEADER, .name = "tight", .directives = directives,
+        .directive_n = 1, .ops = ops };
+    ck_assert_ptr_null(fb_module_check(protocol, text));
+    copy = fb_module_copy(arena, protocol);
+    ck_assert_ptr_nonnull(copy);
+    free(directives);
+    free(protocol);
+    free(ops);
+    ck_assert_str_eq(copy->directives[0].name, "tight");
+    ck_assert_ptr_eq(copy->ops->opened, opened);
+    fb_arena_destroy(&arena);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, a_descriptor_is_checked, 0, fb_countof(cases));
+    tcase_add_test(tcase, what_is_built_in_passes);
+    tcase_add_test(tcase, a_later_versions_structs_are_cut);
+    tcase_add_test(tcase, no_more_is_read_than_there_is);
+}
+
+FB_TEST_MAIN("check", add_tests)

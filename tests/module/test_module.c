@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Loading shared objects: each load has code and variables of its own, and whatever is wrong with a
+ * file is one line. */
+#include "module/module.h"
+#include "support/test.h"
+
+#include "base/compiler.h"
+#include "protocols/table.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct bed {
+    char directory[32];
+    struct fb_arena *arena;
+    struct fb_modules modules;
+    char text[FB_MODULE_TEXT];
+};
+
+static void set_up(struct bed *bed)
+{
+    strcpy(bed->directory, "/tmp/fb_module.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(bed->directory));
+    bed->arena = fb_arena_create();
+    ck_assert_ptr_nonnull(bed->arena);
+    ck_assert_ptr_nonnull(fb_protocols[0]); /* links the SDK's calls, which modules need */
+    SLIST_INIT(&bed->modules);
+}
+
+static char *path_in(struct bed *bed, const char *name)
+{
+    char *path = fb_arena_printf(bed->arena, "%s/%s", bed->directory, name);
+
+    ck_assert_ptr_nonnull(path);
+    return path;
+}
+
+static void tear_down(struct bed *bed)
+{
+    DIR *dir = opendir(bed->directory);
+    const struct dirent *entry;
+
+    while (!SLIST_EMPTY(&bed->modules))
+        fb_module_unload(&bed->modules);
+    ck_assert_ptr_nonnull(dir);
+    while ((entry = readdir(dir)) != NULL)
+        if (entry->d_name[0] != '.')
+            ck_assert_int_eq(remove(path_in(bed, entry->d_name)), 0);
+    closedir(dir);
+    ck_assert_int_eq(rmdir(bed->directory), 0);
+    fb_arena_destroy(&bed->arena);
+}
+
+/* One of the modules that were built beside us. */
+static const char *built(struct bed *bed, const char *name)
+{
+    return fb_arena_printf(bed->arena, FB_TEST_MODULES "/%s", name);
+}
+
+/* Writes a copy of a built one over whatever is there: the same inode, as an editor or cp do it. */
+static void copy(struct bed *bed, const char *name, const char *to)
+{
+    FILE *in = fopen(built(bed, name), "re"), *out = fopen(to, "we");
+    char bytes[4096];
+    size_t n;
+
+    ck_assert(in != NULL && out != NULL);
+    while ((n = fread(bytes, 1, sizeof(bytes), in)) > 0)
+        ck_assert_uint_eq(fwrite(bytes, 1, n, out), n);
+    ck_assert_int_eq(fclose(out), 0);
+    fclose(in);
+}
+
+static struct fb_module *load(struct bed *bed, struct fb_modules *modules, const char *path)
+{
+    struct fb_module *module = fb_module_load(modules, bed->arena, path, bed->text);
+
+    ck_assert_msg(module != NULL, "%s %s", path, bed->text);
+    ck_assert_ptr_eq(SLIST_FIRST(modules), module);
+    ck_assert_int_eq(errno, 0);
+    return module;
+}
+
+static unsigned count_of(const struct fb_module *module)
+{
+    unsigned (*count)(void) = (unsigned (*)(void))dlsym(module->handle, "plain_count");
+
+    ck_assert_ptr_nonnull(count);
+    return count();
+}
+
+static unsigned count_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir) != NULL)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+START_TEST(a_module_is_loaded)
+{
+    struct fb_module *module;
+    unsigned descriptors;
+    struct bed bed;
+
+    set_up(&bed);
+    descriptors = count_descriptors();
+    module = load(&bed, &bed.modules, built(&bed, "greet_one.so"));
+    ck_assert_str_eq(module->protocol->name, "greet");
+    ck_assert_uint_eq(module->protocol->directive_n, 2);
+    ck_assert_ptr_nonnull(module->protocol->ops->data);
+    ck_assert_ptr_null(module->protocol->ops->opened);
+    ck_assert_uint_eq(count_descriptors(), descriptors + 1); /* the copy, for debuggers */
+    tear_down(&bed);
+}
+END_TEST
+
+START_TEST(each_load_has_its_own_variables)
+{
+    struct fb_modules others = SLIST_HEAD_INITIALIZER(others);
+    struct fb_module *first, *second;
+    struct bed bed;
+
+    set_up(&bed);
+    first = load(&bed, &bed.modules, built(&bed, "plain_a.so"));
+    ck_assert_uint_eq(count_of(first), 1);
+    ck_assert_uint_eq(count_of(first), 2);
+    second = load(&bed, &others, built(&bed, "plain_a.so"));
+    ck_assert_uint_eq(count_of(second), 1);
+    ck_assert_uint_eq(count_of(first), 3);
+    fb_module_unload(&others);
+    ck_assert_uint_eq(count_of(first), 4);
+    ck_assert(SLIST_EMPTY(&others));
+    tear_down(&bed);
+}
+END_TEST
+
+/* Old and new live beside each other for many reloads, and descriptors' numbers come again. */
+START_TEST(a_changed_file_is_new_code)
+{
+    static const char *const names[] = { "plain_a", "plain_b" };
+    struct fb_modules cycles[24];
+    struct fb_module *loaded[24];
+    struct bed bed;
+    char *path, name[32];
+
+    set_up(&bed);
+    path = path_in(&bed, "module.so");
+    for (unsigned i = 0; i < fb_countof(cycles); i++) {
+        snprintf(name, sizeof(name), "%s.so", names[i % 2]);
+        if (i % 3 == 0)
+            unlink(path);
+        copy(&bed, name, path);
+        SLIST_INIT(&cycles[i]);
+        loaded[i] = load(&bed, &cycles[i], path);
+        ck_assert_str_eq(loaded[i]->protocol->name, names[i % 2]);
+        ck_assert_uint_eq(count_of(loaded[i]), 1);
+    }
+    for (unsigned i = 0; i < fb_countof(cycles); i++) {
+        ck_assert_str_eq(loaded[i]->protocol->name, names[i % 2]);
+        ck_assert_uint_eq(count_of(loaded[i]), 2);
+        fb_module_unload(&cycles[i]);
+    }
+    tear_down(&bed);
+}
+END_TEST
+
+/* The file is not needed any more, and is nobody's to overwrite code with. */
+START_TEST(a_loaded_module_does_not_need_its_file)
+{
+    struct fb_module *module;
+    struct bed bed;
+    char *path;
+    FILE *file;
+
+    set_up(&bed);
+    path = path_in(&bed, "module.so");
+    copy(&bed, "plain_a.so", path);
+    module = load(&bed, &bed.modules, path);
+    ck_assert_uint_eq(count_of(module), 1);
+    file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    fputs("nothing", file);
+    fclose(file);
+    ck_assert_uint_eq(count_of(module), 2);
+    ck_assert_str_eq(module->protocol->name, "plain_a");
+    tear_down(&bed);
+}
+END_TEST
+
+static void refuse(struct bed *bed, const char *path, const char *wrong)
+{
+    unsigned descriptors = count_descriptors(), n = 0;
+    const struct fb_module *module;
+
+    SLIST_FOREACH (module, &bed->modules, link)
+        n++;
+    ck_assert_ptr_null(fb_module_load(&bed->modules, bed->arena, path, bed->text));
+    ck_assert_msg(
+        strncmp(bed->text, wrong, strlen(wrong)) == 0, "%s: it says \"%s\"", path, bed->text);
+    ck_assert_ptr_null(strstr(bed->text, "/proc/"));
+    ck_assert_ptr_null(strchr(bed->text, '\n'));
+    ck_assert_uint_eq(count_descriptors(), descriptors);
+    SLIST_FOREACH (module, &bed->modules, link)
+        n--;
+    ck_assert_uint_eq(n, 0);
+}
+
+static const struct {
+    const char *name, *wrong;
+} refused[] = {
+    { "other_abi.so", "was built for ABI 2, this forkbeard has ABI 1: build it again with this "
+                      "version's headers" },
+    { "no_callbacks.so", "has no callbacks: set at least one in its fb_ops" },
+    { "stranger.so", "is no Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)" },
+    { "no_function.so", "needs \"fb_frobnicate\", which this forkbeard does not have: is it built "
+                        "for a newer one?" },
+    { "newer.so", "needs \"fb_frobnicate\", which this forkbeard does not have: it was built for a "
+                  "newer one" },
+    { "no_library.so", "needs \"frobnicate\": link it with the library that has it" },
+    { "none.so", "cannot be opened (2: No such file or directory)" },
+    { "", "is no file: name the shared object itself" },
+    { "../plain_a.la", "is not a shared object: build it with \"cc -shared -fPIC\"" },
+};
+
+START_TEST(what_is_wrong_is_told)
+{
+    struct bed bed;
+
+    set_up(&bed);
+    refuse(&bed, built(&bed, refused[_i].name), refused[_i].wrong);
+    load(&bed, &bed.modules, built(&bed, "plain_a.so"));
+    refuse(&bed, built(&bed, refused[_i].name), refused[_i].wrong);
+    tear_down(&bed);
+}
+END_TEST
+
+START_TEST(what_is_no_shared_object_is_told)
+{
+    struct bed bed;
+    char *path;
+
+    set_up(&bed);
+    path = path_in(&bed, "file");
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    refuse(&bed, path, "is not a shared object: build it");
+    copy(&bed, "plain_a.so", path);
+    ck_assert_int_eq(truncate(path, 64), 0); /* the first header alone */
+    refuse(&bed, path, "cannot be loaded: ");
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0644), 0);
+    refuse(&bed, path, "is no file: name the shared object itself");
+    refuse(&bed, "/proc/self/exe", "cannot be loaded: cannot dynamically load ");
+    tear_down(&bed);
+}
+END_TEST
+
+START_TEST(a_module_is_loaded_once)
+{
+    struct bed bed;
+    char *link;
+
+    set_up(&bed);
+    load(&bed, &bed.modules, built(&bed, "plain_a.so"));
+    load(&bed, &bed.modules, built(&bed, "plain_b.so"));
+    refuse(&bed, built(&bed, "plain_a.so"), "is loaded already");
+    link = path_in(&bed, "link.so");
+    ck_assert_int_eq(symlink(built(&bed, "plain_b.so"), link), 0);
+    refuse(&bed, link, "is loaded already");
+    tear_down(&bed);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_module_is_loaded);
+    tcase_add_test(tcase, each_load_has_its_own_variables);
+    tcase_add_test(tcase, a_changed_file_is_new_code);
+    tcase_add_test(tcase, a_loaded_module_does_not_need_its_file);
+    tcase_add_loop_test(tcase, what_is_wrong_is_told, 0, fb_countof(refused));
+    tcase_add_test(tcase, what_is_no_shared_object_is_told);
+    tcase_add_test(tcase, a_module_is_loaded_once);
+}
+
+FB_TEST_MAIN("module", add_tests)

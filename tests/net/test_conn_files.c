@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files as output, and the order of output of all kinds. */
+#include "net/bed.h"
+#include "net/conn_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PERIOD 251
+
+/* A file of n bytes of a pattern. */
+static int make_file(size_t n)
+{
+    int fd = memfd_create("file", MFD_CLOEXEC);
+    uint8_t bytes[PERIOD * 16];
+
+    ck_assert_int_ne(fd, -1);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i % PERIOD);
+    while (n > 0) {
+        size_t part = n < sizeof(bytes) ? n : sizeof(bytes);
+
+        ck_assert_int_eq(write(fd, bytes, part), (ssize_t)part);
+        n -= part;
+    }
+    return fd;
+}
+
+static void check_pattern(const struct owner *owner, size_t from, size_t n)
+{
+    size_t i = 0;
+
+    ck_assert_uint_eq(owner->socket->sent_n, n);
+    while (i < n && owner->socket->sent[i] == (uint8_t)((from + i) % PERIOD))
+        i++;
+    ck_assert_uint_eq(i, n);
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) != -1;
+}
+
+/* The connection has closed it; whoever is given the number next keeps it. */
+static int reuse_number(int fd)
+{
+    int again;
+
+    ck_assert(!is_open(fd));
+    again = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, fd);
+    ck_assert_int_eq(again, fd);
+    return again;
+}
+
+static void end(struct bed *bed, struct owner **owner)
+{
+    fb_net_fail_all(&bed->net, FB_DRAINED);
+    bed_free(owner);
+    bed_tear_down(bed);
+}
+
+START_TEST(a_file_is_sent_whole)
+{
+    static const size_t sizes[] = { 1, PERIOD, 4096, 3 * 1024 * 1024 + 1, 20 * 1024 * 1024 };
+    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 1);
+    struct owner *a = bed_open(bed);
+    size_t n = sizes[_i / BED_MECHANISMS];
+    int fd = make_file(n);
+
+    ck_assert_int_eq(fb_conn_write_file(a->conn, fd, 0, n), 0);
+    ck_assert_uint_eq(a->conn->unsent, n);
+    fb_net_settle(&bed->net);
+    bed_run(bed);
+    check_pattern(a, 0, n);
+    ck_assert_uint_eq(a->conn->unsent, 0);
+    ck_assert_uint_eq(a->conn->sent, n);
+    fd = reuse_number(fd);
+    end(bed, &a);
+    ck_assert_int_eq(close(fd), 0);
+}
+END_TEST
+
+START_TEST(a_part_of_a_file_to_a_slow_reader)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+    int fd = make_file(100000);
+
+    fake_take(a->socket, 0);
+    a->socket->send_most = 777;
+    fb_conn_write_file(a->conn, fd, 12345, 50000);
+    fb_net_settle(&bed->net);
+    bed_run(bed);
+    ck_assert_uint_eq(a->socket->sent_n, 0);
+    for (int i = 0; i < 50; i++) {
+        ck_assert(is_open(fd));
+        fake_take(a->socket, 1000);
+        bed_run(bed);
+    }
+    check_pattern(a, 12345, 50000);
+    ck_assert_uint_eq(a->writables, 0);
+    fd = reuse_number(fd);
+    end(bed, &a);
+    ck_assert_int_eq(close(fd), 0);
+}
+END_TEST
+
+START_TEST(a_large_file_holds_input_back)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+
+    fake_take(a->socket, 0);
+    fb_conn_write_file(a->conn, make_file(100000), 0, 100000);
+    fb_net_settle(&bed->net);
+    fake_says(a->socket, "later");
+    bed_run(bed);
+    ck_assert_uint_eq(a->datas, 0);
+    fake_take(a->socket, SIZE_MAX);
+    bed_run(bed);
+    ck_assert_uint_eq(a->writables, 1);
+    ck_assert_uint_eq(a->datas, 1);
+    end(bed, &a);
+}
+END_TEST
+
+START_TEST(a_file_that_ends_early_is_an_error)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+    int fd = make_file(1000);
+
+    fb_conn_write_file(a->conn, fd, 0, 1001);
+    fb_conn_write(a->conn, "behind", 6);
+    fb_net_settle(&bed->net);
+    bed_run(bed);
+    ck_assert_uint_eq(a->closings, 1);
+    ck_assert_int_eq(a->reason, FB_IO_ERROR);
+    check_pattern(a, 0, 1000);
+    ck_assert_ptr_nonnull(strstr(bed_logged(bed), "file"));
+    fd = reuse_number(fd);
+    end(bed, &a);
+    ck_assert_int_eq(close(fd), 0);
+}
+END_TEST
+
+START_TEST(a_file_is_closed_when_the_connection_breaks)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+    int fd = make_file(1000), later = make_file(10);
+
+    fake_take(a->socket, 500);
+    fb_conn_write_file(a->conn, fd, 0, 1000);
+    fb_conn_write_file(a->conn, later, 0, 10);
+    fb_net_settle(&bed->net);
+    bed_run(bed);
+    fake_break(a->socket, ECONNRESET);
+    bed_run(bed);
+    ck_assert_int_eq(a->reason, FB_RESET);
+    bed_logged(bed);
+    ck_assert(!is_open(later));
+    fd = reuse_number(fd);
+    end(bed, &a);
+    ck_assert_int_eq(close(fd), 0);
+}
+END_TEST
+
+START_TEST(a_close_sends_the_file_first)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+
+    fake_take(a->socket, 0);
+    fb_conn_write_file(a->conn, make_file(2000000), 0, 2000000);
+    fb_conn_close(a->conn);
+    fb_net_settle(&bed->net);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_uint_eq(a->closings, 0);
+        fake_take(a->socket, 500000);
+        bed_run(bed);
+    }
+    ck_assert_int_eq(a->reason, FB_FINISHED);
+    check_pattern(a, 0, 2000000);
+    end(bed, &a);
+}
+END_TEST
+
+/* ---- All kinds ---- */
+
+static unsigned releases;
+
+/* They come back in the order in which they were lent. */
+static void released(void *arg)
+{
+    ck_assert_uint_eq((uintptr_t)arg, releases++);
+}
+
+/* 26 letters in pieces of all kinds, some beside their like, of lengths from 0 to 3. */
+static size_t write_letters(struct owner *owner, fb_bytes in)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    static const char kinds[] = "ovrfoovvrrffovorofvrvfrforovfr";
+    static const unsigned lengths[] = { 1, 2, 0, 1, 3, 1, 0 };
+    uintptr_t refs = 0;
+    unsigned i = 0;
+
+    ck_assert_uint_eq(in.n, 26);
+    for (size_t at = 0; at < 26; i++) {
+        size_t n = lengths[i % 7] < 26 - at ? lengths[i % 7] : 26 - at;
+        int fd;
+
+        switch (kinds[i % (sizeof(kinds) - 1)]) {
+        case 'o':
+            fb_conn_write(owner->conn, letters + at, n);
+            break;
+        case 'v':
+            fb_conn_write(owner->conn, in.p + at, n);
+            break;
+        case 'r':
+            refs += fb_conn_write_ref(owner->conn, letters + at, n, released, (void *)refs) == 0;
+            break;
+        default:
+            fd = memfd_create("letters", MFD_CLOEXEC);
+            ck_assert_int_eq(write(fd, letters, 26), 26);
+            if (fb_conn_write_file(owner->conn, fd, at, n) == -1)
+                close(fd);
+        }
+        at += n;
+    }
+    owner->n = refs;
+    return in.n;
+}
+
+/* However few bytes are taken at a time, and however the rest has to be copied out of the input. */
+START_TEST(the_order_is_that_of_the_calls)
+{
+    static const size_t mosts[] = { 1, 2, 3, 5, 7, 26 };
+    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 2);
+    struct owner *a = bed_open(bed), *noise = bed_open(bed);
+
+    releases = 0;
+    a->data = write_letters;
+    fake_take(a->socket, 0);
+    a->socket->send_most = mosts[_i / BED_MECHANISMS];
+    fake_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
+    bed_run(bed);
+    ck_assert_uint_eq(a->conn->unsent, 26);
+    ck_assert_uint_eq(releases, 0);
+    fake_says(noise->socket, "##########################");
+    bed_run(bed);
+    for (size_t n = 0; n <= 26 + mosts[_i / BED_MECHANISMS]; n += mosts[_i / BED_MECHANISMS]) {
+        fake_take(a->socket, mosts[_i / BED_MECHANISMS]);
+        bed_run(bed);
+    }
+    ck_assert_str_eq(bed_sent(a), "abcdefghijklmnopqrstuvwxyz");
+    ck_assert_uint_eq(a->conn->unsent, 0);
+    ck_assert_uint_ge(releases, 5);
+    ck_assert_uint_eq(releases, a->n);
+    fb_net_fail_all(&bed->net, FB_DRAINED);
+    bed_free(&noise);
+    end(bed, &a);
+}
+END_TEST
+
+START_TEST(many_pieces_leave_in_order)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+    static uint8_t bytes[3000];
+
+    releases = 0;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i % PERIOD);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        ck_assert_int_eq(
+            fb_conn_write_ref(a->conn, bytes + i, 1, released, (void *)(uintptr_t)i), 0);
+    fb_net_settle(&bed->net);
+    bed_run(bed);
+    check_pattern(a, 0, sizeof(bytes));
+    ck_assert_uint_eq(releases, sizeof(bytes));
+    ck_assert_uint_le(a->socket->sends, sizeof(bytes) / 64 + 1);
+    end(bed, &a);
+}
+END_TEST
+
+/* Blocks of memory that the letters need: all are in use at once. */
+#define LETTERS_BLOCKS 18
+
+/* Without memory for what has to be copied, nothing of the rest is lost track of. */
+START_TEST(without_memory_all_is_given_back)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[0], 1);
+    struct owner *a = bed_open(bed);
+
+    releases = 0;
+    a->data = write_letters;
+    fake_take(a->socket, 0);
+    fake_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
+    bed->until_failure = (unsigned)_i;
+    bed_run(bed);
+    ck_assert_int_eq(bed->failures > 0, _i < LETTERS_BLOCKS);
+    ck_assert_int_eq(a->closings, bed->failures > 0);
+    if (bed->failures > 0)
+        ck_assert_int_eq(a->reason, FB_NO_MEMORY);
+    bed->until_failure = UINT32_MAX;
+    fb_net_fail_all(&bed->net, FB_DRAINED);
+    ck_assert_uint_eq(releases, a->n);
+    end(bed, &a);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, a_file_is_sent_whole, 0, 5 * BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_part_of_a_file_to_a_slow_reader, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_large_file_holds_input_back, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_file_that_ends_early_is_an_error, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_file_is_closed_when_the_connection_breaks, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_close_sends_the_file_first, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, the_order_is_that_of_the_calls, 0, 6 * BED_MECHANISMS);
+    tcase_add_loop_test(tcase, many_pieces_leave_in_order, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, without_memory_all_is_given_back, 0, LETTERS_BLOCKS + 1);
+}
+
+FB_TEST_MAIN("conn_files", add_tests)

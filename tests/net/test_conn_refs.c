@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Output that is sent from where it is: memory of the owner's, who is told when it is needed no more,
+ * and files; and what is sent before the callback returns. */
+#include "net/bed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+/* Memory that was lent to a connection. */
+struct lent {
+    struct bed *bed;
+    unsigned releases;
+    struct owner *owner; /* who writes "again" when it is released */
+};
+
+static bool calling; /* a call that may release nothing is running */
+
+static void released(void *arg)
+{
+    struct lent *lent = arg;
+
+    fb_must(!calling && !lent->bed->inside);
+    lent->releases++;
+    if (lent->owner != NULL && lent->owner->conn != NULL)
+        fb_conn_write(lent->owner->conn, "again", 5);
+}
+
+static int write_ref(struct owner *owner, const void *p, size_t n, struct lent *lent)
+{
+    bool outer = calling;
+    int rc;
+
+    calling = true;
+    rc = fb_conn_write_ref(owner->conn, p, n, released, lent);
+    calling = outer;
+    return rc;
+}
+
+static void end(struct bed *bed, struct owner **owner)
+{
+    fb_net_fail_all(&bed->net, FB_DRAINED);
+    bed_free(owner);
+    bed_tear_down(bed);
+}
+
+START_TEST(a_reference_is_sent_from_where_it_is)
+{
+    static const char bytes[] = "referenced";
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+    struct lent lent = { .bed = bed };
+
+    ck_assert_int_eq(write_ref(a, bytes, 10, &lent), 0);
+    ck_assert_uint_eq(a->conn->unsent, 10);
+    fb_net_settle(&bed->net);
+    ck_assert_str_eq(bed_sent(a), bytes);
+    ck_assert_ptr_eq(a->socket->pieces[0].iov_base, bytes);
+    ck_assert_uint_eq(lent.releases, 1);
+    ck_assert_uint_eq(a->conn->unsent, 0);
+    end(bed, &a);
+    ck_assert_uint_eq(lent.releases, 1);
+}
+END_TEST
+
+START_TEST(it_is_released_when_its_last_byte_has_left)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+    struct lent first = { .bed = bed }, second = { .bed = bed };
+
+    fake_take(a->socket, 0);
+    write_ref(a, "first", 5, &first);
+    write_ref(a, "second", 6, &second);
+    fb_net_settle(&bed->net);
+    for (size_t n = 1; n <= 11; n++) {
+        fake_take(a->socket, 1);
+        bed_run(bed);
+        ck_assert_uint_eq(a->socket->sent_n, n);
+        ck_assert_uint_eq(first.releases, n >= 5);
+        ck_assert_uint_eq(second.releases, n >= 11);
+    }
+    ck_assert_str_eq(bed_sent(a), "firstsecond");
+    end(bed, &a);
+}
+END_TEST
+
+static void do_fail(struct owner *owner)
+{
+    fb_conn_fail(owner->conn, FB_ABORTED);
+}
+
+static void do_close_and_break(struct owner *owner)
+{
+    fb_conn_close(owner->conn);
+    fb_net_settle(&owner->bed->net);
+    fake_break_output(owner->socket, EPIPE);
+}
+
+static void do_reset(struct owner *owner)
+{
+    fake_break(owner->socket, ECONNRESET);
+}
+
+static void do_drain(struct owner *owner)
+{
+    fb_net_fail_all(&owner->bed->net, FB_DRAINED);
+}
+
+static void (*const ways_to_end[])(
+    struct owner *owner) = { do_fail, do_close_and_break, do_reset, do_drain };
+
+START_TEST(it_is_released_however_the_connection_ends)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 1);
+    struct owner *a = bed_open(bed);
+    struct lent part = { .bed = bed }, none = { .bed = bed };
+
+    fake_take(a->socket, 2);
+    write_ref(a, "first", 5, &part);
+    write_ref(a, "second", 6, &none);
+    fb_net_settle(&bed->net);
+    ck_assert_uint_eq(part.releases + none.releases, 0);
+    calling = ways_to_end[_i / BED_MECHANISMS] != do_drain; /* which settles */
+    ways_to_end[_i / BED_MECHANISMS](a);
+    calling = false;
+    fb_net_settle(&bed->net);
+    bed_run(bed);
+    ck_assert_uint_eq(a->closings, 1);
+    ck_assert_uint_eq(part.releases, 1);
+    ck_assert_uint_eq(none.releases, 1);
+    bed_logged(bed);
+    end(bed, &a);
+}
+END_TEST
+
+static void do_close(struct owner *owner)
+{
+    fb_conn_close(owner->conn);
+}
+
+static void do_shut(struct owner *owner)
+{
+    fb_conn_shutdown(owner->conn);
+}
+
+static void lack_memory(struct owner *owner)
+{
+    owner->bed->until_failure = 0;
+}
+
+static int empty_file(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    ck_assert_int_ne(fd, -1);
+    return fd;
+}
+
+/* "Nothing was taken", and the descriptor is still the caller's. */
+START_TEST(nothing_is_taken_where_no_output_can_be)
+{
+    static void (*const before[])(struct owner *) = { do_close, do_shut, do_fail, lack_memory };
+    struct bed *bed = bed_set_up(bed_mechanisms[0], 1);
+    struct owner *a = bed_open(bed);
+    struct lent lent = { .bed = bed };
+    int fd = empty_file();
+
+    before[_i](a);
+    ck_assert_int_eq(write_ref(a, "x", 1, &lent), -1);
+    ck_assert_int_eq(fb_conn_write_file(a->conn, fd, 0, 1), -1);
+    bed->until_failure = UINT_MAX;
+    fb_net_settle(&bed->net);
+    bed_run(bed);
+    ck_assert_uint_eq(a->closings, before[_i] == do_close || before[_i] == do_fail);
+    ck_assert_uint_eq(a->socket->sent_n, 0);
+    end(bed, &a);
+    ck_assert_uint_eq(lent.releases, 0);
+    ck_assert_int_eq(close(fd), 0);
+}
+END_TEST
+
+static void write_when_closed(struct owner *owner)
+{
+    struct lent lent = { .bed = owner->bed };
+    int fd = empty_file();
+
+    ck_assert_int_eq(write_ref(owner, "x", 1, &lent), -1);
+    ck_assert_int_eq(fb_conn_write_file(owner->conn, fd, 0, 1), -1);
+    ck_assert_int_eq(close(fd), 0);
+    ck_assert_uint_eq(lent.releases, 0);
+}
+
+/* Also of one that is ended from outside, whom nothing has told before. */
+START_TEST(nothing_is_taken_by_one_that_is_told_its_end)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[0], 1);
+    struct owner *a = bed_open(bed);
+
+    a->closed = write_when_closed;
+    fb_conn_end(a->conn, FB_ABORTED);
+    fb_net_settle(&bed->net);
+    end(bed, &a);
+}
+END_TEST
+
+START_TEST(what_is_empty_is_released_too)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+    struct lent lent = { .bed = bed };
+
+    write_ref(a, "", 0, &lent);
+    fb_net_settle(&bed->net);
+    ck_assert_uint_eq(lent.releases, 1);
+    fb_conn_write(a->conn, "a", 1);
+    write_ref(a, "", 0, &lent);
+    ck_assert_int_eq(fb_conn_write_file(a->conn, empty_file(), 0, 0), 0);
+    write_ref(a, "", 0, &lent);
+    fb_conn_write(a->conn, "b", 1);
+    write_ref(a, "", 0, &lent);
+    fb_net_settle(&bed->net);
+    bed_run(bed);
+    ck_assert_str_eq(bed_sent(a), "ab");
+    ck_assert_uint_eq(lent.releases, 4);
+    end(bed, &a);
+}
+END_TEST
+
+START_TEST(who_is_told_may_write_on)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+    struct lent lent = { .bed = bed, .owner = a };
+
+    write_ref(a, "once ", 5, &lent);
+    fb_net_settle(&bed->net);
+    ck_assert_str_eq(bed_sent(a), "once again");
+    write_ref(a, "unsent", 6, &lent);
+    fb_conn_fail(a->conn, FB_ABORTED);
+    fb_net_settle(&bed->net);
+    ck_assert_uint_eq(lent.releases, 2);
+    end(bed, &a);
+}
+END_TEST
+
+/* ---- Flush ---- */
+
+static struct lent flushed;
+
+static size_t flush_in_the_middle(struct owner *owner, fb_bytes in)
+{
+    calling = true;
+    write_ref(owner, "one ", 4, &flushed);
+    fb_conn_write(owner->conn, in.p, in.n);
+    fb_conn_push(owner->conn);
+    calling = false;
+    ck_assert_str_eq(bed_sent(owner), "one two");
+    ck_assert_uint_eq(flushed.releases, 0);
+    fb_conn_write(owner->conn, " three", 6);
+    ck_assert_str_eq(bed_sent(owner), "one two");
+    return in.n;
+}
+
+START_TEST(a_flush_sends_at_once_and_tells_later)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+
+    flushed = (struct lent) { .bed = bed };
+    a->data = flush_in_the_middle;
+    fake_says(a->socket, "two");
+    bed_run(bed);
+    ck_assert_str_eq(bed_sent(a), "one two three");
+    ck_assert_uint_eq(a->socket->sends, 2);
+    ck_assert_uint_eq(flushed.releases, 1);
+    ck_assert_uint_eq(a->conn->sent, 13);
+    end(bed, &a);
+}
+END_TEST
+
+static void write_and_flush(struct owner *owner)
+{
+    fb_conn_write(owner->conn, "x", 1);
+    fb_conn_push(owner->conn);
+}
+
+/* Else its owner would take a connection for idle that sends all the time. */
+START_TEST(what_was_flushed_has_moved)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+
+    a->expired = write_and_flush;
+    for (unsigned i = 1; i <= 3; i++) {
+        fb_timer_set(&bed->net.loop, &a->conn->timer, 1000);
+        bed_pass(bed, 1000);
+        ck_assert_uint_eq(a->socket->sent_n, i);
+        ck_assert_uint_eq(a->moves, i);
+    }
+    end(bed, &a);
+}
+END_TEST
+
+static size_t flush_twice(struct owner *owner, fb_bytes in)
+{
+    write_and_flush(owner);
+    write_and_flush(owner);
+    ck_assert_uint_eq(owner->closings, 0);
+    return in.n;
+}
+
+START_TEST(a_flush_that_fails_ends_it_from_the_loop)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+
+    a->data = flush_twice;
+    fake_break_output(a->socket, ECONNRESET);
+    fake_says(a->socket, "?");
+    bed_run(bed);
+    ck_assert_uint_eq(a->closings, 1);
+    ck_assert_int_eq(a->reason, FB_RESET);
+    bed_logged(bed);
+    end(bed, &a);
+}
+END_TEST
+
+START_TEST(a_flush_that_gets_no_further_goes_on_later)
+{
+    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
+    struct owner *a = bed_open(bed);
+
+    fake_take(a->socket, 3);
+    bed_write_pattern(a, 10);
+    fb_conn_push(a->conn);
+    ck_assert_uint_eq(a->socket->sent_n, 3);
+    fb_conn_push(a->conn);
+    fb_net_settle(&bed->net);
+    fake_take(a->socket, SIZE_MAX);
+    bed_run(bed);
+    bed_check_pattern(a, 10);
+    fb_conn_push(a->conn); /* of nothing */
+    end(bed, &a);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    int ends = BED_MECHANISMS * (int)fb_countof(ways_to_end);
+
+    tcase_add_loop_test(tcase, a_reference_is_sent_from_where_it_is, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, it_is_released_when_its_last_byte_has_left, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, it_is_released_however_the_connection_ends, 0, ends);
+    tcase_add_loop_test(tcase, nothing_is_taken_where_no_output_can_be, 0, 4);
+    tcase_add_test(tcase, nothing_is_taken_by_one_that_is_told_its_end);
+    tcase_add_loop_test(tcase, what_is_empty_is_released_too, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, who_is_told_may_write_on, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_flush_sends_at_once_and_tells_later, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, what_was_flushed_has_moved, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_flush_that_fails_ends_it_from_the_loop, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_flush_that_gets_no_further_goes_on_later, 0, BED_MECHANISMS);
+}
+
+FB_TEST_MAIN("conn_refs", add_tests)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "support/test.h"
+
+#include <forkbeard/test.h>
+
+extern const fb_protocol fb_protocol_return;
+
+START_TEST(sends_its_text_and_closes)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_EXPECT("gone fishing\n"),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(fb_test_converse(&fb_protocol_return, "return \"gone fishing\\n\";",
+                         FB_TEST_SCRIPT(script)),
+        0);
+}
+END_TEST
+
+/* Closing with input unread would take the text away from a client that has not read it yet. */
+START_TEST(who_speaks_first_gets_it_too)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("GET / HTTP/1.0\r\n\r\n"),
+        FB_TEST_EXPECT("no"),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(
+        fb_test_converse(&fb_protocol_return, "return no;", FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+START_TEST(a_text_may_be_empty)
+{
+    static const fb_test_step script[] = { FB_TEST_EXPECT_CLOSED() };
+
+    ck_assert_int_eq(
+        fb_test_converse(&fb_protocol_return, "return \"\";", FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, sends_its_text_and_closes);
+    tcase_add_test(tcase, who_speaks_first_gets_it_too);
+    tcase_add_test(tcase, a_text_may_be_empty);
+}
+
+FB_TEST_MAIN("return", add_tests)

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How connections that belong together end: each is told once, those that were made for another
+ * before it. */
+#include "sdk/actors.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { OWNER, CHILD, SECOND, GRANDCHILD, FAMILY };
+
+struct family {
+    fb_test *test;
+    struct actor actors[FAMILY];
+    fb_test_peer *client, *servers[FAMILY];
+};
+
+/* An owner with two connections, of which the first has one too. */
+static void set_up(struct family *family)
+{
+    memset(family, 0, sizeof(*family));
+    family->test = start();
+    for (int i = 0; i < FAMILY; i++)
+        family->actors[i].letter = "Oabc"[i];
+    family->client = visit(family->test, &family->actors[OWNER]);
+    family->servers[CHILD] =
+        connect_to(family->test, &family->actors[OWNER], &family->actors[CHILD]);
+    family->servers[SECOND] =
+        connect_to(family->test, &family->actors[OWNER], &family->actors[SECOND]);
+    family->servers[GRANDCHILD] =
+        connect_to(family->test, &family->actors[CHILD], &family->actors[GRANDCHILD]);
+}
+
+static void close_owner(struct family *family)
+{
+    fb_close(family->actors[OWNER].conn);
+}
+
+static void abort_owner(struct family *family)
+{
+    fb_abort(family->actors[OWNER].conn);
+}
+
+static void reset_owner(struct family *family)
+{
+    fb_test_reset(family->client);
+}
+
+static void end_owner(struct family *family)
+{
+    fb_test_shut(family->client);
+}
+
+static void end_both_halves(struct family *family)
+{
+    fb_shutdown(family->actors[OWNER].conn);
+    family->actors[OWNER].eof = stay;
+    fb_test_shut(family->client);
+}
+
+static void drain(struct family *family)
+{
+    fb_net_fail_all(&family->test->worker.stream.net, FB_DRAINED);
+}
+
+static void linger(struct family *family)
+{
+    fb_stop(family->actors[OWNER].conn);
+    fb_test_says(family->client, "unread");
+    fb_close(family->actors[OWNER].conn);
+}
+
+static const struct {
+    void (*end)(struct family *family);
+    fb_reason owner, children;
+} ways[] = {
+    { close_owner, FB_FINISHED, FB_ABORTED },
+    { abort_owner, FB_ABORTED, FB_ABORTED },
+    { reset_owner, FB_RESET, FB_ABORTED },
+    { end_owner, FB_FINISHED, FB_ABORTED },
+    { end_both_halves, FB_FINISHED, FB_ABORTED },
+    { drain, FB_DRAINED, FB_DRAINED },
+    { linger, FB_FINISHED, FB_ABORTED },
+};
+
+START_TEST(with_its_owner_a_connection_ends)
+{
+    struct family family;
+
+    set_up(&family);
+    ways[_i].end(&family);
+    settle(family.test);
+    for (int i = 0; i < FAMILY; i++) {
+        ck_assert_uint_eq(family.actors[i].closings, 1);
+        ck_assert_int_eq(family.actors[i].reason, i == OWNER ? ways[_i].owner : ways[_i].children);
+    }
+    ck_assert_uint_eq(strlen(ended), FAMILY);
+    ck_assert_int_eq(ended[FAMILY - 1], 'O');
+    ck_assert(strchr(ended, 'c') < strchr(ended, 'a'));
+    finish(&family.test);
+}
+END_TEST
+
+START_TEST(without_it_its_owner_goes_on)
+{
+    struct family family;
+
+    set_up(&family);
+    fb_abort(family.actors[CHILD].conn);
+    settle(family.test);
+    ck_assert_str_eq(ended, "ca");
+    fb_test_says(family.client, "still here");
+    fb_test_says(family.servers[SECOND], "here too");
+    fb_test_run(family.test);
+    ck_assert_str_eq(family.actors[OWNER].last, "still here");
+    ck_assert_str_eq(family.actors[SECOND].last, "here too");
+    finish(&family.test);
+}
+END_TEST
+
+/* One that had finished by itself says so. */
+START_TEST(a_child_that_has_finished)
+{
+    struct family family;
+
+    set_up(&family);
+    fb_close(family.actors[OWNER].conn); /* comes first */
+    fb_close(family.actors[SECOND].conn);
+    fb_test_reset(family.servers[CHILD]);
+    settle(family.test);
+    ck_assert_int_eq(family.actors[SECOND].reason, FB_FINISHED);
+    finish(&family.test);
+}
+END_TEST
+
+/* ---- What `closed` does ---- */
+
+static unsigned tries;
+
+static void try_again(struct actor *actor, fb_reason reason)
+{
+    struct actor *owner = actor->other;
+    static struct actor next;
+
+    (void)reason;
+    ck_assert_ptr_eq(fb_worker_of(owner->conn), fb_worker_of(actor->conn));
+    if (++tries > 3)
+        return;
+    next = (struct actor) { .closed = try_again, .other = owner };
+    begin_connect(owner, &next, SERVER);
+}
+
+/* However its owner ends, there is an end to what is tried for it. */
+START_TEST(nothing_is_begun_for_an_owner_that_ends)
+{
+    struct family family;
+
+    set_up(&family);
+    tries = 0;
+    family.actors[SECOND].closed = try_again;
+    family.actors[SECOND].other = &family.actors[OWNER];
+    ways[_i].end(&family);
+    settle(family.test);
+    ck_assert_uint_eq(family.actors[OWNER].closings, 1);
+    if (ways[_i].end != drain) /* where the child may come first */
+        ck_assert_uint_eq(tries, 1);
+    finish(&family.test);
+}
+END_TEST
+
+static void connect_when_closed(struct actor *actor, fb_reason reason)
+{
+    static struct actor next;
+
+    (void)reason;
+    next = (struct actor) { 0 };
+    ck_assert_ptr_null(begin_connect(actor, &next, SERVER));
+}
+
+START_TEST(who_is_closed_connects_no_more)
+{
+    struct family family;
+
+    set_up(&family);
+    family.actors[OWNER].closed = connect_when_closed;
+    ways[_i].end(&family);
+    settle(family.test);
+    ck_assert_uint_eq(family.actors[OWNER].closings, 1);
+    finish(&family.test);
+}
+END_TEST
+
+static unsigned releases;
+
+static void released(void *arg)
+{
+    (void)arg;
+    releases++;
+}
+
+/* All that it may call, and that does nothing any more. */
+static void try_everything(struct actor *actor, fb_reason reason)
+{
+    static const fb_bytes pieces[] = { { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
+    fb_conn *conn = actor->conn;
+
+    (void)reason;
+    fb_write(conn, "x", 1);
+    fb_writev(conn, pieces, 2);
+    ck_assert_int_eq(fb_write_ref(conn, "x", 1, released, NULL), -1);
+    ck_assert_int_eq(fb_send_file(conn, 0, 0, 1), -1);
+    fb_flush(conn);
+    fb_stop(conn);
+    fb_resume(conn);
+    fb_shutdown(conn);
+    fb_set_timeout(conn, 1);
+    fb_timer(conn, 1, 1);
+    fb_set_idle(conn, 1);
+    fb_alloc(conn, 100);
+    fb_temp_alloc(conn, 100);
+    fb_temp_reset(conn);
+    fb_keep(conn, 100);
+    ck_assert_uint_eq(fb_unsent(conn), 0);
+    if (actor->other->conn != NULL)
+        fb_pipe(conn, actor->other->conn, NULL);
+    fb_send_message(conn, fb_ref_of(conn), "x", 1);
+    fb_close(conn);
+    fb_abort(conn);
+}
+
+START_TEST(closed_may_call_everything)
+{
+    struct family family;
+
+    set_up(&family);
+    releases = 0;
+    for (int i = 0; i < FAMILY; i++) {
+        family.actors[i].closed = try_everything;
+        family.actors[i].other = &family.actors[(i + 1) % FAMILY];
+    }
+    ways[_i].end(&family);
+    settle(family.test);
+    fb_test_pass(family.test, 10000);
+    for (int i = 0; i < FAMILY; i++) {
+        ck_assert_uint_eq(family.actors[i].closings, 1);
+        ck_assert_uint_eq(family.actors[i].timers + family.actors[i].messages, 0);
+    }
+    ck_assert_uint_eq(releases, 0);
+    ck_assert_str_eq(heard(family.client), "");
+    finish(&family.test);
+}
+END_TEST
+
+/* ---- Calls on a connection that has ended ---- */
+
+static unsigned misuses;
+static char misused_call[64];
+
+static void misused(struct fb_stream *stream, const char *call)
+{
+    (void)stream;
+    misuses++;
+    snprintf(misused_call, sizeof(misused_call), "%s", call);
+}
+
+#define REPORTED(name, call)                                                                       \
+    do {                                                                                           \
+        misuses = 0;                                                                               \
+        call;                                                                                      \
+        ck_assert_uint_eq(misuses, 1);                                                             \
+        ck_assert_str_eq(misused_call, name);                                                      \
+    } while (0)
+
+static void check_reported(fb_test *test, fb_conn *old, fb_conn *other)
+{
+    static const fb_ops *ops = &actor_ops;
+    static const fb_frame_limit limit = { .most = 10 };
+    struct sockaddr_storage address;
+    fb_bytes rest = { (const uint8_t *)"x\n", 2 }, frame;
+    struct actor none = { 0 };
+
+    test->worker.stream.misused = misused;
+    REPORTED("fb_write", fb_write(old, "x", 1));
+    REPORTED("fb_writev", fb_writev(old, &rest, 1));
+    REPORTED("fb_write_ref", ck_assert_int_eq(fb_write_ref(old, "x", 1, released, NULL), -1));
+    REPORTED("fb_send_file", ck_assert_int_eq(fb_send_file(old, 0, 0, 1), -1));
+    REPORTED("fb_flush", fb_flush(old));
+    REPORTED("fb_unsent", ck_assert_uint_eq(fb_unsent(old), 0));
+    REPORTED("fb_stop", fb_stop(old));
+    REPORTED("fb_resume", fb_resume(old));
+    REPORTED("fb_shutdown", fb_shutdown(old));
+    REPORTED("fb_close", fb_close(old));
+    REPORTED("fb_abort", fb_abort(old));
+    REPORTED("fb_set_timeout", fb_set_timeout(old, 1));
+    REPORTED("fb_timer", fb_timer(old, 1, 1));
+    REPORTED("fb_timer_cancel", fb_timer_cancel(old, 1));
+    REPORTED("fb_set_idle", fb_set_idle(old, 1));
+    REPORTED("fb_alloc", ck_assert_ptr_null(fb_alloc(old, 1)));
+    REPORTED("fb_temp_alloc", ck_assert_ptr_null(fb_temp_alloc(old, 1)));
+    REPORTED("fb_temp_reset", fb_temp_reset(old));
+    REPORTED("fb_conf_of", ck_assert_ptr_null(fb_conf_of(old)));
+    REPORTED("fb_peer_address", ck_assert_int_eq(fb_peer_address(old, &address), -1));
+    REPORTED("fb_local_address", ck_assert_int_eq(fb_local_address(old, &address), -1));
+    REPORTED("fb_received", ck_assert_uint_eq(fb_received(old), 0));
+    REPORTED("fb_sent", ck_assert_uint_eq(fb_sent(old), 0));
+    REPORTED(
+        "fb_frame_until", ck_assert_int_eq(fb_frame_until(old, &rest, "\n", 1, &limit, &frame), 0));
+    REPORTED("fb_frame_fixed", ck_assert_int_eq(fb_frame_fixed(old, &rest, 1, &limit, &frame), 0));
+    REPORTED("fb_frame_prefixed",
+        ck_assert_int_eq(fb_frame_prefixed(old, &rest, 1, 0, &limit, &frame), 0));
+    REPORTED("fb_connect", ck_assert_ptr_null(fb_connect(old, NULL, ops, &none)));
+    REPORTED("fb_is_reused", ck_assert_int_eq(fb_is_reused(old), 0));
+    REPORTED("fb_keep", fb_keep(old, 1));
+    REPORTED("fb_pipe", fb_pipe(old, other, NULL));
+    REPORTED("fb_pipe", fb_pipe(other, old, NULL));
+    REPORTED("fb_worker_state", ck_assert_ptr_null(fb_worker_state(old)));
+    REPORTED("fb_ref_of", ck_assert_uint_eq(fb_ref_of(old), 0));
+    REPORTED("fb_send_message", ck_assert_uint_eq(fb_send_message(old, 1, "x", 1), 0));
+    REPORTED("fb_metric_add", fb_metric_add(old, 0, 1));
+    REPORTED("fb_metric_total", ck_assert_int_eq(fb_metric_total(old, 0), 0));
+    REPORTED("fb_conn_logf", fb_conn_logf(old, FB_LOG_ALERT, "x"));
+    REPORTED("fb_count_request", fb_count_request(old));
+    ck_assert_ptr_eq(fb_worker_of(old), fb_test_worker(test));
+    settle(test);
+}
+
+enum { ENDED, LINGERS, KEPT, STATES };
+
+START_TEST(calls_on_what_has_ended_are_told)
+{
+    fb_test *test = start();
+    struct actor a = { 0 }, b = { 0 }, other = { 0 };
+    fb_test_peer *peer, *client = visit(test, &a);
+    fb_conn *old;
+
+    visit(test, &other);
+    peer = connect_to(test, &a, &b);
+    old = _i == LINGERS ? a.conn : b.conn;
+    if (_i == LINGERS) {
+        fb_stop(old);
+        fb_test_says(client, "unread");
+        fb_close(old);
+    } else if (_i == KEPT) {
+        fb_keep(old, 10000);
+    } else {
+        fb_close(old);
+    }
+    settle(test);
+    check_reported(test, old, other.conn);
+    ck_assert_uint_eq(other.closings, 0);
+    ck_assert_uint_eq(b.closings, 1);
+    if (_i == KEPT)
+        ck_assert(!fb_test_is_closed(peer));
+    ck_assert_str_eq(heard(peer), "");
+    finish(&test);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, with_its_owner_a_connection_ends, 0, fb_countof(ways));
+    tcase_add_test(tcase, without_it_its_owner_goes_on);
+    tcase_add_test(tcase, a_child_that_has_finished);
+    tcase_add_loop_test(tcase, nothing_is_begun_for_an_owner_that_ends, 0, fb_countof(ways));
+    tcase_add_loop_test(tcase, who_is_closed_connects_no_more, 0, fb_countof(ways));
+    tcase_add_loop_test(tcase, closed_may_call_everything, 0, fb_countof(ways));
+    tcase_add_loop_test(tcase, calls_on_what_has_ended_are_told, 0, STATES);
+}
+
+FB_TEST_MAIN("sdk_ends", add_tests)

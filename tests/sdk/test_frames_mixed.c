@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames of several kinds on one connection, and what they cost. */
+#include "sdk/actors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What frames are searched with comes to the test, which counts the bytes. */
+static uint64_t searched;
+
+void *memmem(const void *haystack, size_t n, const void *needle, size_t needle_n)
+{
+    const uint8_t *at = haystack;
+
+    for (size_t i = 0; n >= needle_n && i <= n - needle_n; i++) {
+        searched++;
+        if (memcmp(at + i, needle, needle_n) == 0)
+            return (void *)(uintptr_t)(at + i);
+    }
+    return NULL;
+}
+
+static const fb_frame_limit limit = { .most = 4096 };
+static struct actor actor;
+static fb_test_peer *peer;
+static char got[4096];
+
+static fb_test *start_with(size_t (*data)(struct actor *actor, fb_bytes in))
+{
+    fb_test *test = start();
+
+    actor = (struct actor) { .data = data };
+    peer = visit(test, &actor);
+    got[0] = '\0';
+    return test;
+}
+
+static void keep(fb_bytes frame)
+{
+    strncat(got, (const char *)frame.p, frame.n);
+    strcat(got, "|");
+}
+
+/* A line with a number, so many bytes, a line that ends with ";", a byte that says how many. */
+static size_t mixed(struct actor *a, fb_bytes in)
+{
+    fb_bytes rest = in, frame;
+    int more = 1;
+
+    while (more) {
+        switch (a->n >> 32) {
+        case 0:
+            more = fb_frame_until(a->conn, &rest, "\n", 1, &limit, &frame);
+            if (more)
+                a->n = UINT64_C(1) << 32 | strtoul((const char *)frame.p, NULL, 10);
+            break;
+        case 1:
+            more = fb_frame_fixed(a->conn, &rest, (uint32_t)a->n, &limit, &frame);
+            a->n = more ? UINT64_C(2) << 32 : a->n;
+            break;
+        case 2:
+            more = fb_frame_until(a->conn, &rest, ";", 1, &limit, &frame);
+            a->n = more ? UINT64_C(3) << 32 : a->n;
+            break;
+        default:
+            more = fb_frame_prefixed(a->conn, &rest, 1, 0, &limit, &frame);
+            a->n = more ? 0 : a->n;
+        }
+        if (more)
+            keep(frame);
+    }
+    return in.n - rest.n;
+}
+
+START_TEST(kinds_follow_each_other)
+{
+    static const char wire[] = "5\nhe;lolin\ne;\x03yes0\n;\x01!12\n;\n;\n;\n;\n;\n;\nend;\x02ok";
+    static const char expected[] = "5|he;lo|lin\ne|yes|0|||!|12|;\n;\n;\n;\n;\n;\n|end|ok|";
+    fb_test *test = start_with(mixed);
+
+    for (size_t cut = 0; cut < sizeof(wire) - 1; cut++) {
+        got[0] = '\0';
+        if (cut > 0)
+            fb_test_say(peer, wire, cut);
+        fb_test_run(test);
+        fb_test_say(peer, wire + cut, sizeof(wire) - 1 - cut);
+        fb_test_run(test);
+        ck_assert_str_eq(got, expected);
+    }
+    got[0] = '\0';
+    for (size_t i = 0; i < sizeof(wire) - 1; i++) {
+        fb_test_say(peer, wire + i, 1);
+        fb_test_run(test);
+    }
+    ck_assert_str_eq(got, expected);
+    finish(&test);
+}
+END_TEST
+
+static const char *delimiter;
+
+static size_t until_delimiter(struct actor *a, fb_bytes in)
+{
+    fb_bytes rest = in, frame;
+
+    while (fb_frame_until(a->conn, &rest, delimiter, strlen(delimiter), &limit, &frame))
+        keep(frame);
+    return in.n - rest.n;
+}
+
+/* What has been searched for one delimiter has not been for another. */
+START_TEST(the_delimiter_changes_while_a_frame_is_waited_for)
+{
+    fb_test *test = start_with(until_delimiter);
+
+    delimiter = "\n";
+    fb_test_says(peer, "one;two");
+    fb_test_run(test);
+    ck_assert_str_eq(got, "");
+    delimiter = ";";
+    fb_test_says(peer, "x");
+    fb_test_run(test);
+    ck_assert_str_eq(got, "one|");
+    delimiter = "two";
+    fb_test_says(peer, "y");
+    fb_test_run(test);
+    ck_assert_str_eq(got, "one||");
+    delimiter = "xy";
+    fb_test_says(peer, "z");
+    fb_test_run(test);
+    ck_assert_str_eq(got, "one|||");
+    finish(&test);
+}
+END_TEST
+
+/* Looks for one delimiter and then for another, in the same bytes and behind some of them. */
+static size_t search_twice(struct actor *a, fb_bytes in)
+{
+    fb_bytes rest = in, frame;
+
+    if (fb_frame_until(a->conn, &rest, "\n", 1, &limit, &frame) ||
+        fb_frame_until(a->conn, &rest, ";", 1, &limit, &frame)) {
+        keep(frame);
+        return in.n - rest.n;
+    }
+    if (rest.n < 3)
+        return 0;
+    rest.p += 3; /* which are dropped */
+    rest.n -= 3;
+    if (fb_frame_until(a->conn, &rest, ".", 1, &limit, &frame))
+        keep(frame);
+    return in.n - rest.n;
+}
+
+START_TEST(several_searches_in_one_callback)
+{
+    fb_test *test = start_with(search_twice);
+
+    fb_test_says(peer, "a;");
+    fb_test_run(test);
+    ck_assert_str_eq(got, "a|");
+    fb_test_says(peer, "123b.");
+    fb_test_run(test);
+    ck_assert_str_eq(got, "a|b|");
+    fb_test_says(peer, "12345678");
+    fb_test_run(test);
+    fb_test_says(peer, ";");
+    fb_test_run(test);
+    ck_assert_str_eq(got, "a|b|45678|");
+    finish(&test);
+}
+END_TEST
+
+static fb_frame_limit timed = { .most = 4096, .timeout = 1000 };
+
+/* Lines; "raw" goes on with bytes of no frame. */
+static size_t lines_then_raw(struct actor *a, fb_bytes in)
+{
+    fb_bytes rest = in, frame;
+
+    if (a->n == 1)
+        return 0;
+    while (fb_frame_until(a->conn, &rest, "\n", 1, &timed, &frame))
+        keep(frame);
+    return in.n - rest.n;
+}
+
+START_TEST(who_leaves_frames_has_no_timeout)
+{
+    fb_test *test = start_with(lines_then_raw);
+
+    fb_test_says(peer, "beginning");
+    fb_test_pass(test, 500);
+    actor.n = 1;
+    actor.data = NULL; /* it is consumed some other way */
+    fb_test_says(peer, " of a line");
+    fb_test_pass(test, 5000);
+    ck_assert_uint_eq(actor.closings, 0);
+    finish(&test);
+}
+END_TEST
+
+static size_t pipe_to_other(struct actor *a, fb_bytes in)
+{
+    fb_bytes rest = in, frame;
+
+    while (fb_frame_until(a->conn, &rest, "\n", 1, &timed, &frame))
+        ;
+    fb_pipe(a->conn, a->other->conn, NULL);
+    return in.n - rest.n;
+}
+
+START_TEST(who_is_piped_has_no_timeout_of_frames)
+{
+    fb_test *test = start_with(pipe_to_other);
+    struct actor b = { 0 };
+    fb_test_peer *other = visit(test, &b);
+
+    actor.other = &b;
+    fb_test_says(peer, "line\nno line");
+    fb_test_pass(test, 5000);
+    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_str_eq(heard(other), "no line");
+    finish(&test);
+}
+END_TEST
+
+static void stay_after_end(struct actor *a, fb_bytes rest)
+{
+    keep(rest);
+    fb_write(a->conn, "incomplete", 10);
+}
+
+START_TEST(a_frame_that_never_will_be_whole_has_no_timeout)
+{
+    fb_test *test = start_with(lines_then_raw);
+
+    actor.eof = stay_after_end;
+    fb_test_says(peer, "a line without an end");
+    fb_test_shut(peer);
+    fb_test_pass(test, 5000);
+    ck_assert_str_eq(got, "a line without an end|");
+    ck_assert_uint_eq(actor.closings, 0);
+    finish(&test);
+}
+END_TEST
+
+START_TEST(who_closes_waits_for_no_frame)
+{
+    fb_test *test = start_with(lines_then_raw);
+
+    fb_test_take(peer, 0);
+    fb_test_says(peer, "a line without an end");
+    fb_test_run(test);
+    fb_write(actor.conn, "goodbye", 7);
+    fb_close(actor.conn);
+    settle(test);
+    fb_test_pass(test, 5000);
+    fb_test_take(peer, SIZE_MAX);
+    ck_assert_str_eq(heard(peer), "goodbye");
+    ck_assert_int_eq(actor.reason, FB_FINISHED);
+    finish(&test);
+}
+END_TEST
+
+START_TEST(who_is_not_listened_to_is_given_time)
+{
+    fb_test *test = start_with(lines_then_raw);
+
+    fb_test_says(peer, "a li");
+    fb_test_run(test);
+    fb_stop(actor.conn);
+    fb_test_says(peer, "ne\nand");
+    fb_test_pass(test, 5000);
+    fb_resume(actor.conn);
+    settle(test);
+    ck_assert_str_eq(got, "a line|");
+    fb_test_pass(test, 2000);
+    ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
+    finish(&test);
+}
+END_TEST
+
+/* ---- Costs ---- */
+
+START_TEST(a_long_frame_is_searched_once)
+{
+    fb_test *test = start_with(until_delimiter);
+    uint64_t asked;
+
+    delimiter = "\r\n";
+    searched = 0;
+    asked = fb_test_allocations(test);
+    for (int i = 0; i < 4000; i++) {
+        fb_test_says(peer, "x");
+        fb_test_run(test);
+    }
+    fb_test_says(peer, "\r\n");
+    fb_test_run(test);
+    ck_assert_uint_eq(strlen(got), 4001);
+    ck_assert_uint_le(searched, 3 * 4000);
+    ck_assert_uint_le(fb_test_allocations(test) - asked, 20);
+    finish(&test);
+}
+END_TEST
+
+static size_t count_lines(struct actor *a, fb_bytes in)
+{
+    fb_bytes rest = in, frame;
+
+    while (fb_frame_until(a->conn, &rest, "\n", 1, &limit, &frame))
+        a->n += frame.n == 2;
+    return in.n - rest.n;
+}
+
+START_TEST(many_short_frames_in_one_piece)
+{
+    enum { LINES = 20000 };
+    fb_test *test = start_with(count_lines);
+    static char wire[3 * LINES];
+
+    for (size_t i = 0; i < sizeof(wire); i++)
+        wire[i] = "ab\n"[i % 3];
+    searched = 0;
+    fb_test_say(peer, wire, sizeof(wire));
+    fb_test_run(test);
+    ck_assert_uint_eq(actor.n, LINES);
+    ck_assert_uint_le(searched, sizeof(wire));
+    finish(&test);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, kinds_follow_each_other);
+    tcase_add_test(tcase, the_delimiter_changes_while_a_frame_is_waited_for);
+    tcase_add_test(tcase, several_searches_in_one_callback);
+    tcase_add_test(tcase, who_leaves_frames_has_no_timeout);
+    tcase_add_test(tcase, who_is_piped_has_no_timeout_of_frames);
+    tcase_add_test(tcase, a_frame_that_never_will_be_whole_has_no_timeout);
+    tcase_add_test(tcase, who_closes_waits_for_no_frame);
+    tcase_add_test(tcase, who_is_not_listened_to_is_given_time);
+    tcase_add_test(tcase, a_long_frame_is_searched_once);
+    tcase_add_test(tcase, many_short_frames_in_one_piece);
+}
+
+FB_TEST_MAIN("sdk_frames_mixed", add_tests)

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fb_run(): threads, and the beginning and the end of a protocol in its worker. */
+#include "kit/printed.h"
+#include "sdk/actors.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+struct job {
+    fb_ref to;
+    int n;
+    pthread_t worked; /* which thread has */
+};
+
+static atomic_int going; /* that work now */
+static atomic_bool gate; /* those wait that must not end yet */
+static unsigned dones;
+static int sum;
+
+static void work(void *arg)
+{
+    struct job *job = arg;
+
+    atomic_fetch_add(&going, 1);
+    while (job->n < 0 && !atomic_load(&gate))
+        usleep(100);
+    job->n *= 2;
+    job->worked = pthread_self();
+    atomic_fetch_sub(&going, 1);
+}
+
+static pthread_t loops_thread;
+
+static void done(fb_worker *worker, void *arg)
+{
+    const struct job *job = arg;
+    fb_conn *conn = fb_find(worker, job->to);
+
+    fb_must(pthread_equal(pthread_self(), loops_thread) && pthread_self() != job->worked);
+    dones++;
+    sum += job->n;
+    if (conn != NULL)
+        fb_write(conn, "done", 4);
+}
+
+static fb_test *start_jobs(const char *threads)
+{
+    const fb_test_options options = {
+        .size = sizeof(options),
+        .server = "actor; first_byte_timeout off;",
+        .main = threads,
+    };
+    fb_test *test = fb_test_start_with(&fb_protocol_actor, &options);
+
+    ck_assert_ptr_nonnull(test);
+    loops_thread = pthread_self();
+    return test;
+}
+
+static int run(fb_test *test, fb_ref to, int n)
+{
+    struct job job = { .to = to, .n = n };
+    int rc = fb_run(fb_test_worker(test), work, done, &job, sizeof(job));
+
+    memset(&job, 0xff, sizeof(job)); /* what runs is a copy */
+    return rc;
+}
+
+START_TEST(done_runs_on_the_loop)
+{
+    fb_test *test = start_jobs(NULL);
+    struct actor a = { 0 };
+    fb_test_peer *peer = visit(test, &a);
+
+    ck_assert_int_eq(run(test, fb_ref_of(a.conn), 21), 0);
+    ck_assert_uint_eq(dones, 0);
+    fb_test_run(test);
+    ck_assert_uint_eq(dones, 1);
+    ck_assert_int_eq(sum, 42);
+    ck_assert_str_eq(heard(peer), "done");
+    finish(&test);
+}
+END_TEST
+
+static void *seen_by_work;
+
+static void look(void *arg)
+{
+    seen_by_work = arg;
+}
+
+static void look_too(fb_worker *worker, void *arg)
+{
+    (void)worker;
+    ck_assert_ptr_eq(arg, seen_by_work);
+    dones++;
+}
+
+START_TEST(a_job_without_bytes)
+{
+    fb_test *test = start_jobs(NULL);
+    uint8_t byte = 1;
+
+    ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, NULL, 0), 0);
+    fb_test_run(test);
+    ck_assert_ptr_null(seen_by_work);
+    ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, &byte, 1), 0);
+    fb_test_run(test);
+    ck_assert_ptr_nonnull(seen_by_work);
+    ck_assert_uint_eq((uintptr_t)seen_by_work % _Alignof(max_align_t), 0);
+    ck_assert_uint_eq(dones, 2);
+    ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, &byte, SIZE_MAX), -1);
+    finish(&test);
+}
+END_TEST
+
+START_TEST(many_jobs_on_few_threads)
+{
+    fb_test *test = start_jobs("thread_pool default threads=3;");
+    int expected = 0;
+
+    for (int i = 0; i < 1000; i++) {
+        ck_assert_int_eq(run(test, 0, i), 0);
+        expected += 2 * i;
+    }
+    fb_test_run(test);
+    ck_assert_uint_eq(dones, 1000);
+    ck_assert_int_eq(sum, expected);
+    finish(&test);
+}
+END_TEST
+
+static void await(int n)
+{
+    for (int i = 0; atomic_load(&going) != n; i++) {
+        ck_assert_int_lt(i, 100000);
+        usleep(100);
+    }
+}
+
+START_TEST(threads_and_queue_have_an_end)
+{
+    fb_test *test = start_jobs("thread_pool default threads=2 max_queue=3;");
+    int accepted = 0;
+
+    ck_assert_int_eq(run(test, 0, -1), 0);
+    await(1);
+    ck_assert_int_eq(run(test, 0, -1), 0);
+    await(2);
+    while (run(test, 0, -1) == 0)
+        accepted++;
+    ck_assert_int_eq(accepted, 3);
+    ck_assert_int_eq(atomic_load(&going), 2);
+    atomic_store(&gate, true);
+    fb_test_run(test);
+    ck_assert_uint_eq(dones, 5);
+    ck_assert_int_eq(run(test, 0, 1), 0); /* there is room again */
+    finish(&test);
+}
+END_TEST
+
+START_TEST(the_connection_has_gone_meanwhile)
+{
+    fb_test *test = start_jobs(NULL);
+    struct actor a = { 0 };
+
+    visit(test, &a);
+    ck_assert_int_eq(run(test, fb_ref_of(a.conn), -1), 0);
+    fb_abort(a.conn);
+    fb_net_settle(&test->worker.stream.net);
+    ck_assert_uint_eq(a.closings, 1);
+    ck_assert_uint_eq(dones, 0);
+    atomic_store(&gate, true);
+    fb_test_run(test);
+    ck_assert_uint_eq(dones, 1);
+    finish(&test);
+}
+END_TEST
+
+static void open_gate(struct fb_loop *loop, struct fb_timer *timer)
+{
+    (void)loop;
+    (void)timer;
+    atomic_store(&gate, true);
+}
+
+START_TEST(a_worker_that_ends_gracefully_waits)
+{
+    fb_test *test = start_jobs(NULL);
+    struct fb_timer timer = { .expired = open_gate };
+    struct actor a = { 0 };
+
+    visit(test, &a);
+    ck_assert_int_eq(run(test, fb_ref_of(a.conn), -1), 0);
+    fb_abort(a.conn);
+    fb_net_settle(&test->worker.stream.net);
+    fb_sim_set_auto(test->sim, true);
+    fb_timer_set(&test->worker.stream.net.loop, &timer, 1000);
+    fb_order_give(FB_ORDER_QUIT);
+    fb_worker_run(&test->worker); /* returns when nothing is left */
+    ck_assert_uint_eq(dones, 1);
+    finish(&test);
+}
+END_TEST
+
+static struct fb_threads *volatile left; /* to the end of the process */
+
+START_TEST(a_worker_that_ends_at_once_does_not)
+{
+    fb_test *test = start_jobs("thread_pool default threads=2;");
+
+    ck_assert_int_eq(run(test, 0, -1), 0);
+    ck_assert_int_eq(run(test, 0, -1), 0);
+    ck_assert_int_eq(run(test, 0, -1), 0);
+    await(2);
+    left = test->worker.threads;
+    test->worker.ending = true;
+    fb_worker_done(&test->worker);
+    memset(&test->worker, 0xff, sizeof(test->worker)); /* nobody may look there any more */
+    atomic_store(&gate, true);
+    await(0);
+    usleep(20000); /* for what it should not do, which nothing tells of */
+    ck_assert_uint_eq(dones, 0);
+}
+END_TEST
+
+START_TEST(without_memory_for_it)
+{
+    fb_test *test = start_jobs(NULL);
+    struct actor a = { 0 };
+
+    visit(test, &a);
+    fb_test_refuse_memory(test, 0, UINT64_MAX);
+    ck_assert_int_eq(run(test, 0, 1), -1);
+    fb_test_run(test);
+    ck_assert_uint_eq(dones, 0);
+    finish(&test);
+}
+END_TEST
+
+/* ---- worker_start and worker_stop ---- */
+
+struct state {
+    int number;
+    char padding[5000];
+};
+
+static char order[64];
+static int start_result;
+static fb_test *current;
+
+static int proto_start(fb_worker *worker, void *arg)
+{
+    struct state *state = arg;
+
+    strcat(order, "s");
+    for (size_t i = 0; i < sizeof(state->padding); i++)
+        fb_must(state->padding[i] == 0);
+    state->number = 7;
+    if (start_result != 0)
+        fb_worker_logf(worker, FB_LOG_ALERT, "no database");
+    return start_result;
+}
+
+static void proto_stop(fb_worker *worker, void *arg)
+{
+    struct state *state = arg;
+
+    (void)worker;
+    ck_assert_int_eq(state->number, 8);
+    strcat(order, "e");
+}
+
+static int proto_opened(fb_conn *conn, void *arg)
+{
+    struct state *state = fb_worker_state(conn);
+
+    ck_assert_ptr_null(arg);
+    ck_assert_int_eq(state->number++, 7);
+    strcat(order, "o");
+    return 0;
+}
+
+static void proto_closed(fb_conn *conn, void *arg, fb_reason reason)
+{
+    struct state *state = fb_worker_state(conn);
+
+    (void)arg;
+    (void)reason;
+    ck_assert_int_eq(state->number, 8);
+    strcat(order, "c");
+}
+
+static const fb_ops ops = {
+    .size = sizeof(fb_ops),
+    .opened = proto_opened,
+    .closed = proto_closed,
+};
+
+static const fb_directive directives[] = {
+    { .name = "proto", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+};
+
+static const fb_protocol proto = {
+    FB_PROTOCOL_HEADER,
+    .name = "proto",
+    FB_PROTOCOL_DIRECTIVES(directives),
+    .worker_state = sizeof(struct state),
+    .ops = &ops,
+    .worker_start = proto_start,
+    .worker_stop = proto_stop,
+};
+
+/* Two servers of one protocol have one state in the worker. */
+START_TEST(it_starts_before_and_stops_after_all)
+{
+    const fb_test_options options = {
+        .size = sizeof(options),
+        .server = "proto;",
+        .stream = "server { listen 192.0.2.80:81; proto; }",
+    };
+
+    current = fb_test_start_with(&proto, &options);
+    ck_assert_ptr_nonnull(current);
+    ck_assert_str_eq(order, "s");
+    fb_test_connect(current);
+    fb_test_run(current);
+    finish(&current);
+    ck_assert_str_eq(order, "soce");
+}
+END_TEST
+
+START_TEST(it_cannot_start)
+{
+    static char text[PRINTED_MAX];
+    struct printed printed;
+
+    start_result = -1;
+    printed_begin(&printed);
+    current = fb_test_start(&proto, "proto;");
+    printed_end(&printed, text);
+    ck_assert_ptr_null(current);
+    ck_assert_ptr_nonnull(strstr(text, "no database"));
+    ck_assert_ptr_nonnull(strstr(text, "\"proto\" could not start in this worker"));
+    ck_assert_str_eq(order, "s"); /* what has not started is not stopped */
+    start_result = 0;
+    current = fb_test_start(&proto, "proto;");
+    ck_assert_ptr_nonnull(current);
+    fb_test_connect(current);
+    finish(&current);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, done_runs_on_the_loop);
+    tcase_add_test(tcase, a_job_without_bytes);
+    tcase_add_test(tcase, many_jobs_on_few_threads);
+    tcase_add_test(tcase, threads_and_queue_have_an_end);
+    tcase_add_test(tcase, the_connection_has_gone_meanwhile);
+    tcase_add_test(tcase, a_worker_that_ends_gracefully_waits);
+    tcase_add_test(tcase, a_worker_that_ends_at_once_does_not);
+    tcase_add_test(tcase, without_memory_for_it);
+    tcase_add_test(tcase, it_starts_before_and_stops_after_all);
+    tcase_add_test(tcase, it_cannot_start);
+}
+
+FB_TEST_MAIN("sdk_jobs", add_tests)

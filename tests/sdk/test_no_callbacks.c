@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Operations with few callbacks, and those of a header that knew fewer. */
+#include "sdk/actors.h"
+
+#include <string.h>
+
+static fb_conn *client, *server;
+
+static int opened(fb_conn *conn, void *state)
+{
+    (void)state;
+    client = conn;
+    return 0;
+}
+
+static size_t data(fb_conn *conn, void *state, fb_bytes in)
+{
+    (void)state;
+    client = conn;
+    return in.n;
+}
+
+static void closed(fb_conn *conn, void *state, fb_reason reason)
+{
+    (void)state;
+    (void)reason;
+    client = client == conn ? NULL : client;
+}
+
+static const fb_ops all_ops[] = {
+    { .size = sizeof(fb_ops), .opened = opened },
+    { .size = sizeof(fb_ops), .data = data },
+    { .size = sizeof(fb_ops), .opened = opened, .closed = closed },
+};
+#define OPS ((int)fb_countof(all_ops))
+
+static const fb_directive directives[] = {
+    { .name = "proto", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+};
+
+/* All that may happen to a client happens. */
+static void happen_to(fb_test *test, fb_test_peer *peer)
+{
+    fb_ref ref;
+
+    fb_test_says(peer, "hello");
+    fb_test_run(test);
+    if (client == NULL)
+        return;
+    fb_timer(client, 1, 10);
+    fb_set_idle(client, 0);
+    fb_test_take(peer, 0);
+    for (int i = 0; i < 100; i++)
+        fb_write(client, "0123456789012345678901234567890123456789", 40);
+    for (int i = 0; i < 2000; i++)
+        fb_write(client, "0123456789012345678901234567890123456789", 40);
+    settle(test);
+    fb_test_take(peer, SIZE_MAX); /* writable */
+    fb_test_pass(test, 100);
+    ref = fb_ref_of(client);
+    ck_assert_uint_ne(fb_send_message(client, ref, "x", 1), 0);
+    settle(test);
+    ck_assert_uint_eq(fb_test_heard(peer).n, 84000);
+}
+
+START_TEST(a_client_without)
+{
+    fb_protocol proto = {
+        FB_PROTOCOL_HEADER,
+        .name = "proto",
+        FB_PROTOCOL_DIRECTIVES(directives),
+        .ops = &all_ops[_i % OPS],
+    };
+    fb_test *test = fb_test_start(&proto, "proto;");
+    fb_test_peer *peer = fb_test_connect(test), *other;
+
+    happen_to(test, peer);
+    other = fb_test_connect(test);
+    fb_test_drain(test, 30000);
+    fb_test_shut(peer); /* closes it */
+    ck_assert(fb_test_is_closed(peer));
+    if (_i >= OPS)
+        fb_test_reset(other);
+    finish(&test);
+}
+END_TEST
+
+/* What lies behind an operations' size is not looked at. */
+static const fb_ops no_ops = { .size = sizeof(fb_ops) };
+static const fb_ops shortest_ops = { .size = sizeof(size_t), .opened = (void *)1 };
+
+START_TEST(a_server_without)
+{
+    fb_test *test = start();
+    struct actor a = { 0 };
+    fb_test_peer *peer = visit(test, &a);
+    const fb_ops *ops = _i % 2 ? &no_ops : &shortest_ops;
+    fb_test_server *there = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+
+    server = fb_connect(a.conn, fb_make_target(a.conn, SERVER), ops, NULL);
+    ck_assert_ptr_nonnull(server);
+    settle(test);
+    peer = fb_test_accept(there);
+    client = server;
+    happen_to(test, peer);
+    if (_i / 2 == 0) {
+        fb_keep(server, 1000);
+        settle(test);
+        server = fb_connect(a.conn, fb_make_target(a.conn, SERVER), ops, NULL);
+        ck_assert(fb_is_reused(server));
+        settle(test);
+    }
+    fb_test_drain(test, 30000);
+    fb_test_shut(peer);
+    ck_assert(fb_test_is_closed(peer));
+    server = fb_connect(a.conn, fb_make_target(a.conn, "10.0.0.9:9"), ops, NULL); /* refused */
+    settle(test);
+    finish(&test);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, a_client_without, 0, 2 * OPS);
+    tcase_add_loop_test(tcase, a_server_without, 0, 4);
+}
+
+FB_TEST_MAIN("sdk_no_callbacks", add_tests)

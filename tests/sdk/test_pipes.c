@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fb_pipe(): two connections of a worker's, and what they may no longer do. */
+#include "sdk/actors.h"
+
+#include <string.h>
+
+struct two {
+    fb_test *test;
+    struct actor a, b;
+    fb_test_peer *client, *server;
+};
+
+static void set_up(struct two *two)
+{
+    memset(two, 0, sizeof(*two));
+    two->test = start();
+    two->client = visit(two->test, &two->a);
+    two->server = connect_to(two->test, &two->a, &two->b);
+}
+
+START_TEST(a_client_and_its_server)
+{
+    struct two two;
+
+    set_up(&two);
+    fb_pipe(two.a.conn, two.b.conn, NULL);
+    settle(two.test);
+    fb_test_says(two.client, "question");
+    ck_assert_str_eq(heard(two.server), "question");
+    fb_test_says(two.server, "answer");
+    ck_assert_str_eq(heard(two.client), "answer");
+    fb_test_shut(two.client);
+    ck_assert(fb_test_has_ended(two.server) && !fb_test_is_closed(two.server));
+    fb_test_shut(two.server);
+    ck_assert(fb_test_is_closed(two.server) && fb_test_is_closed(two.client));
+    ck_assert_int_eq(two.a.reason, FB_FINISHED);
+    ck_assert_int_eq(two.b.reason, FB_FINISHED);
+    ck_assert_uint_eq(two.a.datas + two.b.datas + two.a.eofs + two.b.eofs, 0);
+    finish(&two.test);
+}
+END_TEST
+
+START_TEST(calls_that_a_pipe_does_not_heed)
+{
+    struct two two;
+    struct actor sender = { 0 };
+
+    set_up(&two);
+    visit(two.test, &sender);
+    fb_timer(two.a.conn, 1, 1000);
+    fb_set_timeout(two.a.conn, 2000);
+    fb_pipe(two.a.conn, two.b.conn, NULL);
+    fb_pipe(two.a.conn, two.b.conn, NULL);
+    fb_pipe(two.b.conn, two.a.conn, NULL);
+    fb_pipe(two.a.conn, sender.conn, NULL);
+    fb_pipe(sender.conn, sender.conn, NULL);
+    fb_stop(two.a.conn);
+    fb_shutdown(two.b.conn);
+    fb_set_timeout(two.b.conn, 2000);
+    fb_send_message(sender.conn, fb_ref_of(two.a.conn), "x", 1);
+    settle(two.test);
+    fb_test_pass(two.test, 5000);
+    ck_assert_uint_eq(two.a.timers + two.a.messages, 0);
+    ck_assert_int_eq(sender.outcome, FB_MESSAGE_DECLINED);
+    ck_assert_uint_eq(two.a.closings + two.b.closings + sender.closings, 0);
+    fb_test_says(two.client, "question");
+    ck_assert_str_eq(heard(two.server), "question");
+    finish(&two.test);
+}
+END_TEST
+
+START_TEST(its_timeout)
+{
+    const fb_pipe_options options = { .size = sizeof(options), .timeout = 3000 };
+    struct two two;
+
+    set_up(&two);
+    fb_set_timeout(two.a.conn, 1000); /* which is over */
+    fb_pipe(two.a.conn, two.b.conn, &options);
+    settle(two.test);
+    fb_test_pass(two.test, 2999);
+    ck_assert_uint_eq(two.a.closings + two.b.closings, 0);
+    fb_test_pass(two.test, 1);
+    ck_assert_int_eq(two.a.reason, FB_TIMED_OUT);
+    ck_assert_int_eq(two.b.reason, FB_TIMED_OUT);
+    finish(&two.test);
+}
+END_TEST
+
+START_TEST(without_memory_both_end)
+{
+    struct two two;
+
+    set_up(&two);
+    fb_test_refuse_memory(two.test, 0, 1);
+    fb_pipe(two.a.conn, two.b.conn, NULL);
+    settle(two.test);
+    ck_assert_int_eq(two.a.reason, FB_NO_MEMORY);
+    ck_assert_int_eq(two.b.reason, FB_NO_MEMORY);
+    finish(&two.test);
+}
+END_TEST
+
+static void close_b(struct two *two)
+{
+    fb_write(two->b.conn, "last words", 10);
+    fb_close(two->b.conn);
+}
+
+static void abort_b(struct two *two)
+{
+    fb_abort(two->b.conn);
+}
+
+static const struct {
+    void (*ends)(struct two *two);
+    fb_reason a, b;
+} endings[] = {
+    { close_b, FB_FINISHED, FB_FINISHED },
+    { abort_b, FB_ABORTED, FB_ABORTED },
+};
+
+START_TEST(one_of_them_ends_already)
+{
+    struct two two;
+
+    set_up(&two);
+    endings[_i / 2].ends(&two);
+    if (_i % 2)
+        fb_pipe(two.a.conn, two.b.conn, NULL);
+    else
+        fb_pipe(two.b.conn, two.a.conn, NULL);
+    settle(two.test);
+    ck_assert_int_eq(two.a.reason, endings[_i / 2].a);
+    ck_assert_int_eq(two.b.reason, endings[_i / 2].b);
+    ck_assert_str_eq(heard(two.server), _i / 2 == 0 ? "last words" : "");
+    finish(&two.test);
+}
+END_TEST
+
+static size_t pipe_behind_header(struct actor *actor, fb_bytes in)
+{
+    static const fb_frame_limit limit = { .most = 100, .timeout = 1000 };
+    fb_bytes rest = in, line;
+
+    if (fb_frame_until(actor->conn, &rest, "\n", 1, &limit, &line)) {
+        begin_connect(actor, actor->other, SERVER);
+        fb_write(actor->other->conn, "header ", 7);
+        fb_pipe(actor->conn, actor->other->conn, NULL);
+    }
+    return in.n - rest.n;
+}
+
+/* As a proxy does it: at once, and the server may take its time. */
+START_TEST(piped_before_the_server_has_answered)
+{
+    fb_test *test = start();
+    struct actor b = { 0 }, a = { .data = pipe_behind_header, .other = &b };
+    fb_test_peer *client = visit(test, &a), *server;
+    fb_test_server *there = fb_test_serve(test, SERVER, FB_TEST_SILENT);
+
+    fb_test_says(client, "li");
+    fb_test_run(test);
+    fb_test_says(client, "ne\nbody");
+    fb_test_run(test);
+    fb_test_says(client, " and more");
+    fb_test_pass(test, 50000);
+    ck_assert_uint_eq(a.closings, 0);
+    fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    server = fb_test_accept(there);
+    ck_assert_str_eq(heard(server), "header body and more");
+    ck_assert_uint_eq(b.openings, 0);
+    fb_test_pass(test, 500000);
+    ck_assert_uint_eq(a.closings, 0);
+    fb_abort(a.conn);
+    settle(test);
+    ck_assert_int_eq(b.reason, FB_ABORTED);
+    finish(&test);
+}
+END_TEST
+
+START_TEST(the_server_never_answers)
+{
+    fb_test *test = start();
+    struct actor b = { 0 }, a = { .data = pipe_behind_header, .other = &b };
+    fb_test_peer *client = visit(test, &a);
+
+    fb_test_serve(test, SERVER, FB_TEST_SILENT);
+    fb_test_says(client, "line\n");
+    fb_test_pass(test, 59999);
+    ck_assert_uint_eq(a.closings + b.closings, 0);
+    fb_test_pass(test, 1);
+    ck_assert_int_eq(a.reason, FB_TIMED_OUT);
+    ck_assert_int_eq(b.reason, FB_TIMED_OUT);
+    finish(&test);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_client_and_its_server);
+    tcase_add_test(tcase, calls_that_a_pipe_does_not_heed);
+    tcase_add_test(tcase, its_timeout);
+    tcase_add_test(tcase, without_memory_both_end);
+    tcase_add_loop_test(tcase, one_of_them_ends_already, 0, 4);
+    tcase_add_test(tcase, piped_before_the_server_has_answered);
+    tcase_add_test(tcase, the_server_never_answers);
+}
+
+FB_TEST_MAIN("sdk_pipes", add_tests)

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What workers share: metrics and maps. */
+#include "sdk/actors.h"
+
+#include "shm/metrics.h"
+#include "stream/shared_map.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct conf {
+    fb_map *map;
+};
+
+enum { HITS, USERS, METRICS };
+
+static fb_conn *session;
+
+static int proto_opened(fb_conn *conn, void *state)
+{
+    (void)state;
+    session = conn;
+    return 0;
+}
+
+static void proto_closed(fb_conn *conn, void *state, fb_reason reason)
+{
+    (void)state;
+    (void)reason;
+    fb_metric_add(conn, HITS, 1); /* it is valid until this returns */
+}
+
+static const fb_ops ops = {
+    .size = sizeof(fb_ops),
+    .opened = proto_opened,
+    .closed = proto_closed,
+};
+
+static int conf_done(fb_conf *conf, void *own, const void *parent)
+{
+    static const fb_map_options options = {
+        .size = sizeof(options),
+        .name = "things",
+        .version = 1,
+        .capacity = 4,
+        .key_max = 16,
+        .value_max = 64,
+    };
+
+    (void)parent;
+    ((struct conf *)own)->map = fb_conf_map(conf, &options);
+    return ((struct conf *)own)->map != NULL ? 0 : -1;
+}
+
+static const fb_directive directives[] = {
+    { .name = "proto", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+};
+
+static const fb_metric metrics[] = {
+    [HITS] = { .name = "hits", .kind = FB_COUNTER },
+    [USERS] = { .name = "users", .kind = FB_GAUGE },
+};
+
+static const fb_protocol proto = {
+    FB_PROTOCOL_HEADER,
+    .name = "proto",
+    FB_PROTOCOL_DIRECTIVES(directives),
+    FB_PROTOCOL_METRICS(metrics),
+    .conf_state = sizeof(struct conf),
+    .ops = &ops,
+    .conf_done = conf_done,
+};
+
+static fb_test *start_proto(void)
+{
+    fb_test *test = fb_test_start(&proto, "proto; first_byte_timeout off;");
+
+    ck_assert_ptr_nonnull(test);
+    fb_test_connect(test);
+    fb_test_run(test);
+    ck_assert_ptr_nonnull(session);
+    return test;
+}
+
+/* ---- Metrics ---- */
+
+START_TEST(metrics_are_summed_over_the_workers)
+{
+    fb_test *test = start_proto();
+    struct fb_shm_metrics *memory =
+        fb_zone_memory(STAILQ_FIRST(&test->cycle->stream.servers)->metrics);
+    fb_shm_row *others;
+    struct fb_slot_id other;
+
+    ck_assert_int_eq(fb_metric_total(session, HITS), 0);
+    fb_metric_add(session, HITS, 3);
+    fb_metric_add(session, HITS, 4);
+    fb_metric_add(session, USERS, 2);
+    fb_metric_add(session, USERS, -1);
+    ck_assert(fb_slot_take(test->shared, &other));
+    others = fb_shm_metrics_row(memory, other.slot);
+    fb_shm_metric_add(&others[HITS], 100);
+    fb_shm_metric_add(&others[USERS], 10);
+    ck_assert_int_eq(fb_metric_total(session, HITS), 107);
+    ck_assert_int_eq(fb_metric_total(session, USERS), 11);
+
+    fb_zones_bury(&test->cycle->zones, other.slot); /* it has died */
+    fb_slot_bury(test->shared, other);
+    ck_assert_int_eq(fb_metric_total(session, HITS), 107);
+    ck_assert_int_eq(fb_metric_total(session, USERS), 1);
+    finish(&test);
+}
+END_TEST
+
+START_TEST(what_is_no_metric_is_not_counted)
+{
+    fb_test *test = start_proto();
+
+    fb_metric_add(session, METRICS, 5);
+    fb_metric_add(session, UINT32_MAX, 5);
+    ck_assert_int_eq(fb_metric_total(session, METRICS), 0);
+    ck_assert_int_eq(fb_metric_total(session, HITS), 0);
+    ck_assert_int_eq(fb_metric_total(session, USERS), 0);
+    finish(&test);
+}
+END_TEST
+
+START_TEST(a_protocol_without_metrics)
+{
+    fb_test *test = start();
+    struct actor a = { 0 };
+
+    visit(test, &a);
+    fb_metric_add(a.conn, 0, 5);
+    ck_assert_int_eq(fb_metric_total(a.conn, 0), 0);
+    finish(&test);
+}
+END_TEST
+
+/* ---- Maps ---- */
+
+static fb_worker *worker;
+static fb_map *map;
+
+static fb_test *start_map(void)
+{
+    fb_test *test = start_proto();
+
+    worker = fb_test_worker(test);
+    map = ((const struct conf *)fb_conf_of(session))->map;
+    return test;
+}
+
+static fb_bytes bytes(const char *text)
+{
+    return (fb_bytes) { (const uint8_t *)text, strlen(text) };
+}
+
+static char value[64];
+static fb_item item;
+
+static fb_map_status get(const char *key)
+{
+    memset(value, 0, sizeof(value));
+    item = (fb_item) { .value = value, .room = sizeof(value) - 1, .ttl = 12345, .n = 12345 };
+    return fb_map_get(worker, map, bytes(key), &item);
+}
+
+static fb_map_status set(const char *key, const char *text, uint64_t ttl)
+{
+    return fb_map_set(worker, map, bytes(key), bytes(text), ttl);
+}
+
+START_TEST(set_get_delete)
+{
+    fb_test *test = start_map();
+
+    ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
+    ck_assert_uint_eq(item.n + item.ttl, 0);
+    ck_assert_int_eq(set("k", "first", 0), FB_MAP_OK);
+    ck_assert_int_eq(get("k"), FB_MAP_OK);
+    ck_assert_str_eq(value, "first");
+    ck_assert_uint_eq(item.n, 5);
+    ck_assert_uint_eq(item.ttl, 0);
+    ck_assert_int_eq(set("k", "", 0), FB_MAP_OK);
+    ck_assert_int_eq(get("k"), FB_MAP_OK);
+    ck_assert_uint_eq(item.n, 0);
+    ck_assert_int_eq(fb_map_delete(worker, map, bytes("k")), FB_MAP_OK);
+    ck_assert_int_eq(fb_map_delete(worker, map, bytes("k")), FB_MAP_ABSENT);
+    ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
+    finish(&test);
+}
+END_TEST
+
+START_TEST(what_is_too_large_or_too_much)
+{
+    fb_test *test = start_map();
+    char large[66] = "";
+
+    memset(large, 'x', 65);
+    ck_assert_int_eq(set("k", large, 0), FB_MAP_TOO_LARGE);
+    ck_assert_int_eq(set("a key of 17 bytes", "v", 0), FB_MAP_TOO_LARGE);
+    ck_assert_int_eq(get("a key of 17 bytes"), FB_MAP_ABSENT);
+    large[64] = '\0';
+    ck_assert_int_eq(set("k", large, 0), FB_MAP_OK);
+    ck_assert_int_eq(get("k"), FB_MAP_OK); /* the first 63, for which there is room */
+    ck_assert_uint_eq(item.n, 64);
+    item = (fb_item) { .value = NULL, .room = 0 };
+    ck_assert_int_eq(fb_map_get(worker, map, bytes("k"), &item), FB_MAP_OK);
+    ck_assert_uint_eq(item.n, 64);
+
+    ck_assert_int_eq(set("k2", "", 0), FB_MAP_OK);
+    ck_assert_int_eq(set("k3", "", 0), FB_MAP_OK);
+    ck_assert_int_eq(set("k4", "", 500), FB_MAP_OK);
+    ck_assert_uint_eq(fb_map_count(map), 4);
+    ck_assert_int_eq(set("k5", "", 0), FB_MAP_FULL);
+    ck_assert_int_eq(set("k3", "again", 0), FB_MAP_OK);
+    fb_test_pass(test, 500);
+    ck_assert_int_eq(set("k5", "", 0), FB_MAP_OK); /* in the place of what has vanished */
+    finish(&test);
+}
+END_TEST
+
+START_TEST(what_has_a_ttl_vanishes)
+{
+    fb_test *test = start_map();
+
+    set("short", "s", 1000);
+    set("long", "l", 5000);
+    set("ever", "e", 0);
+    fb_test_pass(test, 999);
+    ck_assert_int_eq(get("short"), FB_MAP_OK);
+    ck_assert_uint_eq(item.ttl, 1);
+    ck_assert_int_eq(get("long"), FB_MAP_OK);
+    ck_assert_uint_eq(item.ttl, 4001);
+    fb_test_pass(test, 1);
+    ck_assert_int_eq(get("short"), FB_MAP_ABSENT);
+    fb_test_pass(test, 1000000);
+    ck_assert_int_eq(get("long"), FB_MAP_ABSENT);
+    ck_assert_int_eq(get("ever"), FB_MAP_OK);
+    finish(&test);
+}
+END_TEST
+
+/* It is the wall clock's: all workers have the same, also those of the next generation. */
+START_TEST(a_ttl_goes_by_the_wall_clock)
+{
+    fb_test *test = start_map();
+    int64_t wall = fb_wall_ms(worker);
+
+    set("k", "v", 1000);
+    fb_sim_set_wall(test->sim, wall + 999);
+    fb_test_run(test);
+    ck_assert_int_eq(get("k"), FB_MAP_OK);
+    fb_sim_set_wall(test->sim, wall + 1000);
+    fb_test_run(test);
+    ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
+    finish(&test);
+}
+END_TEST
+
+START_TEST(a_ttl_is_kept)
+{
+    fb_test *test = start_map();
+    int64_t n = 5, sum;
+    const fb_bytes number = { (const uint8_t *)&n, sizeof(n) };
+
+    set("k", "v", 1000);
+    fb_map_set(worker, map, bytes("n"), number, 1000);
+    fb_test_pass(test, 400);
+    ck_assert_int_eq(set("k", "other", FB_MAP_KEEP_TTL), FB_MAP_OK);
+    ck_assert_int_eq(fb_map_add(worker, map, bytes("n"), 1, &sum), FB_MAP_OK);
+    get("k");
+    ck_assert_str_eq(value, "other");
+    ck_assert_uint_eq(item.ttl, 600);
+    get("n");
+    ck_assert_uint_eq(item.ttl, 600);
+    ck_assert_int_eq(set("new", "v", FB_MAP_KEEP_TTL), FB_MAP_OK);
+    get("new");
+    ck_assert_uint_eq(item.ttl, 0); /* there was none to keep */
+    fb_test_pass(test, 600);
+    ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
+    ck_assert_int_eq(get("n"), FB_MAP_ABSENT);
+    finish(&test);
+}
+END_TEST
+
+/* A time that lies beyond what can be said does not come at once. */
+START_TEST(a_ttl_beyond_all_bounds)
+{
+    static const uint64_t ttls[] = { UINT64_MAX - 1, UINT64_MAX - 1795253400000, INT64_MAX };
+    fb_test *test = start_map();
+
+    ck_assert_int_eq(set("k", "v", ttls[_i]), FB_MAP_OK);
+    fb_test_pass(test, 1000000);
+    ck_assert_int_eq(get("k"), FB_MAP_OK);
+    ck_assert_uint_gt(item.ttl, 1000000000);
+    finish(&test);
+}
+END_TEST
+
+START_TEST(replace_is_for_who_knows_what_is_there)
+{
+    fb_test *test = start_map();
+    fb_bytes key = bytes("k");
+    uint64_t old;
+
+    ck_assert_int_eq(fb_map_replace(worker, map, key, 77, bytes("v"), 0), FB_MAP_CHANGED);
+    ck_assert_int_eq(fb_map_replace(worker, map, key, 0, bytes("one"), 0), FB_MAP_OK);
+    ck_assert_int_eq(fb_map_replace(worker, map, key, 0, bytes("v"), 0), FB_MAP_CHANGED);
+    get("k");
+    old = item.version;
+    ck_assert_int_eq(fb_map_replace(worker, map, key, old, bytes("two"), 1000), FB_MAP_OK);
+    ck_assert_int_eq(fb_map_replace(worker, map, key, old, bytes("v"), 0), FB_MAP_CHANGED);
+    get("k");
+    ck_assert_str_eq(value, "two");
+    ck_assert_uint_eq(item.ttl, 1000);
+    old = item.version;
+    fb_map_delete(worker, map, key);
+    set("k", "two", 0);
+    ck_assert_int_eq(fb_map_replace(worker, map, key, old, bytes("v"), 0), FB_MAP_CHANGED);
+    set("k", "two", 1000);
+    fb_test_pass(test, 1000);
+    ck_assert_int_eq(fb_map_replace(worker, map, key, 0, bytes("three"), 0), FB_MAP_OK);
+    get("k");
+    ck_assert_str_eq(value, "three");
+    finish(&test);
+}
+END_TEST
+
+START_TEST(numbers)
+{
+    fb_test *test = start_map();
+    int64_t sum = 0, most = INT64_MAX;
+
+    ck_assert_int_eq(fb_map_add(worker, map, bytes("n"), 5, &sum), FB_MAP_OK);
+    ck_assert_int_eq(sum, 5);
+    ck_assert_int_eq(fb_map_add(worker, map, bytes("n"), -8, &sum), FB_MAP_OK);
+    ck_assert_int_eq(sum, -3);
+    ck_assert_int_eq(fb_map_add(worker, map, bytes("n"), 3, NULL), FB_MAP_OK);
+    get("n");
+    ck_assert_uint_eq(item.n, sizeof(int64_t));
+    set("text", "nine", 0);
+    ck_assert_int_eq(fb_map_add(worker, map, bytes("text"), 1, &sum), FB_MAP_NOT_A_NUMBER);
+    fb_map_set(worker, map, bytes("n"), (fb_bytes) { (void *)&most, sizeof(most) }, 0);
+    ck_assert_int_eq(fb_map_add(worker, map, bytes("n"), 1, &sum), FB_MAP_NOT_A_NUMBER);
+    finish(&test);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, metrics_are_summed_over_the_workers);
+    tcase_add_test(tcase, what_is_no_metric_is_not_counted);
+    tcase_add_test(tcase, a_protocol_without_metrics);
+    tcase_add_test(tcase, set_get_delete);
+    tcase_add_test(tcase, what_is_too_large_or_too_much);
+    tcase_add_test(tcase, what_has_a_ttl_vanishes);
+    tcase_add_test(tcase, a_ttl_goes_by_the_wall_clock);
+    tcase_add_test(tcase, a_ttl_is_kept);
+    tcase_add_loop_test(tcase, a_ttl_beyond_all_bounds, 0, 3);
+    tcase_add_test(tcase, replace_is_for_who_knows_what_is_there);
+    tcase_add_test(tcase, numbers);
+}
+
+FB_TEST_MAIN("sdk_shared", add_tests)

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "shm/memory.h"
+
+#include "shm/map_private.h"
+#include "support/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void *shared_memory(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    return memory;
+}
+
+struct fb_shm_map *map_create(const struct fb_shm_map_shape *shape)
+{
+    struct fb_shm_map *map = shared_memory(fb_shm_map_size(shape));
+
+    ck_assert_int_eq(fb_shm_map_init(map, shape), 0);
+    return map;
+}
+
+void map_destroy(struct fb_shm_map **map)
+{
+    ck_assert_int_eq(munmap(*map, fb_shm_map_size(&(*map)->shape)), 0);
+    *map = NULL;
+}
+
+/* Keys that no test uses. */
+static size_t room_key(char key[32], uint32_t i)
+{
+    return (size_t)snprintf(key, 32, "%c%u", 0xff, i);
+}
+
+void check_room(struct fb_shm_map *map, uint32_t capacity)
+{
+    uint32_t before = fb_shm_map_count(map);
+    char key[32];
+
+    ck_assert_uint_le(before, capacity);
+    for (uint32_t i = 0; i < capacity - before; i++)
+        fb_must(fb_shm_map_set(map, key, room_key(key, i), 1, NULL, 0, 0, NULL) == FB_SHM_MAP_OK);
+    ck_assert_uint_eq(fb_shm_map_count(map), capacity);
+    ck_assert_int_eq(
+        fb_shm_map_set(map, key, room_key(key, capacity), 1, NULL, 0, 0, NULL), FB_SHM_MAP_FULL);
+    for (uint32_t i = 0; i < capacity - before; i++)
+        fb_must(fb_shm_map_delete(map, key, room_key(key, i), 1) == FB_SHM_MAP_OK);
+    ck_assert_uint_eq(fb_shm_map_count(map), before);
+}
+
+uint64_t next_random(uint64_t *state)
+{
+    uint64_t x = *state += 0x9e3779b97f4a7c15u;
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+uint32_t random_below(uint64_t *state, uint32_t n)
+{
+    return (uint32_t)(next_random(state) >> 32) % n;
+}
+
+int kill_child(pid_t pid)
+{
+    int status;
+
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+void wait_for_child(pid_t pid)
+{
+    int status;
+
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+
+pid_t fork_child(void)
+{
+    pid_t pid = fork();
+
+    ck_assert_int_ne(pid, -1);
+    if (pid == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return pid;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Maps for tests: in memory that children share, and what must hold of every one. */
+#pragma once
+
+#include "shm/map.h"
+
+#include <sys/types.h>
+
+/* Zeroed memory that is shared with children, or fails the test. */
+void *shared_memory(size_t size);
+
+struct fb_shm_map *map_create(const struct fb_shm_map_shape *shape);
+/* With the shape that it was made with. */
+void map_destroy(struct fb_shm_map **map);
+
+/* Fails the test unless exactly `capacity` keys fit, those that are there included. Nothing has
+ * expired, and as many keys are there as before when it returns. */
+void check_room(struct fb_shm_map *map, uint32_t capacity);
+
+/* Numbers that look random, the same for the same seed. */
+uint64_t next_random(uint64_t *state);
+uint32_t random_below(uint64_t *state, uint32_t n);
+
+/* Kills the child and waits for it; it may have ended by itself. Returns its status. */
+int kill_child(pid_t pid);
+/* Waits for a child that must end with 0. */
+void wait_for_child(pid_t pid);
+/* fork(), with a child that does not outlive its parent. */
+pid_t fork_child(void);

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Workers are killed while they write, as often as FB_SOAK_KILLS says. What a call has told its
+ * caller stays true, and what a killed one was about has been done or not. */
+#include "shm/map_private.h"
+#include "shm/memory.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KILLS 200
+#define ALL_AT_ONCE 20 /* kills between those of all workers */
+#define PAUSE_US 2500  /* at most, between two kills */
+
+#define WORKERS 3
+#define KEYS 8     /* of each worker */
+#define SUMS 4     /* to which all add */
+#define GARBAGE 50 /* keys that have expired when they are set, for which there is no room */
+#define CAPACITY (WORKERS * KEYS + SUMS + 8)
+#define NOW 5
+
+static const struct fb_shm_map_shape shape = { CAPACITY, 16, 200 };
+
+/* What a worker has told about a key of its own. Its states are numbered. */
+struct line {
+    _Atomic uint32_t begun; /* the state that it is about to make */
+    _Atomic uint32_t done;  /* the last that it has made */
+    uint32_t latest;        /* no state of this number or below will be made */
+};
+
+struct ledger {
+    struct line lines[WORKERS][KEYS];
+    _Atomic int64_t begun[WORKERS][SUMS], done[WORKERS][SUMS];
+};
+
+/* The parent's. */
+struct soak {
+    struct fb_shm_map *map;
+    struct ledger *ledger;
+    pid_t pids[WORKERS];
+    int64_t sums[SUMS]; /* when all were last dead */
+    uint64_t random;
+    unsigned spawned;
+};
+
+struct value {
+    uint32_t worker, key, state;
+    uint32_t check;
+    unsigned char filler[180];
+};
+
+/* A key is absent in its first state, and in each fifth. */
+static bool is_absent(uint32_t state)
+{
+    return state % 5 == 0;
+}
+
+static uint32_t checksum(const struct value *value, size_t n)
+{
+    const unsigned char *bytes = (const unsigned char *)value;
+    uint32_t sum = value->worker * 31 + value->key * 37 + value->state * 41;
+
+    for (size_t i = offsetof(struct value, filler); i < n; i++)
+        sum = sum * 33 + bytes[i];
+    return sum;
+}
+
+static size_t make_value(struct value *value, uint32_t worker, uint32_t key, uint32_t state)
+{
+    size_t n = offsetof(struct value, filler) + state % sizeof(value->filler);
+
+    *value = (struct value) { .worker = worker, .key = key, .state = state };
+    memset(value->filler, (int)state, sizeof(value->filler));
+    value->check = checksum(value, n);
+    return n;
+}
+
+static size_t key_of(char name[16], uint32_t worker, uint32_t key)
+{
+    return (size_t)snprintf(name, 16, "w%uk%u", worker, key);
+}
+
+/* Returns 0 and the state that the key is in (0: absent), or what is wrong. */
+static int read_state(struct fb_shm_map *map, uint32_t worker, uint32_t key, uint32_t *state)
+{
+    struct value value;
+    struct fb_shm_item item = { .value = &value, .room = sizeof(value) };
+    char name[16];
+    enum fb_shm_map_status status =
+        fb_shm_map_get(map, name, key_of(name, worker, key), NOW, &item);
+
+    *state = 0;
+    if (status == FB_SHM_MAP_ABSENT)
+        return 0;
+    if (status != FB_SHM_MAP_OK || item.n < offsetof(struct value, filler))
+        return 10;
+    if (value.worker != worker || value.key != key)
+        return 11;
+    if (value.check != checksum(&value, item.n))
+        return 12;
+    *state = value.state;
+    return 0;
+}
+
+static enum fb_shm_map_status make_state(
+    struct fb_shm_map *map, uint32_t worker, uint32_t key, uint32_t state)
+{
+    struct fb_shm_item item = { .room = 0 };
+    struct value value;
+    size_t n = make_value(&value, worker, key, state);
+    char name[16];
+    size_t name_n = key_of(name, worker, key);
+
+    if (is_absent(state)) {
+        fb_shm_map_delete(map, name, name_n, NOW);
+        return FB_SHM_MAP_OK;
+    }
+    if (state % 5 > 1)
+        return fb_shm_map_set(map, name, name_n, NOW, &value, n, state % 2 * 100, NULL);
+    fb_shm_map_get(map, name, name_n, NOW, &item);
+    return fb_shm_map_replace(map, name, name_n, NOW, item.version, &value, n, 0, NULL);
+}
+
+static void work_on_key(
+    struct fb_shm_map *map, struct ledger *ledger, uint32_t worker, uint32_t key)
+{
+    struct line *line = &ledger->lines[worker][key];
+    uint32_t state = ++line->latest, found;
+    int wrong, tries = 0;
+
+    line->begun = state;
+    /* garbage may be there again before there was a look for room */
+    while (make_state(map, worker, key, state) != FB_SHM_MAP_OK)
+        if (++tries == 1000)
+            _exit(1);
+    line->done = state;
+    wrong = read_state(map, worker, key, &found);
+    if (wrong != 0)
+        _exit(wrong);
+    if (found != (is_absent(state) ? 0 : state))
+        _exit(2);
+}
+
+static void work_on_sum(
+    struct fb_shm_map *map, struct ledger *ledger, uint32_t worker, uint32_t sum)
+{
+    char name[16];
+    size_t name_n = (size_t)snprintf(name, sizeof(name), "sum%u", sum);
+
+    ledger->begun[worker][sum]++;
+    if (fb_shm_map_add(map, name, name_n, NOW, 1, NULL) != FB_SHM_MAP_OK)
+        _exit(3);
+    ledger->done[worker][sum]++;
+}
+
+static void work(const struct soak *soak, uint32_t worker, uint64_t random)
+{
+    for (;;) {
+        uint32_t what = random_below(&random, 4), n = random_below(&random, GARBAGE);
+        char name[16];
+        size_t name_n = (size_t)snprintf(name, sizeof(name), "garbage%u", n);
+
+        if (what == 0)
+            work_on_sum(soak->map, soak->ledger, worker, n % SUMS);
+        else if (what == 1)
+            fb_shm_map_set(soak->map, name, name_n, NOW, name, name_n, NOW, NULL);
+        else
+            work_on_key(soak->map, soak->ledger, worker, n % KEYS);
+    }
+}
+
+static void spawn(struct soak *soak, uint32_t worker)
+{
+    soak->spawned++;
+    soak->pids[worker] = fork_child();
+    if (soak->pids[worker] == 0)
+        work(soak, worker, soak->spawned);
+}
+
+/* Before anybody writes to the keys again. */
+static void check_keys(struct soak *soak, uint32_t worker)
+{
+    for (uint32_t key = 0; key < KEYS; key++) {
+        struct line *line = &soak->ledger->lines[worker][key];
+        uint32_t begun = line->begun, done = line->done, state;
+        int wrong = read_state(soak->map, worker, key, &state);
+
+        ck_assert_int_eq(wrong, 0);
+        if (state != (is_absent(done) ? 0 : done) && state != (is_absent(begun) ? 0 : begun))
+            ck_abort_msg("key %u of worker %u is in state %u, and not %u or %u", key, worker, state,
+                begun, done);
+        line->begun = line->done = state;
+    }
+}
+
+static void kill_worker(struct soak *soak, uint32_t worker)
+{
+    int status = kill_child(soak->pids[worker]);
+
+    ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+        "worker %u ended with status %x", worker, (unsigned)status);
+    check_keys(soak, worker);
+}
+
+static void check_sums(struct soak *soak)
+{
+    for (uint32_t sum = 0; sum < SUMS; sum++) {
+        int64_t least = soak->sums[sum], most = least, n;
+        char name[16];
+        size_t name_n = (size_t)snprintf(name, sizeof(name), "sum%u", sum);
+
+        for (uint32_t worker = 0; worker < WORKERS; worker++) {
+            least += soak->ledger->done[worker][sum];
+            most += soak->ledger->begun[worker][sum];
+            soak->ledger->done[worker][sum] = soak->ledger->begun[worker][sum] = 0;
+        }
+        ck_assert_int_eq(fb_shm_map_add(soak->map, name, name_n, NOW, 0, &n), FB_SHM_MAP_OK);
+        ck_assert_int_ge(n, least);
+        ck_assert_int_le(n, most);
+        soak->sums[sum] = n;
+    }
+}
+
+/* When nobody lives. */
+static void check_all(struct soak *soak)
+{
+    uint32_t there = SUMS;
+
+    check_sums(soak);
+    for (uint32_t worker = 0; worker < WORKERS; worker++)
+        for (uint32_t key = 0; key < KEYS; key++)
+            there += !is_absent(soak->ledger->lines[worker][key].done);
+    fb_shm_map_sweep(soak->map, NOW);
+    ck_assert_uint_eq(fb_shm_map_count(soak->map), there);
+    check_room(soak->map, CAPACITY);
+}
+
+static void pause_a_moment(struct soak *soak)
+{
+    struct timespec moment = { .tv_nsec = random_below(&soak->random, PAUSE_US * 1000) };
+
+    nanosleep(&moment, NULL);
+}
+
+START_TEST(a_killed_worker_takes_nothing_with_it)
+{
+    const char *wanted = getenv("FB_SOAK_KILLS");
+    unsigned kills = wanted != NULL ? (unsigned)strtoul(wanted, NULL, 10) : KILLS;
+    struct soak soak = { .map = map_create(&shape), .random = (uint64_t)time(NULL) };
+    int64_t added = 0;
+
+    soak.ledger = shared_memory(sizeof(*soak.ledger));
+    ck_assert_uint_gt(soak.map->shard_n, 1);
+    while (soak.spawned < kills) {
+        for (uint32_t worker = 0; worker < WORKERS; worker++)
+            spawn(&soak, worker);
+        for (unsigned i = 0; i < ALL_AT_ONCE; i++) {
+            uint32_t worker = random_below(&soak.random, WORKERS);
+
+            pause_a_moment(&soak);
+            kill_worker(&soak, worker);
+            spawn(&soak, worker);
+        }
+        pause_a_moment(&soak);
+        for (uint32_t worker = 0; worker < WORKERS; worker++)
+            kill_worker(&soak, worker);
+        check_all(&soak);
+    }
+    for (uint32_t sum = 0; sum < SUMS; sum++)
+        added += soak.sums[sum];
+    ck_assert_int_gt(added, kills); /* they have worked between the kills */
+    map_destroy(&soak.map);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    if (getenv("FB_SOAK_KILLS") != NULL)
+        tcase_set_timeout(tcase, 1800);
+    tcase_add_test(tcase, a_killed_worker_takes_nothing_with_it);
+}
+
+FB_TEST_MAIN("map_crash", add_tests)

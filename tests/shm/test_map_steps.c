@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A death after every instruction of a call.
+ *
+ * A child makes the call step by step, and each time that it has changed the map the map is copied.
+ * Such a copy is what the others would have if the child had been killed there, once its locks are
+ * marked as the kernel marks those of the dead. All copies are looked at; and a few times the child
+ * is really killed, which shows that the marks are right. */
+#include "shm/map_private.h"
+#include "shm/memory.h"
+#include "shm/siphash.h"
+#include "support/test.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COPIES 600
+#define KEYS "abcdefghijklmnopqrstuvwxyz"
+#define CALL_MS 20      /* when the call is made; everything before is made at 1 */
+#define EXPIRY_MS 10    /* "!" */
+#define KILL_STEPS 2000 /* of the children that are really killed, for each call */
+
+/* A few calls in a row: "+k5" sets k to 5, "+k5!" with an expiry, "?k5" replaces what is there, or
+ * what is not there, "&k5" adds 5, "-k" deletes, "~" sweeps, "#" counts. */
+struct scenario {
+    const char *name;
+    uint32_t capacity;
+    const char *before;
+    const char *call;
+};
+
+static const struct scenario scenarios[] = {
+    { "a first key", 6, "", "+a1" },
+    { "a key of many", 6, "+a1+b2+c3+d4+e5", "+f6" },
+    { "a key in the place of a deleted one", 6, "+a1+b2+c3-b", "+d4" },
+    { "a key that expires", 6, "+a1+b2", "+c3!" },
+    { "an existing key that expires", 6, "+a1+b2+c3", "+b3!" },
+    { "an existing key", 6, "+a1+b2+c3+d4", "+b9" },
+    { "an existing key of a full map", 3, "+a1+b2+c3", "+b9" },
+    { "a replacement", 6, "+a1+b2+c3", "?b9" },
+    { "a replacement of nothing", 6, "+a1+b2+c3", "?d9" },
+    { "a first sum", 6, "+a1+b2", "&c7" },
+    { "a sum", 6, "+a1+b2+c3", "&c4" },
+    { "a deletion", 6, "+a1+b2+c3", "-b" },
+    { "a deletion of all", 1, "+a1", "-a" },
+    { "a deletion of an expired key", 6, "+a1+b2!+c3", "-b" },
+    { "an expired key set again", 6, "+a1+b2!+c3", "+b4" },
+    { "a key in the place of an expired one", 3, "+a1+b2!+c3", "+d4" },
+    { "a key in the place of another shard's", 16,
+        "+a1+b2!+c3+d4+e5+f6!+g7+h8!+i9+j1+k2+l3+m4+n5+o6+p7", "+q8" },
+    { "a key in a map of two shards", 16, "+a1+b2+c3", "+d4" },
+    { "a deletion in a map of two shards", 16, "+a1+b2+c3", "-b" },
+    { "a sweep", 6, "+a1!+b2+c3!+d4", "~" },
+    { "a count", 6, "+a1+b2", "#" },
+};
+
+/* What the keys are; 0: absent. */
+struct state {
+    int64_t values[sizeof(KEYS)];
+};
+
+struct copy {
+    unsigned step;
+    void *map;
+};
+
+struct stage {
+    const struct scenario *scenario;
+    struct fb_shm_map *map; /* shared with the child that makes the call */
+    struct fb_shm_map *scratch;
+    size_t size;
+    struct state before, after;
+    bool is_after; /* a copy was already in this state, and none may go back */
+    void *start;   /* the map before the call */
+    struct copy copies[COPIES];
+    unsigned copy_n;
+};
+
+static const char *make_call(struct fb_shm_map *map, const char *text, uint64_t now)
+{
+    char what = text[0], key = text[1];
+    int64_t value = what == '~' || what == '#' || what == '-' ? 0 : text[2] - '0';
+    struct fb_shm_item item = { .room = 0 };
+    bool expires = value != 0 && text[3] == '!';
+
+    switch (what) {
+    case '+':
+        fb_shm_map_set(map, &key, 1, now, &value, sizeof(value), expires ? EXPIRY_MS : 0, NULL);
+        break;
+    case '?':
+        fb_shm_map_get(map, &key, 1, now, &item);
+        fb_shm_map_replace(map, &key, 1, now, item.version, &value, sizeof(value), 0, NULL);
+        break;
+    case '&':
+        fb_shm_map_add(map, &key, 1, now, value, NULL);
+        break;
+    case '-':
+        fb_shm_map_delete(map, &key, 1, now);
+        break;
+    case '~':
+        fb_shm_map_sweep(map, now);
+        break;
+    case '#':
+        fb_shm_map_count(map);
+        break;
+    }
+    return text + (value != 0 ? 3 + expires : what == '-' ? 2 : 1);
+}
+
+static struct state state_of(struct fb_shm_map *map)
+{
+    struct state state = { { 0 } };
+
+    for (int i = 0; KEYS[i] != 0; i++) {
+        int64_t value = 0;
+        struct fb_shm_item item = { .value = &value, .room = sizeof(value) };
+        enum fb_shm_map_status status = fb_shm_map_get(map, &KEYS[i], 1, CALL_MS, &item);
+
+        fb_must(status == FB_SHM_MAP_ABSENT || (status == FB_SHM_MAP_OK && item.n == 8));
+        state.values[i] = value;
+    }
+    return state;
+}
+
+static uint32_t keys_in(const struct state *state)
+{
+    uint32_t n = 0;
+
+    for (int i = 0; KEYS[i] != 0; i++)
+        n += state->values[i] != 0;
+    return n;
+}
+
+static bool same(const struct state *a, const struct state *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* As the kernel does for each lock that a dead thread has had. */
+static void die_with(pthread_mutex_t *mutex, pid_t pid)
+{
+    uint32_t word;
+
+    memcpy(&word, mutex, sizeof(word));
+    if ((word & FUTEX_TID_MASK) != (uint32_t)pid)
+        return;
+    word = (word & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
+    memcpy(mutex, &word, sizeof(word));
+}
+
+static void die(struct fb_shm_map *map, pid_t pid)
+{
+    die_with(&map->pool.mutex, pid);
+    for (uint32_t i = 0; i < map->shard_n; i++)
+        die_with(&map->shards[i].mutex, pid);
+}
+
+/* What is left of a call is the state before or after it, and every entry is still of use. */
+static void check(struct stage *stage, struct fb_shm_map *map)
+{
+    struct state state = state_of(map), again;
+    uint32_t capacity = stage->scenario->capacity;
+
+    fb_must(same(&state, stage->is_after ? &stage->after : &stage->before) ||
+            same(&state, &stage->after));
+    if (!same(&stage->before, &stage->after) && same(&state, &stage->after))
+        stage->is_after = true;
+    fb_shm_map_sweep(map, CALL_MS);
+    ck_assert_uint_eq(fb_shm_map_count(map), keys_in(&state));
+    again = state_of(map);
+    fb_must(same(&state, &again));
+    check_room(map, capacity);
+    for (int i = 0; KEYS[i] != 0; i++)
+        if (state.values[i] != 0)
+            fb_must(fb_shm_map_add(map, &KEYS[i], 1, CALL_MS, 1, NULL) == FB_SHM_MAP_OK);
+    for (int i = 0; KEYS[i] != 0; i++)
+        if (state.values[i] != 0)
+            fb_must(fb_shm_map_delete(map, &KEYS[i], 1, CALL_MS) == FB_SHM_MAP_OK);
+    ck_assert_uint_eq(fb_shm_map_count(map), 0);
+    check_room(map, capacity);
+}
+
+/* For the handler of a signal, which is told nothing. */
+static struct stage *stepped;
+
+/* In the child, at the call's first store into the map. */
+static void allow_stores(int number)
+{
+    (void)number;
+    mprotect(stepped->map, stepped->size, PROT_READ | PROT_WRITE);
+}
+
+static void make_stepped_call(struct stage *stage, const char *call)
+{
+    struct sigaction action = { .sa_handler = allow_stores };
+
+    stepped = stage;
+    sigaction(SIGSEGV, &action, NULL);
+    mprotect(stage->map, stage->size, PROT_READ);
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    raise(SIGSTOP);
+    make_call(stage->map, call, CALL_MS);
+    raise(SIGUSR1); /* it has returned */
+}
+
+/* The signal that the child has stopped with. */
+static int run(pid_t pid, enum __ptrace_request request, int number)
+{
+    int status;
+
+    fb_must(ptrace(request, pid, NULL, (long)number) == 0);
+    fb_must(waitpid(pid, &status, 0) == pid);
+    fb_must(WIFSTOPPED(status));
+    return WSTOPSIG(status);
+}
+
+/* A child that is about to enter its handler, and then to change the map for the first time. */
+static pid_t fork_stepped(struct stage *stage, const char *call)
+{
+    pid_t pid = fork_child();
+    int status;
+
+    if (pid == 0)
+        make_stepped_call(stage, call);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+    ck_assert_int_eq(run(pid, PTRACE_CONT, 0), SIGSEGV);
+    ck_assert_int_eq(run(pid, PTRACE_SINGLESTEP, SIGSEGV), SIGTRAP);
+    return pid;
+}
+
+/* False when the call has returned. */
+static bool step(pid_t pid)
+{
+    int number = run(pid, PTRACE_SINGLESTEP, 0);
+
+    fb_must(number == SIGTRAP || number == SIGUSR1);
+    return number == SIGTRAP;
+}
+
+static void keep_copy(struct stage *stage, unsigned at, pid_t pid)
+{
+    struct copy *copy = &stage->copies[stage->copy_n++];
+
+    fb_must(stage->copy_n <= COPIES);
+    copy->step = at;
+    copy->map = malloc(stage->size);
+    fb_must(copy->map != NULL);
+    memcpy(copy->map, stage->map, stage->size);
+    die(copy->map, pid);
+}
+
+/* Makes the call, from the map as it is, and keeps a copy for each state of the map within it. */
+static void make_copies(struct stage *stage, const char *call)
+{
+    void *last = malloc(stage->size);
+    pid_t pid = fork_stepped(stage, call);
+
+    ck_assert_ptr_nonnull(last);
+    memcpy(last, stage->map, stage->size);
+    for (unsigned at = 1; step(pid); at++) {
+        if (memcmp(last, stage->map, stage->size) == 0)
+            continue;
+        memcpy(last, stage->map, stage->size);
+        keep_copy(stage, at, pid);
+    }
+    kill_child(pid);
+    free(last);
+}
+
+static void free_copies(struct stage *stage)
+{
+    for (unsigned i = 0; i < stage->copy_n; i++)
+        free(stage->copies[i].map);
+    stage->copy_n = 0;
+}
+
+/* Who still reads what the dead one has taken out of a chain must find that it is used again. */
+static void check_readers(struct fb_shm_map *map, const struct fb_shm_map *left)
+{
+    fb_shm_map_count(map);
+    for (uint32_t i = 0; i < map->shard_n; i++) {
+        uint32_t word;
+
+        memcpy(&word, &left->shards[i].mutex, sizeof(word));
+        fb_must(
+            (word & FUTEX_OWNER_DIED) == 0 || map->shards[i].sequence > left->shards[i].sequence);
+    }
+}
+
+/* All room is found by who writes to one shard only, also what is left in the others. */
+static void check_room_from(struct fb_shm_map *map, uint32_t shard, uint32_t capacity)
+{
+    struct state state = state_of(map);
+    uint32_t n = keys_in(&state);
+
+    for (uint32_t i = 0;; i++) {
+        uint32_t of = (uint32_t)(fb_siphash(map->seed, &i, sizeof(i)) >> 32) & (map->shard_n - 1);
+        enum fb_shm_map_status status;
+
+        if (of != shard)
+            continue;
+        status = fb_shm_map_set(map, &i, sizeof(i), CALL_MS, NULL, 0, 0, NULL);
+        if (status != FB_SHM_MAP_OK)
+            break;
+        fb_must(++n <= capacity);
+    }
+    ck_assert_uint_eq(n, capacity);
+}
+
+static void check_copies(struct stage *stage)
+{
+    struct fb_shm_map *map = stage->scratch;
+
+    for (unsigned i = 0; i < stage->copy_n; i++) {
+        memcpy(map, stage->copies[i].map, stage->size);
+        check(stage, map);
+        memcpy(map, stage->copies[i].map, stage->size);
+        check_readers(map, stage->copies[i].map);
+        for (uint32_t shard = 0; shard < map->shard_n; shard++) {
+            memcpy(map, stage->copies[i].map, stage->size);
+            check_room_from(map, shard, stage->scenario->capacity);
+        }
+    }
+}
+
+/* From the map as it is after a death: whoever repairs it dies as well. */
+static void check_repair(struct stage *stage, const struct copy *left)
+{
+    struct stage within = *stage;
+    struct state state;
+
+    within.copy_n = 0;
+    within.is_after = false;
+    memcpy(within.map, left->map, within.size);
+    state = state_of(within.map);
+    within.before = within.after = state;
+    make_copies(&within, "#");
+    check_copies(&within);
+    free_copies(&within);
+}
+
+static void check_kill(struct stage *stage, unsigned steps)
+{
+    pid_t pid;
+
+    memcpy(stage->map, stage->start, stage->size);
+    pid = fork_stepped(stage, stage->scenario->call);
+    for (unsigned i = 0; i < steps; i++)
+        fb_must(step(pid));
+    kill_child(pid);
+    stage->is_after = false;
+    check(stage, stage->map);
+}
+
+/* Stepping is several times as fast when both are on one processor. */
+static void stay_on_this_processor(void)
+{
+    cpu_set_t here;
+
+    CPU_ZERO(&here);
+    CPU_SET((size_t)sched_getcpu(), &here);
+    sched_setaffinity(0, sizeof(here), &here);
+}
+
+static void set_up(struct stage *stage, const struct scenario *scenario)
+{
+    const struct fb_shm_map_shape shape = { scenario->capacity, 8, 8 };
+    const char *text = scenario->before;
+
+    memset(stage, 0, sizeof(*stage));
+    stay_on_this_processor();
+    stage->scenario = scenario;
+    stage->size = fb_shm_map_size(&shape);
+    stage->map = map_create(&shape);
+    stage->scratch = map_create(&shape);
+    stage->start = malloc(stage->size);
+    ck_assert_ptr_nonnull(stage->start);
+    stage->map->seed[0] = 1; /* the same chains each time */
+    stage->map->seed[1] = 2;
+    while (*text != 0)
+        text = make_call(stage->map, text, 1);
+    memcpy(stage->start, stage->map, stage->size);
+    memcpy(stage->scratch, stage->map, stage->size);
+    stage->before = state_of(stage->map);
+    make_call(stage->scratch, scenario->call, CALL_MS);
+    stage->after = state_of(stage->scratch);
+}
+
+static void tear_down(struct stage *stage)
+{
+    free_copies(stage);
+    free(stage->start);
+    map_destroy(&stage->map);
+    map_destroy(&stage->scratch);
+}
+
+START_TEST(a_call_is_done_or_not_wherever_it_ends)
+{
+    struct stage stage;
+
+    set_up(&stage, &scenarios[_i]);
+    make_copies(&stage, stage.scenario->call);
+    ck_assert_uint_ge(stage.copy_n, 4); /* a lock that is taken and given back changes that often */
+    check_copies(&stage);
+    ck_assert(stage.is_after || same(&stage.before, &stage.after));
+    tear_down(&stage);
+}
+END_TEST
+
+START_TEST(a_repair_can_be_repaired)
+{
+    struct stage stage;
+    unsigned every;
+
+    set_up(&stage, &scenarios[_i]);
+    make_copies(&stage, stage.scenario->call);
+    every = getenv("FB_SOAK_KILLS") != NULL ? 1 : stage.copy_n / 2;
+    for (unsigned i = every / 2; i < stage.copy_n; i += every)
+        check_repair(&stage, &stage.copies[i]);
+    tear_down(&stage);
+}
+END_TEST
+
+START_TEST(a_kill_is_what_it_is_taken_for)
+{
+    struct stage stage;
+    unsigned every, steps = 0;
+
+    set_up(&stage, &scenarios[_i]);
+    make_copies(&stage, stage.scenario->call);
+    for (unsigned i = 0; i < stage.copy_n; i++)
+        steps += stage.copies[i].step;
+    every = getenv("FB_SOAK_KILLS") != NULL ? 1 : steps / KILL_STEPS + 1;
+    for (unsigned i = every / 2; i < stage.copy_n; i += every)
+        check_kill(&stage, stage.copies[i].step);
+    tear_down(&stage);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    const int n = (int)fb_countof(scenarios);
+
+    tcase_set_timeout(tcase, getenv("FB_SOAK_KILLS") != NULL ? 600 : 60);
+    tcase_add_loop_test(tcase, a_call_is_done_or_not_wherever_it_ends, 0, n);
+    tcase_add_loop_test(tcase, a_repair_can_be_repaired, 0, n);
+    tcase_add_loop_test(tcase, a_kill_is_what_it_is_taken_for, 0, n);
+}
+
+FB_TEST_MAIN("map_steps", add_tests)

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/compiler.h"
+#include "shm/memory.h"
+#include "shm/metrics.h"
+#include "support/test.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FOLDS 100000
+#define COUNTED 3 /* between two folds */
+#define KILLS 100
+
+static const uint8_t kinds[] = { FB_SHM_COUNTER, FB_SHM_GAUGE, FB_SHM_COUNTER };
+static const struct fb_shm_metrics_shape three = { fb_countof(kinds), kinds };
+
+static struct fb_shm_metrics *create(const struct fb_shm_metrics_shape *shape)
+{
+    struct fb_shm_metrics *metrics = shared_memory(fb_shm_metrics_size(shape));
+
+    fb_shm_metrics_init(metrics, shape);
+    return metrics;
+}
+
+static void destroy(struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape)
+{
+    ck_assert_int_eq(munmap(metrics, fb_shm_metrics_size(shape)), 0);
+}
+
+static void expect(const struct fb_shm_metrics *metrics, int64_t a, int64_t b, int64_t c)
+{
+    int64_t totals[fb_countof(kinds)];
+
+    fb_shm_metrics_totals(metrics, totals);
+    ck_assert_int_eq(totals[0], a);
+    ck_assert_int_eq(totals[1], b);
+    ck_assert_int_eq(totals[2], c);
+}
+
+START_TEST(some_shapes_cannot_be)
+{
+    static const uint8_t wrong[] = { FB_SHM_COUNTER, 2 };
+    static const uint8_t many[FB_SHM_METRICS_MAX + 1];
+    static const struct {
+        struct fb_shm_metrics_shape shape;
+        bool can_be;
+    } shapes[] = {
+        { { 0, kinds }, false },
+        { { 1, kinds }, true },
+        { { 2, wrong }, false },
+        { { FB_SHM_METRICS_MAX, many }, true },
+        { { FB_SHM_METRICS_MAX + 1, many }, false },
+    };
+
+    for (size_t i = 0; i < fb_countof(shapes); i++)
+        ck_assert_int_eq(fb_shm_metrics_size(&shapes[i].shape) != 0, shapes[i].can_be);
+}
+END_TEST
+
+START_TEST(it_knows_its_shape)
+{
+    static const uint8_t others[] = { FB_SHM_COUNTER, FB_SHM_GAUGE, FB_SHM_GAUGE, FB_SHM_GAUGE };
+    struct fb_shm_metrics *metrics = create(&three);
+
+    ck_assert(fb_shm_metrics_is(metrics, &three));
+    ck_assert(!fb_shm_metrics_is(metrics, &(struct fb_shm_metrics_shape) { 2, kinds }));
+    ck_assert(!fb_shm_metrics_is(metrics, &(struct fb_shm_metrics_shape) { 3, others }));
+    ck_assert(!fb_shm_metrics_is(metrics, &(struct fb_shm_metrics_shape) { 4, others }));
+    ck_assert_uint_eq(fb_shm_metrics_n(metrics), 3);
+    destroy(metrics, &three);
+}
+END_TEST
+
+START_TEST(totals_are_over_all_slots)
+{
+    struct fb_shm_metrics *metrics = create(&three);
+    fb_shm_row *first = fb_shm_metrics_row(metrics, 0);
+    fb_shm_row *last = fb_shm_metrics_row(metrics, FB_SLOT_MAX - 1);
+    fb_shm_row *middle = fb_shm_metrics_row(metrics, 500);
+
+    expect(metrics, 0, 0, 0);
+    fb_shm_metric_add(&first[0], 1);
+    fb_shm_metric_add(&middle[0], 20);
+    fb_shm_metric_add(&last[0], 300);
+    fb_shm_metric_add(&first[1], -4);
+    fb_shm_metric_set(&last[1], 9);
+    fb_shm_metric_add(&last[2], INT64_MAX);
+    expect(metrics, 321, 5, INT64_MAX);
+    ck_assert_ptr_eq(fb_shm_metrics_row(metrics, 500), middle);
+    destroy(metrics, &three);
+}
+END_TEST
+
+START_TEST(rows_lie_apart)
+{
+    static const uint8_t many[100];
+
+    for (uint32_t n = 1; n <= fb_countof(many); n++) {
+        const struct fb_shm_metrics_shape shape = { n, many };
+        struct fb_shm_metrics *metrics = create(&shape);
+        uintptr_t a = (uintptr_t)fb_shm_metrics_row(metrics, 0);
+        uintptr_t b = (uintptr_t)fb_shm_metrics_row(metrics, 1);
+        uintptr_t last = (uintptr_t)fb_shm_metrics_row(metrics, FB_SLOT_MAX - 1);
+
+        ck_assert_uint_eq(a % FB_CACHE_LINE, 0);
+        ck_assert_uint_ge(b - a, n * sizeof(int64_t));
+        ck_assert_uint_eq((b - a) % FB_CACHE_LINE, 0);
+        ck_assert_uint_le(
+            last + n * sizeof(int64_t), (uintptr_t)metrics + fb_shm_metrics_size(&shape));
+        destroy(metrics, &shape);
+    }
+}
+END_TEST
+
+START_TEST(the_dead_leave_their_counters_but_not_their_gauges)
+{
+    struct fb_shm_metrics *metrics = create(&three);
+    fb_shm_row *dead = fb_shm_metrics_row(metrics, 2), *living = fb_shm_metrics_row(metrics, 3);
+
+    for (uint32_t i = 0; i < 3; i++) {
+        fb_shm_metric_add(&dead[i], 10);
+        fb_shm_metric_add(&living[i], 1);
+    }
+    expect(metrics, 11, 11, 11);
+    fb_shm_metrics_fold(metrics, 2);
+    expect(metrics, 11, 1, 11);
+    fb_shm_metrics_fold(metrics, 2); /* by way of another zone of the same memory */
+    expect(metrics, 11, 1, 11);
+    fb_shm_metric_add(&dead[0], 100); /* the slot's next life */
+    expect(metrics, 111, 1, 11);
+    fb_shm_metrics_fold(metrics, 2);
+    fb_shm_metrics_fold(metrics, 3);
+    fb_shm_metrics_fold(metrics, 4); /* it never took its row */
+    fb_shm_metrics_fold(metrics, FB_SLOT_MAX - 1);
+    expect(metrics, 111, 0, 11);
+    destroy(metrics, &three);
+}
+END_TEST
+
+START_TEST(rows_are_touched_as_they_are_taken)
+{
+    struct fb_shm_metrics *metrics = create(&three);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = fb_shm_metrics_size(&three), touched = 0;
+    unsigned char in_core[64];
+
+    fb_shm_metric_add(fb_shm_metrics_row(metrics, 1), 1);
+    fb_shm_metrics_fold(metrics, FB_SLOT_MAX - 1);
+    expect(metrics, 1, 0, 0);
+    ck_assert_uint_le((size + page - 1) / page, sizeof(in_core));
+    ck_assert_int_eq(mincore(metrics, size, in_core), 0);
+    for (size_t i = 0; i < (size + page - 1) / page; i++)
+        touched += in_core[i] & 1;
+    ck_assert_uint_eq(touched, 1);
+    destroy(metrics, &three);
+}
+END_TEST
+
+/* What a counter has been told, of which its total is never less nor more. */
+struct told {
+    _Atomic int64_t begun, done;
+    _Atomic bool read;
+};
+
+static int64_t check_total(const struct fb_shm_metrics *metrics, const struct told *told)
+{
+    int64_t totals[fb_countof(kinds)], least = told->done;
+
+    fb_shm_metrics_totals(metrics, totals);
+    return totals[0] < least || totals[0] > told->begun ? -1 : totals[0];
+}
+
+static void count_and_fold(struct fb_shm_metrics *metrics, struct told *told, uint32_t slot)
+{
+    fb_shm_row *row = fb_shm_metrics_row(metrics, slot);
+
+    for (int i = 0; i < COUNTED; i++) {
+        told->begun++;
+        fb_shm_metric_add(&row[0], 1);
+        told->done++;
+    }
+    fb_shm_metrics_fold(metrics, slot);
+}
+
+static void read_on(const struct fb_shm_metrics *metrics, struct told *told)
+{
+    int64_t total;
+
+    do {
+        total = check_total(metrics, told);
+        if (total == -1)
+            _exit(1);
+        told->read = true;
+    } while (total < FOLDS * COUNTED);
+    _exit(0);
+}
+
+START_TEST(totals_are_right_while_the_master_folds)
+{
+    struct fb_shm_metrics *metrics = create(&three);
+    struct told *told = shared_memory(sizeof(*told));
+    pid_t pid = fork_child();
+
+    if (pid == 0)
+        read_on(metrics, told);
+    while (!told->read)
+        sched_yield();
+    for (uint32_t i = 0; i < FOLDS; i++)
+        count_and_fold(metrics, told, i % 8);
+    wait_for_child(pid);
+    expect(metrics, FOLDS * COUNTED, 0, 0);
+    destroy(metrics, &three);
+}
+END_TEST
+
+START_TEST(a_master_that_dies_while_folding_loses_nothing)
+{
+    struct fb_shm_metrics *metrics = create(&three);
+    struct told *told = shared_memory(sizeof(*told));
+    uint64_t random = 1;
+    int64_t total = 0, first = 0;
+
+    for (int i = 0; i < KILLS; i++) {
+        struct timespec moment = { .tv_nsec = random_below(&random, 1000000) };
+        pid_t pid = fork_child();
+
+        if (pid == 0)
+            for (uint32_t slot = 0;; slot = (slot + 1) % 3)
+                count_and_fold(metrics, told, slot);
+        nanosleep(&moment, NULL);
+        kill_child(pid);
+        total = check_total(metrics, told);
+        ck_assert_int_ge(total, 0);
+        for (uint32_t slot = 0; slot < 3; slot++)
+            fb_shm_metrics_fold(metrics, slot);
+        expect(metrics, total, 0, 0);
+        told->begun = told->done = total;
+        first = first == 0 ? total : first;
+    }
+    ck_assert_int_gt(total, first);
+    destroy(metrics, &three);
+}
+END_TEST
+
+/* Several workers come, each with a row of its own, and only their counts stay. */
+START_TEST(workers_count_side_by_side)
+{
+    struct fb_shm_metrics *metrics = create(&three);
+    pid_t pids[4];
+
+    for (uint32_t w = 0; w < 4; w++) {
+        pids[w] = fork_child();
+        if (pids[w] == 0) {
+            fb_shm_row *row = fb_shm_metrics_row(metrics, w);
+
+            for (int i = 0; i < 10000; i++) {
+                fb_shm_metric_add(&row[0], 1);
+                fb_shm_metric_add(&row[1], i % 2 == 0 ? 1 : -1);
+                fb_shm_metric_add(&row[2], w);
+            }
+            fb_shm_metric_add(&row[1], 7);
+            _exit(0);
+        }
+    }
+    for (uint32_t w = 0; w < 4; w++)
+        wait_for_child(pids[w]);
+    expect(metrics, 40000, 28, 60000);
+    for (uint32_t w = 0; w < 4; w++)
+        fb_shm_metrics_fold(metrics, w);
+    expect(metrics, 40000, 0, 60000);
+    destroy(metrics, &three);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, some_shapes_cannot_be);
+    tcase_add_test(tcase, it_knows_its_shape);
+    tcase_add_test(tcase, totals_are_over_all_slots);
+    tcase_add_test(tcase, rows_lie_apart);
+    tcase_add_test(tcase, the_dead_leave_their_counters_but_not_their_gauges);
+    tcase_add_test(tcase, rows_are_touched_as_they_are_taken);
+    tcase_add_test(tcase, totals_are_right_while_the_master_folds);
+    tcase_add_test(tcase, a_master_that_dies_while_folding_loses_nothing);
+    tcase_add_test(tcase, workers_count_side_by_side);
+}
+
+FB_TEST_MAIN("metrics", add_tests)

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/compiler.h"
+#include "shm/map.h"
+#include "shm/memory.h"
+#include "shm/metrics.h"
+#include "shm/zone.h"
+#include "support/test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct fb_shm_map_shape map_shape = { 100, 16, 8 };
+static const struct fb_shm_map_shape other_shape = { 101, 16, 8 };
+static const struct fb_shm_map_shape tiny_shape = { 1, 1, 1 };
+static const uint8_t kinds[] = { FB_SHM_COUNTER, FB_SHM_GAUGE };
+static const struct fb_shm_metrics_shape metrics_shape = { fb_countof(kinds), kinds };
+
+/* A configuration's, with a log that can be looked at. */
+struct stage {
+    struct fb_arena *arena;
+    struct fb_zones zones;
+    struct fb_log log;
+    struct fb_log_target target;
+};
+
+static void set_up(struct stage *stage)
+{
+    stage->arena = fb_arena_create();
+    ck_assert_ptr_nonnull(stage->arena);
+    fb_zones_init(&stage->zones);
+    stage->target = (struct fb_log_target) { .level = FB_DEBUG };
+    stage->target.fd = memfd_create("log", MFD_CLOEXEC);
+    ck_assert_int_ne(stage->target.fd, -1);
+    memset(&stage->log, 0, sizeof(stage->log));
+    fb_log_init(&stage->log, &stage->target, 1);
+}
+
+static void tear_down(struct stage *stage)
+{
+    fb_zones_close(&stage->zones);
+    fb_arena_destroy(&stage->arena);
+    close(stage->target.fd);
+}
+
+/* What was logged since the last time; empty when nothing was. */
+static const char *logged(struct stage *stage)
+{
+    static char text[1024];
+    ssize_t n = pread(stage->target.fd, text, sizeof(text) - 1, 0);
+
+    ck_assert_int_ge(n, 0);
+    text[n] = 0;
+    ck_assert_int_eq(ftruncate(stage->target.fd, 0), 0);
+    ck_assert_int_eq(lseek(stage->target.fd, 0, SEEK_SET), 0);
+    return text;
+}
+
+static unsigned lines_in(const char *text)
+{
+    unsigned n = 0;
+
+    for (; *text != 0; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static struct fb_zone *declare_map(struct stage *stage, const char *name, uint32_t version)
+{
+    struct fb_zone *zone =
+        fb_zone_declare(&stage->zones, stage->arena, &fb_shm_map_kind, name, version, &map_shape);
+
+    ck_assert_ptr_nonnull(zone);
+    return zone;
+}
+
+static void open_all(struct stage *stage, struct stage *old)
+{
+    ck_assert_int_eq(
+        fb_zones_open(&stage->zones, old == NULL ? NULL : &old->zones, &stage->log), 0);
+}
+
+static void put(struct fb_zone *zone, const char *key)
+{
+    ck_assert_int_eq(
+        fb_shm_map_set(fb_zone_memory(zone), key, strlen(key), 1, "", 0, 0, NULL), FB_SHM_MAP_OK);
+}
+
+static bool has(struct fb_zone *zone, const char *key)
+{
+    struct fb_shm_item item = { .room = 0 };
+
+    return fb_shm_map_get(fb_zone_memory(zone), key, strlen(key), 1, &item) == FB_SHM_MAP_OK;
+}
+
+static unsigned open_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    ck_assert_ptr_nonnull(dir);
+    while (readdir(dir) != NULL)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* Of a zone's memory in this process. */
+static unsigned mappings_of(const char *name)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512], wanted[128];
+    unsigned n = 0;
+
+    ck_assert_ptr_nonnull(maps);
+    snprintf(wanted, sizeof(wanted), "/memfd:forkbeard:%s ", name);
+    while (fgets(line, sizeof(line), maps) != NULL)
+        n += strstr(line, wanted) != NULL;
+    fclose(maps);
+    return n;
+}
+
+START_TEST(a_declaration_makes_nothing_outside_of_memory)
+{
+    struct stage stage;
+    struct fb_zone *zone;
+    unsigned before;
+
+    set_up(&stage);
+    before = open_descriptors();
+    zone = declare_map(&stage, "sessions", 1);
+    ck_assert_uint_eq(open_descriptors(), before);
+    ck_assert_uint_eq(mappings_of("sessions"), 0);
+    ck_assert_ptr_null(fb_zone_memory(zone));
+    ck_assert_ptr_eq(fb_zones_find(&stage.zones, "sessions"), zone);
+    ck_assert_ptr_null(fb_zones_find(&stage.zones, "session"));
+    fb_zones_bury(&stage.zones, 1); /* of those that are not open nobody is told */
+    tear_down(&stage);
+}
+END_TEST
+
+#define NAME_63 "123456789_123456789_123456789_123456789_123456789_123456789_123"
+
+static const struct {
+    const char *name;
+    const struct fb_zone_kind *kind;
+    const void *shape;
+    int error; /* 0: it is taken */
+} declarations[] = {
+    { "", &fb_shm_map_kind, &map_shape, EINVAL },
+    { NAME_63, &fb_shm_map_kind, &map_shape, 0 },
+    { NAME_63 "4", &fb_shm_map_kind, &map_shape, ENAMETOOLONG },
+    { "taken", &fb_shm_map_kind, &map_shape, EEXIST },
+    { "taken", &fb_shm_metrics_kind, &metrics_shape, EEXIST },
+    { "m", &fb_shm_metrics_kind, &metrics_shape, 0 },
+    { "m", &fb_shm_metrics_kind, &(struct fb_shm_metrics_shape) { 0, kinds }, EOVERFLOW },
+    { "m", &fb_shm_map_kind, &(struct fb_shm_map_shape) { 0, 1, 1 }, EOVERFLOW },
+};
+
+START_TEST(some_declarations_are_refused)
+{
+    struct fb_zone *zone;
+    struct stage stage;
+
+    set_up(&stage);
+    declare_map(&stage, "taken", 1);
+    zone = fb_zone_declare(&stage.zones, stage.arena, declarations[_i].kind, declarations[_i].name,
+        1, declarations[_i].shape);
+    if (declarations[_i].error != 0) {
+        ck_assert_ptr_null(zone);
+        ck_assert_int_eq(errno, declarations[_i].error);
+    } else {
+        ck_assert_ptr_nonnull(zone);
+        open_all(&stage, NULL);
+        ck_assert_str_eq(zone->base->name, declarations[_i].name);
+        ck_assert_uint_eq(mappings_of(declarations[_i].name), 1);
+    }
+    tear_down(&stage);
+}
+END_TEST
+
+START_TEST(an_open_zone_is_shared_with_children)
+{
+    struct stage stage;
+    struct fb_zone *map, *metrics;
+    pid_t pid;
+    int64_t totals[2];
+
+    set_up(&stage);
+    map = declare_map(&stage, "sessions", 7);
+    metrics = fb_zone_declare(
+        &stage.zones, stage.arena, &fb_shm_metrics_kind, "numbers", 1, &metrics_shape);
+    open_all(&stage, NULL);
+    ck_assert_uint_eq((uintptr_t)fb_zone_memory(map) % FB_CACHE_LINE, 0);
+    ck_assert_uint_eq(map->base->magic, FB_ZONE_MAGIC);
+    ck_assert_uint_eq(map->base->version, 7);
+    ck_assert_uint_eq(map->base->size, map->size);
+    ck_assert_int_ne(fcntl(map->fd, F_GETFD) & FD_CLOEXEC, 0);
+    pid = fork_child();
+    if (pid == 0) {
+        put(map, "a");
+        fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[0], 5);
+        fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[1], 6);
+        _exit(0);
+    }
+    wait_for_child(pid);
+    ck_assert(has(map, "a"));
+    fb_zones_bury(&stage.zones, 3);
+    fb_shm_metrics_totals(fb_zone_memory(metrics), totals);
+    ck_assert_int_eq(totals[0], 5);
+    ck_assert_int_eq(totals[1], 0);
+    ck_assert_str_eq(logged(&stage), "");
+    tear_down(&stage);
+}
+END_TEST
+
+START_TEST(memory_is_touched_as_it_is_used)
+{
+    static const struct fb_shm_map_shape shape = { 1 << 20, 1000, 1 << 20 };
+    struct stage stage;
+    struct fb_zone *zone;
+    struct stat file;
+
+    set_up(&stage);
+    zone = fb_zone_declare(&stage.zones, stage.arena, &fb_shm_map_kind, "large", 1, &shape);
+    open_all(&stage, NULL);
+    put(zone, "a");
+    ck_assert_int_eq(fstat(zone->fd, &file), 0);
+    ck_assert_uint_eq((uint64_t)file.st_size, zone->size);
+    ck_assert_uint_gt(zone->size, UINT64_C(1) << 40);
+    ck_assert_uint_le((uint64_t)file.st_blocks * 512, 64 * 1024);
+    tear_down(&stage);
+}
+END_TEST
+
+/* The new configuration opens before the old one goes, which may be the one or the other way. */
+START_TEST(a_zone_of_the_same_layout_is_taken_over)
+{
+    bool aborted = _i == 1;
+    struct stage old, new;
+    struct fb_zone *a, *b;
+    unsigned before = open_descriptors();
+
+    set_up(&old);
+    set_up(&new);
+    a = declare_map(&old, "sessions", 1);
+    open_all(&old, NULL);
+    put(a, "from the old");
+    b = declare_map(&new, "sessions", 1);
+    open_all(&new, &old);
+    ck_assert_int_ne(a->fd, b->fd);
+    ck_assert_ptr_ne(a->base, b->base);
+    ck_assert_uint_eq(mappings_of("sessions"), 2);
+    ck_assert(has(b, "from the old"));
+    put(b, "from the new");
+    ck_assert(has(a, "from the new"));
+    ck_assert_str_eq(logged(&new), "");
+
+    tear_down(aborted ? &new : &old);
+    ck_assert_uint_eq(mappings_of("sessions"), 1);
+    put(aborted ? a : b, "later");
+    ck_assert(has(aborted ? a : b, "from the old"));
+    ck_assert(has(aborted ? a : b, "from the new"));
+    tear_down(aborted ? &old : &new);
+    ck_assert_uint_eq(mappings_of("sessions"), 0);
+    ck_assert_uint_eq(open_descriptors(), before);
+}
+END_TEST
+
+START_TEST(what_the_dead_have_counted_is_folded_once)
+{
+    struct stage old, new;
+    struct fb_zone *a, *b;
+    int64_t totals[2];
+
+    set_up(&old);
+    set_up(&new);
+    a = fb_zone_declare(&old.zones, old.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
+    open_all(&old, NULL);
+    b = fb_zone_declare(&new.zones, new.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
+    open_all(&new, &old);
+    fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(a), 0)[0], 5);
+    fb_zones_bury(&old.zones, 0);
+    fb_zones_bury(&new.zones, 0);
+    fb_shm_metrics_totals(fb_zone_memory(b), totals);
+    ck_assert_int_eq(totals[0], 5);
+    tear_down(&old);
+    tear_down(&new);
+}
+END_TEST
+
+/* Against a map "sessions" of version 1. */
+static const struct {
+    const struct fb_zone_kind *kind;
+    uint32_t version;
+    const void *shape;
+} layouts[] = {
+    { &fb_shm_map_kind, 2, &map_shape },
+    { &fb_shm_map_kind, 1, &other_shape },
+    { &fb_shm_map_kind, 1, &(struct fb_shm_map_shape) { 100, 15, 8 } }, /* of the same size */
+    { &fb_shm_metrics_kind, 1, &metrics_shape },
+};
+
+START_TEST(a_zone_of_another_layout_begins_empty)
+{
+    struct stage old, new;
+    struct fb_zone *a, *b;
+    const char *text;
+
+    set_up(&old);
+    set_up(&new);
+    a = declare_map(&old, "sessions", 1);
+    open_all(&old, NULL);
+    put(a, "a");
+    declare_map(&new, "another", 1); /* of which nothing is to be said */
+    b = fb_zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
+        layouts[_i].shape);
+    open_all(&new, &old);
+    text = logged(&new);
+    ck_assert_uint_eq(lines_in(text), 1);
+    ck_assert_ptr_nonnull(strstr(text, "[notice]"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "zone \"sessions\" begins empty because its layout changed"));
+    if (b->kind == &fb_shm_map_kind) {
+        ck_assert(!has(b, "a"));
+        put(b, "b");
+        ck_assert(!has(a, "b"));
+    }
+    ck_assert(has(a, "a"));
+    tear_down(&new);
+    put(a, "c");
+    tear_down(&old);
+}
+END_TEST
+
+/* Returns what it was. */
+static struct rlimit limit(int resource, rlim_t to)
+{
+    struct rlimit before, now;
+
+    ck_assert_int_eq(getrlimit(resource, &before), 0);
+    now = (struct rlimit) { .rlim_cur = to, .rlim_max = before.rlim_max };
+    ck_assert_int_eq(setrlimit(resource, &now), 0);
+    return before;
+}
+
+static const struct {
+    int resource;
+    rlim_t value;
+    const char *call;
+    bool takes_over;
+} ways[] = {
+    { RLIMIT_NOFILE, 1, "memfd_create() failed", false },
+    { RLIMIT_NOFILE, 1, "fcntl(F_DUPFD_CLOEXEC) failed", true },
+    { RLIMIT_FSIZE, 4096, "ftruncate() failed", false },
+};
+
+static void expect_failure(struct stage *stage, const struct fb_zone *zone, const char *call)
+{
+    const char *text = logged(stage);
+    char wanted[128];
+
+    ck_assert_uint_eq(lines_in(text), 1);
+    snprintf(wanted, sizeof(wanted), "zone \"%s\" of %zu bytes could not be opened: %s", zone->name,
+        zone->size, call);
+    ck_assert_ptr_nonnull(strstr(text, "[emerg]"));
+    ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in \"%s\"", wanted, text);
+}
+
+START_TEST(a_failure_takes_all_back)
+{
+    struct stage old, new;
+    struct fb_zone *zone;
+    unsigned before;
+    struct rlimit was;
+
+    set_up(&old);
+    set_up(&new);
+    declare_map(&old, "b", 1);
+    open_all(&old, NULL);
+    before = open_descriptors();
+    if (ways[_i].resource == RLIMIT_FSIZE)
+        fb_zone_declare(
+            &new.zones, new.arena, &fb_shm_map_kind, "a", 1, &tiny_shape); /* it could be opened */
+    zone = declare_map(&new, "b", 1);
+    was = limit(ways[_i].resource, ways[_i].value);
+    ck_assert_int_eq(
+        fb_zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log), -1);
+    ck_assert_int_eq(setrlimit(ways[_i].resource, &was), 0);
+    expect_failure(&new, zone, ways[_i].call);
+    ck_assert_uint_eq(open_descriptors(), before);
+    ck_assert_uint_eq(mappings_of("a"), 0);
+    ck_assert_uint_eq(mappings_of("b"), 1);
+    open_all(&new, &old); /* it is whole still */
+    tear_down(&new);
+    tear_down(&old);
+}
+END_TEST
+
+START_TEST(what_is_beyond_all_memory_is_refused)
+{
+    static const struct fb_shm_map_shape largest = { FB_SHM_MAP_CAPACITY_MAX, FB_SHM_MAP_KEY_MAX,
+        FB_SHM_MAP_VALUE_MAX };
+    struct stage stage;
+    struct fb_zone *zone;
+    unsigned before;
+
+    set_up(&stage);
+    before = open_descriptors();
+    declare_map(&stage, "a", 1);
+    zone = fb_zone_declare(&stage.zones, stage.arena, &fb_shm_map_kind, "b", 1, &largest);
+    ck_assert_int_eq(fb_zones_open(&stage.zones, NULL, &stage.log), -1);
+    expect_failure(&stage, zone, "");
+    ck_assert_uint_eq(open_descriptors(), before);
+    ck_assert_uint_eq(mappings_of("a"), 0);
+    tear_down(&stage);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_declaration_makes_nothing_outside_of_memory);
+    tcase_add_loop_test(tcase, some_declarations_are_refused, 0, (int)fb_countof(declarations));
+    tcase_add_test(tcase, an_open_zone_is_shared_with_children);
+    tcase_add_test(tcase, memory_is_touched_as_it_is_used);
+    tcase_add_loop_test(tcase, a_zone_of_the_same_layout_is_taken_over, 0, 2);
+    tcase_add_test(tcase, what_the_dead_have_counted_is_folded_once);
+    tcase_add_loop_test(tcase, a_zone_of_another_layout_begins_empty, 0, (int)fb_countof(layouts));
+    tcase_add_loop_test(tcase, a_failure_takes_all_back, 0, (int)fb_countof(ways));
+    tcase_add_test(tcase, what_is_beyond_all_memory_is_refused);
+}
+
+FB_TEST_MAIN("zone", add_tests)

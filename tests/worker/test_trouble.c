@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A whole worker on a kernel that makes trouble: every client that it leaves alone is served to the
+ * end, and nothing is left of the others. The number of a test that fails is its seed. */
+#include "worker/shop.h"
+
+#define CLIENTS 24
+#define SLOTS 6
+#define SAID_MAX 9000
+#define SEEDS 30
+#define TURNS_MAX 200000
+
+struct client {
+    struct fb_sim_socket *socket;
+    uint8_t said[SAID_MAX];
+    size_t said_n, to_say;
+};
+
+static const struct fb_sim_trouble trouble = {
+    .partial_send = 200,
+    .partial_recv = 200,
+    .again = 200,
+    .spurious = 200,
+    .late = 200,
+    .reset = 10,
+    .aborted = 50,
+};
+
+static uint32_t any(uint32_t below)
+{
+    return fb_sim_any(fake_sim, below);
+}
+
+static void arrive(struct shop *shop, struct client *client)
+{
+    client->socket = shop_visit(shop);
+    client->socket->lends = any(4) == 0;
+    client->socket->tells_eof = any(2) == 0;
+    client->to_say = 1 + any(SAID_MAX);
+}
+
+static void speak(struct client *client)
+{
+    size_t left = client->to_say - client->said_n, n = 1 + any(2000);
+
+    if (client->socket->broke || left == 0)
+        return;
+    n = n < left ? n : left;
+    for (size_t i = 0; i < n; i++)
+        client->said[client->said_n + i] = (uint8_t)any(256);
+    fb_sim_say(client->socket, client->said + client->said_n, n);
+    client->said_n += n;
+    if (client->said_n == client->to_say)
+        fb_sim_end(client->socket);
+}
+
+static void check(const struct client *client)
+{
+    const struct fb_sim_socket *socket = client->socket;
+
+    ck_assert(socket->closed);
+    ck_assert_uint_le(socket->sent_n, client->said_n);
+    if (socket->sent_n > 0)
+        ck_assert_mem_eq(socket->sent, client->said, socket->sent_n);
+    if (!socket->broke)
+        ck_assert_uint_eq(socket->sent_n, client->to_say);
+}
+
+static unsigned count_open(const struct client *clients)
+{
+    unsigned n = 0;
+
+    for (int i = 0; i < CLIENTS; i++)
+        n += !clients[i].socket->closed;
+    return n;
+}
+
+static uint64_t play(uint64_t seed, const struct fb_mechanism *mechanism, unsigned *broke)
+{
+    struct shop_options options = { .mechanism = mechanism, .connections = SLOTS };
+    struct shop *shop = shop_open(&options);
+    struct client *clients = calloc(CLIENTS, sizeof(*clients));
+    uint64_t digest;
+
+    ck_assert_ptr_nonnull(clients);
+    fb_sim_trouble(fake_sim, seed, &trouble);
+    for (int i = 0; i < CLIENTS; i++)
+        arrive(shop, &clients[i]);
+    for (int turns = 0; count_open(clients) > 0; turns++) {
+        fb_must(turns < TURNS_MAX);
+        speak(&clients[any(CLIENTS)]);
+        shop_turn(shop);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        check(&clients[i]);
+        *broke += clients[i].socket->broke;
+    }
+    digest = fb_sim_digest(fake_sim);
+    shop_logged(shop); /* of those that broke, and that the slots were not enough */
+    shop_close(shop);
+    free(clients);
+    return digest;
+}
+
+START_TEST(who_is_left_alone_is_served)
+{
+    unsigned broke = 0;
+
+    play((uint64_t)_i, _i % 2 == 0 ? &fake_edge : &fake_level, &broke);
+    ck_assert_uint_lt(broke, CLIENTS);
+}
+END_TEST
+
+START_TEST(the_same_seed_is_the_same_run)
+{
+    const struct fb_mechanism *mechanism = _i == 0 ? &fake_edge : &fake_level;
+    unsigned broke = 0;
+
+    for (uint64_t seed = 100; seed < 110; seed++) {
+        uint64_t digest = play(seed, mechanism, &broke);
+
+        ck_assert_uint_eq(play(seed, mechanism, &broke), digest);
+        ck_assert_uint_ne(play(seed + 10, mechanism, &broke), digest);
+    }
+    ck_assert_uint_gt(broke, 0);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, who_is_left_alone_is_served, 0, SEEDS);
+    tcase_add_loop_test(tcase, the_same_seed_is_the_same_run, 0, 2);
+}
+
+FB_TEST_MAIN("trouble", add_tests)
