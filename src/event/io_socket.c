@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -58,11 +60,15 @@ static struct fb_io_result socket_accept(
 static struct fb_io_result socket_connect(
     struct fb_source *source, const struct sockaddr *address, socklen_t length)
 {
+    static const int on = 1;
     int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
     source->fd = socket(address->sa_family, type, 0);
     if (source->fd == -1)
         return (struct fb_io_result) { .status = FB_IO_FAILED, .error = errno };
+    /* output is gathered before it is sent: to wait for more of it would only cost time */
+    if (address->sa_family != AF_UNIX)
+        setsockopt(source->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (connect(source->fd, address, length) == 0)
         return (struct fb_io_result) { .status = FB_IO_DONE };
     if (errno == EINPROGRESS || errno == EINTR)
@@ -100,19 +106,32 @@ static struct fb_io_result moved(ssize_t n, enum fb_io_status again)
 static struct fb_io_result socket_sendfile(
     struct fb_source *source, int fd, off_t *offset, size_t n)
 {
-    return moved(sendfile(source->fd, fd, offset, n), FB_IO_AGAIN_WRITE);
+    ssize_t sent;
+
+    do
+        sent = sendfile(source->fd, fd, offset, n);
+    while (sent == -1 && errno == EINTR);
+    return moved(sent, FB_IO_AGAIN_WRITE);
+}
+
+static ssize_t splice_once(int from, int to, size_t n)
+{
+    ssize_t moved_n;
+
+    do
+        moved_n = splice(from, NULL, to, NULL, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    while (moved_n == -1 && errno == EINTR);
+    return moved_n;
 }
 
 static struct fb_io_result socket_splice_in(struct fb_source *source, int pipe, size_t n)
 {
-    return moved(splice(source->fd, NULL, pipe, NULL, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK),
-        FB_IO_AGAIN_READ);
+    return moved(splice_once(source->fd, pipe, n), FB_IO_AGAIN_READ);
 }
 
 static struct fb_io_result socket_splice_out(struct fb_source *source, int pipe, size_t n)
 {
-    return moved(splice(pipe, NULL, source->fd, NULL, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK),
-        FB_IO_AGAIN_WRITE);
+    return moved(splice_once(pipe, source->fd, n), FB_IO_AGAIN_WRITE);
 }
 
 static struct fb_io_result socket_shutdown(struct fb_source *source)

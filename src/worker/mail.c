@@ -2,7 +2,7 @@
 /* Messages between connections, of one worker or two.
  *
  * A connection's reference is the life of its worker's slot and a number that the worker gives once.
- * A worker with such connections has an inbox: a datagram socket, whose sending end the master hands
+ * A worker with such connections has an inbox: a socket of packets, whose sending end the master hands
  * to whoever wants to send to that life. It says also when the life has ended: what was sent there
  * and not answered is then answered with "unknown". So nothing is there until it is used. */
 #include "worker/mail_private.h"
@@ -188,9 +188,9 @@ void fb_mail_peer(struct fb_worker *worker, struct fb_message *message)
 
     if (peer == NULL || peer->fd != -1)
         return;
-    peer->fd = message->fd;
+    peer->fd = message->fd; /* -1: there was no room for it among our descriptors */
     message->fd = -1;
-    if (!deliver(worker, peer))
+    if (peer->fd == -1 || !deliver(worker, peer))
         fb_mail_gone(worker, message->argument);
 }
 
@@ -297,6 +297,8 @@ static void read_inbox(struct fb_worker *worker, int most)
 
         if (n == -1 && errno == EINTR)
             continue;
+        if (n == 0) /* nobody can send to us any more, which would be told again and again */
+            fb_source_disarm(&net_of(worker)->loop, source, FB_READ);
         if (n < (ssize_t)sizeof(room.head)) { /* none is left */
             source->events[FB_READ].ready = false;
             break;
@@ -373,7 +375,7 @@ static int open_inbox(struct fb_worker *worker)
 
     if (worker->channel == NULL)
         return 0; /* there are no others */
-    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == -1)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == -1)
         return -1;
     mail->inbox = add_source(worker, ends[0], &ops);
     if (mail->inbox == NULL || fb_source_arm(&net_of(worker)->loop, mail->inbox, FB_READ) == -1) {

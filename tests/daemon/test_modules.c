@@ -128,7 +128,7 @@ START_TEST(a_fault_fails_a_reload)
     }
     ck_assert_uint_eq(proc_children(daemon->pid, now, 4), 2);
     ck_assert(proc_has(now, 2, workers[0]) && proc_has(now, 2, workers[1]));
-    ck_assert_uint_eq(proc_descriptors(daemon->pid), descriptors);
+    WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     ck_assert_uint_eq(count_maps(daemon, "greet_one.so"), 0);
     ck_assert_uint_gt(count_maps(daemon, "plain_a.so"), 0);
     close(client);
@@ -213,7 +213,7 @@ START_TEST(a_replaced_module_is_picked_up)
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
     WAIT_FOR(count_maps(daemon, "module.so") == maps);
     ask(new, "two! 3\n");
-    ck_assert_uint_eq(proc_descriptors(daemon->pid), descriptors);
+    WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     close(new);
     daemon_finish(daemon);
 }
@@ -240,7 +240,7 @@ START_TEST(reloads_leave_nothing_behind)
         WAIT_FOR(count_maps(daemon, "module.so") == maps);
         WAIT_FOR(proc_child_n(daemon->pid) == 1);
     }
-    ck_assert_uint_eq(proc_descriptors(daemon->pid), descriptors);
+    WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     daemon_finish(daemon);
 }
 END_TEST

@@ -309,7 +309,8 @@ FB_SDK const fb_target *fb_make_target(fb_conn *conn, const char *text);
 FB_SDK int fb_is_reused(const fb_conn *conn);
 /* Gives a server's connection back, to be used by the next fb_connect() with the same target and
  * ops within `ms` (at least 1) and the same worker: when its output has left, `closed` follows with
- * FB_FINISHED. With unconsumed input, or a peer that has ended its half, it is closed. */
+ * FB_FINISHED. With unconsumed input, or a peer that has ended its half, it is closed; and so it is
+ * when its owner was closed before it in the same callback. */
 FB_SDK void fb_keep(fb_conn *conn, uint64_t ms);
 
 typedef struct fb_pipe_options {
@@ -318,8 +319,9 @@ typedef struct fb_pipe_options {
 } fb_pipe_options;
 
 /* Moves what each of the two receives to the other until both have ended, their halves one by one:
- * first what `data` did not consume. From now on only `closed` is called on them. When one breaks,
- * the other is reset. Neither is piped yet, and they are two. NULL: no options. */
+ * first what `data` did not consume, but not the `rest` of an `eof`. From now on only `closed` is
+ * called on them. When one breaks, the other is reset. Neither is piped yet, and they are two. NULL:
+ * no options. */
 FB_SDK void fb_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options);
 
 /* ---- The worker ---- */
