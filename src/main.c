@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The order of a start, then the master or a single process. */
 #include "master/master.h"
+#include "process/ask.h"
 #include "process/cmdline.h"
 #include "process/environment.h"
 #include "process/logs.h"
@@ -40,33 +41,6 @@ static int test(const struct fb_cmdline *cmdline, struct fb_log *log)
         fb_conf_dump(&cycle->source, stdout);
     fb_cycle_destroy(&cycle);
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-/* -s: what is wrong with the configuration keeps nobody from ending the daemon, but no mistake is
- * sent on its way. */
-static int signal_master(const struct fb_cmdline *cmdline, struct fb_log *log)
-{
-    struct fb_cycle_options options = cmdline->cycle;
-    struct fb_cycle *cycle;
-    int status = EXIT_FAILURE;
-    pid_t pid;
-
-    if (strcmp(cmdline->signal, "reload") == 0 &&
-        fb_cycle_rehearse(&options, log, STDERR_FILENO) == -1)
-        return EXIT_FAILURE;
-    options.only_pid = true;
-    cycle = fb_cycle_load(&options, log, STDERR_FILENO);
-    pid = cycle == NULL ? -1 : fb_pidfile_read(cycle->core.pid, log);
-    for (const struct fb_signal *s = fb_signals; s->number != 0 && pid != -1; s++) {
-        if (s->order == NULL || strcmp(s->order, cmdline->signal) != 0)
-            continue;
-        if (kill(pid, s->number) == 0)
-            status = EXIT_SUCCESS;
-        else
-            fb_log(log, FB_ALERT, errno, "kill(%d, %d) failed", (int)pid, s->number);
-    }
-    fb_cycle_destroy(&cycle);
-    return status;
 }
 
 /* From here on lines go where the configuration says. Who starts us watches standard error: while we
@@ -185,7 +159,9 @@ int main(int argc, char **argv)
     } else if (cmdline.test) {
         status = test(&cmdline, &log);
     } else if (cmdline.signal != NULL) {
-        status = signal_master(&cmdline, &log);
+        status = fb_ask_order(&cmdline, &log);
+    } else if (cmdline.status) {
+        status = fb_ask_status(&cmdline, &log);
     } else {
         fb_title_init(argc, argv);
         status = serve(&cmdline, &log, argv);

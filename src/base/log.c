@@ -39,6 +39,8 @@ void fb_log_update(struct fb_log *log)
             log->level = log->targets[i].level;
     if (log->also != NULL && log->also->level > log->level)
         log->level = log->also->level;
+    if (log->told != NULL && log->level < FB_ALERT)
+        log->level = FB_ALERT;
 }
 
 void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n)
@@ -130,12 +132,27 @@ static void append_head(struct fb_log *log, struct text *text, const struct fb_l
     append_format(text, "%s [%s] %d#0: ", log->date, names[line->level], (int)log->pid);
 }
 
+/* The message without what stands before it. */
+static void tell(
+    const struct fb_log *log, enum fb_level level, const struct text *text, size_t from)
+{
+    struct fb_telling telling = {
+        .level = level,
+        .text = text->bytes + from,
+        .text_n = (int)(text->n - from),
+    };
+
+    if (log->told != NULL && level <= FB_ALERT)
+        fb_told_add(log->told, log->told_round, &telling);
+}
+
 void fb_log_vwrite(
     struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
 {
     struct text text;
     int saved = errno;
     char reason[128];
+    size_t from;
 
     if (log->also != NULL) {
         va_list copy;
@@ -146,6 +163,7 @@ void fb_log_vwrite(
     }
     text.n = 0;
     append_head(log, &text, line);
+    from = text.n;
     if (line->connection != 0)
         append_format(&text, "*%llu ", (unsigned long long)line->connection);
     append_vformat(&text, format, args);
@@ -156,6 +174,7 @@ void fb_log_vwrite(
     }
     if (line->context != NULL)
         append_string(&text, line->context);
+    tell(log, line->level, &text, from);
     text.bytes[text.n++] = '\n';
 
     for (unsigned i = 0; i < log->target_n; i++) {

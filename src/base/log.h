@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/told.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -38,6 +39,8 @@ struct fb_log {
     struct fb_log_target *targets; /* the owner's */
     const char *plain;             /* set: lines go as "NAME: [level] message", without a time */
     struct fb_log *also;           /* is given every line that it takes, too; or NULL */
+    struct fb_told *told;          /* is told of alerts and emergencies; or NULL ... */
+    uint32_t told_round;           /* ... in this round */
     pid_t pid;
     /* the second's text, kept because most lines share it with the line before */
     int64_t second;
@@ -57,7 +60,7 @@ struct fb_log_line {
 void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n);
 /* A start-up log: lines go to standard error as "name: [level] message". */
 void fb_log_init_plain(struct fb_log *log, struct fb_log_target *target, const char *name);
-/* To be called after the levels of targets, or `also`, have changed. */
+/* To be called after the levels of targets, `also` or `told` have changed. */
 void fb_log_update(struct fb_log *log);
 
 /* Opens the target's path for appending; -1 with errno, and then the old descriptor stays. */

@@ -64,7 +64,7 @@ static void drop(struct fb_conf_report *report, enum fb_level level)
 }
 
 static void keep(struct fb_conf_report *report, enum fb_level level,
-    const struct fb_conf_word *word, const char *message)
+    const struct fb_conf_word *word, const char *message, size_t text_n)
 {
     struct fb_conf_mistake *mistake;
 
@@ -77,8 +77,14 @@ static void keep(struct fb_conf_report *report, enum fb_level level,
         return;
     }
     mistake->level = level;
+    mistake->text_n = (int)text_n;
     if (word != NULL)
         mistake->excerpt = fb_conf_excerpt(report->arena, word);
+    if (word != NULL && word->file != NULL) {
+        mistake->file = word->file->name;
+        mistake->line = word->line;
+        mistake->column = word->column;
+    }
     STAILQ_INSERT_TAIL(&report->mistakes, mistake, link);
 }
 
@@ -94,7 +100,7 @@ static void FB_PRINTF(4, 0) add(struct fb_conf_report *report, enum fb_level lev
     else
         snprintf(message, sizeof(message), "%s in %s:%u:%u", text, word->file->name, word->line,
             word->column);
-    keep(report, level, word, message);
+    keep(report, level, word, message, strlen(text));
 }
 
 void fb_conf_error(
@@ -135,6 +141,27 @@ static void write_all(int fd, const char *text)
     }
 }
 
+/* Who is told is given the place apart. */
+static void show(const struct fb_conf_mistake *mistake, struct fb_log *log)
+{
+    struct fb_told *told = log->told;
+    struct fb_telling telling = {
+        .level = mistake->level,
+        .line = mistake->line,
+        .column = mistake->column,
+        .text = mistake->message,
+        .text_n = mistake->text_n,
+        .file = mistake->file,
+        .excerpt = mistake->excerpt,
+    };
+
+    log->told = NULL;
+    fb_log(log, mistake->level, 0, "%s", mistake->message);
+    log->told = told;
+    if (told != NULL)
+        fb_told_add(told, log->told_round, &telling);
+}
+
 static void show_dropped(const struct fb_conf_report *report, struct fb_log *log,
     enum fb_level level, unsigned n, const char *what)
 {
@@ -153,7 +180,7 @@ void fb_conf_report_show(const struct fb_conf_report *report, struct fb_log *log
     STAILQ_FOREACH (mistake, &report->mistakes, link) {
         if (mistake->level > log->level)
             continue;
-        fb_log(log, mistake->level, 0, "%s", mistake->message);
+        show(mistake, log);
         if (excerpts != -1 && mistake->excerpt != NULL)
             write_all(excerpts, mistake->excerpt);
     }

@@ -14,7 +14,10 @@ struct fb_conf_word;
 struct fb_conf_mistake {
     STAILQ_ENTRY(fb_conf_mistake) link;
     enum fb_level level; /* FB_EMERG: the configuration is refused; FB_WARN: it is used */
-    const char *message; /* one line with file, line and column */
+    const char *message; /* one line with file, line and column ... */
+    int text_n;          /* ... which so many bytes of it come before */
+    const char *file;    /* NULL: it has no place */
+    unsigned line, column;
     const char *excerpt; /* the file's line and a line that marks the word, "\n" each; or NULL */
 };
 

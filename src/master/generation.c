@@ -7,8 +7,12 @@
 #include "process/logs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+
+/* Workers that have not ended so long after SIGTERM are killed. */
+#define KILL_MS 2000
 
 static struct fb_generation *create(struct fb_master *master, struct fb_cycle *cycle)
 {
@@ -22,6 +26,7 @@ static struct fb_generation *create(struct fb_master *master, struct fb_cycle *c
     }
     generation->cycle = cycle;
     generation->number = ++master->generation_n;
+    generation->since_ms = master->clock.wall_ms;
     generation->seat_n = n;
     for (unsigned i = 0; i < n; i++)
         generation->seats[i].channel = generation->seats[i].inbox = -1;
@@ -93,6 +98,7 @@ int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle)
 {
     struct fb_generation *generation;
 
+    fb_clock_read(&master->clock); /* reading the configuration may have taken long */
     if (open_listeners(master, cycle) == -1) {
         fb_master_discard(master, cycle);
         return -1;
@@ -130,16 +136,60 @@ void fb_generation_drain(struct fb_master *master, struct fb_generation *generat
     fb_generation_signal(master, generation, SIGQUIT);
 }
 
+void fb_generation_close(struct fb_master *master, struct fb_generation *generation)
+{
+    uint64_t kill_ms = master->clock.mono_ms + KILL_MS;
+
+    generation->draining = generation->closing = true;
+    for (unsigned i = 0; i < generation->seat_n; i++) {
+        struct fb_seat *seat = &generation->seats[i];
+
+        seat->respawn_ms = 0;
+        if (seat->kill_ms == 0 || seat->kill_ms > kill_ms)
+            seat->kill_ms = kill_ms;
+    }
+    fb_generation_signal(master, generation, SIGTERM);
+}
+
+/* The oldest that drain make way. */
+static void bound_generations(struct fb_master *master)
+{
+    int64_t most = master->live->cycle->core.max_generations, n = 0;
+    struct fb_generation *generation;
+
+    TAILQ_FOREACH (generation, &master->generations, link)
+        n += !generation->closing;
+    TAILQ_FOREACH (generation, &master->generations, link) {
+        if (most == 0 || n <= most)
+            return;
+        if (generation->closing || generation == master->live)
+            continue;
+        fb_log(&master->log, FB_NOTICE, 0,
+            "more than %" PRId64 " generations (max_generations): generation %u is closed", most,
+            generation->number);
+        fb_generation_close(master, generation);
+        n--;
+    }
+}
+
+bool fb_generations_are_full(const struct fb_master *master)
+{
+    int64_t most = master->live == NULL ? 0 : master->live->cycle->core.max_generations, n = 0;
+    const struct fb_generation *generation;
+
+    TAILQ_FOREACH (generation, &master->generations, link)
+        n++;
+    return most != 0 && n > most;
+}
+
 static void take_back(struct fb_master *master)
 {
     struct fb_generation *generation = master->starting;
 
     master->starting = NULL;
     master->failed = master->live == NULL;
-    generation->draining = true;
     abandon_listeners(master, generation->cycle, NULL);
-    /* they have accepted nothing */
-    fb_generation_signal(master, generation, SIGTERM);
+    fb_generation_close(master, generation); /* they have accepted nothing */
     fb_generations_sweep(master);
 }
 
@@ -190,23 +240,26 @@ static void commit(struct fb_master *master)
         old->draining = true; /* a worker forked from now on would have no listeners */
     }
     for (unsigned i = 0; i < new->seat_n; i++)
-        fb_seat_tell(master, &new->seats[i], FB_MESSAGE_ARM);
+        fb_seat_arm(master, new, &new->seats[i]);
 }
 
 /* The new generation serves. */
 static void finish(struct fb_master *master)
 {
     struct fb_generation *new = master->starting, *old = master->live;
-    struct fb_log *also = master->log.also; /* until we have said that we serve */
+    struct fb_log before = master->log;
 
     master->live = new;
     master->starting = NULL;
     fb_log_init(&master->log, new->cycle->core.logs, new->cycle->core.log_n);
-    master->log.also = also;
+    master->log.also = before.also; /* until we have said that we serve */
+    master->log.told = before.told;
+    master->log.told_round = before.told_round;
     fb_log_update(&master->log);
     if (old != NULL) {
         fb_generation_drain(master, old);
         fb_generations_sweep(master);
+        bound_generations(master);
     }
 }
 

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Workers that have not ended so long after SIGTERM are killed. */
-#define KILL_MS 2000
-
 /* To the outside the pid file says that every listener is ready. */
 static int publish_pid(struct fb_master *master)
 {
@@ -26,6 +23,13 @@ static int publish_pid(struct fb_master *master)
     master->pidfile = *next;
     *next = (struct fb_pidfile) { .lock_fd = -1 };
     return 0;
+}
+
+static int publish(struct fb_master *master, bool first)
+{
+    if (fb_control_publish(master, first ? FB_EMERG : FB_ERROR) == -1 && first)
+        return -1;
+    return publish_pid(master);
 }
 
 static void drop_next_pidfile(struct fb_master *master)
@@ -76,22 +80,28 @@ static void log_order(struct fb_master *master, enum fb_order order, pid_t from)
         (int)from, s->doing);
 }
 
+/* Whether it was given, by a signal or by the control socket. */
 static bool take(struct fb_master *master, enum fb_order order)
 {
+    bool requested = fb_request_take(master, order);
     pid_t from;
 
     if (!fb_order_take(order, &from))
-        return false;
+        return requested;
     log_order(master, order, from);
     return true;
 }
 
-static void signal_all(struct fb_master *master, int number)
+static void end_all(struct fb_master *master, bool gracefully)
 {
     struct fb_generation *generation;
 
-    TAILQ_FOREACH (generation, &master->generations, link)
-        fb_generation_signal(master, generation, number);
+    TAILQ_FOREACH (generation, &master->generations, link) {
+        if (gracefully)
+            fb_generation_signal(master, generation, SIGQUIT);
+        else
+            fb_generation_close(master, generation);
+    }
 }
 
 static void close_listeners(struct fb_master *master)
@@ -112,25 +122,27 @@ static void begin_end(struct fb_master *master, bool gracefully)
     if (master->state == FB_MASTER_RUNS) /* else a unix path may be another daemon's by now */
         close_listeners(master);
     master->state = gracefully ? FB_MASTER_QUITS : FB_MASTER_TERMINATES;
-    signal_all(master, gracefully ? SIGQUIT : SIGTERM);
-    if (!gracefully)
-        master->kill_ms = master->clock.mono_ms + KILL_MS;
+    end_all(master, gracefully);
+    fb_result_none(master);
 }
 
 static void take_orders(struct fb_master *master)
 {
     if (fb_order_take(FB_ORDER_REAP, NULL))
         fb_master_reap(master);
-    if (fb_order_take(FB_ORDER_CHANNEL, NULL))
+    if (fb_order_take(FB_ORDER_CHANNEL, NULL)) {
         fb_master_listen_to_workers(master);
+        fb_control_listen(master);
+    }
     fb_order_take(FB_ORDER_DEADLINE, NULL);
+    fb_master_check_start(master);
 
     if (take(master, FB_ORDER_TERMINATE) && master->state != FB_MASTER_TERMINATES)
         begin_end(master, false);
     if (take(master, FB_ORDER_QUIT) && master->state == FB_MASTER_RUNS)
         begin_end(master, true);
     if (take(master, FB_ORDER_REOPEN))
-        fb_master_reopen_logs(master);
+        fb_master_reopen(master);
     if (take(master, FB_ORDER_UPGRADE))
         fb_log(&master->log, FB_ERROR, 0,
             "this version cannot change its binary while it runs: restart it");
@@ -142,14 +154,17 @@ static void take_orders(struct fb_master *master)
 static void reload(struct fb_master *master)
 {
     if (master->state != FB_MASTER_RUNS || master->starting != NULL ||
-        !take(master, FB_ORDER_RELOAD))
+        fb_generations_are_full(master) || !take(master, FB_ORDER_RELOAD))
         return;
+    fb_result_begin(master);
     if (begin_reload(master) == 0)
         return;
     drop_next_pidfile(master);
     fb_log(&master->log, FB_ERROR, 0,
         "reload failed: the configuration before stays in force, correct the new one and try "
         "again");
+    fb_clock_read(&master->clock);
+    fb_result_end(master, false);
 }
 
 static bool has_workers(const struct fb_master *master)
@@ -166,17 +181,18 @@ static bool has_workers(const struct fb_master *master)
 /* What follows from a generation's having begun to serve, or having failed to. */
 static void settle(struct fb_master *master, const struct fb_generation *before)
 {
-    if (master->starting == NULL && master->live == before)
+    if (master->starting == NULL && master->live == before) {
         drop_next_pidfile(master);
+        fb_result_end(master, false);
+    }
     if (master->live == before)
         return;
-    if (publish_pid(master) == -1) {
-        if (before == NULL) { /* nobody would find us */
-            master->failed = true;
-            begin_end(master, false);
-        }
+    if (publish(master, before == NULL) == -1 && before == NULL) { /* nobody would find us */
+        master->failed = true;
+        begin_end(master, false);
         return;
     }
+    fb_result_end(master, true);
     fb_process_background_done(master->background, fb_logs_use_stderr(&master->live->cycle->core));
     master->background = -1;
     master->log.also = NULL;
@@ -185,6 +201,7 @@ static void settle(struct fb_master *master, const struct fb_generation *before)
 
 static void run(struct fb_master *master)
 {
+    fb_master_meet_deadlines(master); /* the first workers have one */
     while (!(master->state != FB_MASTER_RUNS || master->failed) || has_workers(master)) {
         struct fb_generation *before = master->live;
 
@@ -201,6 +218,7 @@ static void run(struct fb_master *master)
 static void clean_up(struct fb_master *master)
 {
     fb_log(&master->log, FB_NOTICE, 0, "exit");
+    fb_control_end(master);
     drop_next_pidfile(master);
     fb_pidfile_remove(&master->pidfile, &master->log);
     free((char *)master->pidfile.path);
@@ -209,6 +227,7 @@ static void clean_up(struct fb_master *master)
         master->live = NULL;
     }
     fb_generations_sweep(master);
+    fb_told_destroy(&master->told);
     fb_shared_destroy(&master->shared);
 }
 
@@ -221,11 +240,14 @@ int fb_master_main(const struct fb_start *start)
         .pidfile = start->pidfile,
         .next_pidfile = { .lock_fd = -1 },
         .background = start->background,
+        .told = fb_told_create(), /* without it, who asks for a reload is told less */
     };
 
     TAILQ_INIT(&master.generations);
     STAILQ_INIT(&master.wants);
+    fb_control_init(&master.control);
     fb_clock_read(&master.clock);
+    master.started = master.clock;
     if (fb_generation_start(&master, start->cycle) == -1)
         master.failed = true;
     run(&master);

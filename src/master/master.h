@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "master/control.h"
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/pidfile.h"
@@ -28,7 +29,10 @@ struct fb_seat {
     struct fb_slot_id slot;
     uint64_t started_ms;
     uint64_t respawn_ms; /* when to fill it again; 0: not waiting */
+    uint64_t kill_ms;    /* when it is killed if it has not come further; 0: never */
+    bool late;           /* it was killed as it did not become ready */
     unsigned failures;   /* in a row, which make the wait longer */
+    unsigned fills;      /* how many workers it has had */
 };
 
 /* The workers of one reading of the configuration. */
@@ -36,7 +40,9 @@ struct fb_generation {
     TAILQ_ENTRY(fb_generation) link;
     unsigned number;
     struct fb_cycle *cycle;
-    bool draining; /* its workers have been told to end and are not replaced */
+    bool draining;    /* its workers have been told to end and are not replaced ... */
+    bool closing;     /* ... at once */
+    int64_t since_ms; /* since the epoch */
     unsigned seat_n;
     struct fb_seat seats[];
 };
@@ -57,9 +63,14 @@ struct fb_master {
     struct fb_generation *starting;          /* the next one, until all its workers accept */
     bool committed;                          /* `starting` has taken the listeners over */
     enum { FB_MASTER_RUNS, FB_MASTER_QUITS, FB_MASTER_TERMINATES } state;
-    uint64_t kill_ms;                     /* when workers that do not end are killed; 0: never */
     bool failed;                          /* the first generation could not start */
     STAILQ_HEAD(fb_wants, fb_want) wants; /* inboxes that workers have asked for */
+    struct fb_clock started;
+    struct fb_control control;
+    bool requested[FB_ORDERS]; /* by the control socket's clients */
+    bool reloading;            /* from the reading of the configuration to the reload's end */
+    struct fb_told *told;      /* what a reload has said; NULL: there was no memory */
+    struct fb_result result;   /* of the latest reload */
 };
 
 /* What a start has made ready for a master or a single process, which takes it over. */
@@ -91,6 +102,10 @@ void fb_generation_conclude(struct fb_master *master);
 /* Signals every worker of it. */
 void fb_generation_signal(struct fb_master *master, struct fb_generation *generation, int number);
 void fb_generation_drain(struct fb_master *master, struct fb_generation *generation);
+/* Has its workers close their connections and end; who does not is killed soon. */
+void fb_generation_close(struct fb_master *master, struct fb_generation *generation);
+/* Whether as many are alive as max_generations allows beside one that would start. */
+bool fb_generations_are_full(const struct fb_master *master);
 /* Closes the logs and zones of a cycle that no worker uses, and destroys it. */
 void fb_master_discard(struct fb_master *master, struct fb_cycle *cycle);
 /* Destroys those that have no worker left and are not needed any more. */
@@ -101,9 +116,14 @@ void fb_generations_sweep(struct fb_master *master);
 /* Forks a worker into the seat; -1 after an alert line. */
 int fb_seat_fill(struct fb_master *master, struct fb_generation *generation, unsigned index);
 void fb_seat_clear(struct fb_seat *seat);
+/* From now on it has worker_start_timeout to come further. */
+void fb_seat_expect(
+    const struct fb_master *master, const struct fb_generation *generation, struct fb_seat *seat);
 /* Buries and reaps the dead, and decides who is replaced. */
 void fb_master_reap(struct fb_master *master);
-/* Fills the seats whose wait is over; kills who should have ended; sets the next SIGALRM. */
+/* Takes the starting generation back if a worker of it is late. */
+void fb_master_check_start(struct fb_master *master);
+/* Fills the seats whose wait is over; kills who is late; sets the next SIGALRM. */
 void fb_master_meet_deadlines(struct fb_master *master);
 
 /* Messages (talk.c) */
@@ -111,6 +131,9 @@ void fb_master_meet_deadlines(struct fb_master *master);
 void fb_master_listen_to_workers(struct fb_master *master);
 /* Has everyone forget the life that has ended in a seat, if they can know of it. */
 void fb_master_spread_death(struct fb_master *master, const struct fb_seat *seat);
+/* Lets it accept. */
+void fb_seat_arm(
+    struct fb_master *master, const struct fb_generation *generation, struct fb_seat *seat);
 void fb_seat_tell(struct fb_master *master, struct fb_seat *seat, enum fb_message_kind kind);
 /* Has every worker but the one in `except` look at its listeners once. */
 void fb_master_spread_look(struct fb_master *master, const struct fb_seat *except);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -56,9 +57,9 @@ static void bereave(
     struct fb_master *master, struct fb_generation *generation, struct fb_seat *seat, int status)
 {
     bool was_ready = seat->state == FB_SEAT_READY || seat->state == FB_SEAT_ARMED;
-    bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !seat->late;
     bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    bool young = !was_ready || master->clock.mono_ms - seat->started_ms < AT_ONCE_MS;
+    bool young = !was_ready || seat->late || master->clock.mono_ms - seat->started_ms < AT_ONCE_MS;
 
     fb_master_spread_death(master, seat);
     fb_seat_clear(seat);
@@ -124,19 +125,58 @@ static void fill_due_seats(struct fb_master *master, uint64_t *next)
         }
 }
 
-static void kill_late_workers(struct fb_master *master, uint64_t *next)
+static bool is_due(const struct fb_master *master, const struct fb_seat *seat)
+{
+    return seat->pid > 0 && seat->kill_ms != 0 && seat->kill_ms <= master->clock.mono_ms;
+}
+
+void fb_master_check_start(struct fb_master *master)
+{
+    const struct fb_generation *generation = master->starting;
+    char why[96];
+
+    if (generation == NULL || master->committed)
+        return;
+    for (unsigned i = 0; i < generation->seat_n; i++) {
+        if (!is_due(master, &generation->seats[i]))
+            continue;
+        snprintf(why, sizeof(why),
+            "worker process %d was not ready within worker_start_timeout (%" PRId64 " ms)",
+            (int)generation->seats[i].pid, generation->cycle->core.worker_start_timeout);
+        fb_generation_abort(master, why);
+        return;
+    }
+}
+
+/* It may hang where no signal is listened to. */
+static void kill_worker(
+    struct fb_master *master, const struct fb_generation *generation, struct fb_seat *seat)
+{
+    seat->kill_ms = 0;
+    if (!generation->closing) {
+        seat->late = true;
+        fb_log(&master->log, FB_ALERT, 0,
+            "worker process %d was not ready within worker_start_timeout (%" PRId64
+            " ms), it is killed",
+            (int)seat->pid, generation->cycle->core.worker_start_timeout);
+    }
+    if (kill(seat->pid, SIGKILL) == -1 && errno != ESRCH)
+        fb_log(&master->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)seat->pid, SIGKILL);
+}
+
+static void kill_due_workers(struct fb_master *master, uint64_t *next)
 {
     struct fb_generation *generation;
 
-    if (master->kill_ms == 0)
-        return;
-    if (master->kill_ms > master->clock.mono_ms) {
-        *next = *next == 0 || master->kill_ms < *next ? master->kill_ms : *next;
-        return;
-    }
-    master->kill_ms = 0;
     TAILQ_FOREACH (generation, &master->generations, link)
-        fb_generation_signal(master, generation, SIGKILL);
+        for (unsigned i = 0; i < generation->seat_n; i++) {
+            struct fb_seat *seat = &generation->seats[i];
+
+            if (is_due(master, seat))
+                kill_worker(master, generation, seat);
+            if (seat->pid > 0 && seat->kill_ms != 0 && (*next == 0 || seat->kill_ms < *next))
+                *next = seat->kill_ms;
+        }
 }
 
 void fb_master_meet_deadlines(struct fb_master *master)
@@ -146,7 +186,8 @@ void fb_master_meet_deadlines(struct fb_master *master)
 
     if (master->state == FB_MASTER_RUNS)
         fill_due_seats(master, &next);
-    kill_late_workers(master, &next);
+    kill_due_workers(master, &next);
+    fb_control_meet_deadlines(master, &next);
     if (next != 0) {
         wait = next > master->clock.mono_ms ? next - master->clock.mono_ms : 1;
         timer.it_value.tv_sec = (time_t)(wait / 1000);

@@ -57,6 +57,7 @@ static void forget_master(struct fb_master *master)
     }
     free((char *)master->pidfile.path);
     free((char *)master->next_pidfile.path);
+    fb_told_destroy(&master->told);
     fb_shared_destroy(&master->shared);
 }
 
@@ -70,6 +71,7 @@ static FB_NORETURN void be_worker(
         close_foreign(own, generation);
     fb_pidfile_forget(&master->pidfile);
     fb_pidfile_forget(&master->next_pidfile);
+    fb_control_forget(&master->control);
     if (master->background != -1) { /* not yet cut off from who started us */
         close(master->background);
         fb_process_detach(fb_logs_use_stderr(&own->cycle->core));
@@ -92,6 +94,10 @@ static int fork_worker(
         .channel = ends[1],
     };
 
+    if (generation == master->starting && !master->committed) {
+        heritage.told = master->log.told;
+        heritage.told_round = master->log.told_round;
+    }
     seat->pid = fork();
     if (seat->pid == 0) {
         close(ends[0]);
@@ -101,6 +107,15 @@ static int fork_worker(
         return 0;
     seat->pid = 0;
     return -1;
+}
+
+void fb_seat_expect(
+    const struct fb_master *master, const struct fb_generation *generation, struct fb_seat *seat)
+{
+    int64_t limit = generation->cycle->core.worker_start_timeout;
+
+    if (!generation->closing)
+        seat->kill_ms = limit == 0 ? 0 : master->clock.mono_ms + (uint64_t)limit;
 }
 
 int fb_seat_fill(struct fb_master *master, struct fb_generation *generation, unsigned index)
@@ -130,6 +145,9 @@ int fb_seat_fill(struct fb_master *master, struct fb_generation *generation, uns
     seat->channel = ends[0];
     seat->state = FB_SEAT_STARTING;
     seat->started_ms = master->clock.mono_ms;
+    seat->late = false;
+    seat->fills++;
+    fb_seat_expect(master, generation, seat);
     fb_log(&master->log, FB_NOTICE, 0, "start worker process %d", (int)seat->pid);
     return 0;
 }
@@ -142,5 +160,6 @@ void fb_seat_clear(struct fb_seat *seat)
         close(seat->inbox);
     seat->channel = seat->inbox = -1;
     seat->pid = 0;
+    seat->kill_ms = 0;
     seat->state = FB_SEAT_EMPTY;
 }

@@ -25,6 +25,13 @@ void fb_seat_tell(struct fb_master *master, struct fb_seat *seat, enum fb_messag
     send_message(master, seat, &message);
 }
 
+void fb_seat_arm(
+    struct fb_master *master, const struct fb_generation *generation, struct fb_seat *seat)
+{
+    fb_seat_expect(master, generation, seat);
+    fb_seat_tell(master, seat, FB_MESSAGE_ARM);
+}
+
 void fb_master_spread_look(struct fb_master *master, const struct fb_seat *except)
 {
     struct fb_generation *generation;
@@ -109,19 +116,28 @@ static void take_inbox(struct fb_seat *seat, struct fb_message *message)
     message->fd = -1;
 }
 
+/* It has come as far as was expected of it. */
+static void advance(
+    const struct fb_generation *generation, struct fb_seat *seat, enum fb_seat_state state)
+{
+    seat->state = state;
+    if (!generation->closing)
+        seat->kill_ms = 0;
+}
+
 /* Returns whether the generation's state has changed. */
 static bool hear(struct fb_master *master, struct fb_generation *generation, struct fb_seat *seat,
     struct fb_message *message)
 {
     switch ((enum fb_message_kind)message->kind) {
     case FB_MESSAGE_READY:
-        seat->state = FB_SEAT_READY;
+        advance(generation, seat, FB_SEAT_READY);
         if (generation == master->live ||
             (generation == master->starting && master->committed)) /* a replacement */
-            fb_seat_tell(master, seat, FB_MESSAGE_ARM);
+            fb_seat_arm(master, generation, seat);
         return true;
     case FB_MESSAGE_ARMED:
-        seat->state = FB_SEAT_ARMED;
+        advance(generation, seat, FB_SEAT_ARMED);
         return true;
     case FB_MESSAGE_LOOK:
         fb_master_spread_look(master, seat);

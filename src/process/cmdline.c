@@ -87,14 +87,47 @@ static int check_signal(const char *name, struct fb_log *log)
     return -1;
 }
 
+/* What getopt does not know, or -? itself. */
+static int check_unknown(
+    struct fb_cmdline *cmdline, int letter, const char *argument, struct fb_log *log)
+{
+    if (letter == 0 && strncmp(argument, "--", 2) == 0) {
+        fb_log(log, FB_EMERG, 0, "invalid option: \"%s\", see -h", argument);
+        return -1;
+    }
+    if (letter != 0 && letter != '?') {
+        fb_log(log, FB_EMERG, 0, "invalid option: \"-%c\", see -h", letter);
+        return -1;
+    }
+    cmdline->help = true;
+    return 0;
+}
+
+/* What is left behind the options: "status", or nothing. */
+static int check_words(struct fb_cmdline *cmdline, char **words, struct fb_log *log)
+{
+    if (words[0] != NULL && strcmp(words[0], "status") == 0) {
+        cmdline->status = true;
+        words++;
+    }
+    if (words[0] != NULL)
+        fb_log(log, FB_EMERG, 0, "invalid option: \"%s\", see -h", words[0]);
+    else if (cmdline->json && !cmdline->status)
+        fb_log(log, FB_EMERG, 0, "invalid option: \"--json\" belongs to \"status\"");
+    else
+        return 0;
+    return -1;
+}
+
 int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct fb_log *log)
 {
+    static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { .name = NULL } };
     const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
     int option;
 
     *cmdline = (struct fb_cmdline) { .help = false };
     opterr = 0;
-    while ((option = getopt(argc, argv, ":hvVtTqs:p:c:e:g:?")) != -1) {
+    while ((option = getopt_long(argc, argv, ":hvVtTqs:p:c:e:g:?", options, NULL)) != -1) {
         switch (option) {
         case 'h':
             cmdline->help = true;
@@ -131,22 +164,20 @@ int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct f
         case 'g':
             globals = optarg;
             break;
+        case 'j':
+            cmdline->json = true;
+            break;
         case ':':
             fb_log(log, FB_EMERG, 0, "option \"-%c\" requires an argument", optopt);
             return -1;
         default:
-            if (optopt == 0 || optopt == '?') { /* -? itself */
-                cmdline->help = true;
-                break;
-            }
-            fb_log(log, FB_EMERG, 0, "invalid option: \"-%c\", see -h", optopt);
-            return -1;
+            if (check_unknown(cmdline, optopt, argv[optind - 1], log) == -1)
+                return -1;
+            break;
         }
     }
-    if (optind < argc) {
-        fb_log(log, FB_EMERG, 0, "invalid option: \"%s\", see -h", argv[optind]);
+    if (check_words(cmdline, argv + optind, log) == -1)
         return -1;
-    }
     cmdline->cycle.testing = cmdline->test;
     if (keep(cmdline, globals, log) == -1)
         return -1;
@@ -170,7 +201,8 @@ void fb_cmdline_show_help(void)
 {
     fprintf(stderr,
         "Usage: forkbeard [-?hvVtTq] [-s signal] [-p prefix] [-e filename] [-c filename] "
-        "[-g directives]\n\n"
+        "[-g directives]\n"
+        "       forkbeard status [--json] [-c filename] ...\n\n"
         "Options:\n"
         "  -?,-h         : this help\n"
         "  -v            : show version and exit\n"
@@ -178,7 +210,9 @@ void fb_cmdline_show_help(void)
         "  -t            : test configuration and exit\n"
         "  -T            : test configuration, dump it and exit\n"
         "  -q            : suppress non-error messages during configuration testing\n"
-        "  -s signal     : send signal to a master process: stop, quit, reopen, reload\n"
+        "  -s signal     : tell the master process: stop, quit, reopen, reload; and wait for it\n"
+        "  status        : show the workers, connections and queues of the daemon that runs\n"
+        "  --json        : as one line of JSON\n"
         "  -p prefix     : set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
         "                  logs/error.log are found below it\n"
         "  -e filename   : set error log file (default: " FB_ERROR_LOG_PATH ")\n"

@@ -13,6 +13,8 @@ struct fb_cmdline {
     bool dump;          /* -T */
     bool quiet;         /* -q */
     const char *signal; /* -s */
+    bool status;        /* the word "status" */
+    bool json;          /* --json */
     struct fb_cycle_options cycle;
 };
 

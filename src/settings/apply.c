@@ -264,10 +264,11 @@ static void set(struct fb_apply *apply, const struct fb_setting *setting,
         setting->set(apply, setting, directive, field);
 }
 
-static bool leads_to_pid(const struct fb_setting *setting)
+static bool leads_to_master(const struct fb_setting *setting)
 {
     return setting != NULL &&
-           (strcmp(setting->name, "pid") == 0 || strcmp(setting->name, "include") == 0);
+           (strcmp(setting->name, "pid") == 0 || strcmp(setting->name, "control") == 0 ||
+               strcmp(setting->name, "include") == 0);
 }
 
 void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
@@ -277,7 +278,7 @@ void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
     STAILQ_FOREACH (directive, &block->directives, link) {
         const struct fb_setting *setting = find_row(apply, directive->name.text, apply->frame->at);
 
-        if (apply->options->only_pid && !leads_to_pid(setting))
+        if (apply->options->only_pid && !leads_to_master(setting))
             continue;
         if (setting == NULL)
             report_unknown(apply, directive);

@@ -165,5 +165,6 @@ void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream);
 
 /* What main and events leave to the end; only for a file without mistakes. */
 void fb_core_finish_pid(struct fb_apply *apply);
+void fb_core_finish_control(struct fb_apply *apply);
 void fb_core_finish(struct fb_apply *apply);
 void fb_events_finish(struct fb_apply *apply);

@@ -200,9 +200,36 @@ static FB_SETTER(set_thread_pool)
     return 0;
 }
 
+static FB_SETTER(set_control)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+    const char *text = directive->args[0].text, *path;
+    bool is_path = strncmp(text, "unix:", 5) == 0 && text[5] != '\0';
+
+    (void)setting;
+    (void)field;
+    if (strcmp(text, "off") == 0) {
+        core->control_off = true;
+        return 0;
+    }
+    if (!is_path && apply->options->only_pid) /* a signal will do */
+        return 0;
+    if (!is_path)
+        return fb_bad_value(apply, directive, 0, "expected unix:PATH or \"off\"");
+    path = fb_apply_path(apply, text + 5);
+    if (path == NULL)
+        return -1;
+    if (strlen(path) > FB_CONTROL_PATH_MAX && !apply->options->only_pid)
+        return fb_bad_value(apply, directive, 0, "the path is longer than %d bytes: \"%s\"",
+            FB_CONTROL_PATH_MAX, path);
+    core->control = path;
+    return 0;
+}
+
 #define CORE(member) .offset = offsetof(struct fb_core_settings, member)
 
 const struct fb_setting fb_core_table[] = {
+    { "control", FB_AT_MAIN, 1, 1, .set = set_control },
     { "daemon", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(daemon), .initial = "on" },
     { "env", FB_AT_MAIN, 1, 1, .set = set_env, .repeats = true },
     { "error_log", FB_AT_MAIN, 1, 2, .set = set_error_log, .repeats = true },
@@ -211,6 +238,8 @@ const struct fb_setting fb_core_table[] = {
     { "load_module", FB_AT_MAIN, 1, 1, .set = fb_set_load_module, .repeats = true },
     { "master_process", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(master_process),
         .initial = "on" },
+    { "max_generations", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(max_generations),
+        .greatest_value = INT_MAX, .initial = "8" },
     { "pid", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(pid) },
     { "stream", FB_AT_MAIN, 0, 0, .set = fb_set_stream, .block = true },
     { "thread_pool", FB_AT_MAIN, 2, 3, .set = set_thread_pool },
@@ -227,6 +256,8 @@ const struct fb_setting fb_core_table[] = {
         .least_value = 1, .greatest_value = INT_MAX },
     { "worker_shutdown_timeout", FB_AT_MAIN, 1, 1, .set = fb_set_msec,
         CORE(worker_shutdown_timeout) },
+    { "worker_start_timeout", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(worker_start_timeout),
+        .initial = "30s" },
     { "working_directory", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(working_directory) },
     { .name = NULL },
 };
@@ -282,6 +313,28 @@ void fb_core_finish_pid(struct fb_apply *apply)
         apply->cycle->core.pid = keep(apply, apply->options->pid);
 }
 
+/* Beside the pid file: "x.sock" for "x.pid". */
+void fb_core_finish_control(struct fb_apply *apply)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+    size_t n = core->pid != NULL ? strlen(core->pid) : 0;
+    const char *path;
+
+    if (core->control_off || core->control != NULL || n == 0)
+        return;
+    if (n > 4 && strcmp(core->pid + n - 4, ".pid") == 0)
+        n -= 4;
+    path = fb_arena_printf(apply->cycle->arena, "%.*s.sock", (int)n, core->pid);
+    if (path == NULL)
+        fb_conf_error(apply->report, NULL, "out of memory");
+    else if (strlen(path) <= FB_CONTROL_PATH_MAX)
+        core->control = path;
+    else
+        fb_conf_warn(apply->report, NULL,
+            "\"%s\" is too long for a control socket, there is none: give one with \"control\"",
+            path);
+}
+
 void fb_core_finish(struct fb_apply *apply)
 {
     struct fb_core_settings *core = &apply->cycle->core;
@@ -289,6 +342,7 @@ void fb_core_finish(struct fb_apply *apply)
     if (core->user == NULL)
         default_user(apply);
     fb_core_finish_pid(apply);
+    fb_core_finish_control(apply);
     if (core->log_n == 0)
         default_log(apply);
 }

@@ -51,6 +51,7 @@ static void read_all(struct fb_apply *apply)
     if (options->only_pid) {
         if (apply->report->error_n == 0) /* else an unread one may be hidden */
             fb_core_finish_pid(apply);
+        fb_core_finish_control(apply);
         return;
     }
     if (apply->stream != NULL)

@@ -24,11 +24,15 @@ struct fb_core_settings {
     int64_t worker_processes;
     int64_t worker_priority;
     int64_t worker_shutdown_timeout; /* 0: none */
+    int64_t worker_start_timeout;    /* 0: none */
+    int64_t max_generations;         /* alive at once; 0: any number */
     int64_t timer_resolution;        /* 0: the time is read every turn */
     int64_t threads, thread_queue;   /* for jobs: at most so many, and so many waiting */
     int64_t rlimit_nofile;           /* -1: left alone */
     int64_t rlimit_core;             /* bytes; -1: left alone */
     const char *pid;
+    const char *control;           /* the path of the control socket; NULL: off */
+    bool control_off;              /* it was written so, else there is one beside the pid file */
     const char *working_directory; /* NULL: left alone */
     const char *user;              /* NULL: not given, or not root */
     uid_t uid;                     /* of `user` */
@@ -66,6 +70,9 @@ struct fb_cycle {
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */
 };
 
+/* What a socket's address has room for, and a suffix while it is made. */
+#define FB_CONTROL_PATH_MAX 100
+
 struct fb_cycle_options {
     const char *conf;             /* an absolute path */
     const char *globals;          /* -g, or NULL */
@@ -74,7 +81,8 @@ struct fb_cycle_options {
     const char *module_directory; /* where `load_module` finds relative paths */
     const fb_protocol *const *protocols; /* that are built in; ends with NULL */
     bool testing;                        /* -t: what may not be read is a warning */
-    bool only_pid; /* -s: all but `pid` is passed over, and mistakes that do not hide it */
+    bool only_pid; /* -s: all but the ways to the master is passed over, and mistakes that do not
+                      hide its pid */
     struct fb_progress *progress; /* of a rehearsal, which is silent if all is well; or NULL */
 };
 

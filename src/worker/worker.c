@@ -69,6 +69,9 @@ int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage,
 
     *worker = (struct fb_worker) { .heritage = heritage, .cycle = cycle, .role = role };
     fb_log_init(&worker->log, cycle->core.logs, cycle->core.log_n);
+    worker->log.told = heritage->told;
+    worker->log.told_round = heritage->told_round;
+    fb_log_update(&worker->log);
     worker->shutdown.expired = shutdown_expired;
     worker->random = random_bytes;
     if (role == FB_ROLE_WORKER && fb_process_confine(cycle, heritage->index, &worker->log) == -1)
@@ -83,6 +86,8 @@ int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage,
         fb_worker_done(worker);
         return -1;
     }
+    worker->log.told = NULL;
+    fb_log_update(&worker->log);
     return 0;
 }
 

@@ -43,6 +43,13 @@ static const struct {
     { { "-t", "-cforkbeard.conf", "-gdaemon off; worker_processes 2;" }, 0, "successful" },
     { { "-s", "stop", "-cforkbeard.conf" }, 1,
         "/forkbeard.pid\" failed (2: No such file or directory)" },
+    { { "more", "status" }, 1, "forkbeard: [emerg] invalid option: \"more\"" },
+    { { "status", "more" }, 1, "forkbeard: [emerg] invalid option: \"more\"" },
+    { { "--json" }, 1, "invalid option: \"--json\" belongs to \"status\"" },
+    { { "--yaml" }, 1, "forkbeard: [emerg] invalid option: \"--yaml\", see -h" },
+    { { "status", "-cforkbeard.conf" }, 1, "/forkbeard.sock\" (2: No such file or directory)" },
+    { { "status", "-cforkbeard.conf", "-gcontrol off;" }, 1,
+        "there is no control socket: see \"control\"" },
     { { "-s", "stop", "-cnone.conf" }, 1, "none.conf\" failed (2: No such file or directory)" },
 };
 
@@ -132,19 +139,23 @@ START_TEST(test_touches_nothing)
 }
 END_TEST
 
+/* Without the control socket, which has a test of its own. */
 START_TEST(signals_are_sent)
 {
     static const char *const names[] = { "stop", "quit" };
     struct daemon *daemon = daemon_create(1);
 
-    daemon_configure(daemon, ECHO);
+    daemon_configure(daemon, "control off; " ECHO);
     daemon_start(daemon);
     ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
     daemon_wait_log(daemon, "signal 1 (SIGHUP) received from ");
     daemon_wait_log(daemon, "exited with code 0");
-    ck_assert_int_eq(daemon_run(daemon, "-s", "reopen", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_ptr_nonnull(
+        strstr(daemon->err, ", the error log says what comes of it: there is no control socket\n"));
+    ck_assert_int_eq(daemon_run(daemon, "-q", "-s", "reopen", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_str_eq(daemon->err, "");
     daemon_wait_log(daemon, "signal 10 (SIGUSR1) received from ");
-    ck_assert_int_eq(daemon_run(daemon, "-s", names[_i], "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_int_eq(daemon_run(daemon, "-qs", names[_i], "-c", "forkbeard.conf", NULL), 0);
     ck_assert_int_eq(daemon_wait(daemon), 0);
     ck_assert_str_eq(daemon->err, "");
     daemon_finish(daemon);

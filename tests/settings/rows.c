@@ -18,6 +18,11 @@ static void check_env(const struct fb_cycle *cycle)
     ck_assert_str_eq(cycle->core.env[0], "A=1");
 }
 
+static void check_control(const struct fb_cycle *cycle)
+{
+    ck_assert_str_eq(strrchr(cycle->core.control, '/'), "/a.sock");
+}
+
 static void check_error_log(const struct fb_cycle *cycle)
 {
     const char *name = strrchr(cycle->core.logs[0].path, '/');
@@ -118,6 +123,8 @@ CHECK_PROTOCOL(stub_status)
 #define CHECK(function) .check = (function)
 
 const struct row directive_rows[] = {
+    { "control", "unix:run/a.sock;", MAIN, ARGS(1, 1), CHECK(check_control),
+        .manual = "unix:@runstatedir@/forkbeard.sock" },
     { "daemon", "off;", MAIN, ARGS(1, 1), CORE(daemon, 0, 1), .manual = "on" },
     { "env", "A=1;", MAIN, ARGS(1, 1), CHECK(check_env), .again = "B;", .manual = "TZ" },
     { "error_log", "error.log notice;", MAIN, ARGS(1, 2), CHECK(check_error_log),
@@ -128,6 +135,7 @@ const struct row directive_rows[] = {
     { "load_module", "plain_a.so;", MAIN, ARGS(1, 1), CHECK(check_module), .again = "plain_b.so;",
         .manual = "none" },
     { "master_process", "off;", MAIN, ARGS(1, 1), CORE(master_process, 0, 1), .manual = "on" },
+    { "max_generations", "3;", MAIN, ARGS(1, 1), CORE(max_generations, 3, 8), .manual = "8" },
     { "pid", "run/pid;", MAIN, ARGS(1, 1), PATH(pid, "/run/pid", "/default/pid"),
         .manual = "@runstatedir@/forkbeard.pid" },
     { "stream", "{ }", MAIN, ARGS(0, 0), .manual = "none" },
@@ -146,6 +154,8 @@ const struct row directive_rows[] = {
         .manual = "none" },
     { "worker_shutdown_timeout", "5s;", MAIN, ARGS(1, 1), CORE(worker_shutdown_timeout, 5000, 0),
         .manual = "off" },
+    { "worker_start_timeout", "9s;", MAIN, ARGS(1, 1), CORE(worker_start_timeout, 9000, 30000),
+        .manual = "30s" },
     { "working_directory", "w;", MAIN, ARGS(1, 1), PATH(working_directory, "/w", NULL),
         .manual = "none" },
 

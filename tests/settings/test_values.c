@@ -12,11 +12,17 @@
 
 #define TIME "expected a time such as 500ms, 30s or 1h 30m"
 #define MECHANISM "expected an event mechanism that was built in (see -V)"
+#define TEN "/123456789"
+#define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "/"
 #define LEVEL "expected a level: debug, info, notice, warn, error, crit, alert or emerg"
 
 static const struct {
     const char *name, *values, *word, *message;
 } wrong[] = {
+    { "control", "run/a.sock", "run/a.sock", "expected unix:PATH or \"off\"" },
+    { "control", "unix:", "unix:", "expected unix:PATH or \"off\"" },
+    { "control", "unix:" LONG, "unix:" LONG, "the path is longer than 100 bytes: \"" LONG "\"" },
+    { "control", "on", "on", "expected unix:PATH or \"off\"" },
     { "daemon", "yes", "yes", "expected \"on\" or \"off\"" },
     { "daemon", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "daemon", "1", "1", "expected \"on\" or \"off\"" },
@@ -30,6 +36,8 @@ static const struct {
     { "error_log", "memory:32m", "memory:32m",
         "only files and \"stderr\" are supported, no memory" },
     { "load_module", "\"\"", "", "expected a path" },
+    { "max_generations", "-1", "-1", "it must be between 0 and 2147483647" },
+    { "max_generations", "off", "off", "expected a number" },
     { "master_process", "of", "of", "expected \"on\" or \"off\", did you mean \"off\"?" },
     { "pid", "\"\"", "", "expected a path" },
     { "thread_pool", "disk threads=2", "disk", "there is one pool, \"default\"" },
@@ -56,6 +64,7 @@ static const struct {
     { "worker_shutdown_timeout", "soon", "soon", TIME },
     { "worker_shutdown_timeout", "99999999999999999999", "99999999999999999999",
         "it is too large" },
+    { "worker_start_timeout", "soon", "soon", TIME },
     { "working_directory", "\"\"", "", "expected a path" },
 
     { "accept_mutex", "true", "true", "expected \"on\" or \"off\"" },
@@ -240,6 +249,62 @@ START_TEST(several_logs_each_with_its_level)
 }
 END_TEST
 
+/* ... and "control"; its path, or NULL. */
+static const struct {
+    const char *text, *path;
+} controls[] = {
+    { "", "/default/pid.sock" },
+    { "pid /a/b.pid;", "/a/b.sock" },
+    { "pid /a/.pid;", "/a/.sock" },
+    { "pid /a/b.pid; control unix:/c;", "/c" },
+    { "control unix:/c; pid /a/b.pid;", "/c" },
+    { "control off;", NULL },
+    { "control off; pid /a/b.pid;", NULL },
+};
+
+START_TEST(the_control_socket_lies_beside_the_pid_file)
+{
+    struct loading loading;
+    char text[256];
+
+    loading_begin(&loading);
+    for (size_t i = 0; i < fb_countof(controls); i++)
+        for (int only_pid = 0; only_pid < 2; only_pid++) {
+            const struct fb_core_settings *core;
+
+            loading.options.only_pid = only_pid == 1;
+            snprintf(text, sizeof(text), "%s events { }", controls[i].text);
+            accept_text(&loading, text, "");
+            core = &loading.cycle->core;
+            if (controls[i].path == NULL)
+                ck_assert_ptr_null(core->control);
+            else
+                ck_assert_str_eq(core->control, controls[i].path);
+        }
+    loading.options.only_pid = false;
+    accept_text(&loading, "pid " LONG ".pid; events { }",
+        "warning: \"" LONG ".sock\" is too long for a control socket, there is none: give one with "
+        "\"control\"\n");
+    ck_assert_ptr_null(loading.cycle->core.control);
+    loading_end(&loading);
+}
+END_TEST
+
+/* What is wrong with it keeps nobody from the pid. */
+START_TEST(a_wrong_control_socket_does_not_hide_the_pid)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    loading.options.only_pid = true;
+    accept_text(&loading, "control tcp:1; events { }", "");
+    ck_assert_str_eq(loading.cycle->core.pid, "/default/pid");
+    accept_text(&loading, "pid /a/b.pid; control unix:" LONG "; bogus", "");
+    ck_assert_str_eq(loading.cycle->core.pid, "/a/b.pid");
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(env_keeps_order_and_values)
 {
     struct loading loading;
@@ -318,6 +383,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, as_many_workers_as_processors);
     tcase_add_test(tcase, affinity_by_itself_or_within_a_mask);
     tcase_add_test(tcase, several_logs_each_with_its_level);
+    tcase_add_test(tcase, the_control_socket_lies_beside_the_pid_file);
+    tcase_add_test(tcase, a_wrong_control_socket_does_not_hide_the_pid);
     tcase_add_test(tcase, env_keeps_order_and_values);
     tcase_add_test(tcase, debug_connection_takes_addresses_blocks_and_unix);
     tcase_add_test(tcase, each_mechanism_can_be_chosen);

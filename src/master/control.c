@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The socket itself. What can fail while we serve is a line in the log; signals still work. */
+#include "master/master.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 16
+#define SUFFIX ".new"
+#define ACCEPT_MAX 32 /* at once, so that nobody keeps the master busy */
+
+static_assert(FB_CONTROL_PATH_MAX + sizeof(SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
+    "a path has room for the suffix");
+
+void fb_control_init(struct fb_control *control)
+{
+    *control = (struct fb_control) { .fd = -1 };
+    TAILQ_INIT(&control->clients);
+}
+
+static void set_address(struct sockaddr_un *address, const char *path, const char *suffix)
+{
+    *address = (struct sockaddr_un) { .sun_family = AF_UNIX };
+    snprintf(address->sun_path, sizeof(address->sun_path), "%s%s", path, suffix);
+}
+
+/* Whether the name stands for our socket. */
+static bool is_there(const struct fb_control *control)
+{
+    struct stat st;
+
+    return lstat(control->path, &st) == 0 && st.st_dev == control->device &&
+           st.st_ino == control->inode;
+}
+
+/* Only a socket that nobody answers on may be replaced: a crash has left it behind. */
+static int check_replaceable(struct fb_master *master, const char *path, enum fb_level level)
+{
+    struct sockaddr_un address;
+    struct stat st;
+    int fd, error;
+
+    if (lstat(path, &st) == -1) /* none, or bind() says why not */
+        return 0;
+    if (!S_ISSOCK(st.st_mode)) {
+        fb_log(
+            &master->log, level, 0, "the control socket \"%s\" exists and is not a socket", path);
+        return -1;
+    }
+    set_address(&address, path, "");
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    error = fd == -1 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == -1 ? errno : 0;
+    if (fd != -1)
+        close(fd);
+    if (error == ECONNREFUSED || error == ENOENT)
+        return 0;
+    fb_log(&master->log, level, error,
+        "the control socket \"%s\" is in use: give this daemon another \"control\"", path);
+    return -1;
+}
+
+/* Nobody but our user may connect, from its first moment on. */
+static int bind_private(int fd, const struct sockaddr_un *address)
+{
+    mode_t mask = umask(0177);
+    int status = bind(fd, (const struct sockaddr *)address, sizeof(*address));
+    int error = errno;
+
+    umask(mask);
+    errno = error;
+    return status;
+}
+
+/* Written aside and renamed, so that whoever finds it is answered. NULL, or the call that failed, with
+ * errno. */
+static const char *open_socket(struct fb_control *made)
+{
+    struct sockaddr_un aside;
+    struct stat st;
+
+    set_address(&aside, made->path, SUFFIX);
+    made->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (made->fd == -1)
+        return "socket";
+    if (unlink(aside.sun_path) == -1 && errno != ENOENT)
+        return "unlink";
+    if (bind_private(made->fd, &aside) == -1)
+        return "bind";
+    if (listen(made->fd, BACKLOG) == -1)
+        return "listen";
+    if (lstat(aside.sun_path, &st) == -1)
+        return "lstat";
+    if (fb_channel_wake(made->fd) == -1)
+        return "fcntl";
+    if (rename(aside.sun_path, made->path) == -1)
+        return "rename";
+    made->device = st.st_dev;
+    made->inode = st.st_ino;
+    return NULL;
+}
+
+static void undo(const struct fb_control *made, const char *failed)
+{
+    struct sockaddr_un aside;
+
+    set_address(&aside, made->path, SUFFIX);
+    if (strcmp(failed, "socket") != 0 && strcmp(failed, "bind") != 0)
+        unlink(aside.sun_path);
+    if (made->fd != -1)
+        close(made->fd);
+}
+
+static void remove_socket(struct fb_master *master)
+{
+    struct fb_control *control = &master->control;
+
+    if (control->path == NULL)
+        return;
+    if (is_there(control) && unlink(control->path) == -1)
+        fb_log(&master->log, FB_ALERT, errno, "unlink() \"%s\" failed", control->path);
+    close(control->fd);
+    free(control->path);
+    control->path = NULL;
+    control->fd = -1;
+}
+
+int fb_control_publish(struct fb_master *master, enum fb_level level)
+{
+    struct fb_control *control = &master->control, made = { .fd = -1 };
+    const char *path = master->live->cycle->core.control, *failed;
+
+    if (path == NULL) {
+        remove_socket(master);
+        return 0;
+    }
+    if (control->path != NULL && strcmp(control->path, path) == 0 && is_there(control))
+        return 0;
+    if (check_replaceable(master, path, level) == -1)
+        return -1;
+    made.path = strdup(path);
+    failed = made.path == NULL ? "strdup" : open_socket(&made);
+    if (failed != NULL) {
+        fb_log(
+            &master->log, level, errno, "%s() for the control socket \"%s\" failed", failed, path);
+        if (made.path != NULL)
+            undo(&made, failed);
+        free(made.path);
+        return -1;
+    }
+    remove_socket(master); /* the one before, if it is still at its name */
+    control->path = made.path;
+    control->fd = made.fd;
+    control->device = made.device;
+    control->inode = made.inode;
+    return 0;
+}
+
+void fb_control_end(struct fb_master *master)
+{
+    struct fb_client *client;
+
+    remove_socket(master);
+    while ((client = TAILQ_FIRST(&master->control.clients)) != NULL) {
+        if (client->awaits == FB_AWAITS_END)
+            client->fd = -1; /* closed when we are gone */
+        fb_client_destroy(&master->control, client);
+    }
+}
+
+void fb_control_forget(struct fb_control *control)
+{
+    struct fb_client *client;
+
+    while ((client = TAILQ_FIRST(&control->clients)) != NULL)
+        fb_client_destroy(control, client);
+    if (control->fd != -1)
+        close(control->fd);
+    free(control->path);
+    fb_control_init(control);
+}
+
+static void accept_all(struct fb_master *master)
+{
+    for (int i = 0; i < ACCEPT_MAX; i++) {
+        int fd = accept4(master->control.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd != -1) {
+            fb_client_create(master, fd);
+            continue;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        if (errno != EAGAIN)
+            fb_log(&master->log, FB_ERROR, errno, "accept4() for the control socket failed");
+        return;
+    }
+    raise(SIGIO); /* there may be more */
+}
+
+void fb_control_listen(struct fb_master *master)
+{
+    struct fb_client *client, *next;
+
+    if (master->control.fd != -1)
+        accept_all(master);
+    TAILQ_FOREACH_SAFE (client, &master->control.clients, link, next)
+        fb_client_go_on(master, client);
+}
+
+void fb_control_meet_deadlines(struct fb_master *master, uint64_t *next)
+{
+    struct fb_client *client, *behind;
+
+    TAILQ_FOREACH_SAFE (client, &master->control.clients, link, behind) {
+        if (client->deadline_ms == 0)
+            continue;
+        if (client->deadline_ms <= master->clock.mono_ms)
+            fb_client_destroy(&master->control, client);
+        else if (*next == 0 || client->deadline_ms < *next)
+            *next = client->deadline_ms;
+    }
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Generations of workers that do not become ready, or that drain for long. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LATE "was not ready within worker_start_timeout (300 ms)"
+#define HANGS                                                                                      \
+    "load_module " FB_TEST_MODULES "/hangs.so; worker_start_timeout 300ms;\n"                      \
+    "events {} stream { server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } "              \
+    "server { listen unix:$D/socket; echo; } }\n"
+
+/* From now on no worker becomes ready, or each does. */
+static void hang(struct daemon *daemon, bool late)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s", daemon_path(daemon, "late"));
+    if (late)
+        daemon_write(daemon, "late", "x");
+    else
+        ck_assert_int_eq(unlink(path), 0);
+}
+
+static unsigned count(const char *text, const char *word)
+{
+    unsigned n = 0;
+
+    for (const char *p = text; (p = strstr(p, word)) != NULL; p++)
+        n++;
+    return n;
+}
+
+static const char *const variants[] = { "daemon off;", "daemon on;" };
+
+START_TEST(a_late_worker_fails_the_start)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    hang(daemon, true);
+    daemon_configure(daemon, "worker_processes 3; " HANGS);
+    daemon_expects(daemon, LATE);
+    daemon_expects(daemon, "exited on signal 9");
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", variants[_i], NULL), 1);
+    proc_reap_orphans();
+    ck_assert_uint_eq(count(daemon->err, "[emerg]"), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, LATE ", nothing is served"));
+    ck_assert_int_eq(client_error(daemon->ports[0]), ECONNREFUSED);
+    ck_assert(!daemon_has(daemon, "forkbeard.pid"));
+    ck_assert(!daemon_has(daemon, "forkbeard.sock"));
+    ck_assert(!daemon_has(daemon, "socket"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(a_late_worker_fails_the_reload)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t old[2], now[4];
+    unsigned descriptors;
+    int client;
+
+    daemon_configure(daemon, "worker_processes 2; " HANGS);
+    daemon_start(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, old, 2), 2);
+    descriptors = proc_descriptors(daemon->pid);
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "before");
+
+    daemon_expects(daemon, LATE);
+    daemon_expects(daemon, "exited on signal 9");
+    hang(daemon, true);
+    daemon_configure(daemon, "worker_processes 3; " HANGS);
+    if (_i == 0) {
+        daemon_signal(daemon, SIGHUP);
+    } else {
+        ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 1);
+        ck_assert_ptr_nonnull(strstr(daemon->err, LATE));
+    }
+    daemon_wait_log(daemon, LATE ", the configuration before stays in force");
+    WAIT_FOR(daemon_count_log(daemon, "exited on signal 9") == 3);
+    WAIT_FOR(proc_children(daemon->pid, now, 4) == 2);
+    ck_assert_uint_eq(daemon_count_log(daemon, "[emerg]"), 1);
+    ck_assert(proc_has(now, 2, old[0]) && proc_has(now, 2, old[1]));
+    WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
+    client_echo(client, "the same session");
+    close(client);
+    close(client_open(daemon->ports[0]));
+    ck_assert(daemon_has(daemon, "socket"));
+
+    hang(daemon, false);
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    WAIT_FOR(proc_child_n(daemon->pid) == 3);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The replacement of a worker that was killed is late, over and over, until it need not be. */
+START_TEST(a_late_replacement_is_replaced)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t workers[2];
+    int client;
+
+    daemon_configure(daemon, "worker_processes 2; " HANGS);
+    daemon_start(daemon);
+    daemon_expects(daemon, "exited on signal 9");
+    daemon_expects(daemon, LATE);
+    daemon_expects(daemon, "a worker process died at once for the ");
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
+    hang(daemon, true);
+    ck_assert_int_eq(kill(workers[0], SIGKILL), 0);
+    daemon_wait_log(daemon, LATE ", it is killed");
+    daemon_wait_log(daemon, "for the 1. time, the next starts in 100 ms");
+    daemon_wait_log(daemon, LATE ", it is killed");
+    daemon_wait_log(daemon, "for the 2. time, the next starts in 200 ms");
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "the other one serves");
+    close(client);
+    hang(daemon, false);
+    WAIT_FOR(proc_child_n(daemon->pid) == 2);
+    ck_assert_uint_eq(daemon_count_log(daemon, "[emerg]"), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Neither an end nor a later reload waits for workers that never become ready. */
+START_TEST(a_hanging_start_delays_no_end)
+{
+    static const int signals[] = { SIGTERM, SIGQUIT };
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, HANGS);
+    daemon_start(daemon);
+    hang(daemon, true);
+    daemon_expects(daemon, "exited on signal 9");
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "reconfiguring");
+    daemon_wait_log(daemon, "start worker process");
+    daemon_stop(daemon, signals[_i]);
+    hang(daemon, false);
+    daemon_finish(daemon);
+}
+END_TEST
+
+#define GENERATIONS 3
+#define WORKERS 2
+#define WORKERS_MAX 32
+#define RELOADS 10
+
+static void check_bound(const struct daemon *daemon)
+{
+    ck_assert_uint_le(proc_child_n(daemon->pid), (GENERATIONS + 1) * WORKERS);
+}
+
+/* A session with none of these: they take who is waiting as they step back. */
+static int open_elsewhere(const struct daemon *daemon, const pid_t *old, unsigned n)
+{
+    for (int64_t until = deadline_ms();;) {
+        int client = client_open(daemon->ports[0]);
+
+        ck_assert_int_lt(now_ms(), until);
+        client_echo(client, "held open");
+        if (!proc_has(old, n, proc_server_of(daemon->pid, client)))
+            return client;
+        close(client);
+    }
+}
+
+/* Reloads, and looks all the while. */
+static void reload_within_bound(struct daemon *daemon, unsigned number)
+{
+    daemon_signal(daemon, SIGHUP);
+    for (int64_t until = deadline_ms();
+         daemon_count_log(daemon, "start worker process") < (number + 1) * WORKERS;) {
+        ck_assert_int_lt(now_ms(), until);
+        check_bound(daemon);
+    }
+    for (int i = 0; i < WORKERS; i++)
+        daemon_wait_log(daemon, "gracefully shutting down");
+    check_bound(daemon);
+}
+
+START_TEST(generations_are_bounded)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t old[WORKERS_MAX];
+    unsigned old_n = 0;
+    int sessions[RELOADS + 1];
+
+    daemon_configure(daemon, "worker_processes 2; max_generations 3; events {}"
+                             "stream { server { listen 127.0.0.1:$0; echo; } }");
+    daemon_start(daemon);
+    sessions[0] = open_elsewhere(daemon, old, 0);
+    for (unsigned i = 1; i <= RELOADS; i++) {
+        old_n = proc_children(daemon->pid, old, WORKERS_MAX);
+        reload_within_bound(daemon, i);
+        sessions[i] = open_elsewhere(daemon, old, old_n);
+    }
+    /* each generation has one, and only so many are left */
+    for (unsigned i = 0; i <= RELOADS; i++) {
+        if (i <= RELOADS - GENERATIONS)
+            client_expect_gone(sessions[i]);
+        else
+            client_echo(sessions[i], "goes on");
+        close(sessions[i]);
+    }
+    ck_assert_uint_eq(
+        daemon_count_log(daemon, "more than 3 generations (max_generations): generation "),
+        RELOADS + 1 - GENERATIONS);
+    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* With 1 the old workers end at once, with 0 they never have to. */
+START_TEST(the_bound_can_be_one_or_none)
+{
+    struct daemon *daemon = daemon_create(1);
+    int sessions[10];
+
+    daemon_configure(daemon,
+        "max_generations %d; events {} stream { server { listen 127.0.0.1:$0; echo; } }", _i);
+    daemon_start(daemon);
+    for (int i = 0; i < 10; i++) {
+        sessions[i] = client_open(daemon->ports[0]);
+        client_echo(sessions[i], "held open");
+        ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+        if (_i == 1)
+            client_expect_gone(sessions[i]);
+        else
+            WAIT_FOR(daemon_count_log(daemon, "gracefully shutting down") == (unsigned)i + 1);
+    }
+    WAIT_FOR(proc_child_n(daemon->pid) == (_i == 1 ? 1u : 11u));
+    for (int i = 0; i < 10; i++) {
+        if (_i == 0)
+            client_echo(sessions[i], "goes on");
+        close(sessions[i]);
+    }
+    ck_assert_uint_eq(daemon_count_log(daemon, "max_generations"), _i == 1 ? 10 : 0);
+    WAIT_FOR(proc_child_n(daemon->pid) == 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_loop_test(tcase, a_late_worker_fails_the_start, 0, 2);
+    tcase_add_loop_test(tcase, a_late_worker_fails_the_reload, 0, 2);
+    tcase_add_test(tcase, a_late_replacement_is_replaced);
+    tcase_add_loop_test(tcase, a_hanging_start_delays_no_end, 0, 2);
+    tcase_add_test(tcase, generations_are_bounded);
+    tcase_add_loop_test(tcase, the_bound_can_be_one_or_none, 0, 2);
+}
+
+FB_TEST_MAIN("generations", add_tests)
