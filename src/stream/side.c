@@ -23,7 +23,7 @@ struct fb_side *fb_side_create(struct fb_net *net)
     if (side == NULL)
         return NULL;
     *side = (struct fb_side) { .conn = NULL };
-    LIST_INIT(&side->children);
+    TAILQ_INIT(&side->children);
     LIST_INIT(&side->alarms);
     return side;
 }
@@ -70,7 +70,7 @@ void fb_side_clear(struct fb_side *side)
     side->unanswered = 0;
     side->own_timeout = false;
     if (side->parent != NULL)
-        LIST_REMOVE(side, sibling);
+        TAILQ_REMOVE(&side->parent->children, side, sibling);
     side->parent = NULL;
 }
 

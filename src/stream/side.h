@@ -16,10 +16,10 @@ struct fb_side {
     /* a connection to a server */
     const fb_ops *ops; /* NULL: its protocol's */
     const struct fb_target *target;
-    struct fb_side *parent;        /* that it was made for; NULL: it is kept */
-    LIST_ENTRY(fb_side) sibling;   /* of its parent's children, or of those that are kept */
-    LIST_HEAD(, fb_side) children; /* connections that were made for this one */
-    bool reused;                   /* it had been kept */
+    struct fb_side *parent;         /* that it was made for; NULL: it is kept */
+    TAILQ_ENTRY(fb_side) sibling;   /* of its parent's children, or of those that are kept */
+    TAILQ_HEAD(, fb_side) children; /* connections that were made for this one */
+    bool reused;                    /* it had been kept */
 
     bool own_timeout; /* fb_set_timeout() has said */
     uint64_t timeout, keep_ms;

@@ -12,7 +12,7 @@ int fb_stream_init(struct fb_stream *stream, const struct fb_net_options *option
     struct fb_shared *shared, const struct fb_address_block *debug, unsigned debug_n)
 {
     *stream = (struct fb_stream) { .shared = shared, .debug = debug, .debug_n = debug_n };
-    LIST_INIT(&stream->kept);
+    TAILQ_INIT(&stream->kept);
     RB_INIT(&stream->named);
     return fb_net_init(&stream->net, options);
 }

@@ -25,8 +25,8 @@ struct fb_stream {
         char *base;
         size_t size; /* of the mapping */
     } slabs[FB_PROTOCOLS_MAX];
-    LIST_HEAD(, fb_side) kept;        /* connections to servers that nobody uses */
-    RB_HEAD(fb_named, fb_side) named; /* connections that others may have a reference of */
+    TAILQ_HEAD(fb_kept, fb_side) kept; /* connections to servers that nobody uses */
+    RB_HEAD(fb_named, fb_side) named;  /* connections that others may have a reference of */
     uint64_t last_name;
     bool draining;         /* it takes no more clients */
     uint64_t deadline_at;  /* when it closes those that it has, monotonic ms; 0: never */

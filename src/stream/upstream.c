@@ -36,7 +36,7 @@ static void kept_nothing(struct fb_conn *conn)
 static void kept_closed(struct fb_conn *conn, fb_reason reason)
 {
     (void)reason;
-    LIST_REMOVE(fb_side_of(conn), sibling);
+    TAILQ_REMOVE(&fb_stream_of(conn)->kept, fb_side_of(conn), sibling);
     fb_side_free(conn);
 }
 
@@ -94,7 +94,7 @@ void fb_session_kept(struct fb_conn *conn)
     conn->ops = &kept_ops;
     conn->state = NULL;
     conn->idle = 0;
-    LIST_INSERT_HEAD(&stream->kept, side, sibling);
+    TAILQ_INSERT_HEAD(&stream->kept, side, sibling);
     if (side->target == NULL || stream->draining) {
         fb_conn_fail(conn, FB_NO_MEMORY);
         return;
@@ -118,7 +118,7 @@ static struct fb_side *find_kept(
 {
     struct fb_side *side;
 
-    LIST_FOREACH (side, &stream->kept, sibling)
+    TAILQ_FOREACH (side, &stream->kept, sibling)
         if (side->ops == ops && is_sound(side->conn) &&
             fb_address_equal(&side->target->address, &target->address))
             return side;
@@ -129,7 +129,7 @@ static struct fb_conn *take_kept(struct fb_side *side, struct fb_conn *owner)
 {
     struct fb_conn *conn = side->conn;
 
-    LIST_REMOVE(side, sibling);
+    TAILQ_REMOVE(&fb_stream_of(conn)->kept, side, sibling);
     fb_timer_del(&conn->net->loop, &conn->timer);
     fb_conn_reopen(conn, &fb_session_ops, owner->owner);
     side->reused = true;
@@ -179,7 +179,7 @@ struct fb_conn *fb_session_connect(
         fb_memory_release(owner->net->memory, side);
         return NULL;
     }
-    LIST_INSERT_HEAD(&parent->children, side, sibling);
+    TAILQ_INSERT_HEAD(&parent->children, side, sibling);
     conn->state = state;
     conn->number = owner->number;
     conn->debug = owner->debug;
@@ -200,18 +200,16 @@ void fb_session_end_children(struct fb_side *side)
 {
     struct fb_side *child;
 
-    while ((child = LIST_FIRST(&side->children)) != NULL)
+    while ((child = TAILQ_FIRST(&side->children)) != NULL)
         fb_conn_end(child->conn, reason_to_end(child->conn));
 }
 
 bool fb_stream_drop_kept(struct fb_stream *stream)
 {
-    struct fb_side *side = LIST_FIRST(&stream->kept);
+    struct fb_side *side = TAILQ_LAST(&stream->kept, fb_kept);
 
     if (side == NULL)
         return false;
-    while (LIST_NEXT(side, sibling) != NULL)
-        side = LIST_NEXT(side, sibling);
     fb_conn_end(side->conn, FB_ABORTED);
     return true;
 }
@@ -220,7 +218,7 @@ void fb_stream_close_kept(struct fb_stream *stream)
 {
     struct fb_side *side;
 
-    LIST_FOREACH (side, &stream->kept, sibling)
+    TAILQ_FOREACH (side, &stream->kept, sibling)
         fb_conn_close(side->conn);
     fb_net_settle(&stream->net);
 }

@@ -144,9 +144,9 @@ static void retry_expired(struct fb_loop *loop, struct fb_timer *timer)
     struct peer *peer, *next;
 
     (void)timer;
-    LIST_FOREACH_SAFE(peer, &worker->mail->peers, link, next)
-    if (!deliver(worker, peer))
-        fb_mail_gone(worker, peer->life);
+    LIST_FOREACH_SAFE (peer, &worker->mail->peers, link, next)
+        if (!deliver(worker, peer))
+            fb_mail_gone(worker, peer->life);
 }
 
 /* Answers by ourselves, when nobody else will. */
@@ -177,9 +177,9 @@ void fb_mail_alone(struct fb_worker *worker)
 
     if (worker->mail == NULL)
         return;
-    LIST_FOREACH_SAFE(peer, &worker->mail->peers, link, next)
-    if (peer->fd == -1)
-        fb_mail_gone(worker, peer->life);
+    LIST_FOREACH_SAFE (peer, &worker->mail->peers, link, next)
+        if (peer->fd == -1)
+            fb_mail_gone(worker, peer->life);
 }
 
 void fb_mail_peer(struct fb_worker *worker, struct fb_message *message)

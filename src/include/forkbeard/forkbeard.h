@@ -349,7 +349,7 @@ FB_SDK fb_conn *fb_find(fb_worker *worker, fb_ref ref);
 
 #define FB_MESSAGE_MAX 16384
 /* Sends a message to a connection of any worker, which gets it at most once. Returns its number, for
- * `answered`, which comes exactly once unless `from` ends before; 0 when it is longer than
+ * `answered`, which comes once unless `from` ends before, or the other worker lacks memory for it; 0 when it is longer than
  * FB_MESSAGE_MAX, too many (1024 of this connection) were not answered, or there is no memory. */
 FB_SDK uint64_t fb_send_message(fb_conn *from, fb_ref to, const void *p, size_t n);
 
