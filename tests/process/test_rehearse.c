@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define DEADLINE_S 20
+
 /* What the protocol's code does. In the child it is what it was at the fork. */
 static int (*act)(fb_conf *conf);
 
@@ -355,8 +357,8 @@ START_TEST(it_ends_with_its_parent)
         _exit(0);
     }
     close(pipe_ends[1]);
-    while (*begun == 0)
-        usleep(1000);
+    for (time_t deadline = time(NULL) + DEADLINE_S; *begun == 0; usleep(1000))
+        ck_assert_msg(time(NULL) < deadline, "the rehearsal does not begin");
     ck_assert_int_eq(kill(*begun, 0), 0);
     ck_assert_int_eq(kill(parent, SIGKILL), 0);
     ck_assert_int_eq(waitpid(parent, NULL, 0), parent);

@@ -3,6 +3,7 @@
 #include "kit/printed.h"
 #include "sdk/actors.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -140,6 +141,27 @@ static void await(int n)
     }
 }
 
+/* Of this process, with the one that runs the test. */
+static unsigned count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    unsigned n = 0;
+
+    ck_assert_ptr_nonnull(tasks);
+    for (const struct dirent *task; (task = readdir(tasks)) != NULL;)
+        n += task->d_name[0] != '.';
+    closedir(tasks);
+    return n;
+}
+
+static void await_threads(unsigned n)
+{
+    for (int i = 0; count_threads() != n; i++) {
+        ck_assert_int_lt(i, 100000);
+        usleep(100);
+    }
+}
+
 START_TEST(threads_and_queue_have_an_end)
 {
     fb_test *test = start_jobs("thread_pool default threads=2 max_queue=3;");
@@ -210,6 +232,7 @@ static struct fb_threads *volatile left; /* to the end of the process */
 START_TEST(a_worker_that_ends_at_once_does_not)
 {
     fb_test *test = start_jobs("thread_pool default threads=2;");
+    unsigned before = count_threads();
 
     ck_assert_int_eq(run(test, 0, -1), 0);
     ck_assert_int_eq(run(test, 0, -1), 0);
@@ -221,7 +244,7 @@ START_TEST(a_worker_that_ends_at_once_does_not)
     memset(&test->worker, 0xff, sizeof(test->worker)); /* nobody may look there any more */
     atomic_store(&gate, true);
     await(0);
-    usleep(20000); /* for what it should not do, which nothing tells of */
+    await_threads(before); /* they have seen that there is no loop any more, and ended */
     ck_assert_uint_eq(dones, 0);
 }
 END_TEST

@@ -5,6 +5,7 @@
 #include "shm/memory.h"
 #include "support/test.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,7 +14,8 @@
 
 #define KILLS 200
 #define ALL_AT_ONCE 20 /* kills between those of all workers */
-#define PAUSE_US 2500  /* at most, between two kills */
+#define STEPS_MOST 400 /* of a worker, between two kills */
+#define DEADLINE_S 20
 
 #define WORKERS 3
 #define KEYS 8     /* of each worker */
@@ -34,6 +36,7 @@ struct line {
 struct ledger {
     struct line lines[WORKERS][KEYS];
     _Atomic int64_t begun[WORKERS][SUMS], done[WORKERS][SUMS];
+    _Atomic uint64_t steps[WORKERS]; /* calls that it has made */
 };
 
 /* The parent's. */
@@ -169,6 +172,7 @@ static void work(const struct soak *soak, uint32_t worker, uint64_t random)
             fb_shm_map_set(soak->map, name, name_n, NOW, name, name_n, NOW, NULL);
         else
             work_on_key(soak->map, soak->ledger, worker, n % KEYS);
+        soak->ledger->steps[worker]++;
     }
 }
 
@@ -238,11 +242,16 @@ static void check_all(struct soak *soak)
     check_room(soak->map, CAPACITY);
 }
 
-static void pause_a_moment(struct soak *soak)
+/* Until it has done something, less or more. */
+static void let_work(struct soak *soak, uint32_t worker)
 {
-    struct timespec moment = { .tv_nsec = random_below(&soak->random, PAUSE_US * 1000) };
+    uint64_t until = soak->ledger->steps[worker] + random_below(&soak->random, STEPS_MOST);
+    time_t deadline = time(NULL) + DEADLINE_S;
 
-    nanosleep(&moment, NULL);
+    while (soak->ledger->steps[worker] < until) {
+        ck_assert_msg(time(NULL) < deadline, "worker %u does nothing", worker);
+        sched_yield();
+    }
 }
 
 START_TEST(a_killed_worker_takes_nothing_with_it)
@@ -260,11 +269,11 @@ START_TEST(a_killed_worker_takes_nothing_with_it)
         for (unsigned i = 0; i < ALL_AT_ONCE; i++) {
             uint32_t worker = random_below(&soak.random, WORKERS);
 
-            pause_a_moment(&soak);
+            let_work(&soak, worker);
             kill_worker(&soak, worker);
             spawn(&soak, worker);
         }
-        pause_a_moment(&soak);
+        let_work(&soak, 0);
         for (uint32_t worker = 0; worker < WORKERS; worker++)
             kill_worker(&soak, worker);
         check_all(&soak);
