@@ -145,6 +145,8 @@ struct fb_conn *fb_conn_create(struct fb_net *net, int fd, const struct sockaddr
 struct fb_conn *fb_conn_connect(struct fb_net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, const struct fb_conn_ops *ops, void *owner,
     void *side);
+/* Its connect has failed, which an error line says, or lasts too long for its owner (ETIMEDOUT). */
+void fb_conn_refused(struct fb_conn *conn, int error);
 /* A kept connection has an owner again, whose `opened` will run. */
 void fb_conn_reopen(struct fb_conn *conn, const struct fb_conn_ops *ops, void *owner);
 

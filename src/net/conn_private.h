@@ -87,8 +87,6 @@ bool fb_conn_send(struct fb_conn *conn);
 bool fb_conn_own_output(struct fb_conn *conn);
 /* It is connected: `opened` will run. */
 void fb_conn_established(struct fb_conn *conn);
-/* Its connect has failed. */
-void fb_conn_refused(struct fb_conn *conn, int error);
 void fb_conn_drop_output(struct fb_conn *conn);
 /* The reason that an errno of the connection stands for. */
 fb_reason fb_conn_reason(int error);

@@ -327,8 +327,7 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
 /* The time that its owner has given the connect. */
 static void pipe_not_opened(struct fb_conn *conn)
 {
-    fb_conn_log(conn, FB_INFO, ETIMEDOUT, "connecting timed out");
-    fb_conn_fail(conn, FB_TIMED_OUT);
+    fb_conn_refused(conn, ETIMEDOUT);
 }
 
 static size_t pipe_describe(const struct fb_conn *conn, char *text, size_t size)

@@ -182,10 +182,11 @@ static void session_moved(struct fb_conn *conn)
 
 static void session_expired(struct fb_conn *conn)
 {
-    fb_conn_log(conn, FB_INFO, ETIMEDOUT,
-        !conn->outgoing ? "client timed out"
-        : conn->opening ? "connecting timed out"
-                        : "server timed out");
+    if (conn->outgoing && conn->opening) {
+        fb_conn_refused(conn, ETIMEDOUT);
+        return;
+    }
+    fb_conn_log(conn, FB_INFO, ETIMEDOUT, conn->outgoing ? "server timed out" : "client timed out");
     fb_conn_fail(conn, FB_TIMED_OUT);
 }
 
