@@ -3,74 +3,10 @@
 
 #include "process/environment.h"
 #include "process/logs.h"
-#include "process/rehearse.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* To the outside the pid file says that every listener is ready. */
-static int publish_pid(struct fb_master *master)
-{
-    struct fb_pidfile *next = &master->next_pidfile;
-
-    if (next->lock_fd == -1)
-        return fb_pidfile_write(&master->pidfile, &master->log);
-    if (fb_pidfile_write(next, &master->log) == -1)
-        return -1;
-    fb_pidfile_remove(&master->pidfile, &master->log);
-    free((char *)master->pidfile.path);
-    master->pidfile = *next;
-    *next = (struct fb_pidfile) { .lock_fd = -1 };
-    return 0;
-}
-
-static int publish(struct fb_master *master, bool first)
-{
-    if (fb_control_publish(master, first ? FB_EMERG : FB_ERROR) == -1 && first)
-        return -1;
-    return publish_pid(master);
-}
-
-static void drop_next_pidfile(struct fb_master *master)
-{
-    if (master->next_pidfile.lock_fd == -1)
-        return;
-    fb_pidfile_remove(&master->next_pidfile, &master->log);
-    free((char *)master->next_pidfile.path);
-    master->next_pidfile = (struct fb_pidfile) { .lock_fd = -1 };
-}
-
-static int lock_pid(struct fb_master *master, const char *path)
-{
-    char *copy;
-
-    if (fb_pidfile_is_at(&master->pidfile, path))
-        return 0;
-    copy = strdup(path);
-    if (copy == NULL || fb_pidfile_lock(&master->next_pidfile, copy, &master->log) == -1) {
-        free(copy);
-        master->next_pidfile = (struct fb_pidfile) { .lock_fd = -1 };
-        return -1;
-    }
-    return 0;
-}
-
-static int begin_reload(struct fb_master *master)
-{
-    struct fb_cycle *cycle;
-
-    if (fb_cycle_rehearse(master->options, &master->log, -1) == -1)
-        return -1;
-    cycle = fb_cycle_load(master->options, &master->log, -1);
-    if (cycle == NULL)
-        return -1;
-    if (fb_logs_open(&cycle->core, &master->log) == -1 || lock_pid(master, cycle->core.pid) == -1) {
-        fb_master_discard(master, cycle);
-        return -1;
-    }
-    return fb_generation_start(master, cycle);
-}
 
 static void log_order(struct fb_master *master, enum fb_order order, pid_t from)
 {
@@ -80,8 +16,7 @@ static void log_order(struct fb_master *master, enum fb_order order, pid_t from)
         (int)from, s->doing);
 }
 
-/* Whether it was given, by a signal or by the control socket. */
-static bool take(struct fb_master *master, enum fb_order order)
+bool fb_master_take(struct fb_master *master, enum fb_order order)
 {
     bool requested = fb_request_take(master, order);
     pid_t from;
@@ -118,6 +53,7 @@ static void close_listeners(struct fb_master *master)
 
 static void begin_end(struct fb_master *master, bool gracefully)
 {
+    fb_rehearsal_drop(&master->rehearsal);
     fb_generation_conclude(master);
     if (master->state == FB_MASTER_RUNS) /* else a unix path may be another daemon's by now */
         close_listeners(master);
@@ -137,34 +73,17 @@ static void take_orders(struct fb_master *master)
     fb_order_take(FB_ORDER_DEADLINE, NULL);
     fb_master_check_start(master);
 
-    if (take(master, FB_ORDER_TERMINATE) && master->state != FB_MASTER_TERMINATES)
+    if (fb_master_take(master, FB_ORDER_TERMINATE) && master->state != FB_MASTER_TERMINATES)
         begin_end(master, false);
-    if (take(master, FB_ORDER_QUIT) && master->state == FB_MASTER_RUNS)
+    if (fb_master_take(master, FB_ORDER_QUIT) && master->state == FB_MASTER_RUNS)
         begin_end(master, true);
-    if (take(master, FB_ORDER_REOPEN))
+    if (fb_master_take(master, FB_ORDER_REOPEN))
         fb_master_reopen(master);
-    if (take(master, FB_ORDER_UPGRADE))
+    if (fb_master_take(master, FB_ORDER_UPGRADE))
         fb_log(&master->log, FB_ERROR, 0,
             "this version cannot change its binary while it runs: restart it");
-    if (take(master, FB_ORDER_DRAIN) && master->live != NULL)
+    if (fb_master_take(master, FB_ORDER_DRAIN) && master->live != NULL)
         fb_generation_drain(master, master->live);
-}
-
-/* One after the other: an order that comes meanwhile waits. */
-static void reload(struct fb_master *master)
-{
-    if (master->state != FB_MASTER_RUNS || master->starting != NULL ||
-        fb_generations_are_full(master) || !take(master, FB_ORDER_RELOAD))
-        return;
-    fb_result_begin(master);
-    if (begin_reload(master) == 0)
-        return;
-    drop_next_pidfile(master);
-    fb_log(&master->log, FB_ERROR, 0,
-        "reload failed: the configuration before stays in force, correct the new one and try "
-        "again");
-    fb_clock_read(&master->clock);
-    fb_result_end(master, false);
 }
 
 static bool has_workers(const struct fb_master *master)
@@ -181,13 +100,14 @@ static bool has_workers(const struct fb_master *master)
 /* What follows from a generation's having begun to serve, or having failed to. */
 static void settle(struct fb_master *master, const struct fb_generation *before)
 {
-    if (master->starting == NULL && master->live == before) {
-        drop_next_pidfile(master);
+    if (master->starting == NULL && master->rehearsal.pid == 0 && master->live == before) {
+        fb_reload_undo(master);
         fb_result_end(master, false);
     }
     if (master->live == before)
         return;
-    if (publish(master, before == NULL) == -1 && before == NULL) { /* nobody would find us */
+    if (fb_master_publish(master, before == NULL) == -1 &&
+        before == NULL) { /* nobody would find us */
         master->failed = true;
         begin_end(master, false);
         return;
@@ -209,7 +129,7 @@ static void run(struct fb_master *master)
         fb_clock_read(&master->clock);
         take_orders(master);
         settle(master, before);
-        reload(master);
+        fb_reload_begin(master);
         fb_master_meet_deadlines(master);
     }
 }
@@ -219,7 +139,7 @@ static void clean_up(struct fb_master *master)
 {
     fb_log(&master->log, FB_NOTICE, 0, "exit");
     fb_control_end(master);
-    drop_next_pidfile(master);
+    fb_reload_undo(master);
     fb_pidfile_remove(&master->pidfile, &master->log);
     free((char *)master->pidfile.path);
     if (master->live != NULL) {

@@ -9,6 +9,7 @@
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/pidfile.h"
+#include "process/rehearse.h"
 #include "process/signals.h"
 
 #include <bsd/sys/queue.h>
@@ -67,10 +68,11 @@ struct fb_master {
     STAILQ_HEAD(fb_wants, fb_want) wants; /* inboxes that workers have asked for */
     struct fb_clock started;
     struct fb_control control;
-    bool requested[FB_ORDERS]; /* by the control socket's clients */
-    bool reloading;            /* from the reading of the configuration to the reload's end */
-    struct fb_told *told;      /* what a reload has said; NULL: there was no memory */
-    struct fb_result result;   /* of the latest reload */
+    bool requested[FB_ORDERS];     /* by the control socket's clients */
+    struct fb_rehearsal rehearsal; /* of a reload's configuration */
+    bool reloading;                /* from the reading of the configuration to the reload's end */
+    struct fb_told *told;          /* what a reload has said; NULL: there was no memory */
+    struct fb_result result;       /* of the latest reload */
 };
 
 /* What a start has made ready for a master or a single process, which takes it over. */
@@ -86,6 +88,22 @@ struct fb_start {
 /* Both run until they are told to end, and return the exit code. The role's signals are installed. */
 int fb_master_main(const struct fb_start *start);
 int fb_single_main(const struct fb_start *start);
+
+/* Whether it was given, by a signal or by the control socket. */
+bool fb_master_take(struct fb_master *master, enum fb_order order);
+
+/* Reloads (reload.c) */
+
+/* Begins the one that was asked for, if there is one. */
+void fb_reload_begin(struct fb_master *master);
+/* Whether that was the process that checks its configuration; then it goes on. */
+bool fb_reload_reaped(struct fb_master *master, pid_t pid, int status);
+void fb_reload_meet_deadline(struct fb_master *master, uint64_t *next);
+/* Lets go of the pid file that it would have had. */
+void fb_reload_undo(struct fb_master *master);
+/* The live generation serves: the control socket and the pid file are where it has them; -1 after a
+ * line, which only a first start need not survive. */
+int fb_master_publish(struct fb_master *master, bool first);
 
 /* Generations (generation.c) */
 

@@ -97,7 +97,8 @@ void fb_master_reap(struct fb_master *master)
         if (seat != NULL && bury(master, seat->slot))
             fb_log(&master->log, FB_NOTICE, 0,
                 "the accept mutex was taken back from worker process %d", (int)pid);
-        if (waitpid(pid, &status, 0) == pid && seat != NULL) {
+        if (waitpid(pid, &status, 0) == pid && !fb_reload_reaped(master, pid, status) &&
+            seat != NULL) {
             log_death(master, pid, status);
             bereave(master, generation, seat, status);
             fb_master_spread_look(master, NULL);
@@ -187,6 +188,7 @@ void fb_master_meet_deadlines(struct fb_master *master)
     if (master->state == FB_MASTER_RUNS)
         fill_due_seats(master, &next);
     kill_due_workers(master, &next);
+    fb_reload_meet_deadline(master, &next);
     fb_control_meet_deadlines(master, &next);
     if (next != 0) {
         wait = next > master->clock.mono_ms ? next - master->clock.mono_ms : 1;

@@ -57,6 +57,7 @@ static void forget_master(struct fb_master *master)
     }
     free((char *)master->pidfile.path);
     free((char *)master->next_pidfile.path);
+    fb_rehearsal_forget(&master->rehearsal);
     fb_told_destroy(&master->told);
     fb_shared_destroy(&master->shared);
 }

@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "process/rehearse.h"
 
+#include "base/clock.h"
 #include "process/signals.h"
 #include "process/title.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DEADLINE_S 60
 #define KEPT_MAX 64
-
-/* How a rehearsal ended. */
-struct end {
-    int status; /* as of waitpid() */
-    bool late;  /* it was killed */
-};
 
 /* Descriptors that the child keeps, in their order. */
 struct kept {
@@ -50,7 +44,7 @@ static void keep_log(struct kept *kept, const struct fb_log *log)
 }
 
 /* Sockets, channels, locks: none of them is to outlive the master by us. */
-static void close_others(const struct fb_log *log, int excerpts, int alive)
+static void close_others(const struct fb_log *log, int excerpts)
 {
     struct kept kept = { .n = 0 };
     int next = 0;
@@ -58,7 +52,6 @@ static void close_others(const struct fb_log *log, int excerpts, int alive)
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         keep(&kept, fd);
     keep(&kept, excerpts);
-    keep(&kept, alive);
     keep_log(&kept, log);
     for (unsigned i = 0; i < kept.n; i++) {
         if (kept.fds[i] > next)
@@ -103,32 +96,6 @@ static void part(pid_t parent)
         _exit(EXIT_FAILURE);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* The other end of `alive` is closed when the child ends, or by its foreign code. */
-static struct end wait_for(pid_t pid, int alive)
-{
-    int64_t deadline = now_ms() + DEADLINE_S * 1000;
-    struct pollfd open = { .fd = alive, .events = POLLIN };
-    struct end end = { .status = EXIT_FAILURE << 8 }; /* unless it says better */
-
-    while (waitpid(pid, &end.status, WNOHANG) == 0) {
-        if (!end.late && now_ms() >= deadline) {
-            end.late = true;
-            kill(pid, SIGKILL);
-        }
-        if (poll(&open, 1, open.fd != -1 ? 100 : 1) > 0)
-            open.fd = -1;
-    }
-    return end;
-}
-
 static bool is_crash(int number)
 {
     static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
@@ -140,59 +107,49 @@ static bool is_crash(int number)
 }
 
 static int judge(
-    const struct end *end, const struct fb_progress *progress, const char *conf, struct fb_log *log)
+    const struct fb_progress *progress, bool late, int status, const char *conf, struct fb_log *log)
 {
     bool foreign = progress->foreign;
     const char *who = foreign ? progress->who : "the process that checks the configuration";
     const char *when = foreign ? progress->when : "at its work";
     const char *where = foreign ? progress->where : "";
-    int number = WIFSIGNALED(end->status) ? WTERMSIG(end->status) : 0;
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-    if (progress->done && WIFEXITED(end->status))
-        return WEXITSTATUS(end->status) == EXIT_SUCCESS ? 0 : -1;
-    if (end->late)
+    if (progress->done && WIFEXITED(status))
+        return WEXITSTATUS(status) == EXIT_SUCCESS ? 0 : -1;
+    if (late)
         fb_log(log, FB_EMERG, 0, "%s did not come to an end %s: it was given %d seconds%s", who,
             when, DEADLINE_S, where);
     else if (number != 0)
         fb_log(log, FB_EMERG, 0, "%s %s %s: signal %d (%s)%s", who,
             is_crash(number) ? "crashed" : "was ended", when, number, strsignal(number), where);
     else
-        fb_log(log, FB_EMERG, 0, "%s exited %s: code %d%s", who, when, WEXITSTATUS(end->status),
-            where);
+        fb_log(log, FB_EMERG, 0, "%s exited %s: code %d%s", who, when, WEXITSTATUS(status), where);
     if (!foreign)
         fb_log(log, FB_EMERG, 0, "configuration file %s could not be checked", conf);
     return -1;
 }
 
-static int run(const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
+static uint64_t now_ms(void)
 {
-    pid_t parent = getpid(), pid;
-    int alive[2];
-    struct end end;
+    struct fb_clock clock;
 
-    if (pipe2(alive, O_CLOEXEC) == -1) {
-        fb_log(log, FB_EMERG, errno, "pipe2() failed while checking the configuration");
-        return -1;
-    }
-    pid = fork();
-    if (pid == 0) {
-        part(parent);
-        close_others(log, excerpts, alive[1]);
-        rehearse(options, log, excerpts);
-    }
-    close(alive[1]);
-    if (pid == -1)
-        fb_log(log, FB_EMERG, errno, "fork() failed while checking the configuration");
-    else
-        end = wait_for(pid, alive[0]);
-    close(alive[0]);
-    return pid == -1 ? -1 : judge(&end, options->progress, options->conf, log);
+    fb_clock_read(&clock);
+    return clock.mono_ms;
 }
 
-int fb_cycle_rehearse(const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
+void fb_rehearsal_forget(struct fb_rehearsal *rehearsal)
+{
+    if (rehearsal->pid != 0)
+        munmap(rehearsal->progress, sizeof(*rehearsal->progress));
+    *rehearsal = (struct fb_rehearsal) { .pid = 0 };
+}
+
+int fb_rehearsal_begin(struct fb_rehearsal *rehearsal, const struct fb_cycle_options *options,
+    struct fb_log *log, int excerpts)
 {
     struct fb_cycle_options own = *options;
-    int status;
+    pid_t parent = getpid();
 
     own.progress = mmap(
         NULL, sizeof(*own.progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -200,7 +157,64 @@ int fb_cycle_rehearse(const struct fb_cycle_options *options, struct fb_log *log
         fb_log(log, FB_EMERG, errno, "no memory to check the configuration");
         return -1;
     }
-    status = run(&own, log, excerpts);
-    munmap(own.progress, sizeof(*own.progress));
+    rehearsal->progress = own.progress;
+    rehearsal->deadline_ms = now_ms() + DEADLINE_S * 1000;
+    rehearsal->pid = fork();
+    if (rehearsal->pid == 0) {
+        part(parent);
+        close_others(log, excerpts);
+        rehearse(&own, log, excerpts);
+    }
+    if (rehearsal->pid != -1)
+        return 0;
+    fb_log(log, FB_EMERG, errno, "fork() failed while checking the configuration");
+    fb_rehearsal_forget(rehearsal);
+    return -1;
+}
+
+void fb_rehearsal_kill(struct fb_rehearsal *rehearsal)
+{
+    rehearsal->deadline_ms = 0;
+    kill(rehearsal->pid, SIGKILL);
+}
+
+void fb_rehearsal_drop(struct fb_rehearsal *rehearsal)
+{
+    if (rehearsal->pid != 0)
+        fb_rehearsal_kill(rehearsal);
+    fb_rehearsal_forget(rehearsal);
+}
+
+int fb_rehearsal_end(
+    struct fb_rehearsal *rehearsal, int status, const char *conf, struct fb_log *log)
+{
+    int outcome = judge(rehearsal->progress, rehearsal->deadline_ms == 0, status, conf, log);
+
+    fb_rehearsal_forget(rehearsal);
+    return outcome;
+}
+
+/* The process itself is waited for: foreign code may close any descriptor. */
+static int wait_for(struct fb_rehearsal *rehearsal)
+{
+    struct pollfd ended = { .fd = pidfd_open(rehearsal->pid, 0), .events = POLLIN };
+    int status = EXIT_FAILURE << 8; /* unless it says better */
+
+    while (waitpid(rehearsal->pid, &status, WNOHANG) == 0) {
+        if (rehearsal->deadline_ms != 0 && now_ms() >= rehearsal->deadline_ms)
+            fb_rehearsal_kill(rehearsal);
+        poll(&ended, 1, ended.fd != -1 ? 100 : 1);
+    }
+    if (ended.fd != -1)
+        close(ended.fd);
     return status;
+}
+
+int fb_cycle_rehearse(const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
+{
+    struct fb_rehearsal rehearsal;
+
+    if (fb_rehearsal_begin(&rehearsal, options, log, excerpts) == -1)
+        return -1;
+    return fb_rehearsal_end(&rehearsal, wait_for(&rehearsal), options->conf, log);
 }

@@ -315,6 +315,55 @@ START_TEST(end_while_clients_wait)
 }
 END_TEST
 
+/* Begins a reload whose configuration is not read to its end while "$D/late" is there. */
+static int hang_reading(struct daemon *daemon)
+{
+    int client;
+
+    daemon_write(daemon, "late", "x");
+    daemon_configure(daemon,
+        "load_module " FB_TEST_MODULES "/hangs.so; events {} stream {"
+        " server { listen 127.0.0.1:$0; hangs; hangs_reading_while $D/late; } }");
+    client = control_open(daemon);
+    control_send(client, "reload");
+    WAIT_FOR(strcmp(control_text(control_ask(daemon, "status"), "state"), "reloading") == 0);
+    return client;
+}
+
+/* A configuration that takes its time keeps the master from nothing. */
+START_TEST(a_long_check_is_waited_for)
+{
+    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    int client = hang_reading(daemon);
+
+    daemon_expects(daemon, "exited on signal 9");
+    kill((pid_t)control_number(
+             control_at(find_state(control_ask(daemon, "status"), "live"), "workers", 0), "pid"),
+        SIGKILL);
+    WAIT_FOR(daemon_count_log(daemon, "start worker process") == 2);
+    ck_assert(client_is_quiet(client));
+    ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
+    ck_assert_int_eq(control_number(control_receive(client), "generation"), 2);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(an_end_does_not_wait_for_a_check)
+{
+    static const char *const orders[] = { "stop", "quit" };
+    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    int client = hang_reading(daemon);
+
+    ck_assert_int_eq(run(daemon, orders[_i]), 0);
+    ck_assert_str_eq(control_text(control_receive(client), "error"), "the daemon is ending");
+    close(client);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
 START_TEST(quit_is_seen_to_its_end)
 {
     struct daemon *daemon = start(1, EVENTS_AND_ECHO);
@@ -390,6 +439,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, result_of_a_signal);
     tcase_add_test(tcase, clients_at_once);
     tcase_add_loop_test(tcase, end_while_clients_wait, 0, 2);
+    tcase_add_test(tcase, a_long_check_is_waited_for);
+    tcase_add_loop_test(tcase, an_end_does_not_wait_for_a_check, 0, 2);
     tcase_add_loop_test(tcase, quit_is_seen_to_its_end, 0, 2);
     tcase_add_test(tcase, reopen);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module whose workers do not become ready while there is a file of a name. */
+/* A module whose workers do not become ready, or whose configuration is not read to its end, while
+ * there is a file of a name. */
 #include <forkbeard/forkbeard.h>
 
 #include <time.h>
@@ -16,12 +17,27 @@ static int set_name(fb_conf *conf, void *value, const char *const *args, uint32_
     return 0;
 }
 
+static void hang_while(const char *path)
+{
+    while (access(path, F_OK) == 0)
+        nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+}
+
+static int hang_reading(fb_conf *conf, void *value, const char *const *args, uint32_t n)
+{
+    (void)conf;
+    (void)value;
+    (void)n;
+    hang_while(args[0]);
+    return 0;
+}
+
 static int hangs_start(fb_worker *worker, void *state)
 {
     (void)worker;
     (void)state;
-    while (name != NULL && access(name, F_OK) == 0)
-        nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+    if (name != NULL)
+        hang_while(name);
     return 0;
 }
 
@@ -37,6 +53,11 @@ static const fb_directive directives[] = {
     { .name = "hangs_while",
         .value = FB_VALUE_CUSTOM,
         .set = set_name,
+        .args_least = 1,
+        .args_most = 1 },
+    { .name = "hangs_reading_while",
+        .value = FB_VALUE_CUSTOM,
+        .set = hang_reading,
         .args_least = 1,
         .args_most = 1 },
 };
