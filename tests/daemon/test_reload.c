@@ -351,8 +351,8 @@ START_TEST(storm)
     load_stop(load);
     /* the last one is over when each start of a worker but two has its end */
     WAIT_FOR(daemon_count_log(daemon, "start worker process") ==
-             daemon_count_log(daemon, "exited with code 0") + 2);
-    ck_assert_uint_eq(proc_child_n(daemon->pid), 2);
+                 daemon_count_log(daemon, "exited with code 0") + 2 &&
+             proc_child_n(daemon->pid) == 2);
     WAIT_FOR(proc_descriptors(daemon->pid) == before.descriptors);
     ck_assert_uint_eq(load->refused, 0);
     ck_assert_uint_eq(load->lost_n, 0);
