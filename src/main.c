@@ -5,6 +5,7 @@
 #include "process/cmdline.h"
 #include "process/environment.h"
 #include "process/logs.h"
+#include "process/notify.h"
 #include "process/rehearse.h"
 #include "process/title.h"
 #include "protocols/table.h"
@@ -119,6 +120,7 @@ static int serve(const struct fb_cmdline *cmdline, struct fb_log *log, char **ar
     int status = EXIT_FAILURE;
     pid_t child = 0;
 
+    fb_notify_init();
     start.cycle = load(cmdline, log);
     if (start.cycle == NULL)
         return EXIT_FAILURE;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/json.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,25 +61,6 @@ static void append_text(struct fb_json *json, const char *text)
     append(json, text, strlen(text));
 }
 
-/* The bytes of the character that begins here; 0 where none does. Behind the text stands a NUL. */
-static size_t character(const unsigned char *s)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
-    uint32_t code = n == 1 ? s[0] : s[0] & (0x7fu >> n);
-
-    if (n == 0 || s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (s[i] & 0x3fu);
-    }
-    if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-        return 0;
-    return n;
-}
-
 static void append_control(struct fb_json *json, unsigned char c)
 {
     char text[8];
@@ -106,7 +89,7 @@ static void append_string(struct fb_json *json, const char *value)
 
     append_text(json, "\"");
     for (; *s != '\0'; s += n > 0 ? n : 1) {
-        n = character(s);
+        n = fb_utf8_character((const char *)s);
         if (n == 0)
             append_text(json, "\\ufffd");
         else if (*s < 0x20 || *s == 0x7f)

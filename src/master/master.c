@@ -59,6 +59,7 @@ static void begin_end(struct fb_master *master, bool gracefully)
         close_listeners(master);
     master->state = gracefully ? FB_MASTER_QUITS : FB_MASTER_TERMINATES;
     end_all(master, gracefully);
+    fb_manager_stopping(master);
     fb_result_none(master);
 }
 
@@ -113,6 +114,8 @@ static void settle(struct fb_master *master, const struct fb_generation *before)
         return;
     }
     fb_result_end(master, true);
+    if (before == NULL)
+        fb_manager_ready(master);
     fb_process_background_done(master->background, fb_logs_use_stderr(&master->live->cycle->core));
     master->background = -1;
     master->log.also = NULL;
@@ -131,6 +134,7 @@ static void run(struct fb_master *master)
         settle(master, before);
         fb_reload_begin(master);
         fb_master_meet_deadlines(master);
+        fb_manager_show(master);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "master/control.h"
+#include "master/manager.h"
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/pidfile.h"
@@ -73,6 +74,7 @@ struct fb_master {
     bool reloading;                /* from the reading of the configuration to the reload's end */
     struct fb_told *told;          /* what a reload has said; NULL: there was no memory */
     struct fb_result result;       /* of the latest reload */
+    struct fb_manager manager;
 };
 
 /* What a start has made ready for a master or a single process, which takes it over. */

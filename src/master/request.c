@@ -195,6 +195,7 @@ static void move_clients(struct fb_master *master, enum fb_awaited from, enum fb
 void fb_result_begin(struct fb_master *master)
 {
     master->reloading = true;
+    fb_manager_reloading(master);
     listen_to_log(master, master->told);
     move_clients(master, FB_AWAITS_RELOAD, FB_AWAITS_RESULT);
 }
@@ -212,6 +213,7 @@ void fb_result_end(struct fb_master *master, bool ok)
             master->state != FB_MASTER_RUNS ? "the daemon is ending" : "the error log says why");
         find_reason(master->told, FB_EMERG, result->why);
     }
+    fb_manager_reloaded(master);
     answer_all(master, FB_AWAITS_RESULT, ok, result->why, master->told);
     master->log.told = NULL;
     fb_log_update(&master->log);

@@ -121,8 +121,10 @@ void fb_worker_tell(struct fb_worker *worker, enum fb_message_kind kind)
 }
 
 /* The role of a single process, which has no master to do it. */
-static void take_single_orders(struct fb_worker *worker)
+static void take_single_orders(struct fb_worker *worker, bool ends)
 {
+    if (ends)
+        fb_single_ends(worker);
     if (fb_order_take(FB_ORDER_RELOAD, NULL))
         fb_log(&worker->log, FB_ERROR, 0,
             "a reload needs a master process: set \"master_process on\" and start again");
@@ -134,10 +136,12 @@ static void take_single_orders(struct fb_worker *worker)
 
 void fb_worker_take_orders(struct fb_worker *worker)
 {
+    bool ended = worker->ending || worker->draining;
+
     if (fb_order_take(FB_ORDER_TERMINATE, NULL))
         worker->ending = true;
     if (fb_order_take(FB_ORDER_QUIT, NULL))
         begin_drain(worker);
     if (worker->role == FB_ROLE_SINGLE)
-        take_single_orders(worker);
+        take_single_orders(worker, !ended && (worker->ending || worker->draining));
 }

@@ -117,6 +117,7 @@ void fb_worker_done(struct fb_worker *worker)
     fb_threads_done(worker);
     fb_mail_done(worker);
     fb_timer_del(&net->loop, &worker->shutdown);
+    fb_timer_del(&net->loop, &worker->alive);
     fb_timer_del(&net->loop, &worker->stream.drain);
     if (worker->channel != NULL)
         fb_source_close(&net->loop, worker->channel, false);
@@ -136,10 +137,12 @@ int fb_worker_main(const struct fb_heritage *heritage, enum fb_role role)
         free(worker);
         return EXIT_FATAL;
     }
-    if (role == FB_ROLE_WORKER)
+    if (role == FB_ROLE_WORKER) {
         fb_worker_tell(worker, FB_MESSAGE_READY);
-    else
+    } else {
         fb_accept_open(worker);
+        fb_single_serves(worker);
+    }
     fb_worker_run(worker);
     fb_log(&worker->log, FB_NOTICE, 0, "exiting");
     fb_worker_done(worker);

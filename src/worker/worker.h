@@ -47,6 +47,7 @@ struct fb_worker {
     struct fb_acceptors accept;
     struct fb_source *channel; /* NULL in a single process, and when the master has gone */
     struct fb_timer shutdown;  /* worker_shutdown_timeout */
+    struct fb_timer alive;     /* a single process: when the service manager is told so */
     bool draining;
     bool ending;                                           /* as soon as possible */
     struct fb_worker_protocol protocols[FB_PROTOCOLS_MAX]; /* at their index */
@@ -92,6 +93,9 @@ void fb_worker_tell(struct fb_worker *worker, enum fb_message_kind kind);
 void fb_worker_tell_with(
     struct fb_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd);
 void fb_worker_take_orders(struct fb_worker *worker);
+/* A single process, which serves now, or begins to end: tells the service manager (single.c). */
+void fb_single_serves(struct fb_worker *worker);
+void fb_single_ends(struct fb_worker *worker);
 /* The master has handed over the inbox of a worker, or says that it has gone. */
 void fb_mail_peer(struct fb_worker *worker, struct fb_message *message);
 void fb_mail_gone(struct fb_worker *worker, uint32_t peer);

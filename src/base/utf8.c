@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/utf8.h"
+
+#include <stdint.h>
+
+size_t fb_utf8_character(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
+    uint32_t code = n == 1 ? s[0] : s[0] & (0x7fu >> n);
+
+    if (n == 0 || s[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (s[i] & 0x3fu);
+    }
+    if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+        return 0;
+    return n;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A service manager that the daemon under test talks to: it takes what sd_notify(3) sends, and keeps
+ * descriptors as systemd does. */
+#pragma once
+
+#include "daemon/daemon.h"
+
+#define MANAGER_STORE_MAX 64
+
+struct manager_message {
+    char text[8192];
+    pid_t pid; /* of the sender */
+};
+
+struct manager_stored {
+    char name[256];
+    int fd;
+};
+
+struct manager {
+    struct daemon *daemon;
+    int fd;
+    struct manager_message message; /* the latest */
+    struct manager_stored store[MANAGER_STORE_MAX];
+    unsigned stored_n;
+};
+
+/* From now on the daemon is started by it. `watchdog_us`: how often it wants to hear of the daemon, or
+ * 0; `other`: it wants to of another process. */
+struct manager *manager_create(struct daemon *daemon, uint64_t watchdog_us, bool other);
+/* Has the daemon stop before. */
+void manager_destroy(struct manager *manager);
+/* It has crashed: nobody reads from the socket any more. */
+void manager_go(struct manager *manager);
+
+/* The next message, which is the main process's, and whole. */
+const char *manager_next(struct manager *manager);
+/* The next that is no WATCHDOG=1 must be this. */
+void manager_expect(struct manager *manager, const char *text);
+/* Passes over messages until one that begins so, and returns it. */
+const char *manager_wait(struct manager *manager, const char *beginning);
+/* Whether nothing has been sent beyond what was taken. */
+bool manager_is_quiet(const struct manager *manager);
