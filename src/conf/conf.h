@@ -27,6 +27,7 @@ struct fb_conf_file {
 
 struct fb_conf_word {
     const char *text;                /* quotes and escapes resolved */
+    const char *written;             /* before variables were replaced; NULL: there was none */
     const struct fb_conf_file *file; /* where it stands ... */
     unsigned line, column;           /* ... counted from 1, the column in bytes */
     unsigned width;                  /* in bytes, quotes included, to mark it */

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_MAX 1024 /* a message without its place; the log's line takes both */
+#define TEXT_MAX 1024   /* a message without its place; the log's line takes both */
+#define WRITTEN_MAX 100 /* bytes of a word with variables, as the file has it */
 
 void fb_conf_report_init(struct fb_conf_report *report, struct fb_arena *arena)
 {
@@ -91,10 +92,14 @@ static void keep(struct fb_conf_report *report, enum fb_level level,
 static void FB_PRINTF(4, 0) add(struct fb_conf_report *report, enum fb_level level,
     const struct fb_conf_word *word, const char *format, va_list args)
 {
-    char text[TEXT_MAX];
-    char message[TEXT_MAX + PATH_MAX + 64];
+    char text[TEXT_MAX + WRITTEN_MAX + 16];
+    char message[sizeof(text) + PATH_MAX + 64];
+    size_t n;
 
     format_text(text, format, args);
+    n = strlen(text);
+    if (word != NULL && word->written != NULL) /* its text may be found nowhere in the file */
+        snprintf(text + n, sizeof(text) - n, " (from \"%.*s\")", WRITTEN_MAX, word->written);
     if (word == NULL || word->file == NULL)
         snprintf(message, sizeof(message), "%s", text);
     else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "process/cmdline.h"
 
+#include "process/environment.h"
 #include "process/signals.h"
 
 #include <errno.h>
@@ -44,6 +45,15 @@ static int keep(struct fb_cmdline *cmdline, const char *globals, struct fb_log *
     if (cmdline->cycle.globals != NULL)
         return 0;
     fb_log(log, FB_EMERG, errno, "no memory for the directives of the command line");
+    return -1;
+}
+
+static int keep_environment(struct fb_cmdline *cmdline, struct fb_log *log)
+{
+    cmdline->cycle.environment = fb_process_keep_environment();
+    if (cmdline->cycle.environment != NULL)
+        return 0;
+    fb_log(log, FB_EMERG, errno, "no memory for the environment");
     return -1;
 }
 
@@ -179,7 +189,7 @@ int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct f
     if (check_words(cmdline, argv + optind, log) == -1)
         return -1;
     cmdline->cycle.testing = cmdline->test;
-    if (keep(cmdline, globals, log) == -1)
+    if (keep(cmdline, globals, log) == -1 || keep_environment(cmdline, log) == -1)
         return -1;
     return resolve_paths(cmdline, prefix, conf, error_log, log);
 }
@@ -193,8 +203,10 @@ void fb_cmdline_done(struct fb_cmdline *cmdline)
     free((char *)cycle->error_log);
     free((char *)cycle->module_directory);
     free((char *)cycle->globals);
+    free((void *)cycle->environment);
     cycle->conf = cycle->pid = cycle->error_log = cycle->globals = NULL;
     cycle->module_directory = NULL;
+    cycle->environment = NULL;
 }
 
 void fb_cmdline_show_help(void)

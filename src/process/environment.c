@@ -16,6 +16,25 @@ int fb_process_fill_standard(void)
     return 0;
 }
 
+const char *const *fb_process_keep_environment(void)
+{
+    size_t n = 0, bytes = 0;
+    char **list, *text;
+
+    for (; environ != NULL && environ[n] != NULL; n++)
+        bytes += strlen(environ[n]) + 1;
+    list = malloc((n + 1) * sizeof(*list) + bytes);
+    if (list == NULL)
+        return NULL;
+    text = (char *)(list + n + 1);
+    for (size_t i = 0; i < n; i++) {
+        list[i] = text;
+        text = stpcpy(text, environ[i]) + 1;
+    }
+    list[n] = NULL;
+    return (const char *const *)list;
+}
+
 /* Sets NAME=value, or NAME with its inherited value. */
 static int set_variable(const char *text, char **inherited)
 {

@@ -9,6 +9,10 @@
  * given their numbers; -1 with errno. */
 int fb_process_fill_standard(void);
 
+/* A copy of the environment, which titles and the call below change: each reading of the
+ * configuration may ask for it. To be freed with free(); NULL without memory. */
+const char *const *fb_process_keep_environment(void);
+
 /* Leaves of the environment TZ and what `env` names, and sets what it gives a value. Called once a
  * process; -1 after an emerg line. */
 int fb_process_environment(const struct fb_core_settings *core, struct fb_log *log);

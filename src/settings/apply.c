@@ -268,7 +268,8 @@ static bool leads_to_master(const struct fb_setting *setting)
 {
     return setting != NULL &&
            (strcmp(setting->name, "pid") == 0 || strcmp(setting->name, "control") == 0 ||
-               strcmp(setting->name, "include") == 0);
+               strcmp(setting->name, "include") == 0 ||
+               strcmp(setting->name, "env_substitution") == 0);
 }
 
 void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
@@ -277,14 +278,16 @@ void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
 
     STAILQ_FOREACH (directive, &block->directives, link) {
         const struct fb_setting *setting = find_row(apply, directive->name.text, apply->frame->at);
+        const struct fb_conf_directive *substituted;
 
         if (apply->options->only_pid && !leads_to_master(setting))
             continue;
         if (setting == NULL)
             report_unknown(apply, directive);
         else if (check_form(apply, setting, directive) &&
-                 check_repetition(apply, setting, directive))
-            set(apply, setting, directive);
+                 check_repetition(apply, setting, directive) &&
+                 (substituted = fb_apply_substitute(apply, directive)) != NULL)
+            set(apply, setting, substituted);
     }
 }
 

@@ -99,6 +99,10 @@ void fb_apply_defaults(
 /* Sets it in the frame to its initial value, if it has one. */
 void fb_apply_initial(
     struct fb_apply *apply, struct fb_frame *frame, const struct fb_setting *setting);
+/* The directive as its setter is to see it: with environment variables replaced, if they are to be;
+ * NULL after a report. */
+const struct fb_conf_directive *fb_apply_substitute(
+    struct fb_apply *apply, const struct fb_conf_directive *directive);
 /* The row of that name, wherever it may stand, or NULL. */
 const struct fb_setting *fb_apply_find(const struct fb_apply *apply, const char *name);
 /* The directive that set it in this frame, or NULL. */
@@ -133,6 +137,7 @@ FB_SETTER(fb_set_string);
 FB_SETTER(fb_set_path);
 FB_SETTER(fb_set_nothing);
 FB_SETTER(fb_set_include);
+FB_SETTER(fb_set_env_substitution);
 FB_SETTER(fb_set_load_module);
 /* Setters of what only protocols have; the setting says what was declared. */
 FB_SETTER(fb_set_name);

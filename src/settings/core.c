@@ -232,6 +232,8 @@ const struct fb_setting fb_core_table[] = {
     { "control", FB_AT_MAIN, 1, 1, .set = set_control },
     { "daemon", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(daemon), .initial = "on" },
     { "env", FB_AT_MAIN, 1, 1, .set = set_env, .repeats = true },
+    { "env_substitution", FB_AT_MAIN, 1, 1, .set = fb_set_env_substitution,
+        CORE(env_substitution) },
     { "error_log", FB_AT_MAIN, 1, 2, .set = set_error_log, .repeats = true },
     { "events", FB_AT_MAIN, 0, 0, .set = fb_set_events, .block = true },
     { "include", FB_AT_ANY, 1, 1, .set = fb_set_include, .repeats = true },

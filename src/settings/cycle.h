@@ -44,6 +44,7 @@ struct fb_core_settings {
     bool cpu_auto;    /* `cpus` is then the one mask to choose from */
     const char **env; /* "NAME" or "NAME=value" */
     unsigned env_n;
+    int64_t env_substitution;
 };
 
 /* What `events {}` sets. */
@@ -74,11 +75,12 @@ struct fb_cycle {
 #define FB_CONTROL_PATH_MAX 100
 
 struct fb_cycle_options {
-    const char *conf;             /* an absolute path */
-    const char *globals;          /* -g, or NULL */
-    const char *pid;              /* what `pid` and `error_log` are where the file is silent; */
-    const char *error_log;        /* absolute paths, or "stderr" */
-    const char *module_directory; /* where `load_module` finds relative paths */
+    const char *conf;               /* an absolute path */
+    const char *globals;            /* -g, or NULL */
+    const char *pid;                /* what `pid` and `error_log` are where the file is silent; */
+    const char *error_log;          /* absolute paths, or "stderr" */
+    const char *module_directory;   /* where `load_module` finds relative paths */
+    const char *const *environment; /* for `env_substitution`; ends with NULL, or is NULL: empty */
     const fb_protocol *const *protocols; /* that are built in; ends with NULL */
     bool testing;                        /* -t: what may not be read is a warning */
     bool only_pid; /* -s: all but the ways to the master is passed over, and mistakes that do not

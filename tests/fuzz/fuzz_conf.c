@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Any bytes as a configuration text: they become a tree or a mistake, and a tree that is written
- * down with every word quoted becomes the same tree again. No file is read. */
+ * down with every word quoted becomes the same tree again. Environment variables are replaced in every
+ * word, once. No file is read. */
 #include "conf/conf.h"
 #include "conf/report.h"
+#include "conf/substitute.h"
 #include "fuzz/fuzz.h"
 
 #include <stdio.h>
@@ -27,6 +29,28 @@ static void check_word(const struct fb_conf_word *word, struct fb_conf_report *r
     fb_conf_warn(report, word, "word");
 }
 
+/* With an environment whose values look like variables. */
+static void check_substitution(const struct fb_conf_word *word)
+{
+    static const char *const environment[] = { "A=${B}", "B=", "NAME=x y;{}\"$${A}", NULL };
+    struct fb_arena *arena = fb_arena_create();
+    struct fb_conf_report report;
+    struct fb_conf_source source;
+    struct fb_conf_word out;
+    int status;
+
+    check(arena != NULL, "there is memory");
+    fb_conf_report_init(&report, arena);
+    fb_conf_source_init(&source, arena, &report);
+    status = fb_conf_substitute(&source, word, environment, &out);
+    check((status == -1) == (report.error_n == 1), "what is not replaced has one mistake");
+    if (status == 0)
+        check(strlen(out.text) <= strlen(word->text) * 4, "a value is replaced once");
+    if (!fb_conf_has_variable(word))
+        check(status == 0 && strcmp(out.text, word->text) == 0, "a word without variables stays");
+    fb_arena_destroy(&arena);
+}
+
 static void write_word(const struct fb_conf_word *word, FILE *out)
 {
     fputc('"', out);
@@ -47,6 +71,7 @@ static void write_block(const struct fb_conf_block *block, struct fb_conf_report
         write_word(&directive->name, out);
         for (unsigned i = 0; i < directive->arg_n; i++) {
             check_word(&directive->args[i], report);
+            check_substitution(&directive->args[i]);
             write_word(&directive->args[i], out);
         }
         if (directive->block == NULL) {

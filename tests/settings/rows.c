@@ -127,6 +127,7 @@ const struct row directive_rows[] = {
         .manual = "unix:@runstatedir@/forkbeard.sock" },
     { "daemon", "off;", MAIN, ARGS(1, 1), CORE(daemon, 0, 1), .manual = "on" },
     { "env", "A=1;", MAIN, ARGS(1, 1), CHECK(check_env), .again = "B;", .manual = "TZ" },
+    { "env_substitution", "on;", MAIN, ARGS(1, 1), CORE(env_substitution, 1, 0), .manual = "off" },
     { "error_log", "error.log notice;", MAIN, ARGS(1, 2), CHECK(check_error_log),
         .again = "stderr;", .manual = "@localstatedir@/log/forkbeard/error.log error" },
     { "events", "{ }", MAIN, ARGS(0, 0), .manual = "none" },

@@ -38,6 +38,7 @@ static const struct {
     { "load_module", "\"\"", "", "expected a path" },
     { "max_generations", "-1", "-1", "it must be between 0 and 2147483647" },
     { "max_generations", "off", "off", "expected a number" },
+    { "env_substitution", "yes", "yes", "expected \"on\" or \"off\"" },
     { "master_process", "of", "of", "expected \"on\" or \"off\", did you mean \"off\"?" },
     { "pid", "\"\"", "", "expected a path" },
     { "thread_pool", "disk threads=2", "disk", "there is one pool, \"default\"" },

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/substitute.h"
+
+#include "conf/report.h"
+
+#include <string.h>
+
+#define DEPTH_MAX 16 /* defaults within each other */
+#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+#define NAME_BYTES CAPITALS "0123456789"
+#define SHOWN_MAX 100 /* bytes of a name in a message */
+
+struct substitution {
+    struct fb_conf_source *source;
+    const struct fb_conf_word *word;
+    const char *const *environment;
+    char *to; /* NULL: it is only counted */
+    size_t n;
+    unsigned depth;
+};
+
+struct name {
+    const char *text;
+    size_t n;
+};
+
+/* "${NAME" at p; what follows it may still be wrong. */
+static bool is_variable(const char *p, struct name *name)
+{
+    if (p[0] != '$' || p[1] != '{' || p[2] == '\0' || strchr(CAPITALS, p[2]) == NULL)
+        return false;
+    *name = (struct name) { p + 2, strspn(p + 2, NAME_BYTES) };
+    return !(name->text[name->n] >= 'a' && name->text[name->n] <= 'z');
+}
+
+static int shown(const struct name *name)
+{
+    return name->n < SHOWN_MAX ? (int)name->n : SHOWN_MAX;
+}
+
+static void put(struct substitution *s, const char *text, size_t n)
+{
+    if (s->to != NULL)
+        memcpy(s->to + s->n, text, n);
+    s->n += n;
+}
+
+static const char *value_of(const struct substitution *s, const struct name *name)
+{
+    for (const char *const *e = s->environment; e != NULL && *e != NULL; e++)
+        if (strncmp(*e, name->text, name->n) == 0 && (*e)[name->n] == '=')
+            return *e + name->n + 1;
+    return NULL;
+}
+
+static const char *fail_unset(const struct substitution *s, const struct name *name)
+{
+    fb_conf_error(s->source->report, s->word,
+        "the environment variable \"%.*s\" is not set: set it, or write a default as in "
+        "\"${%.*s:-default}\"",
+        shown(name), name->text, shown(name), name->text);
+    return NULL;
+}
+
+static const char *fail_form(const struct substitution *s, const struct name *name)
+{
+    fb_conf_error(s->source->report, s->word,
+        "the environment variable \"${%.*s\" does not end: expected \"}\" or \":-default}\" behind "
+        "its name, and quotes around a default with blanks, \";\" or \"{\"",
+        shown(name), name->text);
+    return NULL;
+}
+
+static const char *copy(struct substitution *s, const char *p, char end, bool wanted);
+
+/* `p` is behind the "-" of a default, which is read even where it is not wanted. */
+static const char *put_default(
+    struct substitution *s, const struct name *name, const char *p, bool wanted)
+{
+    if (s->depth == DEPTH_MAX) {
+        fb_conf_error(s->source->report, s->word,
+            "more than %d defaults of environment variables lie within each other", DEPTH_MAX);
+        return NULL;
+    }
+    s->depth++;
+    p = copy(s, p, '}', wanted);
+    s->depth--;
+    return p == NULL || *p == '}' ? p : fail_form(s, name);
+}
+
+/* Returns what follows the variable, or NULL after a report. */
+static const char *put_variable(struct substitution *s, const struct name *name, bool wanted)
+{
+    const char *value = value_of(s, name), *p = name->text + name->n;
+    bool empty_counts = strncmp(p, ":-", 2) != 0;
+    bool set = value != NULL && (empty_counts || *value != '\0');
+
+    if (*p == '}' && !set && wanted)
+        return fail_unset(s, name);
+    if (set && wanted)
+        put(s, value, strlen(value));
+    if (*p == '}')
+        return p + 1;
+    if (*p != '-' && empty_counts)
+        return fail_form(s, name);
+    p = put_default(s, name, p + (empty_counts ? 1 : 2), wanted && !set);
+    return p != NULL ? p + 1 : NULL;
+}
+
+/* Behind the "$" that takes a variable's meaning: returns what follows it. */
+static const char *put_literal(struct substitution *s, const struct name *name, bool wanted)
+{
+    size_t n = name->n + (name->text[name->n] == '}');
+
+    if (wanted) {
+        put(s, "${", 2);
+        put(s, name->text, n);
+    }
+    return name->text + n;
+}
+
+/* Up to the `end`, or the text's, which is returned; NULL after a report. */
+static const char *copy(struct substitution *s, const char *p, char end, bool wanted)
+{
+    struct name name;
+
+    while (p != NULL && *p != '\0' && *p != end) {
+        if (*p == '$' && is_variable(p + 1, &name)) {
+            p = put_literal(s, &name, wanted);
+        } else if (is_variable(p, &name)) {
+            p = put_variable(s, &name, wanted);
+        } else {
+            if (wanted)
+                put(s, p, 1);
+            p++;
+        }
+    }
+    return p;
+}
+
+bool fb_conf_has_variable(const struct fb_conf_word *word)
+{
+    struct name name;
+
+    for (const char *p = word->text; (p = strstr(p, "${")) != NULL; p++)
+        if (is_variable(p, &name))
+            return true;
+    return false;
+}
+
+int fb_conf_substitute(struct fb_conf_source *source, const struct fb_conf_word *word,
+    const char *const *environment, struct fb_conf_word *out)
+{
+    struct substitution s = { .source = source, .word = word, .environment = environment };
+
+    if (copy(&s, word->text, '\0', true) == NULL)
+        return -1;
+    if (s.n > FB_CONF_FILE_MAX) { /* a small file with a large variable many times */
+        fb_conf_error(source->report, word,
+            "with its environment variables it is larger than %d MiB",
+            FB_CONF_FILE_MAX / (1024 * 1024));
+        return -1;
+    }
+    s.to = fb_arena_alloc(source->arena, s.n + 1);
+    if (s.to == NULL) {
+        fb_conf_error(source->report, word, "out of memory");
+        return -1;
+    }
+    s.n = 0;
+    copy(&s, word->text, '\0', true);
+    s.to[s.n] = '\0';
+    *out = *word;
+    out->text = s.to;
+    out->written = word->text;
+    return 0;
+}

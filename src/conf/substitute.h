@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Environment variables in a word, written as the shell writes them:
+ *
+ *   ${NAME}            its value
+ *   ${NAME:-default}   the default where it is not set or empty
+ *   ${NAME-default}    the default where it is not set
+ *   $${NAME}           the text ${NAME}
+ *
+ * A NAME consists of capital letters, digits and underscores. All else stays as it is: ${name} is
+ * for whoever has variables of its own. A default may hold variables again. */
+#pragma once
+
+#include "conf/conf.h"
+
+#include <stdbool.h>
+
+/* Whether there is anything in the word to be replaced. */
+bool fb_conf_has_variable(const struct fb_conf_word *word);
+
+/* Replaces the variables of a word by their values, which are text and nothing else: whatever is in
+ * them, the word stays one word. `environment` ends with NULL. -1 after a report: one of them is
+ * not set and has no default, or is written wrongly. */
+int fb_conf_substitute(struct fb_conf_source *source, const struct fb_conf_word *word,
+    const char *const *environment, struct fb_conf_word *out);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `env_substitution`: which words of a configuration have their variables replaced, and when. */
+#include "settings/loading.h"
+#include "support/test.h"
+
+#include <string.h>
+
+#define MAIN "env_substitution on; "
+#define REST " events { } stream { }"
+
+static const char *const environment[] = { "PORT=7007", "WORKERS=3", "FILE=other", "DIR=sub",
+    "BAD=2; daemon on", "WORD=hello world", "SIZE=64", "LINE=a;\nb", "MODULE=plain_a",
+    "EMPTY=", "GLOB=oth*", "ON=on", "SECRET=hunter2", NULL };
+
+static void begin(struct loading *loading)
+{
+    loading_begin(loading);
+    loading->options.environment = environment;
+}
+
+START_TEST(every_argument_may_have_variables)
+{
+    const struct fb_server *server;
+    struct loading loading;
+
+    begin(&loading);
+    add_module(&loading, "plain_a.so");
+    add_file(&loading, "other", "worker_processes ${WORKERS};\n");
+    accept_text(&loading,
+        MAIN "load_module ${MODULE}.so; include ${FILE}; pid run/${DIR}.pid;"
+             " worker_shutdown_timeout ${WAIT:-5s}; events { worker_connections ${SIZE}; }"
+             " stream { idle_timeout \"${NONE:-1m 30s}\"; server { listen 127.0.0.1:${PORT};"
+             " return \"${WORD}\\n\"; } }",
+        "");
+    server = STAILQ_FIRST(&loading.cycle->stream.servers);
+    ck_assert_int_eq(loading.cycle->core.worker_processes, 3);
+    ck_assert_str_eq(strrchr(loading.cycle->core.pid, '/'), "/sub.pid");
+    ck_assert_int_eq(loading.cycle->core.worker_shutdown_timeout, 5000);
+    ck_assert_int_eq(loading.cycle->events.worker_connections, 64);
+    ck_assert_int_eq(server->settings.idle_timeout, 90000);
+    ck_assert_str_eq(STAILQ_FIRST(&loading.cycle->stream.listeners)->text, "127.0.0.1:7007");
+    ck_assert_str_eq(*(const char *const *)server->protocol_conf, "hello world\n");
+    ck_assert_str_eq(SLIST_FIRST(&loading.cycle->modules)->protocol->name, "plain_a");
+
+    accept_text(&loading, MAIN "include ${GLOB};" REST, "");
+    ck_assert_int_eq(loading.cycle->core.worker_processes, 3);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(without_the_directive_the_text_stays)
+{
+    static const char *const before[] = { "", "env_substitution off; " };
+    struct loading loading;
+    char text[256];
+
+    begin(&loading);
+    for (size_t i = 0; i < fb_countof(before); i++) {
+        snprintf(text, sizeof(text),
+            "%sevents { } stream { server { listen 1; return ${WORD}${NONE}; } }", before[i]);
+        accept_text(&loading, text, "");
+        ck_assert_str_eq(
+            *(const char *const *)STAILQ_FIRST(&loading.cycle->stream.servers)->protocol_conf,
+            "${WORD}${NONE}");
+    }
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(it_holds_for_all_of_the_configuration)
+{
+    struct loading loading;
+
+    begin(&loading);
+    add_file(&loading, "other", MAIN "\n");
+    refuse_text(&loading, "daemon off; " MAIN REST,
+        "\"env_substitution\" must stand before all other directives, and \"daemon\" stands before "
+        "it in /main:1:13\n");
+    refuse_text(&loading, "include other;" REST,
+        "\"env_substitution\" must stand in the main file, not in one that it includes in "
+        "/other:1:1\n");
+    /* the command line is a text of its own, which is read first */
+    loading.options.globals = "env_substitution on; worker_processes ${WORKERS};";
+    accept_text(&loading, "max_generations ${WORKERS};" REST, "");
+    ck_assert_int_eq(loading.cycle->core.worker_processes, 3);
+    ck_assert_int_eq(loading.cycle->core.max_generations, 3);
+    loading.options.globals = "daemon off;";
+    accept_text(&loading, MAIN "max_generations ${WORKERS};" REST, "");
+    ck_assert_int_eq(loading.cycle->core.max_generations, 3);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(a_value_is_never_syntax)
+{
+    struct loading loading;
+
+    begin(&loading);
+    refuse_text(&loading, MAIN "worker_processes ${BAD};" REST,
+        "invalid value \"2; daemon on\" in \"worker_processes\" directive: expected a number "
+        "between 1 and 512, or \"auto\" (from \"${BAD}\") in /main:1:39\n");
+    refuse_text(&loading, MAIN "worker_processes ${EMPTY};" REST,
+        "invalid value \"\" in \"worker_processes\" directive: expected a number between 1 and "
+        "512, or \"auto\" (from \"${EMPTY}\") in /main:1:39\n");
+    accept_text(&loading, MAIN "env A=${LINE};" REST, "");
+    ck_assert_str_eq(loading.cycle->core.env[0], "A=a;\nb");
+    /* a name is no argument */
+    refuse_text(&loading, MAIN "${FILE} on;" REST, "unknown directive \"${FILE}\" in /main:1:22\n");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(all_mistakes_are_told)
+{
+    struct loading loading;
+
+    begin(&loading);
+    refuse_text(&loading,
+        MAIN "\nworker_processes ${NONE};\nworker_cpu_affinity ${A} ${B};\nevents ${C} { }\n"
+             "stream { server { listen ${NO_PORT}; echo; } }",
+        "the environment variable \"NONE\" is not set: set it, or write a default as in "
+        "\"${NONE:-default}\" in /main:2:18\n"
+        "the environment variable \"A\" is not set: set it, or write a default as in "
+        "\"${A:-default}\" in /main:3:21\n"
+        "the environment variable \"B\" is not set: set it, or write a default as in "
+        "\"${B:-default}\" in /main:3:26\n"
+        "invalid number of arguments in \"events\" directive: expected 0, found 1 in /main:4:8\n"
+        "the environment variable \"NO_PORT\" is not set: set it, or write a default as in "
+        "\"${NO_PORT:-default}\" in /main:5:26\n");
+    /* a value is shown where it is the mistake, and nowhere else */
+    refuse_text(&loading, MAIN "env A=${SECRET}; max_generations ${ON};" REST,
+        "invalid value \"on\" in \"max_generations\" directive: expected a number (from "
+        "\"${ON}\") in /main:1:55\n");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(the_way_to_the_master_may_have_variables)
+{
+    struct loading loading;
+
+    begin(&loading);
+    loading.options.only_pid = true;
+    accept_text(&loading,
+        MAIN "worker_processes ${NONE}; pid ${DIR}/a.pid; control unix:${DIR}/a.sock; events {",
+        "");
+    ck_assert_str_eq(strrchr(loading.cycle->core.pid, '/') - 4, "/sub/a.pid");
+    ck_assert_str_eq(strrchr(loading.cycle->core.control, '/') - 4, "/sub/a.sock");
+    refuse_text(&loading, MAIN "pid ${NONE};",
+        "the environment variable \"NONE\" is not set: set it, or write a default as in "
+        "\"${NONE:-default}\" in /main:1:26\n");
+    loading_end(&loading);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, every_argument_may_have_variables);
+    tcase_add_test(tcase, without_the_directive_the_text_stays);
+    tcase_add_test(tcase, it_holds_for_all_of_the_configuration);
+    tcase_add_test(tcase, a_value_is_never_syntax);
+    tcase_add_test(tcase, all_mistakes_are_told);
+    tcase_add_test(tcase, the_way_to_the_master_may_have_variables);
+}
+
+FB_TEST_MAIN("substitution", add_tests)
