@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,10 +57,28 @@ void fb_log_init_plain(struct fb_log *log, struct fb_log_target *target, const c
     log->plain = name;
 }
 
+/* What the path leads to as our standard output or error has it: /dev/stderr cannot be opened where
+ * it is a socket, or a pipe that was another user's. -1 with the errno kept. */
+static int dup_standard(const char *path)
+{
+    struct stat named, standard;
+    int error = errno, copy = -1;
+
+    if (stat(path, &named) == 0)
+        for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && copy == -1; fd++)
+            if (fstat(fd, &standard) == 0 && standard.st_dev == named.st_dev &&
+                standard.st_ino == named.st_ino)
+                copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    errno = error;
+    return copy;
+}
+
 int fb_log_target_open(struct fb_log_target *target)
 {
     int fd = open(target->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
 
+    if (fd == -1 && (errno == ENXIO || errno == EACCES))
+        fd = dup_standard(target->path);
     if (fd == -1)
         return -1;
     if (target->fd != -1)

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -292,6 +294,50 @@ START_TEST(a_target_that_cannot_be_opened_keeps_its_descriptor)
 }
 END_TEST
 
+/* What no path can open, a standard descriptor has: where systemd's journal is a socket, or a container's
+ * pipe another user's. */
+START_TEST(a_standard_descriptor_is_found_by_its_path)
+{
+    static const char *const paths[] = { "/dev/stdout", "/dev/stderr", "/proc/self/fd/1",
+        "/dev/fd/2" };
+    const char *path = paths[_i];
+    int standard = strchr(path, '1') != NULL || strstr(path, "out") != NULL ? 1 : 2, ends[2];
+    struct fb_log_target target = { .fd = -1, .level = FB_ERROR, .path = path };
+    int saved = fcntl(standard, F_DUPFD_CLOEXEC, 10);
+    char text[8];
+
+    ck_assert_int_ne(saved, -1);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    ck_assert_int_eq(dup2(ends[1], standard), standard);
+    ck_assert_int_eq(fb_log_target_open(&target), 0);
+    ck_assert_int_eq(dup2(saved, standard), standard);
+    ck_assert_int_gt(target.fd, 2);
+    ck_assert_int_eq(fcntl(target.fd, F_GETFD), FD_CLOEXEC);
+    ck_assert_int_eq(write(target.fd, "a line", 6), 6);
+    ck_assert_int_eq(read(ends[0], text, sizeof(text)), 6);
+    close(target.fd);
+    close(saved);
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
+START_TEST(a_socket_of_another_is_not_opened)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct fb_log_target target = { .fd = -1, .level = FB_ERROR, .path = address.sun_path };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/fb_log.%d", (int)getpid());
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(fb_log_target_open(&target), -1);
+    ck_assert_int_eq(errno, ENXIO);
+    ck_assert_int_eq(target.fd, -1);
+    ck_assert_int_eq(unlink(address.sun_path), 0);
+    close(fd);
+}
+END_TEST
+
 START_TEST(levels_have_names)
 {
     for (int level = FB_EMERG; level <= FB_DEBUG; level++)
@@ -316,6 +362,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_long_message_is_clipped_to_one_line);
     tcase_add_test(tcase, a_target_is_reopened_at_its_path);
     tcase_add_test(tcase, a_target_that_cannot_be_opened_keeps_its_descriptor);
+    tcase_add_loop_test(tcase, a_standard_descriptor_is_found_by_its_path, 0, 4);
+    tcase_add_test(tcase, a_socket_of_another_is_not_opened);
     tcase_add_test(tcase, levels_have_names);
 }
 
