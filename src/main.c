@@ -146,6 +146,7 @@ int main(int argc, char **argv)
     if (fb_process_fill_standard() == -1)
         return EXIT_FAILURE;
     fb_signals_reset();
+    fb_signals_end_first_process();
     fb_log_init_plain(&log, &standard_error, "forkbeard");
     if (fb_cmdline_parse(&cmdline, argc, argv, &log) == -1) {
         fb_cmdline_done(&cmdline);

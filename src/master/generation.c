@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* Workers that have not ended so long after SIGTERM are killed. */
+/* Workers that have not ended so long after SIGINT are killed. */
 #define KILL_MS 2000
 
 static struct fb_generation *create(struct fb_master *master, struct fb_cycle *cycle)
@@ -148,7 +148,7 @@ void fb_generation_close(struct fb_master *master, struct fb_generation *generat
         if (seat->kill_ms == 0 || seat->kill_ms > kill_ms)
             seat->kill_ms = kill_ms;
     }
-    fb_generation_signal(master, generation, SIGTERM);
+    fb_generation_signal(master, generation, SIGINT); /* which `sigterm_shutdown` leaves alone */
 }
 
 /* The oldest that drain make way. */

@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void log_order(struct fb_master *master, enum fb_order order, pid_t from)
+/* `meaning` is the order that is followed, which is the signal's own except for SIGTERM. */
+static void log_order(
+    struct fb_master *master, enum fb_order order, enum fb_order meaning, pid_t from)
 {
     const struct fb_signal *s = fb_signal_of(FB_ROLE_MASTER, order);
 
     fb_log(&master->log, FB_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number, s->name,
-        (int)from, s->doing);
+        (int)from, fb_signal_of(FB_ROLE_MASTER, meaning)->doing);
 }
 
 bool fb_master_take(struct fb_master *master, enum fb_order order)
@@ -23,7 +25,7 @@ bool fb_master_take(struct fb_master *master, enum fb_order order)
 
     if (!fb_order_take(order, &from))
         return requested;
-    log_order(master, order, from);
+    log_order(master, order, order, from);
     return true;
 }
 
@@ -63,6 +65,23 @@ static void begin_end(struct fb_master *master, bool gracefully)
     fb_result_none(master);
 }
 
+/* What `sigterm_shutdown` says; but a second one ends at once, and so does one before we serve. */
+static void take_term(struct fb_master *master)
+{
+    bool gracefully = !master->termed && master->state != FB_MASTER_TERMINATES &&
+                      master->live != NULL && master->live->cycle->core.sigterm_graceful;
+    pid_t from;
+
+    if (!fb_order_take(FB_ORDER_TERM, &from))
+        return;
+    log_order(master, FB_ORDER_TERM, gracefully ? FB_ORDER_QUIT : FB_ORDER_TERMINATE, from);
+    master->termed = true;
+    if (gracefully && master->state == FB_MASTER_RUNS)
+        begin_end(master, true);
+    else if (!gracefully && master->state != FB_MASTER_TERMINATES)
+        begin_end(master, false);
+}
+
 static void take_orders(struct fb_master *master)
 {
     if (fb_order_take(FB_ORDER_REAP, NULL))
@@ -74,6 +93,7 @@ static void take_orders(struct fb_master *master)
     fb_order_take(FB_ORDER_DEADLINE, NULL);
     fb_master_check_start(master);
 
+    take_term(master);
     if (fb_master_take(master, FB_ORDER_TERMINATE) && master->state != FB_MASTER_TERMINATES)
         begin_end(master, false);
     if (fb_master_take(master, FB_ORDER_QUIT) && master->state == FB_MASTER_RUNS)
@@ -125,6 +145,7 @@ static void settle(struct fb_master *master, const struct fb_generation *before)
 static void run(struct fb_master *master)
 {
     fb_master_meet_deadlines(master); /* the first workers have one */
+    raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     while (!(master->state != FB_MASTER_RUNS || master->failed) || has_workers(master)) {
         struct fb_generation *before = master->live;
 

@@ -7,6 +7,7 @@
 #include "worker/worker.h"
 
 #include <stdlib.h>
+#include <sys/wait.h>
 
 /* The worker's part closes them when it stops accepting; here is what it never got to. */
 static void close_all(struct fb_cycle *cycle, struct fb_log *log)
@@ -32,6 +33,14 @@ static int open_all(struct fb_cycle *cycle, struct fb_log *log)
     return 0;
 }
 
+/* A container's orphans that have ended before we took signals; the kernel reaps later ones, because
+ * this role ignores SIGCHLD. */
+static void reap_orphans(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+}
+
 int fb_single_main(const struct fb_start *start)
 {
     struct fb_cycle *cycle = start->cycle;
@@ -41,6 +50,7 @@ int fb_single_main(const struct fb_start *start)
     struct fb_heritage heritage = { .cycle = cycle, .shared = shared, .channel = -1 };
     int status = EXIT_FAILURE;
 
+    reap_orphans();
     if (fb_slot_take(shared, &heritage.slot) && open_all(cycle, &log) == 0 &&
         fb_zones_open(&cycle->zones, NULL, &log) == 0 && fb_pidfile_write(&pidfile, &log) == 0) {
         fb_process_background_done(start->background, fb_logs_use_stderr(&cycle->core));

@@ -87,6 +87,13 @@ pid_t fb_process_background(int *ready, struct fb_log *log)
     int ends[2];
     pid_t pid;
 
+    if (getpid() == 1) {
+        fb_log(log, FB_EMERG, 0,
+            "the first process of a container cannot go into the background, all would end with "
+            "it: "
+            "set \"daemon off\"");
+        return -1;
+    }
     if (pipe2(ends, O_CLOEXEC) == -1) {
         fb_log(log, FB_EMERG, errno, "pipe2() failed");
         return -1;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "process/signals.h"
 
+#include "base/compiler.h"
+
 #include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
 const struct fb_signal fb_signals[] = {
     /* master, worker, single process */
@@ -14,9 +17,8 @@ const struct fb_signal fb_signals[] = {
         { FB_ORDER_UPGRADE, FB_ORDER_NONE, FB_ORDER_UPGRADE } },
     { SIGWINCH, "SIGWINCH", NULL, "gracefully shutting down workers",
         { FB_ORDER_DRAIN, FB_ORDER_NONE, FB_ORDER_NONE } },
-    { SIGTERM, "SIGTERM", "stop", "exiting",
-        { FB_ORDER_TERMINATE, FB_ORDER_TERMINATE, FB_ORDER_TERMINATE } },
-    { SIGINT, "SIGINT", NULL, "exiting",
+    { SIGTERM, "SIGTERM", NULL, "exiting", { FB_ORDER_TERM, FB_ORDER_TERM, FB_ORDER_TERM } },
+    { SIGINT, "SIGINT", "stop", "exiting",
         { FB_ORDER_TERMINATE, FB_ORDER_TERMINATE, FB_ORDER_TERMINATE } },
     { SIGQUIT, "SIGQUIT", "quit", "shutting down",
         { FB_ORDER_QUIT, FB_ORDER_QUIT, FB_ORDER_QUIT } },
@@ -62,6 +64,21 @@ void fb_signals_reset(void)
         sigaction(number, &action, NULL); /* fails for those that cannot be caught */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static FB_NORETURN void end(int number)
+{
+    _exit(128 + number); /* as a shell tells of a signal */
+}
+
+void fb_signals_end_first_process(void)
+{
+    static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM };
+    struct sigaction action = { .sa_handler = end };
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < fb_countof(numbers) && getpid() == 1; i++)
+        sigaction(numbers[i], &action, NULL);
 }
 
 void fb_signals_install(enum fb_role role)

@@ -10,6 +10,7 @@
 
 enum fb_order {
     FB_ORDER_NONE, /* the signal is ignored */
+    FB_ORDER_TERM, /* to end as `sigterm_shutdown` says */
     FB_ORDER_TERMINATE,
     FB_ORDER_QUIT,
     FB_ORDER_RELOAD,
@@ -37,6 +38,9 @@ extern const struct fb_signal fb_signals[];
 
 /* Every disposition to its default and nothing blocked, whatever was inherited. */
 void fb_signals_reset(void);
+/* As the first process of a container we are given no signal without a handler: from now on, and until
+ * fb_signals_install(), those that would end any other process end this one too. */
+void fb_signals_end_first_process(void);
 /* Handlers for the role; the signals with an order are blocked from now on, outside of a wait with
  * fb_signals_wait_mask(). */
 void fb_signals_install(enum fb_role role);

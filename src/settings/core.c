@@ -226,6 +226,19 @@ static FB_SETTER(set_control)
     return 0;
 }
 
+static FB_SETTER(set_sigterm_shutdown)
+{
+    static const char *const names[] = { "fast", "graceful", NULL };
+
+    (void)setting;
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(directive->args[0].text, names[i]) == 0) {
+            *(int64_t *)field = i;
+            return 0;
+        }
+    return fb_bad_name(apply, directive, 0, names, "\"fast\" or \"graceful\"");
+}
+
 #define CORE(member) .offset = offsetof(struct fb_core_settings, member)
 
 const struct fb_setting fb_core_table[] = {
@@ -243,6 +256,7 @@ const struct fb_setting fb_core_table[] = {
     { "max_generations", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(max_generations),
         .greatest_value = INT_MAX, .initial = "8" },
     { "pid", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(pid) },
+    { "sigterm_shutdown", FB_AT_MAIN, 1, 1, .set = set_sigterm_shutdown, CORE(sigterm_graceful) },
     { "stream", FB_AT_MAIN, 0, 0, .set = fb_set_stream, .block = true },
     { "thread_pool", FB_AT_MAIN, 2, 3, .set = set_thread_pool },
     { "timer_resolution", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(timer_resolution),

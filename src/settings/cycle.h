@@ -23,6 +23,7 @@ struct fb_core_settings {
     int64_t master_process;
     int64_t worker_processes;
     int64_t worker_priority;
+    int64_t sigterm_graceful;        /* SIGTERM means what SIGQUIT does */
     int64_t worker_shutdown_timeout; /* 0: none */
     int64_t worker_start_timeout;    /* 0: none */
     int64_t max_generations;         /* alive at once; 0: any number */

@@ -134,13 +134,43 @@ static void take_single_orders(struct fb_worker *worker, bool ends)
         fb_logs_reopen(&worker->cycle->core, &worker->log);
 }
 
+/* Takes a signal's order; a single process logs it as a master does. `meaning` is what is done. */
+static bool take(struct fb_worker *worker, enum fb_order order, enum fb_order meaning)
+{
+    const struct fb_signal *s = fb_signal_of(worker->role, order);
+    pid_t from;
+
+    if (!fb_order_take(order, &from))
+        return false;
+    if (worker->role == FB_ROLE_SINGLE)
+        fb_log(&worker->log, FB_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number,
+            s->name, (int)from, fb_signal_of(worker->role, meaning)->doing);
+    return true;
+}
+
+/* What `sigterm_shutdown` says; a second one ends at once. The master closes workers by SIGINT: this
+ * one comes from those who signal all processes of a container or a unit. */
+static void take_term(struct fb_worker *worker)
+{
+    bool gracefully = worker->cycle->core.sigterm_graceful && !worker->termed;
+
+    if (!take(worker, FB_ORDER_TERM, gracefully ? FB_ORDER_QUIT : FB_ORDER_TERMINATE))
+        return;
+    worker->termed = true;
+    if (gracefully)
+        begin_drain(worker);
+    else
+        worker->ending = true;
+}
+
 void fb_worker_take_orders(struct fb_worker *worker)
 {
     bool ended = worker->ending || worker->draining;
 
-    if (fb_order_take(FB_ORDER_TERMINATE, NULL))
+    take_term(worker);
+    if (take(worker, FB_ORDER_TERMINATE, FB_ORDER_TERMINATE))
         worker->ending = true;
-    if (fb_order_take(FB_ORDER_QUIT, NULL))
+    if (take(worker, FB_ORDER_QUIT, FB_ORDER_QUIT))
         begin_drain(worker);
     if (worker->role == FB_ROLE_SINGLE)
         take_single_orders(worker, !ended && (worker->ending || worker->draining));

@@ -49,6 +49,7 @@ struct fb_worker {
     struct fb_timer shutdown;  /* worker_shutdown_timeout */
     struct fb_timer alive;     /* a single process: when the service manager is told so */
     bool draining;
+    bool termed;                                           /* a SIGTERM has come */
     bool ending;                                           /* as soon as possible */
     struct fb_worker_protocol protocols[FB_PROTOCOLS_MAX]; /* at their index */
     struct fb_threads *threads;                            /* once there was a job; NULL */

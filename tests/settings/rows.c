@@ -139,6 +139,8 @@ const struct row directive_rows[] = {
     { "max_generations", "3;", MAIN, ARGS(1, 1), CORE(max_generations, 3, 8), .manual = "8" },
     { "pid", "run/pid;", MAIN, ARGS(1, 1), PATH(pid, "/run/pid", "/default/pid"),
         .manual = "@runstatedir@/forkbeard.pid" },
+    { "sigterm_shutdown", "graceful;", MAIN, ARGS(1, 1), CORE(sigterm_graceful, 1, 0),
+        .manual = "fast" },
     { "stream", "{ }", MAIN, ARGS(0, 0), .manual = "none" },
     { "thread_pool", "default threads=3 max_queue=9;", MAIN, ARGS(2, 3), CORE(threads, 3, 32),
         .manual = "default threads=32 max_queue=65536" },
