@@ -68,6 +68,7 @@ static int prepare(struct fb_start *start, struct fb_log *standard_error)
     if (fb_logs_open(core, &start->log) == -1)
         return -1;
     log_as_configured(start, standard_error);
+    fb_sizing_log(start->cycle, &start->log);
     if (fb_process_environment(core, &start->log) == -1)
         return -1;
     path = strdup(core->pid);

@@ -8,11 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The hierarchies that can hold a quota: v1 keeps it where its cpu controller is. */
+/* The hierarchies that can hold a limit: v1 has one of its own for each controller. */
 enum hierarchy { V1, V2, HIERARCHIES };
 
+struct controller {
+    const char *name;
+    int64_t (*limit[HIERARCHIES])(const char *directory); /* of one group; 0: it has none */
+};
+
 struct group {
-    const char *root;                 /* of the file system that is read */
+    const char *root; /* of the file system that is read */
+    const struct controller *controller;
     char path[HIERARCHIES][PATH_MAX]; /* of our group; empty: in none */
 };
 
@@ -22,7 +28,7 @@ struct mount {
     const char *point;
 };
 
-static void keep_less(unsigned *least, unsigned limit)
+static void keep_less(int64_t *least, int64_t limit)
 {
     if (limit != 0 && (*least == 0 || limit < *least))
         *least = limit;
@@ -72,18 +78,15 @@ static int64_t positive(const char *text, char end)
     return rest != text && *rest == end && value > 0 ? value : 0;
 }
 
-static unsigned rounded_up(int64_t quota, int64_t period)
+static int64_t rounded_up(int64_t quota, int64_t period)
 {
-    int64_t n;
-
     if (quota <= 0 || period <= 0)
         return 0;
-    n = quota / period + (quota % period != 0);
-    return n < UINT_MAX ? (unsigned)n : UINT_MAX;
+    return quota / period + (quota % period != 0);
 }
 
 /* cpu.max: "max 100000" or "150000 100000" */
-static unsigned limit_v2(const char *directory)
+static int64_t cpu_v2(const char *directory)
 {
     char line[128];
     const char *space;
@@ -97,7 +100,7 @@ static unsigned limit_v2(const char *directory)
 }
 
 /* cpu.cfs_quota_us is -1 without a limit */
-static unsigned limit_v1(const char *directory)
+static int64_t cpu_v1(const char *directory)
 {
     char quota[128], period[128];
 
@@ -107,21 +110,49 @@ static unsigned limit_v1(const char *directory)
     return rounded_up(positive(quota, '\0'), positive(period, '\0'));
 }
 
+static const struct controller cpu = { "cpu", { [V1] = cpu_v1, [V2] = cpu_v2 } };
+
+/* A file with a number of bytes; "max", or in v1 an enormous number, is no limit. */
+static int64_t bytes(const char *directory, const char *name)
+{
+    char line[128];
+    int64_t n = read_line(directory, name, line, sizeof(line)) ? positive(line, '\0') : 0;
+
+    return n < INT64_C(1) << 60 ? n : 0;
+}
+
+/* Above memory.high a group is slowed down, above memory.max it is killed. */
+static int64_t memory_v2(const char *directory)
+{
+    int64_t least = bytes(directory, "memory.max");
+
+    keep_less(&least, bytes(directory, "memory.high"));
+    return least;
+}
+
+static int64_t memory_v1(const char *directory)
+{
+    return bytes(directory, "memory.limit_in_bytes");
+}
+
+static const struct controller memory = { "memory", { [V1] = memory_v1, [V2] = memory_v2 } };
+
 /* The least limit of the group `below` the mount and of all above it that the mount shows. */
-static unsigned limit_upwards(const char *root, const struct mount *mount, const char *below)
+static int64_t limit_upwards(
+    const struct group *group, const struct mount *mount, const char *below)
 {
     char directory[PATH_MAX];
-    unsigned least = 0;
+    int64_t least = 0;
     size_t base;
-    int n = snprintf(directory, sizeof(directory), "%s%s%s", root, mount->point, below);
+    int n = snprintf(directory, sizeof(directory), "%s%s%s", group->root, mount->point, below);
 
     if (n < 0 || n >= (int)sizeof(directory))
         return 0;
-    base = strlen(root) + strlen(mount->point);
+    base = strlen(group->root) + strlen(mount->point);
     for (;;) {
         char *slash;
 
-        keep_less(&least, mount->hierarchy == V2 ? limit_v2(directory) : limit_v1(directory));
+        keep_less(&least, group->controller->limit[mount->hierarchy](directory));
         slash = strrchr(directory, '/');
         if (slash == NULL || (size_t)(slash - directory) < base)
             return least;
@@ -168,7 +199,7 @@ static void read_group_line(struct group *group, char *line)
     *path++ = '\0';
     if (*controllers == '\0' && strncmp(line, "0:", 2) == 0)
         hierarchy = V2;
-    else if (has_word(controllers, "cpu"))
+    else if (has_word(controllers, group->controller->name))
         hierarchy = V1;
     else
         return;
@@ -198,8 +229,8 @@ static void unescape(char *text)
 }
 
 /* A line of /proc/self/mountinfo, "ID PARENT MAJOR:MINOR TOP POINT OPTIONS [TAG]... - TYPE SOURCE
- * OPTIONS"; false for all but cgroup mounts. */
-static bool parse_mount(char *line, struct mount *mount)
+ * OPTIONS"; false for all but cgroup mounts that may have the controller. */
+static bool parse_mount(char *line, const struct controller *controller, struct mount *mount)
 {
     enum { TOP = 3, POINT, FIELDS };
     char *tail = strstr(line, " - "), *field[FIELDS], *save, *type, *source, *options;
@@ -218,7 +249,7 @@ static bool parse_mount(char *line, struct mount *mount)
 
     if (strcmp(type, "cgroup2") == 0)
         mount->hierarchy = V2;
-    else if (strcmp(type, "cgroup") == 0 && has_word(options, "cpu"))
+    else if (strcmp(type, "cgroup") == 0 && has_word(options, controller->name))
         mount->hierarchy = V1;
     else
         return false;
@@ -229,17 +260,17 @@ static bool parse_mount(char *line, struct mount *mount)
     return true;
 }
 
-static void read_mount_line(const struct group *group, char *line, unsigned *least)
+static void read_mount_line(const struct group *group, char *line, int64_t *least)
 {
     struct mount mount;
     const char *path, *below;
 
-    if (!parse_mount(line, &mount))
+    if (!parse_mount(line, group->controller, &mount))
         return;
     path = group->path[mount.hierarchy];
     below = *path != '\0' ? below_mount(path, mount.top) : NULL;
     if (below != NULL)
-        keep_less(least, limit_upwards(group->root, &mount, below));
+        keep_less(least, limit_upwards(group, &mount, below));
 }
 
 /* Opens a file of this process; NULL where there is none. */
@@ -268,10 +299,10 @@ static void read_group(struct group *group)
     fclose(file);
 }
 
-unsigned fb_cgroup_cpu_quota(const char *root)
+static int64_t least_limit(const char *root, const struct controller *controller)
 {
-    struct group group = { .root = root };
-    unsigned least = 0;
+    struct group group = { .root = root, .controller = controller };
+    int64_t least = 0;
     char *line = NULL;
     size_t size = 0;
     FILE *file;
@@ -287,4 +318,16 @@ unsigned fb_cgroup_cpu_quota(const char *root)
     free(line);
     fclose(file);
     return least;
+}
+
+unsigned fb_cgroup_cpu_quota(const char *root)
+{
+    int64_t quota = least_limit(root, &cpu);
+
+    return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
+}
+
+int64_t fb_cgroup_memory_limit(const char *root)
+{
+    return least_limit(root, &memory);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The processor quota of this process's control group. */
+/* What the control group and those above it allow, v1 and v2. Files are read from below `root`: "" in
+ * the daemon. */
 #pragma once
 
-/* The processors that the quota is worth, rounded up: v2's cpu.max or v1's cfs_quota, the least on
- * the way up to the root, from files below `root` ("" for the system's). 0: no limit, or none that
- * can be read. */
+#include <stdint.h>
+
+/* Processors by the cpu controller's quota, rounded up; 0: there is no quota. */
 unsigned fb_cgroup_cpu_quota(const char *root);
+/* Bytes by the memory controller's limit; 0: there is no limit. */
+int64_t fb_cgroup_memory_limit(const char *root);

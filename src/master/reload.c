@@ -65,6 +65,7 @@ static int start_generation(struct fb_master *master)
         fb_master_discard(master, cycle);
         return -1;
     }
+    fb_sizing_log(cycle, &master->log);
     return fb_generation_start(master, cycle);
 }
 

@@ -93,6 +93,7 @@ static void write_generations(const struct fb_master *master, struct fb_json *js
         fb_json_number(json, "number", generation->number);
         fb_json_string(json, "state", generation_state(master, generation));
         fb_status_time(json, "since", generation->since_ms);
+        fb_json_number(json, "worker_connections", generation->cycle->events.worker_connections);
         fb_json_array(json, "workers");
         for (unsigned i = 0; i < generation->seat_n; i++)
             write_seat(master, generation, &generation->seats[i], json);

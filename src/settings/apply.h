@@ -173,3 +173,5 @@ void fb_core_finish_pid(struct fb_apply *apply);
 void fb_core_finish_control(struct fb_apply *apply);
 void fb_core_finish(struct fb_apply *apply);
 void fb_events_finish(struct fb_apply *apply);
+/* Behind all of them: what is worked out. */
+void fb_sizing_finish(struct fb_apply *apply);

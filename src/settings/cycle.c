@@ -65,6 +65,7 @@ static void read_all(struct fb_apply *apply)
     fb_apply_defaults(apply, &frame, fb_core_table);
     fb_core_finish(apply);
     fb_events_finish(apply);
+    fb_sizing_finish(apply);
 }
 
 static void apply_configuration(

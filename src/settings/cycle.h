@@ -51,6 +51,7 @@ struct fb_core_settings {
 /* What `events {}` sets. */
 struct fb_events_settings {
     int64_t worker_connections;
+    bool connections_auto; /* it was worked out */
     int64_t multi_accept;
     int64_t accept_mutex;
     int64_t accept_mutex_delay; /* ms */
@@ -61,11 +62,19 @@ struct fb_events_settings {
     unsigned debug_n;
 };
 
+/* What there is to be shared. */
+struct fb_sizing {
+    int64_t workers;
+    int64_t memory;      /* bytes; 0: not known */
+    int64_t descriptors; /* of each worker; 0: any number */
+};
+
 struct fb_cycle {
     struct fb_arena *arena;
     struct fb_conf_source source; /* the files that it was read from */
     struct fb_core_settings core;
     struct fb_events_settings events;
+    struct fb_sizing sizing;
     struct fb_stream_settings stream;
     struct fb_zones zones;               /* declared here, opened by the master */
     struct fb_modules modules;           /* loaded, until the cycle is destroyed */
@@ -94,5 +103,7 @@ struct fb_cycle_options {
  * is touched, unless by a module. */
 struct fb_cycle *fb_cycle_load(
     const struct fb_cycle_options *options, struct fb_log *log, int excerpts);
+/* Says what `worker_connections auto` has come to, if that was asked for. */
+void fb_sizing_log(const struct fb_cycle *cycle, struct fb_log *log);
 /* Unloads its modules. Closes nothing: sockets, log files and zones are the master's to close. */
 void fb_cycle_destroy(struct fb_cycle **cycle);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `events {}`: the mechanisms' own directives are found in their tables. */
+#include "base/number.h"
 #include "settings/apply.h"
 
 #include <inttypes.h>
@@ -22,6 +23,20 @@ static FB_SETTER(set_use)
     apply->cycle->events.mechanism = mechanism;
     apply->use = &directive->args[0];
     return 0;
+}
+
+static FB_SETTER(set_connections)
+{
+    struct fb_events_settings *events = &apply->cycle->events;
+    const char *text = directive->args[0].text;
+    int64_t any;
+
+    events->connections_auto = strcmp(text, "auto") == 0;
+    if (events->connections_auto)
+        return 0;
+    if (fb_parse_number(text, INT64_MIN, INT64_MAX, &any) == FB_NUMBER_MALFORMED)
+        return fb_bad_value(apply, directive, 0, "expected a number, or \"auto\"");
+    return fb_set_number(apply, setting, directive, field);
 }
 
 static FB_SETTER(set_debug_connection)
@@ -52,13 +67,13 @@ const struct fb_setting fb_events_table[] = {
         .initial = "on" },
     { "accept_mutex_delay", FB_AT_EVENTS, 1, 1, .set = fb_set_msec, EVENTS(accept_mutex_delay),
         .least_value = 1, .greatest_value = 3600 * 1000, .initial = "500ms" },
-    { "connections", FB_AT_EVENTS, 1, 1, .set = fb_set_number, EVENTS(worker_connections),
+    { "connections", FB_AT_EVENTS, 1, 1, .set = set_connections, EVENTS(worker_connections),
         .least_value = 1, .greatest_value = 16 * 1024 * 1024 },
     { "debug_connection", FB_AT_EVENTS, 1, 1, .set = set_debug_connection, .repeats = true },
     { "multi_accept", FB_AT_EVENTS, 1, 1, .set = fb_set_flag, EVENTS(multi_accept),
         .initial = "off" },
     { "use", FB_AT_EVENTS, 1, 1, .set = set_use },
-    { "worker_connections", FB_AT_EVENTS, 1, 1, .set = fb_set_number, EVENTS(worker_connections),
+    { "worker_connections", FB_AT_EVENTS, 1, 1, .set = set_connections, EVENTS(worker_connections),
         .least_value = 1, .greatest_value = 16 * 1024 * 1024 },
     { .name = NULL },
 };
@@ -118,7 +133,7 @@ void fb_events_finish(struct fb_apply *apply)
             events->mechanism_option = events->mechanism_options[i];
 
     most = events->mechanism->descriptors_max;
-    if (most > 0 && events->worker_connections > most)
+    if (most > 0 && !events->connections_auto && events->worker_connections > most)
         fb_conf_error(apply->report, apply->use,
             "\"%s\" serves at most %u descriptors, and %" PRId64
             " \"worker_connections\" are more: lower them or use another mechanism",

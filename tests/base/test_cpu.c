@@ -3,10 +3,9 @@
 
 #include "base/cgroup.h"
 #include "base/compiler.h"
+#include "base/root.h"
 #include "support/test.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,26 +29,6 @@ static void remove_directory(void)
         abort();
 }
 
-/* Writes a file below root, with the directories on the way. */
-static void store(const char *root, const char *name, const char *text)
-{
-    char path[PATH_MAX];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s%s", root, name);
-    for (char *slash = strchr(path + strlen(root) + 1, '/'); slash != NULL;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        ck_assert(mkdir(path, 0755) == 0 || errno == EEXIST);
-        *slash = '/';
-    }
-    file = fopen(path, "we");
-    ck_assert_msg(file != NULL, "%s: %s", path, strerror(errno));
-    ck_assert_int_ge(fputs(text, file), 0);
-    ck_assert_int_eq(fclose(file), 0);
-}
-
-#define V2_MOUNT "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 #define OTHER_MOUNTS                                                                               \
     "22 27 0:21 / /proc rw - proc proc rw\n"                                                       \
     "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"

@@ -83,7 +83,8 @@ static const struct {
     { "use", "epol", "epol", MECHANISM ", did you mean \"epoll\"?" },
     { "use", "rtsig", "rtsig", MECHANISM },
     { "worker_connections", "-1", "-1", "it must be between 1 and 16777216" },
-    { "worker_connections", "1k", "1k", "expected a number" },
+    { "worker_connections", "1k", "1k", "expected a number, or \"auto\"" },
+    { "worker_connections", "automatic", "automatic", "expected a number, or \"auto\"" },
 
     { "first_byte_timeout", "ten", "ten", TIME },
     { "idle_timeout", "\"1s 1m\"", "1s 1m", TIME },

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/ram.h"
+
+#include "base/cgroup.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "MemTotal:       24683280 kB", which some containers have a view of their own of. */
+static int64_t total(const char *root)
+{
+    static const char label[] = "MemTotal:";
+    char path[PATH_MAX], line[128];
+    long long kilobytes = 0;
+    FILE *file;
+
+    if (snprintf(path, sizeof(path), "%s/proc/meminfo", root) >= (int)sizeof(path) ||
+        (file = fopen(path, "re")) == NULL)
+        return 0;
+    while (kilobytes == 0 && fgets(line, sizeof(line), file) != NULL)
+        if (strncmp(line, label, strlen(label)) == 0)
+            kilobytes = strtoll(line + strlen(label), NULL, 10);
+    fclose(file);
+    return kilobytes > 0 && kilobytes < INT64_MAX / 1024 ? kilobytes * 1024 : 0;
+}
+
+int64_t fb_ram_allowed_below(const char *root)
+{
+    int64_t machine = total(root), limit = fb_cgroup_memory_limit(root);
+
+    return limit != 0 && (machine == 0 || limit < machine) ? limit : machine;
+}
+
+int64_t fb_ram_allowed(void)
+{
+    return fb_ram_allowed_below("");
+}

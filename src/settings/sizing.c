@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `worker_connections auto`, and whether what was written fits into the memory that there is. */
+#include "base/ram.h"
+#include "settings/apply.h"
+
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#define MIB (INT64_C(1) << 20)
+#define AUTO_MAX (INT64_C(1) << 20)
+#define AUTO_LEAST 16
+
+/* What auto plans for a connection: its slot, its socket in the kernel, and buffers, in both, as though
+ * some of them were busy at any time. A quarter of the memory is for all else. */
+#define PLANNED_BYTES (32 * 1024)
+/* What one costs at least in a control group: the slot, the file and its inode. */
+#define LEAST_BYTES (2 * 1024)
+/* A worker's descriptors that are neither connections nor listeners: logs, channels, the mechanism's. */
+#define OTHER_DESCRIPTORS 64
+
+/* Every worker holds all listening sockets. */
+static int64_t count_sockets(const struct fb_cycle *cycle, int64_t workers)
+{
+    const struct fb_listener *listener;
+    int64_t n = 0;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        n += listener->options.reuseport ? workers : 1;
+    return n;
+}
+
+/* How many descriptors a worker may have; 0: any number. */
+static int64_t descriptor_limit(const struct fb_cycle *cycle)
+{
+    int64_t limit = cycle->core.rlimit_nofile, most = cycle->events.mechanism->descriptors_max;
+    struct rlimit limits;
+
+    if (limit == -1 && getrlimit(RLIMIT_NOFILE, &limits) == 0 &&
+        limits.rlim_cur <= (rlim_t)INT32_MAX)
+        limit = (int64_t)limits.rlim_cur;
+    if (limit <= 0)
+        return most;
+    return most > 0 && most < limit ? most : limit;
+}
+
+static void bound(int64_t *n, int64_t most)
+{
+    if (*n > most)
+        *n = most;
+}
+
+static int64_t plan(const struct fb_cycle *cycle)
+{
+    const struct fb_sizing *sizing = &cycle->sizing;
+    int64_t n = AUTO_MAX;
+
+    if (sizing->memory > 0)
+        bound(&n, sizing->memory / 4 * 3 / sizing->workers / PLANNED_BYTES);
+    if (sizing->descriptors > 0)
+        bound(&n, sizing->descriptors - OTHER_DESCRIPTORS - count_sockets(cycle, sizing->workers));
+    return n > AUTO_LEAST ? n : AUTO_LEAST;
+}
+
+void fb_sizing_finish(struct fb_apply *apply)
+{
+    struct fb_cycle *cycle = apply->cycle;
+    struct fb_sizing *sizing = &cycle->sizing;
+    int64_t *n = &cycle->events.worker_connections;
+
+    sizing->workers = cycle->core.master_process ? cycle->core.worker_processes : 1;
+    sizing->memory = fb_ram_allowed();
+    sizing->descriptors = descriptor_limit(cycle);
+    if (cycle->events.connections_auto)
+        *n = plan(cycle);
+    else if (sizing->memory > 0 && *n > sizing->memory / LEAST_BYTES / sizing->workers)
+        fb_conf_warn(apply->report, NULL,
+            "%" PRId64 " \"worker_connections\" of each of %" PRId64
+            " \"worker_processes\" need at least %" PRId64
+            " MiB when all are in use, and there are %" PRId64
+            " MiB: lower them, or use \"worker_connections auto\"",
+            *n, sizing->workers, *n * sizing->workers / (MIB / LEAST_BYTES), sizing->memory / MIB);
+}
+
+void fb_sizing_log(const struct fb_cycle *cycle, struct fb_log *log)
+{
+    const struct fb_sizing *sizing = &cycle->sizing;
+
+    if (cycle->events.connections_auto)
+        fb_log(log, FB_NOTICE, 0,
+            "worker_connections auto: %" PRId64 ", for %" PRId64 " worker processes, %" PRId64
+            " MiB of memory and %" PRId64 " descriptors of each",
+            cycle->events.worker_connections, sizing->workers, sizing->memory / MIB,
+            sizing->descriptors);
+}
