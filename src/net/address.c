@@ -48,27 +48,46 @@ void fb_address_set_port(struct fb_address *address, in_port_t port)
     }
 }
 
-static bool unix_equal(const struct fb_address *a, const struct fb_address *b)
+static int compare_unix(const struct fb_address *a, const struct fb_address *b)
 {
     size_t an, bn;
     const char *aname = unix_name(a, &an), *bname = unix_name(b, &bn);
 
-    return an == bn && memcmp(aname, bname, an) == 0;
+    return an != bn ? (an > bn) - (an < bn) : memcmp(aname, bname, an);
+}
+
+static int compare_ports(const struct fb_address *a, const struct fb_address *b)
+{
+    return fb_address_port(a) - fb_address_port(b);
+}
+
+int fb_address_compare(const struct fb_address *a, const struct fb_address *b)
+{
+    int order = a->any.sa_family - b->any.sa_family;
+
+    if (order == 0)
+        order = compare_ports(a, b);
+    if (order != 0)
+        return order;
+    switch (a->any.sa_family) {
+    case AF_INET:
+        return memcmp(&a->in.sin_addr, &b->in.sin_addr, sizeof(a->in.sin_addr));
+    case AF_INET6:
+        if (a->in6.sin6_scope_id != b->in6.sin6_scope_id)
+            return a->in6.sin6_scope_id < b->in6.sin6_scope_id ? -1 : 1;
+        return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr));
+    default:
+        return compare_unix(a, b);
+    }
 }
 
 bool fb_address_equal(const struct fb_address *a, const struct fb_address *b)
 {
-    if (a->any.sa_family != b->any.sa_family)
-        return false;
     switch (a->any.sa_family) {
     case AF_INET:
-        return a->in.sin_port == b->in.sin_port && a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
     case AF_INET6:
-        return a->in6.sin6_port == b->in6.sin6_port &&
-               a->in6.sin6_scope_id == b->in6.sin6_scope_id &&
-               IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr);
     case AF_UNIX:
-        return unix_equal(a, b);
+        return fb_address_compare(a, b) == 0;
     default:
         return false;
     }

@@ -33,6 +33,8 @@ const char *fb_address_parse_listen(
 in_port_t fb_address_port(const struct fb_address *address); /* host byte order; 0 for unix: */
 void fb_address_set_port(struct fb_address *address, in_port_t port);
 bool fb_address_equal(const struct fb_address *a, const struct fb_address *b);
+/* An order in which they can be sorted: 0 where they are equal. */
+int fb_address_compare(const struct fb_address *a, const struct fb_address *b);
 bool fb_address_is_wildcard(const struct fb_address *address);
 
 /* As nginx shows it: "1.2.3.4:80", "[::1]:80", "unix:/path", "unix:" for an unnamed one. With

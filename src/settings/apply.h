@@ -7,6 +7,8 @@
 #include "conf/report.h"
 #include "settings/cycle.h"
 
+#include <bsd/sys/tree.h>
+
 /* Where a directive may stand. */
 enum fb_at { FB_AT_MAIN = 1, FB_AT_EVENTS = 2, FB_AT_STREAM = 4, FB_AT_SERVER = 8 };
 #define FB_AT_ANY (FB_AT_MAIN | FB_AT_EVENTS | FB_AT_STREAM | FB_AT_SERVER)
@@ -60,6 +62,8 @@ struct fb_frame {
 /* One `listen` as it was written. */
 struct fb_listen {
     STAILQ_ENTRY(fb_listen) link;
+    RB_ENTRY(fb_listen) node;     /* of all of them, by address */
+    struct fb_listener *listener; /* its own; NULL: a wildcard's socket takes it in */
     const struct fb_conf_word *word;
     struct fb_address address;
     struct fb_listen_options options;

@@ -3,56 +3,31 @@
  * socket takes in the other addresses of its port. */
 #include "settings/apply.h"
 
-/* Whether `wide`'s socket receives what is sent to `narrow`. */
-static bool takes_in(const struct fb_listen *wide, const struct fb_listen *narrow)
-{
-    const struct fb_address *a = &wide->address, *b = &narrow->address;
+#include <string.h>
 
-    return a->any.sa_family == b->any.sa_family && a->any.sa_family != AF_UNIX &&
-           fb_address_is_wildcard(a) && !fb_address_is_wildcard(b) &&
-           fb_address_port(a) == fb_address_port(b) && !narrow->own_socket;
+/* There may be tens of thousands of them. */
+RB_HEAD(listens, fb_listen);
+
+static int compare(const struct fb_listen *a, const struct fb_listen *b)
+{
+    return fb_address_compare(&a->address, &b->address);
 }
+
+RB_GENERATE_INTERNAL(listens, fb_listen, node, compare, static __attribute__((unused)))
 
 /* The wildcard whose socket receives what is sent to `narrow`, or NULL. */
-static const struct fb_listen *find_wide(
-    const struct fb_frame *stream, const struct fb_listen *narrow)
+static struct fb_listen *find_wide(struct listens *listens, const struct fb_listen *narrow)
 {
-    const struct fb_frame *server;
-    const struct fb_listen *listen;
+    struct fb_listen wide;
 
-    STAILQ_FOREACH (server, &stream->servers, link)
-        STAILQ_FOREACH (listen, &server->listens, link)
-            if (takes_in(listen, narrow))
-                return listen;
-    return NULL;
-}
-
-/* The one before it with the same address, or NULL. */
-static const struct fb_listen *find_same(
-    const struct fb_frame *stream, const struct fb_listen *later)
-{
-    const struct fb_frame *server;
-    const struct fb_listen *listen;
-
-    STAILQ_FOREACH (server, &stream->servers, link)
-        STAILQ_FOREACH (listen, &server->listens, link) {
-            if (listen == later)
-                return NULL;
-            if (fb_address_equal(&listen->address, &later->address))
-                return listen;
-        }
-    return NULL;
-}
-
-static struct fb_listener *listener_of(
-    const struct fb_cycle *cycle, const struct fb_address *address)
-{
-    struct fb_listener *listener;
-
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (fb_address_equal(&listener->address, address))
-            return listener;
-    return NULL;
+    if (narrow->own_socket || fb_address_is_wildcard(&narrow->address) ||
+        narrow->address.any.sa_family == AF_UNIX)
+        return NULL;
+    memset(&wide, 0, sizeof(wide));
+    wide.address.length = narrow->address.length;
+    wide.address.any.sa_family = narrow->address.any.sa_family;
+    fb_address_set_port(&wide.address, fb_address_port(&narrow->address));
+    return RB_FIND(listens, listens, &wide);
 }
 
 static void add_binding(
@@ -70,7 +45,7 @@ static void add_binding(
     STAILQ_INSERT_TAIL(&port->bindings, binding, link);
 }
 
-static void add_listener(struct fb_apply *apply, const struct fb_listen *listen)
+static void add_listener(struct fb_apply *apply, struct fb_listen *listen)
 {
     struct fb_cycle *cycle = apply->cycle;
     struct fb_listener *listener =
@@ -84,15 +59,16 @@ static void add_listener(struct fb_apply *apply, const struct fb_listen *listen)
     listener->options.tcp_nodelay = listen->server->settings.tcp_nodelay != 0;
     STAILQ_INIT(&port->bindings);
     listener->owner = port;
+    listen->listener = listener;
     STAILQ_INSERT_TAIL(&cycle->stream.listeners, listener, link);
     add_binding(apply, listener, listen);
 }
 
 /* Of the ports of a range, which are one word, the first that is taken is enough. */
-static void check(struct fb_apply *apply, const struct fb_frame *stream,
-    const struct fb_listen *listen, const struct fb_conf_word **reported)
+static void check(struct fb_apply *apply, struct listens *listens, struct fb_listen *listen,
+    const struct fb_conf_word **reported)
 {
-    const struct fb_listen *first = find_same(stream, listen);
+    const struct fb_listen *first = RB_INSERT(listens, listens, listen);
     char text[FB_ADDRESS_TEXT];
 
     if (first == NULL || listen->word == *reported)
@@ -103,30 +79,40 @@ static void check(struct fb_apply *apply, const struct fb_frame *stream,
         first->word->line);
 }
 
-void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream)
+/* Enters all of them; what is wrong is reported. */
+static void collect(struct fb_apply *apply, struct fb_frame *stream, struct listens *listens)
 {
-    const struct fb_frame *server;
-    const struct fb_listen *listen, *wide;
     const struct fb_conf_word *reported = NULL;
+    struct fb_frame *server;
+    struct fb_listen *listen;
 
     STAILQ_FOREACH (server, &stream->servers, link) {
         if (STAILQ_EMPTY(&server->listens) && fb_frame_is_whole(apply, server))
             fb_conf_error(apply->report, &server->directive->name,
                 "no \"listen\" is defined for this server");
         STAILQ_FOREACH (listen, &server->listens, link)
-            check(apply, stream, listen, &reported);
+            check(apply, listens, listen, &reported);
     }
+}
+
+void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream)
+{
+    struct listens listens = RB_INITIALIZER(&listens);
+    struct fb_frame *server;
+    struct fb_listen *listen, *wide;
+
+    collect(apply, stream, &listens);
     if (apply->report->error_n > 0)
         return;
 
     STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
-            if (find_wide(stream, listen) == NULL)
+            if (find_wide(&listens, listen) == NULL)
                 add_listener(apply, listen);
     if (apply->report->error_n > 0)
         return;
     STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
-            if ((wide = find_wide(stream, listen)) != NULL)
-                add_binding(apply, listener_of(apply->cycle, &wide->address), listen);
+            if ((wide = find_wide(&listens, listen)) != NULL)
+                add_binding(apply, wide->listener, listen);
 }

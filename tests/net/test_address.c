@@ -220,6 +220,23 @@ START_TEST(equal)
 }
 END_TEST
 
+/* It sorts: one comes before the other, and equal ones stay together. */
+START_TEST(compare)
+{
+    struct fb_address a = parsed(equal_cases[_i].a), b = parsed(equal_cases[_i].b);
+    int order = fb_address_compare(&a, &b);
+
+    ck_assert((order == 0) == equal_cases[_i].equal);
+    ck_assert((order < 0) == (fb_address_compare(&b, &a) > 0));
+    for (size_t i = 0; i < fb_countof(equal_cases); i++) {
+        struct fb_address c = parsed(equal_cases[i].b);
+
+        if (order <= 0 && fb_address_compare(&b, &c) <= 0)
+            ck_assert_int_le(fb_address_compare(&a, &c), 0);
+    }
+}
+END_TEST
+
 START_TEST(ports)
 {
     struct fb_address in = parsed("1.2.3.4:80"), in6 = parsed("[::1]:443"), un = parsed("unix:/x");
@@ -354,6 +371,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_name_is_resolved_to_all_its_addresses_once);
     tcase_add_test(tcase, an_unknown_name_is_an_error);
     tcase_add_loop_test(tcase, equal, 0, fb_countof(equal_cases));
+    tcase_add_loop_test(tcase, compare, 0, fb_countof(equal_cases));
     tcase_add_test(tcase, ports);
     tcase_add_test(tcase, wildcards);
     tcase_add_test(tcase, unix_names_as_the_kernel_gives_them);

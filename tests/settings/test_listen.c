@@ -265,6 +265,37 @@ START_TEST(an_address_has_one_server)
 }
 END_TEST
 
+/* Every port of three addresses: which of them clash is seen without comparing each with each. */
+START_TEST(many_are_told_apart)
+{
+    const struct fb_listener *listener;
+    struct loading loading;
+    unsigned n = 0, several = 0;
+
+    loading_begin(&loading);
+    accept_text(&loading,
+        STREAM("server { listen 127.0.0.1:1-65535; listen 127.0.0.2:1-65535; listen 30000; }"
+               " server { listen [::1]:1-65535; listen [::]:30000-30001; listen unix:/s; }"),
+        "");
+    STAILQ_FOREACH (listener, &loading.cycle->stream.listeners, link) {
+        const struct fb_port *port = listener->owner;
+
+        n++;
+        several += port->several;
+    }
+    ck_assert_uint_eq(n, 3 * 65535 - 2 - 2 + 3 + 1);
+    ck_assert_uint_eq(several, 3);
+    /* wherever the clash is */
+    refuse_text(&loading,
+        STREAM("server { listen 127.0.0.1:1-65535; } server { listen 127.0.0.1:1; }"
+               " server { listen 127.0.0.1:65535; } server { listen 127.0.0.1:30000-30002; }"),
+        "duplicate \"listen\" of 127.0.0.1:1, it is taken in /main:1 in /main:1:74\n"
+        "duplicate \"listen\" of 127.0.0.1:65535, it is taken in /main:1 in /main:1:105\n"
+        "duplicate \"listen\" of 127.0.0.1:30000, it is taken in /main:1 in /main:1:140\n");
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(a_server_needs_one)
 {
     struct loading loading;
@@ -304,6 +335,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_wildcard_takes_its_port_s_addresses_in);
     tcase_add_test(tcase, bind_and_every_option_separate_them);
     tcase_add_test(tcase, an_address_has_one_server);
+    tcase_add_test(tcase, many_are_told_apart);
     tcase_add_test(tcase, a_server_needs_one);
     tcase_add_test(tcase, a_listener_has_its_server_s_tcp_nodelay);
 }
