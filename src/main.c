@@ -4,6 +4,7 @@
 #include "process/ask.h"
 #include "process/cmdline.h"
 #include "process/environment.h"
+#include "process/journal.h"
 #include "process/logs.h"
 #include "process/notify.h"
 #include "process/rehearse.h"
@@ -65,6 +66,7 @@ static int prepare(struct fb_start *start, struct fb_log *standard_error)
     struct fb_core_settings *core = &start->cycle->core;
     char *path;
 
+    fb_journal_init();
     if (fb_logs_open(core, &start->log) == -1)
         return -1;
     log_as_configured(start, standard_error);

@@ -61,43 +61,60 @@ static void append_text(struct fb_json *json, const char *text)
     append(json, text, strlen(text));
 }
 
-static void append_control(struct fb_json *json, unsigned char c)
+/* A control character's code: below U+0020, U+007F to U+009F; or 0 */
+static unsigned control(const unsigned char *s, size_t n)
 {
-    char text[8];
+    if (n == 1)
+        return *s < 0x20 || *s == 0x7f ? *s : 0;
+    return n == 2 && s[0] == 0xc2 && s[1] < 0xa0 ? s[1] : 0;
+}
 
-    switch (c) {
-    case '\n':
-        append_text(json, "\\n");
-        break;
-    case '\t':
-        append_text(json, "\\t");
-        break;
-    case '\r':
-        append_text(json, "\\r");
-        break;
-    default:
-        snprintf(text, sizeof(text), "\\u%04x", c);
-        append_text(json, text);
-        break;
+static size_t escape_control(unsigned code, char out[FB_JSON_ESCAPED_MAX])
+{
+    static const char hex[] = "0123456789abcdef";
+    const char letter = code == '\n' ? 'n' : code == '\t' ? 't' : code == '\r' ? 'r' : 'u';
+
+    out[0] = '\\';
+    out[1] = letter;
+    if (letter != 'u')
+        return 2;
+    out[2] = out[3] = '0';
+    out[4] = hex[code >> 4];
+    out[5] = hex[code & 15];
+    return 6;
+}
+
+size_t fb_json_escape(const char **s, char out[FB_JSON_ESCAPED_MAX])
+{
+    const unsigned char *c = (const unsigned char *)*s;
+    size_t n = fb_utf8_character(*s);
+    unsigned code = control(c, n);
+
+    *s += n > 0 ? n : 1;
+    if (n == 0) {
+        memcpy(out, "\\ufffd", 6);
+        return 6;
     }
+    if (code != 0)
+        return escape_control(code, out);
+    if (*c == '"' || *c == '\\') {
+        out[0] = '\\';
+        out[1] = (char)*c;
+        return 2;
+    }
+    memcpy(out, c, n);
+    return n;
 }
 
 static void append_string(struct fb_json *json, const char *value)
 {
-    const unsigned char *s = (const unsigned char *)value;
-    size_t n;
+    char c[FB_JSON_ESCAPED_MAX];
 
     append_text(json, "\"");
-    for (; *s != '\0'; s += n > 0 ? n : 1) {
-        n = fb_utf8_character((const char *)s);
-        if (n == 0)
-            append_text(json, "\\ufffd");
-        else if (*s < 0x20 || *s == 0x7f)
-            append_control(json, *s);
-        else if (*s == '"' || *s == '\\')
-            append(json, *s == '"' ? "\\\"" : "\\\\", 2);
-        else
-            append(json, (const char *)s, n);
+    while (*value != '\0') {
+        size_t n = fb_json_escape(&value, c);
+
+        append(json, c, n);
     }
     append_text(json, "\"");
 }

@@ -33,6 +33,12 @@ void fb_json_number(struct fb_json *json, const char *key, int64_t value);
 void fb_json_bool(struct fb_json *json, const char *key, bool value);
 void fb_json_null(struct fb_json *json, const char *key);
 
+/* The next character of a string as it stands between quotes, of at most so many bytes, and how many
+ * they are; *s, which is not at its end, moves behind it. A byte that is no UTF-8 becomes U+FFFD, and
+ * what a terminal would act on is escaped. */
+#define FB_JSON_ESCAPED_MAX 6
+size_t fb_json_escape(const char **s, char out[FB_JSON_ESCAPED_MAX]);
+
 /* Reading (json_read.c): a value is a piece of the text that it was found in. */
 struct fb_json_value {
     const char *text; /* NULL: there is none */

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/log.h"
 
+#include "base/log_form.h"
+#include "base/log_limit.h"
+
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#define LINE_MAX_BYTES 4096
-
-struct text {
-    char bytes[LINE_MAX_BYTES];
-    size_t n; /* one byte is always left for the newline */
-};
 
 static const char *const names[] = { "emerg", "alert", "crit", "error", "warn", "notice", "info",
     "debug" };
@@ -57,121 +52,52 @@ void fb_log_init_plain(struct fb_log *log, struct fb_log_target *target, const c
     log->plain = name;
 }
 
-/* What the path leads to as our standard output or error has it: /dev/stderr cannot be opened where
- * it is a socket, or a pipe that was another user's. -1 with the errno kept. */
-static int dup_standard(const char *path)
-{
-    struct stat named, standard;
-    int error = errno, copy = -1;
-
-    if (stat(path, &named) == 0)
-        for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && copy == -1; fd++)
-            if (fstat(fd, &standard) == 0 && standard.st_dev == named.st_dev &&
-                standard.st_ino == named.st_ino)
-                copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    errno = error;
-    return copy;
-}
-
-int fb_log_target_open(struct fb_log_target *target)
-{
-    int fd = open(target->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-
-    if (fd == -1 && (errno == ENXIO || errno == EACCES))
-        fd = dup_standard(target->path);
-    if (fd == -1)
-        return -1;
-    if (target->fd != -1)
-        close(target->fd);
-    target->fd = fd;
-    return 0;
-}
-
-static void append_bytes(struct text *text, const char *s, size_t n)
-{
-    static const char hex[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        /* the second byte of a C1 control character in UTF-8 counts as one too */
-        bool c1 = i > 0 && (unsigned char)s[i - 1] == 0xc2 && c >= 0x80 && c < 0xa0;
-        bool plain = c >= 0x20 && c != 0x7f && !c1;
-
-        if (text->n + 5 > sizeof(text->bytes))
-            return;
-        if (plain) {
-            text->bytes[text->n++] = (char)c;
-            continue;
-        }
-        text->bytes[text->n++] = '\\';
-        text->bytes[text->n++] = 'x';
-        text->bytes[text->n++] = hex[c >> 4];
-        text->bytes[text->n++] = hex[c & 15];
-    }
-}
-
-static void append_string(struct text *text, const char *s)
-{
-    append_bytes(text, s, strlen(s));
-}
-
-static void FB_PRINTF(2, 0) append_vformat(struct text *text, const char *format, va_list args)
-{
-    char message[LINE_MAX_BYTES];
-    int n = vsnprintf(message, sizeof(message), format, args);
-
-    if (n > 0)
-        append_bytes(text, message, (size_t)n < sizeof(message) ? (size_t)n : sizeof(message) - 1);
-}
-
-static void FB_PRINTF(2, 3) append_format(struct text *text, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    append_vformat(text, format, args);
-    va_end(args);
-}
-
-static void append_head(struct fb_log *log, struct text *text, const struct fb_log_line *line)
-{
-    time_t now;
-    struct tm tm;
-
-    if (log->plain != NULL) {
-        append_format(text, "%s: [%s] ", log->plain, names[line->level]);
-        return;
-    }
-    now = time(NULL);
-    if (now != log->second) {
-        localtime_r(&now, &tm);
-        strftime(log->date, sizeof(log->date), "%Y/%m/%d %H:%M:%S", &tm);
-        log->second = now;
-    }
-    append_format(text, "%s [%s] %d#0: ", log->date, names[line->level], (int)log->pid);
-}
-
 /* The message without what stands before it. */
-static void tell(
-    const struct fb_log *log, enum fb_level level, const struct text *text, size_t from)
+static void tell(const struct fb_log *log, struct fb_log_entry *entry)
 {
-    struct fb_telling telling = {
-        .level = level,
-        .text = text->bytes + from,
-        .text_n = (int)(text->n - from),
-    };
+    struct fb_telling telling = { .level = entry->line->level };
 
-    if (log->told != NULL && level <= FB_ALERT)
-        fb_told_add(log->told, log->told_round, &telling);
+    if (log->told == NULL || entry->line->level > FB_ALERT)
+        return;
+    fb_log_form_text(entry);
+    telling.text = entry->text.bytes + entry->head;
+    telling.text_n = (int)(entry->text.n - entry->head) - 1;
+    fb_told_add(log->told, log->told_round, &telling);
 }
 
-void fb_log_vwrite(
-    struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
+/* A target that takes lines again is told how many it lacks. */
+static void confess(struct fb_log *log, struct fb_log_target *target)
 {
-    struct text text;
-    int saved = errno;
-    char reason[128];
-    size_t from;
+    uint64_t n = target->lost;
+
+    target->lost = 0;
+    fb_log_write(log, FB_ALERT, 0, "%" PRIu64 " line%s not taken by %s%s", n,
+        n == 1 ? " was" : "s were", target->syslog != NULL ? "syslog server " : "the journal",
+        target->syslog != NULL ? target->syslog->name : "");
+    if (target->lost > 0) /* this one neither */
+        target->lost += n;
+}
+
+static void deliver(struct fb_log *log, struct fb_log_entry *entry)
+{
+    for (unsigned i = 0; i < log->target_n; i++) {
+        struct fb_log_target *target = &log->targets[i];
+        uint64_t lost = target->lost;
+
+        if (target->fd == -1 || (entry->line->level > target->level && !entry->line->force))
+            continue;
+        fb_log_deliver(target, entry);
+        log->broken = log->broken || target->broken;
+        if (lost > 0 && lost == target->lost)
+            confess(log, target);
+    }
+}
+
+/* Whatever the limit says. */
+static void FB_PRINTF(3, 0)
+    emit(struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
+{
+    struct fb_log_entry entry; /* too large to be cleared for nothing */
 
     if (log->also != NULL) {
         va_list copy;
@@ -180,31 +106,77 @@ void fb_log_vwrite(
         fb_log_vwrite(log->also, line, format, copy);
         va_end(copy);
     }
-    text.n = 0;
-    append_head(log, &text, line);
-    from = text.n;
-    if (line->connection != 0)
-        append_format(&text, "*%llu ", (unsigned long long)line->connection);
-    append_vformat(&text, format, args);
-    if (line->error != 0) {
-        /* the GNU function, which may answer with a constant instead of filling the buffer */
-        append_format(
-            &text, " (%d: %s)", line->error, strerror_r(line->error, reason, sizeof(reason)));
-    }
-    if (line->context != NULL)
-        append_string(&text, line->context);
-    tell(log, line->level, &text, from);
-    text.bytes[text.n++] = '\n';
+    entry.log = log;
+    entry.line = line;
+    entry.has_text = entry.has_json = false;
+    if (vsnprintf(entry.message, sizeof(entry.message), format, args) < 0)
+        entry.message[0] = '\0';
+    tell(log, &entry);
+    deliver(log, &entry);
+}
 
-    for (unsigned i = 0; i < log->target_n; i++) {
-        const struct fb_log_target *target = &log->targets[i];
+static void FB_PRINTF(3, 4)
+    say(struct fb_log *log, const struct fb_log_line *line, const char *format, ...)
+{
+    va_list args;
 
-        if (target->fd == -1 || (line->level > target->level && !line->force))
-            continue;
-        /* a log that cannot be written has nowhere to say so */
-        if (write(target->fd, text.bytes, text.n) == -1)
-            continue;
+    va_start(args, format);
+    emit(log, line, format, args);
+    va_end(args);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void fb_log_tend(struct fb_log *log, bool all)
+{
+    uint64_t now = now_ms();
+    struct fb_log_held held;
+    int saved = errno;
+
+    while (log->limit != NULL && fb_log_limit_take(log->limit, now, all, &held)) {
+        struct fb_log_line line = { .level = held.level };
+
+        if (line.level <= log->level) /* it may be another log by now */
+            say(log, &line,
+                "%" PRIu32 " more line%s like \"%s\" %s held back in the last %" PRIu64 " %s",
+                held.n, held.n == 1 ? "" : "s", held.like, held.n == 1 ? "was" : "were",
+                held.ms % 1000 == 0 ? held.ms / 1000 : held.ms, held.ms % 1000 == 0 ? "s" : "ms");
     }
+    errno = saved;
+}
+
+/* Grave lines, those of one connection and those for debugging are what somebody looks for. */
+static bool FB_PRINTF(3, 0)
+    is_held(struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
+{
+    uint64_t now;
+    va_list copy;
+    bool held;
+
+    if (log->limit == NULL || line->level <= FB_CRIT || line->level >= FB_DEBUG || line->force)
+        return false;
+    now = now_ms();
+    if (fb_log_limit_is_due(log->limit, now))
+        fb_log_tend(log, false);
+    va_copy(copy, args);
+    held = fb_log_limit_holds(log->limit, now, line, format, copy);
+    va_end(copy);
+    return held;
+}
+
+void fb_log_vwrite(
+    struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
+{
+    int saved = errno;
+
+    if (!is_held(log, line, format, args))
+        emit(log, line, format, args);
     errno = saved;
 }
 

@@ -247,15 +247,10 @@ static void commit(struct fb_master *master)
 static void finish(struct fb_master *master)
 {
     struct fb_generation *new = master->starting, *old = master->live;
-    struct fb_log before = master->log;
 
     master->live = new;
     master->starting = NULL;
-    fb_log_init(&master->log, new->cycle->core.logs, new->cycle->core.log_n);
-    master->log.also = before.also; /* until we have said that we serve */
-    master->log.told = before.told;
-    master->log.told_round = before.told_round;
-    fb_log_update(&master->log);
+    fb_master_take_log(master, new);
     if (old != NULL) {
         fb_generation_drain(master, old);
         fb_generations_sweep(master);

@@ -163,6 +163,7 @@ static void run(struct fb_master *master)
 static void clean_up(struct fb_master *master)
 {
     fb_log(&master->log, FB_NOTICE, 0, "exit");
+    fb_log_tend(&master->log, true);
     fb_control_end(master);
     fb_reload_undo(master);
     fb_pidfile_remove(&master->pidfile, &master->log);

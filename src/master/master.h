@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log_limit.h"
 #include "master/control.h"
 #include "master/manager.h"
 #include "process/channel.h"
@@ -53,6 +53,7 @@ struct fb_want;
 
 struct fb_master {
     struct fb_log log;
+    struct fb_log_limit log_limit;
     struct fb_clock clock; /* as of the last wake-up */
     struct fb_shared *shared;
     const struct fb_cycle_options *options;
@@ -155,8 +156,20 @@ void fb_master_spread_death(struct fb_master *master, const struct fb_seat *seat
 /* Lets it accept. */
 void fb_seat_arm(
     struct fb_master *master, const struct fb_generation *generation, struct fb_seat *seat);
+void fb_seat_send(struct fb_master *master, struct fb_seat *seat, const struct fb_message *message);
 void fb_seat_tell(struct fb_master *master, struct fb_seat *seat, enum fb_message_kind kind);
 /* Has every worker but the one in `except` look at its listeners once. */
 void fb_master_spread_look(struct fb_master *master, const struct fb_seat *except);
-/* Opens the log files of all generations again, and hands them to their workers. */
+
+/* Logs (logs.c) */
+
+/* Has the log be that of the generation which serves now. */
+void fb_master_take_log(struct fb_master *master, struct fb_generation *generation);
+/* Opens the logs of all generations again, and hands the files to their workers. */
 void fb_master_reopen_logs(struct fb_master *master);
+/* A worker has found that a log of its generation is broken. */
+void fb_master_note_broken(
+    struct fb_master *master, struct fb_generation *generation, unsigned log);
+/* Repairs logs, and says what was held back; *next becomes the time of what is due next, if that is
+ * earlier or it is 0. */
+void fb_master_tend_logs(struct fb_master *master, uint64_t *next);

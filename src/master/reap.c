@@ -191,6 +191,7 @@ void fb_master_meet_deadlines(struct fb_master *master)
     fb_reload_meet_deadline(master, &next);
     fb_control_meet_deadlines(master, &next);
     fb_manager_meet_deadlines(master, &next);
+    fb_master_tend_logs(master, &next);
     if (next != 0) {
         wait = next > master->clock.mono_ms ? next - master->clock.mono_ms : 1;
         timer.it_value.tv_sec = (time_t)(wait / 1000);

@@ -2,14 +2,11 @@
 /* The master's ends of the channels. */
 #include "master/master.h"
 
-#include "process/logs.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static void send_message(
-    struct fb_master *master, struct fb_seat *seat, const struct fb_message *message)
+void fb_seat_send(struct fb_master *master, struct fb_seat *seat, const struct fb_message *message)
 {
     if (seat->channel == -1 || fb_channel_send(seat->channel, message) == 0)
         return;
@@ -22,7 +19,7 @@ void fb_seat_tell(struct fb_master *master, struct fb_seat *seat, enum fb_messag
 {
     struct fb_message message = { .kind = kind, .fd = -1 };
 
-    send_message(master, seat, &message);
+    fb_seat_send(master, seat, &message);
 }
 
 void fb_seat_arm(
@@ -55,7 +52,7 @@ static void note_want(struct fb_master *master, struct fb_seat *seat, uint32_t l
     struct fb_want *want = malloc(sizeof(*want));
 
     if (want == NULL) {
-        send_message(master, seat, &gone);
+        fb_seat_send(master, seat, &gone);
         return;
     }
     *want = (struct fb_want) { .seat = seat, .life = life };
@@ -86,7 +83,7 @@ static bool answer_wants(struct fb_master *master, struct fb_wants *wants)
 
         if (message.fd == -1)
             message.kind = FB_MESSAGE_GONE;
-        send_message(master, want->seat, &message);
+        fb_seat_send(master, want->seat, &message);
         STAILQ_REMOVE_HEAD(wants, link);
         free(want);
     }
@@ -105,7 +102,7 @@ void fb_master_spread_death(struct fb_master *master, const struct fb_seat *seat
     TAILQ_FOREACH (generation, &master->generations, link)
         for (unsigned i = 0; i < generation->seat_n; i++)
             if (&generation->seats[i] != seat)
-                send_message(master, &generation->seats[i], &gone);
+                fb_seat_send(master, &generation->seats[i], &gone);
 }
 
 static void take_inbox(struct fb_seat *seat, struct fb_message *message)
@@ -141,6 +138,9 @@ static bool hear(struct fb_master *master, struct fb_generation *generation, str
         return true;
     case FB_MESSAGE_LOOK:
         fb_master_spread_look(master, seat);
+        return false;
+    case FB_MESSAGE_BROKEN:
+        fb_master_note_broken(master, generation, message->argument);
         return false;
     case FB_MESSAGE_INBOX:
         take_inbox(seat, message);
@@ -189,31 +189,4 @@ void fb_master_listen_to_workers(struct fb_master *master)
     }
     if (changed && master->starting != NULL)
         fb_generation_advance(master);
-}
-
-static void hand_out_logs(struct fb_master *master, struct fb_generation *generation)
-{
-    const struct fb_core_settings *core = &generation->cycle->core;
-
-    for (unsigned i = 0; i < generation->seat_n; i++)
-        for (unsigned log = 0; log < core->log_n; log++) {
-            struct fb_message message = {
-                .kind = FB_MESSAGE_REOPEN,
-                .argument = log,
-                .fd = core->logs[log].fd,
-            };
-
-            if (core->logs[log].path != NULL)
-                send_message(master, &generation->seats[i], &message);
-        }
-}
-
-void fb_master_reopen_logs(struct fb_master *master)
-{
-    struct fb_generation *generation;
-
-    TAILQ_FOREACH (generation, &master->generations, link) {
-        fb_logs_reopen(&generation->cycle->core, &master->log);
-        hand_out_logs(master, generation);
-    }
 }

@@ -24,7 +24,10 @@ struct fb_address {
 /* Numeric forms only: "1.2.3.4", "1.2.3.4:80", "[::1]", "[::1]:80", "unix:/path". Without a port it
  * is `port`. Returns NULL, or what is wrong with the text, as a constant string. */
 const char *fb_address_parse(const char *text, in_port_t port, struct fb_address *out);
-/* What `listen` takes: the above and "80", "*:80", "*" needs a port, "name:80" resolved by the system
+/* The same, or a name in the place of the host, which is resolved by the system: the first address
+ * that it gives. */
+const char *fb_address_parse_host(const char *text, in_port_t port, struct fb_address *out);
+/* What `listen` takes: the numeric forms and "80", "*:80", "*" needs a port, "name:80" resolved by the system
  * (up to `max` results, *n of them), and a range of ports "8000-8010" in place of any port, which
  * *last receives (equal to the first port where there is no range; host byte order). */
 const char *fb_address_parse_listen(

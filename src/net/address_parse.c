@@ -217,6 +217,22 @@ static const char *parse_host(
     return wrong != NULL ? wrong : resolve(host, port, out, max, n);
 }
 
+const char *fb_address_parse_host(const char *text, in_port_t port, struct fb_address *out)
+{
+    struct parts parts;
+    unsigned n = 0;
+    const char *wrong;
+
+    if (is_unix(text))
+        return parse_unix(text, out);
+    wrong = split(text, &parts);
+    if (wrong == NULL && parts.port != NULL)
+        wrong = parse_port(parts.port, strlen(parts.port), &port);
+    if (wrong == NULL && strcmp(parts.host, "*") == 0)
+        wrong = "expected a host";
+    return wrong != NULL ? wrong : parse_host(&parts, port, out, 1, &n);
+}
+
 const char *fb_address_parse_listen(
     const char *text, struct fb_address *out, unsigned max, unsigned *n, in_port_t *last)
 {

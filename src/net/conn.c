@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Every idle connection costs one of these and its protocol's state, and nothing else. */
@@ -240,22 +239,19 @@ void fb_net_fail_all(struct fb_net *net, fb_reason reason)
 void fb_conn_vlog(
     struct fb_conn *conn, enum fb_level level, int error, const char *format, va_list args)
 {
-    char context[512], client[FB_ADDRESS_TEXT];
+    char client[FB_ADDRESS_TEXT];
     struct fb_address address = { .length = 0 };
     struct fb_log_line line = {
         .level = level,
         .error = error,
         .connection = conn->number,
-        .context = context,
         .force = conn->debug,
     };
-    size_t n = 0;
 
     memcpy(&address.any, &conn->peer, sizeof(conn->peer));
     if (!conn->outgoing)
-        n = (size_t)snprintf(
-            context, sizeof(context), ", client: %s", fb_address_format(&address, false, client));
-    conn->ops->describe(conn, context + n, sizeof(context) - n);
+        line.client = fb_address_format(&address, false, client);
+    conn->ops->describe(conn, &line, client);
     fb_log_vwrite(conn->net->log, &line, format, args);
 }
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "event/loop.h"
+#include "net/address.h"
 #include "shm/shared.h"
 
 #include <bsd/sys/queue.h>
@@ -37,8 +38,9 @@ struct fb_conn_ops {
     void (*closed)(struct fb_conn *conn, fb_reason reason);
     /* Instead of `closed`, after fb_conn_keep(): it goes on without its owner, once `closing` is 0. */
     void (*kept)(struct fb_conn *conn);
-    /* What log lines say behind the client's address, such as ", server: ..."; returns its length. */
-    size_t (*describe)(const struct fb_conn *conn, char *text, size_t size);
+    /* Fills in what log lines say of it besides its own client; `client` has room for another's. */
+    void (*describe)(
+        const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT]);
 };
 
 enum fb_conn_state { FB_CONN_WAITING, FB_CONN_READING, FB_CONN_WRITING };

@@ -330,9 +330,10 @@ static void pipe_not_opened(struct fb_conn *conn)
     fb_conn_refused(conn, ETIMEDOUT);
 }
 
-static size_t pipe_describe(const struct fb_conn *conn, char *text, size_t size)
+static void pipe_describe(
+    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
 {
-    return conn->pipe->ops[index_of(conn)]->describe(conn, text, size);
+    conn->pipe->ops[index_of(conn)]->describe(conn, line, client);
 }
 
 static const struct fb_conn_ops pipe_ops = {

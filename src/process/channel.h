@@ -14,6 +14,7 @@ enum fb_message_kind {
     FB_MESSAGE_LOOK,      /* either: somebody stepped back from listeners that may have clients;
                              the others are to look at them once */
     FB_MESSAGE_REOPEN,    /* master: `fd` replaces log number `argument` */
+    FB_MESSAGE_BROKEN,    /* worker: log number `argument` has lost its receiver */
     FB_MESSAGE_INBOX,     /* worker: others send to it through `fd` */
     FB_MESSAGE_WANT,      /* worker: asks for the inbox of the life `argument` (fb_slot_life()) */
     FB_MESSAGE_PEER,      /* master: `fd` is it */

@@ -1,33 +1,109 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "process/logs.h"
 
+#include "process/journal.h"
+
 #include <errno.h>
 #include <unistd.h>
 
-int fb_logs_open(struct fb_core_settings *core, struct fb_log *log)
+#define RETRY_MS 1000
+
+/* -1 after a line, which is said once. */
+static int connect_syslog(struct fb_log_target *target, struct fb_log *log)
 {
-    for (unsigned i = 0; i < core->log_n; i++) {
-        if (core->logs[i].path == NULL || fb_log_target_open(&core->logs[i]) == 0)
-            continue;
-        fb_log(log, FB_EMERG, errno, "open() \"%s\" failed", core->logs[i].path);
-        fb_logs_close(core);
+    if (fb_log_target_connect(target) == 0) {
+        if (target->down)
+            fb_log(log, FB_NOTICE, 0, "syslog server %s is reached again", target->syslog->name);
+        target->down = false;
+        return 0;
+    }
+    if (!target->down)
+        fb_log(log, FB_ALERT, errno, "connect() to syslog server %s failed, lines are lost to it",
+            target->syslog->name);
+    target->down = true;
+    return -1;
+}
+
+static int open_one(struct fb_log_target *target, struct fb_log *log)
+{
+    if (target->path != NULL && fb_log_target_open(target) == -1) {
+        fb_log(log, FB_EMERG, errno, "open() \"%s\" failed", target->path);
         return -1;
     }
+    if (target->syslog != NULL) {
+        if (fb_log_target_make_socket(target) == -1) {
+            fb_log(
+                log, FB_EMERG, errno, "socket() for syslog server %s failed", target->syslog->name);
+            return -1;
+        }
+        connect_syslog(target, log);
+    }
+    if (!fb_log_target_is_own(target) && fb_journal_is_stderr()) {
+        target->journal = true;
+        target->journal_fd = fb_journal_socket();
+    }
     return 0;
+}
+
+int fb_logs_open(struct fb_core_settings *core, struct fb_log *log)
+{
+    for (unsigned i = 0; i < core->log_n; i++)
+        if (open_one(&core->logs[i], log) == -1) {
+            fb_logs_close(core);
+            return -1;
+        }
+    return 0;
+}
+
+static void reopen_one(struct fb_log_target *target, struct fb_log *log)
+{
+    if (target->path != NULL && fb_log_target_open(target) == -1)
+        fb_log(
+            log, FB_ALERT, errno, "open() \"%s\" failed, the old file is written on", target->path);
+    if (target->syslog != NULL) {
+        target->down = false; /* who asks is told */
+        connect_syslog(target, log);
+    }
+    if (target->journal && target->journal_fd != -1)
+        fb_journal_connect();
 }
 
 void fb_logs_reopen(struct fb_core_settings *core, struct fb_log *log)
 {
     for (unsigned i = 0; i < core->log_n; i++)
-        if (core->logs[i].path != NULL && fb_log_target_open(&core->logs[i]) == -1)
-            fb_log(log, FB_ALERT, errno, "open() \"%s\" failed, the old file is written on",
-                core->logs[i].path);
+        reopen_one(&core->logs[i], log);
+}
+
+bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms)
+{
+    if (!target->broken || now_ms < target->retry_ms)
+        return false;
+    target->broken = false;
+    target->retry_ms = now_ms + RETRY_MS;
+    return true;
+}
+
+void fb_logs_repair(
+    struct fb_core_settings *core, struct fb_log *log, uint64_t now_ms, uint64_t *next)
+{
+    for (unsigned i = 0; i < core->log_n; i++) {
+        struct fb_log_target *target = &core->logs[i];
+
+        if (!fb_logs_is_due(target, now_ms)) {
+            if (target->broken && next != NULL && (*next == 0 || target->retry_ms < *next))
+                *next = target->retry_ms;
+        } else if (target->syslog != NULL) {
+            connect_syslog(target, log);
+        } else {
+            fb_journal_connect();
+        }
+    }
 }
 
 void fb_logs_close(struct fb_core_settings *core)
 {
     for (unsigned i = 0; i < core->log_n; i++) {
-        if (core->logs[i].path == NULL || core->logs[i].fd == -1)
+        if (!fb_log_target_is_own(&core->logs[i]) || core->logs[i].fd == -1)
             continue;
         close(core->logs[i].fd);
         core->logs[i].fd = -1;
@@ -37,7 +113,7 @@ void fb_logs_close(struct fb_core_settings *core)
 bool fb_logs_use_stderr(const struct fb_core_settings *core)
 {
     for (unsigned i = 0; i < core->log_n; i++)
-        if (core->logs[i].path == NULL)
+        if (!fb_log_target_is_own(&core->logs[i]))
             return true;
     return false;
 }

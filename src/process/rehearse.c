@@ -36,11 +36,18 @@ static void keep(struct kept *kept, int fd)
     kept->n++;
 }
 
+static void keep_target(struct kept *kept, const struct fb_log_target *target)
+{
+    keep(kept, target->fd);
+    if (target->journal)
+        keep(kept, target->journal_fd);
+}
+
 static void keep_log(struct kept *kept, const struct fb_log *log)
 {
     for (; log != NULL; log = log->also)
         for (unsigned i = 0; i < log->target_n; i++)
-            keep(kept, log->targets[i].fd);
+            keep_target(kept, &log->targets[i]);
 }
 
 /* Sockets, channels, locks: none of them is to outlive the master by us. */

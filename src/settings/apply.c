@@ -36,6 +36,24 @@ void *fb_apply_alloc(struct fb_apply *apply, size_t size)
     return p;
 }
 
+void *fb_apply_grow(struct fb_apply *apply, void *list, unsigned n, size_t size)
+{
+    void *larger = fb_apply_alloc(apply, (n + 1) * size);
+
+    if (larger != NULL && n > 0)
+        memcpy(larger, list, n * size);
+    return larger;
+}
+
+char *fb_apply_keep(struct fb_apply *apply, const char *text)
+{
+    char *copy = fb_arena_strdup(apply->cycle->arena, text);
+
+    if (copy == NULL)
+        fb_conf_error(apply->report, NULL, "out of memory");
+    return copy;
+}
+
 const char *fb_apply_path(struct fb_apply *apply, const char *text)
 {
     const char *conf = apply->options->conf;

@@ -119,6 +119,10 @@ bool fb_frame_is_whole(const struct fb_apply *apply, const struct fb_frame *fram
 
 /* Memory of the cycle; reports where there is none. */
 void *fb_apply_alloc(struct fb_apply *apply, size_t size);
+/* A copy of the list with one more element, which is zeroed; NULL after a report. */
+void *fb_apply_grow(struct fb_apply *apply, void *list, unsigned n, size_t size);
+/* A copy of the text; NULL after a report. */
+char *fb_apply_keep(struct fb_apply *apply, const char *text);
 /* The word's text, relative to the configuration's directory unless it is absolute. */
 const char *fb_apply_path(struct fb_apply *apply, const char *text);
 
@@ -140,6 +144,8 @@ FB_SETTER(fb_set_msec); /* "off" where the least value is 0 */
 FB_SETTER(fb_set_string);
 FB_SETTER(fb_set_path);
 FB_SETTER(fb_set_nothing);
+FB_SETTER(fb_set_error_log);
+FB_SETTER(fb_set_error_log_rate_limit);
 FB_SETTER(fb_set_include);
 FB_SETTER(fb_set_env_substitution);
 FB_SETTER(fb_set_load_module);
@@ -176,6 +182,7 @@ void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream);
 void fb_core_finish_pid(struct fb_apply *apply);
 void fb_core_finish_control(struct fb_apply *apply);
 void fb_core_finish(struct fb_apply *apply);
+void fb_error_log_finish(struct fb_apply *apply);
 void fb_events_finish(struct fb_apply *apply);
 /* Behind all of them: what is worked out. */
 void fb_sizing_finish(struct fb_apply *apply);

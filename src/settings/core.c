@@ -17,16 +17,6 @@
 #define WORKERS_MAX (FB_SLOT_MAX / 2)
 #define THREADS_MAX 1024
 
-/* A copy of the list with one more element, which is zeroed; NULL after a report. */
-static void *grow(struct fb_apply *apply, void *list, unsigned n, size_t size)
-{
-    void *larger = fb_apply_alloc(apply, (n + 1) * size);
-
-    if (larger != NULL && n > 0)
-        memcpy(larger, list, n * size);
-    return larger;
-}
-
 static int find_group(struct fb_apply *apply, const struct fb_conf_directive *directive,
     struct fb_core_settings *core)
 {
@@ -79,42 +69,6 @@ static FB_SETTER(set_worker_processes)
         apply, directive, 0, "expected a number between 1 and %d, or \"auto\"", WORKERS_MAX);
 }
 
-static FB_SETTER(set_error_log)
-{
-    struct fb_core_settings *core = &apply->cycle->core;
-    const char *path = directive->args[0].text;
-    int level = FB_ERROR;
-    struct fb_log_target *logs;
-
-    (void)setting;
-    (void)field;
-    if (path[0] == '\0')
-        return fb_bad_value(apply, directive, 0, "expected a path or \"stderr\"");
-    if (strncmp(path, "syslog:", 7) == 0 || strncmp(path, "memory:", 7) == 0)
-        return fb_bad_value(
-            apply, directive, 0, "only files and \"stderr\" are supported, no %.6s", path);
-    if (directive->arg_n == 2) {
-        static const char *const names[] = { "debug", "info", "notice", "warn", "error", "crit",
-            "alert", "emerg", NULL };
-
-        level = fb_level_parse(directive->args[1].text);
-        if (level == -1)
-            return fb_bad_name(apply, directive, 1, names,
-                "a level: debug, info, notice, warn, error, crit, alert or emerg");
-    }
-    path = strcmp(path, "stderr") == 0 ? NULL : fb_apply_path(apply, path);
-    logs = grow(apply, core->logs, core->log_n, sizeof(*logs));
-    if (logs == NULL)
-        return -1;
-    logs[core->log_n++] = (struct fb_log_target) {
-        .fd = path == NULL ? STDERR_FILENO : -1,
-        .level = (enum fb_level)level,
-        .path = path,
-    };
-    core->logs = logs;
-    return 0;
-}
-
 static FB_SETTER(set_cpu_affinity)
 {
     struct fb_core_settings *core = &apply->cycle->core;
@@ -156,7 +110,7 @@ static FB_SETTER(set_env)
     (void)field;
     if (text[0] == '\0' || text[0] == '=')
         return fb_bad_value(apply, directive, 0, "expected NAME or NAME=value");
-    env = grow(apply, core->env, core->env_n, sizeof(*env));
+    env = fb_apply_grow(apply, core->env, core->env_n, sizeof(*env));
     if (env == NULL)
         return -1;
     env[core->env_n++] = text;
@@ -247,7 +201,8 @@ const struct fb_setting fb_core_table[] = {
     { "env", FB_AT_MAIN, 1, 1, .set = set_env, .repeats = true },
     { "env_substitution", FB_AT_MAIN, 1, 1, .set = fb_set_env_substitution,
         CORE(env_substitution) },
-    { "error_log", FB_AT_MAIN, 1, 2, .set = set_error_log, .repeats = true },
+    { "error_log", FB_AT_MAIN, 1, 3, .set = fb_set_error_log, .repeats = true },
+    { "error_log_rate_limit", FB_AT_MAIN, 1, 2, .set = fb_set_error_log_rate_limit },
     { "events", FB_AT_MAIN, 0, 0, .set = fb_set_events, .block = true },
     { "include", FB_AT_ANY, 1, 1, .set = fb_set_include, .repeats = true },
     { "load_module", FB_AT_MAIN, 1, 1, .set = fb_set_load_module, .repeats = true },
@@ -278,16 +233,6 @@ const struct fb_setting fb_core_table[] = {
     { .name = NULL },
 };
 
-/* A copy of an option's text; NULL after a report. */
-static const char *keep(struct fb_apply *apply, const char *text)
-{
-    const char *copy = fb_arena_strdup(apply->cycle->arena, text);
-
-    if (copy == NULL)
-        fb_conf_error(apply->report, NULL, "out of memory");
-    return copy;
-}
-
 static void default_user(struct fb_apply *apply)
 {
     struct fb_core_settings *core = &apply->cycle->core;
@@ -307,26 +252,10 @@ static void default_user(struct fb_apply *apply)
     core->gid = user->pw_gid;
 }
 
-static void default_log(struct fb_apply *apply)
-{
-    struct fb_core_settings *core = &apply->cycle->core;
-    const char *path = apply->options->error_log;
-    bool standard_error = strcmp(path, "stderr") == 0;
-
-    core->logs = fb_apply_alloc(apply, sizeof(*core->logs));
-    if (core->logs == NULL)
-        return;
-    core->logs[core->log_n++] = (struct fb_log_target) {
-        .fd = standard_error ? STDERR_FILENO : -1,
-        .level = FB_ERROR,
-        .path = standard_error ? NULL : keep(apply, path),
-    };
-}
-
 void fb_core_finish_pid(struct fb_apply *apply)
 {
     if (apply->cycle->core.pid == NULL)
-        apply->cycle->core.pid = keep(apply, apply->options->pid);
+        apply->cycle->core.pid = fb_apply_keep(apply, apply->options->pid);
 }
 
 /* Beside the pid file: "x.sock" for "x.pid". */
@@ -359,6 +288,5 @@ void fb_core_finish(struct fb_apply *apply)
         default_user(apply);
     fb_core_finish_pid(apply);
     fb_core_finish_control(apply);
-    if (core->log_n == 0)
-        default_log(apply);
+    fb_error_log_finish(apply);
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define DEFAULT_CONNECTIONS 512
+#define DEFAULT_LOG_BURST 1000
+#define DEFAULT_LOG_INTERVAL 1000
 #define DEFAULT_THREADS 32
 #define DEFAULT_THREAD_QUEUE 65536
 
@@ -93,6 +95,8 @@ static struct fb_cycle *create(void)
         return NULL;
     }
     cycle->arena = arena;
+    cycle->core.log_burst = DEFAULT_LOG_BURST;
+    cycle->core.log_interval = DEFAULT_LOG_INTERVAL;
     cycle->core.threads = DEFAULT_THREADS;
     cycle->core.thread_queue = DEFAULT_THREAD_QUEUE;
     cycle->core.rlimit_nofile = -1;

@@ -40,6 +40,7 @@ struct fb_core_settings {
     gid_t gid;
     struct fb_log_target *logs;
     unsigned log_n;
+    int64_t log_burst, log_interval; /* of lines of a kind; a burst of 0: no limit */
     cpu_set_t *cpus; /* masks for the workers in turn, the last for all others; NULL: none */
     unsigned cpu_n;
     bool cpu_auto;    /* `cpus` is then the one mask to choose from */

@@ -211,22 +211,21 @@ static const struct fb_conn *client_of(const struct fb_conn *conn)
     return conn;
 }
 
-static size_t session_describe(const struct fb_conn *conn, char *text, size_t size)
+static void session_describe(
+    const struct fb_conn *conn, struct fb_log_line *line, char text[FB_ADDRESS_TEXT])
 {
     const struct fb_conn *client = client_of(conn);
+    const fb_protocol *protocol = server_of(conn)->protocol;
     struct fb_address peer = { .length = 0 };
-    char address[FB_ADDRESS_TEXT];
-    int n = 0;
 
     if (client != conn) {
         memcpy(&peer.any, &client->peer, sizeof(client->peer));
-        n = snprintf(text, size, ", client: %s", fb_address_format(&peer, false, address));
+        line->client = fb_address_format(&peer, false, text);
     }
-    n += snprintf(text + n, size - (size_t)n, ", server: %s", fb_binding_of(conn)->text);
+    line->server = fb_binding_of(conn)->text;
+    line->protocol = protocol != NULL ? protocol->name : NULL;
     if (conn->outgoing && conn->side != NULL) /* else it has been closed, and is only listened to */
-        n += snprintf(
-            text + n, size - (size_t)n, ", upstream: \"%s\"", fb_side_of(conn)->target->text);
-    return (size_t)n;
+        line->upstream = fb_side_of(conn)->target->text;
 }
 
 const struct fb_conn_ops fb_session_ops = {

@@ -40,13 +40,14 @@ static void kept_closed(struct fb_conn *conn, fb_reason reason)
     fb_side_free(conn);
 }
 
-static size_t kept_describe(const struct fb_conn *conn, char *text, size_t size)
+static void kept_describe(
+    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
 {
     const struct fb_side *side = fb_side_of(conn);
 
-    /* once it is closed, and only listened to, there is none */
-    return side == NULL ? 0
-                        : (size_t)snprintf(text, size, ", upstream: \"%s\"", side->target->text);
+    (void)client;
+    if (side != NULL) /* once it is closed, and only listened to, there is none */
+        line->upstream = side->target->text;
 }
 
 static const struct fb_conn_ops kept_ops = {

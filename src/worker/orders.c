@@ -21,18 +21,6 @@ static void begin_drain(struct fb_worker *worker)
     fb_stream_drain(&worker->stream, (uint64_t)limit);
 }
 
-/* The message is left with the old descriptor. */
-static void reopened(struct fb_worker *worker, struct fb_message *message)
-{
-    struct fb_core_settings *core = &worker->cycle->core;
-    int fd = message->fd;
-
-    if (message->argument >= core->log_n || fd == -1)
-        return;
-    message->fd = core->logs[message->argument].fd;
-    core->logs[message->argument].fd = fd;
-}
-
 static void obey(struct fb_worker *worker, struct fb_message *message)
 {
     switch ((enum fb_message_kind)message->kind) {
@@ -45,7 +33,7 @@ static void obey(struct fb_worker *worker, struct fb_message *message)
         fb_accept_look(worker);
         break;
     case FB_MESSAGE_REOPEN:
-        reopened(worker, message);
+        fb_worker_log_reopened(worker, message);
         break;
     case FB_MESSAGE_PEER:
         fb_mail_peer(worker, message);

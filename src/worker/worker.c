@@ -100,6 +100,7 @@ void fb_worker_run(struct fb_worker *worker)
         if (worker->ending ||
             (worker->draining && net->connection_n == 0 && fb_threads_busy(worker) == 0))
             return;
+        fb_worker_tend_log(worker);
         fb_worker_turn(worker);
     }
 }
@@ -118,6 +119,7 @@ void fb_worker_done(struct fb_worker *worker)
     fb_mail_done(worker);
     fb_timer_del(&net->loop, &worker->shutdown);
     fb_timer_del(&net->loop, &worker->alive);
+    fb_timer_del(&net->loop, &worker->log_due);
     fb_timer_del(&net->loop, &worker->stream.drain);
     if (worker->channel != NULL)
         fb_source_close(&net->loop, worker->channel, false);
@@ -137,6 +139,7 @@ int fb_worker_main(const struct fb_heritage *heritage, enum fb_role role)
         free(worker);
         return EXIT_FATAL;
     }
+    fb_worker_limit_log(worker);
     if (role == FB_ROLE_WORKER) {
         fb_worker_tell(worker, FB_MESSAGE_READY);
     } else {
@@ -146,6 +149,7 @@ int fb_worker_main(const struct fb_heritage *heritage, enum fb_role role)
     fb_worker_run(worker);
     fb_log(&worker->log, FB_NOTICE, 0, "exiting");
     fb_worker_done(worker);
+    fb_log_tend(&worker->log, true);
     free(worker);
     return EXIT_SUCCESS;
 }

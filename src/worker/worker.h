@@ -2,6 +2,7 @@
 /* A worker: one event loop and its sessions, until it is told to end. */
 #pragma once
 
+#include "base/log_limit.h"
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/signals.h"
@@ -44,6 +45,8 @@ struct fb_worker {
     struct fb_cycle *cycle;
     enum fb_role role;
     struct fb_log log;
+    struct fb_log_limit log_limit;
+    struct fb_timer log_due;
     struct fb_acceptors accept;
     struct fb_source *channel; /* NULL in a single process, and when the master has gone */
     struct fb_timer shutdown;  /* worker_shutdown_timeout */
@@ -103,6 +106,15 @@ void fb_mail_gone(struct fb_worker *worker, uint32_t peer);
 /* There is no master any more to ask. */
 void fb_mail_alone(struct fb_worker *worker);
 void fb_mail_done(struct fb_worker *worker);
+
+/* The log (logs.c) */
+
+/* From now on lines are limited as the configuration says. */
+void fb_worker_limit_log(struct fb_worker *worker);
+/* Has a broken log repaired, and sees to it that what is held back is said. */
+void fb_worker_tend_log(struct fb_worker *worker);
+/* The master has opened the log's file again; the message is left with the old descriptor. */
+void fb_worker_log_reopened(struct fb_worker *worker, struct fb_message *message);
 
 /* Protocols (protocols.c): those that the configuration's servers have. */
 int fb_protocols_start(struct fb_worker *worker);

@@ -97,7 +97,7 @@ START_TEST(a_line_names_connection_error_and_context)
         .level = FB_INFO,
         .error = ECONNREFUSED,
         .connection = 5,
-        .context = ", client: 127.0.0.1",
+        .client = "127.0.0.1",
     };
     struct fixture f;
     char expected[256];

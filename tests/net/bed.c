@@ -126,10 +126,12 @@ static void owner_closed(struct fb_conn *conn, fb_reason reason)
     owner->conn = NULL;
 }
 
-static size_t owner_describe(const struct fb_conn *conn, char *text, size_t size)
+static void owner_describe(
+    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
 {
     (void)conn;
-    return (size_t)snprintf(text, size, ", server: bed");
+    (void)client;
+    line->server = "bed";
 }
 
 static const struct fb_conn_ops owner_ops = {

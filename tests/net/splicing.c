@@ -64,10 +64,12 @@ static void closed(struct fb_conn *conn, fb_reason reason)
     side->conn = NULL;
 }
 
-static size_t describe(const struct fb_conn *conn, char *text, size_t size)
+static void describe(
+    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
 {
     (void)conn;
-    return (size_t)snprintf(text, size, ", server: rig");
+    (void)client;
+    line->server = "rig";
 }
 
 static const struct fb_conn_ops ops = {

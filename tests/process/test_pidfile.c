@@ -44,9 +44,9 @@ struct fixture {
 
 static void set_up(struct fixture *fixture, const char *name)
 {
-    fixture->target.fd = memfd_create("log", MFD_CLOEXEC);
+    fixture->target =
+        (struct fb_log_target) { .fd = memfd_create("log", MFD_CLOEXEC), .level = FB_INFO };
     ck_assert_int_ne(fixture->target.fd, -1);
-    fixture->target.level = FB_INFO;
     fb_log_init(&fixture->log, &fixture->target, 1);
     fixture->log.plain = "t";
     snprintf(fixture->path, sizeof(fixture->path), "%s/%s", directory, name);

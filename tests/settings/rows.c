@@ -33,6 +33,12 @@ static void check_error_log(const struct fb_cycle *cycle)
     ck_assert_int_eq(cycle->core.logs[0].fd, -1);
 }
 
+static void check_rate_limit(const struct fb_cycle *cycle)
+{
+    ck_assert_int_eq(cycle->core.log_burst, 7);
+    ck_assert_int_eq(cycle->core.log_interval, 30000);
+}
+
 static void check_affinity(const struct fb_cycle *cycle)
 {
     ck_assert(!cycle->core.cpu_auto);
@@ -128,8 +134,10 @@ const struct row directive_rows[] = {
     { "daemon", "off;", MAIN, ARGS(1, 1), CORE(daemon, 0, 1), .manual = "on" },
     { "env", "A=1;", MAIN, ARGS(1, 1), CHECK(check_env), .again = "B;", .manual = "TZ" },
     { "env_substitution", "on;", MAIN, ARGS(1, 1), CORE(env_substitution, 1, 0), .manual = "off" },
-    { "error_log", "error.log notice;", MAIN, ARGS(1, 2), CHECK(check_error_log),
+    { "error_log", "error.log notice;", MAIN, ARGS(1, 3), CHECK(check_error_log),
         .again = "stderr;", .manual = "@localstatedir@/log/forkbeard/error.log error" },
+    { "error_log_rate_limit", "burst=7 interval=30s;", MAIN, ARGS(1, 2), CHECK(check_rate_limit),
+        .manual = "burst=1000 interval=1s" },
     { "events", "{ }", MAIN, ARGS(0, 0), .manual = "none" },
     { "include", "other;", ARGS(1, 1), CHECK(check_included), .at = FB_AT_ANY, .again = "other;",
         .manual = "none" },

@@ -136,7 +136,8 @@ static const fb_protocol *const protocols[] = { &pair, NULL };
 /* Every setter that takes memory. */
 static const char configuration[] =
     "env_substitution on;\n"
-    "worker_processes 2; error_log a; error_log b; env A; env ${B-B}; pid p; working_directory w;\n"
+    "worker_processes 2; error_log a; error_log b; "
+    "error_log syslog:server=127.0.0.1,tag=t; env A; env ${B-B}; pid p; working_directory w;\n"
     "worker_cpu_affinity auto; include other; load_module plain_a.so;\n"
     "events { debug_connection ::1; debug_connection ::2; }\n"
     "stream { idle_timeout 1s; pair_target 127.0.0.1:1; server { listen 80; listen 127.0.0.1:80; "

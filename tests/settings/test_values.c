@@ -16,6 +16,14 @@
 #define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "/"
 #define LEVEL "expected a level: debug, info, notice, warn, error, crit, alert or emerg"
 
+#define PARAMETERS "expected server=, facility=, tag=, severity= or nohostname"
+#define LIMIT "expected burst=number, interval=time, or \"off\" alone"
+#define TAG_32 "abcdefghijklmnopqrstuvwxyz012345"
+#define SYSLOG(text, message)                                                                      \
+    {                                                                                              \
+        "error_log", "syslog:" text " error", "syslog:" text, message                              \
+    }
+
 static const struct {
     const char *name, *values, *word, *message;
 } wrong[] = {
@@ -28,13 +36,35 @@ static const struct {
     { "daemon", "1", "1", "expected \"on\" or \"off\"" },
     { "env", "=x", "=x", "expected NAME or NAME=value" },
     { "env", "\"\"", "", "expected NAME or NAME=value" },
-    { "error_log", "\"\"", "", "expected a path or \"stderr\"" },
+    { "error_log", "\"\"", "", "expected a path, \"stderr\" or \"syslog:\"" },
     { "error_log", "e.log loud", "loud", LEVEL },
     { "error_log", "e.log notcie", "notcie", LEVEL ", did you mean \"notice\"?" },
-    { "error_log", "syslog:server=::1", "syslog:server=::1",
-        "only files and \"stderr\" are supported, no syslog" },
+    { "error_log", "e.log json notice", "json", LEVEL },
+    { "error_log", "e.log error text", "text", "expected \"json\"" },
     { "error_log", "memory:32m", "memory:32m",
-        "only files and \"stderr\" are supported, no memory" },
+        "only files, \"stderr\" and \"syslog:\" are supported" },
+    SYSLOG("", "\"\": " PARAMETERS),
+    SYSLOG("tag=x", "there is no \"server\""),
+    SYSLOG("server=", "\"server=\": no host"),
+    SYSLOG("server=::1", "\"server=::1\": more than one \":\", an IPv6 address needs brackets"),
+    SYSLOG("server=1.2.3.4:0", "\"server=1.2.3.4:0\": port out of range 1 to 65535"),
+    SYSLOG("server=*", "\"server=*\": expected a host"),
+    SYSLOG("server=unix:", "\"server=unix:\": no path of the unix domain socket"),
+    SYSLOG(
+        "server=1.2.3.4,server=1.2.3.5", "\"server=1.2.3.5\": there is more than one \"server\""),
+    SYSLOG("server=1.2.3.4,", "\"\": " PARAMETERS),
+    SYSLOG("server=1.2.3.4,hostname", "\"hostname\": " PARAMETERS),
+    SYSLOG("server=1.2.3.4,facility=local8", "\"facility=local8\": there is no such facility"),
+    SYSLOG("server=1.2.3.4,tag=", "\"tag=\": a tag has 1 to 32 characters"),
+    SYSLOG("tag=" TAG_32 "x", "\"tag=" TAG_32 "x\": a tag has 1 to 32 characters"),
+    SYSLOG("tag=a-b", "\"tag=a-b\": a tag consists of letters, digits and \"_\""),
+    SYSLOG("severity=loud", "\"severity=loud\": there is no such severity"),
+    { "error_log_rate_limit", "on", "on", LIMIT },
+    { "error_log_rate_limit", "burst=1 off", "off", LIMIT },
+    { "error_log_rate_limit", "off burst=1", "off", LIMIT },
+    { "error_log_rate_limit", "burst=0", "burst=0", "expected a number between 1 and 2147483647" },
+    { "error_log_rate_limit", "interval=0", "interval=0", "expected a time between 1ms and 1d" },
+    { "error_log_rate_limit", "interval=2d", "interval=2d", "expected a time between 1ms and 1d" },
     { "load_module", "\"\"", "", "expected a path" },
     { "max_generations", "-1", "-1", "it must be between 0 and 2147483647" },
     { "max_generations", "off", "off", "expected a number" },

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A line as one JSON object. What is too long is cut within its string, so that the object is whole
+ * whatever is in it: what stands behind the message is made before it, and is given its room. */
+#include "base/json.h"
+#include "base/log_form.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* With all values as long as they may be a message still has some 800 bytes. */
+#define VALUE_MAX 600
+#define TAIL_MAX (5 * (VALUE_MAX + 20) + 40)
+
+struct piece {
+    char *bytes;
+    size_t n, size;
+};
+
+static void add(struct piece *piece, const char *s)
+{
+    size_t n = strlen(s);
+
+    if (n > piece->size - piece->n)
+        return;
+    memcpy(piece->bytes + piece->n, s, n);
+    piece->n += n;
+}
+
+/* As much of it as `most` bytes can hold, between quotes. */
+static void add_string(struct piece *piece, const char *value, size_t most)
+{
+    char c[FB_JSON_ESCAPED_MAX];
+    size_t end = piece->n + most - 1; /* where the last quote is, at the latest */
+
+    piece->bytes[piece->n++] = '"';
+    while (*value != '\0') {
+        size_t n = fb_json_escape(&value, c);
+
+        if (n > end - piece->n)
+            break;
+        memcpy(piece->bytes + piece->n, c, n);
+        piece->n += n;
+    }
+    piece->bytes[piece->n++] = '"';
+}
+
+static void add_member(struct piece *piece, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    add(piece, ",\"");
+    add(piece, name);
+    add(piece, "\":");
+    add_string(piece, value, VALUE_MAX);
+}
+
+static void add_tail(struct piece *tail, const struct fb_log_line *line)
+{
+    char number[32], reason[128];
+
+    if (line->error != 0) {
+        snprintf(number, sizeof(number), ",\"errno\":%d", line->error);
+        add(tail, number);
+        add_member(tail, "error", strerror_r(line->error, reason, sizeof(reason)));
+    }
+    add_member(tail, "client", line->client);
+    add_member(tail, "server", line->server);
+    add_member(tail, "upstream", line->upstream);
+    add_member(tail, "protocol", line->protocol);
+    add(tail, "}\n");
+}
+
+static void add_head(struct piece *out, const struct fb_log_entry *entry)
+{
+    const struct fb_log_line *line = entry->line;
+    char time[32], head[128];
+    struct timespec now;
+    struct tm tm;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &tm);
+    strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(head, sizeof(head), "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"pid\":%d", time,
+        (int)(now.tv_nsec / 1000000), fb_level_name(line->level), (int)entry->log->pid);
+    add(out, head);
+    if (line->connection != 0) {
+        snprintf(head, sizeof(head), ",\"connection\":%llu", (unsigned long long)line->connection);
+        add(out, head);
+    }
+}
+
+const struct fb_log_text *fb_log_form_json(struct fb_log_entry *entry)
+{
+    char bytes[TAIL_MAX];
+    struct piece tail = { .bytes = bytes, .size = sizeof(bytes) };
+    struct piece out = { .bytes = entry->json.bytes, .size = sizeof(entry->json.bytes) };
+
+    if (entry->has_json)
+        return &entry->json;
+    entry->has_json = true;
+    add_tail(&tail, entry->line);
+    add_head(&out, entry);
+    add(&out, ",\"message\":");
+    add_string(&out, entry->message, out.size - out.n - tail.n);
+    memcpy(out.bytes + out.n, tail.bytes, tail.n);
+    entry->json.n = out.n + tail.n;
+    return &entry->json;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/log_limit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PLACES 4 /* where one kind may be, in a row */
+
+void fb_log_limit_init(struct fb_log_limit *limit, uint32_t burst, uint64_t interval_ms)
+{
+    *limit = (struct fb_log_limit) { .burst = burst, .interval_ms = interval_ms };
+}
+
+static bool is_over(const struct fb_log_limit *limit, const struct fb_log_kind *kind, uint64_t now)
+{
+    return now - kind->begun_ms >= limit->interval_ms;
+}
+
+static size_t place_of(const struct fb_log_line *line, const char *format)
+{
+    uint64_t key = (uint64_t)(uintptr_t)format ^ (uint64_t)(unsigned)line->error << 32 ^
+                   (uint64_t)line->level << 56;
+
+    return (size_t)(key * 0x9e3779b97f4a7c15u >> 32);
+}
+
+/* The kind of the line; one that is new takes the place of that which began first. NULL where all
+ * have lines that are to be spoken of. */
+static struct fb_log_kind *find(
+    struct fb_log_limit *limit, uint64_t now, const struct fb_log_line *line, const char *format)
+{
+    size_t first = place_of(line, format);
+    struct fb_log_kind *oldest = NULL;
+
+    for (size_t i = 0; i < PLACES; i++) {
+        struct fb_log_kind *kind = &limit->kinds[(first + i) % FB_LOG_KINDS];
+
+        if (kind->format == format && kind->level == line->level && kind->error == line->error)
+            return kind;
+        if (kind->held == 0 && (oldest == NULL || kind->begun_ms < oldest->begun_ms))
+            oldest = kind;
+    }
+    if (oldest != NULL) {
+        oldest->format = format;
+        oldest->level = line->level;
+        oldest->error = line->error;
+        oldest->begun_ms = now;
+        oldest->n = 0;
+    }
+    return oldest;
+}
+
+static void FB_PRINTF(3, 0)
+    note(struct fb_log_kind *kind, int error, const char *format, va_list args)
+{
+    size_t n, most = sizeof(kind->like);
+    char reason[128];
+
+    vsnprintf(kind->like, most, format, args);
+    n = strlen(kind->like);
+    if (error != 0)
+        snprintf(kind->like + n, most - n, " (%d: %s)", error,
+            strerror_r(error, reason, sizeof(reason)));
+}
+
+bool fb_log_limit_holds(struct fb_log_limit *limit, uint64_t now, const struct fb_log_line *line,
+    const char *format, va_list args)
+{
+    struct fb_log_kind *kind = find(limit, now, line, format);
+
+    if (kind == NULL)
+        return false;
+    if (kind->held == 0 && is_over(limit, kind, now)) {
+        kind->begun_ms = now;
+        kind->n = 0;
+    }
+    if (kind->n < limit->burst) {
+        kind->n++;
+        return false;
+    }
+    if (kind->held == 0)
+        note(kind, line->error, format, args);
+    if (kind->held < UINT32_MAX)
+        kind->held++;
+    if (limit->due_ms == 0 || limit->due_ms > kind->begun_ms + limit->interval_ms)
+        limit->due_ms = kind->begun_ms + limit->interval_ms;
+    return true;
+}
+
+bool fb_log_limit_take(struct fb_log_limit *limit, uint64_t now, bool all, struct fb_log_held *held)
+{
+    struct fb_log_kind *found = NULL;
+
+    limit->due_ms = 0;
+    for (size_t i = 0; i < FB_LOG_KINDS; i++) {
+        struct fb_log_kind *kind = &limit->kinds[i];
+        uint64_t due = kind->begun_ms + limit->interval_ms;
+
+        if (kind->held == 0)
+            continue;
+        if (found == NULL && (all || is_over(limit, kind, now)))
+            found = kind;
+        else if (limit->due_ms == 0 || due < limit->due_ms)
+            limit->due_ms = due;
+    }
+    if (found == NULL)
+        return false;
+    *held = (struct fb_log_held) { .level = found->level, .n = found->held };
+    held->ms = is_over(limit, found, now) ? limit->interval_ms : now - found->begun_ms;
+    memcpy(held->like, found->like, sizeof(held->like));
+    found->held = 0;
+    if (is_over(limit, found, now)) {
+        found->begun_ms = now;
+        found->n = 0;
+    }
+    return true;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directives of the error log. */
+#include "base/number.h"
+#include "net/address.h"
+#include "settings/apply.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SYSLOG_PORT 514
+#define TAG_MAX 32
+#define EXPECTED "a level: debug, info, notice, warn, error, crit, alert or emerg"
+
+/* At their numbers. */
+static const char *const facilities[] = { "kern", "user", "mail", "daemon", "auth", "intern", "lpr",
+    "news", "uucp", "clock", "authpriv", "ftp", "ntp", "audit", "alert", "cron", "local0", "local1",
+    "local2", "local3", "local4", "local5", "local6", "local7", NULL };
+
+static const char *const levels[] = { "debug", "info", "notice", "warn", "error", "crit", "alert",
+    "emerg", NULL };
+
+/* Where the parameter "NAME=value" has its value; NULL if it is another. */
+static const char *value_of(const char *parameter, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(parameter, name, n) == 0 && parameter[n] == '=' ? parameter + n + 1 : NULL;
+}
+
+/* Each of these returns NULL, or what is wrong with the value. */
+
+static const char *set_server(struct fb_apply *apply, struct fb_syslog *syslog, const char *value)
+{
+    char name[FB_ADDRESS_TEXT];
+    struct fb_address *address = fb_apply_alloc(apply, sizeof(*address));
+    const char *wrong;
+
+    if (syslog->address != NULL)
+        return "there is more than one \"server\"";
+    if (address == NULL)
+        return "there is no memory";
+    wrong = fb_address_parse_host(value, SYSLOG_PORT, address);
+    if (wrong != NULL)
+        return wrong;
+    syslog->address = &address->any;
+    syslog->address_n = address->length;
+    syslog->name = fb_arena_strdup(apply->cycle->arena, fb_address_format(address, true, name));
+    return syslog->name == NULL ? "there is no memory" : NULL;
+}
+
+static const char *set_facility(struct fb_syslog *syslog, const char *value)
+{
+    for (unsigned i = 0; facilities[i] != NULL; i++)
+        if (strcmp(facilities[i], value) == 0) {
+            syslog->facility = i;
+            return NULL;
+        }
+    return "there is no such facility";
+}
+
+static const char *set_tag(struct fb_syslog *syslog, const char *value)
+{
+    size_t n = strlen(value);
+
+    if (n == 0 || n > TAG_MAX)
+        return "a tag has 1 to 32 characters";
+    for (const char *c = value; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_')
+            return "a tag consists of letters, digits and \"_\"";
+    syslog->tag = value;
+    return NULL;
+}
+
+static const char *set_parameter(struct fb_apply *apply, struct fb_syslog *syslog, const char *text)
+{
+    const char *value;
+
+    if ((value = value_of(text, "server")) != NULL)
+        return set_server(apply, syslog, value);
+    if ((value = value_of(text, "facility")) != NULL)
+        return set_facility(syslog, value);
+    if ((value = value_of(text, "tag")) != NULL)
+        return set_tag(syslog, value);
+    if ((value = value_of(text, "severity")) != NULL) /* each line has its own */
+        return fb_level_parse(value) == -1 ? "there is no such severity" : NULL;
+    if (strcmp(text, "nohostname") != 0)
+        return "expected server=, facility=, tag=, severity= or nohostname";
+    syslog->host = "";
+    return NULL;
+}
+
+static const char *host_name(struct fb_apply *apply)
+{
+    char name[HOST_NAME_MAX + 1];
+
+    if (gethostname(name, sizeof(name)) == -1)
+        return "";
+    name[sizeof(name) - 1] = '\0';
+    return fb_arena_printf(apply->cycle->arena, "%s ", name);
+}
+
+/* What stands behind "syslog:"; NULL after a report. */
+static const struct fb_syslog *parse_syslog(
+    struct fb_apply *apply, const struct fb_conf_directive *directive, const char *text)
+{
+    struct fb_syslog *syslog = fb_apply_alloc(apply, sizeof(*syslog));
+    char *copy = syslog == NULL ? NULL : fb_apply_keep(apply, text), *parameter;
+
+    if (copy == NULL)
+        return NULL;
+    *syslog = (struct fb_syslog) { .tag = "forkbeard", .facility = 23 /* local7 */ };
+    while ((parameter = strsep(&copy, ",")) != NULL) {
+        const char *wrong = set_parameter(apply, syslog, parameter);
+
+        if (wrong != NULL) {
+            fb_bad_value(apply, directive, 0, "\"%s\": %s", parameter, wrong);
+            return NULL;
+        }
+    }
+    if (syslog->host == NULL)
+        syslog->host = host_name(apply);
+    if (syslog->address == NULL)
+        fb_bad_value(apply, directive, 0, "there is no \"server\"");
+    else if (syslog->host == NULL)
+        fb_conf_error(apply->report, NULL, "out of memory");
+    return syslog->address == NULL || syslog->host == NULL ? NULL : syslog;
+}
+
+static int add_target(struct fb_apply *apply, const struct fb_log_target *target)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+    struct fb_log_target *logs = fb_apply_grow(apply, core->logs, core->log_n, sizeof(*logs));
+
+    if (logs == NULL)
+        return -1;
+    logs[core->log_n++] = *target;
+    core->logs = logs;
+    return 0;
+}
+
+/* Where the lines go, from the first argument; -1 after a report. */
+static int set_destination(
+    struct fb_apply *apply, const struct fb_conf_directive *directive, struct fb_log_target *target)
+{
+    const char *text = directive->args[0].text;
+
+    if (text[0] == '\0')
+        return fb_bad_value(apply, directive, 0, "expected a path, \"stderr\" or \"syslog:\"");
+    if (strncmp(text, "memory:", 7) == 0)
+        return fb_bad_value(
+            apply, directive, 0, "only files, \"stderr\" and \"syslog:\" are supported");
+    if (strcmp(text, "stderr") == 0) {
+        target->fd = STDERR_FILENO;
+        return 0;
+    }
+    if (strncmp(text, "syslog:", 7) == 0) {
+        target->syslog = parse_syslog(apply, directive, text + 7);
+        return target->syslog == NULL ? -1 : 0;
+    }
+    target->path = fb_apply_path(apply, text);
+    return target->path == NULL ? -1 : 0;
+}
+
+FB_SETTER(fb_set_error_log)
+{
+    struct fb_log_target target = { .fd = -1, .level = FB_ERROR };
+    unsigned n = directive->arg_n;
+
+    (void)setting;
+    (void)field;
+    if (n > 1 && strcmp(directive->args[n - 1].text, "json") == 0) {
+        target.format = FB_LOG_JSON;
+        n--;
+    }
+    if (n > 1) {
+        int level = fb_level_parse(directive->args[1].text);
+
+        if (level == -1)
+            return fb_bad_name(apply, directive, 1, levels, EXPECTED);
+        target.level = (enum fb_level)level;
+    }
+    if (n > 2)
+        return fb_bad_value(apply, directive, 2, "expected \"json\"");
+    if (set_destination(apply, directive, &target) == -1)
+        return -1;
+    return add_target(apply, &target);
+}
+
+FB_SETTER(fb_set_error_log_rate_limit)
+{
+    struct fb_core_settings *core = &apply->cycle->core;
+
+    (void)setting;
+    (void)field;
+    if (directive->arg_n == 1 && strcmp(directive->args[0].text, "off") == 0) {
+        core->log_burst = 0;
+        return 0;
+    }
+    for (unsigned i = 0; i < directive->arg_n; i++) {
+        const char *text = directive->args[i].text;
+        const char *burst = value_of(text, "burst"), *interval = value_of(text, "interval");
+
+        if (burst != NULL) {
+            if (fb_parse_number(burst, 1, INT_MAX, &core->log_burst) != FB_NUMBER_OK)
+                return fb_bad_value(
+                    apply, directive, i, "expected a number between 1 and %d", INT_MAX);
+        } else if (interval == NULL) {
+            return fb_bad_value(
+                apply, directive, i, "expected burst=number, interval=time, or \"off\" alone");
+        } else if (fb_parse_msec(interval, 1, 86400 * 1000, &core->log_interval) != FB_NUMBER_OK) {
+            return fb_bad_value(apply, directive, i, "expected a time between 1ms and 1d");
+        }
+    }
+    return 0;
+}
+
+void fb_error_log_finish(struct fb_apply *apply)
+{
+    struct fb_log_target target = { .fd = -1, .level = FB_ERROR };
+    const char *path = apply->options->error_log;
+
+    if (apply->cycle->core.log_n > 0)
+        return;
+    if (strcmp(path, "stderr") == 0)
+        target.fd = STDERR_FILENO;
+    else
+        target.path = fb_apply_keep(apply, path);
+    add_target(apply, &target);
+}

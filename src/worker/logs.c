@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A worker's log. It opens nothing: what has lost its receiver is the master's to connect again. */
+#include "process/logs.h"
+
+#include "worker/worker.h"
+
+static void log_due(struct fb_loop *loop, struct fb_timer *timer)
+{
+    (void)timer;
+    fb_log_tend(&fb_loop_worker(loop)->log, false);
+}
+
+void fb_worker_limit_log(struct fb_worker *worker)
+{
+    const struct fb_core_settings *core = &worker->cycle->core;
+
+    worker->log_due.expired = log_due;
+    if (core->log_burst == 0)
+        return;
+    fb_log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
+    worker->log.limit = &worker->log_limit;
+}
+
+static void report_broken(struct fb_worker *worker, uint64_t now)
+{
+    struct fb_core_settings *core = &worker->cycle->core;
+
+    worker->log.broken = false;
+    if (worker->role == FB_ROLE_SINGLE)
+        fb_logs_repair(core, &worker->log, now, NULL);
+    for (unsigned i = 0; i < core->log_n; i++) {
+        if (fb_logs_is_due(&core->logs[i], now))
+            fb_worker_tell_with(worker, FB_MESSAGE_BROKEN, i, -1);
+        worker->log.broken = worker->log.broken || core->logs[i].broken;
+    }
+}
+
+void fb_worker_tend_log(struct fb_worker *worker)
+{
+    struct fb_loop *loop = &worker->stream.net.loop;
+    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.due_ms;
+
+    if (fb_unlikely(worker->log.broken))
+        report_broken(worker, now);
+    if (fb_unlikely(due != 0) && !fb_timer_is_set(&worker->log_due))
+        fb_timer_set(loop, &worker->log_due, due > now ? due - now : 1);
+}
+
+void fb_worker_log_reopened(struct fb_worker *worker, struct fb_message *message)
+{
+    struct fb_core_settings *core = &worker->cycle->core;
+    int fd = message->fd;
+
+    if (message->argument >= core->log_n || fd == -1)
+        return;
+    message->fd = core->logs[message->argument].fd;
+    core->logs[message->argument].fd = fd;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of the log share: a log of one target, and what came out of it. */
+#pragma once
+
+#include "base/log.h"
+#include "support/test.h"
+
+struct logged {
+    struct fb_log log;
+    struct fb_log_target target;
+    int reader;       /* where its lines arrive: the same file, or the receiver's socket */
+    char text[16384]; /* the last that was read */
+};
+
+/* Lines go to a file that has no name. */
+void logged_begin(struct logged *logged, enum fb_level level);
+/* Lines go to a datagram socket; the target has to be told what it is to take it for. */
+void logged_begin_socket(struct logged *logged, enum fb_level level);
+void logged_end(struct logged *logged);
+
+/* All that the file holds; or the next datagram, "" if there is none. */
+const char *logged_text(struct logged *logged);
+const char *logged_datagram(struct logged *logged);
+
+void logged_line(struct logged *logged, const struct fb_log_line *line, const char *format, ...)
+    FB_PRINTF(3, 4);

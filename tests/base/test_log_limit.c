@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The flood limit: of what, how many, and what is said of the rest. Time is what the test says it is,
+ * but for the last tests, which go through a log. */
+#include "base/log_limit.h"
+
+#include "base/logged.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BURST 3
+#define INTERVAL 1000
+
+static bool FB_PRINTF(4, 5) holds(struct fb_log_limit *limit, uint64_t now,
+    const struct fb_log_line *line, const char *format, ...)
+{
+    va_list args;
+    bool held;
+
+    va_start(args, format);
+    held = fb_log_limit_holds(limit, now, line, format, args);
+    va_end(args);
+    return held;
+}
+
+static const struct fb_log_line plain = { .level = FB_ERROR };
+
+/* Uses the kind "n %d" up. */
+static void exhaust(struct fb_log_limit *limit, uint64_t now, const char *format)
+{
+    for (int i = 0; i < BURST; i++)
+        ck_assert(!holds(limit, now, &plain, format, i));
+}
+
+static const char first_format[] = "n %d";
+
+START_TEST(more_than_the_burst_is_held)
+{
+    struct fb_log_limit limit;
+    struct fb_log_held held;
+
+    fb_log_limit_init(&limit, BURST, INTERVAL);
+    exhaust(&limit, 5000, first_format);
+    ck_assert_uint_eq(limit.due_ms, 0);
+    ck_assert(holds(&limit, 5001, &plain, first_format, 7));
+    ck_assert(holds(&limit, 5999, &plain, first_format, 8));
+    ck_assert_uint_eq(limit.due_ms, 6000);
+    ck_assert(!fb_log_limit_is_due(&limit, 5999));
+    ck_assert(!fb_log_limit_take(&limit, 5999, false, &held));
+    ck_assert_uint_eq(limit.due_ms, 6000);
+    ck_assert(fb_log_limit_is_due(&limit, 6000));
+
+    ck_assert(fb_log_limit_take(&limit, 6000, false, &held));
+    ck_assert_uint_eq(held.n, 2);
+    ck_assert_uint_eq(held.ms, INTERVAL);
+    ck_assert_int_eq(held.level, FB_ERROR);
+    ck_assert_str_eq(held.like, "n 7");
+    ck_assert(!fb_log_limit_take(&limit, 6000, true, &held));
+    ck_assert_uint_eq(limit.due_ms, 0);
+
+    exhaust(&limit, 6000, first_format);
+    ck_assert(holds(&limit, 6001, &plain, first_format, 9));
+}
+END_TEST
+
+START_TEST(an_interval_begins_anew)
+{
+    struct fb_log_limit limit;
+
+    fb_log_limit_init(&limit, BURST, INTERVAL);
+    for (uint64_t now = 5000; now < 9000; now += INTERVAL)
+        exhaust(&limit, now, first_format);
+    ck_assert_uint_eq(limit.due_ms, 0);
+}
+END_TEST
+
+START_TEST(kinds_are_told_apart)
+{
+    static const char other_format[] = "m %d";
+    const struct fb_log_line other_level = { .level = FB_WARN };
+    const struct fb_log_line other_error = { .level = FB_ERROR, .error = ECONNREFUSED };
+    struct fb_log_limit limit;
+
+    fb_log_limit_init(&limit, BURST, INTERVAL);
+    exhaust(&limit, 5000, first_format);
+    ck_assert(holds(&limit, 5000, &plain, first_format, 0));
+    ck_assert(!holds(&limit, 5000, &plain, other_format, 0));
+    ck_assert(!holds(&limit, 5000, &other_level, first_format, 0));
+    ck_assert(!holds(&limit, 5000, &other_error, first_format, 0));
+}
+END_TEST
+
+START_TEST(what_is_held_names_its_error)
+{
+    const struct fb_log_line line = { .level = FB_ERROR, .error = ECONNREFUSED };
+    struct fb_log_limit limit;
+    struct fb_log_held held;
+    char text[1000];
+
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    fb_log_limit_init(&limit, 1, INTERVAL);
+    ck_assert(!holds(&limit, 5000, &line, "connect() failed"));
+    ck_assert(!holds(&limit, 5000, &plain, "%s", text));
+    ck_assert(holds(&limit, 5250, &line, "connect() failed"));
+    ck_assert(fb_log_limit_take(&limit, 5250, true, &held));
+    ck_assert_str_eq(held.like, "connect() failed (111: Connection refused)");
+    ck_assert_uint_eq(held.ms, 250);
+    /* what was taken early is held on */
+    ck_assert(holds(&limit, 5251, &line, "connect() failed"));
+    ck_assert(holds(&limit, 5250, &line, "%s", text) == false);
+    ck_assert(holds(&limit, 5250, &plain, "%s", text));
+    ck_assert(fb_log_limit_take(&limit, 7000, false, &held));
+    ck_assert(fb_log_limit_take(&limit, 7000, false, &held));
+    ck_assert(!fb_log_limit_take(&limit, 7000, false, &held));
+}
+END_TEST
+
+/* More kinds than there are places: none is lost that is to be spoken of, and no line is held back
+ * that is the first of its kind. */
+START_TEST(a_full_table_lets_lines_through)
+{
+    static char formats[8 * FB_LOG_KINDS][4];
+    struct fb_log_limit limit;
+    struct fb_log_held held;
+    unsigned said = 0, kept = 0;
+
+    fb_log_limit_init(&limit, 1, INTERVAL);
+    for (size_t i = 0; i < fb_countof(formats); i++) {
+        const char *volatile format = formats[i];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-security"
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        ck_assert(!holds(&limit, 5000, &plain, format));
+        kept += holds(&limit, 5000, &plain, format);
+#pragma GCC diagnostic pop
+    }
+    ck_assert_uint_gt(kept, FB_LOG_KINDS / 2);
+    ck_assert_uint_le(kept, FB_LOG_KINDS);
+    while (fb_log_limit_take(&limit, 6000, false, &held)) {
+        ck_assert_uint_eq(held.n, 1);
+        said++;
+    }
+    ck_assert_uint_eq(said, kept);
+    ck_assert_uint_eq(limit.due_ms, 0);
+}
+END_TEST
+
+static unsigned count(struct logged *logged, const char *text)
+{
+    unsigned n = 0;
+
+    for (const char *p = logged_text(logged); (p = strstr(p, text)) != NULL; p++)
+        n++;
+    return n;
+}
+
+/* An interval that does not end by itself while the test runs. */
+START_TEST(a_log_says_what_it_held)
+{
+    struct fb_log_limit limit;
+    struct logged logged;
+
+    logged_begin(&logged, FB_DEBUG);
+    fb_log_limit_init(&limit, BURST, 3600 * 1000);
+    logged.log.limit = &limit;
+    errno = EDOM;
+    for (int i = 0; i < 10; i++)
+        fb_log(&logged.log, FB_ERROR, 0, "flood %d", i);
+    fb_log(&logged.log, FB_ERROR, 0, "another");
+    ck_assert_uint_eq(count(&logged, "flood"), BURST);
+    ck_assert_uint_eq(count(&logged, "another"), 1);
+    fb_log_tend(&logged.log, false);
+    ck_assert_uint_eq(count(&logged, "flood"), BURST);
+    fb_log_tend(&logged.log, true);
+    ck_assert_uint_eq(
+        count(&logged, "[error] 123#0: 7 more lines like \"flood 3\" were held back in the last "),
+        1);
+    fb_log_tend(&logged.log, true);
+    ck_assert_uint_eq(count(&logged, "held back"), 1);
+    ck_assert_int_eq(errno, EDOM);
+    logged_end(&logged);
+}
+END_TEST
+
+START_TEST(one_line_is_said_in_the_singular)
+{
+    struct fb_log_limit limit;
+    struct logged logged;
+
+    logged_begin(&logged, FB_INFO);
+    fb_log_limit_init(&limit, 1, 3600 * 1000);
+    logged.log.limit = &limit;
+    for (int i = 0; i < 2; i++)
+        fb_log(&logged.log, FB_INFO, 0, "line");
+    fb_log_tend(&logged.log, true);
+    ck_assert_uint_eq(count(&logged, "[info] 123#0: 1 more line like \"line\" was held back"), 1);
+    logged_end(&logged);
+}
+END_TEST
+
+/* The lines that end an interval are the next one's. */
+START_TEST(what_is_due_is_said_before_the_next_line)
+{
+    struct fb_log_limit limit;
+    struct logged logged;
+    const char *text, *said;
+
+    logged_begin(&logged, FB_INFO);
+    fb_log_limit_init(&limit, 1, 3600 * 1000);
+    logged.log.limit = &limit;
+    for (int i = 0; i < 3; i++)
+        fb_log(&logged.log, FB_INFO, 0, "line");
+    limit.due_ms = 1; /* as if the interval had passed */
+    for (size_t i = 0; i < FB_LOG_KINDS; i++)
+        limit.kinds[i].begun_ms = 0;
+    limit.interval_ms = 1;
+    fb_log(&logged.log, FB_INFO, 0, "other");
+    text = logged_text(&logged);
+    said = strstr(text, "2 more lines");
+    ck_assert_ptr_nonnull(said);
+    ck_assert_ptr_nonnull(strstr(said, "other"));
+    logged_end(&logged);
+}
+END_TEST
+
+static const struct fb_log_line never[] = {
+    { .level = FB_EMERG },
+    { .level = FB_ALERT },
+    { .level = FB_CRIT },
+    { .level = FB_DEBUG },
+    { .level = FB_INFO, .force = true },
+};
+
+START_TEST(what_is_never_held)
+{
+    struct fb_log_limit limit;
+    struct logged logged;
+
+    logged_begin(&logged, FB_DEBUG);
+    fb_log_limit_init(&limit, 1, 3600 * 1000);
+    logged.log.limit = &limit;
+    for (int i = 0; i < 20; i++)
+        logged_line(&logged, &never[_i], "line");
+    ck_assert_uint_eq(count(&logged, "line\n"), 20);
+    ck_assert_uint_eq(limit.due_ms, 0);
+    logged_end(&logged);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, more_than_the_burst_is_held);
+    tcase_add_test(tcase, an_interval_begins_anew);
+    tcase_add_test(tcase, kinds_are_told_apart);
+    tcase_add_test(tcase, what_is_held_names_its_error);
+    tcase_add_test(tcase, a_full_table_lets_lines_through);
+    tcase_add_test(tcase, a_log_says_what_it_held);
+    tcase_add_test(tcase, one_line_is_said_in_the_singular);
+    tcase_add_test(tcase, what_is_due_is_said_before_the_next_line);
+    tcase_add_loop_test(tcase, what_is_never_held, 0, fb_countof(never));
+}
+
+FB_TEST_MAIN("log_limit", add_tests)

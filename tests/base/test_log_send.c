@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lines as datagrams, for a syslog server and for the journal, and what becomes of those that are not
+ * taken. */
+#include "base/logged.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct sockaddr_un nowhere = { .sun_family = AF_UNIX, .sun_path = "/nowhere" };
+
+static const struct fb_syslog server = {
+    .address = (const struct sockaddr *)&nowhere,
+    .address_n = sizeof(nowhere),
+    .name = "unix:/nowhere",
+    .host = "host ",
+    .tag = "tag",
+    .facility = 23,
+};
+
+static void begin_syslog(struct logged *logged)
+{
+    logged_begin_socket(logged, FB_INFO);
+    logged->target.syslog = &server;
+}
+
+/* Lines until one is not taken; returns how many were. */
+static unsigned fill(struct logged *logged)
+{
+    unsigned n = 0;
+
+    for (; logged->target.lost == 0; n++) {
+        ck_assert_uint_lt(n, 100000);
+        fb_log(&logged->log, FB_INFO, 0, "fill");
+    }
+    return n - 1;
+}
+
+/* How many datagrams there are with this text. */
+static unsigned drain(struct logged *logged, const char *text)
+{
+    unsigned n = 0;
+
+    while (*logged_datagram(logged) != '\0')
+        n += strstr(logged->text, text) != NULL;
+    return n;
+}
+
+START_TEST(a_syslog_line_has_its_head)
+{
+    struct logged logged;
+    const char *text, *rest;
+    struct tm tm;
+
+    begin_syslog(&logged);
+    fb_log(&logged.log, FB_ERROR, EPERM, "me\nssage");
+    text = logged_datagram(&logged);
+    ck_assert_int_eq(strncmp(text, "<187>", 5), 0);
+    rest = strptime(text + 5, "%b %d %H:%M:%S", &tm);
+    ck_assert_ptr_eq(rest, text + strlen("<187>Nov 21 09:30:00"));
+    ck_assert_int_eq(strncmp(rest, " host tag: ", 11), 0);
+    ck_assert_ptr_nonnull(strptime(rest + 11, "%Y/%m/%d %H:%M:%S [", &tm));
+    ck_assert_str_eq(strchr(text, '['), "[error] 123#0: me\\x0assage (1: Operation not permitted)");
+    logged_end(&logged);
+}
+END_TEST
+
+START_TEST(a_syslog_line_has_its_severity)
+{
+    struct fb_syslog own = server;
+    struct logged logged;
+
+    own.facility = (unsigned)_i;
+    own.host = "";
+    logged_begin_socket(&logged, FB_DEBUG);
+    logged.target.syslog = &own;
+    for (int level = FB_EMERG; level <= FB_DEBUG; level++) {
+        char head[16];
+
+        snprintf(head, sizeof(head), "<%d>", _i * 8 + level);
+        fb_log(&logged.log, (enum fb_level)level, 0, "line");
+        ck_assert_int_eq(strncmp(logged_datagram(&logged), head, strlen(head)), 0);
+        ck_assert_ptr_nonnull(strstr(logged.text, " tag: "));
+        ck_assert_ptr_null(strstr(logged.text, "host"));
+    }
+    logged_end(&logged);
+}
+END_TEST
+
+START_TEST(a_syslog_line_may_be_json)
+{
+    struct logged logged;
+    size_t n;
+
+    begin_syslog(&logged);
+    logged.target.format = FB_LOG_JSON;
+    fb_log(&logged.log, FB_ERROR, 0, "message");
+    n = strlen(logged_datagram(&logged));
+    ck_assert_ptr_nonnull(strstr(logged.text, " host tag: {\"time\":\""));
+    ck_assert_str_eq(logged.text + n - 19, "message\":\"message\"}");
+    logged_end(&logged);
+}
+END_TEST
+
+/* Neither does a receiver that does not keep up have us wait. */
+START_TEST(lines_that_are_not_taken_are_counted)
+{
+    struct logged logged;
+    unsigned n;
+
+    begin_syslog(&logged);
+    n = fill(&logged);
+    errno = EDOM;
+    for (int i = 0; i < 9; i++)
+        fb_log(&logged.log, FB_INFO, 0, "more");
+    ck_assert_int_eq(errno, EDOM);
+    ck_assert_uint_eq(logged.target.lost, 10);
+    ck_assert(!logged.target.broken);
+    ck_assert_uint_eq(drain(&logged, "fill"), n);
+
+    fb_log(&logged.log, FB_INFO, 0, "again");
+    ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "again"));
+    ck_assert_ptr_nonnull(strstr(logged_datagram(&logged),
+        "[alert] 123#0: 10 lines were not taken by syslog server unix:/nowhere"));
+    ck_assert_uint_eq(logged.target.lost, 0);
+    fb_log(&logged.log, FB_INFO, 0, "again");
+    ck_assert_uint_eq(drain(&logged, "again"), 1);
+    logged_end(&logged);
+}
+END_TEST
+
+/* ... not even the line that says so. */
+START_TEST(a_count_that_is_not_taken_counts_too)
+{
+    struct logged logged;
+
+    begin_syslog(&logged);
+    fill(&logged);
+    logged_datagram(&logged); /* room for one */
+    fb_log(&logged.log, FB_INFO, 0, "one");
+    ck_assert_uint_eq(logged.target.lost, 2);
+    drain(&logged, "");
+    fb_log(&logged.log, FB_INFO, 0, "two");
+    ck_assert_uint_eq(drain(&logged, "2 lines were not taken"), 1);
+    logged_end(&logged);
+}
+END_TEST
+
+static int receiver_at(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+/* A socket that is connected again is so in every process that has it. */
+START_TEST(a_receiver_that_has_gone_is_reached_again)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct fb_syslog own = server;
+    char directory[] = "/tmp/fb_log.XXXXXX";
+    struct logged logged = { .target = { .fd = -1, .level = FB_INFO, .syslog = &own } };
+    int inherited;
+
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/log", directory);
+    own.address = (struct sockaddr *)&address;
+    fb_log_init(&logged.log, &logged.target, 1);
+    ck_assert_int_eq(fb_log_target_make_socket(&logged.target), 0);
+    inherited = dup(logged.target.fd);
+    ck_assert_int_eq(fb_log_target_connect(&logged.target), -1);
+    ck_assert_int_eq(errno, ENOENT);
+    fb_log(&logged.log, FB_INFO, 0, "nobody");
+    ck_assert(logged.target.broken && logged.log.broken);
+
+    for (int i = 0; i < 2; i++) {
+        logged.reader = receiver_at(address.sun_path);
+        ck_assert_int_eq(fb_log_target_connect(&logged.target), 0);
+        logged.target.broken = logged.log.broken = false;
+        fb_log(&logged.log, FB_INFO, 0, "somebody");
+        ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "somebody"));
+        ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "1 line was not taken"));
+        ck_assert(!logged.target.broken);
+        ck_assert_int_eq(send(inherited, "x", 1, 0), 1);
+        ck_assert_str_eq(logged_datagram(&logged), "x");
+        close(logged.reader);
+        ck_assert_int_eq(unlink(address.sun_path), 0);
+        fb_log(&logged.log, FB_INFO, 0, "nobody");
+        ck_assert(logged.target.broken && logged.log.broken);
+        ck_assert_uint_eq(logged.target.lost, 1);
+    }
+    close(inherited);
+    logged.reader = -1;
+    logged_end(&logged);
+    ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
+
+/* UDP tells of a line that was refused only with a later one, which is sent nevertheless. */
+START_TEST(udp_lines_that_are_refused_are_counted)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t n = sizeof(address);
+    struct fb_syslog own = server;
+    struct logged logged = { .target = { .fd = -1, .level = FB_INFO, .syslog = &own } };
+
+    logged.reader = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(logged.reader, (struct sockaddr *)&address, n), 0);
+    ck_assert_int_eq(getsockname(logged.reader, (struct sockaddr *)&address, &n), 0);
+    own.address = (struct sockaddr *)&address;
+    own.address_n = n;
+    fb_log_init(&logged.log, &logged.target, 1);
+    ck_assert_int_eq(fb_log_target_make_socket(&logged.target), 0);
+    ck_assert_int_eq(fb_log_target_connect(&logged.target), 0);
+    fb_log(&logged.log, FB_INFO, 0, "first");
+    ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "first"));
+
+    close(logged.reader);
+    for (int i = 0; i < 5; i++)
+        fb_log(&logged.log, FB_INFO, 0, "refused");
+    ck_assert_uint_eq(logged.target.lost, 4);
+    ck_assert(!logged.target.broken);
+    logged.reader = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(logged.reader, (struct sockaddr *)&address, n), 0);
+    fb_log(&logged.log, FB_INFO, 0, "back");
+    ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "back"));
+    fb_log(&logged.log, FB_INFO, 0, "next");
+    ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "next"));
+    ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "5 lines were not taken"));
+    ck_assert_int_eq(fb_log_target_connect(&logged.target), 0); /* at a reopening */
+    fb_log(&logged.log, FB_INFO, 0, "last");
+    ck_assert_uint_eq(drain(&logged, "last"), 1);
+    logged_end(&logged);
+}
+END_TEST
+
+/* The journal: `reader` is its socket, and `fd` a file that stands for standard error. */
+static void begin_journal(struct logged *logged, int *journal)
+{
+    struct logged file;
+
+    logged_begin(&file, FB_DEBUG);
+    logged_begin_socket(logged, FB_DEBUG);
+    logged->target.journal = true;
+    logged->target.journal_fd = logged->target.fd;
+    logged->target.fd = file.target.fd;
+    *journal = logged->target.journal_fd;
+}
+
+static const char *written(struct logged *logged)
+{
+    ssize_t n = pread(logged->target.fd, logged->text, sizeof(logged->text) - 1, 0);
+
+    ck_assert_int_ge(n, 0);
+    logged->text[n] = '\0';
+    return logged->text;
+}
+
+START_TEST(the_journal_is_given_fields)
+{
+    const struct fb_log_line line = {
+        .level = FB_ERROR,
+        .error = ECONNREFUSED,
+        .connection = 5,
+        .client = "192.0.2.1",
+        .server = "0.0.0.0:80",
+        .upstream = "unix:/a\nb",
+        .protocol = "relay",
+    };
+    struct logged logged;
+    int journal;
+
+    begin_journal(&logged, &journal);
+    logged_line(&logged, &line, "connect()\nPRIORITY=0");
+    ck_assert_str_eq(logged_datagram(&logged),
+        "PRIORITY=3\nSYSLOG_IDENTIFIER=forkbeard\nMESSAGE=*5 connect()\\x0aPRIORITY=0 "
+        "(111: Connection refused), client: 192.0.2.1, server: 0.0.0.0:80, "
+        "upstream: \"unix:/a\\x0ab\"\nERRNO=111\nFORKBEARD_CONNECTION=5\n"
+        "FORKBEARD_CLIENT=192.0.2.1\nFORKBEARD_SERVER=0.0.0.0:80\n"
+        "FORKBEARD_UPSTREAM=unix:/a\\x0ab\nFORKBEARD_PROTOCOL=relay\n");
+    fb_log(&logged.log, FB_DEBUG, 0, "plain");
+    ck_assert_str_eq(
+        logged_datagram(&logged), "PRIORITY=7\nSYSLOG_IDENTIFIER=forkbeard\nMESSAGE=plain\n");
+    ck_assert_str_eq(written(&logged), "");
+    close(journal);
+    logged_end(&logged);
+}
+END_TEST
+
+/* Every field is whole, whatever is in the line. */
+START_TEST(long_fields_are_cut)
+{
+    char text[6000];
+    const struct fb_log_line line = {
+        .level = FB_ERROR, .client = text, .server = text, .upstream = text, .protocol = text
+    };
+    struct logged logged;
+    int journal;
+
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    begin_journal(&logged, &journal);
+    for (size_t n = 0; n < sizeof(text) - 1; n += 13) {
+        char *rest = logged.text, *field;
+
+        text[n] = '\0';
+        logged_line(&logged, &line, "%s", text);
+        logged_datagram(&logged);
+        ck_assert_int_eq(logged.text[strlen(logged.text) - 1], '\n');
+        while ((field = strsep(&rest, "\n")) != NULL)
+            ck_assert_msg(*field == '\0' || strchr(field, '=') != NULL, "%s", field);
+        text[n] = 'x';
+    }
+    close(journal);
+    logged_end(&logged);
+}
+END_TEST
+
+START_TEST(what_the_journal_does_not_take_is_prefixed)
+{
+    struct logged logged;
+    int journal;
+
+    begin_journal(&logged, &journal);
+    close(logged.reader);
+    logged.reader = -1;
+    errno = EDOM;
+    fb_log(&logged.log, FB_WARN, 0, "gone");
+    ck_assert_int_eq(strncmp(written(&logged), "<4>", 3), 0);
+    ck_assert_str_eq(strchr(logged.text, '['), "[warn] 123#0: gone\n");
+    ck_assert(logged.target.broken && logged.log.broken);
+    logged.target.journal_fd = -1; /* as where no socket could be made */
+    fb_log(&logged.log, FB_ERROR, 0, "none");
+    ck_assert_ptr_nonnull(strstr(written(&logged), "\n<3>"));
+    ck_assert_int_eq(errno, EDOM);
+    ck_assert_uint_eq(logged.target.lost, 0);
+    close(journal);
+    logged_end(&logged);
+}
+END_TEST
+
+START_TEST(a_slow_journal_makes_nobody_wait)
+{
+    struct logged logged;
+    unsigned n;
+    int journal, ends[2];
+
+    begin_journal(&logged, &journal);
+    close(logged.target.fd); /* a stream socket, as the journal's */
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    logged.target.fd = ends[0];
+    n = fill(&logged);
+    ck_assert(!logged.target.broken);
+    ck_assert_uint_gt(drain(&logged, "MESSAGE=fill\n"), 0);
+    ck_assert_uint_gt(n, 0);
+    fb_log(&logged.log, FB_INFO, 0, "again");
+    ck_assert_uint_eq(drain(&logged, "MESSAGE=1 line was not taken by the journal\n"), 1);
+    close(journal);
+    close(ends[1]);
+    logged_end(&logged);
+}
+END_TEST
+
+START_TEST(json_is_not_for_the_journal)
+{
+    struct logged logged;
+    int journal;
+
+    begin_journal(&logged, &journal);
+    logged.target.format = FB_LOG_JSON;
+    fb_log(&logged.log, FB_WARN, 0, "line");
+    ck_assert_str_eq(logged_datagram(&logged), "");
+    ck_assert_int_eq(written(&logged)[0], '{');
+    close(journal);
+    logged_end(&logged);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_syslog_line_has_its_head);
+    tcase_add_loop_test(tcase, a_syslog_line_has_its_severity, 0, 24);
+    tcase_add_test(tcase, a_syslog_line_may_be_json);
+    tcase_add_test(tcase, lines_that_are_not_taken_are_counted);
+    tcase_add_test(tcase, a_count_that_is_not_taken_counts_too);
+    tcase_add_test(tcase, a_receiver_that_has_gone_is_reached_again);
+    tcase_add_test(tcase, udp_lines_that_are_refused_are_counted);
+    tcase_add_test(tcase, the_journal_is_given_fields);
+    tcase_add_test(tcase, long_fields_are_cut);
+    tcase_add_test(tcase, what_the_journal_does_not_take_is_prefixed);
+    tcase_add_test(tcase, a_slow_journal_makes_nobody_wait);
+    tcase_add_test(tcase, json_is_not_for_the_journal);
+}
+
+FB_TEST_MAIN("log_send", add_tests)

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `error_log` and `error_log_rate_limit` take; what they refuse is test_values.c's. */
+#include "net/address.h"
+#include "settings/loading.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MANY 2147483647
+
+static const struct fb_log_target *load_target(struct loading *loading, const char *values)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "error_log %s; events { }", values);
+    load(loading, text);
+    ck_assert_msg(loading->cycle != NULL, "%s", loading->report);
+    ck_assert_str_eq(loading->report, "");
+    ck_assert_uint_eq(loading->cycle->core.log_n, 1);
+    return &loading->cycle->core.logs[0];
+}
+
+static const struct {
+    const char *values, *name, *tag;
+    unsigned facility;
+    bool host;
+    enum fb_level level;
+    enum fb_log_format format;
+} servers[] = {
+    { "syslog:server=192.0.2.1", "192.0.2.1:514", "forkbeard", 23, true, FB_ERROR, FB_LOG_TEXT },
+    { "syslog:server=192.0.2.1:1514 info", "192.0.2.1:1514", "forkbeard", 23, true, FB_INFO,
+        FB_LOG_TEXT },
+    { "syslog:server=[2001:db8::1],facility=kern", "[2001:db8::1]:514", "forkbeard", 0, true,
+        FB_ERROR, FB_LOG_TEXT },
+    { "syslog:server=localhost,tag=a_1", "127.0.0.1:514", "a_1", 23, true, FB_ERROR, FB_LOG_TEXT },
+    { "syslog:nohostname,server=unix:/dev/log,facility=cron,severity=info warn json",
+        "unix:/dev/log", "forkbeard", 15, false, FB_WARN, FB_LOG_JSON },
+    { "syslog:server=unix:/dev/log,facility=local0 json", "unix:/dev/log", "forkbeard", 16, true,
+        FB_ERROR, FB_LOG_JSON },
+};
+
+START_TEST(syslog_servers)
+{
+    const struct fb_log_target *target;
+    char host[256], behind[300];
+    struct loading loading;
+
+    ck_assert_int_eq(gethostname(host, sizeof(host)), 0);
+    snprintf(behind, sizeof(behind), "%s ", host);
+    loading_begin(&loading);
+    target = load_target(&loading, servers[_i].values);
+    ck_assert_int_eq(target->fd, -1);
+    ck_assert_ptr_null(target->path);
+    ck_assert_int_eq(target->level, servers[_i].level);
+    ck_assert_int_eq(target->format, servers[_i].format);
+    if (strstr(servers[_i].values, "localhost") == NULL) /* which may be ::1 */
+        ck_assert_str_eq(target->syslog->name, servers[_i].name);
+    ck_assert_str_eq(target->syslog->tag, servers[_i].tag);
+    ck_assert_uint_eq(target->syslog->facility, servers[_i].facility);
+    ck_assert_str_eq(target->syslog->host, servers[_i].host ? behind : "");
+    ck_assert_uint_gt(target->syslog->address_n, 0);
+    loading_end(&loading);
+}
+END_TEST
+
+static const struct {
+    const char *values;
+    enum fb_level level;
+    enum fb_log_format format;
+} formats[] = {
+    { "stderr", FB_ERROR, FB_LOG_TEXT },
+    { "stderr json", FB_ERROR, FB_LOG_JSON },
+    { "stderr debug", FB_DEBUG, FB_LOG_TEXT },
+    { "stderr debug json", FB_DEBUG, FB_LOG_JSON },
+    { "json json", FB_ERROR, FB_LOG_JSON },
+    { "json", FB_ERROR, FB_LOG_TEXT },
+};
+
+START_TEST(formats_and_levels)
+{
+    const struct fb_log_target *target;
+    struct loading loading;
+
+    loading_begin(&loading);
+    target = load_target(&loading, formats[_i].values);
+    ck_assert_int_eq(target->level, formats[_i].level);
+    ck_assert_int_eq(target->format, formats[_i].format);
+    ck_assert_ptr_null(target->syslog);
+    if (formats[_i].values[0] == 'j')
+        ck_assert_str_eq(strrchr(target->path, '/'), "/json");
+    else
+        ck_assert_int_eq(target->fd, STDERR_FILENO);
+    loading_end(&loading);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    int64_t burst, interval;
+} limits[] = {
+    { "", 1000, 1000 },
+    { "error_log_rate_limit off;", 0, 1000 },
+    { "error_log_rate_limit burst=5;", 5, 1000 },
+    { "error_log_rate_limit interval=5s;", 1000, 5000 },
+    { "error_log_rate_limit interval=1ms burst=2147483647;", MANY, 1 },
+    { "error_log_rate_limit burst=1 interval=1d;", 1, 86400000 },
+};
+
+START_TEST(limits_of_rates)
+{
+    struct loading loading;
+    char text[256];
+
+    loading_begin(&loading);
+    snprintf(text, sizeof(text), "%s events { }", limits[_i].text);
+    load(&loading, text);
+    ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
+    ck_assert_int_eq(loading.cycle->core.log_burst, limits[_i].burst);
+    ck_assert_int_eq(loading.cycle->core.log_interval, limits[_i].interval);
+    loading_end(&loading);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, syslog_servers, 0, fb_countof(servers));
+    tcase_add_loop_test(tcase, formats_and_levels, 0, fb_countof(formats));
+    tcase_add_loop_test(tcase, limits_of_rates, 0, fb_countof(limits));
+}
+
+FB_TEST_MAIN("error_log", add_tests)
