@@ -68,12 +68,15 @@ static void tell(const struct fb_log *log, struct fb_log_entry *entry)
 /* A target that takes lines again is told how many it lacks. */
 static void confess(struct fb_log *log, struct fb_log_target *target)
 {
+    struct fb_told *told = log->told;
     uint64_t n = target->lost;
 
     target->lost = 0;
+    log->told = NULL; /* it is not about what was asked for */
     fb_log_write(log, FB_ALERT, 0, "%" PRIu64 " line%s not taken by %s%s", n,
         n == 1 ? " was" : "s were", target->syslog != NULL ? "syslog server " : "the journal",
         target->syslog != NULL ? target->syslog->name : "");
+    log->told = told;
     if (target->lost > 0) /* this one neither */
         target->lost += n;
 }

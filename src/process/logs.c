@@ -74,10 +74,14 @@ void fb_logs_reopen(struct fb_core_settings *core, struct fb_log *log)
         reopen_one(&core->logs[i], log);
 }
 
-bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms)
+bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms, uint64_t *next)
 {
-    if (!target->broken || now_ms < target->retry_ms)
+    if (!target->broken)
         return false;
+    if (now_ms < target->retry_ms) {
+        *next = *next == 0 || target->retry_ms < *next ? target->retry_ms : *next;
+        return false;
+    }
     target->broken = false;
     target->retry_ms = now_ms + RETRY_MS;
     return true;
@@ -89,14 +93,12 @@ void fb_logs_repair(
     for (unsigned i = 0; i < core->log_n; i++) {
         struct fb_log_target *target = &core->logs[i];
 
-        if (!fb_logs_is_due(target, now_ms)) {
-            if (target->broken && next != NULL && (*next == 0 || target->retry_ms < *next))
-                *next = target->retry_ms;
-        } else if (target->syslog != NULL) {
+        if (!fb_logs_is_due(target, now_ms, next))
+            continue;
+        if (target->syslog != NULL)
             connect_syslog(target, log);
-        } else {
+        else
             fb_journal_connect();
-        }
     }
 }
 

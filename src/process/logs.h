@@ -13,14 +13,14 @@ int fb_logs_open(struct fb_core_settings *core, struct fb_log *log);
 /* Opens every file again by its name, and connects every socket again; one that cannot be is an alert
  * and stays as it was. */
 void fb_logs_reopen(struct fb_core_settings *core, struct fb_log *log);
-/* Connects those that are broken, each once a second at most. *next, where it is not NULL, becomes the
- * time of the next attempt if that is earlier, or if it is 0. */
+/* Connects those that are broken, each once a second at most. *next becomes the time of the next
+ * attempt if that is earlier, or if it is 0. */
 void fb_logs_repair(
     struct fb_core_settings *core, struct fb_log *log, uint64_t now_ms, uint64_t *next);
 void fb_logs_close(struct fb_core_settings *core);
 /* Whether standard error is one of them. */
 bool fb_logs_use_stderr(const struct fb_core_settings *core);
 
-/* Whether the target is broken and may be connected again by now. It is asked for once a second at
- * most: it counts as not broken from then on, until a line is lost again. */
-bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms);
+/* Whether the target is broken and may be connected again by now, which is so once a second at most:
+ * it counts as not broken from then on, until a line is lost again. *next as above. */
+bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms, uint64_t *next);

@@ -21,28 +21,33 @@ void fb_worker_limit_log(struct fb_worker *worker)
     worker->log.limit = &worker->log_limit;
 }
 
-static void report_broken(struct fb_worker *worker, uint64_t now)
+/* *next becomes the time to do it again, if there is one. */
+static void report_broken(struct fb_worker *worker, uint64_t now, uint64_t *next)
 {
     struct fb_core_settings *core = &worker->cycle->core;
 
-    worker->log.broken = false;
-    if (worker->role == FB_ROLE_SINGLE)
-        fb_logs_repair(core, &worker->log, now, NULL);
-    for (unsigned i = 0; i < core->log_n; i++) {
-        if (fb_logs_is_due(&core->logs[i], now))
-            fb_worker_tell_with(worker, FB_MESSAGE_BROKEN, i, -1);
-        worker->log.broken = worker->log.broken || core->logs[i].broken;
+    if (worker->role == FB_ROLE_SINGLE) {
+        fb_logs_repair(core, &worker->log, now, next);
+        return;
     }
+    for (unsigned i = 0; i < core->log_n; i++)
+        if (fb_logs_is_due(&core->logs[i], now, next))
+            fb_worker_tell_with(worker, FB_MESSAGE_BROKEN, i, -1);
 }
 
 void fb_worker_tend_log(struct fb_worker *worker)
 {
     struct fb_loop *loop = &worker->stream.net.loop;
-    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.due_ms;
+    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.due_ms, again = 0;
 
-    if (fb_unlikely(worker->log.broken))
-        report_broken(worker, now);
-    if (fb_unlikely(due != 0) && !fb_timer_is_set(&worker->log_due))
+    if (fb_unlikely(worker->log.broken)) {
+        worker->log.broken = false;
+        report_broken(worker, now, &again);
+        worker->log.broken = worker->log.broken || again != 0;
+        if (again != 0 && (due == 0 || again < due))
+            due = again;
+    }
+    if (fb_unlikely(due != 0) && (!fb_timer_is_set(&worker->log_due) || again != 0))
         fb_timer_set(loop, &worker->log_due, due > now ? due - now : 1);
 }
 

@@ -78,6 +78,55 @@ END_TEST
 
 static const struct {
     const char *text, *wrong, *shown;
+} host_cases[] = {
+    { "1.2.3.4", NULL, "1.2.3.4:7" },
+    { "1.2.3.4:80", NULL, "1.2.3.4:80" },
+    { "[::1]", NULL, "[::1]:7" },
+    { "[::1]:80", NULL, "[::1]:80" },
+    { "unix:/run/x", NULL, "unix:/run/x" },
+    { "unix:", "no path of the unix domain socket", NULL },
+    { "", "no host", NULL },
+    { ":80", "no host", NULL },
+    { "80", "invalid IPv4 address", NULL },
+    { "*", "expected a host", NULL },
+    { "*:80", "expected a host", NULL },
+    { "1.2.3.4:", "no port", NULL },
+    { "1.2.3.4:80-90", "invalid port", NULL },
+    { "1.2.3.256", "invalid IPv4 address", NULL },
+    { "a b", "invalid host", NULL },
+    { "::1", "more than one \":\", an IPv6 address needs brackets", NULL },
+};
+
+START_TEST(parse_host)
+{
+    const char *expected = host_cases[_i].wrong;
+    struct fb_address address = { .length = 0 };
+    char shown[FB_ADDRESS_TEXT];
+    const char *wrong = fb_address_parse_host(host_cases[_i].text, 7, &address);
+
+    if (expected != NULL) {
+        ck_assert_pstr_eq(wrong, expected);
+        return;
+    }
+    ck_assert_msg(wrong == NULL, "%s: %s", host_cases[_i].text, wrong);
+    ck_assert_str_eq(fb_address_format(&address, true, shown), host_cases[_i].shown);
+}
+END_TEST
+
+START_TEST(parse_host_by_name)
+{
+    struct fb_address address = { .length = 0 };
+
+    ck_assert_ptr_null(fb_address_parse_host("localhost", 7, &address));
+    ck_assert_uint_eq(fb_address_port(&address), 7);
+    ck_assert_ptr_null(fb_address_parse_host("localhost:80", 7, &address));
+    ck_assert_uint_eq(fb_address_port(&address), 80);
+    ck_assert(address.any.sa_family == AF_INET || address.any.sa_family == AF_INET6);
+}
+END_TEST
+
+static const struct {
+    const char *text, *wrong, *shown;
     unsigned last;
 } listen_cases[] = {
     { "80", NULL, "0.0.0.0:80", 80 },
@@ -367,6 +416,8 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, parse, 0, fb_countof(parse_cases));
+    tcase_add_loop_test(tcase, parse_host, 0, fb_countof(host_cases));
+    tcase_add_test(tcase, parse_host_by_name);
     tcase_add_loop_test(tcase, parse_listen, 0, fb_countof(listen_cases));
     tcase_add_test(tcase, a_name_is_resolved_to_all_its_addresses_once);
     tcase_add_test(tcase, an_unknown_name_is_an_error);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The journal, whose socket lies at a path that is not ours: the daemon runs in a mount namespace in
+ * which the path leads to the test's directory. Standard error is a file that JOURNAL_STREAM names. */
+#include "daemon/client.h"
+#include "daemon/proc.h"
+#include "daemon/receiver.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
+#define ENDED "session ended: finished"
+
+static struct {
+    char directory[80]; /* where the socket is */
+    bool other_stream;  /* JOURNAL_STREAM names another than ours */
+} journal;
+
+static bool enter_namespace(const char *directory)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", "/run", "tmpfs", 0, "mode=755") == 0 &&
+           mkdir("/run/systemd", 0755) == 0 && mkdir("/run/systemd/journal", 0755) == 0 &&
+           mount(directory, "/run/systemd/journal", NULL, MS_BIND, NULL) == 0;
+}
+
+static void become_journaled(void)
+{
+    char stream[64];
+    struct stat st;
+
+    if (fstat(STDERR_FILENO, &st) == -1 || !enter_namespace(journal.directory))
+        _exit(123);
+    snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+        (unsigned long long)st.st_ino + journal.other_stream);
+    setenv("JOURNAL_STREAM", stream, 1);
+}
+
+/* Who may not make namespaces cannot test this. */
+static bool may_enter(void)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(enter_namespace("/tmp") ? 0 : 1);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static struct daemon *create(int *receiver)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    snprintf(journal.directory, sizeof(journal.directory), "%s", daemon_path(daemon, "journal"));
+    ck_assert_int_eq(mkdir(journal.directory, 0755), 0);
+    daemon->before_exec = become_journaled;
+    *receiver = receiver_unix(daemon, "journal/socket");
+    return daemon;
+}
+
+static void finish(struct daemon *daemon, int receiver)
+{
+    if (daemon->pid != 0)
+        daemon_stop(daemon, SIGTERM);
+    receiver_end(daemon, "journal/socket", receiver);
+    ck_assert_int_eq(rmdir(daemon_path(daemon, "journal")), 0);
+    daemon_finish(daemon);
+}
+
+static void session(struct daemon *daemon)
+{
+    int fd = client_open(daemon->ports[0]);
+
+    client_echo(fd, "x");
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    client_expect_end(fd);
+    close(fd);
+}
+
+static const char *const kinds[] = { "", "master_process off; " };
+
+START_TEST(lines_have_fields)
+{
+    int receiver;
+    struct daemon *daemon = create(&receiver);
+    char server[64];
+    const char *line;
+
+    daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
+    daemon_start(daemon);
+    session(daemon);
+    line = receiver_wait(receiver, ENDED);
+    snprintf(server, sizeof(server), "\nFORKBEARD_SERVER=127.0.0.1:%u\n", daemon->ports[0]);
+    ck_assert_int_eq(strncmp(line, "PRIORITY=6\n", 11), 0);
+    ck_assert_ptr_nonnull(strstr(line, "\nSYSLOG_IDENTIFIER=forkbeard\n"));
+    ck_assert_ptr_nonnull(strstr(line, "\nMESSAGE=*1 session ended: finished, client: 127.0.0.1,"));
+    ck_assert_ptr_nonnull(strstr(line, "\nFORKBEARD_CONNECTION=1\n"));
+    ck_assert_ptr_nonnull(strstr(line, "\nFORKBEARD_CLIENT=127.0.0.1\n"));
+    ck_assert_ptr_nonnull(strstr(line, server));
+    ck_assert_ptr_nonnull(strstr(line, "\nFORKBEARD_PROTOCOL=echo\n"));
+    daemon_stop(daemon, SIGTERM);
+    receiver_wait(receiver, "MESSAGE=exit");
+    finish(daemon, receiver);
+}
+END_TEST
+
+/* Lines are read from standard error until it is there again. */
+START_TEST(the_journal_restarts)
+{
+    int receiver;
+    struct daemon *daemon = create(&receiver);
+
+    daemon_expects(daemon, "<6>");
+    daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
+    daemon_start(daemon);
+    receiver_end(daemon, "journal/socket", receiver);
+    session(daemon);
+    WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
+    receiver = receiver_unix(daemon, "journal/socket");
+    for (int64_t until = deadline_ms(); receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
+        ck_assert_msg(now_ms() < until, "no line arrives");
+        session(daemon);
+    }
+    finish(daemon, receiver);
+}
+END_TEST
+
+/* After a reload the environment is long gone, and a configuration may name standard error anew. */
+START_TEST(a_reload_finds_it_again)
+{
+    int receiver;
+    struct daemon *daemon = create(&receiver);
+
+    daemon_configure(daemon, "error_log stderr info; " ECHO);
+    daemon_start(daemon);
+    session(daemon);
+    receiver_wait(receiver, ENDED);
+    daemon_configure(daemon, "worker_processes 2; error_log stderr info; " ECHO);
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "gracefully shutting down");
+    daemon_wait_log(daemon, "exited with code 0");
+    receiver_drain(receiver, "");
+    session(daemon);
+    receiver_wait(receiver, ENDED);
+    finish(daemon, receiver);
+}
+END_TEST
+
+START_TEST(another_stream_is_not_ours)
+{
+    int receiver;
+    struct daemon *daemon;
+
+    journal.other_stream = true;
+    daemon = create(&receiver);
+    daemon_expects(daemon, " [info] ");
+    daemon_expects(daemon, " [notice] ");
+    daemon_configure(daemon, "error_log stderr info; " ECHO);
+    daemon_start(daemon);
+    session(daemon);
+    WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
+    ck_assert_ptr_null(strstr(daemon_text(daemon, "daemon.err"), "<6>"));
+    ck_assert_str_eq(receiver_next(receiver), "");
+    finish(daemon, receiver);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    if (!may_enter())
+        return;
+    tcase_add_loop_test(tcase, lines_have_fields, 0, 2);
+    tcase_add_loop_test(tcase, the_journal_restarts, 0, 2);
+    tcase_add_test(tcase, a_reload_finds_it_again);
+    tcase_add_test(tcase, another_stream_is_not_ours);
+}
+
+FB_TEST_MAIN("journal", add_tests)

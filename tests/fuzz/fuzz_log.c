@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The forms of a log line with whatever peers may bring into it: a byte that chooses, one for the
+ * error, and texts that end with NUL: message, client, server, upstream, protocol. */
+#include "fuzz/fuzz.h"
+
+#include "base/json.h"
+#include "base/log_form.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXTS 5
+
+static void must(bool holds, const char *what, const struct fb_log_text *text)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "%s: %.*s\n", what, (int)text->n, text->bytes);
+    abort();
+}
+
+/* One line, with nothing in it that a terminal acts on. */
+static void check_bytes(const struct fb_log_text *text)
+{
+    unsigned char before = 0;
+
+    must(text->n > 0 && text->n <= sizeof(text->bytes), "size", text);
+    for (size_t i = 0; i + 1 < text->n; i++) {
+        unsigned char c = (unsigned char)text->bytes[i];
+
+        must(c >= 0x20 && c != 0x7f, "control character", text);
+        must(before != 0xc2 || c < 0x80 || c >= 0xa0, "C1 control character", text);
+        before = c;
+    }
+    must(text->bytes[text->n - 1] == '\n', "no newline", text);
+}
+
+static void check_utf8(const struct fb_log_text *text)
+{
+    static char copy[FB_LOG_LINE_MAX + 1];
+    const char *rest = copy;
+
+    memcpy(copy, text->bytes, text->n);
+    copy[text->n] = '\0';
+    while (*rest != '\0') {
+        char c[FB_JSON_ESCAPED_MAX];
+        size_t n = fb_json_escape(&rest, c);
+
+        must(n != 6 || memcmp(c, "\\ufffd", 6) != 0, "no UTF-8", text);
+    }
+}
+
+static void check_json(const struct fb_log_text *text, const struct fb_log_line *line)
+{
+    struct fb_json_value object = fb_json_parse(text->bytes, text->n);
+
+    check_utf8(text);
+    must(object.text != NULL && *object.text == '{', "no object", text);
+    must(fb_json_member(object, "message").text != NULL, "no message", text);
+    must((fb_json_member(object, "client").text != NULL) == (line->client != NULL), "client", text);
+    must((fb_json_member(object, "protocol").text != NULL) == (line->protocol != NULL), "protocol",
+        text);
+    must(fb_json_integer(fb_json_member(object, "errno"), 0) == line->error, "errno", text);
+}
+
+/* Takes the next text; NULL behind the last. */
+static const char *next(const char **p, const char *end)
+{
+    const char *text = *p;
+
+    if (text >= end)
+        return NULL;
+    *p += strlen(text) + 1;
+    return text;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct fb_log_entry entry;
+    struct fb_log_line line = { .level = FB_INFO };
+    struct fb_log log;
+    const char *texts[TEXTS], *rest, *end;
+    char *copy = malloc(size + 1);
+
+    if (size < 2 || copy == NULL) {
+        free(copy);
+        return 0;
+    }
+    memcpy(copy, data, size);
+    copy[size] = '\0';
+    rest = copy + 2;
+    end = copy + size;
+    for (int i = 0; i < TEXTS; i++)
+        texts[i] = next(&rest, end);
+    line.level = (enum fb_level)(data[0] % 8);
+    line.connection = data[0] / 8;
+    line.error = data[1];
+    line.client = texts[1];
+    line.server = texts[2];
+    line.upstream = texts[3];
+    line.protocol = texts[4];
+
+    fb_log_init(&log, NULL, 0);
+    entry.log = &log;
+    entry.line = &line;
+    entry.has_text = entry.has_json = false;
+    snprintf(entry.message, sizeof(entry.message), "%s", texts[0] != NULL ? texts[0] : "");
+    check_bytes(fb_log_form_text(&entry));
+    check_bytes(fb_log_form_json(&entry));
+    check_json(fb_log_form_json(&entry), &line);
+    free(copy);
+    return 0;
+}
