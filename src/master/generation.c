@@ -13,6 +13,8 @@
 
 /* Workers that have not ended so long after SIGINT are killed. */
 #define KILL_MS 2000
+/* So long the next reload waits for those that drain to let go of their listeners. */
+#define STEP_BACK_MS 5000
 
 static struct fb_generation *create(struct fb_master *master, struct fb_cycle *cycle)
 {
@@ -131,9 +133,30 @@ void fb_generation_signal(struct fb_master *master, struct fb_generation *genera
 void fb_generation_drain(struct fb_master *master, struct fb_generation *generation)
 {
     generation->draining = true;
+    generation->step_back_ms = master->clock.mono_ms + STEP_BACK_MS;
     for (unsigned i = 0; i < generation->seat_n; i++)
         generation->seats[i].respawn_ms = 0;
     fb_generation_signal(master, generation, SIGQUIT);
+}
+
+bool fb_generations_step_back(const struct fb_master *master, uint64_t *next)
+{
+    const struct fb_generation *generation;
+    bool any = false;
+
+    TAILQ_FOREACH (generation, &master->generations, link) {
+        bool all = true;
+
+        for (unsigned i = 0; i < generation->seat_n; i++)
+            all = all &&
+                  (generation->seats[i].pid == 0 || generation->seats[i].state == FB_SEAT_CLOSED);
+        if (all || generation->step_back_ms <= master->clock.mono_ms)
+            continue;
+        any = true;
+        if (*next == 0 || generation->step_back_ms < *next)
+            *next = generation->step_back_ms;
+    }
+    return any;
 }
 
 void fb_generation_close(struct fb_master *master, struct fb_generation *generation)

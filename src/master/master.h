@@ -20,6 +20,7 @@ enum fb_seat_state {
     FB_SEAT_STARTING, /* forked */
     FB_SEAT_READY,    /* set up, but for accepting */
     FB_SEAT_ARMED,    /* it accepts */
+    FB_SEAT_CLOSED,   /* it holds no listener any more */
 };
 
 /* The place of one of worker_processes: filled again when its worker dies. */
@@ -44,7 +45,8 @@ struct fb_generation {
     struct fb_cycle *cycle;
     bool draining;    /* its workers have been told to end and are not replaced ... */
     bool closing;     /* ... at once */
-    int64_t since_ms; /* since the epoch */
+    uint64_t step_back_ms; /* until when it is waited for that they let go of their listeners */
+    int64_t since_ms;      /* since the epoch */
     unsigned seat_n;
     struct fb_seat seats[];
 };
@@ -128,6 +130,9 @@ void fb_generation_drain(struct fb_master *master, struct fb_generation *generat
 void fb_generation_close(struct fb_master *master, struct fb_generation *generation);
 /* Whether as many are alive as max_generations allows beside one that would start. */
 bool fb_generations_are_full(const struct fb_master *master);
+/* Whether workers that drain still hold listeners, which would be in the way of the same ones; not for
+ * ever: a worker that is stuck may have none of those that matter. Gives the time to look again. */
+bool fb_generations_step_back(const struct fb_master *master, uint64_t *next);
 /* Closes the logs and zones of a cycle that no worker uses, and destroys it. */
 void fb_master_discard(struct fb_master *master, struct fb_cycle *cycle);
 /* Destroys those that have no worker left and are not needed any more. */

@@ -82,8 +82,10 @@ static void fail(struct fb_master *master)
 /* One after the other: an order that comes meanwhile waits. */
 static bool may_begin(const struct fb_master *master)
 {
+    uint64_t next = 0;
+
     return master->state == FB_MASTER_RUNS && !master->reloading && master->starting == NULL &&
-           !fb_generations_are_full(master);
+           !fb_generations_are_full(master) && !fb_generations_step_back(master, &next);
 }
 
 void fb_reload_begin(struct fb_master *master)
@@ -111,6 +113,7 @@ void fb_reload_meet_deadline(struct fb_master *master, uint64_t *next)
 {
     struct fb_rehearsal *rehearsal = &master->rehearsal;
 
+    fb_generations_step_back(master, next);
     if (rehearsal->pid == 0 || rehearsal->deadline_ms == 0)
         return;
     if (rehearsal->deadline_ms <= master->clock.mono_ms)

@@ -39,6 +39,8 @@ static const char *seat_state(const struct fb_generation *generation, const stru
     if (generation->draining)
         return "draining";
     switch (seat->state) {
+    case FB_SEAT_CLOSED: /* somebody has told it to, not us */
+        return "draining";
     case FB_SEAT_ARMED:
         return "accepting";
     case FB_SEAT_READY:

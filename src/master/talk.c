@@ -117,7 +117,8 @@ static void take_inbox(struct fb_seat *seat, struct fb_message *message)
 static void advance(
     const struct fb_generation *generation, struct fb_seat *seat, enum fb_seat_state state)
 {
-    seat->state = state;
+    if (seat->state < state)
+        seat->state = state;
     if (!generation->closing)
         seat->kill_ms = 0;
 }
@@ -136,6 +137,9 @@ static bool hear(struct fb_master *master, struct fb_generation *generation, str
     case FB_MESSAGE_ARMED:
         advance(generation, seat, FB_SEAT_ARMED);
         return true;
+    case FB_MESSAGE_CLOSED:
+        seat->state = FB_SEAT_CLOSED;
+        return false;
     case FB_MESSAGE_LOOK:
         fb_master_spread_look(master, seat);
         return false;

@@ -11,6 +11,7 @@ enum fb_message_kind {
     FB_MESSAGE_READY = 1, /* worker: everything is set up but the listeners */
     FB_MESSAGE_ARM,       /* master: begin to accept */
     FB_MESSAGE_ARMED,     /* worker: it accepts */
+    FB_MESSAGE_CLOSED,    /* worker: it has stepped back from its listeners for good */
     FB_MESSAGE_LOOK,      /* either: somebody stepped back from listeners that may have clients;
                              the others are to look at them once */
     FB_MESSAGE_REOPEN,    /* master: `fd` replaces log number `argument` */

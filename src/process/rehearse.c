@@ -187,8 +187,10 @@ void fb_rehearsal_kill(struct fb_rehearsal *rehearsal)
 
 void fb_rehearsal_drop(struct fb_rehearsal *rehearsal)
 {
-    if (rehearsal->pid != 0)
+    if (rehearsal->pid != 0) {
         fb_rehearsal_kill(rehearsal);
+        waitpid(rehearsal->pid, NULL, 0); /* at once; else it could outlive us */
+    }
     fb_rehearsal_forget(rehearsal);
 }
 

@@ -18,7 +18,7 @@ int fb_rehearsal_begin(struct fb_rehearsal *rehearsal, const struct fb_cycle_opt
     struct fb_log *log, int excerpts);
 /* Its deadline has passed: its process will end soon. */
 void fb_rehearsal_kill(struct fb_rehearsal *rehearsal);
-/* Nobody wants to know any more: what is left of it is a process that ends by itself. */
+/* Nobody wants to know any more: its process is ended. */
 void fb_rehearsal_drop(struct fb_rehearsal *rehearsal);
 /* In another child: lets go of it. */
 void fb_rehearsal_forget(struct fb_rehearsal *rehearsal);

@@ -16,6 +16,7 @@ static void begin_drain(struct fb_worker *worker)
     worker->draining = true;
     fb_log(&worker->log, FB_NOTICE, 0, "gracefully shutting down");
     fb_accept_close(worker);
+    fb_worker_tell(worker, FB_MESSAGE_CLOSED);
     if (limit > 0)
         fb_timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
     fb_stream_drain(&worker->stream, (uint64_t)limit);
