@@ -3,9 +3,11 @@
 #include "daemon/daemon.h"
 #include "daemon/map_kills.h"
 #include "daemon/scenario.h"
+#include "daemon/transitions.h"
 
 #define KILLS 200
 #define RELOADS 100
+#define TRANSITIONS 1000
 #define MAP_KILLS 10000
 #define TIMEOUT_S 600
 
@@ -33,6 +35,20 @@ START_TEST(broken_reloads)
 }
 END_TEST
 
+/* From each way of accepting to each, then with one way. */
+START_TEST(transitions)
+{
+    static const struct transitions plans[] = {
+        { TRANSITIONS, 2000, 500, -1 },
+        { TRANSITIONS, 2000, 500, 0 },
+        { TRANSITIONS, 2000, 500, 1 },
+        { TRANSITIONS, 2000, 500, 2 },
+    };
+
+    transitions_run(&plans[_i]);
+}
+END_TEST
+
 START_TEST(kills_within_updates)
 {
     map_kills(MAP_KILLS);
@@ -47,6 +63,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
+    tcase_add_loop_test(tcase, transitions, 0, 1 + TRANSITIONS_WAYS);
     tcase_add_test(tcase, kills_within_updates);
 }
 

@@ -3,6 +3,7 @@
 #include "daemon/daemon.h"
 #include "daemon/map_kills.h"
 #include "daemon/scenario.h"
+#include "daemon/transitions.h"
 
 START_TEST(kills)
 {
@@ -28,6 +29,14 @@ START_TEST(broken_reloads)
 }
 END_TEST
 
+START_TEST(transitions)
+{
+    static const struct transitions plan = { 20, 500, 50, -1 };
+
+    transitions_run(&plan);
+}
+END_TEST
+
 START_TEST(kills_within_updates)
 {
     map_kills(60);
@@ -41,6 +50,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
+    tcase_add_test(tcase, transitions);
     tcase_add_test(tcase, kills_within_updates);
 }
 

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/pace.h"
+
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SHORT_MAX 2000 /* at once */
+#define BURST_MAX                                                                                  \
+    400 /* of them begun at once: a client that was held up does not make up for all */
+#define LATE_MS 15000
+#define EVENTS_MAX 256
+#define MESSAGE 64
+
+enum state { FREE, CONNECTS, WAITS, RESTS };
+
+struct session {
+    enum state state;
+    int fd;
+    bool stays, ends; /* a long one; that is to end after this exchange */
+    unsigned number;  /* of the exchange */
+    size_t received;
+    int64_t since_ms, next_ms;
+    char bytes[MESSAGE];
+};
+
+struct drive {
+    struct pace *pace;
+    int epoll;
+    int64_t begun_ms, now_ms;
+    uint64_t due; /* short sessions that were begun or skipped */
+    unsigned short_n, number, oldest, session_n;
+    struct session *sessions; /* the long ones first */
+    unsigned free_n;
+    unsigned *free; /* of the short ones */
+};
+
+static void give_up(struct drive *drive, struct session *s, atomic_uint *why, int error)
+{
+    atomic_fetch_add(why, 1);
+    if (error != 0)
+        atomic_store(&drive->pace->error, error);
+    if (s->fd != -1)
+        close(s->fd);
+    s->fd = -1;
+    s->state = FREE;
+    if (!s->stays) {
+        drive->short_n--;
+        drive->free[drive->free_n++] = (unsigned)(s - drive->sessions);
+    }
+}
+
+static void say(struct drive *drive, struct session *s)
+{
+    char message[MESSAGE];
+
+    s->number = ++drive->number;
+    s->received = 0;
+    memset(message, (int)(s->number % 251), sizeof(message));
+    memcpy(message, &s->number, sizeof(s->number));
+    s->state = WAITS;
+    if (s->stays)
+        s->since_ms = drive->now_ms;
+    if (send(s->fd, message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
+        give_up(drive, s, s->stays ? &drive->pace->long_ended : &drive->pace->reset, errno);
+}
+
+static void begin(struct drive *drive, struct session *s)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons(drive->pace->options.port),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = s };
+
+    s->state = CONNECTS;
+    s->ends = false;
+    s->since_ms = drive->now_ms;
+    s->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (s->fd == -1 || epoll_ctl(drive->epoll, EPOLL_CTL_ADD, s->fd, &event) == -1) {
+        give_up(drive, s, &drive->pace->skipped, errno);
+        return;
+    }
+    atomic_fetch_add(&drive->pace->connected, 1);
+    if (connect(s->fd, (struct sockaddr *)&address, sizeof(address)) == -1 && errno != EINPROGRESS)
+        give_up(drive, s, &drive->pace->refused, errno);
+}
+
+static void connected(struct drive *drive, struct session *s)
+{
+    int error = 0;
+    socklen_t length = sizeof(error);
+
+    getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0)
+        give_up(drive, s, &drive->pace->refused, error);
+    else
+        say(drive, s);
+}
+
+/* Short ones mostly with a reset, which leaves no TIME_WAIT behind to fill the kernel's tables. */
+static void leave(struct session *s)
+{
+    static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
+
+    if (!s->stays && s->number % 16 != 0)
+        setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    close(s->fd);
+    s->fd = -1;
+    s->state = FREE;
+}
+
+static void talk_on(struct drive *drive, struct session *s)
+{
+    struct pace *pace = drive->pace;
+
+    atomic_fetch_add(&pace->exchanges, 1);
+    s->state = RESTS;
+    s->next_ms = drive->now_ms + pace->options.talk_ms;
+    if (!s->ends)
+        return;
+    leave(s);
+    atomic_fetch_add(&pace->renewed, 1);
+    if (!atomic_load(&pace->stops))
+        begin(drive, s);
+}
+
+static void answered(struct drive *drive, struct session *s)
+{
+    char expected[MESSAGE];
+    int64_t took = drive->now_ms - s->since_ms;
+
+    memset(expected, (int)(s->number % 251), sizeof(expected));
+    memcpy(expected, &s->number, sizeof(s->number));
+    if (memcmp(expected, s->bytes, sizeof(expected)) != 0) {
+        give_up(drive, s, &drive->pace->wrong, 0);
+        return;
+    }
+    if (s->stays) {
+        talk_on(drive, s);
+        return;
+    }
+    if (took > atomic_load(&drive->pace->slowest_ms))
+        atomic_store(&drive->pace->slowest_ms, (unsigned)took);
+    leave(s);
+    drive->short_n--;
+    drive->free[drive->free_n++] = (unsigned)(s - drive->sessions);
+    atomic_fetch_add(&drive->pace->echoed, 1);
+}
+
+/* The other side may end a session only after us, and says nothing unasked. */
+static void readable(struct drive *drive, struct session *s)
+{
+    while (s->state == WAITS || s->state == RESTS) {
+        char unasked;
+        bool rests = s->state == RESTS;
+        ssize_t n = rests ? recv(s->fd, &unasked, 1, 0)
+                          : recv(s->fd, s->bytes + s->received, sizeof(s->bytes) - s->received, 0);
+
+        if (n == -1 && errno == EAGAIN)
+            return;
+        if (n <= 0)
+            give_up(drive, s, s->stays ? &drive->pace->long_ended : &drive->pace->reset,
+                n == 0 ? 0 : errno);
+        else if (rests)
+            give_up(drive, s, &drive->pace->wrong, 0);
+        else if ((s->received += (size_t)n) == sizeof(s->bytes))
+            answered(drive, s);
+    }
+}
+
+static void begin_due(struct drive *drive)
+{
+    uint64_t due = (uint64_t)(drive->now_ms - drive->begun_ms) * drive->pace->options.rate / 1000;
+
+    for (unsigned n = 0; drive->due < due; n++) {
+        drive->due++;
+        if (n >= BURST_MAX || drive->free_n == 0) {
+            atomic_fetch_add(&drive->pace->skipped, 1);
+            continue;
+        }
+        drive->short_n++;
+        begin(drive, &drive->sessions[drive->free[--drive->free_n]]);
+    }
+}
+
+static void renew_due(struct drive *drive)
+{
+    struct pace *pace = drive->pace;
+
+    for (; atomic_load(&pace->renewals) > 0; atomic_fetch_sub(&pace->renewals, 1)) {
+        drive->sessions[drive->oldest].ends = true;
+        drive->oldest = (drive->oldest + 1) % pace->options.long_n;
+    }
+}
+
+static void look_after(struct drive *drive)
+{
+    for (unsigned i = 0; i < drive->session_n; i++) {
+        struct session *s = &drive->sessions[i];
+
+        if (s->state == RESTS && s->next_ms <= drive->now_ms && !atomic_load(&drive->pace->stops))
+            say(drive, s);
+        if ((s->state == CONNECTS || s->state == WAITS) && drive->now_ms - s->since_ms > LATE_MS)
+            give_up(drive, s, &drive->pace->late, 0);
+    }
+}
+
+static void turn(struct drive *drive)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int n = epoll_wait(drive->epoll, events, EVENTS_MAX, 1);
+
+    drive->now_ms = now_ms();
+    for (int i = 0; i < n; i++) {
+        struct session *s = events[i].data.ptr;
+
+        if (s->state == CONNECTS && (events[i].events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
+            connected(drive, s);
+        if ((events[i].events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0)
+            readable(drive, s);
+    }
+}
+
+static bool is_any_busy(const struct drive *drive)
+{
+    for (unsigned i = 0; i < drive->session_n; i++)
+        if (drive->sessions[i].state == CONNECTS || drive->sessions[i].state == WAITS)
+            return true;
+    return false;
+}
+
+static void prepare(struct drive *drive, struct pace *pace)
+{
+    *drive = (struct drive) { .pace = pace, .begun_ms = now_ms(), .now_ms = now_ms() };
+    drive->epoll = epoll_create1(EPOLL_CLOEXEC);
+    drive->session_n = pace->options.long_n + SHORT_MAX;
+    drive->sessions = calloc(drive->session_n, sizeof(drive->sessions[0]));
+    drive->free = calloc(SHORT_MAX, sizeof(drive->free[0]));
+    if (drive->epoll == -1 || drive->sessions == NULL || drive->free == NULL)
+        abort();
+    for (unsigned i = 0; i < drive->session_n; i++) {
+        drive->sessions[i].fd = -1;
+        drive->sessions[i].stays = i < pace->options.long_n;
+        if (!drive->sessions[i].stays)
+            drive->free[drive->free_n++] = i;
+    }
+}
+
+static void *run(void *arg)
+{
+    struct drive drive;
+    int64_t looked_ms = 0;
+
+    prepare(&drive, arg);
+    for (unsigned i = 0; i < drive.pace->options.long_n; i++)
+        begin(&drive, &drive.sessions[i]);
+    while (!atomic_load(&drive.pace->stops) || is_any_busy(&drive)) {
+        turn(&drive);
+        if (!atomic_load(&drive.pace->stops)) {
+            begin_due(&drive);
+            renew_due(&drive);
+        }
+        if (drive.now_ms - looked_ms < 10)
+            continue;
+        looked_ms = drive.now_ms;
+        look_after(&drive);
+    }
+    for (unsigned i = 0; i < drive.session_n; i++)
+        if (drive.sessions[i].fd != -1)
+            leave(&drive.sessions[i]);
+    close(drive.epoll);
+    free(drive.sessions);
+    free(drive.free);
+    return NULL;
+}
+
+/* As many descriptors as are allowed: all sessions may be open at once. */
+static void raise_limit(void)
+{
+    struct rlimit limit;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+void pace_start(struct pace *pace, const struct pace_options *options)
+{
+    memset(pace, 0, sizeof(*pace));
+    pace->options = *options;
+    raise_limit();
+    ck_assert_int_eq(pthread_create(&pace->thread, NULL, run, pace), 0);
+    WAIT_FOR(atomic_load(&pace->exchanges) >= options->long_n);
+}
+
+void pace_wait(struct pace *pace, unsigned sessions)
+{
+    unsigned from = atomic_load(&pace->echoed);
+
+    WAIT_FOR(atomic_load(&pace->echoed) - from >= sessions);
+}
+
+void pace_renew(struct pace *pace, unsigned n)
+{
+    atomic_fetch_add(&pace->renewals, n);
+}
+
+void pace_stop(struct pace *pace)
+{
+    atomic_store(&pace->stops, true);
+    ck_assert_int_eq(pthread_join(pace->thread, NULL), 0);
+}
+
+void pace_check(const struct pace *pace)
+{
+    const char *why = strerror(atomic_load(&pace->error));
+
+    ck_assert_msg(atomic_load(&pace->refused) == 0, "%u refused, %s", pace->refused, why);
+    ck_assert_msg(atomic_load(&pace->reset) == 0, "%u reset, %s", pace->reset, why);
+    ck_assert_msg(
+        atomic_load(&pace->long_ended) == 0, "%u long sessions cut off, %s", pace->long_ended, why);
+    ck_assert_uint_eq(pace->wrong, 0);
+    ck_assert_uint_eq(pace->late, 0);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clients of the echo protocol that come at a pace of their own, whatever becomes of those before
+ * (an open loop), beside others who stay and talk on. One thread drives all and counts. */
+#pragma once
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct pace_options {
+    in_port_t port;
+    unsigned rate;    /* new sessions a second: connect, one exchange, end */
+    unsigned long_n;  /* sessions that stay, and exchange all the time */
+    unsigned talk_ms; /* between two exchanges of one of these */
+};
+
+struct pace {
+    struct pace_options options;
+    pthread_t thread;
+    atomic_bool stops;
+    atomic_uint renewals;   /* long sessions that are still to be ended and begun again */
+    atomic_uint connected;  /* sessions begun */
+    atomic_uint echoed;     /* short sessions that ran to their end */
+    atomic_uint exchanges;  /* of long sessions */
+    atomic_uint renewed;    /* long sessions that were ended, and begun again */
+    atomic_uint refused;    /* connections that could not be had */
+    atomic_uint reset;      /* short sessions that the other side ended */
+    atomic_uint long_ended; /* the same of long ones */
+    atomic_uint wrong;      /* other bytes than were sent */
+    atomic_uint late;       /* no answer in time */
+    atomic_uint skipped;    /* sessions that could not be begun when they were due */
+    atomic_uint slowest_ms; /* the longest from connecting to the answer of a short session */
+    atomic_int error;       /* the errno of the last failure; 0: none */
+};
+
+/* Waits until there were as many exchanges as long sessions. */
+void pace_start(struct pace *pace, const struct pace_options *options);
+/* Waits until so many more short sessions have run to their end. */
+void pace_wait(struct pace *pace, unsigned sessions);
+/* Has so many long sessions end and begin again, the oldest first. */
+void pace_renew(struct pace *pace, unsigned n);
+/* Lets every session finish its exchange, and ends all. */
+void pace_stop(struct pace *pace);
+/* Nobody was refused, cut off, or given wrong bytes. */
+void pace_check(const struct pace *pace);
