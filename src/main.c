@@ -4,6 +4,7 @@
 #include "process/ask.h"
 #include "process/cmdline.h"
 #include "process/environment.h"
+#include "process/inherit.h"
 #include "process/journal.h"
 #include "process/logs.h"
 #include "process/notify.h"
@@ -18,17 +19,17 @@
 #include <unistd.h>
 
 /* A mistake, or code of a module that does harm, is found by another process first. */
-static struct fb_cycle *load(const struct fb_cmdline *cmdline, struct fb_log *log)
+static struct fb_cycle *load(const struct fb_cycle_options *options, struct fb_log *log)
 {
-    if (fb_cycle_rehearse(&cmdline->cycle, log, STDERR_FILENO) == -1)
+    if (fb_cycle_rehearse(options, log, STDERR_FILENO) == -1)
         return NULL;
-    return fb_cycle_load(&cmdline->cycle, log, STDERR_FILENO);
+    return fb_cycle_load(options, log, STDERR_FILENO);
 }
 
 static int test(const struct fb_cmdline *cmdline, struct fb_log *log)
 {
     const char *conf = cmdline->cycle.conf;
-    struct fb_cycle *cycle = load(cmdline, log);
+    struct fb_cycle *cycle = load(&cmdline->cycle, log);
 
     if (cycle == NULL) {
         fprintf(stderr, "forkbeard: configuration file %s test failed\n", conf);
@@ -117,16 +118,20 @@ static int run(const struct fb_start *start, char **argv)
     return fb_master_main(start);
 }
 
-static int serve(const struct fb_cmdline *cmdline, struct fb_log *log, char **argv)
+static int serve(struct fb_cmdline *cmdline, struct fb_log *log, char **argv)
 {
     struct fb_start start = { .options = &cmdline->cycle, .background = -1, .log = *log };
     int status = EXIT_FAILURE;
     pid_t child = 0;
 
     fb_notify_init();
-    start.cycle = load(cmdline, log);
-    if (start.cycle == NULL)
+    start.inherited = fb_inherit(log);
+    cmdline->cycle.inherited = start.inherited;
+    start.cycle = start.inherited == NULL ? NULL : load(&cmdline->cycle, log);
+    if (start.cycle == NULL) {
+        fb_inherited_destroy(&start.inherited);
         return EXIT_FAILURE;
+    }
     if (start.cycle->core.daemon)
         child = fb_process_background(&start.background, &start.log);
     if (child > 0)
@@ -135,6 +140,7 @@ static int serve(const struct fb_cmdline *cmdline, struct fb_log *log, char **ar
         return run(&start, argv);
     fb_logs_close(&start.cycle->core);
     fb_cycle_destroy(&start.cycle);
+    fb_inherited_destroy(&start.inherited);
     fb_shared_destroy(&start.shared);
     return status;
 }

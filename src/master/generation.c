@@ -58,9 +58,11 @@ static void destroy(struct fb_master *master, struct fb_generation *generation)
 static struct fb_listener *adopted_from(
     const struct fb_master *master, const struct fb_listener *listener)
 {
-    if (master->live == NULL)
-        return NULL;
-    return fb_listener_find(&master->live->cycle->stream.listeners, listener);
+    struct fb_listener *from = NULL;
+
+    if (master->live != NULL)
+        from = fb_listener_find(&master->live->cycle->stream.listeners, listener);
+    return from != NULL ? from : fb_inherited_lender(master->inherited, listener);
 }
 
 /* Gives back what open_listeners() has opened, up to `last` (NULL: all). */
@@ -274,6 +276,7 @@ static void finish(struct fb_master *master)
     master->live = new;
     master->starting = NULL;
     fb_master_take_log(master, new);
+    fb_inherited_settle(master->inherited, &new->cycle->stream.listeners, &master->log);
     if (old != NULL) {
         fb_generation_drain(master, old);
         fb_generations_sweep(master);

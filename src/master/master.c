@@ -174,6 +174,7 @@ static void clean_up(struct fb_master *master)
     }
     fb_generations_sweep(master);
     fb_told_destroy(&master->told);
+    fb_inherited_destroy(&master->inherited);
     fb_shared_destroy(&master->shared);
 }
 
@@ -182,6 +183,7 @@ int fb_master_main(const struct fb_start *start)
     struct fb_master master = {
         .log = start->log,
         .shared = start->shared,
+        .inherited = start->inherited,
         .options = start->options,
         .pidfile = start->pidfile,
         .next_pidfile = { .lock_fd = -1 },

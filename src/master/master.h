@@ -7,6 +7,7 @@
 #include "base/log_limit.h"
 #include "master/control.h"
 #include "master/manager.h"
+#include "net/inherited.h"
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/pidfile.h"
@@ -58,6 +59,7 @@ struct fb_master {
     struct fb_log_limit log_limit;
     struct fb_clock clock; /* as of the last wake-up */
     struct fb_shared *shared;
+    struct fb_inherited *inherited;
     const struct fb_cycle_options *options;
     struct fb_pidfile pidfile;
     struct fb_pidfile next_pidfile; /* of a reload that names another; not locked otherwise */
@@ -86,6 +88,7 @@ struct fb_start {
     struct fb_cycle *cycle;                 /* loaded, with open logs */
     const struct fb_cycle_options *options; /* for reloads */
     struct fb_shared *shared;
+    struct fb_inherited *inherited;
     struct fb_pidfile pidfile; /* locked; its path is allocated */
     int background;            /* to be told when we serve, or -1 */
     struct fb_log log;         /* until we serve */

@@ -22,14 +22,16 @@ static void close_all(struct fb_cycle *cycle, struct fb_log *log)
     }
 }
 
-static int open_all(struct fb_cycle *cycle, struct fb_log *log)
+static int open_all(struct fb_cycle *cycle, struct fb_inherited *inherited, struct fb_log *log)
 {
     struct fb_listener *listener;
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (fb_listener_open(listener, NULL, 1, log) == -1 ||
+        if (fb_listener_open(listener, fb_inherited_lender(inherited, listener), 1, log) == -1 ||
             fb_listener_commit(listener, log) == -1)
             return -1;
+    fb_inherited_settle(inherited, &cycle->stream.listeners, log);
+    fb_inherited_forget(inherited, &cycle->stream.listeners); /* there is no reload */
     return 0;
 }
 
@@ -45,13 +47,14 @@ int fb_single_main(const struct fb_start *start)
 {
     struct fb_cycle *cycle = start->cycle;
     struct fb_shared *shared = start->shared;
+    struct fb_inherited *inherited = start->inherited;
     struct fb_pidfile pidfile = start->pidfile;
     struct fb_log log = start->log;
     struct fb_heritage heritage = { .cycle = cycle, .shared = shared, .channel = -1 };
     int status = EXIT_FAILURE;
 
     reap_orphans();
-    if (fb_slot_take(shared, &heritage.slot) && open_all(cycle, &log) == 0 &&
+    if (fb_slot_take(shared, &heritage.slot) && open_all(cycle, inherited, &log) == 0 &&
         fb_zones_open(&cycle->zones, NULL, &log) == 0 && fb_pidfile_write(&pidfile, &log) == 0) {
         fb_process_background_done(start->background, fb_logs_use_stderr(&cycle->core));
         status = fb_worker_main(&heritage, FB_ROLE_SINGLE);
@@ -62,6 +65,7 @@ int fb_single_main(const struct fb_start *start)
     fb_logs_close(&cycle->core);
     fb_zones_close(&cycle->zones);
     fb_cycle_destroy(&cycle);
+    fb_inherited_destroy(&inherited);
     fb_shared_destroy(&shared);
     return status;
 }

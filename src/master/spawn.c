@@ -39,7 +39,7 @@ static void close_foreign(const struct fb_generation *own, struct fb_generation 
     fb_logs_close(&other->cycle->core);
     fb_zones_close(&other->cycle->zones);
     STAILQ_FOREACH (listener, &other->cycle->stream.listeners, link)
-        for (unsigned i = 0; i < listener->fd_n; i++)
+        for (unsigned i = listener->kept_n; i < listener->fd_n; i++) /* the first are inherited */
             if (listener->fds[i] != -1 && !cycle_has(own->cycle, listener->fds[i]))
                 close(listener->fds[i]);
 }
@@ -59,6 +59,7 @@ static void forget_master(struct fb_master *master)
     free((char *)master->next_pidfile.path);
     fb_rehearsal_forget(&master->rehearsal);
     fb_told_destroy(&master->told);
+    fb_inherited_destroy(&master->inherited);
     fb_shared_destroy(&master->shared);
 }
 
@@ -70,6 +71,7 @@ static FB_NORETURN void be_worker(
 
     TAILQ_FOREACH (generation, &master->generations, link)
         close_foreign(own, generation);
+    fb_inherited_forget(master->inherited, &own->cycle->stream.listeners);
     fb_pidfile_forget(&master->pidfile);
     fb_pidfile_forget(&master->next_pidfile);
     fb_control_forget(&master->control);

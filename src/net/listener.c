@@ -147,6 +147,20 @@ static void allow_more(
         setsockopt(from->fds[i], SOL_SOCKET, SO_REUSEPORT, &allowed, sizeof(allowed));
 }
 
+/* A port that another user has bound cannot be bound once more, so that there are as many sockets as
+ * the service manager has passed. */
+static void share_passed(
+    struct fb_listener *listener, unsigned passed, unsigned slots, struct fb_log *log)
+{
+    if (!listener->options.reuseport || passed >= slots)
+        return;
+    fb_log(log, FB_WARN, 0,
+        "\"reuseport\" of %s is ignored: the service manager has passed %u sockets for %u workers, "
+        "which share them",
+        listener->text, passed, slots);
+    listener->options.reuseport = false;
+}
+
 int fb_listener_open(struct fb_listener *listener, const struct fb_listener *from, unsigned slots,
     struct fb_log *log)
 {
@@ -155,7 +169,11 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
 
     assert(slots > 0);
     assert(from == NULL || lends_to(from, listener));
-    if (n < kept)
+    listener->foreign = from != NULL && from->foreign;
+    listener->kept_n = from != NULL ? from->kept_n : 0;
+    if (listener->foreign)
+        share_passed(listener, kept, slots, log);
+    if (n < kept || listener->foreign)
         n = kept;
     listener->fds = fb_arena_alloc(listener->arena, n * sizeof(*listener->fds));
     if (listener->fds == NULL) {
@@ -205,7 +223,7 @@ int fb_listener_commit(struct fb_listener *listener, struct fb_log *log)
 void fb_listener_close(struct fb_listener *listener)
 {
     for (unsigned i = 0; i < listener->fd_n; i++) {
-        if (listener->fds[i] != -1)
+        if (listener->fds[i] != -1 && i >= listener->kept_n)
             close(listener->fds[i]);
         listener->fds[i] = -1;
     }
@@ -225,7 +243,7 @@ static int unlink_socket(const struct fb_listener *listener)
     const char *path = listener->address.un.sun_path;
     struct stat st;
 
-    if (!is_unix(listener) || lstat(path, &st) == -1 || !S_ISSOCK(st.st_mode))
+    if (!is_unix(listener) || listener->foreign || lstat(path, &st) == -1 || !S_ISSOCK(st.st_mode))
         return 0;
     return unlink(path) == -1 && errno != ENOENT ? -1 : 0;
 }

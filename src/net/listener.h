@@ -32,10 +32,12 @@ struct fb_listener {
     struct fb_address address; /* with the kernel's choice, once open, where the port was 0 */
     char text[FB_ADDRESS_TEXT];
     struct fb_listen_options options;
-    unsigned fd_n; /* 1, or with reuseport one a worker slot */
-    int *fds;      /* -1: not open */
-    void *owner;   /* whose connections these are: opaque here */
-    bool adopted;  /* the sockets came from the listener of the configuration before */
+    unsigned fd_n;   /* 1, or with reuseport one a worker slot */
+    int *fds;        /* -1: not open */
+    void *owner;     /* whose connections these are: opaque here */
+    bool adopted;    /* the sockets came from the listener of the configuration before */
+    bool foreign;    /* the service manager has bound it: its path is not ours to unlink */
+    unsigned kept_n; /* the first of `fds`, which somebody keeps: closing forgets them only */
 };
 STAILQ_HEAD(fb_listeners, fb_listener);
 
@@ -49,6 +51,7 @@ struct fb_listener *fb_listener_create(struct fb_arena *arena, const struct fb_a
  * listening. A unix socket's stale path (nobody answers a connect) is removed first; a live one is
  * an error. What `from` (or NULL), a listener with the same address, has open is taken over as it
  * is: both then name the same descriptors, and more than `slots` are kept, without reuseport too.
+ * Where a service manager has passed fewer than reuseport asks for, they are shared, with a warning.
  * Returns 0, or -1 after an emerg line and with what was newly opened closed again. Two listeners
  * of one configuration on the same unix path are the caller's to refuse: before commit the first
  * one looks stale to the second. */
@@ -61,7 +64,7 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
  * (somebody else's bind and listen since the open are noticed only here). */
 int fb_listener_commit(struct fb_listener *listener, struct fb_log *log);
 
-/* Closes what it opened itself and what it adopted alike. */
+/* Closes what it opened itself and what it adopted alike, but for what is kept. */
 void fb_listener_close(struct fb_listener *listener);
 /* Takes back an open that will not be committed: closes only what is not also `from`'s, and unlinks
  * the unix socket that was made. */

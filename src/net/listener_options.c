@@ -107,8 +107,10 @@ void fb_listener_set_options(const struct fb_listener *listener, int fd, struct 
         set(listener, fd, OPTION(SOL_SOCKET, SO_SNDBUF), options->sndbuf, log);
     if (listener->address.any.sa_family == AF_UNIX)
         return;
-    /* The kernel refuses to change it on a bound socket: the alert says what a reload cannot do. */
-    if (listener->adopted && listener->address.any.sa_family == AF_INET6)
-        change(listener, fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY), options->ipv6only, log);
+    /* the kernel changes it on no bound socket */
+    if (listener->adopted && listener->address.any.sa_family == AF_INET6 &&
+        get(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != options->ipv6only)
+        fb_log(log, FB_WARN, 0, "ipv6only=%s is ignored: %s is open already, and is kept as it is",
+            options->ipv6only ? "on" : "off", listener->text);
     set_tcp_options(listener, fd, log);
 }

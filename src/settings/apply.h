@@ -56,7 +56,8 @@ struct fb_frame {
     STAILQ_HEAD(, fb_frame) servers;     /* of the stream block */
     void **confs;                        /* of the stream block: each protocol's, or NULL ... */
     bool *finished;                      /* ... and whether what was not written is set in it */
-    STAILQ_HEAD(, fb_listen) listens;    /* of a server block */
+    STAILQ_HEAD(, fb_listen) listens;    /* of a server block ... */
+    bool listens_unknown;                /* ... and others, which only the daemon knows */
 };
 
 /* One `listen` as it was written. */

@@ -9,6 +9,7 @@
 #include "conf/conf.h"
 #include "event/mechanism.h"
 #include "module/module.h"
+#include "net/inherited.h"
 #include "settings/progress.h"
 #include "shm/zone.h"
 #include "stream/server.h"
@@ -96,6 +97,8 @@ struct fb_cycle_options {
     bool testing;                        /* -t: what may not be read is a warning */
     bool only_pid; /* -s: all but the ways to the master is passed over, and mistakes that do not
                       hide its pid */
+    /* what the service manager has passed, for `listen fd:NAME`; NULL: only the daemon knows */
+    const struct fb_inherited *inherited;
     struct fb_progress *progress; /* of a rehearsal, which is silent if all is well; or NULL */
 };
 

@@ -6,9 +6,12 @@
 #include <bsd/string.h>
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 /* Results of one name. */
 #define ADDRESSES_MAX 16
+
+#define FD_PREFIX "fd:"
 
 struct parameter {
     const char *name; /* "backlog=" takes a value, "reuseport" none */
@@ -206,6 +209,64 @@ static int add_listen(
     return 0;
 }
 
+/* "fd:NAME" or "fd:3", of which the addresses are those of sockets that the service manager has
+ * passed. */
+static int find_passed(struct fb_apply *apply, const struct fb_conf_directive *directive,
+    struct fb_listen *listen, struct fb_address addresses[ADDRESSES_MAX], unsigned *n)
+{
+    const struct fb_inherited *inherited = apply->options->inherited;
+    const char *name = directive->args[0].text + strlen(FD_PREFIX);
+    char all[256];
+
+    listen->own_socket = true;
+    *n = 0;
+    if (*name == '\0')
+        return fb_bad_value(
+            apply, directive, 0, "expected the name or the number of a socket behind \"fd:\"");
+    if (inherited == NULL) {
+        apply->frame->listens_unknown = true;
+        fb_conf_warn(apply->report, &directive->args[0],
+            "\"%s\" is known only to the daemon that the service manager starts, it is not checked",
+            directive->args[0].text);
+        return 0;
+    }
+    *n = fb_inherited_find(inherited, name, addresses, ADDRESSES_MAX, &listen->options.ipv6only);
+    if (*n > ADDRESSES_MAX)
+        return fb_bad_value(
+            apply, directive, 0, "more than %d sockets have this name", ADDRESSES_MAX);
+    if (*n > 0)
+        return 0;
+    fb_inherited_show(inherited, all, sizeof(all));
+    return fb_bad_value(apply, directive, 0,
+        "the service manager has passed no such socket, it has passed: %s", all);
+}
+
+static int find_addresses(struct fb_apply *apply, const struct fb_conf_directive *directive,
+    struct fb_listen *listen, struct fb_address addresses[ADDRESSES_MAX], unsigned *n,
+    in_port_t *last)
+{
+    const char *text = directive->args[0].text, *wrong;
+
+    if (strncasecmp(text, FD_PREFIX, strlen(FD_PREFIX)) == 0)
+        return find_passed(apply, directive, listen, addresses, n);
+    wrong = fb_address_parse_listen(text, addresses, ADDRESSES_MAX, n, last);
+    return wrong == NULL ? 0 : fb_bad_value(apply, directive, 0, "%s", wrong);
+}
+
+/* The first port of an address, and the others of its range. */
+static int add_ports(struct fb_apply *apply, const struct fb_listen *listen,
+    struct fb_address *address, in_port_t last)
+{
+    unsigned port = fb_address_port(address);
+
+    do {
+        fb_address_set_port(address, (in_port_t)port);
+        if (add_listen(apply, listen, address) == -1)
+            return -1;
+    } while (++port <= last);
+    return 0;
+}
+
 FB_SETTER(fb_set_listen)
 {
     struct fb_address addresses[ADDRESSES_MAX];
@@ -216,23 +277,17 @@ FB_SETTER(fb_set_listen)
     };
     unsigned n = 0;
     in_port_t last = 0;
-    const char *wrong =
-        fb_address_parse_listen(directive->args[0].text, addresses, ADDRESSES_MAX, &n, &last);
+    int status = find_addresses(apply, directive, &listen, addresses, &n, &last);
 
     (void)setting;
     (void)field;
-    if (wrong != NULL)
-        fb_bad_value(apply, directive, 0, "%s", wrong);
-    if (set_parameters(apply, directive, &listen) == -1 || wrong != NULL)
+    if (set_parameters(apply, directive, &listen) == -1 || status == -1)
         return -1;
-    if (listen.options.reuseport && addresses[0].any.sa_family == AF_UNIX)
-        return fb_bad_value(apply, directive, 0, "a unix socket cannot have \"reuseport\"");
-
     for (unsigned i = 0; i < n; i++)
-        for (unsigned port = fb_address_port(&addresses[i]); port <= last; port++) {
-            fb_address_set_port(&addresses[i], (in_port_t)port);
-            if (add_listen(apply, &listen, &addresses[i]) == -1)
-                return -1;
-        }
+        if (listen.options.reuseport && addresses[i].any.sa_family == AF_UNIX)
+            return fb_bad_value(apply, directive, 0, "a unix socket cannot have \"reuseport\"");
+    for (unsigned i = 0; i < n; i++)
+        if (add_ports(apply, &listen, &addresses[i], last) == -1)
+            return -1;
     return 0;
 }

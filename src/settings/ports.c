@@ -87,7 +87,8 @@ static void collect(struct fb_apply *apply, struct fb_frame *stream, struct list
     struct fb_listen *listen;
 
     STAILQ_FOREACH (server, &stream->servers, link) {
-        if (STAILQ_EMPTY(&server->listens) && fb_frame_is_whole(apply, server))
+        if (STAILQ_EMPTY(&server->listens) && !server->listens_unknown &&
+            fb_frame_is_whole(apply, server))
             fb_conf_error(apply->report, &server->directive->name,
                 "no \"listen\" is defined for this server");
         STAILQ_FOREACH (listen, &server->listens, link)

@@ -199,6 +199,29 @@ static void set_sanitizers(const struct daemon *daemon)
     setenv("UBSAN_OPTIONS", options, 1);
 }
 
+/* In the child: closes all but the standard descriptors and those that are passed, from 3 on. */
+static void pass_sockets(const struct daemon *daemon)
+{
+    char number[16];
+    int high[PASSED_MAX];
+
+    for (unsigned i = 0; i < daemon->passed_n; i++) /* away from where the others go */
+        high[i] = fcntl(daemon->passed[i], F_DUPFD, 100);
+    for (unsigned i = 0; i < daemon->passed_n; i++)
+        if (dup2(high[i], STDERR_FILENO + 1 + (int)i) == -1)
+            _exit(123);
+    closefrom(STDERR_FILENO + 1 + (int)daemon->passed_n);
+    if (daemon->passed_n == 0)
+        return;
+    snprintf(
+        number, sizeof(number), "%d", (int)(daemon->passed_to != 0 ? daemon->passed_to : getpid()));
+    setenv("LISTEN_PID", number, 1);
+    snprintf(number, sizeof(number), "%u", daemon->passed_n);
+    setenv("LISTEN_FDS", number, 1);
+    if (daemon->passed_names != NULL)
+        setenv("LISTEN_FDNAMES", daemon->passed_names, 1);
+}
+
 /* Starts the binary with these arguments, and its output in the files NAME.out and NAME.err. */
 static pid_t spawn(struct daemon *daemon, const char *const *more, const char *name)
 {
@@ -227,7 +250,7 @@ static pid_t spawn(struct daemon *daemon, const char *const *more, const char *n
     set_sanitizers(daemon);
     if (chdir(daemon->directory) == -1)
         _exit(121);
-    closefrom(STDERR_FILENO + 1); /* what the test program was started with */
+    pass_sockets(daemon); /* and nothing else that the test program was started with */
     if (daemon->before_exec != NULL)
         daemon->before_exec();
     execvp(arguments[0], (char **)arguments);

@@ -16,6 +16,7 @@
 
 #define PORTS_MAX 8
 #define TEXTS_MAX 16
+#define PASSED_MAX 8
 
 struct daemon {
     char directory[64];
@@ -26,6 +27,10 @@ struct daemon {
     const char *log;           /* the error log's name in the directory */
     size_t log_mark;           /* what lies before has been waited for */
     void (*before_exec)(void); /* runs in the child, or NULL */
+    int passed[PASSED_MAX];    /* sockets that it is given as a service manager does */
+    unsigned passed_n;
+    const char *passed_names; /* LISTEN_FDNAMES, or NULL */
+    pid_t passed_to;          /* LISTEN_PID; 0: the daemon's own */
     const char *expected[TEXTS_MAX];
     unsigned expected_n;
     const char *owned[TEXTS_MAX];
