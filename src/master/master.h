@@ -7,6 +7,7 @@
 #include "base/log_limit.h"
 #include "master/control.h"
 #include "master/manager.h"
+#include "master/watchdog.h"
 #include "net/inherited.h"
 #include "process/channel.h"
 #include "process/heritage.h"
@@ -35,8 +36,9 @@ struct fb_seat {
     uint64_t respawn_ms; /* when to fill it again; 0: not waiting */
     uint64_t kill_ms;    /* when it is killed if it has not come further; 0: never */
     bool late;           /* it was killed as it did not become ready */
-    unsigned failures;   /* in a row, which make the wait longer */
-    unsigned fills;      /* how many workers it has had */
+    struct fb_watch watch;
+    unsigned failures; /* in a row, which make the wait longer */
+    unsigned fills;    /* how many workers it has had */
 };
 
 /* The workers of one reading of the configuration. */
@@ -44,10 +46,11 @@ struct fb_generation {
     TAILQ_ENTRY(fb_generation) link;
     unsigned number;
     struct fb_cycle *cycle;
-    bool draining;    /* its workers have been told to end and are not replaced ... */
-    bool closing;     /* ... at once */
+    bool draining;         /* its workers have been told to end and are not replaced ... */
+    bool closing;          /* ... at once */
     uint64_t step_back_ms; /* until when it is waited for that they let go of their listeners */
     int64_t since_ms;      /* since the epoch */
+    uint64_t look_ms;      /* when its workers are looked at again */
     unsigned seat_n;
     struct fb_seat seats[];
 };

@@ -154,7 +154,7 @@ static void kill_worker(
     struct fb_master *master, const struct fb_generation *generation, struct fb_seat *seat)
 {
     seat->kill_ms = 0;
-    if (!generation->closing) {
+    if (!generation->closing && !seat->watch.stuck) {
         seat->late = true;
         fb_log(&master->log, FB_ALERT, 0,
             "worker process %d was not ready within worker_start_timeout (%" PRId64
@@ -190,6 +190,7 @@ void fb_master_meet_deadlines(struct fb_master *master)
     kill_due_workers(master, &next);
     fb_reload_meet_deadline(master, &next);
     fb_control_meet_deadlines(master, &next);
+    fb_watchdog_meet_deadlines(master, &next);
     fb_manager_meet_deadlines(master, &next);
     fb_master_tend_logs(master, &next);
     if (next != 0) {

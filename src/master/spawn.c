@@ -164,5 +164,6 @@ void fb_seat_clear(struct fb_seat *seat)
     seat->channel = seat->inbox = -1;
     seat->pid = 0;
     seat->kill_ms = 0;
+    seat->watch = (struct fb_watch) { .looks = 0 };
     seat->state = FB_SEAT_EMPTY;
 }

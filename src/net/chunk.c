@@ -108,7 +108,9 @@ void fb_chunks_tell(struct fb_net *net)
 
             all = chunk->next;
             give_back(net, chunk);
+            fb_heartbeat_begin(net->heartbeat, FB_CALLBACK_RELEASE, FB_NO_PROTOCOL);
             release(arg);
+            fb_heartbeat_end(net->heartbeat);
         }
 }
 

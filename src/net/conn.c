@@ -36,6 +36,7 @@ int fb_net_init(struct fb_net *net, const struct fb_net_options *options)
         .scratch_size = SCRATCH_SIZE,
         .memory = options->memory != NULL ? options->memory : &fb_memory_plain,
     };
+    net->heartbeat = options->heartbeat != NULL ? options->heartbeat : &net->own_heartbeat;
     if (fb_loop_init(&net->loop, &loop) == -1)
         return -1;
     net->scratch = fb_memory_alloc(net->memory, SCRATCH_SIZE);

@@ -94,7 +94,8 @@ struct fb_pipe_ends {
 struct fb_net {
     struct fb_loop loop; /* the first member: handlers are given the loop */
     struct fb_log *log;
-    struct fb_counters *counters;   /* this worker's */
+    struct fb_counters *counters; /* this worker's */
+    struct fb_heartbeat *heartbeat, own_heartbeat;
     const struct fb_memory *memory; /* for whatever a connection needs */
     uint32_t connections_max, connection_n;
     uint32_t client_n; /* of the connections, those that were accepted */
@@ -123,6 +124,7 @@ struct fb_net_options {
     const sigset_t *wait_mask;
     struct fb_log *log;
     struct fb_counters *counters;
+    struct fb_heartbeat *heartbeat; /* NULL: nobody looks at it */
     uint64_t lingering_timeout;     /* ms */
     const struct fb_memory *memory; /* NULL: the allocator's */
 };

@@ -229,6 +229,8 @@ const struct fb_setting fb_core_table[] = {
         CORE(worker_shutdown_timeout) },
     { "worker_start_timeout", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(worker_start_timeout),
         .initial = "30s" },
+    { "worker_watchdog", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(worker_watchdog),
+        .initial = "60s" },
     { "working_directory", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(working_directory) },
     { .name = NULL },
 };

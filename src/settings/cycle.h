@@ -27,6 +27,7 @@ struct fb_core_settings {
     int64_t sigterm_graceful;        /* SIGTERM means what SIGQUIT does */
     int64_t worker_shutdown_timeout; /* 0: none */
     int64_t worker_start_timeout;    /* 0: none */
+    int64_t worker_watchdog;         /* 0: none */
     int64_t max_generations;         /* alive at once; 0: any number */
     int64_t timer_resolution;        /* 0: the time is read every turn */
     int64_t threads, thread_queue;   /* for jobs: at most so many, and so many waiting */

@@ -43,6 +43,7 @@ bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id)
         slot->serial++;
         if (slot->serial == 0)
             slot->serial = 1;
+        slot->heartbeat.now = FB_CALLBACK_NONE;
         slot->pid = (uint32_t)getpid(); /* ours until the worker writes its own */
         *id = (struct fb_slot_id) { .slot = i, .serial = slot->serial };
         return true;

@@ -5,6 +5,7 @@
  * master alone hands slots out, and when a worker has died folds its counters into the totals. */
 #pragma once
 
+#include "shm/heartbeat.h"
 #include "shm/lock.h"
 
 #include <stdalign.h>
@@ -34,6 +35,7 @@ struct fb_slot {
     alignas(FB_CACHE_LINE) _Atomic uint32_t serial; /* of its latest life; 0: never used */
     _Atomic uint32_t pid;                           /* 0: free */
     struct fb_counters counters;
+    struct fb_heartbeat heartbeat;
 };
 
 struct fb_shared {
@@ -46,7 +48,7 @@ struct fb_shared {
 };
 
 #define FB_SHARED_MAGIC 0x6662656bu
-#define FB_SHARED_VERSION 1u
+#define FB_SHARED_VERSION 2u
 
 /* A mapping that children share; NULL with errno. Pages are touched as slots come into use. */
 struct fb_shared *fb_shared_create(void);

@@ -50,8 +50,11 @@ void fb_session_draining(struct fb_conn *conn)
 
     if (stream->deadline_at != 0)
         deadline = stream->deadline_at > now ? stream->deadline_at - now : 1;
-    if (FB_HAS(ops, draining))
-        ops->draining(conn, conn->state, deadline);
+    if (!FB_HAS(ops, draining))
+        return;
+    fb_callback_begin(conn, FB_CALLBACK_DRAINING);
+    ops->draining(conn, conn->state, deadline);
+    fb_callback_end(conn);
 }
 
 static void tell(struct fb_conn *conn, void *arg)

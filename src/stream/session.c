@@ -94,10 +94,21 @@ static bool begin(struct fb_conn *conn)
     return true;
 }
 
+static bool opens(struct fb_conn *conn, const fb_ops *ops)
+{
+    int result;
+
+    if (!FB_HAS(ops, opened))
+        return true;
+    fb_callback_begin(conn, FB_CALLBACK_OPENED);
+    result = ops->opened(conn, conn->state);
+    fb_callback_end(conn);
+    return result == 0;
+}
+
 static void session_opened(struct fb_conn *conn)
 {
     const struct fb_stream *stream = fb_stream_of(conn);
-    const fb_ops *ops;
 
     if (!conn->outgoing && !begin(conn))
         return;
@@ -105,8 +116,7 @@ static void session_opened(struct fb_conn *conn)
         fb_timer_del(&conn->net->loop, &conn->timer); /* of the connect */
     if (conn->outgoing || conn->heard)
         restart_timeout(conn);
-    ops = fb_ops_of(conn);
-    if (FB_HAS(ops, opened) && ops->opened(conn, conn->state) != 0)
+    if (!opens(conn, fb_ops_of(conn)))
         fb_conn_fail(conn, FB_REFUSED);
     else if (stream->draining && !conn->closing && conn->failed == 0 && conn->pipe == NULL)
         fb_session_draining(conn);
@@ -138,8 +148,11 @@ static size_t session_data(struct fb_conn *conn, fb_bytes in)
     size_t used = in.n;
 
     hear(conn);
-    if (FB_HAS(ops, data))
+    if (FB_HAS(ops, data)) {
+        fb_callback_begin(conn, FB_CALLBACK_DATA);
         used = ops->data(conn, conn->state, in);
+        fb_callback_end(conn);
+    }
     if (used > in.n) {
         fb_conn_log(conn, FB_ALERT, 0, "\"%s\" consumed %zu bytes of %zu",
             server_of(conn)->protocol->name, used, in.n);
@@ -159,18 +172,24 @@ static void session_eof(struct fb_conn *conn, fb_bytes rest)
 
     if (conn->side != NULL)
         fb_frame_forget(fb_side_of(conn));
-    if (FB_HAS(ops, eof))
-        ops->eof(conn, conn->state, rest);
-    else
+    if (!FB_HAS(ops, eof)) {
         fb_conn_close(conn);
+        return;
+    }
+    fb_callback_begin(conn, FB_CALLBACK_EOF);
+    ops->eof(conn, conn->state, rest);
+    fb_callback_end(conn);
 }
 
 static void session_writable(struct fb_conn *conn)
 {
     const fb_ops *ops = fb_ops_of(conn);
 
-    if (FB_HAS(ops, writable))
-        ops->writable(conn, conn->state);
+    if (!FB_HAS(ops, writable))
+        return;
+    fb_callback_begin(conn, FB_CALLBACK_WRITABLE);
+    ops->writable(conn, conn->state);
+    fb_callback_end(conn);
 }
 
 /* Who takes output is not idle, but has still to say its first byte. */
@@ -190,6 +209,15 @@ static void session_expired(struct fb_conn *conn)
     fb_conn_fail(conn, FB_TIMED_OUT);
 }
 
+void fb_session_ended(struct fb_conn *conn, const fb_ops *ops, fb_reason reason)
+{
+    if (!FB_HAS(ops, closed))
+        return;
+    fb_callback_begin(conn, FB_CALLBACK_CLOSED);
+    ops->closed(conn, conn->state, reason);
+    fb_callback_end(conn);
+}
+
 static void session_closed(struct fb_conn *conn, fb_reason reason)
 {
     if (conn->side != NULL)
@@ -198,8 +226,8 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
         fb_conn_debug(conn, "connection to server ended: %s", reasons[reason]);
     else
         fb_conn_log(conn, FB_INFO, 0, "session ended: %s", reasons[reason]);
-    if (is_served(conn) && FB_HAS(fb_ops_of(conn), closed))
-        fb_ops_of(conn)->closed(conn, conn->state, reason);
+    if (is_served(conn))
+        fb_session_ended(conn, fb_ops_of(conn), reason);
     fb_side_free(conn);
 }
 

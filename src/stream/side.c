@@ -85,6 +85,15 @@ void fb_side_free(struct fb_conn *conn)
     conn->side = NULL;
 }
 
+static void ring(struct fb_conn *conn, uint32_t id)
+{
+    if (conn->closing || conn->failed != 0 || conn->pipe != NULL || !FB_HAS(fb_ops_of(conn), timer))
+        return;
+    fb_callback_begin(conn, FB_CALLBACK_TIMER);
+    fb_ops_of(conn)->timer(conn, conn->state, id);
+    fb_callback_end(conn);
+}
+
 static void alarm_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
     struct fb_alarm *alarm = fb_container(timer, struct fb_alarm, timer);
@@ -97,8 +106,7 @@ static void alarm_expired(struct fb_loop *loop, struct fb_timer *timer)
         return;
     }
     drop_alarm(alarm);
-    if (!conn->closing && conn->failed == 0 && conn->pipe == NULL && FB_HAS(fb_ops_of(conn), timer))
-        fb_ops_of(conn)->timer(conn, conn->state, id);
+    ring(conn, id);
     fb_net_settle(net);
 }
 

@@ -70,6 +70,17 @@ static inline const fb_ops *fb_ops_of(const struct fb_conn *conn)
                                              : fb_binding_of(conn)->server->protocol->ops;
 }
 
+/* Before and after a callback, so that the master can say in which one we got stuck. */
+static inline void fb_callback_begin(const struct fb_conn *conn, enum fb_callback callback)
+{
+    fb_heartbeat_begin(conn->net->heartbeat, callback, fb_binding_of(conn)->server->protocol_index);
+}
+
+static inline void fb_callback_end(const struct fb_conn *conn)
+{
+    fb_heartbeat_end(conn->net->heartbeat);
+}
+
 /* Timers of protocols (side.c) */
 void fb_session_alarm(struct fb_conn *conn, uint32_t id, uint64_t ms);
 void fb_session_alarm_cancel(struct fb_conn *conn, uint32_t id);

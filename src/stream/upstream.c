@@ -88,8 +88,7 @@ void fb_session_kept(struct fb_conn *conn)
     struct fb_target target = *side->target;
 
     fb_session_end_children(side);
-    if (FB_HAS(side->ops, closed))
-        side->ops->closed(conn, conn->state, FB_FINISHED);
+    fb_session_ended(conn, side->ops, FB_FINISHED);
     fb_side_clear(side);
     side->target = copy_target(conn, &target);
     conn->ops = &kept_ops;

@@ -223,6 +223,20 @@ static bool takes_messages(const struct fb_conn *conn)
     return conn != NULL && !conn->closing && conn->failed == 0;
 }
 
+/* Whether its protocol has handled it. */
+static bool hand_over(struct fb_conn *conn, fb_ref from, fb_bytes bytes)
+{
+    const fb_ops *ops = fb_ops_of(conn);
+    int result;
+
+    if (conn->pipe != NULL || !FB_HAS(ops, message))
+        return false;
+    fb_callback_begin(conn, FB_CALLBACK_MESSAGE);
+    result = ops->message(conn, conn->state, from, bytes);
+    fb_callback_end(conn);
+    return result == 0;
+}
+
 /* `own`: the letter that it came in, if we have that: then it is sent back with the answer, for which
  * there is always memory so; says whether it was. */
 static bool receive_message(
@@ -234,14 +248,9 @@ static bool receive_message(
     };
     struct letter *letter;
 
-    if (takes_messages(conn)) {
-        const fb_ops *ops = fb_ops_of(conn);
-
-        answer.outcome = FB_MESSAGE_DECLINED;
-        if (conn->pipe == NULL && FB_HAS(ops, message) &&
-            ops->message(conn, conn->state, in->from, bytes) == 0)
-            answer.outcome = FB_MESSAGE_HANDLED;
-    }
+    if (takes_messages(conn))
+        answer.outcome =
+            hand_over(conn, in->from, bytes) ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED;
     letter = own != NULL ? own : write_letter(worker, &answer, NULL, 0);
     if (letter == NULL) {
         fb_log(&worker->log, FB_CRIT, errno, "no memory to answer a message");
@@ -265,8 +274,11 @@ static void tell_sender(struct fb_worker *worker, struct pending *pending, fb_ou
     if (conn == NULL)
         return;
     fb_side_of(conn)->unanswered--;
-    if (takes_messages(conn) && conn->pipe == NULL && FB_HAS(fb_ops_of(conn), answered))
-        fb_ops_of(conn)->answered(conn, conn->state, number, outcome);
+    if (!takes_messages(conn) || conn->pipe != NULL || !FB_HAS(fb_ops_of(conn), answered))
+        return;
+    fb_callback_begin(conn, FB_CALLBACK_ANSWERED);
+    fb_ops_of(conn)->answered(conn, conn->state, number, outcome);
+    fb_callback_end(conn);
 }
 
 /* As above. */

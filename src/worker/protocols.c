@@ -49,8 +49,11 @@ void fb_protocols_stop(struct fb_worker *worker)
 
         if (server->protocol == NULL)
             continue;
+        fb_heartbeat_begin(
+            worker->stream.net.heartbeat, FB_CALLBACK_WORKER_STOP, server->protocol_index);
         if (own->started && server->protocol->worker_stop != NULL)
             server->protocol->worker_stop(worker, own->state);
+        fb_heartbeat_end(worker->stream.net.heartbeat);
         fb_memory_release(worker->stream.net.memory, own->state);
         *own = (struct fb_worker_protocol) { .state = NULL };
     }

@@ -65,6 +65,7 @@ static void finish_jobs(struct fb_loop *loop)
 {
     struct fb_worker *worker = fb_loop_worker(loop);
     struct fb_threads *threads = worker->threads;
+    struct fb_heartbeat *heartbeat = worker->stream.net.heartbeat;
     struct jobs finished = STAILQ_HEAD_INITIALIZER(finished);
     struct job *job;
 
@@ -74,7 +75,9 @@ static void finish_jobs(struct fb_loop *loop)
     while ((job = STAILQ_FIRST(&finished)) != NULL) {
         STAILQ_REMOVE_HEAD(&finished, link);
         threads->busy--;
+        fb_heartbeat_begin(heartbeat, FB_CALLBACK_DONE, FB_NO_PROTOCOL);
         job->done(worker, job->argument);
+        fb_heartbeat_end(heartbeat);
         fb_memory_release(worker->stream.net.memory, job);
     }
     fb_net_settle(&worker->stream.net);

@@ -12,6 +12,7 @@ static bool is_posted(const struct fb_loop *loop)
 void fb_worker_turn(struct fb_worker *worker)
 {
     struct fb_loop *loop = &worker->stream.net.loop;
+    struct fb_heartbeat *heartbeat = worker->stream.net.heartbeat;
     /* with timer_resolution its ticks end the wait */
     int timeout = loop->ticker != NULL ? -1 : fb_timers_distance(loop);
 
@@ -19,7 +20,9 @@ void fb_worker_turn(struct fb_worker *worker)
     fb_loop_promote(loop);
     if (is_posted(loop))
         timeout = 0;
+    fb_heartbeat_begin(heartbeat, FB_CALLBACK_WAIT, FB_NO_PROTOCOL);
     fb_loop_wait(loop, timeout);
+    fb_heartbeat_end(heartbeat);
 
     /* under the mutex connections are only accepted: their sessions begin in the normal queue */
     fb_loop_run(loop, FB_QUEUE_ACCEPT);

@@ -50,6 +50,7 @@ static int init_stream(struct fb_worker *worker, const struct fb_heritage *herit
         .wait_mask = fb_signals_wait_mask(),
         .log = &worker->log,
         .counters = &heritage->shared->slots[heritage->slot.slot].counters,
+        .heartbeat = &heritage->shared->slots[heritage->slot.slot].heartbeat,
         .lingering_timeout = LINGERING_TIMEOUT_MS,
         .memory = heritage->memory,
     };

@@ -167,6 +167,8 @@ const struct row directive_rows[] = {
         .manual = "off" },
     { "worker_start_timeout", "9s;", MAIN, ARGS(1, 1), CORE(worker_start_timeout, 9000, 30000),
         .manual = "30s" },
+    { "worker_watchdog", "9s;", MAIN, ARGS(1, 1), CORE(worker_watchdog, 9000, 60000),
+        .manual = "60s" },
     { "working_directory", "w;", MAIN, ARGS(1, 1), PATH(working_directory, "/w", NULL),
         .manual = "none" },
 

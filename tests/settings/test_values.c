@@ -99,6 +99,7 @@ static const struct {
     { "worker_shutdown_timeout", "99999999999999999999", "99999999999999999999",
         "it is too large" },
     { "worker_start_timeout", "soon", "soon", TIME },
+    { "worker_watchdog", "soon", "soon", TIME },
     { "working_directory", "\"\"", "", "expected a path" },
 
     { "accept_mutex", "true", "true", "expected \"on\" or \"off\"" },

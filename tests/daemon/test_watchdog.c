@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Workers that are stuck. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STUCK                                                                                      \
+    "load_module " FB_TEST_MODULES "/stuck.so;\n"                                                  \
+    "events {} stream { server { listen 127.0.0.1:$0; stuck; } }\n"
+/* Clients are spread over all workers by the kernel. */
+#define SHARED_OUT                                                                                 \
+    "load_module " FB_TEST_MODULES "/stuck.so;\n"                                                  \
+    "events {} stream { server { listen 127.0.0.1:$0 reuseport; stuck; } }\n"
+#define WORKERS 2
+
+/* A session with one of the workers, or with any other. */
+static int open_with(const struct daemon *daemon, pid_t worker, bool other)
+{
+    for (int64_t until = deadline_ms();;) {
+        int client = client_open(daemon->ports[0]);
+
+        ck_assert_int_lt(now_ms(), until);
+        client_echo(client, "?");
+        if ((proc_server_of(daemon->pid, client) == worker) != other)
+            return client;
+        close(client);
+    }
+}
+
+static void expect_stuck(struct daemon *daemon)
+{
+    daemon_expects(daemon, "(worker_watchdog), it is killed");
+    daemon_expects(daemon, "exited on signal 6");
+    daemon_expects(daemon, "a worker process died at once"); /* it may just have begun */
+}
+
+static const struct {
+    const char *letter, *where;
+} places[] = {
+    { "d", "in callback \"data\" of protocol \"stuck\"" },
+    { "t", "in callback \"timer\" of protocol \"stuck\"" },
+    { "c", "in callback \"closed\" of protocol \"stuck\"" },
+    { "r", "in callback \"release\"" },
+    { "f", "in callback \"done\"" },
+};
+
+/* Nobody else learns of it. */
+START_TEST(a_stuck_worker_is_replaced_alone)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t workers[WORKERS], now[WORKERS];
+    int victim, other;
+    char line[256];
+
+    daemon_configure(daemon, "worker_processes 2; worker_watchdog 200ms; " SHARED_OUT);
+    daemon_start(daemon);
+    expect_stuck(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
+    victim = open_with(daemon, workers[0], false);
+    other = open_with(daemon, workers[1], false);
+    client_send(victim, places[_i].letter);
+    snprintf(line, sizeof(line), "worker process %d was stuck %s for ", (int)workers[0],
+        places[_i].where);
+    daemon_wait_log(daemon, line);
+    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
+    daemon_wait_log(daemon, "exited on signal 6");
+    daemon_wait_log(daemon, "start worker process");
+    WAIT_FOR(proc_children(daemon->pid, now, WORKERS) == WORKERS && !proc_has(now, 2, workers[0]));
+    ck_assert(proc_has(now, 2, workers[1]));
+    client_echo(other, "?");
+    close(victim);
+    close(open_with(daemon, workers[1], true));
+    close(other);
+    ck_assert_uint_eq(daemon_count_log(daemon, "was stuck"), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* SIGABRT may be ignored. */
+START_TEST(who_does_not_abort_is_killed)
+{
+    struct daemon *daemon = daemon_create(1);
+    int client;
+
+    daemon_configure(daemon, "worker_watchdog 200ms; " STUCK);
+    daemon_start(daemon);
+    expect_stuck(daemon);
+    daemon_expects(daemon, "exited on signal 9");
+    client = client_open(daemon->ports[0]);
+    client_send(client, "i");
+    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
+    daemon_wait_log(daemon, "exited on signal 9");
+    daemon_wait_log(daemon, "start worker process");
+    ck_assert_uint_eq(daemon_count_log(daemon, "it is killed"), 1);
+    client_expect_gone(client);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+#define NAPS 40 /* of 60 ms, in one turn */
+
+START_TEST(a_long_turn_that_gets_on_is_not_stuck)
+{
+    struct daemon *daemon = daemon_create(1);
+    int clients[NAPS];
+    pid_t worker;
+
+    daemon_configure(daemon, "worker_watchdog 1s; " STUCK);
+    daemon_start(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
+    for (int i = 0; i < NAPS; i++) {
+        clients[i] = client_open(daemon->ports[0]);
+        client_echo(clients[i], "?");
+    }
+    proc_freeze(worker);
+    for (int i = 0; i < NAPS; i++)
+        client_send(clients[i], "n");
+    ck_assert_int_eq(kill(worker, SIGCONT), 0);
+    for (int i = 0; i < NAPS; i++) {
+        client_expect(clients[i], "n");
+        close(clients[i]);
+    }
+    ck_assert_uint_eq(daemon_count_log(daemon, "was stuck"), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Who waits for longer than a stuck worker lives is not stuck itself. */
+static void see_another_killed(struct daemon *daemon, pid_t not_this)
+{
+    int client = open_with(daemon, not_this, true);
+
+    client_send(client, "d");
+    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
+    daemon_wait_log(daemon, "exited on signal 6");
+    close(client);
+}
+
+START_TEST(a_stopped_worker_is_left_alone)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t workers[WORKERS];
+    int client;
+
+    daemon_configure(daemon,
+        "worker_processes 2; worker_watchdog 200ms; load_module " FB_TEST_MODULES "/stuck.so;\n"
+        "events { accept_mutex off; } stream { server { listen 127.0.0.1:$0; stuck; } }");
+    daemon_start(daemon);
+    expect_stuck(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
+    client = open_with(daemon, workers[0], false);
+    client_send(client, "s");
+    WAIT_FOR(proc_state(workers[0]) == 'T');
+    see_another_killed(daemon, workers[0]);
+    ck_assert_int_eq(proc_state(workers[0]), 'T');
+    ck_assert_int_eq(kill(workers[0], SIGCONT), 0);
+    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
+    client_expect_gone(client);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(neither_waiting_nor_a_job_is_being_stuck)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t workers[WORKERS];
+    int client;
+
+    daemon_configure(daemon, "worker_processes 2; worker_watchdog 200ms; " SHARED_OUT);
+    daemon_start(daemon);
+    expect_stuck(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
+    client = open_with(daemon, workers[0], false);
+    client_echo(client, "j");
+    see_another_killed(daemon, workers[0]);
+    client_echo(client, "?");
+    close(client);
+    ck_assert_uint_eq(daemon_count_log(daemon, "was stuck"), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Its successors are there already. */
+START_TEST(one_that_drains_is_not_replaced)
+{
+    struct daemon *daemon = daemon_create(1);
+    int client;
+
+    daemon_configure(daemon, "worker_watchdog 200ms; " STUCK);
+    daemon_start(daemon);
+    expect_stuck(daemon);
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "?");
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    daemon_wait_log(daemon, "gracefully shutting down");
+    client_send(client, "d");
+    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
+    client_expect_gone(client);
+    WAIT_FOR(proc_child_n(daemon->pid) == 1);
+    ck_assert_uint_eq(daemon_count_log(daemon, "start worker process"), 2);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A generation's own directive counts. */
+START_TEST(it_can_be_off)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t before;
+    int client;
+
+    daemon_configure(daemon, "worker_watchdog 0; " STUCK);
+    daemon_start(daemon);
+    expect_stuck(daemon);
+    daemon_expects(daemon, "exited on signal 9");
+    ck_assert_uint_eq(proc_children(daemon->pid, &before, 1), 1);
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "?");
+    client_send(client, "d");
+    daemon_configure(daemon, "worker_watchdog 200ms; " STUCK);
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    see_another_killed(daemon, before);
+    ck_assert_int_ne(proc_state(before), 0);
+    ck_assert(client_is_quiet(client));
+    daemon_stop(daemon, SIGTERM);
+    client_expect_gone(client);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_loop_test(
+        tcase, a_stuck_worker_is_replaced_alone, 0, (int)(sizeof(places) / sizeof(places[0])));
+    tcase_add_test(tcase, who_does_not_abort_is_killed);
+    tcase_add_test(tcase, a_long_turn_that_gets_on_is_not_stuck);
+    tcase_add_test(tcase, a_stopped_worker_is_left_alone);
+    tcase_add_test(tcase, neither_waiting_nor_a_job_is_being_stuck);
+    tcase_add_test(tcase, one_that_drains_is_not_replaced);
+    tcase_add_test(tcase, it_can_be_off);
+}
+
+FB_TEST_MAIN("watchdog", add_tests)
