@@ -5,6 +5,7 @@
 #include "master/master.h"
 
 #include "process/logs.h"
+#include "process/store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -244,6 +245,7 @@ static void retire_listeners(struct fb_master *master, struct fb_cycle *old, str
                 listener->fds[i] = -1;
             continue;
         }
+        fb_store_forget(listener, &master->log);
         fb_listener_unlink(listener, &master->log);
         fb_listener_close(listener);
     }
@@ -260,6 +262,7 @@ static void commit(struct fb_master *master)
             return;
         }
     master->committed = true;
+    fb_store_listeners(&new->cycle->stream.listeners, &master->log);
     if (old != NULL) {
         retire_listeners(master, old->cycle, new->cycle);
         old->draining = true; /* a worker forked from now on would have no listeners */

@@ -4,6 +4,7 @@
 
 #include "process/environment.h"
 #include "process/logs.h"
+#include "process/store.h"
 #include "worker/worker.h"
 
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static int open_all(struct fb_cycle *cycle, struct fb_inherited *inherited, stru
         if (fb_listener_open(listener, fb_inherited_lender(inherited, listener), 1, log) == -1 ||
             fb_listener_commit(listener, log) == -1)
             return -1;
+    fb_store_listeners(&cycle->stream.listeners, log);
     fb_inherited_settle(inherited, &cycle->stream.listeners, log);
     fb_inherited_forget(inherited, &cycle->stream.listeners); /* there is no reload */
     return 0;

@@ -183,6 +183,7 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
     }
     listener->fd_n = n;
     listener->adopted = false;
+    listener->stored_n = from != NULL ? from->stored_n : 0;
     for (unsigned i = 0; i < n; i++) {
         listener->fds[i] = i < kept ? from->fds[i] : -1;
         if (listener->fds[i] != -1)
@@ -265,7 +266,7 @@ void fb_listener_abandon(struct fb_listener *listener, const struct fb_listener 
 
 void fb_listener_unlink(struct fb_listener *listener, struct fb_log *log)
 {
-    if (unlink_socket(listener) == -1)
+    if (listener->stored_n == 0 && unlink_socket(listener) == -1)
         fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", listener->address.un.sun_path);
 }
 

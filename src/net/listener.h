@@ -32,12 +32,13 @@ struct fb_listener {
     struct fb_address address; /* with the kernel's choice, once open, where the port was 0 */
     char text[FB_ADDRESS_TEXT];
     struct fb_listen_options options;
-    unsigned fd_n;   /* 1, or with reuseport one a worker slot */
-    int *fds;        /* -1: not open */
-    void *owner;     /* whose connections these are: opaque here */
-    bool adopted;    /* the sockets came from the listener of the configuration before */
-    bool foreign;    /* the service manager has bound it: its path is not ours to unlink */
-    unsigned kept_n; /* the first of `fds`, which somebody keeps: closing forgets them only */
+    unsigned fd_n;     /* 1, or with reuseport one a worker slot */
+    int *fds;          /* -1: not open */
+    void *owner;       /* whose connections these are: opaque here */
+    bool adopted;      /* the sockets came from the listener of the configuration before */
+    bool foreign;      /* the service manager has bound it: its path is not ours to unlink */
+    unsigned kept_n;   /* the first of `fds`, which somebody keeps: closing forgets them only */
+    unsigned stored_n; /* the first of `fds`, of which the service manager keeps copies */
 };
 STAILQ_HEAD(fb_listeners, fb_listener);
 
@@ -69,7 +70,8 @@ void fb_listener_close(struct fb_listener *listener);
 /* Takes back an open that will not be committed: closes only what is not also `from`'s, and unlinks
  * the unix socket that was made. */
 void fb_listener_abandon(struct fb_listener *listener, const struct fb_listener *from);
-/* Unlinks the path of a unix socket that no configuration listens on any more. */
+/* Unlinks the path of a unix socket that no configuration listens on any more; unless it is stored:
+ * then it is listened on still. */
 void fb_listener_unlink(struct fb_listener *listener, struct fb_log *log);
 
 /* The listener in `all` that can lend its sockets to `listener`, or NULL. */

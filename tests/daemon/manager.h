@@ -35,7 +35,7 @@ void manager_go(struct manager *manager);
 
 /* The next message, which is the main process's, and whole. */
 const char *manager_next(struct manager *manager);
-/* The next that is no WATCHDOG=1 must be this. */
+/* The next that is neither a sign of life nor about descriptors must be this. */
 void manager_expect(struct manager *manager, const char *text);
 /* Passes over messages until one that begins so, and returns it. */
 const char *manager_wait(struct manager *manager, const char *beginning);

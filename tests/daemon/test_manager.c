@@ -246,6 +246,26 @@ START_TEST(a_manager_that_is_gone_is_one_line)
 }
 END_TEST
 
+/* Not even where the configuration asks for it. */
+START_TEST(no_worker_knows_the_manager)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct manager *manager;
+    int client;
+
+    daemon_configure(daemon,
+        "env NOTIFY_SOCKET; env WATCHDOG_USEC; load_module " FB_TEST_MODULES "/stuck.so;\n"
+        "worker_processes 2; events {} stream { server { listen 127.0.0.1:$0; stuck; } }");
+    manager = start(daemon, 60000000);
+    client = client_open(daemon->ports[0]);
+    client_send(client, "m");
+    client_expect(client, "n");
+    close(client);
+    manager_destroy(manager);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     keeper_fixture(tcase);
@@ -257,6 +277,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_watchdog_is_fed, 0, 2);
     tcase_add_test(tcase, another_ones_watchdog_is_not_fed);
     tcase_add_test(tcase, a_single_process_tells_too);
+    tcase_add_test(tcase, no_worker_knows_the_manager);
     tcase_add_loop_test(tcase, a_manager_that_is_gone_is_one_line, 0, 2);
 }
 

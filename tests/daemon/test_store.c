@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Listening sockets in the service manager's store. */
+#include "daemon/client.h"
+#include "daemon/manager.h"
+#include "daemon/proc.h"
+
+#include "net/address.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ECHO(listen) "server { listen " listen "; echo; }"
+#define TWO ECHO("127.0.0.1:$0") ECHO("unix:$D/socket")
+#define CONF(servers) "worker_processes 2; events {} stream { " servers " }"
+
+static struct manager *start(struct daemon *daemon)
+{
+    struct manager *manager = manager_create(daemon, 0, false);
+
+    daemon_start(daemon);
+    manager_wait(manager, "READY=1");
+    return manager;
+}
+
+static void reload(struct daemon *daemon, struct manager *manager)
+{
+    daemon_signal(daemon, SIGHUP);
+    manager_wait(manager, "RELOADING=1");
+    manager_wait(manager, "READY=1");
+}
+
+/* How many sockets of this address are stored, which all must have one name, and no other has it. */
+static unsigned stored(const struct manager *manager, const char *text)
+{
+    const char *name = NULL;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < manager->stored_n; i++) {
+        const struct manager_stored *one = &manager->store[i];
+        struct fb_address address = { .length = sizeof(address.un) };
+        char shown[FB_ADDRESS_TEXT];
+
+        ck_assert_int_eq(getsockname(one->fd, &address.any, &address.length), 0);
+        ck_assert_int_eq(strncmp(one->name, "forkbeard-", 10), 0);
+        if (strcmp(fb_address_format(&address, true, shown), text) == 0) {
+            ck_assert(name == NULL || strcmp(one->name, name) == 0);
+            name = one->name;
+            n++;
+        } else {
+            ck_assert(name == NULL || strcmp(one->name, name) != 0);
+        }
+    }
+    return n;
+}
+
+static const char *tcp(const struct daemon *daemon, unsigned i)
+{
+    static char text[64];
+
+    snprintf(text, sizeof(text), "127.0.0.1:%u", daemon->ports[i]);
+    return text;
+}
+
+static const char *local(const struct daemon *daemon)
+{
+    static char text[160];
+
+    snprintf(text, sizeof(text), "unix:%s", daemon_path(daemon, "socket"));
+    return text;
+}
+
+START_TEST(what_listens_is_stored)
+{
+    struct daemon *daemon = daemon_create(2);
+    struct manager *manager;
+
+    daemon_configure(daemon, CONF(TWO ECHO("127.0.0.1:$1 reuseport")));
+    manager = start(daemon);
+    ck_assert_uint_eq(stored(manager, tcp(daemon, 0)), 1);
+    ck_assert_uint_eq(stored(manager, tcp(daemon, 1)), 2);
+    ck_assert_uint_eq(stored(manager, local(daemon)), 1);
+    ck_assert_uint_eq(manager->stored_n, 4);
+    manager_destroy(manager);
+    ck_assert(daemon_has(daemon, "socket"));
+    daemon_owns(daemon, "socket");
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(a_reload_stores_what_is_new_and_removes_what_has_gone)
+{
+    struct daemon *daemon = daemon_create(3);
+    struct manager *manager;
+
+    daemon_configure(daemon, CONF(TWO ECHO("127.0.0.1:$1 reuseport")));
+    manager = start(daemon);
+    reload(daemon, manager);
+    ck_assert_uint_eq(manager->stored_n, 4);
+
+    daemon_configure(daemon, "worker_processes 3; events {} stream {" ECHO("127.0.0.1:$1 reuseport")
+                                 ECHO("127.0.0.1:$2") "}");
+    reload(daemon, manager);
+    ck_assert_uint_eq(stored(manager, tcp(daemon, 1)), 3);
+    ck_assert_uint_eq(stored(manager, tcp(daemon, 2)), 1);
+    ck_assert_uint_eq(manager->stored_n, 4);
+    WAIT_FOR(client_error(daemon->ports[0]) == ECONNREFUSED);
+    ck_assert(!daemon_has(daemon, "socket"));
+
+    daemon_expects(daemon, "unknown directive \"nonsense\"");
+    daemon_configure(daemon, "nonsense;");
+    reload(daemon, manager);
+    ck_assert_uint_eq(manager->stored_n, 4);
+    manager_destroy(manager);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static const struct {
+    const char *conf;
+    int signal;
+} ends[] = {
+    { CONF(TWO), SIGQUIT },
+    { CONF(TWO), SIGTERM },
+    { "master_process off;" CONF(TWO), SIGQUIT },
+    { "master_process off;" CONF(TWO), SIGTERM },
+};
+
+/* Who comes after the end waits for the next start. */
+START_TEST(clients_wait_while_nobody_runs)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct manager *manager;
+    int clients[2];
+
+    daemon_configure(daemon, ends[_i].conf);
+    manager = start(daemon);
+    daemon_stop(daemon, ends[_i].signal);
+    clients[0] = client_open(daemon->ports[0]);
+    clients[1] = client_open_unix(daemon_path(daemon, "socket"));
+    for (int i = 0; i < 2; i++) {
+        client_send(clients[i], "waits");
+        ck_assert(client_is_quiet(clients[i]));
+        close(clients[i]);
+    }
+    manager_destroy(manager);
+    ck_assert_int_eq(client_error(daemon->ports[0]), ECONNREFUSED);
+    daemon_owns(daemon, "socket");
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_test(tcase, what_listens_is_stored);
+    tcase_add_test(tcase, a_reload_stores_what_is_new_and_removes_what_has_gone);
+    tcase_add_loop_test(
+        tcase, clients_wait_while_nobody_runs, 0, (int)(sizeof(ends) / sizeof(ends[0])));
+}
+
+FB_TEST_MAIN("store", add_tests)
