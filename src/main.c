@@ -9,6 +9,7 @@
 #include "process/logs.h"
 #include "process/notify.h"
 #include "process/rehearse.h"
+#include "process/sandbox.h"
 #include "process/title.h"
 #include "protocols/table.h"
 
@@ -21,9 +22,14 @@
 /* A mistake, or code of a module that does harm, is found by another process first. */
 static struct fb_cycle *load(const struct fb_cycle_options *options, struct fb_log *log)
 {
+    struct fb_cycle *cycle;
+
     if (fb_cycle_rehearse(options, log, STDERR_FILENO) == -1)
         return NULL;
-    return fb_cycle_load(options, log, STDERR_FILENO);
+    cycle = fb_cycle_load(options, log, STDERR_FILENO);
+    if (cycle != NULL && fb_sandbox_check(cycle, log) == -1)
+        fb_cycle_destroy(&cycle);
+    return cycle;
 }
 
 static int test(const struct fb_cmdline *cmdline, struct fb_log *log)

@@ -5,6 +5,7 @@
 #include "master/master.h"
 
 #include "process/logs.h"
+#include "process/sandbox.h"
 #include "process/store.h"
 
 #include <errno.h>
@@ -104,7 +105,7 @@ int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle)
     struct fb_generation *generation;
 
     fb_clock_read(&master->clock); /* reading the configuration may have taken long */
-    if (open_listeners(master, cycle) == -1) {
+    if (fb_sandbox_prepare(cycle, &master->log) == -1 || open_listeners(master, cycle) == -1) {
         fb_master_discard(master, cycle);
         return -1;
     }

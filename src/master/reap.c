@@ -56,7 +56,7 @@ static void schedule_respawn(struct fb_master *master, struct fb_seat *seat, boo
 static void bereave(
     struct fb_master *master, struct fb_generation *generation, struct fb_seat *seat, int status)
 {
-    bool was_ready = seat->state == FB_SEAT_READY || seat->state == FB_SEAT_ARMED;
+    bool was_ready = seat->state >= FB_SEAT_READY;
     bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !seat->late;
     bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     bool young = !was_ready || seat->late || master->clock.mono_ms - seat->started_ms < AT_ONCE_MS;

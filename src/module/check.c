@@ -22,6 +22,9 @@
 #define SIZE_MOST 65536
 #define DIRECTIVES_MOST 1000
 
+#define PATH_FLAGS (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES)
+#define NEEDS (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN)
+
 #define NAME_MOST 31 /* a zone's name has a protocol's and a map's */
 
 static_assert(
@@ -178,11 +181,17 @@ static const char *check_directive(const fb_protocol *protocol, uint32_t i, char
     for (uint32_t j = 0; j < i; j++)
         if (strcmp(directive_at(protocol, j).name, directive.name) == 0)
             return say(text, "has the directive \"%s\" twice", directive.name);
-    if (directive.value > FB_VALUE_CUSTOM || (directive.flags & ~FB_DIRECTIVE_HANDLER) != 0)
+    if (directive.value > FB_VALUE_CUSTOM ||
+        (directive.flags & ~(FB_DIRECTIVE_HANDLER | PATH_FLAGS)) != 0)
         return say(text,
             "has a directive \"%s\" of a kind that is not known (value %" PRIu32 ", flags %#" PRIx32
             "): is it built for a newer forkbeard?",
             directive.name, directive.value, directive.flags);
+    if ((directive.flags & PATH_FLAGS) != 0 && directive.value != FB_VALUE_STRING)
+        return say(text,
+            "has a directive \"%s\" with a path that is not its value: FB_DIRECTIVE_READS and "
+            "FB_DIRECTIVE_WRITES are for FB_VALUE_STRING",
+            directive.name);
     wrong = check_value(&directive, text);
     return wrong != NULL ? wrong : check_place(protocol, &directive, text);
 }
@@ -244,10 +253,22 @@ static const char *check_metrics(const fb_protocol *protocol, char *text)
     return NULL;
 }
 
+static const char *check_needs(const fb_protocol *protocol, char *text)
+{
+    fb_protocol own;
+
+    take(&own, sizeof(own), protocol, protocol->size);
+    if ((own.needs & ~NEEDS) != 0)
+        return say(text,
+            "needs what is not known (needs %#" PRIx32 "): is it built for a newer forkbeard?",
+            own.needs);
+    return NULL;
+}
+
 const char *fb_module_check(const fb_protocol *protocol, char text[FB_MODULE_TEXT])
 {
     static const char *(*const checks[])(const fb_protocol *protocol, char *text) = { check_sizes,
-        check_name, check_ops, check_directives, check_metrics };
+        check_name, check_ops, check_directives, check_metrics, check_needs };
     const char *wrong = NULL;
 
     for (size_t i = 0; i < fb_countof(checks) && wrong == NULL; i++)

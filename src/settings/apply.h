@@ -187,3 +187,5 @@ void fb_error_log_finish(struct fb_apply *apply);
 void fb_events_finish(struct fb_apply *apply);
 /* Behind all of them: what is worked out. */
 void fb_sizing_finish(struct fb_apply *apply);
+/* What its protocols need (needs.h). */
+void fb_needs_collect(struct fb_apply *apply);

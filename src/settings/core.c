@@ -69,6 +69,31 @@ static FB_SETTER(set_worker_processes)
         apply, directive, 0, "expected a number between 1 and %d, or \"auto\"", WORKERS_MAX);
 }
 
+/* Sets the place that the argument has among the names. */
+static int choose(struct fb_apply *apply, const struct fb_conf_directive *directive,
+    const char *const *names, const char *expected, void *field)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(directive->args[0].text, names[i]) == 0) {
+            *(int64_t *)field = i;
+            return 0;
+        }
+    return fb_bad_name(apply, directive, 0, names, expected);
+}
+
+static FB_SETTER(set_sandbox)
+{
+    static const char *const names[] = {
+        [FB_SANDBOX_OFF] = "off",
+        [FB_SANDBOX_ON] = "on",
+        [FB_SANDBOX_STRICT] = "strict",
+        NULL,
+    };
+
+    (void)setting;
+    return choose(apply, directive, names, "\"off\", \"on\" or \"strict\"", field);
+}
+
 static FB_SETTER(set_cpu_affinity)
 {
     struct fb_core_settings *core = &apply->cycle->core;
@@ -185,12 +210,7 @@ static FB_SETTER(set_sigterm_shutdown)
     static const char *const names[] = { "fast", "graceful", NULL };
 
     (void)setting;
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(directive->args[0].text, names[i]) == 0) {
-            *(int64_t *)field = i;
-            return 0;
-        }
-    return fb_bad_name(apply, directive, 0, names, "\"fast\" or \"graceful\"");
+    return choose(apply, directive, names, "\"fast\" or \"graceful\"", field);
 }
 
 #define CORE(member) .offset = offsetof(struct fb_core_settings, member)
@@ -211,6 +231,7 @@ const struct fb_setting fb_core_table[] = {
     { "max_generations", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(max_generations),
         .greatest_value = INT_MAX, .initial = "8" },
     { "pid", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(pid) },
+    { "sandbox", FB_AT_MAIN, 1, 1, .set = set_sandbox, CORE(sandbox), .initial = "on" },
     { "sigterm_shutdown", FB_AT_MAIN, 1, 1, .set = set_sigterm_shutdown, CORE(sigterm_graceful) },
     { "stream", FB_AT_MAIN, 0, 0, .set = fb_set_stream, .block = true },
     { "thread_pool", FB_AT_MAIN, 2, 3, .set = set_thread_pool },
@@ -288,6 +309,9 @@ void fb_core_finish(struct fb_apply *apply)
 
     if (core->user == NULL)
         default_user(apply);
+    if (core->sandbox == FB_SANDBOX_STRICT && !core->master_process)
+        fb_conf_error(apply->report, NULL,
+            "\"sandbox strict\" is for worker processes: set \"master_process on\"");
     fb_core_finish_pid(apply);
     fb_core_finish_control(apply);
     fb_error_log_finish(apply);

@@ -68,6 +68,7 @@ static void read_all(struct fb_apply *apply)
     fb_core_finish(apply);
     fb_events_finish(apply);
     fb_sizing_finish(apply);
+    fb_needs_collect(apply);
 }
 
 static void apply_configuration(
@@ -104,6 +105,7 @@ static struct fb_cycle *create(void)
     cycle->events.worker_connections = DEFAULT_CONNECTIONS;
     STAILQ_INIT(&cycle->stream.servers);
     STAILQ_INIT(&cycle->stream.listeners);
+    STAILQ_INIT(&cycle->needs.paths);
     fb_zones_init(&cycle->zones);
     SLIST_INIT(&cycle->modules);
     return cycle;

@@ -10,6 +10,7 @@
 #include "event/mechanism.h"
 #include "module/module.h"
 #include "net/inherited.h"
+#include "settings/needs.h"
 #include "settings/progress.h"
 #include "shm/zone.h"
 #include "stream/server.h"
@@ -18,10 +19,14 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+/* How much of the system is closed to workers. */
+enum fb_sandbox { FB_SANDBOX_OFF, FB_SANDBOX_ON, FB_SANDBOX_STRICT };
+
 /* What the main context sets. Times are milliseconds. */
 struct fb_core_settings {
     int64_t daemon;
     int64_t master_process;
+    int64_t sandbox; /* enum fb_sandbox */
     int64_t worker_processes;
     int64_t worker_priority;
     int64_t sigterm_graceful;        /* SIGTERM means what SIGQUIT does */
@@ -79,6 +84,7 @@ struct fb_cycle {
     struct fb_events_settings events;
     struct fb_sizing sizing;
     struct fb_stream_settings stream;
+    struct fb_needs needs;
     struct fb_zones zones;               /* declared here, opened by the master */
     struct fb_modules modules;           /* loaded, until the cycle is destroyed */
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */

@@ -2,6 +2,7 @@
 #include "worker/worker.h"
 
 #include "process/privileges.h"
+#include "process/sandbox.h"
 
 #include <bsd/stdlib.h>
 #include <inttypes.h>
@@ -84,6 +85,10 @@ int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage,
     if (fb_accept_init(worker) == -1 || fb_worker_open_channel(worker) == -1 ||
         fb_protocols_start(worker) == -1 ||
         (resolution > 0 && fb_loop_set_resolution(loop, (uint64_t)resolution) == -1)) {
+        fb_worker_done(worker);
+        return -1;
+    }
+    if (role == FB_ROLE_WORKER && fb_sandbox_enter(cycle, &worker->log) == -1) {
         fb_worker_done(worker);
         return -1;
     }

@@ -5,7 +5,8 @@
  * anything on the standard descriptors is left that the test has not announced, a sanitizer's or
  * valgrind's report among them.
  *
- * FORKBEARD is the binary, FORKBEARD_WRAPPER a command to run it under. */
+ * FORKBEARD is the binary, FORKBEARD_WRAPPER a command to run it under, FORKBEARD_TEST_SANDBOX the
+ * mode of the workers' sandbox. */
 #pragma once
 
 #include "daemon/keeper.h"

@@ -99,7 +99,14 @@ SPOIL(nameless_directive, p->directives[2].name = NULL)
 SPOIL(bad_directive, p->directives[2].name = "part name")
 SPOIL(same_directive, p->directives[2].name = "part_number")
 SPOIL(unknown_value, p->directives[1].value = FB_VALUE_CUSTOM + 1)
-SPOIL(unknown_flag, p->directives[1].flags = 2)
+SPOIL(unknown_flag, p->directives[1].flags = 8)
+SPOIL(number_path, p->directives[1].flags = FB_DIRECTIVE_READS)
+SPOIL(
+    path, (p->directives[1].value = FB_VALUE_STRING, p->directives[1].flags = FB_DIRECTIVE_WRITES))
+SPOIL(every_need, p->protocol.needs = FB_NEEDS_LISTEN * 2 - 1)
+SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_LISTEN * 2)
+SPOIL(old_api, (p->protocol.api = 1, p->protocol.size = offsetof(fb_protocol, needs),
+                   p->protocol.needs = UINT32_MAX))
 SPOIL(no_handler, p->directives[0].flags = 0)
 SPOIL(two_handlers, p->directives[2].flags = FB_DIRECTIVE_HANDLER)
 SPOIL(crossed_range, (p->directives[1].least = 5, p->directives[1].greatest = 4))
@@ -147,6 +154,11 @@ static const struct {
     { same_directive, "has the directive \"part_number\" twice" },
     { unknown_value, "has a directive \"part_number\" of a kind that is not known (value 9, flags "
                      "0): is it built for a newer forkbeard?" },
+    { number_path, "has a directive \"part_number\" with a path that is not its value: FB_DIR" },
+    { path, NULL },
+    { every_need, NULL },
+    { unknown_need, "needs what is not known (needs 0x20): is it built for a newer forkbeard?" },
+    { old_api, NULL },
     { unknown_flag, "has a directive \"part_number\" of a kind that is not known (value 2, flags "
                     "0x2)" },
     { no_handler, "has no handler directive: FB_DIRECTIVE_HANDLER is for the one" },
@@ -250,13 +262,14 @@ START_TEST(a_later_versions_structs_are_cut)
 }
 END_TEST
 
-/* Ours are the first version's, so that there is no shorter one yet: what is behind the given sizes
- * must not be read, which the sanitizer sees to. */
+/* A protocol of the first version: what is behind the given sizes must not be read, which the
+ * sanitizer sees to. */
 START_TEST(no_more_is_read_than_there_is)
 {
     struct fb_arena *arena = fb_arena_create();
     fb_directive *directives = malloc(sizeof(*directives));
-    fb_protocol *protocol = malloc(sizeof(*protocol));
+    fb_protocol whole = { FB_PROTOCOL_HEADER, .name = "tight", .directive_n = 1 };
+    fb_protocol *protocol = malloc(offsetof(fb_protocol, needs));
     fb_ops *ops = malloc(sizeof(*ops));
     char text[FB_MODULE_TEXT];
     const fb_protocol *copy;
@@ -264,8 +277,11 @@ START_TEST(no_more_is_read_than_there_is)
     ck_assert(directives != NULL && protocol != NULL && ops != NULL);
     *directives = (fb_directive) { .name = "tight", .flags = FB_DIRECTIVE_HANDLER };
     *ops = (fb_ops) { .size = sizeof(*ops), .opened = opened };
-    *protocol = (fb_protocol) { FB_PROTOCOL_HEADER, .name = "tight", .directives = directives,
-        .directive_n = 1, .ops = ops };
+    whole.api = 1;
+    whole.size = offsetof(fb_protocol, needs);
+    whole.directives = directives;
+    whole.ops = ops;
+    memcpy(protocol, &whole, offsetof(fb_protocol, needs));
     ck_assert_ptr_null(fb_module_check(protocol, text));
     copy = fb_module_copy(arena, protocol);
     ck_assert_ptr_nonnull(copy);
@@ -274,6 +290,8 @@ START_TEST(no_more_is_read_than_there_is)
     free(ops);
     ck_assert_str_eq(copy->directives[0].name, "tight");
     ck_assert_ptr_eq(copy->ops->opened, opened);
+    ck_assert_uint_eq(copy->needs, 0);
+    ck_assert_ptr_null(copy->writes);
     fb_arena_destroy(&arena);
 }
 END_TEST

@@ -147,6 +147,8 @@ const struct row directive_rows[] = {
     { "max_generations", "3;", MAIN, ARGS(1, 1), CORE(max_generations, 3, 8), .manual = "8" },
     { "pid", "run/pid;", MAIN, ARGS(1, 1), PATH(pid, "/run/pid", "/default/pid"),
         .manual = "@runstatedir@/forkbeard.pid" },
+    { "sandbox", "strict;", MAIN, ARGS(1, 1), CORE(sandbox, FB_SANDBOX_STRICT, FB_SANDBOX_ON),
+        .manual = "on" },
     { "sigterm_shutdown", "graceful;", MAIN, ARGS(1, 1), CORE(sigterm_graceful, 1, 0),
         .manual = "fast" },
     { "stream", "{ }", MAIN, ARGS(0, 0), .manual = "none" },

@@ -27,7 +27,7 @@ extern "C" {
 
 /* The binary contract, and the version of this header. */
 #define FB_ABI 1u
-#define FB_API 1u
+#define FB_API 2u
 
 #if defined(__GNUC__)
 #define FB_SDK __attribute__((visibility("default")))
@@ -94,6 +94,11 @@ typedef enum fb_value {
  * `server {}` only; the others may also stand in `stream {}`, for every server in it that does not
  * say otherwise. */
 #define FB_DIRECTIVE_HANDLER 1u
+/* Its value, an FB_VALUE_STRING, is a path: of a file, or of a directory with all below it, which the
+ * workers open after their start, to read or to write as well (to make, rename and remove, too).
+ * Relative ones lie in `working_directory`. */
+#define FB_DIRECTIVE_READS 2u
+#define FB_DIRECTIVE_WRITES 4u
 
 typedef struct fb_directive {
     const char *name;
@@ -123,6 +128,14 @@ typedef struct fb_metric {
     uint32_t reserved;
 } fb_metric;
 
+/* What a protocol does in workers that have started besides its connections, and the sandbox would not
+ * let it do. forkbeard_module(3) says what belongs to each. */
+#define FB_NEEDS_EXEC 1u    /* runs other programs */
+#define FB_NEEDS_CODE 2u    /* makes memory executable: dlopen(), a compiler of its own */
+#define FB_NEEDS_NAMES 4u   /* has the C library look up hosts, users or interfaces */
+#define FB_NEEDS_UDP 8u     /* opens sockets of datagrams */
+#define FB_NEEDS_LISTEN 16u /* opens listening sockets of its own */
+
 /* A protocol. Fields are only ever appended, and `size` tells which there are. */
 typedef struct fb_protocol {
     uint32_t abi;            /* FB_ABI */
@@ -150,6 +163,12 @@ typedef struct fb_protocol {
      * fb_worker_logf(). */
     int (*worker_start)(fb_worker *worker, void *state);
     void (*worker_stop)(fb_worker *worker, void *state);
+
+    /* Since API 2 */
+    uint32_t needs; /* FB_NEEDS_... */
+    uint32_t reserved;
+    const char *const *reads;  /* paths, as with FB_DIRECTIVE_READS; ends with NULL, or is NULL */
+    const char *const *writes; /* the same with FB_DIRECTIVE_WRITES */
 } fb_protocol;
 
 /* Begins a protocol's definition: FB_PROTOCOL(upper) = { FB_PROTOCOL_HEADER, .name = "upper", ... };

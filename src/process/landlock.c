@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which paths a worker may open, ports it may bind to and processes it may signal, with what this
+ * kernel's Landlock can. The C library has no calls for it, and its headers may be older than the
+ * kernel. */
+#include "process/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The same numbers on all architectures. */
+#define CALL_CREATE_RULESET 444
+#define CALL_ADD_RULE 445
+#define CALL_RESTRICT_SELF 446
+
+/* What linux/landlock.h calls LANDLOCK_... */
+#define CREATE_RULESET_VERSION 1u
+enum { RULE_PATH_BENEATH = 1, RULE_NET_PORT = 2 };
+#define FS(bit) (UINT64_C(1) << (bit))
+enum {
+    EXECUTE,
+    WRITE_FILE,
+    READ_FILE,
+    READ_DIR,
+    REMOVE_DIR,
+    REMOVE_FILE,
+    MAKE_CHAR,
+    MAKE_DIR,
+    MAKE_REG,
+    MAKE_SOCK,
+    MAKE_FIFO,
+    MAKE_BLOCK,
+    MAKE_SYM,
+    REFER,     /* since ABI 2 */
+    TRUNCATE,  /* 3 */
+    IOCTL_DEV, /* 5 */
+};
+#define BIND_TCP UINT64_C(1)              /* 4 */
+#define SCOPE_ABSTRACT_SOCKET UINT64_C(1) /* 6 */
+#define SCOPE_SIGNAL UINT64_C(2)          /* 6 */
+
+struct ruleset {
+    uint64_t fs, net, scoped;
+};
+
+struct path_rule {
+    uint64_t allowed;
+    int32_t parent;
+} __attribute__((packed));
+
+struct port_rule {
+    uint64_t allowed, port;
+};
+
+#define OF_FILES (FS(EXECUTE) | FS(WRITE_FILE) | FS(READ_FILE) | FS(TRUNCATE) | FS(IOCTL_DEV))
+#define READING (FS(READ_FILE) | FS(READ_DIR))
+#define WRITING                                                                                    \
+    (READING | FS(WRITE_FILE) | FS(TRUNCATE) | FS(IOCTL_DEV) | FS(REMOVE_DIR) | FS(REMOVE_FILE) |  \
+        FS(MAKE_DIR) | FS(MAKE_REG) | FS(MAKE_SOCK) | FS(MAKE_FIFO) | FS(MAKE_SYM) | FS(REFER))
+#define CORES (FS(MAKE_REG) | FS(WRITE_FILE) | FS(TRUNCATE))
+
+/* Rules that are being made. */
+struct rules {
+    int fd;
+    uint64_t fs; /* the rights that this kernel knows */
+    struct fb_log *log;
+};
+
+/* What the C library reads when it sees fit, and nobody has to hide. */
+static const char *const system_paths[] = { "/usr", "/lib", "/lib32", "/lib64", "/etc/localtime",
+    "/etc/ld.so.cache", "/proc", "/sys/devices/system/cpu", NULL };
+static const char *const least_paths[] = { "/usr/share/zoneinfo", "/etc/localtime", "/dev/urandom",
+    "/dev/random", "/dev/zero", NULL };
+static const char *const devices[] = { "/dev/null", "/dev/full", NULL };
+static const char *const programs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt",
+    "/etc/ld.so.cache", NULL };
+/* Where looking up names looks: files of /etc are replaced, so that rules are for directories. */
+static const char *const name_paths[] = { "/etc", "/usr", "/lib", "/lib32", "/lib64",
+    "/run/systemd", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss", NULL };
+
+static int abi_of_kernel(void)
+{
+    return (int)syscall(CALL_CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
+}
+
+const char *fb_landlock_lacks(int *error)
+{
+    *error = 0;
+    if (abi_of_kernel() > 0)
+        return NULL;
+    *error = errno;
+    return *error == EOPNOTSUPP
+               ? "Landlock is not enabled, which the kernel's \"lsm=\" parameter does"
+               : "the kernel does not offer Landlock";
+}
+
+/* Each ABI has the rights of those before it. */
+static uint64_t rights_of(int abi)
+{
+    unsigned last = abi >= 5 ? IOCTL_DEV : abi >= 3 ? TRUNCATE : abi == 2 ? REFER : MAKE_SYM;
+
+    return (UINT64_C(2) << last) - 1;
+}
+
+static struct ruleset handled(const struct fb_cycle *cycle, int abi)
+{
+    const struct fb_needs *needs = &cycle->needs;
+    struct ruleset handled = { .fs = rights_of(abi) };
+
+    if (abi >= 4 && !needs->listen)
+        handled.net = BIND_TCP;
+    if (abi >= 6)
+        handled.scoped = SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL;
+    return handled;
+}
+
+/* -1 with errno: a path that is not there cannot be opened either. */
+static int allow(const struct rules *rules, const char *path, uint64_t allowed)
+{
+    int fd = open(path, O_PATH | O_CLOEXEC), status = -1, error;
+    struct path_rule rule = { .allowed = allowed & rules->fs, .parent = fd };
+    struct stat st;
+
+    if (fd == -1)
+        return -1;
+    if (fstat(fd, &st) == 0) {
+        if (!S_ISDIR(st.st_mode))
+            rule.allowed &= OF_FILES;
+        status = (int)syscall(CALL_ADD_RULE, rules->fd, RULE_PATH_BENEATH, &rule, 0);
+    }
+    error = errno;
+    close(fd);
+    errno = error;
+    return status;
+}
+
+/* Those that this system has. */
+static void allow_all(const struct rules *rules, const char *const *paths, uint64_t allowed)
+{
+    for (; *paths != NULL; paths++)
+        allow(rules, *paths, allowed);
+}
+
+static void allow_needed(const struct rules *rules, const struct fb_needs *needs)
+{
+    uint64_t also = needs->exec ? FS(EXECUTE) : 0;
+    const struct fb_needed_path *needed;
+
+    STAILQ_FOREACH (needed, &needs->paths, link)
+        if (allow(rules, needed->path, also | (needed->write ? WRITING : READING)) == -1)
+            fb_log(rules->log, FB_WARN, errno, "sandbox: \"%s\" cannot be left open to this worker",
+                needed->path);
+}
+
+/* The kernel makes the file as the worker would. */
+static void allow_cores(const struct rules *rules, const struct fb_core_settings *core)
+{
+    FILE *file = core->rlimit_core > 0 ? fopen("/proc/sys/kernel/core_pattern", "re") : NULL;
+    char pattern[256] = "";
+    char *slash;
+
+    if (file == NULL)
+        return;
+    if (fgets(pattern, sizeof(pattern), file) == NULL)
+        pattern[0] = '\0';
+    fclose(file);
+    slash = strrchr(pattern, '/');
+    if (pattern[0] == '/') {
+        slash[slash == pattern] = '\0';
+        allow(rules, pattern, CORES);
+    } else if (pattern[0] != '|' && core->working_directory != NULL) {
+        allow(rules, ".", CORES);
+    }
+}
+
+static void allow_for_build(const struct rules *rules)
+{
+    const char *path;
+
+    for (unsigned i = 0; (path = fb_build_path(i, false)) != NULL; i++)
+        allow(rules, path, READING);
+    for (unsigned i = 0; (path = fb_build_path(i, true)) != NULL; i++)
+        allow(rules, path, WRITING);
+}
+
+static void allow_paths(const struct rules *rules, const struct fb_cycle *cycle)
+{
+    const struct fb_needs *needs = &cycle->needs;
+
+    allow_all(rules, least_paths, READING);
+    allow_all(rules, devices, READING | FS(WRITE_FILE));
+    if (cycle->core.sandbox == FB_SANDBOX_ON)
+        allow_all(rules, system_paths, READING);
+    if (needs->exec)
+        allow_all(rules, programs, READING | FS(EXECUTE));
+    if (needs->names)
+        allow_all(rules, name_paths, READING);
+    allow_needed(rules, needs);
+    allow_cores(rules, &cycle->core);
+    allow_for_build(rules);
+}
+
+/* A client's socket that is bound to an address and no port is harmless. */
+static int allow_any_port(const struct rules *rules)
+{
+    struct port_rule rule = { .allowed = BIND_TCP };
+
+    return (int)syscall(CALL_ADD_RULE, rules->fd, RULE_NET_PORT, &rule, 0);
+}
+
+int fb_landlock_enter(const struct fb_cycle *cycle, struct fb_log *log)
+{
+    struct ruleset ruleset = handled(cycle, abi_of_kernel());
+    struct rules rules = { .fs = ruleset.fs, .log = log };
+    int status = 0, error;
+
+    if (cycle->needs.unknown != NULL && cycle->core.sandbox == FB_SANDBOX_ON)
+        return 0;
+    rules.fd = (int)syscall(CALL_CREATE_RULESET, &ruleset, sizeof(ruleset), 0);
+    if (rules.fd == -1)
+        return -1;
+    allow_paths(&rules, cycle);
+    if (ruleset.net != 0)
+        status = allow_any_port(&rules);
+    if (status == 0)
+        status = (int)syscall(CALL_RESTRICT_SELF, rules.fd, 0);
+    error = errno;
+    close(rules.fd);
+    errno = error;
+    return status;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/sandbox.h"
+
+#include "process/confine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static const struct part {
+    const char *name;
+    const char *(*lacks)(int *error);
+} parts[] = {
+    { "the filter of system calls", fb_seccomp_lacks },
+    { "the rules for paths", fb_landlock_lacks },
+};
+
+int fb_sandbox_check(const struct fb_cycle *cycle, struct fb_log *log)
+{
+    int status = 0, error;
+
+    if (cycle->core.sandbox != FB_SANDBOX_STRICT)
+        return 0;
+    for (size_t i = 0; i < fb_countof(parts); i++) {
+        const char *lack = parts[i].lacks(&error);
+
+        if (lack == NULL)
+            continue;
+        fb_log(log, FB_EMERG, error, "\"sandbox strict\" cannot have %s: %s", parts[i].name, lack);
+        status = -1;
+    }
+    return status;
+}
+
+static void note_needs(const struct fb_needs *needs, struct fb_log *log)
+{
+    const struct {
+        bool needed;
+        const char *what;
+    } lifted[] = {
+        { needs->exec, "run programs" },
+        { needs->code, "make memory executable" },
+        { needs->names, "look up names, for which they read /etc" },
+        { needs->udp, "open datagram sockets" },
+        { needs->listen, "open listening sockets" },
+    };
+    const struct fb_needed_path *path;
+
+    for (size_t i = 0; i < fb_countof(lifted); i++)
+        if (lifted[i].needed)
+            fb_log(log, FB_NOTICE, 0, "sandbox: protocols need that workers %s", lifted[i].what);
+    STAILQ_FOREACH (path, &needs->paths, link)
+        fb_log(log, FB_NOTICE, 0, "sandbox: protocols need that workers %s \"%s\"",
+            path->write ? "write" : "read", path->path);
+}
+
+int fb_sandbox_prepare(const struct fb_cycle *cycle, struct fb_log *log)
+{
+    int64_t mode = cycle->core.sandbox;
+    const char *unknown = cycle->needs.unknown;
+    int error;
+
+    if (mode == FB_SANDBOX_OFF)
+        return 0;
+    if (fb_sandbox_check(cycle, log) == -1)
+        return -1;
+    for (size_t i = 0; i < fb_countof(parts); i++) {
+        const char *lack = parts[i].lacks(&error);
+
+        if (lack != NULL)
+            fb_log(
+                log, FB_NOTICE, error, "sandbox: workers do not have %s: %s", parts[i].name, lack);
+    }
+    if (unknown != NULL)
+        fb_log(log, FB_NOTICE, 0,
+            "sandbox: protocol \"%s\" cannot say what it needs, %s: build it again", unknown,
+            mode == FB_SANDBOX_ON ? "paths, programs and sockets are left open to workers"
+                                  : "and is given nothing");
+    note_needs(&cycle->needs, log);
+    return 0;
+}
+
+/* 0 where /proc does not say. */
+static unsigned thread_n(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/task", &st) == -1 || st.st_nlink < 2 ? 0 : (unsigned)st.st_nlink - 2;
+}
+
+/* Threads that were started before would be outside of Landlock. */
+static int check_threads(enum fb_level level, struct fb_log *log)
+{
+    unsigned n = thread_n();
+
+    if (n <= 1)
+        return 0;
+    fb_log(log, level, 0,
+        "sandbox: %u threads were started before it, by a protocol's worker_start or a library of "
+        "its: paths are %s to them",
+        n - 1, level == FB_EMERG ? "not to be left open" : "left open");
+    return -1;
+}
+
+/* What is lacking was said by the master. */
+static int enter(const struct fb_cycle *cycle, enum fb_level level, struct fb_log *log)
+{
+    int error;
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
+        fb_log(log, level, errno, "sandbox: prctl(PR_SET_NO_NEW_PRIVS) failed");
+        return -1;
+    }
+    if (fb_landlock_lacks(&error) == NULL && fb_landlock_enter(cycle, log) == -1) {
+        fb_log(log, level, errno, "sandbox: the rules for paths could not be set");
+        return -1;
+    }
+    if (fb_seccomp_lacks(&error) == NULL && fb_seccomp_enter(cycle) == -1) {
+        fb_log(log, level, errno, "sandbox: the filter of system calls could not be set");
+        return -1;
+    }
+    return 0;
+}
+
+int fb_sandbox_enter(const struct fb_cycle *cycle, struct fb_log *log)
+{
+    bool strict = cycle->core.sandbox == FB_SANDBOX_STRICT;
+    enum fb_level level = strict ? FB_EMERG : FB_WARN;
+
+    if (cycle->core.sandbox == FB_SANDBOX_OFF)
+        return 0;
+    if (fb_sandbox_check(cycle, log) == -1)
+        return -1;
+    tzset(); /* reads a file */
+    if (check_threads(level, log) == -1 && strict)
+        return -1;
+    return enter(cycle, level, log) == -1 && strict ? -1 : 0;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The filter of system calls. `on` denies what no worker does, `strict` all but what workers do; what
+ * is denied fails with EPERM. The kernel remembers the calls that are allowed whatever their
+ * arguments, so that there are no rules about the arguments of calls that are made often.
+ *
+ * Of an argument that is an int the kernel takes 32 bits, and a filter is shown 64: what denies has to
+ * look at these 32 alone. */
+#include "process/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define DENY SCMP_ACT_ERRNO(EPERM)
+#define ALLOW SCMP_ACT_ALLOW
+
+/* Headers may be older; the numbers are the kernel's. */
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+#ifndef CLONE_NEWCGROUP
+#define CLONE_NEWCGROUP 0x02000000
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+
+/* Which argument of clone() has the flags. */
+#if defined(__s390__) || defined(__CRIS__)
+#define CLONE_FLAGS 1
+#else
+#define CLONE_FLAGS 0
+#endif
+#define NAMESPACES                                                                                 \
+    ((uint64_t)CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |       \
+        CLONE_NEWPID | CLONE_NEWNET)
+
+#define FAMILIES 64    /* more than there are */
+#define TYPES 16       /* SOCK_TYPE_MASK and one */
+#define INT UINT32_MAX /* the bits of one */
+
+/* A filter that is being made. */
+struct filter {
+    scmp_filter_ctx context;
+    const struct fb_needs *needs;
+    bool open; /* a protocol cannot say what it needs, and is given it */
+    int error; /* the first, negative; 0 */
+};
+
+static void add_all(struct filter *filter, uint32_t action, const char *name, unsigned n,
+    const struct scmp_arg_cmp *conditions)
+{
+    int call = seccomp_syscall_resolve_name(name), error;
+
+    if (call == __NR_SCMP_ERROR || filter->error != 0)
+        return;
+    error = seccomp_rule_add_array(filter->context, action, call, n, conditions);
+    if (error != 0 && error != -EDOM && error != -EEXIST) /* no call of this architecture; twice */
+        filter->error = error;
+}
+
+static void add(struct filter *filter, uint32_t action, const char *name)
+{
+    add_all(filter, action, name, 0, NULL);
+}
+
+static void add_if(
+    struct filter *filter, uint32_t action, const char *name, struct scmp_arg_cmp condition)
+{
+    add_all(filter, action, name, 1, &condition);
+}
+
+static void add_list(struct filter *filter, uint32_t action, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        add(filter, action, *names);
+}
+
+/* Argument `arg`, an int, is this. */
+static struct scmp_arg_cmp is(unsigned arg, uint32_t value)
+{
+    return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, INT, value);
+}
+
+static struct scmp_arg_cmp has_not(unsigned arg, uint64_t bits)
+{
+    return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, bits, 0);
+}
+
+static struct scmp_arg_cmp has(unsigned arg, uint64_t bits)
+{
+    return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, bits, bits);
+}
+
+/* Sockets */
+
+static bool has_type(const struct filter *filter, unsigned type)
+{
+    const struct fb_needs *needs = filter->needs;
+
+    return type == SOCK_STREAM ||
+           (type == SOCK_DGRAM && (needs->udp || needs->names || filter->open));
+}
+
+static bool has_family(const struct filter *filter, unsigned family)
+{
+    return family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
+           (family == AF_NETLINK &&
+               (filter->needs->names || filter->open)); /* of which 0 is routes */
+}
+
+static void add_sockets(struct filter *filter, uint32_t action)
+{
+    static const unsigned internet[] = { AF_INET, AF_INET6 };
+    bool allows = action == ALLOW;
+
+    for (unsigned family = 0; family < FAMILIES; family++)
+        if (family == AF_NETLINK && has_family(filter, family))
+            for (unsigned protocol = 0; protocol < FAMILIES; protocol++) {
+                const struct scmp_arg_cmp both[] = { is(0, family), is(2, protocol) };
+
+                if ((protocol == 0) == allows)
+                    add_all(filter, action, "socket", 2, both);
+            }
+        else if (family == AF_INET || family == AF_INET6)
+            continue;
+        else if (has_family(filter, family) == allows)
+            add_if(filter, action, "socket", is(0, family));
+    for (size_t i = 0; i < fb_countof(internet); i++)
+        for (unsigned type = 0; type < TYPES; type++) {
+            const struct scmp_arg_cmp both[] = { is(0, internet[i]),
+                SCMP_A1(SCMP_CMP_MASKED_EQ, TYPES - 1, type) };
+
+            if (has_type(filter, type) == allows)
+                add_all(filter, action, "socket", 2, both);
+        }
+}
+
+/* `on` */
+
+static void deny_namespaces(struct filter *filter)
+{
+    for (uint64_t bit = 1; bit <= NAMESPACES; bit <<= 1) {
+        if (bit & NAMESPACES)
+            add_if(filter, DENY, "clone", has(CLONE_FLAGS, bit));
+        if (bit & (NAMESPACES | CLONE_NEWTIME))
+            add_if(filter, DENY, "unshare", has(0, bit));
+    }
+}
+
+/* A program that it runs may be ended by it; Landlock keeps it from all others. */
+static void deny_signals(struct filter *filter)
+{
+    static const char *const calls[] = { "kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo" };
+
+    if (filter->needs->exec || filter->open)
+        return;
+    for (size_t i = 0; i < fb_countof(calls); i++)
+        add_if(filter, DENY, calls[i], SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+}
+
+/* In builds whose runtime makes some of the requests. */
+static void deny_ptrace_but(struct filter *filter, const unsigned *own)
+{
+    static const struct {
+        unsigned first, end;
+    } requests[] = { { 0, 64 }, { PTRACE_SETOPTIONS, PTRACE_SETOPTIONS + 64 } };
+
+    for (size_t i = 0; i < fb_countof(requests); i++)
+        for (unsigned request = requests[i].first; request < requests[i].end; request++) {
+            const unsigned *one = own;
+
+            while (*one != 0 && *one != request)
+                one++;
+            if (*one == 0)
+                add_if(filter, DENY, "ptrace", is(0, request));
+        }
+}
+
+static void deny(struct filter *filter)
+{
+    static const unsigned ioctls[] = { TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP };
+    static const unsigned fcntls[] = { F_SETOWN, F_SETOWN_EX }; /* who is sent SIGIO */
+
+    add_list(filter, DENY, fb_calls_denied);
+    if (!filter->needs->exec && !filter->open)
+        add_list(filter, DENY, fb_calls_of_exec);
+    if (!filter->needs->listen && !filter->open)
+        add(filter, DENY, "listen");
+    if (!filter->open)
+        add_list(filter, DENY, fb_calls_of_io_uring);
+    for (size_t i = 0; i < fb_countof(ioctls); i++)
+        add_if(filter, DENY, "ioctl", is(1, ioctls[i]));
+    for (size_t i = 0; i < fb_countof(fcntls); i++) {
+        add_if(filter, DENY, "fcntl", is(1, fcntls[i]));
+        add_if(filter, DENY, "fcntl64", is(1, fcntls[i]));
+    }
+    add_if(filter, DENY, "prctl", is(0, PR_SET_MM));
+    add_if(filter, DENY, "personality", SCMP_A0(SCMP_CMP_NE, INT)); /* which asks */
+    add_if(filter, DENY, "prlimit64", SCMP_A0(SCMP_CMP_NE, 0));
+    deny_namespaces(filter);
+    deny_signals(filter);
+    if (fb_build_ptraces[0] == 0)
+        add(filter, DENY, "ptrace");
+    else
+        deny_ptrace_but(filter, fb_build_ptraces);
+    add_sockets(filter, DENY);
+}
+
+/* `strict` */
+
+static void allow_signals(struct filter *filter)
+{
+    static const char *const calls[] = { "kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo" };
+
+    for (size_t i = 0; i < fb_countof(calls); i++)
+        if (filter->needs->exec)
+            add(filter, ALLOW, calls[i]);
+        else
+            add_if(filter, ALLOW, calls[i], SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+}
+
+static void allow_clones(struct filter *filter)
+{
+    uint64_t looked_at = NAMESPACES | CLONE_THREAD;
+
+    if (filter->needs->exec || fb_build_clones)
+        add_if(filter, ALLOW, "clone", has_not(CLONE_FLAGS, NAMESPACES));
+    else
+        add_if(filter, ALLOW, "clone",
+            SCMP_CMP(CLONE_FLAGS, SCMP_CMP_MASKED_EQ, looked_at, CLONE_THREAD));
+}
+
+static void allow_memory(struct filter *filter)
+{
+    static const char *const calls[] = { "mmap", "mmap2", "mprotect" };
+    const struct fb_needs *needs = filter->needs;
+
+    for (size_t i = 0; i < fb_countof(calls); i++)
+        if (needs->code || needs->exec || needs->names) /* which loads libraries */
+            add(filter, ALLOW, calls[i]);
+        else
+            add_if(filter, ALLOW, calls[i], has_not(2, PROT_EXEC));
+}
+
+/* Of calls that can do many things. */
+static void allow_options(struct filter *filter)
+{
+    static const unsigned ioctls[] = { FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ,
+        TIOCOUTQ };
+    static const unsigned fcntls[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL,
+        F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETPIPE_SZ,
+        F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS };
+    static const unsigned prctls[] = { PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
+        PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_VMA };
+
+    for (size_t i = 0; i < fb_countof(ioctls); i++)
+        add_if(filter, ALLOW, "ioctl", is(1, ioctls[i]));
+    for (size_t i = 0; i < fb_countof(fcntls); i++) {
+        add_if(filter, ALLOW, "fcntl", is(1, fcntls[i]));
+        add_if(filter, ALLOW, "fcntl64", is(1, fcntls[i]));
+    }
+    for (size_t i = 0; i < fb_countof(prctls); i++)
+        add_if(filter, ALLOW, "prctl", is(0, prctls[i]));
+    add_if(filter, ALLOW, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0));
+}
+
+static void allow_for_build(struct filter *filter)
+{
+    add_list(filter, ALLOW, fb_build_calls);
+    for (const unsigned *option = fb_build_prctls; *option != 0; option++)
+        add_if(filter, ALLOW, "prctl", is(0, *option));
+    for (const unsigned *request = fb_build_ptraces; *request != 0; request++)
+        add_if(filter, ALLOW, "ptrace", is(0, *request));
+}
+
+static void allow(struct filter *filter)
+{
+    const struct fb_needs *needs = filter->needs;
+    const struct fb_needed_path *path;
+    bool writes = false;
+
+    STAILQ_FOREACH (path, &needs->paths, link)
+        writes = writes || path->write;
+    add_list(filter, ALLOW, fb_calls_allowed);
+    if (writes)
+        add_list(filter, ALLOW, fb_calls_of_writing);
+    if (needs->exec) {
+        add_list(filter, ALLOW, fb_calls_of_exec);
+        add_list(filter, ALLOW, fb_calls_of_children);
+    }
+    if (needs->listen)
+        add(filter, ALLOW, "listen");
+    if (needs->listen || needs->udp || needs->names)
+        add(filter, ALLOW, "bind");
+    allow_signals(filter);
+    allow_clones(filter);
+    allow_memory(filter);
+    allow_options(filter);
+    allow_for_build(filter);
+    add_sockets(filter, ALLOW);
+}
+
+/* One that the kernel has, without an address to read, gives EFAULT. */
+const char *fb_seccomp_lacks(int *error)
+{
+    *error = 0;
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) == -1 && errno != EFAULT) {
+        *error = errno;
+        return "the kernel does not offer seccomp filters";
+    }
+    return NULL;
+}
+
+/* The C library tries clone3() first, whose flags a filter cannot see. */
+static int load(struct filter *filter, bool strict)
+{
+    add(filter, SCMP_ACT_ERRNO(ENOSYS), "clone3");
+    if (strict)
+        allow(filter);
+    else
+        deny(filter);
+    if (filter->error == 0)
+        filter->error = seccomp_attr_set(filter->context, SCMP_FLTATR_ACT_BADARCH, DENY);
+    /* where libseccomp or the kernel is too old for these, there is one thread, and a longer way */
+    seccomp_attr_set(filter->context, SCMP_FLTATR_CTL_TSYNC, 1);
+    seccomp_attr_set(filter->context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+    if (filter->error == 0)
+        filter->error = seccomp_load(filter->context);
+    return filter->error;
+}
+
+int fb_seccomp_enter(const struct fb_cycle *cycle)
+{
+    bool strict = cycle->core.sandbox == FB_SANDBOX_STRICT;
+    struct filter filter = {
+        .context = seccomp_init(strict ? DENY : ALLOW),
+        .needs = &cycle->needs,
+        .open = !strict && cycle->needs.unknown != NULL,
+    };
+    int error;
+
+    if (filter.context == NULL) {
+        errno = ENOMEM;
+        return -1;
+    }
+    error = load(&filter, strict);
+    seccomp_release(filter.context);
+    errno = -error;
+    return error == 0 ? 0 : -1;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which system calls belong to what. Calls that this architecture or libseccomp does not know are
+ * passed over. Those whose arguments matter are in seccomp.c. */
+#include "process/confine.h"
+
+/* Of administrators, debuggers and container managers, and what has had the kernel's worst holes. */
+const char *const fb_calls_denied[] = {
+    /* file systems and what a process sees of them */
+    "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount",
+    "open_by_handle_at", "open_tree", "open_tree_attr", "pivot_root", "quotactl", "quotactl_fd",
+    "setns", "swapoff", "swapon", "umount", "umount2", "uselib",
+    /* the machine */
+    "acct", "clock_adjtime", "clock_adjtime64", "clock_settime", "clock_settime64", "create_module",
+    "delete_module", "finit_module", "get_kernel_syms", "init_module", "ioperm", "iopl",
+    "kexec_file_load", "kexec_load", "lookup_dcookie", "modify_ldt", "nfsservctl",
+    "pciconfig_iobase", "pciconfig_read", "pciconfig_write", "query_module", "reboot",
+    "setdomainname", "sethostname", "settimeofday", "stime", "sysfs", "syslog", "vhangup", "vm86",
+    "vm86old", "_sysctl",
+    /* other processes */
+    "kcmp", "pidfd_getfd", "pidfd_send_signal", "process_madvise", "process_mrelease",
+    "process_vm_readv", "process_vm_writev", "tkill",
+    /* the kernel's insides */
+    "add_key", "bpf", "fanotify_init", "keyctl", "perf_event_open", "request_key", "userfaultfd",
+    NULL
+};
+
+const char *const fb_calls_of_exec[] = { "execve", "execveat", NULL };
+
+const char *const fb_calls_of_io_uring[] = { "io_uring_enter", "io_uring_register",
+    "io_uring_setup", NULL };
+
+const char *const fb_calls_allowed[] = {
+    /* descriptors */
+    "close", "close_range", "copy_file_range", "dup", "dup2", "dup3", "eventfd", "eventfd2",
+    "fadvise64", "fadvise64_64", "arm_fadvise64_64", "fallocate", "fdatasync", "flock", "fstat",
+    "fstat64", "fstatfs", "fstatfs64", "fsync", "ftruncate", "ftruncate64", "getdents",
+    "getdents64", "lseek", "_llseek", "memfd_create", "pipe", "pipe2", "pread64", "preadv",
+    "preadv2", "pwrite64", "pwritev", "pwritev2", "read", "readahead", "readv", "sendfile",
+    "sendfile64", "signalfd", "signalfd4", "splice", "sync_file_range", "sync_file_range2", "tee",
+    "timerfd_create", "timerfd_gettime", "timerfd_gettime64", "timerfd_settime",
+    "timerfd_settime64", "vmsplice", "write", "writev",
+    /* files by their names, as far as Landlock lets them be opened */
+    "access", "faccessat", "faccessat2", "fstatat64", "getcwd", "lstat", "lstat64", "newfstatat",
+    "open", "openat", "openat2", "readlink", "readlinkat", "stat", "stat64", "statfs", "statfs64",
+    "statx",
+    /* waiting */
+    "epoll_create", "epoll_create1", "epoll_ctl", "epoll_ctl_old", "epoll_pwait", "epoll_pwait2",
+    "epoll_wait", "epoll_wait_old", "_newselect", "poll", "ppoll", "ppoll_time64", "pselect6",
+    "pselect6_time64", "select",
+    /* sockets that are there */
+    "accept", "accept4", "connect", "getpeername", "getsockname", "getsockopt", "recv", "recvfrom",
+    "recvmmsg", "recvmmsg_time64", "recvmsg", "send", "sendmmsg", "sendmsg", "sendto", "setsockopt",
+    "shutdown", "socketpair",
+    /* memory */
+    "brk", "get_mempolicy", "madvise", "membarrier", "mincore", "mlock", "mlock2", "mremap",
+    "msync", "munlock", "munmap",
+    /* threads and the process itself */
+    "arch_prctl", "capget", "exit", "exit_group", "futex", "futex_time64", "futex_waitv",
+    "futex_wait", "futex_wake", "futex_requeue", "get_robust_list", "getcpu", "getegid",
+    "getegid32", "geteuid", "geteuid32", "getgid", "getgid32", "getgroups", "getgroups32",
+    "getpgid", "getpgrp", "getpid", "getppid", "getpriority", "getresgid", "getresgid32",
+    "getresuid", "getresuid32", "getrlimit", "getrusage", "getsid", "gettid", "getuid", "getuid32",
+    "rseq", "sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity",
+    "sched_getattr", "sched_getparam", "sched_getscheduler", "sched_yield", "set_robust_list",
+    "set_thread_area", "set_tid_address", "set_tls", "sysinfo", "times", "ugetrlimit", "umask",
+    "uname", "wait4", "waitid", "waitpid",
+    /* time and signals */
+    "alarm", "clock_getres", "clock_getres_time64", "clock_gettime", "clock_gettime64",
+    "clock_nanosleep", "clock_nanosleep_time64", "getitimer", "getrandom", "gettimeofday",
+    "nanosleep", "pause", "restart_syscall", "rt_sigaction", "rt_sigpending", "rt_sigprocmask",
+    "rt_sigreturn", "rt_sigsuspend", "rt_sigtimedwait", "rt_sigtimedwait_time64", "setitimer",
+    "sigaltstack", "sigreturn", "time", "timer_create", "timer_delete", "timer_getoverrun",
+    "timer_gettime", "timer_gettime64", "timer_settime", "timer_settime64", NULL
+};
+
+const char *const fb_calls_of_children[] = { "chdir", "fchdir", "fork", "pidfd_open", "setpgid",
+    "setpriority", "setrlimit", "setsid", "vfork", NULL };
+
+const char *const fb_calls_of_writing[] = { "chmod", "creat", "fchmod", "fchmodat", "fchmodat2",
+    "futimesat", "link", "linkat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "rmdir",
+    "symlink", "symlinkat", "truncate", "truncate64", "unlink", "unlinkat", "utime", "utimensat",
+    "utimensat_time64", "utimes", NULL };

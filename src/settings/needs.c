@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "settings/needs.h"
+
+#include "settings/apply.h"
+
+#include <string.h>
+
+/* The first in which a protocol says what it needs. */
+#define API_OF_NEEDS 2
+
+static void add_path(struct fb_apply *apply, const char *path, bool write)
+{
+    struct fb_needs *needs = &apply->cycle->needs;
+    struct fb_needed_path *needed;
+
+    if (path == NULL || *path == '\0')
+        return;
+    STAILQ_FOREACH (needed, &needs->paths, link)
+        if (needed->write == write && strcmp(needed->path, path) == 0)
+            return;
+    needed = fb_apply_alloc(apply, sizeof(*needed));
+    if (needed == NULL)
+        return;
+    needed->path = path;
+    needed->write = write;
+    STAILQ_INSERT_TAIL(&needs->paths, needed, link);
+}
+
+static void add_list(struct fb_apply *apply, const char *const *paths, bool write)
+{
+    for (; paths != NULL && *paths != NULL; paths++)
+        add_path(apply, *paths, write);
+}
+
+/* The paths that the administrator has given. */
+static void add_values(struct fb_apply *apply, const struct fb_server *server)
+{
+    const fb_protocol *protocol = server->protocol;
+
+    for (uint32_t i = 0; i < protocol->directive_n; i++) {
+        const fb_directive *directive = &protocol->directives[i];
+        bool write = (directive->flags & FB_DIRECTIVE_WRITES) != 0;
+
+        if (write || (directive->flags & FB_DIRECTIVE_READS))
+            add_path(apply,
+                *(const char *const *)((char *)server->protocol_conf + directive->offset), write);
+    }
+}
+
+static void add_protocol(struct fb_apply *apply, const fb_protocol *protocol)
+{
+    struct fb_needs *needs = &apply->cycle->needs;
+
+    needs->exec = needs->exec || (protocol->needs & FB_NEEDS_EXEC);
+    needs->code = needs->code || (protocol->needs & FB_NEEDS_CODE);
+    needs->names = needs->names || (protocol->needs & FB_NEEDS_NAMES);
+    needs->udp = needs->udp || (protocol->needs & FB_NEEDS_UDP);
+    needs->listen = needs->listen || (protocol->needs & FB_NEEDS_LISTEN);
+    if (protocol->api < API_OF_NEEDS)
+        needs->unknown = protocol->name;
+    add_list(apply, protocol->reads, false);
+    add_list(apply, protocol->writes, true);
+}
+
+void fb_needs_collect(struct fb_apply *apply)
+{
+    const struct fb_server *server;
+
+    STAILQ_FOREACH (server, &apply->cycle->stream.servers, link) {
+        if (server->protocol == NULL)
+            continue;
+        add_protocol(apply, server->protocol);
+        add_values(apply, server);
+    }
+}

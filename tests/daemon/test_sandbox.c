@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sandbox from within: a module that was taken over tries what it can, in a real worker. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+#include "process/confine.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PROBER(name)                                                                               \
+    "load_module " FB_TEST_MODULES "/" name ".so;\n"                                               \
+    "events {}\n"
+
+enum mode { OFF, ON, STRICT };
+static const char *const modes[] = { "off", "on", "strict" };
+
+/* What looks for leaks cannot stop threads that are outside of the sandbox. */
+#ifdef __SANITIZE_ADDRESS__
+#define IS_SANITIZED true
+#else
+#define IS_SANITIZED false
+#endif
+
+/* What stands in the way of an attempt. */
+enum guard { FILTER, PATHS, PORTS };
+
+#define CAP(name) (1u + CAP_##name)
+
+/* How attempts end under `on` and `strict`; with `off` they end otherwise than by a denial, as long as
+ * the worker has the capability that they need (0: none). */
+static const struct row {
+    const char *words;
+    int on, strict;
+    unsigned capability;
+    enum guard guard;
+} rows[] = {
+    { "execve", EPERM, EPERM, 0, FILTER },
+    { "execveat", EPERM, EPERM, 0, FILTER },
+    { "program", EPERM, EPERM, 0, FILTER },
+    { "thread execve", EPERM, EPERM, 0, FILTER },
+    { "clone3", ENOSYS, ENOSYS, 0, FILTER },
+    { "clone_user", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
+    { "unshare", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
+    { "setns", EPERM, EPERM, 0, FILTER },
+
+    { "open /etc/passwd", EACCES, EACCES, 0, PATHS },
+    { "open /etc/shadow", EACCES, EACCES, CAP(DAC_OVERRIDE), PATHS },
+    { "thread open /etc/passwd", EACCES, EACCES, 0, PATHS },
+    { "make /tmp/fb_made_by_a_worker", EACCES, EACCES, 0, PATHS },
+    { "open_by_handle_at", EPERM, EPERM, CAP(DAC_READ_SEARCH), FILTER },
+
+    { "ptrace", EPERM, EPERM, 0, FILTER },
+    { "process_vm_readv", EPERM, EPERM, 0, FILTER },
+    { "process_vm_writev", EPERM, EPERM, 0, FILTER },
+    { "pidfd_getfd", EPERM, EPERM, 0, FILTER },
+    { "kill 1", EPERM, EPERM, CAP(KILL), FILTER },
+    { "thread kill 1", EPERM, EPERM, CAP(KILL), FILTER },
+    { "tgkill", EPERM, EPERM, 0, FILTER },
+    { "sigqueue", EPERM, EPERM, 0, FILTER },
+    { "sigio", EPERM, EPERM, 0, FILTER },
+    { "pidfd_send_signal", EPERM, EPERM, 0, FILTER },
+    { "limit_other", EPERM, EPERM, 0, FILTER },
+
+    { "raw", EPERM, EPERM, CAP(NET_RAW), FILTER },
+    { "hidden_raw", EPERM, EPERM, CAP(NET_RAW), FILTER },
+    { "packet", EPERM, EPERM, CAP(NET_RAW), FILTER },
+    { "hidden_packet", EPERM, EPERM, CAP(NET_RAW), FILTER },
+    { "netlink", EPERM, EPERM, 0, FILTER },
+    { "udp", EPERM, EPERM, 0, FILTER },
+    { "listen", EPERM, EPERM, 0, FILTER },
+    { "bind $1", EACCES, EPERM, 0, PORTS },
+
+    { "mount", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
+    { "umount", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
+    { "fsopen", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
+    { "chroot", EPERM, EPERM, CAP(SYS_CHROOT), FILTER },
+    { "pivot_root", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
+    { "swapon", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
+    { "quotactl", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
+
+    { "keyctl", EPERM, EPERM, 0, FILTER },
+    { "add_key", EPERM, EPERM, 0, FILTER },
+    { "request_key", EPERM, EPERM, 0, FILTER },
+    { "bpf", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
+    { "perf_event_open", EPERM, EPERM, 0, FILTER },
+    { "userfaultfd", EPERM, EPERM, 0, FILTER },
+    { "io_uring", EPERM, EPERM, 0, FILTER },
+    { "finit_module", EPERM, EPERM, CAP(SYS_MODULE), FILTER },
+    { "init_module", EPERM, EPERM, CAP(SYS_MODULE), FILTER },
+    { "delete_module", EPERM, EPERM, CAP(SYS_MODULE), FILTER },
+    { "reboot", EPERM, EPERM, CAP(SYS_BOOT), FILTER },
+    { "personality", EPERM, EPERM, 0, FILTER },
+    { "input", EPERM, EPERM, 0, FILTER },
+    { "hidden_input", EPERM, EPERM, 0, FILTER },
+    { "memory_map", EPERM, EPERM, CAP(SYS_RESOURCE), FILTER },
+
+    { "setuid", 0, EPERM, 0, FILTER },
+    { "bind", 0, EPERM, 0, FILTER },
+    { "code", 0, EPERM, 0, FILTER },
+    { "mprotect", 0, EPERM, 0, FILTER },
+#ifndef __SANITIZE_ADDRESS__
+    { "fork", 0, EPERM, 0, FILTER },
+    { "open /proc/self/status", 0, EACCES, 0, PATHS },
+    { "open /usr/lib", 0, EACCES, 0, PATHS },
+#endif
+
+    { "tcp", 0, 0, 0, FILTER },
+    { "unix", 0, 0, 0, FILTER },
+    { "kill_self", 0, 0, 0, FILTER },
+    { "tgkill_self", 0, 0, 0, FILTER },
+    { "thread tgkill_self", 0, 0, 0, FILTER },
+    { "open /dev/null", 0, 0, 0, PATHS },
+    { "open /usr/share/zoneinfo", 0, 0, 0, PATHS },
+};
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* What this kernel and this build have of it. */
+static bool is_guarded(enum guard guard)
+{
+    int error;
+
+    if (guard == FILTER)
+        return fb_seccomp_lacks(&error) == NULL;
+    return syscall(444, NULL, 0, 1) >= (guard == PORTS ? 4 : 1);
+}
+
+static bool is_whole(void)
+{
+    return is_guarded(FILTER) && is_guarded(PATHS);
+}
+
+static bool has_capability(unsigned capability)
+{
+    const char *found = strstr(proc_text(getpid(), "status"), "CapEff:");
+
+    ck_assert_ptr_nonnull(found);
+    return (strtoull(found + strlen("CapEff:"), NULL, 16) >> (capability - 1) & 1) != 0;
+}
+
+/* The errno's name that it is answered with; valid until the next call. */
+static const char *try(struct daemon *daemon, const char *words)
+{
+    static char line[64];
+    int client = client_open(daemon->ports[0]);
+    size_t n = 0;
+
+    client_send(client, words);
+    client_send(client, "\n");
+    while (n < sizeof(line) - 1 && recv(client, line + n, 1, 0) == 1 && line[n] != '\n')
+        n++;
+    line[n] = '\0';
+    close(client);
+    ck_assert_msg(n > 0 && strcmp(line, "unknown") != 0, "\"%s\" is answered \"%s\"", words, line);
+    return line;
+}
+
+static const char *name_of(int error)
+{
+    return error == 0 ? "0" : strerrorname_np(error);
+}
+
+static void check_row(struct daemon *daemon, const struct row *row, enum mode mode, bool root)
+{
+    const char *port = strstr(row->words, "$1"), *answer;
+    int expected = mode == ON ? row->on : row->strict;
+    char words[128];
+
+    snprintf(words, sizeof(words), "%s", row->words);
+    if (port != NULL)
+        sprintf(words + (port - row->words), "%u", daemon->ports[1]);
+    answer = try(daemon, words);
+    if (mode != OFF && is_guarded(row->guard))
+        ck_assert_msg(strcmp(answer, name_of(expected)) == 0, "%s: \"%s\" is answered %s, not %s",
+            modes[mode], words, answer, name_of(expected));
+    if (mode == OFF && row->strict != 0 &&
+        (row->capability == 0 || (root && has_capability(row->capability))))
+        ck_assert_msg(strcmp(answer, name_of(row->strict)) != 0,
+            "\"%s\" is denied (%s) by something else", words, answer);
+}
+
+/* Three modes, each as root and as nobody. */
+START_TEST(attempts)
+{
+    bool root = _i % 2 == 0;
+    enum mode mode = (enum mode)(_i / 2);
+    struct daemon *daemon = daemon_create(2);
+
+    daemon_configure(daemon,
+        "sandbox %s; user %s;\n" PROBER("prober") "stream { server { listen $0; prober; } }\n",
+        modes[mode], root ? "root" : "nobody");
+    daemon_start(daemon);
+    for (size_t i = 0; i < ROWS; i++)
+        check_row(daemon, &rows[i], mode, root);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Paths that the administrator gives a protocol are open to it, and no others. */
+START_TEST(paths_of_directives)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_write(daemon, "secret", "1");
+    daemon_write(daemon, "open", "1");
+    ck_assert_int_eq(mkdir(daemon_path(daemon, "place"), 0755), 0);
+    daemon_configure(daemon,
+        "sandbox %s; user root;\n" PROBER(
+            "prober") "stream { server { listen $0; prober; prober_reads $D/open; "
+                      "prober_writes $D/place; } }\n",
+        modes[_i]);
+    daemon_start(daemon);
+    daemon_wait_log(daemon, "sandbox: protocols need that workers read \"/");
+    daemon_wait_log(daemon, "/open\"\n");
+    daemon_wait_log(daemon, "sandbox: protocols need that workers write \"/");
+    ck_assert_str_eq(try(daemon, "open open"), "0");
+    ck_assert_str_eq(try(daemon, "open secret"), "EACCES");
+    ck_assert_str_eq(try(daemon, "make place/new"), "0");
+    ck_assert_str_eq(try(daemon, "open place"), "0");
+    ck_assert_str_eq(try(daemon, "make new"), "EACCES");
+    ck_assert_str_eq(try(daemon, "make place/../new"), "EACCES");
+    daemon_stop(daemon, SIGTERM);
+    ck_assert_int_eq(rmdir(daemon_path(daemon, "place")), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* One that is not there is worth a line, and closes nothing. */
+START_TEST(a_path_that_is_not_there)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(
+        daemon, "sandbox on;\n" PROBER(
+                    "prober") "stream { server { listen $0; prober; prober_reads $D/none; } }\n");
+    daemon_start(daemon);
+    if (is_guarded(PATHS))
+        daemon_wait_log(daemon, "/none\" cannot be left open to this worker (2: No such file");
+    ck_assert_str_eq(try(daemon, "kill_self"), "0");
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void check_all(struct daemon *daemon, const char *const (*answers)[2])
+{
+    for (; (*answers)[0] != NULL; answers++) {
+        const char *answer = try(daemon, (*answers)[0]);
+
+        ck_assert_msg(strcmp(answer, (*answers)[1]) == 0, "\"%s\" is answered %s, not %s",
+            (*answers)[0], answer, (*answers)[1]);
+    }
+}
+
+/* What a protocol needs is open to it, and nothing else. */
+START_TEST(needs)
+{
+    static const char *const answers[][2] = { { "program", "0" }, { "code", "0" },
+        { "mprotect", "0" }, { "look_up", "0" }, { "open /etc/passwd", "0" }, { "netlink", "0" },
+        { "netlink_diag", "EPERM" }, { "udp", "0" }, { "listen", "0" }, { "bind", "0" },
+        { "raw", "EPERM" }, { "hidden_raw", "EPERM" }, { "packet", "EPERM" }, { "mount", "EPERM" },
+        { "ptrace", "EPERM" }, { "make /tmp/fb_made_by_a_worker", "EACCES" }, { "bpf", "EPERM" },
+        { "clone_user", "EPERM" }, { "io_uring", "EPERM" }, { NULL, NULL } };
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        "sandbox %s; user root;\n" PROBER(
+            "prober_needs") "stream { server { listen $0; prober; } }\n",
+        modes[_i]);
+    daemon_start(daemon);
+    daemon_wait_log(daemon, "[notice] ");
+    daemon_wait_log(daemon, "sandbox: protocols need that workers run programs\n");
+    daemon_wait_log(daemon, "open listening sockets\n");
+    check_all(daemon, answers);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A module that was built before there was a sandbox goes on as before, unless it is strict. */
+START_TEST(an_old_module)
+{
+    static const char *const on[][2] = { { "program", "0" }, { "open /etc/passwd", "0" },
+        { "make /tmp/fb_made_by_a_worker", "0" }, { "udp", "0" }, { "listen", "0" },
+        { "look_up", "0" }, { "raw", "EPERM" }, { "mount", "EPERM" }, { "keyctl", "EPERM" },
+        { "ptrace", "EPERM" }, { NULL, NULL } };
+    static const char *const strict[][2] = { { "program", "EPERM" },
+        { "open /etc/passwd", "EACCES" }, { "listen", "EPERM" }, { NULL, NULL } };
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        "sandbox %s; user root;\n" PROBER(
+            "prober_old") "stream { server { listen $0; prober; } }\n",
+        modes[_i]);
+    daemon_start(daemon);
+    daemon_wait_log(daemon, "protocol \"prober\" cannot say what it needs, ");
+    daemon_wait_log(daemon, _i == ON ? "are left open" : "and is given nothing");
+    check_all(daemon, _i == ON ? on : strict);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Landlock does not hold threads that are there already. */
+START_TEST(threads_before_it)
+{
+    static const char said[] = "sandbox: 2 threads were started before it, by a protocol's";
+    struct daemon *daemon = daemon_create(1);
+    bool strict = _i == STRICT;
+
+    daemon_configure(daemon,
+        "sandbox %s;\n" PROBER(
+            "prober") "stream { server { listen $0; prober; prober_threads 2; } }\n",
+        modes[_i]);
+    if (strict) {
+        daemon_expects(daemon, "");
+        ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
+        daemon_wait_log(daemon, "[emerg] ");
+        daemon_wait_log(daemon, said);
+    } else {
+        daemon_expects(daemon, said);
+        daemon_start(daemon);
+        daemon_wait_log(daemon, "[warn] ");
+        daemon_wait_log(daemon, said);
+        ck_assert_str_eq(try(daemon, "execve"), "EPERM");
+    }
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Runs the daemon on a kernel without a part of it, by a filter of its own. */
+#define REFUSE(number, what, error)                                                                \
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),                         \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),                                         \
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),                \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, what, 0, 1),                                           \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),                                      \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+static void refuse(struct sock_filter *steps, unsigned short n)
+{
+    struct sock_fprog program = { .len = n, .filter = steps };
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == -1)
+        _exit(123);
+}
+
+static void lack_landlock(void)
+{
+    struct sock_filter steps[] = { REFUSE(444, 0, EOPNOTSUPP) };
+
+    refuse(steps, sizeof(steps) / sizeof(steps[0]));
+}
+
+static void lack_filter(void)
+{
+    struct sock_filter steps[] = { REFUSE(SYS_prctl, PR_SET_SECCOMP, EINVAL) };
+
+    refuse(steps, sizeof(steps) / sizeof(steps[0]));
+}
+
+static const struct {
+    void (*before_exec)(void);
+    const char *part, *why;
+    const char *words, *answer; /* what is not held back by it */
+} lacks[] = {
+    { lack_landlock, "the rules for paths: ", "Landlock is not enabled", "open /etc/passwd", "0" },
+    { lack_filter, "the filter of system calls: ", "", "execve", "ENOENT" },
+};
+
+/* `on` says what is missing and goes on; a change to `strict` fails, and nothing has changed. */
+START_TEST(on_goes_on_without_a_part)
+{
+    struct daemon *daemon = daemon_create(1);
+    const char *text = PROBER("prober") "stream { server { listen $0; prober; } }\n";
+
+    daemon->before_exec = lacks[_i].before_exec;
+    daemon_configure(daemon, "sandbox on;\n%s", text);
+    daemon_start(daemon);
+    daemon_wait_log(daemon, "[notice] ");
+    daemon_wait_log(daemon, "sandbox: workers do not have ");
+    daemon_wait_log(daemon, lacks[_i].part);
+    ck_assert_str_eq(try(daemon, lacks[_i].words), lacks[_i].answer);
+
+    daemon_configure(daemon, "sandbox strict;\n%s", text);
+    daemon_expects(daemon, "\"sandbox strict\" cannot have ");
+    daemon->before_exec = NULL;
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 1);
+    ck_assert_msg(strstr(daemon->err, lacks[_i].part) != NULL, "%s", daemon->err);
+    ck_assert_str_eq(try(daemon, lacks[_i].words), lacks[_i].answer);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(strict_refuses_to_go_on_without_a_part)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon->before_exec = lacks[_i].before_exec;
+    daemon_configure(
+        daemon, "sandbox strict;\n" PROBER("prober") "stream { server { listen $0; prober; } }\n");
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", i == 0 ? "-t" : NULL, NULL), 1);
+        ck_assert_msg(strstr(daemon->err, "[emerg] \"sandbox strict\" cannot have ") != NULL &&
+                          strstr(daemon->err, lacks[_i].part) != NULL &&
+                          strstr(daemon->err, lacks[_i].why) != NULL,
+            "%s", daemon->err);
+    }
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A single process keeps what a master needs. */
+START_TEST(a_single_process)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        "sandbox %s; master_process off;\n" PROBER(
+            "prober") "stream { server { listen $0; prober; } }\n",
+        modes[_i]);
+    if (_i == STRICT) {
+        ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 1);
+        ck_assert_msg(
+            strstr(daemon->err, "\"sandbox strict\" is for worker processes: set ") != NULL, "%s",
+            daemon->err);
+    } else {
+        daemon_start(daemon);
+        ck_assert_str_eq(try(daemon, "program"), "0");
+    }
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    if (is_wrapped()) /* which makes calls of its own */
+        return;
+    if (geteuid() == 0)
+        tcase_add_loop_test(tcase, attempts, 0, 2 * (is_whole() ? STRICT + 1 : ON + 1));
+    if (geteuid() == 0 && is_whole()) {
+        tcase_add_loop_test(tcase, paths_of_directives, ON, STRICT + 1);
+        tcase_add_loop_test(tcase, needs, ON, STRICT + 1);
+        tcase_add_loop_test(tcase, an_old_module, ON, STRICT + 1);
+    }
+    tcase_add_test(tcase, a_path_that_is_not_there);
+    if (is_whole())
+        tcase_add_loop_test(tcase, threads_before_it, IS_SANITIZED ? STRICT : ON, STRICT + 1);
+    tcase_add_loop_test(tcase, on_goes_on_without_a_part, 0, 2);
+    tcase_add_loop_test(tcase, strict_refuses_to_go_on_without_a_part, 0, 2);
+    tcase_add_loop_test(tcase, a_single_process, ON, STRICT + 1);
+}
+
+FB_TEST_MAIN("sandbox", add_tests)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A module that was taken over: each line names an attempt (process/attempts.h), and is answered with
+ * the errno's name, "0" when it has worked; "thread ..." has a thread try it. PROBER_API is the one
+ * that it says to have been built for, PROBER_NEEDS what it declares. */
+#include "process/attempts.h"
+
+#include <forkbeard/forkbeard.h>
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef PROBER_API
+#define PROBER_API FB_API
+#define PROBER_SIZE sizeof(fb_protocol)
+#else
+#define PROBER_SIZE offsetof(fb_protocol, needs)
+#endif
+#ifndef PROBER_NEEDS
+#define PROBER_NEEDS 0
+#endif
+
+#define LINE_MOST 300
+
+struct conf {
+    const char *reads, *writes;
+    int64_t threads;
+};
+
+struct job {
+    fb_ref ref;
+    int outcome;
+    char words[LINE_MOST + 1];
+};
+
+static void answer(fb_conn *conn, int outcome)
+{
+    char text[64];
+    int n = snprintf(text, sizeof(text), "%s\n",
+        outcome == -1  ? "unknown"
+        : outcome == 0 ? "0"
+                       : strerrorname_np(outcome));
+
+    fb_write(conn, text, (size_t)n);
+}
+
+/* The copy is the job's own until it is done. */
+static void work(void *arg)
+{
+    struct job *job = arg;
+
+    job->outcome = attempt(job->words);
+}
+
+static void done(fb_worker *worker, void *arg)
+{
+    const struct job *job = arg;
+    fb_conn *conn = fb_find(worker, job->ref);
+
+    if (conn != NULL)
+        answer(conn, job->outcome);
+}
+
+static void obey(fb_conn *conn, fb_bytes line)
+{
+    struct job job = { .ref = fb_ref_of(conn) };
+    const char *thread = "thread ";
+
+    memcpy(job.words, line.p, line.n);
+    if (strncmp(job.words, thread, strlen(thread)) != 0) {
+        answer(conn, attempt(job.words));
+        return;
+    }
+    memmove(job.words, job.words + strlen(thread), sizeof(job.words) - strlen(thread));
+    if (fb_run(fb_worker_of(conn), work, done, &job, sizeof(job)) == -1)
+        fb_abort(conn);
+}
+
+static size_t prober_data(fb_conn *conn, void *state, fb_bytes in)
+{
+    static const fb_frame_limit limit = { .most = LINE_MOST };
+    fb_bytes rest = in, line;
+
+    (void)state;
+    while (fb_frame_until(conn, &rest, "\n", 1, &limit, &line))
+        obey(conn, line);
+    return in.n - rest.n;
+}
+
+static void *wait_for_ever(void *arg)
+{
+    pause();
+    return arg;
+}
+
+static int threads_wanted;
+
+static int prober_done(fb_conf *conf, void *own, const void *parent)
+{
+    const struct conf *values = own;
+
+    (void)conf;
+    (void)parent;
+    threads_wanted = (int)values->threads;
+    return 0;
+}
+
+static int prober_start(fb_worker *worker, void *state)
+{
+    pthread_t thread;
+
+    (void)worker;
+    (void)state;
+    for (int i = 0; i < threads_wanted; i++)
+        if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+            return -1;
+    return 0;
+}
+
+static const fb_directive directives[] = {
+    { .name = "prober", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+    { .name = "prober_reads",
+        .value = FB_VALUE_STRING,
+        .flags = FB_DIRECTIVE_READS,
+        .offset = offsetof(struct conf, reads) },
+    { .name = "prober_writes",
+        .value = FB_VALUE_STRING,
+        .flags = FB_DIRECTIVE_WRITES,
+        .offset = offsetof(struct conf, writes) },
+    { .name = "prober_threads",
+        .value = FB_VALUE_NUMBER,
+        .offset = offsetof(struct conf, threads) },
+};
+
+static const fb_ops ops = { .size = sizeof(fb_ops), .data = prober_data };
+
+FB_PROTOCOL(prober) = {
+    .abi = FB_ABI,
+    .api = PROBER_API,
+    .size = PROBER_SIZE,
+    .directive_size = sizeof(fb_directive),
+    .name = "prober",
+    .conf_state = sizeof(struct conf),
+    FB_PROTOCOL_DIRECTIVES(directives),
+    .ops = &ops,
+    .conf_done = prober_done,
+    .worker_start = prober_start,
+    .needs = PROBER_NEEDS,
+};

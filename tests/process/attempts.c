@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/attempts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/netlink.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NOBODY INT_MAX       /* no process has this pid */
+#define ABOVE_INT (1L << 32) /* of which the kernel takes nothing */
+
+/* 0, or the errno of a call that has returned -1. */
+static int outcome(long status)
+{
+    return status == -1 ? errno : 0;
+}
+
+/* The same of one that returns a descriptor. */
+static int opened(long fd)
+{
+    int error = outcome(fd);
+
+    if (fd != -1)
+        close((int)fd);
+    return error;
+}
+
+/* Whether it has said so; who ignores SIGCHLD is not told how it ends. */
+static int run_program(void)
+{
+    static char *const words[] = { "echo", "heard", NULL };
+    posix_spawn_file_actions_t actions;
+    int ends[2], error;
+    char text[16];
+    pid_t pid;
+
+    if (pipe(ends) == -1)
+        return errno;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    error = posix_spawn(&pid, "/bin/echo", &actions, NULL, words, NULL);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (error == 0) {
+        if (read(ends[0], text, sizeof(text)) != 6 || memcmp(text, "heard\n", 6) != 0)
+            error = ENOMSG;
+        waitpid(pid, NULL, 0);
+    }
+    close(ends[0]);
+    return error;
+}
+
+static int call_fork(void)
+{
+    pid_t pid = fork();
+    int error = outcome(pid);
+
+    if (pid == 0)
+        _exit(0);
+    if (pid != -1)
+        waitpid(pid, NULL, 0);
+    return error;
+}
+
+static int call_clone_user(void)
+{
+    long pid = syscall(SYS_clone, (unsigned long)CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
+    int error = outcome(pid);
+
+    if (pid == 0)
+        _exit(0);
+    if (pid != -1)
+        waitpid((pid_t)pid, NULL, 0);
+    return error;
+}
+
+static int limit_other(void)
+{
+    struct rlimit limit;
+
+    return outcome(prlimit(NOBODY, RLIMIT_NOFILE, NULL, &limit));
+}
+
+static int call_kill_self(void)
+{
+    return outcome(kill(getpid(), 0));
+}
+
+static int call_tgkill_self(void)
+{
+    return outcome(syscall(SYS_tgkill, getpid(), gettid(), 0));
+}
+
+static int call_sigqueue(void)
+{
+    return outcome(sigqueue(NOBODY, 0, (union sigval) { .sival_int = 0 }));
+}
+
+/* SIGIO ends who does not expect it. */
+static int send_sigio(void)
+{
+    int ends[2], error;
+
+    if (pipe(ends) == -1)
+        return errno;
+    error = outcome(fcntl(ends[0], F_SETOWN, getpid()));
+    close(ends[0]);
+    close(ends[1]);
+    return error;
+}
+
+static int call_listen(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0), error;
+
+    if (fd == -1)
+        return errno;
+    error = outcome(listen(fd, 1));
+    close(fd);
+    return error;
+}
+
+static int bind_to(in_port_t port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
+    int fd = socket(AF_INET, SOCK_STREAM, 0), error;
+
+    if (fd == -1)
+        return errno;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    error = outcome(bind(fd, (struct sockaddr *)&address, sizeof(address)));
+    close(fd);
+    return error;
+}
+
+static int bind_anywhere(void)
+{
+    return bind_to(0);
+}
+
+static int call_setuid(void)
+{
+    return outcome(setuid(getuid()));
+}
+
+static int make_code(void)
+{
+    void *p = mmap(NULL, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        return errno;
+    munmap(p, 1);
+    return 0;
+}
+
+static int turn_into_code(void)
+{
+    void *p = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int error;
+
+    if (p == MAP_FAILED)
+        return errno;
+    error = outcome(mprotect(p, 1, PROT_READ | PROT_EXEC));
+    munmap(p, 1);
+    return error;
+}
+
+static int look_up(void)
+{
+    struct addrinfo *found = NULL, hints = { .ai_socktype = SOCK_STREAM };
+    int error = getaddrinfo("localhost", NULL, &hints, &found) == 0 ? 0 : ENOENT;
+
+    if (found != NULL)
+        freeaddrinfo(found);
+    return error;
+}
+
+/* Those that name something */
+
+static int open_to_read(const char *path)
+{
+    return opened(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+static int make_file(const char *path)
+{
+    int error = opened(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+
+    if (error == 0)
+        unlink(path);
+    return error;
+}
+
+static int call_kill(const char *pid)
+{
+    return outcome(kill(atoi(pid), 0));
+}
+
+static int bind_to_port(const char *port)
+{
+    return bind_to((in_port_t)atoi(port));
+}
+
+/* One call each. */
+static const struct {
+    const char *name;
+    long number, arguments[5];
+} calls[] = {
+    { "execve", SYS_execve, { (long)"/nonexistent", 0, 0 } },
+    { "execveat", SYS_execveat, { -1, (long)"nonexistent", 0, 0, 0 } },
+    { "clone3", SYS_clone3, { 0, 0 } },
+    { "unshare", SYS_unshare, { CLONE_NEWUTS } },
+    { "setns", SYS_setns, { -1, 0 } },
+    { "ptrace", SYS_ptrace, { PTRACE_SEIZE, NOBODY, 0, 0 } },
+    { "process_vm_readv", SYS_process_vm_readv, { NOBODY, 0, 0, 0, 0 } },
+    { "process_vm_writev", SYS_process_vm_writev, { NOBODY, 0, 0, 0, 0 } },
+    { "pidfd_getfd", SYS_pidfd_getfd, { -1, 0, 0 } },
+    { "pidfd_send_signal", SYS_pidfd_send_signal, { -1, 0, 0, 0 } },
+    { "tgkill", SYS_tgkill, { NOBODY, NOBODY, 0 } },
+
+    { "raw", SYS_socket, { AF_INET, SOCK_RAW, IPPROTO_ICMP } },
+    { "hidden_raw", SYS_socket, { ABOVE_INT | AF_INET, ABOVE_INT | SOCK_RAW, IPPROTO_ICMP } },
+    { "packet", SYS_socket, { AF_PACKET, SOCK_DGRAM, 0 } },
+    { "hidden_packet", SYS_socket, { ABOVE_INT | AF_PACKET, SOCK_DGRAM, 0 } },
+    { "netlink", SYS_socket, { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE } },
+    { "netlink_diag", SYS_socket, { AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG } },
+    { "udp", SYS_socket, { AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0 } },
+    { "tcp", SYS_socket, { AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0 } },
+    { "unix", SYS_socket, { AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0 } },
+
+    { "mount", SYS_mount, { (long)"none", (long)"/nonexistent", (long)"tmpfs", 0, 0 } },
+    { "umount", SYS_umount2, { (long)"/nonexistent", 0 } },
+    { "fsopen", SYS_fsopen, { (long)"tmpfs", 0 } },
+    { "chroot", SYS_chroot, { (long)"/nonexistent" } },
+    { "pivot_root", SYS_pivot_root, { (long)"/nonexistent", (long)"/nonexistent" } },
+    { "swapon", SYS_swapon, { (long)"/nonexistent", 0 } },
+    { "quotactl", SYS_quotactl, { INT_MAX, (long)"/nonexistent", 0, 0 } },
+    { "open_by_handle_at", SYS_open_by_handle_at, { -1, 0, 0 } },
+
+    { "keyctl", SYS_keyctl, { INT_MAX } },
+    { "add_key", SYS_add_key, { 0, 0, 0, 0, 0 } },
+    { "request_key", SYS_request_key, { 0, 0, 0, 0 } },
+    { "bpf", SYS_bpf, { INT_MAX, 0, 0 } },
+    { "perf_event_open", SYS_perf_event_open, { 0, 0, 0, 0, 0 } },
+    { "userfaultfd", SYS_userfaultfd, { INT_MAX } },
+    { "io_uring", SYS_io_uring_setup, { 0, 0 } },
+    { "finit_module", SYS_finit_module, { -1, (long)"", 0 } },
+    { "init_module", SYS_init_module, { 0, 0, (long)"" } },
+    { "delete_module", SYS_delete_module, { 0, 0 } },
+    { "reboot", SYS_reboot, { 0, 0, 0, 0 } }, /* without the magic numbers */
+    { "personality", SYS_personality, { 0 } },
+    { "input", SYS_ioctl, { -1, TIOCSTI, (long)"" } },
+    { "hidden_input", SYS_ioctl, { -1, ABOVE_INT | TIOCSTI, (long)"" } },
+    { "memory_map", SYS_prctl, { PR_SET_MM, INT_MAX, 0, 0, 0 } },
+};
+
+static const struct {
+    const char *name;
+    int (*try)(void);
+} attempts[] = {
+    { "bind", bind_anywhere },
+    { "clone_user", call_clone_user },
+    { "code", make_code },
+    { "fork", call_fork },
+    { "kill_self", call_kill_self },
+    { "limit_other", limit_other },
+    { "listen", call_listen },
+    { "look_up", look_up },
+    { "mprotect", turn_into_code },
+    { "program", run_program },
+    { "setuid", call_setuid },
+    { "sigio", send_sigio },
+    { "sigqueue", call_sigqueue },
+    { "tgkill_self", call_tgkill_self },
+};
+
+static const struct {
+    const char *name;
+    int (*try)(const char *what);
+} named_attempts[] = {
+    { "bind ", bind_to_port },
+    { "kill ", call_kill },
+    { "make ", make_file },
+    { "open ", open_to_read },
+};
+
+static int call(size_t i)
+{
+    const long *arguments = calls[i].arguments;
+    long result = syscall(
+        calls[i].number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
+
+    return calls[i].number == SYS_socket || calls[i].number == SYS_fsopen ? opened(result)
+                                                                          : outcome(result);
+}
+
+int attempt(const char *words)
+{
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (strcmp(words, calls[i].name) == 0)
+            return call(i);
+    for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++)
+        if (strcmp(words, attempts[i].name) == 0)
+            return attempts[i].try();
+    for (size_t i = 0; i < sizeof(named_attempts) / sizeof(named_attempts[0]); i++) {
+        size_t n = strlen(named_attempts[i].name);
+
+        if (strncmp(words, named_attempts[i].name, n) == 0)
+            return named_attempts[i].try(words + n);
+    }
+    return -1;
+}
