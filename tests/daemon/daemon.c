@@ -130,13 +130,25 @@ static void expand(const struct daemon *daemon, const char *text, FILE *file)
     }
 }
 
+/* The mode that the environment asks for, unless the test has its own, or no worker processes. */
+static const char *sandbox_for(const char *name, const char *text)
+{
+    const char *sandbox = getenv("FORKBEARD_TEST_SANDBOX");
+    bool own = strstr(text, "sandbox ") != NULL || strstr(text, "master_process off") != NULL;
+
+    return own || strcmp(name, "forkbeard.conf") != 0 ? NULL : sandbox;
+}
+
 static void write_file(struct daemon *daemon, const char *name, const char *head, const char *text)
 {
     FILE *file = fopen(daemon_path(daemon, name), "we");
+    const char *sandbox = sandbox_for(name, text);
 
     ck_assert_ptr_nonnull(file);
     fputs(head, file);
     expand(daemon, text, file);
+    if (sandbox != NULL) /* at the end: messages name lines */
+        fprintf(file, "\nsandbox %s;\n", sandbox);
     ck_assert_int_eq(fclose(file), 0);
     daemon_owns(daemon, name);
 }
@@ -153,29 +165,15 @@ void daemon_write(struct daemon *daemon, const char *name, const char *format, .
     free(text);
 }
 
-/* The mode that the environment asks for, unless the test has its own, or no worker processes. */
-static const char *sandbox_for(const char *text)
-{
-    const char *sandbox = getenv("FORKBEARD_TEST_SANDBOX");
-    bool own = strstr(text, "sandbox ") != NULL || strstr(text, "master_process off") != NULL;
-
-    return sandbox != NULL && *sandbox != '\0' && !own ? sandbox : NULL;
-}
-
 void daemon_configure(struct daemon *daemon, const char *format, ...)
 {
-    const char *sandbox;
-    char head[128], *text;
     va_list args;
+    char *text;
 
     va_start(args, format);
     ck_assert_int_ne(vasprintf(&text, format, args), -1);
     va_end(args);
-    sandbox = sandbox_for(text);
-    snprintf(head, sizeof(head), "error_log error.log notice;\npid forkbeard.pid;%s%s%s\n",
-        sandbox != NULL ? " sandbox " : "", sandbox != NULL ? sandbox : "",
-        sandbox != NULL ? ";" : "");
-    write_file(daemon, "forkbeard.conf", head, text);
+    write_file(daemon, "forkbeard.conf", "error_log error.log notice;\npid forkbeard.pid;\n", text);
     free(text);
 }
 

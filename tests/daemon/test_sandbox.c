@@ -324,6 +324,7 @@ START_TEST(threads_before_it)
     if (strict) {
         daemon_expects(daemon, "");
         ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
+        proc_reap_orphans();
         daemon_wait_log(daemon, "[emerg] ");
         daemon_wait_log(daemon, said);
     } else {

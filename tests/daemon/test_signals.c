@@ -137,11 +137,10 @@ START_TEST(refused_start_leaves_the_other_its_socket)
     char path[128];
 
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "socket"));
-    daemon_configure(next, "events {} stream { server { listen unix:%s; echo; } }", path);
+    daemon_configure(next, "%sevents {} stream { server { listen unix:%s; echo; } }",
+        _i == 0 ? "" : "master_process off; ", path);
     daemon_expects(next, "the socket is in use");
-    ck_assert_int_eq(daemon_run(next, "-c", "forkbeard.conf", "-g",
-                         _i == 0 ? "daemon off;" : "daemon off; master_process off;", NULL),
-        1);
+    ck_assert_int_eq(daemon_run(next, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
     close(client_open_unix(path));
     daemon_finish(daemon);
     daemon_finish(next);

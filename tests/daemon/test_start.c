@@ -100,15 +100,15 @@ static int listen_on(const struct daemon *daemon)
 }
 
 /* Variants: in the foreground, in the background, without a master. */
-static const char *const variants[] = { "daemon off;", "daemon on;",
-    "daemon off; master_process off;" };
+static const char *const variants[] = { "daemon off;", "daemon on;", "daemon off;" };
+static const char *const directives[] = { "", "", "master_process off; " };
 
 START_TEST(port_in_use)
 {
     struct daemon *daemon = daemon_create(1);
     char expected[128];
 
-    daemon_configure(daemon, ECHO);
+    daemon_configure(daemon, "%s" ECHO, directives[_i]);
     listen_on(daemon);
     snprintf(expected, sizeof(expected),
         "[emerg] bind() to 127.0.0.1:%u failed (98: Address already in use)", daemon->ports[0]);
@@ -144,7 +144,8 @@ START_TEST(pid_file_in_the_way)
 
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "directory"));
     ck_assert_int_eq(mkdir(path, 0700), 0);
-    daemon_write(daemon, "forkbeard.conf", "error_log error.log; pid directory;" ECHO);
+    daemon_write(
+        daemon, "forkbeard.conf", "%serror_log error.log; pid directory;" ECHO, directives[_i]);
     daemon_expects(daemon, "is not a regular file");
     ck_assert_int_eq(run(daemon, "forkbeard.conf", variants[_i]), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "/directory\" exists and is not a regular file"));
@@ -164,8 +165,10 @@ START_TEST(no_configuration)
         daemon_path(daemon, "none.conf"));
     ck_assert_str_eq(daemon->err, expected);
 
-    daemon_configure(daemon, "events {}\nstream {\n    server { listen 127.0.0.1:$0; ecko; }\n}\n"
-                             "worker_processes none;\n");
+    daemon_configure(daemon,
+        "events {}\nstream {\n    server { listen 127.0.0.1:$0; ecko; }\n}\n"
+        "worker_processes none;\n%s",
+        directives[_i]);
     ck_assert_int_eq(run(daemon, "forkbeard.conf", variants[_i]), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "forkbeard.conf:5:"));
     ck_assert_ptr_nonnull(strstr(daemon->err, "did you mean \"echo\""));
