@@ -280,6 +280,7 @@ static void finish(struct fb_master *master)
     master->live = new;
     master->starting = NULL;
     fb_master_take_log(master, new);
+    fb_store_forget_unclaimed(master->inherited, &new->cycle->stream.listeners, &master->log);
     fb_inherited_settle(master->inherited, &new->cycle->stream.listeners, &master->log);
     if (old != NULL) {
         fb_generation_drain(master, old);

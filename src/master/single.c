@@ -32,6 +32,7 @@ static int open_all(struct fb_cycle *cycle, struct fb_inherited *inherited, stru
             fb_listener_commit(listener, log) == -1)
             return -1;
     fb_store_listeners(&cycle->stream.listeners, log);
+    fb_store_forget_unclaimed(inherited, &cycle->stream.listeners, log);
     fb_inherited_settle(inherited, &cycle->stream.listeners, log);
     fb_inherited_forget(inherited, &cycle->stream.listeners); /* there is no reload */
     return 0;

@@ -140,6 +140,7 @@ const char *fb_inherited_add(
     if (own->name == NULL || own->lender == NULL ||
         lend(own->lender, own->fd, own->from == FB_FROM_MANAGER) == -1)
         return "there is no memory for it";
+    own->lender->stored_n += own->from == FB_FROM_STORE;
     STAILQ_INSERT_TAIL(&inherited->sockets, own, link);
     return NULL;
 }

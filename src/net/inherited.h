@@ -12,8 +12,6 @@ enum fb_inherited_from {
     FB_FROM_MASTER,  /* we had; the master process that has started us listens on it too */
 };
 
-/* The name of what is in the service manager's store. */
-#define FB_STORE_NAME "forkbeard"
 /* The first descriptor that a service manager passes. */
 #define FB_PASSED_FIRST 3
 

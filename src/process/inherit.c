@@ -2,6 +2,7 @@
 #include "process/inherit.h"
 
 #include "base/number.h"
+#include "process/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +71,7 @@ static int take_all_passed(
         struct fb_inherited_socket passed = { .fd = fd, .number = fd };
 
         passed.name = next_name(&names, name);
-        passed.from = strcmp(name, FB_STORE_NAME) == 0 ? FB_FROM_STORE : FB_FROM_MANAGER;
+        passed.from = fb_store_is_name(name) ? FB_FROM_STORE : FB_FROM_MANAGER;
         if (take_passed(inherited, &passed, log) == -1)
             return -1;
     }

@@ -127,6 +127,7 @@ START_TEST(a_failure_is_told_and_stays)
 
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
     daemon_expects(daemon, "exited on signal 9");
+    daemon_mark_log(daemon);
     ck_assert_int_eq(kill(workers[0], SIGKILL), 0);
     daemon_wait_log(daemon, "start worker process");
     daemon_signal(daemon, SIGHUP);

@@ -152,6 +152,105 @@ START_TEST(clients_wait_while_nobody_runs)
 }
 END_TEST
 
+/* Started again, and given what is stored. */
+static void start_again(struct daemon *daemon, struct manager *manager)
+{
+    static char names[MANAGER_STORE_MAX * 64];
+    size_t n = 0;
+
+    while (!manager_is_quiet(manager)) /* of the life before */
+        manager_next(manager);
+    daemon->passed_n = manager->stored_n;
+    ck_assert_uint_le(daemon->passed_n, PASSED_MAX);
+    for (unsigned i = 0; i < manager->stored_n; i++) {
+        daemon->passed[i] = manager->store[i].fd;
+        n += (size_t)snprintf(
+            names + n, sizeof(names) - n, "%s%s", i > 0 ? ":" : "", manager->store[i].name);
+    }
+    daemon->passed_names = names;
+    daemon_start(daemon);
+    manager_wait(manager, "READY=1");
+}
+
+static const char *const modes[] = { "worker_processes 2;", "master_process off;" };
+
+/* Nothing is stored twice, and what a later reload has lost is removed. */
+START_TEST(the_next_start_serves_who_has_waited)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct manager *manager;
+    int clients[2];
+
+    daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
+    manager = start(daemon);
+    daemon_stop(daemon, SIGQUIT);
+    clients[0] = client_open(daemon->ports[0]);
+    clients[1] = client_open_unix(daemon_path(daemon, "socket"));
+    start_again(daemon, manager);
+    for (int i = 0; i < 2; i++) {
+        client_echo(clients[i], "has waited");
+        close(clients[i]);
+    }
+    ck_assert_uint_eq(manager->stored_n, 2);
+    if (_i == 0) {
+        daemon_configure(daemon, CONF(ECHO("127.0.0.1:$0")));
+        reload(daemon, manager);
+        ck_assert_uint_eq(stored(manager, tcp(daemon, 0)), 1);
+        ck_assert_uint_eq(manager->stored_n, 1);
+        ck_assert(!daemon_has(daemon, "socket"));
+    } else {
+        daemon_owns(daemon, "socket");
+    }
+    manager_destroy(manager);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Who waits for what the configuration has lost is not left waiting. */
+START_TEST(what_is_not_wanted_any_more_is_removed)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct manager *manager;
+    int client;
+
+    daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
+    manager = start(daemon);
+    daemon_stop(daemon, SIGQUIT);
+    client = client_open_unix(daemon_path(daemon, "socket"));
+    daemon_configure(
+        daemon, "%s events {} stream { server { listen 127.0.0.1:$0; echo; } }", modes[_i]);
+    start_again(daemon, manager);
+    client_expect_gone(client);
+    close(client);
+    ck_assert_uint_eq(stored(manager, tcp(daemon, 0)), 1);
+    ck_assert_uint_eq(manager->stored_n, 1);
+    ck_assert(!daemon_has(daemon, "socket"));
+    manager_destroy(manager);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* What the manager has opened itself it need not be given. */
+START_TEST(an_activated_socket_is_not_stored)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct manager *manager;
+
+    daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
+    manager = start(daemon);
+    daemon_stop(daemon, SIGQUIT);
+    for (unsigned i = 0; i < manager->stored_n; i++)
+        snprintf(manager->store[i].name, sizeof(manager->store[i].name), "forkbeard-%u.socket", i);
+    start_again(daemon, manager);
+    ck_assert_uint_eq(manager->stored_n, 2);
+    ck_assert_int_eq(client_error(daemon->ports[0]), 0);
+    manager_destroy(manager);
+    ck_assert(daemon_has(daemon, "socket"));
+    daemon_owns(daemon, "socket");
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     keeper_fixture(tcase);
@@ -159,6 +258,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_reload_stores_what_is_new_and_removes_what_has_gone);
     tcase_add_loop_test(
         tcase, clients_wait_while_nobody_runs, 0, (int)(sizeof(ends) / sizeof(ends[0])));
+    tcase_add_loop_test(tcase, the_next_start_serves_who_has_waited, 0, 2);
+    tcase_add_loop_test(tcase, what_is_not_wanted_any_more_is_removed, 0, 2);
+    tcase_add_loop_test(tcase, an_activated_socket_is_not_stored, 0, 2);
 }
 
 FB_TEST_MAIN("store", add_tests)
