@@ -2,6 +2,7 @@
 /* The order of a start, then the master or a single process. */
 #include "master/master.h"
 #include "process/ask.h"
+#include "process/binary.h"
 #include "process/cmdline.h"
 #include "process/environment.h"
 #include "process/inherit.h"
@@ -59,12 +60,30 @@ static void log_as_configured(struct fb_start *start, struct fb_log *standard_er
     struct fb_core_settings *core = &start->cycle->core;
 
     fb_log_init(&start->log, core->logs, core->log_n);
+    start->log.told = standard_error->told;
+    start->log.told_round = standard_error->told_round;
+    fb_log_update(&start->log);
     if (fb_logs_use_stderr(core))
         return;
     standard_error->targets[0].level = FB_WARN;
+    standard_error->told = NULL;
     fb_log_update(standard_error);
     start->log.also = standard_error;
     fb_log_update(&start->log);
+}
+
+/* The lock of a master process that changes its binary is the new one's, too. */
+static int lock(struct fb_start *start, const char *path)
+{
+    struct fb_pidfile inherited = {
+        .path = path, .lock_fd = start->inheritance.lock, .shared = true
+    };
+
+    if (inherited.lock_fd == -1 || !fb_pidfile_is_at(&inherited, path))
+        return fb_pidfile_lock(&start->pidfile, path, &start->log);
+    start->inheritance.lock = -1;
+    start->pidfile = inherited;
+    return 0;
 }
 
 /* Everything that both kinds of daemon need; -1 after a line that says what is in the way. */
@@ -89,7 +108,8 @@ static int prepare(struct fb_start *start, struct fb_log *standard_error)
     }
     /* signals wait for the loop from now on, so that whoever ends us finds nothing left behind */
     fb_signals_install(core->master_process ? FB_ROLE_MASTER : FB_ROLE_SINGLE);
-    if (fb_pidfile_lock(&start->pidfile, path, &start->log) == -1) {
+    fb_shared_begin(start->shared, start->inheritance.side, start->inheritance.serial);
+    if (lock(start, path) == -1) {
         free(path);
         return -1;
     }
@@ -112,7 +132,7 @@ static char *join(char **argv)
     return joined;
 }
 
-static int run(const struct fb_start *start, char **argv)
+static int run(struct fb_start *start, char **argv)
 {
     char *arguments;
 
@@ -124,30 +144,72 @@ static int run(const struct fb_start *start, char **argv)
     return fb_master_main(start);
 }
 
+/* What our start is based on, besides the configuration. */
+static int inherit(struct fb_start *start, struct fb_cycle_options *options, struct fb_log *log)
+{
+    if (fb_inherit(&start->inheritance, log) == -1)
+        return -1;
+    options->inherited = start->inheritance.sockets;
+    return 0;
+}
+
+/* A new binary's mistakes are its old one's to show, too. */
+static void tell_old_one(const struct fb_start *start, struct fb_log *log)
+{
+    if (start->inheritance.link == -1)
+        return;
+    log->told = fb_told_create();
+    if (log->told != NULL)
+        log->told_round = fb_told_begin(log->told);
+    fb_log_update(log);
+}
+
+static int load_first(struct fb_start *start, struct fb_log *log)
+{
+    start->cycle = load(start->options, log);
+    if (start->cycle == NULL)
+        return -1;
+    if (start->inheritance.link == -1 || start->cycle->core.master_process)
+        return 0;
+    fb_log(log, FB_EMERG, 0,
+        "the binary cannot be changed for a configuration with \"master_process off\"");
+    return -1;
+}
+
+/* What has not begun to serve. */
+static int give_up(struct fb_start *start, struct fb_told *told)
+{
+    fb_upgrade_report(start->inheritance.link, told);
+    fb_told_destroy(&told);
+    if (start->cycle != NULL)
+        fb_logs_close(&start->cycle->core);
+    fb_cycle_destroy(&start->cycle);
+    fb_inheritance_done(&start->inheritance);
+    fb_shared_destroy(&start->shared);
+    return EXIT_FAILURE;
+}
+
 static int serve(struct fb_cmdline *cmdline, struct fb_log *log, char **argv)
 {
-    struct fb_start start = { .options = &cmdline->cycle, .background = -1, .log = *log };
-    int status = EXIT_FAILURE;
+    struct fb_start start = { .options = &cmdline->cycle, .background = -1 };
+    struct fb_told *told;
     pid_t child = 0;
+    int status;
 
     fb_notify_init();
-    start.inherited = fb_inherit(log);
-    cmdline->cycle.inherited = start.inherited;
-    start.cycle = start.inherited == NULL ? NULL : load(&cmdline->cycle, log);
-    if (start.cycle == NULL) {
-        fb_inherited_destroy(&start.inherited);
-        return EXIT_FAILURE;
-    }
-    if (start.cycle->core.daemon)
+    status = inherit(&start, &cmdline->cycle, log);
+    tell_old_one(&start, log);
+    told = log->told;
+    start.log = *log;
+    if (status == -1 || load_first(&start, log) == -1)
+        return give_up(&start, told);
+    /* a new binary stays the child of the old one, which has gone into the background */
+    if (start.cycle->core.daemon && start.inheritance.link == -1)
         child = fb_process_background(&start.background, &start.log);
-    if (child > 0)
-        status = fb_process_background_wait(start.background);
-    else if (child == 0 && prepare(&start, log) == 0)
+    if (child == 0 && prepare(&start, log) == 0)
         return run(&start, argv);
-    fb_logs_close(&start.cycle->core);
-    fb_cycle_destroy(&start.cycle);
-    fb_inherited_destroy(&start.inherited);
-    fb_shared_destroy(&start.shared);
+    status = child > 0 ? fb_process_background_wait(start.background) : EXIT_FAILURE;
+    give_up(&start, told);
     return status;
 }
 
@@ -181,8 +243,11 @@ int main(int argc, char **argv)
     } else if (cmdline.status) {
         status = fb_ask_status(&cmdline, &log);
     } else {
+        status = fb_binary_remember(argv);
+        if (status == -1)
+            fb_log(&log, FB_EMERG, errno, "no memory to start");
         fb_title_init(argc, argv);
-        status = serve(&cmdline, &log, argv);
+        status = status == -1 ? EXIT_FAILURE : serve(&cmdline, &log, argv);
     }
     fb_cmdline_done(&cmdline);
     return status;

@@ -15,9 +15,11 @@
 
 #define BACKLOG 16
 #define SUFFIX ".new"
-#define ACCEPT_MAX 32 /* at once, so that nobody keeps the master busy */
+#define OLD_SUFFIX ".oldbin" /* as the pid file's */
+#define ACCEPT_MAX 32        /* at once, so that nobody keeps the master busy */
 
-static_assert(FB_CONTROL_PATH_MAX + sizeof(SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
+static_assert(
+    FB_CONTROL_PATH_MAX + sizeof(OLD_SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
     "a path has room for the suffix");
 
 void fb_control_init(struct fb_control *control)
@@ -132,6 +134,14 @@ static void remove_socket(struct fb_master *master)
     control->fd = -1;
 }
 
+/* It will make way for ours. */
+static bool is_old_ones(const struct fb_master *master, const char *path)
+{
+    const char *old = master->upgrade.control;
+
+    return old != NULL && strcmp(old, path) == 0;
+}
+
 int fb_control_publish(struct fb_master *master, enum fb_level level)
 {
     struct fb_control *control = &master->control, made = { .fd = -1 };
@@ -143,7 +153,7 @@ int fb_control_publish(struct fb_master *master, enum fb_level level)
     }
     if (control->path != NULL && strcmp(control->path, path) == 0 && is_there(control))
         return 0;
-    if (check_replaceable(master, path, level) == -1)
+    if (!is_old_ones(master, path) && check_replaceable(master, path, level) == -1)
         return -1;
     made.path = strdup(path);
     failed = made.path == NULL ? "strdup" : open_socket(&made);
@@ -161,6 +171,50 @@ int fb_control_publish(struct fb_master *master, enum fb_level level)
     control->device = made.device;
     control->inode = made.inode;
     return 0;
+}
+
+void fb_control_copy(struct fb_master *master)
+{
+    struct sockaddr_un old;
+
+    if (master->control.path == NULL)
+        return;
+    set_address(&old, master->control.path, OLD_SUFFIX);
+    if ((unlink(old.sun_path) == -1 && errno != ENOENT) ||
+        link(master->control.path, old.sun_path) == -1)
+        fb_log(&master->log, FB_ERROR, errno, "link() \"%s\" to \"%s\" failed",
+            master->control.path, old.sun_path);
+}
+
+void fb_control_move(struct fb_master *master)
+{
+    struct fb_control *control = &master->control;
+    char *old;
+
+    if (control->path == NULL || asprintf(&old, "%s%s", control->path, OLD_SUFFIX) == -1)
+        return;
+    if (is_there(control)) /* the other one has another path */
+        unlink(control->path);
+    free(control->path);
+    control->path = old;
+}
+
+void fb_control_return(struct fb_master *master)
+{
+    struct fb_control *control = &master->control;
+    size_t n = control->path != NULL ? strlen(control->path) : 0, suffix = strlen(OLD_SUFFIX);
+    struct sockaddr_un old;
+
+    if (n > suffix && strcmp(control->path + n - suffix, OLD_SUFFIX) == 0)
+        control->path[n - suffix] = '\0';
+    if (n == 0)
+        return;
+    set_address(&old, control->path, OLD_SUFFIX);
+    if (!is_there(control) && rename(old.sun_path, control->path) == -1)
+        fb_log(&master->log, FB_ERROR, errno, "rename() \"%s\" to \"%s\" failed", old.sun_path,
+            control->path);
+    if (unlink(old.sun_path) == -1 && errno != ENOENT)
+        fb_log(&master->log, FB_ERROR, errno, "unlink() \"%s\" failed", old.sun_path);
 }
 
 void fb_control_end(struct fb_master *master)

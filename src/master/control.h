@@ -23,7 +23,9 @@ enum fb_awaited {
     FB_AWAITS_RELOAD, /* that begins one */
     FB_AWAITS_RESULT, /* of the reload that has begun */
     FB_AWAITS_REOPEN,
-    FB_AWAITS_END, /* of the master: the kernel closes its connection */
+    FB_AWAITS_UPGRADE, /* that begins */
+    FB_AWAITS_NEW,     /* that the new binary serves */
+    FB_AWAITS_END,     /* of the master: the kernel closes its connection */
 };
 
 struct fb_client {
@@ -60,6 +62,11 @@ void fb_control_init(struct fb_control *control);
 /* Makes the socket, moves or removes it, as the configuration in force has it; -1 after a line of
  * this level, and then what was there stays. */
 int fb_control_publish(struct fb_master *master, enum fb_level level);
+/* The way of the old one of two master processes: it answers at PATH.oldbin as well, then there alone,
+ * and at last at PATH alone again. */
+void fb_control_copy(struct fb_master *master);
+void fb_control_move(struct fb_master *master);
+void fb_control_return(struct fb_master *master);
 /* We end: removes the socket. Clients stay connected until the process is gone. */
 void fb_control_end(struct fb_master *master);
 /* In a child: lets go of all of it. */
@@ -93,6 +100,14 @@ void fb_result_end(struct fb_master *master, bool ok);
 /* Who still waits for a reload learns that there will be none. */
 void fb_result_none(struct fb_master *master);
 void fb_master_reopen(struct fb_master *master);
+
+/* An upgrade is refused, has begun, and has come to this: `why` is replaced by what was told. */
+void fb_upgrade_refused(struct fb_master *master, const char *why);
+void fb_upgrade_begun(struct fb_master *master);
+void fb_upgrade_answer(
+    struct fb_master *master, bool ok, char why[FB_REASON_MAX], const struct fb_told *told);
+/* "messages" */
+void fb_told_write(struct fb_json *json, const struct fb_told *told);
 
 /* What is shown (status.c) */
 

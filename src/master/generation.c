@@ -96,8 +96,11 @@ static int open_listeners(struct fb_master *master, struct fb_cycle *cycle)
 static int open_zones(struct fb_master *master, struct fb_cycle *cycle)
 {
     const struct fb_generation *live = master->live;
+    int status = fb_zones_open(
+        &cycle->zones, live == NULL ? master->zones : &live->cycle->zones, &master->log);
 
-    return fb_zones_open(&cycle->zones, live == NULL ? NULL : &live->cycle->zones, &master->log);
+    fb_zones_close(master->zones); /* those of our start, the first time */
+    return status;
 }
 
 int fb_generation_start(struct fb_master *master, struct fb_cycle *cycle)
@@ -247,7 +250,8 @@ static void retire_listeners(struct fb_master *master, struct fb_cycle *old, str
             continue;
         }
         fb_store_forget(listener, &master->log);
-        fb_listener_unlink(listener, &master->log);
+        if (!fb_upgrade_shares(master, listener))
+            fb_listener_unlink(listener, &master->log);
         fb_listener_close(listener);
     }
 }

@@ -55,11 +55,17 @@ static void describe_service(const struct fb_master *master, char *text, size_t 
         snprintf(text + used, size - used, ", %u draining", draining);
 }
 
+/* Whether we are listened to: the main process is. */
+static bool speaks(const struct fb_master *master)
+{
+    return fb_notify_is_on() && !fb_upgrade_has_made_way(master);
+}
+
 void fb_manager_show(struct fb_master *master)
 {
     char text[FB_NOTIFY_STATUS_MAX] = "";
 
-    if (!fb_notify_is_on())
+    if (!speaks(master))
         return;
     if (master->state != FB_MASTER_RUNS)
         describe_end(master, text, sizeof(text));
@@ -83,6 +89,8 @@ void fb_manager_ready(struct fb_master *master)
 
 void fb_manager_reloading(struct fb_master *master)
 {
+    if (!speaks(master))
+        return;
     fb_notify_reloading(&master->log);
     fb_manager_show(master);
 }
@@ -90,7 +98,7 @@ void fb_manager_reloading(struct fb_master *master)
 /* Who has waited for us to be ready finds the status that says why nothing has changed. */
 void fb_manager_reloaded(struct fb_master *master)
 {
-    if (master->state != FB_MASTER_RUNS)
+    if (master->state != FB_MASTER_RUNS || !speaks(master))
         return;
     fb_manager_show(master);
     fb_notify_ready(&master->log);
@@ -98,6 +106,8 @@ void fb_manager_reloaded(struct fb_master *master)
 
 void fb_manager_stopping(struct fb_master *master)
 {
+    if (!speaks(master) || master->upgrade.role == FB_UPGRADE_NEW) /* the old one goes on */
+        return;
     fb_notify_stopping(&master->log);
     fb_manager_show(master);
 }
@@ -106,7 +116,7 @@ void fb_manager_meet_deadlines(struct fb_master *master, uint64_t *next)
 {
     struct fb_manager *manager = &master->manager;
 
-    if (manager->alive_ms == 0)
+    if (manager->alive_ms == 0 || !speaks(master))
         return;
     if (manager->alive_ms <= master->clock.mono_ms) {
         fb_notify_alive(&master->log);

@@ -2,6 +2,7 @@
 #include "master/master.h"
 
 #include "process/environment.h"
+#include "process/inherit.h"
 #include "process/logs.h"
 
 #include <errno.h>
@@ -48,7 +49,8 @@ static void close_listeners(struct fb_master *master)
     if (master->live == NULL)
         return;
     STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link) {
-        fb_listener_unlink(listener, &master->log);
+        if (!fb_upgrade_shares(master, listener))
+            fb_listener_unlink(listener, &master->log);
         fb_listener_close(listener);
     }
 }
@@ -57,6 +59,7 @@ static void begin_end(struct fb_master *master, bool gracefully)
 {
     fb_rehearsal_drop(&master->rehearsal);
     fb_generation_conclude(master);
+    fb_upgrade_ending(master);
     if (master->state == FB_MASTER_RUNS) /* else a unix path may be another daemon's by now */
         close_listeners(master);
     master->state = gracefully ? FB_MASTER_QUITS : FB_MASTER_TERMINATES;
@@ -89,6 +92,7 @@ static void take_orders(struct fb_master *master)
     if (fb_order_take(FB_ORDER_CHANNEL, NULL)) {
         fb_master_listen_to_workers(master);
         fb_control_listen(master);
+        fb_upgrade_listen(master);
     }
     fb_order_take(FB_ORDER_DEADLINE, NULL);
     fb_master_check_start(master);
@@ -100,9 +104,6 @@ static void take_orders(struct fb_master *master)
         begin_end(master, true);
     if (fb_master_take(master, FB_ORDER_REOPEN))
         fb_master_reopen(master);
-    if (fb_master_take(master, FB_ORDER_UPGRADE))
-        fb_log(&master->log, FB_ERROR, 0,
-            "this version cannot change its binary while it runs: restart it");
     if (fb_master_take(master, FB_ORDER_DRAIN) && master->live != NULL)
         fb_generation_drain(master, master->live);
 }
@@ -134,6 +135,7 @@ static void settle(struct fb_master *master, const struct fb_generation *before)
         return;
     }
     fb_result_end(master, true);
+    fb_upgrade_announce(master);
     if (before == NULL)
         fb_manager_ready(master);
     fb_process_background_done(master->background, fb_logs_use_stderr(&master->live->cycle->core));
@@ -146,7 +148,8 @@ static void run(struct fb_master *master)
 {
     fb_master_meet_deadlines(master); /* the first workers have one */
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
-    while (!(master->state != FB_MASTER_RUNS || master->failed) || has_workers(master)) {
+    while (!(master->state != FB_MASTER_RUNS || master->failed) || has_workers(master) ||
+           fb_upgrade_is_pending(master)) {
         struct fb_generation *before = master->live;
 
         sigsuspend(fb_signals_wait_mask());
@@ -154,6 +157,7 @@ static void run(struct fb_master *master)
         take_orders(master);
         settle(master, before);
         fb_reload_begin(master);
+        fb_upgrade_begin(master);
         fb_master_meet_deadlines(master);
         fb_manager_show(master);
     }
@@ -164,6 +168,7 @@ static void clean_up(struct fb_master *master)
 {
     fb_log(&master->log, FB_NOTICE, 0, "exit");
     fb_log_tend(&master->log, true);
+    fb_upgrade_listen(master); /* whether the other one is there yet */
     fb_control_end(master);
     fb_reload_undo(master);
     fb_pidfile_remove(&master->pidfile, &master->log);
@@ -173,22 +178,24 @@ static void clean_up(struct fb_master *master)
         master->live = NULL;
     }
     fb_generations_sweep(master);
+    fb_upgrade_done(master);
     fb_told_destroy(&master->told);
-    fb_inherited_destroy(&master->inherited);
     fb_shared_destroy(&master->shared);
 }
 
-int fb_master_main(const struct fb_start *start)
+int fb_master_main(struct fb_start *start)
 {
     struct fb_master master = {
         .log = start->log,
         .shared = start->shared,
-        .inherited = start->inherited,
+        .inherited = start->inheritance.sockets,
+        .zones = &start->inheritance.zones,
         .options = start->options,
         .pidfile = start->pidfile,
         .next_pidfile = { .lock_fd = -1 },
         .background = start->background,
         .told = fb_told_create(), /* without it, who asks for a reload is told less */
+        .upgrade = { .link = -1 },
     };
 
     TAILQ_INIT(&master.generations);
@@ -196,9 +203,11 @@ int fb_master_main(const struct fb_start *start)
     fb_control_init(&master.control);
     fb_clock_read(&master.clock);
     master.started = master.clock;
+    fb_upgrade_init(&master, &start->inheritance);
     if (fb_generation_start(&master, start->cycle) == -1)
         master.failed = true;
     run(&master);
     clean_up(&master);
+    fb_inheritance_done(&start->inheritance);
     return master.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include "base/log_limit.h"
 #include "master/control.h"
 #include "master/manager.h"
+#include "master/upgrade.h"
 #include "master/watchdog.h"
 #include "net/inherited.h"
 #include "process/channel.h"
@@ -62,7 +63,8 @@ struct fb_master {
     struct fb_log_limit log_limit;
     struct fb_clock clock; /* as of the last wake-up */
     struct fb_shared *shared;
-    struct fb_inherited *inherited;
+    struct fb_inherited *inherited; /* listening sockets */
+    struct fb_zones *zones;         /* to take over at the first start */
     const struct fb_cycle_options *options;
     struct fb_pidfile pidfile;
     struct fb_pidfile next_pidfile; /* of a reload that names another; not locked otherwise */
@@ -84,6 +86,7 @@ struct fb_master {
     struct fb_told *told;          /* what a reload has said; NULL: there was no memory */
     struct fb_result result;       /* of the latest reload */
     struct fb_manager manager;
+    struct fb_upgrade upgrade;
 };
 
 /* What a start has made ready for a master or a single process, which takes it over. */
@@ -91,15 +94,15 @@ struct fb_start {
     struct fb_cycle *cycle;                 /* loaded, with open logs */
     const struct fb_cycle_options *options; /* for reloads */
     struct fb_shared *shared;
-    struct fb_inherited *inherited;
+    struct fb_inheritance inheritance;
     struct fb_pidfile pidfile; /* locked; its path is allocated */
     int background;            /* to be told when we serve, or -1 */
     struct fb_log log;         /* until we serve */
 };
 
 /* Both run until they are told to end, and return the exit code. The role's signals are installed. */
-int fb_master_main(const struct fb_start *start);
-int fb_single_main(const struct fb_start *start);
+int fb_master_main(struct fb_start *start);
+int fb_single_main(struct fb_start *start);
 
 /* Whether it was given, by a signal or by the control socket. */
 bool fb_master_take(struct fb_master *master, enum fb_order order);

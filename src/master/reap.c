@@ -98,7 +98,7 @@ void fb_master_reap(struct fb_master *master)
             fb_log(&master->log, FB_NOTICE, 0,
                 "the accept mutex was taken back from worker process %d", (int)pid);
         if (waitpid(pid, &status, 0) == pid && !fb_reload_reaped(master, pid, status) &&
-            seat != NULL) {
+            !fb_upgrade_reaped(master, pid, status) && seat != NULL) {
             log_death(master, pid, status);
             bereave(master, generation, seat, status);
             fb_master_spread_look(master, NULL);
@@ -191,6 +191,7 @@ void fb_master_meet_deadlines(struct fb_master *master)
     fb_reload_meet_deadline(master, &next);
     fb_control_meet_deadlines(master, &next);
     fb_watchdog_meet_deadlines(master, &next);
+    fb_upgrade_meet_deadline(master, &next);
     fb_manager_meet_deadlines(master, &next);
     fb_master_tend_logs(master, &next);
     if (next != 0) {

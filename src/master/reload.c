@@ -26,6 +26,8 @@ static int publish_pid(struct fb_master *master)
 
 int fb_master_publish(struct fb_master *master, bool first)
 {
+    if (fb_upgrade_has_made_way(master)) /* the names are the other's */
+        return 0;
     if (fb_control_publish(master, first ? FB_EMERG : FB_ERROR) == -1 && first)
         return -1;
     return publish_pid(master);
@@ -44,7 +46,7 @@ static int lock_pid(struct fb_master *master, const char *path)
 {
     char *copy;
 
-    if (fb_pidfile_is_at(&master->pidfile, path))
+    if (fb_pidfile_is_at(&master->pidfile, path) || fb_upgrade_has_made_way(master))
         return 0;
     copy = strdup(path);
     if (copy == NULL || fb_pidfile_lock(&master->next_pidfile, copy, &master->log) == -1) {
@@ -85,7 +87,8 @@ static bool may_begin(const struct fb_master *master)
     uint64_t next = 0;
 
     return master->state == FB_MASTER_RUNS && !master->reloading && master->starting == NULL &&
-           !fb_generations_are_full(master) && !fb_generations_step_back(master, &next);
+           !fb_generations_are_full(master) && !fb_generations_step_back(master, &next) &&
+           !fb_upgrade_is_pending(master);
 }
 
 void fb_reload_begin(struct fb_master *master)

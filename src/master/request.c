@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COMMANDS "expected status, reload, reopen, quit or stop"
+#define COMMANDS "expected status, reload, reopen, upgrade, quit or stop"
 
 /* The words that -s takes are the signals'. */
 static const struct fb_signal *find_order(const char *command)
@@ -48,7 +48,8 @@ static void answer_order(
     enum fb_order order = s->orders[FB_ROLE_MASTER];
     struct fb_json json;
 
-    if (order == FB_ORDER_RELOAD && master->state != FB_MASTER_RUNS) {
+    if ((order == FB_ORDER_RELOAD || order == FB_ORDER_UPGRADE) &&
+        master->state != FB_MASTER_RUNS) {
         fb_client_answer_error(client, "the daemon is ending");
         return;
     }
@@ -62,6 +63,9 @@ static void answer_order(
         break;
     case FB_ORDER_REOPEN:
         client->awaits = FB_AWAITS_REOPEN;
+        break;
+    case FB_ORDER_UPGRADE:
+        client->awaits = FB_AWAITS_UPGRADE;
         break;
     default:
         client->awaits = FB_AWAITS_END;
@@ -125,7 +129,7 @@ static void write_line(struct fb_json *json, const struct fb_told_line *line)
     fb_json_close(json);
 }
 
-static void write_told(struct fb_json *json, const struct fb_told *told)
+void fb_told_write(struct fb_json *json, const struct fb_told *told)
 {
     struct fb_told_line line;
 
@@ -166,9 +170,11 @@ static void answer_all(struct fb_master *master, enum fb_awaited awaited, bool o
         begin_answer(&json, ok);
         if (!ok)
             fb_json_string(&json, "error", why);
+        if (awaited == FB_AWAITS_NEW && ok)
+            fb_json_number(&json, "pid", master->upgrade.other);
         if (awaited == FB_AWAITS_RESULT)
             fb_json_number(&json, "generation", master->live->number);
-        write_told(&json, told);
+        fb_told_write(&json, told);
         end_answer(&json, client);
         fb_client_go_on(master, client);
     }
@@ -222,6 +228,25 @@ void fb_result_end(struct fb_master *master, bool ok)
 void fb_result_none(struct fb_master *master)
 {
     answer_all(master, FB_AWAITS_RELOAD, false, "the daemon is ending", NULL);
+    answer_all(master, FB_AWAITS_UPGRADE, false, "the daemon is ending", NULL);
+}
+
+void fb_upgrade_refused(struct fb_master *master, const char *why)
+{
+    answer_all(master, FB_AWAITS_UPGRADE, false, why, NULL);
+}
+
+void fb_upgrade_begun(struct fb_master *master)
+{
+    move_clients(master, FB_AWAITS_UPGRADE, FB_AWAITS_NEW);
+}
+
+void fb_upgrade_answer(
+    struct fb_master *master, bool ok, char why[FB_REASON_MAX], const struct fb_told *told)
+{
+    if (!ok)
+        find_reason(told, FB_ALERT, why);
+    answer_all(master, FB_AWAITS_NEW, ok, why, told);
 }
 
 void fb_master_reopen(struct fb_master *master)

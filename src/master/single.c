@@ -3,6 +3,7 @@
 #include "master/master.h"
 
 #include "process/environment.h"
+#include "process/inherit.h"
 #include "process/logs.h"
 #include "process/store.h"
 #include "worker/worker.h"
@@ -46,11 +47,11 @@ static void reap_orphans(void)
         continue;
 }
 
-int fb_single_main(const struct fb_start *start)
+int fb_single_main(struct fb_start *start)
 {
     struct fb_cycle *cycle = start->cycle;
     struct fb_shared *shared = start->shared;
-    struct fb_inherited *inherited = start->inherited;
+    struct fb_inherited *inherited = start->inheritance.sockets;
     struct fb_pidfile pidfile = start->pidfile;
     struct fb_log log = start->log;
     struct fb_heritage heritage = { .cycle = cycle, .shared = shared, .channel = -1 };
@@ -68,7 +69,7 @@ int fb_single_main(const struct fb_start *start)
     fb_logs_close(&cycle->core);
     fb_zones_close(&cycle->zones);
     fb_cycle_destroy(&cycle);
-    fb_inherited_destroy(&inherited);
+    fb_inheritance_done(&start->inheritance);
     fb_shared_destroy(&shared);
     return status;
 }

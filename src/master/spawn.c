@@ -58,6 +58,7 @@ static void forget_master(struct fb_master *master)
     free((char *)master->pidfile.path);
     free((char *)master->next_pidfile.path);
     fb_rehearsal_forget(&master->rehearsal);
+    fb_upgrade_done(master);
     fb_told_destroy(&master->told);
     fb_inherited_destroy(&master->inherited);
     fb_shared_destroy(&master->shared);
@@ -75,6 +76,7 @@ static FB_NORETURN void be_worker(
     fb_pidfile_forget(&master->pidfile);
     fb_pidfile_forget(&master->next_pidfile);
     fb_control_forget(&master->control);
+    fb_upgrade_forget(master);
     if (master->background != -1) { /* not yet cut off from who started us */
         close(master->background);
         fb_process_detach(fb_logs_use_stderr(&own->cycle->core));

@@ -60,7 +60,7 @@ static void write_counter(struct fb_json *json, const char *key, const struct fb
 static void write_seat(const struct fb_master *master, const struct fb_generation *generation,
     const struct fb_seat *seat, struct fb_json *json)
 {
-    const struct fb_counters *counters = &master->shared->slots[seat->slot.slot].counters;
+    const struct fb_counters *counters = &fb_shared_slot(master->shared, seat->slot)->counters;
 
     fb_json_object(json, NULL);
     if (seat->pid > 0) {
@@ -195,8 +195,23 @@ static const char *master_state(const struct fb_master *master)
     case FB_MASTER_TERMINATES:
         return "stopping";
     default:
+        if (fb_upgrade_is_pending(master))
+            return "upgrading";
         return master->reloading ? "reloading" : "running";
     }
+}
+
+static void write_upgrade(const struct fb_upgrade *upgrade, struct fb_json *json)
+{
+    if (upgrade->role == FB_UPGRADE_NONE) {
+        fb_json_null(json, "upgrade");
+        return;
+    }
+    fb_json_object(json, "upgrade");
+    fb_json_string(json, "role", upgrade->role == FB_UPGRADE_OLD ? "old" : "new");
+    fb_json_number(json, "other", upgrade->other);
+    fb_json_bool(json, "serves", upgrade->serves);
+    fb_json_close(json);
 }
 
 void fb_status_write(struct fb_master *master, struct fb_json *json)
@@ -208,6 +223,7 @@ void fb_status_write(struct fb_master *master, struct fb_json *json)
     fb_json_number(json, "uptime_ms", (int64_t)(master->clock.mono_ms - master->started.mono_ms));
     fb_json_string(json, "configuration", master->options->conf);
     write_result(&master->result, json);
+    write_upgrade(&master->upgrade, json);
     write_generations(master, json);
     write_totals(master->shared, json);
     write_listeners(master->live->cycle, json);

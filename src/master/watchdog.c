@@ -96,7 +96,7 @@ static void look(
 
     if (!is_watched(seat))
         return;
-    now = fb_heartbeat_now(&master->shared->slots[seat->slot.slot].heartbeat);
+    now = fb_heartbeat_now(&fb_shared_slot(master->shared, seat->slot)->heartbeat);
     if (watch->since_ms == 0 || now != watch->seen ||
         fb_heartbeat_callback(now) == FB_CALLBACK_WAIT || is_stopped(seat->pid))
         *watch = (struct fb_watch) { .seen = now, .since_ms = master->clock.mono_ms };

@@ -124,26 +124,36 @@ static void show_message(struct fb_json_value message, struct fb_log *log)
         fputs(excerpt, stderr);
 }
 
+static const char *consequence(const char *order)
+{
+    if (strcmp(order, "reload") == 0)
+        return ": the configuration before stays in force";
+    return strcmp(order, "upgrade") == 0 ? ": the process before goes on to serve" : "";
+}
+
 static int show_outcome(
     const struct fb_cmdline *cmdline, const struct answer *answer, struct fb_log *log)
 {
     struct fb_json_value outcome = fb_json_parse(answer->text, answer->n);
     struct fb_json_value messages = fb_json_member(outcome, "messages"), message = { NULL, 0 };
     bool ok = fb_json_is_true(fb_json_member(outcome, "ok")), shown = false;
+    int64_t pid = fb_json_integer(fb_json_member(outcome, "pid"), 0);
     char error[4096];
 
     while (!(ok && cmdline->quiet) && (message = fb_json_next(messages, message)).text != NULL) {
         show_message(message, log);
         shown = true;
     }
-    if (ok)
+    if (ok) {
+        if (pid > 0 && !cmdline->quiet)
+            fb_log(log, FB_NOTICE, 0, "the new binary serves, process %d", (int)pid);
         return EXIT_SUCCESS;
+    }
     if (!fb_json_text(fb_json_member(outcome, "error"), error, sizeof(error)))
         snprintf(error, sizeof(error), "the daemon's answer was not understood");
     if (!shown)
         fb_log(log, FB_EMERG, 0, "%s", error);
-    fb_log(log, FB_ERROR, 0, "%s failed%s", cmdline->signal,
-        strcmp(cmdline->signal, "reload") == 0 ? ": the configuration before stays in force" : "");
+    fb_log(log, FB_ERROR, 0, "%s failed%s", cmdline->signal, consequence(cmdline->signal));
     return EXIT_FAILURE;
 }
 

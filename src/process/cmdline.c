@@ -92,8 +92,8 @@ static int check_signal(const char *name, struct fb_log *log)
     for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
         if (s->order != NULL && strcmp(s->order, name) == 0)
             return 0;
-    fb_log(
-        log, FB_EMERG, 0, "invalid option: \"-s %s\", expected stop, quit, reopen or reload", name);
+    fb_log(log, FB_EMERG, 0,
+        "invalid option: \"-s %s\", expected stop, quit, reopen, reload or upgrade", name);
     return -1;
 }
 
@@ -222,7 +222,8 @@ void fb_cmdline_show_help(void)
         "  -t            : test configuration and exit\n"
         "  -T            : test configuration, dump it and exit\n"
         "  -q            : suppress non-error messages during configuration testing\n"
-        "  -s signal     : tell the master process: stop, quit, reopen, reload; and wait for it\n"
+        "  -s signal     : tell the master process: stop, quit, reopen, reload, upgrade; and\n"
+        "                  wait for it\n"
         "  status        : show the workers, connections and queues of the daemon that runs\n"
         "  --json        : as one line of JSON\n"
         "  -p prefix     : set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"

@@ -108,13 +108,35 @@ static int from_manager(struct fb_inherited *inherited, struct fb_log *log)
     return status;
 }
 
-struct fb_inherited *fb_inherit(struct fb_log *log)
+static int from_master(struct fb_inheritance *inheritance, struct fb_log *log)
 {
-    struct fb_inherited *inherited = fb_inherited_create();
+    char *text = take(FB_HANDOVER);
+    int status = text == NULL ? 0 : fb_handover_read(inheritance, text, log);
 
-    if (inherited == NULL)
+    free(text);
+    return status;
+}
+
+int fb_inherit(struct fb_inheritance *inheritance, struct fb_log *log)
+{
+    *inheritance = (struct fb_inheritance) { .link = -1, .lock = -1 };
+    fb_zones_init(&inheritance->zones);
+    inheritance->sockets = fb_inherited_create();
+    if (inheritance->sockets == NULL) {
         fb_log(log, FB_EMERG, errno, "no memory for the sockets that were passed");
-    else if (from_manager(inherited, log) == -1)
-        fb_inherited_destroy(&inherited);
-    return inherited;
+        return -1;
+    }
+    return from_manager(inheritance->sockets, log) == -1 || from_master(inheritance, log) == -1 ? -1
+                                                                                                : 0;
+}
+
+void fb_inheritance_done(struct fb_inheritance *inheritance)
+{
+    fb_zones_close(&inheritance->zones);
+    if (inheritance->link != -1)
+        close(inheritance->link);
+    if (inheritance->lock != -1)
+        close(inheritance->lock);
+    inheritance->link = inheritance->lock = -1;
+    fb_inherited_destroy(&inheritance->sockets);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,37 +37,79 @@ static bool is_name_of(const char *name, int fd)
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
-/* 0 locked, 1 held by *holder, -1 with errno. */
-static int try_lock(int fd, pid_t *holder)
+/* 0 locked, 1 held by another, -1 with errno. */
+static int try_lock(int fd)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-    if (fcntl(fd, F_SETLK, &lock) == 0)
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
         return 0;
     if (errno != EAGAIN && errno != EACCES)
         return -1;
-    if (fcntl(fd, F_GETLK, &lock) == -1)
+    if (fcntl(fd, F_OFD_GETLK, &lock) == -1)
         return -1;
     if (lock.l_type == F_UNLCK) { /* given back in between */
         errno = EAGAIN;
         return -1;
     }
-    *holder = lock.l_pid;
     return 1;
 }
 
-static void log_holder(struct fb_log *log, const char *path, pid_t holder)
+/* The file's text, of which as much as fits, without the ends of lines behind it. The name of the
+ * call that failed, with errno, or NULL. */
+static const char *read_text(const char *path, struct pid_text *text)
 {
-    if (holder > 0)
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error;
+    ssize_t n;
+
+    if (fd == -1)
+        return "open";
+    n = read(fd, text->bytes, sizeof(text->bytes) - 1);
+    error = errno;
+    close(fd);
+    errno = error;
+    if (n == -1)
+        return "read";
+    while (n > 0 && (text->bytes[n - 1] == '\n' || text->bytes[n - 1] == '\r'))
+        n--;
+    text->bytes[n] = '\0';
+    return NULL;
+}
+
+static pid_t parse_pid(const struct pid_text *text)
+{
+    int64_t pid;
+
+    return fb_parse_number(text->bytes, 1, INT_MAX, &pid) == FB_NUMBER_OK ? (pid_t)pid : -1;
+}
+
+/* The kernel does not say whose lock it is, but its file does, unless that is a pid of a namespace that
+ * we do not see. */
+static void log_holder(struct fb_log *log, const char *path, const char *name)
+{
+    struct pid_text text;
+    pid_t holder = read_text(name, &text) == NULL ? parse_pid(&text) : -1;
+
+    if (holder > 0 && (kill(holder, 0) == 0 || errno == EPERM))
         fb_log(log, FB_EMERG, 0,
             "another master process %d runs with the pid file \"%s\": "
             "stop it, or give this one another \"pid\"",
             (int)holder, path);
-    else /* in a pid namespace that we do not see */
+    else
         fb_log(log, FB_EMERG, 0,
             "another master process runs with the pid file \"%s\": "
             "stop it, or give this one another \"pid\"",
             path);
+}
+
+/* What keeps others out without it is the lock. */
+static void write_holder(int fd)
+{
+    char text[16];
+    int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+    if (ftruncate(fd, 0) == -1 || pwrite(fd, text, (size_t)n, 0) == -1)
+        errno = 0;
 }
 
 /* One try: a locked descriptor, or -1 with errno EAGAIN where it is worth another one, or -2 after
@@ -74,27 +117,28 @@ static void log_holder(struct fb_log *log, const char *path, pid_t holder)
 static int open_locked(const char *path, const char *name, struct fb_log *log)
 {
     int fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-    pid_t holder;
 
     if (fd == -1) {
         fb_log(log, FB_EMERG, errno, "open() \"%s\" failed", name);
         return -2;
     }
-    switch (try_lock(fd, &holder)) {
+    switch (try_lock(fd)) {
     case 0:
-        if (is_name_of(name, fd))
+        if (is_name_of(name, fd)) {
+            write_holder(fd);
             return fd;
+        }
         errno = EAGAIN;
         break;
     case 1:
-        log_holder(log, path, holder);
+        log_holder(log, path, name);
         close(fd);
         return -2;
     default:
         break;
     }
     if (errno != EAGAIN) {
-        fb_log(log, FB_EMERG, errno, "fcntl(F_SETLK) \"%s\" failed", name);
+        fb_log(log, FB_EMERG, errno, "fcntl(F_OFD_SETLK) \"%s\" failed", name);
         close(fd);
         return -2;
     }
@@ -149,16 +193,16 @@ static int write_pid(int fd)
     return 0;
 }
 
-int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log)
+/* Our pid, in a file of this name. */
+static int write_to(const char *path, struct fb_log *log)
 {
     char name[PATH_MAX];
     int fd, written;
 
-    if (check_replaceable(pidfile->path, log) == -1)
+    if (check_replaceable(path, log) == -1)
         return -1;
-    if (append_suffix(name, pidfile->path, ".XXXXXX") == -1 ||
-        (fd = mkostemp(name, O_CLOEXEC)) == -1) {
-        fb_log(log, FB_EMERG, errno, "mkostemp() \"%s.XXXXXX\" failed", pidfile->path);
+    if (append_suffix(name, path, ".XXXXXX") == -1 || (fd = mkostemp(name, O_CLOEXEC)) == -1) {
+        fb_log(log, FB_EMERG, errno, "mkostemp() \"%s.XXXXXX\" failed", path);
         return -1;
     }
     written = write_pid(fd);
@@ -168,43 +212,22 @@ int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log)
         fb_log(log, FB_EMERG, errno, "close() \"%s\" failed", name);
         written = -1;
     }
-    if (written == 0 && rename(name, pidfile->path) == -1) {
-        fb_log(log, FB_EMERG, errno, "rename() \"%s\" to \"%s\" failed", name, pidfile->path);
+    if (written == 0 && rename(name, path) == -1) {
+        fb_log(log, FB_EMERG, errno, "rename() \"%s\" to \"%s\" failed", name, path);
         written = -1;
     }
     if (written == -1)
         unlink(name);
-    else
-        pidfile->written = true;
     return written;
 }
 
-/* The file's text, of which as much as fits, without the ends of lines behind it. The name of the
- * call that failed, with errno, or NULL. */
-static const char *read_text(const char *path, struct pid_text *text)
+int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error;
-    ssize_t n;
-
-    if (fd == -1)
-        return "open";
-    n = read(fd, text->bytes, sizeof(text->bytes) - 1);
-    error = errno;
-    close(fd);
-    errno = error;
-    if (n == -1)
-        return "read";
-    while (n > 0 && (text->bytes[n - 1] == '\n' || text->bytes[n - 1] == '\r'))
-        n--;
-    text->bytes[n] = '\0';
-    return NULL;
-}
-
-static pid_t parse_pid(const struct pid_text *text)
-{
-    int64_t pid;
-
-    return fb_parse_number(text->bytes, 1, INT_MAX, &pid) == FB_NUMBER_OK ? (pid_t)pid : -1;
+    if (write_to(pidfile->path, log) == -1)
+        return -1;
+    pidfile->written = true;
+    write_holder(pidfile->lock_fd); /* it may have been another's before */
+    return 0;
 }
 
 static void remove_pid(const char *path, struct fb_log *log)
@@ -221,18 +244,46 @@ static void remove_pid(const char *path, struct fb_log *log)
         fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", path);
 }
 
+int fb_pidfile_copy(const struct fb_pidfile *pidfile, struct fb_log *log)
+{
+    char name[PATH_MAX];
+
+    if (append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
+        return write_to(name, log);
+    fb_log(log, FB_EMERG, errno, "the pid file \"%s\" cannot be moved", pidfile->path);
+    return -1;
+}
+
+void fb_pidfile_move(struct fb_pidfile *pidfile, struct fb_log *log)
+{
+    remove_pid(pidfile->path, log); /* if the other one has another path */
+    pidfile->old = true;
+}
+
+int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log)
+{
+    char name[PATH_MAX];
+
+    pidfile->old = pidfile->shared = false;
+    if (append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
+        remove_pid(name, log);
+    return fb_pidfile_write(pidfile, log);
+}
+
 void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log)
 {
     char name[PATH_MAX];
 
     if (pidfile->lock_fd == -1)
         return;
-    if (pidfile->written)
+    if (pidfile->written && !pidfile->old)
         remove_pid(pidfile->path, log);
+    if (pidfile->old && append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
+        remove_pid(name, log);
 
     /* Removed while it is locked: who opened it before sees that its name is gone. */
-    if (append_suffix(name, pidfile->path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd) &&
-        unlink(name) == -1 && errno != ENOENT)
+    if (!pidfile->shared && append_suffix(name, pidfile->path, ".lock") == 0 &&
+        is_name_of(name, pidfile->lock_fd) && unlink(name) == -1 && errno != ENOENT)
         fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", name);
     fb_pidfile_forget(pidfile);
 }

@@ -2,8 +2,10 @@
 /* The pid file, and the lock beside it that keeps a second master out.
  *
  * The pid file is written aside and renamed, so that nobody ever reads it empty; the lock is a file
- * of its own (PATH.lock, a POSIX record lock, which a fork does not inherit), because the name of
- * the pid file changes hands by the rename. */
+ * of its own (PATH.lock), because the name of the pid file changes hands by the rename. The lock is
+ * that of an open file: whoever inherits the descriptor has it too, which a child forgets, and a
+ * master process that changes its binary hands on. While two run, the old one's pid file is
+ * PATH.oldbin. */
 #pragma once
 
 #include "base/log.h"
@@ -15,7 +17,11 @@ struct fb_pidfile {
     const char *path; /* the caller's */
     int lock_fd;      /* -1: not locked */
     bool written;     /* the file at `path` is ours */
+    bool shared;      /* the other of two master processes has the lock as well */
+    bool old;         /* our pid is at `path`.oldbin, and `path` another's */
 };
+
+#define FB_PIDFILE_OLD ".oldbin"
 
 /* Locks; -1 after an emerg line that names the process that holds it. */
 int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log *log);
@@ -24,6 +30,11 @@ int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log 
 bool fb_pidfile_is_at(const struct fb_pidfile *pidfile, const char *path);
 /* Writes our pid; -1 after an emerg line. */
 int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log);
+/* The way of the old one of two master processes: our pid is in PATH.oldbin as well, then there alone,
+ * and at last in PATH alone again. -1 after an emerg line. */
+int fb_pidfile_copy(const struct fb_pidfile *pidfile, struct fb_log *log);
+void fb_pidfile_move(struct fb_pidfile *pidfile, struct fb_log *log);
+int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log);
 /* Removes both files (the pid file only if we have written it and it still names us) and unlocks. */
 void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log);
 /* In a child: drops the descriptor, the lock stays the master's. */

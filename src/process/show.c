@@ -66,6 +66,19 @@ static void show_reload(struct fb_json_value reload, FILE *out)
             out, "reload failed at %s: %s\n", text(reload, "at", at), text(reload, "error", error));
 }
 
+static void show_upgrade(struct fb_json_value upgrade, FILE *out)
+{
+    char role[TEXT_MAX];
+
+    if (fb_json_member(upgrade, "role").text == NULL)
+        return;
+    if (strcmp(text(upgrade, "role", role), "new") == 0)
+        fprintf(out, "new binary; the old one is process %" PRId64 "\n", number(upgrade, "other"));
+    else
+        fprintf(out, "old binary; the new one is process %" PRId64 "%s\n", number(upgrade, "other"),
+            fb_json_is_true(fb_json_member(upgrade, "serves")) ? "" : ", which does not serve yet");
+}
+
 static void show_head(struct fb_json_value status, FILE *out)
 {
     struct fb_json_value totals = fb_json_member(status, "totals");
@@ -76,6 +89,7 @@ static void show_head(struct fb_json_value status, FILE *out)
         span(number(status, "uptime_ms"), up));
     fprintf(out, "configuration %s\n", text(status, "configuration", conf));
     show_reload(fb_json_member(status, "reload"), out);
+    show_upgrade(fb_json_member(status, "upgrade"), out);
     fprintf(out,
         "connections: %" PRId64 " active, %" PRId64 " accepted, %" PRId64 " handled; %" PRId64
         " requests\n",

@@ -13,7 +13,7 @@ const struct fb_signal fb_signals[] = {
         { FB_ORDER_RELOAD, FB_ORDER_NONE, FB_ORDER_RELOAD } },
     { SIGUSR1, "SIGUSR1", "reopen", "reopening logs",
         { FB_ORDER_REOPEN, FB_ORDER_NONE, FB_ORDER_REOPEN } },
-    { SIGUSR2, "SIGUSR2", NULL, "changing binary",
+    { SIGUSR2, "SIGUSR2", "upgrade", "changing binary",
         { FB_ORDER_UPGRADE, FB_ORDER_NONE, FB_ORDER_UPGRADE } },
     { SIGWINCH, "SIGWINCH", NULL, "gracefully shutting down workers",
         { FB_ORDER_DRAIN, FB_ORDER_NONE, FB_ORDER_NONE } },

@@ -17,8 +17,8 @@ struct fb_slot_id {
     uint32_t serial; /* counts the slot's lives, from 1 */
 };
 
-/* The two in few bits: the serial's come again after 16384 lives of a slot. */
-#define FB_SLOT_BITS 10
+/* The two in few bits: the serial's come again after 8192 lives of a slot. */
+#define FB_SLOT_BITS 11
 #define FB_LIFE_BITS 24
 
 static inline uint32_t fb_slot_life(struct fb_slot_id id)

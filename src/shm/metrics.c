@@ -5,13 +5,14 @@
 #include <string.h>
 
 #define MAGIC 0x66626d74u
-#define REVISION 1u
+#define REVISION 2u
 
 /* A reader that folds keep from seeing one state, which takes more of them than there are workers to
  * die, is content with what it has. */
 #define TRIES 1000
 
-/* Rows follow the kinds: two for the dead, of which one is in force, then each slot's.
+/* Each master process has a side of its own, whose rows nobody else writes: two for the dead, of which
+ * one is in force, then each slot's.
  *
  * A fold writes the other row of the dead, and with one store brings it into force and has readers
  * leave the dead slot out; then it zeroes that slot's row, and readers take it in again. So the
@@ -20,14 +21,17 @@ struct fb_shm_metrics {
     alignas(FB_CACHE_LINE) uint32_t magic;
     uint32_t revision;
     uint32_t n;
-    uint32_t stride;         /* of a row, bytes */
-    uint64_t rows;           /* where they begin, from here */
-    _Atomic uint64_t state;  /* see below */
-    _Atomic uint32_t slot_n; /* no slot beyond has ever taken its row */
+    uint32_t stride; /* of a row, bytes */
+    uint64_t rows;   /* where they begin, from here */
+    struct {
+        _Atomic uint64_t state;  /* see below */
+        _Atomic uint32_t slot_n; /* no slot beyond has ever taken its row */
+    } sides[FB_SLOT_SIDES];
     uint8_t kinds[];
 };
 
 #define DEAD_ROWS 2
+#define SIDE_ROWS (DEAD_ROWS + FB_SLOT_MAX)
 
 /* A state: which row of the dead is in force, the slot left out + 1 or 0, and a number that makes it
  * differ from all others. */
@@ -64,7 +68,8 @@ size_t fb_shm_metrics_size(const struct fb_shm_metrics_shape *shape)
     for (uint32_t i = 0; i < shape->n; i++)
         if (shape->kinds[i] != FB_SHM_COUNTER && shape->kinds[i] != FB_SHM_GAUGE)
             return 0;
-    return rows_at(shape->n) + (FB_SLOT_MAX + DEAD_ROWS) * align(shape->n * sizeof(fb_shm_row));
+    return rows_at(shape->n) +
+           (size_t)FB_SLOT_SIDES * SIDE_ROWS * align(shape->n * sizeof(fb_shm_row));
 }
 
 void fb_shm_metrics_init(struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape)
@@ -90,40 +95,69 @@ uint32_t fb_shm_metrics_n(const struct fb_shm_metrics *metrics)
     return metrics->n;
 }
 
-fb_shm_row *fb_shm_metrics_row(struct fb_shm_metrics *metrics, uint32_t slot)
+/* A slot's. */
+static fb_shm_row *slot_row(const struct fb_shm_metrics *metrics, uint32_t slot)
 {
-    uint32_t slot_n = metrics->slot_n;
-
-    assert(slot < FB_SLOT_MAX);
-    while (slot_n <= slot && !atomic_compare_exchange_weak(&metrics->slot_n, &slot_n, slot + 1))
-        ;
-    return row_at(metrics, DEAD_ROWS + slot);
+    return row_at(metrics, slot / FB_SLOT_MAX * SIDE_ROWS + DEAD_ROWS + slot % FB_SLOT_MAX);
 }
 
-static void add_row(
-    const struct fb_shm_metrics *metrics, uint32_t row, uint32_t first, uint32_t n, int64_t *totals)
+static fb_shm_row *dead_row(const struct fb_shm_metrics *metrics, uint32_t side, uint32_t force)
 {
-    const fb_shm_row *numbers = row_at(metrics, row) + first;
+    return row_at(metrics, side * SIDE_ROWS + force);
+}
+
+fb_shm_row *fb_shm_metrics_row(struct fb_shm_metrics *metrics, uint32_t slot)
+{
+    _Atomic uint32_t *n = &metrics->sides[slot / FB_SLOT_MAX].slot_n;
+    uint32_t slot_n = *n;
+
+    assert(slot < FB_SLOT_SIDES * FB_SLOT_MAX);
+    while (slot_n <= slot % FB_SLOT_MAX &&
+           !atomic_compare_exchange_weak(n, &slot_n, slot % FB_SLOT_MAX + 1))
+        ;
+    return slot_row(metrics, slot);
+}
+
+static void add_row(const fb_shm_row *row, uint32_t first, uint32_t n, int64_t *totals)
+{
+    const fb_shm_row *numbers = row + first;
 
     for (uint32_t i = 0; i < n; i++)
         totals[i] = (int64_t)((uint64_t)totals[i] +
                               (uint64_t)atomic_load_explicit(&numbers[i], memory_order_relaxed));
 }
 
+/* Of a side that is in this state. */
+static void add_side(const struct fb_shm_metrics *metrics, uint32_t side, uint64_t state,
+    uint32_t first, uint32_t n, int64_t *totals)
+{
+    uint32_t slot_n = atomic_load_explicit(&metrics->sides[side].slot_n, memory_order_acquire);
+
+    if (slot_n == 0) /* none of its rows was ever touched, and is not now */
+        return;
+    add_row(dead_row(metrics, side, in_force(state)), first, n, totals);
+    for (uint32_t slot = 0; slot < slot_n && slot < FB_SLOT_MAX; slot++)
+        if (slot + 1 != left_out(state))
+            add_row(slot_row(metrics, side * FB_SLOT_MAX + slot), first, n, totals);
+}
+
 /* The totals of n metrics, from `first` on. */
 static void sum(const struct fb_shm_metrics *metrics, uint32_t first, uint32_t n, int64_t *totals)
 {
     for (int tries = 0; tries < TRIES; tries++) {
-        uint64_t state = atomic_load_explicit(&metrics->state, memory_order_acquire);
-        uint32_t slot_n = atomic_load_explicit(&metrics->slot_n, memory_order_acquire);
+        uint64_t states[FB_SLOT_SIDES];
+        bool same = true;
 
         memset(totals, 0, n * sizeof(totals[0]));
-        add_row(metrics, in_force(state), first, n, totals);
-        for (uint32_t slot = 0; slot < slot_n && slot < FB_SLOT_MAX; slot++)
-            if (slot + 1 != left_out(state))
-                add_row(metrics, DEAD_ROWS + slot, first, n, totals);
+        for (uint32_t side = 0; side < FB_SLOT_SIDES; side++) {
+            states[side] = atomic_load_explicit(&metrics->sides[side].state, memory_order_acquire);
+            add_side(metrics, side, states[side], first, n, totals);
+        }
         atomic_thread_fence(memory_order_acquire);
-        if (state == atomic_load_explicit(&metrics->state, memory_order_relaxed))
+        for (uint32_t side = 0; side < FB_SLOT_SIDES; side++)
+            same = same && states[side] == atomic_load_explicit(
+                                               &metrics->sides[side].state, memory_order_relaxed);
+        if (same)
             return;
     }
 }
@@ -141,49 +175,50 @@ int64_t fb_shm_metrics_total(const struct fb_shm_metrics *metrics, uint32_t metr
     return total;
 }
 
-static void set_state(struct fb_shm_metrics *metrics, uint32_t force, uint32_t out)
+static void set_state(struct fb_shm_metrics *metrics, uint32_t side, uint32_t force, uint32_t out)
 {
-    uint64_t number = (metrics->state >> 32) + 1;
+    uint64_t number = (metrics->sides[side].state >> 32) + 1;
 
-    atomic_store_explicit(
-        &metrics->state, number << 32 | (uint64_t)out << 1 | force, memory_order_release);
+    atomic_store_explicit(&metrics->sides[side].state, number << 32 | (uint64_t)out << 1 | force,
+        memory_order_release);
     /* who sees anything that we write from now on sees the state too */
     atomic_thread_fence(memory_order_release);
 }
 
 /* The second half of a fold, of ours or of a master's that has died within. */
-static void finish_fold(struct fb_shm_metrics *metrics)
+static void finish_fold(struct fb_shm_metrics *metrics, uint32_t side)
 {
-    uint32_t out = left_out(metrics->state);
+    uint64_t state = metrics->sides[side].state;
+    uint32_t out = left_out(state);
     fb_shm_row *dead;
 
     if (out == 0)
         return;
-    dead = row_at(metrics, DEAD_ROWS + out - 1);
+    dead = slot_row(metrics, side * FB_SLOT_MAX + out - 1);
     for (uint32_t i = 0; i < metrics->n; i++)
         fb_shm_metric_set(&dead[i], 0);
-    set_state(metrics, in_force(metrics->state), 0);
+    set_state(metrics, side, in_force(state), 0);
 }
 
 void fb_shm_metrics_fold(struct fb_shm_metrics *metrics, uint32_t slot)
 {
+    uint32_t side = slot / FB_SLOT_MAX, force;
     fb_shm_row *before, *after, *dead;
-    uint32_t force;
 
-    if (slot >= metrics->slot_n)
+    if (slot % FB_SLOT_MAX >= metrics->sides[side].slot_n)
         return; /* its row was never touched, and is not now */
-    finish_fold(metrics);
-    force = in_force(metrics->state);
-    before = row_at(metrics, force);
-    after = row_at(metrics, 1 - force);
-    dead = row_at(metrics, DEAD_ROWS + slot);
+    finish_fold(metrics, side);
+    force = in_force(metrics->sides[side].state);
+    before = dead_row(metrics, side, force);
+    after = dead_row(metrics, side, 1 - force);
+    dead = slot_row(metrics, slot);
     for (uint32_t i = 0; i < metrics->n; i++) {
         fb_shm_metric_set(&after[i], before[i]);
         if (metrics->kinds[i] == FB_SHM_COUNTER)
             fb_shm_metric_add(&after[i], dead[i]);
     }
-    set_state(metrics, 1 - force, slot + 1);
-    finish_fold(metrics);
+    set_state(metrics, side, 1 - force, slot % FB_SLOT_MAX + 1);
+    finish_fold(metrics, side);
 }
 
 static size_t size_of(const void *shape)

@@ -8,7 +8,7 @@
 
 static_assert(sizeof(struct fb_slot) == FB_CACHE_LINE, "a slot is a line of its own");
 static_assert(offsetof(struct fb_shared, accept_mutex) % FB_CACHE_LINE == 0, "so is the mutex");
-static_assert(FB_SLOT_MAX == 1 << FB_SLOT_BITS, "a slot fits into its bits");
+static_assert(FB_SLOT_SIDES * FB_SLOT_MAX == 1 << FB_SLOT_BITS, "a slot fits into its bits");
 static_assert(offsetof(struct fb_shared, slots) == 2 * FB_CACHE_LINE, "the layout is versioned");
 
 struct fb_shared *fb_shared_create(void)
@@ -31,6 +31,23 @@ void fb_shared_destroy(struct fb_shared **shared)
     *shared = NULL;
 }
 
+void fb_shared_begin(struct fb_shared *shared, uint32_t side, uint32_t serial)
+{
+    assert(shared->slot_n == 0 && side < FB_SLOT_SIDES);
+    shared->side = side;
+    shared->serial = serial;
+}
+
+uint32_t fb_shared_serial(const struct fb_shared *shared)
+{
+    uint32_t greatest = shared->serial;
+
+    for (uint32_t i = 0; i < shared->slot_n; i++)
+        if (shared->slots[i].serial > greatest)
+            greatest = shared->slots[i].serial;
+    return greatest;
+}
+
 bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id)
 {
     for (uint32_t i = 0; i < FB_SLOT_MAX; i++) {
@@ -38,14 +55,17 @@ bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id)
 
         if (slot->pid != 0)
             continue;
-        if (i >= shared->slot_n)
+        if (i >= shared->slot_n) {
+            slot->serial = shared->serial;
             shared->slot_n = i + 1;
+        }
         slot->serial++;
         if (slot->serial == 0)
             slot->serial = 1;
         slot->heartbeat.now = FB_CALLBACK_NONE;
         slot->pid = (uint32_t)getpid(); /* ours until the worker writes its own */
-        *id = (struct fb_slot_id) { .slot = i, .serial = slot->serial };
+        *id =
+            (struct fb_slot_id) { .slot = shared->side * FB_SLOT_MAX + i, .serial = slot->serial };
         return true;
     }
     return false;
@@ -53,7 +73,7 @@ bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id)
 
 bool fb_slot_bury(struct fb_shared *shared, struct fb_slot_id id)
 {
-    struct fb_slot *slot = &shared->slots[id.slot];
+    struct fb_slot *slot = fb_shared_slot(shared, id);
     bool held = fb_shm_lock_reclaim(&shared->accept_mutex, id);
 
     assert(slot->serial == id.serial);

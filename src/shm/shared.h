@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FB_SLOT_MAX 1024
+#define FB_SLOT_MAX 1024  /* of a master process ... */
+#define FB_SLOT_SIDES 2   /* ... of which two may run side by side, while the binary changes */
 #define FB_CACHE_LINE 128 /* two lines: the prefetcher fetches pairs */
 
 enum fb_counter {
@@ -43,6 +44,8 @@ struct fb_shared {
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
     _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
     struct fb_counters folded;
+    uint32_t side;   /* of its master process: the slots are numbered from side * FB_SLOT_MAX */
+    uint32_t serial; /* the lives of a slot are counted from behind it */
     alignas(FB_CACHE_LINE) struct fb_shm_lock accept_mutex;
     struct fb_slot slots[FB_SLOT_MAX];
 };
@@ -53,6 +56,17 @@ struct fb_shared {
 /* A mapping that children share; NULL with errno. Pages are touched as slots come into use. */
 struct fb_shared *fb_shared_create(void);
 void fb_shared_destroy(struct fb_shared **shared);
+
+/* In place of 0 and 0, before the first slot is taken. Zones outlive a master process, and what is
+ * kept in them by slot and serial must not be another worker's one day. */
+void fb_shared_begin(struct fb_shared *shared, uint32_t side, uint32_t serial);
+/* The greatest serial that a slot has had. */
+uint32_t fb_shared_serial(const struct fb_shared *shared);
+
+static inline struct fb_slot *fb_shared_slot(struct fb_shared *shared, struct fb_slot_id id)
+{
+    return &shared->slots[id.slot % FB_SLOT_MAX];
+}
 
 /* The master: takes a free slot, giving *id; false when all are in use. */
 bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id);

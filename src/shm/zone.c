@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Linux 6.3; where vm.memfd_noexec is 2 there is no memfd without it */
@@ -159,6 +160,42 @@ int fb_zones_open(struct fb_zones *zones, const struct fb_zones *old, struct fb_
     return 0;
 }
 
+static bool is_zone(const struct fb_zone *zone)
+{
+    const struct fb_zone_header *header = zone->base;
+
+    return header->magic == FB_ZONE_MAGIC && header->size == zone->size &&
+           memchr(header->name, '\0', sizeof(header->name)) != NULL &&
+           memchr(header->kind, '\0', sizeof(header->kind)) != NULL;
+}
+
+int fb_zones_adopt(struct fb_zones *zones, struct fb_arena *arena, int fd)
+{
+    struct fb_zone *zone = fb_arena_alloc(arena, sizeof(*zone));
+    struct stat st;
+    void *base;
+
+    if (zone == NULL || fstat(fd, &st) == -1)
+        return -1;
+    if (st.st_size < (off_t)sizeof(struct fb_zone_header)) {
+        errno = EINVAL;
+        return -1;
+    }
+    base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED)
+        return -1;
+    *zone = (struct fb_zone) { .base = base, .size = (size_t)st.st_size, .fd = fd };
+    if (!is_zone(zone)) {
+        munmap(base, zone->size);
+        errno = EINVAL;
+        return -1;
+    }
+    zone->name = zone->base->name;
+    zone->version = zone->base->version;
+    STAILQ_INSERT_TAIL(zones, zone, link);
+    return 0;
+}
+
 static void close_zone(struct fb_zone *zone)
 {
     if (zone->base != NULL)
@@ -182,6 +219,6 @@ void fb_zones_bury(struct fb_zones *zones, uint32_t slot)
     struct fb_zone *zone;
 
     STAILQ_FOREACH (zone, zones, link)
-        if (zone->base != NULL && zone->kind->bury != NULL)
+        if (zone->base != NULL && zone->kind != NULL && zone->kind->bury != NULL)
             zone->kind->bury(fb_zone_memory(zone), slot);
 }

@@ -61,6 +61,10 @@ struct fb_zone *fb_zones_find(const struct fb_zones *zones, const char *name);
 struct fb_zone *fb_zone_declare(struct fb_zones *zones, struct fb_arena *arena,
     const struct fb_zone_kind *kind, const char *name, uint32_t version, const void *shape);
 
+/* Adds a zone that is open, from memory that another process has handed us: which may be anything.
+ * Takes the descriptor; -1 with errno, and without it, if it is no zone. */
+int fb_zones_adopt(struct fb_zones *zones, struct fb_arena *arena, int fd);
+
 /* Opens all, taking over what fits from `old`, which is open (or NULL); -1 after an emerg line, with
  * all closed. */
 int fb_zones_open(struct fb_zones *zones, const struct fb_zones *old, struct fb_log *log);

@@ -17,6 +17,8 @@ static void begin_drain(struct fb_worker *worker)
     fb_log(&worker->log, FB_NOTICE, 0, "gracefully shutting down");
     fb_accept_close(worker);
     fb_worker_tell(worker, FB_MESSAGE_CLOSED);
+    if (worker->accept.exclusive) /* who came just now may have woken us alone */
+        fb_worker_tell(worker, FB_MESSAGE_LOOK);
     if (limit > 0)
         fb_timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
     fb_stream_drain(&worker->stream, (uint64_t)limit);
@@ -118,7 +120,9 @@ static void take_single_orders(struct fb_worker *worker, bool ends)
         fb_log(&worker->log, FB_ERROR, 0,
             "a reload needs a master process: set \"master_process on\" and start again");
     if (fb_order_take(FB_ORDER_UPGRADE, NULL))
-        fb_log(&worker->log, FB_ERROR, 0, "changing the binary needs a master process, ignored");
+        fb_log(&worker->log, FB_ERROR, 0,
+            "upgrade refused: it needs a master process, set \"master_process on\" and start "
+            "again");
     if (fb_order_take(FB_ORDER_REOPEN, NULL))
         fb_logs_reopen(&worker->cycle->core, &worker->log);
 }

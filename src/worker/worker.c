@@ -50,8 +50,8 @@ static int init_stream(struct fb_worker *worker, const struct fb_heritage *herit
         .mechanism_option = events->mechanism_option,
         .wait_mask = fb_signals_wait_mask(),
         .log = &worker->log,
-        .counters = &heritage->shared->slots[heritage->slot.slot].counters,
-        .heartbeat = &heritage->shared->slots[heritage->slot.slot].heartbeat,
+        .counters = &fb_shared_slot(heritage->shared, heritage->slot)->counters,
+        .heartbeat = &fb_shared_slot(heritage->shared, heritage->slot)->heartbeat,
         .lingering_timeout = LINGERING_TIMEOUT_MS,
         .memory = heritage->memory,
     };
@@ -134,7 +134,7 @@ void fb_worker_done(struct fb_worker *worker)
 
 int fb_worker_main(const struct fb_heritage *heritage, enum fb_role role)
 {
-    struct fb_slot *slot = &heritage->shared->slots[heritage->slot.slot];
+    struct fb_slot *slot = fb_shared_slot(heritage->shared, heritage->slot);
     struct fb_worker *worker = malloc(sizeof(*worker));
 
     if (worker == NULL)

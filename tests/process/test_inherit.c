@@ -73,7 +73,7 @@ static void tell(struct outcome *outcome, const struct fb_inherited *inherited)
 static void inherit(struct outcome *outcome)
 {
     struct fb_log_target target = { .level = FB_INFO };
-    struct fb_inherited *inherited;
+    struct fb_inheritance inheritance;
     struct fb_log log;
     int fd = memfd_create("log", MFD_CLOEXEC);
 
@@ -82,14 +82,13 @@ static void inherit(struct outcome *outcome)
     close(fd);
     fb_log_init(&log, &target, 1);
     log.plain = "t";
-    inherited = fb_inherit(&log);
-    outcome->failed = inherited == NULL;
+    outcome->failed = fb_inherit(&inheritance, &log) == -1;
     outcome->variables_left = getenv("LISTEN_PID") != NULL || getenv("LISTEN_FDS") != NULL ||
                               getenv("LISTEN_FDNAMES") != NULL || getenv("LISTEN_PIDFDID") != NULL;
     outcome->first_flags = fcntl(FB_PASSED_FIRST, F_GETFD);
-    if (inherited != NULL)
-        tell(outcome, inherited);
-    fb_inherited_destroy(&inherited);
+    if (!outcome->failed)
+        tell(outcome, inheritance.sockets);
+    fb_inheritance_done(&inheritance);
     outcome->finished = pread(target.fd, outcome->text, sizeof(outcome->text) - 1, 0) != -1;
 }
 

@@ -146,7 +146,7 @@ START_TEST(rows_are_touched_as_they_are_taken)
 {
     struct fb_shm_metrics *metrics = create(&three);
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = fb_shm_metrics_size(&three), touched = 0;
-    unsigned char in_core[64];
+    unsigned char in_core[128];
 
     fb_shm_metric_add(fb_shm_metrics_row(metrics, 1), 1);
     fb_shm_metrics_fold(metrics, FB_SLOT_MAX - 1);

@@ -46,6 +46,7 @@ START_TEST(the_layout_is_the_version)
     ck_assert_uint_eq(offsetof(struct fb_slot, counters), 8);
     ck_assert_uint_eq(offsetof(struct fb_shared, slot_n), 8);
     ck_assert_uint_eq(offsetof(struct fb_shared, folded), 16);
+    ck_assert_uint_eq(offsetof(struct fb_shared, side), 64);
     ck_assert_uint_eq(offsetof(struct fb_shared, accept_mutex), 128);
     ck_assert_uint_eq(offsetof(struct fb_shared, slots), 256);
     ck_assert_uint_eq(sizeof(struct fb_shared), 256 + FB_SLOT_MAX * 128);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A change of the binary: the master process starts the newer one, which takes the listening sockets
+ * over and serves beside it, until one of the two is told to quit. They are linked, so that each knows
+ * what the other has. Private to master/. */
+#pragma once
+
+#include "base/json.h"
+#include "net/listener.h"
+#include "process/handover.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct fb_master;
+
+struct fb_upgrade {
+    enum {
+        FB_UPGRADE_NONE, /* we are the only one */
+        FB_UPGRADE_OLD,  /* we have started another */
+        FB_UPGRADE_NEW,  /* another has started us */
+    } role;
+    bool serves; /* the new one does */
+    pid_t other;
+    int link; /* to it; -1: it has gone */
+    char *in; /* of its message that has not ended yet */
+    size_t in_n, in_size;
+    uint64_t *sockets; /* the unix sockets that it listens on, by their inodes */
+    unsigned socket_n;
+    char *control;        /* where the old one's control socket was; of a new one */
+    uint64_t deadline_ms; /* of a new one that does not serve yet; 0: none */
+    bool late;            /* it has met it */
+    bool told_to_end;     /* and is killed next */
+    struct fb_told *told; /* why the new one could not start, or NULL */
+    uint32_t told_round;
+};
+
+/* What the start was given. */
+void fb_upgrade_init(struct fb_master *master, struct fb_inheritance *inheritance);
+/* Begins one that was asked for, or refuses it. */
+void fb_upgrade_begin(struct fb_master *master);
+/* Whether a new binary runs and does not serve yet. */
+bool fb_upgrade_is_pending(const struct fb_master *master);
+/* Whether the pid file and the control socket have made way for those of the new one, which is also
+ * the service manager's main process. */
+bool fb_upgrade_has_made_way(const struct fb_master *master);
+/* Whether that process is the new one: then it has ended, and we are the only one again. */
+bool fb_upgrade_reaped(struct fb_master *master, pid_t pid, int status);
+void fb_upgrade_meet_deadline(struct fb_master *master, uint64_t *next);
+/* The daemon begins to end, and has not closed its listeners yet. */
+void fb_upgrade_ending(struct fb_master *master);
+/* Whether the other one listens on this unix socket too: then its path stays. */
+bool fb_upgrade_shares(const struct fb_master *master, const struct fb_listener *listener);
+/* In a child: lets go of the link. */
+void fb_upgrade_forget(struct fb_master *master);
+/* At the end: of all of it. */
+void fb_upgrade_done(struct fb_master *master);
+
+/* The link (upgrade_link.c): an object of JSON a line. Each tells the other which sockets it has. */
+
+/* Receives all that has come. */
+void fb_upgrade_listen(struct fb_master *master);
+/* Another generation serves. */
+void fb_upgrade_announce(struct fb_master *master);
+/* Has the other one's workers look at their listeners, from which one of ours steps back. */
+void fb_upgrade_spread_look(struct fb_master *master);
+/* We are new and cannot start: tells the old one why. */
+void fb_upgrade_report(int link, const struct fb_told *told);
+
+/* What comes of it (upgrade.c) */
+void fb_upgrade_served(struct fb_master *master, bool shares_lock);
+void fb_upgrade_left_alone(struct fb_master *master);
+void fb_upgrade_drop_told(struct fb_master *master);

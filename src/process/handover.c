@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The variable is a list of items behind ":", which no name of a service manager has in it: what it is
+ * in one letter, a number, which is mostly a descriptor, and what more there is behind ",". */
+#include "process/handover.h"
+
+#include "base/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FORM "1" /* of the text, by which it begins */
+
+enum {
+    PARENT = 'p',
+    LINK = 'l',
+    LOCK = 'k',
+    SLOTS = 'n', /* the side, and the serial */
+    SOCKET = 's',
+    PASSED = 'm', /* with number and name */
+    ZONE = 'z',
+};
+
+static void add_fd(struct fb_handover *handover, int fd)
+{
+    int *fds = realloc(handover->fds, (handover->fd_n + 1) * sizeof(*fds));
+
+    if (fds == NULL) {
+        if (handover->file != NULL)
+            fclose(handover->file);
+        handover->file = NULL;
+        return;
+    }
+    handover->fds = fds;
+    fds[handover->fd_n++] = fd;
+}
+
+static void add(struct fb_handover *handover, char kind, int fd)
+{
+    add_fd(handover, fd);
+    if (handover->file != NULL)
+        fprintf(handover->file, ":%c%d", kind, fd);
+}
+
+void fb_handover_begin(
+    struct fb_handover *handover, int link, int lock, unsigned side, uint32_t serial)
+{
+    *handover = (struct fb_handover) { .fds = NULL };
+    handover->file = open_memstream(&handover->text, &handover->size);
+    if (handover->file == NULL)
+        return;
+    fprintf(handover->file, "%s=%s:%c%d:%c%u,%lu", FB_HANDOVER, FORM, PARENT, (int)getpid(), SLOTS,
+        side, (unsigned long)serial);
+    add(handover, LINK, link);
+    if (lock != -1)
+        add(handover, LOCK, lock);
+}
+
+void fb_handover_socket(struct fb_handover *handover, int fd)
+{
+    add(handover, SOCKET, fd);
+}
+
+void fb_handover_passed(struct fb_handover *handover, const struct fb_inherited_socket *passed)
+{
+    add(handover, PASSED, passed->fd);
+    if (handover->file != NULL)
+        fprintf(handover->file, ",%d,%s", passed->number, passed->name);
+}
+
+void fb_handover_zone(struct fb_handover *handover, int fd)
+{
+    add(handover, ZONE, fd);
+}
+
+int fb_handover_end(struct fb_handover *handover)
+{
+    FILE *file = handover->file;
+
+    handover->file = NULL;
+    return file != NULL && fclose(file) == 0 ? 0 : -1;
+}
+
+void fb_handover_destroy(struct fb_handover *handover)
+{
+    if (handover->file != NULL)
+        fclose(handover->file);
+    free(handover->text);
+    free(handover->fds);
+    *handover = (struct fb_handover) { .fds = NULL };
+}
+
+/* Reading */
+
+struct reader {
+    struct fb_inheritance *inheritance;
+    const char *wrong; /* with an item, or NULL */
+};
+
+/* The number at the beginning of what is left, which is then what stands behind "," (NULL: nothing). */
+static int64_t number(struct reader *reader, char **rest, int64_t most)
+{
+    const char *text = strsep(rest, ",");
+    int64_t n = 0;
+
+    if (text == NULL || fb_parse_number(text, 0, most, &n) != FB_NUMBER_OK)
+        reader->wrong = "it has no number where one is expected";
+    return n;
+}
+
+/* Nobody who is started by us shall have it. */
+static int descriptor(struct reader *reader, char **rest)
+{
+    int fd = (int)number(reader, rest, INT_MAX);
+
+    if (reader->wrong == NULL && fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
+        reader->wrong = "its descriptor is not open";
+    return fd;
+}
+
+static void read_socket(struct reader *reader, char *rest, bool passed)
+{
+    struct fb_inherited_socket one = { .from = FB_FROM_MASTER, .name = "" };
+
+    one.fd = descriptor(reader, &rest);
+    if (passed) {
+        one.from = FB_FROM_MANAGER;
+        one.number = (int)number(reader, &rest, INT_MAX);
+        one.name = rest != NULL ? rest : "";
+    }
+    if (reader->wrong == NULL)
+        reader->wrong = fb_inherited_add(reader->inheritance->sockets, &one);
+}
+
+static void read_zone(struct reader *reader, char *rest)
+{
+    struct fb_inheritance *inheritance = reader->inheritance;
+    int fd = descriptor(reader, &rest);
+
+    /* one that cannot be used begins empty, as one of another layout does */
+    if (reader->wrong == NULL &&
+        fb_zones_adopt(&inheritance->zones, inheritance->sockets->arena, fd) == -1)
+        close(fd);
+}
+
+static void read_item(struct reader *reader, char *item)
+{
+    struct fb_inheritance *inheritance = reader->inheritance;
+    char *rest = item + 1;
+
+    switch (*item) {
+    case PARENT:
+        inheritance->parent = (pid_t)number(reader, &rest, INT_MAX);
+        break;
+    case SLOTS:
+        inheritance->side = (unsigned)number(reader, &rest, 1);
+        inheritance->serial = (uint32_t)number(reader, &rest, UINT32_MAX - 1);
+        break;
+    case LINK:
+        inheritance->link = descriptor(reader, &rest);
+        break;
+    case LOCK:
+        inheritance->lock = descriptor(reader, &rest);
+        break;
+    case SOCKET:
+    case PASSED:
+        read_socket(reader, rest, *item == PASSED);
+        break;
+    case ZONE:
+        read_zone(reader, rest);
+        break;
+    default:
+        reader->wrong = "it is of no known kind";
+        break;
+    }
+}
+
+static int refuse(struct fb_log *log, const char *item, const char *wrong)
+{
+    fb_log(log, FB_EMERG, errno,
+        "what the master process before has handed over (\"%s\") is not understood: %s", item,
+        wrong);
+    return -1;
+}
+
+int fb_handover_read(struct fb_inheritance *inheritance, char *text, struct fb_log *log)
+{
+    struct reader reader = { .inheritance = inheritance };
+    char *item = strsep(&text, ":");
+
+    errno = 0;
+    if (strcmp(item, FORM) != 0)
+        return refuse(log, item, "it has another form");
+    while ((item = strsep(&text, ":")) != NULL) {
+        char whole[64];
+
+        snprintf(whole, sizeof(whole), "%s", item);
+        read_item(&reader, item);
+        if (reader.wrong != NULL)
+            return refuse(log, whole, reader.wrong);
+        if (*whole == PARENT && inheritance->parent != getppid()) {
+            fb_log(log, FB_WARN, 0,
+                "the environment's " FB_HANDOVER
+                " is of process %d, which has not started us, it is "
+                "ignored",
+                (int)inheritance->parent);
+            inheritance->parent = 0;
+            return 0;
+        }
+    }
+    return inheritance->link != -1 ? 0 : refuse(log, "", "it lacks the link");
+}
