@@ -58,24 +58,30 @@ void fb_master_note_broken(struct fb_master *master, struct fb_generation *gener
     master->log.broken = true;
 }
 
+/* A line about one may show that another is broken: each is tried once. */
+static void repair(struct fb_master *master, uint64_t *next)
+{
+    struct fb_generation *generation;
+    uint64_t again = 0;
+
+    while (master->log.broken) {
+        master->log.broken = false;
+        again = 0;
+        TAILQ_FOREACH (generation, &master->generations, link)
+            fb_logs_repair(&generation->cycle->core, &master->log, master->clock.mono_ms, &again);
+    }
+    master->log.broken = again != 0;
+    if (again != 0 && (*next == 0 || again < *next))
+        *next = again;
+}
+
 void fb_master_tend_logs(struct fb_master *master, uint64_t *next)
 {
-    uint64_t now = master->clock.mono_ms, due;
-    struct fb_generation *generation;
+    uint64_t due;
 
-    if (master->log.broken) {
-        uint64_t again = 0;
-
-        master->log.broken = false;
-        TAILQ_FOREACH (generation, &master->generations, link)
-            fb_logs_repair(&generation->cycle->core, &master->log, now, &again);
-        if (again != 0) {
-            master->log.broken = true;
-            *next = *next == 0 || again < *next ? again : *next;
-        }
-    }
     if (master->log_limit.due_ms != 0)
         fb_log_tend(&master->log, false);
+    repair(master, next);
     due = master->log_limit.due_ms;
     if (due != 0 && (*next == 0 || due < *next))
         *next = due;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int fb_process_fill_standard(void)
@@ -78,6 +79,7 @@ int fb_process_environment(const struct fb_core_settings *core, struct fb_log *l
         status = set_variable(core->env[i], inherited);
     if (status == -1)
         fb_log(log, FB_EMERG, errno, "the environment could not be set");
+    tzset(); /* workers, which open no file, inherit the zone */
     free(inherited);
     return status;
 }

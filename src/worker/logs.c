@@ -40,13 +40,14 @@ void fb_worker_tend_log(struct fb_worker *worker)
     struct fb_loop *loop = &worker->stream.net.loop;
     uint64_t now = loop->clock.mono_ms, due = worker->log_limit.due_ms, again = 0;
 
-    if (fb_unlikely(worker->log.broken)) {
+    while (fb_unlikely(worker->log.broken)) { /* a line about one may show that another is */
         worker->log.broken = false;
+        again = 0;
         report_broken(worker, now, &again);
-        worker->log.broken = worker->log.broken || again != 0;
-        if (again != 0 && (due == 0 || again < due))
-            due = again;
     }
+    worker->log.broken = again != 0;
+    if (again != 0 && (due == 0 || again < due))
+        due = again;
     if (fb_unlikely(due != 0) && (!fb_timer_is_set(&worker->log_due) || again != 0))
         fb_timer_set(loop, &worker->log_due, due > now ? due - now : 1);
 }

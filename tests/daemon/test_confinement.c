@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where workers run and what they may do: limits, user, processors, directory, environment. */
+#include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
 
@@ -220,11 +221,9 @@ static void write_zone(struct daemon *daemon)
     snprintf(zones, sizeof(zones), "%s", daemon->directory);
 }
 
-/* Whether the log began at this hour of the zone, or in the last minute of it. */
-static bool logs_in_zone(struct daemon *daemon, int hours)
+/* Whether the log begins at this hour of the zone, or in the last minute of it. */
+static bool is_in_zone(const char *log, int hours)
 {
-    const char *log = daemon_text(daemon, "error.log");
-
     for (int ago = 0; ago <= 60; ago += 60) {
         time_t then = time(NULL) + hours * 3600 - ago;
         char date[64];
@@ -260,8 +259,28 @@ START_TEST(environment)
     daemon->before_exec = set_zone;
     start(daemon, environments[_i].directives);
     daemon_stop(daemon, SIGTERM);
-    ck_assert_msg(logs_in_zone(daemon, environments[_i].hours), "%d hours: %s",
-        environments[_i].hours, daemon_text(daemon, "error.log"));
+    ck_assert_msg(is_in_zone(daemon_text(daemon, "error.log"), environments[_i].hours),
+        "%d hours: %s", environments[_i].hours, daemon_text(daemon, "error.log"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A worker that opens nothing any more knows the zone, even if nothing was logged before. */
+START_TEST(workers_inherit_the_zone)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    write_zone(daemon);
+    daemon->before_exec = set_zone;
+    daemon_write(
+        daemon, "forkbeard.conf", "error_log error.log info; pid forkbeard.pid; env TZDIR; " ECHO);
+    daemon_start(daemon);
+    ck_assert_int_eq(unlink(daemon_path(daemon, "Ahead")), 0);
+    client_reset(client_open(daemon->ports[0]));
+    daemon_wait_log(daemon, "session ended");
+    for (char *line = (char *)daemon_text(daemon, "error.log"); *line != '\0';
+         line = strchr(line, '\n') + 1)
+        ck_assert_msg(is_in_zone(line, 5), "%s", line);
     daemon_finish(daemon);
 }
 END_TEST
@@ -280,6 +299,7 @@ static void add_tests(TCase *tcase)
     if (geteuid() == 0)
         tcase_add_loop_test(tcase, user, 0, 5);
     tcase_add_loop_test(tcase, environment, 0, sizeof(environments) / sizeof(environments[0]));
+    tcase_add_test(tcase, workers_inherit_the_zone);
 }
 
 FB_TEST_MAIN("confinement", add_tests)
