@@ -186,14 +186,33 @@ static int refuse(struct fb_log *log, const char *item, const char *wrong)
     return -1;
 }
 
+/* Whether the process that has started us has written it. It may be of another version, but the first
+ * item is always this. */
+static bool is_parents(struct reader *reader, char *item)
+{
+    bool is = item != NULL && *item == PARENT;
+
+    if (is)
+        read_item(reader, item);
+    return is && reader->wrong == NULL && reader->inheritance->parent == getppid();
+}
+
 int fb_handover_read(struct fb_inheritance *inheritance, char *text, struct fb_log *log)
 {
     struct reader reader = { .inheritance = inheritance };
-    char *item = strsep(&text, ":");
+    const char *form = strsep(&text, ":");
+    char *item;
 
     errno = 0;
-    if (strcmp(item, FORM) != 0)
-        return refuse(log, item, "it has another form");
+    if (!is_parents(&reader, strsep(&text, ":"))) {
+        fb_log(log, FB_WARN, 0,
+            "the environment's " FB_HANDOVER " is not of the process that has started us, it is "
+            "ignored");
+        inheritance->parent = 0;
+        return 0;
+    }
+    if (strcmp(form, FORM) != 0)
+        return refuse(log, form, "it has another form");
     while ((item = strsep(&text, ":")) != NULL) {
         char whole[64];
 
@@ -201,15 +220,6 @@ int fb_handover_read(struct fb_inheritance *inheritance, char *text, struct fb_l
         read_item(&reader, item);
         if (reader.wrong != NULL)
             return refuse(log, whole, reader.wrong);
-        if (*whole == PARENT && inheritance->parent != getppid()) {
-            fb_log(log, FB_WARN, 0,
-                "the environment's " FB_HANDOVER
-                " is of process %d, which has not started us, it is "
-                "ignored",
-                (int)inheritance->parent);
-            inheritance->parent = 0;
-            return 0;
-        }
     }
     return inheritance->link != -1 ? 0 : refuse(log, "", "it lacks the link");
 }

@@ -261,6 +261,7 @@ static pid_t spawn(struct daemon *daemon, const char *const *more, const char *n
     snprintf(file, sizeof(file), "%s.err", name);
     redirect(daemon, file, STDERR_FILENO);
     set_sanitizers(daemon);
+    unsetenv("FORKBEARD"); /* which means something else to the daemon */
     if (chdir(daemon->directory) == -1)
         _exit(121);
     pass_sockets(daemon); /* and nothing else that the test program was started with */

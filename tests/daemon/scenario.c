@@ -5,6 +5,7 @@
 #include "daemon/daemon.h"
 #include "daemon/load.h"
 #include "daemon/proc.h"
+#include "daemon/upgrading.h"
 
 #include <bsd/stdlib.h>
 #include <errno.h>
@@ -32,6 +33,7 @@ struct scene {
     int64_t begun_ms;
     unsigned master_descriptors, worker_descriptors;
     unsigned opened; /* sessions besides those of the load */
+    bool recounts;   /* another master process counts, which began later */
 };
 
 static void configure(const struct scene *scene, const char *more)
@@ -97,8 +99,10 @@ static void end(struct scene *scene, const char *what, unsigned n, const struct 
     ck_assert_uint_eq(status.reading, 0);
     ck_assert_uint_eq(status.writing, 0);
     ck_assert_uint_ge(status.accepts, status.handled);
-    ck_assert_uint_ge(status.accepts, load->echoed + scene->opened);
-    ck_assert_uint_ge(status.requests, 2 * load->echoed + scene->opened);
+    if (!scene->recounts) {
+        ck_assert_uint_ge(status.accepts, load->echoed + scene->opened);
+        ck_assert_uint_ge(status.requests, 2 * load->echoed + scene->opened);
+    }
     daemon_stop(daemon, SIGTERM);
     proc_reap_orphans(); /* helpers of sanitizers, whose worker was killed as it looked for leaks */
     daemon_finish(daemon);
@@ -289,4 +293,46 @@ void scenario_broken_reloads(const struct scenario_way *way, unsigned n)
         ck_assert(proc_has(before, WORKERS, after[i]));
     ck_assert_uint_eq(daemon_count_log(daemon, "start worker process"), WORKERS);
     end(scene, "broken reloads", n, &none);
+}
+
+/* Sessions of this master process, which end as it does. */
+static void upgrade_once(struct scene *scene, bool forward)
+{
+    struct daemon *daemon = scene->daemon;
+    pid_t new = upgrade(daemon), ending = forward ? daemon->pid : new;
+    int sessions[SESSIONS];
+
+    for (int i = 0; i < SESSIONS; i++)
+        sessions[i] = open_session(scene);
+    load_wait(&scene->load, 20);
+    ck_assert_int_eq(kill(ending, SIGQUIT), 0);
+    load_wait(&scene->load, 20);
+    for (int i = 0; i < SESSIONS; i++) {
+        client_echo(sessions[i], "finishes");
+        close(sessions[i]);
+    }
+    if (forward)
+        wait_for_old(daemon, new);
+    else
+        wait_for_return(daemon);
+    load_wait(&scene->load, 5);
+}
+
+void scenario_upgrades(const struct scenario_way *way, unsigned n)
+{
+    static const struct proc_ports none;
+    struct scene *scene = begin(way);
+    int session = open_session(scene);
+
+    scene->recounts = true;
+    for (unsigned i = 0; i < n; i++) {
+        upgrade_once(scene, false);
+        client_echo(session, "the same worker");
+    }
+    close(session);
+    upgrade_once(scene, true);
+    scene->master_descriptors = proc_descriptors(scene->daemon->pid);
+    for (unsigned i = 1; i < n; i++)
+        upgrade_once(scene, true);
+    end(scene, "upgrades there and back", n, &none);
 }

@@ -23,5 +23,8 @@ void scenario_reloads(const struct scenario_way *way, unsigned n);
 /* Reloads in quick succession, while workers of any generation are killed: only the victims' sessions
  * end, and one whole generation is left. */
 void scenario_kills_in_reloads(const struct scenario_way *way, unsigned n);
+/* The binary is changed, there and back and there again, with sessions open: they finish on their old
+ * worker, nobody is refused or reset, and no process and no descriptor is left. */
+void scenario_upgrades(const struct scenario_way *way, unsigned n);
 /* Reloads of a broken configuration: nothing changes. */
 void scenario_broken_reloads(const struct scenario_way *way, unsigned n);

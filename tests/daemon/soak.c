@@ -8,6 +8,7 @@
 #define KILLS 200
 #define RELOADS 100
 #define TRANSITIONS 1000
+#define UPGRADES 50
 #define MAP_KILLS 10000
 #define TIMEOUT_S 600
 
@@ -49,6 +50,12 @@ START_TEST(transitions)
 }
 END_TEST
 
+START_TEST(upgrades)
+{
+    scenario_upgrades(&scenario_ways[_i], UPGRADES);
+}
+END_TEST
+
 START_TEST(kills_within_updates)
 {
     map_kills(MAP_KILLS);
@@ -64,6 +71,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, transitions, 0, 1 + TRANSITIONS_WAYS);
+    tcase_add_loop_test(tcase, upgrades, 0, SCENARIO_WAYS);
     tcase_add_test(tcase, kills_within_updates);
 }
 

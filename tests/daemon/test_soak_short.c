@@ -37,6 +37,12 @@ START_TEST(transitions)
 }
 END_TEST
 
+START_TEST(upgrades)
+{
+    scenario_upgrades(&scenario_ways[_i], 3);
+}
+END_TEST
+
 START_TEST(kills_within_updates)
 {
     map_kills(60);
@@ -51,6 +57,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
     tcase_add_test(tcase, transitions);
+    tcase_add_loop_test(tcase, upgrades, 0, SCENARIO_WAYS);
     tcase_add_test(tcase, kills_within_updates);
 }
 

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* USR2: a newer binary beside the old one, and the ways on from there. */
+#include "base/compiler.h"
+#include "daemon/client.h"
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+#include "daemon/upgrading.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ECHO(directives)                                                                           \
+    directives " worker_processes 2; events {} stream { "                                          \
+               "server { listen 127.0.0.1:$0; listen unix:$D/socket; echo; } }\n"
+
+static struct daemon *start(const char *configuration)
+{
+    struct daemon *daemon = daemon_create(2);
+
+    daemon_configure(daemon, "%s", configuration);
+    daemon_start(daemon);
+    return daemon;
+}
+
+static void echo_once(struct daemon *daemon)
+{
+    int client = client_open(daemon->ports[0]);
+
+    client_echo(client, "by port");
+    close(client);
+    client = client_open_unix(daemon_path(daemon, "socket"));
+    client_echo(client, "by path");
+    close(client);
+}
+
+static bool is_served_by(struct daemon *daemon, pid_t master)
+{
+    int client = client_open(daemon->ports[0]);
+    pid_t server;
+
+    client_echo(client, "by whom");
+    server = proc_holder(master, proc_connection(client));
+    close(client);
+    return server != 0;
+}
+
+START_TEST(forward)
+{
+    struct daemon *daemon = start(ECHO(""));
+    int client = client_open(daemon->ports[0]);
+    pid_t new;
+
+    client_echo(client, "begun");
+    new = upgrade(daemon);
+    ck_assert_int_eq(pid_in(daemon, "forkbeard.pid.lock"), new);
+    WAIT_FOR(is_served_by(daemon, new)); /* both serve */
+    WAIT_FOR(is_served_by(daemon, daemon->pid));
+    daemon_signal(daemon, SIGQUIT);
+    WAIT_FOR(proc_child_n(daemon->pid) == 2); /* the new one, and the worker with the session */
+    for (int i = 0; i < 10; i++)
+        ck_assert(is_served_by(daemon, new));
+    client_echo(client, "goes on");
+    close(client);
+    wait_for_old(daemon, new);
+    echo_once(daemon);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(back)
+{
+    struct daemon *daemon = start(ECHO(""));
+    int client;
+    pid_t new = upgrade(daemon);
+
+    do { /* a session of the new one */
+        client = client_open(daemon->ports[0]);
+        client_echo(client, "begun");
+        if (proc_holder(new, proc_connection(client)) != 0)
+            break;
+        close(client);
+    } while (true);
+    ck_assert_int_eq(kill(new, SIGQUIT), 0);
+    WAIT_FOR(proc_child_n(new) == 1);
+    for (int i = 0; i < 10; i++)
+        ck_assert(is_served_by(daemon, daemon->pid));
+    client_echo(client, "goes on");
+    close(client);
+    wait_for_return(daemon);
+    echo_once(daemon);
+    ck_assert_int_eq(pid_in(daemon, "forkbeard.pid.lock"), daemon->pid);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* nginx's way: the old one's workers drain, and fresh ones take over again. */
+START_TEST(back_with_fresh_workers)
+{
+    struct daemon *daemon = start(ECHO(""));
+    pid_t new = upgrade(daemon);
+
+    daemon_signal(daemon, SIGWINCH);
+    WAIT_FOR(proc_child_n(daemon->pid) == 1);
+    for (int i = 0; i < 10; i++)
+        ck_assert(is_served_by(daemon, new));
+    daemon_signal(daemon, SIGHUP);
+    WAIT_FOR(proc_child_n(daemon->pid) == 3);
+    WAIT_FOR(is_served_by(daemon, daemon->pid));
+    ck_assert_int_eq(daemon_pid(daemon), new); /* whose names they are yet */
+    go_back(daemon, new);
+    echo_once(daemon);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The new one dies when the old one has no workers any more. _i: a session is left. */
+START_TEST(a_drained_old_one_comes_back)
+{
+    struct daemon *daemon = start(ECHO(""));
+    pid_t new;
+    int client = -1;
+
+    if (_i == 1) {
+        client = client_open(daemon->ports[0]);
+        client_echo(client, "begun");
+    }
+    daemon_expects(daemon, "exited on signal 9");
+    daemon_expects(daemon, "the master process has gone");
+    new = upgrade(daemon);
+    daemon_signal(daemon, SIGWINCH);
+    WAIT_FOR(proc_child_n(daemon->pid) == 1 + (unsigned)_i);
+    ck_assert_int_eq(kill(new, SIGKILL), 0);
+    wait_for_return(daemon);
+    echo_once(daemon);
+    if (_i == 1) {
+        client_echo(client, "goes on");
+        close(client);
+    }
+    WAIT_FOR(proc_child_n(daemon->pid) == 2);
+    daemon_stop(daemon, SIGTERM);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(the_new_one_is_killed)
+{
+    struct daemon *daemon = start(ECHO(""));
+    pid_t new = upgrade(daemon);
+
+    daemon_expects(daemon, "exited on signal 9");
+    daemon_expects(daemon, "the master process has gone");
+    ck_assert_int_eq(kill(new, SIGKILL), 0);
+    wait_for_return(daemon);
+    for (int i = 0; i < 10; i++)
+        echo_once(daemon);
+    go_forward(daemon, upgrade(daemon));
+    echo_once(daemon);
+    daemon_stop(daemon, SIGTERM);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(the_old_one_is_killed)
+{
+    struct daemon *daemon = start(ECHO(""));
+    pid_t new = upgrade(daemon);
+
+    daemon_expects(daemon, "the master process has gone");
+    daemon_owns(daemon, "forkbeard.pid.oldbin"); /* it could not clean up */
+    daemon_owns(daemon, "forkbeard.sock.oldbin");
+    daemon_signal(daemon, SIGKILL);
+    ck_assert_int_eq(proc_wait(daemon->pid), 128 + SIGKILL);
+    daemon->pid = new;
+    daemon_wait_log(daemon, "has ended: process");
+    for (int i = 0; i < 10; i++)
+        echo_once(daemon);
+    go_forward(daemon, upgrade(daemon)); /* over the left files */
+    echo_once(daemon);
+    daemon_stop(daemon, SIGTERM);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Ten forward and ten back: as many descriptors as before, in all processes. */
+START_TEST(nothing_is_left)
+{
+    struct daemon *daemon = start(ECHO(""));
+    unsigned descriptors;
+
+    go_forward(daemon, upgrade(daemon));
+    descriptors = proc_descriptors(daemon->pid);
+    for (int i = 0; i < 10; i++) {
+        go_back(daemon, upgrade(daemon));
+        go_forward(daemon, upgrade(daemon));
+        echo_once(daemon);
+        WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
+    }
+    ck_assert_uint_eq(proc_child_n(daemon->pid), 2);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* In the background the new one stays the old one's child, as long as that lives. */
+START_TEST(in_the_background)
+{
+    struct daemon *daemon = daemon_create(2);
+
+    daemon_configure(daemon, ECHO(""));
+    ck_assert_int_eq(daemon_start_background(daemon), 0);
+    go_forward(daemon, upgrade(daemon));
+    echo_once(daemon);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Sockets that only one of the two has. */
+START_TEST(another_configuration)
+{
+    struct daemon *daemon = daemon_create(2);
+    pid_t new;
+    int client;
+
+    daemon_configure(daemon, "events {} stream { server { listen unix:$D/old; "
+                             "listen unix:$D/both; listen 127.0.0.1:$0; echo; } }");
+    daemon_start(daemon);
+    daemon_configure(daemon, "events {} stream { server { listen unix:$D/new; "
+                             "listen unix:$D/both; listen 127.0.0.1:$1; echo; } }");
+    new = upgrade(daemon);
+    client = client_open_unix(daemon_path(daemon, "old"));
+    client_echo(client, "the old one's");
+    close(client);
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "the old one's");
+    close(client);
+    go_forward(daemon, new);
+    ck_assert(!daemon_has(daemon, "old"));
+    ck_assert_int_eq(client_error(daemon->ports[0]), ECONNREFUSED);
+    client = client_open_unix(daemon_path(daemon, "both"));
+    client_echo(client, "the new one's");
+    close(client);
+
+    daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$1; echo; } }");
+    new = upgrade(daemon);
+    ck_assert(daemon_has(daemon, "both") && daemon_has(daemon, "new"));
+    go_back(daemon, new);
+    client = client_open_unix(daemon_path(daemon, "both"));
+    client_echo(client, "the old one's");
+    close(client);
+    daemon_stop(daemon, SIGTERM);
+    ck_assert(!daemon_has(daemon, "both") && !daemon_has(daemon, "new"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* As many queues as the larger number of workers has. _i: there, and back. */
+START_TEST(reuseport_and_other_workers)
+{
+    static const int numbers[][2] = { { 4, 1 }, { 1, 4 } };
+    struct daemon *daemon = daemon_create(1);
+    pid_t new;
+
+    for (int i = 0; i < 2; i++) {
+        daemon_configure(daemon,
+            "worker_processes %d; events {} stream { server { listen 127.0.0.1:$0 reuseport; echo; "
+            "} "
+            "}",
+            numbers[_i][i]);
+        if (i == 0)
+            daemon_start(daemon);
+    }
+    new = upgrade(daemon);
+    daemon_signal(daemon, SIGQUIT);
+    wait_for_old(daemon, new);
+    for (int i = 0; i < 40; i++)
+        ck_assert(is_served_by(daemon, new));
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void expect_number(struct daemon *daemon, const char *reply)
+{
+    int client = client_open(daemon->ports[0]);
+
+    client_send(client, "incr n\r\n");
+    client_expect(client, reply);
+    close(client);
+}
+
+/* What workers share outlives their binary, and two of them may write to it. */
+START_TEST(shared_memory_stays)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t new;
+
+    daemon_configure(daemon,
+        "load_module " FB_EXAMPLES_PATH "/resp/.libs/resp.so; worker_processes 2; events {} "
+        "stream { server { listen 127.0.0.1:$0; resp; resp_keys 1000; } }");
+    daemon_start(daemon);
+    expect_number(daemon, ":1\r\n");
+    new = upgrade(daemon);
+    for (int i = 2; i < 30; i++) {
+        char reply[16];
+
+        snprintf(reply, sizeof(reply), ":%d\r\n", i);
+        expect_number(daemon, reply);
+    }
+    go_back(daemon, new);
+    expect_number(daemon, ":30\r\n");
+    go_forward(daemon, upgrade(daemon));
+    expect_number(daemon, ":31\r\n");
+    go_forward(daemon, upgrade(daemon));
+    expect_number(daemon, ":32\r\n");
+    ck_assert_uint_eq(daemon_count_log(daemon, "begins empty"), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_test(tcase, forward);
+    tcase_add_test(tcase, back);
+    tcase_add_test(tcase, back_with_fresh_workers);
+    tcase_add_loop_test(tcase, a_drained_old_one_comes_back, 0, 2);
+    tcase_add_test(tcase, the_new_one_is_killed);
+    tcase_add_test(tcase, the_old_one_is_killed);
+    tcase_add_test(tcase, nothing_is_left);
+    tcase_add_test(tcase, in_the_background);
+    tcase_add_test(tcase, another_configuration);
+    tcase_add_loop_test(tcase, reuseport_and_other_workers, 0, 2);
+    tcase_add_test(tcase, shared_memory_stays);
+}
+
+FB_TEST_MAIN("upgrade", add_tests)
