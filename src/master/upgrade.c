@@ -366,6 +366,7 @@ void fb_upgrade_ending(struct fb_master *master)
 
     if (fb_upgrade_is_pending(master) && !upgrade->told_to_end)
         end_other(master); /* nobody who ends a daemon wants another one */
+    fb_upgrade_give_queues(master);
     if (upgrade->role == FB_UPGRADE_NEW && upgrade->serves)
         fb_notify_mainpid(&master->log, upgrade->other);
 }

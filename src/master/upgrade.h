@@ -25,7 +25,7 @@ struct fb_upgrade {
     int link; /* to it; -1: it has gone */
     char *in; /* of its message that has not ended yet */
     size_t in_n, in_size;
-    uint64_t *sockets; /* the unix sockets that it listens on, by their inodes */
+    uint64_t *sockets; /* that it listens on, by their inodes */
     unsigned socket_n;
     char *control;        /* where the old one's control socket was; of a new one */
     uint64_t deadline_ms; /* of a new one that does not serve yet; 0: none */
@@ -49,8 +49,6 @@ bool fb_upgrade_reaped(struct fb_master *master, pid_t pid, int status);
 void fb_upgrade_meet_deadline(struct fb_master *master, uint64_t *next);
 /* The daemon begins to end, and has not closed its listeners yet. */
 void fb_upgrade_ending(struct fb_master *master);
-/* Whether the other one listens on this unix socket too: then its path stays. */
-bool fb_upgrade_shares(const struct fb_master *master, const struct fb_listener *listener);
 /* In a child: lets go of the link. */
 void fb_upgrade_forget(struct fb_master *master);
 /* At the end: of all of it. */
@@ -66,6 +64,19 @@ void fb_upgrade_announce(struct fb_master *master);
 void fb_upgrade_spread_look(struct fb_master *master);
 /* We are new and cannot start: tells the old one why. */
 void fb_upgrade_report(int link, const struct fb_told *told);
+
+/* Queues that one of the two has alone (upgrade_queues.c) */
+
+/* Whether the other one listens on this unix socket too: then its path stays. */
+bool fb_upgrade_shares(const struct fb_master *master, const struct fb_listener *listener);
+/* We end: gives them to the other one. */
+void fb_upgrade_give_queues(struct fb_master *master);
+/* Takes the descriptor. */
+void fb_upgrade_take_queue(struct fb_master *master, int fd);
+/* As recv(), with a descriptor that came along, or -1. */
+ssize_t fb_upgrade_receive(int link, void *bytes, size_t n, int *fd);
+/* What a socket is known by in both; 0: it is none. */
+uint64_t fb_upgrade_inode(int fd);
 
 /* What comes of it (upgrade.c) */
 void fb_upgrade_served(struct fb_master *master, bool shares_lock);

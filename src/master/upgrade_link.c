@@ -6,29 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MESSAGE_MAX (4u << 20) /* bytes; nobody sends so many */
 #define REPORT_S 5             /* for which a new one waits for an old one that does not listen */
-
-static uint64_t inode_of(int fd)
-{
-    struct stat st;
-
-    return fd != -1 && fstat(fd, &st) == 0 ? (uint64_t)st.st_ino : 0;
-}
-
-bool fb_upgrade_shares(const struct fb_master *master, const struct fb_listener *listener)
-{
-    const struct fb_upgrade *upgrade = &master->upgrade;
-    uint64_t inode = listener->fd_n > 0 ? inode_of(listener->fds[0]) : 0;
-
-    for (unsigned i = 0; i < upgrade->socket_n; i++)
-        if (inode != 0 && upgrade->sockets[i] == inode)
-            return true;
-    return false;
-}
 
 /* Sending */
 
@@ -55,8 +36,8 @@ static void write_sockets(const struct fb_master *master, struct fb_json *json)
     fb_json_array(json, "sockets");
     if (master->live != NULL)
         STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link)
-            if (listener->address.any.sa_family == AF_UNIX && listener->fd_n > 0)
-                fb_json_number(json, NULL, (int64_t)inode_of(listener->fds[0]));
+            for (unsigned i = 0; i < listener->fd_n; i++)
+                fb_json_number(json, NULL, (int64_t)fb_upgrade_inode(listener->fds[i]));
     fb_json_close(json);
 }
 
@@ -209,11 +190,13 @@ void fb_upgrade_listen(struct fb_master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     ssize_t n = 0;
+    int fd;
 
     while (upgrade->link != -1) {
         if (!make_room(upgrade))
             upgrade->in_n = 0; /* it talks nonsense */
-        n = recv(upgrade->link, upgrade->in + upgrade->in_n, upgrade->in_size - upgrade->in_n, 0);
+        n = fb_upgrade_receive(
+            upgrade->link, upgrade->in + upgrade->in_n, upgrade->in_size - upgrade->in_n, &fd);
         if (n == -1 && errno == EINTR)
             continue;
         if (n == -1 && errno == EAGAIN)
@@ -224,6 +207,8 @@ void fb_upgrade_listen(struct fb_master *master)
             break;
         }
         upgrade->in_n += (size_t)n;
+        if (fd != -1)
+            fb_upgrade_take_queue(master, fd);
         hear_lines(master);
     }
     if (n <= 0 && upgrade->role == FB_UPGRADE_NEW)

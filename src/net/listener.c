@@ -221,6 +221,21 @@ int fb_listener_commit(struct fb_listener *listener, struct fb_log *log)
     return result;
 }
 
+int fb_listener_add(struct fb_listener *listener, int fd)
+{
+    unsigned n = listener->fd_n;
+    int *fds = fb_arena_alloc(listener->arena, (n + 1) * sizeof(*fds));
+
+    if (fds == NULL)
+        return -1;
+    for (unsigned i = 0; i < n; i++)
+        fds[i] = listener->fds[i];
+    fds[n] = fd;
+    listener->fds = fds;
+    listener->fd_n = n + 1;
+    return 0;
+}
+
 void fb_listener_close(struct fb_listener *listener)
 {
     for (unsigned i = 0; i < listener->fd_n; i++) {

@@ -65,6 +65,8 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
  * (somebody else's bind and listen since the open are noticed only here). */
 int fb_listener_commit(struct fb_listener *listener, struct fb_log *log);
 
+/* One more socket of its address, which listens; -1 without memory. */
+int fb_listener_add(struct fb_listener *listener, int fd);
 /* Closes what it opened itself and what it adopted alike, but for what is kept. */
 void fb_listener_close(struct fb_listener *listener);
 /* Takes back an open that will not be committed: closes only what is not also `from`'s, and unlinks

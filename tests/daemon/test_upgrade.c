@@ -20,6 +20,12 @@
     directives " worker_processes 2; events {} stream { "                                          \
                "server { listen 127.0.0.1:$0; listen unix:$D/socket; echo; } }\n"
 
+#define WORKERS 4
+#define CLIENTS 40
+#define REUSEPORT(n)                                                                               \
+    "worker_processes " #n "; events {} "                                                          \
+    "stream { server { listen 127.0.0.1:$0 reuseport; echo; } }"
+
 static struct daemon *start(const char *configuration)
 {
     struct daemon *daemon = daemon_create(2);
@@ -292,6 +298,36 @@ START_TEST(reuseport_and_other_workers)
 }
 END_TEST
 
+/* The new one has more queues than the old one, to which it goes back: clients that wait in them are
+ * not lost. */
+START_TEST(queues_of_the_new_one_alone)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t new, workers[WORKERS];
+    int clients[CLIENTS];
+
+    daemon_configure(daemon, REUSEPORT(1));
+    daemon_start(daemon);
+    daemon_configure(daemon, REUSEPORT(4));
+    new = upgrade(daemon);
+    WAIT_FOR(proc_children(new, workers, WORKERS) == WORKERS);
+    proc_freeze(workers[0]); /* it has all of the queues yet when the others have left theirs */
+    ck_assert_int_eq(kill(new, SIGQUIT), 0);
+    WAIT_FOR(proc_child_n(new) == 1);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = client_open(daemon->ports[0]);
+        client_send(clients[i], "waits");
+    }
+    ck_assert_int_eq(kill(workers[0], SIGCONT), 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        client_expect(clients[i], "waits");
+        close(clients[i]);
+    }
+    wait_for_return(daemon);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void expect_number(struct daemon *daemon, const char *reply)
 {
     int client = client_open(daemon->ports[0]);
@@ -343,6 +379,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, in_the_background);
     tcase_add_test(tcase, another_configuration);
     tcase_add_loop_test(tcase, reuseport_and_other_workers, 0, 2);
+    tcase_add_test(tcase, queues_of_the_new_one_alone);
     tcase_add_test(tcase, shared_memory_stays);
 }
 
