@@ -258,9 +258,9 @@ static const char *check_needs(const fb_protocol *protocol, char *text)
     fb_protocol own;
 
     take(&own, sizeof(own), protocol, protocol->size);
-    if ((own.needs & ~NEEDS) != 0)
+    if ((own.needs & ~(uint64_t)NEEDS) != 0)
         return say(text,
-            "needs what is not known (needs %#" PRIx32 "): is it built for a newer forkbeard?",
+            "needs what is not known (needs %#" PRIx64 "): is it built for a newer forkbeard?",
             own.needs);
     return NULL;
 }

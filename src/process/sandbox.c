@@ -99,9 +99,9 @@ static int check_threads(enum fb_level level, struct fb_log *log)
     if (n <= 1)
         return 0;
     fb_log(log, level, 0,
-        "sandbox: %u threads were started before it, by a protocol's worker_start or a library of "
-        "its: paths are %s to them",
-        n - 1, level == FB_EMERG ? "not to be left open" : "left open");
+        "sandbox: there are %u threads already, by a protocol's worker_start or its libraries, to "
+        "which the rules for paths do not apply",
+        n);
     return -1;
 }
 

@@ -29,9 +29,8 @@ static_assert(offsetof(fb_ops, closed) == 72 && sizeof(fb_ops) == 80, "layout of
 static_assert(offsetof(fb_directive, initial) == 40 && offsetof(fb_directive, set) == 56 &&
                   sizeof(fb_directive) == 72,
     "layout of ABI 1");
-static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, metrics) == 56 &&
-                  offsetof(fb_protocol, ops) == 64 && offsetof(fb_protocol, needs) == 96 &&
-                  sizeof(fb_protocol) == 120,
+static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) == 64 &&
+                  offsetof(fb_protocol, needs) == 96 && sizeof(fb_protocol) == 120,
     "layout of ABI 1");
 static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
 static_assert(sizeof(fb_frame_limit) == 16 && sizeof(fb_bytes) == 16, "layout of ABI 1");

@@ -106,7 +106,7 @@ SPOIL(
 SPOIL(every_need, p->protocol.needs = FB_NEEDS_LISTEN * 2 - 1)
 SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_LISTEN * 2)
 SPOIL(old_api, (p->protocol.api = 1, p->protocol.size = offsetof(fb_protocol, needs),
-                   p->protocol.needs = UINT32_MAX))
+                   p->protocol.needs = UINT64_MAX))
 SPOIL(no_handler, p->directives[0].flags = 0)
 SPOIL(two_handlers, p->directives[2].flags = FB_DIRECTIVE_HANDLER)
 SPOIL(crossed_range, (p->directives[1].least = 5, p->directives[1].greatest = 4))

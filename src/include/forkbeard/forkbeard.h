@@ -165,8 +165,7 @@ typedef struct fb_protocol {
     void (*worker_stop)(fb_worker *worker, void *state);
 
     /* Since API 2 */
-    uint32_t needs; /* FB_NEEDS_... */
-    uint32_t reserved;
+    uint64_t needs;            /* FB_NEEDS_... */
     const char *const *reads;  /* paths, as with FB_DIRECTIVE_READS; ends with NULL, or is NULL */
     const char *const *writes; /* the same with FB_DIRECTIVE_WRITES */
 } fb_protocol;

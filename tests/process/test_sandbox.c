@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A process enters the sandbox of a configuration, and tries. */
+#include "process/attempts.h"
+#include "process/confine.h"
+#include "process/sandbox.h"
+#include "support/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CANNOT_ENTER 200
+
+static struct fb_cycle cycle;
+static struct fb_log_target target;
+static struct fb_log log_;
+static char directory[32], file[64], said[2048];
+
+static void set_up(void)
+{
+    FILE *made;
+
+    strcpy(directory, "/tmp/fb_sandbox.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(file, sizeof(file), "%s/file", directory);
+    made = fopen(file, "we");
+    ck_assert_ptr_nonnull(made);
+    fclose(made);
+    fb_log_init_plain(&log_, &target, "t");
+    target.fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    ck_assert_int_ne(target.fd, -1);
+    memset(&cycle, 0, sizeof(cycle));
+    STAILQ_INIT(&cycle.needs.paths);
+    cycle.core.sandbox = FB_SANDBOX_STRICT;
+    cycle.core.rlimit_core = -1;
+}
+
+static void tear_down(void)
+{
+    close(target.fd);
+    unlink(file);
+    ck_assert_int_eq(rmdir(directory), 0);
+}
+
+/* What was logged so far. */
+static const char *logged(void)
+{
+    ssize_t n = pread(target.fd, said, sizeof(said) - 1, 0);
+
+    said[n > 0 ? n : 0] = '\0';
+    return said;
+}
+
+/* In a process of its own, which does not end as a program does: nobody looks for leaks in it. */
+static int in_sandbox(int (*act)(const void *arg), const void *arg)
+{
+    pid_t pid = fork();
+    int status;
+
+    ck_assert_int_ne(pid, -1);
+    if (pid == 0)
+        _exit(fb_sandbox_enter(&cycle, &log_) == -1 ? CANNOT_ENTER : act(arg));
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(WIFEXITED(status), "ended by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+static int try(const void *words)
+{
+    return attempt(words);
+}
+
+static void check(const char *words, int expected)
+{
+    int outcome = in_sandbox(try, words);
+
+    ck_assert_msg(outcome == expected, "\"%s\": %d (%s), not %d: %s", words, outcome,
+        strerror(outcome), expected, logged());
+}
+
+static const char *with_file(const char *attempt_at)
+{
+    static char words[128];
+
+    snprintf(words, sizeof(words), "%s %s", attempt_at, file);
+    return words;
+}
+
+START_TEST(off_changes_nothing)
+{
+    cycle.core.sandbox = FB_SANDBOX_OFF;
+    check("execve", ENOENT);
+    check("udp", 0);
+    check(with_file("open"), 0);
+    ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
+/* Each need opens what is its, and nothing of the others. */
+static const struct {
+    size_t need; /* its place in struct fb_needs */
+    const char *opens[5];
+} needs[] = {
+    { offsetof(struct fb_needs, exec), { "program", "code", "fork" } },
+    { offsetof(struct fb_needs, code), { "code", "mprotect" } },
+    { offsetof(struct fb_needs, names),
+        { "look_up", "netlink", "udp", "open /etc/passwd", "bind" } },
+    { offsetof(struct fb_needs, udp), { "udp" } },
+    { offsetof(struct fb_needs, listen), { "listen", "bind" } },
+};
+
+static const char *const closed[] = { "raw", "packet", "mount", "bpf", "ptrace", "setuid",
+    "clone_user", "io_uring", "netlink_diag", "keyctl", "finit_module" };
+
+START_TEST(needs_are_met_one_by_one)
+{
+    bool execs = needs[_i].need == offsetof(struct fb_needs, exec);
+
+    *((bool *)&cycle.needs + needs[_i].need) = true;
+    for (size_t i = 0; i < fb_countof(needs[_i].opens) && needs[_i].opens[i] != NULL; i++)
+        check(needs[_i].opens[i], 0);
+    for (size_t i = 0; i < fb_countof(closed); i++)
+        check(closed[i], EPERM);
+    if (!execs || syscall(444, NULL, 0, 1) >= 6) /* then Landlock bounds signals */
+        check("kill 1", EPERM);
+    if (!execs)
+        check("execve", EPERM);
+    check(with_file("open"), EACCES);
+}
+END_TEST
+
+static int read_and_write(const void *arg)
+{
+    const char *own = arg;
+    char other[80];
+    int fd = open(own, O_RDWR | O_CLOEXEC);
+
+    snprintf(other, sizeof(other), "%s2", own);
+    if (fd == -1 || ftruncate(fd, 0) == -1 || rename(own, other) == -1 || rename(other, own) == -1)
+        return errno;
+    return 0;
+}
+
+START_TEST(paths)
+{
+    struct fb_needed_path path = { .path = directory };
+
+    STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
+    check(with_file("open"), 0);
+    ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES);
+    path.write = true;
+    ck_assert_int_eq(in_sandbox(read_and_write, file), 0);
+    path.path = file;
+    check(with_file("open"), 0);
+    ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES); /* its directory is not */
+    path.path = "/nowhere";
+    check(with_file("open"), EACCES);
+    ck_assert_ptr_nonnull(
+        strstr(logged(), "sandbox: \"/nowhere\" cannot be left open to this worker"));
+}
+END_TEST
+
+static void *wait_here(void *arg)
+{
+    pause();
+    return arg;
+}
+
+static int enter_with_thread(const void *mode)
+{
+    pthread_t thread;
+
+    cycle.core.sandbox = *(const int64_t *)mode;
+    if (pthread_create(&thread, NULL, wait_here, NULL) != 0)
+        return errno;
+    return fb_sandbox_enter(&cycle, &log_) == -1 ? CANNOT_ENTER : 0;
+}
+
+START_TEST(threads)
+{
+    int64_t mode = _i;
+
+    bool strict = mode == FB_SANDBOX_STRICT;
+
+    cycle.core.sandbox = FB_SANDBOX_OFF;
+    ck_assert_int_eq(in_sandbox(enter_with_thread, &mode), strict ? CANNOT_ENTER : 0);
+    ck_assert_ptr_nonnull(strstr(logged(), strict ? "[emerg] " : "[warn] "));
+    ck_assert_ptr_nonnull(strstr(logged(), "sandbox: there are 2 threads already"));
+}
+END_TEST
+
+static void note_unknown(const char *protocol, const char *line)
+{
+    cycle.needs.unknown = protocol;
+    ck_assert_int_eq(fb_sandbox_prepare(&cycle, &log_), 0);
+    ck_assert_ptr_nonnull(strstr(logged(), line));
+}
+
+START_TEST(what_is_open_is_noted)
+{
+    struct fb_needed_path path = { .path = "/some/where", .write = true };
+
+    cycle.needs.exec = cycle.needs.udp = true;
+    STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
+    note_unknown("older", "protocol \"older\" cannot say what it needs, and is given nothing");
+    ck_assert_ptr_nonnull(strstr(logged(), "that workers run programs\n"));
+    ck_assert_ptr_nonnull(strstr(logged(), "that workers open datagram sockets\n"));
+    ck_assert_ptr_nonnull(strstr(logged(), "that workers write \"/some/where\"\n"));
+    ck_assert_ptr_null(strstr(logged(), "listening"));
+    cycle.core.sandbox = FB_SANDBOX_ON;
+    note_unknown("older", "paths, programs and sockets are left open to workers");
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    int error;
+
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    if (fb_seccomp_lacks(&error) == NULL && fb_landlock_lacks(&error) == NULL) {
+        tcase_add_loop_test(tcase, needs_are_met_one_by_one, 0, fb_countof(needs));
+        tcase_add_test(tcase, paths);
+        tcase_add_loop_test(tcase, threads, FB_SANDBOX_ON, FB_SANDBOX_STRICT + 1);
+        tcase_add_test(tcase, what_is_open_is_noted);
+    }
+    tcase_add_test(tcase, off_changes_nothing);
+}
+
+FB_TEST_MAIN("sandbox", add_tests)
