@@ -81,7 +81,8 @@ static const char *const programs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32
     "/etc/ld.so.cache", NULL };
 /* Where looking up names looks: files of /etc are replaced, so that rules are for directories. */
 static const char *const name_paths[] = { "/etc", "/usr", "/lib", "/lib32", "/lib64",
-    "/run/systemd", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss", NULL };
+    "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss",
+    NULL };
 
 static int abi_of_kernel(void)
 {
@@ -94,9 +95,14 @@ const char *fb_landlock_lacks(int *error)
     if (abi_of_kernel() > 0)
         return NULL;
     *error = errno;
-    return *error == EOPNOTSUPP
-               ? "Landlock is not enabled, which the kernel's \"lsm=\" parameter does"
-               : "the kernel does not offer Landlock";
+    switch (*error) {
+    case EOPNOTSUPP:
+        return "Landlock is not enabled, which the kernel's \"lsm=\" parameter does";
+    case ENOSYS:
+        return "the kernel does not have Landlock";
+    default:
+        return "whoever started it does not allow the system calls landlock_*";
+    }
 }
 
 /* Each ABI has the rights of those before it. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
@@ -47,6 +48,10 @@
 #define FAMILIES 64    /* more than there are */
 #define TYPES 16       /* SOCK_TYPE_MASK and one */
 #define INT UINT32_MAX /* the bits of one */
+
+/* All name who is signalled first; the thread of tkill() that has the process's number is its first. */
+static const char *const signals[] = { "kill", "tkill", "tgkill", "rt_sigqueueinfo",
+    "rt_tgsigqueueinfo" };
 
 /* A filter that is being made. */
 struct filter {
@@ -160,12 +165,10 @@ static void deny_namespaces(struct filter *filter)
 /* A program that it runs may be ended by it; Landlock keeps it from all others. */
 static void deny_signals(struct filter *filter)
 {
-    static const char *const calls[] = { "kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo" };
-
     if (filter->needs->exec || filter->open)
         return;
-    for (size_t i = 0; i < fb_countof(calls); i++)
-        add_if(filter, DENY, calls[i], SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+    for (size_t i = 0; i < fb_countof(signals); i++)
+        add_if(filter, DENY, signals[i], SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
 }
 
 /* In builds whose runtime makes some of the requests. */
@@ -220,13 +223,11 @@ static void deny(struct filter *filter)
 
 static void allow_signals(struct filter *filter)
 {
-    static const char *const calls[] = { "kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo" };
-
-    for (size_t i = 0; i < fb_countof(calls); i++)
+    for (size_t i = 0; i < fb_countof(signals); i++)
         if (filter->needs->exec)
-            add(filter, ALLOW, calls[i]);
+            add(filter, ALLOW, signals[i]);
         else
-            add_if(filter, ALLOW, calls[i], SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+            add_if(filter, ALLOW, signals[i], SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 }
 
 static void allow_clones(struct filter *filter)
@@ -355,6 +356,7 @@ int fb_seccomp_enter(const struct fb_cycle *cycle)
     }
     error = load(&filter, strict);
     seccomp_release(filter.context);
+    malloc_trim(0); /* of what it took to make it, a worker keeps nothing */
     errno = -error;
     return error == 0 ? 0 : -1;
 }

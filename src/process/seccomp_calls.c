@@ -18,7 +18,7 @@ const char *const fb_calls_denied[] = {
     "vm86old", "_sysctl",
     /* other processes */
     "kcmp", "pidfd_getfd", "pidfd_send_signal", "process_madvise", "process_mrelease",
-    "process_vm_readv", "process_vm_writev", "tkill",
+    "process_vm_readv", "process_vm_writev",
     /* the kernel's insides */
     "add_key", "bpf", "fanotify_init", "keyctl", "perf_event_open", "request_key", "userfaultfd",
     NULL

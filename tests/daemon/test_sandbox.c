@@ -54,6 +54,9 @@ static const struct row {
     { "clone_user", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
     { "unshare", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
     { "setns", EPERM, EPERM, 0, FILTER },
+#ifdef __x86_64__
+    { "other_abi", EPERM, EPERM, 0, FILTER },
+#endif
 
     { "open /etc/passwd", EACCES, EACCES, 0, PATHS },
     { "open /etc/shadow", EACCES, EACCES, CAP(DAC_OVERRIDE), PATHS },
@@ -68,6 +71,7 @@ static const struct row {
     { "kill 1", EPERM, EPERM, CAP(KILL), FILTER },
     { "thread kill 1", EPERM, EPERM, CAP(KILL), FILTER },
     { "tgkill", EPERM, EPERM, 0, FILTER },
+    { "tkill", EPERM, EPERM, 0, FILTER },
     { "sigqueue", EPERM, EPERM, 0, FILTER },
     { "sigio", EPERM, EPERM, 0, FILTER },
     { "pidfd_send_signal", EPERM, EPERM, 0, FILTER },

@@ -234,6 +234,8 @@ static const struct {
     { "pidfd_getfd", SYS_pidfd_getfd, { -1, 0, 0 } },
     { "pidfd_send_signal", SYS_pidfd_send_signal, { -1, 0, 0, 0 } },
     { "tgkill", SYS_tgkill, { NOBODY, NOBODY, 0 } },
+    { "tkill", SYS_tkill, { NOBODY, 0 } },
+    { "other_abi", 0x40000000 | SYS_getpid, { 0 } }, /* x32's */
 
     { "raw", SYS_socket, { AF_INET, SOCK_RAW, IPPROTO_ICMP } },
     { "hidden_raw", SYS_socket, { ABOVE_INT | AF_INET, ABOVE_INT | SOCK_RAW, IPPROTO_ICMP } },
