@@ -34,17 +34,16 @@ static void set_address(struct sockaddr_un *address, const char *path, const cha
     snprintf(address->sun_path, sizeof(address->sun_path), "%s%s", path, suffix);
 }
 
-/* Whether the name stands for our socket. */
-static bool is_there(const struct fb_control *control)
+/* Whether the name, which may be spelled in another way, stands for our socket. */
+static bool is_named(const struct fb_control *control, const char *path)
 {
     struct stat st;
 
-    return lstat(control->path, &st) == 0 && st.st_dev == control->device &&
-           st.st_ino == control->inode;
+    return lstat(path, &st) == 0 && st.st_dev == control->device && st.st_ino == control->inode;
 }
 
 /* Only a socket that nobody answers on may be replaced: a crash has left it behind. */
-static int check_replaceable(struct fb_master *master, const char *path, enum fb_level level)
+static int check_replaceable(struct fb_master *master, const char *path)
 {
     struct sockaddr_un address;
     struct stat st;
@@ -53,8 +52,8 @@ static int check_replaceable(struct fb_master *master, const char *path, enum fb
     if (lstat(path, &st) == -1) /* none, or bind() says why not */
         return 0;
     if (!S_ISSOCK(st.st_mode)) {
-        fb_log(
-            &master->log, level, 0, "the control socket \"%s\" exists and is not a socket", path);
+        fb_log(&master->log, FB_EMERG, 0, "the control socket \"%s\" exists and is not a socket",
+            path);
         return -1;
     }
     set_address(&address, path, "");
@@ -64,7 +63,7 @@ static int check_replaceable(struct fb_master *master, const char *path, enum fb
         close(fd);
     if (error == ECONNREFUSED || error == ENOENT)
         return 0;
-    fb_log(&master->log, level, error,
+    fb_log(&master->log, FB_EMERG, error,
         "the control socket \"%s\" is in use: give this daemon another \"control\"", path);
     return -1;
 }
@@ -120,14 +119,12 @@ static void undo(const struct fb_control *made, const char *failed)
         close(made->fd);
 }
 
-static void remove_socket(struct fb_master *master)
+static void remove_socket(struct fb_log *log, struct fb_control *control)
 {
-    struct fb_control *control = &master->control;
-
     if (control->path == NULL)
         return;
-    if (is_there(control) && unlink(control->path) == -1)
-        fb_log(&master->log, FB_ALERT, errno, "unlink() \"%s\" failed", control->path);
+    if (is_named(control, control->path) && unlink(control->path) == -1)
+        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", control->path);
     close(control->fd);
     free(control->path);
     control->path = NULL;
@@ -142,35 +139,46 @@ static bool is_old_ones(const struct fb_master *master, const char *path)
     return old != NULL && strcmp(old, path) == 0;
 }
 
-int fb_control_publish(struct fb_master *master, enum fb_level level)
+int fb_control_prepare(struct fb_master *master, const char *path)
 {
-    struct fb_control *control = &master->control, made = { .fd = -1 };
-    const char *path = master->live->cycle->core.control, *failed;
+    struct fb_control *control = &master->control, *next = &master->next_control;
+    const char *failed;
 
-    if (path == NULL) {
-        remove_socket(master);
+    if (path == NULL || (control->path != NULL && is_named(control, path)))
         return 0;
-    }
-    if (control->path != NULL && strcmp(control->path, path) == 0 && is_there(control))
+    if (!is_old_ones(master, path) && check_replaceable(master, path) == -1)
+        return -1;
+    next->path = strdup(path);
+    failed = next->path == NULL ? "strdup" : open_socket(next);
+    if (failed == NULL)
         return 0;
-    if (!is_old_ones(master, path) && check_replaceable(master, path, level) == -1)
-        return -1;
-    made.path = strdup(path);
-    failed = made.path == NULL ? "strdup" : open_socket(&made);
-    if (failed != NULL) {
-        fb_log(
-            &master->log, level, errno, "%s() for the control socket \"%s\" failed", failed, path);
-        if (made.path != NULL)
-            undo(&made, failed);
-        free(made.path);
-        return -1;
-    }
-    remove_socket(master); /* the one before, if it is still at its name */
-    control->path = made.path;
-    control->fd = made.fd;
-    control->device = made.device;
-    control->inode = made.inode;
-    return 0;
+    fb_log(
+        &master->log, FB_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
+    if (next->path != NULL)
+        undo(next, failed);
+    free(next->path);
+    fb_control_init(next);
+    return -1;
+}
+
+void fb_control_publish(struct fb_master *master)
+{
+    struct fb_control *control = &master->control, *next = &master->next_control;
+
+    if (next->path == NULL && master->live->cycle->core.control != NULL)
+        return;
+    remove_socket(&master->log, control); /* the one before, if it is still at its name */
+    control->path = next->path;
+    control->fd = next->fd;
+    control->device = next->device;
+    control->inode = next->inode;
+    fb_control_init(next);
+    raise(SIGIO); /* there may be clients who have not been looked at */
+}
+
+void fb_control_undo(struct fb_master *master)
+{
+    remove_socket(&master->log, &master->next_control);
 }
 
 void fb_control_copy(struct fb_master *master)
@@ -193,7 +201,7 @@ void fb_control_move(struct fb_master *master)
 
     if (control->path == NULL || asprintf(&old, "%s%s", control->path, OLD_SUFFIX) == -1)
         return;
-    if (is_there(control)) /* the other one has another path */
+    if (is_named(control, control->path)) /* the other one has another path */
         unlink(control->path);
     free(control->path);
     control->path = old;
@@ -210,7 +218,7 @@ void fb_control_return(struct fb_master *master)
     if (n == 0)
         return;
     set_address(&old, control->path, OLD_SUFFIX);
-    if (!is_there(control) && rename(old.sun_path, control->path) == -1)
+    if (!is_named(control, control->path) && rename(old.sun_path, control->path) == -1)
         fb_log(&master->log, FB_ERROR, errno, "rename() \"%s\" to \"%s\" failed", old.sun_path,
             control->path);
     if (unlink(old.sun_path) == -1 && errno != ENOENT)
@@ -221,7 +229,7 @@ void fb_control_end(struct fb_master *master)
 {
     struct fb_client *client;
 
-    remove_socket(master);
+    remove_socket(&master->log, &master->control);
     while ((client = TAILQ_FIRST(&master->control.clients)) != NULL) {
         if (client->awaits == FB_AWAITS_END)
             client->fd = -1; /* closed when we are gone */

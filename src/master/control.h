@@ -59,9 +59,13 @@ struct fb_result {
 };
 
 void fb_control_init(struct fb_control *control);
-/* Makes the socket, moves or removes it, as the configuration in force has it; -1 after a line of
- * this level, and then what was there stays. */
-int fb_control_publish(struct fb_master *master, enum fb_level level);
+/* Makes the socket that is to be at this path (NULL: none), unless it is there; -1 after an emerg
+ * line. Who connects waits until it is published. */
+int fb_control_prepare(struct fb_master *master, const char *path);
+/* It takes the place of the one before, as the configuration in force has it. */
+void fb_control_publish(struct fb_master *master);
+/* Removes what was prepared and not published. */
+void fb_control_undo(struct fb_master *master);
 /* The way of the old one of two master processes: it answers at PATH.oldbin as well, then there alone,
  * and at last at PATH alone again. */
 void fb_control_copy(struct fb_master *master);

@@ -67,12 +67,31 @@ static struct fb_listener *adopted_from(
     return from != NULL ? from : fb_inherited_lender(master->inherited, listener);
 }
 
+/* What is bound for the first time may overlap with what listens already. */
+static void allow_overlaps(struct fb_master *master, struct fb_cycle *cycle, bool allow)
+{
+    struct fb_listener *listener, *old;
+
+    if (master->live == NULL)
+        return;
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        STAILQ_FOREACH (old, &master->live->cycle->stream.listeners, link) {
+            if (!fb_listener_overlaps(listener, old) || adopted_from(master, listener) != NULL)
+                continue;
+            listener->beside = allow;
+            fb_listener_allow_others(old, allow);
+            if (!allow)
+                fb_listener_allow_others(listener, false);
+        }
+}
+
 /* Gives back what open_listeners() has opened, up to `last` (NULL: all). */
 static void abandon_listeners(
     struct fb_master *master, struct fb_cycle *cycle, const struct fb_listener *last)
 {
     struct fb_listener *listener;
 
+    allow_overlaps(master, cycle, false);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
         if (listener == last)
             return;
@@ -85,6 +104,12 @@ static int open_listeners(struct fb_master *master, struct fb_cycle *cycle)
     unsigned slots = (unsigned)cycle->core.worker_processes;
     struct fb_listener *listener;
 
+    if (master->live != NULL &&
+        fb_ports_keep(cycle, &master->live->cycle->stream.listeners) == -1) {
+        fb_log(&master->log, FB_EMERG, 0, "no memory for the listeners");
+        return -1;
+    }
+    allow_overlaps(master, cycle, true);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
         if (fb_listener_open(listener, adopted_from(master, listener), slots, &master->log) == -1) {
             abandon_listeners(master, cycle, listener);
@@ -256,17 +281,51 @@ static void retire_listeners(struct fb_master *master, struct fb_cycle *old, str
     }
 }
 
+/* One of the listeners has failed, behind some that listen and may have clients already: a socket more
+ * of reuseport has taken them from one that is kept. The new workers accept these and end. */
+static void take_commit_back(struct fb_master *master)
+{
+    struct fb_generation *generation = master->starting;
+    struct fb_listener *listener;
+
+    fb_log(&master->log, FB_EMERG, 0,
+        "a listener could not be opened, the configuration before stays in force");
+    master->starting = NULL;
+    abandon_listeners(master, generation->cycle, NULL);
+    STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link) {
+        listener->adopted = true; /* options that it did not ask for are what they were */
+        fb_listener_commit(listener, &master->log);
+    }
+    generation->draining = true; /* each is told to when it has said that it accepts */
+    generation->step_back_ms = master->clock.mono_ms + STEP_BACK_MS;
+    for (unsigned i = 0; i < generation->seat_n; i++)
+        fb_seat_arm(master, generation, &generation->seats[i]);
+    fb_generations_sweep(master);
+}
+
+static int commit_listeners(struct fb_master *master, struct fb_cycle *cycle)
+{
+    struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        if (fb_listener_commit(listener, &master->log) == -1)
+            return -1;
+    return 0;
+}
+
 static void commit(struct fb_master *master)
 {
     struct fb_generation *new = master->starting, *old = master->live;
-    struct fb_listener *listener;
 
-    STAILQ_FOREACH (listener, &new->cycle->stream.listeners, link)
-        if (fb_listener_commit(listener, &master->log) == -1) {
+    if (commit_listeners(master, new->cycle) == -1) {
+        if (old != NULL)
+            take_commit_back(master);
+        else
             fb_generation_abort(master, "a listener could not be opened");
-            return;
-        }
+        return;
+    }
     master->committed = true;
+    allow_overlaps(master, new->cycle, false);
     fb_store_listeners(&new->cycle->stream.listeners, &master->log);
     if (old != NULL) {
         retire_listeners(master, old->cycle, new->cycle);

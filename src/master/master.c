@@ -128,8 +128,7 @@ static void settle(struct fb_master *master, const struct fb_generation *before)
     }
     if (master->live == before)
         return;
-    if (fb_master_publish(master, before == NULL) == -1 &&
-        before == NULL) { /* nobody would find us */
+    if (fb_master_publish(master, before == NULL) == -1) { /* nobody would find us */
         master->failed = true;
         begin_end(master, false);
         return;
@@ -201,6 +200,7 @@ int fb_master_main(struct fb_start *start)
     TAILQ_INIT(&master.generations);
     STAILQ_INIT(&master.wants);
     fb_control_init(&master.control);
+    fb_control_init(&master.next_control);
     fb_clock_read(&master.clock);
     master.started = master.clock;
     fb_upgrade_init(&master, &start->inheritance);

@@ -80,11 +80,12 @@ struct fb_master {
     STAILQ_HEAD(fb_wants, fb_want) wants; /* inboxes that workers have asked for */
     struct fb_clock started;
     struct fb_control control;
-    bool requested[FB_ORDERS];     /* by the control socket's clients */
-    struct fb_rehearsal rehearsal; /* of a reload's configuration */
-    bool reloading;                /* from the reading of the configuration to the reload's end */
-    struct fb_told *told;          /* what a reload has said; NULL: there was no memory */
-    struct fb_result result;       /* of the latest reload */
+    struct fb_control next_control; /* of a reload, until it is in force; without clients */
+    bool requested[FB_ORDERS];      /* by the control socket's clients */
+    struct fb_rehearsal rehearsal;  /* of a reload's configuration */
+    bool reloading;                 /* from the reading of the configuration to the reload's end */
+    struct fb_told *told;           /* what a reload has said; NULL: there was no memory */
+    struct fb_result result;        /* of the latest reload */
     struct fb_manager manager;
     struct fb_upgrade upgrade;
 };
@@ -114,10 +115,10 @@ void fb_reload_begin(struct fb_master *master);
 /* Whether that was the process that checks its configuration; then it goes on. */
 bool fb_reload_reaped(struct fb_master *master, pid_t pid, int status);
 void fb_reload_meet_deadline(struct fb_master *master, uint64_t *next);
-/* Lets go of the pid file that it would have had. */
+/* Lets go of the pid file and the control socket that it would have had. */
 void fb_reload_undo(struct fb_master *master);
-/* The live generation serves: the control socket and the pid file are where it has them; -1 after a
- * line, which only a first start need not survive. */
+/* The live generation serves: the control socket and the pid file are where it has them. A reload has
+ * made them before; -1 after an emerg line where the first start could not. */
 int fb_master_publish(struct fb_master *master, bool first);
 
 /* Generations (generation.c) */

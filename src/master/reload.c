@@ -8,15 +8,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* To the outside the pid file says that every listener is ready. */
-static int publish_pid(struct fb_master *master)
+/* What the outside finds us by is made before anything is committed, as it can fail. */
+static int prepare_publishing(struct fb_master *master, const struct fb_core_settings *core)
+{
+    bool moves = master->next_pidfile.lock_fd != -1;
+
+    if (fb_upgrade_has_made_way(master)) /* the names are the other's */
+        return 0;
+    if (fb_control_prepare(master, core->control) == -1)
+        return -1;
+    return fb_pidfile_write(moves ? &master->next_pidfile : &master->pidfile, &master->log);
+}
+
+int fb_master_publish(struct fb_master *master, bool first)
 {
     struct fb_pidfile *next = &master->next_pidfile;
 
-    if (next->lock_fd == -1)
-        return fb_pidfile_write(&master->pidfile, &master->log);
-    if (fb_pidfile_write(next, &master->log) == -1)
+    /* to the outside the first pid file says that every listener is ready */
+    if (first && prepare_publishing(master, &master->live->cycle->core) == -1)
         return -1;
+    fb_control_publish(master);
+    if (next->lock_fd == -1)
+        return 0;
     fb_pidfile_remove(&master->pidfile, &master->log);
     free((char *)master->pidfile.path);
     master->pidfile = *next;
@@ -24,17 +37,9 @@ static int publish_pid(struct fb_master *master)
     return 0;
 }
 
-int fb_master_publish(struct fb_master *master, bool first)
-{
-    if (fb_upgrade_has_made_way(master)) /* the names are the other's */
-        return 0;
-    if (fb_control_publish(master, first ? FB_EMERG : FB_ERROR) == -1 && first)
-        return -1;
-    return publish_pid(master);
-}
-
 void fb_reload_undo(struct fb_master *master)
 {
+    fb_control_undo(master);
     if (master->next_pidfile.lock_fd == -1)
         return;
     fb_pidfile_remove(&master->next_pidfile, &master->log);
@@ -63,7 +68,8 @@ static int start_generation(struct fb_master *master)
 
     if (cycle == NULL)
         return -1;
-    if (fb_logs_open(&cycle->core, &master->log) == -1 || lock_pid(master, cycle->core.pid) == -1) {
+    if (fb_logs_open(&cycle->core, &master->log) == -1 || lock_pid(master, cycle->core.pid) == -1 ||
+        prepare_publishing(master, &cycle->core) == -1) {
         fb_master_discard(master, cycle);
         return -1;
     }

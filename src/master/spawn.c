@@ -76,6 +76,7 @@ static FB_NORETURN void be_worker(
     fb_pidfile_forget(&master->pidfile);
     fb_pidfile_forget(&master->next_pidfile);
     fb_control_forget(&master->control);
+    fb_control_forget(&master->next_control);
     fb_upgrade_forget(master);
     if (master->background != -1) { /* not yet cut off from who started us */
         close(master->background);
@@ -126,6 +127,7 @@ void fb_seat_expect(
 int fb_seat_fill(struct fb_master *master, struct fb_generation *generation, unsigned index)
 {
     struct fb_seat *seat = &generation->seats[index];
+    const char *failed = NULL;
     int ends[2];
 
     seat->respawn_ms = 0;
@@ -139,8 +141,12 @@ int fb_seat_fill(struct fb_master *master, struct fb_generation *generation, uns
         fb_slot_bury(master->shared, seat->slot);
         return -1;
     }
-    if (fb_channel_wake(ends[0]) == -1 || fork_worker(master, generation, index, ends) == -1) {
-        fb_log(&master->log, FB_ALERT, errno, "fork() failed while spawning a worker");
+    if (fb_channel_wake(ends[0]) == -1)
+        failed = "fcntl";
+    else if (fork_worker(master, generation, index, ends) == -1)
+        failed = "fork";
+    if (failed != NULL) {
+        fb_log(&master->log, FB_ALERT, errno, "%s() failed while spawning a worker", failed);
         fb_slot_bury(master->shared, seat->slot);
         close(ends[0]);
         close(ends[1]);

@@ -3,6 +3,7 @@
 #include "master/master.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -136,6 +137,8 @@ static bool hear(struct fb_master *master, struct fb_generation *generation, str
         return true;
     case FB_MESSAGE_ARMED:
         advance(generation, seat, FB_SEAT_ARMED);
+        if (generation->draining && !generation->closing) /* its listeners are gone again */
+            kill(seat->pid, SIGQUIT);
         return true;
     case FB_MESSAGE_CLOSED:
         seat->state = FB_SEAT_CLOSED;

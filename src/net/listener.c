@@ -161,6 +161,23 @@ static void share_passed(
     listener->options.reuseport = false;
 }
 
+bool fb_listener_overlaps(const struct fb_listener *a, const struct fb_listener *b)
+{
+    return a->address.any.sa_family == b->address.any.sa_family && !is_unix(a) &&
+           fb_address_port(&a->address) == fb_address_port(&b->address) &&
+           fb_address_is_wildcard(&a->address) != fb_address_is_wildcard(&b->address);
+}
+
+void fb_listener_allow_others(const struct fb_listener *listener, bool allow)
+{
+    int value = allow || listener->options.reuseport;
+
+    for (unsigned i = 0; i < listener->fd_n && listener->fd_n == 1;
+         i++)                       /* several allow it anyway */
+        if (listener->fds[i] != -1) /* if it fails, the next bind() or listen() does */
+            setsockopt(listener->fds[i], SOL_SOCKET, SO_REUSEPORT, &value, sizeof(value));
+}
+
 int fb_listener_open(struct fb_listener *listener, const struct fb_listener *from, unsigned slots,
     struct fb_log *log)
 {
@@ -243,6 +260,16 @@ void fb_listener_close(struct fb_listener *listener)
             close(listener->fds[i]);
         listener->fds[i] = -1;
     }
+}
+
+void fb_listener_drop(struct fb_listener *listener, int fd)
+{
+    for (unsigned i = 0; i < listener->fd_n; i++)
+        if (listener->fds[i] == fd) {
+            listener->fds[i] = -1;
+            if (i >= listener->kept_n)
+                close(fd);
+        }
 }
 
 static bool has(const struct fb_listener *listener, int fd)

@@ -36,6 +36,7 @@ struct fb_listener {
     int *fds;          /* -1: not open */
     void *owner;       /* whose connections these are: opaque here */
     bool adopted;      /* the sockets came from the listener of the configuration before */
+    bool beside;       /* bound while another listens on its port, which must allow it */
     bool foreign;      /* the service manager has bound it: its path is not ours to unlink */
     unsigned kept_n;   /* the first of `fds`, which somebody keeps: closing forgets them only */
     unsigned stored_n; /* the first of `fds`, of which the service manager keeps copies */
@@ -69,12 +70,20 @@ int fb_listener_commit(struct fb_listener *listener, struct fb_log *log);
 int fb_listener_add(struct fb_listener *listener, int fd);
 /* Closes what it opened itself and what it adopted alike, but for what is kept. */
 void fb_listener_close(struct fb_listener *listener);
+/* Closes this one of its sockets. */
+void fb_listener_drop(struct fb_listener *listener, int fd);
 /* Takes back an open that will not be committed: closes only what is not also `from`'s, and unlinks
  * the unix socket that was made. */
 void fb_listener_abandon(struct fb_listener *listener, const struct fb_listener *from);
 /* Unlinks the path of a unix socket that no configuration listens on any more; unless it is stored:
  * then it is listened on still. */
 void fb_listener_unlink(struct fb_listener *listener, struct fb_log *log);
+
+/* Whether both are of one port and one is a wildcard, which takes in the other's address: the kernel
+ * lets the second be bound and listen only where both allow it. */
+bool fb_listener_overlaps(const struct fb_listener *a, const struct fb_listener *b);
+/* Has its sockets allow others on the port, until it is taken back. */
+void fb_listener_allow_others(const struct fb_listener *listener, bool allow);
 
 /* The listener in `all` that can lend its sockets to `listener`, or NULL. */
 struct fb_listener *fb_listener_find(

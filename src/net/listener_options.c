@@ -75,7 +75,8 @@ void fb_listener_set_bind_options(const struct fb_listener *listener, int fd, st
     if (listener->address.any.sa_family == AF_UNIX)
         return;
     change(listener, fd, OPTION(SOL_SOCKET, SO_REUSEADDR), 1, log);
-    change(listener, fd, OPTION(SOL_SOCKET, SO_REUSEPORT), options->reuseport, log);
+    change(listener, fd, OPTION(SOL_SOCKET, SO_REUSEPORT), options->reuseport || listener->beside,
+        log);
     if (listener->address.any.sa_family == AF_INET6)
         change(listener, fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY), options->ipv6only, log);
 }

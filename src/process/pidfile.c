@@ -116,8 +116,11 @@ static void write_holder(int fd)
  * the line. */
 static int open_locked(const char *path, const char *name, struct fb_log *log)
 {
-    int fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, fd = open(name, flags | O_EXCL, 0644);
+    bool made = fd != -1;
 
+    if (!made && errno == EEXIST)
+        fd = open(name, flags, 0644);
     if (fd == -1) {
         fb_log(log, FB_EMERG, errno, "open() \"%s\" failed", name);
         return -2;
@@ -139,6 +142,8 @@ static int open_locked(const char *path, const char *name, struct fb_log *log)
     }
     if (errno != EAGAIN) {
         fb_log(log, FB_EMERG, errno, "fcntl(F_OFD_SETLK) \"%s\" failed", name);
+        if (made) /* where one cannot lock, it is nobody else's */
+            unlink(name);
         close(fd);
         return -2;
     }
@@ -221,8 +226,17 @@ static int write_to(const char *path, struct fb_log *log)
     return written;
 }
 
+static bool names_us(const char *path)
+{
+    struct pid_text text;
+
+    return read_text(path, &text) == NULL && parse_pid(&text) == getpid();
+}
+
 int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log)
 {
+    if (pidfile->written && names_us(pidfile->path))
+        return 0;
     if (write_to(pidfile->path, log) == -1)
         return -1;
     pidfile->written = true;

@@ -28,7 +28,7 @@ int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log 
 /* Whether `path`, however it is spelled, is that of this locked file. To lock it again would succeed,
  * because the lock is the process's, and give it up with the first of the two. */
 bool fb_pidfile_is_at(const struct fb_pidfile *pidfile, const char *path);
-/* Writes our pid; -1 after an emerg line. */
+/* Writes our pid, unless the file that we have written still has it; -1 after an emerg line. */
 int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log);
 /* The way of the old one of two master processes: our pid is in PATH.oldbin as well, then there alone,
  * and at last in PATH alone again. -1 after an emerg line. */

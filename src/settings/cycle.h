@@ -116,5 +116,8 @@ struct fb_cycle *fb_cycle_load(
     const struct fb_cycle_options *options, struct fb_log *log, int excerpts);
 /* Says what `worker_connections auto` has come to, if that was asked for. */
 void fb_sizing_log(const struct fb_cycle *cycle, struct fb_log *log);
+/* What listens on an address of its own goes on although a wildcard would take it in by now, which is
+ * given its clients: closed, it would lose who is just connecting. -1 without memory. */
+int fb_ports_keep(struct fb_cycle *cycle, const struct fb_listeners *before);
 /* Unloads its modules. Closes nothing: sockets, log files and zones are the master's to close. */
 void fb_cycle_destroy(struct fb_cycle **cycle);

@@ -29,16 +29,19 @@ static void update_watching(struct fb_worker *worker)
 {
     struct fb_acceptors *accept = &worker->accept;
     struct fb_loop *loop = &net_of(worker)->loop;
+    bool failed = false;
 
     accept->watching = accept->holds && !accept->paused;
     for (unsigned i = 0; i < accept->n; i++) {
-        struct fb_acceptor *acceptor = accept->list[i];
+        struct fb_source *source = &accept->list[i]->source;
 
-        if (is_watched(accept, acceptor))
-            fb_listener_arm(loop, &acceptor->source, accept->exclusive && !acceptor->own);
-        else
-            fb_listener_disarm(loop, &acceptor->source);
+        if (!is_watched(accept, accept->list[i]))
+            fb_listener_disarm(loop, source);
+        else if (fb_listener_arm(loop, source, accept->exclusive && !accept->list[i]->own) == -1)
+            failed = true;
     }
+    if (failed) /* the kernel is short of memory: nobody else may serve it */
+        fb_timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
 }
 
 /* Stops accepting for a while. Clients wait in the backlog, for us or another worker. */
@@ -78,8 +81,13 @@ static void resume_accepting(struct fb_worker *worker)
 
 static void resume_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
+    struct fb_worker *worker = fb_loop_worker(loop);
+
     (void)timer;
-    resume_accepting(fb_loop_worker(loop));
+    if (worker->accept.paused)
+        resume_accepting(worker);
+    else
+        update_watching(worker); /* one could not be watched */
 }
 
 static void slot_released(struct fb_net *net)
@@ -188,17 +196,18 @@ static int add_acceptor(struct fb_worker *worker, struct fb_listener *listener, 
 
 /* A reuseport socket is a queue: it has one worker, and those beyond the number of workers, which a
  * larger number has left, are shared out among them. */
-static int add_acceptors(struct fb_worker *worker, struct fb_listener *listener)
+static bool is_ours(const struct fb_worker *worker, const struct fb_listener *listener, unsigned i)
 {
-    unsigned workers = (unsigned)worker->cycle->core.worker_processes;
+    return !listener->options.reuseport || worker->role != FB_ROLE_WORKER ||
+           i % (unsigned)worker->cycle->core.worker_processes == worker->heritage->index;
+}
 
-    for (unsigned i = 0; i < listener->fd_n; i++) {
-        if (listener->options.reuseport && worker->role == FB_ROLE_WORKER &&
-            i % workers != worker->heritage->index)
-            continue;
-        if (add_acceptor(worker, listener, listener->fds[i]) == -1)
+static int add_acceptors(struct fb_worker *worker, struct fb_listener *listener, bool ours)
+{
+    for (unsigned i = 0; i < listener->fd_n; i++)
+        if (is_ours(worker, listener, i) == ours &&
+            add_acceptor(worker, listener, listener->fds[i]) == -1)
             return -1;
-    }
     return 0;
 }
 
@@ -223,7 +232,7 @@ int fb_accept_init(struct fb_worker *worker)
         return -1;
     }
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
-        if (add_acceptors(worker, listener) == -1)
+        if (add_acceptors(worker, listener, true) == -1)
             return -1;
     return 0;
 }
@@ -249,29 +258,39 @@ void fb_accept_look(struct fb_worker *worker)
     }
 }
 
+/* Who steps back leaves nobody behind: another may hold the socket open no longer than we do, or may have
+ * died. The kernel resets whoever it lets in between the last look and the last close. */
+static void step_back(struct fb_worker *worker, struct fb_acceptor *acceptor)
+{
+    struct fb_loop *loop = &net_of(worker)->loop;
+    struct fb_source *source = &acceptor->source;
+    int fd = source->fd;
+
+    fb_listener_disarm(loop, source);
+    acceptor->look = true;
+    if (worker->accept.open && !worker->ending) /* a shortage may be over */
+        acceptor_readable(loop, source);
+    fb_listener_drop(acceptor->listener, fd);
+    source->fd = -1;
+    fb_source_close(loop, source, false);
+}
+
 void fb_accept_close(struct fb_worker *worker)
 {
     struct fb_acceptors *accept = &worker->accept;
-    struct fb_loop *loop = &net_of(worker)->loop;
     struct fb_listener *listener;
 
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct fb_source *source = &accept->list[i]->source;
-
-        /* who steps back leaves nobody behind for whom only we have been woken */
-        accept->list[i]->look = true;
-        if (accept->open && !accept->paused && !worker->ending)
-            acceptor_readable(loop, source);
-        fb_listener_disarm(loop, source);
-        source->fd = -1; /* the listener closes it */
-        fb_source_close(loop, source, false);
-    }
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link) {
+        if (accept->open)
+            add_acceptors(worker, listener, false);
         if (worker->role == FB_ROLE_SINGLE) /* else the master's to do */
             fb_listener_unlink(listener, &worker->log);
-        fb_listener_close(listener);
     }
-    fb_timer_del(loop, &accept->resume);
+    for (unsigned i = 0; i < accept->n; i++)
+        step_back(worker, accept->list[i]);
+    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
+        fb_listener_close(listener);
+    fb_timer_del(&net_of(worker)->loop, &accept->resume);
     free(accept->list);
     accept->list = NULL;
     accept->n = 0;

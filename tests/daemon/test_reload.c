@@ -2,7 +2,6 @@
 /* A reload is a transaction: it takes effect as a whole or changes nothing, and nobody loses a
  * connection by it. */
 #include "daemon/client.h"
-#include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/load.h"
 #include "daemon/proc.h"
@@ -193,38 +192,6 @@ START_TEST(listeners_come_and_go)
     client_echo(old, "of a listener that is gone");
     close(old);
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* Its old worker, which is slow to step back, still listens there when it is opened again. */
-START_TEST(a_listener_goes_and_comes_back)
-{
-    static const char *const both = "events {} stream { server { listen 127.0.0.1:$0;"
-                                    " listen 127.0.0.1:$1; listen unix:$D/one; echo; } }";
-    struct daemon *daemon = daemon_create(2);
-    struct snapshot before;
-    int control;
-
-    daemon_configure(daemon, both);
-    daemon_start(daemon);
-    before = look(daemon);
-    proc_freeze(before.workers[0]);
-    daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; echo; } }");
-    ck_assert(control_is_ok(control_ask(daemon, "reload")));
-    daemon_configure(daemon, both);
-    control = control_open(daemon);
-    control_send(control, "reload");
-    for (int i = 0; i < 50; i++) { /* time enough to fail */
-        ck_assert(control_is_ok(control_ask(daemon, "status")));
-        pause_briefly();
-    }
-    ck_assert_int_eq(kill(before.workers[0], SIGCONT), 0);
-    ck_assert(control_is_ok(control_receive(control)));
-    close(control);
-    WAIT_FOR(is_replaced(daemon, &before, 1));
-    close(client_open(daemon->ports[1]));
-    close(client_open_unix(daemon_path(daemon, "one")));
     daemon_finish(daemon);
 }
 END_TEST
@@ -502,7 +469,6 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, new_configuration);
     tcase_add_loop_test(tcase, mistake, 0, sizeof(mistakes) / sizeof(mistakes[0]));
     tcase_add_test(tcase, listeners_come_and_go);
-    tcase_add_test(tcase, a_listener_goes_and_comes_back);
     tcase_add_loop_test(tcase, number_of_workers, 0, 2);
     tcase_add_test(tcase, accept_mode);
     tcase_add_loop_test(tcase, pid_file_moves, 0, 3);

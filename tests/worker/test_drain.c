@@ -136,6 +136,7 @@ START_TEST(one_that_drains_does_not_begin)
     send_order(shop, FB_MESSAGE_ARM, 0, -1);
     fb_worker_turn(&shop->worker);
     ck_assert(!shop->worker.accept.open);
+    check_told(shop, FB_MESSAGE_CLOSED);
     check_told(shop, FB_MESSAGE_ARMED); /* else the master would wait for it */
     ck_assert_str_eq(shop_logged(shop), DRAINING);
     shop_close(shop);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The faults that a reload meets, one after the other, and what is said of each. */
+#pragma once
+
+#include "daemon/faults.h"
+
+#include <stddef.h>
+
+#define FAULT_MODULE(name) "load_module " FB_TEST_MODULES "/" name ".so;"
+#define FAULT_EVENTS "events { accept_mutex off; }\n"
+/* What serves, on all kinds of listeners. */
+#define FAULT_BEFORE                                                                               \
+    "worker_processes 2;" FAULT_MODULE("trouble") FAULT_EVENTS                                     \
+        "stream { server { listen 127.0.0.1:$0; troubled; }\n"                                     \
+        "server { listen 127.0.0.1:$1 reuseport; listen unix:$D/kept; echo; } }\n"
+/* Everything changes: one worker more, and so one socket more of reuseport; the pid file, the control
+ * socket and a log file; a zone is kept, another is new. */
+#define FAULT_AFTER                                                                                \
+    "error_log error.log notice; error_log more.log; pid other.pid; control unix:other.sock;\n"    \
+    "worker_processes 3; worker_start_timeout 400ms;" FAULT_MODULE("trouble")                      \
+        FAULT_MODULE("trouble_too") FAULT_EVENTS                                                   \
+        "stream { server { listen 127.0.0.1:$0; troubled; }\n"                                     \
+        "server { listen 127.0.0.1:$1 reuseport; listen unix:$D/kept; echo; }\n"                   \
+        "server { listen 127.0.0.1:$2 backlog=7; listen unix:$D/new; trouble_tood; } }\n"
+
+/* Either a configuration, or a call that fails as FAULT_AFTER is loaded. */
+struct fault_case {
+    const char *conf;
+    const char *call;
+    unsigned process, nth; /* as in struct fault_plan */
+    enum fault_kind kind;
+    int error;
+    const char *says; /* where "$0" and so on are as in a configuration */
+};
+
+extern const struct fault_case fault_cases[];
+extern const size_t fault_case_n;

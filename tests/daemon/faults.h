@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A fault that a process of the daemon is to meet: a system call that fails, once or from then on, or
+ * that the process does not survive. The test and the library that is preloaded (faults_preload.c) share
+ * it as a file in memory, which the environment variable FB_FAULTS names. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum fault_kind {
+    FAULT_FAILS,
+    FAULT_FAILS_LATE, /* when clients have had time to come */
+    FAULT_GOES_ON_FAILING,
+    FAULT_EXITS,
+    FAULT_ABORTS,
+    FAULT_HANGS,
+};
+
+struct fault_plan {
+    atomic_uint armed;
+    uint32_t round;   /* another each time: children from before are none of these */
+    char call[24];    /* a function of the C library */
+    uint32_t process; /* 0: the master, 1: the first child that it forks from now on, ... */
+    uint32_t nth;     /* of the calls of this function in that process, from 1 */
+    uint32_t kind;    /* enum fault_kind */
+    int32_t error;    /* errno, where it fails */
+    atomic_uint forks, calls, hits;
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners change while clients come: what replaces another takes over its clients. */
+#include "daemon/client.h"
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "daemon/pace.h"
+#include "daemon/proc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void reload(struct daemon *daemon)
+{
+    struct fb_json_value answer = control_ask(daemon, "reload");
+
+    ck_assert_msg(control_is_ok(answer), "%.*s", (int)answer.n, answer.text);
+}
+
+/* Its old worker, which is slow to step back, still listens there when it is opened again. */
+START_TEST(a_listener_goes_and_comes_back)
+{
+    static const char *const both = "events {} stream { server { listen 127.0.0.1:$0;"
+                                    " listen 127.0.0.1:$1; listen unix:$D/one; echo; } }";
+    struct daemon *daemon = daemon_create(2);
+    pid_t worker;
+    int control;
+
+    daemon_configure(daemon, both);
+    daemon_start(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
+    proc_freeze(worker);
+    daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; echo; } }");
+    reload(daemon);
+    daemon_configure(daemon, both);
+    control = control_open(daemon);
+    control_send(control, "reload");
+    for (int i = 0; i < 50; i++) { /* time enough to fail */
+        ck_assert(control_is_ok(control_ask(daemon, "status")));
+        pause_briefly();
+    }
+    ck_assert_int_eq(kill(worker, SIGCONT), 0);
+    ck_assert(control_is_ok(control_receive(control)));
+    close(control);
+    WAIT_FOR(proc_state(worker) == 0);
+    close(client_open(daemon->ports[1]));
+    close(client_open_unix(daemon_path(daemon, "one")));
+    daemon_finish(daemon);
+}
+END_TEST
+
+#define NARROW "listen 127.0.0.1:$0"
+#define WIDE "listen $0"
+
+/* Each is reached from the one before, while clients come to 127.0.0.1. */
+static const struct {
+    const char *listens;
+    unsigned workers;
+} steps[] = {
+    { NARROW ";", 2 },
+    { NARROW ";" WIDE ";", 2 }, /* a wildcard beside it, which would take it in */
+    { NARROW ";", 3 },
+    { WIDE ";", 2 }, /* instead of it */
+    { NARROW ";", 1 },
+    { WIDE " reuseport;", 2 },
+    { WIDE " reuseport;" NARROW " bind reuseport;", 3 },
+    { NARROW " reuseport;", 2 },
+    { WIDE " backlog=64;" NARROW ";", 1 },
+    { NARROW " bind;" WIDE ";", 2 },
+    { WIDE " reuseport backlog=100;", 3 },
+};
+
+START_TEST(a_wildcard_comes_and_goes)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct pace_options options = { daemon->ports[0], 300, 10, 50 };
+    struct pace *pace = calloc(1, sizeof(*pace));
+    const size_t n = sizeof(steps) / sizeof(steps[0]);
+
+    ck_assert_ptr_nonnull(pace);
+    for (size_t i = 0; i < 2 * n + 1; i++) {
+        daemon_configure(daemon,
+            "worker_processes %u; events { accept_mutex %s; } stream { server { %s echo; } }",
+            steps[i % n].workers, i % 2 == 0 ? "on" : "off", steps[i % n].listens);
+        if (i == 0) {
+            daemon_start(daemon);
+            pace_start(pace, &options);
+        } else {
+            reload(daemon);
+        }
+        pace_wait(pace, 30);
+        pace_check(pace);
+    }
+    pace_stop(pace);
+    pace_check(pace);
+    free(pace);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* From the first start on there is only the wildcard's socket, and then only the other's. */
+START_TEST(an_address_leaves_its_wildcard)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct pace_options options = { daemon->ports[0], 300, 10, 50 };
+    struct pace *pace = calloc(1, sizeof(*pace));
+
+    ck_assert_ptr_nonnull(pace);
+    daemon_configure(daemon,
+        "events {} stream { server { " WIDE "; return wide; } server { " NARROW "; echo; } }");
+    daemon_start(daemon);
+    pace_start(pace, &options);
+    daemon_configure(daemon, "events {} stream { server { " NARROW "; echo; } }");
+    reload(daemon);
+    pace_wait(pace, 30);
+    daemon_configure(daemon,
+        "events {} stream { server { " WIDE "; return wide; } server { " NARROW "; echo; } }");
+    reload(daemon);
+    pace_wait(pace, 30);
+    pace_stop(pace);
+    pace_check(pace);
+    free(pace);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_test(tcase, a_listener_goes_and_comes_back);
+    tcase_add_test(tcase, a_wildcard_comes_and_goes);
+    tcase_add_test(tcase, an_address_leaves_its_wildcard);
+}
+
+FB_TEST_MAIN("listeners", add_tests)

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Each step of a reload fails, in the ways that it can. Who has asked is told why, the generation before
+ * serves on, and nothing is left behind. */
+#include "daemon/client.h"
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "daemon/fault_cases.h"
+#include "daemon/pace.h"
+#include "daemon/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WORKERS 2
+#define NAMES_MAX 2048
+
+struct house {
+    struct daemon *daemon;
+    struct fault_plan *plan;
+    struct pace pace;
+    int session;
+    pid_t workers[WORKERS];
+    unsigned descriptors;
+    char names[NAMES_MAX];
+};
+
+static const char *plan_path; /* for the child that becomes the daemon */
+
+static void preload(void)
+{
+    const char *options = getenv("ASAN_OPTIONS");
+    char more[400];
+
+    /* its library need not be the first: ours calls nothing before main() that it would have to see */
+    snprintf(more, sizeof(more), "%s:verify_asan_link_order=0", options != NULL ? options : "");
+    setenv("ASAN_OPTIONS", more, 1);
+    setenv("LD_PRELOAD", FB_PRELOAD, 1);
+    setenv("FB_FAULTS", plan_path, 1);
+}
+
+static struct fault_plan *share_plan(struct daemon *daemon)
+{
+    static char path[128];
+    struct fault_plan *plan;
+    int fd;
+
+    snprintf(path, sizeof(path), "%s", daemon_path(daemon, "faults"));
+    plan_path = path;
+    daemon_owns(daemon, "faults");
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    ck_assert_int_ne(fd, -1);
+    ck_assert_int_eq(fchmod(fd, 0666), 0);
+    ck_assert_int_eq(ftruncate(fd, sizeof(*plan)), 0);
+    plan = mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(plan, MAP_FAILED);
+    close(fd);
+    return plan;
+}
+
+/* The names in the directory but those of the harness, in their order. */
+static void list_names(const struct daemon *daemon, char names[NAMES_MAX])
+{
+    struct dirent **entries;
+    int n = scandir(daemon->directory, &entries, NULL, alphasort);
+
+    ck_assert_int_ge(n, 0);
+    *names = '\0';
+    for (int i = 0; i < n; i++) {
+        if (strncmp(entries[i]->d_name, "run.", 4) != 0) {
+            strncat(names, entries[i]->d_name, NAMES_MAX - strlen(names) - 1);
+            strncat(names, " ", NAMES_MAX - strlen(names) - 1);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+static void configure(struct daemon *daemon, const char *conf)
+{
+    if (strstr(conf, "other.pid") != NULL) {
+        daemon_write(daemon, "forkbeard.conf", "%s", conf);
+        return;
+    }
+    daemon_write(daemon, "forkbeard.conf", "error_log error.log notice; %s %s\n%s",
+        strstr(conf, "pid ") == conf ? "" : "pid forkbeard.pid;",
+        strstr(conf, "control ") == conf ? "" : "control unix:forkbeard.sock;", conf);
+}
+
+/* With a session that stays, and others that come and go all the time. */
+static struct house *begin(void)
+{
+    struct house *house = calloc(1, sizeof(*house));
+    struct daemon *daemon = daemon_create(4);
+    struct pace_options options = { daemon->ports[1], 100, 10, 100 };
+
+    ck_assert_ptr_nonnull(house);
+    house->daemon = daemon;
+    house->plan = share_plan(daemon);
+    daemon_write(daemon, "more.log", "%s", "");
+    daemon_write(daemon, "says", "%s", "");
+    ck_assert_int_eq(mkdir(daemon_path(daemon, "directory"), 0755), 0);
+    daemon_owns(daemon, "directory");
+    daemon_write(
+        daemon, "client.conf", "pid forkbeard.pid; control unix:forkbeard.sock; events {}");
+    ck_assert_int_eq(listen(daemon->reservations[3], 1), 0);
+    configure(daemon, FAULT_BEFORE);
+    daemon->before_exec = preload;
+    daemon_start(daemon);
+    daemon->before_exec = NULL;
+    daemon_expects(daemon, ""); /* this is what the log is for */
+    house->session = client_open(daemon->ports[0]);
+    client_echo(house->session, "begun");
+    pace_start(&house->pace, &options);
+    ck_assert_uint_eq(proc_children(daemon->pid, house->workers, WORKERS), WORKERS);
+    house->descriptors = proc_descriptors(daemon->pid);
+    list_names(daemon, house->names);
+    return house;
+}
+
+static void check_unchanged(struct house *house)
+{
+    struct daemon *daemon = house->daemon;
+    pid_t workers[WORKERS + 1];
+    char names[NAMES_MAX];
+    int client;
+
+    client_echo(house->session, "goes on");
+    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS + 1), WORKERS);
+    for (int i = 0; i < WORKERS; i++)
+        ck_assert(proc_has(house->workers, WORKERS, workers[i]));
+    WAIT_FOR(proc_descriptors(daemon->pid) == house->descriptors);
+    list_names(daemon, names);
+    ck_assert_str_eq(names, house->names);
+    ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
+    ck_assert_int_eq(client_error(daemon->ports[2]), ECONNREFUSED);
+    for (int i = 0; i < 3; i++) {
+        client =
+            i < 2 ? client_open(daemon->ports[i]) : client_open_unix(daemon_path(daemon, "kept"));
+        client_echo(client, "served");
+        close(client);
+    }
+    pace_check(&house->pace);
+}
+
+static void arm(struct house *house, size_t i)
+{
+    struct fault_plan *plan = house->plan;
+
+    memset(plan, 0, sizeof(*plan));
+    plan->round = (uint32_t)i + 1;
+    snprintf(plan->call, sizeof(plan->call), "%s", fault_cases[i].call);
+    plan->process = fault_cases[i].process;
+    plan->nth = fault_cases[i].nth;
+    plan->kind = fault_cases[i].kind;
+    plan->error = fault_cases[i].error;
+    atomic_store(&plan->armed, 1);
+}
+
+static int reload(struct daemon *daemon)
+{
+    return daemon_run(daemon, "-s", "reload", "-c", "client.conf", NULL);
+}
+
+static void fail_once(struct house *house, size_t i)
+{
+    struct daemon *daemon = house->daemon;
+    const char *says;
+    int code;
+
+    configure(daemon, fault_cases[i].conf != NULL ? fault_cases[i].conf : FAULT_AFTER);
+    if (fault_cases[i].call != NULL)
+        arm(house, i);
+    code = reload(daemon);
+    atomic_store(&house->plan->armed, 0);
+    daemon_write(daemon, "says", "%s", fault_cases[i].says);
+    says = daemon_text(daemon, "says");
+    ck_assert_msg(fault_cases[i].call == NULL || atomic_load(&house->plan->hits) > 0,
+        "%zu: %s was called only %u times", i, fault_cases[i].call, house->plan->calls);
+    ck_assert_msg(code == 1 && strstr(daemon->err, says) != NULL,
+        "%zu: the code is %d, and instead of \"%s\" it says: %s", i, code, says, daemon->err);
+    ck_assert_ptr_nonnull(
+        strstr(daemon->err, "reload failed: the configuration before stays in force"));
+    check_unchanged(house);
+}
+
+static bool needs_root(const char *call)
+{
+    return call != NULL && (strncmp(call, "set", 3) == 0 || strcmp(call, "initgroups") == 0) &&
+           strcmp(call, "setsockopt") != 0;
+}
+
+/* The good one at the end. */
+static void succeed(struct house *house)
+{
+    struct daemon *daemon = house->daemon;
+    int client;
+
+    configure(daemon, FAULT_AFTER);
+    ck_assert_msg(reload(daemon) == 0, "%s", daemon->err);
+    client = client_open(daemon->ports[2]);
+    client_echo(client, "new");
+    close(client);
+    close(client_open_unix(daemon_path(daemon, "new")));
+    client_echo(house->session, "finishes");
+    close(house->session);
+    pace_stop(&house->pace);
+    pace_check(&house->pace);
+    WAIT_FOR(proc_child_n(daemon->pid) == 3);
+    ck_assert(!daemon_has(daemon, "forkbeard.pid") && daemon_has(daemon, "other.pid"));
+    ck_assert(!daemon_has(daemon, "forkbeard.sock") && daemon_has(daemon, "other.sock"));
+}
+
+START_TEST(each_step_fails)
+{
+    struct house *house = begin();
+
+    for (size_t i = 0; i < fault_case_n; i++)
+        if (geteuid() == 0 || !needs_root(fault_cases[i].call))
+            fail_once(house, i);
+    succeed(house);
+    daemon_stop(house->daemon, SIGTERM);
+    proc_reap_orphans(); /* helpers of a sanitizer, whose worker was killed as it looked for leaks */
+    daemon_finish(house->daemon);
+    free(house);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_set_timeout(tcase, 120);
+    keeper_fixture(tcase);
+    tcase_add_test(tcase, each_step_fails);
+}
+
+FB_TEST_MAIN("reload_faults", add_tests)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A module that has trouble where its configuration says so: "trouble PLACE KIND". The place is set
+ * (the directive's setter), done (conf_done) or start (worker_start); the kind is fail, exit, abort or
+ * hang. It has a metric, for which the daemon opens a zone. */
+#include <forkbeard/forkbeard.h>
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef TROUBLE
+#define TROUBLE "trouble"
+#endif
+
+static char place[16], kind[16];
+
+static int meet(const char *here)
+{
+    if (strcmp(place, here) != 0)
+        return 0;
+    if (strcmp(kind, "exit") == 0)
+        _exit(5);
+    if (strcmp(kind, "abort") == 0) {
+        signal(SIGABRT, SIG_DFL);
+        raise(SIGABRT);
+    }
+    while (strcmp(kind, "hang") == 0)
+        pause();
+    return -1;
+}
+
+static int set_trouble(fb_conf *conf, void *value, const char *const *args, uint32_t n)
+{
+    (void)value;
+    (void)n;
+    strncpy(place, args[0], sizeof(place) - 1);
+    strncpy(kind, args[1], sizeof(kind) - 1);
+    if (meet("set") == 0)
+        return 0;
+    return fb_conf_errorf(conf, NULL, "the setter has trouble");
+}
+
+static int trouble_done(fb_conf *conf, void *own, const void *parent)
+{
+    (void)own;
+    (void)parent;
+    if (meet("done") == 0)
+        return 0;
+    return fb_conf_errorf(conf, NULL, "conf_done has trouble");
+}
+
+static int trouble_start(fb_worker *worker, void *state)
+{
+    (void)worker;
+    (void)state;
+    return meet("start");
+}
+
+static size_t trouble_data(fb_conn *conn, void *state, fb_bytes in)
+{
+    (void)state;
+    fb_write(conn, in.p, in.n);
+    fb_metric_add(conn, 0, 1);
+    return in.n;
+}
+
+static const fb_directive directives[] = {
+    { .name = TROUBLE "d", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+    { .name = TROUBLE,
+        .value = FB_VALUE_CUSTOM,
+        .set = set_trouble,
+        .args_least = 2,
+        .args_most = 2 },
+};
+
+static const fb_metric metrics[] = { { "echoes", FB_COUNTER, 0 } };
+
+static const fb_ops ops = { .size = sizeof(fb_ops), .data = trouble_data };
+
+FB_PROTOCOL(trouble) = {
+    FB_PROTOCOL_HEADER,
+    .name = TROUBLE,
+    FB_PROTOCOL_DIRECTIVES(directives),
+    FB_PROTOCOL_METRICS(metrics),
+    .ops = &ops,
+    .conf_done = trouble_done,
+    .worker_start = trouble_start,
+};
