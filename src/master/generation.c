@@ -67,22 +67,32 @@ static struct fb_listener *adopted_from(
     return from != NULL ? from : fb_inherited_lender(master->inherited, listener);
 }
 
-/* What is bound for the first time may overlap with what listens already. */
+static void allow_overlaps_with(struct fb_master *master, struct fb_listener *listener,
+    const struct fb_listeners *others, bool allow)
+{
+    const struct fb_listener *other;
+
+    STAILQ_FOREACH (other, others, link) {
+        if (!fb_listener_overlaps(listener, other) || adopted_from(master, listener) != NULL)
+            continue;
+        listener->beside = allow;
+        fb_listener_allow_others(other, allow);
+        if (!allow)
+            fb_listener_allow_others(listener, false);
+    }
+}
+
+/* What is bound for the first time may overlap with what listens already, and with its like. */
 static void allow_overlaps(struct fb_master *master, struct fb_cycle *cycle, bool allow)
 {
-    struct fb_listener *listener, *old;
+    struct fb_listeners *listeners = &cycle->stream.listeners;
+    struct fb_listener *listener;
 
-    if (master->live == NULL)
-        return;
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        STAILQ_FOREACH (old, &master->live->cycle->stream.listeners, link) {
-            if (!fb_listener_overlaps(listener, old) || adopted_from(master, listener) != NULL)
-                continue;
-            listener->beside = allow;
-            fb_listener_allow_others(old, allow);
-            if (!allow)
-                fb_listener_allow_others(listener, false);
-        }
+    STAILQ_FOREACH (listener, listeners, link) {
+        allow_overlaps_with(master, listener, listeners, allow);
+        if (master->live != NULL)
+            allow_overlaps_with(master, listener, &master->live->cycle->stream.listeners, allow);
+    }
 }
 
 /* Gives back what open_listeners() has opened, up to `last` (NULL: all). */

@@ -172,10 +172,9 @@ void fb_listener_allow_others(const struct fb_listener *listener, bool allow)
 {
     int value = allow || listener->options.reuseport;
 
-    for (unsigned i = 0; i < listener->fd_n && listener->fd_n == 1;
-         i++)                       /* several allow it anyway */
-        if (listener->fds[i] != -1) /* if it fails, the next bind() or listen() does */
-            setsockopt(listener->fds[i], SOL_SOCKET, SO_REUSEPORT, &value, sizeof(value));
+    /* several allow it anyway; if it fails, the next bind() or listen() does */
+    if (listener->fd_n == 1 && listener->fds[0] != -1)
+        setsockopt(listener->fds[0], SOL_SOCKET, SO_REUSEPORT, &value, sizeof(value));
 }
 
 int fb_listener_open(struct fb_listener *listener, const struct fb_listener *from, unsigned slots,

@@ -99,6 +99,29 @@ START_TEST(a_wildcard_comes_and_goes)
 }
 END_TEST
 
+/* A session with the server of the address, not the wildcard's. */
+static void check_narrow(const struct daemon *daemon)
+{
+    int client = client_open(daemon->ports[0]);
+
+    client_echo(client, "of this address");
+    close(client);
+}
+
+START_TEST(both_from_the_start)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        "events {} stream { server { " WIDE "; return wide; } server { " NARROW " bind; echo; } }");
+    daemon_start(daemon);
+    check_narrow(daemon);
+    reload(daemon);
+    check_narrow(daemon);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* From the first start on there is only the wildcard's socket, and then only the other's. */
 START_TEST(an_address_leaves_its_wildcard)
 {
@@ -130,6 +153,7 @@ static void add_tests(TCase *tcase)
     keeper_fixture(tcase);
     tcase_add_test(tcase, a_listener_goes_and_comes_back);
     tcase_add_test(tcase, a_wildcard_comes_and_goes);
+    tcase_add_test(tcase, both_from_the_start);
     tcase_add_test(tcase, an_address_leaves_its_wildcard);
 }
 
