@@ -82,12 +82,28 @@ static void allow_overlaps_with(struct fb_master *master, struct fb_listener *li
     }
 }
 
+/* Which of wildcards and other addresses there are. */
+static void note_kinds(const struct fb_listeners *listeners, bool there[2])
+{
+    const struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, listeners, link)
+        if (listener->address.any.sa_family != AF_UNIX)
+            there[fb_address_is_wildcard(&listener->address)] = true;
+}
+
 /* What is bound for the first time may overlap with what listens already, and with its like. */
 static void allow_overlaps(struct fb_master *master, struct fb_cycle *cycle, bool allow)
 {
     struct fb_listeners *listeners = &cycle->stream.listeners;
     struct fb_listener *listener;
+    bool there[2] = { false, false };
 
+    note_kinds(listeners, there);
+    if (master->live != NULL)
+        note_kinds(&master->live->cycle->stream.listeners, there);
+    if (!there[0] || !there[1]) /* there may be tens of thousands */
+        return;
     STAILQ_FOREACH (listener, listeners, link) {
         allow_overlaps_with(master, listener, listeners, allow);
         if (master->live != NULL)

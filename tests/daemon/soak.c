@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* "make soak": the scenarios at length. One line each, and an exit code. */
 #include "daemon/daemon.h"
+#include "daemon/idle.h"
 #include "daemon/map_kills.h"
 #include "daemon/scenario.h"
 #include "daemon/transitions.h"
@@ -36,7 +37,8 @@ START_TEST(broken_reloads)
 }
 END_TEST
 
-/* From each way of accepting to each, then with one way. */
+/* From each way of accepting to each, then with one way; then without sessions that keep old generations,
+ * and so pieces between them. */
 START_TEST(transitions)
 {
     static const struct transitions plans[] = {
@@ -44,6 +46,7 @@ START_TEST(transitions)
         { TRANSITIONS, 2000, 500, 0 },
         { TRANSITIONS, 2000, 500, 1 },
         { TRANSITIONS, 2000, 500, 2 },
+        { TRANSITIONS, 2000, 0, -1 },
     };
 
     transitions_run(&plans[_i]);
@@ -53,6 +56,14 @@ END_TEST
 START_TEST(upgrades)
 {
     scenario_upgrades(&scenario_ways[_i], UPGRADES);
+}
+END_TEST
+
+START_TEST(idle_sessions)
+{
+    static const struct idle plan = { 20000, 30, 5000, true };
+
+    idle_run(&plan);
 }
 END_TEST
 
@@ -70,7 +81,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
-    tcase_add_loop_test(tcase, transitions, 0, 1 + TRANSITIONS_WAYS);
+    tcase_add_loop_test(tcase, transitions, 0, 2 + TRANSITIONS_WAYS);
+    tcase_add_test(tcase, idle_sessions);
     tcase_add_loop_test(tcase, upgrades, 0, SCENARIO_WAYS);
     tcase_add_test(tcase, kills_within_updates);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What soak.c does for long, in a few seconds. */
 #include "daemon/daemon.h"
+#include "daemon/idle.h"
 #include "daemon/map_kills.h"
 #include "daemon/scenario.h"
 #include "daemon/transitions.h"
@@ -43,6 +44,14 @@ START_TEST(upgrades)
 }
 END_TEST
 
+START_TEST(idle_sessions)
+{
+    static const struct idle plan = { 400, 6, 500, false };
+
+    idle_run(&plan);
+}
+END_TEST
+
 START_TEST(kills_within_updates)
 {
     map_kills(60);
@@ -57,6 +66,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, kills_in_reloads, 0, SCENARIO_WAYS);
     tcase_add_loop_test(tcase, broken_reloads, 0, SCENARIO_WAYS);
     tcase_add_test(tcase, transitions);
+    tcase_add_test(tcase, idle_sessions);
     tcase_add_loop_test(tcase, upgrades, 0, SCENARIO_WAYS);
     tcase_add_test(tcase, kills_within_updates);
 }
