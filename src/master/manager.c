@@ -58,7 +58,7 @@ static void describe_service(const struct fb_master *master, char *text, size_t 
 /* Whether we are listened to: the main process is. */
 static bool speaks(const struct fb_master *master)
 {
-    return fb_notify_is_on() && !fb_upgrade_has_made_way(master);
+    return fb_notify_is_on() && fb_upgrade_is_main(master);
 }
 
 void fb_manager_show(struct fb_master *master)
@@ -79,7 +79,7 @@ void fb_manager_show(struct fb_master *master)
 
 void fb_manager_ready(struct fb_master *master)
 {
-    if (!fb_notify_is_on())
+    if (!speaks(master))
         return;
     fb_manager_show(master);
     fb_notify_ready(&master->log);
@@ -106,7 +106,7 @@ void fb_manager_reloaded(struct fb_master *master)
 
 void fb_manager_stopping(struct fb_master *master)
 {
-    if (!speaks(master) || master->upgrade.role == FB_UPGRADE_NEW) /* the old one goes on */
+    if (!speaks(master))
         return;
     fb_notify_stopping(&master->log);
     fb_manager_show(master);

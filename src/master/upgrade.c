@@ -44,6 +44,13 @@ bool fb_upgrade_has_made_way(const struct fb_master *master)
     return master->upgrade.role == FB_UPGRADE_OLD && master->upgrade.serves;
 }
 
+bool fb_upgrade_is_main(const struct fb_master *master)
+{
+    const struct fb_upgrade *upgrade = &master->upgrade;
+
+    return upgrade->main || (upgrade->role != FB_UPGRADE_NEW && !fb_upgrade_has_made_way(master));
+}
+
 /* Alone, by whatever end of the other. */
 static void forget_other(struct fb_upgrade *upgrade)
 {
@@ -256,6 +263,7 @@ void fb_upgrade_served(struct fb_master *master, bool shares_lock)
     fb_upgrade_answer(master, true, why, upgrade->told);
     fb_told_destroy(&upgrade->told);
     fb_notify_mainpid(&master->log, upgrade->other);
+    fb_upgrade_tell_main(master);
 }
 
 /* Workers that were told to drain with WINCH: others take their place, as with nginx. */
@@ -319,12 +327,16 @@ bool fb_upgrade_reaped(struct fb_master *master, pid_t pid, int status)
 
 void fb_upgrade_left_alone(struct fb_master *master)
 {
+    bool mute = master->upgrade.serves && !master->upgrade.main;
+
     fb_log(&master->log, FB_NOTICE, 0,
         "old binary process %d has ended: process %d is the only one", (int)master->upgrade.other,
         (int)getpid());
     fb_upgrade_drop_told(master);
     forget_other(&master->upgrade);
     master->pidfile.shared = false;
+    if (mute)
+        fb_manager_ready(master);
     fb_master_spread_look(master, NULL);
 }
 
@@ -367,6 +379,9 @@ void fb_upgrade_ending(struct fb_master *master)
     if (fb_upgrade_is_pending(master) && !upgrade->told_to_end)
         end_other(master); /* nobody who ends a daemon wants another one */
     fb_upgrade_give_queues(master);
-    if (upgrade->role == FB_UPGRADE_NEW && upgrade->serves)
+    if (upgrade->role == FB_UPGRADE_NEW && upgrade->main) {
         fb_notify_mainpid(&master->log, upgrade->other);
+        fb_upgrade_tell_main(master);
+        upgrade->main = false;
+    }
 }

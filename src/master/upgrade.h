@@ -21,6 +21,7 @@ struct fb_upgrade {
         FB_UPGRADE_NEW,  /* another has started us */
     } role;
     bool serves; /* the new one does */
+    bool main;   /* the service manager listens to us: as the other one has told us */
     pid_t other;
     int link; /* to it; -1: it has gone */
     char *in; /* of its message that has not ended yet */
@@ -41,9 +42,10 @@ void fb_upgrade_init(struct fb_master *master, struct fb_inheritance *inheritanc
 void fb_upgrade_begin(struct fb_master *master);
 /* Whether a new binary runs and does not serve yet. */
 bool fb_upgrade_is_pending(const struct fb_master *master);
-/* Whether the pid file and the control socket have made way for those of the new one, which is also
- * the service manager's main process. */
+/* Whether the pid file and the control socket have made way for those of the new one. */
 bool fb_upgrade_has_made_way(const struct fb_master *master);
+/* Whether we are the service manager's main process, which alone is listened to. */
+bool fb_upgrade_is_main(const struct fb_master *master);
 /* Whether that process is the new one: then it has ended, and we are the only one again. */
 bool fb_upgrade_reaped(struct fb_master *master, pid_t pid, int status);
 void fb_upgrade_meet_deadline(struct fb_master *master, uint64_t *next);
@@ -60,6 +62,8 @@ void fb_upgrade_done(struct fb_master *master);
 void fb_upgrade_listen(struct fb_master *master);
 /* Another generation serves. */
 void fb_upgrade_announce(struct fb_master *master);
+/* The other one is the main process from now on. */
+void fb_upgrade_tell_main(struct fb_master *master);
 /* Has the other one's workers look at their listeners, from which one of ours steps back. */
 void fb_upgrade_spread_look(struct fb_master *master);
 /* We are new and cannot start: tells the old one why. */

@@ -62,7 +62,7 @@ void fb_upgrade_announce(struct fb_master *master)
     send_line(master, &json);
 }
 
-void fb_upgrade_spread_look(struct fb_master *master)
+static void send_flag(struct fb_master *master, const char *name)
 {
     struct fb_json json;
 
@@ -70,8 +70,18 @@ void fb_upgrade_spread_look(struct fb_master *master)
         return;
     fb_json_begin(&json);
     fb_json_object(&json, NULL);
-    fb_json_bool(&json, "look", true);
+    fb_json_bool(&json, name, true);
     send_line(master, &json);
+}
+
+void fb_upgrade_tell_main(struct fb_master *master)
+{
+    send_flag(master, "main");
+}
+
+void fb_upgrade_spread_look(struct fb_master *master)
+{
+    send_flag(master, "look");
 }
 
 void fb_upgrade_report(int link, const struct fb_told *told)
@@ -154,6 +164,11 @@ static void hear(struct fb_master *master, struct fb_json_value message)
     }
     if (fb_json_is_true(fb_json_member(message, "look")))
         fb_master_spread_look(master, NULL);
+    if (fb_json_is_true(fb_json_member(message, "main"))) {
+        upgrade->main = true;
+        master->manager.status[0] = '\0'; /* the other one has shown its own */
+        fb_manager_ready(master);
+    }
     if (upgrade->role == FB_UPGRADE_OLD && fb_json_is_true(fb_json_member(message, "serves")))
         fb_upgrade_served(master, fb_json_is_true(fb_json_member(message, "lock")));
 }
