@@ -5,6 +5,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
+#include "daemon/upgrading.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -368,6 +369,40 @@ START_TEST(useless_ones_end_the_start)
 }
 END_TEST
 
+/* The next binary has them with their names and numbers, those that nobody wants too. */
+START_TEST(they_outlive_the_binary)
+{
+    struct daemon *daemon = daemon_create(2);
+    int client;
+
+    pass_port(daemon, daemon->ports[0], false);
+    pass_path(daemon, "socket");
+    pass_port(daemon, daemon->ports[1], false);
+    daemon->passed_names = "web:local:spare";
+    daemon_expects(daemon, "which no \"listen\" wants: it is kept");
+    daemon_owns(daemon, "socket");
+    daemon_configure(daemon, "events {} stream { server { listen fd:web; listen fd:4; echo; } }");
+    daemon_start(daemon);
+    go_back(daemon, upgrade(daemon));
+    go_forward(daemon, upgrade(daemon));
+    echo_once(daemon->ports[0]);
+    client = client_open_unix(daemon_path(daemon, "socket"));
+    client_echo(client, "served");
+    close(client);
+    daemon_configure(daemon, "events {} stream { server { listen fd:spare; echo; } }");
+    reload(daemon);
+    echo_once(daemon->ports[1]);
+    go_forward(daemon, upgrade(daemon));
+    daemon_configure(
+        daemon, "events {} stream { server { listen fd:web; listen fd:local; echo; } }");
+    reload(daemon);
+    echo_once(daemon->ports[0]);
+    daemon_stop(daemon, SIGTERM);
+    ck_assert(daemon_has(daemon, "socket"));
+    finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     keeper_fixture(tcase);
@@ -378,6 +413,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, unwanted_ones_are_named, 0, 2);
     tcase_add_loop_test(tcase, stored_ones_are_drained, 0, 2);
     tcase_add_loop_test(tcase, reuseport_takes_what_is_passed, 0, 2);
+    tcase_add_test(tcase, they_outlive_the_binary);
     tcase_add_test(tcase, what_is_anothers_is_left_alone);
     tcase_add_loop_test(tcase, mistakes_are_named, 0, (int)fb_countof(mistakes));
     tcase_add_test(tcase, a_check_only_warns);

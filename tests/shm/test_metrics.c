@@ -142,6 +142,34 @@ START_TEST(the_dead_leave_their_counters_but_not_their_gauges)
 }
 END_TEST
 
+/* Two master processes side by side: each folds the rows of its own workers. */
+START_TEST(sides_are_told_apart)
+{
+    struct fb_shm_metrics *metrics = create(&three);
+    fb_shm_row *a = fb_shm_metrics_row(metrics, 5),
+               *b = fb_shm_metrics_row(metrics, FB_SLOT_MAX + 5);
+    fb_shm_row *last = fb_shm_metrics_row(metrics, FB_SLOT_SIDES * FB_SLOT_MAX - 1);
+
+    ck_assert_uint_le(
+        (uintptr_t)last + 3 * sizeof(int64_t), (uintptr_t)metrics + fb_shm_metrics_size(&three));
+    for (uint32_t i = 0; i < 3; i++) {
+        fb_shm_metric_add(&a[i], 1);
+        fb_shm_metric_add(&b[i], 10);
+        fb_shm_metric_add(&last[i], 100);
+    }
+    expect(metrics, 111, 111, 111);
+    fb_shm_metrics_fold(metrics, FB_SLOT_MAX + 5);
+    expect(metrics, 111, 101, 111);
+    fb_shm_metrics_fold(metrics, 5);
+    expect(metrics, 111, 100, 111);
+    fb_shm_metric_add(&b[0], 1000);
+    fb_shm_metrics_fold(metrics, FB_SLOT_SIDES * FB_SLOT_MAX - 1);
+    fb_shm_metrics_fold(metrics, FB_SLOT_MAX + 5);
+    expect(metrics, 1111, 0, 111);
+    destroy(metrics, &three);
+}
+END_TEST
+
 START_TEST(rows_are_touched_as_they_are_taken)
 {
     struct fb_shm_metrics *metrics = create(&three);
@@ -287,6 +315,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, totals_are_over_all_slots);
     tcase_add_test(tcase, rows_lie_apart);
     tcase_add_test(tcase, the_dead_leave_their_counters_but_not_their_gauges);
+    tcase_add_test(tcase, sides_are_told_apart);
     tcase_add_test(tcase, rows_are_touched_as_they_are_taken);
     tcase_add_test(tcase, totals_are_right_while_the_master_folds);
     tcase_add_test(tcase, a_master_that_dies_while_folding_loses_nothing);

@@ -86,6 +86,31 @@ START_TEST(a_slot_has_one_life_after_the_other)
 }
 END_TEST
 
+/* The slots of a master process beside another, whose lives are not those of any before. */
+START_TEST(a_side_has_numbers_of_its_own)
+{
+    struct fb_shared *shared = create();
+    struct fb_slot_id a, b;
+
+    fb_shared_begin(shared, 1, 41);
+    ck_assert_uint_eq(fb_shared_serial(shared), 41);
+    a = take(shared);
+    b = take(shared);
+    ck_assert_uint_eq(a.slot, FB_SLOT_MAX);
+    ck_assert_uint_eq(b.slot, FB_SLOT_MAX + 1);
+    ck_assert_uint_eq(a.serial, 42);
+    ck_assert_uint_eq(b.serial, 42);
+    ck_assert_ptr_eq(fb_shared_slot(shared, b), &shared->slots[1]);
+    fb_slot_bury(shared, b);
+    b = take(shared);
+    ck_assert_uint_eq(b.slot, FB_SLOT_MAX + 1);
+    ck_assert_uint_eq(b.serial, 43);
+    ck_assert_uint_eq(fb_shared_serial(shared), 43);
+    ck_assert_uint_ne(fb_slot_life(a), fb_slot_life((struct fb_slot_id) { 0, 42 }));
+    fb_shared_destroy(&shared);
+}
+END_TEST
+
 START_TEST(slots_end)
 {
     struct fb_shared *shared = create();
@@ -233,6 +258,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, the_layout_is_the_version);
     tcase_add_test(tcase, a_slot_has_one_life_after_the_other);
+    tcase_add_test(tcase, a_side_has_numbers_of_its_own);
     tcase_add_test(tcase, slots_end);
     tcase_add_test(tcase, the_dead_leave_their_counts_but_not_their_gauges);
     tcase_add_test(tcase, the_dead_leave_the_accept_mutex);

@@ -423,11 +423,66 @@ START_TEST(what_is_beyond_all_memory_is_refused)
 }
 END_TEST
 
+/* As another process is given it. */
+START_TEST(memory_that_is_handed_on_is_taken_over)
+{
+    struct stage old, given, new;
+    struct fb_zone *zone;
+
+    set_up(&old);
+    set_up(&given);
+    set_up(&new);
+    zone = declare_map(&old, "m", 3);
+    open_all(&old, NULL);
+    put(zone, "kept");
+    ck_assert_int_eq(fb_zones_adopt(&given.zones, given.arena, dup(zone->fd)), 0);
+    fb_zones_close(&old.zones);
+    zone = declare_map(&new, "m", 3);
+    open_all(&new, &given);
+    fb_zones_close(&given.zones);
+    ck_assert(has(zone, "kept"));
+    ck_assert_str_eq(logged(&new), "");
+    tear_down(&new);
+    tear_down(&given);
+    tear_down(&old);
+}
+END_TEST
+
+static const struct {
+    size_t size;   /* of the memory */
+    uint64_t told; /* in its header */
+    uint32_t magic;
+} no_zones[] = {
+    { 0, 0, FB_ZONE_MAGIC },
+    { 10, 10, FB_ZONE_MAGIC },
+    { 4096, 4096, 1 },
+    { 4096, 8192, FB_ZONE_MAGIC },
+};
+
+START_TEST(what_is_no_zone_is_not)
+{
+    struct fb_zone_header header = { .magic = no_zones[_i].magic, .size = no_zones[_i].told };
+    int fd = memfd_create("no zone", MFD_CLOEXEC);
+    struct stage stage;
+
+    set_up(&stage);
+    ck_assert_int_eq(ftruncate(fd, (off_t)no_zones[_i].size), 0);
+    if (no_zones[_i].size >= sizeof(header))
+        ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+    ck_assert_int_eq(fb_zones_adopt(&stage.zones, stage.arena, fd), -1);
+    ck_assert(STAILQ_EMPTY(&stage.zones));
+    close(fd);
+    tear_down(&stage);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_declaration_makes_nothing_outside_of_memory);
     tcase_add_loop_test(tcase, some_declarations_are_refused, 0, (int)fb_countof(declarations));
     tcase_add_test(tcase, an_open_zone_is_shared_with_children);
+    tcase_add_test(tcase, memory_that_is_handed_on_is_taken_over);
+    tcase_add_loop_test(tcase, what_is_no_zone_is_not, 0, (int)fb_countof(no_zones));
     tcase_add_test(tcase, memory_is_touched_as_it_is_used);
     tcase_add_loop_test(tcase, a_zone_of_the_same_layout_is_taken_over, 0, 2);
     tcase_add_test(tcase, what_the_dead_have_counted_is_folded_once);
