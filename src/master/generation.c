@@ -352,7 +352,8 @@ static void commit(struct fb_master *master)
     }
     master->committed = true;
     allow_overlaps(master, new->cycle, false);
-    fb_store_listeners(&new->cycle->stream.listeners, &master->log);
+    if (fb_upgrade_is_main(master))
+        fb_store_listeners(&new->cycle->stream.listeners, &master->log);
     if (old != NULL) {
         retire_listeners(master, old->cycle, new->cycle);
         old->draining = true; /* a worker forked from now on would have no listeners */

@@ -2,6 +2,7 @@
 #include "master/manager.h"
 
 #include "master/master.h"
+#include "process/store.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -82,9 +83,20 @@ void fb_manager_ready(struct fb_master *master)
     if (!speaks(master))
         return;
     fb_manager_show(master);
+    fb_store_listeners(&master->live->cycle->stream.listeners, &master->log);
     fb_notify_ready(&master->log);
     if (fb_notify_interval() > 0)
         master->manager.alive_ms = master->clock.mono_ms;
+}
+
+void fb_manager_give_way(struct fb_master *master, pid_t to)
+{
+    struct fb_listener *listener;
+
+    if (master->live != NULL)
+        STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link)
+            fb_store_forget(listener, &master->log);
+    fb_notify_mainpid(&master->log, to);
 }
 
 void fb_manager_reloading(struct fb_master *master)

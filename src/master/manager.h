@@ -14,8 +14,10 @@ struct fb_manager {
     uint64_t alive_ms;                 /* when it shall hear of us again; 0: never */
 };
 
-/* The first generation serves. */
+/* The first generation serves, or we have become the main process, after another one. */
 void fb_manager_ready(struct fb_master *master);
+/* Another process becomes the main one: it has its own sockets stored, in place of ours. */
+void fb_manager_give_way(struct fb_master *master, pid_t to);
 /* A reload has begun, and has ended, as the master's result says. */
 void fb_manager_reloading(struct fb_master *master);
 void fb_manager_reloaded(struct fb_master *master);

@@ -262,7 +262,7 @@ void fb_upgrade_served(struct fb_master *master, bool shares_lock)
         (int)upgrade->other, (int)getpid());
     fb_upgrade_answer(master, true, why, upgrade->told);
     fb_told_destroy(&upgrade->told);
-    fb_notify_mainpid(&master->log, upgrade->other);
+    fb_manager_give_way(master, upgrade->other);
     fb_upgrade_tell_main(master);
 }
 
@@ -380,7 +380,7 @@ void fb_upgrade_ending(struct fb_master *master)
         end_other(master); /* nobody who ends a daemon wants another one */
     fb_upgrade_give_queues(master);
     if (upgrade->role == FB_UPGRADE_NEW && upgrade->main) {
-        fb_notify_mainpid(&master->log, upgrade->other);
+        fb_manager_give_way(master, upgrade->other);
         fb_upgrade_tell_main(master);
         upgrade->main = false;
     }
