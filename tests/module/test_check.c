@@ -160,7 +160,7 @@ static const struct {
     { unknown_need, "needs what is not known (needs 0x20): is it built for a newer forkbeard?" },
     { old_api, NULL },
     { unknown_flag, "has a directive \"part_number\" of a kind that is not known (value 2, flags "
-                    "0x2)" },
+                    "0x8)" },
     { no_handler, "has no handler directive: FB_DIRECTIVE_HANDLER is for the one" },
     { two_handlers, "has more than one handler directive, \"part\" and \"part_name\": " },
     { crossed_range, "has a directive \"part_number\" that no value fits: its least, 5, is above "
