@@ -16,7 +16,8 @@
 #define BACKLOG 16
 #define SUFFIX ".new"
 #define OLD_SUFFIX ".oldbin" /* as the pid file's */
-#define ACCEPT_MAX 32        /* at once, so that nobody keeps the master busy */
+#define RETRY_MS 500
+#define ACCEPT_MAX 32 /* at once, so that nobody keeps the master busy */
 
 static_assert(
     FB_CONTROL_PATH_MAX + sizeof(OLD_SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
@@ -249,19 +250,29 @@ void fb_control_forget(struct fb_control *control)
     fb_control_init(control);
 }
 
+/* Whoever waits is not announced again. */
+static void accept_later(struct fb_master *master, int error)
+{
+    if (!master->control.troubled)
+        fb_log(&master->log, FB_ERROR, error, "accept4() for the control socket failed");
+    master->control.troubled = true;
+    master->control.retry_ms = master->clock.mono_ms + RETRY_MS;
+}
+
 static void accept_all(struct fb_master *master)
 {
     for (int i = 0; i < ACCEPT_MAX; i++) {
         int fd = accept4(master->control.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd != -1) {
+            master->control.troubled = false;
             fb_client_create(master, fd);
             continue;
         }
         if (errno == EINTR || errno == ECONNABORTED)
             continue;
         if (errno != EAGAIN)
-            fb_log(&master->log, FB_ERROR, errno, "accept4() for the control socket failed");
+            accept_later(master, errno);
         return;
     }
     raise(SIGIO); /* there may be more */
@@ -279,8 +290,15 @@ void fb_control_listen(struct fb_master *master)
 
 void fb_control_meet_deadlines(struct fb_master *master, uint64_t *next)
 {
+    struct fb_control *control = &master->control;
     struct fb_client *client, *behind;
 
+    if (control->retry_ms != 0 && control->retry_ms <= master->clock.mono_ms) {
+        control->retry_ms = 0;
+        fb_control_listen(master);
+    }
+    if (control->retry_ms != 0 && (*next == 0 || control->retry_ms < *next))
+        *next = control->retry_ms;
     TAILQ_FOREACH_SAFE (client, &master->control.clients, link, behind) {
         if (client->deadline_ms == 0)
             continue;

@@ -49,6 +49,8 @@ struct fb_control {
     ino_t inode;
     TAILQ_HEAD(, fb_client) clients;
     unsigned client_n;
+    bool troubled;     /* a client could not be accepted, which was said */
+    uint64_t retry_ms; /* when to try again, as nothing else tells of it; 0: not waiting */
 };
 
 /* What the latest reload has come to. */

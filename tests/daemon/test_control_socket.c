@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -117,6 +118,27 @@ START_TEST(it_cannot_move)
     ck_assert(!control_is_ok(control_ask(daemon, "reload")));
     daemon_wait_log(daemon, "/forkbeard.conf\" exists and is not a socket");
     check_answers(daemon);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Who could not be accepted is, when there are descriptors again. */
+START_TEST(no_descriptors)
+{
+    struct daemon *daemon = start(ECHO);
+    struct rlimit before, none;
+    int client;
+
+    ck_assert_int_eq(prlimit(daemon->pid, RLIMIT_NOFILE, NULL, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    ck_assert_int_eq(prlimit(daemon->pid, RLIMIT_NOFILE, &none, NULL), 0);
+    client = control_open(daemon);
+    control_send(client, "status");
+    daemon_wait_log(daemon, "accept4() for the control socket failed (24: Too many open files)");
+    ck_assert_int_eq(prlimit(daemon->pid, RLIMIT_NOFILE, &before, NULL), 0);
+    ck_assert(control_is_ok(control_receive(client)));
+    close(client);
     daemon_finish(daemon);
 }
 END_TEST
@@ -431,6 +453,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, it_is_private_and_there_while_we_serve, 0, 2);
     tcase_add_test(tcase, it_moves_with_a_reload);
     tcase_add_test(tcase, it_cannot_move);
+    tcase_add_test(tcase, no_descriptors);
     tcase_add_test(tcase, it_comes_back);
     tcase_add_test(tcase, a_stale_one_is_replaced);
     tcase_add_loop_test(tcase, a_start_fails_where_it_cannot_be_made, 0, 6);
