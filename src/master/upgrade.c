@@ -155,6 +155,7 @@ static FB_NORETURN void become(int link, const struct fb_handover *handover)
     struct fb_told *told = fb_told_create();
     char text[1024];
 
+    fb_signals_reset(); /* what is executed need not do it */
     fb_binary_execute(handover->text, handover->fds, handover->fd_n);
     snprintf(text, sizeof(text), "execve() \"%s\" failed (%d: %s)", fb_binary_path(), errno,
         strerror(errno));
