@@ -72,18 +72,21 @@ static void log_as_configured(struct fb_start *start, struct fb_log *standard_er
     fb_log_update(&start->log);
 }
 
-/* The lock of a master process that changes its binary is the new one's, too. */
+/* The lock of a master process that changes its binary is the new one's, too, unless that has another
+ * pid file. */
 static int lock(struct fb_start *start, const char *path)
 {
     struct fb_pidfile inherited = {
         .path = path, .lock_fd = start->inheritance.lock, .shared = true
     };
 
-    if (inherited.lock_fd == -1 || !fb_pidfile_is_at(&inherited, path))
-        return fb_pidfile_lock(&start->pidfile, path, &start->log);
     start->inheritance.lock = -1;
-    start->pidfile = inherited;
-    return 0;
+    if (inherited.lock_fd != -1 && fb_pidfile_is_at(&inherited, path)) {
+        start->pidfile = inherited;
+        return 0;
+    }
+    fb_pidfile_forget(&inherited);
+    return fb_pidfile_lock(&start->pidfile, path, &start->log);
 }
 
 /* Everything that both kinds of daemon need; -1 after a line that says what is in the way. */

@@ -273,6 +273,50 @@ START_TEST(another_configuration)
 }
 END_TEST
 
+/* Whether a descriptor of it leads to such a file. */
+static bool has_open(pid_t pid, const char *name)
+{
+    for (int fd = 0; fd < 256; fd++) {
+        char link[32];
+
+        snprintf(link, sizeof(link), "fd/%d", fd);
+        if (strstr(proc_link(pid, link), name) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* The new one's pid file, lock and control socket lie elsewhere. */
+START_TEST(other_names)
+{
+    struct daemon *daemon = start(ECHO(""));
+    pid_t new = 0;
+
+    daemon_write(daemon, "forkbeard.conf", "error_log error.log notice; pid other.pid; " ECHO(""));
+    daemon_signal(daemon, SIGUSR2);
+    WAIT_FOR((new = pid_in(daemon, "other.pid")) > 0);
+    daemon_wait_log(daemon, "serves: the upgrade is complete when");
+    ck_assert_int_eq(pid_in(daemon, "forkbeard.pid.oldbin"), daemon->pid);
+    ck_assert(!daemon_has(daemon, "forkbeard.pid") && !daemon_has(daemon, "forkbeard.sock"));
+    ck_assert_int_eq(kill(new, SIGQUIT), 0);
+    wait_for_return(daemon);
+    ck_assert(!daemon_has(daemon, "other.pid.lock"));
+
+    daemon_signal(daemon, SIGUSR2);
+    WAIT_FOR((new = pid_in(daemon, "other.pid")) > 0);
+    daemon_wait_log(daemon, "serves: the upgrade is complete when");
+    daemon_stop(daemon, SIGQUIT);
+    daemon->pid = new;
+    daemon_wait_log(daemon, "has ended: process");
+    ck_assert(!daemon_has(daemon, "forkbeard.pid.oldbin"));
+    ck_assert(!daemon_has(daemon, "forkbeard.pid.lock"));
+    ck_assert(!has_open(new, "forkbeard.pid.lock"));
+    echo_once(daemon);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* As many queues as the larger number of workers has. _i: there, and back. */
 START_TEST(reuseport_and_other_workers)
 {
@@ -378,6 +422,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, nothing_is_left);
     tcase_add_test(tcase, in_the_background);
     tcase_add_test(tcase, another_configuration);
+    tcase_add_test(tcase, other_names);
     tcase_add_loop_test(tcase, reuseport_and_other_workers, 0, 2);
     tcase_add_test(tcase, queues_of_the_new_one_alone);
     tcase_add_test(tcase, shared_memory_stays);
