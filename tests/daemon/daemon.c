@@ -136,7 +136,9 @@ static const char *sandbox_for(const char *name, const char *text)
     const char *sandbox = getenv("FORKBEARD_TEST_SANDBOX");
     bool own = strstr(text, "sandbox ") != NULL || strstr(text, "master_process off") != NULL;
 
-    return own || strcmp(name, "forkbeard.conf") != 0 ? NULL : sandbox;
+    if (own || strcmp(name, "forkbeard.conf") != 0 || sandbox == NULL || *sandbox == '\0')
+        return NULL;
+    return sandbox;
 }
 
 static void write_file(struct daemon *daemon, const char *name, const char *head, const char *text)
