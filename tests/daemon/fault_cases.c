@@ -7,7 +7,7 @@
 #define EVENTS FAULT_EVENTS
 #define STREAM "stream { server { listen 127.0.0.1:$0; echo; } }\n"
 #define TROUBLE(how)                                                                               \
-    "worker_start_timeout 400ms;" MODULE("trouble") EVENTS                                         \
+    "worker_start_timeout 1s;" MODULE("trouble") EVENTS                                            \
         "stream { server { listen 127.0.0.1:$0; troubled; trouble " how "; } }\n"
 
 /* Who meets the fault; beyond CHECK the workers. */
@@ -79,7 +79,8 @@ const struct fault_case fault_cases[] = {
     { .conf = TROUBLE("start fail"), .says = "\"trouble\" could not start in this worker" },
     { .conf = TROUBLE("start exit"), .says = "a worker process could not start" },
     { .conf = TROUBLE("start abort"), .says = "exited on signal 6" },
-    { .conf = TROUBLE("start hang"), .says = "was not ready within worker_start_timeout (400 ms)" },
+    { .conf = TROUBLE("start hang"),
+        .says = "was not ready within worker_start_timeout (1000 ms)" },
 
     /* the process that checks the configuration */
     { .call = "mmap",
@@ -380,12 +381,12 @@ const struct fault_case fault_cases[] = {
         .process = 4,
         .nth = 1,
         .kind = FAULT_HANGS,
-        .says = "was not ready within worker_start_timeout (400 ms)" },
+        .says = "was not ready within worker_start_timeout (1000 ms)" },
     { .call = "sendmsg",
         .process = 2,
         .nth = 1,
         .error = ENOBUFS,
-        .says = "was not ready within worker_start_timeout (400 ms)" },
+        .says = "was not ready within worker_start_timeout (1000 ms)" },
     { .call = "sendmsg",
         .process = 3,
         .nth = 1,
