@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -55,6 +56,7 @@ static void destroy(struct fb_master *master, struct fb_generation *generation)
     TAILQ_REMOVE(&master->generations, generation, link);
     fb_master_discard(master, generation->cycle);
     free(generation);
+    malloc_trim(0); /* it lay between others, and years of reloads are to leave no trace */
 }
 
 static struct fb_listener *adopted_from(

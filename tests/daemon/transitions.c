@@ -12,9 +12,8 @@
 
 #define LIFE 100  /* reloads that a long session outlives */
 #define WIDEST 21 /* the reload with the most sockets of reuseport, which are kept from then on */
-/* What the master may have more of at the end: pieces between the generations that were alive at once,
- * which were as many as there were by chance. It is a fraction of a leak of one object a reload. */
-#define GROWTH_KB 512
+/* What the master may have more of at the end: a fraction of a leak of one object a reload. */
+#define GROWTH_KB 128
 
 static const struct {
     const char *events, *parameter;
@@ -199,8 +198,7 @@ void transitions_run(const struct transitions *plan)
     ck_assert_uint_eq(after.worker_descriptors, before.worker_descriptors);
     if (!after.sanitized) {
         ck_assert_uint_eq(after.mappings, before.mappings);
-        ck_assert_uint_le(after.anonymous_kb,
-            before.anonymous_kb + (plan->long_n > 0 ? GROWTH_KB : GROWTH_KB / 2));
+        ck_assert_uint_le(after.anonymous_kb, before.anonymous_kb + GROWTH_KB);
     }
     daemon_finish(run.daemon);
 }
