@@ -145,8 +145,10 @@ int fb_control_prepare(struct fb_master *master, const char *path)
     struct fb_control *control = &master->control, *next = &master->next_control;
     const char *failed;
 
-    if (path == NULL || (control->path != NULL && is_named(control, path)))
+    if (path == NULL || (control->path != NULL && is_named(control, path)) ||
+        (next->path != NULL && is_named(next, path)))
         return 0;
+    fb_control_undo(master); /* somebody has removed what was prepared */
     if (!is_old_ones(master, path) && check_replaceable(master, path) == -1)
         return -1;
     next->path = strdup(path);

@@ -117,8 +117,9 @@ bool fb_reload_reaped(struct fb_master *master, pid_t pid, int status);
 void fb_reload_meet_deadline(struct fb_master *master, uint64_t *next);
 /* Lets go of the pid file and the control socket that it would have had. */
 void fb_reload_undo(struct fb_master *master);
-/* The live generation serves: the control socket and the pid file are where it has them. A reload has
- * made them before; -1 after an emerg line where the first start could not. */
+/* The live generation serves: the control socket and the pid file are where it has them. What was not
+ * prepared is made now; where that fails, -1 after an emerg line at the first start, else they stay
+ * where they are. */
 int fb_master_publish(struct fb_master *master, bool first);
 
 /* Generations (generation.c) */

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A reload of one of two master processes, and what of it remains when the other has gone. */
+#include "daemon/client.h"
+#include "daemon/manager.h"
+#include "daemon/proc.h"
+#include "daemon/upgrading.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define CLIENTS 40
+#define SERVER "events {} stream { server { listen 127.0.0.1:$0; echo; } }"
+/* A worker does not get ready while the file "late" is there. */
+#define LATE                                                                                       \
+    "load_module " FB_TEST_MODULES "/hangs.so; events {} "                                         \
+    "stream { server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } }"
+#define REUSEPORT(n) "worker_processes " #n "; " REUSEPORT_SERVER("echo;")
+#define REUSEPORT_SERVER(protocol)                                                                 \
+    "events {} stream { server { listen 127.0.0.1:$0 reuseport; " protocol " } }"
+#define HANGS "load_module " FB_TEST_MODULES "/hangs.so; "
+
+static struct daemon *start(const char *configuration)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, "%s", configuration);
+    daemon_start(daemon);
+    return daemon;
+}
+
+/* Has one of the two reload, and waits until it serves. */
+static void reload(struct daemon *daemon, pid_t master)
+{
+    daemon_mark_log(daemon);
+    ck_assert_int_eq(kill(master, SIGHUP), 0);
+    daemon_wait_log(daemon, "start worker process");
+    daemon_wait_log(daemon, "exited with code 0");
+}
+
+/* In place of the configuration file: the pid file and the control socket have other names. */
+static void rename_all(struct daemon *daemon, const char *server)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text), "error_log error.log notice; pid other.pid; %s", server);
+    daemon_write(daemon, "forkbeard.conf", "%s", text);
+}
+
+static void check_renamed(struct daemon *daemon)
+{
+    WAIT_FOR(pid_in(daemon, "other.pid") == daemon->pid);
+    WAIT_FOR(daemon_has(daemon, "other.sock"));
+    WAIT_FOR(!daemon_has(daemon, "forkbeard.sock") && !daemon_has(daemon, "forkbeard.pid.lock"));
+    ck_assert(!daemon_has(daemon, "forkbeard.sock.oldbin"));
+    ck_assert(!daemon_has(daemon, "forkbeard.pid"));
+    ck_assert(!daemon_has(daemon, "forkbeard.pid.oldbin"));
+}
+
+/* The old one's names are the new one's meanwhile: they move when it has gone. _i: the reload is under
+ * way yet. */
+START_TEST(names_move_later)
+{
+    struct daemon *daemon = start(SERVER);
+    pid_t new = upgrade(daemon);
+
+    rename_all(daemon, _i == 0 ? SERVER : LATE);
+    if (_i == 0) {
+        reload(daemon, daemon->pid);
+    } else {
+        daemon_write(daemon, "late", "x");
+        daemon_mark_log(daemon);
+        daemon_signal(daemon, SIGHUP);
+        daemon_wait_log(daemon, "start worker process");
+    }
+    ck_assert(!daemon_has(daemon, "other.pid"));
+    ck_assert_int_eq(kill(new, SIGQUIT), 0);
+    daemon_wait_log(daemon, "is the only one again");
+    if (_i == 1)
+        ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
+    check_renamed(daemon);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* They cannot: they stay where they are, and the old one serves. */
+START_TEST(names_that_cannot_move)
+{
+    struct daemon *daemon = start(SERVER);
+    pid_t new = upgrade(daemon);
+
+    rename_all(daemon, SERVER);
+    daemon_write(daemon, "other.sock", "no socket");
+    reload(daemon, daemon->pid);
+    daemon_expects(daemon, "exists and is not a socket");
+    go_back(daemon, new);
+    ck_assert(!daemon_has(daemon, "other.pid") && !daemon_has(daemon, "other.pid.lock"));
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    keeper_fixture(tcase);
+    tcase_add_loop_test(tcase, names_move_later, 0, 2);
+    tcase_add_test(tcase, names_that_cannot_move);
+}
+
+FB_TEST_MAIN("upgrade_reloads", add_tests)
