@@ -105,7 +105,8 @@ static bool may_begin(const struct fb_master *master)
 {
     uint64_t next = 0;
 
-    return master->state == FB_MASTER_RUNS && !master->reloading && master->starting == NULL && !fb_generations_are_full(master) &&
+    return master->state == FB_MASTER_RUNS && master->live != NULL && !master->reloading &&
+           master->starting == NULL && !fb_generations_are_full(master) &&
            !fb_generations_step_back(master, &next) && !fb_upgrade_is_pending(master);
 }
 

@@ -59,6 +59,26 @@ START_TEST(a_late_worker_fails_the_start)
 }
 END_TEST
 
+/* What comes while its workers are ended does not begin it anew. */
+START_TEST(a_failed_start_does_not_reload)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    hang(daemon, true);
+    daemon_configure(daemon, HANGS);
+    daemon_expects(daemon, LATE);
+    daemon_expects(daemon, "exited on signal 9");
+    daemon_launch(daemon);
+    daemon_wait_log(daemon, ", nothing is served");
+    daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; echo; } }");
+    daemon_signal(daemon, SIGHUP);
+    ck_assert_int_eq(daemon_wait(daemon), 1);
+    ck_assert_uint_eq(daemon_count_log(daemon, "start worker process"), 1);
+    ck_assert(!daemon_has(daemon, "forkbeard.pid"));
+    daemon_finish(daemon);
+}
+END_TEST
+
 START_TEST(a_late_worker_fails_the_reload)
 {
     struct daemon *daemon = daemon_create(1);
@@ -253,6 +273,7 @@ static void add_tests(TCase *tcase)
 {
     keeper_fixture(tcase);
     tcase_add_loop_test(tcase, a_late_worker_fails_the_start, 0, 2);
+    tcase_add_test(tcase, a_failed_start_does_not_reload);
     tcase_add_loop_test(tcase, a_late_worker_fails_the_reload, 0, 2);
     tcase_add_test(tcase, a_late_replacement_is_replaced);
     tcase_add_loop_test(tcase, a_hanging_start_delays_no_end, 0, 2);
