@@ -246,7 +246,7 @@ void fb_upgrade_begin(struct fb_master *master)
     fail(master, why);
 }
 
-void fb_upgrade_served(struct fb_master *master, bool shares_lock)
+void fb_upgrade_served(struct fb_master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     char why[FB_REASON_MAX] = "";
@@ -255,7 +255,6 @@ void fb_upgrade_served(struct fb_master *master, bool shares_lock)
         return;
     upgrade->serves = true;
     upgrade->deadline_ms = 0;
-    master->pidfile.shared = shares_lock;
     fb_pidfile_move(&master->pidfile, &master->log);
     fb_control_move(master);
     fb_log(&master->log, FB_NOTICE, 0,
@@ -335,7 +334,6 @@ void fb_upgrade_left_alone(struct fb_master *master)
         (int)getpid());
     fb_upgrade_drop_told(master);
     forget_other(&master->upgrade);
-    master->pidfile.shared = false;
     if (mute)
         fb_manager_ready(master);
     fb_master_spread_look(master, NULL);

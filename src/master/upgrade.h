@@ -83,6 +83,6 @@ ssize_t fb_upgrade_receive(int link, void *bytes, size_t n, int *fd);
 uint64_t fb_upgrade_inode(int fd);
 
 /* What comes of it (upgrade.c) */
-void fb_upgrade_served(struct fb_master *master, bool shares_lock);
+void fb_upgrade_served(struct fb_master *master);
 void fb_upgrade_left_alone(struct fb_master *master);
 void fb_upgrade_drop_told(struct fb_master *master);

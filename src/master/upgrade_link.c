@@ -54,7 +54,6 @@ void fb_upgrade_announce(struct fb_master *master)
         upgrade->serves = true;
         fb_upgrade_drop_told(master);
         fb_json_bool(&json, "serves", true);
-        fb_json_bool(&json, "lock", master->pidfile.shared);
     } else {
         fb_json_string(&json, "control", master->control.path);
     }
@@ -170,7 +169,7 @@ static void hear(struct fb_master *master, struct fb_json_value message)
         fb_manager_ready(master);
     }
     if (upgrade->role == FB_UPGRADE_OLD && fb_json_is_true(fb_json_member(message, "serves")))
-        fb_upgrade_served(master, fb_json_is_true(fb_json_member(message, "lock")));
+        fb_upgrade_served(master);
 }
 
 static void hear_lines(struct fb_master *master)

@@ -278,15 +278,29 @@ int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log)
 {
     char name[PATH_MAX];
 
-    pidfile->old = pidfile->shared = false;
+    pidfile->old = false;
     if (append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
         remove_pid(name, log);
     return fb_pidfile_write(pidfile, log);
 }
 
+/* Unless somebody has it, as the other of two master processes may. It is removed while it is locked:
+ * who opened it before sees that its name is gone. */
+static void remove_lock(const char *name, struct fb_log *log)
+{
+    int fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd == -1)
+        return;
+    if (try_lock(fd) == 0 && is_name_of(name, fd) && unlink(name) == -1 && errno != ENOENT)
+        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", name);
+    close(fd);
+}
+
 void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log)
 {
     char name[PATH_MAX];
+    bool locked;
 
     if (pidfile->lock_fd == -1)
         return;
@@ -294,12 +308,10 @@ void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log)
         remove_pid(pidfile->path, log);
     if (pidfile->old && append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
         remove_pid(name, log);
-
-    /* Removed while it is locked: who opened it before sees that its name is gone. */
-    if (!pidfile->shared && append_suffix(name, pidfile->path, ".lock") == 0 &&
-        is_name_of(name, pidfile->lock_fd) && unlink(name) == -1 && errno != ENOENT)
-        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", name);
+    locked = append_suffix(name, pidfile->path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd);
     fb_pidfile_forget(pidfile);
+    if (locked)
+        remove_lock(name, log);
 }
 
 void fb_pidfile_forget(struct fb_pidfile *pidfile)

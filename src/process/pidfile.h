@@ -17,7 +17,6 @@ struct fb_pidfile {
     const char *path; /* the caller's */
     int lock_fd;      /* -1: not locked */
     bool written;     /* the file at `path` is ours */
-    bool shared;      /* the other of two master processes has the lock as well */
     bool old;         /* our pid is at `path`.oldbin, and `path` another's */
 };
 
@@ -35,7 +34,8 @@ int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log);
 int fb_pidfile_copy(const struct fb_pidfile *pidfile, struct fb_log *log);
 void fb_pidfile_move(struct fb_pidfile *pidfile, struct fb_log *log);
 int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log);
-/* Removes both files (the pid file only if we have written it and it still names us) and unlocks. */
+/* Unlocks, and removes both files: the pid file only if we have written it and it still names us, the
+ * lock's unless the other of two master processes has it too. */
 void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log);
 /* In a child: drops the descriptor, the lock stays the master's. */
 void fb_pidfile_forget(struct fb_pidfile *pidfile);

@@ -101,11 +101,31 @@ START_TEST(names_that_cannot_move)
 }
 END_TEST
 
+/* The old one's lock is its alone when the new one has moved its own. */
+START_TEST(the_new_ones_names_move)
+{
+    struct daemon *daemon = start(SERVER);
+    pid_t new = upgrade(daemon), old = daemon->pid;
+
+    rename_all(daemon, SERVER);
+    reload(daemon, new);
+    WAIT_FOR(pid_in(daemon, "other.pid") == new);
+    daemon_stop(daemon, SIGQUIT);
+    daemon->pid = new;
+    daemon_wait_log(daemon, "has ended: process");
+    ck_assert_int_ne(old, new);
+    check_renamed(daemon);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     keeper_fixture(tcase);
     tcase_add_loop_test(tcase, names_move_later, 0, 2);
     tcase_add_test(tcase, names_that_cannot_move);
+    tcase_add_test(tcase, the_new_ones_names_move);
 }
 
 FB_TEST_MAIN("upgrade_reloads", add_tests)

@@ -339,6 +339,7 @@ END_TEST
 
 START_TEST(another_ones_pid_file_is_not_removed)
 {
+    struct fb_pidfile other; /* it has the lock as well */
     struct fixture fixture;
 
     set_up(&fixture, "others");
@@ -348,8 +349,12 @@ START_TEST(another_ones_pid_file_is_not_removed)
     ck_assert_uint_eq(count_files("others"), 1);
     ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), 1);
 
-    /* nor is a lock file that is no longer ours */
+    /* nor is a lock file that is not ours alone, or no longer */
     ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    other = fixture.pidfile;
+    other.lock_fd = dup(fixture.pidfile.lock_fd);
+    fb_pidfile_remove(&other, &fixture.log);
+    ck_assert_uint_eq(count_files("others.lock"), 1);
     strcat(fixture.path, ".lock");
     ck_assert_int_eq(unlink(fixture.path), 0);
     store(fixture.path, "", 0);
