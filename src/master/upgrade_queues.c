@@ -94,28 +94,48 @@ ssize_t fb_upgrade_receive(int link, void *bytes, size_t n, int *fd)
     return received;
 }
 
-static bool take(struct fb_listener *listener, int fd)
+/* Whether one of them is of the socket's address, and has it now. */
+static bool take(struct fb_listeners *listeners, const struct fb_address *address, int fd)
 {
-    for (unsigned i = 0; i < listener->fd_n; i++)
-        if (fb_upgrade_inode(listener->fds[i]) == fb_upgrade_inode(fd))
-            return false;
-    return fb_listener_add(listener, fd) == 0;
+    struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, listeners, link) {
+        if (!fb_address_equal(&listener->address, address))
+            continue;
+        for (unsigned i = 0; i < listener->fd_n; i++)
+            if (fb_upgrade_inode(listener->fds[i]) == fb_upgrade_inode(fd))
+                return false;
+        return fb_listener_add(listener, fd) == 0;
+    }
+    return false;
+}
+
+/* Those of a generation that starts are the live one's as well until it is committed, and then its
+ * alone. */
+static bool take_all(struct fb_master *master, const struct fb_address *address, int fd)
+{
+    struct fb_generation *starting = master->starting;
+    bool taken = false;
+
+    if (starting == NULL || !master->committed)
+        taken = take(&master->live->cycle->stream.listeners, address, fd);
+    if (starting != NULL)
+        taken = take(&starting->cycle->stream.listeners, address, fd) || taken;
+    return taken;
 }
 
 void fb_upgrade_take_queue(struct fb_master *master, int fd)
 {
     struct fb_address address = { .length = sizeof(address.un) };
-    struct fb_listener *listener;
+    char text[FB_ADDRESS_TEXT];
 
-    if (master->state == FB_MASTER_RUNS && master->live != NULL &&
-        getsockname(fd, &address.any, &address.length) == 0)
-        STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link)
-            if (fb_address_equal(&listener->address, &address) && take(listener, fd)) {
-                fb_log(&master->log, FB_NOTICE, 0,
-                    "a socket of %s comes from process %d: workers that serve it are started",
-                    listener->text, (int)master->upgrade.other);
-                fb_order_give(FB_ORDER_RELOAD);
-                return;
-            }
-    close(fd);
+    if (master->state != FB_MASTER_RUNS || master->live == NULL ||
+        getsockname(fd, &address.any, &address.length) == -1 || !take_all(master, &address, fd)) {
+        close(fd);
+        return;
+    }
+    fb_log(&master->log, FB_NOTICE, 0,
+        "a socket of %s comes from process %d: workers that serve it are started",
+        fb_address_format(&address, true, text), (int)master->upgrade.other);
+    fb_order_give(FB_ORDER_RELOAD);
 }

@@ -120,12 +120,49 @@ START_TEST(the_new_ones_names_move)
 }
 END_TEST
 
+/* Queues that the old one gives while the new one's next workers start. _i: they do not get ready. */
+START_TEST(queues_come_during_a_reload)
+{
+    struct daemon *daemon = start(REUSEPORT(1));
+    pid_t new = upgrade(daemon);
+
+    daemon_configure(daemon, REUSEPORT(4));
+    reload(daemon, daemon->pid); /* it has three that the new one lacks */
+    daemon_configure(daemon,
+        HANGS "worker_start_timeout %s; " REUSEPORT_SERVER("hangs; hangs_while $D/late;"),
+        _i == 0 ? "60s" : "1s");
+    daemon_write(daemon, "late", "x");
+    daemon_mark_log(daemon);
+    ck_assert_int_eq(kill(new, SIGHUP), 0);
+    daemon_wait_log(daemon, "start worker process");
+    daemon_stop(daemon, SIGQUIT);
+    daemon->pid = new;
+    daemon_wait_log(daemon, "has ended: process");
+    if (_i == 1) {
+        daemon_expects(daemon, "was not ready within worker_start_timeout");
+        daemon_expects(daemon, "the configuration before stays in force");
+        daemon_expects(daemon, "exited on signal 9");
+        daemon_wait_log(daemon, "stays in force");
+    }
+    ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        int client = client_open(daemon->ports[0]);
+
+        client_echo(client, "in whichever queue");
+        close(client);
+    }
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     keeper_fixture(tcase);
     tcase_add_loop_test(tcase, names_move_later, 0, 2);
     tcase_add_test(tcase, names_that_cannot_move);
     tcase_add_test(tcase, the_new_ones_names_move);
+    tcase_add_loop_test(tcase, queues_come_during_a_reload, 0, 2);
 }
 
 FB_TEST_MAIN("upgrade_reloads", add_tests)
