@@ -4,6 +4,7 @@
  * nobody has noticed. Commit: the sockets listen, the new workers accept, the old ones drain. */
 #include "master/master.h"
 
+#include "net/overlaps.h"
 #include "process/logs.h"
 #include "process/sandbox.h"
 #include "process/store.h"
@@ -69,48 +70,11 @@ static struct fb_listener *adopted_from(
     return from != NULL ? from : fb_inherited_lender(master->inherited, listener);
 }
 
-static void allow_overlaps_with(struct fb_master *master, struct fb_listener *listener,
-    const struct fb_listeners *others, bool allow)
-{
-    const struct fb_listener *other;
-
-    STAILQ_FOREACH (other, others, link) {
-        if (!fb_listener_overlaps(listener, other) || adopted_from(master, listener) != NULL)
-            continue;
-        listener->beside = allow;
-        fb_listener_allow_others(other, allow);
-        if (!allow)
-            fb_listener_allow_others(listener, false);
-    }
-}
-
-/* Which of wildcards and other addresses there are. */
-static void note_kinds(const struct fb_listeners *listeners, bool there[2])
-{
-    const struct fb_listener *listener;
-
-    STAILQ_FOREACH (listener, listeners, link)
-        if (listener->address.any.sa_family != AF_UNIX)
-            there[fb_address_is_wildcard(&listener->address)] = true;
-}
-
-/* What is bound for the first time may overlap with what listens already, and with its like. */
 static void allow_overlaps(struct fb_master *master, struct fb_cycle *cycle, bool allow)
 {
-    struct fb_listeners *listeners = &cycle->stream.listeners;
-    struct fb_listener *listener;
-    bool there[2] = { false, false };
-
-    note_kinds(listeners, there);
-    if (master->live != NULL)
-        note_kinds(&master->live->cycle->stream.listeners, there);
-    if (!there[0] || !there[1]) /* there may be tens of thousands */
-        return;
-    STAILQ_FOREACH (listener, listeners, link) {
-        allow_overlaps_with(master, listener, listeners, allow);
-        if (master->live != NULL)
-            allow_overlaps_with(master, listener, &master->live->cycle->stream.listeners, allow);
-    }
+    fb_overlaps_allow(&cycle->stream.listeners,
+        master->live != NULL ? &master->live->cycle->stream.listeners : NULL,
+        &master->inherited->lenders, allow);
 }
 
 /* Gives back what open_listeners() has opened, up to `last` (NULL: all). */

@@ -2,6 +2,7 @@
 /* `master_process off`: one process is the worker and does what a master must. */
 #include "master/master.h"
 
+#include "net/overlaps.h"
 #include "process/environment.h"
 #include "process/inherit.h"
 #include "process/logs.h"
@@ -28,10 +29,14 @@ static int open_all(struct fb_cycle *cycle, struct fb_inherited *inherited, stru
 {
     struct fb_listener *listener;
 
+    fb_overlaps_allow(&cycle->stream.listeners, NULL, &inherited->lenders, true);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (fb_listener_open(listener, fb_inherited_lender(inherited, listener), 1, log) == -1 ||
-            fb_listener_commit(listener, log) == -1)
+        if (fb_listener_open(listener, fb_inherited_lender(inherited, listener), 1, log) == -1)
             return -1;
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        if (fb_listener_commit(listener, log) == -1)
+            return -1;
+    fb_overlaps_allow(&cycle->stream.listeners, NULL, &inherited->lenders, false);
     fb_store_listeners(&cycle->stream.listeners, log);
     fb_store_forget_unclaimed(inherited, &cycle->stream.listeners, log);
     fb_inherited_settle(inherited, &cycle->stream.listeners, log);

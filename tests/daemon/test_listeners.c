@@ -122,6 +122,20 @@ START_TEST(both_from_the_start)
 }
 END_TEST
 
+START_TEST(both_in_a_single_process)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        "master_process off; events {} stream { server { " WIDE "; return wide; } "
+        "server { " NARROW " bind; echo; } }");
+    daemon_start(daemon);
+    check_narrow(daemon);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* From the first start on there is only the wildcard's socket, and then only the other's. */
 START_TEST(an_address_leaves_its_wildcard)
 {
@@ -154,6 +168,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_listener_goes_and_comes_back);
     tcase_add_test(tcase, a_wildcard_comes_and_goes);
     tcase_add_test(tcase, both_from_the_start);
+    tcase_add_test(tcase, both_in_a_single_process);
     tcase_add_test(tcase, an_address_leaves_its_wildcard);
 }
 

@@ -156,6 +156,23 @@ START_TEST(queues_come_during_a_reload)
 }
 END_TEST
 
+/* An address beside a wildcard of its port that the old one has. */
+START_TEST(beside_a_wildcard)
+{
+    struct daemon *daemon = start("events {} stream { server { listen $0; return wide; } }");
+    int client;
+
+    daemon_configure(daemon, "events {} stream { server { listen $0; return wide; } "
+                             "server { listen 127.0.0.1:$0 bind; echo; } }");
+    go_forward(daemon, upgrade(daemon));
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "of this address");
+    close(client);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     keeper_fixture(tcase);
@@ -163,6 +180,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, names_that_cannot_move);
     tcase_add_test(tcase, the_new_ones_names_move);
     tcase_add_loop_test(tcase, queues_come_during_a_reload, 0, 2);
+    tcase_add_test(tcase, beside_a_wildcard);
 }
 
 FB_TEST_MAIN("upgrade_reloads", add_tests)
