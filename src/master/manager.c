@@ -82,11 +82,15 @@ void fb_manager_ready(struct fb_master *master)
 {
     if (!speaks(master))
         return;
+    if (fb_notify_interval() > 0)
+        master->manager.alive_ms = master->clock.mono_ms;
+    if (master->state != FB_MASTER_RUNS) { /* we are the main process again, and end */
+        fb_manager_stopping(master);
+        return;
+    }
     fb_manager_show(master);
     fb_store_listeners(&master->live->cycle->stream.listeners, &master->log);
     fb_notify_ready(&master->log);
-    if (fb_notify_interval() > 0)
-        master->manager.alive_ms = master->clock.mono_ms;
 }
 
 void fb_manager_give_way(struct fb_master *master, pid_t to)

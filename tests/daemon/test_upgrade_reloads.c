@@ -173,6 +173,43 @@ START_TEST(beside_a_wildcard)
 }
 END_TEST
 
+/* The service manager's main process is the old one again, which is ending itself. */
+START_TEST(back_to_one_that_ends)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct manager *manager = manager_create(daemon, 0, false);
+    char main_is[32];
+    pid_t old, new;
+    int client;
+
+    daemon_configure(daemon, SERVER);
+    daemon_start(daemon);
+    old = daemon->pid;
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "a session of the old one");
+    new = upgrade(daemon);
+    snprintf(main_is, sizeof(main_is), "MAINPID=%d", (int)new);
+    manager_wait(manager, main_is);
+    daemon->pid = new;
+    manager_wait(manager, "READY=1");
+    daemon_mark_log(daemon);
+    ck_assert_int_eq(kill(old, SIGQUIT), 0);
+    daemon_wait_log(daemon, "(SIGQUIT) received");
+    ck_assert_int_eq(kill(new, SIGQUIT), 0);
+    snprintf(main_is, sizeof(main_is), "MAINPID=%d", (int)old);
+    manager_wait(manager, main_is);
+    daemon->pid = old;
+    manager_expect(manager, "STOPPING=1");
+    manager_wait(manager, "STATUS=Draining: ");
+    ck_assert_uint_eq(manager->stored_n, 0);
+    close(client);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    proc_reap_orphans();
+    manager_destroy(manager);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     keeper_fixture(tcase);
@@ -181,6 +218,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_new_ones_names_move);
     tcase_add_loop_test(tcase, queues_come_during_a_reload, 0, 2);
     tcase_add_test(tcase, beside_a_wildcard);
+    tcase_add_test(tcase, back_to_one_that_ends);
 }
 
 FB_TEST_MAIN("upgrade_reloads", add_tests)
