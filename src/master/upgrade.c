@@ -166,7 +166,7 @@ static FB_NORETURN void become(int link, const struct fb_handover *handover)
     _exit(EXIT_FAILURE);
 }
 
-/* NULL, or the call that failed, with errno. */
+/* NULL, or what has failed, with errno. */
 static const char *start(struct fb_master *master, struct fb_handover *handover)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
@@ -175,11 +175,11 @@ static const char *start(struct fb_master *master, struct fb_handover *handover)
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == -1)
-        return "socketpair";
+        return "socketpair()";
     upgrade->link = ends[0];
     if (fb_channel_wake(ends[0]) == -1) {
         close(ends[1]);
-        return "fcntl";
+        return "fcntl()";
     }
     upgrade->role = FB_UPGRADE_OLD;
     upgrade->told = fb_told_create(); /* without it, who asks is told less */
@@ -188,14 +188,14 @@ static const char *start(struct fb_master *master, struct fb_handover *handover)
     fb_upgrade_announce(master); /* it waits in the link */
     if (hand_over(master, handover, ends[1]) == -1) {
         close(ends[1]);
-        return "malloc";
+        return "malloc()";
     }
     pid = fork();
     if (pid == 0)
         become(ends[1], handover);
     close(ends[1]);
     if (pid == -1)
-        return "fork";
+        return "fork()";
     upgrade->other = pid;
     upgrade->deadline_ms = limit == 0 ? 0 : master->clock.mono_ms + (uint64_t)limit + GRACE_MS;
     return NULL;
@@ -233,7 +233,7 @@ void fb_upgrade_begin(struct fb_master *master)
     clear_side(master);
     fb_control_copy(master);
     if (fb_pidfile_copy(&master->pidfile, &master->log) == -1)
-        failed = "the pid file cannot be moved";
+        failed = "a second pid file could not be written";
     else
         failed = start(master, &handover);
     fb_handover_destroy(&handover);
@@ -242,7 +242,7 @@ void fb_upgrade_begin(struct fb_master *master)
             fb_binary_path());
         return;
     }
-    snprintf(why, sizeof(why), "%s() (%d: %s)", failed, errno, strerror(errno));
+    snprintf(why, sizeof(why), "%s (%d: %s)", failed, errno, strerror(errno));
     fail(master, why);
 }
 
@@ -272,7 +272,9 @@ static void revive(struct fb_master *master)
     struct fb_generation *live = master->live;
     bool all = true;
 
-    if (master->state != FB_MASTER_RUNS || live == NULL || !live->draining)
+    if (live == NULL || !live->draining)
+        return;
+    if (master->starting != NULL && master->committed) /* it has their listeners */
         return;
     live->draining = false;
     for (unsigned i = 0; i < live->seat_n; i++) {
