@@ -244,7 +244,7 @@ int main(int argc, char **argv)
     } else if (cmdline.status) {
         status = fb_ask_status(&cmdline, &log);
     } else {
-        status = fb_binary_remember(argv);
+        status = fb_binary_remember(argv, cmdline.cycle.environment);
         if (status == -1)
             fb_log(&log, FB_EMERG, errno, "no memory to start");
         fb_title_init(argc, argv);

@@ -15,22 +15,21 @@
 #include <unistd.h>
 
 static char *path, *directory;
-static char **arguments, **environment; /* with room for one more variable */
+static char **arguments;
+static const char *const *environment; /* the caller's */
 
 /* NULL without memory. */
-static char **copy(char **list, bool (*leave_out)(const char *text))
+static char **copy(char **list)
 {
-    size_t n = 0, m = 0;
+    size_t n = 0;
     char **all;
 
     while (list[n] != NULL)
         n++;
-    all = calloc(n + 2, sizeof(*all));
+    all = calloc(n + 1, sizeof(*all));
     for (size_t i = 0; i < n && all != NULL; i++) {
-        if (leave_out != NULL && leave_out(list[i]))
-            continue;
-        all[m] = strdup(list[i]);
-        if (all[m++] == NULL)
+        all[i] = strdup(list[i]);
+        if (all[i] == NULL)
             return NULL;
     }
     return all;
@@ -45,6 +44,24 @@ static bool is_for_us_alone(const char *text)
         if (strncmp(text, names[i], strlen(names[i])) == 0)
             return true;
     return false;
+}
+
+/* What the binary is executed with: one variable more; NULL without memory. */
+static char **list_environment(char *variable)
+{
+    size_t n = 0, m = 0;
+    char **all;
+
+    while (environment[n] != NULL)
+        n++;
+    all = calloc(n + 2, sizeof(*all));
+    if (all == NULL)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!is_for_us_alone(environment[i]))
+            all[m++] = (char *)environment[i];
+    all[m] = variable;
+    return all;
 }
 
 /* Where a shell finds a command; NULL if nowhere. */
@@ -93,15 +110,15 @@ static char *resolve(const char *name)
     return absolute;
 }
 
-int fb_binary_remember(char **argv)
+int fb_binary_remember(char **argv, const char *const *inherited)
 {
+    environment = inherited;
     directory = getcwd(NULL, 0);
     if (directory == NULL) /* one that was removed */
         directory = strdup("/");
     path = directory != NULL ? resolve(argv[0]) : NULL;
-    arguments = copy(argv, NULL);
-    environment = copy(environ, is_for_us_alone);
-    return path == NULL || arguments == NULL || environment == NULL ? -1 : 0;
+    arguments = copy(argv);
+    return path == NULL || arguments == NULL ? -1 : 0;
 }
 
 const char *fb_binary_path(void)
@@ -111,17 +128,16 @@ const char *fb_binary_path(void)
 
 void fb_binary_execute(char *variable, const int *fds, unsigned n)
 {
-    size_t end = 0;
+    char **list = list_environment(variable);
 
+    if (list == NULL)
+        return;
     for (unsigned i = 0; i < n; i++)
         if (fcntl(fds[i], F_SETFD, 0) == -1)
             return;
     if (chdir(directory) == -1)
         return;
-    while (environment[end] != NULL)
-        end++;
-    environment[end] = variable;
-    environ = environment;
+    environ = list;
     if (fb_notify_hand_on() == 0)
         execve(path, arguments, environ);
 }

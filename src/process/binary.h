@@ -3,8 +3,8 @@
  * then. Arguments and environment are overwritten and cleared later, and the directory may change. */
 #pragma once
 
-/* To be called first; -1 with errno. */
-int fb_binary_remember(char **argv);
+/* To be called first; the environment, which ends with NULL, is kept by the caller. -1 with errno. */
+int fb_binary_remember(char **argv, const char *const *environment);
 /* Where it lies; NULL before fb_binary_remember(). */
 const char *fb_binary_path(void);
 /* In a child: executes it, in the directory and with the arguments and environment of our own start,

@@ -10,7 +10,8 @@
 int fb_process_fill_standard(void);
 
 /* A copy of the environment, which titles and the call below change: each reading of the
- * configuration may ask for it. To be freed with free(); NULL without memory. */
+ * configuration may ask for it, and a newer binary is started with it. To be freed with free(); NULL
+ * without memory. */
 const char *const *fb_process_keep_environment(void);
 
 /* Leaves of the environment TZ and what `env` names, and sets what it gives a value. Called once a
