@@ -96,6 +96,12 @@ static struct scmp_arg_cmp is(unsigned arg, uint32_t value)
     return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, INT, value);
 }
 
+/* All 64 bits of it. */
+static struct scmp_arg_cmp whole(unsigned arg, enum scmp_compare op, uint64_t value)
+{
+    return (struct scmp_arg_cmp) { .arg = arg, .op = op, .datum_a = value };
+}
+
 static struct scmp_arg_cmp has_not(unsigned arg, uint64_t bits)
 {
     return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, bits, 0);
@@ -168,7 +174,7 @@ static void deny_signals(struct filter *filter)
     if (filter->needs->exec || filter->open)
         return;
     for (size_t i = 0; i < fb_countof(signals); i++)
-        add_if(filter, DENY, signals[i], SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+        add_if(filter, DENY, signals[i], whole(0, SCMP_CMP_NE, (uint64_t)getpid()));
 }
 
 /* In builds whose runtime makes some of the requests. */
@@ -208,8 +214,8 @@ static void deny(struct filter *filter)
         add_if(filter, DENY, "fcntl64", is(1, fcntls[i]));
     }
     add_if(filter, DENY, "prctl", is(0, PR_SET_MM));
-    add_if(filter, DENY, "personality", SCMP_A0(SCMP_CMP_NE, INT)); /* which asks */
-    add_if(filter, DENY, "prlimit64", SCMP_A0(SCMP_CMP_NE, 0));
+    add_if(filter, DENY, "personality", whole(0, SCMP_CMP_NE, INT)); /* which asks */
+    add_if(filter, DENY, "prlimit64", whole(0, SCMP_CMP_NE, 0));
     deny_namespaces(filter);
     deny_signals(filter);
     if (fb_build_ptraces[0] == 0)
@@ -227,7 +233,7 @@ static void allow_signals(struct filter *filter)
         if (filter->needs->exec)
             add(filter, ALLOW, signals[i]);
         else
-            add_if(filter, ALLOW, signals[i], SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+            add_if(filter, ALLOW, signals[i], whole(0, SCMP_CMP_EQ, (uint64_t)getpid()));
 }
 
 static void allow_clones(struct filter *filter)
@@ -272,7 +278,7 @@ static void allow_options(struct filter *filter)
     }
     for (size_t i = 0; i < fb_countof(prctls); i++)
         add_if(filter, ALLOW, "prctl", is(0, prctls[i]));
-    add_if(filter, ALLOW, "prlimit64", SCMP_A0(SCMP_CMP_EQ, 0));
+    add_if(filter, ALLOW, "prlimit64", whole(0, SCMP_CMP_EQ, 0));
 }
 
 static void allow_for_build(struct filter *filter)

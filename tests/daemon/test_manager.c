@@ -173,7 +173,7 @@ START_TEST(the_watchdog_is_fed)
     struct daemon *daemon = daemon_create(1);
     struct manager *manager = manager_create(daemon, 40000, false);
 
-    daemon_configure(daemon, ways[_i]);
+    daemon_configure(daemon, "%s", ways[_i]);
     daemon_start(daemon);
     manager_wait(manager, "READY=1");
     for (int i = 0; i < 5; i++)
@@ -234,7 +234,7 @@ START_TEST(a_manager_that_is_gone_is_one_line)
 
     manager_go(manager);
     daemon_expects(daemon, "could not be told (111: Connection refused)");
-    daemon_configure(daemon, ways[_i]);
+    daemon_configure(daemon, "%s", ways[_i]);
     daemon_start(daemon);
     daemon_wait_log(daemon, "could not be told (111: Connection refused)");
     client = client_open(daemon->ports[0]);

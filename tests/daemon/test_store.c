@@ -135,7 +135,7 @@ START_TEST(clients_wait_while_nobody_runs)
     struct manager *manager;
     int clients[2];
 
-    daemon_configure(daemon, ends[_i].conf);
+    daemon_configure(daemon, "%s", ends[_i].conf);
     manager = start(daemon);
     daemon_stop(daemon, ends[_i].signal);
     clients[0] = client_open(daemon->ports[0]);

@@ -41,7 +41,7 @@ void fb_frobnicate(void);
 void frobnicate(void);
 
 /* As a bug would do it, whatever sanitizers make of one. */
-static inline void crash(void)
+__attribute__((unused)) static void crash(void)
 {
     raise(SIGSEGV);
 }
@@ -56,7 +56,7 @@ __attribute__((destructor)) static void unloaded(void)
     FAULTY_UNLOADED;
 }
 
-static inline int faulty_opened(fb_conn *conn, void *state)
+__attribute__((unused)) static int faulty_opened(fb_conn *conn, void *state)
 {
     (void)conn;
     (void)state;
