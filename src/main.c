@@ -76,7 +76,9 @@ static void log_as_configured(struct fb_start *start, struct fb_log *standard_er
  * pid file. */
 static int lock(struct fb_start *start, const char *path)
 {
-    struct fb_pidfile inherited = { .path = path, .lock_fd = start->inheritance.lock };
+    struct fb_pidfile inherited = {
+        .path = path, .lock_fd = start->inheritance.lock, .shared = true
+    };
 
     start->inheritance.lock = -1;
     if (inherited.lock_fd != -1 && fb_pidfile_is_at(&inherited, path)) {

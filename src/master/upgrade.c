@@ -126,6 +126,7 @@ static int hand_over(struct fb_master *master, struct fb_handover *handover, int
     const struct fb_listener *listener;
     const struct fb_zone *zone;
 
+    master->pidfile.shared = true;
     fb_handover_begin(handover, link, master->pidfile.lock_fd, 1 - master->shared->side,
         fb_shared_serial(master->shared));
     STAILQ_FOREACH (passed, &master->inherited->sockets, link)

@@ -284,23 +284,23 @@ int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log)
     return fb_pidfile_write(pidfile, log);
 }
 
-/* Unless somebody has it, as the other of two master processes may. It is removed while it is locked:
- * who opened it before sees that its name is gone. */
-static void remove_lock(const char *name, struct fb_log *log)
+/* Removed while it is locked: who opened it before sees that its name is gone. The other of two master
+ * processes may have our lock too: then it is we alone who have it if it can be had once more. */
+static void remove_lock(struct fb_pidfile *pidfile, const char *name, struct fb_log *log)
 {
-    int fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-
-    if (fd == -1)
-        return;
-    if (try_lock(fd) == 0 && is_name_of(name, fd) && unlink(name) == -1 && errno != ENOENT)
+    if (pidfile->shared) {
+        fb_pidfile_forget(pidfile);
+        pidfile->lock_fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+        if (pidfile->lock_fd == -1 || try_lock(pidfile->lock_fd) != 0)
+            return;
+    }
+    if (is_name_of(name, pidfile->lock_fd) && unlink(name) == -1 && errno != ENOENT)
         fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", name);
-    close(fd);
 }
 
 void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log)
 {
     char name[PATH_MAX];
-    bool locked;
 
     if (pidfile->lock_fd == -1)
         return;
@@ -308,10 +308,9 @@ void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log)
         remove_pid(pidfile->path, log);
     if (pidfile->old && append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
         remove_pid(name, log);
-    locked = append_suffix(name, pidfile->path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd);
+    if (append_suffix(name, pidfile->path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd))
+        remove_lock(pidfile, name, log);
     fb_pidfile_forget(pidfile);
-    if (locked)
-        remove_lock(name, log);
 }
 
 void fb_pidfile_forget(struct fb_pidfile *pidfile)

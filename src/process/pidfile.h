@@ -17,6 +17,7 @@ struct fb_pidfile {
     const char *path; /* the caller's */
     int lock_fd;      /* -1: not locked */
     bool written;     /* the file at `path` is ours */
+    bool shared;      /* the other of two master processes has, or had, the lock as well */
     bool old;         /* our pid is at `path`.oldbin, and `path` another's */
 };
 

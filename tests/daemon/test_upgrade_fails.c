@@ -131,7 +131,7 @@ static const struct {
 /* The old one goes on, and a later try succeeds. */
 START_TEST(a_broken_binary)
 {
-    struct daemon *daemon = start_copy(ECHO("worker_start_timeout 100ms;"));
+    struct daemon *daemon = start_copy(ECHO("worker_start_timeout 2s;"));
     int client = client_open(daemon->ports[0]);
     char path[256];
 

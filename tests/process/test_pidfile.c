@@ -351,6 +351,7 @@ START_TEST(another_ones_pid_file_is_not_removed)
 
     /* nor is a lock file that is not ours alone, or no longer */
     ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    fixture.pidfile.shared = true;
     other = fixture.pidfile;
     other.lock_fd = dup(fixture.pidfile.lock_fd);
     fb_pidfile_remove(&other, &fixture.log);
