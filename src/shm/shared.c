@@ -2,9 +2,12 @@
 #include "shm/shared.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define LOOKS 1000 /* at a fold that does not go on */
 
 static_assert(sizeof(struct fb_slot) == FB_CACHE_LINE, "a slot is a line of its own");
 static_assert(offsetof(struct fb_shared, accept_mutex) % FB_CACHE_LINE == 0, "so is the mutex");
@@ -88,19 +91,31 @@ bool fb_slot_bury(struct fb_shared *shared, struct fb_slot_id id)
     return held;
 }
 
+static void add_up(struct fb_shared *shared, uint64_t totals[FB_COUNTERS])
+{
+    for (int i = 0; i < FB_COUNTERS; i++)
+        totals[i] = shared->folded.n[i];
+    for (uint32_t s = 0; s < shared->slot_n; s++)
+        for (int i = 0; i < FB_COUNTERS; i++)
+            totals[i] += shared->slots[s].counters.n[i];
+}
+
 void fb_shared_totals(struct fb_shared *shared, uint64_t totals[FB_COUNTERS])
 {
     uint32_t folds;
 
-    /* a master that dies within a fold leaves the number odd: the tries are bounded */
-    for (int tries = 0; tries < 1000; tries++) {
+    /* a master that dies within a fold leaves the number odd: looks at the same one are bounded; one
+     * that only waits for a processor may need ours */
+    for (int looks = 0; looks < LOOKS;) {
         folds = shared->folds;
-        for (int i = 0; i < FB_COUNTERS; i++)
-            totals[i] = shared->folded.n[i];
-        for (uint32_t s = 0; s < shared->slot_n; s++)
-            for (int i = 0; i < FB_COUNTERS; i++)
-                totals[i] += shared->slots[s].counters.n[i];
-        if ((folds & 1) == 0 && folds == shared->folds)
+        add_up(shared, totals);
+        if (folds != shared->folds) {
+            looks = 0;
+        } else if (folds % 2 == 0) {
             return;
+        } else {
+            looks++;
+            sched_yield();
+        }
     }
 }
