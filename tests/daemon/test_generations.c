@@ -274,8 +274,10 @@ static void add_tests(TCase *tcase)
     keeper_fixture(tcase);
     tcase_add_loop_test(tcase, a_late_worker_fails_the_start, 0, 2);
     tcase_add_test(tcase, a_failed_start_does_not_reload);
-    tcase_add_loop_test(tcase, a_late_worker_fails_the_reload, 0, 2);
-    tcase_add_test(tcase, a_late_replacement_is_replaced);
+    if (!is_wrapped()) { /* in which every worker is late */
+        tcase_add_loop_test(tcase, a_late_worker_fails_the_reload, 0, 2);
+        tcase_add_test(tcase, a_late_replacement_is_replaced);
+    }
     tcase_add_loop_test(tcase, a_hanging_start_delays_no_end, 0, 2);
     tcase_add_test(tcase, generations_are_bounded);
     tcase_add_loop_test(tcase, the_bound_can_be_one_or_none, 0, 2);
