@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MANAGER_PID 1 /* the service manager's, unless it is a user's */
+
 /* `meaning` is the order that is followed, which is the signal's own except for SIGTERM. */
 static void log_order(
     struct fb_master *master, enum fb_order order, enum fb_order meaning, pid_t from)
 {
     const struct fb_signal *s = fb_signal_of(FB_ROLE_MASTER, order);
 
+    master->sender = from;
     fb_log(&master->log, FB_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number, s->name,
         (int)from, fb_signal_of(FB_ROLE_MASTER, meaning)->doing);
 }
@@ -24,6 +27,7 @@ bool fb_master_take(struct fb_master *master, enum fb_order order)
     bool requested = fb_request_take(master, order);
     pid_t from;
 
+    master->sender = 0;
     if (!fb_order_take(order, &from))
         return requested;
     log_order(master, order, order, from);
@@ -59,7 +63,7 @@ static void begin_end(struct fb_master *master, bool gracefully)
 {
     fb_rehearsal_drop(&master->rehearsal);
     fb_generation_conclude(master);
-    fb_upgrade_ending(master);
+    fb_upgrade_ending(master, gracefully, fb_notify_is_on() && master->sender == MANAGER_PID);
     if (master->state == FB_MASTER_RUNS) /* else a unix path may be another daemon's by now */
         close_listeners(master);
     master->state = gracefully ? FB_MASTER_QUITS : FB_MASTER_TERMINATES;
@@ -168,6 +172,7 @@ static void clean_up(struct fb_master *master)
     fb_log(&master->log, FB_NOTICE, 0, "exit");
     fb_log_tend(&master->log, true);
     fb_upgrade_listen(master); /* whether the other one is there yet */
+    fb_upgrade_ended(master);
     fb_control_end(master);
     fb_reload_undo(master);
     fb_pidfile_remove(&master->pidfile, &master->log);

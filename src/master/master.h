@@ -75,8 +75,9 @@ struct fb_master {
     struct fb_generation *starting;          /* the next one, until all its workers accept */
     bool committed;                          /* `starting` has taken the listeners over */
     enum { FB_MASTER_RUNS, FB_MASTER_QUITS, FB_MASTER_TERMINATES } state;
-    bool termed;                          /* a SIGTERM has come */
-    bool failed;                          /* the first generation could not start */
+    pid_t sender; /* of the signal that is obeyed; 0: not known, or it is none */
+    bool termed;  /* a SIGTERM has come */
+    bool failed;  /* the first generation could not start */
     STAILQ_HEAD(fb_wants, fb_want) wants; /* inboxes that workers have asked for */
     struct fb_clock started;
     struct fb_control control;

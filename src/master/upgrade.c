@@ -374,16 +374,32 @@ void fb_upgrade_meet_deadline(struct fb_master *master, uint64_t *next)
         *next = upgrade->deadline_ms;
 }
 
-void fb_upgrade_ending(struct fb_master *master)
+void fb_upgrade_ending(struct fb_master *master, bool gracefully, bool both)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 
     if (fb_upgrade_is_pending(master) && !upgrade->told_to_end)
         end_other(master); /* nobody who ends a daemon wants another one */
+    if (both && upgrade->role == FB_UPGRADE_NEW) {
+        signal_other(master, gracefully ? SIGQUIT : SIGINT);
+        return;
+    }
     fb_upgrade_give_queues(master);
     if (upgrade->role == FB_UPGRADE_NEW && upgrade->main) {
         fb_manager_give_way(master, upgrade->other);
         fb_upgrade_tell_main(master);
         upgrade->main = false;
     }
+}
+
+/* What is stored stays so, for the service's next start. */
+void fb_upgrade_ended(struct fb_master *master)
+{
+    struct fb_upgrade *upgrade = &master->upgrade;
+
+    if (upgrade->role != FB_UPGRADE_NEW || !upgrade->main)
+        return;
+    fb_notify_mainpid(&master->log, upgrade->other);
+    fb_upgrade_tell_main(master);
+    upgrade->main = false;
 }

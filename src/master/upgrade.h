@@ -49,8 +49,11 @@ bool fb_upgrade_is_main(const struct fb_master *master);
 /* Whether that process is the new one: then it has ended, and we are the only one again. */
 bool fb_upgrade_reaped(struct fb_master *master, pid_t pid, int status);
 void fb_upgrade_meet_deadline(struct fb_master *master, uint64_t *next);
-/* The daemon begins to end, and has not closed its listeners yet. */
-void fb_upgrade_ending(struct fb_master *master);
+/* The daemon begins to end, and has not closed its listeners yet; with `both` the other one shall end
+ * too, as the service manager ends the service, and knows of one process alone. */
+void fb_upgrade_ending(struct fb_master *master, bool gracefully, bool both);
+/* It ends: if the other one still does, that is the main process. */
+void fb_upgrade_ended(struct fb_master *master);
 /* In a child: lets go of the link. */
 void fb_upgrade_forget(struct fb_master *master);
 /* At the end: of all of it. */
