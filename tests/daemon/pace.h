@@ -13,6 +13,7 @@ struct pace_options {
     unsigned rate;    /* new sessions a second: connect, one exchange, end */
     unsigned long_n;  /* sessions that stay, and exchange all the time */
     unsigned talk_ms; /* between two exchanges of one of these */
+    unsigned missed;  /* new ones that may be refused or reset in all */
 };
 
 struct pace {

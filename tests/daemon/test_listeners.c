@@ -74,7 +74,7 @@ static const struct {
 START_TEST(a_wildcard_comes_and_goes)
 {
     struct daemon *daemon = daemon_create(1);
-    struct pace_options options = { daemon->ports[0], 300, 10, 50 };
+    struct pace_options options = { daemon->ports[0], 300, 10, 50, 0 };
     struct pace *pace = calloc(1, sizeof(*pace));
     const size_t n = sizeof(steps) / sizeof(steps[0]);
 
@@ -140,7 +140,7 @@ END_TEST
 START_TEST(an_address_leaves_its_wildcard)
 {
     struct daemon *daemon = daemon_create(1);
-    struct pace_options options = { daemon->ports[0], 300, 10, 50 };
+    struct pace_options options = { daemon->ports[0], 300, 10, 50, 0 };
     struct pace *pace = calloc(1, sizeof(*pace));
 
     ck_assert_ptr_nonnull(pace);

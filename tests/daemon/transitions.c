@@ -174,7 +174,7 @@ static void report(
 void transitions_run(const struct transitions *plan)
 {
     struct run run = { .plan = plan, .daemon = daemon_create(3) };
-    struct pace_options options = { run.daemon->ports[0], plan->rate, plan->long_n, 500 };
+    struct pace_options options = { run.daemon->ports[0], plan->rate, plan->long_n, 500, 0 };
     struct footprint before, after;
     int64_t begun_ms;
 
