@@ -16,11 +16,35 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define ECHO(directives)                                                                           \
+    directives " worker_processes 2; events {} stream { "                                          \
+               "server { listen 127.0.0.1:$0; listen unix:$D/socket; echo; } }\n"
+
 #define WORKERS 4
 #define CLIENTS 40
 #define REUSEPORT(n)                                                                               \
     "worker_processes " #n "; events {} "                                                          \
     "stream { server { listen 127.0.0.1:$0 reuseport; echo; } }"
+
+static struct daemon *start(const char *configuration)
+{
+    struct daemon *daemon = daemon_create(2);
+
+    daemon_configure(daemon, "%s", configuration);
+    daemon_start(daemon);
+    return daemon;
+}
+
+static void echo_once(struct daemon *daemon)
+{
+    int client = client_open(daemon->ports[0]);
+
+    client_echo(client, "by port");
+    close(client);
+    client = client_open_unix(daemon_path(daemon, "socket"));
+    client_echo(client, "by path");
+    close(client);
+}
 
 static bool is_served_by(struct daemon *daemon, pid_t master)
 {
@@ -35,7 +59,7 @@ static bool is_served_by(struct daemon *daemon, pid_t master)
 
 START_TEST(forward)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     int client = client_open(daemon->ports[0]);
     pid_t new;
 
@@ -59,7 +83,7 @@ END_TEST
 
 START_TEST(back)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     int client;
     pid_t new = upgrade(daemon);
 
@@ -87,7 +111,7 @@ END_TEST
 /* nginx's way: the old one's workers drain, and fresh ones take over again. */
 START_TEST(back_with_fresh_workers)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     pid_t new = upgrade(daemon);
 
     daemon_signal(daemon, SIGWINCH);
@@ -108,7 +132,7 @@ END_TEST
 /* The new one dies when the old one has no workers any more. _i: a session is left. */
 START_TEST(a_drained_old_one_comes_back)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     pid_t new;
     int client = -1;
 
@@ -137,7 +161,7 @@ END_TEST
 
 START_TEST(the_new_one_is_killed)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     pid_t new = upgrade(daemon);
 
     daemon_expects(daemon, "exited on signal 9");
@@ -156,7 +180,7 @@ END_TEST
 
 START_TEST(the_old_one_is_killed)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     pid_t new = upgrade(daemon);
 
     daemon_expects(daemon, "the master process has gone");
@@ -179,7 +203,7 @@ END_TEST
 /* Ten forward and ten back: as many descriptors as before, in all processes. */
 START_TEST(nothing_is_left)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     unsigned descriptors;
 
     go_forward(daemon, upgrade(daemon));
@@ -265,7 +289,7 @@ static bool has_open(pid_t pid, const char *name)
 /* The new one's pid file, lock and control socket lie elsewhere. */
 START_TEST(other_names)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     pid_t new = 0;
 
     daemon_write(daemon, "forkbeard.conf", "error_log error.log notice; pid other.pid; " ECHO(""));

@@ -16,9 +16,33 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define ECHO(directives)                                                                           \
+    directives " worker_processes 2; events {} stream { "                                          \
+               "server { listen 127.0.0.1:$0; listen unix:$D/socket; echo; } }\n"
+
+static struct daemon *start(const char *configuration)
+{
+    struct daemon *daemon = daemon_create(2);
+
+    daemon_configure(daemon, "%s", configuration);
+    daemon_start(daemon);
+    return daemon;
+}
+
+static void echo_once(struct daemon *daemon)
+{
+    int client = client_open(daemon->ports[0]);
+
+    client_echo(client, "by port");
+    close(client);
+    client = client_open_unix(daemon_path(daemon, "socket"));
+    client_echo(client, "by path");
+    close(client);
+}
+
 START_TEST(there_are_no_more_than_two)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     pid_t new = upgrade(daemon);
     char line[128];
 
@@ -165,7 +189,7 @@ static int run(struct daemon *daemon, const char *order)
 
 START_TEST(asked_for)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
     char line[128];
     pid_t new;
 
@@ -207,7 +231,7 @@ END_TEST
 
 START_TEST(asked_for_without_a_control_socket)
 {
-    struct daemon *daemon = start_upgradable(ECHO("control off;"));
+    struct daemon *daemon = start(ECHO("control off;"));
     pid_t new = 0;
 
     ck_assert_int_eq(run(daemon, "upgrade"), 0);
@@ -245,7 +269,7 @@ END_TEST
 
 START_TEST(refused_for_a_single_process)
 {
-    struct daemon *daemon = start_upgradable(ECHO(""));
+    struct daemon *daemon = start(ECHO(""));
 
     daemon_configure(daemon, ECHO("master_process off;"));
     ck_assert_int_eq(run(daemon, "upgrade"), 1);

@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/upgrading.h"
 
-#include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
 
 #include <signal.h>
 #include <stdio.h>
-
-struct daemon *start_upgradable(const char *configuration)
-{
-    struct daemon *daemon = daemon_create(2);
-
-    daemon_configure(daemon, "%s", configuration);
-    daemon_start(daemon);
-    return daemon;
-}
-
-void echo_once(struct daemon *daemon)
-{
-    int client = client_open(daemon->ports[0]);
-
-    client_echo(client, "by port");
-    close(client);
-    client = client_open_unix(daemon_path(daemon, "socket"));
-    client_echo(client, "by path");
-    close(client);
-}
 
 pid_t pid_in(const struct daemon *daemon, const char *name)
 {

@@ -4,15 +4,6 @@
 
 #include "daemon/daemon.h"
 
-/* Its port 0 and "$D/socket" are echoes. */
-#define ECHO(directives)                                                                           \
-    directives " worker_processes 2; events {} stream { "                                          \
-               "server { listen 127.0.0.1:$0; listen unix:$D/socket; echo; } }\n"
-
-/* Starts one with two ports. */
-struct daemon *start_upgradable(const char *configuration);
-/* Both echoes serve. */
-void echo_once(struct daemon *daemon);
 /* A number in a file; 0: there is none. */
 pid_t pid_in(const struct daemon *daemon, const char *name);
 /* The new master process, which serves beside the old one. */
