@@ -10,6 +10,7 @@
 #include "process/logs.h"
 #include "process/notify.h"
 #include "process/rehearse.h"
+#include "process/role.h"
 #include "process/sandbox.h"
 #include "process/title.h"
 #include "protocols/table.h"
@@ -109,6 +110,7 @@ static int prepare(struct fb_start *start, struct fb_log *standard_error)
         free(path);
         return -1;
     }
+    role_set(core->master_process ? FB_ROLE_MASTER : FB_ROLE_SINGLE);
     /* signals wait for the loop from now on, so that whoever ends us finds nothing left behind */
     fb_signals_install(core->master_process ? FB_ROLE_MASTER : FB_ROLE_SINGLE);
     fb_shared_begin(start->shared, start->inheritance.side, start->inheritance.serial);

@@ -2,6 +2,7 @@
 #include "worker/worker.h"
 
 #include "process/privileges.h"
+#include "process/role.h"
 #include "process/sandbox.h"
 
 #include <bsd/stdlib.h>
@@ -139,6 +140,7 @@ int fb_worker_main(const struct fb_heritage *heritage, enum fb_role role)
 
     if (worker == NULL)
         return EXIT_FATAL;
+    role_set(role);
     fb_signals_install(role);
     slot->pid = (uint32_t)getpid();
     if (fb_worker_init(worker, heritage, role) == -1) {

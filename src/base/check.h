@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Kind checks. A struct that is reached through a `void *` has a member `kind`, which its creator sets
+ * and its destructor clears; whoever turns the `void *` back checks it. Assertions stand in every
+ * build, and never on memory that another process can write. */
+#pragma once
+
+#include <assert.h>
+#include <stddef.h>
+
+/* Four letters that a debugger shows. */
+#define KIND(a, b, c, d)                                                                           \
+    ((unsigned)(a) << 24 | (unsigned)(b) << 16 | (unsigned)(c) << 8 | (unsigned)(d))
+
+#define CHECK_KIND(object, expected) assert((object) != NULL && (object)->kind == (expected))
