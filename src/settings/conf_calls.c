@@ -165,7 +165,7 @@ static uint32_t version_of(const fb_protocol *protocol)
     return hash;
 }
 
-struct fb_zone *fb_protocol_metrics(struct fb_apply *apply, const fb_protocol *protocol)
+struct fb_zone *settings_protocol_metrics(struct fb_apply *apply, const fb_protocol *protocol)
 {
     struct fb_cycle *cycle = apply->cycle;
     struct fb_zone *zone = fb_zones_find(&cycle->zones, protocol->name);

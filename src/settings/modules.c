@@ -105,7 +105,7 @@ static int load(struct fb_apply *apply, const struct fb_conf_word *word, const c
     }
     if (check_number(apply, word, path) == -1 ||
         check_names(apply, word, path, module->protocol) == -1 ||
-        fb_protocol_add(apply, module->protocol) == -1)
+        protocol_add(apply, module->protocol) == -1)
         return -1;
     return 0;
 }
