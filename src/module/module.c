@@ -27,6 +27,9 @@
 #define NAME_MOST 200 /* of the memory, as it shows in /proc/PID/maps */
 #define COPY_PATH 1024
 
+/* Has the linker take the SDK's calls into the program, although only modules may use them. */
+static void (*const *const calls)(void) __attribute__((used)) = sdk_calls;
+
 /* A load under way. */
 struct load {
     char *text;

@@ -12,6 +12,10 @@
 /* Room for what is wrong with a module. */
 #define FB_MODULE_TEXT 512
 
+/* The SDK's calls, which modules are bound to; NULL behind the last. They are listed in sdk/link.c, and
+ * the loader refers to them, so that each program that loads modules has them all. */
+extern void (*const sdk_calls[])(void);
+
 struct fb_module {
     SLIST_ENTRY(fb_module) link;
     const char *path;
