@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a descriptor has to be like. Its structs may be shorter or longer than ours: fields are only
- * ever appended, and each says how large it is. */
+/* Checks a protocol's descriptor and copies it. Its structs may be shorter or longer than ours:
+ * fields are only ever appended, and each struct says how large it is. No field is read that its
+ * size does not cover, and no field is followed before it was checked; a wrong descriptor is a
+ * message, never an assertion. */
 #include "module/module.h"
 
 #include "base/compiler.h"
@@ -13,19 +15,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The least that ABI 1 has: up to the last field of its first version. */
+/* The smallest structs of ABI 1: up to the last field of its first version. */
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 #define PROTOCOL_LEAST END_OF(fb_protocol, worker_stop)
 #define DIRECTIVE_LEAST END_OF(fb_directive, args_most)
 #define OPS_LEAST END_OF(fb_ops, closed)
-/* Beyond these a descriptor is garbage. */
+/* A descriptor with more than these is garbage. */
 #define SIZE_MOST 65536
 #define DIRECTIVES_MOST 1000
 
 #define PATH_FLAGS (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES)
 #define NEEDS (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN)
 
-#define NAME_MOST 31 /* a zone's name has a protocol's and a map's */
+#define NAME_MOST 31 /* the name of a map's zone is a protocol's and the map's */
 
 static_assert(
     sizeof(void *) != 8 || (PROTOCOL_LEAST == 96 && DIRECTIVE_LEAST == 72 && OPS_LEAST == 80),
@@ -49,8 +51,11 @@ static bool is_name(const char *s)
     return n > 0 && n <= NAME_MOST && s[n] == '\0';
 }
 
-static void take(void *own, size_t own_size, const void *other, size_t size)
+/* Copies a struct of `size` bytes into one of ours: what it lacks is zero, what it has beyond is
+ * left out. */
+static void copy_struct(void *own, size_t own_size, const void *other, size_t size)
 {
+    assert(other != NULL && size <= SIZE_MOST);
     memset(own, 0, own_size);
     memcpy(own, other, size < own_size ? size : own_size);
 }
@@ -60,7 +65,8 @@ static fb_directive directive_at(const fb_protocol *protocol, uint32_t i)
     const char *table = (const char *)protocol->directives;
     fb_directive directive;
 
-    take(&directive, sizeof(directive), table + (size_t)i * protocol->directive_size,
+    assert(i < protocol->directive_n && protocol->directive_size >= DIRECTIVE_LEAST);
+    copy_struct(&directive, sizeof(directive), table + (size_t)i * protocol->directive_size,
         protocol->directive_size);
     return directive;
 }
@@ -96,7 +102,7 @@ static const char *check_ops(const fb_protocol *protocol, char *text)
             "says that its fb_ops has %zu bytes, and it cannot: begin it with "
             ".size = sizeof(fb_ops)",
             protocol->ops->size);
-    take(&ops, sizeof(ops), protocol->ops, protocol->ops->size);
+    copy_struct(&ops, sizeof(ops), protocol->ops, protocol->ops->size);
     if (ops.opened == NULL && ops.data == NULL && ops.eof == NULL && ops.writable == NULL &&
         ops.timer == NULL && ops.draining == NULL && ops.message == NULL && ops.answered == NULL &&
         ops.closed == NULL)
@@ -114,7 +120,7 @@ static const char *check_name(const fb_protocol *protocol, char *text)
     return NULL;
 }
 
-/* Where the value lies in the configuration. */
+/* Checks that the value lies within the configuration, and aligned. */
 static const char *check_place(
     const fb_protocol *protocol, const fb_directive *directive, char *text)
 {
@@ -257,7 +263,7 @@ static const char *check_needs(const fb_protocol *protocol, char *text)
 {
     fb_protocol own;
 
-    take(&own, sizeof(own), protocol, protocol->size);
+    copy_struct(&own, sizeof(own), protocol, protocol->size);
     if ((own.needs & ~(uint64_t)NEEDS) != 0)
         return say(text,
             "needs what is not known (needs %#" PRIx64 "): is it built for a newer forkbeard?",
@@ -273,6 +279,7 @@ const char *fb_module_check(const fb_protocol *protocol, char text[FB_MODULE_TEX
 
     for (size_t i = 0; i < fb_countof(checks) && wrong == NULL; i++)
         wrong = checks[i](protocol, text);
+    assert(wrong == NULL || wrong == text);
     return wrong;
 }
 
@@ -283,10 +290,12 @@ const fb_protocol *fb_module_copy(struct fb_arena *arena, const fb_protocol *pro
     fb_directive *directives = fb_arena_alloc(arena, (n + 1) * sizeof(*directives));
     fb_ops *ops = fb_arena_alloc(arena, sizeof(*ops));
 
+    assert(protocol->abi == FB_ABI && protocol->size >= PROTOCOL_LEAST);
+    assert(protocol->ops != NULL && protocol->ops->size >= OPS_LEAST);
     if (copy == NULL || directives == NULL || ops == NULL)
         return NULL;
-    take(copy, sizeof(*copy), protocol, protocol->size);
-    take(ops, sizeof(*ops), protocol->ops, protocol->ops->size);
+    copy_struct(copy, sizeof(*copy), protocol, protocol->size);
+    copy_struct(ops, sizeof(*ops), protocol->ops, protocol->ops->size);
     for (uint32_t i = 0; i < n; i++)
         directives[i] = directive_at(protocol, i);
     copy->size = sizeof(*copy);
