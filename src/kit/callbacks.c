@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts how often `opened` and `closed` of clients' connections are called: every connection that was
- * opened is closed exactly once. Connections to servers have other callbacks and are not counted. */
+/* Counts how often `opened` and `closed` of clients' connections are called: every connection that
+ * was opened is closed exactly once. Connections to servers have other callbacks and are not
+ * counted. */
 #include "kit/kit.h"
 
 static fb_test *test_of(const fb_conn *conn)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads a test's configuration: puts the directives that the test has given into a file, and has the
- * daemon's own parser read it. Reports name the test's parts instead of paths. */
+/* Reads a test's configuration: puts the directives that the test has given into a file, and has
+ * the daemon's own parser read it. Reports name the test's parts instead of paths. */
 #include "kit/kit.h"
 
 #include <pwd.h>
@@ -11,7 +11,8 @@
 
 #define CONNECTIONS 512
 
-/* One part that the test has written: a file in memory, which the whole file includes by its path. */
+/* One part that the test has written: a file in memory, which the whole file includes by its
+ * path. */
 struct part {
     const char *name; /* in reports */
     int fd;           /* -1: the test has not written it */

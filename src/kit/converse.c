@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chooses the variants of a script that a conversation runs: other pieces, slow peers, a network that
- * makes trouble, early ends and failing allocations. A script that fails as it is written is run only
- * once, because its variants would only repeat the failure. */
+/* Chooses the variants of a script that a conversation runs: other pieces, slow peers, a network
+ * that makes trouble, early ends and failing allocations. A script that fails as it is written is
+ * run only once, because its variants would only repeat the failure. */
 #include "kit/converse.h"
 
 #include <inttypes.h>
@@ -123,8 +123,8 @@ static void try_ends(struct converse *converse)
     }
 }
 
-/* Fails one allocation after the other, until a run needs no more of them. With peers that stop reading
- * the worker keeps more output, and so allocates more. */
+/* Fails one allocation after the other, until a run needs no more of them. With peers that stop
+ * reading the worker keeps more output, and so allocates more. */
 static void try_refusals(struct converse *converse, bool pausing)
 {
     bool refused = true;

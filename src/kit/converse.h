@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A conversation: a script that is run again and again, each time as another variant. converse.c chooses
- * the variants, script.c runs the script as one of them, and report.c prints what differs. */
+/* A conversation: a script that is run again and again, each time as another variant. converse.c
+ * chooses the variants, script.c runs the script as one of them, and report.c prints what
+ * differs. */
 #pragma once
 
 #include "kit/kit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compares the program's descriptors before and after a test: finds those that the protocol has left
- * open, and those of others that it has closed. Where /proc is missing, nothing is found. */
+/* Compares the program's descriptors before and after a test: finds those that the protocol has
+ * left open, and those of others that it has closed. Where /proc is missing, nothing is found. */
 #include "kit/kit.h"
 
 #include <dirent.h>

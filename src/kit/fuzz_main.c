@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simple driver for fuzz targets, for those who have no libFuzzer: feeds a target with each file that
- * it is given, and with inputs made from these. The inputs are the same in every run. */
+/* A simple driver for fuzz targets, for those who have no libFuzzer: feeds a target with each file
+ * that it is given, and with inputs made from these. The inputs are the same in every run. */
 #include "kit/kit.h"
 
 #include <dirent.h>
@@ -34,7 +34,8 @@ static uint32_t any(struct driver *driver, uint32_t below)
     return fb_kit_any(&driver->random, below);
 }
 
-/* Hands the input over in memory of exactly its size, so that a sanitizer sees a byte read too far. */
+/* Hands the input over in memory of exactly its size, so that a sanitizer sees a byte read too
+ * far. */
 static void feed_target(struct driver *driver, const uint8_t *bytes, size_t n)
 {
     uint8_t *copy = malloc(n > 0 ? n : 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files of the test kit share. A test is a whole worker of the daemon's, in the role of a
- * single process, on a simulated kernel (event/sim.h); nothing of it is shared with another test, so that
- * several may live in one program. Mistakes of the protocol are faults, which are printed and counted;
- * a mistake in the use of the kit ends the program. */
+ * single process, on a simulated kernel (event/sim.h); nothing of it is shared with another test,
+ * so that several may live in one program. Mistakes of the protocol are faults, which are printed
+ * and counted; a mistake in the use of the kit ends the program. */
 #pragma once
 
 #include "base/check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory of connections and their protocols: counts allocations, and refuses those that the test has
- * named. Memory of the worker itself, before its start, is counted but never refused. */
+/* The memory of connections and their protocols: counts allocations, and refuses those that the
+ * test has named. Memory of the worker itself, before its start, is counted but never refused. */
 #include "kit/kit.h"
 
 #include <errno.h>

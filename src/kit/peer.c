@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program's ends of the worker's connections: clients, and servers that the protocol has connected
- * to. Each is one socket of the simulated kernel. What a test asks a peer for, the worker first has done. */
+/* The program's ends of the worker's connections: clients, and servers that the protocol has
+ * connected to. Each is one socket of the simulated kernel. What a test asks a peer for, the worker
+ * first has done. */
 #include "kit/kit.h"
 
 #include <errno.h>

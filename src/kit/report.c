@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Prints bytes in lines about failures: escaped, so that a terminal is safe, and only around the first
- * that differs. */
+/* Prints bytes in lines about failures: escaped, so that a terminal is safe, and only around the
+ * first that differs. */
 #include "kit/converse.h"
 
 #include <stdio.h>

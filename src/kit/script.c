@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs a script once, as one variant: says and expects what its steps say, on behalf of up to
- * FB_TEST_PEERS peers. After the first failure no further step is run. A variant that ends early or lacks
- * memory may fail a step; what its peers have heard until then is checked all the same. */
+ * FB_TEST_PEERS peers. After the first failure no further step is run. A variant that ends early or
+ * lacks memory may fail a step; what its peers have heard until then is checked all the same. */
 #include "kit/converse.h"
 
 #include <inttypes.h>
@@ -294,8 +294,8 @@ static void run_steps(struct run *run)
 
 /* Checks after the last step */
 
-/* Whether what was heard is the protocol's excuse for a failed allocation, behind any part of what was
- * expected. */
+/* Whether what was heard is the protocol's excuse for a failed allocation, behind any part of what
+ * was expected. */
 static bool is_excused(const struct run *run, fb_bytes expected, fb_bytes found)
 {
     const char *excuse = run->script->options->excuse;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds protocols that use a connection after its end: its slot is no other connection's for a long time,
- * so that the SDK reports the handle, and the address sanitizer, where there is one, watches the
- * protocol's state. */
+/* Finds protocols that use a connection after its end: its slot is no other connection's for a long
+ * time, so that the SDK reports the handle, and the address sanitizer, where there is one, watches
+ * the protocol's state. */
 #include "kit/kit.h"
 
 /* Functions of the address sanitizer; NULL in a program without it. */

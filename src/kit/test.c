@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts and ends a test: its configuration, its simulated world, its worker; and checks at the end that
- * nothing is left. What a start has made, the end destroys in reverse order. */
+/* Starts and ends a test: its configuration, its simulated world, its worker; and checks at the end
+ * that nothing is left. What a start has made, the end destroys in reverse order. */
 #include "kit/kit.h"
 #include "module/module.h"
 
@@ -134,8 +134,8 @@ static void destroy_world(fb_test *test)
     fb_kit_forget_peers(test);
 }
 
-/* Checks and copies the protocol as the loader of modules does; NULL after a line that says what is wrong
- * with it. */
+/* Checks and copies the protocol as the loader of modules does; NULL after a line that says what is
+ * wrong with it. */
 static const fb_protocol *adopt_protocol(struct fb_arena *arena, const fb_protocol *protocol)
 {
     char text[FB_MODULE_TEXT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lets the worker do its work, time pass, and the worker drain. The worker runs only within these calls,
- * and each returns when nothing is left to do. */
+/* Lets the worker do its work, time pass, and the worker drain. The worker runs only within these
+ * calls, and each returns when nothing is left to do. */
 #include "kit/kit.h"
 
 /* Turns without a pause, after which the worker is said never to rest. */

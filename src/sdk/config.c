@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The SDK's calls on the configuration while it is read: a protocol makes them in its conf_done and
- * `set`, in the master or a single process, and in the child that checks a configuration first. They
- * report and allocate on behalf of settings/, and never touch a worker. */
+ * `set`, in the master or a single process, and in the child that checks a configuration first.
+ * They report and allocate on behalf of settings/, and never touch a worker. */
 #include "process/role.h"
 #include "settings/apply.h"
 #include "settings/calls.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on one connection: its flow, its end, its timers, its memory and its counts. A piped
- * connection belongs to the pipe, which decides about its flow and its timeout until both ends close. */
+/* The SDK's calls on one connection: its flow, its end, its timers, its memory and its counts. A
+ * piped connection belongs to the pipe, which decides about its flow and its timeout until both
+ * ends close. */
 #include "net/conn.h"
 #include "sdk/handle.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Handles: each call of the SDK on a connection first asks here whether its protocol may still use the
- * connection. A handle that has ended is reported as the protocol's mistake as long as its slot is
- * free, and the call then does nothing. */
+/* Handles: each call of the SDK on a connection first asks here whether its protocol may still use
+ * the connection. A handle that has ended is reported as the protocol's mistake as long as its slot
+ * is free, and the call then does nothing. */
 #pragma once
 
 #include "base/compiler.h"

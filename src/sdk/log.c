@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's lines in the error log. Lines of a connection end with its client and server, and appear
- * at level debug for the clients that `debug_connection` names. */
+/* The SDK's lines in the error log. Lines of a connection end with its client and server, and
+ * appear at level debug for the clients that `debug_connection` names. */
 #include "base/log.h"
 #include "sdk/handle.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on maps that all workers share. They translate: times to live become times of expiry
- * on the wall clock, and statuses of shm/map.h become the SDK's. The shared memory is another process's
- * to write as well, so nothing that is read from it is asserted. */
+/* The SDK's calls on maps that all workers share. They translate: times to live become times of
+ * expiry on the wall clock, and statuses of shm/map.h become the SDK's. The shared memory is
+ * another process's to write as well, so nothing that is read from it is asserted. */
 #include "shm/map.h"
 #include "stream/shared_map.h"
 #include "worker/worker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on the metrics of a protocol. A worker writes its own row alone; totals are summed
- * over the rows of all workers. */
+/* The SDK's calls on the metrics of a protocol. A worker writes its own row alone; totals are
+ * summed over the rows of all workers. */
 #include "sdk/handle.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's output calls. They append to the connection's unsent output, and the loop sends it after
- * the callback: none of them runs a callback, and none does anything to a connection that has ended. */
+/* The SDK's output calls. They append to the connection's unsent output, and the loop sends it
+ * after the callback: none of them runs a callback, and none does anything to a connection that has
+ * ended. */
 #include "net/conn.h"
 #include "sdk/handle.h"
 

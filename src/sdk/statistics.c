@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's statistics of the whole daemon: a connection counts its requests in its worker's line of
- * shared memory, and totals are summed over all workers, those that have ended included. */
+/* The SDK's statistics of the whole daemon: a connection counts its requests in its worker's line
+ * of shared memory, and totals are summed over all workers, those that have ended included. */
 #include "sdk/handle.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on the worker that a callback runs in: its state, its clock, its random numbers and
- * its threads. Only the worker's own loop makes them. */
+/* The SDK's calls on the worker that a callback runs in: its state, its clock, its random numbers
+ * and its threads. Only the worker's own loop makes them. */
 #include "process/role.h"
 #include "sdk/handle.h"
 
