@@ -31,15 +31,16 @@ static bool has_failed_enough(const struct converse *converse)
     return converse->failures >= FAILURES_MOST;
 }
 
-static struct fb_kit_outcome run_variant(struct converse *converse, const struct fb_kit_way *way)
+static struct fb_kit_outcome run_variant(
+    struct converse *converse, const struct fb_kit_way *variant)
 {
     struct fb_kit_outcome outcome = { .failures = 0 };
 
     if (has_failed_enough(converse))
         return outcome;
     if (converse->verbose)
-        fprintf(stderr, "%s: %s\n", converse->script->protocol->name, way->name);
-    outcome = fb_kit_play(converse->script, way);
+        fprintf(stderr, "%s: %s\n", converse->script->protocol->name, variant->name);
+    outcome = fb_kit_play(converse->script, variant);
     converse->failures += outcome.failures;
     if (has_failed_enough(converse))
         fprintf(stderr, "%s: %d failures, the rest is left out\n", converse->script->protocol->name,
@@ -69,44 +70,44 @@ static void try_cuts(struct converse *converse)
     uint64_t n = count_bytes(converse->script, FB_TEST_ACT_SAY);
 
     for (uint64_t cut = 1; cut < n; cut += stride(n, CUTS_MOST)) {
-        struct fb_kit_way way = { .cut = cut };
+        struct fb_kit_way variant = { .cut = cut };
 
-        snprintf(way.name, sizeof(way.name), "cut at byte %" PRIu64, cut);
-        run_variant(converse, &way);
+        snprintf(variant.name, sizeof(variant.name), "cut at byte %" PRIu64, cut);
+        run_variant(converse, &variant);
     }
 }
 
 static void try_peers(struct converse *converse)
 {
     size_t window = stride(count_bytes(converse->script, FB_TEST_ACT_EXPECT), WINDOWS_MOST);
-    const struct fb_kit_way ways[] = {
+    const struct fb_kit_way variants[] = {
         { .name = "byte by byte", .bytes = true },
         { .name = "a peer that takes few bytes at a time", .window = window },
         { .name = "a peer that stops reading", .pausing = true },
         { .name = "byte by byte, a peer that stops reading", .bytes = true, .pausing = true },
     };
 
-    for (size_t i = 0; i < fb_countof(ways); i++)
-        run_variant(converse, &ways[i]);
+    for (size_t i = 0; i < fb_countof(variants); i++)
+        run_variant(converse, &variants[i]);
 }
 
 static void try_trouble(struct converse *converse)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct fb_kit_way way = { .trouble = true, .seed = seed };
+        struct fb_kit_way variant = { .trouble = true, .seed = seed };
 
-        snprintf(way.name, sizeof(way.name), "trouble of seed %" PRIu64, seed);
-        run_variant(converse, &way);
+        snprintf(variant.name, sizeof(variant.name), "trouble of seed %" PRIu64, seed);
+        run_variant(converse, &variant);
     }
 }
 
 static void try_end(struct converse *converse, size_t step, enum fb_kit_ending ending, bool half)
 {
-    struct fb_kit_way way = { .ending = ending, .step = step, .half = half };
+    struct fb_kit_way variant = { .ending = ending, .step = step, .half = half };
 
-    snprintf(way.name, sizeof(way.name), "the peer %s %s step %zu",
+    snprintf(variant.name, sizeof(variant.name), "the peer %s %s step %zu",
         ending == FB_KIT_BREAKS ? "breaks" : "ends", half ? "within" : "before", step);
-    run_variant(converse, &way);
+    run_variant(converse, &variant);
 }
 
 static void try_ends(struct converse *converse)
@@ -130,11 +131,11 @@ static void try_refusals(struct converse *converse, bool pausing)
     bool refused = true;
 
     for (uint64_t i = 0; refused; i += stride(converse->allocations, REFUSALS_MOST)) {
-        struct fb_kit_way way = { .refuses = true, .after = i, .pausing = pausing };
+        struct fb_kit_way variant = { .refuses = true, .after = i, .pausing = pausing };
 
-        snprintf(way.name, sizeof(way.name), "allocation %" PRIu64 " fails%s", i,
+        snprintf(variant.name, sizeof(variant.name), "allocation %" PRIu64 " fails%s", i,
             pausing ? ", a peer that stops reading" : "");
-        refused = run_variant(converse, &way).refused;
+        refused = run_variant(converse, &variant).refused;
     }
 }
 

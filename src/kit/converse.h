@@ -41,7 +41,8 @@ struct fb_kit_outcome {
 };
 
 /* Runs the script once, from the start of a worker to its end. */
-struct fb_kit_outcome fb_kit_play(const struct fb_kit_script *script, const struct fb_kit_way *way);
+struct fb_kit_outcome fb_kit_play(
+    const struct fb_kit_script *script, const struct fb_kit_way *variant);
 
 /* Prints what was heard instead of what was expected: `label: step 3: ...`. */
 void fb_kit_differs(const char *label, size_t step, fb_bytes expected, fb_bytes heard);

@@ -10,7 +10,7 @@
 
 struct run {
     const struct fb_kit_script *script;
-    const struct fb_kit_way *way;
+    const struct fb_kit_way *variant;
     fb_test *test;
     fb_test_peer *peers[FB_TEST_PEERS];
     size_t taken[FB_TEST_PEERS]; /* bytes each has heard as expected */
@@ -24,7 +24,7 @@ struct run {
 /* Whether this variant lets a step fail. What was heard until then is checked nevertheless. */
 static bool is_cut_short(const struct run *run)
 {
-    return run->way->refuses || run->way->ending != FB_KIT_TO_THE_END;
+    return run->variant->refuses || run->variant->ending != FB_KIT_TO_THE_END;
 }
 
 static void FB_PRINTF(2, 3) fail_step(struct run *run, const char *format, ...)
@@ -46,13 +46,13 @@ static void FB_PRINTF(2, 3) fail_step(struct run *run, const char *format, ...)
 
 static void pause_peer(const struct run *run, fb_test_peer *peer)
 {
-    if (run->way->pausing && peer != NULL)
+    if (run->variant->pausing && peer != NULL)
         fb_test_take(peer, 0);
 }
 
 static void resume_peer(const struct run *run, fb_test_peer *peer)
 {
-    if (!run->way->pausing || peer == NULL)
+    if (!run->variant->pausing || peer == NULL)
         return;
     fb_test_take(peer, 1);
     fb_test_run(run->test);
@@ -71,8 +71,8 @@ static fb_test_peer *add_peer(struct run *run, fb_test_peer *peer)
 {
     CHECK_KIND(peer, KIT_PEER);
     assert(run->now < FB_TEST_PEERS);
-    if (run->way->window > 0)
-        peer->socket->send_most = run->way->window;
+    if (run->variant->window > 0)
+        peer->socket->send_most = run->variant->window;
     pause_peer(run, peer);
     run->peers[run->now] = peer;
     run->taken[run->now] = 0;
@@ -120,10 +120,10 @@ static void say_bytes(struct run *run, fb_bytes bytes)
 
 static void say_in_pieces(struct run *run, fb_bytes bytes)
 {
-    uint64_t cut = run->way->cut;
+    uint64_t cut = run->variant->cut;
 
-    assert(cut == 0 || !run->way->bytes);
-    if (run->way->bytes) {
+    assert(cut == 0 || !run->variant->bytes);
+    if (run->variant->bytes) {
         for (size_t i = 0; i < bytes.n; i++)
             say_bytes(run, (fb_bytes) { bytes.p + i, 1 });
     } else if (cut > run->said && cut - run->said < bytes.n) {
@@ -139,7 +139,7 @@ static void say_in_pieces(struct run *run, fb_bytes bytes)
 
 static void end_variant(struct run *run)
 {
-    if (run->way->ending == FB_KIT_BREAKS)
+    if (run->variant->ending == FB_KIT_BREAKS)
         fb_test_reset(current_peer(run));
     else
         fb_test_shut(current_peer(run));
@@ -276,14 +276,14 @@ static void run_step(struct run *run, const fb_test_step *step)
 static void run_steps(struct run *run)
 {
     const struct fb_kit_script *script = run->script;
-    const struct fb_kit_way *way = run->way;
+    const struct fb_kit_way *variant = run->variant;
 
     for (size_t i = 0; i < script->n && !run->over; i++) {
         const fb_test_step *step = &script->steps[i];
-        bool ends = way->ending != FB_KIT_TO_THE_END && i == way->step;
+        bool ends = variant->ending != FB_KIT_TO_THE_END && i == variant->step;
 
         run->step = i;
-        if (ends && way->half)
+        if (ends && variant->half)
             say_bytes(run, (fb_bytes) { step->p, (size_t)step->n / 2 });
         if (ends)
             end_variant(run);
@@ -301,7 +301,7 @@ static bool is_excused(const struct run *run, fb_bytes expected, fb_bytes found)
     const char *excuse = run->script->options->excuse;
     size_t n = excuse != NULL ? strlen(excuse) : 0;
 
-    if (excuse == NULL || !run->way->refuses)
+    if (excuse == NULL || !run->variant->refuses)
         return false;
     for (size_t i = 0; i + n <= found.n; i++) {
         if (memcmp(found.p + i, excuse, n) == 0)
@@ -359,9 +359,9 @@ static void check_all_heard(struct run *run)
     each_peer(run, resume_peer);
     run->step = run->script->n;
     for (run->now = 0; run->now < FB_TEST_PEERS; run->now++) {
-        if (run->peers[run->now] == NULL || run->way->ending == FB_KIT_ENDS)
+        if (run->peers[run->now] == NULL || run->variant->ending == FB_KIT_ENDS)
             continue;
-        if (run->way->refuses || (run->way->ending == FB_KIT_BREAKS && run->now == last))
+        if (run->variant->refuses || (run->variant->ending == FB_KIT_BREAKS && run->now == last))
             check_heard(run, run->now);
         else if (!is_cut_short(run) && !run->over)
             expect_no_more(run);
@@ -376,20 +376,22 @@ static void open_servers(const struct run *run)
             fb_test_serve(run->test, run->script->steps[i].p, FB_TEST_ACCEPTS);
 }
 
-struct fb_kit_outcome fb_kit_play(const struct fb_kit_script *script, const struct fb_kit_way *way)
+struct fb_kit_outcome fb_kit_play(
+    const struct fb_kit_script *script, const struct fb_kit_way *variant)
 {
-    struct run run = { .script = script, .way = way };
+    struct run run = { .script = script, .variant = variant };
     struct fb_kit_outcome outcome = { .failures = 1 };
 
-    assert(way->ending == FB_KIT_TO_THE_END || way->step < script->n);
+    assert(variant->ending == FB_KIT_TO_THE_END || variant->step < script->n);
     run.test = fb_test_start_with(script->protocol, script->options);
     if (run.test == NULL)
         return outcome;
-    snprintf(run.test->label, sizeof(run.test->label), "%s: %s", script->protocol->name, way->name);
-    if (way->trouble)
-        fb_kit_trouble(run.test, way->seed);
-    if (way->refuses)
-        fb_test_refuse_memory(run.test, way->after, 1);
+    snprintf(
+        run.test->label, sizeof(run.test->label), "%s: %s", script->protocol->name, variant->name);
+    if (variant->trouble)
+        fb_kit_trouble(run.test, variant->seed);
+    if (variant->refuses)
+        fb_test_refuse_memory(run.test, variant->after, 1);
     open_servers(&run);
     run_steps(&run);
     check_all_heard(&run);
