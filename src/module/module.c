@@ -107,7 +107,7 @@ static bool is_elf(int fd)
 
 static bool is_loaded(const struct fb_modules *modules, const struct stat *file)
 {
-    const struct fb_module *module;
+    const struct module *module;
 
     SLIST_FOREACH (module, modules, link)
         if (module->device == file->st_dev && module->inode == file->st_ino)
@@ -221,9 +221,9 @@ static void explain_failure(struct load *load)
 }
 
 /* Loads the copy and takes its protocol; NULL with a text when something is wrong with it. */
-static struct fb_module *load_copy(struct load *load, struct fb_arena *arena)
+static struct module *load_copy(struct load *load, struct fb_arena *arena)
 {
-    struct fb_module *module = fb_arena_alloc(arena, sizeof(*module));
+    struct module *module = fb_arena_alloc(arena, sizeof(*module));
     const fb_protocol *protocol;
 
     if (module == NULL) {
@@ -246,11 +246,11 @@ static struct fb_module *load_copy(struct load *load, struct fb_arena *arena)
     return NULL;
 }
 
-struct fb_module *fb_module_load(
+struct module *fb_module_load(
     struct fb_modules *modules, struct fb_arena *arena, const char *path, char text[FB_MODULE_TEXT])
 {
     struct load load = { .text = text, .memory = -1 };
-    struct fb_module *module = NULL;
+    struct module *module = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat file;
     int error = errno;
@@ -281,7 +281,7 @@ struct fb_module *fb_module_load(
 
 void fb_module_unload(struct fb_modules *modules)
 {
-    struct fb_module *module = SLIST_FIRST(modules);
+    struct module *module = SLIST_FIRST(modules);
 
     CHECK_KIND(module, MODULE_KIND);
     module->kind = 0;

@@ -20,9 +20,9 @@ extern void (*const sdk_calls[])(void);
 
 #define MODULE_KIND KIND('M', 'O', 'D', 'L')
 
-struct fb_module {
+struct module {
     unsigned kind; /* MODULE_KIND while it is loaded */
-    SLIST_ENTRY(fb_module) link;
+    SLIST_ENTRY(module) link;
     const char *path;
     dev_t device; /* of the file that was loaded, */
     ino_t inode;  /* which may have been replaced since */
@@ -32,13 +32,13 @@ struct fb_module {
 };
 
 /* The modules of one configuration; the last loaded first. */
-SLIST_HEAD(fb_modules, fb_module);
+SLIST_HEAD(fb_modules, module);
 
 /* Loads a file and adds it to the list. The code and its variables are this load's alone: a load of
  * the same path for another configuration has its own. NULL with what is wrong in `text`, which
  * goes behind the module's name in a message; errno is not 0 where the file could not be opened. */
-struct fb_module *fb_module_load(struct fb_modules *modules, struct fb_arena *arena,
-    const char *path, char text[FB_MODULE_TEXT]);
+struct module *fb_module_load(struct fb_modules *modules, struct fb_arena *arena, const char *path,
+    char text[FB_MODULE_TEXT]);
 /* Unloads the first module of the list. Nothing may use its protocol any more. */
 void fb_module_unload(struct fb_modules *modules);
 

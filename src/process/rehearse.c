@@ -71,7 +71,7 @@ static void close_others(const struct fb_log *log, int excerpts)
 /* What a destructor does is told too. */
 static void unload(struct fb_cycle *cycle, struct fb_progress *progress)
 {
-    const struct fb_module *module;
+    const struct module *module;
 
     while ((module = SLIST_FIRST(&cycle->modules)) != NULL) {
         fb_progress_enter(progress, NULL, "while it was unloaded", "module \"%s\"", module->path);

@@ -77,7 +77,7 @@ static void check_included(const struct fb_cycle *cycle)
 
 static void check_module(const struct fb_cycle *cycle)
 {
-    const struct fb_module *module = SLIST_FIRST(&cycle->modules);
+    const struct module *module = SLIST_FIRST(&cycle->modules);
 
     ck_assert_ptr_nonnull(module);
     ck_assert_str_eq(module->protocol->name, "plain_a");
