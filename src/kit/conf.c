@@ -11,7 +11,7 @@
 
 #define CONNECTIONS 512
 
-/* One part that the test has written: a file in memory, which the whole file includes by its
+/* A part that the test has written: a file in memory, which the whole file includes by its
  * path. */
 struct part {
     const char *name; /* in reports */

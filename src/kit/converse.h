@@ -9,23 +9,23 @@
 /* How the client ends before the step `step` of a variant. */
 enum fb_kit_ending { FB_KIT_TO_THE_END, FB_KIT_BREAKS, FB_KIT_ENDS };
 
-/* What differs from the script as it is written; all zero: nothing. */
+/* A variant: the differences from the script as it is written; all zero: none. */
 struct fb_kit_way {
     char name[64];
-    bool bytes;   /* clients send single bytes, */
-    uint64_t cut; /* ... or all in two pieces, of which the second begins at this byte; 0: in one */
-    size_t window; /* bytes that peers take at a time; 0: any number */
-    bool pausing;  /* peers take nothing until something is expected of the protocol */
-    bool trouble;  /* the network makes trouble, by this seed */
-    uint64_t seed;
-    enum fb_kit_ending ending; /* how the client ends early, */
-    size_t step;               /* ... before this step, */
-    bool half;                 /* ... or in the middle of what it says in this step */
-    bool refuses;              /* one allocation fails, */
-    uint64_t after;            /* ... after so many that succeed */
+    bool bytes;                /* clients send single bytes */
+    uint64_t cut;              /* byte at which clients begin a second piece; 0: one piece */
+    size_t window;             /* bytes that peers take at a time; 0: any number */
+    bool pausing;              /* peers take nothing until the script expects something */
+    bool trouble;              /* the network makes trouble */
+    uint64_t seed;             /* of the trouble */
+    enum fb_kit_ending ending; /* how the client ends early */
+    size_t step;               /* the step before which it ends */
+    bool half;                 /* ends in the middle of what this step says instead */
+    bool refuses;              /* one allocation fails */
+    uint64_t after;            /* number of allocations that succeed before it */
 };
 
-/* What all variants have in common; lent by the caller. */
+/* A script and its test, the same in all variants; lent by the caller. */
 struct fb_kit_script {
     const fb_protocol *protocol;
     const fb_test_options *options;
@@ -33,7 +33,7 @@ struct fb_kit_script {
     size_t n;
 };
 
-/* What came of one run. */
+/* The result of one run. */
 struct fb_kit_outcome {
     int failures; /* faults included */
     uint64_t allocations;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One input of a fuzzer: a client says it in pieces, and ends. The first byte chooses the pieces,
- * the pauses and the end, so that a fuzzer explores these too. */
+/* Runs one input of a fuzzer: a client says it in pieces, and ends. The first byte chooses the
+ * pieces, the pauses and the end, so that a fuzzer explores these too. */
 #include "kit/kit.h"
 
 #include <stdio.h>

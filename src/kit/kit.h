@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the test kit share. A test is a whole worker of the daemon's, in the role of a
- * single process, on a simulated kernel (event/sim.h); nothing of it is shared with another test,
- * so that several may live in one program. Mistakes of the protocol are faults, which are printed
- * and counted; a mistake in the use of the kit ends the program. */
+/* Structs and functions that the files of the test kit share. A test is a whole worker of the
+ * daemon's, in the role of a single process, on a simulated kernel (event/sim.h); nothing of it is
+ * shared with another test, so that several may live in one program. Mistakes of the protocol are
+ * faults, which are printed and counted; a mistake in the use of the kit ends the program. */
 #pragma once
 
 #include "base/check.h"
@@ -21,7 +21,7 @@ struct fb_kit_memory {
     uint64_t refused;    /* allocations that were */
 };
 
-/* One descriptor of a list of those that were open at one time. */
+/* A descriptor in a list of those that were open at one time. */
 struct fb_kit_descriptor {
     SLIST_ENTRY(fb_kit_descriptor) link;
     int fd;
@@ -112,7 +112,7 @@ fb_test_options fb_kit_options(const fb_test_options *options);
 struct fb_cycle *fb_kit_load(
     const fb_protocol *const *protocols, const fb_test_options *options, const char *label);
 
-/* Has the network make trouble from now on. */
+/* Makes trouble on the network from now on. */
 void fb_kit_trouble(fb_test *test, uint64_t seed);
 
 /* Puts callbacks before the protocol's that count `opened` and `closed`. */

@@ -34,7 +34,7 @@ static void report_misuse(struct fb_stream *stream, const char *call)
     fb_kit_fault(kit_test_of(worker), "%s() of a connection that had ended", call);
 }
 
-/* What the simulated kernel says of a wrong use of its sockets. */
+/* Makes a fault of a wrong use of a simulated socket. */
 static void sim_fault(void *arg, const char *text)
 {
     fb_test *test = arg;

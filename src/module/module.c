@@ -30,7 +30,8 @@
 #define NAME_MOST 200 /* bytes of the memory's name, as /proc/PID/maps shows it */
 #define COPY_PATH 1024
 
-/* Has the linker take the SDK's calls into the program, although only modules may use them. */
+/* Makes the linker take all of the SDK's calls into the program, although only modules may use
+ * them. */
 static void (*const *const calls)(void) __attribute__((used)) = sdk_calls;
 
 /* A load under way. */
@@ -40,7 +41,7 @@ struct load {
     char path[COPY_PATH]; /* of the copy */
 };
 
-static void FB_PRINTF(2, 3) say(struct load *load, const char *format, ...)
+static void FB_PRINTF(2, 3) write_text(struct load *load, const char *format, ...)
 {
     va_list args;
 
@@ -120,24 +121,24 @@ static int read_file(struct load *load, const struct fb_modules *modules, const 
     struct stat *file)
 {
     if (fstat(fd, file) == -1) {
-        say(load, "cannot be read (%d: %s)", errno, strerror(errno));
+        write_text(load, "cannot be read (%d: %s)", errno, strerror(errno));
         return -1;
     }
     if (!S_ISREG(file->st_mode)) {
-        say(load, "is no file: name the shared object itself");
+        write_text(load, "is no file: name the shared object itself");
         return -1;
     }
     if (is_loaded(modules, file)) {
-        say(load, "is loaded already");
+        write_text(load, "is loaded already");
         return -1;
     }
     if (!is_elf(fd)) {
-        say(load, "is not a shared object: build it with \"cc -shared -fPIC\"");
+        write_text(load, "is not a shared object: build it with \"cc -shared -fPIC\"");
         return -1;
     }
     load->memory = create_memory(path);
     if (load->memory == -1 || copy_file(fd, load->memory) == -1 || seal_copy(load->memory) == -1) {
-        say(load, "cannot be copied into memory (%d: %s)", errno, strerror(errno));
+        write_text(load, "cannot be copied into memory (%d: %s)", errno, strerror(errno));
         return -1;
     }
     return 0;
@@ -160,7 +161,7 @@ static int name_copy(struct load *load)
         dlclose(other);
         memcpy(load->path + n, "./", 2);
     }
-    say(load, "cannot be loaded: too many others are");
+    write_text(load, "cannot be loaded: too many others are");
     return -1;
 }
 
@@ -182,7 +183,8 @@ static const fb_protocol *find_protocol(struct load *load, void *handle)
     const fb_protocol *const *symbol = dlsym(handle, "fb_module");
 
     if (symbol == NULL || *symbol == NULL) {
-        say(load, "is no Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)");
+        write_text(
+            load, "is no Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)");
         return NULL;
     }
     return fb_module_check(*symbol, load->text) == NULL ? *symbol : NULL;
@@ -199,7 +201,7 @@ static void explain_failure(struct load *load)
     void *handle;
 
     snprintf(reason, sizeof(reason), "%s", error);
-    say(load, "cannot be loaded: %s", reason);
+    write_text(load, "cannot be loaded: %s", reason);
     if (strncmp(reason, undefined, sizeof(undefined) - 1) != 0)
         return;
     handle = dlopen(load->path, RTLD_LAZY | RTLD_LOCAL);
@@ -212,11 +214,11 @@ static void explain_failure(struct load *load)
             return;
     }
     if (strncmp(reason + sizeof(undefined) - 1, "fb_", 3) == 0)
-        say(load, "needs \"%s\", which this forkbeard does not have%s",
+        write_text(load, "needs \"%s\", which this forkbeard does not have%s",
             reason + sizeof(undefined) - 1,
             *newer != '\0' ? newer : ": is it built for a newer one?");
     else
-        say(load, "needs \"%s\": link it with the library that has it",
+        write_text(load, "needs \"%s\": link it with the library that has it",
             reason + sizeof(undefined) - 1);
 }
 
@@ -227,7 +229,7 @@ static struct module *load_copy(struct load *load, struct fb_arena *arena)
     const fb_protocol *protocol;
 
     if (module == NULL) {
-        say(load, "cannot be loaded: out of memory");
+        write_text(load, "cannot be loaded: out of memory");
         return NULL;
     }
     if (name_copy(load) == -1)
@@ -239,7 +241,7 @@ static struct module *load_copy(struct load *load, struct fb_arena *arena)
     }
     protocol = find_protocol(load, module->handle);
     if (protocol != NULL && (module->protocol = fb_module_copy(arena, protocol)) == NULL)
-        say(load, "cannot be loaded: out of memory");
+        write_text(load, "cannot be loaded: out of memory");
     if (module->protocol != NULL)
         return module;
     dlclose(module->handle);
@@ -256,7 +258,7 @@ struct module *fb_module_load(
     int error = errno;
 
     if (fd == -1) {
-        say(&load, "cannot be opened (%d: %s)", error, strerror(error));
+        write_text(&load, "cannot be opened (%d: %s)", error, strerror(error));
         errno = error;
         return NULL;
     }

@@ -281,9 +281,9 @@ FB_SDK void fb_abort(fb_conn *conn);
  * connected, and no timeout then; a timeout that is set earlier holds for both. A pipe has a
  * timeout of its own. */
 FB_SDK void fb_set_timeout(fb_conn *conn, uint64_t ms);
-/* Has the callback `timer` called with `id` in `ms`, at least 1. A timer of this id that is set
- * already is moved. There may be any number of timers; all are cancelled when the connection ends.
- * Without memory the connection ends as FB_NO_MEMORY. */
+/* Sets a timer, which calls the callback `timer` with `id` in `ms`, at least 1. A timer of this id
+ * that is set already is moved. There may be any number of timers; all are cancelled when the
+ * connection ends. Without memory the connection ends as FB_NO_MEMORY. */
 FB_SDK void fb_timer(fb_conn *conn, uint32_t id, uint64_t ms);
 FB_SDK void fb_timer_cancel(fb_conn *conn, uint32_t id);
 /* Tells whether the connection is between requests (1) or not (0, as at first): a worker that

@@ -58,8 +58,8 @@ typedef struct fb_test_options {
     const char *stream;          /* directives of `stream {}` besides the server; NULL: none */
     const char *main;            /* directives outside of `stream {}`: "env A=1;"; NULL: none */
     uint32_t worker_connections; /* 0: 512 */
-    /* Not 0: the network makes all the trouble that a correct protocol cannot notice. Bytes arrive
-     * and leave in parts, and late, and events come without a cause. */
+    /* When not 0, the network makes all the trouble that a correct protocol cannot notice. Bytes
+     * arrive and leave in parts, and late, and events come without a cause. */
     uint32_t trouble;
     uint64_t seed; /* of random numbers, and of the trouble */
     /* The beginning of what the protocol may say instead of the expected bytes in a conversation
@@ -109,7 +109,7 @@ FB_TEST_API void fb_test_says(fb_test_peer *peer, const char *text);
 FB_TEST_API void fb_test_shut(fb_test_peer *peer);
 /* Breaks the connection, after what the peer has said. */
 FB_TEST_API void fb_test_reset(fb_test_peer *peer);
-/* Has the peer take n more bytes of output, and then none; SIZE_MAX, as at first: all. */
+/* Lets the peer take n more bytes of output, and then none; SIZE_MAX, as at first: all. */
 FB_TEST_API void fb_test_take(fb_test_peer *peer, size_t n);
 
 /* Returns what the peer has received since the start or the last fb_test_forget(); lent until the
@@ -143,7 +143,7 @@ FB_TEST_API fb_test_peer *fb_test_accept(fb_test_server *server);
 FB_TEST_API void fb_test_run(fb_test *test);
 /* Lets time pass: timers expire one after the other, each with the work that follows from it. */
 FB_TEST_API void fb_test_pass(fb_test *test, uint64_t ms);
-/* Has the worker drain, as in a reload: it accepts no more clients and ends its connections.
+/* Drains the worker, as in a reload: it accepts no more clients and ends its connections.
  * `deadline` is the worker_shutdown_timeout; 0: none. */
 FB_TEST_API void fb_test_drain(fb_test *test, uint64_t deadline);
 /* Lets the next `after` allocations for connections succeed, those of fb_alloc() included, and the

@@ -43,7 +43,7 @@ typedef enum fb_reason {
     FB_IO_ERROR,     /* any other error of the connection */
 } fb_reason;
 
-/* What became of a message of fb_send_message(). */
+/* The outcome of a message of fb_send_message(). */
 typedef enum fb_outcome {
     FB_MESSAGE_HANDLED = 1, /* `message` returned 0 */
     FB_MESSAGE_DECLINED, /* `message` returned another value or is NULL, or its worker is flooded */
