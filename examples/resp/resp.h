@@ -39,7 +39,7 @@ struct resp_request {
     struct resp_worker *room;
     const fb_bytes *words; /* in the input; the first is the name of the command */
     size_t n;
-    const char *name; /* of the command, as replies write it */
+    const char *name; /* the command's, as replies write it */
     int ended;        /* the connection closes, and no further command is run */
 };
 

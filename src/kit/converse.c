@@ -22,7 +22,7 @@
 struct converse {
     const struct fb_kit_script *script;
     int failures;
-    uint64_t allocations; /* that the script needs as it is written */
+    uint64_t allocations; /* needed by the script as it is written */
     bool verbose;
 };
 

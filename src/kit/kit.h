@@ -25,7 +25,7 @@ struct fb_kit_memory {
 struct fb_kit_descriptor {
     SLIST_ENTRY(fb_kit_descriptor) link;
     int fd;
-    char what[128]; /* what it names, as /proc shows it */
+    char what[128]; /* the file, as /proc shows it */
 };
 SLIST_HEAD(fb_kit_descriptors, fb_kit_descriptor);
 
@@ -70,9 +70,9 @@ struct fb_test {
     in_port_t port_n; /* ports given to clients so far */
     uint64_t random;
     struct fb_log_target target;      /* the error log, a file in memory */
-    char *logged;                     /* what fb_test_logged() has lent */
+    char *logged;                     /* the text that fb_test_logged() has lent */
     struct fb_kit_descriptors before; /* open before the start */
-    char label[128];                  /* what lines of faults begin with */
+    char label[128];                  /* the beginning of lines about faults */
     int faults;
     bool restless; /* the worker never came to rest, and a fault said so */
 };

@@ -15,7 +15,7 @@ struct run {
     fb_test_peer *peers[FB_TEST_PEERS];
     size_t taken[FB_TEST_PEERS]; /* bytes each has heard as expected */
     unsigned now;                /* number of the peer whose steps are run */
-    size_t step;                 /* that is run, counted from 0 */
+    size_t step;                 /* number of the current step, from 0 */
     uint64_t said;               /* bytes sent by all peers */
     int failures;
     bool over; /* the script cannot go on */

@@ -24,8 +24,8 @@ struct module {
     unsigned kind; /* MODULE_KIND while it is loaded */
     SLIST_ENTRY(module) link;
     const char *path;
-    dev_t device; /* of the file that was loaded, */
-    ino_t inode;  /* which may have been replaced since */
+    dev_t device; /* device of the loaded file, */
+    ino_t inode;  /* inode; the path may name another file now */
     void *handle; /* of dlopen() */
     int memory;   /* descriptor of the copy that was loaded, kept open for debuggers */
     const fb_protocol *protocol; /* a copy, see fb_module_copy() */

@@ -40,7 +40,7 @@ fb_map_status fb_map_get(fb_worker *worker, fb_map *map, fb_bytes key, fb_item *
     enum fb_shm_map_status status =
         fb_shm_map_get(memory_of(map), key.p, key.n, now(worker), &copy);
 
-    if (status == FB_SHM_MAP_TOO_LARGE && copy.version != 0) /* there was room for a part of it */
+    if (status == FB_SHM_MAP_TOO_LARGE && copy.version != 0) /* a part of it was copied */
         status = FB_SHM_MAP_OK;
     item->n = copy.n;
     item->version = copy.version;

@@ -165,7 +165,7 @@ typedef struct fb_protocol {
                               FB_INPUT_LIMIT; 0: 65536 */
     uint32_t metric_n;
     const fb_metric *metrics;
-    const fb_ops *ops; /* of clients' connections; at least one callback */
+    const fb_ops *ops; /* callbacks of clients' connections, at least one */
 
     /* Checks the configuration of one server when all its directives are set, and completes it.
      * `own` and `parent` have conf_state bytes, the server's and those of stream {}. Runs in the

@@ -61,7 +61,7 @@ typedef struct fb_test_options {
     /* When not 0, the network makes all the trouble that a correct protocol cannot notice. Bytes
      * arrive and leave in parts, and late, and events come without a cause. */
     uint32_t trouble;
-    uint64_t seed; /* of random numbers, and of the trouble */
+    uint64_t seed; /* for random numbers, and for the trouble */
     /* The beginning of what the protocol may say instead of the expected bytes in a conversation
      * in which an allocation has failed: "-ERR"; "": anything; NULL: nothing */
     const char *excuse;

@@ -47,7 +47,7 @@ typedef enum fb_reason {
 typedef enum fb_outcome {
     FB_MESSAGE_HANDLED = 1, /* `message` returned 0 */
     FB_MESSAGE_DECLINED, /* `message` returned another value or is NULL, or its worker is flooded */
-    FB_MESSAGE_UNKNOWN,  /* there is no such connection, or its worker died before it answered */
+    FB_MESSAGE_UNKNOWN,  /* no such connection, or its worker died before it answered */
 } fb_outcome;
 
 /* The result of a call on a map. */
