@@ -3,7 +3,7 @@
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
-#include "process/confine.h"
+#include "sandbox/confine.h"
 
 #include <errno.h>
 #include <linux/capability.h>

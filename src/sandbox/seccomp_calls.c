@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which system calls belong to what. Calls that this architecture or libseccomp does not know are
  * passed over. Those whose arguments matter are in seccomp.c. */
-#include "process/confine.h"
+#include "sandbox/confine.h"
 
 /* Of administrators, debuggers and container managers, and what has had the kernel's worst holes. */
 const char *const fb_calls_denied[] = {

@@ -22,11 +22,3 @@ extern const char *const fb_calls_of_io_uring[]; /* which does past the filter w
 extern const char *const fb_calls_allowed[];     /* what any worker does: all else is denied */
 extern const char *const fb_calls_of_children[]; /* what running programs takes besides */
 extern const char *const fb_calls_of_writing[];  /* files that are changed by their names */
-
-/* What the runtime of this build needs besides (sanitized.c, or sanitized_none.c). */
-extern const char *const fb_build_calls[];
-extern const unsigned fb_build_prctls[];  /* options of prctl(); ends with 0 */
-extern const unsigned fb_build_ptraces[]; /* requests of ptrace(); ends with 0 */
-extern const bool fb_build_clones;        /* processes that share its memory */
-/* Directories that are read and, where `write`, written to; NULL beyond the last. */
-const char *fb_build_path(unsigned i, bool write);

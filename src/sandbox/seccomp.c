@@ -5,7 +5,9 @@
  *
  * Of an argument that is an int the kernel takes 32 bits, and a filter is shown 64: what denies has to
  * look at these 32 alone. */
-#include "process/confine.h"
+#include "sandbox/confine.h"
+
+#include "process/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>

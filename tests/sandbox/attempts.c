@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "process/attempts.h"
+#include "sandbox/attempts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,9 @@
 /* Which paths a worker may open, ports it may bind to and processes it may signal, with what this
  * kernel's Landlock can. The C library has no calls for it, and its headers may be older than the
  * kernel. */
-#include "process/confine.h"
+#include "sandbox/confine.h"
+
+#include "process/sanitized.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "process/sandbox.h"
+#include "sandbox/sandbox.h"
 
-#include "process/confine.h"
+#include "sandbox/confine.h"
 
 #include <errno.h>
 #include <stdio.h>

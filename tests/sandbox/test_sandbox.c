@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A process enters the sandbox of a configuration, and tries. */
-#include "process/attempts.h"
-#include "process/confine.h"
-#include "process/sandbox.h"
+#include "sandbox/attempts.h"
+#include "sandbox/confine.h"
+#include "sandbox/sandbox.h"
 #include "support/test.h"
 
 #include <errno.h>
