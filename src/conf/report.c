@@ -71,7 +71,7 @@ static void keep(struct fb_conf_report *report, enum fb_level level,
 
     if (is_known(report, level, message))
         return;
-    if (count_kept(report, level) == FB_CONF_MISTAKES_MAX ||
+    if (report->arena == NULL || count_kept(report, level) == FB_CONF_MISTAKES_MAX ||
         (mistake = fb_arena_alloc(report->arena, sizeof(*mistake))) == NULL ||
         (mistake->message = fb_arena_strdup(report->arena, message)) == NULL) {
         drop(report, level);

@@ -30,6 +30,7 @@ struct fb_conf_report {
     unsigned dropped_errors, dropped_warnings; /* beyond the maximum, or there was no memory */
 };
 
+/* `arena` NULL: mistakes are only counted. */
 void fb_conf_report_init(struct fb_conf_report *report, struct fb_arena *arena);
 
 /* Adds "message in FILE:LINE:COLUMN" and marks the word; `word` NULL: the message alone. */

@@ -2,6 +2,7 @@
 #include "settings/calls.h"
 
 #include "settings/apply.h"
+#include "settings/protocol.h"
 #include "shm/metrics.h"
 
 #include <assert.h>
@@ -14,11 +15,11 @@ static_assert((int)FB_COUNTER == (int)FB_SHM_COUNTER && (int)FB_GAUGE == (int)FB
     "kinds are the shared memory's");
 
 static const struct fb_conf_word *find_written(
-    const struct fb_frame *frame, const fb_protocol *protocol, const char *name)
+    const struct fb_frame *scope, const fb_protocol *protocol, const char *name)
 {
     const struct fb_seen *seen;
 
-    STAILQ_FOREACH (seen, &frame->seen, link)
+    STAILQ_FOREACH (seen, &scope->seen, link)
         if (seen->setting->protocol == protocol && strcmp(seen->setting->name, name) == 0)
             return &seen->directive->name;
     return NULL;
@@ -28,19 +29,19 @@ static const struct fb_conf_word *find_written(
  * where it was written; or else the block. */
 static const struct fb_conf_word *place_of(const struct fb_conf *conf, const char *directive)
 {
-    const struct fb_frame *frame = conf->frame;
+    const struct fb_frame *scope = conf->scope;
     const struct fb_conf_word *word = NULL;
 
     if (conf->directive != NULL &&
-        find_written(conf->frame, conf->protocol, conf->directive->name.text) != NULL)
+        find_written(conf->scope, conf->protocol, conf->directive->name.text) != NULL)
         return &conf->directive->name;
     if (directive == NULL)
-        return &conf->frame->directive->name;
-    while (word == NULL && frame != NULL && (frame->at & (FB_AT_STREAM | FB_AT_SERVER))) {
-        word = find_written(frame, conf->protocol, directive);
-        frame = frame->outer;
+        return &conf->scope->directive->name;
+    while (word == NULL && scope != NULL && (scope->at & (FB_AT_STREAM | FB_AT_SERVER))) {
+        word = find_written(scope, conf->protocol, directive);
+        scope = scope->outer;
     }
-    return word != NULL ? word : &conf->frame->directive->name;
+    return word != NULL ? word : &conf->scope->directive->name;
 }
 
 int fb_settings_vreport(fb_conf *conf, const char *directive, const char *format, va_list args)

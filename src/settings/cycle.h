@@ -10,8 +10,8 @@
 #include "event/mechanism.h"
 #include "module/module.h"
 #include "net/inherited.h"
+#include "settings/check_progress.h"
 #include "settings/needs.h"
-#include "settings/progress.h"
 #include "shm/zone.h"
 #include "stream/server.h"
 
@@ -114,6 +114,11 @@ struct fb_cycle_options {
  * is touched, unless by a module. */
 struct fb_cycle *fb_cycle_load(
     const struct fb_cycle_options *options, struct fb_log *log, int excerpts);
+/* Give a struct what the tables of directives say, as a configuration without directives would, for
+ * structs that are made by hand. What only a start knows is left zero: paths, the user, the mechanism. */
+void core_settings_defaults(struct fb_core_settings *core);
+void events_settings_defaults(struct fb_events_settings *events);
+void stream_settings_defaults(struct fb_server_settings *settings);
 /* Says what `worker_connections auto` has come to, if that was asked for. */
 void fb_sizing_log(const struct fb_cycle *cycle, struct fb_log *log);
 /* What listens on an address of its own goes on although a wildcard would take it in by now, which is

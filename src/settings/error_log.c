@@ -3,6 +3,8 @@
 #include "base/number.h"
 #include "net/address.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/setters.h"
 
 #include <ctype.h>
 #include <errno.h>

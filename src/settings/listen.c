@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `listen ADDRESS [PARAMETER ...];` */
+#include "settings/listen.h"
+
 #include "base/number.h"
 #include "settings/apply.h"
+#include "settings/setters.h"
 
 #include <bsd/string.h>
 #include <limits.h>
@@ -205,7 +208,7 @@ static int add_listen(
         return -1;
     *listen = *from;
     listen->address = *address;
-    STAILQ_INSERT_TAIL(&apply->frame->listens, listen, link);
+    STAILQ_INSERT_TAIL(&apply->scope->listens, listen, link);
     return 0;
 }
 
@@ -224,7 +227,7 @@ static int find_passed(struct fb_apply *apply, const struct fb_conf_directive *d
         return fb_bad_value(
             apply, directive, 0, "expected the name or the number of a socket behind \"fd:\"");
     if (inherited == NULL) {
-        apply->frame->listens_unknown = true;
+        apply->scope->listens_unknown = true;
         fb_conf_warn(apply->report, &directive->args[0],
             "\"%s\" is known only to the daemon that the service manager starts, it is not checked",
             directive->args[0].text);
@@ -273,7 +276,7 @@ FB_SETTER(fb_set_listen)
     struct fb_listen listen = {
         .word = &directive->args[0],
         .options = fb_listen_defaults,
-        .server = apply->frame->server,
+        .server = apply->scope->server,
     };
     unsigned n = 0;
     in_port_t last = 0;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `load_module`: a module's protocol stands beside the built-in ones from then on. */
 #include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/protocol.h"
+#include "settings/setters.h"
 
 #include "stream/stream.h"
 

@@ -2,6 +2,7 @@
 #include "settings/needs.h"
 
 #include "settings/apply.h"
+#include "settings/blocks.h"
 
 #include <string.h>
 

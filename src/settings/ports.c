@@ -2,6 +2,7 @@
 /* From the servers' `listen` directives to sockets: an address has one, except that a wildcard's
  * socket takes in the other addresses of its port. */
 #include "settings/apply.h"
+#include "settings/listen.h"
 
 #include <string.h>
 

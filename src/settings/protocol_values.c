@@ -2,6 +2,8 @@
 /* Setters of the values that only protocols have. */
 #include "net/target.h"
 #include "settings/apply.h"
+#include "settings/protocol.h"
+#include "settings/setters.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,13 +27,8 @@ FB_SETTER(fb_set_name)
     const char *const *names = setting->declared->names;
     char expected[256];
 
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(directive->args[0].text, names[i]) == 0) {
-            *(int64_t *)field = i;
-            return 0;
-        }
     list_names(names, expected, sizeof(expected));
-    return fb_bad_name(apply, directive, 0, names, expected);
+    return set_choice(apply, directive, names, expected, field);
 }
 
 FB_SETTER(fb_set_target)
@@ -53,7 +50,7 @@ FB_SETTER(fb_set_custom)
 {
     struct fb_conf conf = {
         .apply = apply,
-        .frame = apply->frame,
+        .scope = apply->scope,
         .protocol = setting->protocol,
         .directive = directive,
     };

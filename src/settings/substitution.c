@@ -2,6 +2,8 @@
 /* `env_substitution`: a directive's arguments, with environment variables replaced, before its setter
  * sees them. */
 #include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/setters.h"
 
 #include "conf/substitute.h"
 
@@ -13,7 +15,7 @@ static const struct fb_conf_directive *find_earlier(
 {
     const struct fb_seen *seen;
 
-    STAILQ_FOREACH (seen, &apply->frame->seen, link)
+    STAILQ_FOREACH (seen, &apply->scope->seen, link)
         if (seen->directive != directive && seen->directive->name.file == directive->name.file)
             return seen->directive;
     return NULL;

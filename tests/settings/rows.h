@@ -2,7 +2,8 @@
 /* What the manual promises of every directive. */
 #pragma once
 
-#include "settings/apply.h"
+#include "settings/cycle.h"
+#include "settings/setting.h"
 
 struct row {
     const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "settings/progress.h"
+#include "settings/check_progress.h"
 
 #include "conf/conf.h"
 
