@@ -11,22 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const names[] = { "emerg", "alert", "crit", "error", "warn", "notice", "info",
-    "debug" };
-
-const char *fb_level_name(enum fb_level level)
-{
-    return names[level];
-}
-
-int fb_level_parse(const char *name)
-{
-    for (unsigned i = 0; i < fb_countof(names); i++)
-        if (strcmp(names[i], name) == 0)
-            return (int)i;
-    return -1;
-}
-
 void fb_log_update(struct fb_log *log)
 {
     log->level = FB_EMERG;
@@ -41,7 +25,8 @@ void fb_log_update(struct fb_log *log)
 
 void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n)
 {
-    *log = (struct fb_log) { .targets = targets, .target_n = n, .pid = getpid(), .second = -1 };
+    *log = (struct fb_log) { .targets = targets, .target_n = n, .pid = getpid() };
+    log->stamp.second = -1;
     fb_log_update(log);
 }
 
@@ -109,8 +94,10 @@ static void FB_PRINTF(3, 0)
         fb_log_vwrite(log->also, line, format, copy);
         va_end(copy);
     }
-    entry.log = log;
     entry.line = line;
+    entry.plain = log->plain;
+    entry.pid = log->pid;
+    entry.stamp = &log->stamp;
     entry.has_text = entry.has_json = false;
     if (vsnprintf(entry.message, sizeof(entry.message), format, args) < 0)
         entry.message[0] = '\0';

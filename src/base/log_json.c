@@ -82,7 +82,7 @@ static void add_head(struct piece *out, const struct fb_log_entry *entry)
     gmtime_r(&now.tv_sec, &tm);
     strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(head, sizeof(head), "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"pid\":%d", time,
-        (int)(now.tv_nsec / 1000000), fb_level_name(line->level), (int)entry->log->pid);
+        (int)(now.tv_nsec / 1000000), fb_level_name(line->level), (int)entry->pid);
     add(out, head);
     if (line->connection != 0) {
         snprintf(head, sizeof(head), ",\"connection\":%llu", (unsigned long long)line->connection);

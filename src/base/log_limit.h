@@ -5,7 +5,10 @@
  * kind hides no other. The kinds that the table has no place for are not limited. */
 #pragma once
 
-#include "base/log.h"
+#include "base/compiler.h"
+#include "base/log_line.h"
+
+#include <stdarg.h>
 
 #define FB_LOG_KINDS 32 /* a power of two */
 #define FB_LOG_LIKE_MAX 160

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/log_form.h"
 
+#include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 void fb_log_add(struct fb_log_text *text, const char *s)
 {
@@ -41,28 +42,17 @@ void fb_log_add_format(struct fb_log_text *text, const char *format, ...)
     fb_log_add(text, piece);
 }
 
-void fb_log_tick(struct fb_log *log)
+static void add_head(struct fb_log_text *text, const struct fb_log_entry *entry)
 {
-    time_t now = time(NULL);
-    struct tm tm;
+    const char *level = fb_level_name(entry->line->level);
 
-    if (now == log->second)
-        return;
-    localtime_r(&now, &tm);
-    strftime(log->date, sizeof(log->date), "%Y/%m/%d %H:%M:%S", &tm);
-    strftime(log->stamp, sizeof(log->stamp), "%b %e %H:%M:%S", &tm);
-    log->second = now;
-}
-
-static void add_head(struct fb_log_text *text, struct fb_log *log, enum fb_level level)
-{
-    if (log->plain != NULL) {
-        fb_log_add(text, log->plain);
-        fb_log_add_format(text, ": [%s] ", fb_level_name(level));
+    if (entry->plain != NULL) {
+        fb_log_add(text, entry->plain);
+        fb_log_add_format(text, ": [%s] ", level);
         return;
     }
-    fb_log_tick(log);
-    fb_log_add_format(text, "%s [%s] %d#0: ", log->date, fb_level_name(level), (int)log->pid);
+    log_stamp_update(entry->stamp);
+    fb_log_add_format(text, "%s [%s] %d#0: ", entry->stamp->date, level, (int)entry->pid);
 }
 
 /* What nginx calls the line's context. */
@@ -93,7 +83,7 @@ const struct fb_log_text *fb_log_form_text(struct fb_log_entry *entry)
         return text;
     entry->has_text = true;
     text->n = 0;
-    add_head(text, entry->log, line->level);
+    add_head(text, entry);
     entry->head = text->n;
     if (line->connection != 0)
         fb_log_add_format(text, "*%llu ", (unsigned long long)line->connection);

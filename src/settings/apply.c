@@ -5,7 +5,7 @@
 #include "settings/blocks.h"
 #include "settings/nginx_only.h"
 #include "settings/protocol.h"
-#include "settings/setters.h"
+#include "settings/set_value.h"
 
 #include <limits.h>
 #include <stdarg.h>

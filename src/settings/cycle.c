@@ -85,9 +85,9 @@ static void apply_configuration(
     read_all(&apply);
 }
 
-static struct fb_cycle *create(void)
+static struct fb_cycle *create_cycle(const struct fb_memory *memory)
 {
-    struct fb_arena *arena = fb_arena_create();
+    struct fb_arena *arena = memory != NULL ? arena_create_from(memory) : fb_arena_create();
     struct fb_cycle *cycle = arena == NULL ? NULL : fb_arena_alloc(arena, sizeof(*cycle));
 
     if (cycle == NULL) {
@@ -106,7 +106,7 @@ static struct fb_cycle *create(void)
 struct fb_cycle *fb_cycle_load(
     const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
 {
-    struct fb_cycle *cycle = create();
+    struct fb_cycle *cycle = create_cycle(options->memory);
     struct fb_conf_report *report =
         cycle == NULL ? NULL : fb_arena_alloc(cycle->arena, sizeof(*report));
     bool usable;

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "conf/conf.h"
 #include "event/mechanism.h"
 #include "module/module.h"
@@ -106,7 +107,8 @@ struct fb_cycle_options {
                       hide its pid */
     /* what the service manager has passed, for `listen fd:NAME`; NULL: only the daemon knows */
     const struct fb_inherited *inherited;
-    struct fb_progress *progress; /* of a rehearsal, which is silent if all is well; or NULL */
+    const struct fb_memory *memory; /* of the cycle; NULL: the C library's */
+    struct fb_progress *progress;   /* of a rehearsal, which is silent if all is well; or NULL */
 };
 
 /* Reads the configuration and shows every mistake: a line each to the log, and an excerpt of the

@@ -4,7 +4,7 @@
 #include "net/address.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
-#include "settings/setters.h"
+#include "settings/set_value.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "base/number.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
-#include "settings/setters.h"
+#include "settings/set_value.h"
 
 #include <inttypes.h>
 #include <string.h>

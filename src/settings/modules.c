@@ -3,7 +3,7 @@
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/protocol.h"
-#include "settings/setters.h"
+#include "settings/set_value.h"
 
 #include "stream/stream.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "settings/apply.h"
-#include "settings/setters.h"
+#include "settings/set_value.h"
 
 #include "stream/stream.h"
 

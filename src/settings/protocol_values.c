@@ -3,7 +3,7 @@
 #include "net/target.h"
 #include "settings/apply.h"
 #include "settings/protocol.h"
-#include "settings/setters.h"
+#include "settings/set_value.h"
 
 #include <stdio.h>
 #include <string.h>

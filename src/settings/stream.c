@@ -4,7 +4,7 @@
 #include "settings/blocks.h"
 #include "settings/listen.h"
 #include "settings/protocol.h"
-#include "settings/setters.h"
+#include "settings/set_value.h"
 
 #include "stream/stream.h"
 

@@ -3,7 +3,7 @@
  * sees them. */
 #include "settings/apply.h"
 #include "settings/blocks.h"
-#include "settings/setters.h"
+#include "settings/set_value.h"
 
 #include "conf/substitute.h"
 

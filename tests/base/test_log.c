@@ -126,8 +126,8 @@ START_TEST(the_date_is_now)
     ck_assert_int_le(logged, time(NULL));
 
     /* the text that is kept for a second is not kept for longer */
-    f.log.second -= 10;
-    memcpy(f.log.date, "1999", 4);
+    f.log.stamp.second -= 10;
+    memcpy(f.log.stamp.date, "1999", 4);
     fb_log(&f.log, FB_INFO, 0, "again");
     ck_assert_ptr_null(strstr(text_of(&f, 0), "1999"));
     tear_down(&f);

@@ -12,6 +12,7 @@ struct conf {
 };
 
 void conf_create(struct conf *conf);
+void conf_create_from(struct conf *conf, const struct fb_memory *memory);
 void conf_destroy(struct conf *conf);
 
 /* The tree as "name<arg><arg>; name{name;}", to be freed; a NULL block is "(none)". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "settings/setters.h"
+#include "settings/set_value.h"
 
 #include "base/check.h"
 #include "base/number.h"

@@ -400,4 +400,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, json_is_not_for_the_journal);
 }
 
-FB_TEST_MAIN("log_send", add_tests)
+FB_TEST_MAIN("log_target", add_tests)

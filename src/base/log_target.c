@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where lines go: files and standard error, a syslog server, the journal. Only the first two may have
  * us wait, as any file may. */
+#include "base/log_target.h"
+
 #include "base/log_form.h"
 
 #include <errno.h>
@@ -83,15 +85,16 @@ static void miss(struct fb_log_target *target)
 }
 
 static void send_syslog(
-    struct fb_log_target *target, struct fb_log *log, enum fb_level level, struct iovec line)
+    struct fb_log_target *target, const struct fb_log_entry *entry, struct iovec line)
 {
     const struct fb_syslog *syslog = target->syslog;
     struct iovec parts[2] = { { .iov_base = NULL }, line };
     char head[400];
 
-    fb_log_tick(log);
-    snprintf(head, sizeof(head), "<%u>%s %s%s: ", syslog->facility * 8 + (unsigned)level,
-        log->stamp, syslog->host, syslog->tag);
+    log_stamp_update(entry->stamp);
+    snprintf(head, sizeof(head),
+        "<%u>%s %s%s: ", syslog->facility * 8 + (unsigned)entry->line->level, entry->stamp->syslog,
+        syslog->host, syslog->tag);
     parts[0] = (struct iovec) { .iov_base = head, .iov_len = strlen(head) };
     if (send_parts(target->fd, parts, 2))
         return;
@@ -177,7 +180,7 @@ void fb_log_deliver(struct fb_log_target *target, struct fb_log_entry *entry)
 
     if (target->syslog != NULL) {
         line.iov_len--; /* a datagram ends by itself */
-        send_syslog(target, entry->log, entry->line->level, line);
+        send_syslog(target, entry, line);
     } else if (target->journal && !is_json) {
         to_journal(target, entry);
     } else if (write(target->fd, form->bytes, form->n) == -1) {
