@@ -26,13 +26,14 @@ struct fb_log_limit;
 struct fb_log {
     enum fb_level level; /* the finest level that any target takes */
     unsigned target_n;
-    struct fb_log_target *targets; /* the owner's */
-    const char *plain;             /* set: lines go as "NAME: [level] message", without a time */
-    struct fb_log *also;           /* is given every line that it takes, too; or NULL */
-    struct fb_told *told;          /* is told of alerts and emergencies; or NULL ... */
-    uint32_t told_round;           /* ... in this round */
-    struct fb_log_limit *limit; /* the owner's, who calls fb_log_tend() when it is due; or NULL */
-    bool broken;                /* a target is: its owner does something about it */
+    struct fb_log_target *targets; /* array of the owner */
+    const char *plain;    /* name: lines are "NAME: [level] message", without a time; or NULL */
+    struct fb_log *also;  /* second log, which gets every line, too; or NULL */
+    struct fb_told *told; /* collector of alerts and emergencies, or NULL */
+    uint32_t told_round;  /* round of the collector */
+    struct fb_log_limit
+        *limit;  /* flood limit, whose owner calls fb_log_tend() when it is due; or NULL */
+    bool broken; /* a target is broken: the owner connects it again */
     pid_t pid;
     struct log_stamp stamp;
 };

@@ -16,7 +16,7 @@
 
 struct fb_log_text {
     char bytes[FB_LOG_LINE_MAX];
-    size_t n; /* one byte is always left for the newline */
+    size_t n; /* a byte is always left for the newline */
 };
 
 struct fb_log_entry {
@@ -24,7 +24,7 @@ struct fb_log_entry {
     const char *plain; /* name in place of the time and the pid, or NULL */
     pid_t pid;
     struct log_stamp *stamp;
-    char message[FB_LOG_LINE_MAX]; /* as the caller gave it */
+    char message[FB_LOG_LINE_MAX]; /* formatted by the caller */
     bool has_text, has_json;       /* forms that were made */
     struct fb_log_text text, json; /* with their newlines */
     size_t head;                   /* bytes of the text before the message */

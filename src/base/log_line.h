@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a log line says besides its message. */
+/* Attributes of a log line: everything but its message. */
 #pragma once
 
 #include "base/log_level.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct log_stamp {
-    int64_t second;  /* that the texts are of; -1: none yet */
+    int64_t second;  /* time of the texts, since the epoch; -1: none yet */
     char date[24];   /* 2026/11/21 09:30:00 */
     char syslog[16]; /* Nov 21 09:30:00 */
 };

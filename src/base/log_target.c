@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where lines go: files and standard error, a syslog server, the journal. Only the first two may have
- * us wait, as any file may. */
 #include "base/log_target.h"
 
 #include "base/log_form.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,8 +14,8 @@
 
 #define FIELD_MIN 64 /* a name, at least, and its newline */
 
-/* What the path leads to as our standard output or error has it: /dev/stderr cannot be opened where
- * it is a socket, or a pipe that was another user's. -1 with the errno kept. */
+/* Duplicates standard output or error if the path leads to the same file: /dev/stderr cannot be opened
+ * where it is a socket, or a pipe that another user made. -1 with errno kept. */
 static int dup_standard(const char *path)
 {
     struct stat named, standard;
@@ -33,7 +32,10 @@ static int dup_standard(const char *path)
 
 int fb_log_target_open(struct fb_log_target *target)
 {
-    int fd = open(target->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    int fd;
+
+    assert(target->path != NULL && target->syslog == NULL);
+    fd = open(target->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
 
     if (fd == -1 && (errno == ENXIO || errno == EACCES))
         fd = dup_standard(target->path);
@@ -71,7 +73,7 @@ static bool send_parts(int fd, struct iovec *parts, size_t n)
     return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) != -1;
 }
 
-/* Whether the receiver has no room just now; else it has gone, for all that we know. */
+/* Tells whether the receiver has no room just now. Every other error means that it has gone. */
 static bool is_full(int error)
 {
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
@@ -145,7 +147,7 @@ static bool send_journal(struct fb_log_target *target, struct fb_log_entry *entr
     return send_parts(target->journal_fd, parts, 3);
 }
 
-/* The journal does not take it: what it reads of standard error may have room. */
+/* Writes to standard error instead of the journal's socket; the journal reads both. */
 static void send_prefixed(struct fb_log_target *target, enum fb_level level, struct iovec line)
 {
     char head[8];
@@ -178,6 +180,7 @@ void fb_log_deliver(struct fb_log_target *target, struct fb_log_entry *entry)
     const struct fb_log_text *form = is_json ? fb_log_form_json(entry) : fb_log_form_text(entry);
     struct iovec line = { .iov_base = (char *)form->bytes, .iov_len = form->n };
 
+    assert(target->fd != -1 && form->n > 0);
     if (target->syslog != NULL) {
         line.iov_len--; /* a datagram ends by itself */
         send_syslog(target, entry, line);

@@ -27,7 +27,7 @@ struct fb_log_target {
     int fd;              /* -1: closed, nothing is written */
     enum fb_level level; /* least grave level that is written */
     enum fb_log_format format;
-    const char *path;               /* of a file, or NULL */
+    const char *path;               /* file, or NULL */
     const struct fb_syslog *syslog; /* server to which `fd` is a connected socket, or NULL */
     /* Without path and syslog the target is standard error, which is never reopened. If it leads to the
      * journal, text goes to the journal's own socket, and to `fd` only what that socket refuses. */

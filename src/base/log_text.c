@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The text form of a line, in nginx's shape. Bytes that a terminal would act on become \xNN, and what has
+ * no room is left out; the newline always has room. */
 #include "base/log_form.h"
 
 #include <assert.h>
@@ -55,7 +57,7 @@ static void add_head(struct fb_log_text *text, const struct fb_log_entry *entry)
     fb_log_add_format(text, "%s [%s] %d#0: ", entry->stamp->date, level, (int)entry->pid);
 }
 
-/* What nginx calls the line's context. */
+/* Adds the addresses, which nginx calls the line's context. */
 static void add_context(struct fb_log_text *text, const struct fb_log_line *line)
 {
     if (line->client != NULL) {
@@ -92,6 +94,7 @@ const struct fb_log_text *fb_log_form_text(struct fb_log_entry *entry)
         fb_log_add_format(
             text, " (%d: %s)", line->error, strerror_r(line->error, reason, sizeof(reason)));
     add_context(text, line);
+    assert(text->n < sizeof(text->bytes));
     text->bytes[text->n++] = '\n';
     return text;
 }

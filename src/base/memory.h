@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where memory comes from, so that a test can count it and refuse it. */
+/* A source of memory, so that a test can count requests and refuse them. */
 #pragma once
 
 #include <stddef.h>

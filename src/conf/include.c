@@ -3,6 +3,7 @@
 #include "conf/parser.h"
 #include "conf/report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <glob.h>
 #include <string.h>
@@ -82,6 +83,7 @@ int fb_conf_include(struct fb_conf_source *source, const struct fb_conf_word *wo
 {
     const struct include include = { source, word, each, arg };
 
+    assert(word->file != NULL);
     if (source->too_deep && word->file->includer != NULL)
         return -1;
     if (strpbrk(pattern, "*?[") == NULL)

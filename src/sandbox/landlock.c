@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which paths a worker may open, ports it may bind to and processes it may signal, with what this
- * kernel's Landlock can. The C library has no calls for it, and its headers may be older than the
- * kernel. */
+/* Rules for the paths that a worker may open, the ports that it may bind to and the processes that it may
+ * signal, as far as this kernel's Landlock knows them. The C library has no calls for it, and its headers
+ * may be older than the kernel. */
 #include "sandbox/confine.h"
 
 #include "process/sanitized.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -20,7 +21,7 @@
 #define CALL_ADD_RULE 445
 #define CALL_RESTRICT_SELF 446
 
-/* What linux/landlock.h calls LANDLOCK_... */
+/* Constants that linux/landlock.h calls LANDLOCK_... */
 #define CREATE_RULESET_VERSION 1u
 enum { RULE_PATH_BENEATH = 1, RULE_NET_PORT = 2 };
 #define FS(bit) (UINT64_C(1) << (bit))
@@ -73,7 +74,7 @@ struct rules {
     struct fb_log *log;
 };
 
-/* What the C library reads when it sees fit, and nobody has to hide. */
+/* Files that the C library may read at any time, and that hold no secrets. */
 static const char *const system_paths[] = { "/usr", "/lib", "/lib32", "/lib64", "/etc/localtime",
     "/etc/ld.so.cache", "/proc", "/sys/devices/system/cpu", NULL };
 static const char *const least_paths[] = { "/usr/share/zoneinfo", "/etc/localtime", "/dev/urandom",
@@ -81,7 +82,7 @@ static const char *const least_paths[] = { "/usr/share/zoneinfo", "/etc/localtim
 static const char *const devices[] = { "/dev/null", "/dev/full", NULL };
 static const char *const programs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt",
     "/etc/ld.so.cache", NULL };
-/* Where looking up names looks: files of /etc are replaced, so that rules are for directories. */
+/* Places where names are looked up. Rules are for directories, because files of /etc are replaced. */
 static const char *const name_paths[] = { "/etc", "/usr", "/lib", "/lib32", "/lib64",
     "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss",
     NULL };
@@ -107,10 +108,13 @@ const char *fb_landlock_lacks(int *error)
     }
 }
 
-/* Each ABI has the rights of those before it. */
+/* An ABI has the rights of all before it. */
 static uint64_t rights_of(int abi)
 {
-    unsigned last = abi >= 5 ? IOCTL_DEV : abi >= 3 ? TRUNCATE : abi == 2 ? REFER : MAKE_SYM;
+    unsigned last;
+
+    assert(abi > 0);
+    last = abi >= 5 ? IOCTL_DEV : abi >= 3 ? TRUNCATE : abi == 2 ? REFER : MAKE_SYM;
 
     return (UINT64_C(2) << last) - 1;
 }
@@ -134,6 +138,7 @@ static int allow(const struct rules *rules, const char *path, uint64_t allowed)
     struct path_rule rule = { .allowed = allowed & rules->fs, .parent = fd };
     struct stat st;
 
+    assert(rules->fd != -1 && allowed != 0);
     if (fd == -1)
         return -1;
     if (fstat(fd, &st) == 0) {
@@ -147,7 +152,7 @@ static int allow(const struct rules *rules, const char *path, uint64_t allowed)
     return status;
 }
 
-/* Those that this system has. */
+/* Allows those paths of the list that this system has. */
 static void allow_all(const struct rules *rules, const char *const *paths, uint64_t allowed)
 {
     for (; *paths != NULL; paths++)
@@ -227,6 +232,7 @@ int fb_landlock_enter(const struct fb_cycle *cycle, struct fb_log *log)
     struct rules rules = { .fs = ruleset.fs, .log = log };
     int status = 0, error;
 
+    assert(cycle->core.sandbox != FB_SANDBOX_OFF);
     if (cycle->needs.unknown != NULL && cycle->core.sandbox == FB_SANDBOX_ON)
         return 0;
     rules.fd = (int)syscall(CALL_CREATE_RULESET, &ruleset, sizeof(ruleset), 0);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Puts the sandbox around a worker and says what it lacks. With `strict` a part that is missing is an
+ * error; with `on` the worker goes on without it, and the log says so. */
 #include "sandbox/sandbox.h"
 
+#include "process/role.h"
 #include "sandbox/confine.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +67,8 @@ int fb_sandbox_prepare(const struct fb_cycle *cycle, struct fb_log *log)
     const char *unknown = cycle->needs.unknown;
     int error;
 
+    assert(role_is(FB_ROLE_MASTER));
+    assert(mode >= FB_SANDBOX_OFF && mode <= FB_SANDBOX_STRICT);
     if (mode == FB_SANDBOX_OFF)
         return 0;
     if (fb_sandbox_check(cycle, log) == -1)
@@ -91,7 +97,7 @@ static unsigned thread_n(void)
     return stat("/proc/self/task", &st) == -1 || st.st_nlink < 2 ? 0 : (unsigned)st.st_nlink - 2;
 }
 
-/* Threads that were started before would be outside of Landlock. */
+/* Landlock holds the calling thread alone, and threads that were started before stay outside. */
 static int check_threads(enum fb_level level, struct fb_log *log)
 {
     unsigned n = thread_n();
@@ -105,7 +111,7 @@ static int check_threads(enum fb_level level, struct fb_log *log)
     return -1;
 }
 
-/* What is lacking was said by the master. */
+/* Enters every part that this system has. The master has logged which are missing. */
 static int enter(const struct fb_cycle *cycle, enum fb_level level, struct fb_log *log)
 {
     int error;
@@ -130,6 +136,7 @@ int fb_sandbox_enter(const struct fb_cycle *cycle, struct fb_log *log)
     bool strict = cycle->core.sandbox == FB_SANDBOX_STRICT;
     enum fb_level level = strict ? FB_EMERG : FB_WARN;
 
+    assert(role_is(FB_ROLE_WORKER));
     if (cycle->core.sandbox == FB_SANDBOX_OFF)
         return 0;
     if (fb_sandbox_check(cycle, log) == -1)

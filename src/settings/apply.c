@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The walk: unknown directives, forms, repetitions, defaults and inheritance are handled here by the rows
+ * of the tables, so that a setter sees only arguments whose number is right. */
 #include "settings/apply.h"
 
 #include "base/check.h"
@@ -45,6 +47,7 @@ void *fb_apply_grow(struct fb_apply *apply, void *list, unsigned n, size_t size)
 {
     void *larger = fb_apply_alloc(apply, (n + 1) * size);
 
+    assert(size > 0 && (n == 0) == (list == NULL));
     if (larger != NULL && n > 0)
         memcpy(larger, list, n * size);
     return larger;
@@ -64,6 +67,7 @@ const char *fb_apply_path(struct fb_apply *apply, const char *text)
     const char *conf = apply->options->conf;
     const char *path = text;
 
+    assert(conf[0] == '/');
     if (text[0] != '/')
         path = fb_arena_printf(
             apply->cycle->arena, "%.*s/%s", (int)(strrchr(conf, '/') - conf), conf, text);
@@ -72,17 +76,18 @@ const char *fb_apply_path(struct fb_apply *apply, const char *text)
     return path;
 }
 
-/* Every row of every table, once each. */
+/* An iterator over the rows of all tables. */
 struct rows {
     const struct fb_apply *apply;
     unsigned table, row;
-    unsigned at; /* only rows that may stand there */
+    unsigned at; /* contexts of the rows that are wanted */
 };
 
 static const struct fb_setting *next_row(struct rows *rows)
 {
     const struct fb_setting *const *tables = rows->apply->tables;
 
+    assert(rows->at != 0);
     for (; tables[rows->table] != NULL; rows->table++, rows->row = 0)
         while (tables[rows->table][rows->row].name != NULL) {
             const struct fb_setting *setting = &tables[rows->table][rows->row++];
@@ -190,6 +195,7 @@ static bool check_repetition(struct fb_apply *apply, const struct fb_setting *se
     const struct fb_conf_directive *first = fb_frame_seen(apply->scope, setting);
     struct fb_seen *seen;
 
+    assert(setting->at & apply->scope->at);
     if (first != NULL && !setting->repeats) {
         fb_conf_error(apply->report, &directive->name,
             "\"%s\" directive is duplicate, it stands in %s:%u already", setting->name,
@@ -229,6 +235,7 @@ static void set(struct fb_apply *apply, const struct fb_setting *setting,
 {
     void *field = field_of(apply, setting, directive);
 
+    assert(setting->set != NULL);
     if (field != NULL)
         setting->set(apply, setting, directive, field);
 }
@@ -319,6 +326,8 @@ void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
 {
     const struct fb_conf_directive *directive;
 
+    CHECK_KIND(apply, APPLY_KIND);
+    CHECK_KIND(apply->scope, SCOPE_KIND);
     STAILQ_FOREACH (directive, &block->directives, link) {
         const struct fb_setting *setting = find_row(apply, directive->name.text, apply->scope->at);
         const struct fb_conf_directive *substituted;
@@ -347,6 +356,7 @@ void fb_apply_inner(struct fb_apply *apply, struct fb_frame *scope, unsigned at,
         fb_apply_block(apply, directive->block);
     if (apply->report->error_n > errors + scope->server_errors)
         scope->refused = true;
+    assert(apply->scope == scope); /* inner scopes were left */
     apply->scope = scope->outer;
 }
 
@@ -355,6 +365,8 @@ void fb_apply_defaults(
 {
     struct fb_frame *outer = scope->outer;
 
+    CHECK_KIND(scope, SCOPE_KIND);
+    assert(outer == NULL || scope->settings == NULL || outer->settings != NULL);
     for (const struct fb_setting *setting = table; setting->name != NULL; setting++) {
         if (!(setting->at & scope->at) || scope_sets_field(scope, table, setting))
             continue;

@@ -3,6 +3,7 @@
 
 #include "conf/conf.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -13,6 +14,7 @@ void fb_progress_enter(struct fb_progress *progress, const struct fb_conf_word *
 
     if (progress == NULL)
         return;
+    assert(!progress->foreign && !progress->done);
     va_start(args, who_format);
     vsnprintf(progress->who, sizeof(progress->who), who_format, args);
     va_end(args);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "settings/calls.h"
 
+#include "base/check.h"
 #include "settings/apply.h"
 #include "settings/protocol.h"
 #include "shm/metrics.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,13 +25,16 @@ static const struct fb_conf_word *find_written(
     return NULL;
 }
 
-/* Where a mistake is: the directive that is being set, unless it is a built-in default; the named one
- * where it was written; or else the block. */
+/* Finds the place of a mistake: the directive that is being set, unless a default is; else the named
+ * directive, if it was written; else the block. */
 static const struct fb_conf_word *place_of(const struct fb_conf *conf, const char *directive)
 {
     const struct fb_frame *scope = conf->scope;
     const struct fb_conf_word *word = NULL;
 
+    CHECK_KIND(conf->apply, APPLY_KIND);
+    CHECK_KIND(conf->scope, SCOPE_KIND);
+    assert(conf->protocol != NULL);
     if (conf->directive != NULL &&
         find_written(conf->scope, conf->protocol, conf->directive->name.text) != NULL)
         return &conf->directive->name;
@@ -151,7 +154,7 @@ struct fb_map *fb_settings_map(fb_conf *conf, const fb_map_options *options)
     return NULL;
 }
 
-/* Another list of names is another layout, however many there are. */
+/* Hashes the names, because another list of names is another layout even where the number is the same. */
 static uint32_t version_of(const fb_protocol *protocol)
 {
     uint32_t hash = 2166136261u;
@@ -173,8 +176,9 @@ struct fb_zone *fb_protocol_metrics(struct fb_apply *apply, const fb_protocol *p
     struct fb_shm_metrics_shape *shape;
     uint8_t *kinds;
 
-    if (zone != NULL) /* of another server */
+    if (zone != NULL) /* another server has declared it */
         return zone;
+    assert(protocol->metric_n > 0);
     shape = fb_apply_alloc(apply, sizeof(*shape));
     kinds = fb_apply_alloc(apply, protocol->metric_n);
     if (shape == NULL || kinds == NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The main context. */
+/* The main context: its table, the setters that only it has, and what is worked out at the end. */
+#include "base/check.h"
 #include "base/cpu.h"
 #include "base/number.h"
 #include "settings/apply.h"
@@ -23,6 +24,8 @@ static int find_group(struct fb_apply *apply, const struct fb_conf_directive *di
     struct fb_core_settings *core)
 {
     unsigned arg = directive->arg_n - 1;
+
+    assert(directive->arg_n == 1 || directive->arg_n == 2);
     const struct group *group = getgrnam(directive->args[arg].text);
 
     if (group != NULL)
@@ -133,7 +136,7 @@ static FB_SETTER(set_env)
     return 0;
 }
 
-/* "NAME=number"; 0: it is another option. */
+/* Reads "NAME=number". Returns 0 for another option, -1 after a report. */
 static int set_pool_option(struct fb_apply *apply, const struct fb_conf_directive *directive,
     unsigned arg, const char *name, int64_t greatest, int64_t *out)
 {
@@ -181,7 +184,7 @@ static FB_SETTER(set_control)
         core->control_off = true;
         return 0;
     }
-    if (!is_path && apply->options->only_pid) /* a signal will do */
+    if (!is_path && apply->options->only_pid) /* the pid is enough to send a signal */
         return 0;
     if (!is_path)
         return fb_bad_value(apply, directive, 0, "expected unix:PATH or \"off\"");
@@ -272,7 +275,7 @@ static void default_user(struct fb_apply *apply)
     if (geteuid() != 0)
         return;
     user = getpwnam(FB_USER);
-    if (user == NULL) { /* rather no workers than workers that are root */
+    if (user == NULL) { /* no workers are better than workers that are root */
         fb_conf_error(apply->report, NULL,
             "there is no user \"%s\" for the worker processes, name another with \"user\"",
             FB_USER);
@@ -289,13 +292,14 @@ void fb_core_finish_pid(struct fb_apply *apply)
         apply->cycle->core.pid = fb_apply_keep(apply, apply->options->pid);
 }
 
-/* Beside the pid file: "x.sock" for "x.pid". */
+/* Puts the socket beside the pid file: "x.sock" for "x.pid". */
 void fb_core_finish_control(struct fb_apply *apply)
 {
     struct fb_core_settings *core = &apply->cycle->core;
     size_t n = core->pid != NULL ? strlen(core->pid) : 0;
     const char *path;
 
+    assert(!core->control_off || core->control == NULL);
     if (core->control_off || core->control != NULL || n == 0)
         return;
     if (n > 4 && strcmp(core->pid + n - 4, ".pid") == 0)
@@ -315,6 +319,8 @@ void fb_core_finish(struct fb_apply *apply)
 {
     struct fb_core_settings *core = &apply->cycle->core;
 
+    assert(apply->report->error_n == 0);
+    assert(core->worker_processes >= 1 && core->worker_processes <= WORKERS_MAX);
     if (core->user == NULL)
         default_user(apply);
     if (core->sandbox == FB_SANDBOX_STRICT && !core->master_process)

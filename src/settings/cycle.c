@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads a configuration in the order that its parts need: the command line's directives, the file, then
+ * the stream block, and at the end defaults and what is worked out. A mistake anywhere means no cycle. */
 #include "settings/cycle.h"
 
 #include "base/check.h"
@@ -19,7 +21,7 @@ static void require(struct fb_apply *apply, const struct fb_frame *scope, const 
         apply->report, NULL, "no \"%s\" section in configuration %s", name, apply->options->conf);
 }
 
-/* Applies what could be understood of a text. */
+/* Applies the part of a text that could be parsed. */
 static void apply_text(struct fb_apply *apply, const struct fb_conf_block *block, unsigned errors)
 {
     apply->cut = apply->cut || apply->report->error_n > errors;
@@ -48,7 +50,7 @@ static void read_all(struct fb_apply *apply)
     apply_text(apply, block, errors);
 
     if (options->only_pid) {
-        if (apply->report->error_n == 0) /* else an unread one may be hidden */
+        if (apply->report->error_n == 0) /* a mistake may hide the directive */
             fb_core_finish_pid(apply);
         fb_core_finish_control(apply);
         return;
@@ -111,6 +113,8 @@ struct fb_cycle *fb_cycle_load(
         cycle == NULL ? NULL : fb_arena_alloc(cycle->arena, sizeof(*report));
     bool usable;
 
+    assert(options->conf != NULL && options->conf[0] == '/');
+    assert(options->protocols != NULL);
     if (report == NULL) {
         fb_log(log, FB_EMERG, 0, "no memory for the configuration");
         fb_cycle_destroy(&cycle);
@@ -123,6 +127,7 @@ struct fb_cycle *fb_cycle_load(
     usable = report->error_n == 0 || (options->only_pid && cycle->core.pid != NULL);
     if (!usable || (report->error_n == 0 && options->progress == NULL))
         fb_conf_report_show(report, log, excerpts);
+    assert(!usable || options->only_pid || cycle->events.mechanism != NULL);
     if (!usable)
         fb_cycle_destroy(&cycle);
     return cycle;
@@ -137,6 +142,7 @@ void fb_cycle_destroy(struct fb_cycle **cycle)
     while (!SLIST_EMPTY(&(*cycle)->modules)) /* they may use what was loaded before them */
         fb_module_unload(&(*cycle)->modules);
     arena = (*cycle)->arena;
+    assert(arena != NULL);
     *cycle = NULL;
     fb_arena_destroy(&arena);
 }

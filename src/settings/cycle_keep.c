@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets that a reload keeps although its configuration names others in their place. */
+/* Listeners that a reload keeps although its configuration names others in their place. */
 #include "settings/cycle.h"
+
+#include <assert.h>
 
 static bool is_wildcard(const struct fb_listener *listener)
 {
@@ -37,6 +39,7 @@ int fb_ports_keep(struct fb_cycle *cycle, const struct fb_listeners *before)
     const struct fb_listener *old, *wide;
     struct fb_listener *kept;
 
+    assert(before != &cycle->stream.listeners);
     if (!has_wildcard(&cycle->stream.listeners))
         return 0;
     STAILQ_FOREACH (old, before, link) {

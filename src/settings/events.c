@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `events {}`: the mechanisms' own directives are found in their tables. */
+/* `events {}`: its table, rows made of the mechanisms' own directives, and the choice of a mechanism. */
 #include "base/check.h"
 #include "base/number.h"
 #include "settings/apply.h"
@@ -145,12 +145,14 @@ void fb_events_finish(struct fb_apply *apply)
     struct fb_events_settings *events = &apply->cycle->events;
     uint32_t most;
 
+    CHECK_KIND(apply, APPLY_KIND);
     if (events->mechanism == NULL)
         events->mechanism = fb_mechanism_find(NULL);
     for (int i = 0; fb_mechanisms[i] != NULL; i++)
         if (fb_mechanisms[i] == events->mechanism)
             events->mechanism_option = events->mechanism_options[i];
 
+    assert(events->mechanism != NULL);
     most = events->mechanism->descriptors_max;
     if (most > 0 && !events->connections_auto && events->worker_connections > most)
         fb_conf_error(apply->report, apply->use,

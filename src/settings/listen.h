@@ -13,7 +13,7 @@ struct fb_frame;
 struct fb_listen {
     STAILQ_ENTRY(fb_listen) link; /* in its server */
     RB_ENTRY(fb_listen) node;     /* in the tree of all of them, by address */
-    struct fb_listener *listener; /* its own; NULL: a wildcard's socket takes its clients */
+    struct fb_listener *listener; /* the address's; NULL: a wildcard's socket takes its clients */
     const struct fb_conf_word *word;
     struct fb_address address;
     struct fb_listen_options options;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protocols: the rows that their descriptors make, and the configuration that each server has of its
- * own. */
 #include "settings/protocol.h"
 
 #include "base/check.h"
@@ -50,6 +48,7 @@ static struct fb_setting row_of(const fb_protocol *protocol, const fb_directive 
         .declared = directive,
     };
 
+    assert((size_t)directive->value < fb_countof(values)); /* module/check.c has checked it */
     if (directive->value == FB_VALUE_CUSTOM) {
         row.least = clamp(directive->args_least);
         row.most = clamp(directive->args_most);
@@ -58,7 +57,7 @@ static struct fb_setting row_of(const fb_protocol *protocol, const fb_directive 
     return row;
 }
 
-/* The rows of all of them; NULL after a report. */
+/* Makes the rows of all protocols; NULL after a report. */
 static const struct fb_setting *make_rows(
     struct fb_apply *apply, const fb_protocol *const *protocols)
 {
@@ -104,12 +103,15 @@ static unsigned index_of(const struct fb_apply *apply, const fb_protocol *protoc
 {
     unsigned i = 0;
 
-    while (apply->cycle->protocols[i] != protocol)
+    while (apply->cycle->protocols[i] != protocol) {
+        assert(apply->cycle->protocols[i] != NULL);
         i++;
+    }
+    assert(i < FB_PROTOCOLS_MAX);
     return i;
 }
 
-/* A directive of the protocol that this scope has seen, with or without the flag. */
+/* Returns a directive of the protocol with these flags that was written in the scope, or NULL. */
 static const struct fb_seen *seen_of(
     const struct fb_frame *scope, const fb_protocol *protocol, uint32_t flags)
 {
@@ -131,7 +133,7 @@ static void set_initial_values(
             fb_apply_initial(apply, stream, row);
 }
 
-/* What the stream has of a protocol; NULL without any, or after a report. */
+/* Returns the stream's values of a protocol; NULL if it has no values, or after a report. */
 static void *stream_conf(
     struct fb_apply *apply, struct fb_frame *stream, const fb_protocol *protocol)
 {
@@ -142,13 +144,14 @@ static void *stream_conf(
     return *conf;
 }
 
-/* -1 after a report. */
-static int take_server(struct fb_apply *apply, const struct fb_setting *setting,
+/* Makes the protocol the server's, which has no other; -1 after a report. */
+static int claim_server(struct fb_apply *apply, const struct fb_setting *setting,
     const struct fb_conf_directive *directive)
 {
     struct fb_server *server = apply->scope->server;
     const fb_protocol *protocol = setting->protocol;
 
+    CHECK_KIND(apply->scope, SCOPE_KIND);
     if (server->protocol == NULL) {
         server->protocol = protocol;
         server->protocol_index = index_of(apply, protocol);
@@ -172,13 +175,14 @@ void *fb_protocol_field(struct fb_apply *apply, const struct fb_setting *setting
     const fb_protocol *protocol = setting->protocol;
     char *conf;
 
-    if (apply->scope->server != NULL && take_server(apply, setting, directive) == -1)
+    assert(protocol != NULL && (apply->scope->at & (FB_AT_STREAM | FB_AT_SERVER)));
+    if (apply->scope->server != NULL && claim_server(apply, setting, directive) == -1)
         return NULL;
     if (protocol->conf_state == 0)
         return apply->scope; /* no value to set */
     conf = apply->scope->server != NULL ? apply->scope->server->protocol_conf
                                         : stream_conf(apply, apply->scope, protocol);
-    return conf == NULL ? NULL : conf + setting->offset; /* its memory was reported missing */
+    return conf == NULL ? NULL : conf + setting->offset; /* no memory, which was reported */
 }
 
 static const char *handler_of(const fb_protocol *protocol)
@@ -203,7 +207,7 @@ static bool has_handler(struct fb_apply *apply, const struct fb_frame *scope)
     return false;
 }
 
-/* What the server has not set is the stream's, if that has, or initial. */
+/* Sets what was not written in the server: from the stream, if it was written there, or the default. */
 static void inherit(struct fb_apply *apply, struct fb_frame *scope, const char *parent)
 {
     const struct fb_server *server = scope->server;
@@ -240,6 +244,7 @@ void fb_protocol_finish(struct fb_apply *apply, struct fb_frame *scope)
     unsigned index = scope->server->protocol_index, errors;
     const void *parent;
 
+    assert(scope->at == FB_AT_SERVER && scope->outer->at == FB_AT_STREAM);
     if (protocol == NULL || !has_handler(apply, scope))
         return;
     errors = apply->report->error_n;

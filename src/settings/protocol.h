@@ -13,7 +13,7 @@ struct fb_conf {
     struct fb_apply *apply;
     struct fb_frame *scope; /* the server's, or the stream's */
     const fb_protocol *protocol;
-    const struct fb_conf_directive *directive; /* that is being set; NULL in conf_done */
+    const struct fb_conf_directive *directive; /* being set; NULL in conf_done */
 };
 
 /* Adds a protocol, or begins the list with the built-in ones (NULL), and makes the directives of all

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Setters of the values that only protocols have. */
+/* Setters of values that only protocols have. `declared` is the protocol's own declaration, which
+ * module/check.c has checked. */
+#include "base/check.h"
 #include "net/target.h"
 #include "settings/apply.h"
 #include "settings/protocol.h"
@@ -27,6 +29,7 @@ FB_SETTER(fb_set_name)
     const char *const *names = setting->declared->names;
     char expected[256];
 
+    assert(names != NULL);
     list_names(names, expected, sizeof(expected));
     return set_choice(apply, directive, names, expected, field);
 }
@@ -58,6 +61,7 @@ FB_SETTER(fb_set_custom)
     unsigned errors = apply->report->error_n;
     int status;
 
+    assert(setting->declared->set != NULL);
     if (args == NULL)
         return -1;
     for (unsigned i = 0; i < directive->arg_n; i++)

@@ -20,17 +20,17 @@ struct fb_frame {
     STAILQ_ENTRY(fb_frame) link;               /* in the stream's list of servers */
     unsigned at;                               /* context: one of enum fb_at */
     struct fb_frame *outer;                    /* enclosing scope; NULL: this is the main context */
-    const struct fb_conf_directive *directive; /* that opened the block; NULL: the main context */
+    const struct fb_conf_directive *directive; /* opened the block; NULL: the main context */
     bool refused;                              /* a mistake was found, servers' not counted */
     unsigned server_errors;                    /* mistakes in its servers */
     STAILQ_HEAD(, fb_seen) seen;               /* directives that were written in it */
-    struct fb_server_settings *settings;       /* of a stream or server block */
-    struct fb_server *server;                  /* of a server block */
-    STAILQ_HEAD(, fb_frame) servers;           /* of the stream block */
-    void **confs;                     /* of the stream block: a protocol's values, or NULL */
-    bool *finished;                   /* of the stream block: a protocol's defaults are set */
-    STAILQ_HEAD(, fb_listen) listens; /* of a server block */
-    bool listens_unknown; /* of a server block: it listens on sockets that only the daemon knows */
+    struct fb_server_settings *settings;       /* set by a stream or server block, else NULL */
+    struct fb_server *server;                  /* made by a server block, else NULL */
+    STAILQ_HEAD(, fb_frame) servers;           /* stream block: its servers */
+    void **confs;                              /* stream block: values of each protocol, or NULL */
+    bool *finished;                            /* stream block: the protocol's defaults are set */
+    STAILQ_HEAD(, fb_listen) listens;          /* server block: its addresses */
+    bool listens_unknown; /* server block: some sockets are known only to the daemon */
 };
 
 /* Makes an empty scope of the context `at` within `outer`. */

@@ -73,6 +73,7 @@ static int set_quantity(struct fb_apply *apply, const struct fb_setting *setting
     const char *text = directive->args[0].text;
     int64_t greatest = setting->greatest_value, any;
 
+    assert(field != NULL && directive->arg_n == 1);
     if (setting->least_value == 0 && greatest == 0)
         greatest = INT64_MAX;
     switch (parse_text(text, setting->least_value, greatest, field)) {
@@ -140,7 +141,10 @@ FB_SETTER(fb_set_nothing)
 
 static int apply_included(void *arg, struct fb_conf_block *block)
 {
-    fb_apply_block(arg, block);
+    struct fb_apply *apply = arg;
+
+    CHECK_KIND(apply, APPLY_KIND);
+    fb_apply_block(apply, block);
     return 0;
 }
 
@@ -148,6 +152,7 @@ FB_SETTER(fb_set_include)
 {
     const char *pattern = fb_apply_path(apply, directive->args[0].text);
 
+    CHECK_KIND(apply, APPLY_KIND);
     (void)setting;
     (void)field;
     if (pattern == NULL)

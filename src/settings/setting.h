@@ -19,13 +19,13 @@ struct fb_setting {
     unsigned at;               /* enum fb_at; more than one: inherited from the outer block */
     unsigned char least, most; /* number of arguments */
     bool repeats;              /* may stand more than once in a block */
-    bool block;                /* has a block instead of ";" */
+    bool block;                /* opens a block instead of ending with ";" */
     bool parts;                /* consists of parts: what is not written of it has its default */
-    bool finds_master;         /* is applied even where only the way to the master is wanted (-s) */
+    bool finds_master;         /* applied even where only the way to the master is wanted (-s) */
     /* Sets the value: 0, or -1 after a report. `field` is the context's struct + offset. */
     int (*set)(struct fb_apply *apply, const struct fb_setting *setting,
         const struct fb_conf_directive *directive, void *field);
-    size_t offset, size; /* of the field; a size is needed only to inherit it */
+    size_t offset, size; /* place of the field; a size is needed only to inherit it */
     int64_t least_value, greatest_value;
     const char *initial; /* default: set as if it had been written; NULL: see `unset` */
     /* without `initial`: the default in the manual's words, such as "none", for which no setter runs */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `worker_connections auto`, and whether what was written fits into the memory that there is. */
+/* Works out `worker_connections auto`, and checks that a written number fits into the memory. The machine
+ * is asked only where the answer can matter. */
 #include "base/check.h"
 #include "base/ram.h"
 #include "settings/apply.h"
@@ -12,10 +13,10 @@
 #define AUTO_MAX (INT64_C(1) << 20)
 #define AUTO_LEAST 16
 
-/* What auto plans for a connection: its slot, its socket in the kernel, and buffers, in both, as though
- * some of them were busy at any time. A quarter of the memory is for all else. */
+/* Bytes that auto plans for a connection: its slot, its socket in the kernel, and buffers in both for the
+ * part of them that is busy at any time. A quarter of the memory is left for everything else. */
 #define PLANNED_BYTES (32 * 1024)
-/* What one costs at least in a control group: the slot, the file and its inode. */
+/* Bytes that a connection costs at least in a control group: the slot, the file and its inode. */
 #define LEAST_BYTES (2 * 1024)
 /* Connections that need no more than this fit into any memory in which the daemon runs, so that its size
  * is not looked up. */
@@ -34,7 +35,7 @@ static int64_t count_sockets(const struct fb_cycle *cycle, int64_t workers)
     return n;
 }
 
-/* How many descriptors a worker may have; 0: any number. */
+/* Returns how many descriptors a worker may have; 0: any number. */
 static int64_t descriptor_limit(const struct fb_cycle *cycle)
 {
     int64_t limit = cycle->core.rlimit_nofile, most = cycle->events.mechanism->descriptors_max;

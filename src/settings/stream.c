@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `stream {}` and `server {}`. */
+/* `stream {}` and `server {}`. They are applied after the main context, when all modules are loaded. */
+#include "base/check.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/listen.h"
@@ -45,6 +46,7 @@ FB_SETTER(fb_set_server)
     (void)field;
     if (scope == NULL || server == NULL)
         return -1;
+    assert(stream->at == FB_AT_STREAM);
     scope->server = server;
     scope->settings = &server->settings;
     STAILQ_INSERT_TAIL(&stream->servers, scope, link);
@@ -55,7 +57,7 @@ FB_SETTER(fb_set_server)
     return 0;
 }
 
-/* It waits for all modules to be loaded, wherever they are asked for. */
+/* Keeps the block until all modules are loaded, wherever load_module stands. */
 FB_SETTER(fb_set_stream)
 {
     (void)setting;
@@ -69,6 +71,7 @@ void fb_stream_apply(struct fb_apply *apply)
     struct fb_frame *scope = fb_apply_alloc(apply, sizeof(*scope));
     struct fb_frame *server;
 
+    assert(apply->stream != NULL && apply->scope->at == FB_AT_MAIN);
     if (scope == NULL)
         return;
     scope->settings = fb_apply_alloc(apply, sizeof(*scope->settings));
@@ -78,7 +81,7 @@ void fb_stream_apply(struct fb_apply *apply)
         return;
     fb_apply_inner(apply, scope, FB_AT_STREAM, apply->stream);
 
-    /* only now: what the stream sets behind a server holds for it too */
+    /* the end of the block, because what the stream sets after a server holds for it, too */
     STAILQ_FOREACH (server, &scope->servers, link) {
         fb_apply_defaults(apply, server, fb_stream_table);
         fb_protocol_finish(apply, server);
