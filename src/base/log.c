@@ -65,7 +65,7 @@ static void confess(struct fb_log *log, struct fb_log_target *target)
     assert(n > 0);
     target->lost = 0;
     log->told = NULL; /* the line is about the log, not about what was asked for */
-    fb_log_write(log, FB_ALERT, 0, "%" PRIu64 " line%s not taken by %s%s", n,
+    fb_log_write(log, FB_ALERT, 0, "%" PRIu64 " line%s not accepted by %s%s", n,
         n == 1 ? " was" : "s were", target->syslog != NULL ? "syslog server " : "the journal",
         target->syslog != NULL ? target->syslog->name : "");
     log->told = told;
@@ -141,7 +141,7 @@ void fb_log_tend(struct fb_log *log, bool all)
 
         if (line.level <= log->level) /* the levels may have changed */
             say(log, &line,
-                "%" PRIu32 " more line%s like \"%s\" %s held back in the last %" PRIu64 " %s",
+                "%" PRIu32 " more line%s like \"%s\" %s suppressed in the last %" PRIu64 " %s",
                 held.n, held.n == 1 ? "" : "s", held.like, held.n == 1 ? "was" : "were",
                 held.ms % 1000 == 0 ? held.ms / 1000 : held.ms, held.ms % 1000 == 0 ? "s" : "ms");
     }

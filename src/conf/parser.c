@@ -101,8 +101,8 @@ static bool open_block(struct parser *parser, const struct fb_conf_word *token)
         return fail_unexpected(parser, token);
     if (parser->depth == FB_CONF_DEPTH_MAX) {
         fb_conf_error(parser->source->report, &parser->words[0],
-            "block " NAME " lies within %d others, which is the most", parser->words[0].text,
-            FB_CONF_DEPTH_MAX);
+            "block " NAME " is nested too deeply: at most %d blocks can contain it",
+            parser->words[0].text, FB_CONF_DEPTH_MAX);
         return false;
     }
     if ((block = block_create(parser->source->arena)) == NULL ||

@@ -109,7 +109,7 @@ static struct fb_conf_file *read_descriptor(
     if (n == -1)
         return fail_call(source, from, "read", path, errno);
     if ((size_t)n != file->size) {
-        fb_conf_error(source->report, from, "\"%s\" was written to while it was read", path);
+        fb_conf_error(source->report, from, "\"%s\" was changed while it was read", path);
         return NULL;
     }
     return file;

@@ -69,7 +69,7 @@ static const char *fail_unset(const struct substitution *s, const struct name *n
 static const char *fail_form(const struct substitution *s, const struct name *name)
 {
     fb_conf_error(s->source->report, s->word,
-        "the environment variable \"${%.*s\" does not end: expected \"}\" or \":-default}\" behind "
+        "the environment variable \"${%.*s\" is not closed: expected \"}\" or \":-default}\" after "
         "its name, and quotes around a default with blanks, \";\" or \"{\"",
         shown(name), name->text);
     return NULL;
@@ -83,7 +83,7 @@ static const char *put_default(
 {
     if (s->depth == DEPTH_MAX) {
         fb_conf_error(s->source->report, s->word,
-            "more than %d defaults of environment variables lie within each other", DEPTH_MAX);
+            "more than %d defaults of environment variables are nested in each other", DEPTH_MAX);
         return NULL;
     }
     s->depth++;
@@ -163,7 +163,7 @@ int fb_conf_substitute(struct fb_conf_source *source, const struct fb_conf_word 
         return -1;
     if (s.n > FB_CONF_FILE_MAX) { /* a small file with a large variable many times */
         fb_conf_error(source->report, word,
-            "with its environment variables it is larger than %d MiB",
+            "with its environment variables the argument is larger than %d MiB",
             FB_CONF_FILE_MAX / (1024 * 1024));
         return -1;
     }

@@ -100,11 +100,11 @@ const char *fb_landlock_lacks(int *error)
     *error = errno;
     switch (*error) {
     case EOPNOTSUPP:
-        return "Landlock is not enabled, which the kernel's \"lsm=\" parameter does";
+        return "Landlock is not enabled: add it to the kernel's \"lsm=\" parameter";
     case ENOSYS:
         return "the kernel does not have Landlock";
     default:
-        return "whoever started it does not allow the system calls landlock_*";
+        return "the system calls landlock_* are not allowed, by a container engine for example";
     }
 }
 
@@ -166,7 +166,7 @@ static void allow_needed(const struct rules *rules, const struct fb_needs *needs
 
     STAILQ_FOREACH (needed, &needs->paths, link)
         if (allow(rules, needed->path, also | (needed->write ? WRITING : READING)) == -1)
-            fb_log(rules->log, FB_WARN, errno, "sandbox: \"%s\" cannot be left open to this worker",
+            fb_log(rules->log, FB_WARN, errno, "sandbox: \"%s\" is closed to this worker",
                 needed->path);
 }
 

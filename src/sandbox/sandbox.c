@@ -33,7 +33,8 @@ int fb_sandbox_check(const struct fb_cycle *cycle, struct fb_log *log)
 
         if (lack == NULL)
             continue;
-        fb_log(log, FB_EMERG, error, "\"sandbox strict\" cannot have %s: %s", parts[i].name, lack);
+        fb_log(log, FB_EMERG, error, "\"sandbox strict\" is not possible without %s: %s",
+            parts[i].name, lack);
         status = -1;
     }
     return status;
@@ -55,9 +56,10 @@ static void note_needs(const struct fb_needs *needs, struct fb_log *log)
 
     for (size_t i = 0; i < fb_countof(lifted); i++)
         if (lifted[i].needed)
-            fb_log(log, FB_NOTICE, 0, "sandbox: protocols need that workers %s", lifted[i].what);
+            fb_log(log, FB_NOTICE, 0, "sandbox: workers may %s, because protocols need it",
+                lifted[i].what);
     STAILQ_FOREACH (path, &needs->paths, link)
-        fb_log(log, FB_NOTICE, 0, "sandbox: protocols need that workers %s \"%s\"",
+        fb_log(log, FB_NOTICE, 0, "sandbox: workers may %s \"%s\", because protocols need it",
             path->write ? "write" : "read", path->path);
 }
 
@@ -78,13 +80,13 @@ int fb_sandbox_prepare(const struct fb_cycle *cycle, struct fb_log *log)
 
         if (lack != NULL)
             fb_log(
-                log, FB_NOTICE, error, "sandbox: workers do not have %s: %s", parts[i].name, lack);
+                log, FB_NOTICE, error, "sandbox: workers run without %s: %s", parts[i].name, lack);
     }
     if (unknown != NULL)
         fb_log(log, FB_NOTICE, 0,
             "sandbox: protocol \"%s\" cannot say what it needs, %s: build it again", unknown,
-            mode == FB_SANDBOX_ON ? "paths, programs and sockets are left open to workers"
-                                  : "and is given nothing");
+            mode == FB_SANDBOX_ON ? "so that workers keep paths, programs and sockets"
+                                  : "and gets nothing");
     note_needs(&cycle->needs, log);
     return 0;
 }
@@ -105,8 +107,9 @@ static int check_threads(enum fb_level level, struct fb_log *log)
     if (n <= 1)
         return 0;
     fb_log(log, level, 0,
-        "sandbox: there are %u threads already, by a protocol's worker_start or its libraries, to "
-        "which the rules for paths do not apply",
+        "sandbox: %u threads run already, started by a protocol's worker_start or its libraries, "
+        "and "
+        "the rules for paths do not apply to them",
         n);
     return -1;
 }

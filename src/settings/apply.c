@@ -131,9 +131,8 @@ static void report_unknown(struct fb_apply *apply, const struct fb_conf_directiv
     const char *near;
 
     if (elsewhere != NULL) {
-        fb_conf_error(apply->report, name,
-            "\"%s\" directive is not allowed here, it belongs into %s", name->text,
-            context_name(elsewhere->at));
+        fb_conf_error(apply->report, name, "\"%s\" directive is not allowed here, it belongs in %s",
+            name->text, context_name(elsewhere->at));
         return;
     }
     if (apply->lacks_module && (apply->scope->at & (FB_AT_STREAM | FB_AT_SERVER))) {
@@ -198,7 +197,7 @@ static bool check_repetition(struct fb_apply *apply, const struct fb_setting *se
     assert(setting->at & apply->scope->at);
     if (first != NULL && !setting->repeats) {
         fb_conf_error(apply->report, &directive->name,
-            "\"%s\" directive is duplicate, it stands in %s:%u already", setting->name,
+            "\"%s\" directive is duplicate, it is already set in %s:%u already", setting->name,
             first->name.file->name, first->name.line);
         return false;
     }

@@ -121,7 +121,7 @@ static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const 
         &cycle->zones, cycle->arena, &fb_shm_map_kind, name, o->version, &map->shape);
     if (map->zone != NULL)
         return map;
-    fb_settings_report(conf, NULL, "map \"%s\" cannot be had: %s", name, why(errno));
+    fb_settings_report(conf, NULL, "map \"%s\" cannot be declared: %s", name, why(errno));
     return NULL;
 }
 
@@ -189,7 +189,7 @@ struct fb_zone *fb_protocol_metrics(struct fb_apply *apply, const fb_protocol *p
     zone = fb_zone_declare(&cycle->zones, cycle->arena, &fb_shm_metrics_kind, protocol->name,
         version_of(protocol), shape);
     if (zone == NULL)
-        fb_conf_error(apply->report, NULL, "the metrics of protocol \"%s\" cannot be had: %s",
+        fb_conf_error(apply->report, NULL, "the metrics of protocol \"%s\" cannot be declared: %s",
             protocol->name, why(errno));
     return zone;
 }

@@ -158,7 +158,7 @@ static FB_SETTER(set_thread_pool)
     (void)setting;
     (void)field;
     if (strcmp(directive->args[0].text, "default") != 0)
-        return fb_bad_value(apply, directive, 0, "there is one pool, \"default\"");
+        return fb_bad_value(apply, directive, 0, "the only pool is \"default\"");
     for (unsigned i = 1; i < directive->arg_n; i++) {
         int is = set_pool_option(apply, directive, i, "threads", THREADS_MAX, &core->threads);
 
@@ -311,7 +311,8 @@ void fb_core_finish_control(struct fb_apply *apply)
         core->control = path;
     else
         fb_conf_warn(apply->report, NULL,
-            "\"%s\" is too long for a control socket, there is none: give one with \"control\"",
+            "\"%s\" is too long for a control socket, so there is none: set another path with "
+            "\"control\"",
             path);
 }
 
@@ -325,7 +326,7 @@ void fb_core_finish(struct fb_apply *apply)
         default_user(apply);
     if (core->sandbox == FB_SANDBOX_STRICT && !core->master_process)
         fb_conf_error(apply->report, NULL,
-            "\"sandbox strict\" is for worker processes: set \"master_process on\"");
+            "\"sandbox strict\" needs worker processes: set \"master_process on\"");
     fb_core_finish_pid(apply);
     fb_core_finish_control(apply);
     fb_error_log_finish(apply);

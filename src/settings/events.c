@@ -22,7 +22,7 @@ static FB_SETTER(set_use)
         return fb_bad_name(
             apply, directive, 0, names, "an event mechanism that was built in (see -V)");
     if (!mechanism->available())
-        return fb_bad_value(apply, directive, 0, "this kernel does not have it");
+        return fb_bad_value(apply, directive, 0, "this kernel does not support it");
     apply->cycle->events.mechanism = mechanism;
     apply->use = &directive->args[0];
     return 0;

@@ -228,7 +228,7 @@ static int find_passed(struct fb_apply *apply, const struct fb_conf_directive *d
     *n = 0;
     if (*name == '\0')
         return fb_bad_value(
-            apply, directive, 0, "expected the name or the number of a socket behind \"fd:\"");
+            apply, directive, 0, "expected the name or the number of a socket after \"fd:\"");
     if (inherited == NULL) {
         apply->scope->listens_unknown = true;
         fb_conf_warn(apply->report, &directive->args[0],

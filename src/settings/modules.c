@@ -48,7 +48,7 @@ static int check_names(struct fb_apply *apply, const struct fb_conf_word *word, 
     for (unsigned i = 0; others[i] != NULL; i++)
         if (strcmp(others[i]->name, protocol->name) == 0) {
             fb_conf_error(apply->report, word,
-                "module \"%s\" has a protocol \"%s\", as has %s: load one of them", path,
+                "module \"%s\" has a protocol \"%s\", and so has %s: load only one of them", path,
                 protocol->name, owner(apply, others[i], text));
             return -1;
         }
@@ -59,8 +59,8 @@ static int check_names(struct fb_apply *apply, const struct fb_conf_word *word, 
         if (taken == NULL)
             continue;
         fb_conf_error(apply->report, word,
-            "module \"%s\" has a directive \"%s\", as has %s: load one of them", path, name,
-            owner(apply, taken->protocol, text));
+            "module \"%s\" has a directive \"%s\", and so has %s: load only one of them", path,
+            name, owner(apply, taken->protocol, text));
         return -1;
     }
     return 0;

@@ -77,7 +77,8 @@ static void enter_listen(struct fb_apply *apply, struct listens *listens, struct
     if (first == NULL || listen->word == *reported)
         return;
     *reported = listen->word;
-    fb_conf_error(apply->report, listen->word, "duplicate \"listen\" of %s, it is taken in %s:%u",
+    fb_conf_error(apply->report, listen->word,
+        "duplicate \"listen\" of %s, it is already used in %s:%u",
         fb_address_format(&listen->address, true, text), first->word->file->name,
         first->word->line);
 }

@@ -176,10 +176,10 @@ START_TEST(a_log_says_what_it_held)
     ck_assert_uint_eq(count(&logged, "flood"), BURST);
     fb_log_tend(&logged.log, true);
     ck_assert_uint_eq(
-        count(&logged, "[error] 123#0: 7 more lines like \"flood 3\" were held back in the last "),
+        count(&logged, "[error] 123#0: 7 more lines like \"flood 3\" were suppressed in the last "),
         1);
     fb_log_tend(&logged.log, true);
-    ck_assert_uint_eq(count(&logged, "held back"), 1);
+    ck_assert_uint_eq(count(&logged, "suppressed"), 1);
     ck_assert_int_eq(errno, EDOM);
     logged_end(&logged);
 }
@@ -196,7 +196,7 @@ START_TEST(one_line_is_said_in_the_singular)
     for (int i = 0; i < 2; i++)
         fb_log(&logged.log, FB_INFO, 0, "line");
     fb_log_tend(&logged.log, true);
-    ck_assert_uint_eq(count(&logged, "[info] 123#0: 1 more line like \"line\" was held back"), 1);
+    ck_assert_uint_eq(count(&logged, "[info] 123#0: 1 more line like \"line\" was suppressed"), 1);
     logged_end(&logged);
 }
 END_TEST

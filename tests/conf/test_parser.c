@@ -95,8 +95,8 @@ START_TEST(the_depth_of_blocks_is_bounded)
         ck_assert_uint_eq(conf.report.error_n, cases[i].errors);
         report = render_report(&conf.report);
         if (cases[i].errors > 0)
-            ck_assert_str_eq(
-                report, "block \"a\" lies within 64 others, which is the most in t:1:129\n");
+            ck_assert_str_eq(report,
+                "block \"a\" is nested too deeply: at most 64 blocks can contain it in t:1:129\n");
         free(report);
         free(text);
         conf_destroy(&conf);

@@ -14,8 +14,8 @@ static const char *const environment[] = { "NAME=value", "EMPTY=", "NAME_2=two",
     "the environment variable \"" name "\" is not set: set it, or write a default as in \"${" name \
     ":-default}\" in t:1:3\n"
 #define OPEN(name)                                                                                 \
-    "the environment variable \"${" name "\" does not end: expected \"}\" or \":-default}\" "      \
-    "behind its name, and quotes around a default with blanks, \";\" or \"{\" in t:1:3\n"
+    "the environment variable \"${" name "\" is not closed: expected \"}\" or \":-default}\" "     \
+    "after its name, and quotes around a default with blanks, \";\" or \"{\" in t:1:3\n"
 
 static const struct {
     const char *word; /* as it is written */
@@ -175,8 +175,8 @@ START_TEST(depth_is_bounded)
             ck_assert_str_eq(out.text, "x");
         } else {
             ck_assert_int_eq(status, -1);
-            ck_assert_str_eq(report,
-                "more than 16 defaults of environment variables lie within each other in t:1:3\n");
+            ck_assert_str_eq(report, "more than 16 defaults of environment variables are nested in "
+                                     "each other in t:1:3\n");
         }
         free(report);
         free(word);
@@ -200,7 +200,8 @@ START_TEST(size_is_bounded)
     conf_create(&conf);
     ck_assert_int_eq(substitute(&conf, word, variables, &in, &out), -1);
     report = render_report(&conf.report);
-    ck_assert_str_eq(report, "with its environment variables it is larger than 16 MiB in t:1:3\n");
+    ck_assert_str_eq(
+        report, "with its environment variables the argument is larger than 16 MiB in t:1:3\n");
     free(report);
     conf_destroy(&conf);
 }

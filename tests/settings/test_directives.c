@@ -129,7 +129,7 @@ static void try_misplaced(struct loading *loading, const struct row *row, unsign
     if (at == FB_AT_MAIN && strcmp(row->name, "events") == 0)
         return;
     snprintf(expected, sizeof(expected),
-        "\"%s\" directive is not allowed here, it belongs into %s in " HERE "%u\n", row->name,
+        "\"%s\" directive is not allowed here, it belongs in %s in " HERE "%u\n", row->name,
         row->belongs, column);
     refuse_text(loading, text, expected);
 }
@@ -182,8 +182,8 @@ static void try_repeated(struct loading *loading, const struct row *row, unsigne
     }
     column += (unsigned)(strlen(row->name) + strlen(row->value)) + 2;
     snprintf(expected, sizeof(expected),
-        "\"%s\" directive is duplicate, it stands in /main:1 already in " HERE "%u\n", row->name,
-        column);
+        "\"%s\" directive is duplicate, it is already set in /main:1 already in " HERE "%u\n",
+        row->name, column);
     refuse_text(loading, text, expected);
 }
 

@@ -183,8 +183,10 @@ START_TEST(a_stream_s_value_needs_no_server)
     refuse_text(&loading,
         "events { } stream { own_number 1; own_number 2; server { listen 1; own a;"
         " own_number 1; own_number 3; } }",
-        "\"own_number\" directive is duplicate, it stands in /main:1 already in /main:1:35\n"
-        "\"own_number\" directive is duplicate, it stands in /main:1 already in /main:1:89\n");
+        "\"own_number\" directive is duplicate, it is already set in /main:1 already in "
+        "/main:1:35\n"
+        "\"own_number\" directive is duplicate, it is already set in /main:1 already in "
+        "/main:1:89\n");
     loading_end(&loading);
 }
 END_TEST
