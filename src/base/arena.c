@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Hands out pieces of blocks. A piece that is larger than a block gets one of its own, so that the
+ * room of the current block is kept for small pieces. */
 #include "base/arena.h"
 
 #include "base/check.h"

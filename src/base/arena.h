@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An arena: memory that is given back all at once. What belongs to one configuration lives in it. No
- * piece is given back alone, and a piece stays where it is until the arena is destroyed. */
+/* An arena: memory that is given back all at once. What belongs to one configuration lives in it.
+ * No piece is given back alone, and a piece stays where it is until the arena is destroyed. */
 #pragma once
 
 #include "base/compiler.h"

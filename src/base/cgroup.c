@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Limits of control groups. Reads /proc/self/cgroup, finds in the mount table where the groups are
- * shown, and takes the least limit on the way from our group up to the top. What cannot be read is no
- * limit: nothing here fails. */
+ * shown, and takes the least limit on the way from our group up to the top. What cannot be read is
+ * no limit: nothing here fails. */
 #include "base/cgroup.h"
 
 #include <assert.h>

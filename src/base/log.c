@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a line to all targets of a log: asks the flood limit, formats the message once, and gives it to
- * the log beside, to the collector of diagnostics and to each target whose level takes it. Never
- * allocates, and keeps errno. */
+/* Writes a line to all targets of a log: asks the flood limit, formats the message once, and gives
+ * it to the log beside, to the collector of diagnostics and to each target whose level takes it.
+ * Never allocates, and keeps errno. */
 #include "base/log.h"
 
 #include "base/log_form.h"
@@ -148,8 +148,8 @@ void fb_log_tend(struct fb_log *log, bool all)
     errno = saved;
 }
 
-/* Asks the limit. It never holds back grave lines, lines for debugging, and those of a connection that
- * is being debugged, because somebody looks for them. */
+/* Asks the limit. It never holds back grave lines, lines for debugging, and those of a connection
+ * that is being debugged, because somebody looks for them. */
 static bool FB_PRINTF(3, 0)
     is_held(struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The error log: nginx's levels and line shape, each line written whole by one system call a target.
+/* The error log: nginx's levels and line shape, each line written whole by one system call a
+ * target.
  *
  *   2026/11/21 09:30:00 [error] 123#0: *5 message (111: Connection refused), client: ...
  *
  * A struct fb_log is owned by one process role. It never allocates while it logs, keeps errno, does
- * not wait for a syslog server or the journal, and shows bytes that a terminal would act on as \xNN,
- * or as JSON has it. */
+ * not wait for a syslog server or the journal, and shows bytes that a terminal would act on as
+ * \xNN, or as JSON has it. */
 #pragma once
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A line in the forms that targets take: text (log_text.c) and JSON (log_json.c). Each form is made
- * once, when the first target asks for it, in memory of its caller. The forms know the line and nothing
- * of logs and targets. */
+ * once, when the first target asks for it, in memory of its caller. The forms know the line and
+ * nothing of logs and targets. */
 #pragma once
 
 #include "base/compiler.h"
@@ -33,6 +33,7 @@ struct fb_log_entry {
 const struct fb_log_text *fb_log_form_text(struct fb_log_entry *entry);
 const struct fb_log_text *fb_log_form_json(struct fb_log_entry *entry);
 
-/* Add to a text; bytes that a terminal would act on become \xNN, and what has no room is left out. */
+/* Add to a text; bytes that a terminal would act on become \xNN, and what has no room is left out.
+ * */
 void fb_log_add(struct fb_log_text *text, const char *s);
 void fb_log_add_format(struct fb_log_text *text, const char *format, ...) FB_PRINTF(2, 3);

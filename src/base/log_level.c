@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of levels, in both directions. */
 #include "base/log_level.h"
 
 #include "base/compiler.h"

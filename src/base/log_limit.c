@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Counts lines in a hash table of a fixed size and never allocates. A kind whose suppressed lines
+ * are not yet reported keeps its place in the table. */
 #include "base/log_limit.h"
 
 #include <assert.h>
@@ -26,8 +28,8 @@ static size_t place_of(const struct fb_log_line *line, const char *format)
     return (size_t)(key * 0x9e3779b97f4a7c15u >> 32);
 }
 
-/* Finds the kind of the line. A new kind takes the place of the one that began first; NULL where all
- * of them have lines that are still to be reported. */
+/* Finds the kind of the line. A new kind takes the place of the one that began first; NULL where
+ * all of them have lines that are still to be reported. */
 static struct fb_log_kind *find(
     struct fb_log_limit *limit, uint64_t now, const struct fb_log_line *line, const char *format)
 {

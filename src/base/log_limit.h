@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The flood limit of a log: of each kind of line so many within an interval, the rest is counted.
  *
- * Lines are of a kind when they have the same format string, level and error, so that a flood of one
- * kind hides no other. The kinds that the table has no place for are not limited. */
+ * Lines are of a kind when they have the same format string, level and error, so that a flood of
+ * one kind hides no other. The kinds that the table has no place for are not limited. */
 #pragma once
 
 #include "base/compiler.h"
@@ -42,7 +42,8 @@ void fb_log_limit_init(struct fb_log_limit *limit, uint32_t burst, uint64_t inte
 /* Counts the line, and tells whether it is held back. */
 bool fb_log_limit_holds(struct fb_log_limit *limit, uint64_t now, const struct fb_log_line *line,
     const char *format, va_list args) FB_PRINTF(4, 0);
-/* Removes a kind's report whose interval is over, or any kind's with `all`; false if there is none. */
+/* Removes a kind's report whose interval is over, or any kind's with `all`; false if there is none.
+ * */
 bool fb_log_limit_take(
     struct fb_log_limit *limit, uint64_t now, bool all, struct fb_log_held *held);
 

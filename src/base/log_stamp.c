@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes the texts of a second with the local time zone. */
 #include "base/log_stamp.h"
 
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The time of log lines as text. It is made once a second, because most lines share it with the line
- * before. */
+/* The time of log lines as text. It is made once a second, because most lines share it with the
+ * line before. */
 #pragma once
 
 #include <stdint.h>

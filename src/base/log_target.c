@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens and connects targets, and writes lines to them. Nothing here logs, so that a failure cannot
+ * cause a further line. */
 #include "base/log_target.h"
 
 #include "base/log_form.h"
@@ -14,8 +16,8 @@
 
 #define FIELD_MIN 64 /* a name, at least, and its newline */
 
-/* Duplicates standard output or error if the path leads to the same file: /dev/stderr cannot be opened
- * where it is a socket, or a pipe that another user made. -1 with errno kept. */
+/* Duplicates standard output or error if the path leads to the same file: /dev/stderr cannot be
+ * opened where it is a socket, or a pipe that another user made. -1 with errno kept. */
 static int dup_standard(const char *path)
 {
     struct stat named, standard;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Targets of a log: files and standard error, a syslog server, the journal. A line goes to a target by
- * one system call. Only files can make the process wait; a line that a socket does not take is counted
- * as lost, and a socket whose receiver has gone is marked as broken for its owner. */
+/* Targets of a log: files and standard error, a syslog server, the journal. A line goes to a target
+ * by one system call. Only files can make the process wait; a line that a socket does not take is
+ * counted as lost, and a socket whose receiver has gone is marked as broken for its owner. */
 #pragma once
 
 #include "base/log_level.h"
@@ -29,8 +29,9 @@ struct fb_log_target {
     enum fb_log_format format;
     const char *path;               /* file, or NULL */
     const struct fb_syslog *syslog; /* server to which `fd` is a connected socket, or NULL */
-    /* Without path and syslog the target is standard error, which is never reopened. If it leads to the
-     * journal, text goes to the journal's own socket, and to `fd` only what that socket refuses. */
+    /* Without path and syslog the target is standard error, which is never reopened. If it leads to
+     * the journal, text goes to the journal's own socket, and to `fd` only what that socket
+     * refuses. */
     bool journal;
     int journal_fd;    /* connected, or -1 */
     uint64_t lost;     /* lines that were refused and not yet reported */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The text form of a line, in nginx's shape. Bytes that a terminal would act on become \xNN, and what has
- * no room is left out; the newline always has room. */
+/* The text form of a line, in nginx's shape. Bytes that a terminal would act on become \xNN, and
+ * what has no room is left out; the newline always has room. */
 #include "base/log_form.h"
 
 #include <assert.h>

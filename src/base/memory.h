@@ -8,7 +8,8 @@
 struct fb_memory {
     void *(*alloc)(const struct fb_memory *memory, size_t n); /* NULL with errno */
     void (*release)(const struct fb_memory *memory, void *p); /* p may be NULL */
-    /* bytes that an arena takes at once; 0: as it sees fit; 1: each piece alone, which a test can refuse */
+    /* bytes that an arena takes at once; 0: as it sees fit; 1: each piece alone, which a test can
+     * refuse */
     size_t block;
 };
 

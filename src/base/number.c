@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Parses numbers. Every overflow becomes INT64_MAX, which lies outside of all limits. */
 #include "base/number.h"
 
 #include "base/compiler.h"

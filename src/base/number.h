@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers, sizes and times as nginx writes them. Results are below INT64_MAX and within the limits given;
- * *out is changed only by a success. */
+/* Numbers, sizes and times as nginx writes them. Results are below INT64_MAX and within the limits
+ * given; *out is changed only by a success. */
 #pragma once
 
 #include <stdint.h>
@@ -15,6 +15,6 @@ enum fb_number_status {
 enum fb_number_status fb_parse_number(const char *s, int64_t least, int64_t greatest, int64_t *out);
 /* Reads bytes: digits and an optional unit k or K, m or M, g or G (powers of 1024). */
 enum fb_number_status fb_parse_size(const char *s, int64_t least, int64_t greatest, int64_t *out);
-/* Reads milliseconds from "1h 30m" and the like: units ms s m h d w M (30 days) y (365 days), the larger
- * ones first, each once; a number without a unit is seconds. */
+/* Reads milliseconds from "1h 30m" and the like: units ms s m h d w M (30 days) y (365 days), the
+ * larger ones first, each once; a number without a unit is seconds. */
 enum fb_number_status fb_parse_msec(const char *s, int64_t least, int64_t greatest, int64_t *out);

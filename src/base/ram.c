@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the machine's memory from /proc/meminfo and compares it with the control group's limit. */
 #include "base/ram.h"
 
 #include "base/cgroup.h"

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Returns the machine's memory, or the control group's limit where it is less, in bytes; 0: not known. */
+/* Returns the machine's memory, or the control group's limit where it is less, in bytes; 0: not
+ * known. */
 int64_t fb_ram_allowed(void);
 /* Returns the same, read from below `root` instead of "/" (tests). */
 int64_t fb_ram_allowed_below(const char *root);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The syntax of a configuration: words, directives, blocks and files. conf/ knows no directive by name,
- * reports every mistake with its place, and goes on where it can. Trees live in the source's arena. */
+/* The syntax of a configuration: words, directives, blocks and files. conf/ knows no directive by
+ * name, reports every mistake with its place, and goes on where it can. Trees live in the source's
+ * arena. */
 #pragma once
 
 #include "base/arena.h"
@@ -70,13 +71,13 @@ struct fb_conf_block *fb_conf_parse_file(
 struct fb_conf_block *fb_conf_parse_text(
     struct fb_conf_source *source, const char *name, const char *text, size_t size);
 
-/* Reads the files of an "include": `word` is its argument, `pattern` the same as an absolute path or
- * glob. Parses the files in the order of their names, and calls `each` for every one, with what could
- * be understood of it. `each` returns -1 after a report. A pattern that matches nothing is accepted; a
- * path without wildcards that does not exist, a file that includes itself, and including deeper than
- * FB_CONF_INCLUDE_MAX are mistakes. After one of the last two only the main file's includes are read
- * on, so that it is reported once. A file that the user may not read is only a warning where the source
- * is lenient. Returns 0, or -1 when anything was reported. */
+/* Reads the files of an "include": `word` is its argument, `pattern` the same as an absolute path
+ * or glob. Parses the files in the order of their names, and calls `each` for every one, with what
+ * could be understood of it. `each` returns -1 after a report. A pattern that matches nothing is
+ * accepted; a path without wildcards that does not exist, a file that includes itself, and
+ * including deeper than FB_CONF_INCLUDE_MAX are mistakes. After one of the last two only the main
+ * file's includes are read on, so that it is reported once. A file that the user may not read is
+ * only a warning where the source is lenient. Returns 0, or -1 when anything was reported. */
 int fb_conf_include(struct fb_conf_source *source, const struct fb_conf_word *word,
     const char *pattern, int (*each)(void *arg, struct fb_conf_block *block), void *arg);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Draws a line of a configuration file and a mark under a word. Every byte of the file comes out as a
- * printable character or as \xNN, and both lines have a limited width. */
+/* Draws a line of a configuration file and a mark under a word. Every byte of the file comes out as
+ * a printable character or as \xNN, and both lines have a limited width. */
 #include "conf/excerpt.h"
 
 #include <assert.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the files of an include and parses each once. Counts the depth, so that a file that
+ * includes itself by another name ends, too. */
 #include "conf/conf.h"
 #include "conf/parser.h"
 #include "conf/report.h"

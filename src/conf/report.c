@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects the mistakes of a configuration and shows them. A mistake without memory for its text is still
- * counted, so that a configuration with errors is never taken for one without. */
+/* Collects the mistakes of a configuration and shows them. A mistake without memory for its text is
+ * still counted, so that a configuration with errors is never taken for one without. */
 #include "conf/report.h"
 
 #include "conf/conf.h"
@@ -152,7 +152,8 @@ static void write_all(int fd, const char *text)
     }
 }
 
-/* Writes a mistake to the log, and to the collector of diagnostics with its place in fields of its own. */
+/* Writes a mistake to the log, and to the collector of diagnostics with its place in fields of its
+ * own. */
 static void show(const struct fb_conf_mistake *mistake, struct fb_log *log)
 {
     struct fb_told *told = log->told;

@@ -21,8 +21,8 @@ struct fb_conf_mistake {
     const char *excerpt; /* the file's line and a line that marks the word, "\n" each; or NULL */
 };
 
-/* Keeps at most FB_CONF_MISTAKES_MAX errors and as many warnings. A message is kept once for each place,
- * because a file can be included twice. */
+/* Keeps at most FB_CONF_MISTAKES_MAX errors and as many warnings. A message is kept once for each
+ * place, because a file can be included twice. */
 struct fb_conf_report {
     struct fb_arena *arena;
     STAILQ_HEAD(, fb_conf_mistake) mistakes;
@@ -39,10 +39,10 @@ void fb_conf_error(struct fb_conf_report *report, const struct fb_conf_word *wor
 void fb_conf_warn(struct fb_conf_report *report, const struct fb_conf_word *word,
     const char *format, ...) FB_PRINTF(3, 4);
 
-/* Writes every message to the log, in the order in which they were found, and after each its excerpt to
- * the descriptor `excerpts`, unless that is -1. */
+/* Writes every message to the log, in the order in which they were found, and after each its
+ * excerpt to the descriptor `excerpts`, unless that is -1. */
 void fb_conf_report_show(const struct fb_conf_report *report, struct fb_log *log, int excerpts);
 
-/* Returns the candidate nearest to `word`, the first of several, or NULL when none is near enough to be
- * meant. `next` returns one candidate a call, and NULL after the last. */
+/* Returns the candidate nearest to `word`, the first of several, or NULL when none is near enough
+ * to be meant. `next` returns one candidate a call, and NULL after the last. */
 const char *fb_nearest(const char *word, const char *(*next)(void *arg), void *arg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the texts of a configuration and keeps them, for excerpts and for -T. A file that changes while
- * it is read is refused. */
+/* Reads the texts of a configuration and keeps them, for excerpts and for -T. A file that changes
+ * while it is read is refused. */
 #include "conf/conf.h"
 #include "conf/parser.h"
 #include "conf/report.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules for the paths that a worker may open, the ports that it may bind to and the processes that it may
- * signal, as far as this kernel's Landlock knows them. The C library has no calls for it, and its headers
- * may be older than the kernel. */
+/* Rules for the paths that a worker may open, the ports that it may bind to and the processes that
+ * it may signal, as far as this kernel's Landlock knows them. The C library has no calls for it,
+ * and its headers may be older than the kernel. */
 #include "sandbox/confine.h"
 
 #include "process/sanitized.h"
@@ -82,7 +82,8 @@ static const char *const least_paths[] = { "/usr/share/zoneinfo", "/etc/localtim
 static const char *const devices[] = { "/dev/null", "/dev/full", NULL };
 static const char *const programs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt",
     "/etc/ld.so.cache", NULL };
-/* Places where names are looked up. Rules are for directories, because files of /etc are replaced. */
+/* Places where names are looked up. Rules are for directories, because files of /etc are replaced.
+ * */
 static const char *const name_paths[] = { "/etc", "/usr", "/lib", "/lib32", "/lib64",
     "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss",
     NULL };

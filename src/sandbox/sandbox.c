@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts the sandbox around a worker and says what it lacks. With `strict` a part that is missing is an
- * error; with `on` the worker goes on without it, and the log says so. */
+/* Puts the sandbox around a worker and says what it lacks. With `strict` a part that is missing is
+ * an error; with `on` the worker goes on without it, and the log says so. */
 #include "sandbox/sandbox.h"
 
 #include "process/role.h"

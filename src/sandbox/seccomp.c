@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The filter of system calls. `on` denies what no worker does, `strict` all but what workers do; what
- * is denied fails with EPERM. The kernel remembers the calls that are allowed whatever their
+/* The filter of system calls. `on` denies what no worker does, `strict` all but what workers do;
+ * what is denied fails with EPERM. The kernel remembers the calls that are allowed whatever their
  * arguments, so that there are no rules about the arguments of calls that are made often.
  *
- * Of an argument that is an int the kernel takes 32 bits, and a filter is shown 64: what denies has to
- * look at these 32 alone. */
+ * Of an argument that is an int the kernel takes 32 bits, and a filter is shown 64: what denies has
+ * to look at these 32 alone. */
 #include "sandbox/confine.h"
 
 #include "process/sanitized.h"
@@ -52,8 +52,8 @@
 #define TYPES 16       /* SOCK_TYPE_MASK and one */
 #define INT UINT32_MAX /* the bits of one */
 
-/* In all of them the first argument is the process that is signalled; tkill() takes the number of the
- * process's first thread for it. */
+/* In all of them the first argument is the process that is signalled; tkill() takes the number of
+ * the process's first thread for it. */
 static const char *const signals[] = { "kill", "tkill", "tgkill", "rt_sigqueueinfo",
     "rt_tgsigqueueinfo" };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The walk: unknown directives, forms, repetitions, defaults and inheritance are handled here by the rows
- * of the tables, so that a setter sees only arguments whose number is right. */
+/* The walk: unknown directives, forms, repetitions, defaults and inheritance are handled here by
+ * the rows of the tables, so that a setter sees only arguments whose number is right. */
 #include "settings/apply.h"
 
 #include "base/check.h"

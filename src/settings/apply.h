@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The walk through the parsed configuration: finds each directive's row, checks what the row says, and
- * runs its setter. It knows rows and no directive by name. All mistakes go to the report, and nothing
- * outside the cycle is changed. Private to settings/. */
+/* The walk through the parsed configuration: finds each directive's row, checks what the row says,
+ * and runs its setter. It knows rows and no directive by name. All mistakes go to the report, and
+ * nothing outside the cycle is changed. Private to settings/. */
 #pragma once
 
 #include "conf/report.h"
@@ -29,7 +29,8 @@ struct fb_apply {
 
 /* Applies all directives of the block in the current scope. */
 void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block);
-/* Applies the block of `directive` in a scope of its own; `directive` NULL: only makes the scope. */
+/* Applies the block of `directive` in a scope of its own; `directive` NULL: only makes the scope.
+ * */
 void fb_apply_inner(struct fb_apply *apply, struct fb_frame *scope, unsigned at,
     const struct fb_conf_directive *directive);
 /* Sets what was not written in the scope: from the outer block, or to its default. */
@@ -51,5 +52,6 @@ void *fb_apply_alloc(struct fb_apply *apply, size_t size);
 void *fb_apply_grow(struct fb_apply *apply, void *list, unsigned n, size_t size);
 /* Copies the text; NULL after a report. */
 char *fb_apply_keep(struct fb_apply *apply, const char *text);
-/* Makes a path absolute: a relative one begins at the configuration's directory. NULL after a report. */
+/* Makes a path absolute: a relative one begins at the configuration's directory. NULL after a
+ * report. */
 const char *fb_apply_path(struct fb_apply *apply, const char *text);

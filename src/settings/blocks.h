@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks and directives that take more than a value, and what each context leaves to be worked out at
- * the end. The files are named after the contexts and directives. */
+/* Blocks and directives that take more than a value, and what each context leaves to be worked out
+ * at the end. The files are named after the contexts and directives. */
 #pragma once
 
 #include "settings/setting.h"
@@ -31,8 +31,8 @@ FB_SETTER(fb_set_stream);
 FB_SETTER(fb_set_server);
 void fb_stream_apply(struct fb_apply *apply);
 
-/* substitution.c: replaces environment variables in the arguments, if the configuration asks for it;
- * NULL after a report. */
+/* substitution.c: replaces environment variables in the arguments, if the configuration asks for
+ * it; NULL after a report. */
 FB_SETTER(fb_set_env_substitution);
 const struct fb_conf_directive *fb_apply_substitute(
     struct fb_apply *apply, const struct fb_conf_directive *directive);

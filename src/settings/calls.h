@@ -15,8 +15,8 @@ int fb_settings_vreport(fb_conf *conf, const char *directive, const char *format
     FB_PRINTF(3, 0);
 int fb_settings_report(fb_conf *conf, const char *directive, const char *format, ...)
     FB_PRINTF(3, 4);
-/* Allocates zeroed memory that lives as long as the configuration; NULL after a report, like the two
- * below. */
+/* Allocates zeroed memory that lives as long as the configuration; NULL after a report, like the
+ * two below. */
 void *fb_settings_alloc(fb_conf *conf, size_t n);
 const struct fb_target *fb_settings_target(fb_conf *conf, const char *directive, const char *text);
 struct fb_map *fb_settings_map(fb_conf *conf, const fb_map_options *options);

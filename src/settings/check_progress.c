@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes the texts before it sets the flag, so that a reader who sees the flag finds them. */
 #include "settings/check_progress.h"
 
 #include "conf/conf.h"

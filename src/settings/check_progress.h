@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The progress of a configuration check: names the module or protocol whose code runs, in memory that the
- * checking child shares with the process that waits for it, which names the culprit if the child dies. */
+/* The progress of a configuration check: names the module or protocol whose code runs, in memory
+ * that the checking child shares with the process that waits for it, which names the culprit if the
+ * child dies. */
 #pragma once
 
 #include "base/compiler.h"
@@ -18,8 +19,8 @@ struct fb_progress {
     char where[PATH_MAX + 64]; /* " in FILE:LINE:COLUMN", or "" */
 };
 
-/* Say that such code runs, and that it has returned. `word` is the place in the configuration, or NULL.
- * `progress` may be NULL. */
+/* Say that such code runs, and that it has returned. `word` is the place in the configuration, or
+ * NULL. `progress` may be NULL. */
 void fb_progress_enter(struct fb_progress *progress, const struct fb_conf_word *word,
     const char *when, const char *who_format, ...) FB_PRINTF(4, 5);
 void fb_progress_leave(struct fb_progress *progress);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reports of protocols with the places of their directives, and the maps and metrics that they
+ * declare. Zones of one name must have one layout, whichever server declares them. */
 #include "settings/calls.h"
 
 #include "base/check.h"
@@ -25,8 +27,8 @@ static const struct fb_conf_word *find_written(
     return NULL;
 }
 
-/* Finds the place of a mistake: the directive that is being set, unless a default is; else the named
- * directive, if it was written; else the block. */
+/* Finds the place of a mistake: the directive that is being set, unless a default is; else the
+ * named directive, if it was written; else the block. */
 static const struct fb_conf_word *place_of(const struct fb_conf *conf, const char *directive)
 {
     const struct fb_frame *scope = conf->scope;
@@ -154,7 +156,8 @@ struct fb_map *fb_settings_map(fb_conf *conf, const fb_map_options *options)
     return NULL;
 }
 
-/* Hashes the names, because another list of names is another layout even where the number is the same. */
+/* Hashes the names, because another list of names is another layout even where the number is the
+ * same. */
 static uint32_t version_of(const fb_protocol *protocol)
 {
     uint32_t hash = 2166136261u;

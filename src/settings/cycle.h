@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A cycle: everything that one reading of the configuration has set. The master makes it, and workers
- * inherit it. After it was loaded nothing in it changes but the listeners' sockets and the zones' memory. */
+/* A cycle: everything that one reading of the configuration has set. The master makes it, and
+ * workers inherit it. After it was loaded nothing in it changes but the listeners' sockets and the
+ * zones' memory. */
 #pragma once
 
 #include "base/arena.h"
@@ -71,7 +72,8 @@ struct fb_events_settings {
     unsigned debug_n;
 };
 
-/* Resources that workers share, as the sizing has found them. All 0 where they were not looked up. */
+/* Resources that workers share, as the sizing has found them. All 0 where they were not looked up.
+ * */
 struct fb_sizing {
     int64_t workers;
     int64_t memory;      /* bytes; 0: not known */
@@ -91,7 +93,8 @@ struct fb_cycle {
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */
 };
 
-/* Bytes of the control socket's path: the room in an address less a suffix that it has while it is made. */
+/* Bytes of the control socket's path: the room in an address less a suffix that it has while it is
+ * made. */
 #define FB_CONTROL_PATH_MAX 100
 
 struct fb_cycle_options {
@@ -103,30 +106,32 @@ struct fb_cycle_options {
     const char *const *environment; /* for `env_substitution`; ends with NULL, or is NULL: empty */
     const fb_protocol *const *protocols; /* built in; ends with NULL */
     bool testing;                        /* -t: a file that may not be read is a warning */
-    bool
-        only_pid; /* -s: only directives that lead to the master are applied, and mistakes that do not
-                      hide its pid are passed over */
+    /* -s: only directives that lead to the master are applied, and mistakes that do not hide its
+     * pid are passed over */
+    bool only_pid;
     /* sockets that the service manager has passed, for `listen fd:NAME`; NULL: not known here */
     const struct fb_inherited *inherited;
     const struct fb_memory *memory; /* source of the cycle's memory; NULL: the C library */
-    struct fb_progress *
-        progress; /* filled in by a configuration check, which is silent when all is well; or NULL */
+    /* filled in by a configuration check, which is silent when all is well; or NULL */
+    struct fb_progress *progress;
 };
 
 /* Reads the configuration and shows every mistake: a line each to the log, and an excerpt of the
- * file to `excerpts` where that is not -1. NULL when there were mistakes. Nothing outside the memory
- * is touched, unless by a module. */
+ * file to `excerpts` where that is not -1. NULL when there were mistakes. Nothing outside the
+ * memory is touched, unless by a module. */
 struct fb_cycle *fb_cycle_load(
     const struct fb_cycle_options *options, struct fb_log *log, int excerpts);
 /* Give a struct what the tables of directives say, as a configuration without directives would, for
- * structs that are made by hand. What only a start knows is left zero: paths, the user, the mechanism. */
+ * structs that are made by hand. What only a start knows is left zero: paths, the user, the
+ * mechanism. */
 void core_settings_defaults(struct fb_core_settings *core);
 void events_settings_defaults(struct fb_events_settings *events);
 void stream_settings_defaults(struct fb_server_settings *settings);
 /* Logs the result of `worker_connections auto`, if the configuration has it. */
 void fb_sizing_log(const struct fb_cycle *cycle, struct fb_log *log);
-/* Keeps a listener of a narrow address that the configuration has replaced by a wildcard: its clients go
- * to the wildcard's server. Closing it would reset clients that are just connecting. -1 without memory. */
+/* Keeps a listener of a narrow address that the configuration has replaced by a wildcard: its
+ * clients go to the wildcard's server. Closing it would reset clients that are just connecting. -1
+ * without memory. */
 int fb_ports_keep(struct fb_cycle *cycle, const struct fb_listeners *before);
 /* Unloads its modules. Closes nothing: sockets, log files and zones are the master's to close. */
 void fb_cycle_destroy(struct fb_cycle **cycle);

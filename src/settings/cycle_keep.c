@@ -19,7 +19,8 @@ static bool has_wildcard(const struct fb_listeners *listeners)
     return false;
 }
 
-/* The wildcard that takes in the address, or NULL; NULL too where the address has a socket itself. */
+/* The wildcard that takes in the address, or NULL; NULL too where the address has a socket itself.
+ * */
 static const struct fb_listener *find_wide(
     const struct fb_listeners *listeners, const struct fb_listener *narrow)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `events {}`: its table, rows made of the mechanisms' own directives, and the choice of a mechanism. */
+/* `events {}`: its table, rows made of the mechanisms' own directives, and the choice of a
+ * mechanism. */
 #include "base/check.h"
 #include "base/number.h"
 #include "settings/apply.h"

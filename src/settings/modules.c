@@ -79,8 +79,8 @@ static int check_number(struct fb_apply *apply, const struct fb_conf_word *word,
     return -1;
 }
 
-/* Reports a module that cannot be loaded. With -t a file that this user may not read is a warning, and
- * the directives of its protocol are not reported as unknown. */
+/* Reports a module that cannot be loaded. With -t a file that this user may not read is a warning,
+ * and the directives of its protocol are not reported as unknown. */
 static void refuse(struct fb_apply *apply, const struct fb_conf_word *word, const char *path,
     const char *why, int error)
 {

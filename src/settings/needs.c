@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Sums up the needs of all protocols that have a server. A path is listed once. */
 #include "settings/needs.h"
 
 #include "base/check.h"

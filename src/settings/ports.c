@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes listeners of the servers' `listen` directives. An address has one socket, except that a wildcard's
- * socket takes the clients of the other addresses of its port. */
+/* Makes listeners of the servers' `listen` directives. An address has one socket, except that a
+ * wildcard's socket takes the clients of the other addresses of its port. */
 #include "base/check.h"
 #include "settings/apply.h"
 #include "settings/listen.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes rows of the protocols' declarations, and gives each server its protocol and the values of
+ * it. conf_done runs only for a server in which no mistake was found. */
 #include "settings/protocol.h"
 
 #include "base/check.h"
@@ -207,7 +209,8 @@ static bool has_handler(struct fb_apply *apply, const struct fb_frame *scope)
     return false;
 }
 
-/* Sets what was not written in the server: from the stream, if it was written there, or the default. */
+/* Sets what was not written in the server: from the stream, if it was written there, or the
+ * default. */
 static void inherit(struct fb_apply *apply, struct fb_frame *scope, const char *parent)
 {
     const struct fb_server *server = scope->server;

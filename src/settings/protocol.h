@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protocols in the configuration: rows made of what their descriptors declare, and the values that each
- * server has of its own. A server has one protocol, and what it does not set is the stream's. */
+/* Protocols in the configuration: rows made of what their descriptors declare, and the values that
+ * each server has of its own. A server has one protocol, and what it does not set is the stream's.
+ * */
 #pragma once
 
 #include "settings/setting.h"
@@ -16,10 +17,11 @@ struct fb_conf {
     const struct fb_conf_directive *directive; /* being set; NULL in conf_done */
 };
 
-/* Adds a protocol, or begins the list with the built-in ones (NULL), and makes the directives of all
- * protocols rows; -1 after a report. */
+/* Adds a protocol, or begins the list with the built-in ones (NULL), and makes the directives of
+ * all protocols rows; -1 after a report. */
 int fb_protocol_add(struct fb_apply *apply, const fb_protocol *protocol);
-/* Returns the field of a protocol's directive in the current server or stream; NULL after a report. */
+/* Returns the field of a protocol's directive in the current server or stream; NULL after a report.
+ * */
 void *fb_protocol_field(struct fb_apply *apply, const struct fb_setting *setting,
     const struct fb_conf_directive *directive);
 /* Checks the server's protocol, sets what was not written, and calls conf_done. */

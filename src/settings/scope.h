@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scopes: blocks of the configuration while their directives are applied. A scope remembers which
- * directives were written in it, so that repetitions are found and only what is missing is inherited
- * or set to its default. */
+ * directives were written in it, so that repetitions are found and only what is missing is
+ * inherited or set to its default. */
 #pragma once
 
 #include "conf/conf.h"
@@ -38,8 +38,8 @@ void scope_init(struct fb_frame *scope, unsigned at, struct fb_frame *outer);
 /* Returns the directive that set this in the scope, or NULL. */
 const struct fb_conf_directive *fb_frame_seen(
     const struct fb_frame *scope, const struct fb_setting *setting);
-/* Tells whether a row of the table that sets the same field was written in the scope: two directives
- * can be names of one value. */
+/* Tells whether a row of the table that sets the same field was written in the scope: two
+ * directives can be names of one value. */
 bool scope_sets_field(
     const struct fb_frame *scope, const struct fb_setting *table, const struct fb_setting *setting);
 /* Tells whether everything in the block was read and accepted. If not, a directive that seems to be

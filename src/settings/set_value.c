@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Parses and checks one argument, and reports what is wrong with it and what was expected. */
 #include "settings/set_value.h"
 
 #include "base/check.h"

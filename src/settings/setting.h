@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of directives. A row is everything that is known of a directive: where it may stand, what
- * it takes, what sets its value, and its default. No default stands anywhere else, and each row has one
- * or says that there is none; tests/lint compares all of them with the manual. */
+/* The tables of directives. A row is everything that is known of a directive: where it may stand,
+ * what it takes, what sets its value, and its default. No default stands anywhere else, and each
+ * row has one or says that there is none; tests/lint compares all of them with the manual. */
 #pragma once
 
 #include "conf/conf.h"
@@ -28,7 +28,8 @@ struct fb_setting {
     size_t offset, size; /* place of the field; a size is needed only to inherit it */
     int64_t least_value, greatest_value;
     const char *initial; /* default: set as if it had been written; NULL: see `unset` */
-    /* without `initial`: the default in the manual's words, such as "none", for which no setter runs */
+    /* without `initial`: the default in the manual's words, such as "none", for which no setter
+     * runs */
     const char *unset;
     int64_t unset_value;          /* a number that the field holds then; 0 in most rows */
     const fb_protocol *protocol;  /* owner of the directive, or NULL: the daemon */

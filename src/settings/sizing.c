@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Works out `worker_connections auto`, and checks that a written number fits into the memory. The machine
- * is asked only where the answer can matter. */
+/* Works out `worker_connections auto`, and checks that a written number fits into the memory. The
+ * machine is asked only where the answer can matter. */
 #include "base/check.h"
 #include "base/ram.h"
 #include "settings/apply.h"
@@ -13,15 +13,17 @@
 #define AUTO_MAX (INT64_C(1) << 20)
 #define AUTO_LEAST 16
 
-/* Bytes that auto plans for a connection: its slot, its socket in the kernel, and buffers in both for the
- * part of them that is busy at any time. A quarter of the memory is left for everything else. */
+/* Bytes that auto plans for a connection: its slot, its socket in the kernel, and buffers in both
+ * for the part of them that is busy at any time. A quarter of the memory is left for everything
+ * else. */
 #define PLANNED_BYTES (32 * 1024)
 /* Bytes that a connection costs at least in a control group: the slot, the file and its inode. */
 #define LEAST_BYTES (2 * 1024)
-/* Connections that need no more than this fit into any memory in which the daemon runs, so that its size
- * is not looked up. */
+/* Connections that need no more than this fit into any memory in which the daemon runs, so that its
+ * size is not looked up. */
 #define SURE_BYTES (8 * MIB)
-/* A worker's descriptors that are neither connections nor listeners: logs, channels, the mechanism's. */
+/* A worker's descriptors that are neither connections nor listeners: logs, channels, the
+ * mechanism's. */
 #define OTHER_DESCRIPTORS 64
 
 /* Every worker holds all listening sockets. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `stream {}` and `server {}`. They are applied after the main context, when all modules are loaded. */
+/* `stream {}` and `server {}`. They are applied after the main context, when all modules are
+ * loaded. */
 #include "base/check.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"

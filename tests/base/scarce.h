@@ -14,7 +14,7 @@ struct scarce {
     bool failed;
 };
 
-/* Each piece of an arena is a request of its own. */
+/* Makes memory that serves everything. A piece of an arena is a request of its own. */
 void scarce_init(struct scarce *scarce);
 /* Counts from 1 again, and fails at that request. */
 void scarce_restart(struct scarce *scarce, unsigned fails_at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of conf/ share: a parse's owners, and a tree as text. */
+/* Helpers of the tests of conf/: a parse's owners, and a tree as text. */
 #pragma once
 
 #include "conf/conf.h"

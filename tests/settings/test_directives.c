@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every directive: where it belongs, what it takes, what it sets, its default. The rows say what the
- * manual promises, and the daemon's tables are held against them, so that a new directive fails
+/* Every directive: where it belongs, what it takes, what it sets, its default. The rows say what
+ * the manual promises, and the daemon's tables are held against them, so that a new directive fails
  * until it has its row. What is wrong with a value: test_values.c. */
 #include "settings/loading.h"
 #include "settings/rows.h"

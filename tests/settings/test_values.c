@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What directives say about values that they cannot use, and what odd ones mean. */
+/* Messages of directives about values that they cannot use, and what odd ones mean. */
 #include "settings/loading.h"
 #include "settings/rows.h"
 #include "support/test.h"
@@ -327,7 +327,7 @@ START_TEST(the_control_socket_lies_beside_the_pid_file)
 }
 END_TEST
 
-/* What is wrong with it keeps nobody from the pid. */
+/* A mistake in it does not hide the pid. */
 START_TEST(a_wrong_control_socket_does_not_hide_the_pid)
 {
     struct loading loading;
