@@ -165,10 +165,12 @@ static void allow_needed(const struct rules *rules, const struct fb_needs *needs
     uint64_t also = needs->exec ? FS(EXECUTE) : 0;
     const struct fb_needed_path *needed;
 
-    STAILQ_FOREACH (needed, &needs->paths, link)
+    STAILQ_FOREACH (needed, &needs->paths, link) {
+        assert(needed->path != NULL && needed->path[0] != '\0');
         if (allow(rules, needed->path, also | (needed->write ? WRITING : READING)) == -1)
             fb_log(rules->log, FB_WARN, errno, "sandbox: \"%s\" is closed to this worker",
                 needed->path);
+    }
 }
 
 /* The kernel makes the file as the worker would. */

@@ -119,6 +119,7 @@ static int enter(const struct fb_cycle *cycle, enum fb_level level, struct fb_lo
 {
     int error;
 
+    assert(level == FB_EMERG || level == FB_WARN);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
         fb_log(log, level, errno, "sandbox: prctl(PR_SET_NO_NEW_PRIVS) failed");
         return -1;
