@@ -11,9 +11,9 @@
 #include "process/notify.h"
 #include "process/rehearse.h"
 #include "process/role.h"
-#include "process/sandbox.h"
 #include "process/title.h"
 #include "protocols/table.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Hands out pieces of blocks. A piece that is larger than a block gets one of its own, so that the
+ * room of the current block is kept for small pieces. */
 #include "base/arena.h"
+
+#include "base/check.h"
 
 #include <bsd/sys/queue.h>
 #include <stdalign.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BLOCK_SIZE 4096
@@ -18,13 +22,26 @@ struct block {
     alignas(max_align_t) char data[];
 };
 
+#define ARENA_KIND KIND('A', 'R', 'E', 'N')
+
 struct fb_arena {
+    unsigned kind; /* ARENA_KIND */
+    const struct fb_memory *memory;
+    size_t block_size;
     SLIST_HEAD(, block) blocks; /* the one that still has room is the first */
 };
 
-static struct block *block_create(size_t size)
+/* Zeroed. */
+static void *get_memory(const struct fb_memory *memory, size_t size)
 {
-    struct block *block = calloc(1, sizeof(*block) + size);
+    void *p = fb_memory_alloc(memory, size);
+
+    return p != NULL ? memset(p, 0, size) : NULL;
+}
+
+static struct block *block_create(const struct fb_memory *memory, size_t size)
+{
+    struct block *block = get_memory(memory, sizeof(*block) + size);
 
     if (block != NULL) {
         block->free = block->data;
@@ -33,49 +50,76 @@ static struct block *block_create(size_t size)
     return block;
 }
 
+struct fb_arena *arena_create_from(const struct fb_memory *memory)
+{
+    struct fb_arena *arena = get_memory(memory, sizeof(*arena));
+
+    if (arena == NULL)
+        return NULL;
+    arena->kind = ARENA_KIND;
+    arena->memory = memory;
+    arena->block_size = memory->block > 0 ? memory->block : BLOCK_SIZE;
+    SLIST_INIT(&arena->blocks);
+    return arena;
+}
+
 struct fb_arena *fb_arena_create(void)
 {
-    struct fb_arena *arena = calloc(1, sizeof(*arena));
-
-    if (arena != NULL)
-        SLIST_INIT(&arena->blocks);
-    return arena;
+    return arena_create_from(&fb_memory_plain);
 }
 
 void fb_arena_destroy(struct fb_arena **arena)
 {
+    const struct fb_memory *memory;
     struct block *block;
 
     if (*arena == NULL)
         return;
+    CHECK_KIND(*arena, ARENA_KIND);
+    memory = (*arena)->memory;
     while ((block = SLIST_FIRST(&(*arena)->blocks)) != NULL) {
+        assert(block->free >= block->data && block->free <= block->end);
         SLIST_REMOVE_HEAD(&(*arena)->blocks, link);
-        free(block);
+        fb_memory_release(memory, block);
     }
-    free(*arena);
+    (*arena)->kind = 0;
+    fb_memory_release(memory, *arena);
     *arena = NULL;
+}
+
+/* A block with room for `size` bytes; NULL without memory. */
+static struct block *get_block(struct fb_arena *arena, size_t size)
+{
+    struct block *first = SLIST_FIRST(&arena->blocks), *block;
+    bool large = size > arena->block_size;
+
+    if (first != NULL && (size_t)(first->end - first->free) >= size)
+        return first;
+    block = block_create(arena->memory, large ? size : arena->block_size);
+    if (block == NULL)
+        return NULL;
+    if (first != NULL && large)
+        SLIST_INSERT_AFTER(first, block, link);
+    else
+        SLIST_INSERT_HEAD(&arena->blocks, block, link);
+    return block;
 }
 
 void *fb_arena_alloc(struct fb_arena *arena, size_t size)
 {
-    struct block *first = SLIST_FIRST(&arena->blocks), *block = first;
+    struct block *block;
     void *p;
 
+    CHECK_KIND(arena, ARENA_KIND);
     if (size > SIZE_MAX / 2)
         return NULL;
     size = (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
-
-    if (block == NULL || (size_t)(block->end - block->free) < size) {
-        block = block_create(size > BLOCK_SIZE ? size : BLOCK_SIZE);
-        if (block == NULL)
-            return NULL;
-        if (first != NULL && size > BLOCK_SIZE)
-            SLIST_INSERT_AFTER(first, block, link);
-        else
-            SLIST_INSERT_HEAD(&arena->blocks, block, link);
-    }
+    block = get_block(arena, size);
+    if (block == NULL)
+        return NULL;
     p = block->free;
     block->free += size;
+    assert(block->free <= block->end);
     return p;
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Limits of control groups. Reads /proc/self/cgroup, finds in the mount table where the groups are
+ * shown, and takes the least limit on the way from our group up to the top. What cannot be read is
+ * no limit: nothing here fails. */
 #include "base/cgroup.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,13 +17,13 @@ enum hierarchy { V1, V2, HIERARCHIES };
 
 struct controller {
     const char *name;
-    int64_t (*limit[HIERARCHIES])(const char *directory); /* of one group; 0: it has none */
+    int64_t (*limit[HIERARCHIES])(const char *directory); /* reads a group's limit; 0: none */
 };
 
 struct group {
-    const char *root; /* of the file system that is read */
+    const char *root; /* top of the file system that is read */
     const struct controller *controller;
-    char path[HIERARCHIES][PATH_MAX]; /* of our group; empty: in none */
+    char path[HIERARCHIES][PATH_MAX]; /* path of our group; empty: none */
 };
 
 struct mount {
@@ -39,6 +43,7 @@ static bool has_word(const char *list, const char *word)
 {
     size_t n = strlen(word);
 
+    assert(n > 0);
     for (;; list++) {
         size_t length = strcspn(list, ",");
 
@@ -149,6 +154,7 @@ static int64_t limit_upwards(
     if (n < 0 || n >= (int)sizeof(directory))
         return 0;
     base = strlen(group->root) + strlen(mount->point);
+    assert(base <= strlen(directory));
     for (;;) {
         char *slash;
 
@@ -307,6 +313,7 @@ static int64_t least_limit(const char *root, const struct controller *controller
     size_t size = 0;
     FILE *file;
 
+    assert(root != NULL);
     read_group(&group);
     file = open_proc(root, "mountinfo");
     if (file == NULL)
@@ -317,6 +324,7 @@ static int64_t least_limit(const char *root, const struct controller *controller
     }
     free(line);
     fclose(file);
+    assert(least >= 0);
     return least;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the control group and those above it allow, v1 and v2. Files are read from below `root`: "" in
- * the daemon. */
+/* Limits that the process's control group and the groups above it set, in v1 and v2. Files are read
+ * from below `root`, which is "" in the daemon. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kind checks. A struct that is reached through a `void *` has a member `kind`, which its creator sets
- * and its destructor clears; whoever turns the `void *` back checks it. Assertions stand in every
- * build, and never on memory that another process can write. */
+/* Kind checks. A struct that is reached through a `void *` has a member `kind`, which its creator
+ * sets and its destructor clears; whoever turns the `void *` back checks it. Assertions stand in
+ * every build, and never on memory that another process can write. */
 #pragma once
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Time as its owner last read it: a loop caches it for one turn, the master for one wake-up. */
+/* Time that its owner has read: a loop keeps it for one turn, the master for one wake-up. */
 #pragma once
 
 #include <stdint.h>

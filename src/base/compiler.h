@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the compiler is told, and the two macros that C lacks. */
+/* Attributes and hints for the compiler, and two macros that C lacks. */
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Counts the processors of the affinity mask and of the control group, and picks masks for workers.
+ * Never fails: where the kernel does not say, there is one processor. */
 #include "base/cpu.h"
 
 #include "base/cgroup.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,6 +42,7 @@ unsigned fb_cpu_allowed_below(const char *root)
     unsigned count = count_affinity();
     unsigned quota = fb_cgroup_cpu_quota(root);
 
+    assert(count > 0);
     return quota != 0 && quota < count ? quota : count;
 }
 
@@ -64,6 +68,7 @@ void fb_cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out)
         }
         index--;
     }
+    assert(!"the mask has fewer processors than it counts");
 }
 
 const char *fb_cpu_parse_mask(const char *text, cpu_set_t *out)

@@ -4,10 +4,11 @@
 
 #include <sched.h>
 
-/* What the affinity mask and the cgroup's quota (v2 cpu.max or v1 cfs_quota, the least on the way up
- * to the root, rounded up) allow; at least 1. */
+/* Counts the processors that the affinity mask and the control group's quota allow (v2 cpu.max or
+ * v1 cfs_quota, the least on the way up to the root, rounded up); at least 1. */
 unsigned fb_cpu_allowed(void);
-/* The same with the cgroup and the mount table read from below `root` instead of "/" (tests). */
+/* Counts the same with the cgroup and the mount table read from below `root` instead of "/"
+ * (tests). */
 unsigned fb_cpu_allowed_below(const char *root);
 
 /* The mask that `worker_cpu_affinity auto` gives worker number `index`: one processor of `allowed`,

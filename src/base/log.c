@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes a line to all targets of a log: asks the flood limit, formats the message once, and gives
+ * it to the log beside, to the collector of diagnostics and to each target whose level takes it.
+ * Never allocates, and keeps errno. */
 #include "base/log.h"
 
 #include "base/log_form.h"
 #include "base/log_limit.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,24 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const names[] = { "emerg", "alert", "crit", "error", "warn", "notice", "info",
-    "debug" };
-
-const char *fb_level_name(enum fb_level level)
-{
-    return names[level];
-}
-
-int fb_level_parse(const char *name)
-{
-    for (unsigned i = 0; i < fb_countof(names); i++)
-        if (strcmp(names[i], name) == 0)
-            return (int)i;
-    return -1;
-}
-
 void fb_log_update(struct fb_log *log)
 {
+    assert(log->also != log);
     log->level = FB_EMERG;
     for (unsigned i = 0; i < log->target_n; i++)
         if (log->targets[i].level > log->level)
@@ -41,7 +30,9 @@ void fb_log_update(struct fb_log *log)
 
 void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n)
 {
-    *log = (struct fb_log) { .targets = targets, .target_n = n, .pid = getpid(), .second = -1 };
+    assert(n == 0 || targets != NULL);
+    *log = (struct fb_log) { .targets = targets, .target_n = n, .pid = getpid() };
+    log->stamp.second = -1;
     fb_log_update(log);
 }
 
@@ -52,7 +43,7 @@ void fb_log_init_plain(struct fb_log *log, struct fb_log_target *target, const c
     log->plain = name;
 }
 
-/* The message without what stands before it. */
+/* Gives grave lines to the collector, without the time and the pid. */
 static void tell(const struct fb_log *log, struct fb_log_entry *entry)
 {
     struct fb_telling telling = { .level = entry->line->level };
@@ -65,19 +56,20 @@ static void tell(const struct fb_log *log, struct fb_log_entry *entry)
     fb_told_add(log->told, log->told_round, &telling);
 }
 
-/* A target that takes lines again is told how many it lacks. */
+/* Writes to a target that takes lines again how many it lacks. */
 static void confess(struct fb_log *log, struct fb_log_target *target)
 {
     struct fb_told *told = log->told;
     uint64_t n = target->lost;
 
+    assert(n > 0);
     target->lost = 0;
-    log->told = NULL; /* it is not about what was asked for */
-    fb_log_write(log, FB_ALERT, 0, "%" PRIu64 " line%s not taken by %s%s", n,
+    log->told = NULL; /* the line is about the log, not about what was asked for */
+    fb_log_write(log, FB_ALERT, 0, "%" PRIu64 " line%s not accepted by %s%s", n,
         n == 1 ? " was" : "s were", target->syslog != NULL ? "syslog server " : "the journal",
         target->syslog != NULL ? target->syslog->name : "");
     log->told = told;
-    if (target->lost > 0) /* this one neither */
+    if (target->lost > 0) /* the target has refused the line about them, too */
         target->lost += n;
 }
 
@@ -96,7 +88,7 @@ static void deliver(struct fb_log *log, struct fb_log_entry *entry)
     }
 }
 
-/* Whatever the limit says. */
+/* Writes a line without asking the limit. */
 static void FB_PRINTF(3, 0)
     emit(struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
 {
@@ -109,8 +101,10 @@ static void FB_PRINTF(3, 0)
         fb_log_vwrite(log->also, line, format, copy);
         va_end(copy);
     }
-    entry.log = log;
     entry.line = line;
+    entry.plain = log->plain;
+    entry.pid = log->pid;
+    entry.stamp = &log->stamp;
     entry.has_text = entry.has_json = false;
     if (vsnprintf(entry.message, sizeof(entry.message), format, args) < 0)
         entry.message[0] = '\0';
@@ -145,16 +139,17 @@ void fb_log_tend(struct fb_log *log, bool all)
     while (log->limit != NULL && fb_log_limit_take(log->limit, now, all, &held)) {
         struct fb_log_line line = { .level = held.level };
 
-        if (line.level <= log->level) /* it may be another log by now */
+        if (line.level <= log->level) /* the levels may have changed */
             say(log, &line,
-                "%" PRIu32 " more line%s like \"%s\" %s held back in the last %" PRIu64 " %s",
+                "%" PRIu32 " more line%s like \"%s\" %s suppressed in the last %" PRIu64 " %s",
                 held.n, held.n == 1 ? "" : "s", held.like, held.n == 1 ? "was" : "were",
                 held.ms % 1000 == 0 ? held.ms / 1000 : held.ms, held.ms % 1000 == 0 ? "s" : "ms");
     }
     errno = saved;
 }
 
-/* Grave lines, those of one connection and those for debugging are what somebody looks for. */
+/* Asks the limit. It never holds back grave lines, lines for debugging, and those of a connection
+ * that is being debugged, because somebody looks for them. */
 static bool FB_PRINTF(3, 0)
     is_held(struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
 {

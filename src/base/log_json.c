@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A line as one JSON object. What is too long is cut within its string, so that the object is whole
- * whatever is in it: what stands behind the message is made before it, and is given its room. */
+/* The JSON form of a line: one object. Long values are cut within their strings, so that the object
+ * is always whole: the members after the message are made first, and their room is kept free. */
 #include "base/json.h"
 #include "base/log_form.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -27,12 +28,13 @@ static void add(struct piece *piece, const char *s)
     piece->n += n;
 }
 
-/* As much of it as `most` bytes can hold, between quotes. */
+/* Adds the value between quotes, cut so that it takes at most `most` bytes. */
 static void add_string(struct piece *piece, const char *value, size_t most)
 {
     char c[FB_JSON_ESCAPED_MAX];
-    size_t end = piece->n + most - 1; /* where the last quote is, at the latest */
+    size_t end = piece->n + most - 1; /* last place for the closing quote */
 
+    assert(most >= 2 && piece->n + most <= piece->size);
     piece->bytes[piece->n++] = '"';
     while (*value != '\0') {
         size_t n = fb_json_escape(&value, c);
@@ -82,7 +84,7 @@ static void add_head(struct piece *out, const struct fb_log_entry *entry)
     gmtime_r(&now.tv_sec, &tm);
     strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(head, sizeof(head), "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"pid\":%d", time,
-        (int)(now.tv_nsec / 1000000), fb_level_name(line->level), (int)entry->log->pid);
+        (int)(now.tv_nsec / 1000000), fb_level_name(line->level), (int)entry->pid);
     add(out, head);
     if (line->connection != 0) {
         snprintf(head, sizeof(head), ",\"connection\":%llu", (unsigned long long)line->connection);
@@ -103,6 +105,7 @@ const struct fb_log_text *fb_log_form_json(struct fb_log_entry *entry)
     add_head(&out, entry);
     add(&out, ",\"message\":");
     add_string(&out, entry->message, out.size - out.n - tail.n);
+    assert(out.n + tail.n <= out.size);
     memcpy(out.bytes + out.n, tail.bytes, tail.n);
     entry->json.n = out.n + tail.n;
     return &entry->json;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Counts lines in a hash table of a fixed size and never allocates. A kind whose suppressed lines
+ * are not yet reported keeps its place in the table. */
 #include "base/log_limit.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#define PLACES 4 /* where one kind may be, in a row */
+#define PLACES 4 /* successive entries of the table in which a kind may lie */
 
 void fb_log_limit_init(struct fb_log_limit *limit, uint32_t burst, uint64_t interval_ms)
 {
+    assert(burst > 0 && interval_ms > 0);
     *limit = (struct fb_log_limit) { .burst = burst, .interval_ms = interval_ms };
 }
 
@@ -24,8 +28,8 @@ static size_t place_of(const struct fb_log_line *line, const char *format)
     return (size_t)(key * 0x9e3779b97f4a7c15u >> 32);
 }
 
-/* The kind of the line; one that is new takes the place of that which began first. NULL where all
- * have lines that are to be spoken of. */
+/* Finds the kind of the line. A new kind takes the place of the one that began first; NULL where
+ * all of them have lines that are still to be reported. */
 static struct fb_log_kind *find(
     struct fb_log_limit *limit, uint64_t now, const struct fb_log_line *line, const char *format)
 {
@@ -70,6 +74,7 @@ bool fb_log_limit_holds(struct fb_log_limit *limit, uint64_t now, const struct f
 
     if (kind == NULL)
         return false;
+    assert(kind->held == 0 || kind->n >= limit->burst);
     if (kind->held == 0 && is_over(limit, kind, now)) {
         kind->begun_ms = now;
         kind->n = 0;
@@ -105,6 +110,7 @@ bool fb_log_limit_take(struct fb_log_limit *limit, uint64_t now, bool all, struc
     }
     if (found == NULL)
         return false;
+    assert(found->format != NULL && found->held > 0);
     *held = (struct fb_log_held) { .level = found->level, .n = found->held };
     held->ms = is_over(limit, found, now) ? limit->interval_ms : now - found->begun_ms;
     memcpy(held->like, found->like, sizeof(held->like));

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The flood limit of a log: of each kind of line so many within an interval, the rest is counted.
  *
- * Lines are of a kind when they have the same format string, level and error, so that a flood of one
- * kind hides no other. The kinds that the table has no place for are not limited. */
+ * Lines are of a kind when they have the same format string, level and error, so that a flood of
+ * one kind hides no other. The kinds that the table has no place for are not limited. */
 #pragma once
 
-#include "base/log.h"
+#include "base/compiler.h"
+#include "base/log_line.h"
+
+#include <stdarg.h>
 
 #define FB_LOG_KINDS 32 /* a power of two */
 #define FB_LOG_LIKE_MAX 160
@@ -14,33 +17,33 @@ struct fb_log_kind {
     const char *format; /* only compared: it may be of a module that has gone; NULL: free */
     enum fb_level level;
     int error;
-    uint64_t begun_ms;          /* its interval */
-    uint32_t n;                 /* lines of it that were written, ... */
-    uint32_t held;              /* ... and that were not */
-    char like[FB_LOG_LIKE_MAX]; /* the first of these */
+    uint64_t begun_ms;          /* start of its interval */
+    uint32_t n;                 /* lines of it that were written */
+    uint32_t held;              /* lines of it that were held back */
+    char like[FB_LOG_LIKE_MAX]; /* first line that was held back */
 };
 
 struct fb_log_limit {
-    uint32_t burst; /* lines of a kind within ... */
+    uint32_t burst; /* lines of a kind within an interval */
     uint64_t interval_ms;
-    uint64_t due_ms; /* when something is to be said, by the monotonic clock; 0: there is nothing */
+    uint64_t due_ms; /* monotonic time of the next report; 0: nothing was held back */
     struct fb_log_kind kinds[FB_LOG_KINDS];
 };
 
-/* What was held back of a kind. */
+/* A report on lines of a kind that were held back. */
 struct fb_log_held {
     enum fb_level level;
     uint32_t n;
-    uint64_t ms; /* in so many */
+    uint64_t ms; /* time in which they came */
     char like[FB_LOG_LIKE_MAX];
 };
 
 void fb_log_limit_init(struct fb_log_limit *limit, uint32_t burst, uint64_t interval_ms);
-/* Counts the line; whether it is held back. */
+/* Counts the line, and tells whether it is held back. */
 bool fb_log_limit_holds(struct fb_log_limit *limit, uint64_t now, const struct fb_log_line *line,
     const char *format, va_list args) FB_PRINTF(4, 0);
-/* Takes one kind of which lines were held back and whose interval is over, or any with `all`; false
- * if there is none. */
+/* Removes a kind's report whose interval is over, or any kind's with `all`; false if there is none.
+ * */
 bool fb_log_limit_take(
     struct fb_log_limit *limit, uint64_t now, bool all, struct fb_log_held *held);
 

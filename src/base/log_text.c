@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The text form of a line, in nginx's shape. Bytes that a terminal would act on become \xNN, and
+ * what has no room is left out; the newline always has room. */
 #include "base/log_form.h"
 
+#include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 void fb_log_add(struct fb_log_text *text, const char *s)
 {
@@ -41,31 +44,20 @@ void fb_log_add_format(struct fb_log_text *text, const char *format, ...)
     fb_log_add(text, piece);
 }
 
-void fb_log_tick(struct fb_log *log)
+static void add_head(struct fb_log_text *text, const struct fb_log_entry *entry)
 {
-    time_t now = time(NULL);
-    struct tm tm;
+    const char *level = fb_level_name(entry->line->level);
 
-    if (now == log->second)
-        return;
-    localtime_r(&now, &tm);
-    strftime(log->date, sizeof(log->date), "%Y/%m/%d %H:%M:%S", &tm);
-    strftime(log->stamp, sizeof(log->stamp), "%b %e %H:%M:%S", &tm);
-    log->second = now;
-}
-
-static void add_head(struct fb_log_text *text, struct fb_log *log, enum fb_level level)
-{
-    if (log->plain != NULL) {
-        fb_log_add(text, log->plain);
-        fb_log_add_format(text, ": [%s] ", fb_level_name(level));
+    if (entry->plain != NULL) {
+        fb_log_add(text, entry->plain);
+        fb_log_add_format(text, ": [%s] ", level);
         return;
     }
-    fb_log_tick(log);
-    fb_log_add_format(text, "%s [%s] %d#0: ", log->date, fb_level_name(level), (int)log->pid);
+    log_stamp_update(entry->stamp);
+    fb_log_add_format(text, "%s [%s] %d#0: ", entry->stamp->date, level, (int)entry->pid);
 }
 
-/* What nginx calls the line's context. */
+/* Adds the addresses, which nginx calls the line's context. */
 static void add_context(struct fb_log_text *text, const struct fb_log_line *line)
 {
     if (line->client != NULL) {
@@ -93,7 +85,7 @@ const struct fb_log_text *fb_log_form_text(struct fb_log_entry *entry)
         return text;
     entry->has_text = true;
     text->n = 0;
-    add_head(text, entry->log, line->level);
+    add_head(text, entry);
     entry->head = text->n;
     if (line->connection != 0)
         fb_log_add_format(text, "*%llu ", (unsigned long long)line->connection);
@@ -102,6 +94,7 @@ const struct fb_log_text *fb_log_form_text(struct fb_log_entry *entry)
         fb_log_add_format(
             text, " (%d: %s)", line->error, strerror_r(line->error, reason, sizeof(reason)));
     add_context(text, line);
+    assert(text->n < sizeof(text->bytes));
     text->bytes[text->n++] = '\n';
     return text;
 }

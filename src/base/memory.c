@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The C library's memory. */
 #include "base/memory.h"
 
 static void *plain_alloc(const struct fb_memory *memory, size_t n)

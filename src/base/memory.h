@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where memory comes from, so that a test can count it and refuse it. */
+/* A source of memory, so that a test can count requests and refuse them. */
 #pragma once
 
 #include <stddef.h>
@@ -8,6 +8,9 @@
 struct fb_memory {
     void *(*alloc)(const struct fb_memory *memory, size_t n); /* NULL with errno */
     void (*release)(const struct fb_memory *memory, void *p); /* p may be NULL */
+    /* bytes that an arena takes at once; 0: as it sees fit; 1: each piece alone, which a test can
+     * refuse */
+    size_t block;
 };
 
 /* The C library's. */

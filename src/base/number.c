@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Parses numbers. Every overflow becomes INT64_MAX, which lies outside of all limits. */
 #include "base/number.h"
 
 #include "base/compiler.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +12,8 @@
 
 static enum fb_number_status in_range(int64_t value, int64_t least, int64_t greatest, int64_t *out)
 {
-    /* INT64_MAX stands for whatever is too large to be told */
+    assert(least <= greatest);
+    /* INT64_MAX stands for every number that is too large */
     if (value < least || value > greatest || value == INT64_MAX)
         return FB_NUMBER_RANGE;
     *out = value;
@@ -95,7 +98,7 @@ enum fb_number_status fb_parse_msec(const char *s, int64_t least, int64_t greate
         { "s", 1000 },
         { "ms", 1 },
     };
-    size_t next = 0; /* the largest unit that may still come */
+    size_t next = 0; /* largest unit that may still follow */
     int64_t sum = 0, value;
 
     do {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers, sizes and times as nginx writes them. */
+/* Numbers, sizes and times as nginx writes them. Results are below INT64_MAX and within the limits
+ * given; *out is changed only by a success. */
 #pragma once
 
 #include <stdint.h>
@@ -10,10 +11,10 @@ enum fb_number_status {
     FB_NUMBER_RANGE,     /* a number, but below the least or above the greatest */
 };
 
-/* Decimal digits, with a minus sign or without, and nothing else. Below INT64_MAX, as all three. */
+/* Reads decimal digits, with a minus sign or without, and nothing else. */
 enum fb_number_status fb_parse_number(const char *s, int64_t least, int64_t greatest, int64_t *out);
-/* Bytes: digits and an optional unit k or K, m or M, g or G (powers of 1024). */
+/* Reads bytes: digits and an optional unit k or K, m or M, g or G (powers of 1024). */
 enum fb_number_status fb_parse_size(const char *s, int64_t least, int64_t greatest, int64_t *out);
-/* Milliseconds from "1h 30m" and the like: units ms s m h d w M (30 days) y (365 days), the larger
- * ones first, each once; a number without a unit is seconds. */
+/* Reads milliseconds from "1h 30m" and the like: units ms s m h d w M (30 days) y (365 days), the
+ * larger ones first, each once; a number without a unit is seconds. */
 enum fb_number_status fb_parse_msec(const char *s, int64_t least, int64_t greatest, int64_t *out);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the machine's memory from /proc/meminfo and compares it with the control group's limit. */
 #include "base/ram.h"
 
 #include "base/cgroup.h"
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "MemTotal:       24683280 kB", which some containers have a view of their own of. */
-static int64_t total(const char *root)
+/* Reads "MemTotal:       24683280 kB". Some containers are shown a value of their own. */
+static int64_t machine_memory(const char *root)
 {
     static const char label[] = "MemTotal:";
     char path[PATH_MAX], line[128];
@@ -28,7 +29,7 @@ static int64_t total(const char *root)
 
 int64_t fb_ram_allowed_below(const char *root)
 {
-    int64_t machine = total(root), limit = fb_cgroup_memory_limit(root);
+    int64_t machine = machine_memory(root), limit = fb_cgroup_memory_limit(root);
 
     return limit != 0 && (machine == 0 || limit < machine) ? limit : machine;
 }

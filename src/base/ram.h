@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* What the machine has, or the control group's limit where that is less, in bytes; 0: not known. */
+/* Returns the machine's memory, or the control group's limit where it is less, in bytes; 0: not
+ * known. */
 int64_t fb_ram_allowed(void);
-/* The same, read from below `root` instead of "/" (tests). */
+/* Returns the same, read from below `root` instead of "/" (tests). */
 int64_t fb_ram_allowed_below(const char *root);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Checks UTF-8 as RFC 3629 has it: overlong forms, surrogates and numbers that are too large are
+ * invalid. */
 #include "base/utf8.h"
 
 #include <stdint.h>

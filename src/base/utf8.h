@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* UTF-8 in texts that come from outside. */
 #pragma once
 
 #include <stddef.h>

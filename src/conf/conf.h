@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A configuration's syntax: words, directives, blocks and files. No directive is known here. */
+/* The syntax of a configuration: words, directives, blocks and files. conf/ knows no directive by
+ * name, reports every mistake with its place, and goes on where it can. Trees live in the source's
+ * arena. */
 #pragma once
 
 #include "base/arena.h"
@@ -19,18 +21,18 @@ struct fb_conf_report;
 /* A file as it was read, or the text of the command line's -g. */
 struct fb_conf_file {
     STAILQ_ENTRY(fb_conf_file) link;
-    const char *name; /* as it is shown: an absolute path, or "command line" */
+    const char *name; /* shown in messages: an absolute path, or "command line" */
     const char *text; /* NUL-terminated; may hold other NUL bytes, which are a lexical error */
     size_t size;
     const struct fb_conf_file *includer; /* NULL: the main file, or a text */
 };
 
 struct fb_conf_word {
-    const char *text;                /* quotes and escapes resolved */
-    const char *written;             /* before variables were replaced; NULL: there was none */
-    const struct fb_conf_file *file; /* where it stands ... */
-    unsigned line, column;           /* ... counted from 1, the column in bytes */
-    unsigned width;                  /* in bytes, quotes included, to mark it */
+    const char *text;    /* quotes and escapes resolved */
+    const char *written; /* before variables were replaced; NULL: there was none */
+    const struct fb_conf_file *file;
+    unsigned line, column; /* place in the file, from 1, the column in bytes */
+    unsigned width;        /* bytes that a mark covers, quotes included */
 };
 
 struct fb_conf_directive {
@@ -51,8 +53,8 @@ struct fb_conf_source {
     struct fb_conf_report *report;
     STAILQ_HEAD(, fb_conf_file) files; /* in the order in which they were read, each once a read */
     bool too_deep;                     /* an include was refused: only the main file's are read */
-    bool lenient;                      /* what may not be read is a warning (-t) ... */
-    bool partial; /* ... and something was not: what is missing may lie there */
+    bool lenient;                      /* a file that may not be read is a warning (-t) */
+    bool partial;                      /* a file was not read, and may hold what is missing */
 };
 
 void fb_conf_source_init(
@@ -69,13 +71,13 @@ struct fb_conf_block *fb_conf_parse_file(
 struct fb_conf_block *fb_conf_parse_text(
     struct fb_conf_source *source, const char *name, const char *text, size_t size);
 
-/* What an "include" stands for: `word` is its argument, `pattern` the same as an absolute path or
- * glob; its files are parsed in the order of their names, and `each` is called for every one, with
- * what could be understood of it, until none is left. `each` returns -1 after a report. A pattern
- * that matches nothing is no mistake, a path without wildcards that does not exist is one. So is a
- * file that includes itself, and including deeper than FB_CONF_INCLUDE_MAX; after one of them only
- * the main file's includes are still read, so that it is reported once. Returns 0, or -1 when
- * anything was reported. What the user may not read is only a warning where the source is lenient. */
+/* Reads the files of an "include": `word` is its argument, `pattern` the same as an absolute path
+ * or glob. Parses the files in the order of their names, and calls `each` for every one, with what
+ * could be understood of it. `each` returns -1 after a report. A pattern that matches nothing is
+ * accepted; a path without wildcards that does not exist, a file that includes itself, and
+ * including deeper than FB_CONF_INCLUDE_MAX are mistakes. After one of the last two only the main
+ * file's includes are read on, so that it is reported once. A file that the user may not read is
+ * only a warning where the source is lenient. Returns 0, or -1 when anything was reported. */
 int fb_conf_include(struct fb_conf_source *source, const struct fb_conf_word *word,
     const char *pattern, int (*each)(void *arg, struct fb_conf_block *block), void *arg);
 

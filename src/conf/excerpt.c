@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Draws a line of a configuration file and a mark under a word. Every byte of the file comes out as
+ * a printable character or as \xNN, and both lines have a limited width. */
 #include "conf/excerpt.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #define SHOWN_MAX 160   /* bytes of the line */
-#define SHOWN_BEFORE 60 /* of them before the word, where the line is clipped */
+#define SHOWN_BEFORE 60 /* bytes shown before the word, where the line is clipped */
 #define TAB_WIDTH 8
 #define ELLIPSIS "..."
 
@@ -48,7 +51,7 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* What is shown of a long line. */
+/* Chooses the part of a long line that is shown. */
 static struct span clip(const struct span *line, const struct span *word)
 {
     struct span shown = *line;
@@ -84,6 +87,7 @@ static size_t printable_width(const char *p, const char *end)
 
 static void draw(struct drawing *drawing, const char *text, size_t n, size_t width)
 {
+    assert(drawing->line_n + n <= sizeof(drawing->line));
     memcpy(drawing->line + drawing->line_n, text, n);
     drawing->line_n += n;
     drawing->column += width;
@@ -117,6 +121,7 @@ static void draw_mark(struct drawing *drawing, const struct span *word, const ch
 
         if (c == '~' && (drawing->mark_n == 0 || drawing->mark[drawing->mark_n - 1] == ' '))
             c = '^';
+        assert(drawing->mark_n < sizeof(drawing->mark));
         drawing->mark[drawing->mark_n++] = c;
     }
 }
@@ -125,6 +130,7 @@ static void draw_line(struct drawing *drawing, const struct span *line, const st
 {
     const struct span shown = clip(line, word);
 
+    assert(line->start <= word->start && word->end <= line->end);
     if (shown.start > line->start) {
         draw(drawing, ELLIPSIS, strlen(ELLIPSIS), strlen(ELLIPSIS));
         draw_mark(drawing, word, line->start);

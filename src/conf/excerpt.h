@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The line in which a word stands, for a message. Private to conf/. */
+/* Excerpts: the line in which a word stands, for a message. Private to conf/. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the files of an include and parses each once. Counts the depth, so that a file that
+ * includes itself by another name ends, too. */
 #include "conf/conf.h"
 #include "conf/parser.h"
 #include "conf/report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <glob.h>
 #include <string.h>
@@ -82,6 +85,7 @@ int fb_conf_include(struct fb_conf_source *source, const struct fb_conf_word *wo
 {
     const struct include include = { source, word, each, arg };
 
+    assert(word->file != NULL);
     if (source->too_deep && word->file->includer != NULL)
         return -1;
     if (strpbrk(pattern, "*?[") == NULL)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A word ends at white space, ";" or "{", and at nothing else: "}" and "#" within a word belong to
- * it, as they do in nginx, so that "a}" is a word and " }" is not. */
+/* Cuts a text into words. A word ends at white space, ";" or "{", and at nothing else: "}" and "#"
+ * within a word belong to it, as they do in nginx, so that "a}" is a word and " }" is not. */
 #include "conf/lexer.h"
 
 #include "conf/report.h"
 
+#include <assert.h>
 #include <string.h>
 
 void fb_lexer_init(struct fb_lexer *lexer, struct fb_conf_source *source,
@@ -30,6 +31,7 @@ static bool is_space(char c)
 
 static void step(struct fb_lexer *lexer)
 {
+    assert(lexer->at < lexer->end);
     if (*lexer->at++ == '\n') {
         lexer->line++;
         lexer->line_start = lexer->at;
@@ -91,7 +93,7 @@ static enum fb_token fail_after_quote(struct fb_lexer *lexer, struct fb_conf_wor
     return FB_TOKEN_FAILED;
 }
 
-/* At the end, or at a NUL byte, before which the text was made to end. */
+/* Ends the text, or reports the NUL byte before which it was made to end. */
 static enum fb_token text_end(struct fb_lexer *lexer, struct fb_conf_word *word)
 {
     mark(lexer, word, 1);
@@ -110,7 +112,7 @@ static enum fb_token punctuation(
     return token;
 }
 
-/* What `\` and the byte behind it stand for; '\0': for themselves. */
+/* Returns the byte for which `\` and the byte after it stand; '\0': for themselves. */
 static char escaped(char c)
 {
     switch (c) {
@@ -135,6 +137,7 @@ static enum fb_token finish_word(
 {
     char *text = fb_arena_alloc(lexer->source->arena, n + 1), *to = text;
 
+    assert(word->width >= n);
     if (text == NULL) {
         fb_conf_error(lexer->source->report, word, "out of memory");
         return FB_TOKEN_FAILED;
@@ -211,6 +214,7 @@ enum fb_token fb_lexer_next(struct fb_lexer *lexer, struct fb_conf_word *word)
     lexer->quote_line = 0;
 
     skip_blank(lexer);
+    assert(lexer->line_start <= lexer->at && lexer->at <= lexer->end);
     if (lexer->at == lexer->end)
         return text_end(lexer, word);
     switch (*lexer->at) {

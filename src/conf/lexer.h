@@ -18,15 +18,15 @@ enum fb_token {
 struct fb_lexer {
     struct fb_conf_source *source;
     const struct fb_conf_file *file;
-    const char *unit; /* what ends where the text ends: "file" or "parameter" */
+    const char *unit; /* name of the text in messages: "file" or "parameter" */
     const char *at, *end;
     const char *line_start;
     unsigned line;
-    unsigned quote_line; /* where the quoted word began that was read last; 0: it was not quoted */
+    unsigned quote_line; /* line where the last word's quote began; 0: the word was not quoted */
 };
 
 void fb_lexer_init(struct fb_lexer *lexer, struct fb_conf_source *source,
     const struct fb_conf_file *file, const char *unit);
 
-/* The next token; *word says where it stands, and what it is when it is a word. */
+/* Reads the next token; *word says where it stands, and what it is when it is a word. */
 enum fb_token fb_lexer_next(struct fb_lexer *lexer, struct fb_conf_word *word);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a misspelt word was probably meant to be. */
+/* Finds the name that a misspelt word was probably meant to be. */
 #include "conf/report.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define LENGTH_MAX 64 /* no name that can be meant is longer */
@@ -18,6 +19,7 @@ static unsigned distance(const char *a, size_t a_n, const char *b, size_t b_n)
     unsigned rows[3][LENGTH_MAX + 1];
     unsigned *before = rows[0], *last = rows[1], *row = rows[2], *spare;
 
+    assert(a_n <= LENGTH_MAX && b_n <= LENGTH_MAX);
     for (unsigned j = 0; j <= b_n; j++)
         last[j] = j;
     for (unsigned i = 1; i <= a_n; i++) {
@@ -49,7 +51,7 @@ const char *fb_nearest(const char *word, const char *(*next)(void *arg), void *a
         if (n == 0 || n > LENGTH_MAX || candidate_n == 0 || candidate_n > LENGTH_MAX)
             continue;
         d = distance(word, n, candidate, candidate_n);
-        /* nothing in common is not near, however short both are */
+        /* words that have no byte in common are never near */
         if (d >= n && d >= candidate_n)
             continue;
         if (d < nearest || (d == nearest && found == NULL)) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Builds the tree of one text. A mistake ends the text, and the directives before it are kept. */
 #include "conf/parser.h"
 
 #include "conf/lexer.h"
 #include "conf/report.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +50,7 @@ static bool add_word(struct parser *parser, const struct fb_conf_word *word)
         parser->words = words;
         parser->word_max = max;
     }
+    assert(parser->word_n < parser->word_max);
     parser->words[parser->word_n++] = *word;
     return true;
 }
@@ -59,6 +62,7 @@ static struct fb_conf_directive *add_directive(struct parser *parser)
     struct fb_conf_directive *directive = fb_arena_alloc(arena, sizeof(*directive));
     unsigned n = parser->word_n - 1;
 
+    assert(parser->word_n > 0 && parser->depth <= FB_CONF_DEPTH_MAX);
     if (directive == NULL)
         return NULL;
     directive->name = parser->words[0];
@@ -97,8 +101,8 @@ static bool open_block(struct parser *parser, const struct fb_conf_word *token)
         return fail_unexpected(parser, token);
     if (parser->depth == FB_CONF_DEPTH_MAX) {
         fb_conf_error(parser->source->report, &parser->words[0],
-            "block " NAME " lies within %d others, which is the most", parser->words[0].text,
-            FB_CONF_DEPTH_MAX);
+            "block " NAME " is nested too deeply: at most %d blocks can contain it",
+            parser->words[0].text, FB_CONF_DEPTH_MAX);
         return false;
     }
     if ((block = block_create(parser->source->arena)) == NULL ||
@@ -123,6 +127,8 @@ static bool close_block(struct parser *parser, const struct fb_conf_word *token)
         fb_conf_error(parser->source->report, token, "unexpected \"}\", no block is open");
         return false;
     }
+    assert(parser->depth > 0 &&
+           parser->openers[parser->depth]->block == parser->blocks[parser->depth]);
     parser->depth--;
     return true;
 }
@@ -145,7 +151,8 @@ static void check_end(struct parser *parser, const struct fb_conf_word *token)
     }
 }
 
-static bool take(struct parser *parser, enum fb_token token, const struct fb_conf_word *word)
+static bool handle_token(
+    struct parser *parser, enum fb_token token, const struct fb_conf_word *word)
 {
     switch (token) {
     case FB_TOKEN_WORD:
@@ -180,7 +187,7 @@ struct fb_conf_block *fb_conf_parse(
     fb_lexer_init(&lexer, source, file, unit);
     do
         token = fb_lexer_next(&lexer, &word);
-    while (take(&parser, token, &word));
+    while (handle_token(&parser, token, &word));
     free(parser.words);
     return parser.blocks[0];
 }

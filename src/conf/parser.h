@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tree of one text, and what its reading shares with that of includes. Private to conf/. */
+/* The tree of one text, and the report of a call that failed. Private to conf/. */
 #pragma once
 
 #include "conf/conf.h"

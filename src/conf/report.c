@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Collects the mistakes of a configuration and shows them. A mistake without memory for its text is
+ * still counted, so that a configuration with errors is never taken for one without. */
 #include "conf/report.h"
 
 #include "conf/conf.h"
 #include "conf/excerpt.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -20,7 +23,7 @@ void fb_conf_report_init(struct fb_conf_report *report, struct fb_arena *arena)
     STAILQ_INIT(&report->mistakes);
 }
 
-/* What is too long ends in "...", never within a character. */
+/* Formats a message. A long one ends in "...", never within a character. */
 static void FB_PRINTF(2, 0) format_text(char *text, const char *format, va_list args)
 {
     int n = vsnprintf(text, TEXT_MAX, format, args);
@@ -69,9 +72,11 @@ static void keep(struct fb_conf_report *report, enum fb_level level,
 {
     struct fb_conf_mistake *mistake;
 
+    assert(level == FB_EMERG || level == FB_WARN);
+    assert(text_n <= strlen(message));
     if (is_known(report, level, message))
         return;
-    if (count_kept(report, level) == FB_CONF_MISTAKES_MAX ||
+    if (report->arena == NULL || count_kept(report, level) == FB_CONF_MISTAKES_MAX ||
         (mistake = fb_arena_alloc(report->arena, sizeof(*mistake))) == NULL ||
         (mistake->message = fb_arena_strdup(report->arena, message)) == NULL) {
         drop(report, level);
@@ -98,7 +103,8 @@ static void FB_PRINTF(4, 0) add(struct fb_conf_report *report, enum fb_level lev
 
     format_text(text, format, args);
     n = strlen(text);
-    if (word != NULL && word->written != NULL) /* its text may be found nowhere in the file */
+    if (word != NULL &&
+        word->written != NULL) /* the replaced text may be found nowhere in the file */
         snprintf(text + n, sizeof(text) - n, " (from \"%.*s\")", WRITTEN_MAX, word->written);
     if (word == NULL || word->file == NULL)
         snprintf(message, sizeof(message), "%s", text);
@@ -146,7 +152,8 @@ static void write_all(int fd, const char *text)
     }
 }
 
-/* Who is told is given the place apart. */
+/* Writes a mistake to the log, and to the collector of diagnostics with its place in fields of its
+ * own. */
 static void show(const struct fb_conf_mistake *mistake, struct fb_log *log)
 {
     struct fb_told *told = log->told;
@@ -185,6 +192,7 @@ void fb_conf_report_show(const struct fb_conf_report *report, struct fb_log *log
     STAILQ_FOREACH (mistake, &report->mistakes, link) {
         if (mistake->level > log->level)
             continue;
+        assert(mistake->message != NULL && (mistake->file == NULL) == (mistake->line == 0));
         show(mistake, log);
         if (excerpts != -1 && mistake->excerpt != NULL)
             write_all(excerpts, mistake->excerpt);

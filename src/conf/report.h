@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mistakes of a configuration: collected, then shown to whoever asked. */
+/* The mistakes of a configuration: collected while it is read, and shown together at the end. */
 #pragma once
 
 #include "base/arena.h"
@@ -14,22 +14,23 @@ struct fb_conf_word;
 struct fb_conf_mistake {
     STAILQ_ENTRY(fb_conf_mistake) link;
     enum fb_level level; /* FB_EMERG: the configuration is refused; FB_WARN: it is used */
-    const char *message; /* one line with file, line and column ... */
-    int text_n;          /* ... which so many bytes of it come before */
+    const char *message; /* a line that ends with file, line and column */
+    int text_n;          /* bytes of the message before its place */
     const char *file;    /* NULL: it has no place */
     unsigned line, column;
     const char *excerpt; /* the file's line and a line that marks the word, "\n" each; or NULL */
 };
 
-/* Of errors and of warnings FB_CONF_MISTAKES_MAX each are kept, and of the same message at the same
- * place (in a file that is included twice) one. */
+/* Keeps at most FB_CONF_MISTAKES_MAX errors and as many warnings. A message is kept once for each
+ * place, because a file can be included twice. */
 struct fb_conf_report {
     struct fb_arena *arena;
     STAILQ_HEAD(, fb_conf_mistake) mistakes;
-    unsigned error_n; /* how many refuse the configuration, with those that are not kept */
-    unsigned dropped_errors, dropped_warnings; /* beyond the maximum, or there was no memory */
+    unsigned error_n; /* errors, with those that are not kept; 0: the configuration is accepted */
+    unsigned dropped_errors, dropped_warnings; /* left out: too many, or no memory */
 };
 
+/* `arena` NULL: mistakes are only counted. */
 void fb_conf_report_init(struct fb_conf_report *report, struct fb_arena *arena);
 
 /* Adds "message in FILE:LINE:COLUMN" and marks the word; `word` NULL: the message alone. */
@@ -38,10 +39,10 @@ void fb_conf_error(struct fb_conf_report *report, const struct fb_conf_word *wor
 void fb_conf_warn(struct fb_conf_report *report, const struct fb_conf_word *word,
     const char *format, ...) FB_PRINTF(3, 4);
 
-/* Every message to the log, in the order in which they were found, and each one's excerpt behind it
- * where `excerpts` is a descriptor, not -1. */
+/* Writes every message to the log, in the order in which they were found, and after each its
+ * excerpt to the descriptor `excerpts`, unless that is -1. */
 void fb_conf_report_show(const struct fb_conf_report *report, struct fb_log *log, int excerpts);
 
-/* The candidate nearest to `word` (the first of several), or NULL when none is near enough to be
- * meant. `next` gives one candidate a call, and NULL at their end. */
+/* Returns the candidate nearest to `word`, the first of several, or NULL when none is near enough
+ * to be meant. `next` returns one candidate a call, and NULL after the last. */
 const char *fb_nearest(const char *word, const char *(*next)(void *arg), void *arg);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The texts of a configuration: read, kept, and shown again by -T. */
+/* Reads the texts of a configuration and keeps them, for excerpts and for -T. A file that changes
+ * while it is read is refused. */
 #include "conf/conf.h"
 #include "conf/parser.h"
 #include "conf/report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -107,7 +109,7 @@ static struct fb_conf_file *read_descriptor(
     if (n == -1)
         return fail_call(source, from, "read", path, errno);
     if ((size_t)n != file->size) {
-        fb_conf_error(source->report, from, "\"%s\" was written to while it was read", path);
+        fb_conf_error(source->report, from, "\"%s\" was changed while it was read", path);
         return NULL;
     }
     return file;
@@ -130,8 +132,10 @@ static struct fb_conf_file *read_file(
 struct fb_conf_block *fb_conf_parse_file(
     struct fb_conf_source *source, const char *path, const struct fb_conf_word *from)
 {
-    struct fb_conf_file *file = read_file(source, path, from);
+    struct fb_conf_file *file;
 
+    assert(path[0] == '/');
+    file = read_file(source, path, from);
     if (file == NULL)
         return NULL;
     skip_mark(file);

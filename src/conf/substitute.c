@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Replaces environment variables in a word: once to count the bytes and find mistakes, and once to
+ * copy. A value is never read as syntax. */
 #include "conf/substitute.h"
 
 #include "conf/report.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define DEPTH_MAX 16 /* defaults within each other */
@@ -14,7 +17,7 @@ struct substitution {
     struct fb_conf_source *source;
     const struct fb_conf_word *word;
     const char *const *environment;
-    char *to; /* NULL: it is only counted */
+    char *to; /* NULL: bytes are only counted */
     size_t n;
     unsigned depth;
 };
@@ -24,7 +27,7 @@ struct name {
     size_t n;
 };
 
-/* "${NAME" at p; what follows it may still be wrong. */
+/* Recognises "${NAME" at p; the text after it may still be wrong. */
 static bool is_variable(const char *p, struct name *name)
 {
     if (p[0] != '$' || p[1] != '{' || p[2] == '\0' || strchr(CAPITALS, p[2]) == NULL)
@@ -43,6 +46,7 @@ static void put(struct substitution *s, const char *text, size_t n)
     if (s->to != NULL)
         memcpy(s->to + s->n, text, n);
     s->n += n;
+    assert(s->n >= n);
 }
 
 static const char *value_of(const struct substitution *s, const struct name *name)
@@ -65,7 +69,7 @@ static const char *fail_unset(const struct substitution *s, const struct name *n
 static const char *fail_form(const struct substitution *s, const struct name *name)
 {
     fb_conf_error(s->source->report, s->word,
-        "the environment variable \"${%.*s\" does not end: expected \"}\" or \":-default}\" behind "
+        "the environment variable \"${%.*s\" is not closed: expected \"}\" or \":-default}\" after "
         "its name, and quotes around a default with blanks, \";\" or \"{\"",
         shown(name), name->text);
     return NULL;
@@ -73,17 +77,18 @@ static const char *fail_form(const struct substitution *s, const struct name *na
 
 static const char *copy(struct substitution *s, const char *p, char end, bool wanted);
 
-/* `p` is behind the "-" of a default, which is read even where it is not wanted. */
+/* Reads a default from p, after its "-", and copies it where it is wanted. */
 static const char *put_default(
     struct substitution *s, const struct name *name, const char *p, bool wanted)
 {
     if (s->depth == DEPTH_MAX) {
         fb_conf_error(s->source->report, s->word,
-            "more than %d defaults of environment variables lie within each other", DEPTH_MAX);
+            "more than %d defaults of environment variables are nested in each other", DEPTH_MAX);
         return NULL;
     }
     s->depth++;
     p = copy(s, p, '}', wanted);
+    assert(s->depth > 0);
     s->depth--;
     return p == NULL || *p == '}' ? p : fail_form(s, name);
 }
@@ -107,7 +112,7 @@ static const char *put_variable(struct substitution *s, const struct name *name,
     return p != NULL ? p + 1 : NULL;
 }
 
-/* Behind the "$" that takes a variable's meaning: returns what follows it. */
+/* Copies a variable that a second "$" makes plain text, and returns the text after it. */
 static const char *put_literal(struct substitution *s, const struct name *name, bool wanted)
 {
     size_t n = name->n + (name->text[name->n] == '}');
@@ -119,7 +124,8 @@ static const char *put_literal(struct substitution *s, const struct name *name, 
     return name->text + n;
 }
 
-/* Up to the `end`, or the text's, which is returned; NULL after a report. */
+/* Copies up to the byte `end` or the end of the text, and returns that place; NULL after a report.
+ * */
 static const char *copy(struct substitution *s, const char *p, char end, bool wanted)
 {
     struct name name;
@@ -152,12 +158,13 @@ int fb_conf_substitute(struct fb_conf_source *source, const struct fb_conf_word 
     const char *const *environment, struct fb_conf_word *out)
 {
     struct substitution s = { .source = source, .word = word, .environment = environment };
+    size_t counted;
 
     if (copy(&s, word->text, '\0', true) == NULL)
         return -1;
     if (s.n > FB_CONF_FILE_MAX) { /* a small file with a large variable many times */
         fb_conf_error(source->report, word,
-            "with its environment variables it is larger than %d MiB",
+            "with its environment variables the argument is larger than %d MiB",
             FB_CONF_FILE_MAX / (1024 * 1024));
         return -1;
     }
@@ -166,8 +173,10 @@ int fb_conf_substitute(struct fb_conf_source *source, const struct fb_conf_word 
         fb_conf_error(source->report, word, "out of memory");
         return -1;
     }
+    counted = s.n;
     s.n = 0;
     copy(&s, word->text, '\0', true);
+    assert(s.n == counted);
     s.to[s.n] = '\0';
     *out = *word;
     out->text = s.to;

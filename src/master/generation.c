@@ -6,8 +6,8 @@
 
 #include "net/overlaps.h"
 #include "process/logs.h"
-#include "process/sandbox.h"
 #include "process/store.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A build with the sanitizers. At the end one looks for leaks from a process that shares the worker's
- * memory and has stopped it as a debugger would; reports name lines, which are read from the binary,
- * and go to the file that the environment names. */
-#include "process/confine.h"
+/* A build with the sanitizers. At the end one looks for leaks from a process that shares the
+ * worker's memory and has stopped it as a debugger would; reports name lines, which are read from
+ * the binary, and go to the file that the environment names. */
+#include "process/sanitized.h"
+
+#include "base/compiler.h"
 
 #include <libgen.h>
 #include <limits.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A build as it is installed: its runtime is the C library alone. */
-#include "process/confine.h"
+#include "process/sanitized.h"
+
+#include <stddef.h>
 
 const char *const fb_build_calls[] = { NULL };
 const unsigned fb_build_prctls[] = { 0 };

@@ -5,6 +5,7 @@
 #include "process/role.h"
 #include "settings/apply.h"
 #include "settings/calls.h"
+#include "settings/protocol.h"
 
 #include <assert.h>
 

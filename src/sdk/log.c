@@ -11,6 +11,14 @@ static_assert((int)FB_LOG_ALERT == (int)FB_ALERT, "levels are the log's");
 static_assert((int)FB_LOG_ERROR == (int)FB_ERROR, "levels are the log's");
 static_assert((int)FB_LOG_DEBUG == (int)FB_DEBUG, "levels are the log's");
 
+/* A module may pass any number: one beyond the levels counts as the nearest. */
+static enum fb_level known_level(fb_log_level level)
+{
+    if ((int)level < (int)FB_LOG_ALERT)
+        return FB_ALERT;
+    return (int)level > (int)FB_LOG_DEBUG ? FB_DEBUG : (enum fb_level)level;
+}
+
 void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
 {
     va_list args;
@@ -19,13 +27,13 @@ void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
         return;
     assert(conn->net->log != NULL);
     va_start(args, format);
-    fb_conn_vlog(conn, (enum fb_level)level, 0, format, args);
+    fb_conn_vlog(conn, known_level(level), 0, format, args);
     va_end(args);
 }
 
 void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
 {
-    struct fb_log_line line = { .level = (enum fb_level)level };
+    struct fb_log_line line = { .level = known_level(level) };
     va_list args;
 
     if ((int)level > (int)worker->log.level)

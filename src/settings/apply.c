@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The walk: unknown directives, forms, repetitions, defaults and inheritance are handled here by
+ * the rows of the tables, so that a setter sees only arguments whose number is right. */
 #include "settings/apply.h"
+
+#include "base/check.h"
+#include "settings/blocks.h"
+#include "settings/nginx_only.h"
+#include "settings/protocol.h"
+#include "settings/set_value.h"
 
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* A default of ours: its words, and its bytes. */
+#define INITIAL_WORDS_MAX 4
+#define INITIAL_MAX 64
 
 static const char *context_name(unsigned at)
 {
@@ -22,11 +34,6 @@ static const char *context_name(unsigned at)
     }
 }
 
-bool fb_frame_is_whole(const struct fb_apply *apply, const struct fb_frame *frame)
-{
-    return !frame->refused && !apply->cut && !apply->cycle->source.partial;
-}
-
 void *fb_apply_alloc(struct fb_apply *apply, size_t size)
 {
     void *p = fb_arena_alloc(apply->cycle->arena, size);
@@ -40,6 +47,7 @@ void *fb_apply_grow(struct fb_apply *apply, void *list, unsigned n, size_t size)
 {
     void *larger = fb_apply_alloc(apply, (n + 1) * size);
 
+    assert(size > 0 && (n == 0) == (list == NULL));
     if (larger != NULL && n > 0)
         memcpy(larger, list, n * size);
     return larger;
@@ -59,6 +67,7 @@ const char *fb_apply_path(struct fb_apply *apply, const char *text)
     const char *conf = apply->options->conf;
     const char *path = text;
 
+    assert(conf[0] == '/');
     if (text[0] != '/')
         path = fb_arena_printf(
             apply->cycle->arena, "%.*s/%s", (int)(strrchr(conf, '/') - conf), conf, text);
@@ -67,61 +76,18 @@ const char *fb_apply_path(struct fb_apply *apply, const char *text)
     return path;
 }
 
-int fb_bad_value(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
-    const char *format, ...)
-{
-    const struct fb_conf_word *word = &directive->args[arg];
-    char text[512];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    fb_conf_error(apply->report, word, "invalid value \"%s\" in \"%s\" directive: %s", word->text,
-        directive->name.text, text);
-    return -1;
-}
-
-static const char *next_name(void *arg)
-{
-    const char *const **names = arg;
-
-    return **names != NULL ? *(*names)++ : NULL;
-}
-
-int fb_bad_name(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
-    const char *const *names, const char *expected)
-{
-    const char *near = fb_nearest(directive->args[arg].text, next_name, &names);
-
-    if (near != NULL)
-        return fb_bad_value(
-            apply, directive, arg, "expected %s, did you mean \"%s\"?", expected, near);
-    return fb_bad_value(apply, directive, arg, "expected %s", expected);
-}
-
-const struct fb_conf_directive *fb_frame_seen(
-    const struct fb_frame *frame, const struct fb_setting *setting)
-{
-    const struct fb_seen *seen;
-
-    STAILQ_FOREACH (seen, &frame->seen, link)
-        if (seen->setting == setting)
-            return seen->directive;
-    return NULL;
-}
-
-/* Every row of every table, once each. */
+/* An iterator over the rows of all tables. */
 struct rows {
     const struct fb_apply *apply;
     unsigned table, row;
-    unsigned at; /* only rows that may stand there */
+    unsigned at; /* contexts of the rows that are wanted */
 };
 
 static const struct fb_setting *next_row(struct rows *rows)
 {
     const struct fb_setting *const *tables = rows->apply->tables;
 
+    assert(rows->at != 0);
     for (; tables[rows->table] != NULL; rows->table++, rows->row = 0)
         while (tables[rows->table][rows->row].name != NULL) {
             const struct fb_setting *setting = &tables[rows->table][rows->row++];
@@ -151,46 +117,29 @@ static const struct fb_setting *find_row(
     return NULL;
 }
 
-/* What people bring along from nginx; a row of the same name goes first. */
-static const char *const only_nginx[] = { "access_log", "allow", "debug_points", "deny", "geo",
-    "http", "js_import", "limit_conn", "limit_conn_zone", "lock_file", "log_format", "mail", "map",
-    "pcre_jit", "preread_buffer_size", "preread_timeout", "proxy_connect_timeout", "proxy_pass",
-    "proxy_protocol", "proxy_timeout", "resolver", "server_name", "set", "split_clients",
-    "ssl_certificate", "ssl_certificate_key", "ssl_engine", "ssl_preread", "ssl_protocols",
-    "upstream", "worker_aio_requests" };
-
 const struct fb_setting *fb_apply_find(const struct fb_apply *apply, const char *name)
 {
     return find_row(apply, name, FB_AT_ANY);
-}
-
-static bool is_only_nginx(const char *name)
-{
-    for (size_t i = 0; i < fb_countof(only_nginx); i++)
-        if (strcmp(only_nginx[i], name) == 0)
-            return true;
-    return false;
 }
 
 static void report_unknown(struct fb_apply *apply, const struct fb_conf_directive *directive)
 {
     const struct fb_conf_word *name = &directive->name;
     const struct fb_setting *elsewhere = find_row(apply, name->text, FB_AT_ANY);
-    struct rows here = { .apply = apply, .at = apply->frame->at };
+    struct rows here = { .apply = apply, .at = apply->scope->at };
     struct rows anywhere = { .apply = apply, .at = FB_AT_ANY };
     const char *near;
 
     if (elsewhere != NULL) {
-        fb_conf_error(apply->report, name,
-            "\"%s\" directive is not allowed here, it belongs into %s", name->text,
-            context_name(elsewhere->at));
+        fb_conf_error(apply->report, name, "\"%s\" directive is not allowed here, it belongs in %s",
+            name->text, context_name(elsewhere->at));
         return;
     }
-    if (apply->lacks_module && (apply->frame->at & (FB_AT_STREAM | FB_AT_SERVER))) {
-        apply->frame->refused = true;
+    if (apply->lacks_module && (apply->scope->at & (FB_AT_STREAM | FB_AT_SERVER))) {
+        apply->scope->refused = true;
         return;
     }
-    if (is_only_nginx(name->text)) {
+    if (nginx_only(name->text)) {
         fb_conf_error(
             apply->report, name, "\"%s\" directive of nginx is not supported", name->text);
         return;
@@ -242,12 +191,13 @@ static bool check_form(struct fb_apply *apply, const struct fb_setting *setting,
 static bool check_repetition(struct fb_apply *apply, const struct fb_setting *setting,
     const struct fb_conf_directive *directive)
 {
-    const struct fb_conf_directive *first = fb_frame_seen(apply->frame, setting);
+    const struct fb_conf_directive *first = fb_frame_seen(apply->scope, setting);
     struct fb_seen *seen;
 
+    assert(setting->at & apply->scope->at);
     if (first != NULL && !setting->repeats) {
         fb_conf_error(apply->report, &directive->name,
-            "\"%s\" directive is duplicate, it stands in %s:%u already", setting->name,
+            "\"%s\" directive is duplicate, it is already set in %s:%u already", setting->name,
             first->name.file->name, first->name.line);
         return false;
     }
@@ -255,83 +205,44 @@ static bool check_repetition(struct fb_apply *apply, const struct fb_setting *se
     if (seen == NULL)
         return false;
     *seen = (struct fb_seen) { .setting = setting, .directive = directive };
-    STAILQ_INSERT_TAIL(&apply->frame->seen, seen, link);
+    STAILQ_INSERT_TAIL(&apply->scope->seen, seen, link);
     return true;
 }
 
-/* The context's struct. */
+/* Returns the struct that the rows of a context set. */
 static void *base_of(struct fb_apply *apply, const struct fb_setting *setting)
 {
     if (setting->at & FB_AT_MAIN)
         return &apply->cycle->core;
     if (setting->at & FB_AT_EVENTS)
         return &apply->cycle->events;
-    return apply->frame->settings;
+    assert(apply->scope->settings != NULL);
+    return apply->scope->settings;
+}
+
+/* Returns the field that the row sets; NULL after a report. */
+static void *field_of(struct fb_apply *apply, const struct fb_setting *setting,
+    const struct fb_conf_directive *directive)
+{
+    if (setting->protocol != NULL)
+        return protocol_field(apply, setting, directive);
+    return (char *)base_of(apply, setting) + setting->offset;
 }
 
 static void set(struct fb_apply *apply, const struct fb_setting *setting,
     const struct fb_conf_directive *directive)
 {
-    char *field;
+    void *field = field_of(apply, setting, directive);
 
-    if (setting->protocol != NULL)
-        field = protocol_field(apply, setting, directive);
-    else
-        field = (char *)base_of(apply, setting) + setting->offset;
+    assert(setting->set != NULL);
     if (field != NULL)
         setting->set(apply, setting, directive, field);
 }
 
-static bool leads_to_master(const struct fb_setting *setting)
-{
-    return setting != NULL &&
-           (strcmp(setting->name, "pid") == 0 || strcmp(setting->name, "control") == 0 ||
-               strcmp(setting->name, "include") == 0 ||
-               strcmp(setting->name, "env_substitution") == 0);
-}
-
-void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
-{
-    const struct fb_conf_directive *directive;
-
-    STAILQ_FOREACH (directive, &block->directives, link) {
-        const struct fb_setting *setting = find_row(apply, directive->name.text, apply->frame->at);
-        const struct fb_conf_directive *substituted;
-
-        if (apply->options->only_pid && !leads_to_master(setting))
-            continue;
-        if (setting == NULL)
-            report_unknown(apply, directive);
-        else if (check_form(apply, setting, directive) &&
-                 check_repetition(apply, setting, directive) &&
-                 (substituted = fb_apply_substitute(apply, directive)) != NULL)
-            set(apply, setting, substituted);
-    }
-}
-
-void fb_apply_inner(struct fb_apply *apply, struct fb_frame *frame, unsigned at,
-    const struct fb_conf_directive *directive)
-{
-    unsigned errors = apply->report->error_n;
-
-    frame->at = at;
-    frame->outer = apply->frame;
-    frame->directive = directive;
-    STAILQ_INIT(&frame->seen);
-    STAILQ_INIT(&frame->servers);
-    STAILQ_INIT(&frame->listens);
-    apply->frame = frame;
-    if (directive != NULL)
-        fb_apply_block(apply, directive->block);
-    if (apply->report->error_n > errors + frame->server_errors)
-        frame->refused = true;
-    apply->frame = frame->outer;
-}
-
 static const char defaults[] = "the built-in defaults";
 
-/* One that takes any number of arguments: its initial value is cut into words as if it were written. */
-static void set_initial_words(struct fb_apply *apply, const struct fb_setting *setting)
+/* A protocol's default of any number of arguments is parsed as if it was written. */
+static void set_initial_custom(struct fb_apply *apply, const struct fb_setting *setting)
 {
     const char *text =
         fb_arena_printf(apply->cycle->arena, "%s %s;", setting->name, setting->initial);
@@ -345,6 +256,28 @@ static void set_initial_words(struct fb_apply *apply, const struct fb_setting *s
         fb_conf_error(apply->report, NULL, "out of memory");
     else if (directive != NULL && check_form(apply, setting, directive))
         set(apply, setting, directive);
+}
+
+/* A row of ours with several arguments has its default cut at blanks. The words are gone when the
+ * setter returns. */
+static void set_initial_words(struct fb_apply *apply, const struct fb_setting *setting)
+{
+    struct fb_conf_file file = { .name = defaults, .text = "" };
+    char text[INITIAL_MAX], *rest = text, *word;
+    struct fb_conf_word words[INITIAL_WORDS_MAX];
+    struct fb_conf_directive directive = {
+        .name = { .text = setting->name, .file = &file },
+        .args = words,
+    };
+
+    assert(strlen(setting->initial) < sizeof(text));
+    strcpy(text, setting->initial);
+    while ((word = strsep(&rest, " ")) != NULL) {
+        assert(directive.arg_n < INITIAL_WORDS_MAX);
+        words[directive.arg_n++] = (struct fb_conf_word) { .text = word, .file = &file };
+    }
+    assert(directive.arg_n >= setting->least && directive.arg_n <= setting->most);
+    set(apply, setting, &directive);
 }
 
 static void set_initial(struct fb_apply *apply, const struct fb_setting *setting)
@@ -361,33 +294,98 @@ static void set_initial(struct fb_apply *apply, const struct fb_setting *setting
 }
 
 void fb_apply_initial(
-    struct fb_apply *apply, struct fb_frame *frame, const struct fb_setting *setting)
+    struct fb_apply *apply, struct fb_frame *scope, const struct fb_setting *setting)
 {
-    bool words = setting->declared != NULL && setting->declared->value == FB_VALUE_CUSTOM;
-    struct fb_frame *saved = apply->frame;
+    bool custom = setting->declared != NULL && setting->declared->value == FB_VALUE_CUSTOM;
+    struct fb_frame *saved = apply->scope;
 
-    if (setting->initial == NULL)
-        return;
-    apply->frame = frame;
-    if (words)
+    assert(setting->at & scope->at);
+    assert(setting->initial == NULL || setting->unset == NULL);
+    apply->scope = scope;
+    if (setting->initial == NULL && setting->unset_value != 0)
+        *(int64_t *)field_of(apply, setting, NULL) = setting->unset_value;
+    else if (setting->initial != NULL && custom)
+        set_initial_custom(apply, setting);
+    else if (setting->initial != NULL && setting->most > 1)
         set_initial_words(apply, setting);
-    else
+    else if (setting->initial != NULL)
         set_initial(apply, setting);
-    apply->frame = saved;
+    apply->scope = saved;
+}
+
+static void set_written(struct fb_apply *apply, const struct fb_setting *setting,
+    const struct fb_conf_directive *directive)
+{
+    if (setting->parts)
+        fb_apply_initial(apply, apply->scope, setting);
+    set(apply, setting, directive);
+}
+
+void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
+{
+    const struct fb_conf_directive *directive;
+
+    CHECK_KIND(apply, APPLY_KIND);
+    CHECK_KIND(apply->scope, SCOPE_KIND);
+    STAILQ_FOREACH (directive, &block->directives, link) {
+        const struct fb_setting *setting = find_row(apply, directive->name.text, apply->scope->at);
+        const struct fb_conf_directive *substituted;
+
+        if (apply->options->only_pid && (setting == NULL || !setting->finds_master))
+            continue;
+        if (setting == NULL)
+            report_unknown(apply, directive);
+        else if (check_form(apply, setting, directive) &&
+                 check_repetition(apply, setting, directive) &&
+                 (substituted = fb_apply_substitute(apply, directive)) != NULL)
+            set_written(apply, setting, substituted);
+    }
+}
+
+void fb_apply_inner(struct fb_apply *apply, struct fb_frame *scope, unsigned at,
+    const struct fb_conf_directive *directive)
+{
+    unsigned errors = apply->report->error_n;
+
+    CHECK_KIND(apply, APPLY_KIND);
+    scope_init(scope, at, apply->scope);
+    scope->directive = directive;
+    apply->scope = scope;
+    if (directive != NULL)
+        fb_apply_block(apply, directive->block);
+    if (apply->report->error_n > errors + scope->server_errors)
+        scope->refused = true;
+    assert(apply->scope == scope); /* inner scopes were left */
+    apply->scope = scope->outer;
 }
 
 void fb_apply_defaults(
-    struct fb_apply *apply, struct fb_frame *frame, const struct fb_setting *table)
+    struct fb_apply *apply, struct fb_frame *scope, const struct fb_setting *table)
 {
-    struct fb_frame *outer = frame->outer;
+    struct fb_frame *outer = scope->outer;
 
+    CHECK_KIND(scope, SCOPE_KIND);
+    assert(outer == NULL || scope->settings == NULL || outer->settings != NULL);
     for (const struct fb_setting *setting = table; setting->name != NULL; setting++) {
-        if (!(setting->at & frame->at) || fb_frame_seen(frame, setting) != NULL)
+        if (!(setting->at & scope->at) || scope_sets_field(scope, table, setting))
             continue;
         if (outer != NULL && setting->size > 0 && fb_frame_seen(outer, setting) != NULL)
-            memcpy((char *)frame->settings + setting->offset,
+            memcpy((char *)scope->settings + setting->offset,
                 (char *)outer->settings + setting->offset, setting->size);
         else
-            fb_apply_initial(apply, frame, setting);
+            fb_apply_initial(apply, scope, setting);
     }
+}
+
+void apply_table_defaults(struct fb_cycle *cycle, struct fb_server_settings *settings, unsigned at,
+    const struct fb_setting *table)
+{
+    struct fb_conf_report report;
+    struct fb_frame scope = { .kind = SCOPE_KIND, .at = at, .settings = settings };
+    struct fb_apply apply = { .kind = APPLY_KIND, .cycle = cycle, .report = &report };
+
+    fb_conf_report_init(&report, NULL);
+    STAILQ_INIT(&scope.seen);
+    fb_apply_defaults(&apply, &scope, table);
+    assert(report.error_n == 0); /* a default of a table is wrong */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a protocol may ask of the configuration that is being read, in its conf_done and `set`: the
- * SDK's fb_conf_ calls. */
+/* The SDK's fb_conf_ calls, with which a protocol's conf_done and `set` report mistakes and ask the
+ * configuration for memory, addresses and maps. */
 #pragma once
 
 #include "base/compiler.h"
@@ -15,6 +15,6 @@ int fb_settings_vreport(fb_conf *conf, const char *directive, const char *format
     FB_PRINTF(3, 0);
 int fb_settings_report(fb_conf *conf, const char *directive, const char *format, ...)
     FB_PRINTF(3, 4);
-/* An address or a map that lives as long as the configuration; NULL after a report. */
+/* Finds or makes an address or a map that lives as long as the configuration; NULL after a report. */
 const struct fb_target *fb_settings_target(fb_conf *conf, const char *directive, const char *text);
 struct fb_map *fb_settings_map(fb_conf *conf, const fb_map_options *options);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reports of protocols with the places of their directives, and the maps and metrics that they
+ * declare. Zones of one name must have one layout, whichever server declares them. */
 #include "settings/calls.h"
 
+#include "base/check.h"
 #include "settings/apply.h"
+#include "settings/protocol.h"
 #include "shm/metrics.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,33 +17,36 @@ static_assert((int)FB_COUNTER == (int)FB_SHM_COUNTER && (int)FB_GAUGE == (int)FB
     "kinds are the shared memory's");
 
 static const struct fb_conf_word *find_written(
-    const struct fb_frame *frame, const fb_protocol *protocol, const char *name)
+    const struct fb_frame *scope, const fb_protocol *protocol, const char *name)
 {
     const struct fb_seen *seen;
 
-    STAILQ_FOREACH (seen, &frame->seen, link)
+    STAILQ_FOREACH (seen, &scope->seen, link)
         if (seen->setting->protocol == protocol && strcmp(seen->setting->name, name) == 0)
             return &seen->directive->name;
     return NULL;
 }
 
-/* Where a mistake is: the directive that is being set, unless it is a built-in default; the named one
- * where it was written; or else the block. */
+/* Finds the place of a mistake: the directive that is being set, unless a default is; else the
+ * named directive, if it was written; else the block. */
 static const struct fb_conf_word *place_of(const struct fb_conf *conf, const char *directive)
 {
-    const struct fb_frame *frame = conf->frame;
+    const struct fb_frame *scope = conf->scope;
     const struct fb_conf_word *word = NULL;
 
+    CHECK_KIND(conf->apply, APPLY_KIND);
+    CHECK_KIND(conf->scope, SCOPE_KIND);
+    assert(conf->protocol != NULL);
     if (conf->directive != NULL &&
-        find_written(conf->frame, conf->protocol, conf->directive->name.text) != NULL)
+        find_written(conf->scope, conf->protocol, conf->directive->name.text) != NULL)
         return &conf->directive->name;
     if (directive == NULL)
-        return &conf->frame->directive->name;
-    while (word == NULL && frame != NULL && (frame->at & (FB_AT_STREAM | FB_AT_SERVER))) {
-        word = find_written(frame, conf->protocol, directive);
-        frame = frame->outer;
+        return &conf->scope->directive->name;
+    while (word == NULL && scope != NULL && (scope->at & (FB_AT_STREAM | FB_AT_SERVER))) {
+        word = find_written(scope, conf->protocol, directive);
+        scope = scope->outer;
     }
-    return word != NULL ? word : &conf->frame->directive->name;
+    return word != NULL ? word : &conf->scope->directive->name;
 }
 
 int fb_settings_vreport(fb_conf *conf, const char *directive, const char *format, va_list args)
@@ -112,7 +118,7 @@ static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const 
         &cycle->zones, cycle->arena, &fb_shm_map_kind, name, o->version, &map->shape);
     if (map->zone != NULL)
         return map;
-    fb_settings_report(conf, NULL, "map \"%s\" cannot be had: %s", name, why(errno));
+    fb_settings_report(conf, NULL, "map \"%s\" cannot be declared: %s", name, why(errno));
     return NULL;
 }
 
@@ -145,7 +151,8 @@ struct fb_map *fb_settings_map(fb_conf *conf, const fb_map_options *options)
     return NULL;
 }
 
-/* Another list of names is another layout, however many there are. */
+/* Hashes the names, because another list of names is another layout even where the number is the
+ * same. */
 static uint32_t version_of(const fb_protocol *protocol)
 {
     uint32_t hash = 2166136261u;
@@ -167,8 +174,9 @@ struct fb_zone *settings_protocol_metrics(struct fb_apply *apply, const fb_proto
     struct fb_shm_metrics_shape *shape;
     uint8_t *kinds;
 
-    if (zone != NULL) /* of another server */
+    if (zone != NULL) /* another server has declared it */
         return zone;
+    assert(protocol->metric_n > 0);
     shape = fb_apply_alloc(apply, sizeof(*shape));
     kinds = fb_apply_alloc(apply, protocol->metric_n);
     if (shape == NULL || kinds == NULL)
@@ -179,7 +187,7 @@ struct fb_zone *settings_protocol_metrics(struct fb_apply *apply, const fb_proto
     zone = fb_zone_declare(&cycle->zones, cycle->arena, &fb_shm_metrics_kind, protocol->name,
         version_of(protocol), shape);
     if (zone == NULL)
-        fb_conf_error(apply->report, NULL, "the metrics of protocol \"%s\" cannot be had: %s",
+        fb_conf_error(apply->report, NULL, "the metrics of protocol \"%s\" cannot be declared: %s",
             protocol->name, why(errno));
     return zone;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The main context. */
+/* The main context: its table, the setters that only it has, and what is worked out at the end. */
+#include "base/check.h"
 #include "base/cpu.h"
 #include "base/number.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/set_value.h"
 #include "shm/shared.h"
 
 #include <errno.h>
@@ -21,6 +24,8 @@ static int find_group(struct fb_apply *apply, const struct fb_conf_directive *di
     struct fb_core_settings *core)
 {
     unsigned arg = directive->arg_n - 1;
+
+    assert(directive->arg_n == 1 || directive->arg_n == 2);
     const struct group *group = getgrnam(directive->args[arg].text);
 
     if (group != NULL)
@@ -69,18 +74,6 @@ static FB_SETTER(set_worker_processes)
         apply, directive, 0, "expected a number between 1 and %d, or \"auto\"", WORKERS_MAX);
 }
 
-/* Sets the place that the argument has among the names. */
-static int choose(struct fb_apply *apply, const struct fb_conf_directive *directive,
-    const char *const *names, const char *expected, void *field)
-{
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(directive->args[0].text, names[i]) == 0) {
-            *(int64_t *)field = i;
-            return 0;
-        }
-    return fb_bad_name(apply, directive, 0, names, expected);
-}
-
 static FB_SETTER(set_sandbox)
 {
     static const char *const names[] = {
@@ -91,7 +84,7 @@ static FB_SETTER(set_sandbox)
     };
 
     (void)setting;
-    return choose(apply, directive, names, "\"off\", \"on\" or \"strict\"", field);
+    return set_choice(apply, directive, names, "\"off\", \"on\" or \"strict\"", field);
 }
 
 static FB_SETTER(set_cpu_affinity)
@@ -143,7 +136,7 @@ static FB_SETTER(set_env)
     return 0;
 }
 
-/* "NAME=number"; 0: it is another option. */
+/* Reads "NAME=number". Returns 0 for another option, -1 after a report. */
 static int set_pool_option(struct fb_apply *apply, const struct fb_conf_directive *directive,
     unsigned arg, const char *name, int64_t greatest, int64_t *out)
 {
@@ -165,7 +158,7 @@ static FB_SETTER(set_thread_pool)
     (void)setting;
     (void)field;
     if (strcmp(directive->args[0].text, "default") != 0)
-        return fb_bad_value(apply, directive, 0, "there is one pool, \"default\"");
+        return fb_bad_value(apply, directive, 0, "the only pool is \"default\"");
     for (unsigned i = 1; i < directive->arg_n; i++) {
         int is = set_pool_option(apply, directive, i, "threads", THREADS_MAX, &core->threads);
 
@@ -191,7 +184,7 @@ static FB_SETTER(set_control)
         core->control_off = true;
         return 0;
     }
-    if (!is_path && apply->options->only_pid) /* a signal will do */
+    if (!is_path && apply->options->only_pid) /* the pid is enough to send a signal */
         return 0;
     if (!is_path)
         return fb_bad_value(apply, directive, 0, "expected unix:PATH or \"off\"");
@@ -210,51 +203,69 @@ static FB_SETTER(set_sigterm_shutdown)
     static const char *const names[] = { "fast", "graceful", NULL };
 
     (void)setting;
-    return choose(apply, directive, names, "\"fast\" or \"graceful\"", field);
+    return set_choice(apply, directive, names, "\"fast\" or \"graceful\"", field);
 }
 
 #define CORE(member) .offset = offsetof(struct fb_core_settings, member)
 
 const struct fb_setting fb_core_table[] = {
-    { "control", FB_AT_MAIN, 1, 1, .set = set_control },
+    { "control", FB_AT_MAIN, 1, 1, .set = set_control, .finds_master = true,
+        .unset = "unix:@runstatedir@/forkbeard.sock" },
     { "daemon", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(daemon), .initial = "on" },
-    { "env", FB_AT_MAIN, 1, 1, .set = set_env, .repeats = true },
-    { "env_substitution", FB_AT_MAIN, 1, 1, .set = fb_set_env_substitution,
-        CORE(env_substitution) },
-    { "error_log", FB_AT_MAIN, 1, 3, .set = fb_set_error_log, .repeats = true },
-    { "error_log_rate_limit", FB_AT_MAIN, 1, 2, .set = fb_set_error_log_rate_limit },
-    { "events", FB_AT_MAIN, 0, 0, .set = fb_set_events, .block = true },
-    { "include", FB_AT_ANY, 1, 1, .set = fb_set_include, .repeats = true },
-    { "load_module", FB_AT_MAIN, 1, 1, .set = fb_set_load_module, .repeats = true },
+    { "env", FB_AT_MAIN, 1, 1, .set = set_env, .repeats = true, .unset = "TZ" },
+    { "env_substitution", FB_AT_MAIN, 1, 1, .set = fb_set_env_substitution, CORE(env_substitution),
+        .finds_master = true, .initial = "off" },
+    { "error_log", FB_AT_MAIN, 1, 3, .set = fb_set_error_log, .repeats = true,
+        .unset = "@localstatedir@/log/forkbeard/error.log error" },
+    { "error_log_rate_limit", FB_AT_MAIN, 1, 2, .set = fb_set_error_log_rate_limit, .parts = true,
+        .initial = "burst=1000 interval=1s" },
+    { "events", FB_AT_MAIN, 0, 0, .set = fb_set_events, .block = true, .unset = "none" },
+    { "include", FB_AT_ANY, 1, 1, .set = fb_set_include, .repeats = true, .finds_master = true,
+        .unset = "none" },
+    { "load_module", FB_AT_MAIN, 1, 1, .set = fb_set_load_module, .repeats = true,
+        .unset = "none" },
     { "master_process", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(master_process),
         .initial = "on" },
     { "max_generations", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(max_generations),
         .greatest_value = INT_MAX, .initial = "8" },
-    { "pid", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(pid) },
+    { "pid", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(pid), .finds_master = true,
+        .unset = "@runstatedir@/forkbeard.pid" },
     { "sandbox", FB_AT_MAIN, 1, 1, .set = set_sandbox, CORE(sandbox), .initial = "on" },
-    { "sigterm_shutdown", FB_AT_MAIN, 1, 1, .set = set_sigterm_shutdown, CORE(sigterm_graceful) },
-    { "stream", FB_AT_MAIN, 0, 0, .set = fb_set_stream, .block = true },
-    { "thread_pool", FB_AT_MAIN, 2, 3, .set = set_thread_pool },
+    { "sigterm_shutdown", FB_AT_MAIN, 1, 1, .set = set_sigterm_shutdown, CORE(sigterm_graceful),
+        .initial = "fast" },
+    { "stream", FB_AT_MAIN, 0, 0, .set = fb_set_stream, .block = true, .unset = "none" },
+    { "thread_pool", FB_AT_MAIN, 2, 3, .set = set_thread_pool, .parts = true,
+        .initial = "default threads=32 max_queue=65536" },
     { "timer_resolution", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(timer_resolution),
-        .greatest_value = 3600 * 1000 },
-    { "user", FB_AT_MAIN, 1, 2, .set = set_user },
-    { "worker_cpu_affinity", FB_AT_MAIN, 1, UCHAR_MAX, .set = set_cpu_affinity },
+        .greatest_value = 3600 * 1000, .initial = "off" },
+    { "user", FB_AT_MAIN, 1, 2, .set = set_user, .unset = "@FB_USER@" },
+    { "worker_cpu_affinity", FB_AT_MAIN, 1, UCHAR_MAX, .set = set_cpu_affinity, .unset = "none" },
     { "worker_priority", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(worker_priority),
-        .least_value = -20, .greatest_value = 20 },
+        .least_value = -20, .greatest_value = 20, .initial = "0" },
     { "worker_processes", FB_AT_MAIN, 1, 1, .set = set_worker_processes, CORE(worker_processes),
         .initial = "1" },
-    { "worker_rlimit_core", FB_AT_MAIN, 1, 1, .set = fb_set_size, CORE(rlimit_core) },
+    { "worker_rlimit_core", FB_AT_MAIN, 1, 1, .set = fb_set_size, CORE(rlimit_core),
+        .unset = "none", .unset_value = -1 },
     { "worker_rlimit_nofile", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(rlimit_nofile),
-        .least_value = 1, .greatest_value = INT_MAX },
+        .least_value = 1, .greatest_value = INT_MAX, .unset = "none", .unset_value = -1 },
     { "worker_shutdown_timeout", FB_AT_MAIN, 1, 1, .set = fb_set_msec,
-        CORE(worker_shutdown_timeout) },
+        CORE(worker_shutdown_timeout), .initial = "off" },
     { "worker_start_timeout", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(worker_start_timeout),
         .initial = "30s" },
     { "worker_watchdog", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(worker_watchdog),
         .initial = "60s" },
-    { "working_directory", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(working_directory) },
+    { "working_directory", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(working_directory),
+        .unset = "none" },
     { .name = NULL },
 };
+
+void core_settings_defaults(struct fb_core_settings *core)
+{
+    struct fb_cycle cycle = { .arena = NULL };
+
+    apply_table_defaults(&cycle, NULL, FB_AT_MAIN, fb_core_table);
+    *core = cycle.core;
+}
 
 static void default_user(struct fb_apply *apply)
 {
@@ -264,7 +275,7 @@ static void default_user(struct fb_apply *apply)
     if (geteuid() != 0)
         return;
     user = getpwnam(FB_USER);
-    if (user == NULL) { /* rather no workers than workers that are root */
+    if (user == NULL) { /* no workers are better than workers that are root */
         fb_conf_error(apply->report, NULL,
             "there is no user \"%s\" for the worker processes, name another with \"user\"",
             FB_USER);
@@ -281,13 +292,14 @@ void fb_core_finish_pid(struct fb_apply *apply)
         apply->cycle->core.pid = fb_apply_keep(apply, apply->options->pid);
 }
 
-/* Beside the pid file: "x.sock" for "x.pid". */
+/* Puts the socket beside the pid file: "x.sock" for "x.pid". */
 void fb_core_finish_control(struct fb_apply *apply)
 {
     struct fb_core_settings *core = &apply->cycle->core;
     size_t n = core->pid != NULL ? strlen(core->pid) : 0;
     const char *path;
 
+    assert(!core->control_off || core->control == NULL);
     if (core->control_off || core->control != NULL || n == 0)
         return;
     if (n > 4 && strcmp(core->pid + n - 4, ".pid") == 0)
@@ -299,7 +311,8 @@ void fb_core_finish_control(struct fb_apply *apply)
         core->control = path;
     else
         fb_conf_warn(apply->report, NULL,
-            "\"%s\" is too long for a control socket, there is none: give one with \"control\"",
+            "\"%s\" is too long for a control socket, so there is none: set another path with "
+            "\"control\"",
             path);
 }
 
@@ -307,11 +320,13 @@ void fb_core_finish(struct fb_apply *apply)
 {
     struct fb_core_settings *core = &apply->cycle->core;
 
+    assert(apply->report->error_n == 0);
+    assert(core->worker_processes >= 1 && core->worker_processes <= WORKERS_MAX);
     if (core->user == NULL)
         default_user(apply);
     if (core->sandbox == FB_SANDBOX_STRICT && !core->master_process)
         fb_conf_error(apply->report, NULL,
-            "\"sandbox strict\" is for worker processes: set \"master_process on\"");
+            "\"sandbox strict\" needs worker processes: set \"master_process on\"");
     fb_core_finish_pid(apply);
     fb_core_finish_control(apply);
     fb_error_log_finish(apply);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A cycle: all that one reading of the configuration has set. It is made by the master, and workers
- * inherit it; nothing in it changes after it was loaded but the listeners' sockets and the zones'
- * memory. */
+/* A cycle: everything that one reading of the configuration has set. The master makes it, and
+ * workers inherit it. After it was loaded nothing in it changes but the listeners' sockets and the
+ * zones' memory. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "conf/conf.h"
 #include "event/mechanism.h"
 #include "module/module.h"
 #include "net/inherited.h"
+#include "settings/check_progress.h"
 #include "settings/needs.h"
-#include "settings/progress.h"
 #include "shm/zone.h"
 #include "stream/server.h"
 
@@ -19,10 +20,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* How much of the system is closed to workers. */
+/* Modes of the workers' sandbox. */
 enum fb_sandbox { FB_SANDBOX_OFF, FB_SANDBOX_ON, FB_SANDBOX_STRICT };
 
-/* What the main context sets. Times are milliseconds. */
+/* Settings of the main context. Times are milliseconds. */
 struct fb_core_settings {
     int64_t daemon;
     int64_t master_process;
@@ -35,19 +36,19 @@ struct fb_core_settings {
     int64_t worker_watchdog;         /* 0: none */
     int64_t max_generations;         /* alive at once; 0: any number */
     int64_t timer_resolution;        /* 0: the time is read every turn */
-    int64_t threads, thread_queue;   /* for jobs: at most so many, and so many waiting */
+    int64_t threads, thread_queue;   /* threads for jobs, and jobs that may wait for one */
     int64_t rlimit_nofile;           /* -1: left alone */
     int64_t rlimit_core;             /* bytes; -1: left alone */
     const char *pid;
     const char *control;           /* the path of the control socket; NULL: off */
-    bool control_off;              /* it was written so, else there is one beside the pid file */
+    bool control_off;              /* `off` was written; else the socket lies beside the pid file */
     const char *working_directory; /* NULL: left alone */
     const char *user;              /* NULL: not given, or not root */
-    uid_t uid;                     /* of `user` */
+    uid_t uid;                     /* the user's */
     gid_t gid;
     struct fb_log_target *logs;
     unsigned log_n;
-    int64_t log_burst, log_interval; /* of lines of a kind; a burst of 0: no limit */
+    int64_t log_burst, log_interval; /* lines of a kind in an interval; a burst of 0: no limit */
     cpu_set_t *cpus; /* masks for the workers in turn, the last for all others; NULL: none */
     unsigned cpu_n;
     bool cpu_auto;    /* `cpus` is then the one mask to choose from */
@@ -56,25 +57,27 @@ struct fb_core_settings {
     int64_t env_substitution;
 };
 
-/* What `events {}` sets. */
+/* Settings of `events {}`. */
 struct fb_events_settings {
     int64_t worker_connections;
-    bool connections_auto; /* it was worked out */
+    bool connections_auto; /* worker_connections was worked out */
     int64_t multi_accept;
     int64_t accept_mutex;
     int64_t accept_mutex_delay; /* ms */
     const struct fb_mechanism *mechanism;
-    int64_t mechanism_option;                     /* its own directive's value */
-    int64_t mechanism_options[FB_MECHANISMS_MAX]; /* all of them, as in fb_mechanisms */
+    int64_t mechanism_option; /* value of the mechanism's own directive */
+    int64_t
+        mechanism_options[FB_MECHANISMS_MAX]; /* values of all mechanisms, as in fb_mechanisms */
     struct fb_address_block *debug;
     unsigned debug_n;
 };
 
-/* What there is to be shared. */
+/* Resources that workers share, as the sizing has found them. All 0 where they were not looked up.
+ * */
 struct fb_sizing {
     int64_t workers;
     int64_t memory;      /* bytes; 0: not known */
-    int64_t descriptors; /* of each worker; 0: any number */
+    int64_t descriptors; /* most for each worker; 0: any number */
 };
 
 struct fb_cycle {
@@ -90,34 +93,45 @@ struct fb_cycle {
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */
 };
 
-/* What a socket's address has room for, and a suffix while it is made. */
+/* Bytes of the control socket's path: the room in an address less a suffix that it has while it is
+ * made. */
 #define FB_CONTROL_PATH_MAX 100
 
 struct fb_cycle_options {
     const char *conf;               /* an absolute path */
     const char *globals;            /* -g, or NULL */
-    const char *pid;                /* what `pid` and `error_log` are where the file is silent; */
+    const char *pid;                /* defaults of `pid` and `error_log`: */
     const char *error_log;          /* absolute paths, or "stderr" */
-    const char *module_directory;   /* where `load_module` finds relative paths */
+    const char *module_directory;   /* directory of relative paths of `load_module` */
     const char *const *environment; /* for `env_substitution`; ends with NULL, or is NULL: empty */
-    const fb_protocol *const *protocols; /* that are built in; ends with NULL */
-    bool testing;                        /* -t: what may not be read is a warning */
-    bool only_pid; /* -s: all but the ways to the master is passed over, and mistakes that do not
-                      hide its pid */
-    /* what the service manager has passed, for `listen fd:NAME`; NULL: only the daemon knows */
+    const fb_protocol *const *protocols; /* built in; ends with NULL */
+    bool testing;                        /* -t: a file that may not be read is a warning */
+    /* -s: only directives that lead to the master are applied, and mistakes that do not hide its
+     * pid are passed over */
+    bool only_pid;
+    /* sockets that the service manager has passed, for `listen fd:NAME`; NULL: not known here */
     const struct fb_inherited *inherited;
-    struct fb_progress *progress; /* of a rehearsal, which is silent if all is well; or NULL */
+    const struct fb_memory *memory; /* source of the cycle's memory; NULL: the C library */
+    /* filled in by a configuration check, which is silent when all is well; or NULL */
+    struct fb_progress *progress;
 };
 
 /* Reads the configuration and shows every mistake: a line each to the log, and an excerpt of the
- * file to `excerpts` where that is not -1. NULL when there were mistakes. Nothing outside the memory
- * is touched, unless by a module. */
+ * file to `excerpts` where that is not -1. NULL when there were mistakes. Nothing outside the
+ * memory is touched, unless by a module. */
 struct fb_cycle *fb_cycle_load(
     const struct fb_cycle_options *options, struct fb_log *log, int excerpts);
-/* Says what `worker_connections auto` has come to, if that was asked for. */
+/* Give a struct what the tables of directives say, as a configuration without directives would, for
+ * structs that are made by hand. What only a start knows is left zero: paths, the user, the
+ * mechanism. */
+void core_settings_defaults(struct fb_core_settings *core);
+void events_settings_defaults(struct fb_events_settings *events);
+void stream_settings_defaults(struct fb_server_settings *settings);
+/* Logs the result of `worker_connections auto`, if the configuration has it. */
 void fb_sizing_log(const struct fb_cycle *cycle, struct fb_log *log);
-/* What listens on an address of its own goes on although a wildcard would take it in by now, which is
- * given its clients: closed, it would lose who is just connecting. -1 without memory. */
+/* Keeps a listener of a narrow address that the configuration has replaced by a wildcard: its
+ * clients go to the wildcard's server. Closing it would reset clients that are just connecting. -1
+ * without memory. */
 int fb_ports_keep(struct fb_cycle *cycle, const struct fb_listeners *before);
 /* Unloads its modules. Closes nothing: sockets, log files and zones are the master's to close. */
 void fb_cycle_destroy(struct fb_cycle **cycle);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directives of the error log. */
+/* The directives of the error log. They say where lines go; nothing is opened here. */
+#include "base/check.h"
 #include "base/number.h"
 #include "net/address.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/set_value.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +18,7 @@
 #define TAG_MAX 32
 #define EXPECTED "a level: debug, info, notice, warn, error, crit, alert or emerg"
 
-/* At their numbers. */
+/* Names of syslog facilities, at their numbers. */
 static const char *const facilities[] = { "kern", "user", "mail", "daemon", "auth", "intern", "lpr",
     "news", "uucp", "clock", "authpriv", "ftp", "ntp", "audit", "alert", "cron", "local0", "local1",
     "local2", "local3", "local4", "local5", "local6", "local7", NULL };
@@ -23,7 +26,7 @@ static const char *const facilities[] = { "kern", "user", "mail", "daemon", "aut
 static const char *const levels[] = { "debug", "info", "notice", "warn", "error", "crit", "alert",
     "emerg", NULL };
 
-/* Where the parameter "NAME=value" has its value; NULL if it is another. */
+/* Returns the value of the parameter "NAME=value"; NULL if it is another parameter. */
 static const char *value_of(const char *parameter, const char *name)
 {
     size_t n = strlen(name);
@@ -31,7 +34,7 @@ static const char *value_of(const char *parameter, const char *name)
     return strncmp(parameter, name, n) == 0 && parameter[n] == '=' ? parameter + n + 1 : NULL;
 }
 
-/* Each of these returns NULL, or what is wrong with the value. */
+/* The setters of parameters return NULL, or what is wrong with the value. */
 
 static const char *set_server(struct fb_apply *apply, struct fb_syslog *syslog, const char *value)
 {
@@ -85,7 +88,8 @@ static const char *set_parameter(struct fb_apply *apply, struct fb_syslog *syslo
         return set_facility(syslog, value);
     if ((value = value_of(text, "tag")) != NULL)
         return set_tag(syslog, value);
-    if ((value = value_of(text, "severity")) != NULL) /* each line has its own */
+    if ((value = value_of(text, "severity")) !=
+        NULL) /* accepted and not used: lines carry their own severities */
         return fb_level_parse(value) == -1 ? "there is no such severity" : NULL;
     if (strcmp(text, "nohostname") != 0)
         return "expected server=, facility=, tag=, severity= or nohostname";
@@ -103,7 +107,7 @@ static const char *host_name(struct fb_apply *apply)
     return fb_arena_printf(apply->cycle->arena, "%s ", name);
 }
 
-/* What stands behind "syslog:"; NULL after a report. */
+/* Reads the parameters after "syslog:"; NULL after a report. */
 static const struct fb_syslog *parse_syslog(
     struct fb_apply *apply, const struct fb_conf_directive *directive, const char *text)
 {
@@ -142,7 +146,7 @@ static int add_target(struct fb_apply *apply, const struct fb_log_target *target
     return 0;
 }
 
-/* Where the lines go, from the first argument; -1 after a report. */
+/* Sets the destination from the first argument; -1 after a report. */
 static int set_destination(
     struct fb_apply *apply, const struct fb_conf_directive *directive, struct fb_log_target *target)
 {
@@ -223,6 +227,7 @@ void fb_error_log_finish(struct fb_apply *apply)
     struct fb_log_target target = { .fd = -1, .level = FB_ERROR };
     const char *path = apply->options->error_log;
 
+    assert(path != NULL);
     if (apply->cycle->core.log_n > 0)
         return;
     if (strcmp(path, "stderr") == 0)

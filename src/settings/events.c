@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `events {}`: the mechanisms' own directives are found in their tables. */
+/* `events {}`: its table, rows made of the mechanisms' own directives, and the choice of a
+ * mechanism. */
+#include "base/check.h"
 #include "base/number.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/set_value.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -19,7 +23,7 @@ static FB_SETTER(set_use)
         return fb_bad_name(
             apply, directive, 0, names, "an event mechanism that was built in (see -V)");
     if (!mechanism->available())
-        return fb_bad_value(apply, directive, 0, "this kernel does not have it");
+        return fb_bad_value(apply, directive, 0, "this kernel does not support it");
     apply->cycle->events.mechanism = mechanism;
     apply->use = &directive->args[0];
     return 0;
@@ -68,15 +72,33 @@ const struct fb_setting fb_events_table[] = {
     { "accept_mutex_delay", FB_AT_EVENTS, 1, 1, .set = fb_set_msec, EVENTS(accept_mutex_delay),
         .least_value = 1, .greatest_value = 3600 * 1000, .initial = "500ms" },
     { "connections", FB_AT_EVENTS, 1, 1, .set = set_connections, EVENTS(worker_connections),
-        .least_value = 1, .greatest_value = 16 * 1024 * 1024 },
-    { "debug_connection", FB_AT_EVENTS, 1, 1, .set = set_debug_connection, .repeats = true },
+        .least_value = 1, .greatest_value = 16 * 1024 * 1024, .initial = "512" },
+    { "debug_connection", FB_AT_EVENTS, 1, 1, .set = set_debug_connection, .repeats = true,
+        .unset = "none" },
     { "multi_accept", FB_AT_EVENTS, 1, 1, .set = fb_set_flag, EVENTS(multi_accept),
         .initial = "off" },
-    { "use", FB_AT_EVENTS, 1, 1, .set = set_use },
+    { "use", FB_AT_EVENTS, 1, 1, .set = set_use, .unset = "the best available" },
     { "worker_connections", FB_AT_EVENTS, 1, 1, .set = set_connections, EVENTS(worker_connections),
-        .least_value = 1, .greatest_value = 16 * 1024 * 1024 },
+        .least_value = 1, .greatest_value = 16 * 1024 * 1024, .initial = "512" },
     { .name = NULL },
 };
+
+static void set_mechanism_defaults(struct fb_events_settings *events)
+{
+    for (unsigned i = 0; fb_mechanisms[i] != NULL; i++) {
+        assert(i < FB_MECHANISMS_MAX);
+        events->mechanism_options[i] = fb_mechanisms[i]->option.initial;
+    }
+}
+
+void events_settings_defaults(struct fb_events_settings *events)
+{
+    struct fb_cycle cycle = { .arena = NULL };
+
+    apply_table_defaults(&cycle, NULL, FB_AT_EVENTS, fb_events_table);
+    set_mechanism_defaults(&cycle.events);
+    *events = cycle.events;
+}
 
 const struct fb_setting *fb_mechanism_table(struct fb_apply *apply)
 {
@@ -85,10 +107,10 @@ const struct fb_setting *fb_mechanism_table(struct fb_apply *apply)
 
     if (table == NULL)
         return NULL;
+    set_mechanism_defaults(&apply->cycle->events);
     for (unsigned i = 0; fb_mechanisms[i] != NULL; i++) {
         const struct fb_mechanism_option *option = &fb_mechanisms[i]->option;
 
-        apply->cycle->events.mechanism_options[i] = option->initial;
         if (option->name == NULL)
             continue;
         table[n++] = (struct fb_setting) {
@@ -108,16 +130,14 @@ const struct fb_setting *fb_mechanism_table(struct fb_apply *apply)
 
 FB_SETTER(fb_set_events)
 {
-    static const struct fb_frame empty;
-    struct fb_frame *frame = fb_apply_alloc(apply, sizeof(*frame));
+    struct fb_frame *scope = fb_apply_alloc(apply, sizeof(*scope));
 
     (void)setting;
     (void)field;
-    if (frame == NULL)
+    if (scope == NULL)
         return -1;
-    *frame = empty;
-    fb_apply_inner(apply, frame, FB_AT_EVENTS, directive);
-    fb_apply_defaults(apply, frame, fb_events_table);
+    fb_apply_inner(apply, scope, FB_AT_EVENTS, directive);
+    fb_apply_defaults(apply, scope, fb_events_table);
     return 0;
 }
 
@@ -126,12 +146,14 @@ void fb_events_finish(struct fb_apply *apply)
     struct fb_events_settings *events = &apply->cycle->events;
     uint32_t most;
 
+    CHECK_KIND(apply, APPLY_KIND);
     if (events->mechanism == NULL)
         events->mechanism = fb_mechanism_find(NULL);
     for (int i = 0; fb_mechanisms[i] != NULL; i++)
         if (fb_mechanisms[i] == events->mechanism)
             events->mechanism_option = events->mechanism_options[i];
 
+    assert(events->mechanism != NULL);
     most = events->mechanism->descriptors_max;
     if (most > 0 && !events->connections_auto && events->worker_connections > most)
         fb_conf_error(apply->report, apply->use,

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `listen ADDRESS [PARAMETER ...];` */
+/* Reads `listen ADDRESS [PARAMETER ...];`: each address, and each port of a range, becomes an entry
+ * of its server. Whether addresses conflict is found out in ports.c. */
+#include "settings/listen.h"
+
+#include "base/check.h"
 #include "base/number.h"
 #include "settings/apply.h"
+#include "settings/set_value.h"
 
 #include <bsd/string.h>
 #include <limits.h>
 #include <string.h>
 #include <strings.h>
 
-/* Results of one name. */
+/* Addresses that one name may have. */
 #define ADDRESSES_MAX 16
 
 #define FD_PREFIX "fd:"
@@ -101,7 +106,7 @@ PARAMETER(set_reuseport)
     return 0;
 }
 
-/* "on", "off", or "30m::10": idle time, interval, count, each of which may be left out. */
+/* Reads "on", "off", or "30m::10": idle time, interval and count, which may be left out. */
 PARAMETER(set_keepalive)
 {
     int *fields[] = { &options->keepidle, &options->keepintvl, &options->keepcnt };
@@ -205,12 +210,13 @@ static int add_listen(
         return -1;
     *listen = *from;
     listen->address = *address;
-    STAILQ_INSERT_TAIL(&apply->frame->listens, listen, link);
+    assert(listen->server == apply->scope->server && listen->server != NULL);
+    STAILQ_INSERT_TAIL(&apply->scope->listens, listen, link);
     return 0;
 }
 
-/* "fd:NAME" or "fd:3", of which the addresses are those of sockets that the service manager has
- * passed. */
+/* Reads "fd:NAME" or "fd:3" and returns the addresses of the sockets of that name that the service
+ * manager has passed. */
 static int find_passed(struct fb_apply *apply, const struct fb_conf_directive *directive,
     struct fb_listen *listen, struct fb_address addresses[ADDRESSES_MAX], unsigned *n)
 {
@@ -222,9 +228,9 @@ static int find_passed(struct fb_apply *apply, const struct fb_conf_directive *d
     *n = 0;
     if (*name == '\0')
         return fb_bad_value(
-            apply, directive, 0, "expected the name or the number of a socket behind \"fd:\"");
+            apply, directive, 0, "expected the name or the number of a socket after \"fd:\"");
     if (inherited == NULL) {
-        apply->frame->listens_unknown = true;
+        apply->scope->listens_unknown = true;
         fb_conf_warn(apply->report, &directive->args[0],
             "\"%s\" is known only to the daemon that the service manager starts, it is not checked",
             directive->args[0].text);
@@ -253,12 +259,13 @@ static int find_addresses(struct fb_apply *apply, const struct fb_conf_directive
     return wrong == NULL ? 0 : fb_bad_value(apply, directive, 0, "%s", wrong);
 }
 
-/* The first port of an address, and the others of its range. */
+/* Adds the address with its port, and with the other ports of the range. */
 static int add_ports(struct fb_apply *apply, const struct fb_listen *listen,
     struct fb_address *address, in_port_t last)
 {
     unsigned port = fb_address_port(address);
 
+    assert(last == 0 || last >= port);
     do {
         fb_address_set_port(address, (in_port_t)port);
         if (add_listen(apply, listen, address) == -1)
@@ -273,7 +280,7 @@ FB_SETTER(fb_set_listen)
     struct fb_listen listen = {
         .word = &directive->args[0],
         .options = fb_listen_defaults,
-        .server = apply->frame->server,
+        .server = apply->scope->server,
     };
     unsigned n = 0;
     in_port_t last = 0;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `load_module`: a module's protocol stands beside the built-in ones from then on. */
+/* `load_module`: loads a module and adds its protocol to the list, unless a name of it is taken. */
+#include "base/check.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/protocol.h"
+#include "settings/set_value.h"
 
 #include "stream/stream.h"
 
@@ -20,7 +24,7 @@ static const char *path_of(struct fb_apply *apply, const char *text)
     return path;
 }
 
-/* Who has a protocol, or a directive that is no protocol's (NULL). */
+/* Names the owner of a protocol, or of a directive that is no protocol's (NULL). */
 static const char *owner(const struct fb_apply *apply, const fb_protocol *protocol, char text[512])
 {
     const struct module *module;
@@ -33,7 +37,7 @@ static const char *owner(const struct fb_apply *apply, const fb_protocol *protoc
     return "forkbeard itself";
 }
 
-/* -1 after a report: a name that it brings along is taken. */
+/* Checks that no name of the protocol is taken; -1 after a report. */
 static int check_names(struct fb_apply *apply, const struct fb_conf_word *word, const char *path,
     const fb_protocol *protocol)
 {
@@ -44,7 +48,7 @@ static int check_names(struct fb_apply *apply, const struct fb_conf_word *word, 
     for (unsigned i = 0; others[i] != NULL; i++)
         if (strcmp(others[i]->name, protocol->name) == 0) {
             fb_conf_error(apply->report, word,
-                "module \"%s\" has a protocol \"%s\", as has %s: load one of them", path,
+                "module \"%s\" has a protocol \"%s\", and so has %s: load only one of them", path,
                 protocol->name, owner(apply, others[i], text));
             return -1;
         }
@@ -55,8 +59,8 @@ static int check_names(struct fb_apply *apply, const struct fb_conf_word *word, 
         if (taken == NULL)
             continue;
         fb_conf_error(apply->report, word,
-            "module \"%s\" has a directive \"%s\", as has %s: load one of them", path, name,
-            owner(apply, taken->protocol, text));
+            "module \"%s\" has a directive \"%s\", and so has %s: load only one of them", path,
+            name, owner(apply, taken->protocol, text));
         return -1;
     }
     return 0;
@@ -75,7 +79,8 @@ static int check_number(struct fb_apply *apply, const struct fb_conf_word *word,
     return -1;
 }
 
-/* What may not be read in a test is a warning, and what is missing may lie there. */
+/* Reports a module that cannot be loaded. With -t a file that this user may not read is a warning,
+ * and the directives of its protocol are not reported as unknown. */
 static void refuse(struct fb_apply *apply, const struct fb_conf_word *word, const char *path,
     const char *why, int error)
 {
@@ -96,6 +101,7 @@ static int load(struct fb_apply *apply, const struct fb_conf_word *word, const c
     char why[FB_MODULE_TEXT];
     struct module *module;
 
+    assert(path[0] == '/');
     fb_progress_enter(apply->options->progress, word, "while it was loaded", "module \"%s\"", path);
     module = fb_module_load(&cycle->modules, cycle->arena, path, why);
     fb_progress_leave(apply->options->progress);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Sums up the needs of all protocols that have a server. A path is listed once. */
 #include "settings/needs.h"
 
+#include "base/check.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
 
 #include <string.h>
 
-/* The first in which a protocol says what it needs. */
+/* Version of the SDK from which on a protocol says what it needs. */
 #define API_OF_NEEDS 2
 
 static void add_path(struct fb_apply *apply, const char *path, bool write)
@@ -32,11 +35,13 @@ static void add_list(struct fb_apply *apply, const char *const *paths, bool writ
         add_path(apply, *paths, write);
 }
 
-/* The paths that the administrator has given. */
+/* Adds the paths that the operator has given to the protocol's directives. */
 static void add_values(struct fb_apply *apply, const struct fb_server *server)
 {
     const fb_protocol *protocol = server->protocol;
 
+    assert(
+        protocol->directive_n == 0 || protocol->conf_state == 0 || server->protocol_conf != NULL);
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
         const fb_directive *directive = &protocol->directives[i];
         bool write = (directive->flags & FB_DIRECTIVE_WRITES) != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the protocols of a configuration need beyond their connections, which the sandbox of its workers
- * is made from. */
+/* Needs of the protocols beyond their connections. The workers' sandbox leaves open what is listed
+ * here, and nothing else. */
 #pragma once
 
 #include <bsd/sys/queue.h>
@@ -9,16 +9,16 @@
 struct fb_needed_path {
     STAILQ_ENTRY(fb_needed_path) link;
     const char *path;
-    bool write; /* and made, and removed; else it is only read */
+    bool write; /* files there may be written, made and removed; else only read */
 };
 
-/* Of all protocols that have a server; see FB_NEEDS_... */
+/* Sum of the needs of all protocols that have a server; see the SDK's FB_NEEDS_... */
 struct fb_needs {
     bool exec;           /* other programs */
-    bool code;           /* memory that is made executable */
+    bool code;           /* executable memory */
     bool names;          /* the resolver of the C library */
     bool udp;            /* sockets of datagrams */
     bool listen;         /* listening sockets of their own */
-    const char *unknown; /* a protocol that was built before there was a way to say; or NULL */
+    const char *unknown; /* a protocol built for an older SDK, which could not say; or NULL */
     STAILQ_HEAD(, fb_needed_path) paths;
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From the servers' `listen` directives to sockets: an address has one, except that a wildcard's
- * socket takes in the other addresses of its port. */
+/* Makes listeners of the servers' `listen` directives. An address has one socket, except that a
+ * wildcard's socket takes the clients of the other addresses of its port. */
+#include "base/check.h"
 #include "settings/apply.h"
+#include "settings/listen.h"
 
 #include <string.h>
 
-/* There may be tens of thousands of them. */
+/* A tree, because a range of ports makes tens of thousands of entries. */
 RB_HEAD(listens, fb_listen);
 
 static int compare(const struct fb_listen *a, const struct fb_listen *b)
@@ -36,6 +38,7 @@ static void add_binding(
     struct fb_port *port = listener->owner;
     struct fb_binding *binding = fb_apply_alloc(apply, sizeof(*binding));
 
+    assert(port != NULL && listen->server != NULL);
     if (binding == NULL)
         return;
     binding->address = listen->address;
@@ -64,8 +67,8 @@ static void add_listener(struct fb_apply *apply, struct fb_listen *listen)
     add_binding(apply, listener, listen);
 }
 
-/* Of the ports of a range, which are one word, the first that is taken is enough. */
-static void check(struct fb_apply *apply, struct listens *listens, struct fb_listen *listen,
+/* Reports an address that is taken. Of the ports of a range only the first is reported. */
+static void enter_listen(struct fb_apply *apply, struct listens *listens, struct fb_listen *listen,
     const struct fb_conf_word **reported)
 {
     const struct fb_listen *first = RB_INSERT(listens, listens, listen);
@@ -74,12 +77,13 @@ static void check(struct fb_apply *apply, struct listens *listens, struct fb_lis
     if (first == NULL || listen->word == *reported)
         return;
     *reported = listen->word;
-    fb_conf_error(apply->report, listen->word, "duplicate \"listen\" of %s, it is taken in %s:%u",
+    fb_conf_error(apply->report, listen->word,
+        "duplicate \"listen\" of %s, it is already used in %s:%u",
         fb_address_format(&listen->address, true, text), first->word->file->name,
         first->word->line);
 }
 
-/* Enters all of them; what is wrong is reported. */
+/* Enters the addresses of all servers in the tree, and reports mistakes. */
 static void collect(struct fb_apply *apply, struct fb_frame *stream, struct listens *listens)
 {
     const struct fb_conf_word *reported = NULL;
@@ -92,7 +96,7 @@ static void collect(struct fb_apply *apply, struct fb_frame *stream, struct list
             fb_conf_error(apply->report, &server->directive->name,
                 "no \"listen\" is defined for this server");
         STAILQ_FOREACH (listen, &server->listens, link)
-            check(apply, listens, listen, &reported);
+            enter_listen(apply, listens, listen, &reported);
     }
 }
 
@@ -102,6 +106,7 @@ void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream)
     struct fb_frame *server;
     struct fb_listen *listen, *wide;
 
+    assert(stream->at == FB_AT_STREAM);
     collect(apply, stream, &listens);
     if (apply->report->error_n > 0)
         return;

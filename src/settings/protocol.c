@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protocols: the rows that their descriptors make, and the configuration that each server has of its
- * own. */
+/* Makes rows of the protocols' declarations, and gives each server its protocol and the values of
+ * it. conf_done runs only for a server in which no mistake was found. */
+#include "settings/protocol.h"
+
+#include "base/check.h"
 #include "settings/apply.h"
+#include "settings/set_value.h"
 
 #include "stream/stream.h"
 
@@ -46,6 +50,7 @@ static struct fb_setting row_of(const fb_protocol *protocol, const fb_directive 
         .declared = directive,
     };
 
+    assert((size_t)directive->value < fb_countof(values)); /* module/check.c has checked it */
     if (directive->value == FB_VALUE_CUSTOM) {
         row.least = clamp(directive->args_least);
         row.most = clamp(directive->args_most);
@@ -54,7 +59,7 @@ static struct fb_setting row_of(const fb_protocol *protocol, const fb_directive 
     return row;
 }
 
-/* The rows of all of them; NULL after a report. */
+/* Makes the rows of all protocols; NULL after a report. */
 static const struct fb_setting *make_rows(
     struct fb_apply *apply, const fb_protocol *const *protocols)
 {
@@ -92,8 +97,7 @@ int protocol_add(struct fb_apply *apply, const fb_protocol *protocol)
     if (rows == NULL)
         return -1;
     apply->cycle->protocols = all;
-    apply->protocol_table = rows;
-    apply->tables[4] = rows;
+    apply->tables[TABLE_PROTOCOLS] = rows;
     return 0;
 }
 
@@ -101,18 +105,21 @@ static unsigned index_of(const struct fb_apply *apply, const fb_protocol *protoc
 {
     unsigned i = 0;
 
-    while (apply->cycle->protocols[i] != protocol)
+    while (apply->cycle->protocols[i] != protocol) {
+        assert(apply->cycle->protocols[i] != NULL);
         i++;
+    }
+    assert(i < FB_PROTOCOLS_MAX);
     return i;
 }
 
-/* A directive of the protocol that this frame has seen, with or without the flag. */
+/* Returns a directive of the protocol with these flags that was written in the scope, or NULL. */
 static const struct fb_seen *seen_of(
-    const struct fb_frame *frame, const fb_protocol *protocol, uint32_t flags)
+    const struct fb_frame *scope, const fb_protocol *protocol, uint32_t flags)
 {
     const struct fb_seen *seen;
 
-    STAILQ_FOREACH (seen, &frame->seen, link)
+    STAILQ_FOREACH (seen, &scope->seen, link)
         if (seen->setting->protocol == protocol &&
             (seen->setting->declared->flags & flags) == flags)
             return seen;
@@ -122,13 +129,13 @@ static const struct fb_seen *seen_of(
 static void set_initial_values(
     struct fb_apply *apply, struct fb_frame *stream, const fb_protocol *protocol)
 {
-    for (const struct fb_setting *row = apply->protocol_table; row->name != NULL; row++)
+    for (const struct fb_setting *row = apply->tables[TABLE_PROTOCOLS]; row->name != NULL; row++)
         if (row->protocol == protocol && (row->at & FB_AT_STREAM) &&
             fb_frame_seen(stream, row) == NULL)
             fb_apply_initial(apply, stream, row);
 }
 
-/* What the stream has of a protocol; NULL without any, or after a report. */
+/* Returns the stream's values of a protocol; NULL if it has no values, or after a report. */
 static void *stream_conf(
     struct fb_apply *apply, struct fb_frame *stream, const fb_protocol *protocol)
 {
@@ -139,13 +146,14 @@ static void *stream_conf(
     return *conf;
 }
 
-/* -1 after a report. */
-static int take_server(struct fb_apply *apply, const struct fb_setting *setting,
+/* Makes the protocol the server's, which has no other; -1 after a report. */
+static int claim_server(struct fb_apply *apply, const struct fb_setting *setting,
     const struct fb_conf_directive *directive)
 {
-    struct fb_server *server = apply->frame->server;
+    struct fb_server *server = apply->scope->server;
     const fb_protocol *protocol = setting->protocol;
 
+    CHECK_KIND(apply->scope, SCOPE_KIND);
     if (server->protocol == NULL) {
         server->protocol = protocol;
         server->protocol_index = index_of(apply, protocol);
@@ -153,7 +161,7 @@ static int take_server(struct fb_apply *apply, const struct fb_setting *setting,
             server->protocol_conf = fb_apply_alloc(apply, protocol->conf_state);
     }
     if (server->protocol != protocol) {
-        const struct fb_seen *other = seen_of(apply->frame, server->protocol, 0);
+        const struct fb_seen *other = seen_of(apply->scope, server->protocol, 0);
 
         fb_conf_error(apply->report, &directive->name,
             "\"%s\" directive conflicts with \"%s\" in line %u: a server has one protocol",
@@ -169,13 +177,14 @@ void *protocol_field(struct fb_apply *apply, const struct fb_setting *setting,
     const fb_protocol *protocol = setting->protocol;
     char *conf;
 
-    if (apply->frame->server != NULL && take_server(apply, setting, directive) == -1)
+    assert(protocol != NULL && (apply->scope->at & (FB_AT_STREAM | FB_AT_SERVER)));
+    if (apply->scope->server != NULL && claim_server(apply, setting, directive) == -1)
         return NULL;
     if (protocol->conf_state == 0)
-        return apply->frame; /* no value to set */
-    conf = apply->frame->server != NULL ? apply->frame->server->protocol_conf
-                                        : stream_conf(apply, apply->frame, protocol);
-    return conf == NULL ? NULL : conf + setting->offset; /* its memory was reported missing */
+        return apply->scope; /* no value to set */
+    conf = apply->scope->server != NULL ? apply->scope->server->protocol_conf
+                                        : stream_conf(apply, apply->scope, protocol);
+    return conf == NULL ? NULL : conf + setting->offset; /* no memory, which was reported */
 }
 
 static const char *handler_of(const fb_protocol *protocol)
@@ -186,70 +195,72 @@ static const char *handler_of(const fb_protocol *protocol)
     return protocol->name;
 }
 
-static bool has_handler(struct fb_apply *apply, const struct fb_frame *frame)
+static bool has_handler(struct fb_apply *apply, const struct fb_frame *scope)
 {
-    const fb_protocol *protocol = frame->server->protocol;
-    const struct fb_seen *seen = seen_of(frame, protocol, 0);
+    const fb_protocol *protocol = scope->server->protocol;
+    const struct fb_seen *seen = seen_of(scope, protocol, 0);
 
-    if (seen_of(frame, protocol, FB_DIRECTIVE_HANDLER) != NULL)
+    if (seen_of(scope, protocol, FB_DIRECTIVE_HANDLER) != NULL)
         return true;
-    if (fb_frame_is_whole(apply, frame))
+    if (fb_frame_is_whole(apply, scope))
         fb_conf_error(apply->report, &seen->directive->name,
             "\"%s\" directive needs \"%s\" in the same server", seen->setting->name,
             handler_of(protocol));
     return false;
 }
 
-/* What the server has not set is the stream's, if that has, or initial. */
-static void inherit(struct fb_apply *apply, struct fb_frame *frame, const char *parent)
+/* Sets what was not written in the server: from the stream, if it was written there, or the
+ * default. */
+static void inherit(struct fb_apply *apply, struct fb_frame *scope, const char *parent)
 {
-    const struct fb_server *server = frame->server;
+    const struct fb_server *server = scope->server;
 
-    for (const struct fb_setting *row = apply->protocol_table; row->name != NULL; row++) {
-        if (row->protocol != server->protocol || fb_frame_seen(frame, row) != NULL)
+    for (const struct fb_setting *row = apply->tables[TABLE_PROTOCOLS]; row->name != NULL; row++) {
+        if (row->protocol != server->protocol || fb_frame_seen(scope, row) != NULL)
             continue;
-        if (fb_frame_seen(frame->outer, row) == NULL)
-            fb_apply_initial(apply, frame, row);
+        if (fb_frame_seen(scope->outer, row) == NULL)
+            fb_apply_initial(apply, scope, row);
         else if (server->protocol_conf != NULL && parent != NULL)
             memcpy((char *)server->protocol_conf + row->offset, parent + row->offset, row->size);
     }
 }
 
-static void conclude(struct fb_apply *apply, struct fb_frame *frame, const void *parent)
+static void conclude(struct fb_apply *apply, struct fb_frame *scope, const void *parent)
 {
-    const fb_protocol *protocol = frame->server->protocol;
-    struct fb_conf conf = { .apply = apply, .frame = frame, .protocol = protocol };
+    const fb_protocol *protocol = scope->server->protocol;
+    struct fb_conf conf = { .apply = apply, .scope = scope, .protocol = protocol };
     unsigned errors = apply->report->error_n;
     int status;
 
-    fb_progress_enter(apply->options->progress, &frame->directive->name,
+    fb_progress_enter(apply->options->progress, &scope->directive->name,
         "when its configuration was done", "protocol \"%s\"", protocol->name);
-    status = protocol->conf_done(&conf, frame->server->protocol_conf, parent);
+    status = protocol->conf_done(&conf, scope->server->protocol_conf, parent);
     fb_progress_leave(apply->options->progress);
     if (status != 0 && apply->report->error_n == errors)
-        fb_conf_error(apply->report, &frame->directive->name,
+        fb_conf_error(apply->report, &scope->directive->name,
             "protocol \"%s\" refuses this server and does not say why", protocol->name);
 }
 
-void protocol_finish(struct fb_apply *apply, struct fb_frame *frame)
+void protocol_finish(struct fb_apply *apply, struct fb_frame *scope)
 {
-    const fb_protocol *protocol = frame->server->protocol;
-    unsigned index = frame->server->protocol_index, errors;
+    const fb_protocol *protocol = scope->server->protocol;
+    unsigned index = scope->server->protocol_index, errors;
     const void *parent;
 
-    if (protocol == NULL || !has_handler(apply, frame))
+    assert(scope->at == FB_AT_SERVER && scope->outer->at == FB_AT_STREAM);
+    if (protocol == NULL || !has_handler(apply, scope))
         return;
     errors = apply->report->error_n;
-    if (!frame->outer->finished[index]) {
-        frame->outer->finished[index] = true;
-        stream_conf(apply, frame->outer, protocol);
-        set_initial_values(apply, frame->outer, protocol);
+    if (!scope->outer->finished[index]) {
+        scope->outer->finished[index] = true;
+        stream_conf(apply, scope->outer, protocol);
+        set_initial_values(apply, scope->outer, protocol);
     }
-    parent = frame->outer->confs[index];
-    inherit(apply, frame, parent);
+    parent = scope->outer->confs[index];
+    inherit(apply, scope, parent);
     if (protocol->metric_n > 0)
-        frame->server->metrics = settings_protocol_metrics(apply, protocol);
-    if (protocol->conf_done != NULL && fb_frame_is_whole(apply, frame) && !frame->outer->refused &&
+        scope->server->metrics = settings_protocol_metrics(apply, protocol);
+    if (protocol->conf_done != NULL && fb_frame_is_whole(apply, scope) && !scope->outer->refused &&
         apply->report->error_n == errors)
-        conclude(apply, frame, parent);
+        conclude(apply, scope, parent);
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Setters of the values that only protocols have. */
+/* Setters of values that only protocols have. `declared` is the protocol's own declaration, which
+ * module/check.c has checked. */
+#include "base/check.h"
 #include "net/target.h"
 #include "settings/apply.h"
+#include "settings/protocol.h"
+#include "settings/set_value.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,13 +29,9 @@ FB_SETTER(fb_set_name)
     const char *const *names = setting->declared->names;
     char expected[256];
 
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(directive->args[0].text, names[i]) == 0) {
-            *(int64_t *)field = i;
-            return 0;
-        }
+    assert(names != NULL);
     list_names(names, expected, sizeof(expected));
-    return fb_bad_name(apply, directive, 0, names, expected);
+    return set_choice(apply, directive, names, expected, field);
 }
 
 FB_SETTER(fb_set_target)
@@ -53,7 +53,7 @@ FB_SETTER(fb_set_custom)
 {
     struct fb_conf conf = {
         .apply = apply,
-        .frame = apply->frame,
+        .scope = apply->scope,
         .protocol = setting->protocol,
         .directive = directive,
     };
@@ -61,6 +61,7 @@ FB_SETTER(fb_set_custom)
     unsigned errors = apply->report->error_n;
     int status;
 
+    assert(setting->declared->set != NULL);
     if (args == NULL)
         return -1;
     for (unsigned i = 0; i < directive->arg_n; i++)

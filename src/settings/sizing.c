@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `worker_connections auto`, and whether what was written fits into the memory that there is. */
+/* Works out `worker_connections auto`, and checks that a written number fits into the memory. The
+ * machine is asked only where the answer can matter. */
+#include "base/check.h"
 #include "base/ram.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
 
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -10,12 +13,17 @@
 #define AUTO_MAX (INT64_C(1) << 20)
 #define AUTO_LEAST 16
 
-/* What auto plans for a connection: its slot, its socket in the kernel, and buffers, in both, as though
- * some of them were busy at any time. A quarter of the memory is for all else. */
+/* Bytes that auto plans for a connection: its slot, its socket in the kernel, and buffers in both
+ * for the part of them that is busy at any time. A quarter of the memory is left for everything
+ * else. */
 #define PLANNED_BYTES (32 * 1024)
-/* What one costs at least in a control group: the slot, the file and its inode. */
+/* Bytes that a connection costs at least in a control group: the slot, the file and its inode. */
 #define LEAST_BYTES (2 * 1024)
-/* A worker's descriptors that are neither connections nor listeners: logs, channels, the mechanism's. */
+/* Connections that need no more than this fit into any memory in which the daemon runs, so that its
+ * size is not looked up. */
+#define SURE_BYTES (8 * MIB)
+/* A worker's descriptors that are neither connections nor listeners: logs, channels, the
+ * mechanism's. */
 #define OTHER_DESCRIPTORS 64
 
 /* Every worker holds all listening sockets. */
@@ -29,7 +37,7 @@ static int64_t count_sockets(const struct fb_cycle *cycle, int64_t workers)
     return n;
 }
 
-/* How many descriptors a worker may have; 0: any number. */
+/* Returns how many descriptors a worker may have; 0: any number. */
 static int64_t descriptor_limit(const struct fb_cycle *cycle)
 {
     int64_t limit = cycle->core.rlimit_nofile, most = cycle->events.mechanism->descriptors_max;
@@ -61,24 +69,35 @@ static int64_t plan(const struct fb_cycle *cycle)
     return n > AUTO_LEAST ? n : AUTO_LEAST;
 }
 
+static void check_memory(struct fb_apply *apply, const struct fb_sizing *sizing, int64_t n)
+{
+    if (sizing->memory > 0 && n > sizing->memory / LEAST_BYTES / sizing->workers)
+        fb_conf_warn(apply->report, NULL,
+            "%" PRId64 " \"worker_connections\" of each of %" PRId64
+            " \"worker_processes\" need at least %" PRId64
+            " MiB when all are in use, and there are %" PRId64
+            " MiB: lower them, or use \"worker_connections auto\"",
+            n, sizing->workers, n * sizing->workers / (MIB / LEAST_BYTES), sizing->memory / MIB);
+}
+
 void fb_sizing_finish(struct fb_apply *apply)
 {
     struct fb_cycle *cycle = apply->cycle;
     struct fb_sizing *sizing = &cycle->sizing;
     int64_t *n = &cycle->events.worker_connections;
 
+    CHECK_KIND(apply, APPLY_KIND);
     sizing->workers = cycle->core.master_process ? cycle->core.worker_processes : 1;
+    assert(sizing->workers > 0 && *n >= 0);
+    if (!cycle->events.connections_auto && *n <= SURE_BYTES / LEAST_BYTES / sizing->workers)
+        return;
     sizing->memory = fb_ram_allowed();
     sizing->descriptors = descriptor_limit(cycle);
     if (cycle->events.connections_auto)
         *n = plan(cycle);
-    else if (sizing->memory > 0 && *n > sizing->memory / LEAST_BYTES / sizing->workers)
-        fb_conf_warn(apply->report, NULL,
-            "%" PRId64 " \"worker_connections\" of each of %" PRId64
-            " \"worker_processes\" need at least %" PRId64
-            " MiB when all are in use, and there are %" PRId64
-            " MiB: lower them, or use \"worker_connections auto\"",
-            *n, sizing->workers, *n * sizing->workers / (MIB / LEAST_BYTES), sizing->memory / MIB);
+    else
+        check_memory(apply, sizing, *n);
+    assert(*n > 0);
 }
 
 void fb_sizing_log(const struct fb_cycle *cycle, struct fb_log *log)

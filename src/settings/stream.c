@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `stream {}` and `server {}`. */
+/* `stream {}` and `server {}`. They are applied after the main context, when all modules are
+ * loaded. */
+#include "base/check.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/listen.h"
+#include "settings/protocol.h"
+#include "settings/set_value.h"
 
 #include "stream/stream.h"
+
+#include <string.h>
 
 #define SERVER(member)                                                                             \
     .offset = offsetof(struct fb_server_settings, member), .size = sizeof(int64_t)
@@ -12,35 +20,45 @@ const struct fb_setting fb_stream_table[] = {
         SERVER(first_byte_timeout), .initial = "60s" },
     { "idle_timeout", FB_AT_STREAM | FB_AT_SERVER, 1, 1, .set = fb_set_msec, SERVER(idle_timeout),
         .initial = "10m" },
-    { "listen", FB_AT_SERVER, 1, 32, .set = fb_set_listen, .repeats = true },
-    { "server", FB_AT_STREAM, 0, 0, .set = fb_set_server, .block = true, .repeats = true },
+    { "listen", FB_AT_SERVER, 1, 32, .set = fb_set_listen, .repeats = true, .unset = "none" },
+    { "server", FB_AT_STREAM, 0, 0, .set = fb_set_server, .block = true, .repeats = true,
+        .unset = "none" },
     { "tcp_nodelay", FB_AT_STREAM | FB_AT_SERVER, 1, 1, .set = fb_set_flag, SERVER(tcp_nodelay),
         .initial = "on" },
     { .name = NULL },
 };
 
+void stream_settings_defaults(struct fb_server_settings *settings)
+{
+    struct fb_cycle cycle = { .arena = NULL };
+
+    memset(settings, 0, sizeof(*settings));
+    apply_table_defaults(&cycle, settings, FB_AT_SERVER, fb_stream_table);
+}
+
 FB_SETTER(fb_set_server)
 {
-    struct fb_frame *stream = apply->frame;
-    struct fb_frame *frame = fb_apply_alloc(apply, sizeof(*frame));
+    struct fb_frame *stream = apply->scope;
+    struct fb_frame *scope = fb_apply_alloc(apply, sizeof(*scope));
     struct fb_server *server = fb_apply_alloc(apply, sizeof(*server));
     unsigned errors;
 
     (void)setting;
     (void)field;
-    if (frame == NULL || server == NULL)
+    if (scope == NULL || server == NULL)
         return -1;
-    frame->server = server;
-    frame->settings = &server->settings;
-    STAILQ_INSERT_TAIL(&stream->servers, frame, link);
+    assert(stream->at == FB_AT_STREAM);
+    scope->server = server;
+    scope->settings = &server->settings;
+    STAILQ_INSERT_TAIL(&stream->servers, scope, link);
     STAILQ_INSERT_TAIL(&apply->cycle->stream.servers, server, link);
     errors = apply->report->error_n;
-    fb_apply_inner(apply, frame, FB_AT_SERVER, directive);
+    fb_apply_inner(apply, scope, FB_AT_SERVER, directive);
     stream->server_errors += apply->report->error_n - errors;
     return 0;
 }
 
-/* It waits for all modules to be loaded, wherever they are asked for. */
+/* Keeps the block until all modules are loaded, wherever load_module stands. */
 FB_SETTER(fb_set_stream)
 {
     (void)setting;
@@ -51,22 +69,23 @@ FB_SETTER(fb_set_stream)
 
 void fb_stream_apply(struct fb_apply *apply)
 {
-    struct fb_frame *frame = fb_apply_alloc(apply, sizeof(*frame));
+    struct fb_frame *scope = fb_apply_alloc(apply, sizeof(*scope));
     struct fb_frame *server;
 
-    if (frame == NULL)
+    assert(apply->stream != NULL && apply->scope->at == FB_AT_MAIN);
+    if (scope == NULL)
         return;
-    frame->settings = fb_apply_alloc(apply, sizeof(*frame->settings));
-    frame->confs = fb_apply_alloc(apply, FB_PROTOCOLS_MAX * sizeof(*frame->confs));
-    frame->finished = fb_apply_alloc(apply, FB_PROTOCOLS_MAX * sizeof(*frame->finished));
-    if (frame->settings == NULL || frame->confs == NULL || frame->finished == NULL)
+    scope->settings = fb_apply_alloc(apply, sizeof(*scope->settings));
+    scope->confs = fb_apply_alloc(apply, FB_PROTOCOLS_MAX * sizeof(*scope->confs));
+    scope->finished = fb_apply_alloc(apply, FB_PROTOCOLS_MAX * sizeof(*scope->finished));
+    if (scope->settings == NULL || scope->confs == NULL || scope->finished == NULL)
         return;
-    fb_apply_inner(apply, frame, FB_AT_STREAM, apply->stream);
+    fb_apply_inner(apply, scope, FB_AT_STREAM, apply->stream);
 
-    /* only now: what the stream sets behind a server holds for it too */
-    STAILQ_FOREACH (server, &frame->servers, link) {
+    /* the end of the block, because what the stream sets after a server holds for it, too */
+    STAILQ_FOREACH (server, &scope->servers, link) {
         fb_apply_defaults(apply, server, fb_stream_table);
         protocol_finish(apply, server);
     }
-    fb_ports_build(apply, frame);
+    fb_ports_build(apply, scope);
 }

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `env_substitution`: a directive's arguments, with environment variables replaced, before its setter
- * sees them. */
+/* `env_substitution`: replaces environment variables in a directive's arguments before its setter
+ * sees them. The configuration asks for it in its first line, so that it holds for all of the file.
+ * */
 #include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/set_value.h"
 
 #include "conf/substitute.h"
 
 #include <string.h>
 
-/* A directive of the same file that stands before it, or NULL. */
+/* Returns a directive of the same file that stands before it, or NULL. */
 static const struct fb_conf_directive *find_earlier(
     const struct fb_apply *apply, const struct fb_conf_directive *directive)
 {
     const struct fb_seen *seen;
 
-    STAILQ_FOREACH (seen, &apply->frame->seen, link)
+    STAILQ_FOREACH (seen, &apply->scope->seen, link)
         if (seen->directive != directive && seen->directive->name.file == directive->name.file)
             return seen->directive;
     return NULL;
 }
 
-/* A configuration has it from its first line to its last, or not at all. */
 FB_SETTER(fb_set_env_substitution)
 {
     const struct fb_conf_file *file = directive->name.file;
@@ -39,7 +41,7 @@ FB_SETTER(fb_set_env_substitution)
     return fb_set_flag(apply, setting, directive, field);
 }
 
-/* With words of its own; NULL after a report. */
+/* Copies a directive with its words; NULL after a report. */
 static struct fb_conf_directive *copy_directive(
     struct fb_apply *apply, const struct fb_conf_directive *directive)
 {

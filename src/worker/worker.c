@@ -3,7 +3,7 @@
 
 #include "process/privileges.h"
 #include "process/role.h"
-#include "process/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <bsd/stdlib.h>
 #include <inttypes.h>

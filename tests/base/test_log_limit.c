@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flood limit: of what, how many, and what is said of the rest. Time is what the test says it is,
- * but for the last tests, which go through a log. */
+/* The flood limit: of what, how many, and what is said of the rest. Time is what the test says it
+ * is, but for the last tests, which go through a log. */
 #include "base/log_limit.h"
 
 #include "base/logged.h"
@@ -107,7 +107,7 @@ START_TEST(what_is_held_names_its_error)
     ck_assert(fb_log_limit_take(&limit, 5250, true, &held));
     ck_assert_str_eq(held.like, "connect() failed (111: Connection refused)");
     ck_assert_uint_eq(held.ms, 250);
-    /* what was taken early is held on */
+    /* lines that were reported early stay held */
     ck_assert(holds(&limit, 5251, &line, "connect() failed"));
     ck_assert(holds(&limit, 5250, &line, "%s", text) == false);
     ck_assert(holds(&limit, 5250, &plain, "%s", text));
@@ -176,10 +176,10 @@ START_TEST(a_log_says_what_it_held)
     ck_assert_uint_eq(count(&logged, "flood"), BURST);
     fb_log_tend(&logged.log, true);
     ck_assert_uint_eq(
-        count(&logged, "[error] 123#0: 7 more lines like \"flood 3\" were held back in the last "),
+        count(&logged, "[error] 123#0: 7 more lines like \"flood 3\" were suppressed in the last "),
         1);
     fb_log_tend(&logged.log, true);
-    ck_assert_uint_eq(count(&logged, "held back"), 1);
+    ck_assert_uint_eq(count(&logged, "suppressed"), 1);
     ck_assert_int_eq(errno, EDOM);
     logged_end(&logged);
 }
@@ -196,7 +196,7 @@ START_TEST(one_line_is_said_in_the_singular)
     for (int i = 0; i < 2; i++)
         fb_log(&logged.log, FB_INFO, 0, "line");
     fb_log_tend(&logged.log, true);
-    ck_assert_uint_eq(count(&logged, "[info] 123#0: 1 more line like \"line\" was held back"), 1);
+    ck_assert_uint_eq(count(&logged, "[info] 123#0: 1 more line like \"line\" was suppressed"), 1);
     logged_end(&logged);
 }
 END_TEST
@@ -213,7 +213,7 @@ START_TEST(what_is_due_is_said_before_the_next_line)
     logged.log.limit = &limit;
     for (int i = 0; i < 3; i++)
         fb_log(&logged.log, FB_INFO, 0, "line");
-    limit.due_ms = 1; /* as if the interval had passed */
+    limit.due_ms = 1; /* pretends that the interval has passed */
     for (size_t i = 0; i < FB_LOG_KINDS; i++)
         limit.kinds[i].begun_ms = 0;
     limit.interval_ms = 1;

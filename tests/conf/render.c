@@ -4,12 +4,17 @@
 #include <check.h>
 #include <stdio.h>
 
-void conf_create(struct conf *conf)
+void conf_create_from(struct conf *conf, const struct fb_memory *memory)
 {
-    conf->arena = fb_arena_create();
+    conf->arena = arena_create_from(memory);
     ck_assert_ptr_nonnull(conf->arena);
     fb_conf_report_init(&conf->report, conf->arena);
     fb_conf_source_init(&conf->source, conf->arena, &conf->report);
+}
+
+void conf_create(struct conf *conf)
+{
+    conf_create_from(conf, &fb_memory_plain);
 }
 
 void conf_destroy(struct conf *conf)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of conf/ share: a parse's owners, and a tree as text. */
+/* Helpers of the tests of conf/: a parse's owners, and a tree as text. */
 #pragma once
 
 #include "conf/conf.h"
@@ -12,6 +12,7 @@ struct conf {
 };
 
 void conf_create(struct conf *conf);
+void conf_create_from(struct conf *conf, const struct fb_memory *memory);
 void conf_destroy(struct conf *conf);
 
 /* The tree as "name<arg><arg>; name{name;}", to be freed; a NULL block is "(none)". */

@@ -162,7 +162,7 @@ START_TEST(a_directory_that_may_not_be_read_is_reported)
     const uid_t user = geteuid();
     struct tree tree;
 
-    if (user == 0) /* who may read anything */
+    if (user == 0) /* root may read anything */
         ck_assert_int_eq(seteuid(65534), 0);
     set_up(&tree);
     ck_assert_int_eq(mkdir(path_of(&tree, "secret"), 0300), 0);

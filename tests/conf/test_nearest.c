@@ -44,7 +44,7 @@ static const struct {
     { "evn", "env" },
     { "onn", "on" },
     { "o", "on" },
-    /* of equals the first */
+    /* the first of equals */
     { "senx", "send" },
     { "of", "on" },
     /* further than a third of the word */

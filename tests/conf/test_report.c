@@ -29,7 +29,7 @@ static const struct {
     /* a word of several lines is marked to the end of its first */
     { "a 'b\nc\nd' e;\n", 1, 3, 8, "a 'b\n  ^~\n" },
     { "a 'b\r\nc';\r\n", 1, 3, 6, "a 'b\n  ^~\n" },
-    /* behind the last byte */
+    /* after the last byte */
     { "a {", 1, 4, 1, "a {\n   ^\n" },
     { "a bc;", 1, 3, 0, "a bc;\n  ^\n" },
     /* nothing to show */
@@ -44,7 +44,7 @@ static const struct {
     { "\tlisten\t80;", 1, 2, 6, "        listen  80;\n        ^~~~~~\n" },
     { "\tlisten\t80;", 1, 9, 2, "        listen  80;\n                ^~\n" },
     { "ab\t'c\td';", 1, 4, 5, "ab      'c      d';\n        ^~~~~~~~~~\n" },
-    /* what controls a terminal is shown as a number */
+    /* a byte that controls a terminal is shown as a number */
     { "a \x1b[31m;", 1, 3, 5, "a \\x1b[31m;\n  ^~~~~~~~\n" },
     { "\x7f\x01 b;", 1, 4, 1, "\\x7f\\x01 b;\n         ^\n" },
     { "\xc2\x9b b;", 1, 4, 1, "\\xc2\\x9b b;\n         ^\n" },
@@ -187,7 +187,7 @@ START_TEST(a_long_message_keeps_its_place)
 }
 END_TEST
 
-/* What is shown when both the log and the excerpts go to one file. */
+/* The output when both the log and the excerpts go to one file. */
 static void show(const struct fb_conf_report *report, enum fb_level level, bool excerpts,
     char *text, size_t size)
 {

@@ -14,12 +14,12 @@ static const char *const environment[] = { "NAME=value", "EMPTY=", "NAME_2=two",
     "the environment variable \"" name "\" is not set: set it, or write a default as in \"${" name \
     ":-default}\" in t:1:3\n"
 #define OPEN(name)                                                                                 \
-    "the environment variable \"${" name "\" does not end: expected \"}\" or \":-default}\" "      \
-    "behind its name, and quotes around a default with blanks, \";\" or \"{\" in t:1:3\n"
+    "the environment variable \"${" name "\" is not closed: expected \"}\" or \":-default}\" "     \
+    "after its name, and quotes around a default with blanks, \";\" or \"{\" in t:1:3\n"
 
 static const struct {
-    const char *word; /* as it is written */
-    const char *text; /* what becomes of it; NULL: a mistake */
+    const char *word; /* text of the file */
+    const char *text; /* the result; NULL: a mistake */
     const char *report;
 } rows[] = {
     { "${NAME}", "value", "" },
@@ -45,7 +45,7 @@ static const struct {
     { "${NONE:-${NAME}}", "value", "" },
     { "<${NONE:-a${NONE-b${NAME}c}d}>", "<abvaluecd>", "" },
     { "${NONE:-${EMPTY}}", "", "" },
-    { "${NAME:-${NONE}}", "value", "" }, /* what is not needed need not be there */
+    { "${NAME:-${NONE}}", "value", "" }, /* a variable that is not needed may be missing */
     { "${NAME-${NONE:-x}}", "value", "" },
     { "${NONE:-a}b}", "ab}", "" },
     /* others' variables, and what looks like ours */
@@ -117,7 +117,7 @@ START_TEST(variables_become_their_values)
         ck_assert_uint_eq(out.column, 3);
         ck_assert_uint_eq(out.width, strlen(rows[_i].word));
         ck_assert_ptr_eq(out.file, in.file);
-        if (!fb_conf_has_variable(&in)) /* then it needed not to be looked at */
+        if (!fb_conf_has_variable(&in)) /* a word without variables is never copied */
             ck_assert_str_eq(out.text, in.text);
     } else {
         ck_assert(fb_conf_has_variable(&in));
@@ -175,8 +175,8 @@ START_TEST(depth_is_bounded)
             ck_assert_str_eq(out.text, "x");
         } else {
             ck_assert_int_eq(status, -1);
-            ck_assert_str_eq(report,
-                "more than 16 defaults of environment variables lie within each other in t:1:3\n");
+            ck_assert_str_eq(report, "more than 16 defaults of environment variables are nested in "
+                                     "each other in t:1:3\n");
         }
         free(report);
         free(word);
@@ -200,7 +200,8 @@ START_TEST(size_is_bounded)
     conf_create(&conf);
     ck_assert_int_eq(substitute(&conf, word, variables, &in, &out), -1);
     report = render_report(&conf.report);
-    ck_assert_str_eq(report, "with its environment variables it is larger than 16 MiB in t:1:3\n");
+    ck_assert_str_eq(
+        report, "with its environment variables the argument is larger than 16 MiB in t:1:3\n");
     free(report);
     conf_destroy(&conf);
 }

@@ -85,7 +85,7 @@ START_TEST(syslog_receiver_restarts)
     struct daemon *daemon = daemon_create(1);
     int receiver = receiver_unix(daemon, "syslog");
 
-    daemon_expects(daemon, "not taken by syslog server");
+    daemon_expects(daemon, "not accepted by syslog server");
     daemon_expects(daemon, "connect() to syslog server");
     daemon_configure(daemon, "%s" UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
@@ -100,7 +100,7 @@ START_TEST(syslog_receiver_restarts)
         wait_for_lines(daemon, receiver);
         if (i == 1)
             daemon_wait_log(daemon, "is reached again");
-        daemon_wait_log(daemon, "not taken by syslog server unix:");
+        daemon_wait_log(daemon, "not accepted by syslog server unix:");
     }
     finish(daemon, receiver);
 }
@@ -112,7 +112,7 @@ START_TEST(start_without_a_receiver)
     int receiver;
 
     daemon_expects(daemon, "connect() to syslog server");
-    daemon_expects(daemon, "not taken by syslog server");
+    daemon_expects(daemon, "not accepted by syslog server");
     daemon_configure(daemon, "%s" UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
     ck_assert_ptr_nonnull(strstr(daemon_text(daemon, "daemon.err"),
@@ -129,7 +129,7 @@ START_TEST(slow_receiver)
     struct daemon *daemon = daemon_create(1);
     int receiver = receiver_unix(daemon, "syslog");
 
-    daemon_expects(daemon, "not taken by syslog server");
+    daemon_expects(daemon, "not accepted by syslog server");
     daemon_configure(daemon, "%serror_log_rate_limit off; " UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 1000; i++)
@@ -138,8 +138,8 @@ START_TEST(slow_receiver)
     ck_assert_uint_lt(receiver_drain(receiver, ENDED), 1000);
     session(daemon);
     receiver_wait(receiver, ENDED);
-    receiver_wait(receiver, " lines were not taken by syslog server unix:");
-    daemon_wait_log(daemon, " lines were not taken by syslog server unix:");
+    receiver_wait(receiver, " lines were not accepted by syslog server unix:");
+    daemon_wait_log(daemon, " lines were not accepted by syslog server unix:");
     finish(daemon, receiver);
 }
 END_TEST
@@ -245,7 +245,7 @@ static unsigned sum_of(struct daemon *daemon, const char *text)
     return sum;
 }
 
-#define HELD " more lines like \"" ENDED "\" were held back in the last "
+#define HELD " more lines like \"" ENDED "\" were suppressed in the last "
 
 /* What was held back is said when the interval is over, although nothing else happens. */
 START_TEST(flood_of_a_worker)

@@ -3,7 +3,7 @@
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
-#include "process/confine.h"
+#include "sandbox/confine.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -226,9 +226,9 @@ START_TEST(paths_of_directives)
                       "prober_writes $D/place; } }\n",
         modes[_i]);
     daemon_start(daemon);
-    daemon_wait_log(daemon, "sandbox: protocols need that workers read \"/");
-    daemon_wait_log(daemon, "/open\"\n");
-    daemon_wait_log(daemon, "sandbox: protocols need that workers write \"/");
+    daemon_wait_log(daemon, "sandbox: workers may read \"/");
+    daemon_wait_log(daemon, "/open\", because");
+    daemon_wait_log(daemon, "sandbox: workers may write \"/");
     ck_assert_str_eq(try(daemon, "open open"), "0");
     ck_assert_str_eq(try(daemon, "open secret"), "EACCES");
     ck_assert_str_eq(try(daemon, "make place/new"), "0");
@@ -251,7 +251,7 @@ START_TEST(a_path_that_is_not_there)
                     "prober") "stream { server { listen $0; prober; prober_reads $D/none; } }\n");
     daemon_start(daemon);
     if (is_guarded(PATHS))
-        daemon_wait_log(daemon, "/none\" cannot be left open to this worker (2: No such file");
+        daemon_wait_log(daemon, "/none\" is closed to this worker (2: No such file");
     ck_assert_str_eq(try(daemon, "kill_self"), "0");
     daemon_finish(daemon);
 }
@@ -284,8 +284,8 @@ START_TEST(needs)
         modes[_i]);
     daemon_start(daemon);
     daemon_wait_log(daemon, "[notice] ");
-    daemon_wait_log(daemon, "sandbox: protocols need that workers run programs\n");
-    daemon_wait_log(daemon, "open listening sockets\n");
+    daemon_wait_log(daemon, "sandbox: workers may run programs, because protocols need it\n");
+    daemon_wait_log(daemon, "open listening sockets, because");
     check_all(daemon, answers);
     daemon_finish(daemon);
 }
@@ -308,7 +308,7 @@ START_TEST(an_old_module)
         modes[_i]);
     daemon_start(daemon);
     daemon_wait_log(daemon, "protocol \"prober\" cannot say what it needs, ");
-    daemon_wait_log(daemon, _i == ON ? "are left open" : "and is given nothing");
+    daemon_wait_log(daemon, _i == ON ? "so that workers keep" : "and gets nothing");
     check_all(daemon, _i == ON ? on : strict);
     daemon_finish(daemon);
 }
@@ -317,7 +317,7 @@ END_TEST
 /* Landlock does not hold threads that are there already. */
 START_TEST(threads_before_it)
 {
-    static const char said[] = "sandbox: there are 3 threads already, by a protocol's";
+    static const char said[] = "sandbox: 3 threads run already, started by a protocol's";
     struct daemon *daemon = daemon_create(1);
     bool strict = _i == STRICT;
 
@@ -393,12 +393,12 @@ START_TEST(on_goes_on_without_a_part)
     daemon_configure(daemon, "sandbox on;\n%s", text);
     daemon_start(daemon);
     daemon_wait_log(daemon, "[notice] ");
-    daemon_wait_log(daemon, "sandbox: workers do not have ");
+    daemon_wait_log(daemon, "sandbox: workers run without ");
     daemon_wait_log(daemon, lacks[_i].part);
     ck_assert_str_eq(try(daemon, lacks[_i].words), lacks[_i].answer);
 
     daemon_configure(daemon, "sandbox strict;\n%s", text);
-    daemon_expects(daemon, "\"sandbox strict\" cannot have ");
+    daemon_expects(daemon, "\"sandbox strict\" is not possible without ");
     daemon->before_exec = NULL;
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 1);
     ck_assert_msg(strstr(daemon->err, lacks[_i].part) != NULL, "%s", daemon->err);
@@ -416,9 +416,10 @@ START_TEST(strict_refuses_to_go_on_without_a_part)
         daemon, "sandbox strict;\n" PROBER("prober") "stream { server { listen $0; prober; } }\n");
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", i == 0 ? "-t" : NULL, NULL), 1);
-        ck_assert_msg(strstr(daemon->err, "[emerg] \"sandbox strict\" cannot have ") != NULL &&
-                          strstr(daemon->err, lacks[_i].part) != NULL &&
-                          strstr(daemon->err, lacks[_i].why) != NULL,
+        ck_assert_msg(
+            strstr(daemon->err, "[emerg] \"sandbox strict\" is not possible without ") != NULL &&
+                strstr(daemon->err, lacks[_i].part) != NULL &&
+                strstr(daemon->err, lacks[_i].why) != NULL,
             "%s", daemon->err);
     }
     daemon_finish(daemon);
@@ -437,7 +438,7 @@ START_TEST(a_single_process)
     if (_i == STRICT) {
         ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 1);
         ck_assert_msg(
-            strstr(daemon->err, "\"sandbox strict\" is for worker processes: set ") != NULL, "%s",
+            strstr(daemon->err, "\"sandbox strict\" needs worker processes: set ") != NULL, "%s",
             daemon->err);
     } else {
         daemon_start(daemon);

@@ -20,7 +20,7 @@ static void must(bool holds, const char *what, const struct fb_log_text *text)
     abort();
 }
 
-/* One line, with nothing in it that a terminal acts on. */
+/* A single line, with nothing in it that a terminal acts on. */
 static void check_bytes(const struct fb_log_text *text)
 {
     unsigned char before = 0;
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct fb_log_entry entry;
     struct fb_log_line line = { .level = FB_INFO };
-    struct fb_log log;
+    struct log_stamp stamp = { .second = -1 };
     const char *texts[TEXTS], *rest, *end;
     char *copy = malloc(size + 1);
 
@@ -101,9 +101,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     line.upstream = texts[3];
     line.protocol = texts[4];
 
-    fb_log_init(&log, NULL, 0);
-    entry.log = &log;
     entry.line = &line;
+    entry.stamp = &stamp;
     entry.has_text = entry.has_json = false;
     snprintf(entry.message, sizeof(entry.message), "%s", texts[0] != NULL ? texts[0] : "");
     check_bytes(fb_log_form_text(&entry));

@@ -2,7 +2,8 @@
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
 # Directives, their manual and the example agree.
 
-# "NAME DEFAULT", or "NAME" alone, for each row of the tables of directives.
+# "NAME DEFAULT" for each row of the tables of directives; "NAME" alone for one that has no default and
+# does not say so. A protocol's row without a default has none.
 directives() {
     set -- "$src"/src/settings/*.c "$src"/src/event/mechanisms/*.c "$src"/src/protocols/*/*.c
     awk '
@@ -15,7 +16,7 @@ directives() {
         gsub(/"/, "", text)
         return text
     }
-    /^ *\{ "[a-z_]+", FB_AT_/ || /^ *\.option = \{ *\.name = "/ || /^ *\{ *\.name = "/ {
+    /^ *\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|ANY)[ ,]/ || /^ *\.option = \{ *\.name = "/ || /^ *\{ *\.name = "/ {
         row = ""
         open = 1
     }
@@ -25,12 +26,18 @@ directives() {
     open && /\},?$/ {
         open = 0
         name = value("name")
-        if (match(row, /\{ "[a-z_]+", FB_AT_/)) {
+        initial = value("initial")
+        if (match(row, /\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|ANY)[ ,]/)) {
             split(row, word, "\"")
             name = word[2]
-        } else if (row !~ /\.option = / && row !~ /\.value = FB_VALUE_/)
+            if (initial == "")
+                initial = value("unset")
+        } else if (row ~ /\.value = FB_VALUE_/) {
+            if (initial == "")
+                initial = "none"
+        } else if (row !~ /\.option = /)
             next
-        print name, value("initial")
+        print name, initial
     }' "$@" | sort -u
 }
 
@@ -56,9 +63,11 @@ check_directives() {
     [ "$(echo "$tables" | wc -l)" -gt 20 ] || echo "$src/src: the tables of directives are not found"
     echo "$tables" | while read -r name initial; do
         entry=$(echo "$manual" | grep "^$name ")
-        if [ -z "$entry" ]; then
+        if [ -z "$initial" ]; then
+            echo "$src/src: the row of \"$name\" has neither a default nor a word for none"
+        elif [ -z "$entry" ]; then
             echo "$src/man/forkbeard.conf.5.in: \"$name\" has no entry with a default"
-        elif [ -n "$initial" ] && [ "$entry" != "$name $initial" ]; then
+        elif [ "$entry" != "$name $initial" ]; then
             echo "$src/man/forkbeard.conf.5.in: the default of \"$name\" is \"$initial\"," \
                 "not \"${entry#"$name "}\""
         fi

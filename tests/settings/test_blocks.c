@@ -67,12 +67,12 @@ START_TEST(all_mistakes_are_told_in_one_run)
         "in /main:2:8\n"
         "invalid value \"epol\" in \"use\" directive: expected an event mechanism that was built "
         "in (see -V), did you mean \"epoll\"? in /main:4:9\n"
-        "\"listen\" directive is not allowed here, it belongs into \"server\" in /main:5:5\n"
+        "\"listen\" directive is not allowed here, it belongs in \"server\" in /main:5:5\n"
         "invalid number of arguments in \"idle_timeout\" directive: expected 1, found 0 "
         "in /main:8:5\n"
         "invalid value \"backlog=x\" in \"listen\" directive: expected a number, at least -1 "
         "in /main:9:24\n"
-        "\"echo\" directive is duplicate, it stands in /main:9 already in /main:9:41\n"
+        "\"echo\" directive is duplicate, it is already set in /main:9 already in /main:9:41\n"
         "\"discard\" directive conflicts with \"echo\" in line 10: a server has one protocol "
         "in /main:10:20\n"
         "no \"listen\" is defined for this server in /main:11:5\n");
@@ -170,7 +170,8 @@ START_TEST(the_command_line_s_directives_come_first)
     ck_assert_str_eq(loading.cycle->core.env[1], "B=2");
 
     refuse_text(&loading, "daemon on; events { }",
-        "\"daemon\" directive is duplicate, it stands in command line:1 already in /main:1:1\n");
+        "\"daemon\" directive is duplicate, it is already set in command line:1 already in "
+        "/main:1:1\n");
     loading.options.globals = "daemon\n maybe; demon on; pid";
     refuse_text(&loading, "pid;",
         "unexpected end of parameter, expecting \";\": directive \"pid\" is not terminated in "
@@ -214,10 +215,10 @@ START_TEST(mistakes_of_included_files_name_them)
     add_file(&loading, "a", "\n  daemon perhaps;\nlisten 80;");
     refuse_text(&loading, "include a; include b; events { include a; } daemon off;",
         "invalid value \"perhaps\" in \"daemon\" directive: expected \"on\" or \"off\" in /a:2:10\n"
-        "\"listen\" directive is not allowed here, it belongs into \"server\" in /a:3:1\n"
+        "\"listen\" directive is not allowed here, it belongs in \"server\" in /a:3:1\n"
         "open() \"/b\" failed (2: No such file or directory) in /main:1:20\n"
-        "\"daemon\" directive is not allowed here, it belongs into the main context in /a:2:3\n"
-        "\"daemon\" directive is duplicate, it stands in /a:2 already in /main:1:45\n");
+        "\"daemon\" directive is not allowed here, it belongs in the main context in /a:2:3\n"
+        "\"daemon\" directive is duplicate, it is already set in /a:2 already in /main:1:45\n");
     loading_end(&loading);
 }
 END_TEST

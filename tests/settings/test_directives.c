@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every directive: where it belongs, what it takes, what it sets, its default. The rows say what the
- * manual promises, and the daemon's tables are held against them, so that a new directive fails
+/* Every directive: where it belongs, what it takes, what it sets, its default. The rows say what
+ * the manual promises, and the daemon's tables are held against them, so that a new directive fails
  * until it has its row. What is wrong with a value: test_values.c. */
 #include "settings/loading.h"
 #include "settings/rows.h"
@@ -129,7 +129,7 @@ static void try_misplaced(struct loading *loading, const struct row *row, unsign
     if (at == FB_AT_MAIN && strcmp(row->name, "events") == 0)
         return;
     snprintf(expected, sizeof(expected),
-        "\"%s\" directive is not allowed here, it belongs into %s in " HERE "%u\n", row->name,
+        "\"%s\" directive is not allowed here, it belongs in %s in " HERE "%u\n", row->name,
         row->belongs, column);
     refuse_text(loading, text, expected);
 }
@@ -182,8 +182,8 @@ static void try_repeated(struct loading *loading, const struct row *row, unsigne
     }
     column += (unsigned)(strlen(row->name) + strlen(row->value)) + 2;
     snprintf(expected, sizeof(expected),
-        "\"%s\" directive is duplicate, it stands in /main:1 already in " HERE "%u\n", row->name,
-        column);
+        "\"%s\" directive is duplicate, it is already set in /main:1 already in " HERE "%u\n",
+        row->name, column);
     refuse_text(loading, text, expected);
 }
 
@@ -350,8 +350,9 @@ static unsigned compare_table(const struct fb_setting *table)
         ck_assert_uint_eq(row->most, table->most);
         ck_assert_int_eq(row->again != NULL, table->repeats);
         ck_assert_int_eq(strchr(row->value, '{') != NULL, table->block);
-        if (table->initial != NULL)
-            ck_assert_str_eq(row->manual, table->initial);
+        ck_assert_msg((table->initial != NULL) != (table->unset != NULL),
+            "\"%s\" has a default, or the word for none", table->name);
+        ck_assert_str_eq(row->manual, table->initial != NULL ? table->initial : table->unset);
     }
     return n;
 }
@@ -381,6 +382,46 @@ START_TEST(every_directive_has_its_row)
 }
 END_TEST
 
+static void check_made(const struct row *row, const void *settings)
+{
+    if (!row->text)
+        ck_assert_msg(
+            *(const int64_t *)(const void *)((const char *)settings + row->offset) == row->initial,
+            "\"%s\" has another default", row->name);
+}
+
+/* A struct without a configuration. */
+START_TEST(what_is_made_by_hand_has_the_same_defaults)
+{
+    struct fb_core_settings core;
+    struct fb_events_settings events;
+    struct fb_server_settings server;
+
+    memset(&core, 0xff, sizeof(core));
+    memset(&events, 0xff, sizeof(events));
+    memset(&server, 0xff, sizeof(server));
+    core_settings_defaults(&core);
+    events_settings_defaults(&events);
+    stream_settings_defaults(&server);
+    for (const struct row *row = directive_rows; row->name != NULL; row++) {
+        if (row->in_core)
+            check_made(row, &core);
+        if (row->in_events)
+            check_made(row, &events);
+        if (row->in_server)
+            check_made(row, &server);
+    }
+    ck_assert_int_eq(core.log_burst, 1000);
+    ck_assert_int_eq(core.log_interval, 1000);
+    ck_assert_int_eq(core.threads, 32);
+    ck_assert_int_eq(core.thread_queue, 65536);
+    ck_assert_ptr_null(core.pid);
+    ck_assert(!events.connections_auto);
+    for (unsigned i = 0; fb_mechanisms[i] != NULL; i++)
+        ck_assert_int_eq(events.mechanism_options[i], fb_mechanisms[i]->option.initial);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, every_directive_has_its_row);
@@ -391,6 +432,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_number_of_arguments_is_checked);
     tcase_add_test(tcase, a_block_is_no_simple_directive_nor_the_reverse);
     tcase_add_test(tcase, what_is_not_written_has_its_default);
+    tcase_add_test(tcase, what_is_made_by_hand_has_the_same_defaults);
     tcase_add_test(tcase, the_manual_shows_the_default);
 }
 

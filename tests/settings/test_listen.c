@@ -150,8 +150,8 @@ START_TEST(a_wrong_address_or_parameter_is_refused)
 }
 END_TEST
 
-/* The listeners and what they serve, as "SOCKET(SERVED SERVED) SOCKET(SERVED)"; a server is shown as
- * its number. */
+/* The listeners and what they serve, as "SOCKET(SERVED SERVED) SOCKET(SERVED)"; a server is shown
+ * as its number. */
 static void check_ports(struct loading *loading, const char *text, const char *expected)
 {
     const struct fb_listener *listener;
@@ -211,11 +211,11 @@ START_TEST(a_wildcard_takes_its_port_s_addresses_in)
     loading_begin(&loading);
     check_ports(&loading, STREAM("server { listen 80; } server { listen 127.0.0.1:80; }"),
         "0.0.0.0:80(0.0.0.0:80=1 127.0.0.1:80=2)");
-    /* whatever the order, the socket's own address comes first */
+    /* in any order the socket's own address comes first */
     check_ports(&loading,
         STREAM("server { listen 127.0.0.1:80; listen 127.0.0.2:80; } server { listen 80; }"),
         "0.0.0.0:80(0.0.0.0:80=2 127.0.0.1:80=1 127.0.0.2:80=1)");
-    /* but no other port, and no other family */
+    /* no other port is taken, and no other family */
     check_ports(&loading,
         STREAM("server { listen 80; } server { listen 127.0.0.1:81; listen [::1]:80; }"),
         "0.0.0.0:80(0.0.0.0:80=1) 127.0.0.1:81(127.0.0.1:81=2) [::1]:80([::1]:80=2)");
@@ -251,16 +251,16 @@ START_TEST(an_address_has_one_server)
 
     loading_begin(&loading);
     refuse_text(&loading, STREAM("server { listen 80; } server { listen 0.0.0.0:80; }"),
-        "duplicate \"listen\" of 0.0.0.0:80, it is taken in /main:1 in /main:1:59\n");
+        "duplicate \"listen\" of 0.0.0.0:80, it is already used in /main:1 in /main:1:59\n");
     refuse_text(&loading, "events { }\nstream { server {\nlisten 80;\nlisten *:80 bind; } }",
-        "duplicate \"listen\" of 0.0.0.0:80, it is taken in /main:3 in /main:4:8\n");
+        "duplicate \"listen\" of 0.0.0.0:80, it is already used in /main:3 in /main:4:8\n");
     refuse_text(&loading, STREAM("server { listen [::1]:80; listen [0:0::1]:80; }"),
-        "duplicate \"listen\" of [::1]:80, it is taken in /main:1 in /main:1:54\n");
+        "duplicate \"listen\" of [::1]:80, it is already used in /main:1 in /main:1:54\n");
     refuse_text(&loading, STREAM("server { listen unix:/s; } server { listen unix:/s; }"),
-        "duplicate \"listen\" of unix:/s, it is taken in /main:1 in /main:1:64\n");
+        "duplicate \"listen\" of unix:/s, it is already used in /main:1 in /main:1:64\n");
     /* the range's other ports merely follow */
     refuse_text(&loading, STREAM("server { listen 80-90; } server { listen 85-95; }"),
-        "duplicate \"listen\" of 0.0.0.0:85, it is taken in /main:1 in /main:1:62\n");
+        "duplicate \"listen\" of 0.0.0.0:85, it is already used in /main:1 in /main:1:62\n");
     loading_end(&loading);
 }
 END_TEST
@@ -289,9 +289,9 @@ START_TEST(many_are_told_apart)
     refuse_text(&loading,
         STREAM("server { listen 127.0.0.1:1-65535; } server { listen 127.0.0.1:1; }"
                " server { listen 127.0.0.1:65535; } server { listen 127.0.0.1:30000-30002; }"),
-        "duplicate \"listen\" of 127.0.0.1:1, it is taken in /main:1 in /main:1:74\n"
-        "duplicate \"listen\" of 127.0.0.1:65535, it is taken in /main:1 in /main:1:105\n"
-        "duplicate \"listen\" of 127.0.0.1:30000, it is taken in /main:1 in /main:1:140\n");
+        "duplicate \"listen\" of 127.0.0.1:1, it is already used in /main:1 in /main:1:74\n"
+        "duplicate \"listen\" of 127.0.0.1:65535, it is already used in /main:1 in /main:1:105\n"
+        "duplicate \"listen\" of 127.0.0.1:30000, it is already used in /main:1 in /main:1:140\n");
     loading_end(&loading);
 }
 END_TEST

@@ -56,15 +56,15 @@ START_TEST(it_may_stand_anywhere_in_the_main_context)
     accept_text(&loading, text, "");
     loading.options.globals = NULL;
     refuse_text(&loading, "events { load_module plain_a.so; } stream { load_module x; }",
-        "\"load_module\" directive is not allowed here, it belongs into the main context in "
+        "\"load_module\" directive is not allowed here, it belongs in the main context in "
         "/main:1:10\n"
-        "\"load_module\" directive is not allowed here, it belongs into the main context in "
+        "\"load_module\" directive is not allowed here, it belongs in the main context in "
         "/main:1:45\n");
     loading_end(&loading);
 }
 END_TEST
 
-/* Its directives are not known then, which is no news; what is wrong besides is. */
+/* Directives of a module that was refused are not reported as unknown; other mistakes are. */
 START_TEST(nothing_that_follows_from_a_lacking_module_is_told)
 {
     struct loading loading;
@@ -97,12 +97,15 @@ START_TEST(names_clash_with_nobody)
     refuse_text(&loading,
         "load_module second_echo.so;\nload_module second_listen.so;\nload_module greet_one.so;\n"
         "load_module greet_two.so;\nload_module greet_one.so;\nevents { }",
-        "module \"/second_echo.so\" has a protocol \"echo\", as has forkbeard itself: load one of "
+        "module \"/second_echo.so\" has a protocol \"echo\", and so has forkbeard itself: load "
+        "only one of "
         "them in /main:1:13\n"
-        "module \"/second_listen.so\" has a directive \"listen\", as has forkbeard itself: load "
-        "one of them in /main:2:13\n"
-        "module \"/greet_two.so\" has a protocol \"greet\", as has module \"/greet_one.so\": load "
-        "one of them in /main:4:13\n"
+        "module \"/second_listen.so\" has a directive \"listen\", and so has forkbeard itself: "
+        "load "
+        "only one of them in /main:2:13\n"
+        "module \"/greet_two.so\" has a protocol \"greet\", and so has module \"/greet_one.so\": "
+        "load "
+        "only one of them in /main:4:13\n"
         "module \"/greet_one.so\" is loaded already in /main:5:13\n");
     loading_end(&loading);
 }
@@ -168,7 +171,7 @@ START_TEST(only_the_pid_is_wanted_of_a_broken_configuration)
         { "include broken; include none; pid q;", "/p", "" },
         { "pid p; pid q;", "/p", "" },
         { "load_module none.so; bogus;", "/default/pid", "" },
-        /* it may be behind the mistake */
+        /* the directive may come after the mistake */
         { "daemon on; stream { ;", NULL,
             "unexpected \";\", expecting a directive or \"}\" in /main:1:21\n" },
         { "include none;", NULL,

@@ -196,10 +196,10 @@ START_TEST(a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_ser
 
     begin(&loading);
     refuse_text(&loading, "events { kind_bare 1; } stream { kinds; } kind_nubmer 1;",
-        "\"kind_bare\" directive is not allowed here, it belongs into \"stream\" or \"server\" "
+        "\"kind_bare\" directive is not allowed here, it belongs in \"stream\" or \"server\" "
         "in /main:1:10\n"
         "unknown directive \"kind_nubmer\", did you mean \"kind_number\"? in /main:1:43\n"
-        "\"kinds\" directive is not allowed here, it belongs into \"server\" in /main:1:34\n");
+        "\"kinds\" directive is not allowed here, it belongs in \"server\" in /main:1:34\n");
     loading_end(&loading);
 }
 END_TEST

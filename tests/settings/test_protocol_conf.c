@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A protocol's configuration as a whole: what a server has from its stream, values of the protocol's
- * own kind, and what a protocol says of them in the end. */
+/* A protocol's configuration as a whole: what a server has from its stream, values of the
+ * protocol's own kind, and what a protocol says of them in the end. */
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -23,7 +23,7 @@ struct values {
     const char *note;
 };
 
-/* What conf_done was given, in the order of the calls. */
+/* Arguments of conf_done, in the order of the calls. */
 static struct {
     unsigned n;
     const struct values *own[4], *parent[4];
@@ -183,8 +183,10 @@ START_TEST(a_stream_s_value_needs_no_server)
     refuse_text(&loading,
         "events { } stream { own_number 1; own_number 2; server { listen 1; own a;"
         " own_number 1; own_number 3; } }",
-        "\"own_number\" directive is duplicate, it stands in /main:1 already in /main:1:35\n"
-        "\"own_number\" directive is duplicate, it stands in /main:1 already in /main:1:89\n");
+        "\"own_number\" directive is duplicate, it is already set in /main:1 already in "
+        "/main:1:35\n"
+        "\"own_number\" directive is duplicate, it is already set in /main:1 already in "
+        "/main:1:89\n");
     loading_end(&loading);
 }
 END_TEST
@@ -250,7 +252,7 @@ START_TEST(a_mistake_is_told_where_it_was_written)
 }
 END_TEST
 
-/* It would only report what follows. */
+/* A call of conf_done would only report what follows from the mistake. */
 START_TEST(a_server_with_mistakes_is_not_judged)
 {
     static const char *const texts[] = {

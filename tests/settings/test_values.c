@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What directives say about values that they cannot use, and what odd ones mean. */
+/* Messages of directives about values that they cannot use, and what odd ones mean. */
 #include "settings/loading.h"
 #include "settings/rows.h"
 #include "support/test.h"
@@ -74,7 +74,7 @@ static const struct {
     { "sandbox", "yes", "yes", "expected \"off\", \"on\" or \"strict\"" },
     { "sandbox", "stricd", "stricd",
         "expected \"off\", \"on\" or \"strict\", did you mean \"strict\"?" },
-    { "thread_pool", "disk threads=2", "disk", "there is one pool, \"default\"" },
+    { "thread_pool", "disk threads=2", "disk", "the only pool is \"default\"" },
     { "thread_pool", "default threads=0", "threads=0", "expected a number between 1 and 1024" },
     { "thread_pool", "default max_queue=x", "max_queue=x",
         "expected a number between 1 and 2147483647" },
@@ -319,14 +319,15 @@ START_TEST(the_control_socket_lies_beside_the_pid_file)
         }
     loading.options.only_pid = false;
     accept_text(&loading, "pid " LONG ".pid; events { }",
-        "warning: \"" LONG ".sock\" is too long for a control socket, there is none: give one with "
+        "warning: \"" LONG
+        ".sock\" is too long for a control socket, so there is none: set another path with "
         "\"control\"\n");
     ck_assert_ptr_null(loading.cycle->core.control);
     loading_end(&loading);
 }
 END_TEST
 
-/* What is wrong with it keeps nobody from the pid. */
+/* A mistake in it does not hide the pid. */
 START_TEST(a_wrong_control_socket_does_not_hide_the_pid)
 {
     struct loading loading;

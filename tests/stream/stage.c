@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stream/stage.h"
 
+#include "settings/cycle.h"
+
 #include <arpa/inet.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -83,6 +85,7 @@ static void set_up_server(struct stage *stage)
         .ops = &stage->ops,
     };
     stage->script.record = &stage->record;
+    stream_settings_defaults(&stage->server.settings);
     stage->server.protocol = &stage->protocol;
     stage->server.protocol_index = 3;
     stage->server.protocol_conf = &stage->script;

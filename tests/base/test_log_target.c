@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines as datagrams, for a syslog server and for the journal, and what becomes of those that are not
- * taken. */
+/* Lines as datagrams, for a syslog server and for the journal, and what becomes of those that are
+ * not taken. */
 #include "base/logged.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ START_TEST(lines_that_are_not_taken_are_counted)
     fb_log(&logged.log, FB_INFO, 0, "again");
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "again"));
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged),
-        "[alert] 123#0: 10 lines were not taken by syslog server unix:/nowhere"));
+        "[alert] 123#0: 10 lines were not accepted by syslog server unix:/nowhere"));
     ck_assert_uint_eq(logged.target.lost, 0);
     fb_log(&logged.log, FB_INFO, 0, "again");
     ck_assert_uint_eq(drain(&logged, "again"), 1);
@@ -145,7 +145,7 @@ START_TEST(a_count_that_is_not_taken_counts_too)
     ck_assert_uint_eq(logged.target.lost, 2);
     drain(&logged, "");
     fb_log(&logged.log, FB_INFO, 0, "two");
-    ck_assert_uint_eq(drain(&logged, "2 lines were not taken"), 1);
+    ck_assert_uint_eq(drain(&logged, "2 lines were not accepted"), 1);
     logged_end(&logged);
 }
 END_TEST
@@ -186,7 +186,7 @@ START_TEST(a_receiver_that_has_gone_is_reached_again)
         logged.target.broken = logged.log.broken = false;
         fb_log(&logged.log, FB_INFO, 0, "somebody");
         ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "somebody"));
-        ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "1 line was not taken"));
+        ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "1 line was not accepted"));
         ck_assert(!logged.target.broken);
         ck_assert_int_eq(send(inherited, "x", 1, 0), 1);
         ck_assert_str_eq(logged_datagram(&logged), "x");
@@ -234,7 +234,7 @@ START_TEST(udp_lines_that_are_refused_are_counted)
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "back"));
     fb_log(&logged.log, FB_INFO, 0, "next");
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "next"));
-    ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "5 lines were not taken"));
+    ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "5 lines were not accepted"));
     ck_assert_int_eq(fb_log_target_connect(&logged.target), 0); /* at a reopening */
     fb_log(&logged.log, FB_INFO, 0, "last");
     ck_assert_uint_eq(drain(&logged, "last"), 1);
@@ -337,7 +337,7 @@ START_TEST(what_the_journal_does_not_take_is_prefixed)
     ck_assert_int_eq(strncmp(written(&logged), "<4>", 3), 0);
     ck_assert_str_eq(strchr(logged.text, '['), "[warn] 123#0: gone\n");
     ck_assert(logged.target.broken && logged.log.broken);
-    logged.target.journal_fd = -1; /* as where no socket could be made */
+    logged.target.journal_fd = -1; /* pretends that no socket could be made */
     fb_log(&logged.log, FB_ERROR, 0, "none");
     ck_assert_ptr_nonnull(strstr(written(&logged), "\n<3>"));
     ck_assert_int_eq(errno, EDOM);
@@ -362,7 +362,7 @@ START_TEST(a_slow_journal_makes_nobody_wait)
     ck_assert_uint_gt(drain(&logged, "MESSAGE=fill\n"), 0);
     ck_assert_uint_gt(n, 0);
     fb_log(&logged.log, FB_INFO, 0, "again");
-    ck_assert_uint_eq(drain(&logged, "MESSAGE=1 line was not taken by the journal\n"), 1);
+    ck_assert_uint_eq(drain(&logged, "MESSAGE=1 line was not accepted by the journal\n"), 1);
     close(journal);
     close(ends[1]);
     logged_end(&logged);
@@ -400,4 +400,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, json_is_not_for_the_journal);
 }
 
-FB_TEST_MAIN("log_send", add_tests)
+FB_TEST_MAIN("log_target", add_tests)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where lines go: files and standard error, a syslog server, the journal. Only the first two may have
- * us wait, as any file may. */
+/* Opens and connects targets, and writes lines to them. Nothing here logs, so that a failure cannot
+ * cause a further line. */
+#include "base/log_target.h"
+
 #include "base/log_form.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,8 +16,8 @@
 
 #define FIELD_MIN 64 /* a name, at least, and its newline */
 
-/* What the path leads to as our standard output or error has it: /dev/stderr cannot be opened where
- * it is a socket, or a pipe that was another user's. -1 with the errno kept. */
+/* Duplicates standard output or error if the path leads to the same file: /dev/stderr cannot be
+ * opened where it is a socket, or a pipe that another user made. -1 with errno kept. */
 static int dup_standard(const char *path)
 {
     struct stat named, standard;
@@ -31,7 +34,10 @@ static int dup_standard(const char *path)
 
 int fb_log_target_open(struct fb_log_target *target)
 {
-    int fd = open(target->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    int fd;
+
+    assert(target->path != NULL && target->syslog == NULL);
+    fd = open(target->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
 
     if (fd == -1 && (errno == ENXIO || errno == EACCES))
         fd = dup_standard(target->path);
@@ -69,7 +75,7 @@ static bool send_parts(int fd, struct iovec *parts, size_t n)
     return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) != -1;
 }
 
-/* Whether the receiver has no room just now; else it has gone, for all that we know. */
+/* Tells whether the receiver has no room just now. Every other error means that it has gone. */
 static bool is_full(int error)
 {
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
@@ -83,15 +89,16 @@ static void miss(struct fb_log_target *target)
 }
 
 static void send_syslog(
-    struct fb_log_target *target, struct fb_log *log, enum fb_level level, struct iovec line)
+    struct fb_log_target *target, const struct fb_log_entry *entry, struct iovec line)
 {
     const struct fb_syslog *syslog = target->syslog;
     struct iovec parts[2] = { { .iov_base = NULL }, line };
     char head[400];
 
-    fb_log_tick(log);
-    snprintf(head, sizeof(head), "<%u>%s %s%s: ", syslog->facility * 8 + (unsigned)level,
-        log->stamp, syslog->host, syslog->tag);
+    log_stamp_update(entry->stamp);
+    snprintf(head, sizeof(head),
+        "<%u>%s %s%s: ", syslog->facility * 8 + (unsigned)entry->line->level, entry->stamp->syslog,
+        syslog->host, syslog->tag);
     parts[0] = (struct iovec) { .iov_base = head, .iov_len = strlen(head) };
     if (send_parts(target->fd, parts, 2))
         return;
@@ -142,7 +149,7 @@ static bool send_journal(struct fb_log_target *target, struct fb_log_entry *entr
     return send_parts(target->journal_fd, parts, 3);
 }
 
-/* The journal does not take it: what it reads of standard error may have room. */
+/* Writes to standard error instead of the journal's socket; the journal reads both. */
 static void send_prefixed(struct fb_log_target *target, enum fb_level level, struct iovec line)
 {
     char head[8];
@@ -175,9 +182,10 @@ void fb_log_deliver(struct fb_log_target *target, struct fb_log_entry *entry)
     const struct fb_log_text *form = is_json ? fb_log_form_json(entry) : fb_log_form_text(entry);
     struct iovec line = { .iov_base = (char *)form->bytes, .iov_len = form->n };
 
+    assert(target->fd != -1 && form->n > 0);
     if (target->syslog != NULL) {
         line.iov_len--; /* a datagram ends by itself */
-        send_syslog(target, entry->log, entry->line->level, line);
+        send_syslog(target, entry, line);
     } else if (target->journal && !is_json) {
         to_journal(target, entry);
     } else if (write(target->fd, form->bytes, form->n) == -1) {

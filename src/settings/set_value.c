@@ -1,23 +1,67 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Setters of one plain value. */
+/* Parses and checks one argument, and reports what is wrong with it and what was expected. */
+#include "settings/set_value.h"
+
+#include "base/check.h"
+#include "base/number.h"
 #include "settings/apply.h"
 
-#include "base/number.h"
-
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+
+int fb_bad_value(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+    const char *format, ...)
+{
+    const struct fb_conf_word *word = &directive->args[arg];
+    char text[512];
+    va_list args;
+
+    assert(arg < directive->arg_n);
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    fb_conf_error(apply->report, word, "invalid value \"%s\" in \"%s\" directive: %s", word->text,
+        directive->name.text, text);
+    return -1;
+}
+
+static const char *next_name(void *arg)
+{
+    const char *const **names = arg;
+
+    return **names != NULL ? *(*names)++ : NULL;
+}
+
+int fb_bad_name(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+    const char *const *names, const char *expected)
+{
+    const char *near = fb_nearest(directive->args[arg].text, next_name, &names);
+
+    if (near != NULL)
+        return fb_bad_value(
+            apply, directive, arg, "expected %s, did you mean \"%s\"?", expected, near);
+    return fb_bad_value(apply, directive, arg, "expected %s", expected);
+}
+
+int set_choice(struct fb_apply *apply, const struct fb_conf_directive *directive,
+    const char *const *names, const char *expected, void *field)
+{
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(directive->args[0].text, names[i]) == 0) {
+            *(int64_t *)field = i;
+            return 0;
+        }
+    return fb_bad_name(apply, directive, 0, names, expected);
+}
 
 static const char *const flags[] = { "off", "on", NULL };
 
 FB_SETTER(fb_set_flag)
 {
     (void)setting;
-    for (int i = 0; flags[i] != NULL; i++)
-        if (strcmp(directive->args[0].text, flags[i]) == 0) {
-            *(int64_t *)field = i;
-            return 0;
-        }
-    return fb_bad_name(apply, directive, 0, flags, "\"on\" or \"off\"");
+    return set_choice(apply, directive, flags, "\"on\" or \"off\"", field);
 }
 
 typedef enum fb_number_status parse(
@@ -30,6 +74,7 @@ static int set_quantity(struct fb_apply *apply, const struct fb_setting *setting
     const char *text = directive->args[0].text;
     int64_t greatest = setting->greatest_value, any;
 
+    assert(field != NULL && directive->arg_n == 1);
     if (setting->least_value == 0 && greatest == 0)
         greatest = INT64_MAX;
     switch (parse_text(text, setting->least_value, greatest, field)) {
@@ -97,7 +142,10 @@ FB_SETTER(fb_set_nothing)
 
 static int apply_included(void *arg, struct fb_conf_block *block)
 {
-    fb_apply_block(arg, block);
+    struct fb_apply *apply = arg;
+
+    CHECK_KIND(apply, APPLY_KIND);
+    fb_apply_block(apply, block);
     return 0;
 }
 
@@ -105,6 +153,7 @@ FB_SETTER(fb_set_include)
 {
     const char *pattern = fb_apply_path(apply, directive->args[0].text);
 
+    CHECK_KIND(apply, APPLY_KIND);
     (void)setting;
     (void)field;
     if (pattern == NULL)

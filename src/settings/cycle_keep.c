@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets that a reload keeps although its configuration names others in their place. */
+/* Listeners that a reload keeps although its configuration names others in their place. */
 #include "settings/cycle.h"
+
+#include <assert.h>
 
 static bool is_wildcard(const struct fb_listener *listener)
 {
@@ -17,7 +19,8 @@ static bool has_wildcard(const struct fb_listeners *listeners)
     return false;
 }
 
-/* The wildcard that takes in the address, or NULL; NULL too where the address has a socket itself. */
+/* The wildcard that takes in the address, or NULL; NULL too where the address has a socket itself.
+ * */
 static const struct fb_listener *find_wide(
     const struct fb_listeners *listeners, const struct fb_listener *narrow)
 {
@@ -37,6 +40,7 @@ int fb_ports_keep(struct fb_cycle *cycle, const struct fb_listeners *before)
     const struct fb_listener *old, *wide;
     struct fb_listener *kept;
 
+    assert(before != &cycle->stream.listeners);
     if (!has_wildcard(&cycle->stream.listeners))
         return 0;
     STAILQ_FOREACH (old, before, link) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "settings/progress.h"
+/* Writes the texts before it sets the flag, so that a reader who sees the flag finds them. */
+#include "settings/check_progress.h"
 
 #include "conf/conf.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -13,6 +15,7 @@ void fb_progress_enter(struct fb_progress *progress, const struct fb_conf_word *
 
     if (progress == NULL)
         return;
+    assert(!progress->foreign && !progress->done);
     va_start(args, who_format);
     vsnprintf(progress->who, sizeof(progress->who), who_format, args);
     va_end(args);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A process enters the sandbox of a configuration, and tries. */
-#include "process/attempts.h"
-#include "process/confine.h"
-#include "process/sandbox.h"
+#include "sandbox/attempts.h"
+#include "sandbox/confine.h"
+#include "sandbox/sandbox.h"
 #include "support/test.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static void tear_down(void)
     ck_assert_int_eq(rmdir(directory), 0);
 }
 
-/* What was logged so far. */
+/* Returns what was logged so far. */
 static const char *logged(void)
 {
     ssize_t n = pread(target.fd, said, sizeof(said) - 1, 0);
@@ -102,9 +102,9 @@ START_TEST(off_changes_nothing)
 }
 END_TEST
 
-/* Each need opens what is its, and nothing of the others. */
+/* A need opens what belongs to it, and nothing that belongs to another need. */
 static const struct {
-    size_t need; /* its place in struct fb_needs */
+    size_t need; /* place in struct fb_needs */
     const char *opens[5];
 } needs[] = {
     { offsetof(struct fb_needs, exec), { "program", "code", "fork" } },
@@ -127,7 +127,7 @@ START_TEST(needs_are_met_one_by_one)
         check(needs[_i].opens[i], 0);
     for (size_t i = 0; i < fb_countof(closed); i++)
         check(closed[i], EPERM);
-    if (!execs || syscall(444, NULL, 0, 1) >= 6) /* then Landlock bounds signals */
+    if (!execs || syscall(444, NULL, 0, 1) >= 6) /* Landlock bounds signals instead */
         check("kill 1", EPERM);
     if (!execs)
         check("execve", EPERM);
@@ -158,11 +158,10 @@ START_TEST(paths)
     ck_assert_int_eq(in_sandbox(read_and_write, file), 0);
     path.path = file;
     check(with_file("open"), 0);
-    ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES); /* its directory is not */
+    ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES); /* the directory is not open */
     path.path = "/nowhere";
     check(with_file("open"), EACCES);
-    ck_assert_ptr_nonnull(
-        strstr(logged(), "sandbox: \"/nowhere\" cannot be left open to this worker"));
+    ck_assert_ptr_nonnull(strstr(logged(), "sandbox: \"/nowhere\" is closed to this worker"));
 }
 END_TEST
 
@@ -191,7 +190,7 @@ START_TEST(threads)
     cycle.core.sandbox = FB_SANDBOX_OFF;
     ck_assert_int_eq(in_sandbox(enter_with_thread, &mode), strict ? CANNOT_ENTER : 0);
     ck_assert_ptr_nonnull(strstr(logged(), strict ? "[emerg] " : "[warn] "));
-    ck_assert_ptr_nonnull(strstr(logged(), "sandbox: there are 2 threads already"));
+    ck_assert_ptr_nonnull(strstr(logged(), "sandbox: 2 threads run already"));
 }
 END_TEST
 
@@ -208,13 +207,13 @@ START_TEST(what_is_open_is_noted)
 
     cycle.needs.exec = cycle.needs.udp = true;
     STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
-    note_unknown("older", "protocol \"older\" cannot say what it needs, and is given nothing");
-    ck_assert_ptr_nonnull(strstr(logged(), "that workers run programs\n"));
-    ck_assert_ptr_nonnull(strstr(logged(), "that workers open datagram sockets\n"));
-    ck_assert_ptr_nonnull(strstr(logged(), "that workers write \"/some/where\"\n"));
+    note_unknown("older", "protocol \"older\" cannot say what it needs, and gets nothing");
+    ck_assert_ptr_nonnull(strstr(logged(), "workers may run programs, because"));
+    ck_assert_ptr_nonnull(strstr(logged(), "workers may open datagram sockets, because"));
+    ck_assert_ptr_nonnull(strstr(logged(), "workers may write \"/some/where\", because"));
     ck_assert_ptr_null(strstr(logged(), "listening"));
     cycle.core.sandbox = FB_SANDBOX_ON;
-    note_unknown("older", "paths, programs and sockets are left open to workers");
+    note_unknown("older", "so that workers keep paths, programs and sockets");
 }
 END_TEST
 

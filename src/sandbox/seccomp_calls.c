@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which system calls belong to what. Calls that this architecture or libseccomp does not know are
- * passed over. Those whose arguments matter are in seccomp.c. */
-#include "process/confine.h"
+/* Lists of system calls by purpose. A call that this architecture or libseccomp does not know is
+ * passed over. Calls whose arguments matter are in seccomp.c. */
+#include "sandbox/confine.h"
 
-/* Of administrators, debuggers and container managers, and what has had the kernel's worst holes. */
+/* Calls of administrators, debuggers and container managers, and those with the kernel's worst
+ * holes. */
 const char *const fb_calls_denied[] = {
     /* file systems and what a process sees of them */
     "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount",

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which paths a worker may open, ports it may bind to and processes it may signal, with what this
- * kernel's Landlock can. The C library has no calls for it, and its headers may be older than the
- * kernel. */
-#include "process/confine.h"
+/* Rules for the paths that a worker may open, the ports that it may bind to and the processes that
+ * it may signal, as far as this kernel's Landlock knows them. The C library has no calls for it,
+ * and its headers may be older than the kernel. */
+#include "sandbox/confine.h"
 
+#include "process/sanitized.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -18,7 +21,7 @@
 #define CALL_ADD_RULE 445
 #define CALL_RESTRICT_SELF 446
 
-/* What linux/landlock.h calls LANDLOCK_... */
+/* Constants that linux/landlock.h calls LANDLOCK_... */
 #define CREATE_RULESET_VERSION 1u
 enum { RULE_PATH_BENEATH = 1, RULE_NET_PORT = 2 };
 #define FS(bit) (UINT64_C(1) << (bit))
@@ -71,7 +74,7 @@ struct rules {
     struct fb_log *log;
 };
 
-/* What the C library reads when it sees fit, and nobody has to hide. */
+/* Files that the C library may read at any time, and that hold no secrets. */
 static const char *const system_paths[] = { "/usr", "/lib", "/lib32", "/lib64", "/etc/localtime",
     "/etc/ld.so.cache", "/proc", "/sys/devices/system/cpu", NULL };
 static const char *const least_paths[] = { "/usr/share/zoneinfo", "/etc/localtime", "/dev/urandom",
@@ -79,7 +82,8 @@ static const char *const least_paths[] = { "/usr/share/zoneinfo", "/etc/localtim
 static const char *const devices[] = { "/dev/null", "/dev/full", NULL };
 static const char *const programs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt",
     "/etc/ld.so.cache", NULL };
-/* Where looking up names looks: files of /etc are replaced, so that rules are for directories. */
+/* Places where names are looked up. Rules are for directories, because files of /etc are replaced.
+ * */
 static const char *const name_paths[] = { "/etc", "/usr", "/lib", "/lib32", "/lib64",
     "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss",
     NULL };
@@ -97,18 +101,21 @@ const char *fb_landlock_lacks(int *error)
     *error = errno;
     switch (*error) {
     case EOPNOTSUPP:
-        return "Landlock is not enabled, which the kernel's \"lsm=\" parameter does";
+        return "Landlock is not enabled: add it to the kernel's \"lsm=\" parameter";
     case ENOSYS:
         return "the kernel does not have Landlock";
     default:
-        return "whoever started it does not allow the system calls landlock_*";
+        return "the system calls landlock_* are not allowed, by a container engine for example";
     }
 }
 
-/* Each ABI has the rights of those before it. */
+/* An ABI has the rights of all before it. */
 static uint64_t rights_of(int abi)
 {
-    unsigned last = abi >= 5 ? IOCTL_DEV : abi >= 3 ? TRUNCATE : abi == 2 ? REFER : MAKE_SYM;
+    unsigned last;
+
+    assert(abi > 0);
+    last = abi >= 5 ? IOCTL_DEV : abi >= 3 ? TRUNCATE : abi == 2 ? REFER : MAKE_SYM;
 
     return (UINT64_C(2) << last) - 1;
 }
@@ -132,6 +139,7 @@ static int allow(const struct rules *rules, const char *path, uint64_t allowed)
     struct path_rule rule = { .allowed = allowed & rules->fs, .parent = fd };
     struct stat st;
 
+    assert(rules->fd != -1 && allowed != 0);
     if (fd == -1)
         return -1;
     if (fstat(fd, &st) == 0) {
@@ -145,7 +153,7 @@ static int allow(const struct rules *rules, const char *path, uint64_t allowed)
     return status;
 }
 
-/* Those that this system has. */
+/* Allows those paths of the list that this system has. */
 static void allow_all(const struct rules *rules, const char *const *paths, uint64_t allowed)
 {
     for (; *paths != NULL; paths++)
@@ -157,10 +165,12 @@ static void allow_needed(const struct rules *rules, const struct fb_needs *needs
     uint64_t also = needs->exec ? FS(EXECUTE) : 0;
     const struct fb_needed_path *needed;
 
-    STAILQ_FOREACH (needed, &needs->paths, link)
+    STAILQ_FOREACH (needed, &needs->paths, link) {
+        assert(needed->path != NULL && needed->path[0] != '\0');
         if (allow(rules, needed->path, also | (needed->write ? WRITING : READING)) == -1)
-            fb_log(rules->log, FB_WARN, errno, "sandbox: \"%s\" cannot be left open to this worker",
+            fb_log(rules->log, FB_WARN, errno, "sandbox: \"%s\" is closed to this worker",
                 needed->path);
+    }
 }
 
 /* The kernel makes the file as the worker would. */
@@ -225,6 +235,7 @@ int fb_landlock_enter(const struct fb_cycle *cycle, struct fb_log *log)
     struct rules rules = { .fs = ruleset.fs, .log = log };
     int status = 0, error;
 
+    assert(cycle->core.sandbox != FB_SANDBOX_OFF);
     if (cycle->needs.unknown != NULL && cycle->core.sandbox == FB_SANDBOX_ON)
         return 0;
     rules.fd = (int)syscall(CALL_CREATE_RULESET, &ruleset, sizeof(ruleset), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "process/attempts.h"
+#include "sandbox/attempts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define NOBODY INT_MAX       /* no process has this pid */
-#define ABOVE_INT (1L << 32) /* of which the kernel takes nothing */
+#define ABOVE_INT (1L << 32) /* the kernel takes nothing of it */
 
 /* 0, or the errno of a call that has returned -1. */
 static int outcome(long status)
@@ -192,7 +192,7 @@ static int look_up(void)
     return error;
 }
 
-/* Those that name something */
+/* Attempts that name something */
 
 static int open_to_read(const char *path)
 {

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "process/sandbox.h"
+/* Puts the sandbox around a worker and says what it lacks. With `strict` a part that is missing is
+ * an error; with `on` the worker goes on without it, and the log says so. */
+#include "sandbox/sandbox.h"
 
-#include "process/confine.h"
+#include "process/role.h"
+#include "sandbox/confine.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +33,8 @@ int fb_sandbox_check(const struct fb_cycle *cycle, struct fb_log *log)
 
         if (lack == NULL)
             continue;
-        fb_log(log, FB_EMERG, error, "\"sandbox strict\" cannot have %s: %s", parts[i].name, lack);
+        fb_log(log, FB_EMERG, error, "\"sandbox strict\" is not possible without %s: %s",
+            parts[i].name, lack);
         status = -1;
     }
     return status;
@@ -51,9 +56,10 @@ static void note_needs(const struct fb_needs *needs, struct fb_log *log)
 
     for (size_t i = 0; i < fb_countof(lifted); i++)
         if (lifted[i].needed)
-            fb_log(log, FB_NOTICE, 0, "sandbox: protocols need that workers %s", lifted[i].what);
+            fb_log(log, FB_NOTICE, 0, "sandbox: workers may %s, because protocols need it",
+                lifted[i].what);
     STAILQ_FOREACH (path, &needs->paths, link)
-        fb_log(log, FB_NOTICE, 0, "sandbox: protocols need that workers %s \"%s\"",
+        fb_log(log, FB_NOTICE, 0, "sandbox: workers may %s \"%s\", because protocols need it",
             path->write ? "write" : "read", path->path);
 }
 
@@ -63,6 +69,8 @@ int fb_sandbox_prepare(const struct fb_cycle *cycle, struct fb_log *log)
     const char *unknown = cycle->needs.unknown;
     int error;
 
+    assert(role_is(FB_ROLE_MASTER));
+    assert(mode >= FB_SANDBOX_OFF && mode <= FB_SANDBOX_STRICT);
     if (mode == FB_SANDBOX_OFF)
         return 0;
     if (fb_sandbox_check(cycle, log) == -1)
@@ -72,13 +80,13 @@ int fb_sandbox_prepare(const struct fb_cycle *cycle, struct fb_log *log)
 
         if (lack != NULL)
             fb_log(
-                log, FB_NOTICE, error, "sandbox: workers do not have %s: %s", parts[i].name, lack);
+                log, FB_NOTICE, error, "sandbox: workers run without %s: %s", parts[i].name, lack);
     }
     if (unknown != NULL)
         fb_log(log, FB_NOTICE, 0,
             "sandbox: protocol \"%s\" cannot say what it needs, %s: build it again", unknown,
-            mode == FB_SANDBOX_ON ? "paths, programs and sockets are left open to workers"
-                                  : "and is given nothing");
+            mode == FB_SANDBOX_ON ? "so that workers keep paths, programs and sockets"
+                                  : "and gets nothing");
     note_needs(&cycle->needs, log);
     return 0;
 }
@@ -91,7 +99,7 @@ static unsigned thread_n(void)
     return stat("/proc/self/task", &st) == -1 || st.st_nlink < 2 ? 0 : (unsigned)st.st_nlink - 2;
 }
 
-/* Threads that were started before would be outside of Landlock. */
+/* Landlock holds the calling thread alone, and threads that were started before stay outside. */
 static int check_threads(enum fb_level level, struct fb_log *log)
 {
     unsigned n = thread_n();
@@ -99,17 +107,19 @@ static int check_threads(enum fb_level level, struct fb_log *log)
     if (n <= 1)
         return 0;
     fb_log(log, level, 0,
-        "sandbox: there are %u threads already, by a protocol's worker_start or its libraries, to "
-        "which the rules for paths do not apply",
+        "sandbox: %u threads run already, started by a protocol's worker_start or its libraries, "
+        "and "
+        "the rules for paths do not apply to them",
         n);
     return -1;
 }
 
-/* What is lacking was said by the master. */
+/* Enters every part that this system has. The master has logged which are missing. */
 static int enter(const struct fb_cycle *cycle, enum fb_level level, struct fb_log *log)
 {
     int error;
 
+    assert(level == FB_EMERG || level == FB_WARN);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
         fb_log(log, level, errno, "sandbox: prctl(PR_SET_NO_NEW_PRIVS) failed");
         return -1;
@@ -130,6 +140,7 @@ int fb_sandbox_enter(const struct fb_cycle *cycle, struct fb_log *log)
     bool strict = cycle->core.sandbox == FB_SANDBOX_STRICT;
     enum fb_level level = strict ? FB_EMERG : FB_WARN;
 
+    assert(role_is(FB_ROLE_WORKER));
     if (cycle->core.sandbox == FB_SANDBOX_OFF)
         return 0;
     if (fb_sandbox_check(cycle, log) == -1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A build without libseccomp. */
-#include "process/confine.h"
+#include "sandbox/confine.h"
 
 #include <errno.h>
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The filter of system calls. `on` denies what no worker does, `strict` all but what workers do; what
- * is denied fails with EPERM. The kernel remembers the calls that are allowed whatever their
+/* The filter of system calls. `on` denies what no worker does, `strict` all but what workers do;
+ * what is denied fails with EPERM. The kernel remembers the calls that are allowed whatever their
  * arguments, so that there are no rules about the arguments of calls that are made often.
  *
- * Of an argument that is an int the kernel takes 32 bits, and a filter is shown 64: what denies has to
- * look at these 32 alone. */
-#include "process/confine.h"
+ * Of an argument that is an int the kernel takes 32 bits, and a filter is shown 64: what denies has
+ * to look at these 32 alone. */
+#include "sandbox/confine.h"
 
+#include "process/sanitized.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -35,7 +38,7 @@
 #define PR_SET_VMA 0x53564d41
 #endif
 
-/* Which argument of clone() has the flags. */
+/* Position of the flags among the arguments of clone(). */
 #if defined(__s390__) || defined(__CRIS__)
 #define CLONE_FLAGS 1
 #else
@@ -49,7 +52,8 @@
 #define TYPES 16       /* SOCK_TYPE_MASK and one */
 #define INT UINT32_MAX /* the bits of one */
 
-/* All name who is signalled first; the thread of tkill() that has the process's number is its first. */
+/* In all of them the first argument is the process that is signalled; tkill() takes the number of
+ * the process's first thread for it. */
 static const char *const signals[] = { "kill", "tkill", "tgkill", "rt_sigqueueinfo",
     "rt_tgsigqueueinfo" };
 
@@ -66,6 +70,7 @@ static void add_all(struct filter *filter, uint32_t action, const char *name, un
 {
     int call = seccomp_syscall_resolve_name(name), error;
 
+    assert(filter->error <= 0);
     if (call == __NR_SCMP_ERROR || filter->error != 0)
         return;
     error = seccomp_rule_add_array(filter->context, action, call, n, conditions);
@@ -96,7 +101,7 @@ static struct scmp_arg_cmp is(unsigned arg, uint32_t value)
     return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, INT, value);
 }
 
-/* All 64 bits of it. */
+/* Compares all 64 bits of an argument. */
 static struct scmp_arg_cmp whole(unsigned arg, enum scmp_compare op, uint64_t value)
 {
     return (struct scmp_arg_cmp) { .arg = arg, .op = op, .datum_a = value };
@@ -126,7 +131,7 @@ static bool has_family(const struct filter *filter, unsigned family)
 {
     return family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
            (family == AF_NETLINK &&
-               (filter->needs->names || filter->open)); /* of which 0 is routes */
+               (filter->needs->names || filter->open)); /* protocol 0 is routes */
 }
 
 static void add_sockets(struct filter *filter, uint32_t action)
@@ -198,7 +203,8 @@ static void deny_ptrace_but(struct filter *filter, const unsigned *own)
 static void deny(struct filter *filter)
 {
     static const unsigned ioctls[] = { TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP };
-    static const unsigned fcntls[] = { F_SETOWN, F_SETOWN_EX }; /* who is sent SIGIO */
+    static const unsigned fcntls[] = { F_SETOWN,
+        F_SETOWN_EX }; /* choose the process that gets SIGIO */
 
     add_list(filter, DENY, fb_calls_denied);
     if (!filter->needs->exec && !filter->open)
@@ -214,7 +220,7 @@ static void deny(struct filter *filter)
         add_if(filter, DENY, "fcntl64", is(1, fcntls[i]));
     }
     add_if(filter, DENY, "prctl", is(0, PR_SET_MM));
-    add_if(filter, DENY, "personality", whole(0, SCMP_CMP_NE, INT)); /* which asks */
+    add_if(filter, DENY, "personality", whole(0, SCMP_CMP_NE, INT)); /* INT only asks */
     add_if(filter, DENY, "prlimit64", whole(0, SCMP_CMP_NE, 0));
     deny_namespaces(filter);
     deny_signals(filter);
@@ -253,13 +259,13 @@ static void allow_memory(struct filter *filter)
     const struct fb_needs *needs = filter->needs;
 
     for (size_t i = 0; i < fb_countof(calls); i++)
-        if (needs->code || needs->exec || needs->names) /* which loads libraries */
+        if (needs->code || needs->exec || needs->names) /* names load libraries */
             add(filter, ALLOW, calls[i]);
         else
             add_if(filter, ALLOW, calls[i], has_not(2, PROT_EXEC));
 }
 
-/* Of calls that can do many things. */
+/* Allows the harmless requests of calls that can do many things. */
 static void allow_options(struct filter *filter)
 {
     static const unsigned ioctls[] = { FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ,
@@ -296,6 +302,7 @@ static void allow(struct filter *filter)
     const struct fb_needed_path *path;
     bool writes = false;
 
+    assert(!filter->open); /* only of `on` */
     STAILQ_FOREACH (path, &needs->paths, link)
         writes = writes || path->write;
     add_list(filter, ALLOW, fb_calls_allowed);
@@ -317,7 +324,7 @@ static void allow(struct filter *filter)
     add_sockets(filter, ALLOW);
 }
 
-/* One that the kernel has, without an address to read, gives EFAULT. */
+/* A kernel with filters answers EFAULT, because there is no address to read from. */
 const char *fb_seccomp_lacks(int *error)
 {
     *error = 0;
@@ -338,7 +345,7 @@ static int load(struct filter *filter, bool strict)
         deny(filter);
     if (filter->error == 0)
         filter->error = seccomp_attr_set(filter->context, SCMP_FLTATR_ACT_BADARCH, DENY);
-    /* where libseccomp or the kernel is too old for these, there is one thread, and a longer way */
+    /* an old libseccomp or kernel refuses these: the filter then holds one thread, and is slower */
     seccomp_attr_set(filter->context, SCMP_FLTATR_CTL_TSYNC, 1);
     seccomp_attr_set(filter->context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     if (filter->error == 0)
@@ -356,13 +363,14 @@ int fb_seccomp_enter(const struct fb_cycle *cycle)
     };
     int error;
 
+    assert(cycle->core.sandbox != FB_SANDBOX_OFF);
     if (filter.context == NULL) {
         errno = ENOMEM;
         return -1;
     }
     error = load(&filter, strict);
     seccomp_release(filter.context);
-    malloc_trim(0); /* of what it took to make it, a worker keeps nothing */
+    malloc_trim(0); /* the worker does not keep the memory that making the filter took */
     errno = -error;
     return error == 0 ? 0 : -1;
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Attributes of a log line: everything but its message. */
+#pragma once
+
+#include "base/log_level.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Texts may be NULL. */
+struct fb_log_line {
+    enum fb_level level;
+    int error;                              /* an errno to name, or 0 */
+    uint64_t connection;                    /* number of the connection, or 0 */
+    const char *client, *server, *upstream; /* addresses */
+    const char *protocol;                   /* name; not shown in the text form */
+    bool force; /* write to every target whatever its level (debug_connection) */
+};

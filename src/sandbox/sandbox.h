@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sandbox of workers: it limits what an attacker can do who has taken a worker over. It is made
+ * of no_new_privs, Landlock (paths, ports, signals) and a filter of system calls. Each worker
+ * enters it by itself when it is set up, and nothing takes it off again. */
+#pragma once
+
+#include "base/log.h"
+#include "settings/cycle.h"
+
+/* Checks that workers can have the sandbox that the configuration demands; -1 after an emerg line.
+ * */
+int fb_sandbox_check(const struct fb_cycle *cycle, struct fb_log *log);
+/* Checks the same, and logs what the sandbox will lack and what protocols need to be left open. */
+int fb_sandbox_prepare(const struct fb_cycle *cycle, struct fb_log *log);
+/* Enters it, for good and with all that this process starts from now on; -1 after an emerg line
+ * where it must not go on. */
+int fb_sandbox_enter(const struct fb_cycle *cycle, struct fb_log *log);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of directives. A row is everything that is known of a directive: where it may stand,
+ * what it takes, what sets its value, and its default. No default stands anywhere else, and each
+ * row has one or says that there is none; tests/lint compares all of them with the manual. */
+#pragma once
+
+#include "conf/conf.h"
+
+#include <forkbeard/forkbeard.h>
+
+/* Contexts, in which a directive may stand. */
+enum fb_at { FB_AT_MAIN = 1, FB_AT_EVENTS = 2, FB_AT_STREAM = 4, FB_AT_SERVER = 8 };
+#define FB_AT_ANY (FB_AT_MAIN | FB_AT_EVENTS | FB_AT_STREAM | FB_AT_SERVER)
+
+struct fb_apply;
+
+struct fb_setting {
+    const char *name;
+    unsigned at;               /* enum fb_at; more than one: inherited from the outer block */
+    unsigned char least, most; /* number of arguments */
+    bool repeats;              /* may stand more than once in a block */
+    bool block;                /* opens a block instead of ending with ";" */
+    bool parts;                /* consists of parts: what is not written of it has its default */
+    bool finds_master;         /* applied even where only the way to the master is wanted (-s) */
+    /* Sets the value: 0, or -1 after a report. `field` is the context's struct + offset. */
+    int (*set)(struct fb_apply *apply, const struct fb_setting *setting,
+        const struct fb_conf_directive *directive, void *field);
+    size_t offset, size; /* place of the field; a size is needed only to inherit it */
+    int64_t least_value, greatest_value;
+    const char *initial; /* default: set as if it had been written; NULL: see `unset` */
+    /* without `initial`: the default in the manual's words, such as "none", for which no setter
+     * runs */
+    const char *unset;
+    int64_t unset_value;          /* a number that the field holds then; 0 in most rows */
+    const fb_protocol *protocol;  /* owner of the directive, or NULL: the daemon */
+    const fb_directive *declared; /* the protocol's declaration, or NULL */
+};
+
+/* Tables end with a row without a name. */
+extern const struct fb_setting fb_core_table[];
+extern const struct fb_setting fb_events_table[];
+extern const struct fb_setting fb_stream_table[];
+
+#define FB_SETTER(name)                                                                            \
+    int name(struct fb_apply *apply, const struct fb_setting *setting,                             \
+        const struct fb_conf_directive *directive, void *field)
