@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The I/O operations of simulated sockets. */
-#include "event/sim_private.h"
+#include "sim/sim_private.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "event/sim_private.h"
+#include "sim/sim_private.h"
 
 #include <assert.h>
 #include <netinet/in.h>
@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Both clocks begin at an odd place, so that they are not taken for each other or for durations. */
-#define FIRST_MONO_MS 1000000
-#define FIRST_WALL_MS 1795253400000 /* 2026-11-21 09:30:00 UTC */
-
+#define FIRST_DIGEST 1000000
 #define FAULT_MAX 256
 
 static int compare(const struct fb_sim_inner *a, const struct fb_sim_inner *b)
@@ -32,8 +29,8 @@ struct fb_sim *fb_sim_create(void)
     STAILQ_INIT(&sim->servers);
     STAILQ_INIT(&sim->faults);
     sim->next_fd = FB_SIM_FIRST_FD;
-    sim->clock = (struct fb_clock) { .mono_ms = FIRST_MONO_MS, .wall_ms = FIRST_WALL_MS };
-    sim->digest = FIRST_MONO_MS;
+    sim_clock_init(&sim->clock);
+    sim->digest = FIRST_DIGEST;
     return sim;
 }
 
@@ -119,27 +116,6 @@ void fb_sim_check_closed(struct fb_sim *sim)
         s->owed = false;
         fb_sim_fault(sim, s->shown.fd, "was not closed");
     }
-}
-
-void fb_sim_pass(struct fb_sim *sim, uint64_t ms)
-{
-    sim->clock.mono_ms += ms;
-    sim->clock.wall_ms += (int64_t)ms;
-}
-
-void fb_sim_set_auto(struct fb_sim *sim, bool on)
-{
-    sim->passes_by_itself = on;
-}
-
-void fb_sim_set_wall(struct fb_sim *sim, int64_t wall_ms)
-{
-    sim->clock.wall_ms = wall_ms;
-}
-
-uint64_t fb_sim_now(const struct fb_sim *sim)
-{
-    return sim->clock.mono_ms;
 }
 
 unsigned fb_sim_reported(const struct fb_sim *sim)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mechanism of simulations (event/sim.h), with edges or with levels. */
-#include "event/sim_private.h"
+/* The mechanism of simulations (sim/sim.h), with edges or with levels. */
+#include "sim/sim_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -287,11 +287,6 @@ static void sim_process_events(struct fb_loop *loop, int timeout)
         fb_loop_report(loop, loop->ticker, FB_READ);
 }
 
-static void sim_read_clock(struct fb_loop *loop)
-{
-    loop->clock = fb_sim_of(loop)->clock;
-}
-
 bool fb_sim_idle(const struct fb_loop *loop)
 {
     const struct fb_sim_loop *state = loop->mechanism_state;
@@ -314,7 +309,7 @@ bool fb_sim_idle(const struct fb_loop *loop)
     .add = sim_add, .del = sim_del, .add_conn = sim_add_conn, .del_conn = sim_del_conn,            \
     .add_listener = sim_add_listener, .del_listener = sim_del_listener,                            \
     .notify = fb_eventfd_notify, .process_events = sim_process_events,                             \
-    .read_clock = sim_read_clock
+    .read_clock = sim_clock_read
 
 const struct fb_mechanism fb_mechanism_sim = {
     .name = "sim",

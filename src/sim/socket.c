@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sockets of a simulation as the harness drives them. */
-#include "event/sim_private.h"
+#include "sim/sim_private.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "base/compiler.h"
 #include "event/loop.h"
-#include "event/sim.h"
+#include "sim/sim.h"
 
 #include <bsd/sys/tree.h>
 
@@ -114,7 +114,12 @@ void fb_sim_break_both(struct fb_sim_inner *s, int error);
 void fb_sim_keep_sent(struct fb_sim_inner *s, const uint8_t *p, size_t n);
 void fb_sim_unwatch(struct fb_sim_watch *watch);
 
-/* A socket on its way to the server of the address (sim_server.c). */
+/* Sets the clocks to where every simulation begins (clock.c). */
+void sim_clock_init(struct fb_clock *clock);
+/* The mechanism's read_clock(): copies the simulation's time into the loop's. */
+void sim_clock_read(struct fb_loop *loop);
+
+/* A socket on its way to the server of the address (server.c). */
 struct fb_sim_inner *fb_sim_connect(
     struct fb_source *source, const struct sockaddr *address, socklen_t length);
 /* Whether its connect() itself says how it ended. */

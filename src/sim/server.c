@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the program of a simulation can connect to. */
-#include "event/sim_private.h"
+#include "sim/sim_private.h"
 
 #include <assert.h>
 #include <errno.h>
