@@ -54,6 +54,12 @@ int fb_loop_watch_signals(struct fb_loop *loop);
 /* Waits, reports, reads the clock. `timeout` in ms, -1 for ever. */
 void fb_loop_wait(struct fb_loop *loop, int timeout);
 
+/* Whether checks of whole structures run each turn: on a simulated kernel, and in a debug build. */
+static inline bool loop_is_checked(const struct fb_loop *loop)
+{
+    return FB_DEBUG_BUILD || loop->mechanism->self != NULL;
+}
+
 /* Puts an event at a queue's end; it stays where it is when it is posted already. */
 void fb_loop_post(struct fb_loop *loop, struct fb_event *event, enum fb_queue queue);
 void fb_loop_unpost(struct fb_loop *loop, struct fb_event *event);
