@@ -3,6 +3,8 @@
  * together, and that every loop of the simulation reads instead of the system's. */
 #include "sim/sim_private.h"
 
+#include <assert.h>
+
 /* Both clocks begin at an odd place, so that they are not taken for each other or for durations. */
 #define FIRST_MONO_MS 1000000
 #define FIRST_WALL_MS 1795253400000 /* 2026-11-21 09:30:00 UTC */
@@ -14,11 +16,15 @@ void sim_clock_init(struct fb_clock *clock)
 
 void sim_clock_read(struct fb_loop *loop)
 {
-    loop->clock = fb_sim_of(loop)->clock;
+    const struct fb_sim *sim = fb_sim_of(loop);
+
+    assert(sim->clock.mono_ms >= loop->clock.mono_ms); /* it never goes back */
+    loop->clock = sim->clock;
 }
 
 void fb_sim_pass(struct fb_sim *sim, uint64_t ms)
 {
+    assert(ms <= UINT64_MAX / 2 - sim->clock.mono_ms);
     sim->clock.mono_ms += ms;
     sim->clock.wall_ms += (int64_t)ms;
 }

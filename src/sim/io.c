@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of simulated sockets. */
+/* The I/O operations of simulated sockets. What an operation answers goes into the digest; an operation
+ * on a descriptor that is not open is a fault of the program. */
 #include "sim/sim_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
-static struct fb_io_result done(size_t n)
+static struct fb_io_result done_with(size_t n)
 {
     return (struct fb_io_result) { .status = FB_IO_DONE, .n = n };
 }
@@ -24,125 +26,127 @@ static struct fb_io_result again(enum fb_direction direction)
     };
 }
 
-/* What an operation has answered. */
+/* Records what an operation answers. */
 static struct fb_io_result answer(
-    struct fb_sim_inner *s, char operation, struct fb_io_result result)
+    struct sim_endpoint *s, char operation, struct fb_io_result result)
 {
-    uint64_t line[] = { (uint64_t)operation, (uint64_t)s->shown.fd, result.status,
+    uint64_t line[] = { (uint64_t)operation, (uint64_t)s->public.fd, result.status,
         (uint64_t)result.error, result.n };
 
-    fb_sim_record(s->sim, line, sizeof(line));
+    sim_record(s->sim, line, sizeof(line));
     return result;
 }
 
-struct fb_sim_inner *fb_sim_socket_of(const struct fb_source *source, const char *operation)
+struct sim_endpoint *sim_endpoint_of(const struct fb_source *source, const char *operation)
 {
-    struct fb_sim *sim = ((struct fb_sim_loop *)source->io_state)->sim;
-    struct fb_sim_inner *s = fb_sim_find(sim, source->fd);
+    struct fb_sim *sim = sim_loop_of(source)->sim;
+    struct sim_endpoint *s = sim_endpoint_find(sim, source->fd);
 
-    if (s != NULL && !s->shown.closed)
+    if (s != NULL && !s->public.closed)
         return s;
-    fb_sim_fault(sim, source->fd, "%s although it is not open", operation);
+    sim_fault(sim, source->fd, "%s although it is not open", operation);
     return NULL;
 }
 
-/* Trouble that comes instead of bytes; whoever is told "again" is told to go on later. */
-static bool comes_to_grief(
-    struct fb_sim_inner *s, enum fb_direction direction, struct fb_io_result *result)
+/* Whether trouble comes instead of bytes. After "again" an event follows. */
+static bool has_trouble(
+    struct sim_endpoint *s, enum fb_direction direction, struct fb_io_result *result)
 {
     struct fb_sim *sim = s->sim;
 
-    if (s->shown.broke || s->send_error != 0)
+    if (s->public.broke || s->send_error != 0)
         return false;
-    if (fb_sim_happens(sim, sim->trouble.reset)) {
-        fb_sim_break_both(s, ECONNRESET);
-        s->shown.broke = true;
+    if (sim_happens(sim, sim->trouble.reset)) {
+        sim_break_both(s, ECONNRESET);
+        s->public.broke = true;
         *result = failed(ECONNRESET);
         return true;
     }
-    if (!fb_sim_happens(sim, sim->trouble.again))
+    if (!sim_happens(sim, sim->trouble.again))
         return false;
-    fb_sim_changed(s, direction);
+    sim_mark_changed(s, direction);
     *result = again(direction);
     return true;
 }
 
-/* A part of n. */
+/* A random part of n, which is at least 2. */
 static size_t part_of(struct fb_sim *sim, size_t n)
 {
     uint32_t below = n - 1 < UINT32_MAX ? (uint32_t)(n - 1) : UINT32_MAX;
 
+    assert(n > 1);
     return 1 + fb_sim_any(sim, below);
 }
 
-static struct fb_io_result take_bytes(struct fb_sim_inner *s, struct fb_span *span)
+static struct fb_io_result receive_bytes(struct sim_endpoint *s, struct fb_span *span)
 {
     struct fb_sim *sim = s->sim;
-    struct fb_sim_step *step = STAILQ_FIRST(&s->steps);
+    struct sim_step *step = STAILQ_FIRST(&s->steps);
     uint8_t *bytes = step->bytes + step->at;
     size_t n = step->n - step->at < span->n ? step->n - step->at : span->n;
 
-    if (n > 1 && fb_sim_happens(sim, sim->trouble.partial_recv)) {
+    if (n > 1 && sim_happens(sim, sim->trouble.partial_recv)) {
         n = part_of(sim, n);
-        fb_sim_changed(s, FB_READ); /* the rest arrives now */
+        sim_mark_changed(s, FB_READ); /* the rest arrives now */
     }
-    if (s->shown.lends)
+    if (s->public.lends)
         span->p = bytes;
     else
         memcpy(span->p, bytes, n);
     span->n = n;
+    assert(n > 0 && n <= step->n - step->at);
     step->at += n;
     if (step->at == step->n)
-        fb_sim_drop_first(s);
-    return done(n);
+        sim_pop_step(s);
+    return done_with(n);
 }
 
-static struct fb_io_result receive(struct fb_sim_inner *s, struct fb_span *span)
+static struct fb_io_result receive(struct sim_endpoint *s, struct fb_span *span)
 {
-    struct fb_sim_step *step = STAILQ_FIRST(&s->steps);
+    struct sim_step *step = STAILQ_FIRST(&s->steps);
     struct fb_io_result result;
 
-    s->shown.recvs++;
+    s->public.recvs++;
     if (span->n == 0)
-        fb_sim_fault(s->sim, s->shown.fd, "recv() without room");
+        sim_fault(s->sim, s->public.fd, "recv() without room");
     if (s->connecting || step == NULL || span->n == 0)
         return again(FB_READ);
-    if (comes_to_grief(s, FB_READ, &result))
+    if (has_trouble(s, FB_READ, &result))
         return result;
     switch (step->kind) {
-    case FB_SIM_BYTES:
-        return take_bytes(s, span);
-    case FB_SIM_STALL:
-        fb_sim_drop_first(s);
+    case SIM_STEP_BYTES:
+        return receive_bytes(s, span);
+    case SIM_STEP_STALL:
+        sim_pop_step(s);
         return again(FB_READ);
-    case FB_SIM_END: /* again and again */
+    case SIM_STEP_END: /* stays, to be received again */
         return (struct fb_io_result) { .status = FB_IO_EOF };
     default:
         return failed(step->error);
     }
 }
 
-static struct fb_io_result sim_recv(struct fb_source *source, struct fb_span *span)
+static struct fb_io_result socket_recv(struct fb_source *source, struct fb_span *span)
 {
-    struct fb_sim_inner *s = fb_sim_socket_of(source, "recv()");
+    struct sim_endpoint *s = sim_endpoint_of(source, "recv()");
 
     return s != NULL ? answer(s, 'r', receive(s, span)) : failed(EBADF);
 }
 
-/* How many of n bytes leave now; 0 when something else is to be answered. */
-static size_t allowance(struct fb_sim_inner *s, size_t n, struct fb_io_result *result)
+/* Returns how many of n bytes leave now; 0 when *result is to be answered. */
+static size_t allowance(struct sim_endpoint *s, size_t n, struct fb_io_result *result)
 {
-    struct fb_sim_socket *shown = &s->shown;
+    struct fb_sim_socket *public = &s->public;
     struct fb_sim *sim = s->sim;
-    size_t most = shown->room < shown->send_most ? shown->room : shown->send_most;
+    size_t most = public->room < public->send_most ? public->room : public->send_most;
 
-    shown->sends++;
-    if (shown->shut) {
-        fb_sim_fault(sim, shown->fd, "send() after shutdown()");
+    public->sends++;
+    if (public->shut) {
+        sim_fault(sim, public->fd, "send() after shutdown()");
         *result = failed(EPIPE);
         return 0;
     }
-    if (comes_to_grief(s, FB_WRITE, result))
+    if (has_trouble(s, FB_WRITE, result))
         return 0;
     if (s->send_error != 0)
         *result = failed(s->send_error);
@@ -150,29 +154,30 @@ static size_t allowance(struct fb_sim_inner *s, size_t n, struct fb_io_result *r
         *result = again(FB_WRITE);
     if (s->send_error != 0 || s->connecting || most == 0)
         return 0;
-    if (n > 1 && fb_sim_happens(sim, sim->trouble.partial_send))
+    if (n > 1 && sim_happens(sim, sim->trouble.partial_send))
         n = part_of(sim, n);
     return n < most ? n : most;
 }
 
-static struct fb_io_result leave(struct fb_sim_inner *s, size_t sent, size_t offered)
+static struct fb_io_result count_sent(struct sim_endpoint *s, size_t sent, size_t offered)
 {
-    struct fb_sim_socket *shown = &s->shown;
+    struct fb_sim_socket *public = &s->public;
 
-    if (shown->room != SIZE_MAX)
-        shown->room -= sent;
-    if (sent < offered && shown->room > 0)
-        fb_sim_changed(s, FB_WRITE); /* room comes back at once */
-    return done(sent);
+    assert(sent > 0 && sent <= offered && sent <= public->room);
+    if (public->room != SIZE_MAX)
+    public->room -= sent;
+    if (sent<offered &&public->room> 0)
+        sim_mark_changed(s, FB_WRITE); /* room comes back at once */
+    return done_with(sent);
 }
 
-static void note_pieces(struct fb_sim_socket *shown, const struct iovec *pieces, int n)
+static void note_pieces(struct fb_sim_socket *public, const struct iovec *pieces, int n)
 {
-    shown->piece_n = n < FB_SIM_PIECES ? n : FB_SIM_PIECES;
-    memcpy(shown->pieces, pieces, (size_t)shown->piece_n * sizeof(*pieces));
+    public->piece_n = n < FB_SIM_PIECES ? n : FB_SIM_PIECES;
+    memcpy(public->pieces, pieces, (size_t) public->piece_n * sizeof(*pieces));
 }
 
-static struct fb_io_result send_pieces(struct fb_sim_inner *s, const struct iovec *pieces, int n)
+static struct fb_io_result send_pieces(struct sim_endpoint *s, const struct iovec *pieces, int n)
 {
     size_t offered = 0, most, sent = 0;
     struct fb_io_result result;
@@ -180,38 +185,38 @@ static struct fb_io_result send_pieces(struct fb_sim_inner *s, const struct iove
     for (int i = 0; i < n; i++)
         offered += pieces[i].iov_len;
     if (n < 1 || n > IOV_MAX || offered == 0) {
-        fb_sim_fault(s->sim, s->shown.fd, "send() of %zu bytes in %d pieces", offered, n);
+        sim_fault(s->sim, s->public.fd, "send() of %zu bytes in %d pieces", offered, n);
         return failed(EINVAL);
     }
-    note_pieces(&s->shown, pieces, n);
+    note_pieces(&s->public, pieces, n);
     most = allowance(s, offered, &result);
     if (most == 0)
         return result;
     for (int i = 0; sent < most; i++) {
         size_t part = pieces[i].iov_len < most - sent ? pieces[i].iov_len : most - sent;
 
-        fb_sim_record(s->sim, pieces[i].iov_base, part);
-        fb_sim_keep_sent(s, pieces[i].iov_base, part);
+        sim_record(s->sim, pieces[i].iov_base, part);
+        sim_append_sent(s, pieces[i].iov_base, part);
         sent += part;
     }
-    return leave(s, sent, offered);
+    return count_sent(s, sent, offered);
 }
 
-static struct fb_io_result sim_send(struct fb_source *source, const struct iovec *pieces, int n)
+static struct fb_io_result socket_send(struct fb_source *source, const struct iovec *pieces, int n)
 {
-    struct fb_sim_inner *s = fb_sim_socket_of(source, "send()");
+    struct sim_endpoint *s = sim_endpoint_of(source, "send()");
 
     return s != NULL ? answer(s, 's', send_pieces(s, pieces, n)) : failed(EBADF);
 }
 
-static struct fb_io_result send_file(struct fb_sim_inner *s, int fd, off_t *offset, size_t n)
+static struct fb_io_result send_file(struct sim_endpoint *s, int fd, off_t *offset, size_t n)
 {
     uint8_t bytes[16384];
     struct fb_io_result result;
     size_t most = allowance(s, n, &result), sent = 0;
     ssize_t part = 0;
 
-    s->shown.piece_n = 0;
+    s->public.piece_n = 0;
     if (most == 0)
         return result;
     do {
@@ -220,137 +225,140 @@ static struct fb_io_result send_file(struct fb_sim_inner *s, int fd, off_t *offs
         part = pread(fd, bytes, wanted, *offset);
         if (part <= 0)
             break;
-        fb_sim_record(s->sim, bytes, (size_t)part);
-        fb_sim_keep_sent(s, bytes, (size_t)part);
+        sim_record(s->sim, bytes, (size_t)part);
+        sim_append_sent(s, bytes, (size_t)part);
         *offset += part;
         sent += (size_t)part;
     } while (sent < most);
     if (sent > 0)
-        return leave(s, sent, n);
+        return count_sent(s, sent, n);
     if (part == 0)
         return (struct fb_io_result) { .status = FB_IO_EOF };
     return failed(errno);
 }
 
-static struct fb_io_result sim_sendfile(struct fb_source *source, int fd, off_t *offset, size_t n)
+static struct fb_io_result socket_sendfile(
+    struct fb_source *source, int fd, off_t *offset, size_t n)
 {
-    struct fb_sim_inner *s = fb_sim_socket_of(source, "sendfile()");
+    struct sim_endpoint *s = sim_endpoint_of(source, "sendfile()");
 
     return s != NULL ? answer(s, 'f', send_file(s, fd, offset, n)) : failed(EBADF);
 }
 
-static void tell(const struct sockaddr_storage *what, socklen_t what_length,
+static void copy_address(const struct sockaddr_storage *what, socklen_t what_length,
     struct sockaddr *address, socklen_t *length)
 {
     memcpy(address, what, *length < what_length ? *length : what_length);
     *length = what_length;
 }
 
-static struct fb_io_result take_client(
-    struct fb_sim_inner *s, int *fd, struct sockaddr *address, socklen_t *length)
+static struct fb_io_result accept_client(
+    struct sim_endpoint *s, int *fd, struct sockaddr *address, socklen_t *length)
 {
-    struct fb_sim_inner *client = STAILQ_FIRST(&s->clients);
+    struct sim_endpoint *client = STAILQ_FIRST(&s->clients);
     struct fb_sim *sim = s->sim;
 
-    if (s->shown.accept_error != 0)
-        return failed(s->shown.accept_error);
-    if (client == NULL || fb_sim_happens(sim, sim->trouble.again))
+    if (s->public.accept_error != 0)
+        return failed(s->public.accept_error);
+    if (client == NULL || sim_happens(sim, sim->trouble.again))
         return again(FB_READ);
     STAILQ_REMOVE_HEAD(&s->clients, line_link);
-    if (fb_sim_happens(sim, sim->trouble.aborted)) {
-        client->shown.broke = client->shown.closed = true;
+    if (sim_happens(sim, sim->trouble.aborted)) {
+        client->public.broke = client->public.closed = true;
         return failed(ECONNABORTED);
     }
-    client->owed = true;
-    *fd = client->shown.fd;
-    tell(&client->shown.peer, client->shown.peer_length, address, length);
-    return done(0);
+    assert(!client->must_close && !client->public.closed);
+    client->must_close = true;
+    *fd = client->public.fd;
+    copy_address(&client->public.peer, client->public.peer_length, address, length);
+    return done_with(0);
 }
 
-static struct fb_io_result sim_accept(
+static struct fb_io_result socket_accept(
     struct fb_source *listener, int *fd, struct sockaddr *address, socklen_t *length)
 {
-    struct fb_sim_inner *s = fb_sim_socket_of(listener, "accept()");
+    struct sim_endpoint *s = sim_endpoint_of(listener, "accept()");
 
-    return s != NULL ? answer(s, 'a', take_client(s, fd, address, length)) : failed(EBADF);
+    return s != NULL ? answer(s, 'a', accept_client(s, fd, address, length)) : failed(EBADF);
 }
 
-static struct fb_io_result sim_connect(
+static struct fb_io_result socket_connect(
     struct fb_source *source, const struct sockaddr *address, socklen_t length)
 {
-    struct fb_sim_inner *s = fb_sim_connect(source, address, length);
+    struct sim_endpoint *s = sim_connect(source, address, length);
 
-    if (s->connecting || !fb_sim_server_is_quick(s))
+    if (s->connecting || !sim_server_answers_at_once(s))
         return answer(s, 'o', again(FB_WRITE));
-    return answer(s, 'o', s->connect_error != 0 ? failed(s->connect_error) : done(0));
+    return answer(s, 'o', s->connect_error != 0 ? failed(s->connect_error) : done_with(0));
 }
 
-static struct fb_io_result sim_connected(struct fb_source *source)
+static struct fb_io_result socket_connected(struct fb_source *source)
 {
-    struct fb_sim_inner *s = fb_sim_socket_of(source, "connected()");
+    struct sim_endpoint *s = sim_endpoint_of(source, "connected()");
 
     if (s == NULL)
         return failed(EBADF);
     if (s->connecting)
         return answer(s, 'O', again(FB_WRITE));
-    return answer(s, 'O', s->connect_error != 0 ? failed(s->connect_error) : done(0));
+    return answer(s, 'O', s->connect_error != 0 ? failed(s->connect_error) : done_with(0));
 }
 
-static int sim_name(const struct fb_source *source, struct sockaddr *address, socklen_t *length)
+static int socket_name(const struct fb_source *source, struct sockaddr *address, socklen_t *length)
 {
-    struct fb_sim_inner *s = fb_sim_socket_of(source, "name()");
+    struct sim_endpoint *s = sim_endpoint_of(source, "name()");
 
-    if (s == NULL || s->shown.local_length == 0)
+    if (s == NULL || s->public.local_length == 0)
         return -1;
-    tell(&s->shown.local, s->shown.local_length, address, length);
+    copy_address(&s->public.local, s->public.local_length, address, length);
     return 0;
 }
 
-static struct fb_io_result sim_shutdown(struct fb_source *source)
+static struct fb_io_result socket_shutdown(struct fb_source *source)
 {
-    struct fb_sim_inner *s = fb_sim_socket_of(source, "shutdown()");
+    struct sim_endpoint *s = sim_endpoint_of(source, "shutdown()");
 
     if (s == NULL)
         return failed(EBADF);
     if (s->connecting)
         return answer(s, 'h', failed(ENOTCONN));
-    s->shown.shut = true;
-    return answer(s, 'h', done(0));
+    s->public.shut = true;
+    return answer(s, 'h', done_with(0));
 }
 
-static size_t sim_pending(const struct fb_source *source)
+static size_t socket_pending(const struct fb_source *source)
 {
-    fb_sim_socket_of(source, "pending()");
+    sim_endpoint_of(source, "pending()");
     return 0;
 }
 
-static void sim_close(struct fb_source *source, bool reset)
+static void socket_close(struct fb_source *source, bool reset)
 {
-    struct fb_sim_inner *s = fb_sim_socket_of(source, "close()");
-    struct fb_sim_watch *watch;
+    struct sim_endpoint *s = sim_endpoint_of(source, "close()");
+    struct sim_watch *watch;
 
     source->fd = -1;
     if (s == NULL)
         return;
     while ((watch = TAILQ_FIRST(&s->watches)) != NULL) {
-        fb_sim_fault(s->sim, s->shown.fd, "close() while it is watched");
-        fb_sim_unwatch(watch);
+        sim_fault(s->sim, s->public.fd, "close() while it is watched");
+        sim_unwatch(watch);
     }
-    s->owed = false;
-    s->shown.closed = true;
-    s->shown.reset = reset;
-    answer(s, 'c', done(reset));
+    assert(TAILQ_EMPTY(&s->watches));
+    s->must_close = false;
+    s->public.closed = true;
+    s->public.reset = reset;
+    answer(s, 'c', done_with(reset));
 }
 
-const struct fb_io_ops fb_io_sim = {
-    .recv = sim_recv,
-    .send = sim_send,
-    .accept = sim_accept,
-    .connect = sim_connect,
-    .connected = sim_connected,
-    .name = sim_name,
-    .sendfile = sim_sendfile,
-    .shutdown = sim_shutdown,
-    .pending = sim_pending,
-    .close = sim_close,
+const struct fb_io_ops sim_io = {
+    .recv = socket_recv,
+    .send = socket_send,
+    .accept = socket_accept,
+    .connect = socket_connect,
+    .connected = socket_connected,
+    .name = socket_name,
+    .sendfile = socket_sendfile,
+    .shutdown = socket_shutdown,
+    .pending = socket_pending,
+    .close = socket_close,
 };
