@@ -69,7 +69,7 @@ struct fb_shm_map {
     struct fb_shm_shard shards[];
 };
 
-/* A byte for each entry: 0 is the pool, else its shard's number + 1. */
+/* The owners: a byte for each entry, which is 0 for the pool, else the shard's number + 1. */
 static inline _Atomic uint8_t *fb_shm_owners(struct fb_shm_map *map)
 {
     return (_Atomic uint8_t *)((char *)map + map->owners) - 1;
@@ -93,19 +93,19 @@ static inline bool fb_shm_expired(const struct fb_shm_entry *entry, uint64_t now
     return expires_ms != 0 && expires_ms <= now_ms;
 }
 
-/* The pool (map_pool.c). Taking and giving lock it; the caller holds the shard. */
+/* The pool (map_pool.c): its functions lock it; the caller holds the shard. */
 
 int fb_shm_pool_init(struct fb_shm_map *map);
-/* An entry that is the shard's from now on; 0 when there is none. */
+/* Takes an entry for the shard; 0 when there is none. */
 uint32_t fb_shm_pool_take(struct fb_shm_map *map, uint32_t shard);
-/* An entry that no reader can still take for what it was. */
+/* Gives an entry back, which no reader can still take for what it was. */
 void fb_shm_pool_give(struct fb_shm_map *map, uint32_t index);
 bool fb_shm_pool_is_empty(struct fb_shm_map *map);
 
 /* Shards (map_shard.c) */
 
 int fb_shm_shard_init(struct fb_shm_map *map, uint32_t shard);
-/* Whoever had it before, it is whole when it is locked. */
+/* Locks a shard, and repairs it when its last holder has died. */
 void fb_shm_shard_lock(struct fb_shm_map *map, uint32_t shard);
 bool fb_shm_shard_try(struct fb_shm_map *map, uint32_t shard);
 void fb_shm_shard_unlock(struct fb_shm_map *map, uint32_t shard);

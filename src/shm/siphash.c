@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* SipHash-2-4 as its authors describe it, over bytes in the machine's order-independent form. */
 #include "shm/siphash.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -49,6 +51,7 @@ uint64_t fb_siphash(const uint64_t key[2], const void *data, size_t n)
     const unsigned char *p = data;
     uint64_t word;
 
+    assert(p != NULL || n == 0);
     for (size_t left = n; left >= 8; left -= 8, p += 8) {
         memcpy(&word, p, 8);
         absorb(&s, le64toh(word));

@@ -46,6 +46,8 @@ void worker_check(const struct fb_worker *worker)
     acceptors_check(&worker->accept);
     if (worker->messages != NULL)
         messages_check(worker);
+    if (net->loop.mechanism->self != NULL) /* simulated: no other process can write there */
+        shared_check(worker->heritage->shared);
 }
 
 static void shutdown_expired(struct fb_loop *loop, struct fb_timer *timer)
