@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop's life, its wait, and its queues. Runs an event's handler only from a queue, or from a report
- * of a source that has no queue (the loop's own). */
+/* The loop's life, its wait, and its queues. Runs an event's handler only from a queue, or from a
+ * report of a source that has no queue (the loop's own). */
 #include "event/loop.h"
 
 #include <assert.h>

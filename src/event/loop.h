@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One event loop: a mechanism, the table of sources that it watches, queues of posted events, timers,
- * and cached time. The order of a turn is the worker's (worker/turn.c); here are its parts.
+/* The event loop: a mechanism, the table of sources that it watches, queues of posted events,
+ * timers, and cached time. The order of a turn is the worker's (worker/turn.c); here are its parts.
  *
- * All state is the loop's, so that two loops live in one process. An event is in at most one queue; it
- * is armed only while its source has a slot of the table. */
+ * All state is the loop's, so that two loops live in one process. An event is in at most one queue;
+ * it is armed only while its source has a slot of the table. */
 #pragma once
 
 #include "base/clock.h"
@@ -50,9 +50,9 @@ int fb_loop_set_resolution(struct fb_loop *loop, uint64_t ms);
 /* Makes mechanism->notify() work, which has `notified` run on the loop; -1 after an emerg line. */
 int fb_loop_set_notified(struct fb_loop *loop, void (*notified)(struct fb_loop *loop));
 
-/* Watches, by a signalfd, the signals that are blocked outside of the wait. Without it a busy loop would
- * starve them: a wait that finds an event ready returns before it delivers a signal. -1 after an emerg
- * line. fb_loop_init() calls it. */
+/* Watches, by a signalfd, the signals that are blocked outside of the wait. Without it a busy loop
+ * would starve them: a wait that finds an event ready returns before it delivers a signal. -1 after
+ * an emerg line. fb_loop_init() calls it. */
 int fb_loop_watch_signals(struct fb_loop *loop);
 
 /* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
@@ -72,7 +72,8 @@ void fb_loop_run(struct fb_loop *loop, enum fb_queue queue);
 /* Moves the next queue's events to the normal queue; false when there were none. */
 bool fb_loop_promote(struct fb_loop *loop);
 
-/* Returns the source of a slot if the slot is still in that generation, else NULL: for mechanisms. */
+/* Returns the source of a slot if the slot is still in that generation, else NULL: for
+ * mechanisms. */
 struct fb_source *fb_loop_source(struct fb_loop *loop, uint32_t index, uint32_t generation);
 /* Takes the mechanism's report that the direction is ready, and posts or runs its event. */
 void fb_loop_report(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);

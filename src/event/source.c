@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of sources: a mapping whose slots are handed out, the last one given back first. A slot's
- * generation survives it, so that no two uses of a slot look the same. */
+/* The table of sources: a mapping whose slots are handed out, the last one given back first. A
+ * slot's generation survives it, so that no two uses of a slot look the same. */
 #include "event/source.h"
 
 #include <assert.h>
@@ -75,7 +75,7 @@ void source_table_check(const struct fb_source_table *table)
         assert(i < table->used_n);
         assert(!fb_source_at(table, i)->in_use);
         free_n++;
-        assert(free_n <= table->used_n - table->in_use_n); /* else the list is a circle */
+        assert(free_n <= table->used_n - table->in_use_n); /* no circle */
     }
 }
 

@@ -19,7 +19,7 @@ struct fb_source;
 enum fb_direction { FB_READ, FB_WRITE, FB_DIRECTIONS };
 
 enum fb_queue {
-    FB_QUEUE_NONE,   /* as a source's queue: its events run within the wait (the clock) */
+    FB_QUEUE_NONE,   /* no queue: not posted; a source with it has its events run within the wait */
     FB_QUEUE_ACCEPT, /* listeners: run under the accept mutex */
     FB_QUEUE_NORMAL,
     FB_QUEUE_NEXT,   /* for the next turn */
@@ -50,14 +50,14 @@ struct fb_source {
     bool listening; /* a listener that the mechanism watches */
     const struct fb_source_ops *ops;
     const struct fb_io_ops *io;
-    void *io_state; /* of the mechanism's operations: loop->mechanism_state */
+    void *io_state; /* the operations' own: loop->mechanism_state, or NULL */
     struct fb_event events[FB_DIRECTIONS];
 };
 
 /* A loop's slots: memory that is touched when a slot is first used. */
 struct fb_source_table {
     char *base;
-    size_t stride; /* of the owner's struct, whose first member is the struct fb_source */
+    size_t stride; /* size of the owner's struct, whose first member is the struct fb_source */
     uint32_t n;
     uint32_t used_n; /* slots beyond have never been used */
     uint32_t free;   /* the first free slot among the used, or FB_NO_SLOT */
@@ -75,8 +75,8 @@ struct fb_source *fb_source_get(struct fb_source_table *table);
 /* Gives a slot back, whose events are neither active nor posted any more. */
 void fb_source_put(struct fb_source_table *table, struct fb_source *source);
 
-/* Arms a direction. The event of a source that is known to be ready is posted, because its edge will
- * not come again. -1 with errno where the mechanism refuses (no memory). */
+/* Arms a direction. The event of a source that is known to be ready is posted, because its edge
+ * will not come again. -1 with errno where the mechanism refuses (no memory). */
 int fb_source_arm(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
 /* Pauses a direction; costs no system call where events are edges. */
 void fb_source_disarm(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);

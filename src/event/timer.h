@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Timers: a red-black tree by deadline, and the cached clock that it goes by. The loop of a worker has
- * one tree, the master another, which nothing but a wake-up by SIGALRM drives. A timer is in at most
- * one tree, and has a deadline exactly while it is in it. Nothing here reads a clock or sleeps. */
+/* Timers: a red-black tree by deadline, and the cached clock that it goes by. The loop of a worker
+ * has one tree, the master another, which nothing but a wake-up by SIGALRM drives. A timer is in at
+ * most one tree, and has a deadline exactly while it is in it. Nothing here reads a clock or
+ * sleeps. */
 #pragma once
 
 #include "base/clock.h"
@@ -19,8 +20,8 @@ struct fb_loop;
 struct fb_timer {
     RB_ENTRY(fb_timer) node;
     uint64_t deadline; /* monotonic milliseconds; 0: not set */
-    /* called once the timer has left its tree; `loop` is NULL for a timer of the master, which finds
-     * its owner with fb_container() */
+    /* called once the timer has left its tree; `loop` is NULL for a timer of the master, which
+     * finds its owner with fb_container() */
     void (*expired)(struct fb_loop *loop, struct fb_timer *timer);
 };
 
@@ -41,7 +42,7 @@ static inline bool fb_timer_is_set(const struct fb_timer *timer)
 void timers_init(struct timers *timers, const struct fb_clock *clock, struct fb_loop *loop);
 /* Expires in `ms` (at least 1) from the cached time; a set timer is moved, exactly. */
 void timers_arm(struct timers *timers, struct fb_timer *timer, uint64_t ms);
-/* As above, at this time of the monotonic clock; at least 1 ms after the cached time. */
+/* Expires at this time of the monotonic clock; at least 1 ms after the cached time. */
 void timers_arm_at(struct timers *timers, struct fb_timer *timer, uint64_t deadline);
 /* May be called on a timer that is not set. */
 void timers_disarm(struct timers *timers, struct fb_timer *timer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The counters of one worker. Only the slot's own worker writes them, so that a plain load and store are
- * enough; the master folds them into the totals when the worker has died. */
+/* The counters of one worker. Only the slot's own worker writes them, so that a plain load and
+ * store are enough; the master folds them into the totals when the worker has died. */
 #pragma once
 
 #include <assert.h>
@@ -9,12 +9,12 @@
 
 enum fb_counter {
     FB_ACCEPTS,            /* connections taken from the kernel */
-    FB_HANDLED,            /* of these, given to a server */
+    FB_HANDLED,            /* accepted connections that were given to a server */
     FB_REQUESTS,           /* served, as the protocols count them */
     FB_GAUGES,             /* the counters from here on fall again, and end with their worker */
     FB_ACTIVE = FB_GAUGES, /* connections open */
-    FB_READING,            /* of these, holding part of a request */
-    FB_WRITING,            /* of these, holding output that the peer has not taken */
+    FB_READING,            /* open connections that hold part of a request */
+    FB_WRITING,            /* open connections with output that the peer has not taken */
     FB_COUNTERS,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's heartbeat: what it is doing now, as a number that the worker alone writes, with plain stores,
- * and that the master's watchdog reads now and then. The number changes with every callback and every
- * wait: when it stays the same, the worker is stuck. */
+/* A worker's heartbeat: what it is doing now, as a number that the worker alone writes, with plain
+ * stores, and that the master's watchdog reads now and then. The number changes with every callback
+ * and every wait: when it stays the same, the worker is stuck. */
 #pragma once
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The owner of a lock is one word, changed by compare and exchange; only its owner and the master free
- * it. No assertion looks at the word: another worker can write it. */
+/* The owner of a lock is one word, changed by compare and exchange; only its owner and the master
+ * free it. No assertion looks at the word: another worker can write it. */
 #include "shm/lock.h"
 
 #include <assert.h>

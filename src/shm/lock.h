@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A lock in shared memory that is owned by a worker slot, not by a pid: pids are used again, and the
- * master must be able to take a dead worker's lock back without guessing. It is only ever tried, and
- * nobody waits for it. */
+/* A lock in shared memory that is owned by a worker slot, not by a pid: pids are used again, and
+ * the master must be able to take a dead worker's lock back without guessing. It is only ever
+ * tried, and nobody waits for it. */
 #pragma once
 
 #include "shm/slot.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads and writes of a map's entries. A read sees an entry whole or not at all, and a write is done by one
- * store of a link; each store before it leaves a state that a repair understands. */
+/* Reads and writes of a map's entries. A read sees an entry whole or not at all, and a write is
+ * done by one store of a link; each store before it leaves a state that a repair understands. */
 #include "shm/map_private.h"
 #include "shm/siphash.h"
 
@@ -25,9 +25,9 @@ struct subject {
 /* The place of the key's entry in its chain, expired or not. */
 struct place {
     _Atomic uint32_t *link;
-    uint32_t index;             /* of the entry; 0: none */
+    uint32_t index;             /* the entry's; 0: none */
     struct fb_shm_entry *entry; /* NULL: none */
-    bool present;               /* there is an entry that has not expired */
+    bool present;               /* an entry was found that has not expired */
 };
 
 /* A write that is to be done. */
@@ -69,7 +69,8 @@ static enum fb_shm_map_status copy_out(const struct fb_shm_map *map,
     if (fb_shm_expired(entry, s->now_ms))
         return FB_SHM_MAP_ABSENT;
     if (n >
-        map->shape.value_max) /* it is being written to, which the caller is about to find out */
+        map->shape
+            .value_max) /* the entry is being written to, which the caller is about to find out */
         n = 0;
     item->n = n;
     item->version = FB_LOAD(entry->version);
@@ -178,7 +179,7 @@ static enum fb_shm_map_status publish(struct fb_shm_map *map, const struct subje
         return FB_SHM_MAP_FULL;
     change->version = FB_LOAD(shard->version) + 1;
     FB_STORE(shard->version, change->version);
-    /* this store goes first: nothing may expire before soonest_ms, even if we die right after it */
+    /* the expiry goes first: nothing may expire before soonest_ms, even if we die right after it */
     if (change->expires_ms != 0 && change->expires_ms < FB_LOAD(shard->soonest_ms))
         FB_STORE(shard->soonest_ms, change->expires_ms);
     fill_entry(map, fb_shm_entry_at(map, index), s, change,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and one
- * that is killed anywhere within a call takes nothing with it but that call: an entry is published by
- * one store, and the first to lock after a death puts right what is left.
+/* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and
+ * one that is killed anywhere within a call takes nothing with it but that call: an entry is
+ * published by one store, and the first to lock after a death puts right what is left.
  *
- * The time is passed in: milliseconds since the epoch, the same clock for all. An entry whose expiry
- * has come (expires_ms <= now_ms, and not 0) counts as absent. */
+ * The time is passed in: milliseconds since the epoch, the same clock for all. An entry whose
+ * expiry has come (expires_ms <= now_ms, and not 0) counts as absent. */
 #pragma once
 
 #include "shm/zone.h"
@@ -17,13 +17,13 @@
 #define FB_SHM_MAP_KEY_MAX 65535
 #define FB_SHM_MAP_VALUE_MAX (UINT32_C(16) << 20)
 
-/* As an expiry: the one that the entry has; none for a new entry. */
+/* An expiry: keeps the one that the entry has; a new entry gets none. */
 #define FB_SHM_KEEP_EXPIRY UINT64_MAX
 
 enum fb_shm_map_status {
     FB_SHM_MAP_OK,
-    FB_SHM_MAP_ABSENT,       /* there is no such key */
-    FB_SHM_MAP_CHANGED,      /* it has another version than was expected */
+    FB_SHM_MAP_ABSENT,       /* no such key */
+    FB_SHM_MAP_CHANGED,      /* the key has another version than was expected */
     FB_SHM_MAP_FULL,         /* `capacity` keys are there, and none has expired */
     FB_SHM_MAP_TOO_LARGE,    /* the key, the value, or the value for the room given */
     FB_SHM_MAP_NOT_A_NUMBER, /* the value is not 8 bytes, or the sum does not fit into them */
@@ -56,24 +56,24 @@ bool fb_shm_map_is(const struct fb_shm_map *map, const struct fb_shm_map_shape *
 /* The kind of zone whose shape is a struct fb_shm_map_shape. */
 extern const struct fb_zone_kind fb_shm_map_kind;
 
-/* Copies an entry: OK; ABSENT; TOO_LARGE if the value is longer than the room, and then as much as fits
- * is copied. Takes no lock unless other writers keep disturbing it. */
+/* Copies an entry: OK; ABSENT; TOO_LARGE if the value is longer than the room, and then as much as
+ * fits is copied. Takes no lock unless other writers keep disturbing it. */
 enum fb_shm_map_status fb_shm_map_get(struct fb_shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, struct fb_shm_item *item);
 
-/* Sets a key: OK, with the entry's new version unless `version` is NULL; FULL; TOO_LARGE. expires_ms 0:
- * never. */
+/* Sets a key: OK, with the entry's new version unless `version` is NULL; FULL; TOO_LARGE.
+ * expires_ms 0: never. */
 enum fb_shm_map_status fb_shm_map_set(struct fb_shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms, uint64_t *version);
 
-/* Sets a key if its entry's version is `expected`, or if `expected` is 0 and there is no entry; else
- * CHANGED. */
+/* Sets a key if its entry's version is `expected`, or if `expected` is 0 and there is no entry;
+ * else CHANGED. */
 enum fb_shm_map_status fb_shm_map_replace(struct fb_shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, uint64_t expected, const void *value, size_t n, uint64_t expires_ms,
     uint64_t *version);
 
-/* Adds to an int64_t in the machine's byte order (0 where the key is absent), and keeps the expiry. OK,
- * with the sum unless `sum` is NULL; FULL; TOO_LARGE; NOT_A_NUMBER, and nothing changes. */
+/* Adds to an int64_t in the machine's byte order (0 where the key is absent), and keeps the expiry.
+ * OK, with the sum unless `sum` is NULL; FULL; TOO_LARGE; NOT_A_NUMBER, and nothing changes. */
 enum fb_shm_map_status fb_shm_map_add(struct fb_shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, int64_t by, int64_t *sum);
 

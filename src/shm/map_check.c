@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks a whole map: every entry is in one chain of its shard, a spare, or the pool's, and the counts
- * agree. For tests: its assertions are on memory that every process with the map can write. */
+/* Checks a whole map: every entry is in one chain of its shard, a spare, or the pool's, and the
+ * counts agree. For tests: its assertions are on memory that every process with the map can
+ * write. */
 #include "shm/map_private.h"
 
 #include <assert.h>
@@ -8,10 +9,9 @@
 /* Counts the entries of a chain, each of which must be the shard's, and of the right bucket. */
 static uint32_t check_chain(struct fb_shm_map *map, uint32_t shard, uint32_t bucket)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, i = FB_LOAD(fb_shm_buckets(map, shard)[bucket]);
 
-    for (uint32_t i = FB_LOAD(fb_shm_buckets(map, shard)[bucket]); i != 0;
-         i = FB_LOAD(fb_shm_entry_at(map, i)->next)) {
+    for (; i != 0; i = FB_LOAD(fb_shm_entry_at(map, i)->next)) {
         const struct fb_shm_entry *entry = fb_shm_entry_at(map, i);
         uint64_t hash = FB_LOAD(entry->hash), expires_ms = FB_LOAD(entry->expires_ms);
 
@@ -25,7 +25,7 @@ static uint32_t check_chain(struct fb_shm_map *map, uint32_t shard, uint32_t buc
         assert(FB_LOAD(entry->version) <= FB_LOAD(map->shards[shard].version));
         assert(expires_ms == 0 || expires_ms >= FB_LOAD(map->shards[shard].soonest_ms));
         n++;
-        assert(n <= map->entry_n); /* else the chain is a circle */
+        assert(n <= map->entry_n); /* no circle */
     }
     return n;
 }
@@ -53,7 +53,7 @@ void shm_map_check(struct fb_shm_map *map)
     assert(fb_shm_map_is(map, &map->shape));
     for (uint32_t shard = 0; shard < map->shard_n; shard++)
         used += check_shard(map, shard);
-    fb_shm_pool_is_empty(map); /* has the pool repaired, if need be */
+    fb_shm_pool_is_empty(map); /* repairs the pool, if need be */
     for (uint32_t i = 1; i <= FB_LOAD(map->pool.used); i++)
         owned += FB_LOAD(fb_shm_owners(map)[i]) != 0;
     assert(owned == used);

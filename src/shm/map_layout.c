@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a map, computed from its shape alone: what a process uses it takes from its own copy of
- * the shape when it opens the map. Offsets are 64 bits and never overflow within the limits of shapes. */
+/* The layout of a map, computed from its shape alone: what a process uses it takes from its own
+ * copy of the shape when it opens the map. Offsets are 64 bits and never overflow within the limits
+ * of shapes. */
 #include "shm/map_private.h"
 
 #include <assert.h>

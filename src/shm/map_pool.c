@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool: the entries that belong to no shard. An entry's owner is written before the entry leaves the
- * pool or after it has come back, so that a repair finds it in one place or the other. */
+/* The pool: the entries that belong to no shard. An entry's owner is written before the entry
+ * leaves the pool or after it has come back, so that a repair finds it in one place or the
+ * other. */
 #include "shm/map_private.h"
 
 #include <assert.h>
@@ -33,8 +34,8 @@ int fb_shm_pool_init(struct fb_shm_map *map)
     return fb_shm_mutex_init(&map->pool.mutex);
 }
 
-/* Marks an entry before it is taken: a process that dies between leaves it to the repair of its shard,
- * which reads owners alone. An entry beyond `used` is simply taken again. */
+/* Marks an entry before it is taken: a process that dies between leaves it to the repair of its
+ * shard, which reads owners alone. An entry beyond `used` is simply taken again. */
 uint32_t fb_shm_pool_take(struct fb_shm_map *map, uint32_t shard)
 {
     _Atomic uint8_t *owners = fb_shm_owners(map);

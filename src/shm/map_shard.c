@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shards: their locks, the repair of what a death has left in them, and the sweep of expired entries. A
- * shard is whole whenever its lock is held: the first to lock it after a death repairs it. */
+/* Shards: their locks, the repair of what a death has left in them, and the sweep of expired
+ * entries. A shard is whole whenever its lock is held: the first to lock it after a death repairs
+ * it. */
 #include "shm/map_private.h"
 
 #include <assert.h>
@@ -44,7 +45,8 @@ static uint32_t mark_chain(struct fb_shm_map *map, _Atomic uint32_t *link, uint8
     return count;
 }
 
-/* Collects the shard's entries that are in no chain: one becomes the spare, the others go to the pool. */
+/* Collects the shard's entries that are in no chain: one becomes the spare, the others go to the
+ * pool. */
 static void collect_unreached(struct fb_shm_map *map, uint32_t shard, uint8_t owner)
 {
     _Atomic uint8_t *owners = fb_shm_owners(map);

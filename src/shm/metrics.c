@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of metrics, their totals, and the fold of a dead worker's row. The numbers are right after each
- * instruction of a fold, so that a master may die within one. */
+/* Rows of metrics, their totals, and the fold of a dead worker's row. The numbers are right after
+ * each instruction of a fold, so that a master may die within one. */
 #include "shm/metrics.h"
 
 #include <assert.h>
@@ -9,24 +9,26 @@
 #define MAGIC 0x66626d74u
 #define REVISION 2u
 
-/* The tries to read totals between two folds. A reader that folds disturb more often, for which more
- * workers must die than there are, returns the totals of its last try, which may be off by one fold. */
+/* The tries to read totals between two folds. A reader that folds disturb more often, for which
+ * more workers must die than there are, returns the totals of its last try, which may be off by one
+ * fold. */
 #define TRIES 1000
 
-/* The layout. Each master process has a side of its own, whose rows nobody else writes: two rows of the
- * dead, of which one is in force, then a row for each slot.
+/* The layout. Each master process has a side of its own, whose rows nobody else writes: two rows of
+ * the dead, of which one is in force, then a row for each slot.
  *
- * A fold writes the row of the dead that is not in force; one store brings that row into force and has
- * readers leave the dead slot's row out. Then the fold zeroes that slot's row, and a second store has
- * readers take it in again. A fold that a master's death has cut off is finished by the next. */
+ * A fold writes the row of the dead that is not in force; one store brings that row into force and
+ * has readers leave the dead slot's row out. Then the fold zeroes that slot's row, and a second
+ * store has readers take it in again. A fold that a master's death has cut off is finished by the
+ * next. */
 struct fb_shm_metrics {
     alignas(FB_CACHE_LINE) uint32_t magic;
     uint32_t revision;
     uint32_t n;
-    uint32_t stride; /* of a row, bytes */
-    uint64_t rows;   /* where they begin, from here */
+    uint32_t stride; /* bytes of a row */
+    uint64_t rows;   /* offset of the first row */
     struct {
-        _Atomic uint64_t state;  /* as in_force() and left_out() read it */
+        _Atomic uint64_t state;  /* read by in_force() and left_out() */
         _Atomic uint32_t slot_n; /* no slot beyond has ever taken its row */
     } sides[FB_SLOT_SIDES];
     uint8_t kinds[];
@@ -35,8 +37,8 @@ struct fb_shm_metrics {
 #define DEAD_ROWS 2
 #define SIDE_ROWS (DEAD_ROWS + FB_SLOT_MAX)
 
-/* A state has the row of the dead that is in force (1 bit), the slot left out + 1 or 0 (31), and a number
- * that makes it differ from all others. */
+/* A state has the row of the dead that is in force (1 bit), the slot left out + 1 or 0 (31), and a
+ * number that makes it differ from all others. */
 static uint32_t in_force(uint64_t state)
 {
     return state & 1;

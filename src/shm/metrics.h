@@ -43,8 +43,8 @@ fb_shm_row *fb_shm_metrics_row(struct fb_shm_metrics *metrics, uint32_t slot);
 /* Sum over the rows of the living workers and the dead. */
 void fb_shm_metrics_totals(const struct fb_shm_metrics *metrics, int64_t *totals);
 int64_t fb_shm_metrics_total(const struct fb_shm_metrics *metrics, uint32_t metric);
-/* The master, when the worker of a slot has died: keeps its counters and drops its gauges. A second fold
- * of the same slot changes nothing, and totals are right at every moment of a fold. */
+/* The master, when the worker of a slot has died: keeps its counters and drops its gauges. A second
+ * fold of the same slot changes nothing, and totals are right at every moment of a fold. */
 void fb_shm_metrics_fold(struct fb_shm_metrics *metrics, uint32_t slot);
 
 /* Add to and set a metric of the caller's own row: a plain load and store are enough. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A mutex in shared memory that outlives its holder: whoever takes it first after a holder's death is
- * told so, and repairs what the dead process has left half done. Nobody waits for the dead. */
+/* A mutex in shared memory that outlives its holder: whoever takes it first after a holder's death
+ * is told so, and repairs what the dead process has left half done. Nobody waits for the dead. */
 #pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
 
 enum fb_shm_mutex_state {
-    FB_SHM_MUTEX_BUSY,      /* not taken, its holder lives */
+    FB_SHM_MUTEX_BUSY,      /* held by a process that lives */
     FB_SHM_MUTEX_TAKEN,     /* taken */
     FB_SHM_MUTEX_INHERITED, /* taken, after its holder died with it: fb_shm_mutex_heal() follows */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared region's life, and the totals of its counters. A total is read while workers count and the
- * master folds, and is of one moment between two folds. */
+/* The shared region's life, and the totals of its counters. A total is read while workers count and
+ * the master folds, and is of one moment between two folds. */
 #include "shm/shared.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#define READS_MAX 1000 /* of the totals while a fold does not end */
+#define READS_MAX 1000 /* reads of the totals while a fold does not end */
 
 static_assert(
     offsetof(struct fb_shared, accept_mutex) % FB_CACHE_LINE == 0, "the mutex begins a line");
@@ -38,7 +38,7 @@ void fb_shared_destroy(struct fb_shared **shared)
 void fb_shared_begin(struct fb_shared *shared, uint32_t side, uint32_t serial)
 {
     assert(side < FB_SLOT_SIDES);
-    assert(shared->slot_n == 0); /* there is no worker yet that could have written it */
+    assert(shared->slot_n == 0); /* no worker yet could have written it */
     shared->side = side;
     shared->serial = serial;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The region that master and workers share: mapped before the first fork, it outlives every reload.
  *
- * Each worker writes only the line of its own slot, without locked instructions; the master alone hands
- * slots out, and when a worker has died folds its counters into the totals. */
+ * Each worker writes only the line of its own slot, without locked instructions; the master alone
+ * hands slots out, and when a worker has died folds its counters into the totals. */
 #pragma once
 
 #include "shm/lock.h"
@@ -13,7 +13,7 @@ struct fb_shared {
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
     _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
     struct fb_counters folded;
-    uint32_t side;   /* of its master process: the slots are numbered from side * FB_SLOT_MAX */
+    uint32_t side; /* the one of two master processes: slots are numbered from side * FB_SLOT_MAX */
     uint32_t serial; /* the first incarnation of a slot has the serial after this one */
     alignas(FB_CACHE_LINE) struct fb_shm_lock accept_mutex;
     struct fb_slot slots[FB_SLOT_MAX];
@@ -26,8 +26,8 @@ struct fb_shared {
 struct fb_shared *fb_shared_create(void);
 void fb_shared_destroy(struct fb_shared **shared);
 
-/* Sets side and serial, which are 0 at first, before the first slot is acquired. Zones outlive a master
- * process: a slot and serial that a zone remembers must never name another worker. */
+/* Sets side and serial, which are 0 at first, before the first slot is acquired. Zones outlive a
+ * master process: a slot and serial that a zone remembers must never name another worker. */
 void fb_shared_begin(struct fb_shared *shared, uint32_t side, uint32_t serial);
 /* The greatest serial that a slot has had. */
 uint32_t fb_shared_serial(const struct fb_shared *shared);
@@ -42,6 +42,6 @@ static inline struct fb_slot *fb_shared_slot(struct fb_shared *shared, struct fb
 /* Sums the counters of the living workers and the dead. */
 void fb_shared_totals(struct fb_shared *shared, uint64_t totals[FB_COUNTERS]);
 
-/* Asserts what holds of the region while no worker can write to it: in tests, and of a worker without a
- * master. */
+/* Asserts what holds of the region while no worker can write to it: in tests, and of a worker
+ * without a master. */
 void shared_check(struct fb_shared *shared);

@@ -15,7 +15,7 @@ static uint64_t rotate(uint64_t x, int by)
     return x << by | x >> (64 - by);
 }
 
-/* One half of a round, on two pairs of words. */
+/* Does half a round, on two pairs of words. */
 static void mix(uint64_t *a, uint64_t *b, int by_b, uint64_t *c, uint64_t *d, int by_d)
 {
     *a += *b;

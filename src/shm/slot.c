@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hands worker slots out and takes them back. Here the master runs on memory that workers write: what it
- * reads there decides which slot is used, and never whether the master goes on. */
+/* Hands worker slots out and takes them back. Here the master runs on memory that workers write:
+ * what it reads there decides which slot is used, and never whether the master goes on. */
 #include "shm/slot.h"
 
 #include "shm/shared.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, hands over and closes zones. A zone is open exactly while it has a mapping and a descriptor of
- * its own; what its memory says is believed only after it was compared with what was declared. */
+/* Opens, hands over and closes zones. A zone is open exactly while it has a mapping and a
+ * descriptor of its own; what its memory says is believed only after it was compared with what was
+ * declared. */
 #include "shm/zone.h"
 
 #include <assert.h>
@@ -110,7 +111,8 @@ static int set_size(const struct fb_zone *zone)
 }
 
 /* Fixes the size: a worker that cut the memory short would have every process that reads it killed
- * (SIGBUS), and a seal of its own against writing would keep the next generation from mapping it. */
+ * (SIGBUS), and a seal of its own against writing would keep the next generation from mapping
+ * it. */
 static int seal(const struct fb_zone *zone)
 {
     return fcntl(zone->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
@@ -120,7 +122,7 @@ static int init_memory(struct fb_zone *zone)
 {
     struct fb_zone_header *header = zone->base;
 
-    assert(header->magic == 0); /* nobody else has the new memory yet */
+    assert(header->magic == 0); /* new memory */
     if (zone->kind->init(header + 1, zone->shape) == -1)
         return -1;
     header->version = zone->version;
@@ -131,8 +133,8 @@ static int init_memory(struct fb_zone *zone)
     return 0;
 }
 
-/* Opens a zone, with the memory of `old` unless that is NULL. Returns NULL, or the name of the call that
- * has failed, with errno. */
+/* Opens a zone, with the memory of `old` unless that is NULL. Returns NULL, or the name of the call
+ * that has failed, with errno. */
 static const char *open_zone(struct fb_zone *zone, const struct fb_zone *old)
 {
     void *base;

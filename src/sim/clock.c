@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-/* Both clocks begin at an odd place, so that they are not taken for each other or for durations. */
+/* The clocks begin at odd places, so that they are not taken for each other or for durations. */
 #define FIRST_MONO_MS 1000000
 #define FIRST_WALL_MS 1795253400000 /* 2026-11-21 09:30:00 UTC */
 
@@ -18,7 +18,7 @@ void sim_clock_read(struct fb_loop *loop)
 {
     const struct fb_sim *sim = fb_sim_of(loop);
 
-    assert(sim->clock.mono_ms >= loop->clock.mono_ms); /* it never goes back */
+    assert(sim->clock.mono_ms >= loop->clock.mono_ms); /* monotonic */
     loop->clock = sim->clock;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of simulated sockets. What an operation answers goes into the digest; an operation
- * on a descriptor that is not open is a fault of the program. */
+/* The I/O operations of simulated sockets. What an operation answers goes into the digest; an
+ * operation on a descriptor that is not open is a fault of the program. */
 #include "sim/sim_private.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ static struct fb_io_result again(enum fb_direction direction)
 static struct fb_io_result answer(
     struct sim_endpoint *s, char operation, struct fb_io_result result)
 {
-    uint64_t line[] = { (uint64_t)operation, (uint64_t)s->public.fd, result.status,
+    uint64_t line[] = { (uint64_t)operation, (uint64_t)s->view.fd, result.status,
         (uint64_t)result.error, result.n };
 
     sim_record(s->sim, line, sizeof(line));
@@ -42,7 +42,7 @@ struct sim_endpoint *sim_endpoint_of(const struct fb_source *source, const char 
     struct fb_sim *sim = sim_loop_of(source)->sim;
     struct sim_endpoint *s = sim_endpoint_find(sim, source->fd);
 
-    if (s != NULL && !s->public.closed)
+    if (s != NULL && !s->view.closed)
         return s;
     sim_fault(sim, source->fd, "%s although it is not open", operation);
     return NULL;
@@ -54,11 +54,11 @@ static bool has_trouble(
 {
     struct fb_sim *sim = s->sim;
 
-    if (s->public.broke || s->send_error != 0)
+    if (s->view.broke || s->send_error != 0)
         return false;
     if (sim_happens(sim, sim->trouble.reset)) {
         sim_break_both(s, ECONNRESET);
-        s->public.broke = true;
+        s->view.broke = true;
         *result = failed(ECONNRESET);
         return true;
     }
@@ -89,7 +89,7 @@ static struct fb_io_result receive_bytes(struct sim_endpoint *s, struct fb_span 
         n = part_of(sim, n);
         sim_mark_changed(s, FB_READ); /* the rest arrives now */
     }
-    if (s->public.lends)
+    if (s->view.lends)
         span->p = bytes;
     else
         memcpy(span->p, bytes, n);
@@ -106,9 +106,9 @@ static struct fb_io_result receive(struct sim_endpoint *s, struct fb_span *span)
     struct sim_step *step = STAILQ_FIRST(&s->steps);
     struct fb_io_result result;
 
-    s->public.recvs++;
+    s->view.recvs++;
     if (span->n == 0)
-        sim_fault(s->sim, s->public.fd, "recv() without room");
+        sim_fault(s->sim, s->view.fd, "recv() without room");
     if (s->connecting || step == NULL || span->n == 0)
         return again(FB_READ);
     if (has_trouble(s, FB_READ, &result))
@@ -136,13 +136,13 @@ static struct fb_io_result socket_recv(struct fb_source *source, struct fb_span 
 /* Returns how many of n bytes leave now; 0 when *result is to be answered. */
 static size_t allowance(struct sim_endpoint *s, size_t n, struct fb_io_result *result)
 {
-    struct fb_sim_socket *public = &s->public;
+    struct fb_sim_socket *view = &s->view;
     struct fb_sim *sim = s->sim;
-    size_t most = public->room < public->send_most ? public->room : public->send_most;
+    size_t most = view->room < view->send_most ? view->room : view->send_most;
 
-    public->sends++;
-    if (public->shut) {
-        sim_fault(sim, public->fd, "send() after shutdown()");
+    view->sends++;
+    if (view->shut) {
+        sim_fault(sim, view->fd, "send() after shutdown()");
         *result = failed(EPIPE);
         return 0;
     }
@@ -161,20 +161,20 @@ static size_t allowance(struct sim_endpoint *s, size_t n, struct fb_io_result *r
 
 static struct fb_io_result count_sent(struct sim_endpoint *s, size_t sent, size_t offered)
 {
-    struct fb_sim_socket *public = &s->public;
+    struct fb_sim_socket *view = &s->view;
 
-    assert(sent > 0 && sent <= offered && sent <= public->room);
-    if (public->room != SIZE_MAX)
-    public->room -= sent;
-    if (sent<offered &&public->room> 0)
+    assert(sent > 0 && sent <= offered && sent <= view->room);
+    if (view->room != SIZE_MAX)
+        view->room -= sent;
+    if (sent < offered && view->room > 0)
         sim_mark_changed(s, FB_WRITE); /* room comes back at once */
     return done_with(sent);
 }
 
-static void note_pieces(struct fb_sim_socket *public, const struct iovec *pieces, int n)
+static void note_pieces(struct fb_sim_socket *view, const struct iovec *pieces, int n)
 {
-    public->piece_n = n < FB_SIM_PIECES ? n : FB_SIM_PIECES;
-    memcpy(public->pieces, pieces, (size_t) public->piece_n * sizeof(*pieces));
+    view->piece_n = n < FB_SIM_PIECES ? n : FB_SIM_PIECES;
+    memcpy(view->pieces, pieces, (size_t)view->piece_n * sizeof(*pieces));
 }
 
 static struct fb_io_result send_pieces(struct sim_endpoint *s, const struct iovec *pieces, int n)
@@ -185,10 +185,10 @@ static struct fb_io_result send_pieces(struct sim_endpoint *s, const struct iove
     for (int i = 0; i < n; i++)
         offered += pieces[i].iov_len;
     if (n < 1 || n > IOV_MAX || offered == 0) {
-        sim_fault(s->sim, s->public.fd, "send() of %zu bytes in %d pieces", offered, n);
+        sim_fault(s->sim, s->view.fd, "send() of %zu bytes in %d pieces", offered, n);
         return failed(EINVAL);
     }
-    note_pieces(&s->public, pieces, n);
+    note_pieces(&s->view, pieces, n);
     most = allowance(s, offered, &result);
     if (most == 0)
         return result;
@@ -216,7 +216,7 @@ static struct fb_io_result send_file(struct sim_endpoint *s, int fd, off_t *offs
     size_t most = allowance(s, n, &result), sent = 0;
     ssize_t part = 0;
 
-    s->public.piece_n = 0;
+    s->view.piece_n = 0;
     if (most == 0)
         return result;
     do {
@@ -258,19 +258,19 @@ static struct fb_io_result accept_client(
     struct sim_endpoint *client = STAILQ_FIRST(&s->clients);
     struct fb_sim *sim = s->sim;
 
-    if (s->public.accept_error != 0)
-        return failed(s->public.accept_error);
+    if (s->view.accept_error != 0)
+        return failed(s->view.accept_error);
     if (client == NULL || sim_happens(sim, sim->trouble.again))
         return again(FB_READ);
     STAILQ_REMOVE_HEAD(&s->clients, line_link);
     if (sim_happens(sim, sim->trouble.aborted)) {
-        client->public.broke = client->public.closed = true;
+        client->view.broke = client->view.closed = true;
         return failed(ECONNABORTED);
     }
-    assert(!client->must_close && !client->public.closed);
+    assert(!client->must_close && !client->view.closed);
     client->must_close = true;
-    *fd = client->public.fd;
-    copy_address(&client->public.peer, client->public.peer_length, address, length);
+    *fd = client->view.fd;
+    copy_address(&client->view.peer, client->view.peer_length, address, length);
     return done_with(0);
 }
 
@@ -307,9 +307,9 @@ static int socket_name(const struct fb_source *source, struct sockaddr *address,
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "name()");
 
-    if (s == NULL || s->public.local_length == 0)
+    if (s == NULL || s->view.local_length == 0)
         return -1;
-    copy_address(&s->public.local, s->public.local_length, address, length);
+    copy_address(&s->view.local, s->view.local_length, address, length);
     return 0;
 }
 
@@ -321,7 +321,7 @@ static struct fb_io_result socket_shutdown(struct fb_source *source)
         return failed(EBADF);
     if (s->connecting)
         return answer(s, 'h', failed(ENOTCONN));
-    s->public.shut = true;
+    s->view.shut = true;
     return answer(s, 'h', done_with(0));
 }
 
@@ -340,13 +340,13 @@ static void socket_close(struct fb_source *source, bool reset)
     if (s == NULL)
         return;
     while ((watch = TAILQ_FIRST(&s->watches)) != NULL) {
-        sim_fault(s->sim, s->public.fd, "close() while it is watched");
+        sim_fault(s->sim, s->view.fd, "close() while it is watched");
         sim_unwatch(watch);
     }
     assert(TAILQ_EMPTY(&s->watches));
     s->must_close = false;
-    s->public.closed = true;
-    s->public.reset = reset;
+    s->view.closed = true;
+    s->view.reset = reset;
     answer(s, 'c', done_with(reset));
 }
 

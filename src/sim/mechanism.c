@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mechanism of simulations (sim/sim.h), with edges or with levels. Each wait checks the loop, its
- * sources and timers, and each endpoint that the loop watches; no wait ever blocks. */
+/* The mechanism of simulations (sim/sim.h), with edges or with levels. Each wait checks the loop,
+ * its sources and timers, and each endpoint that the loop watches; no wait ever blocks. */
 #include "sim/sim_private.h"
 
 #include <assert.h>
@@ -36,7 +36,7 @@ static void mechanism_done(struct fb_loop *loop)
     CHECK_KIND(state, SIM_LOOP_KIND);
     assert(state->sim->loop_n > 0);
     while ((watch = TAILQ_FIRST(&state->watches)) != NULL) {
-        sim_fault(state->sim, watch->socket->public.fd, "is watched at the loop's end");
+        sim_fault(state->sim, watch->socket->view.fd, "is watched at the loop's end");
         sim_unwatch(watch);
     }
     state->sim->loop_n--;
@@ -187,8 +187,8 @@ static int mechanism_add_listener(struct fb_loop *loop, struct fb_source *source
     if (watch == NULL)
         return -1;
     watch->listening = true;
-    watch->socket->public.listening = true;
-    watch->socket->public.exclusive = exclusive;
+    watch->socket->view.listening = true;
+    watch->socket->view.exclusive = exclusive;
     return 0;
 }
 
@@ -201,9 +201,9 @@ static int mechanism_del_listener(struct fb_loop *loop, struct fb_source *source
         return 0;
     s = watch->socket;
     sim_unwatch(watch);
-    s->public.listening = false;
+    s->view.listening = false;
     TAILQ_FOREACH (other, &s->watches, socket_link)
-        s->public.listening = true;
+        s->view.listening = true;
     return 0;
 }
 
@@ -234,7 +234,7 @@ static bool has_end(const struct sim_endpoint *s)
 
 static bool has_clients(const struct sim_endpoint *s)
 {
-    return !STAILQ_EMPTY(&s->clients) || s->public.accept_error != 0;
+    return !STAILQ_EMPTY(&s->clients) || s->view.accept_error != 0;
 }
 
 static bool is_due(
@@ -253,14 +253,14 @@ static bool report_direction(
     struct fb_sim *sim = watch->loop->sim;
     bool due = is_due(loop, watch, direction);
     bool wanted = watch->watched[direction] || (watch->listening && direction == FB_READ);
-    uint32_t line[] = { (uint32_t)watch->socket->public.fd, direction };
+    uint32_t line[] = { (uint32_t)watch->socket->view.fd, direction };
 
     if (!wanted ||
         (due ? sim_happens(sim, sim->trouble.late) : !sim_happens(sim, sim->trouble.spurious)))
         return due;
     if (due)
         watch->changed[direction] = false;
-    if (direction == FB_READ && watch->socket->public.tells_eof && has_end(watch->socket))
+    if (direction == FB_READ && watch->socket->view.tells_eof && has_end(watch->socket))
         watch->source->eof = true;
     sim_record(sim, line, sizeof(line));
     fb_loop_report(loop, watch->source, direction);
@@ -299,7 +299,8 @@ static void mechanism_process_events(struct fb_loop *loop, int timeout)
     ms = timeout == -1 ? fb_timers_distance(loop) : timeout;
     if (sim->passes_by_itself && !any && sim->reported == 0 && ms > 0)
         fb_sim_pass(sim, (uint64_t)ms);
-    if (loop->ticker != NULL) /* its descriptor is a real one, and time is not */
+    if (loop->ticker !=
+        NULL) /* the ticker has a real descriptor, which does not follow simulated time */
         fb_loop_report(loop, loop->ticker, FB_READ);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Servers that the program of a simulation can connect to. Where there is none at an address, a connect
- * is refused. A connect waits in its server's line until the server answers. */
+/* Servers that the program of a simulation can connect to. Where there is none at an address, a
+ * connect is refused. A connect waits in its server's line until the server answers. */
 #include "sim/sim_private.h"
 
 #include <assert.h>
@@ -111,7 +111,7 @@ void fb_sim_answer(struct fb_sim_server *server, enum fb_sim_answer answer, int 
     server->error = error != 0 ? error : ECONNREFUSED;
     while (answer != FB_SIM_SILENT && (s = STAILQ_FIRST(&server->waiting)) != NULL) {
         STAILQ_REMOVE_HEAD(&server->waiting, line_link);
-        if (!s->public.closed)
+        if (!s->view.closed)
             answer_connect(server, s);
     }
 }
@@ -134,7 +134,7 @@ struct fb_sim_socket *fb_sim_server_take(struct fb_sim_server *server)
         return NULL;
     assert(s->server == server && !s->connecting);
     STAILQ_REMOVE_HEAD(&server->accepted, line_link);
-    return &s->public;
+    return &s->view;
 }
 
 bool sim_server_answers_at_once(const struct sim_endpoint *s)
@@ -145,21 +145,21 @@ bool sim_server_answers_at_once(const struct sim_endpoint *s)
 /* 192.0.2.100 or 2001:db8::100, with a port for each socket; a unix socket has no name. */
 static void name_local(struct sim_endpoint *s, sa_family_t family)
 {
-    struct sockaddr_in *in = (void *)&s->public.local;
-    struct sockaddr_in6 *in6 = (void *)&s->public.local;
-    in_port_t port = htons((in_port_t)(32768 + s->public.fd % 16384));
+    struct sockaddr_in *in = (void *)&s->view.local;
+    struct sockaddr_in6 *in6 = (void *)&s->view.local;
+    in_port_t port = htons((in_port_t)(32768 + s->view.fd % 16384));
 
-    s->public.local.ss_family = family;
+    s->view.local.ss_family = family;
     if (family == AF_INET) {
         in->sin_addr.s_addr = htonl(0xc0000264);
         in->sin_port = port;
-        s->public.local_length = sizeof(*in);
+        s->view.local_length = sizeof(*in);
     } else if (family == AF_INET6) {
         in6->sin6_addr = (struct in6_addr) { { { 0x20, 0x01, 0x0d, 0xb8, [14] = 1, [15] = 0 } } };
         in6->sin6_port = port;
-        s->public.local_length = sizeof(*in6);
+        s->view.local_length = sizeof(*in6);
     } else {
-        s->public.local_length = sizeof(family);
+        s->view.local_length = sizeof(family);
     }
 }
 
@@ -169,16 +169,16 @@ struct sim_endpoint *sim_connect(
     struct fb_sim *sim = sim_loop_of(source)->sim;
     struct sim_endpoint *s = sim_endpoint_create(sim, -1);
 
-    assert(length <= sizeof(s->public.peer));
+    assert(length <= sizeof(s->view.peer));
     if (source->fd != -1)
         sim_fault(sim, source->fd, "connect() of a source that has a descriptor");
-    memcpy(&s->public.peer, address, length);
-    s->public.peer_length = length;
+    memcpy(&s->view.peer, address, length);
+    s->view.peer_length = length;
     name_local(s, address->sa_family);
     s->must_close = true;
     s->connecting = true;
     s->server = find_server(sim, address, length);
-    source->fd = s->public.fd;
+    source->fd = s->view.fd;
     if (s->server == NULL) {
         refuse_connect(s, ECONNREFUSED);
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The simulation: its endpoints by descriptor, the faults of the program, its seeded randomness and the
- * digest. A simulation outlives its loops, and an endpoint the closing of its descriptor. */
+/* The simulation: its endpoints by descriptor, the faults of the program, its seeded randomness and
+ * the digest. A simulation outlives its loops, and an endpoint the closing of its descriptor. */
 #include "sim/sim_private.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 
 static int compare_endpoints(const struct sim_endpoint *a, const struct sim_endpoint *b)
 {
-    return (a->public.fd > b->public.fd) - (a->public.fd < b->public.fd);
+    return (a->view.fd > b->view.fd) - (a->view.fd < b->view.fd);
 }
 
 RB_GENERATE_INTERNAL(
@@ -124,7 +124,7 @@ void fb_sim_check_closed(struct fb_sim *sim)
         if (!s->must_close)
             continue;
         s->must_close = false;
-        sim_fault(sim, s->public.fd, "was not closed");
+        sim_fault(sim, s->view.fd, "was not closed");
     }
 }
 
@@ -192,7 +192,7 @@ struct sim_endpoint *sim_endpoint_find(struct fb_sim *sim, int fd)
 {
     struct sim_endpoint key;
 
-    key.public.fd = fd;
+    key.view.fd = fd;
     return RB_FIND(sim_endpoints, &sim->endpoints, &key);
 }
 
@@ -204,10 +204,10 @@ struct sim_endpoint *sim_endpoint_create(struct fb_sim *sim, int fd)
     assert(s != NULL);
     peer.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1 */
     s->sim = sim;
-    s->public.fd = fd != -1 ? fd : sim->next_fd++;
-    s->public.send_most = s->public.room = SIZE_MAX;
-    memcpy(&s->public.peer, &peer, sizeof(peer));
-    s->public.peer_length = sizeof(peer);
+    s->view.fd = fd != -1 ? fd : sim->next_fd++;
+    s->view.send_most = s->view.room = SIZE_MAX;
+    memcpy(&s->view.peer, &peer, sizeof(peer));
+    s->view.peer_length = sizeof(peer);
     STAILQ_INIT(&s->steps);
     STAILQ_INIT(&s->clients);
     TAILQ_INIT(&s->watches);
@@ -228,27 +228,27 @@ void sim_endpoint_free(struct sim_endpoint *s)
         free(step);
     }
     free(s->lent);
-    free(s->public.sent);
+    free(s->view.sent);
     RB_REMOVE(sim_endpoints, &s->sim->endpoints, s);
     free(s);
 }
 
 void sim_endpoint_check(const struct sim_endpoint *s)
 {
-    const struct fb_sim_socket *public = &s->public;
+    const struct fb_sim_socket *view = &s->view;
     const struct sim_step *step = STAILQ_FIRST(&s->steps);
     const struct sim_watch *watch;
 
-    assert(public->sent_n == 0 || public->sent_n < s->sent_room);
-    assert(!s->must_close || !public->closed);
-    assert(!public->closed || TAILQ_EMPTY(&s->watches));
+    assert(view->sent_n == 0 || view->sent_n < s->sent_room);
+    assert(!s->must_close || !view->closed);
+    assert(!view->closed || TAILQ_EMPTY(&s->watches));
     assert(!s->connecting || s->server != NULL);
     assert(step == NULL || step->kind != SIM_STEP_BYTES || step->at < step->n);
     TAILQ_FOREACH (watch, &s->watches, socket_link) {
-        assert(watch->socket == s && watch->source->fd == public->fd);
+        assert(watch->socket == s && watch->source->fd == view->fd);
         assert(watch->source->in_use);
         assert(watch->loop->kind == SIM_LOOP_KIND && watch->loop->sim == s->sim);
-        assert(!watch->listening || public->listening);
+        assert(!watch->listening || view->listening);
     }
 }
 

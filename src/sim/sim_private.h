@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by the files of the simulation: its state, and what one file does for another. The harness is
- * given a struct fb_sim_socket, which is the first member of the endpoint that the files here know. */
+/* Shared by the files of the simulation: its state, and what one file does for another. The harness
+ * is given a struct fb_sim_socket, which is the first member of the endpoint that the files here
+ * know. */
 #pragma once
 
 #include "base/check.h"
@@ -39,7 +40,7 @@ struct sim_watch {
 TAILQ_HEAD(sim_watches, sim_watch);
 
 struct sim_endpoint {
-    struct fb_sim_socket public; /* the first member: what the harness is given */
+    struct fb_sim_socket view; /* the first member: what the harness is given */
     RB_ENTRY(sim_endpoint) node;
     struct fb_sim *sim;
     STAILQ_HEAD(, sim_step) steps;
@@ -151,5 +152,5 @@ static inline bool sim_is_ready(const struct sim_endpoint *s, enum fb_direction 
 {
     if (direction == FB_READ)
         return !STAILQ_EMPTY(&s->steps);
-    return !s->connecting && (s->public.room > 0 || s->send_error != 0);
+    return !s->connecting && (s->view.room > 0 || s->send_error != 0);
 }

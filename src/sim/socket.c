@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets of a simulation as the harness drives them: what arrives, how much the peer takes, and
- * when it ends. Nothing arrives behind the end of the peer's half. */
+/* The sockets of a simulation as the harness drives them: what arrives, how much the peer takes,
+ * and when it ends. Nothing arrives behind the end of the peer's half. */
 #include "sim/sim_private.h"
 
 #include <assert.h>
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct sim_endpoint *endpoint_of(const struct fb_sim_socket *public)
+static struct sim_endpoint *endpoint_of(const struct fb_sim_socket *view)
 {
-    return fb_container(public, struct sim_endpoint, public);
+    return fb_container(view, struct sim_endpoint, view);
 }
 
 struct fb_sim_socket *fb_sim_connection(struct fb_sim *sim)
@@ -18,22 +18,22 @@ struct fb_sim_socket *fb_sim_connection(struct fb_sim *sim)
     struct sim_endpoint *s = sim_endpoint_create(sim, -1);
 
     s->must_close = true;
-    return &s->public;
+    return &s->view;
 }
 
 struct fb_sim_socket *fb_sim_listener(struct fb_sim *sim, int fd)
 {
-    return &sim_endpoint_create(sim, fd)->public;
+    return &sim_endpoint_create(sim, fd)->view;
 }
 
 struct fb_sim_socket *fb_sim_client(struct fb_sim_socket *listener)
 {
     struct sim_endpoint *client = sim_endpoint_create(endpoint_of(listener)->sim, -1);
 
-    client->public.local = listener->local;
-    client->public.local_length = listener->local_length;
+    client->view.local = listener->local;
+    client->view.local_length = listener->local_length;
     STAILQ_INSERT_TAIL(&endpoint_of(listener)->clients, client, line_link);
-    return &client->public;
+    return &client->view;
 }
 
 unsigned fb_sim_waiting(const struct fb_sim_socket *listener)
@@ -54,14 +54,15 @@ void sim_mark_changed(struct sim_endpoint *s, enum fb_direction direction)
         watch->changed[direction] = true;
 }
 
-/* Appends a step of n bytes; NULL when the connection is broken and nothing comes through any more. */
+/* Appends a step of n bytes; NULL when the connection is broken and nothing comes through any
+ * more. */
 static struct sim_step *arrive(struct sim_endpoint *s, enum sim_step_kind kind, size_t n)
 {
     struct sim_step *step;
 
-    if (s->public.broke)
+    if (s->view.broke)
         return NULL;
-    assert(!s->over); /* else the peer has ended its half, and says something behind it */
+    assert(!s->over); /* the harness has ended this half before */
     step = calloc(1, sizeof(*step) + n);
     assert(step != NULL);
     step->kind = kind;
@@ -132,8 +133,8 @@ void sim_break_both(struct sim_endpoint *s, int error)
         free(step);
     }
     s->over = false;
-    fb_sim_break(&s->public, error);
-    fb_sim_break_output(&s->public, error);
+    fb_sim_break(&s->view, error);
+    fb_sim_break_output(&s->view, error);
 }
 
 size_t fb_sim_unread(const struct fb_sim_socket *socket)
@@ -160,16 +161,16 @@ void fb_sim_forget_sent(struct fb_sim_socket *socket)
 
 void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n)
 {
-    struct fb_sim_socket *public = &s->public;
+    struct fb_sim_socket *view = &s->view;
 
-    if (public->sent_n + n + 1 > s->sent_room) {
-        s->sent_room = 2 * (public->sent_n + n + 1);
-        public->sent = realloc(public->sent, s->sent_room);
-        assert(public->sent != NULL);
+    if (view->sent_n + n + 1 > s->sent_room) {
+        s->sent_room = 2 * (view->sent_n + n + 1);
+        view->sent = realloc(view->sent, s->sent_room);
+        assert(view->sent != NULL);
     }
-    memcpy(public->sent + public->sent_n, p, n);
-    public->sent_n += n;
-    public->sent[public->sent_n] = '\0'; /* text can be compared as a string */
+    memcpy(view->sent + view->sent_n, p, n);
+    view->sent_n += n;
+    view->sent[view->sent_n] = '\0'; /* text can be compared as a string */
 }
 
 void sim_pop_step(struct sim_endpoint *s)
@@ -181,7 +182,8 @@ void sim_pop_step(struct sim_endpoint *s)
     STAILQ_REMOVE_HEAD(&s->steps, link);
     free(s->lent);
     s->lent = step;
-    /* the next step has arrived later, which is a change of its own unless it was reported before */
+    /* the next step has arrived later, which is a change of its own unless it was reported
+     * before */
     TAILQ_FOREACH (watch, &s->watches, socket_link)
         watch->changed[FB_READ] =
             !STAILQ_EMPTY(&s->steps) && (step->kind == SIM_STEP_STALL || !watch->source->eof);
@@ -191,7 +193,7 @@ void fb_sim_forget(struct fb_sim_socket **socket)
 {
     struct sim_endpoint *s = endpoint_of(*socket);
 
-    assert(s->public.closed);
+    assert(s->view.closed);
     *socket = NULL;
     sim_endpoint_free(s);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accepts clients, suspends it for a shortage, and takes part in the accept mutex.
  *
- * Shared listeners are armed only while the phase is ACCEPT_OPEN and, with the mutex, while we hold it
- * or until the next turn tries it again. Every other worker is told when clients may be stranded at a
- * listener that we stop watching. */
+ * Shared listeners are armed only while the phase is ACCEPT_OPEN and, with the mutex, while we hold
+ * it or until the next turn tries it again. Every other worker is told when clients may be stranded
+ * at a listener that we stop watching. */
 #include "worker/accept.h"
 
 #include "worker/commands.h"
@@ -180,8 +180,9 @@ static enum outcome accept_one(struct fb_worker *worker, struct fb_acceptor *acc
     return ACCEPTED;
 }
 
-/* Whether another accept follows this one. A rescan goes on to the empty backlog even when the slots
- * are used up: the accept that then fails suspends us, and tells the other workers to rescan. */
+/* Whether another accept follows this one. A rescan goes on to the empty backlog even when the
+ * slots are used up: the accept that then fails suspends us, and tells the other workers to
+ * rescan. */
 static bool continues(const struct fb_net *net, enum outcome outcome, bool rescan)
 {
     return outcome != EMPTY && outcome != SHORT &&
@@ -233,8 +234,8 @@ static int add_acceptor(struct fb_worker *worker, struct fb_listener *listener, 
     return 0;
 }
 
-/* A reuseport socket is a queue that one worker serves. Sockets beyond the number of workers, which an
- * earlier configuration with more workers has left, are shared out among the workers. */
+/* A reuseport socket is a queue that one worker serves. Sockets beyond the number of workers, which
+ * an earlier configuration with more workers has left, are shared out among the workers. */
 static bool is_ours(const struct fb_worker *worker, const struct fb_listener *listener, unsigned i)
 {
     return !listener->options.reuseport || worker->role != FB_ROLE_WORKER ||
@@ -305,9 +306,9 @@ void fb_accept_look(struct fb_worker *worker)
     }
 }
 
-/* Accepts whoever waits at the listener, and closes it. No client is left behind: ours may be the last
- * open descriptor of the socket, and the kernel resets every connection that it still holds at the
- * last close. Only a client that connects between our last accept and that close is lost. */
+/* Accepts whoever waits at the listener, and closes it. No client is left behind: ours may be the
+ * last open descriptor of the socket, and the kernel resets every connection that it still holds at
+ * the last close. Only a client that connects between our last accept and that close is lost. */
 static void release_listener(struct fb_worker *worker, struct fb_acceptor *acceptor)
 {
     struct fb_loop *loop = &net_of(worker)->loop;
@@ -333,7 +334,7 @@ void fb_accept_close(struct fb_worker *worker)
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link) {
         if (accept->phase != ACCEPT_CLOSED) /* other workers' queues too: they may have gone */
             add_acceptors(worker, listener, false);
-        if (worker->role == FB_ROLE_SINGLE) /* else the master's to do */
+        if (worker->role == FB_ROLE_SINGLE) /* the master does it for its workers */
             fb_listener_unlink(listener, &worker->log);
     }
     for (unsigned i = 0; i < accept->n; i++)
@@ -347,8 +348,8 @@ void fb_accept_close(struct fb_worker *worker)
     set_accept_phase(accept, ACCEPT_RELEASED);
 }
 
-/* A worker that has taken more than its share leaves the mutex alone for some turns: returns how long
- * this turn waits at most, less with every turn that is still to be left out. */
+/* A worker that has taken more than its share leaves the mutex alone for some turns: returns how
+ * long this turn waits at most, less with every turn that is still to be left out. */
 static int64_t back_off(struct fb_acceptors *accept, int64_t delay)
 {
     int64_t turns = accept->disabled--;
@@ -357,8 +358,8 @@ static int64_t back_off(struct fb_acceptors *accept, int64_t delay)
     return turns < delay ? delay / turns : 1;
 }
 
-/* Whether accept_disabled leaves the mutex to others. It would only lose time where no worker has fewer
- * connections than we do. */
+/* Whether accept_disabled leaves the mutex to others. It would only lose time where no worker has
+ * fewer connections than we do. */
 static bool leaves_mutex(struct fb_worker *worker)
 {
     uint64_t totals[FB_COUNTERS], ours = net_of(worker)->client_n;

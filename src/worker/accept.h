@@ -3,7 +3,8 @@
  * the listeners up without leaving a client behind.
  *
  * Accepting has one phase, which only accept.c changes. With the accept mutex, shared listeners are
- * watched by the worker that holds it; the mutex is never held beyond the accept queue of a turn. */
+ * watched by the worker that holds it; the mutex is never held beyond the accept queue of a
+ * turn. */
 #pragma once
 
 #include "event/loop.h"
@@ -31,8 +32,8 @@ struct fb_acceptors {
     struct fb_acceptor **list; /* NULL before accept_init() and once released */
     unsigned n;
     enum accept_phase phase;
-    bool mutex;           /* shared listeners are watched by the accept mutex's holder alone ... */
-    bool exclusive;       /* ... or by all workers, of whom the kernel wakes one */
+    bool mutex;     /* shared listeners are watched by the accept mutex's holder alone */
+    bool exclusive; /* shared listeners are watched by all workers, of whom the kernel wakes one */
     bool holds_mutex;     /* the accept mutex is ours */
     bool watches_shared;  /* the shared listeners are armed, as the mutex's holder */
     int64_t disabled;     /* accept_disabled: turns to leave the mutex to others */
@@ -48,8 +49,8 @@ void fb_accept_open(struct fb_worker *worker);
 void fb_accept_close(struct fb_worker *worker);
 /* Rescans every listener: accepts until its backlog is empty, because a client may be stranded. */
 void fb_accept_look(struct fb_worker *worker);
-/* Step 2 of a turn: tries the mutex, watches the listeners or not, and shortens the wait for those who
- * wait for the mutex. */
+/* Step 2 of a turn: tries the mutex, watches the listeners or not, and shortens the wait for those
+ * who wait for the mutex. */
 void fb_accept_before(struct fb_worker *worker, int *timeout);
 /* The end of step 5: gives the mutex back. */
 void fb_accept_after(struct fb_worker *worker);

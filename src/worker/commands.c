@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Handles commands: messages of the master's channel from the loop, and signals between its turns. A
- * master that has gone is a command to drain. */
+/* Handles commands: messages of the master's channel from the loop, and signals between its turns.
+ * A master that has gone is a command to drain. */
 #include "worker/commands.h"
 
 #include "process/logs.h"
@@ -141,8 +141,8 @@ static void take_single_commands(struct fb_worker *worker)
         fb_logs_reopen(&worker->cycle->core, &worker->log);
 }
 
-/* Takes a signal's command, and logs it in a single process as a master does: with what is done about
- * `meaning`. */
+/* Takes a signal's command, and logs it in a single process as a master does: with what is done
+ * about `meaning`. */
 static bool take_signal(struct fb_worker *worker, enum fb_order order, enum fb_order meaning)
 {
     const struct fb_signal *s;
@@ -157,8 +157,9 @@ static bool take_signal(struct fb_worker *worker, enum fb_order order, enum fb_o
     return true;
 }
 
-/* Drains or ends as `sigterm_shutdown` says; a second SIGTERM ends at once. The master closes workers by
- * SIGINT: a SIGTERM comes from those who signal all processes of a container or a unit. */
+/* Drains or ends as `sigterm_shutdown` says; a second SIGTERM ends at once. The master closes
+ * workers by SIGINT: a SIGTERM comes from those who signal all processes of a container or a
+ * unit. */
 static void take_term(struct fb_worker *worker)
 {
     bool gracefully = worker->cycle->core.sigterm_graceful && !worker->term_received;

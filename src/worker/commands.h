@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands: what the master's messages and signals tell a worker to do, and what the worker tells the
- * master. Commands are taken between turns, never within one, and a signal's flag is cleared before it
- * is acted on. */
+/* Commands: what the master's messages and signals tell a worker to do, and what the worker tells
+ * the master. Commands are taken between turns, never within one, and a signal's flag is cleared
+ * before it is acted on. */
 #pragma once
 
 #include "process/channel.h"

@@ -56,7 +56,7 @@ int inbox_open(struct fb_worker *worker)
 
     assert(messages->inbox == NULL);
     if (worker->channel == NULL)
-        return 0; /* there are no other workers */
+        return 0; /* no other workers */
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == -1)
         return -1;
     messages->inbox = messages_source(worker, ends[0], &ops);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits a worker's log and has it repaired. Opens nothing: a log that has lost its receiver is connected
- * again by the master, or by a single process as its own master. */
+/* Limits a worker's log and has it repaired. Opens nothing: a log that has lost its receiver is
+ * connected again by the master, or by a single process as its own master. */
 #include "worker/logs.h"
 
 #include "process/logs.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's log: its limit of lines, and its repair. A worker opens no log: a log that has lost its
- * receiver is reported to the master, which hands over a new descriptor. */
+/* A worker's log: its limit of lines, and its repair. A worker opens no log: a log that has lost
+ * its receiver is reported to the master, which hands over a new descriptor. */
 #pragma once
 
 struct fb_message;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends, receives and answers messages. A message of ours stays in `unanswered` until its outcome has
- * been reported to the connection that sent it; reports run on the loop, never within fb_mail_send(). */
+/* Sends, receives and answers messages. A message of ours stays in `unanswered` until its outcome
+ * has been reported to the connection that sent it; reports run on the loop, never within
+ * fb_mail_send(). */
 #include "worker/messages.h"
 
 #include "base/check.h"
@@ -13,8 +14,8 @@
 
 /* Messages that one connection may wait for the outcome of. */
 #define UNANSWERED_MAX 1024
-/* Messages that are received before an outcome is decided here: the peer may have answered before it
- * went. */
+/* Messages that are received before an outcome is decided here: the peer may have answered before
+ * it went. */
 #define REPLIES_MAX 4096
 
 static int compare_numbers(const struct unanswered *a, const struct unanswered *b)
@@ -161,15 +162,16 @@ bool messages_receive(struct fb_worker *worker, const struct message_head *head,
 
     if (head->outcome == 0)
         return receive_message(worker, head, bytes, own);
-    /* the reply counts, even when "unknown" was decided here because its sender seemed to be gone */
+    /* the reply counts, even when "unknown" was decided here because its sender seemed to be
+     * gone */
     unanswered = RB_FIND(unanswered_tree, &worker->messages->unanswered, &key);
     if (unanswered != NULL && unanswered->from == head->to)
         report_outcome(worker, unanswered, (fb_outcome)head->outcome);
     return false;
 }
 
-/* Reports the outcomes that were decided here. Messages that are sent meanwhile have greater numbers
- * and wait for the next turn: a protocol could send for ever. */
+/* Reports the outcomes that were decided here. Messages that are sent meanwhile have greater
+ * numbers and wait for the next turn: a protocol could send for ever. */
 static void report_decided(struct fb_worker *worker)
 {
     struct messages *messages = worker->messages;
@@ -309,7 +311,7 @@ void messages_check(const struct fb_worker *worker)
         decided_n += unanswered->outcome != 0;
     }
     assert(decided_n == messages->decided_n);
-    /* whatever the local source is there for has it posted */
+    /* the local source is posted while it has something to do */
     assert((decided_n == 0 && STAILQ_EMPTY(&messages->local_queue)) ||
            messages->local->events[FB_READ].queue != FB_QUEUE_NONE);
     peers_check(messages);

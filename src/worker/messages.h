@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages between connections, of one worker or of two.
  *
- * A message is answered once: handled, declined, or, when the receiving worker has gone, unknown. It
- * waits in the queue of the receiver's worker (peers.h), or in the local queue when that is this one.
- * Nothing of this exists until a connection has a reference. */
+ * A message is answered once: handled, declined, or, when the receiving worker has gone, unknown.
+ * It waits in the queue of the receiver's worker (peers.h), or in the local queue when that is this
+ * one. Nothing of this exists until a connection has a reference. */
 #pragma once
 
 #include <forkbeard/types.h>
@@ -18,7 +18,7 @@ struct fb_worker;
 bool messages_open(struct fb_worker *worker);
 /* Closes them; messages that wait are freed unsent. */
 void messages_done(struct fb_worker *worker);
-/* As fb_send_message() says: the message's number, or 0. */
+/* Sends a message as fb_send_message() says; returns its number, or 0. */
 uint64_t fb_mail_send(
     struct fb_worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n);
 

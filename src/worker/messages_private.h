@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the message queues share: messages.c, inbox.c and peers.c. */
+/* Shared by the files of the message queues, messages.c, inbox.c and peers.c. The struct messages
+ * is there from a worker's first reference on; every queued message has one queue, or is being
+ * handled. */
 #pragma once
 
 #include "worker/messages.h"
@@ -12,7 +14,7 @@
 struct message_head {
     uint64_t number; /* given by the sender's worker; a reply has that of its message */
     fb_ref from, to;
-    uint64_t outcome; /* of a reply, an fb_outcome; 0: a message */
+    uint64_t outcome; /* a reply's fb_outcome; 0: a message */
 };
 
 /* A message or a reply in a queue. */
@@ -30,7 +32,7 @@ struct unanswered {
     RB_ENTRY(unanswered) node;
     uint64_t number;
     fb_ref from;
-    uint32_t incarnation; /* of the receiver's worker */
+    uint32_t incarnation; /* the receiver's worker */
     fb_outcome outcome;   /* decided here, to be reported soon; 0: the receiver decides */
 };
 
@@ -54,7 +56,7 @@ struct messages {
     struct message_queue local_queue; /* to connections of this worker */
     LIST_HEAD(, peer) peers;
     struct unanswered_tree unanswered;
-    unsigned decided_n; /* of `unanswered`, those whose outcome is decided here */
+    unsigned decided_n; /* members of `unanswered` whose outcome is decided here */
     uint64_t last_number;
     struct fb_timer retry; /* sends again to peers whose inbox was full */
 };
@@ -71,8 +73,8 @@ struct fb_source *messages_source(
 void messages_free(struct fb_worker *worker, struct message_queue *queue);
 /* Queues a message for this worker itself: it is received by the loop, never within the caller. */
 void messages_queue_local(struct fb_worker *worker, struct queued_message *message);
-/* Receives a message or a reply. `own` is the queued message that it came in, or NULL: it may be sent
- * back as the reply, for which there is always memory so. Returns whether it was. */
+/* Receives a message or a reply. `own` is the queued message that it came in, or NULL: it may be
+ * sent back as the reply, for which there is always memory so. Returns whether it was. */
 bool messages_receive(struct fb_worker *worker, const struct message_head *head, fb_bytes bytes,
     struct queued_message *own);
 /* Decides that what that worker has not answered is "unknown". */
@@ -83,8 +85,8 @@ int inbox_open(struct fb_worker *worker);
 /* Receives at most so many of the messages that wait there. */
 void inbox_read(struct fb_worker *worker, int most);
 
-/* Sends a message to another worker, which takes it; false when that worker's queue is full or there is
- * no memory, and the message has been freed (peers.c). */
+/* Sends a message to another worker, which takes it; false when that worker's queue is full or
+ * there is no memory, and the message has been freed (peers.c). */
 bool peers_send(struct fb_worker *worker, struct queued_message *message);
 /* Forgets every peer, with what waits for it. */
 void peers_done(struct fb_worker *worker);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queues to other workers. A peer is made by the first message to it and goes when the master says
- * that its worker has gone; a message stays in its queue until the peer's inbox has taken it. */
+/* The queues to other workers. A peer is made by the first message to it and goes when the master
+ * says that its worker has gone; a message stays in its queue until the peer's inbox has taken
+ * it. */
 #include "worker/peers.h"
 
 #include "base/check.h"
@@ -25,8 +26,8 @@ static struct peer *find_peer(struct messages *messages, uint32_t incarnation)
     return NULL;
 }
 
-/* The peer of that incarnation, which may be new: then the master is asked for its inbox. NULL without
- * memory. */
+/* The peer of that incarnation, which may be new: then the master is asked for its inbox. NULL
+ * without memory. */
 static struct peer *get_peer(struct fb_worker *worker, uint32_t incarnation)
 {
     struct peer *peer = find_peer(worker->messages, incarnation);

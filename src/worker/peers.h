@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers: the other workers that this one has sent messages to, with a queue for each and the sending
- * end of its inbox, which the master hands over on request. */
+/* Peers: the other workers that this one has sent messages to, with a queue for each and the
+ * sending end of its inbox, which the master hands over on request. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The protocols of the configuration's servers in one worker: their worker_state, their row of metrics,
- * worker_start and worker_stop. Each protocol starts once, however many servers have it. */
+/* The protocols of the configuration's servers in one worker: their worker_state, their row of
+ * metrics, worker_start and worker_stop. Each protocol starts once, however many servers have
+ * it. */
 #pragma once
 
 #include "shm/metrics.h"
@@ -11,8 +12,8 @@ struct fb_worker;
 
 /* A protocol in this worker. */
 struct fb_worker_protocol {
-    void *state;     /* of worker_state bytes, or NULL */
-    fb_shm_row *row; /* of its metrics, or NULL */
+    void *state;     /* worker_state bytes, or NULL */
+    fb_shm_row *row; /* the row of its metrics, or NULL */
     bool started;    /* worker_start has succeeded */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* References of connections, which mean the same in every worker: the incarnation of a worker's slot,
- * and a name that this worker gives to one connection only. A reference to a connection that has ended
- * finds nothing. */
+/* References of connections, which mean the same in every worker: the incarnation of a worker's
+ * slot, and a name that this worker gives to one connection only. A reference to a connection that
+ * has ended finds nothing. */
 #pragma once
 
 #include <forkbeard/types.h>
@@ -10,12 +10,12 @@
 struct fb_conn;
 struct fb_worker;
 
-/* The incarnation that the reference names. */
+/* Returns the incarnation that the reference names. */
 uint32_t references_incarnation(fb_ref ref);
-/* This worker's own incarnation. */
+/* Returns this worker's own incarnation. */
 uint32_t references_own(const struct fb_worker *worker);
 
-/* As fb_ref_of() says: 0 without memory. */
+/* Makes a reference as fb_ref_of() says; 0 without memory. */
 fb_ref fb_mail_ref(struct fb_worker *worker, struct fb_conn *conn);
-/* As fb_find() says: NULL for a connection of another worker, or one that has ended. */
+/* Finds a connection as fb_find() says; NULL for one of another worker, or one that has ended. */
 struct fb_conn *fb_mail_find(struct fb_worker *worker, fb_ref ref);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells the service manager, for a worker without a master, that it serves, lives, drains or ends. Does
- * nothing to the worker but set its timer `alive`. */
+/* Tells the service manager, for a worker without a master, that it serves, lives, drains or ends.
+ * Does nothing to the worker but set its timer `alive`. */
 #include "worker/single.h"
 
 #include "process/notify.h"

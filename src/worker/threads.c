@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The threads of a worker and their two queues. The mutex guards everything behind it in the struct; what
- * stands before it belongs to the loop. A job is in one queue, in a thread's hands, or gone. */
+/* The threads of a worker and their two queues. The mutex guards everything behind it in the
+ * struct; what stands before it belongs to the loop. A job is in one queue, in a thread's hands, or
+ * gone. */
 #include "worker/threads.h"
 
 #include "base/check.h"
@@ -128,7 +129,8 @@ static bool start_thread(struct fb_threads *threads)
     return error == 0;
 }
 
-/* Queues a job, with the mutex held; false when the queue is full, or no thread could be started. */
+/* Queues a job, with the mutex held; false when the queue is full, or no thread could be
+ * started. */
 static bool enqueue(
     struct fb_threads *threads, struct job *job, const struct fb_core_settings *core)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One turn of the loop: the order of its steps, and nothing else. Under the simulated kernel, and in a
- * debug build, each turn ends with a check of the whole worker. */
+/* The turn of the loop: the order of its steps, and nothing else. Under the simulated kernel, and
+ * in a debug build, each turn ends with a check of the whole worker. */
 #include "worker/worker.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's life: sets up what it needs in the order that its confinement asks for, turns the loop,
- * and takes everything down again. The phase is changed here alone. */
+/* A worker's life: sets up what it needs in the order that its confinement asks for, turns the
+ * loop, and takes everything down again. The phase is changed here alone. */
 #include "worker/worker.h"
 
 #include "process/privileges.h"

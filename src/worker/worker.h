@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker: one event loop and its sessions, from the fork to the exit code.
  *
- * The worker's state is the struct below, which every file of worker/ is handed. Its phase only goes
- * forward, and only by worker_set_phase(). No file here opens a path or starts a process. */
+ * The worker's state is the struct below, which every file of worker/ is handed. Its phase only
+ * goes forward, and only by worker_set_phase(). No file here opens a path or starts a process. */
 #pragma once
 
 #include "base/log_limit.h"
@@ -53,8 +53,8 @@ static inline struct fb_worker *fb_loop_worker(struct fb_loop *loop)
 /* Runs a worker in this process, from the fork to the exit code that is returned. */
 int fb_worker_main(const struct fb_heritage *heritage, enum fb_role role);
 
-/* Sets up everything but accepting, up to WORKER_READY; -1 after an emerg line, with nothing left to
- * undo. */
+/* Sets up everything but accepting, up to WORKER_READY; -1 after an emerg line, with nothing left
+ * to undo. */
 int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage, enum fb_role role);
 /* Turns the loop until the worker is ending, or is draining and has no session and no job left. */
 void fb_worker_run(struct fb_worker *worker);
@@ -67,6 +67,6 @@ void worker_set_phase(struct fb_worker *worker, enum worker_phase phase);
 /* Runs one turn of the loop (turn.c). */
 void fb_worker_turn(struct fb_worker *worker);
 
-/* Asserts what holds of a worker between two turns. Each turn under the simulated kernel and in a debug
- * build calls it. */
+/* Asserts what holds of a worker between two turns. Each turn under the simulated kernel and in a
+ * debug build calls it. */
 void worker_check(const struct fb_worker *worker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* epoll(7): connections edge-triggered and registered once a direction, listeners level-triggered,
- * exclusive where several workers wait for one. The kernel's data of an event is the slot's index and
- * generation, so that an event of a slot's earlier use is never reported. */
+ * exclusive where several workers wait for one. The kernel's data of an event is the slot's index
+ * and generation, so that an event of a slot's earlier use is never reported. */
 #include "base/check.h"
 #include "event/loop.h"
 

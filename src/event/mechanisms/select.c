@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* select(2): sets of descriptors below FD_SETSIZE, and the slot of each. A descriptor beyond is refused
- * with EMFILE; no source in a set is without a slot. */
+/* select(2): sets of descriptors below FD_SETSIZE, and the slot of each. A descriptor beyond is
+ * refused with EMFILE; no source in a set is without a slot. */
 #include "base/check.h"
 #include "event/loop.h"
 
@@ -15,7 +15,7 @@ struct select_state {
     unsigned kind;
     fd_set watched[FB_DIRECTIONS];
     fd_set ready[FB_DIRECTIONS];
-    int fd_n; /* one more than the greatest descriptor watched */
+    int fd_n; /* the greatest descriptor watched, plus one */
     uint32_t slots[FD_SETSIZE];
 };
 
@@ -109,8 +109,8 @@ static int select_del_listener(struct fb_loop *loop, struct fb_source *source)
     return select_del(loop, source, FB_READ);
 }
 
-/* Takes descriptors that were closed under us out of the sets, after EBADF. Their sources are reported
- * as ready, so that the owners find out by trying. */
+/* Takes descriptors that were closed under us out of the sets, after EBADF. Their sources are
+ * reported as ready, so that the owners find out by trying. */
 static void repair_sets(struct fb_loop *loop)
 {
     struct select_state *state = loop->mechanism_state;
