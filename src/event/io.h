@@ -14,8 +14,8 @@ struct fb_source;
 
 enum fb_io_status {
     FB_IO_DONE,        /* n bytes moved, n > 0 */
-    FB_IO_AGAIN_READ,  /* nothing moved: go on when the source is readable */
-    FB_IO_AGAIN_WRITE, /* ... when it is writable */
+    FB_IO_AGAIN_READ,  /* no byte moved: try again when the source is readable */
+    FB_IO_AGAIN_WRITE, /* no byte moved: try again when the source is writable */
     FB_IO_EOF,         /* recv: the peer has ended its half */
     FB_IO_FAILED,      /* see error */
 };

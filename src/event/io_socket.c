@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The I/O operations of the kernel's sockets. Each is one system call, tried again after EINTR;
+ * "would block" becomes "again" with the direction to wait for, and any other error the result's
+ * errno. */
 #include "event/io.h"
 #include "event/source.h"
 

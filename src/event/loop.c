@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The loop's life, its wait, and its queues. Runs an event's handler only from a queue, or from a
+ * report of a source that has no queue (the loop's own). */
 #include "event/loop.h"
 
 #include <assert.h>
@@ -14,9 +16,11 @@ int fb_loop_init(struct fb_loop *loop, const struct fb_loop_options *options)
         .log = options->log,
         .wait_mask = options->wait_mask,
     };
+    mechanism_check(options->mechanism);
+    assert(options->slots < UINT32_MAX - OWN_SLOTS);
     for (int i = 0; i < FB_QUEUES; i++)
         TAILQ_INIT(&loop->queues[i]);
-    RB_INIT(&loop->timers);
+    timers_init(&loop->timers, &loop->clock, loop);
     loop->mechanism->read_clock(loop);
 
     if (fb_source_table_init(&loop->sources, options->slots + OWN_SLOTS, options->stride) == -1) {
@@ -51,6 +55,7 @@ void fb_loop_done(struct fb_loop *loop)
 
 void fb_loop_wait(struct fb_loop *loop, int timeout)
 {
+    assert(timeout >= -1);
     loop->mechanism->process_events(loop, timeout);
     if (loop->ticker == NULL)
         loop->mechanism->read_clock(loop);
@@ -60,6 +65,7 @@ void fb_loop_post(struct fb_loop *loop, struct fb_event *event, enum fb_queue qu
 {
     if (event->queue != FB_QUEUE_NONE)
         return;
+    assert(queue > FB_QUEUE_NONE && queue < FB_QUEUES);
     event->queue = (uint8_t)queue;
     TAILQ_INSERT_TAIL(&loop->queues[queue], event, link);
 }
@@ -79,6 +85,7 @@ void fb_loop_run(struct fb_loop *loop, enum fb_queue queue)
     while ((event = TAILQ_FIRST(&loop->queues[queue])) != NULL) {
         struct fb_source *source = fb_source_of(event);
 
+        assert(source->in_use);
         fb_loop_unpost(loop, event);
         source->ops->run[event->direction](loop, source);
     }
@@ -95,77 +102,6 @@ bool fb_loop_promote(struct fb_loop *loop)
         event->queue = FB_QUEUE_NORMAL;
     TAILQ_CONCAT(&loop->queues[FB_QUEUE_NORMAL], next, link);
     return true;
-}
-
-int fb_source_arm(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
-{
-    struct fb_event *event = &source->events[direction];
-
-    if (!event->armed) {
-        const struct fb_mechanism *mechanism = loop->mechanism;
-
-        if ((event->active ? mechanism->enable : mechanism->add)(loop, source, direction) == -1)
-            return -1;
-        event->active = event->armed = true;
-    }
-    if (event->ready)
-        fb_loop_post(loop, event, source->queue);
-    return 0;
-}
-
-void fb_source_disarm(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
-{
-    struct fb_event *event = &source->events[direction];
-
-    if (!event->armed)
-        return;
-    loop->mechanism->disable(loop, source, direction);
-    event->armed = false;
-}
-
-int fb_source_arm_both(struct fb_loop *loop, struct fb_source *source)
-{
-    if (loop->mechanism->add_conn(loop, source) == -1)
-        return -1;
-    for (int i = 0; i < FB_DIRECTIONS; i++)
-        source->events[i].active = source->events[i].armed = true;
-    return 0;
-}
-
-int fb_listener_arm(struct fb_loop *loop, struct fb_source *source, bool exclusive)
-{
-    if (source->listening)
-        return 0;
-    if (loop->mechanism->add_listener(loop, source, exclusive) == -1) {
-        fb_log(loop->log, FB_ALERT, errno, "a listener could not be watched");
-        return -1;
-    }
-    source->listening = source->events[FB_READ].armed = true;
-    return 0;
-}
-
-void fb_listener_disarm(struct fb_loop *loop, struct fb_source *source)
-{
-    if (!source->listening)
-        return;
-    if (loop->mechanism->del_listener(loop, source) == -1)
-        fb_log(loop->log, FB_ALERT, errno, "a listener could not be left alone");
-    source->listening = source->events[FB_READ].armed = false;
-    fb_loop_unpost(loop, &source->events[FB_READ]);
-}
-
-void fb_source_close(struct fb_loop *loop, struct fb_source *source, bool reset)
-{
-    fb_listener_disarm(loop, source);
-    if (source->events[FB_READ].active || source->events[FB_WRITE].active)
-        loop->mechanism->del_conn(loop, source, true);
-    for (int i = 0; i < FB_DIRECTIONS; i++) {
-        source->events[i].active = source->events[i].armed = false;
-        fb_loop_unpost(loop, &source->events[i]);
-    }
-    if (source->fd != -1)
-        source->io->close(source, reset);
-    fb_source_put(&loop->sources, source);
 }
 
 struct fb_source *fb_loop_source(struct fb_loop *loop, uint32_t index, uint32_t generation)
@@ -189,4 +125,58 @@ void fb_loop_report(struct fb_loop *loop, struct fb_source *source, enum fb_dire
         source->ops->run[direction](loop, source);
     else
         fb_loop_post(loop, event, source->queue);
+}
+
+static size_t check_queue(const struct fb_loop *loop, enum fb_queue queue)
+{
+    struct fb_event *event;
+    size_t n = 0;
+
+    TAILQ_FOREACH (event, &loop->queues[queue], link) {
+        const struct fb_source *source = fb_source_of(event);
+
+        assert(event->queue == queue);
+        assert(fb_source_index(&loop->sources, source) < loop->sources.used_n);
+        assert(source->in_use && source->ops != NULL);
+        assert(source->ops->run[event->direction] != NULL);
+        n++;
+    }
+    return n;
+}
+
+/* Checks the sources that are in use; returns how many of their events are posted. */
+static size_t check_sources(const struct fb_loop *loop)
+{
+    size_t posted_n = 0;
+    uint32_t in_use_n = 0;
+
+    for (uint32_t i = 0; i < loop->sources.used_n; i++) {
+        const struct fb_source *source = fb_source_at(&loop->sources, i);
+
+        if (!source->in_use)
+            continue;
+        source_check(source);
+        in_use_n++;
+        for (int direction = 0; direction < FB_DIRECTIONS; direction++)
+            posted_n += source->events[direction].queue != FB_QUEUE_NONE;
+    }
+    assert(in_use_n == loop->sources.in_use_n);
+    return posted_n;
+}
+
+void loop_check(const struct fb_loop *loop)
+{
+    size_t posted_n = 0;
+
+    assert(loop->mechanism_state != NULL);
+    assert(loop->timers.clock == &loop->clock && loop->timers.loop == loop);
+    assert(loop->notifier == NULL || (loop->notifier->in_use && loop->notified != NULL));
+    assert(loop->ticker == NULL || loop->ticker->queue == FB_QUEUE_NONE);
+    assert(loop->signaler == NULL || loop->wait_mask != NULL);
+    assert(TAILQ_EMPTY(&loop->queues[FB_QUEUE_NONE]));
+    for (int queue = FB_QUEUE_NONE + 1; queue < FB_QUEUES; queue++)
+        posted_n += check_queue(loop, queue);
+    assert(check_sources(loop) == posted_n);
+    source_table_check(&loop->sources);
+    timers_check(&loop->timers);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One event loop: a mechanism, the sources that it watches, posted events, timers, cached time. The
- * order of a turn is the worker's (worker/turn.c); here are its parts. */
+/* The event loop: a mechanism, the table of sources that it watches, queues of posted events,
+ * timers, and cached time. The order of a turn is the worker's (worker/turn.c); here are its parts.
+ *
+ * All state is the loop's, so that two loops live in one process. An event is in at most one queue;
+ * it is armed only while its source has a slot of the table. */
 #pragma once
 
 #include "base/clock.h"
@@ -16,67 +19,64 @@ TAILQ_HEAD(fb_posted, fb_event);
 struct fb_loop {
     struct fb_clock clock; /* read once a turn, or once a tick of timer_resolution */
     const struct fb_mechanism *mechanism;
-    void *mechanism_state; /* the mechanism's */
+    void *mechanism_state; /* the mechanism's own, with a kind of its own */
     struct fb_source_table sources;
     struct fb_posted queues[FB_QUEUES];
-    struct fb_timers timers;
+    struct timers timers;
     struct fb_log *log;
     const sigset_t *wait_mask;  /* signals blocked within the wait; NULL: leave the mask alone */
-    struct fb_source *notifier; /* an eventfd, or NULL */
-    struct fb_source *signaler; /* a signalfd, with a wait_mask */
-    struct fb_source *ticker;   /* timer_resolution's timerfd, or NULL */
-    void (*notified)(struct fb_loop *loop);
+    struct fb_source *notifier; /* the eventfd of notify(), or NULL */
+    struct fb_source *signaler; /* the signalfd, with a wait_mask; else NULL */
+    struct fb_source *ticker;   /* the timerfd of timer_resolution, or NULL */
+    void (*notified)(struct fb_loop *loop); /* runs on the loop after notify() */
 };
 
 struct fb_loop_options {
     const struct fb_mechanism *mechanism;
     int64_t mechanism_option;
-    uint32_t slots; /* how many sources there can be */
-    size_t stride;  /* bytes a slot: of a struct that begins with a struct fb_source */
+    uint32_t slots; /* the number of sources, besides the loop's own */
+    size_t stride;  /* bytes of a slot: of a struct that begins with a struct fb_source */
     const sigset_t *wait_mask;
     struct fb_log *log;
 };
 
-/* -1 after an emerg line, with nothing left to undo. */
+/* Makes a loop; -1 after an emerg line, with nothing left to undo. */
 int fb_loop_init(struct fb_loop *loop, const struct fb_loop_options *options);
-/* Every source but the loop's own has been put back. */
+/* Closes a loop whose sources, but for its own, have been put back. */
 void fb_loop_done(struct fb_loop *loop);
 
-/* Time comes from a timerfd every `ms` instead of from each turn; -1 after an emerg line. */
+/* Takes the time from a timerfd every `ms` instead of once a turn; -1 after an emerg line. */
 int fb_loop_set_resolution(struct fb_loop *loop, uint64_t ms);
 /* Makes mechanism->notify() work, which has `notified` run on the loop; -1 after an emerg line. */
 int fb_loop_set_notified(struct fb_loop *loop, void (*notified)(struct fb_loop *loop));
 
-/* Has blocked signals that the wait mask lets through end a wait as events do, because a wait that
- * finds something ready does not look at signals; -1 after an emerg line. fb_loop_init() calls it. */
+/* Watches, by a signalfd, the signals that are blocked outside of the wait. Without it a busy loop
+ * would starve them: a wait that finds an event ready returns before it delivers a signal. -1 after
+ * an emerg line. fb_loop_init() calls it. */
 int fb_loop_watch_signals(struct fb_loop *loop);
 
-/* Waits, reports, reads the clock. `timeout` in ms, -1 for ever. */
+/* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
 void fb_loop_wait(struct fb_loop *loop, int timeout);
 
-/* Puts an event at a queue's end; it stays where it is when it is posted already. */
+/* Whether checks of whole structures run each turn: on a simulated kernel, and in a debug build. */
+static inline bool loop_is_checked(const struct fb_loop *loop)
+{
+    return FB_DEBUG_BUILD || loop->mechanism->self != NULL;
+}
+
+/* Puts an event at a queue's end; an event that is posted already stays where it is. */
 void fb_loop_post(struct fb_loop *loop, struct fb_event *event, enum fb_queue queue);
 void fb_loop_unpost(struct fb_loop *loop, struct fb_event *event);
-/* Runs a queue until it is empty: what handlers post to it is run too. */
+/* Runs a queue until it is empty, with the events that handlers post to it meanwhile. */
 void fb_loop_run(struct fb_loop *loop, enum fb_queue queue);
-/* The next queue's events move to the normal queue; false when there were none. */
+/* Moves the next queue's events to the normal queue; false when there were none. */
 bool fb_loop_promote(struct fb_loop *loop);
 
-/* Watch a direction. A source that is known to be ready is posted: its edge will not come again.
- * Returns -1 with errno where the mechanism refuses (no memory). */
-int fb_source_arm(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
-/* Pause it; costs no system call where events are edges. */
-void fb_source_disarm(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
-/* Arms both directions at once. */
-int fb_source_arm_both(struct fb_loop *loop, struct fb_source *source);
-
-int fb_listener_arm(struct fb_loop *loop, struct fb_source *source, bool exclusive);
-void fb_listener_disarm(struct fb_loop *loop, struct fb_source *source);
-
-/* Ends watching and posting, closes the descriptor (if any) and gives the slot back. */
-void fb_source_close(struct fb_loop *loop, struct fb_source *source, bool reset);
-
-/* For mechanisms: the source of a slot if it is still in that generation, else NULL. */
+/* Returns the source of a slot if the slot is still in that generation, else NULL: for
+ * mechanisms. */
 struct fb_source *fb_loop_source(struct fb_loop *loop, uint32_t index, uint32_t generation);
-/* For mechanisms: the direction is ready. */
+/* Takes the mechanism's report that the direction is ready, and posts or runs its event. */
 void fb_loop_report(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
+
+/* Asserts what holds of the whole loop between two waits: queues, sources, timers. */
+void loop_check(const struct fb_loop *loop);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of mechanisms, made of mechanisms.def. Nothing but a row there names a mechanism. */
 #include "event/mechanism.h"
 
 #include "base/compiler.h"
@@ -8,9 +9,9 @@
 #include <string.h>
 
 const struct fb_mechanism *const fb_mechanisms[] = {
-    &fb_mechanism_epoll,
-    &fb_mechanism_poll,
-    &fb_mechanism_select,
+#define MECHANISM(name) &mechanism_##name,
+#include "event/mechanisms.def"
+#undef MECHANISM
     NULL,
 };
 
@@ -22,6 +23,21 @@ const struct fb_mechanism *fb_mechanism_find(const char *name)
         if (name == NULL ? (*m)->available() : strcmp((*m)->name, name) == 0)
             return *m;
     return NULL;
+}
+
+void mechanism_check(const struct fb_mechanism *mechanism)
+{
+    const struct fb_mechanism_option *option = &mechanism->option;
+
+    assert(mechanism->name != NULL && mechanism->io != NULL);
+    assert(mechanism->available != NULL && mechanism->init != NULL && mechanism->done != NULL);
+    assert(mechanism->add != NULL && mechanism->del != NULL);
+    assert(mechanism->enable != NULL && mechanism->disable != NULL);
+    assert(mechanism->add_conn != NULL && mechanism->del_conn != NULL);
+    assert(mechanism->add_listener != NULL && mechanism->del_listener != NULL);
+    assert(mechanism->notify != NULL && mechanism->process_events != NULL);
+    assert(mechanism->read_clock != NULL);
+    assert(option->least <= option->initial && option->initial <= option->greatest);
 }
 
 void fb_system_clock(struct fb_loop *loop)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract of an event mechanism. A new one is a file in mechanisms/, a row in the table of
- * mechanism.c and a line in src/Makefile.inc; tests/contract runs it through every case.
+/* The contract of an event mechanism. A new one is a file in mechanisms/, a row in mechanisms.def
+ * and a line in src/Makefile.inc; tests/contract runs it through every case.
  *
  * Rules for all operations:
  *  - State is a loop's (`loop->mechanism_state`); two loops live in one process.
- *  - The caller (event/loop.c) keeps the events' flags: when an operation runs, `active` still tells
- *    what was watched before it. Operations return 0, or -1 with errno and nothing changed.
+ *  - The caller (event/source_watch.c) keeps the events' flags: when an operation runs, `active`
+ *    still tells what was watched before it. Operations return 0, or -1 with errno and nothing
+ *    changed.
  *  - What happens is reported by fb_loop_report(), which posts events and runs no handler of a
  *    connection; so nothing that process_events holds can vanish under it.
- *  - A source with neither direction enabled reports nothing, not even a hang-up; an edge-triggered
- *    mechanism may report it to the loop, which remembers it. */
+ *  - A source with neither direction enabled reports nothing, not even a hang-up; an
+ *    edge-triggered mechanism may report it to the loop, which remembers it. */
 #pragma once
 
 #include "event/io.h"
@@ -26,16 +27,16 @@ struct fb_mechanism_option {
 };
 
 struct fb_mechanism {
-    const char *name; /* as in `use` */
+    const char *name; /* in the directive `use` */
     bool edge;        /* events are reported once a change: go on until "again" */
     bool exclusive;   /* can wake one of several waiting processes for a listener */
-    bool masks; /* its wait takes a signal mask, and while events are ready looks at no signal */
+    bool masks; /* the wait takes a signal mask, and while events are ready looks at no signal */
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
     struct fb_mechanism_option option;
-    const struct fb_io_ops *io; /* what the sources that it serves start with */
-    void *self;                 /* of a mechanism that is made at run time (simulation): its own */
+    const struct fb_io_ops *io; /* the operations that its sources start with */
+    void *self; /* NULL, or the state of a mechanism that is made at run time, as a simulated one */
 
-    /* Whether this kernel has it. */
+    /* Whether this kernel has the mechanism. */
     bool (*available)(void);
     /* Makes the state for loop->sources.n slots; `option` is the directive's value. */
     int (*init)(struct fb_loop *loop, int64_t option);
@@ -47,8 +48,9 @@ struct fb_mechanism {
     /* Go on and pause watching a direction that was added; free of system calls where it can be. */
     int (*enable)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
     int (*disable)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
-    /* Both directions at once; del_conn also ends a single one. `closing`: the descriptor is closed
-     * right after, so what the kernel then does by itself need not be asked for. */
+    /* Start and end watching both directions at once; del_conn also ends a single one. `closing`:
+     * the descriptor is closed right after, so what the kernel then does by itself need not be
+     * asked for. */
     int (*add_conn)(struct fb_loop *loop, struct fb_source *source);
     int (*del_conn)(struct fb_loop *loop, struct fb_source *source, bool closing);
     /* A listener is level-triggered everywhere; `exclusive` as above, ignored without it. It is
@@ -65,19 +67,22 @@ struct fb_mechanism {
     void (*read_clock)(struct fb_loop *loop);
 };
 
-extern const struct fb_mechanism fb_mechanism_epoll;
-extern const struct fb_mechanism fb_mechanism_poll;
-extern const struct fb_mechanism fb_mechanism_select;
+#define MECHANISM(name) extern const struct fb_mechanism mechanism_##name;
+#include "event/mechanisms.def"
+#undef MECHANISM
 
 #define FB_MECHANISMS_MAX 16
 
-/* All that were built in, best first; ends with NULL. */
+/* The mechanisms that were built in, best first; ends with NULL. */
 extern const struct fb_mechanism *const fb_mechanisms[];
 
-/* By name; NULL for the best that this kernel has. NULL when there is no such mechanism. */
+/* Finds a mechanism by name, or for NULL the best that this kernel has; NULL when there is none. */
 const struct fb_mechanism *fb_mechanism_find(const char *name);
 
-/* read_clock() of the system's clocks. */
+/* Asserts that every operation is there, and that the option's limits fit its initial value. */
+void mechanism_check(const struct fb_mechanism *mechanism);
+
+/* A read_clock() of the system's clocks. */
 void fb_system_clock(struct fb_loop *loop);
-/* notify() on an eventfd, for mechanisms whose kernel has nothing better. */
+/* A notify() on an eventfd, for mechanisms whose kernel has nothing better. */
 int fb_eventfd_notify(struct fb_loop *loop);

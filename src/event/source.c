@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of sources: a mapping whose slots are handed out, the last one given back first. A
+ * slot's generation survives it, so that no two uses of a slot look the same. */
 #include "event/source.h"
 
 #include <assert.h>
@@ -33,6 +35,7 @@ struct fb_source *fb_source_get(struct fb_source_table *table)
 
     if (table->free != FB_NO_SLOT) {
         source = fb_source_at(table, table->free);
+        assert(!source->in_use && table->free < table->used_n);
         table->free = source->position;
         generation = source->generation;
         memset(source, 0, table->stride);
@@ -52,7 +55,7 @@ struct fb_source *fb_source_get(struct fb_source_table *table)
 
 void fb_source_put(struct fb_source_table *table, struct fb_source *source)
 {
-    assert(source->in_use);
+    assert(source->in_use && table->in_use_n > 0 && !source->listening);
     for (int i = 0; i < FB_DIRECTIONS; i++)
         assert(!source->events[i].active && source->events[i].queue == FB_QUEUE_NONE);
     source->in_use = false;
@@ -60,4 +63,39 @@ void fb_source_put(struct fb_source_table *table, struct fb_source *source)
     source->position = table->free;
     table->free = fb_source_index(table, source);
     table->in_use_n--;
+}
+
+void source_table_check(const struct fb_source_table *table)
+{
+    uint32_t free_n = 0;
+
+    assert(table->base != NULL && table->used_n <= table->n);
+    assert(table->in_use_n <= table->used_n);
+    for (uint32_t i = table->free; i != FB_NO_SLOT; i = fb_source_at(table, i)->position) {
+        assert(i < table->used_n);
+        assert(!fb_source_at(table, i)->in_use);
+        free_n++;
+        assert(free_n <= table->used_n - table->in_use_n); /* no circle */
+    }
+}
+
+static void check_event(const struct fb_source *source, enum fb_direction direction)
+{
+    const struct fb_event *event = &source->events[direction];
+
+    assert(event->direction == direction);
+    assert(event->queue < FB_QUEUES);
+    assert(!event->armed || event->active || (source->listening && direction == FB_READ));
+    assert(!event->active || source->fd != -1);
+    assert(!event->armed || source->ops->run[direction] != NULL);
+}
+
+void source_check(const struct fb_source *source)
+{
+    assert(source->in_use && source->queue < FB_QUEUES);
+    assert(source->ops != NULL && source->io != NULL);
+    assert(!source->listening || source->events[FB_READ].armed);
+    assert(!source->listening || !source->events[FB_READ].active);
+    check_event(source, FB_READ);
+    check_event(source, FB_WRITE);
 }

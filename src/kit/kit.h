@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Structs and functions that the files of the test kit share. A test is a whole worker of the
- * daemon's, in the role of a single process, on a simulated kernel (event/sim.h); nothing of it is
+ * daemon's, in the role of a single process, on a simulated kernel (sim/sim.h); nothing of it is
  * shared with another test, so that several may live in one program. Mistakes of the protocol are
  * faults, which are printed and counted; a mistake in the use of the kit ends the program. */
 #pragma once
 
 #include "base/check.h"
-#include "event/sim.h"
+#include "sim/sim.h"
 #include "worker/worker.h"
 
 #include <bsd/sys/queue.h>

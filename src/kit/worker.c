@@ -2,6 +2,8 @@
 /* Lets the worker do its work, time pass, and the worker drain. The worker runs only within these
  * calls, and each returns when nothing is left to do. */
 #include "kit/kit.h"
+#include "worker/commands.h"
+#include "worker/threads.h"
 
 /* Turns without a pause, after which the worker is said never to rest. */
 #define TURNS_MAX 100000

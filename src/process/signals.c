@@ -31,6 +31,7 @@ const struct fb_signal fb_signals[] = {
 };
 
 static volatile sig_atomic_t given[FB_ORDERS];
+static volatile sig_atomic_t pending;
 static volatile sig_atomic_t senders[FB_ORDERS];
 static volatile sig_atomic_t current_role;
 static sigset_t wait_mask;
@@ -50,6 +51,7 @@ static void handle(int number, siginfo_t *info, void *context)
             continue;
         senders[order] = info->si_code == SI_USER || info->si_code == SI_QUEUE ? info->si_pid : 0;
         given[order] = 1;
+        pending = 1;
     }
     errno = saved;
 }
@@ -109,6 +111,14 @@ const sigset_t *fb_signals_wait_mask(void)
     return &wait_mask;
 }
 
+bool fb_order_pending(void)
+{
+    if (!pending)
+        return false;
+    pending = 0;
+    return true;
+}
+
 bool fb_order_take(enum fb_order order, pid_t *from)
 {
     if (!given[order])
@@ -123,6 +133,7 @@ void fb_order_give(enum fb_order order)
 {
     senders[order] = 0;
     given[order] = 1;
+    pending = 1;
 }
 
 const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order order)

@@ -47,6 +47,9 @@ void fb_signals_install(enum fb_role role);
 /* The mask to wait with: everything that fb_signals_install() blocks, let through. */
 const sigset_t *fb_signals_wait_mask(void);
 
+/* Whether an order may have been given since the last call: one test for a loop that has mostly none to
+ * take. After true every order is to be tried. */
+bool fb_order_pending(void);
 /* Whether the order was given, which it then no longer is. `from`, if not NULL: the pid of the last
  * process that sent it, 0 for the kernel. */
 bool fb_order_take(enum fb_order order, pid_t *from);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The SDK's references to connections, and messages between connections of any worker. A reference
  * names one connection for ever; only fb_find() turns it back into a handle. */
+#include "worker/messages.h"
 #include "process/role.h"
 #include "sdk/handle.h"
+#include "worker/references.h"
 
 #include <assert.h>
 

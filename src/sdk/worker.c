@@ -3,6 +3,7 @@
  * and its threads. Only the worker's own loop makes them. */
 #include "process/role.h"
 #include "sdk/handle.h"
+#include "worker/threads.h"
 
 #include <assert.h>
 

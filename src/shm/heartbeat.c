@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The names of callbacks, for the log line of the master about a worker that is stuck. */
 #include "shm/heartbeat.h"
 
 const char *const fb_callback_names[FB_CALLBACKS] = {

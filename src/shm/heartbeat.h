@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker does just now, which the master looks at now and then: a number that its worker alone
- * writes, with plain stores. It changes with every callback and with every wait, so that one that
- * stays the same is of a worker that does not get on. */
+/* A worker's heartbeat: what it is doing now, as a number that the worker alone writes, with plain
+ * stores, and that the master's watchdog reads now and then. The number changes with every callback
+ * and every wait: when it stays the same, the worker is stuck. */
 #pragma once
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum fb_callback {
-    FB_CALLBACK_NONE, /* our own code */
+    FB_CALLBACK_NONE, /* the daemon's own code */
     FB_CALLBACK_WAIT, /* for events */
     FB_CALLBACK_OPENED,
     FB_CALLBACK_DATA,
@@ -28,24 +29,26 @@ enum fb_callback {
 
 #define FB_NO_PROTOCOL 0xffu
 
-/* From the lowest bits: the callback (8), the protocol's index (8), a count. */
+/* The number has, from the lowest bits: the callback (8), the protocol's index (8), a count. */
 struct fb_heartbeat {
     _Atomic uint64_t now;
 };
 
-/* As a protocol knows them. */
+/* The callbacks' names in the SDK; NULL for those that are none. */
 extern const char *const fb_callback_names[FB_CALLBACKS];
 
+/* A callback or a wait begins. */
 static inline void fb_heartbeat_begin(
     struct fb_heartbeat *heartbeat, enum fb_callback callback, unsigned protocol)
 {
     uint64_t n = atomic_load_explicit(&heartbeat->now, memory_order_relaxed) >> 16;
 
+    assert(callback > FB_CALLBACK_NONE && callback < FB_CALLBACKS && protocol <= FB_NO_PROTOCOL);
     atomic_store_explicit(
         &heartbeat->now, (n + 1) << 16 | protocol << 8 | callback, memory_order_relaxed);
 }
 
-/* The callback has returned. */
+/* The callback or the wait has returned. */
 static inline void fb_heartbeat_end(struct fb_heartbeat *heartbeat)
 {
     uint64_t n = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
@@ -58,12 +61,13 @@ static inline uint64_t fb_heartbeat_now(const struct fb_heartbeat *heartbeat)
     return atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
 }
 
-/* Of such a number; FB_CALLBACK_NONE where it makes no sense. */
+/* The callback in such a number; FB_CALLBACK_NONE where a worker has written nonsense. */
 static inline enum fb_callback fb_heartbeat_callback(uint64_t now)
 {
     return (now & 0xff) < FB_CALLBACKS ? (enum fb_callback)(now & 0xff) : FB_CALLBACK_NONE;
 }
 
+/* The index of the protocol in such a number, which may be none of ours. */
 static inline unsigned fb_heartbeat_protocol(uint64_t now)
 {
     return now >> 8 & 0xff;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The owner of a lock is one word, changed by compare and exchange; only its owner and the master
+ * free it. No assertion looks at the word: another worker can write it. */
 #include "shm/lock.h"
 
 #include <assert.h>
@@ -12,8 +14,8 @@ bool fb_shm_lock_try(struct fb_shm_lock *lock, struct fb_slot_id id)
 {
     uint64_t free = 0;
 
-    assert(id.serial != 0);
-    /* a look first: a failed exchange would still take the line from the holder's cache */
+    assert(slot_id_is_valid(id));
+    /* the load goes first: a failed exchange would still take the line from the holder's cache */
     return atomic_load_explicit(&lock->owner, memory_order_relaxed) == 0 &&
            atomic_compare_exchange_strong_explicit(
                &lock->owner, &free, owner_of(id), memory_order_acquire, memory_order_relaxed);
@@ -21,7 +23,7 @@ bool fb_shm_lock_try(struct fb_shm_lock *lock, struct fb_slot_id id)
 
 void fb_shm_lock_release(struct fb_shm_lock *lock, struct fb_slot_id id)
 {
-    assert(atomic_load_explicit(&lock->owner, memory_order_relaxed) == owner_of(id));
+    assert(slot_id_is_valid(id));
     atomic_store_explicit(&lock->owner, 0, memory_order_release);
 }
 
@@ -29,5 +31,6 @@ bool fb_shm_lock_reclaim(struct fb_shm_lock *lock, struct fb_slot_id dead)
 {
     uint64_t owner = owner_of(dead);
 
+    assert(slot_id_is_valid(dead));
     return atomic_compare_exchange_strong(&lock->owner, &owner, 0);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is done with a map's entries. */
+/* Reads and writes of a map's entries. A read sees an entry whole or not at all, and a write is
+ * done by one store of a link; each store before it leaves a state that a repair understands. */
 #include "shm/map_private.h"
 #include "shm/siphash.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* A reader that others keep from seeing one state takes the lock. */
+/* The tries to read between two writes; then the reader takes the lock. */
 #define READ_TRIES 64
-/* A full map is swept and tried again; others may be faster to what was given back. */
+/* The sweeps of a full map, whose gain other writers may take first. */
 #define FULL_TRIES 64
 
-/* The entry that a call is about. */
+/* The key that a call is about. */
 struct subject {
     const void *key;
     size_t key_n;
@@ -21,15 +22,15 @@ struct subject {
     _Atomic uint32_t *bucket;
 };
 
-/* Where an entry with the key hangs, be it expired. */
+/* The place of the key's entry in its chain, expired or not. */
 struct place {
     _Atomic uint32_t *link;
-    uint32_t index;             /* 0: nowhere */
-    struct fb_shm_entry *entry; /* NULL: nowhere */
-    bool present;               /* it has not expired */
+    uint32_t index;             /* the entry's; 0: none */
+    struct fb_shm_entry *entry; /* NULL: none */
+    bool present;               /* an entry was found that has not expired */
 };
 
-/* What a write is to do. */
+/* A write that is to be done. */
 struct change {
     enum { SET, REPLACE, ADD } kind;
     const void *value;
@@ -38,7 +39,7 @@ struct change {
     uint64_t expected; /* REPLACE */
     int64_t by;        /* ADD, for which value is `sum` */
     int64_t sum;
-    uint64_t version; /* that came of it */
+    uint64_t version; /* set by the write */
 };
 
 static struct subject subject_of(
@@ -46,6 +47,8 @@ static struct subject subject_of(
 {
     struct subject s = { .key = key, .key_n = key_n, .now_ms = now_ms };
 
+    assert(key != NULL || key_n == 0);
+    assert(key_n <= FB_SHM_MAP_KEY_MAX);
     s.hash = fb_siphash(map->seed, key, key_n);
     s.shard = (uint32_t)(s.hash >> 32) & (map->shard_n - 1);
     s.bucket = fb_shm_buckets(map, s.shard) + ((uint32_t)s.hash & (map->bucket_n - 1));
@@ -65,7 +68,9 @@ static enum fb_shm_map_status copy_out(const struct fb_shm_map *map,
 
     if (fb_shm_expired(entry, s->now_ms))
         return FB_SHM_MAP_ABSENT;
-    if (n > map->shape.value_max) /* it is being written to, which our caller is about to find */
+    if (n >
+        map->shape
+            .value_max) /* the entry is being written to, which the caller is about to find out */
         n = 0;
     item->n = n;
     item->version = FB_LOAD(entry->version);
@@ -77,7 +82,7 @@ static enum fb_shm_map_status copy_out(const struct fb_shm_map *map,
     return item->n > item->room ? FB_SHM_MAP_TOO_LARGE : FB_SHM_MAP_OK;
 }
 
-/* False when an entry may have been written to while it was read. */
+/* Reads without the lock; false when an entry may have been written to meanwhile. */
 static bool try_get(struct fb_shm_map *map, const struct subject *s, struct fb_shm_item *item,
     enum fb_shm_map_status *status)
 {
@@ -108,6 +113,7 @@ enum fb_shm_map_status fb_shm_map_get(struct fb_shm_map *map, const void *key, s
     enum fb_shm_map_status status = FB_SHM_MAP_ABSENT;
     bool whole;
 
+    assert(item->value != NULL || item->room == 0);
     if (key_n > map->shape.key_max)
         return FB_SHM_MAP_ABSENT;
     s = subject_of(map, key, key_n, now_ms);
@@ -122,8 +128,8 @@ enum fb_shm_map_status fb_shm_map_get(struct fb_shm_map *map, const void *key, s
     return status;
 }
 
-/* Under the lock. */
-static struct place find(struct fb_shm_map *map, const struct subject *s)
+/* Finds the key's place, under the lock. */
+static struct place find_place(struct fb_shm_map *map, const struct subject *s)
 {
     struct place place = { .link = s->bucket };
 
@@ -138,15 +144,15 @@ static struct place find(struct fb_shm_map *map, const struct subject *s)
         }
         place.link = &entry->next;
     }
-    place.link = s->bucket; /* a new one comes first */
+    place.link = s->bucket; /* a new entry comes first */
     return place;
 }
 
-/* An entry that is in no chain becomes the next state. */
-static void fill(struct fb_shm_map *map, struct fb_shm_entry *entry, const struct subject *s,
+/* Writes the next state into an entry that is in no chain. */
+static void fill_entry(struct fb_shm_map *map, struct fb_shm_entry *entry, const struct subject *s,
     const struct change *change, uint32_t next)
 {
-    /* who sees any of this must see the sequence that has grown since the entry was in a chain */
+    /* a reader that sees any of this must see the sequence, grown since the entry was in a chain */
     atomic_thread_fence(memory_order_release);
     FB_STORE(entry->next, next);
     FB_STORE(entry->hash, s->hash);
@@ -160,22 +166,23 @@ static void fill(struct fb_shm_map *map, struct fb_shm_entry *entry, const struc
         memcpy(entry->bytes + map->value_at, change->value, change->n);
 }
 
-/* Each store leaves a state that can be gone on from, or repaired. */
-static enum fb_shm_map_status put(struct fb_shm_map *map, const struct subject *s,
+/* Publishes the next state. Each store leaves a state that can be gone on from, or repaired. */
+static enum fb_shm_map_status publish(struct fb_shm_map *map, const struct subject *s,
     const struct place *place, struct change *change)
 {
     struct fb_shm_shard *shard = &map->shards[s->shard];
     bool fresh = place->entry == NULL;
     uint32_t index = fresh ? fb_shm_pool_take(map, s->shard) : FB_LOAD(shard->spare);
 
+    assert(fresh == (place->index == 0) && (!place->present || !fresh));
     if (index == 0)
         return FB_SHM_MAP_FULL;
     change->version = FB_LOAD(shard->version) + 1;
     FB_STORE(shard->version, change->version);
-    /* first: nothing may expire before it, also if we get no further than that */
+    /* the expiry goes first: nothing may expire before soonest_ms, even if we die right after it */
     if (change->expires_ms != 0 && change->expires_ms < FB_LOAD(shard->soonest_ms))
         FB_STORE(shard->soonest_ms, change->expires_ms);
-    fill(map, fb_shm_entry_at(map, index), s, change,
+    fill_entry(map, fb_shm_entry_at(map, index), s, change,
         FB_LOAD(*(fresh ? place->link : &place->entry->next)));
 
     FB_STORE(*place->link, index);
@@ -204,11 +211,11 @@ static enum fb_shm_map_status sum_up(
     return FB_SHM_MAP_OK;
 }
 
-/* Under the lock. */
+/* Does a write, under the lock. */
 static enum fb_shm_map_status apply(struct fb_shm_map *map, const struct subject *s,
     const struct change *wanted, struct change *change)
 {
-    struct place place = find(map, s);
+    struct place place = find_place(map, s);
     uint64_t version = place.present ? FB_LOAD(place.entry->version) : 0;
     enum fb_shm_map_status status;
 
@@ -219,7 +226,7 @@ static enum fb_shm_map_status apply(struct fb_shm_map *map, const struct subject
         return status;
     if (change->expires_ms == FB_SHM_KEEP_EXPIRY)
         change->expires_ms = place.present ? FB_LOAD(place.entry->expires_ms) : 0;
-    return put(map, s, &place, change);
+    return publish(map, s, &place, change);
 }
 
 static enum fb_shm_map_status write_entry(struct fb_shm_map *map, const void *key, size_t key_n,
@@ -228,6 +235,8 @@ static enum fb_shm_map_status write_entry(struct fb_shm_map *map, const void *ke
     enum fb_shm_map_status status = FB_SHM_MAP_FULL;
     struct subject s;
 
+    assert(wanted->value != NULL || wanted->n == 0 || wanted->kind == ADD);
+    assert(wanted->kind != ADD || wanted->n == sizeof(wanted->by));
     if (key_n > map->shape.key_max || wanted->n > map->shape.value_max)
         return FB_SHM_MAP_TOO_LARGE;
     s = subject_of(map, key, key_n, now_ms);
@@ -292,7 +301,7 @@ enum fb_shm_map_status fb_shm_map_delete(
         return FB_SHM_MAP_ABSENT;
     s = subject_of(map, key, key_n, now_ms);
     fb_shm_shard_lock(map, s.shard);
-    place = find(map, &s);
+    place = find_place(map, &s);
     if (place.entry != NULL)
         fb_shm_shard_remove(map, s.shard, place.link);
     fb_shm_shard_unlock(map, s.shard);

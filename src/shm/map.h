@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and one
- * that is killed anywhere within a call takes nothing with it but that call: an entry is published by
- * one store, and the first to lock after a death puts right what is left.
+/* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and
+ * one that is killed anywhere within a call takes nothing with it but that call: an entry is
+ * published by one store, and the first to lock after a death puts right what is left.
  *
- * The time is passed in: milliseconds since the epoch, the same clock for all. An entry whose expiry
- * has come (expires_ms <= now_ms, and not 0) counts as absent. */
+ * The time is passed in: milliseconds since the epoch, the same clock for all. An entry whose
+ * expiry has come (expires_ms <= now_ms, and not 0) counts as absent. */
 #pragma once
 
 #include "shm/zone.h"
@@ -17,13 +17,13 @@
 #define FB_SHM_MAP_KEY_MAX 65535
 #define FB_SHM_MAP_VALUE_MAX (UINT32_C(16) << 20)
 
-/* An expiry for "as it was": of an entry that is not there yet, none. */
+/* An expiry: keeps the one that the entry has; a new entry gets none. */
 #define FB_SHM_KEEP_EXPIRY UINT64_MAX
 
 enum fb_shm_map_status {
     FB_SHM_MAP_OK,
-    FB_SHM_MAP_ABSENT,       /* there is no such key */
-    FB_SHM_MAP_CHANGED,      /* it has another version than was expected */
+    FB_SHM_MAP_ABSENT,       /* no such key */
+    FB_SHM_MAP_CHANGED,      /* the key has another version than was expected */
     FB_SHM_MAP_FULL,         /* `capacity` keys are there, and none has expired */
     FB_SHM_MAP_TOO_LARGE,    /* the key, the value, or the value for the room given */
     FB_SHM_MAP_NOT_A_NUMBER, /* the value is not 8 bytes, or the sum does not fit into them */
@@ -37,7 +37,7 @@ struct fb_shm_map_shape {
 
 struct fb_shm_map;
 
-/* A copy of an entry. */
+/* A copy of an entry, in memory of the caller. */
 struct fb_shm_item {
     void *value; /* the caller's; NULL if room is 0 */
     size_t room;
@@ -46,40 +46,45 @@ struct fb_shm_item {
     uint64_t expires_ms;
 };
 
-/* The bytes of a map; 0 if there cannot be such a one. */
+/* Returns the bytes that a map of this shape needs; 0 for an impossible shape. */
 size_t fb_shm_map_size(const struct fb_shm_map_shape *shape);
-/* In so many zeroed bytes, aligned to FB_CACHE_LINE; -1 with errno. */
+/* Makes a map in so many zeroed bytes, aligned to FB_CACHE_LINE; -1 with errno. */
 int fb_shm_map_init(struct fb_shm_map *map, const struct fb_shm_map_shape *shape);
+/* Whether the memory holds a map of this shape. */
 bool fb_shm_map_is(const struct fb_shm_map *map, const struct fb_shm_map_shape *shape);
 
-/* For zones, with a struct fb_shm_map_shape as the shape. */
+/* The kind of zone whose shape is a struct fb_shm_map_shape. */
 extern const struct fb_zone_kind fb_shm_map_kind;
 
-/* OK; ABSENT; TOO_LARGE if the value was longer than the room, of which as much as fits is copied.
- * It takes no lock unless others keep writing beside it. */
+/* Copies an entry: OK; ABSENT; TOO_LARGE if the value is longer than the room, and then as much as
+ * fits is copied. Takes no lock unless other writers keep disturbing it. */
 enum fb_shm_map_status fb_shm_map_get(struct fb_shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, struct fb_shm_item *item);
 
-/* OK, with the entry's new version unless `version` is NULL; FULL; TOO_LARGE. expires_ms 0: never. */
+/* Sets a key: OK, with the entry's new version unless `version` is NULL; FULL; TOO_LARGE.
+ * expires_ms 0: never. */
 enum fb_shm_map_status fb_shm_map_set(struct fb_shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms, uint64_t *version);
 
-/* The same if the entry's version is `expected`, or if `expected` is 0 and there is no entry; else
- * CHANGED. */
+/* Sets a key if its entry's version is `expected`, or if `expected` is 0 and there is no entry;
+ * else CHANGED. */
 enum fb_shm_map_status fb_shm_map_replace(struct fb_shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, uint64_t expected, const void *value, size_t n, uint64_t expires_ms,
     uint64_t *version);
 
-/* Adds to an int64_t in the machine's byte order, of which an absent one is 0, and keeps the expiry.
+/* Adds to an int64_t in the machine's byte order (0 where the key is absent), and keeps the expiry.
  * OK, with the sum unless `sum` is NULL; FULL; TOO_LARGE; NOT_A_NUMBER, and nothing changes. */
 enum fb_shm_map_status fb_shm_map_add(struct fb_shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, int64_t by, int64_t *sum);
 
-/* OK; ABSENT. */
+/* Deletes a key: OK; ABSENT. */
 enum fb_shm_map_status fb_shm_map_delete(
     struct fb_shm_map *map, const void *key, size_t key_n, uint64_t now_ms);
 
-/* Gives back what has expired. A write that finds the map full does it by itself. */
+/* Gives the expired entries back. A write that finds the map full sweeps by itself. */
 void fb_shm_map_sweep(struct fb_shm_map *map, uint64_t now_ms);
-/* The entries, with those that have expired but were not given back yet. */
+/* Counts the entries, with the expired that were not given back yet. */
 uint32_t fb_shm_map_count(struct fb_shm_map *map);
+
+/* Asserts what holds of the whole map; the caller is its only user, as in tests. */
+void shm_map_check(struct fb_shm_map *map);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where everything in a map lies. */
+/* The layout of a map, computed from its shape alone: what a process uses it takes from its own
+ * copy of the shape when it opens the map. Offsets are 64 bits and never overflow within the limits
+ * of shapes. */
 #include "shm/map_private.h"
 
 #include <assert.h>
 #include <bsd/stdlib.h>
 
-/* A small map would rather have its entries than spare ones. */
+/* A shard costs a spare entry: a small map has few. */
 #define KEYS_A_SHARD 8
 
 static_assert(sizeof(struct fb_shm_entry) == 40, "the layout is versioned");
@@ -19,19 +21,19 @@ struct layout {
     uint64_t owners, buckets, entries, value_at, stride, size;
 };
 
-static uint64_t align(uint64_t n, uint64_t to)
+static uint64_t align_to(uint64_t n, uint64_t to)
 {
     return (n + to - 1) / to * to;
 }
 
-static bool can_be(const struct fb_shm_map_shape *shape)
+static bool is_possible(const struct fb_shm_map_shape *shape)
 {
     return shape->capacity >= 1 && shape->capacity <= FB_SHM_MAP_CAPACITY_MAX &&
            shape->key_max >= 1 && shape->key_max <= FB_SHM_MAP_KEY_MAX &&
            shape->value_max <= FB_SHM_MAP_VALUE_MAX;
 }
 
-/* Within the limits of a shape nothing exceeds 64 bits. */
+/* Computes the layout. Within the limits of a shape nothing exceeds 64 bits. */
 static struct layout layout_of(const struct fb_shm_map_shape *shape)
 {
     struct layout l = { .shard_n = 1, .bucket_n = 1 };
@@ -41,21 +43,29 @@ static struct layout layout_of(const struct fb_shm_map_shape *shape)
     while ((uint64_t)l.bucket_n * l.shard_n < shape->capacity)
         l.bucket_n *= 2;
     l.entry_n = shape->capacity + l.shard_n;
-    l.value_at = align(shape->key_max, 8);
-    l.stride = sizeof(struct fb_shm_entry) + l.value_at + align(shape->value_max, 8);
+    l.value_at = align_to(shape->key_max, 8);
+    l.stride = sizeof(struct fb_shm_entry) + l.value_at + align_to(shape->value_max, 8);
 
+    assert(is_possible(shape));
     l.owners = sizeof(struct fb_shm_map) + (uint64_t)l.shard_n * sizeof(struct fb_shm_shard);
-    l.buckets = align(l.owners + l.entry_n, FB_CACHE_LINE);
+    l.buckets = align_to(l.owners + l.entry_n, FB_CACHE_LINE);
     l.entries =
-        align(l.buckets + (uint64_t)l.shard_n * l.bucket_n * sizeof(uint32_t), FB_CACHE_LINE);
-    l.size = align(l.entries + l.entry_n * l.stride, FB_CACHE_LINE);
+        align_to(l.buckets + (uint64_t)l.shard_n * l.bucket_n * sizeof(uint32_t), FB_CACHE_LINE);
+    l.size = align_to(l.entries + l.entry_n * l.stride, FB_CACHE_LINE);
+    assert((l.shard_n & (l.shard_n - 1)) == 0 && l.shard_n <= FB_SHM_SHARDS_MAX);
+    assert((l.bucket_n & (l.bucket_n - 1)) == 0);
+    assert((uint64_t)l.bucket_n * l.shard_n >= shape->capacity);
+    assert(l.value_at >= shape->key_max && l.stride >= l.value_at + shape->value_max);
+    assert(l.owners < l.buckets && l.buckets < l.entries && l.entries < l.size);
+    assert(l.buckets % alignof(uint32_t) == 0 && l.stride % alignof(struct fb_shm_entry) == 0);
     return l;
 }
 
 size_t fb_shm_map_size(const struct fb_shm_map_shape *shape)
 {
-    uint64_t size = can_be(shape) ? layout_of(shape).size : 0;
+    uint64_t size = is_possible(shape) ? layout_of(shape).size : 0;
 
+    assert(size % FB_CACHE_LINE == 0);
     return size <= PTRDIFF_MAX ? (size_t)size : 0;
 }
 
@@ -91,24 +101,24 @@ bool fb_shm_map_is(const struct fb_shm_map *map, const struct fb_shm_map_shape *
            map->shape.value_max == shape->value_max;
 }
 
-static size_t size_of(const void *shape)
+static size_t map_size(const void *shape)
 {
     return fb_shm_map_size(shape);
 }
 
-static int init(void *memory, const void *shape)
+static int init_map(void *memory, const void *shape)
 {
     return fb_shm_map_init(memory, shape);
 }
 
-static bool is(const void *memory, const void *shape)
+static bool is_map(const void *memory, const void *shape)
 {
     return fb_shm_map_is(memory, shape);
 }
 
 const struct fb_zone_kind fb_shm_map_kind = {
     .name = "map",
-    .size = size_of,
-    .init = init,
-    .is = is,
+    .size = map_size,
+    .init = init_map,
+    .is = is_map,
 };

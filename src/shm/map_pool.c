@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entries that belong to no shard. */
+/* The pool: the entries that belong to no shard. An entry's owner is written before the entry
+ * leaves the pool or after it has come back, so that a repair finds it in one place or the
+ * other. */
 #include "shm/map_private.h"
 
 #include <assert.h>
 
-/* The chain of free entries is made anew from what the owners say. */
-static void repair(struct fb_shm_map *map)
+/* Makes the chain of free entries anew, of those without an owner. */
+static void repair_pool(struct fb_shm_map *map)
 {
     _Atomic uint8_t *owners = fb_shm_owners(map);
     uint32_t first = 0;
@@ -19,11 +21,11 @@ static void repair(struct fb_shm_map *map)
     FB_STORE(map->pool.free, first);
 }
 
-static void lock(struct fb_shm_map *map)
+static void lock_pool(struct fb_shm_map *map)
 {
     if (fb_shm_mutex_lock(&map->pool.mutex) == FB_SHM_MUTEX_TAKEN)
         return;
-    repair(map);
+    repair_pool(map);
     fb_shm_mutex_heal(&map->pool.mutex);
 }
 
@@ -32,14 +34,15 @@ int fb_shm_pool_init(struct fb_shm_map *map)
     return fb_shm_mutex_init(&map->pool.mutex);
 }
 
-/* An entry is marked before it is taken: who dies between leaves it for the repair of his shard,
- * which looks at owners alone. One beyond `used` is simply taken again. */
+/* Marks an entry before it is taken: a process that dies between leaves it to the repair of its
+ * shard, which reads owners alone. An entry beyond `used` is simply taken again. */
 uint32_t fb_shm_pool_take(struct fb_shm_map *map, uint32_t shard)
 {
     _Atomic uint8_t *owners = fb_shm_owners(map);
     uint32_t index, used;
 
-    lock(map);
+    assert(shard < FB_SHM_SHARDS_MAX);
+    lock_pool(map);
     index = FB_LOAD(map->pool.free);
     used = FB_LOAD(map->pool.used);
     if (index != 0) {
@@ -57,7 +60,8 @@ uint32_t fb_shm_pool_take(struct fb_shm_map *map, uint32_t shard)
 
 void fb_shm_pool_give(struct fb_shm_map *map, uint32_t index)
 {
-    lock(map);
+    assert(index != 0);
+    lock_pool(map);
     FB_STORE(fb_shm_entry_at(map, index)->next, FB_LOAD(map->pool.free));
     FB_STORE(fb_shm_owners(map)[index], 0);
     FB_STORE(map->pool.free, index);
@@ -68,7 +72,7 @@ bool fb_shm_pool_is_empty(struct fb_shm_map *map)
 {
     bool empty;
 
-    lock(map);
+    lock_pool(map);
     empty = FB_LOAD(map->pool.free) == 0 && FB_LOAD(map->pool.used) == map->entry_n;
     fb_shm_mutex_unlock(&map->pool.mutex);
     return empty;

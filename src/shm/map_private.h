@@ -5,12 +5,13 @@
  * entries. An entry belongs to a shard, or to the pool: the byte in `owners` says to which. Besides
  * the entries in its chains each shard has a spare one.
  *
- * Writers hold the shard's mutex, and within it, where entries come and go, the pool's. What is in a
- * chain is never written to but for its link: a new state is written into the spare, or into an entry
- * from the pool, and one store of a link publishes it. What that store has taken out of the chain
- * stays as it is until the shard's sequence has grown; a reader without the lock that finds the
- * sequence as it was has seen nothing but whole entries. So a chain is whole after every instruction,
- * and after a death it is enough to find the entries that are the shard's but in no chain.
+ * Writers hold the shard's mutex, and within it, where entries come and go, the pool's. What is in
+ * a chain is never written to but for its link: a new state is written into the spare, or into an
+ * entry from the pool, and one store of a link publishes it. What that store has taken out of the
+ * chain stays as it is until the shard's sequence has grown; a reader without the lock that finds
+ * the sequence as it was has seen nothing but whole entries. So a chain is whole after every
+ * instruction, and after a death it is enough to find the entries that are the shard's but in no
+ * chain.
  *
  * Stores that others, or a repair, may see are releasing ones: the compiler keeps their order. */
 #pragma once
@@ -21,7 +22,7 @@
 #include <stdatomic.h>
 
 #define FB_SHM_MAP_MAGIC 0x66626d70u
-#define FB_SHM_MAP_REVISION 1u /* of this layout */
+#define FB_SHM_MAP_REVISION 1u /* layout version */
 #define FB_SHM_SHARDS_MAX 64
 #define FB_SHM_REACHED 0x80 /* in an owner's byte, within a repair: it is in a chain */
 
@@ -44,7 +45,7 @@ struct fb_shm_shard {
     alignas(FB_CACHE_LINE) pthread_mutex_t mutex;
     _Atomic uint64_t sequence;   /* grows after an entry was taken out of a chain */
     _Atomic uint64_t version;    /* the latest that was given */
-    _Atomic uint64_t soonest_ms; /* nothing expires before */
+    _Atomic uint64_t soonest_ms; /* the earliest expiry, or an earlier time */
     _Atomic uint32_t count;      /* entries in chains */
     _Atomic uint32_t spare;
 };
@@ -59,17 +60,17 @@ struct fb_shm_map {
     uint32_t magic, revision;
     struct fb_shm_map_shape shape;
     uint32_t shard_n;  /* a power of two */
-    uint32_t bucket_n; /* of each shard; a power of two */
+    uint32_t bucket_n; /* buckets of each shard; a power of two */
     uint32_t entry_n;  /* the capacity, and a spare one for each shard */
     uint64_t seed[2];
-    uint64_t owners, buckets, entries; /* where they begin, from here */
+    uint64_t owners, buckets, entries; /* offsets of the arrays from the map */
     uint64_t value_at;                 /* in an entry's bytes */
-    uint64_t stride;                   /* of an entry */
+    uint64_t stride;                   /* bytes of an entry */
     struct fb_shm_pool pool;
     struct fb_shm_shard shards[];
 };
 
-/* A byte for each entry: 0 is the pool, else its shard's number + 1. */
+/* The owners: a byte for each entry, which is 0 for the pool, else the shard's number + 1. */
 static inline _Atomic uint8_t *fb_shm_owners(struct fb_shm_map *map)
 {
     return (_Atomic uint8_t *)((char *)map + map->owners) - 1;
@@ -93,19 +94,19 @@ static inline bool fb_shm_expired(const struct fb_shm_entry *entry, uint64_t now
     return expires_ms != 0 && expires_ms <= now_ms;
 }
 
-/* The pool (map_pool.c). Taking and giving lock it; the caller holds the shard. */
+/* The pool (map_pool.c): its functions lock it; the caller holds the shard. */
 
 int fb_shm_pool_init(struct fb_shm_map *map);
-/* An entry that is the shard's from now on; 0 when there is none. */
+/* Takes an entry for the shard; 0 when there is none. */
 uint32_t fb_shm_pool_take(struct fb_shm_map *map, uint32_t shard);
-/* An entry that no reader can still take for what it was. */
+/* Gives an entry back, which no reader can still take for what it was. */
 void fb_shm_pool_give(struct fb_shm_map *map, uint32_t index);
 bool fb_shm_pool_is_empty(struct fb_shm_map *map);
 
 /* Shards (map_shard.c) */
 
 int fb_shm_shard_init(struct fb_shm_map *map, uint32_t shard);
-/* Whoever had it before, it is whole when it is locked. */
+/* Locks a shard, and repairs it when its last holder has died. */
 void fb_shm_shard_lock(struct fb_shm_map *map, uint32_t shard);
 bool fb_shm_shard_try(struct fb_shm_map *map, uint32_t shard);
 void fb_shm_shard_unlock(struct fb_shm_map *map, uint32_t shard);

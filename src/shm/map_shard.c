@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks of shards, what a death has left in them, and what has expired in them. */
+/* Shards: their locks, the repair of what a death has left in them, and the sweep of expired
+ * entries. A shard is whole whenever its lock is held: the first to lock it after a death repairs
+ * it. */
 #include "shm/map_private.h"
 
 #include <assert.h>
@@ -8,13 +10,14 @@ int fb_shm_shard_init(struct fb_shm_map *map, uint32_t shard)
 {
     struct fb_shm_shard *s = &map->shards[shard];
 
+    assert(shard < FB_SHM_SHARDS_MAX);
     FB_STORE(s->soonest_ms, UINT64_MAX);
     FB_STORE(s->spare, fb_shm_pool_take(map, shard));
     return fb_shm_mutex_init(&s->mutex);
 }
 
-/* A repair that its own doer did not live to end has left marks. */
-static void unmark(struct fb_shm_map *map, uint8_t owner)
+/* Removes the marks of a repair whose own process has died within it. */
+static void remove_marks(struct fb_shm_map *map, uint8_t owner)
 {
     _Atomic uint8_t *owners = fb_shm_owners(map);
 
@@ -23,8 +26,8 @@ static void unmark(struct fb_shm_map *map, uint8_t owner)
             FB_STORE(owners[i], owner);
 }
 
-/* Marks what is in the chain, and returns how many that is. Links are always whole; if a stray pointer
- * has been there all the same, the chain ends before the first that cannot be. */
+/* Marks the entries of a chain, and returns how many they are. Links are always whole; if a stray
+ * pointer was written all the same, the chain ends before the first impossible entry. */
 static uint32_t mark_chain(struct fb_shm_map *map, _Atomic uint32_t *link, uint8_t owner)
 {
     _Atomic uint8_t *owners = fb_shm_owners(map);
@@ -42,8 +45,9 @@ static uint32_t mark_chain(struct fb_shm_map *map, _Atomic uint32_t *link, uint8
     return count;
 }
 
-/* Of the entries that are the shard's but in no chain, one is the spare, others the pool's. */
-static void collect(struct fb_shm_map *map, uint32_t shard, uint8_t owner)
+/* Collects the shard's entries that are in no chain: one becomes the spare, the others go to the
+ * pool. */
+static void collect_unreached(struct fb_shm_map *map, uint32_t shard, uint8_t owner)
 {
     _Atomic uint8_t *owners = fb_shm_owners(map);
     uint32_t spare = 0;
@@ -60,27 +64,27 @@ static void collect(struct fb_shm_map *map, uint32_t shard, uint8_t owner)
     FB_STORE(map->shards[shard].spare, spare);
 }
 
-static void repair(struct fb_shm_map *map, uint32_t shard)
+static void repair_shard(struct fb_shm_map *map, uint32_t shard)
 {
     struct fb_shm_shard *s = &map->shards[shard];
     _Atomic uint32_t *buckets = fb_shm_buckets(map, shard);
     uint8_t owner = (uint8_t)(shard + 1);
     uint32_t count = 0;
 
-    /* the dead one may have taken out an entry that a reader still reads */
+    /* the dead process may have taken out an entry that a reader still reads */
     FB_STORE(s->sequence, FB_LOAD(s->sequence) + 1);
-    unmark(map, owner);
+    remove_marks(map, owner);
     for (uint32_t b = 0; b < map->bucket_n; b++)
         count += mark_chain(map, &buckets[b], owner);
-    collect(map, shard, owner);
+    collect_unreached(map, shard, owner);
     FB_STORE(s->count, count);
 }
 
-/* Says whether the mutex is held. */
-static bool settle(struct fb_shm_map *map, uint32_t shard, enum fb_shm_mutex_state state)
+/* Repairs the shard if its last holder died with the mutex; returns whether the mutex is held. */
+static bool finish_lock(struct fb_shm_map *map, uint32_t shard, enum fb_shm_mutex_state state)
 {
     if (state == FB_SHM_MUTEX_INHERITED) {
-        repair(map, shard);
+        repair_shard(map, shard);
         fb_shm_mutex_heal(&map->shards[shard].mutex);
     }
     return state != FB_SHM_MUTEX_BUSY;
@@ -88,12 +92,12 @@ static bool settle(struct fb_shm_map *map, uint32_t shard, enum fb_shm_mutex_sta
 
 void fb_shm_shard_lock(struct fb_shm_map *map, uint32_t shard)
 {
-    settle(map, shard, fb_shm_mutex_lock(&map->shards[shard].mutex));
+    finish_lock(map, shard, fb_shm_mutex_lock(&map->shards[shard].mutex));
 }
 
 bool fb_shm_shard_try(struct fb_shm_map *map, uint32_t shard)
 {
-    return settle(map, shard, fb_shm_mutex_try(&map->shards[shard].mutex));
+    return finish_lock(map, shard, fb_shm_mutex_try(&map->shards[shard].mutex));
 }
 
 void fb_shm_shard_unlock(struct fb_shm_map *map, uint32_t shard)
@@ -106,6 +110,7 @@ void fb_shm_shard_remove(struct fb_shm_map *map, uint32_t shard, _Atomic uint32_
     struct fb_shm_shard *s = &map->shards[shard];
     uint32_t index = FB_LOAD(*link);
 
+    assert(shard < FB_SHM_SHARDS_MAX && index != 0);
     FB_STORE(*link, FB_LOAD(fb_shm_entry_at(map, index)->next));
     FB_STORE(s->sequence, FB_LOAD(s->sequence) + 1);
     FB_STORE(s->count, FB_LOAD(s->count) - 1);
@@ -139,7 +144,7 @@ void fb_shm_map_sweep(struct fb_shm_map *map, uint64_t now_ms)
         if (FB_LOAD(s->soonest_ms) <= now_ms)
             fb_shm_shard_lock(map, shard);
         else if (!fb_shm_shard_try(map, shard))
-            continue; /* it was tried for the sake of what the dead have left */
+            continue; /* the lock was tried only to repair what a death may have left */
         if (FB_LOAD(s->soonest_ms) <= now_ms) {
             for (uint32_t b = 0; b < map->bucket_n; b++)
                 sweep_chain(map, shard, &buckets[b], now_ms, &soonest_ms);

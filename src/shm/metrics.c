@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows of metrics, their totals, and the fold of a dead worker's row. The numbers are right after
+ * each instruction of a fold, so that a master may die within one. */
 #include "shm/metrics.h"
 
 #include <assert.h>
@@ -7,24 +9,26 @@
 #define MAGIC 0x66626d74u
 #define REVISION 2u
 
-/* A reader that folds keep from seeing one state, which takes more of them than there are workers to
- * die, is content with what it has. */
+/* The tries to read totals between two folds. A reader that folds disturb more often, for which
+ * more workers must die than there are, returns the totals of its last try, which may be off by one
+ * fold. */
 #define TRIES 1000
 
-/* Each master process has a side of its own, whose rows nobody else writes: two for the dead, of which
- * one is in force, then each slot's.
+/* The layout. Each master process has a side of its own, whose rows nobody else writes: two rows of
+ * the dead, of which one is in force, then a row for each slot.
  *
- * A fold writes the other row of the dead, and with one store brings it into force and has readers
- * leave the dead slot out; then it zeroes that slot's row, and readers take it in again. So the
- * numbers are right after each instruction, and a fold that was broken off can be finished. */
+ * A fold writes the row of the dead that is not in force; one store brings that row into force and
+ * has readers leave the dead slot's row out. Then the fold zeroes that slot's row, and a second
+ * store has readers take it in again. A fold that a master's death has cut off is finished by the
+ * next. */
 struct fb_shm_metrics {
     alignas(FB_CACHE_LINE) uint32_t magic;
     uint32_t revision;
     uint32_t n;
-    uint32_t stride; /* of a row, bytes */
-    uint64_t rows;   /* where they begin, from here */
+    uint32_t stride; /* bytes of a row */
+    uint64_t rows;   /* offset of the first row */
     struct {
-        _Atomic uint64_t state;  /* see below */
+        _Atomic uint64_t state;  /* read by in_force() and left_out() */
         _Atomic uint32_t slot_n; /* no slot beyond has ever taken its row */
     } sides[FB_SLOT_SIDES];
     uint8_t kinds[];
@@ -33,9 +37,8 @@ struct fb_shm_metrics {
 #define DEAD_ROWS 2
 #define SIDE_ROWS (DEAD_ROWS + FB_SLOT_MAX)
 
-/* A state: which row of the dead is in force, the slot left out + 1 or 0, and a number that makes it
- * differ from all others. */
-
+/* A state has the row of the dead that is in force (1 bit), the slot left out + 1 or 0 (31), and a
+ * number that makes it differ from all others. */
 static uint32_t in_force(uint64_t state)
 {
     return state & 1;
@@ -46,14 +49,14 @@ static uint32_t left_out(uint64_t state)
     return (uint32_t)state >> 1;
 }
 
-static size_t align(size_t n)
+static size_t align_line(size_t n)
 {
     return (n + FB_CACHE_LINE - 1) / FB_CACHE_LINE * FB_CACHE_LINE;
 }
 
 static size_t rows_at(uint32_t n)
 {
-    return align(offsetof(struct fb_shm_metrics, kinds) + n);
+    return align_line(offsetof(struct fb_shm_metrics, kinds) + n);
 }
 
 static fb_shm_row *row_at(const struct fb_shm_metrics *metrics, uint32_t row)
@@ -69,14 +72,14 @@ size_t fb_shm_metrics_size(const struct fb_shm_metrics_shape *shape)
         if (shape->kinds[i] != FB_SHM_COUNTER && shape->kinds[i] != FB_SHM_GAUGE)
             return 0;
     return rows_at(shape->n) +
-           (size_t)FB_SLOT_SIDES * SIDE_ROWS * align(shape->n * sizeof(fb_shm_row));
+           (size_t)FB_SLOT_SIDES * SIDE_ROWS * align_line(shape->n * sizeof(fb_shm_row));
 }
 
 void fb_shm_metrics_init(struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape)
 {
     assert(fb_shm_metrics_size(shape) != 0 && (uintptr_t)metrics % FB_CACHE_LINE == 0);
     metrics->n = shape->n;
-    metrics->stride = (uint32_t)align(shape->n * sizeof(fb_shm_row));
+    metrics->stride = (uint32_t)align_line(shape->n * sizeof(fb_shm_row));
     metrics->rows = rows_at(shape->n);
     memcpy(metrics->kinds, shape->kinds, shape->n);
     metrics->revision = REVISION;
@@ -95,7 +98,6 @@ uint32_t fb_shm_metrics_n(const struct fb_shm_metrics *metrics)
     return metrics->n;
 }
 
-/* A slot's. */
 static fb_shm_row *slot_row(const struct fb_shm_metrics *metrics, uint32_t slot)
 {
     return row_at(metrics, slot / FB_SLOT_MAX * SIDE_ROWS + DEAD_ROWS + slot % FB_SLOT_MAX);
@@ -108,10 +110,12 @@ static fb_shm_row *dead_row(const struct fb_shm_metrics *metrics, uint32_t side,
 
 fb_shm_row *fb_shm_metrics_row(struct fb_shm_metrics *metrics, uint32_t slot)
 {
-    _Atomic uint32_t *n = &metrics->sides[slot / FB_SLOT_MAX].slot_n;
-    uint32_t slot_n = *n;
+    _Atomic uint32_t *n;
+    uint32_t slot_n;
 
     assert(slot < FB_SLOT_SIDES * FB_SLOT_MAX);
+    n = &metrics->sides[slot / FB_SLOT_MAX].slot_n;
+    slot_n = *n;
     while (slot_n <= slot % FB_SLOT_MAX &&
            !atomic_compare_exchange_weak(n, &slot_n, slot % FB_SLOT_MAX + 1))
         ;
@@ -127,13 +131,13 @@ static void add_row(const fb_shm_row *row, uint32_t first, uint32_t n, int64_t *
                               (uint64_t)atomic_load_explicit(&numbers[i], memory_order_relaxed));
 }
 
-/* Of a side that is in this state. */
+/* Adds the rows of a side that is in this state. */
 static void add_side(const struct fb_shm_metrics *metrics, uint32_t side, uint64_t state,
     uint32_t first, uint32_t n, int64_t *totals)
 {
     uint32_t slot_n = atomic_load_explicit(&metrics->sides[side].slot_n, memory_order_acquire);
 
-    if (slot_n == 0) /* none of its rows was ever touched, and is not now */
+    if (slot_n == 0) /* no row of the side was ever touched, and none is now */
         return;
     add_row(dead_row(metrics, side, in_force(state)), first, n, totals);
     for (uint32_t slot = 0; slot < slot_n && slot < FB_SLOT_MAX; slot++)
@@ -141,9 +145,10 @@ static void add_side(const struct fb_shm_metrics *metrics, uint32_t side, uint64
             add_row(slot_row(metrics, side * FB_SLOT_MAX + slot), first, n, totals);
 }
 
-/* The totals of n metrics, from `first` on. */
+/* Sums n metrics, from `first` on. */
 static void sum(const struct fb_shm_metrics *metrics, uint32_t first, uint32_t n, int64_t *totals)
 {
+    assert(totals != NULL && n > 0);
     for (int tries = 0; tries < TRIES; tries++) {
         uint64_t states[FB_SLOT_SIDES];
         bool same = true;
@@ -179,13 +184,14 @@ static void set_state(struct fb_shm_metrics *metrics, uint32_t side, uint32_t fo
 {
     uint64_t number = (metrics->sides[side].state >> 32) + 1;
 
+    assert(side < FB_SLOT_SIDES && force < DEAD_ROWS && out <= FB_SLOT_MAX);
     atomic_store_explicit(&metrics->sides[side].state, number << 32 | (uint64_t)out << 1 | force,
         memory_order_release);
-    /* who sees anything that we write from now on sees the state too */
+    /* a reader that sees anything written from now on sees the state too */
     atomic_thread_fence(memory_order_release);
 }
 
-/* The second half of a fold, of ours or of a master's that has died within. */
+/* Does the second half of a fold: of our own, or of one that a dead master has left. */
 static void finish_fold(struct fb_shm_metrics *metrics, uint32_t side)
 {
     uint64_t state = metrics->sides[side].state;
@@ -205,8 +211,9 @@ void fb_shm_metrics_fold(struct fb_shm_metrics *metrics, uint32_t slot)
     uint32_t side = slot / FB_SLOT_MAX, force;
     fb_shm_row *before, *after, *dead;
 
+    assert(slot < FB_SLOT_SIDES * FB_SLOT_MAX);
     if (slot % FB_SLOT_MAX >= metrics->sides[side].slot_n)
-        return; /* its row was never touched, and is not now */
+        return; /* the slot's row was never touched, and is not now */
     finish_fold(metrics, side);
     force = in_force(metrics->sides[side].state);
     before = dead_row(metrics, side, force);
@@ -221,31 +228,53 @@ void fb_shm_metrics_fold(struct fb_shm_metrics *metrics, uint32_t slot)
     finish_fold(metrics, side);
 }
 
-static size_t size_of(const void *shape)
+static size_t metrics_size(const void *shape)
 {
     return fb_shm_metrics_size(shape);
 }
 
-static int init(void *memory, const void *shape)
+static int init_metrics(void *memory, const void *shape)
 {
     fb_shm_metrics_init(memory, shape);
     return 0;
 }
 
-static bool is(const void *memory, const void *shape)
+static bool is_metrics(const void *memory, const void *shape)
 {
     return fb_shm_metrics_is(memory, shape);
 }
 
-static void bury(void *memory, uint32_t slot)
+static void release_slot(void *memory, uint32_t slot)
 {
     fb_shm_metrics_fold(memory, slot);
 }
 
+static void check_side(const struct fb_shm_metrics *metrics, uint32_t side)
+{
+    uint64_t state = metrics->sides[side].state;
+    uint32_t slot_n = metrics->sides[side].slot_n;
+
+    assert(slot_n <= FB_SLOT_MAX && left_out(state) <= slot_n);
+    for (uint32_t i = 0; slot_n > 0 && i < metrics->n; i++)
+        assert(
+            metrics->kinds[i] != FB_SHM_GAUGE || dead_row(metrics, side, in_force(state))[i] == 0);
+}
+
+void shm_metrics_check(const struct fb_shm_metrics *metrics)
+{
+    assert(metrics->magic == MAGIC && metrics->revision == REVISION);
+    assert(metrics->n >= 1 && metrics->n <= FB_SHM_METRICS_MAX);
+    assert(metrics->stride % FB_CACHE_LINE == 0 && metrics->rows % FB_CACHE_LINE == 0);
+    for (uint32_t i = 0; i < metrics->n; i++)
+        assert(metrics->kinds[i] == FB_SHM_COUNTER || metrics->kinds[i] == FB_SHM_GAUGE);
+    for (uint32_t side = 0; side < FB_SLOT_SIDES; side++)
+        check_side(metrics, side);
+}
+
 const struct fb_zone_kind fb_shm_metrics_kind = {
     .name = "metrics",
-    .size = size_of,
-    .init = init,
-    .is = is,
-    .bury = bury,
+    .size = metrics_size,
+    .init = init_metrics,
+    .is = is_metrics,
+    .slot_released = release_slot,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Metrics in shared memory: a row of numbers for each worker slot, which that slot's worker alone
- * writes, without locked instructions, and a row in which the master keeps what the dead have
- * counted. */
+ * writes, without locked instructions, and a row into which the master folds the counters of the
+ * workers that have died. */
 #pragma once
 
 #include "shm/zone.h"
@@ -12,7 +12,7 @@
 #define FB_SHM_METRICS_MAX 65536
 
 enum fb_shm_metric {
-    FB_SHM_COUNTER, /* only grows: its total survives who counted */
+    FB_SHM_COUNTER, /* only grows: its total survives the worker that counted */
     FB_SHM_GAUGE,   /* falls again, and ends with its worker */
 };
 
@@ -23,30 +23,31 @@ struct fb_shm_metrics_shape {
 
 struct fb_shm_metrics;
 
-/* One worker's numbers. */
+/* A worker's row: as many of these as the shape has metrics. */
 typedef _Atomic int64_t fb_shm_row;
 
-/* The bytes of a matrix; 0 if there cannot be such a one. */
+/* The bytes that metrics of this shape need; 0 for an impossible shape. */
 size_t fb_shm_metrics_size(const struct fb_shm_metrics_shape *shape);
-/* In so many zeroed bytes, aligned to FB_CACHE_LINE. */
+/* Makes metrics in so many zeroed bytes, aligned to FB_CACHE_LINE. */
 void fb_shm_metrics_init(struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape);
+/* Whether the memory holds metrics of this shape. */
 bool fb_shm_metrics_is(
     const struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape);
 
-/* For zones, with a struct fb_shm_metrics_shape as the shape. */
+/* The kind of zone whose shape is a struct fb_shm_metrics_shape. */
 extern const struct fb_zone_kind fb_shm_metrics_kind;
 
 uint32_t fb_shm_metrics_n(const struct fb_shm_metrics *metrics);
-/* The slot's worker takes its row once; from then on the totals have it. */
+/* Returns a slot's row, which from then on is in the totals: its worker asks once. */
 fb_shm_row *fb_shm_metrics_row(struct fb_shm_metrics *metrics, uint32_t slot);
-/* The sums over all rows, of the living and the dead. */
+/* Sum over the rows of the living workers and the dead. */
 void fb_shm_metrics_totals(const struct fb_shm_metrics *metrics, int64_t *totals);
 int64_t fb_shm_metrics_total(const struct fb_shm_metrics *metrics, uint32_t metric);
-/* The master, when the worker of a slot has died: keeps its counters, forgets its gauges. Doing it
- * again changes nothing, and totals are right at every moment of it. */
+/* The master, when the worker of a slot has died: keeps its counters and drops its gauges. A second
+ * fold of the same slot changes nothing, and totals are right at every moment of a fold. */
 void fb_shm_metrics_fold(struct fb_shm_metrics *metrics, uint32_t slot);
 
-/* The slot's own worker: only it writes, so that a plain load and store are enough. */
+/* Add to and set a metric of the caller's own row: a plain load and store are enough. */
 static inline void fb_shm_metric_add(fb_shm_row *metric, int64_t by)
 {
     uint64_t n = (uint64_t)atomic_load_explicit(metric, memory_order_relaxed);
@@ -58,3 +59,6 @@ static inline void fb_shm_metric_set(fb_shm_row *metric, int64_t to)
 {
     atomic_store_explicit(metric, to, memory_order_relaxed);
 }
+
+/* Asserts what holds of metrics while no other process can write to them: in tests. */
+void shm_metrics_check(const struct fb_shm_metrics *metrics);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* POSIX robust mutexes. Their errors are bugs, or memory that was overwritten: going on without the
+ * mutex would spoil what it guards for every process. */
 #include "shm/mutex.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdalign.h>
+#include <stdint.h>
 
 static int init_with(pthread_mutex_t *mutex, pthread_mutexattr_t *attributes)
 {
@@ -20,6 +24,7 @@ int fb_shm_mutex_init(pthread_mutex_t *mutex)
     pthread_mutexattr_t attributes;
     int error = pthread_mutexattr_init(&attributes);
 
+    assert((uintptr_t)mutex % alignof(pthread_mutex_t) == 0);
     if (error == 0) {
         error = init_with(mutex, &attributes);
         pthread_mutexattr_destroy(&attributes);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A mutex in shared memory that outlives its holder: the first to take it after a holder's death is
- * told so, and puts right what the dead one has left half done. Nobody waits for the dead. */
+/* A mutex in shared memory that outlives its holder: whoever takes it first after a holder's death
+ * is told so, and repairs what the dead process has left half done. Nobody waits for the dead. */
 #pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
 
 enum fb_shm_mutex_state {
-    FB_SHM_MUTEX_BUSY,      /* not taken, its holder lives */
+    FB_SHM_MUTEX_BUSY,      /* held by a process that lives */
     FB_SHM_MUTEX_TAKEN,     /* taken */
-    FB_SHM_MUTEX_INHERITED, /* taken, and its holder died with it: fb_shm_mutex_heal() */
+    FB_SHM_MUTEX_INHERITED, /* taken, after its holder died with it: fb_shm_mutex_heal() follows */
 };
 
-/* In memory that nobody uses yet; -1 with errno. */
+/* Makes a mutex in memory that nobody uses yet; -1 with errno. */
 int fb_shm_mutex_init(pthread_mutex_t *mutex);
 
-/* Waits until it is taken, in one of the last two states. */
+/* Waits until the mutex is taken, in one of the last two states. */
 enum fb_shm_mutex_state fb_shm_mutex_lock(pthread_mutex_t *mutex);
+/* Takes the mutex if its holder does not live. */
 enum fb_shm_mutex_state fb_shm_mutex_try(pthread_mutex_t *mutex);
-/* What it guards is whole again. Before this, the next holder would inherit it as well. */
+/* Marks what the mutex guards as repaired; until then the next holder would inherit it as well. */
 void fb_shm_mutex_heal(pthread_mutex_t *mutex);
 void fb_shm_mutex_unlock(pthread_mutex_t *mutex);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared region's life, and the totals of its counters. A total is read while workers count and
+ * the master folds, and is of one moment between two folds. */
 #include "shm/shared.h"
 
 #include <assert.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#define LOOKS 1000 /* at a fold that does not go on */
+#define READS_MAX 1000 /* reads of the totals while a fold does not end */
 
-static_assert(sizeof(struct fb_slot) == FB_CACHE_LINE, "a slot is a line of its own");
-static_assert(offsetof(struct fb_shared, accept_mutex) % FB_CACHE_LINE == 0, "so is the mutex");
-static_assert(FB_SLOT_SIDES * FB_SLOT_MAX == 1 << FB_SLOT_BITS, "a slot fits into its bits");
+static_assert(
+    offsetof(struct fb_shared, accept_mutex) % FB_CACHE_LINE == 0, "the mutex begins a line");
 static_assert(offsetof(struct fb_shared, slots) == 2 * FB_CACHE_LINE, "the layout is versioned");
 
 struct fb_shared *fb_shared_create(void)
@@ -21,6 +21,7 @@ struct fb_shared *fb_shared_create(void)
 
     if (shared == MAP_FAILED)
         return NULL;
+    assert((uintptr_t)shared % FB_CACHE_LINE == 0);
     shared->magic = FB_SHARED_MAGIC;
     shared->version = FB_SHARED_VERSION;
     return shared;
@@ -36,7 +37,8 @@ void fb_shared_destroy(struct fb_shared **shared)
 
 void fb_shared_begin(struct fb_shared *shared, uint32_t side, uint32_t serial)
 {
-    assert(shared->slot_n == 0 && side < FB_SLOT_SIDES);
+    assert(side < FB_SLOT_SIDES);
+    assert(shared->slot_n == 0); /* no worker yet could have written it */
     shared->side = side;
     shared->serial = serial;
 }
@@ -49,46 +51,6 @@ uint32_t fb_shared_serial(const struct fb_shared *shared)
         if (shared->slots[i].serial > greatest)
             greatest = shared->slots[i].serial;
     return greatest;
-}
-
-bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id)
-{
-    for (uint32_t i = 0; i < FB_SLOT_MAX; i++) {
-        struct fb_slot *slot = &shared->slots[i];
-
-        if (slot->pid != 0)
-            continue;
-        if (i >= shared->slot_n) {
-            slot->serial = shared->serial;
-            shared->slot_n = i + 1;
-        }
-        slot->serial++;
-        if (slot->serial == 0)
-            slot->serial = 1;
-        slot->heartbeat.now = FB_CALLBACK_NONE;
-        slot->pid = (uint32_t)getpid(); /* ours until the worker writes its own */
-        *id =
-            (struct fb_slot_id) { .slot = shared->side * FB_SLOT_MAX + i, .serial = slot->serial };
-        return true;
-    }
-    return false;
-}
-
-bool fb_slot_bury(struct fb_shared *shared, struct fb_slot_id id)
-{
-    struct fb_slot *slot = fb_shared_slot(shared, id);
-    bool held = fb_shm_lock_reclaim(&shared->accept_mutex, id);
-
-    assert(slot->serial == id.serial);
-    shared->folds++;
-    for (int i = 0; i < FB_COUNTERS; i++) {
-        if (i < FB_GAUGES)
-            shared->folded.n[i] += slot->counters.n[i];
-        slot->counters.n[i] = 0;
-    }
-    slot->pid = 0;
-    shared->folds++;
-    return held;
 }
 
 static void add_up(struct fb_shared *shared, uint64_t totals[FB_COUNTERS])
@@ -104,18 +66,43 @@ void fb_shared_totals(struct fb_shared *shared, uint64_t totals[FB_COUNTERS])
 {
     uint32_t folds;
 
-    /* a master that dies within a fold leaves the number odd: looks at the same one are bounded; one
-     * that only waits for a processor may need ours */
-    for (int looks = 0; looks < LOOKS;) {
+    assert(totals != NULL);
+    /* A master that dies within a fold leaves the number odd, so that the reads of one number are
+     * bounded. A master that only waits for a processor is given ours. */
+    for (int reads = 0; reads < READS_MAX;) {
         folds = shared->folds;
         add_up(shared, totals);
         if (folds != shared->folds) {
-            looks = 0;
+            reads = 0;
         } else if (folds % 2 == 0) {
             return;
         } else {
-            looks++;
+            reads++;
             sched_yield();
         }
     }
+}
+
+static void check_slot(const struct fb_slot *slot)
+{
+    uint64_t now = fb_heartbeat_now(&slot->heartbeat);
+
+    assert(slot->pid == 0 || slot->serial != 0);
+    assert((now & 0xff) < FB_CALLBACKS);
+    for (int gauge = FB_GAUGES; gauge < FB_COUNTERS; gauge++)
+        assert((int64_t)slot->counters.n[gauge] >= 0 &&
+               (slot->pid != 0 || slot->counters.n[gauge] == 0));
+}
+
+void shared_check(struct fb_shared *shared)
+{
+    uint32_t n = shared->slot_n;
+
+    assert(shared->magic == FB_SHARED_MAGIC && shared->version == FB_SHARED_VERSION);
+    assert(n <= FB_SLOT_MAX && shared->side < FB_SLOT_SIDES);
+    assert(shared->folds % 2 == 0);
+    for (int gauge = FB_GAUGES; gauge < FB_COUNTERS; gauge++)
+        assert(shared->folded.n[gauge] == 0);
+    for (uint32_t i = 0; i < n; i++)
+        check_slot(&shared->slots[i]);
 }

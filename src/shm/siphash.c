@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* SipHash-2-4 as its authors describe it, over bytes in the machine's order-independent form. */
 #include "shm/siphash.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -13,7 +15,7 @@ static uint64_t rotate(uint64_t x, int by)
     return x << by | x >> (64 - by);
 }
 
-/* One half of a round, on two pairs of words. */
+/* Does half a round, on two pairs of words. */
 static void mix(uint64_t *a, uint64_t *b, int by_b, uint64_t *c, uint64_t *d, int by_d)
 {
     *a += *b;
@@ -49,6 +51,7 @@ uint64_t fb_siphash(const uint64_t key[2], const void *data, size_t n)
     const unsigned char *p = data;
     uint64_t word;
 
+    assert(p != NULL || n == 0);
     for (size_t left = n; left >= 8; left -= 8, p += 8) {
         memcpy(&word, p, 8);
         absorb(&s, le64toh(word));

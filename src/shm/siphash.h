@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SipHash-2-4 (Aumasson and Bernstein): a hash of bytes that peers choose, who without the key cannot
- * choose them so that they fall together. */
+/* SipHash-2-4 (Aumasson and Bernstein): a keyed hash of bytes that peers choose. Without the key a
+ * peer cannot choose keys that collide. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens, hands over and closes zones. A zone is open exactly while it has a mapping and a
+ * descriptor of its own; what its memory says is believed only after it was compared with what was
+ * declared. */
 #include "shm/zone.h"
 
 #include <assert.h>
@@ -45,6 +48,8 @@ struct fb_zone *fb_zone_declare(struct fb_zones *zones, struct fb_arena *arena,
     size_t name_n = strlen(name), size = kind->size(shape);
     struct fb_zone *zone;
 
+    assert(kind->init != NULL && kind->is != NULL);
+    assert(strlen(kind->name) < sizeof(((struct fb_zone_header *)NULL)->kind));
     errno = 0;
     if (name_n == 0)
         errno = EINVAL;
@@ -71,7 +76,7 @@ struct fb_zone *fb_zone_declare(struct fb_zones *zones, struct fb_arena *arena,
     return zone;
 }
 
-/* The old zone's memory is what the new one would be. */
+/* Whether the old zone's memory is what the new zone's would be. */
 static bool fits(const struct fb_zone *zone, const struct fb_zone *old)
 {
     const struct fb_zone_header *header = old->base;
@@ -106,16 +111,18 @@ static int set_size(const struct fb_zone *zone)
 }
 
 /* Fixes the size: a worker that cut the memory short would have every process that reads it killed
- * (SIGBUS), and a seal of its own against writing would keep the next generation from mapping it. */
+ * (SIGBUS), and a seal of its own against writing would keep the next generation from mapping
+ * it. */
 static int seal(const struct fb_zone *zone)
 {
     return fcntl(zone->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
-static int fill(struct fb_zone *zone)
+static int init_memory(struct fb_zone *zone)
 {
     struct fb_zone_header *header = zone->base;
 
+    assert(header->magic == 0); /* new memory */
     if (zone->kind->init(header + 1, zone->shape) == -1)
         return -1;
     header->version = zone->version;
@@ -126,11 +133,14 @@ static int fill(struct fb_zone *zone)
     return 0;
 }
 
-/* Returns NULL, or what has failed, with errno. `old`: whose memory to take, or NULL. */
+/* Opens a zone, with the memory of `old` unless that is NULL. Returns NULL, or the name of the call
+ * that has failed, with errno. */
 static const char *open_zone(struct fb_zone *zone, const struct fb_zone *old)
 {
     void *base;
 
+    assert(zone->base == NULL && zone->fd == -1 && zone->kind != NULL);
+    assert(zone->size > sizeof(struct fb_zone_header));
     zone->fd = old != NULL ? fcntl(old->fd, F_DUPFD_CLOEXEC, 0) : create_memory(zone);
     if (zone->fd == -1)
         return old != NULL ? "fcntl(F_DUPFD_CLOEXEC)" : "memfd_create()";
@@ -142,7 +152,7 @@ static const char *open_zone(struct fb_zone *zone, const struct fb_zone *old)
     if (base == MAP_FAILED)
         return "mmap()";
     zone->base = base;
-    if (old == NULL && fill(zone) == -1)
+    if (old == NULL && init_memory(zone) == -1)
         return "its initialisation";
     return NULL;
 }
@@ -184,6 +194,7 @@ int fb_zones_adopt(struct fb_zones *zones, struct fb_arena *arena, int fd)
     struct stat st;
     void *base;
 
+    assert(fd != -1);
     if (zone == NULL || fstat(fd, &st) == -1)
         return -1;
     if (st.st_size < (off_t)sizeof(struct fb_zone_header)) {
@@ -207,6 +218,7 @@ int fb_zones_adopt(struct fb_zones *zones, struct fb_arena *arena, int fd)
 
 static void close_zone(struct fb_zone *zone)
 {
+    assert(zone->base == NULL || zone->fd != -1);
     if (zone->base != NULL)
         munmap(zone->base, zone->size);
     if (zone->fd != -1)
@@ -227,7 +239,8 @@ void fb_zones_bury(struct fb_zones *zones, uint32_t slot)
 {
     struct fb_zone *zone;
 
+    assert(slot < FB_SLOT_SIDES * FB_SLOT_MAX);
     STAILQ_FOREACH (zone, zones, link)
-        if (zone->base != NULL && zone->kind != NULL && zone->kind->bury != NULL)
-            zone->kind->bury(fb_zone_memory(zone), slot);
+        if (zone->base != NULL && zone->kind != NULL && zone->kind->slot_released != NULL)
+            zone->kind->slot_released(fb_zone_memory(zone), slot);
 }

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who accepts, how much, and when not. */
+/* Accepts clients, suspends it for a shortage, and takes part in the accept mutex.
+ *
+ * Shared listeners are armed only while the phase is ACCEPT_OPEN and, with the mutex, while we hold
+ * it or until the next turn tries it again. Every other worker is told when clients may be stranded
+ * at a listener that we stop watching. */
+#include "worker/accept.h"
+
+#include "worker/commands.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -7,9 +14,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A shortage is the same one, and not said again, while the last is not longer ago than this. */
+/* A shortage is logged again only when the latest is longer ago than this. */
 #define SHORTAGE_MS 60000
-/* Clients that are taken in one go at most, so that a flood keeps a worker from nothing else. */
+/* The most clients accepted in one go, so that a flood leaves time for the other events. */
 #define BATCH_MAX 4096
 
 enum outcome { ACCEPTED, FAILED, EMPTY, SHORT };
@@ -19,10 +26,32 @@ static struct fb_net *net_of(struct fb_worker *worker)
     return &worker->stream.net;
 }
 
+static bool is_suspended(const struct fb_acceptors *accept)
+{
+    return accept->phase == ACCEPT_PAUSED || accept->phase == ACCEPT_FULL;
+}
+
+static void set_accept_phase(struct fb_acceptors *accept, enum accept_phase phase)
+{
+    static const unsigned legal[] = {
+        [ACCEPT_CLOSED] = 1u << ACCEPT_OPEN | 1u << ACCEPT_RELEASED,
+        [ACCEPT_OPEN] = 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
+        /* while listeners are released, a suspended worker accepts, and may be suspended again */
+        [ACCEPT_PAUSED] =
+            1u << ACCEPT_OPEN | 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
+        [ACCEPT_FULL] =
+            1u << ACCEPT_OPEN | 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
+        [ACCEPT_RELEASED] = 0,
+    };
+
+    assert(legal[accept->phase] & 1u << phase);
+    accept->phase = phase;
+}
+
 /* With the mutex, shared listeners are watched only by its holder. */
 static bool is_watched(const struct fb_acceptors *accept, const struct fb_acceptor *acceptor)
 {
-    return accept->open && !accept->paused && (acceptor->own || !accept->mutex || accept->holds);
+    return accept->phase == ACCEPT_OPEN && (acceptor->own || !accept->mutex || accept->holds_mutex);
 }
 
 static void update_watching(struct fb_worker *worker)
@@ -31,7 +60,8 @@ static void update_watching(struct fb_worker *worker)
     struct fb_loop *loop = &net_of(worker)->loop;
     bool failed = false;
 
-    accept->watching = accept->holds && !accept->paused;
+    assert(accept->list != NULL);
+    accept->watches_shared = accept->holds_mutex && !is_suspended(accept);
     for (unsigned i = 0; i < accept->n; i++) {
         struct fb_source *source = &accept->list[i]->source;
 
@@ -40,30 +70,34 @@ static void update_watching(struct fb_worker *worker)
         else if (fb_listener_arm(loop, source, accept->exclusive && !accept->list[i]->own) == -1)
             failed = true;
     }
-    if (failed) /* the kernel is short of memory: nobody else may serve it */
+    if (failed) /* for want of kernel memory: tried again later, because nobody else may serve it */
         fb_timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
 }
 
+static void log_shortage(struct fb_worker *worker, enum accept_phase phase, int error)
+{
+    if (phase == ACCEPT_FULL)
+        fb_log(&worker->log, FB_ALERT, 0,
+            "%" PRIu32 " worker_connections are not enough, accepting is suspended",
+            net_of(worker)->connections_max);
+    else
+        fb_log(&worker->log, FB_CRIT, error, "accept4() failed, accepting is suspended");
+}
+
 /* Stops accepting for a while. Clients wait in the backlog, for us or another worker. */
-static void pause_accepting(struct fb_worker *worker, bool full, int error)
+static void suspend_accepting(struct fb_worker *worker, enum accept_phase phase, int error)
 {
     struct fb_acceptors *accept = &worker->accept;
-    struct fb_net *net = net_of(worker);
-    uint64_t now = net->loop.clock.mono_ms;
+    struct fb_loop *loop = &net_of(worker)->loop;
+    uint64_t now = loop->clock.mono_ms;
 
-    if (accept->shortage_at == 0 || now - accept->shortage_at > SHORTAGE_MS) {
-        if (full)
-            fb_log(&worker->log, FB_ALERT, 0,
-                "%" PRIu32 " worker_connections are not enough, accepting is suspended",
-                net->connections_max);
-        else
-            fb_log(&worker->log, FB_CRIT, error, "accept4() failed, accepting is suspended");
-    }
+    assert(phase == ACCEPT_PAUSED || phase == ACCEPT_FULL);
+    if (accept->shortage_at == 0 || now - accept->shortage_at > SHORTAGE_MS)
+        log_shortage(worker, phase, error);
     accept->shortage_at = now;
-    accept->paused = true;
-    accept->full = full;
+    set_accept_phase(accept, phase);
     update_watching(worker);
-    fb_timer_set(&net->loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
+    fb_timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
     if (accept->exclusive) /* the kernel may have woken us alone for clients that we leave */
         fb_worker_tell(worker, FB_MESSAGE_LOOK);
 }
@@ -72,10 +106,9 @@ static void resume_accepting(struct fb_worker *worker)
 {
     struct fb_acceptors *accept = &worker->accept;
 
-    if (!accept->paused)
-        return;
+    assert(is_suspended(accept));
     fb_timer_del(&net_of(worker)->loop, &accept->resume);
-    accept->paused = accept->full = false;
+    set_accept_phase(accept, ACCEPT_OPEN);
     update_watching(worker);
 }
 
@@ -83,18 +116,18 @@ static void resume_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
     struct fb_worker *worker = fb_loop_worker(loop);
 
-    (void)timer;
-    if (worker->accept.paused)
+    assert(timer == &worker->accept.resume);
+    if (is_suspended(&worker->accept))
         resume_accepting(worker);
     else
-        update_watching(worker); /* one could not be watched */
+        update_watching(worker); /* a listener could not be watched */
 }
 
-static void slot_released(struct fb_net *net)
+static void connection_released(struct fb_net *net)
 {
     struct fb_worker *worker = fb_loop_worker(&net->loop);
 
-    if (worker->accept.full)
+    if (worker->accept.phase == ACCEPT_FULL)
         resume_accepting(worker);
 }
 
@@ -116,7 +149,7 @@ static enum outcome accept_failed(struct fb_worker *worker, int error)
         fb_log(&worker->log, FB_INFO, error, "accept4() failed");
         return FAILED;
     default: /* a shortage, or a broken listener: to try again at once would be in vain */
-        pause_accepting(worker, false, error);
+        suspend_accepting(worker, ACCEPT_PAUSED, error);
         return SHORT;
     }
 }
@@ -128,8 +161,9 @@ static enum outcome accept_one(struct fb_worker *worker, struct fb_acceptor *acc
     struct fb_io_result result;
     int fd;
 
+    assert(worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED);
     if (net->connection_n == net->connections_max && !fb_stream_drop_kept(&worker->stream)) {
-        pause_accepting(worker, true, 0);
+        suspend_accepting(worker, ACCEPT_FULL, 0);
         return SHORT;
     }
     result = acceptor->source.io->accept(&acceptor->source, &fd, &peer.any, &peer.length);
@@ -146,28 +180,33 @@ static enum outcome accept_one(struct fb_worker *worker, struct fb_acceptor *acc
     return ACCEPTED;
 }
 
-/* A look ends with the last client, or with a pause, of which the others are told; else who comes
- * after the last slot was taken may find it free again. */
-static bool goes_on(const struct fb_net *net, enum outcome outcome, bool look)
+/* Whether another accept follows this one. A rescan goes on to the empty backlog even when the
+ * slots are used up: the accept that then fails suspends us, and tells the other workers to
+ * rescan. */
+static bool continues(const struct fb_net *net, enum outcome outcome, bool rescan)
 {
     return outcome != EMPTY && outcome != SHORT &&
-           (look || net->connection_n < net->connections_max);
+           (rescan || net->connection_n < net->connections_max);
+}
+
+static void accept_clients(struct fb_worker *worker, struct fb_acceptor *acceptor)
+{
+    bool rescan = acceptor->rescan;
+    bool many = rescan || worker->cycle->events.multi_accept;
+    enum outcome outcome;
+    int n = 0;
+
+    acceptor->rescan = false;
+    do
+        outcome = accept_one(worker, acceptor);
+    while (many && continues(net_of(worker), outcome, rescan) && ++n < BATCH_MAX);
+    acceptor->source.events[FB_READ].ready = false; /* the mechanism reports again what is left */
 }
 
 static void acceptor_readable(struct fb_loop *loop, struct fb_source *source)
 {
-    struct fb_acceptor *acceptor = fb_container(source, struct fb_acceptor, source);
-    struct fb_worker *worker = fb_loop_worker(loop);
-    bool look = acceptor->look;
-    bool many = look || worker->cycle->events.multi_accept;
-    enum outcome outcome;
-    int n = 0;
-
-    acceptor->look = false;
-    do
-        outcome = accept_one(worker, acceptor);
-    while (many && goes_on(net_of(worker), outcome, look) && ++n < BATCH_MAX);
-    source->events[FB_READ].ready = false; /* the mechanism says again what is left */
+    assert(source->listening); /* disarming a listener has also taken its event out of the queue */
+    accept_clients(fb_loop_worker(loop), fb_container(source, struct fb_acceptor, source));
 }
 
 static const struct fb_source_ops acceptor_ops = { .run = { [FB_READ] = acceptor_readable } };
@@ -182,6 +221,7 @@ static int add_acceptor(struct fb_worker *worker, struct fb_listener *listener, 
         fb_log(&worker->log, FB_EMERG, 0, "no slot for the listener %s", listener->text);
         return -1;
     }
+    assert(fd != -1);
     acceptor = fb_container(source, struct fb_acceptor, source);
     source->fd = fd;
     source->ops = &acceptor_ops;
@@ -194,8 +234,8 @@ static int add_acceptor(struct fb_worker *worker, struct fb_listener *listener, 
     return 0;
 }
 
-/* A reuseport socket is a queue: it has one worker, and those beyond the number of workers, which a
- * larger number has left, are shared out among them. */
+/* A reuseport socket is a queue that one worker serves. Sockets beyond the number of workers, which
+ * an earlier configuration with more workers has left, are shared out among the workers. */
 static bool is_ours(const struct fb_worker *worker, const struct fb_listener *listener, unsigned i)
 {
     return !listener->options.reuseport || worker->role != FB_ROLE_WORKER ||
@@ -219,10 +259,12 @@ int fb_accept_init(struct fb_worker *worker)
     struct fb_listener *listener;
     unsigned n = 0;
 
+    assert(worker->phase == WORKER_STARTING);
+    assert(accept->list == NULL && accept->phase == ACCEPT_CLOSED);
     accept->mutex = several && events->accept_mutex;
     accept->exclusive = several && !events->accept_mutex && events->mechanism->exclusive;
     accept->resume.expired = resume_expired;
-    net_of(worker)->released = slot_released;
+    net_of(worker)->released = connection_released;
 
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
         n += listener->fd_n;
@@ -239,7 +281,13 @@ int fb_accept_init(struct fb_worker *worker)
 
 void fb_accept_open(struct fb_worker *worker)
 {
-    worker->accept.open = true;
+    struct fb_acceptors *accept = &worker->accept;
+
+    assert(worker->phase == WORKER_READY || worker->phase == WORKER_SERVING);
+    if (accept->phase == ACCEPT_CLOSED)
+        set_accept_phase(accept, ACCEPT_OPEN);
+    if (worker->phase == WORKER_READY)
+        worker_set_phase(worker, WORKER_SERVING);
     update_watching(worker);
 }
 
@@ -253,23 +301,25 @@ void fb_accept_look(struct fb_worker *worker)
 
         if (!source->listening)
             continue;
-        accept->list[i]->look = true;
+        accept->list[i]->rescan = true;
         fb_loop_post(loop, &source->events[FB_READ], FB_QUEUE_ACCEPT);
     }
 }
 
-/* Who steps back leaves nobody behind: another may hold the socket open no longer than we do, or may have
- * died. The kernel resets whoever it lets in between the last look and the last close. */
-static void step_back(struct fb_worker *worker, struct fb_acceptor *acceptor)
+/* Accepts whoever waits at the listener, and closes it. No client is left behind: ours may be the
+ * last open descriptor of the socket, and the kernel resets every connection that it still holds at
+ * the last close. Only a client that connects between our last accept and that close is lost. */
+static void release_listener(struct fb_worker *worker, struct fb_acceptor *acceptor)
 {
     struct fb_loop *loop = &net_of(worker)->loop;
     struct fb_source *source = &acceptor->source;
     int fd = source->fd;
 
+    assert(source->in_use && fd != -1);
     fb_listener_disarm(loop, source);
-    acceptor->look = true;
-    if (worker->accept.open && !worker->ending) /* a shortage may be over */
-        acceptor_readable(loop, source);
+    acceptor->rescan = true;
+    if (worker->accept.phase != ACCEPT_CLOSED && worker->phase != WORKER_ENDING)
+        accept_clients(worker, acceptor); /* suspended or not: a shortage may be over */
     fb_listener_drop(acceptor->listener, fd);
     source->fd = -1;
     fb_source_close(loop, source, false);
@@ -280,34 +330,36 @@ void fb_accept_close(struct fb_worker *worker)
     struct fb_acceptors *accept = &worker->accept;
     struct fb_listener *listener;
 
+    assert(accept->phase != ACCEPT_RELEASED);
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link) {
-        if (accept->open)
+        if (accept->phase != ACCEPT_CLOSED) /* other workers' queues too: they may have gone */
             add_acceptors(worker, listener, false);
-        if (worker->role == FB_ROLE_SINGLE) /* else the master's to do */
+        if (worker->role == FB_ROLE_SINGLE) /* the master does it for its workers */
             fb_listener_unlink(listener, &worker->log);
     }
     for (unsigned i = 0; i < accept->n; i++)
-        step_back(worker, accept->list[i]);
+        release_listener(worker, accept->list[i]);
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
         fb_listener_close(listener);
     fb_timer_del(&net_of(worker)->loop, &accept->resume);
     free(accept->list);
     accept->list = NULL;
     accept->n = 0;
-    accept->open = false;
+    set_accept_phase(accept, ACCEPT_RELEASED);
 }
 
-/* A worker that has taken more than its share leaves the mutex alone for some turns. Turns that
- * wait for nothing else become shorter, the more of them are left. */
+/* A worker that has taken more than its share leaves the mutex alone for some turns: returns how
+ * long this turn waits at most, less with every turn that is still to be left out. */
 static int64_t back_off(struct fb_acceptors *accept, int64_t delay)
 {
     int64_t turns = accept->disabled--;
 
+    assert(turns > 0);
     return turns < delay ? delay / turns : 1;
 }
 
-/* accept_disabled leaves the mutex to others; it would only lose time where no worker has fewer
- * connections than we do. */
+/* Whether accept_disabled leaves the mutex to others. It would only lose time where no worker has
+ * fewer connections than we do. */
 static bool leaves_mutex(struct fb_worker *worker)
 {
     uint64_t totals[FB_COUNTERS], ours = net_of(worker)->client_n;
@@ -324,16 +376,17 @@ void fb_accept_before(struct fb_worker *worker, int *timeout)
     struct fb_heritage const *heritage = worker->heritage;
     int64_t delay = worker->cycle->events.accept_mutex_delay;
 
-    if (!accept->mutex || !accept->open)
+    if (!accept->mutex || (accept->phase != ACCEPT_OPEN && !is_suspended(accept)))
         return;
+    assert(!accept->holds_mutex); /* the last turn has given it back */
     if (leaves_mutex(worker))
         delay = back_off(accept, delay);
-    else if (!accept->paused)
-        accept->holds = fb_shm_lock_try(&heritage->shared->accept_mutex, heritage->slot);
+    else if (accept->phase == ACCEPT_OPEN)
+        accept->holds_mutex = fb_shm_lock_try(&heritage->shared->accept_mutex, heritage->slot);
 
-    if (accept->holds != accept->watching)
+    if (accept->holds_mutex != accept->watches_shared)
         update_watching(worker);
-    if (!accept->holds && (*timeout == -1 || *timeout > delay))
+    if (!accept->holds_mutex && (*timeout == -1 || *timeout > delay))
         *timeout = (int)delay;
 }
 
@@ -341,8 +394,34 @@ void fb_accept_after(struct fb_worker *worker)
 {
     struct fb_acceptors *accept = &worker->accept;
 
-    if (!accept->holds)
+    if (!accept->holds_mutex)
         return;
+    assert(accept->mutex);
     fb_shm_lock_release(&worker->heritage->shared->accept_mutex, worker->heritage->slot);
-    accept->holds = false;
+    accept->holds_mutex = false;
+}
+
+static void check_acceptor(const struct fb_acceptors *accept, const struct fb_acceptor *acceptor)
+{
+    const struct fb_source *source = &acceptor->source;
+    bool wanted =
+        accept->phase == ACCEPT_OPEN && (acceptor->own || !accept->mutex || accept->watches_shared);
+
+    assert(source->in_use && source->ops == &acceptor_ops);
+    assert(source->fd != -1 && source->queue == FB_QUEUE_ACCEPT);
+    assert(!source->listening || wanted);
+    assert(source->listening || !wanted || fb_timer_is_set(&accept->resume));
+}
+
+void acceptors_check(const struct fb_acceptors *accept)
+{
+    assert((accept->phase == ACCEPT_RELEASED) == (accept->list == NULL));
+    assert(accept->list != NULL || accept->n == 0);
+    assert(!accept->mutex || !accept->exclusive);
+    assert(!accept->holds_mutex || accept->mutex);
+    assert(!accept->watches_shared || accept->mutex);
+    assert(!is_suspended(accept) || fb_timer_is_set(&accept->resume));
+    assert(!is_suspended(accept) || accept->shortage_at != 0);
+    for (unsigned i = 0; i < accept->n; i++)
+        check_acceptor(accept, accept->list[i]);
 }

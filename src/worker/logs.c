@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's log. It opens nothing: what has lost its receiver is the master's to connect again. */
-#include "process/logs.h"
+/* Limits a worker's log and has it repaired. Opens nothing: a log that has lost its receiver is
+ * connected again by the master, or by a single process as its own master. */
+#include "worker/logs.h"
 
+#include "process/logs.h"
+#include "worker/commands.h"
 #include "worker/worker.h"
+
+#include <assert.h>
 
 static void log_due(struct fb_loop *loop, struct fb_timer *timer)
 {
@@ -14,6 +19,7 @@ void fb_worker_limit_log(struct fb_worker *worker)
 {
     const struct fb_core_settings *core = &worker->cycle->core;
 
+    assert(worker->log.limit == NULL && core->log_burst >= 0);
     worker->log_due.expired = log_due;
     if (core->log_burst == 0)
         return;
@@ -21,7 +27,7 @@ void fb_worker_limit_log(struct fb_worker *worker)
     worker->log.limit = &worker->log_limit;
 }
 
-/* *next becomes the time to do it again, if there is one. */
+/* Reports each broken log; *next becomes the time to report again, unless none is to be. */
 static void report_broken(struct fb_worker *worker, uint64_t now, uint64_t *next)
 {
     struct fb_core_settings *core = &worker->cycle->core;
@@ -40,7 +46,8 @@ void fb_worker_tend_log(struct fb_worker *worker)
     struct fb_loop *loop = &worker->stream.net.loop;
     uint64_t now = loop->clock.mono_ms, due = worker->log_limit.due_ms, again = 0;
 
-    while (fb_unlikely(worker->log.broken)) { /* a line about one may show that another is */
+    while (fb_unlikely(
+        worker->log.broken)) { /* a line about one log may show that another is broken */
         worker->log.broken = false;
         again = 0;
         report_broken(worker, now, &again);
@@ -59,6 +66,7 @@ void fb_worker_log_reopened(struct fb_worker *worker, struct fb_message *message
 
     if (message->argument >= core->log_n || fd == -1)
         return;
+    assert(worker->role == FB_ROLE_WORKER);
     message->fd = core->logs[message->argument].fd;
     core->logs[message->argument].fd = fd;
 }

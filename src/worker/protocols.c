@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What protocols do when their worker starts and ends. */
+/* Starts each protocol once when its worker starts, and stops it when the worker ends. A protocol's
+ * state is freed only here. */
+#include "worker/protocols.h"
+
 #include "worker/worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-static int start(struct fb_worker *worker, const struct fb_server *server)
+static int start_protocol(struct fb_worker *worker, const struct fb_server *server)
 {
     const fb_protocol *protocol = server->protocol;
     struct fb_worker_protocol *own = &worker->protocols[server->protocol_index];
 
+    assert(server->protocol_index < FB_PROTOCOLS_MAX && own->state == NULL);
     if (protocol->worker_state > 0) {
         own->state = fb_memory_alloc(worker->stream.net.memory, protocol->worker_state);
         if (own->state == NULL) {
@@ -33,9 +38,10 @@ int fb_protocols_start(struct fb_worker *worker)
 {
     const struct fb_server *server;
 
+    assert(worker->phase == WORKER_STARTING);
     STAILQ_FOREACH (server, &worker->cycle->stream.servers, link)
         if (server->protocol != NULL && !worker->protocols[server->protocol_index].started &&
-            start(worker, server) == -1)
+            start_protocol(worker, server) == -1)
             return -1;
     return 0;
 }
@@ -44,6 +50,7 @@ void fb_protocols_stop(struct fb_worker *worker)
 {
     const struct fb_server *server;
 
+    assert(worker->phase == WORKER_ENDING && worker->stream.net.connection_n == 0);
     STAILQ_FOREACH (server, &worker->cycle->stream.servers, link) {
         struct fb_worker_protocol *own = &worker->protocols[server->protocol_index];
 

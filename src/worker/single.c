@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `master_process off`: what the service manager is told by a worker that has no master. */
-#include "worker/worker.h"
+/* Tells the service manager, for a worker without a master, that it serves, lives, drains or ends.
+ * Does nothing to the worker but set its timer `alive`. */
+#include "worker/single.h"
 
 #include "process/notify.h"
+#include "worker/worker.h"
+
+#include <assert.h>
 
 static void alive_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
@@ -12,6 +16,7 @@ static void alive_expired(struct fb_loop *loop, struct fb_timer *timer)
 
 void fb_single_serves(struct fb_worker *worker)
 {
+    assert(worker->role == FB_ROLE_SINGLE && worker->phase == WORKER_SERVING);
     fb_notify_status(&worker->log, "Serving: a single process");
     fb_notify_ready(&worker->log);
     worker->alive.expired = alive_expired;
@@ -21,7 +26,9 @@ void fb_single_serves(struct fb_worker *worker)
 
 void fb_single_ends(struct fb_worker *worker)
 {
+    assert(worker->role == FB_ROLE_SINGLE && worker->phase >= WORKER_DRAINING);
     fb_notify_stopping(&worker->log);
-    fb_notify_status(
-        &worker->log, worker->ending ? "Stopping" : "Draining: the sessions may end by themselves");
+    fb_notify_status(&worker->log, worker->phase == WORKER_ENDING
+                                       ? "Stopping"
+                                       : "Draining: the sessions may end by themselves");
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocking work: a few threads, started when there is a job for them. They touch nothing of the
- * worker's but the two queues under the mutex, and wake the loop for what is done. */
+/* The threads of a worker and their two queues. The mutex guards everything behind it in the
+ * struct; what stands before it belongs to the loop. A job is in one queue, in a thread's hands, or
+ * gone. */
+#include "worker/threads.h"
+
+#include "base/check.h"
 #include "worker/worker.h"
 
 #include <bsd/sys/queue.h>
@@ -19,9 +23,12 @@ struct job {
 
 STAILQ_HEAD(jobs, job);
 
+#define THREADS_KIND KIND('t', 'h', 'r', 'd')
+
 struct fb_threads {
+    unsigned kind;
     struct fb_loop *loop;
-    unsigned busy; /* jobs that are not done; the loop's own number */
+    unsigned busy; /* jobs whose `done` has not run */
 
     pthread_mutex_t mutex; /* for what follows */
     pthread_cond_t wanted;
@@ -36,6 +43,7 @@ static void *run_jobs(void *arg)
 {
     struct fb_threads *threads = arg;
 
+    CHECK_KIND(threads, THREADS_KIND);
     pthread_mutex_lock(&threads->mutex);
     for (;;) {
         struct job *job = STAILQ_FIRST(&threads->queue);
@@ -49,12 +57,13 @@ static void *run_jobs(void *arg)
             continue;
         }
         STAILQ_REMOVE_HEAD(&threads->queue, link);
+        assert(threads->queued > 0);
         threads->queued--;
         pthread_mutex_unlock(&threads->mutex);
         job->work(job->argument);
         pthread_mutex_lock(&threads->mutex);
         STAILQ_INSERT_TAIL(&threads->finished, job, link);
-        if (!threads->ending) /* else there is no loop any more */
+        if (!threads->ending) /* once ending, the loop may be gone */
             threads->loop->mechanism->notify(threads->loop);
     }
     pthread_mutex_unlock(&threads->mutex);
@@ -69,11 +78,13 @@ static void finish_jobs(struct fb_loop *loop)
     struct jobs finished = STAILQ_HEAD_INITIALIZER(finished);
     struct job *job;
 
+    CHECK_KIND(threads, THREADS_KIND);
     pthread_mutex_lock(&threads->mutex);
     STAILQ_CONCAT(&finished, &threads->finished);
     pthread_mutex_unlock(&threads->mutex);
     while ((job = STAILQ_FIRST(&finished)) != NULL) {
         STAILQ_REMOVE_HEAD(&finished, link);
+        assert(threads->busy > 0);
         threads->busy--;
         fb_heartbeat_begin(heartbeat, FB_CALLBACK_DONE, FB_NO_PROTOCOL);
         job->done(worker, job->argument);
@@ -83,7 +94,7 @@ static void finish_jobs(struct fb_loop *loop)
     fb_net_settle(&worker->stream.net);
 }
 
-static struct fb_threads *create(struct fb_worker *worker)
+static struct fb_threads *create_threads(struct fb_worker *worker)
 {
     unsigned most = (unsigned)worker->cycle->core.threads;
     struct fb_threads *threads = calloc(1, sizeof(*threads) + most * sizeof(threads->threads[0]));
@@ -91,6 +102,7 @@ static struct fb_threads *create(struct fb_worker *worker)
 
     if (threads == NULL)
         return NULL;
+    threads->kind = THREADS_KIND;
     threads->loop = loop;
     STAILQ_INIT(&threads->queue);
     STAILQ_INIT(&threads->finished);
@@ -103,7 +115,7 @@ static struct fb_threads *create(struct fb_worker *worker)
     return threads;
 }
 
-/* Signals are the loop's. */
+/* Starts a thread that blocks every signal: signals are handled by the loop's thread. */
 static bool start_thread(struct fb_threads *threads)
 {
     sigset_t all, saved;
@@ -117,10 +129,12 @@ static bool start_thread(struct fb_threads *threads)
     return error == 0;
 }
 
-/* With the mutex held; false: nobody will do it. */
+/* Queues a job, with the mutex held; false when the queue is full, or no thread could be
+ * started. */
 static bool enqueue(
     struct fb_threads *threads, struct job *job, const struct fb_core_settings *core)
 {
+    assert(core->threads > 0 && threads->n <= core->threads && threads->idle <= threads->n);
     if (threads->queued >= core->thread_queue)
         return false;
     if (threads->idle <= threads->queued && threads->n < core->threads && !start_thread(threads) &&
@@ -138,8 +152,9 @@ int fb_threads_run(struct fb_worker *worker, void (*work)(void *job),
     struct job *copy;
     bool accepted;
 
+    assert(work != NULL && done != NULL);
     if (worker->threads == NULL)
-        worker->threads = create(worker);
+        worker->threads = create_threads(worker);
     if (worker->threads == NULL || n > SIZE_MAX / 2)
         return -1;
     copy = fb_memory_alloc(worker->stream.net.memory, sizeof(*copy) + n);
@@ -167,15 +182,17 @@ unsigned fb_threads_busy(const struct fb_worker *worker)
     return worker->threads != NULL ? worker->threads->busy : 0;
 }
 
-/* With the mutex held: what has not begun never will. */
-static void drop_queue(struct fb_threads *threads, const struct fb_memory *memory)
+/* Frees the jobs that no thread has begun, with the mutex held. */
+static void discard_queue(struct fb_threads *threads, const struct fb_memory *memory)
 {
     struct job *job;
 
     while ((job = STAILQ_FIRST(&threads->queue)) != NULL) {
         STAILQ_REMOVE_HEAD(&threads->queue, link);
         fb_memory_release(memory, job);
+        threads->queued--;
     }
+    assert(threads->queued == 0);
 }
 
 void fb_threads_done(struct fb_worker *worker)
@@ -184,17 +201,20 @@ void fb_threads_done(struct fb_worker *worker)
 
     if (threads == NULL)
         return;
+    assert(worker->phase == WORKER_ENDING);
+    CHECK_KIND(threads, THREADS_KIND);
     worker->threads = NULL;
     pthread_mutex_lock(&threads->mutex);
     threads->ending = true;
-    drop_queue(threads, worker->stream.net.memory);
+    discard_queue(threads, worker->stream.net.memory);
     pthread_cond_broadcast(&threads->wanted);
     pthread_mutex_unlock(&threads->mutex);
     if (threads->busy > 0)
-        return; /* they may take for ever: theirs is left to the process's end */
+        return; /* a job may take for ever: threads and memory are left to the process's end */
     for (unsigned i = 0; i < threads->n; i++)
         pthread_join(threads->threads[i], NULL);
     pthread_cond_destroy(&threads->wanted);
     pthread_mutex_destroy(&threads->mutex);
+    threads->kind = 0;
     free(threads);
 }

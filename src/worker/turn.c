@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One turn of the loop. */
+/* The turn of the loop: the order of its steps, and nothing else. Under the simulated kernel, and
+ * in a debug build, each turn ends with a check of the whole worker. */
 #include "worker/worker.h"
 
-/* What signals and the master have asked for between the parts of turns. */
+#include <assert.h>
+
+/* Events that wait already, as those of a rescan, are not kept waiting. */
 static bool is_posted(const struct fb_loop *loop)
 {
     return !TAILQ_EMPTY(&loop->queues[FB_QUEUE_ACCEPT]) ||
@@ -16,6 +19,7 @@ void fb_worker_turn(struct fb_worker *worker)
     /* with timer_resolution its ticks end the wait */
     int timeout = loop->ticker != NULL ? -1 : fb_timers_distance(loop);
 
+    assert(worker->phase >= WORKER_READY && worker->phase <= WORKER_DRAINING);
     fb_accept_before(worker, &timeout);
     fb_loop_promote(loop);
     if (is_posted(loop))
@@ -29,4 +33,6 @@ void fb_worker_turn(struct fb_worker *worker)
     fb_accept_after(worker);
     fb_timers_expire(loop);
     fb_loop_run(loop, FB_QUEUE_NORMAL);
+    if (loop_is_checked(loop))
+        worker_check(worker);
 }

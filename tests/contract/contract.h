@@ -4,7 +4,7 @@
 #pragma once
 
 #include "event/loop.h"
-#include "event/sim.h"
+#include "sim/sim.h"
 #include "support/test.h"
 
 struct bench {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "event/loop.h"
-#include "event/sim.h"
+#include "sim/sim.h"
 #include "support/test.h"
 
 struct rig {

@@ -81,7 +81,7 @@ START_TEST(a_slot_comes_back_clean_and_in_a_new_generation)
         ck_assert_int_eq(memcmp(wide->owners, zeros, sizeof(zeros)), 0);
 
         memset(wide->owners, 0xff, sizeof(wide->owners));
-        source->eof = source->listening = source->events[FB_WRITE].ready = true;
+        source->eof = source->events[FB_WRITE].ready = true;
         source->position = 77;
         source->ops = (const struct fb_source_ops *)zeros;
         fb_source_put(&table, source);
@@ -112,6 +112,7 @@ START_TEST(mechanisms_are_found_by_name)
     ck_assert_ptr_null(fb_mechanism_find("no such"));
     ck_assert_ptr_null(fb_mechanism_find(""));
     for (; fb_mechanisms[n] != NULL; n++) {
+        mechanism_check(fb_mechanisms[n]);
         ck_assert_ptr_eq(fb_mechanism_find(fb_mechanisms[n]->name), fb_mechanisms[n]);
         ck_assert(n == 0 || best == fb_mechanisms[0] || !fb_mechanisms[0]->available());
         ck_assert_int_le(fb_mechanisms[n]->option.least, fb_mechanisms[n]->option.initial);

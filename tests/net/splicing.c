@@ -119,7 +119,7 @@ struct rig *set_up(int i)
     rig->io.recv = counting_recv;
     rig->io.splice_in = counting_splice_in;
     rig->io.splice_out = counting_splice_out;
-    rig->mechanism = i / 2 == 0 ? fb_mechanism_epoll : fb_mechanism_poll;
+    rig->mechanism = i / 2 == 0 ? mechanism_epoll : mechanism_poll;
     rig->mechanism.io = &rig->io;
     options.mechanism = &rig->mechanism;
     options.mechanism_option = rig->mechanism.option.initial;

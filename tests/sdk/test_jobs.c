@@ -239,7 +239,6 @@ START_TEST(a_worker_that_ends_at_once_does_not)
     ck_assert_int_eq(run(test, 0, -1), 0);
     await(2);
     left = test->worker.threads;
-    test->worker.ending = true;
     fb_worker_done(&test->worker);
     memset(&test->worker, 0xff, sizeof(test->worker)); /* nobody may look there any more */
     atomic_store(&gate, true);

@@ -315,7 +315,6 @@ START_TEST(the_worker_ends)
     set_up(&two);
     for (int i = 0; i < 100; i++)
         send_to(&two, fb_ref_of(two.b.conn));
-    two.test->worker.ending = true;
     finish(&two.test);
 }
 END_TEST

@@ -59,12 +59,12 @@ static void check_debug(const struct fb_cycle *cycle)
 
 static void check_use(const struct fb_cycle *cycle)
 {
-    ck_assert_ptr_eq(cycle->events.mechanism, &fb_mechanism_poll);
+    ck_assert_ptr_eq(cycle->events.mechanism, &mechanism_poll);
 }
 
 static void check_epoll_events(const struct fb_cycle *cycle)
 {
-    if (cycle->events.mechanism == &fb_mechanism_epoll)
+    if (cycle->events.mechanism == &mechanism_epoll)
         ck_assert_int_eq(cycle->events.mechanism_option, 32);
 }
 

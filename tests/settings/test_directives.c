@@ -280,7 +280,7 @@ START_TEST(what_is_not_written_has_its_default)
     ck_assert_uint_eq(core->env_n, 0);
     ck_assert_uint_eq(loading.cycle->events.debug_n, 0);
     ck_assert_ptr_eq(loading.cycle->events.mechanism, fb_mechanism_find(NULL));
-    if (loading.cycle->events.mechanism == &fb_mechanism_epoll)
+    if (loading.cycle->events.mechanism == &mechanism_epoll)
         ck_assert_int_eq(loading.cycle->events.mechanism_option, 512);
     ck_assert_ptr_null(STAILQ_FIRST(&loading.cycle->stream.servers)->protocol);
     loading_end(&loading);

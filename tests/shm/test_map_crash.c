@@ -239,6 +239,7 @@ static void check_all(struct soak *soak)
             there += !is_absent(soak->ledger->lines[worker][key].done);
     fb_shm_map_sweep(soak->map, NOW);
     ck_assert_uint_eq(fb_shm_map_count(soak->map), there);
+    shm_map_check(soak->map);
     check_room(soak->map, CAPACITY);
 }
 

@@ -172,6 +172,7 @@ static void check(struct stage *stage, struct fb_shm_map *map)
         stage->is_after = true;
     fb_shm_map_sweep(map, CALL_MS);
     ck_assert_uint_eq(fb_shm_map_count(map), keys_in(&state));
+    shm_map_check(map);
     again = state_of(map);
     fb_must(same(&state, &again));
     check_room(map, capacity);

@@ -37,6 +37,7 @@ static void expect(const struct fb_shm_metrics *metrics, int64_t a, int64_t b, i
     int64_t totals[fb_countof(kinds)];
 
     fb_shm_metrics_totals(metrics, totals);
+    shm_metrics_check(metrics);
     ck_assert_int_eq(totals[0], a);
     ck_assert_int_eq(totals[1], b);
     ck_assert_int_eq(totals[2], c);
@@ -199,6 +200,7 @@ static int64_t check_total(const struct fb_shm_metrics *metrics, const struct to
     int64_t totals[fb_countof(kinds)], least = told->done;
 
     fb_shm_metrics_totals(metrics, totals);
+    shm_metrics_check(metrics);
     return totals[0] < least || totals[0] > told->begun ? -1 : totals[0];
 }
 

@@ -135,8 +135,9 @@ START_TEST(the_dead_leave_their_counts_but_not_their_gauges)
 
     for (int i = 0; i < FB_COUNTERS; i++) {
         fb_count(counters[0], i, 100 + i);
-        fb_count(counters[1], i, 10);
-        fb_count(counters[1], i, -3);
+        fb_count(counters[1], i, i < FB_GAUGES ? 7 : 10);
+        if (i >= FB_GAUGES)
+            fb_count(counters[1], i, -3);
     }
     for (int i = 0; i < FB_COUNTERS; i++)
         ck_assert_uint_eq(total_of(shared, i), 107u + (unsigned)i);
@@ -149,6 +150,7 @@ START_TEST(the_dead_leave_their_counts_but_not_their_gauges)
     ck_assert_uint_eq(total_of(shared, FB_HANDLED), 108);
     ck_assert_uint_eq(total_of(shared, FB_ACTIVE), 0);
     ck_assert_uint_eq(shared->folds % 2, 0);
+    shared_check(shared);
     fb_shared_destroy(&shared);
 }
 END_TEST
@@ -164,6 +166,7 @@ START_TEST(the_dead_leave_the_accept_mutex)
     ck_assert(fb_slot_bury(shared, a));
     b = take(shared);
     ck_assert(fb_shm_lock_try(&shared->accept_mutex, b));
+    shared_check(shared);
     fb_shared_destroy(&shared);
 }
 END_TEST

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The simulation (event/sim.h) as unit tests use it: one a process, whose faults fail the test, and
+/* The simulation (sim/sim.h) as unit tests use it: one a process, whose faults fail the test, and
  * whose time passes by itself. */
 #pragma once
 
-#include "event/sim.h"
+#include "sim/sim.h"
 
 extern struct fb_sim *fake_sim;
 /* Its mechanisms, from fake_start() on. */

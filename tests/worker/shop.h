@@ -3,8 +3,10 @@
  * protocol, by default on the simulated kernel. */
 #pragma once
 
+#include "process/channel.h"
 #include "support/fake.h"
 #include "support/test.h"
+#include "worker/commands.h"
 #include "worker/worker.h"
 
 #define SHOP_LISTENERS 4

@@ -43,7 +43,7 @@ START_TEST(a_drain_lets_sessions_finish)
     fake_says(first, "still here");
     shop_turn(shop);
     ck_assert_uint_eq(first->sent_n, 10);
-    ck_assert(!shop->worker.ending);
+    ck_assert_int_eq(shop->worker.phase, WORKER_DRAINING);
 
     fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
     shop_logged(shop);
@@ -119,10 +119,10 @@ START_TEST(the_master_has_it_begin)
 
     fb_worker_tell(&shop->worker, FB_MESSAGE_READY);
     check_told(shop, FB_MESSAGE_READY);
-    ck_assert(!shop->worker.accept.open);
+    ck_assert_int_ne(shop->worker.accept.phase, ACCEPT_OPEN);
     send_order(shop, FB_MESSAGE_ARM, 0, -1);
     fb_worker_turn(&shop->worker);
-    ck_assert(shop->worker.accept.open);
+    ck_assert_int_eq(shop->worker.accept.phase, ACCEPT_OPEN);
     check_told(shop, FB_MESSAGE_ARMED);
     shop_close(shop);
 }
@@ -135,7 +135,7 @@ START_TEST(one_that_drains_does_not_begin)
     order(shop, FB_ORDER_QUIT);
     send_order(shop, FB_MESSAGE_ARM, 0, -1);
     fb_worker_turn(&shop->worker);
-    ck_assert(!shop->worker.accept.open);
+    ck_assert_int_ne(shop->worker.accept.phase, ACCEPT_OPEN);
     check_told(shop, FB_MESSAGE_CLOSED);
     check_told(shop, FB_MESSAGE_ARMED); /* else the master would wait for it */
     ck_assert_str_eq(shop_logged(shop), DRAINING);

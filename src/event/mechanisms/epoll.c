@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* epoll(7): connections edge-triggered and registered once a direction, listeners level-triggered,
- * exclusive where several workers wait for one. */
+ * exclusive where several workers wait for one. The kernel's data of an event is the slot's index
+ * and generation, so that an event of a slot's earlier use is never reported. */
+#include "base/check.h"
 #include "event/loop.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #define READ_EVENTS (EPOLLIN | EPOLLRDHUP)
 
+#define EPOLL_KIND KIND('e', 'p', 'o', 'l')
+
 struct epoll_state {
+    unsigned kind;
     int fd;
     int events_n;
     struct epoll_event events[];
@@ -28,11 +34,14 @@ static bool epoll_available(void)
 
 static int epoll_init(struct fb_loop *loop, int64_t events_n)
 {
-    struct epoll_state *state =
-        malloc(sizeof(*state) + (size_t)events_n * sizeof(struct epoll_event));
+    struct epoll_state *state;
+
+    assert(events_n >= 1 && events_n <= INT_MAX);
+    state = malloc(sizeof(*state) + (size_t)events_n * sizeof(struct epoll_event));
 
     if (state == NULL)
         return -1;
+    state->kind = EPOLL_KIND;
     state->events_n = (int)events_n;
     state->fd = epoll_create1(EPOLL_CLOEXEC);
     if (state->fd == -1) {
@@ -47,12 +56,15 @@ static void epoll_done(struct fb_loop *loop)
 {
     struct epoll_state *state = loop->mechanism_state;
 
+    CHECK_KIND(state, EPOLL_KIND);
     close(state->fd);
+    state->kind = 0;
     free(state);
     loop->mechanism_state = NULL;
 }
 
-static int control(struct fb_loop *loop, struct fb_source *source, int operation, uint32_t events)
+static int control_epoll(
+    struct fb_loop *loop, struct fb_source *source, int operation, uint32_t events)
 {
     struct epoll_state *state = loop->mechanism_state;
     uint64_t index = fb_source_index(&loop->sources, source);
@@ -61,6 +73,8 @@ static int control(struct fb_loop *loop, struct fb_source *source, int operation
         .data.u64 = (uint64_t)source->generation << 32 | index,
     };
 
+    CHECK_KIND(state, EPOLL_KIND);
+    assert(source->fd != -1 && source->in_use);
     return epoll_ctl(state->fd, operation, source->fd, &event);
 }
 
@@ -77,19 +91,19 @@ static bool other_is_active(const struct fb_source *source, enum fb_direction di
 static int epoll_add(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
 {
     if (other_is_active(source, direction))
-        return control(loop, source, EPOLL_CTL_MOD, events_of(FB_READ) | events_of(FB_WRITE));
-    return control(loop, source, EPOLL_CTL_ADD, events_of(direction));
+        return control_epoll(loop, source, EPOLL_CTL_MOD, events_of(FB_READ) | events_of(FB_WRITE));
+    return control_epoll(loop, source, EPOLL_CTL_ADD, events_of(direction));
 }
 
 static int epoll_del(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
 {
     if (other_is_active(source, direction))
-        return control(loop, source, EPOLL_CTL_MOD, events_of(!direction));
-    return control(loop, source, EPOLL_CTL_DEL, 0);
+        return control_epoll(loop, source, EPOLL_CTL_MOD, events_of(!direction));
+    return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
-/* An edge that comes while a direction is paused is remembered by the loop: nothing to do here. */
-static int epoll_leave(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+/* Enables and disables: the loop remembers an edge that comes while a direction is paused. */
+static int epoll_pause(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
 {
     (void)loop;
     (void)source;
@@ -99,37 +113,37 @@ static int epoll_leave(struct fb_loop *loop, struct fb_source *source, enum fb_d
 
 static int epoll_add_conn(struct fb_loop *loop, struct fb_source *source)
 {
-    return control(loop, source, EPOLL_CTL_ADD, events_of(FB_READ) | events_of(FB_WRITE));
+    return control_epoll(loop, source, EPOLL_CTL_ADD, events_of(FB_READ) | events_of(FB_WRITE));
 }
 
 static int epoll_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
 {
-    /* connections are in no other process, so closing removes them */
-    return closing ? 0 : control(loop, source, EPOLL_CTL_DEL, 0);
+    /* no other process has a connection's descriptor, so that closing it ends the watching too */
+    return closing ? 0 : control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
 static int epoll_add_listener(struct fb_loop *loop, struct fb_source *source, bool exclusive)
 {
-    return control(loop, source, EPOLL_CTL_ADD, EPOLLIN | (exclusive ? EPOLLEXCLUSIVE : 0));
+    return control_epoll(loop, source, EPOLL_CTL_ADD, EPOLLIN | (exclusive ? EPOLLEXCLUSIVE : 0));
 }
 
 static int epoll_del_listener(struct fb_loop *loop, struct fb_source *source)
 {
-    return control(loop, source, EPOLL_CTL_DEL, 0);
+    return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
-static void report(struct fb_loop *loop, const struct epoll_event *event)
+static void report_event(struct fb_loop *loop, const struct epoll_event *event)
 {
     uint32_t events = event->events;
     struct fb_source *source =
         fb_loop_source(loop, (uint32_t)event->data.u64, (uint32_t)(event->data.u64 >> 32));
 
-    if (source == NULL) /* an event of the slot's earlier life */
+    if (source == NULL) /* an event of the slot's earlier use */
         return;
     if (events & (EPOLLRDHUP | EPOLLHUP))
         source->eof = true;
     if (events & (EPOLLERR | EPOLLHUP))
-        events |= EPOLLIN | EPOLLOUT; /* whoever is there finds out by trying */
+        events |= EPOLLIN | EPOLLOUT; /* the owner finds out what it is by trying */
 
     if (events & READ_EVENTS)
         fb_loop_report(loop, source, FB_READ);
@@ -140,8 +154,10 @@ static void report(struct fb_loop *loop, const struct epoll_event *event)
 static void epoll_process_events(struct fb_loop *loop, int timeout)
 {
     struct epoll_state *state = loop->mechanism_state;
-    int n = epoll_pwait(state->fd, state->events, state->events_n, timeout, loop->wait_mask);
+    int n;
 
+    CHECK_KIND(state, EPOLL_KIND);
+    n = epoll_pwait(state->fd, state->events, state->events_n, timeout, loop->wait_mask);
     if (n == -1) {
         if (errno != EINTR)
             fb_log(loop->log, FB_ALERT, errno, "epoll_pwait() failed");
@@ -150,10 +166,10 @@ static void epoll_process_events(struct fb_loop *loop, int timeout)
     if (n == 0 && timeout == -1)
         fb_log(loop->log, FB_ALERT, 0, "epoll_pwait() returned no events without timeout");
     for (int i = 0; i < n; i++)
-        report(loop, &state->events[i]);
+        report_event(loop, &state->events[i]);
 }
 
-const struct fb_mechanism fb_mechanism_epoll = {
+const struct fb_mechanism mechanism_epoll = {
     .name = "epoll",
     .masks = true,
     .edge = true,
@@ -165,8 +181,8 @@ const struct fb_mechanism fb_mechanism_epoll = {
     .done = epoll_done,
     .add = epoll_add,
     .del = epoll_del,
-    .enable = epoll_leave,
-    .disable = epoll_leave,
+    .enable = epoll_pause,
+    .disable = epoll_pause,
     .add_conn = epoll_add_conn,
     .del_conn = epoll_del_conn,
     .add_listener = epoll_add_listener,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* poll(2): a dense array of descriptors, and beside it the slot of each. `position` of a source is
- * its place, counted from 1. */
+ * its place, counted from 1; 0: not watched. An entry without events is never kept, because poll()
+ * would report its hang-up again and again. */
+#include "base/check.h"
 #include "event/loop.h"
 
 #include <assert.h>
@@ -8,7 +10,10 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#define POLL_KIND KIND('p', 'o', 'l', 'l')
+
 struct poll_state {
+    unsigned kind;
     uint32_t n;
     struct pollfd *fds;
     uint32_t *slots;
@@ -26,6 +31,7 @@ static int poll_init(struct fb_loop *loop, int64_t option)
     (void)option;
     if (state == NULL)
         return -1;
+    state->kind = POLL_KIND;
     state->fds = malloc(loop->sources.n * sizeof(*state->fds));
     state->slots = malloc(loop->sources.n * sizeof(*state->slots));
     loop->mechanism_state = state;
@@ -40,6 +46,8 @@ static void poll_done(struct fb_loop *loop)
 {
     struct poll_state *state = loop->mechanism_state;
 
+    CHECK_KIND(state, POLL_KIND);
+    state->kind = 0;
     free(state->fds);
     free(state->slots);
     free(state);
@@ -55,24 +63,29 @@ static int poll_add(struct fb_loop *loop, struct fb_source *source, enum fb_dire
 {
     struct poll_state *state = loop->mechanism_state;
 
+    CHECK_KIND(state, POLL_KIND);
+    assert(source->fd != -1);
     if (source->position == 0) {
         assert(state->n < loop->sources.n);
         state->fds[state->n] = (struct pollfd) { .fd = source->fd };
         state->slots[state->n] = fb_source_index(&loop->sources, source);
         source->position = ++state->n;
     }
+    assert(state->fds[source->position - 1].fd == source->fd);
     state->fds[source->position - 1].events |= events_of(direction);
     return 0;
 }
 
-/* The last entry takes the place of the one that goes. */
-static void leave(struct fb_loop *loop, struct fb_source *source)
+/* Takes the source's entry out of the array; the last entry moves to its place. */
+static void remove_entry(struct fb_loop *loop, struct fb_source *source)
 {
     struct poll_state *state = loop->mechanism_state;
     uint32_t place = source->position - 1, last = state->n - 1;
 
     if (source->position == 0)
         return;
+    assert(place <= last);
+    assert(fb_source_at(&loop->sources, state->slots[place]) == source);
     if (place != last) {
         state->fds[place] = state->fds[last];
         state->slots[place] = state->slots[last];
@@ -91,8 +104,8 @@ static int poll_del(struct fb_loop *loop, struct fb_source *source, enum fb_dire
         return 0;
     entry = &state->fds[source->position - 1];
     entry->events &= (short)~events_of(direction);
-    if (entry->events == 0) /* else a hang-up would be reported for ever */
-        leave(loop, source);
+    if (entry->events == 0) /* poll() would report a hang-up all the same */
+        remove_entry(loop, source);
     return 0;
 }
 
@@ -105,7 +118,7 @@ static int poll_add_conn(struct fb_loop *loop, struct fb_source *source)
 static int poll_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
 {
     (void)closing;
-    leave(loop, source);
+    remove_entry(loop, source);
     return 0;
 }
 
@@ -117,21 +130,22 @@ static int poll_add_listener(struct fb_loop *loop, struct fb_source *source, boo
 
 static int poll_del_listener(struct fb_loop *loop, struct fb_source *source)
 {
-    leave(loop, source);
+    remove_entry(loop, source);
     return 0;
 }
 
-static void report(struct fb_loop *loop, const struct pollfd *entry, uint32_t slot)
+static void report_entry(struct fb_loop *loop, const struct pollfd *entry, uint32_t slot)
 {
     struct fb_source *source = fb_source_at(&loop->sources, slot);
     short revents = entry->revents;
 
+    assert(source->in_use && source->fd == entry->fd);
     if (revents & POLLNVAL)
         fb_log(loop->log, FB_ALERT, 0, "poll() says that descriptor %d is not open", entry->fd);
     if (revents & POLLHUP)
         source->eof = true;
     if (revents & (POLLERR | POLLHUP | POLLNVAL))
-        revents |= POLLIN | POLLOUT; /* whoever is there finds out by trying */
+        revents |= POLLIN | POLLOUT; /* the owner finds out what it is by trying */
 
     if ((revents & POLLIN) && (entry->events & POLLIN))
         fb_loop_report(loop, source, FB_READ);
@@ -143,8 +157,10 @@ static void poll_process_events(struct fb_loop *loop, int timeout)
 {
     struct poll_state *state = loop->mechanism_state;
     struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
-    int left = ppoll(state->fds, state->n, timeout == -1 ? NULL : &limit, loop->wait_mask);
+    int left;
 
+    CHECK_KIND(state, POLL_KIND);
+    left = ppoll(state->fds, state->n, timeout == -1 ? NULL : &limit, loop->wait_mask);
     if (left == -1) {
         if (errno != EINTR)
             fb_log(loop->log, FB_ALERT, errno, "poll() failed");
@@ -156,13 +172,13 @@ static void poll_process_events(struct fb_loop *loop, int timeout)
         if (state->fds[i].revents == 0)
             continue;
         left--;
-        report(loop, &state->fds[i], state->slots[i]);
+        report_entry(loop, &state->fds[i], state->slots[i]);
     }
     if (left > 0)
         fb_log(loop->log, FB_ALERT, 0, "poll() counted %d more ready than there are", left);
 }
 
-const struct fb_mechanism fb_mechanism_poll = {
+const struct fb_mechanism mechanism_poll = {
     .name = "poll",
     .masks = true,
     .io = &fb_io_socket,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* select(2): sets of descriptors below FD_SETSIZE, and the slot of each. */
+/* select(2): sets of descriptors below FD_SETSIZE, and the slot of each. A descriptor beyond is
+ * refused with EMFILE; no source in a set is without a slot. */
+#include "base/check.h"
 #include "event/loop.h"
 
 #include <errno.h>
@@ -7,10 +9,13 @@
 #include <stdlib.h>
 #include <sys/select.h>
 
+#define SELECT_KIND KIND('s', 'e', 'l', 'e')
+
 struct select_state {
+    unsigned kind;
     fd_set watched[FB_DIRECTIONS];
     fd_set ready[FB_DIRECTIONS];
-    int fd_n; /* one more than the greatest descriptor watched */
+    int fd_n; /* the greatest descriptor watched, plus one */
     uint32_t slots[FD_SETSIZE];
 };
 
@@ -21,14 +26,23 @@ static bool select_available(void)
 
 static int select_init(struct fb_loop *loop, int64_t option)
 {
+    struct select_state *state = calloc(1, sizeof(*state));
+
     (void)option;
-    loop->mechanism_state = calloc(1, sizeof(struct select_state));
-    return loop->mechanism_state == NULL ? -1 : 0;
+    if (state == NULL)
+        return -1;
+    state->kind = SELECT_KIND;
+    loop->mechanism_state = state;
+    return 0;
 }
 
 static void select_done(struct fb_loop *loop)
 {
-    free(loop->mechanism_state);
+    struct select_state *state = loop->mechanism_state;
+
+    CHECK_KIND(state, SELECT_KIND);
+    state->kind = 0;
+    free(state);
     loop->mechanism_state = NULL;
 }
 
@@ -36,6 +50,8 @@ static int select_add(struct fb_loop *loop, struct fb_source *source, enum fb_di
 {
     struct select_state *state = loop->mechanism_state;
 
+    CHECK_KIND(state, SELECT_KIND);
+    assert(source->fd != -1);
     if (source->fd >= FD_SETSIZE) {
         errno = EMFILE;
         return -1;
@@ -52,8 +68,10 @@ static bool is_watched(const struct select_state *state, int fd)
     return FD_ISSET(fd, &state->watched[FB_READ]) || FD_ISSET(fd, &state->watched[FB_WRITE]);
 }
 
-static void forget(struct select_state *state, int fd, enum fb_direction direction)
+static void clear_direction(struct select_state *state, int fd, enum fb_direction direction)
 {
+    CHECK_KIND(state, SELECT_KIND);
+    assert(fd >= 0 && fd < FD_SETSIZE);
     FD_CLR(fd, &state->watched[direction]);
     while (state->fd_n > 0 && !is_watched(state, state->fd_n - 1))
         state->fd_n--;
@@ -61,7 +79,7 @@ static void forget(struct select_state *state, int fd, enum fb_direction directi
 
 static int select_del(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
 {
-    forget(loop->mechanism_state, source->fd, direction);
+    clear_direction(loop->mechanism_state, source->fd, direction);
     return 0;
 }
 
@@ -75,8 +93,8 @@ static int select_add_conn(struct fb_loop *loop, struct fb_source *source)
 static int select_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
 {
     (void)closing;
-    forget(loop->mechanism_state, source->fd, FB_READ);
-    forget(loop->mechanism_state, source->fd, FB_WRITE);
+    clear_direction(loop->mechanism_state, source->fd, FB_READ);
+    clear_direction(loop->mechanism_state, source->fd, FB_WRITE);
     return 0;
 }
 
@@ -91,9 +109,9 @@ static int select_del_listener(struct fb_loop *loop, struct fb_source *source)
     return select_del(loop, source, FB_READ);
 }
 
-/* After EBADF: descriptors that somebody closed under us leave the sets, and their owners find out
- * by trying. */
-static void repair(struct fb_loop *loop)
+/* Takes descriptors that were closed under us out of the sets, after EBADF. Their sources are
+ * reported as ready, so that the owners find out by trying. */
+static void repair_sets(struct fb_loop *loop)
 {
     struct select_state *state = loop->mechanism_state;
 
@@ -106,7 +124,7 @@ static void repair(struct fb_loop *loop)
         for (int direction = 0; direction < FB_DIRECTIONS; direction++) {
             if (!FD_ISSET(fd, &state->watched[direction]))
                 continue;
-            forget(state, fd, direction);
+            clear_direction(state, fd, direction);
             fb_loop_report(loop, source, direction);
         }
     }
@@ -115,13 +133,16 @@ static void repair(struct fb_loop *loop)
 static int report_ready(struct fb_loop *loop, int fd)
 {
     struct select_state *state = loop->mechanism_state;
+    struct fb_source *source;
     int found = 0;
 
     for (int direction = 0; direction < FB_DIRECTIONS; direction++) {
         if (!FD_ISSET(fd, &state->ready[direction]))
             continue;
         found++;
-        fb_loop_report(loop, fb_source_at(&loop->sources, state->slots[fd]), direction);
+        source = fb_source_at(&loop->sources, state->slots[fd]);
+        assert(source->in_use && source->fd == fd);
+        fb_loop_report(loop, source, direction);
     }
     return found;
 }
@@ -132,6 +153,8 @@ static void select_process_events(struct fb_loop *loop, int timeout)
     struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
     int left, fd, fd_n = state->fd_n;
 
+    CHECK_KIND(state, SELECT_KIND);
+    assert(fd_n <= FD_SETSIZE);
     state->ready[FB_READ] = state->watched[FB_READ];
     state->ready[FB_WRITE] = state->watched[FB_WRITE];
     left = pselect(fd_n, &state->ready[FB_READ], &state->ready[FB_WRITE], NULL,
@@ -139,7 +162,7 @@ static void select_process_events(struct fb_loop *loop, int timeout)
 
     if (left == -1) {
         if (errno == EBADF)
-            repair(loop);
+            repair_sets(loop);
         else if (errno != EINTR)
             fb_log(loop->log, FB_ALERT, errno, "select() failed");
         return;
@@ -152,7 +175,7 @@ static void select_process_events(struct fb_loop *loop, int timeout)
         fb_log(loop->log, FB_ALERT, 0, "select() counted %d more ready than there are", left);
 }
 
-const struct fb_mechanism fb_mechanism_select = {
+const struct fb_mechanism mechanism_select = {
     .name = "select",
     .masks = true,
     .descriptors_max = FD_SETSIZE,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the program of a simulation can connect to. */
-#include "event/sim_private.h"
+/* Servers that the program of a simulation can connect to. Where there is none at an address, a
+ * connect is refused. A connect waits in its server's line until the server answers. */
+#include "sim/sim_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,8 +17,8 @@ struct fb_sim_server {
     int error;
     bool at_once;
     unsigned tries;
-    STAILQ_HEAD(, fb_sim_inner) waiting;  /* connects without an answer */
-    STAILQ_HEAD(, fb_sim_inner) accepted; /* that the harness has not taken */
+    STAILQ_HEAD(, sim_endpoint) waiting;  /* connects without an answer */
+    STAILQ_HEAD(, sim_endpoint) accepted; /* connections that the harness has not taken */
 };
 
 static bool is_same(const struct fb_sim_server *server, const void *address, socklen_t length)
@@ -28,7 +29,7 @@ static bool is_same(const struct fb_sim_server *server, const void *address, soc
     if (server->length != length || in->sin_family != own_in->sin_family)
         return false;
     switch (in->sin_family) {
-    case AF_INET: /* there is more in it that does not count */
+    case AF_INET: /* the padding does not count */
         return in->sin_port == own_in->sin_port && in->sin_addr.s_addr == own_in->sin_addr.s_addr;
     case AF_INET6:
         return in6->sin6_port == own_in6->sin6_port &&
@@ -65,7 +66,7 @@ struct fb_sim_server *fb_sim_server(
     return server;
 }
 
-void fb_sim_servers_free(struct fb_sim *sim)
+void sim_servers_free(struct fb_sim *sim)
 {
     struct fb_sim_server *server;
 
@@ -75,23 +76,26 @@ void fb_sim_servers_free(struct fb_sim *sim)
     }
 }
 
-static void refuse(struct fb_sim_inner *s, int error)
+static void refuse_connect(struct sim_endpoint *s, int error)
 {
+    assert(s->connecting && error != 0);
     s->connecting = false;
     s->connect_error = error;
-    fb_sim_break_both(s, error);
+    sim_break_both(s, error);
 }
 
-static void respond(struct fb_sim_server *server, struct fb_sim_inner *s)
+static void answer_connect(struct fb_sim_server *server, struct sim_endpoint *s)
 {
+    assert(s->server == server && s->connecting);
     switch (server->answer) {
     case FB_SIM_ACCEPTS:
+        assert(s->connect_error == 0);
         s->connecting = false;
         STAILQ_INSERT_TAIL(&server->accepted, s, line_link);
-        fb_sim_changed(s, FB_WRITE);
+        sim_mark_changed(s, FB_WRITE);
         break;
     case FB_SIM_REFUSES:
-        refuse(s, server->error);
+        refuse_connect(s, server->error);
         break;
     case FB_SIM_SILENT:
         STAILQ_INSERT_TAIL(&server->waiting, s, line_link);
@@ -101,14 +105,14 @@ static void respond(struct fb_sim_server *server, struct fb_sim_inner *s)
 
 void fb_sim_answer(struct fb_sim_server *server, enum fb_sim_answer answer, int error)
 {
-    struct fb_sim_inner *s;
+    struct sim_endpoint *s;
 
     server->answer = answer;
     server->error = error != 0 ? error : ECONNREFUSED;
     while (answer != FB_SIM_SILENT && (s = STAILQ_FIRST(&server->waiting)) != NULL) {
         STAILQ_REMOVE_HEAD(&server->waiting, line_link);
-        if (!s->shown.closed)
-            respond(server, s);
+        if (!s->view.closed)
+            answer_connect(server, s);
     }
 }
 
@@ -124,61 +128,62 @@ unsigned fb_sim_server_tries(const struct fb_sim_server *server)
 
 struct fb_sim_socket *fb_sim_server_take(struct fb_sim_server *server)
 {
-    struct fb_sim_inner *s = STAILQ_FIRST(&server->accepted);
+    struct sim_endpoint *s = STAILQ_FIRST(&server->accepted);
 
     if (s == NULL)
         return NULL;
+    assert(s->server == server && !s->connecting);
     STAILQ_REMOVE_HEAD(&server->accepted, line_link);
-    return &s->shown;
+    return &s->view;
 }
 
-bool fb_sim_server_is_quick(const struct fb_sim_inner *s)
+bool sim_server_answers_at_once(const struct sim_endpoint *s)
 {
     return s->server != NULL && s->server->at_once;
 }
 
 /* 192.0.2.100 or 2001:db8::100, with a port for each socket; a unix socket has no name. */
-static void name_local(struct fb_sim_inner *s, sa_family_t family)
+static void name_local(struct sim_endpoint *s, sa_family_t family)
 {
-    struct sockaddr_in *in = (void *)&s->shown.local;
-    struct sockaddr_in6 *in6 = (void *)&s->shown.local;
-    in_port_t port = htons((in_port_t)(32768 + s->shown.fd % 16384));
+    struct sockaddr_in *in = (void *)&s->view.local;
+    struct sockaddr_in6 *in6 = (void *)&s->view.local;
+    in_port_t port = htons((in_port_t)(32768 + s->view.fd % 16384));
 
-    s->shown.local.ss_family = family;
+    s->view.local.ss_family = family;
     if (family == AF_INET) {
         in->sin_addr.s_addr = htonl(0xc0000264);
         in->sin_port = port;
-        s->shown.local_length = sizeof(*in);
+        s->view.local_length = sizeof(*in);
     } else if (family == AF_INET6) {
         in6->sin6_addr = (struct in6_addr) { { { 0x20, 0x01, 0x0d, 0xb8, [14] = 1, [15] = 0 } } };
         in6->sin6_port = port;
-        s->shown.local_length = sizeof(*in6);
+        s->view.local_length = sizeof(*in6);
     } else {
-        s->shown.local_length = sizeof(family);
+        s->view.local_length = sizeof(family);
     }
 }
 
-struct fb_sim_inner *fb_sim_connect(
+struct sim_endpoint *sim_connect(
     struct fb_source *source, const struct sockaddr *address, socklen_t length)
 {
-    struct fb_sim *sim = ((struct fb_sim_loop *)source->io_state)->sim;
-    struct fb_sim_inner *s = fb_sim_socket_create(sim, -1);
+    struct fb_sim *sim = sim_loop_of(source)->sim;
+    struct sim_endpoint *s = sim_endpoint_create(sim, -1);
 
-    assert(length <= sizeof(s->shown.peer));
+    assert(length <= sizeof(s->view.peer));
     if (source->fd != -1)
-        fb_sim_fault(sim, source->fd, "connect() of a source that has a descriptor");
-    memcpy(&s->shown.peer, address, length);
-    s->shown.peer_length = length;
+        sim_fault(sim, source->fd, "connect() of a source that has a descriptor");
+    memcpy(&s->view.peer, address, length);
+    s->view.peer_length = length;
     name_local(s, address->sa_family);
-    s->owed = true;
+    s->must_close = true;
     s->connecting = true;
     s->server = find_server(sim, address, length);
-    source->fd = s->shown.fd;
+    source->fd = s->view.fd;
     if (s->server == NULL) {
-        refuse(s, ECONNREFUSED);
+        refuse_connect(s, ECONNREFUSED);
     } else {
         s->server->tries++;
-        respond(s->server, s);
+        answer_connect(s->server, s);
     }
     return s;
 }

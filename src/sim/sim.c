@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "event/sim_private.h"
+/* The simulation: its endpoints by descriptor, the faults of the program, its seeded randomness and
+ * the digest. A simulation outlives its loops, and an endpoint the closing of its descriptor. */
+#include "sim/sim_private.h"
 
 #include <assert.h>
 #include <netinet/in.h>
@@ -7,52 +9,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Both clocks begin at an odd place, so that they are not taken for each other or for durations. */
-#define FIRST_MONO_MS 1000000
-#define FIRST_WALL_MS 1795253400000 /* 2026-11-21 09:30:00 UTC */
-
+#define FIRST_DIGEST 1000000
 #define FAULT_MAX 256
 
-static int compare(const struct fb_sim_inner *a, const struct fb_sim_inner *b)
+static int compare_endpoints(const struct sim_endpoint *a, const struct sim_endpoint *b)
 {
-    return (a->shown.fd > b->shown.fd) - (a->shown.fd < b->shown.fd);
+    return (a->view.fd > b->view.fd) - (a->view.fd < b->view.fd);
 }
 
-RB_GENERATE_INTERNAL(fb_sim_sockets, fb_sim_inner, node, compare, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(
+    sim_endpoints, sim_endpoint, node, compare_endpoints, static __attribute__((unused)))
 
 struct fb_sim *fb_sim_create(void)
 {
     struct fb_sim *sim = calloc(1, sizeof(*sim));
 
     assert(sim != NULL);
-    sim->edge = fb_mechanism_sim;
-    sim->level = fb_mechanism_sim_level;
+    sim->kind = SIM_KIND;
+    sim->edge = sim_mechanism_edge;
+    sim->level = sim_mechanism_level;
     sim->edge.self = sim->level.self = sim;
-    RB_INIT(&sim->sockets);
+    RB_INIT(&sim->endpoints);
     STAILQ_INIT(&sim->servers);
     STAILQ_INIT(&sim->faults);
-    sim->next_fd = FB_SIM_FIRST_FD;
-    sim->clock = (struct fb_clock) { .mono_ms = FIRST_MONO_MS, .wall_ms = FIRST_WALL_MS };
-    sim->digest = FIRST_MONO_MS;
+    sim->next_fd = SIM_FIRST_FD;
+    sim_clock_init(&sim->clock);
+    sim->digest = FIRST_DIGEST;
     return sim;
 }
 
 void fb_sim_destroy(struct fb_sim **simp)
 {
     struct fb_sim *sim = *simp;
-    struct fb_sim_inner *s;
-    struct fb_sim_fault *fault;
+    struct sim_endpoint *s;
+    struct sim_fault *fault;
 
     *simp = NULL;
+    CHECK_KIND(sim, SIM_KIND);
     assert(sim->loop_n == 0);
     fb_sim_check_closed(sim);
-    while ((s = RB_MIN(fb_sim_sockets, &sim->sockets)) != NULL)
-        fb_sim_socket_free(s);
-    fb_sim_servers_free(sim);
+    while ((s = RB_MIN(sim_endpoints, &sim->endpoints)) != NULL)
+        sim_endpoint_free(s);
+    sim_servers_free(sim);
     while ((fault = STAILQ_FIRST(&sim->faults)) != NULL) {
         STAILQ_REMOVE_HEAD(&sim->faults, link);
         free(fault);
     }
+    sim->kind = 0;
     free(sim);
 }
 
@@ -68,7 +71,10 @@ const struct fb_mechanism *fb_sim_level(struct fb_sim *sim)
 
 struct fb_sim *fb_sim_of(const struct fb_loop *loop)
 {
-    return loop->mechanism->self;
+    struct fb_sim *sim = loop->mechanism->self;
+
+    CHECK_KIND(sim, SIM_KIND);
+    return sim;
 }
 
 void fb_sim_on_fault(struct fb_sim *sim, void (*fault)(void *arg, const char *text), void *arg)
@@ -84,7 +90,7 @@ unsigned fb_sim_faults(const struct fb_sim *sim)
 
 const char *fb_sim_fault_text(const struct fb_sim *sim, unsigned i)
 {
-    const struct fb_sim_fault *fault;
+    const struct sim_fault *fault;
 
     STAILQ_FOREACH (fault, &sim->faults, link)
         if (i-- == 0)
@@ -92,9 +98,9 @@ const char *fb_sim_fault_text(const struct fb_sim *sim, unsigned i)
     return NULL;
 }
 
-void fb_sim_fault(struct fb_sim *sim, int fd, const char *format, ...)
+void sim_fault(struct fb_sim *sim, int fd, const char *format, ...)
 {
-    struct fb_sim_fault *fault = malloc(sizeof(*fault) + FAULT_MAX);
+    struct sim_fault *fault = malloc(sizeof(*fault) + FAULT_MAX);
     size_t n;
     va_list args;
 
@@ -111,35 +117,15 @@ void fb_sim_fault(struct fb_sim *sim, int fd, const char *format, ...)
 
 void fb_sim_check_closed(struct fb_sim *sim)
 {
-    struct fb_sim_inner *s;
+    struct sim_endpoint *s;
 
-    RB_FOREACH (s, fb_sim_sockets, &sim->sockets) {
-        if (!s->owed)
+    CHECK_KIND(sim, SIM_KIND);
+    RB_FOREACH (s, sim_endpoints, &sim->endpoints) {
+        if (!s->must_close)
             continue;
-        s->owed = false;
-        fb_sim_fault(sim, s->shown.fd, "was not closed");
+        s->must_close = false;
+        sim_fault(sim, s->view.fd, "was not closed");
     }
-}
-
-void fb_sim_pass(struct fb_sim *sim, uint64_t ms)
-{
-    sim->clock.mono_ms += ms;
-    sim->clock.wall_ms += (int64_t)ms;
-}
-
-void fb_sim_set_auto(struct fb_sim *sim, bool on)
-{
-    sim->passes_by_itself = on;
-}
-
-void fb_sim_set_wall(struct fb_sim *sim, int64_t wall_ms)
-{
-    sim->clock.wall_ms = wall_ms;
-}
-
-uint64_t fb_sim_now(const struct fb_sim *sim)
-{
-    return sim->clock.mono_ms;
 }
 
 unsigned fb_sim_reported(const struct fb_sim *sim)
@@ -166,6 +152,7 @@ void fb_sim_trouble(struct fb_sim *sim, uint64_t seed, const struct fb_sim_troub
 {
     static const struct fb_sim_trouble none;
 
+    CHECK_KIND(sim, SIM_KIND);
     sim->random = seed;
     sim->trouble = trouble != NULL ? *trouble : none;
 }
@@ -181,13 +168,14 @@ uint32_t fb_sim_any(struct fb_sim *sim, uint32_t below)
     return (uint32_t)((z ^ (z >> 31)) >> 32) % below;
 }
 
-bool fb_sim_happens(struct fb_sim *sim, unsigned per_mille)
+bool sim_happens(struct fb_sim *sim, unsigned per_mille)
 {
+    assert(per_mille <= 1000);
     return per_mille > 0 && fb_sim_any(sim, 1000) < per_mille;
 }
 
 /* FNV-1a */
-void fb_sim_record(struct fb_sim *sim, const void *p, size_t n)
+void sim_record(struct fb_sim *sim, const void *p, size_t n)
 {
     const uint8_t *bytes = p;
 
@@ -200,46 +188,74 @@ uint64_t fb_sim_digest(const struct fb_sim *sim)
     return sim->digest;
 }
 
-struct fb_sim_inner *fb_sim_find(struct fb_sim *sim, int fd)
+struct sim_endpoint *sim_endpoint_find(struct fb_sim *sim, int fd)
 {
-    struct fb_sim_inner key;
+    struct sim_endpoint key;
 
-    key.shown.fd = fd;
-    return RB_FIND(fb_sim_sockets, &sim->sockets, &key);
+    key.view.fd = fd;
+    return RB_FIND(sim_endpoints, &sim->endpoints, &key);
 }
 
-struct fb_sim_inner *fb_sim_socket_create(struct fb_sim *sim, int fd)
+struct sim_endpoint *sim_endpoint_create(struct fb_sim *sim, int fd)
 {
-    struct fb_sim_inner *s = calloc(1, sizeof(*s)), *other;
+    struct sim_endpoint *s = calloc(1, sizeof(*s)), *other;
     struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(1234) };
 
     assert(s != NULL);
     peer.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1 */
     s->sim = sim;
-    s->shown.fd = fd != -1 ? fd : sim->next_fd++;
-    s->shown.send_most = s->shown.room = SIZE_MAX;
-    memcpy(&s->shown.peer, &peer, sizeof(peer));
-    s->shown.peer_length = sizeof(peer);
+    s->view.fd = fd != -1 ? fd : sim->next_fd++;
+    s->view.send_most = s->view.room = SIZE_MAX;
+    memcpy(&s->view.peer, &peer, sizeof(peer));
+    s->view.peer_length = sizeof(peer);
     STAILQ_INIT(&s->steps);
     STAILQ_INIT(&s->clients);
     TAILQ_INIT(&s->watches);
-    other = RB_INSERT(fb_sim_sockets, &sim->sockets, s);
+    other = RB_INSERT(sim_endpoints, &sim->endpoints, s);
     assert(other == NULL); /* a descriptor stands for one listener only */
     (void)other;
     return s;
 }
 
-void fb_sim_socket_free(struct fb_sim_inner *s)
+void sim_endpoint_free(struct sim_endpoint *s)
 {
-    struct fb_sim_step *step;
+    struct sim_step *step;
 
+    CHECK_KIND(s->sim, SIM_KIND);
     assert(TAILQ_EMPTY(&s->watches));
     while ((step = STAILQ_FIRST(&s->steps)) != NULL) {
         STAILQ_REMOVE_HEAD(&s->steps, link);
         free(step);
     }
     free(s->lent);
-    free(s->shown.sent);
-    RB_REMOVE(fb_sim_sockets, &s->sim->sockets, s);
+    free(s->view.sent);
+    RB_REMOVE(sim_endpoints, &s->sim->endpoints, s);
     free(s);
+}
+
+void sim_endpoint_check(const struct sim_endpoint *s)
+{
+    const struct fb_sim_socket *view = &s->view;
+    const struct sim_step *step = STAILQ_FIRST(&s->steps);
+    const struct sim_watch *watch;
+
+    assert(view->sent_n == 0 || view->sent_n < s->sent_room);
+    assert(!s->must_close || !view->closed);
+    assert(!view->closed || TAILQ_EMPTY(&s->watches));
+    assert(!s->connecting || s->server != NULL);
+    assert(step == NULL || step->kind != SIM_STEP_BYTES || step->at < step->n);
+    TAILQ_FOREACH (watch, &s->watches, socket_link) {
+        assert(watch->socket == s && watch->source->fd == view->fd);
+        assert(watch->source->in_use);
+        assert(watch->loop->kind == SIM_LOOP_KIND && watch->loop->sim == s->sim);
+        assert(!watch->listening || view->listening);
+    }
+}
+
+void sim_check(const struct fb_sim *sim)
+{
+    CHECK_KIND(sim, SIM_KIND);
+    assert(sim->edge.self == sim && sim->level.self == sim);
+    assert(sim->next_fd >= SIM_FIRST_FD && sim->loop_n > 0);
+    assert(sim->clock.mono_ms > 0);
 }

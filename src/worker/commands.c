@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker is told: by the master's messages, and by signals. */
-#include "worker/worker.h"
+/* Handles commands: messages of the master's channel from the loop, and signals between its turns.
+ * A master that has gone is a command to drain. */
+#include "worker/commands.h"
 
 #include "process/logs.h"
+#include "worker/logs.h"
+#include "worker/peers.h"
+#include "worker/single.h"
+#include "worker/worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -11,24 +17,30 @@ static void begin_drain(struct fb_worker *worker)
 {
     int64_t limit = worker->cycle->core.worker_shutdown_timeout;
 
-    if (worker->draining)
+    if (worker->phase >= WORKER_DRAINING)
         return;
-    worker->draining = true;
+    worker_set_phase(worker, WORKER_DRAINING);
     fb_log(&worker->log, FB_NOTICE, 0, "gracefully shutting down");
     fb_accept_close(worker);
     fb_worker_tell(worker, FB_MESSAGE_CLOSED);
-    if (worker->accept.exclusive) /* who came just now may have woken us alone */
+    if (worker->accept.exclusive) /* a client that came just now may have woken us alone */
         fb_worker_tell(worker, FB_MESSAGE_LOOK);
     if (limit > 0)
         fb_timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
     fb_stream_drain(&worker->stream, (uint64_t)limit);
 }
 
-static void obey(struct fb_worker *worker, struct fb_message *message)
+static void begin_ending(struct fb_worker *worker)
+{
+    if (worker->phase < WORKER_ENDING)
+        worker_set_phase(worker, WORKER_ENDING);
+}
+
+static void handle_message(struct fb_worker *worker, struct fb_message *message)
 {
     switch ((enum fb_message_kind)message->kind) {
     case FB_MESSAGE_ARM:
-        if (!worker->draining)
+        if (worker->phase < WORKER_DRAINING)
             fb_accept_open(worker);
         fb_worker_tell(worker, FB_MESSAGE_ARMED);
         break;
@@ -39,10 +51,10 @@ static void obey(struct fb_worker *worker, struct fb_message *message)
         fb_worker_log_reopened(worker, message);
         break;
     case FB_MESSAGE_PEER:
-        fb_mail_peer(worker, message);
+        peers_open(worker, message);
         break;
     case FB_MESSAGE_GONE:
-        fb_mail_gone(worker, message->argument);
+        peers_gone(worker, message->argument);
         break;
     default:
         break;
@@ -55,7 +67,7 @@ static void close_channel(struct fb_worker *worker)
 {
     fb_source_close(&worker->stream.net.loop, worker->channel, false);
     worker->channel = NULL;
-    fb_mail_alone(worker);
+    peers_master_gone(worker);
 }
 
 static void channel_readable(struct fb_loop *loop, struct fb_source *source)
@@ -64,8 +76,9 @@ static void channel_readable(struct fb_loop *loop, struct fb_source *source)
     struct fb_message message;
     enum fb_channel_status status;
 
+    assert(source == worker->channel);
     while ((status = fb_channel_receive(source->fd, &message)) == FB_CHANNEL_DONE)
-        obey(worker, &message);
+        handle_message(worker, &message);
     source->events[FB_READ].ready = false;
     if (status == FB_CHANNEL_CLOSED) {
         fb_log(&worker->log, FB_ALERT, 0, "the master process has gone");
@@ -79,8 +92,10 @@ int fb_worker_open_channel(struct fb_worker *worker)
     static const struct fb_source_ops ops = { .run = { [FB_READ] = channel_readable } };
     struct fb_loop *loop = &worker->stream.net.loop;
 
+    assert(worker->phase == WORKER_STARTING && worker->channel == NULL);
     if (worker->heritage->channel == -1)
         return 0;
+    assert(worker->role == FB_ROLE_WORKER);
     worker->channel = fb_source_get(&loop->sources);
     if (worker->channel == NULL) {
         fb_log(&worker->log, FB_EMERG, 0, "no slot for the channel to the master");
@@ -111,11 +126,10 @@ void fb_worker_tell(struct fb_worker *worker, enum fb_message_kind kind)
     fb_worker_tell_with(worker, kind, 0, -1);
 }
 
-/* The role of a single process, which has no master to do it. */
-static void take_single_orders(struct fb_worker *worker, bool ends)
+/* Does what a master would do for a single process. */
+static void take_single_commands(struct fb_worker *worker)
 {
-    if (ends)
-        fb_single_ends(worker);
+    assert(worker->role == FB_ROLE_SINGLE);
     if (fb_order_take(FB_ORDER_RELOAD, NULL))
         fb_log(&worker->log, FB_ERROR, 0,
             "a reload needs a master process: set \"master_process on\" and start again");
@@ -127,44 +141,53 @@ static void take_single_orders(struct fb_worker *worker, bool ends)
         fb_logs_reopen(&worker->cycle->core, &worker->log);
 }
 
-/* Takes a signal's order; a single process logs it as a master does. `meaning` is what is done. */
-static bool take(struct fb_worker *worker, enum fb_order order, enum fb_order meaning)
+/* Takes a signal's command, and logs it in a single process as a master does: with what is done
+ * about `meaning`. */
+static bool take_signal(struct fb_worker *worker, enum fb_order order, enum fb_order meaning)
 {
-    const struct fb_signal *s = fb_signal_of(worker->role, order);
+    const struct fb_signal *s;
     pid_t from;
 
     if (!fb_order_take(order, &from))
         return false;
+    s = fb_signal_of(worker->role, order);
     if (worker->role == FB_ROLE_SINGLE)
         fb_log(&worker->log, FB_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number,
             s->name, (int)from, fb_signal_of(worker->role, meaning)->doing);
     return true;
 }
 
-/* What `sigterm_shutdown` says; a second one ends at once. The master closes workers by SIGINT: this
- * one comes from those who signal all processes of a container or a unit. */
+/* Drains or ends as `sigterm_shutdown` says; a second SIGTERM ends at once. The master closes
+ * workers by SIGINT: a SIGTERM comes from those who signal all processes of a container or a
+ * unit. */
 static void take_term(struct fb_worker *worker)
 {
-    bool gracefully = worker->cycle->core.sigterm_graceful && !worker->termed;
+    bool gracefully = worker->cycle->core.sigterm_graceful && !worker->term_received;
 
-    if (!take(worker, FB_ORDER_TERM, gracefully ? FB_ORDER_QUIT : FB_ORDER_TERMINATE))
+    if (!take_signal(worker, FB_ORDER_TERM, gracefully ? FB_ORDER_QUIT : FB_ORDER_TERMINATE))
         return;
-    worker->termed = true;
+    worker->term_received = true;
     if (gracefully)
         begin_drain(worker);
     else
-        worker->ending = true;
+        begin_ending(worker);
 }
 
 void fb_worker_take_orders(struct fb_worker *worker)
 {
-    bool ended = worker->ending || worker->draining;
+    enum worker_phase before = worker->phase;
 
+    if (fb_likely(!fb_order_pending()))
+        return;
+    assert(before != WORKER_STARTING && before != WORKER_DONE);
     take_term(worker);
-    if (take(worker, FB_ORDER_TERMINATE, FB_ORDER_TERMINATE))
-        worker->ending = true;
-    if (take(worker, FB_ORDER_QUIT, FB_ORDER_QUIT))
+    if (take_signal(worker, FB_ORDER_TERMINATE, FB_ORDER_TERMINATE))
+        begin_ending(worker);
+    if (take_signal(worker, FB_ORDER_QUIT, FB_ORDER_QUIT))
         begin_drain(worker);
-    if (worker->role == FB_ROLE_SINGLE)
-        take_single_orders(worker, !ended && (worker->ending || worker->draining));
+    if (worker->role != FB_ROLE_SINGLE)
+        return;
+    if (before < WORKER_DRAINING && worker->phase >= WORKER_DRAINING)
+        fb_single_ends(worker);
+    take_single_commands(worker);
 }

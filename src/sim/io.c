@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The I/O operations of simulated sockets. What an operation answers goes into the digest; an
+ * operation on a descriptor that is not open is a fault of the program. */
+#include "sim/sim_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct fb_io_result done_with(size_t n)
+{
+    return (struct fb_io_result) { .status = FB_IO_DONE, .n = n };
+}
+
+static struct fb_io_result failed(int error)
+{
+    return (struct fb_io_result) { .status = FB_IO_FAILED, .error = error };
+}
+
+static struct fb_io_result again(enum fb_direction direction)
+{
+    return (struct fb_io_result) {
+        .status = direction == FB_READ ? FB_IO_AGAIN_READ : FB_IO_AGAIN_WRITE,
+    };
+}
+
+/* Records what an operation answers. */
+static struct fb_io_result answer(
+    struct sim_endpoint *s, char operation, struct fb_io_result result)
+{
+    uint64_t line[] = { (uint64_t)operation, (uint64_t)s->view.fd, result.status,
+        (uint64_t)result.error, result.n };
+
+    sim_record(s->sim, line, sizeof(line));
+    return result;
+}
+
+struct sim_endpoint *sim_endpoint_of(const struct fb_source *source, const char *operation)
+{
+    struct fb_sim *sim = sim_loop_of(source)->sim;
+    struct sim_endpoint *s = sim_endpoint_find(sim, source->fd);
+
+    if (s != NULL && !s->view.closed)
+        return s;
+    sim_fault(sim, source->fd, "%s although it is not open", operation);
+    return NULL;
+}
+
+/* Whether trouble comes instead of bytes. After "again" an event follows. */
+static bool has_trouble(
+    struct sim_endpoint *s, enum fb_direction direction, struct fb_io_result *result)
+{
+    struct fb_sim *sim = s->sim;
+
+    if (s->view.broke || s->send_error != 0)
+        return false;
+    if (sim_happens(sim, sim->trouble.reset)) {
+        sim_break_both(s, ECONNRESET);
+        s->view.broke = true;
+        *result = failed(ECONNRESET);
+        return true;
+    }
+    if (!sim_happens(sim, sim->trouble.again))
+        return false;
+    sim_mark_changed(s, direction);
+    *result = again(direction);
+    return true;
+}
+
+/* A random part of n, which is at least 2. */
+static size_t part_of(struct fb_sim *sim, size_t n)
+{
+    uint32_t below = n - 1 < UINT32_MAX ? (uint32_t)(n - 1) : UINT32_MAX;
+
+    assert(n > 1);
+    return 1 + fb_sim_any(sim, below);
+}
+
+static struct fb_io_result receive_bytes(struct sim_endpoint *s, struct fb_span *span)
+{
+    struct fb_sim *sim = s->sim;
+    struct sim_step *step = STAILQ_FIRST(&s->steps);
+    uint8_t *bytes = step->bytes + step->at;
+    size_t n = step->n - step->at < span->n ? step->n - step->at : span->n;
+
+    if (n > 1 && sim_happens(sim, sim->trouble.partial_recv)) {
+        n = part_of(sim, n);
+        sim_mark_changed(s, FB_READ); /* the rest arrives now */
+    }
+    if (s->view.lends)
+        span->p = bytes;
+    else
+        memcpy(span->p, bytes, n);
+    span->n = n;
+    assert(n > 0 && n <= step->n - step->at);
+    step->at += n;
+    if (step->at == step->n)
+        sim_pop_step(s);
+    return done_with(n);
+}
+
+static struct fb_io_result receive(struct sim_endpoint *s, struct fb_span *span)
+{
+    struct sim_step *step = STAILQ_FIRST(&s->steps);
+    struct fb_io_result result;
+
+    s->view.recvs++;
+    if (span->n == 0)
+        sim_fault(s->sim, s->view.fd, "recv() without room");
+    if (s->connecting || step == NULL || span->n == 0)
+        return again(FB_READ);
+    if (has_trouble(s, FB_READ, &result))
+        return result;
+    switch (step->kind) {
+    case SIM_STEP_BYTES:
+        return receive_bytes(s, span);
+    case SIM_STEP_STALL:
+        sim_pop_step(s);
+        return again(FB_READ);
+    case SIM_STEP_END: /* stays, to be received again */
+        return (struct fb_io_result) { .status = FB_IO_EOF };
+    default:
+        return failed(step->error);
+    }
+}
+
+static struct fb_io_result socket_recv(struct fb_source *source, struct fb_span *span)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "recv()");
+
+    return s != NULL ? answer(s, 'r', receive(s, span)) : failed(EBADF);
+}
+
+/* Returns how many of n bytes leave now; 0 when *result is to be answered. */
+static size_t allowance(struct sim_endpoint *s, size_t n, struct fb_io_result *result)
+{
+    struct fb_sim_socket *view = &s->view;
+    struct fb_sim *sim = s->sim;
+    size_t most = view->room < view->send_most ? view->room : view->send_most;
+
+    view->sends++;
+    if (view->shut) {
+        sim_fault(sim, view->fd, "send() after shutdown()");
+        *result = failed(EPIPE);
+        return 0;
+    }
+    if (has_trouble(s, FB_WRITE, result))
+        return 0;
+    if (s->send_error != 0)
+        *result = failed(s->send_error);
+    else
+        *result = again(FB_WRITE);
+    if (s->send_error != 0 || s->connecting || most == 0)
+        return 0;
+    if (n > 1 && sim_happens(sim, sim->trouble.partial_send))
+        n = part_of(sim, n);
+    return n < most ? n : most;
+}
+
+static struct fb_io_result count_sent(struct sim_endpoint *s, size_t sent, size_t offered)
+{
+    struct fb_sim_socket *view = &s->view;
+
+    assert(sent > 0 && sent <= offered && sent <= view->room);
+    if (view->room != SIZE_MAX)
+        view->room -= sent;
+    if (sent < offered && view->room > 0)
+        sim_mark_changed(s, FB_WRITE); /* room comes back at once */
+    return done_with(sent);
+}
+
+static void note_pieces(struct fb_sim_socket *view, const struct iovec *pieces, int n)
+{
+    view->piece_n = n < FB_SIM_PIECES ? n : FB_SIM_PIECES;
+    memcpy(view->pieces, pieces, (size_t)view->piece_n * sizeof(*pieces));
+}
+
+static struct fb_io_result send_pieces(struct sim_endpoint *s, const struct iovec *pieces, int n)
+{
+    size_t offered = 0, most, sent = 0;
+    struct fb_io_result result;
+
+    for (int i = 0; i < n; i++)
+        offered += pieces[i].iov_len;
+    if (n < 1 || n > IOV_MAX || offered == 0) {
+        sim_fault(s->sim, s->view.fd, "send() of %zu bytes in %d pieces", offered, n);
+        return failed(EINVAL);
+    }
+    note_pieces(&s->view, pieces, n);
+    most = allowance(s, offered, &result);
+    if (most == 0)
+        return result;
+    for (int i = 0; sent < most; i++) {
+        size_t part = pieces[i].iov_len < most - sent ? pieces[i].iov_len : most - sent;
+
+        sim_record(s->sim, pieces[i].iov_base, part);
+        sim_append_sent(s, pieces[i].iov_base, part);
+        sent += part;
+    }
+    return count_sent(s, sent, offered);
+}
+
+static struct fb_io_result socket_send(struct fb_source *source, const struct iovec *pieces, int n)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "send()");
+
+    return s != NULL ? answer(s, 's', send_pieces(s, pieces, n)) : failed(EBADF);
+}
+
+static struct fb_io_result send_file(struct sim_endpoint *s, int fd, off_t *offset, size_t n)
+{
+    uint8_t bytes[16384];
+    struct fb_io_result result;
+    size_t most = allowance(s, n, &result), sent = 0;
+    ssize_t part = 0;
+
+    s->view.piece_n = 0;
+    if (most == 0)
+        return result;
+    do {
+        size_t wanted = most - sent < sizeof(bytes) ? most - sent : sizeof(bytes);
+
+        part = pread(fd, bytes, wanted, *offset);
+        if (part <= 0)
+            break;
+        sim_record(s->sim, bytes, (size_t)part);
+        sim_append_sent(s, bytes, (size_t)part);
+        *offset += part;
+        sent += (size_t)part;
+    } while (sent < most);
+    if (sent > 0)
+        return count_sent(s, sent, n);
+    if (part == 0)
+        return (struct fb_io_result) { .status = FB_IO_EOF };
+    return failed(errno);
+}
+
+static struct fb_io_result socket_sendfile(
+    struct fb_source *source, int fd, off_t *offset, size_t n)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "sendfile()");
+
+    return s != NULL ? answer(s, 'f', send_file(s, fd, offset, n)) : failed(EBADF);
+}
+
+static void copy_address(const struct sockaddr_storage *what, socklen_t what_length,
+    struct sockaddr *address, socklen_t *length)
+{
+    memcpy(address, what, *length < what_length ? *length : what_length);
+    *length = what_length;
+}
+
+static struct fb_io_result accept_client(
+    struct sim_endpoint *s, int *fd, struct sockaddr *address, socklen_t *length)
+{
+    struct sim_endpoint *client = STAILQ_FIRST(&s->clients);
+    struct fb_sim *sim = s->sim;
+
+    if (s->view.accept_error != 0)
+        return failed(s->view.accept_error);
+    if (client == NULL || sim_happens(sim, sim->trouble.again))
+        return again(FB_READ);
+    STAILQ_REMOVE_HEAD(&s->clients, line_link);
+    if (sim_happens(sim, sim->trouble.aborted)) {
+        client->view.broke = client->view.closed = true;
+        return failed(ECONNABORTED);
+    }
+    assert(!client->must_close && !client->view.closed);
+    client->must_close = true;
+    *fd = client->view.fd;
+    copy_address(&client->view.peer, client->view.peer_length, address, length);
+    return done_with(0);
+}
+
+static struct fb_io_result socket_accept(
+    struct fb_source *listener, int *fd, struct sockaddr *address, socklen_t *length)
+{
+    struct sim_endpoint *s = sim_endpoint_of(listener, "accept()");
+
+    return s != NULL ? answer(s, 'a', accept_client(s, fd, address, length)) : failed(EBADF);
+}
+
+static struct fb_io_result socket_connect(
+    struct fb_source *source, const struct sockaddr *address, socklen_t length)
+{
+    struct sim_endpoint *s = sim_connect(source, address, length);
+
+    if (s->connecting || !sim_server_answers_at_once(s))
+        return answer(s, 'o', again(FB_WRITE));
+    return answer(s, 'o', s->connect_error != 0 ? failed(s->connect_error) : done_with(0));
+}
+
+static struct fb_io_result socket_connected(struct fb_source *source)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "connected()");
+
+    if (s == NULL)
+        return failed(EBADF);
+    if (s->connecting)
+        return answer(s, 'O', again(FB_WRITE));
+    return answer(s, 'O', s->connect_error != 0 ? failed(s->connect_error) : done_with(0));
+}
+
+static int socket_name(const struct fb_source *source, struct sockaddr *address, socklen_t *length)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "name()");
+
+    if (s == NULL || s->view.local_length == 0)
+        return -1;
+    copy_address(&s->view.local, s->view.local_length, address, length);
+    return 0;
+}
+
+static struct fb_io_result socket_shutdown(struct fb_source *source)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "shutdown()");
+
+    if (s == NULL)
+        return failed(EBADF);
+    if (s->connecting)
+        return answer(s, 'h', failed(ENOTCONN));
+    s->view.shut = true;
+    return answer(s, 'h', done_with(0));
+}
+
+static size_t socket_pending(const struct fb_source *source)
+{
+    sim_endpoint_of(source, "pending()");
+    return 0;
+}
+
+static void socket_close(struct fb_source *source, bool reset)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "close()");
+    struct sim_watch *watch;
+
+    source->fd = -1;
+    if (s == NULL)
+        return;
+    while ((watch = TAILQ_FIRST(&s->watches)) != NULL) {
+        sim_fault(s->sim, s->view.fd, "close() while it is watched");
+        sim_unwatch(watch);
+    }
+    assert(TAILQ_EMPTY(&s->watches));
+    s->must_close = false;
+    s->view.closed = true;
+    s->view.reset = reset;
+    answer(s, 'c', done_with(reset));
+}
+
+const struct fb_io_ops sim_io = {
+    .recv = socket_recv,
+    .send = socket_send,
+    .accept = socket_accept,
+    .connect = socket_connect,
+    .connected = socket_connected,
+    .name = socket_name,
+    .sendfile = socket_sendfile,
+    .shutdown = socket_shutdown,
+    .pending = socket_pending,
+    .close = socket_close,
+};

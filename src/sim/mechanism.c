@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The mechanism of simulations (sim/sim.h), with edges or with levels. Each wait checks the loop,
+ * its sources and timers, and each endpoint that the loop watches; no wait ever blocks. */
+#include "sim/sim_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+static bool mechanism_available(void)
+{
+    return true;
+}
+
+static int mechanism_init(struct fb_loop *loop, int64_t option)
+{
+    struct sim_loop *state = calloc(1, sizeof(*state));
+
+    (void)option;
+    if (state == NULL)
+        return -1;
+    state->kind = SIM_LOOP_KIND;
+    state->sim = fb_sim_of(loop);
+    state->sim->loop_n++;
+    TAILQ_INIT(&state->watches);
+    loop->mechanism_state = state;
+    return 0;
+}
+
+static void mechanism_done(struct fb_loop *loop)
+{
+    struct sim_loop *state = loop->mechanism_state;
+    struct sim_watch *watch;
+
+    CHECK_KIND(state, SIM_LOOP_KIND);
+    assert(state->sim->loop_n > 0);
+    while ((watch = TAILQ_FIRST(&state->watches)) != NULL) {
+        sim_fault(state->sim, watch->socket->view.fd, "is watched at the loop's end");
+        sim_unwatch(watch);
+    }
+    state->sim->loop_n--;
+    state->kind = 0;
+    free(state);
+    loop->mechanism_state = NULL;
+}
+
+static bool is_real(const struct fb_source *source)
+{
+    return source->io_state == NULL;
+}
+
+static struct sim_watch *watch_of(const struct fb_loop *loop, const struct sim_endpoint *s)
+{
+    struct sim_watch *watch;
+
+    TAILQ_FOREACH (watch, &s->watches, socket_link)
+        if (watch->loop == loop->mechanism_state)
+            return watch;
+    return NULL;
+}
+
+/* Watches the endpoint of a source, or finds that this loop does; NULL with errno. */
+static struct sim_watch *start_watch(struct fb_loop *loop, struct fb_source *source)
+{
+    struct sim_loop *state = loop->mechanism_state;
+    struct sim_endpoint *s = sim_endpoint_of(source, "is watched");
+    struct sim_watch *watch;
+
+    errno = s == NULL ? EBADF : state->sim->refusal;
+    if (errno != 0)
+        return NULL;
+    watch = watch_of(loop, s);
+    assert(watch == NULL || watch->source == source);
+    if (watch != NULL)
+        return watch;
+    watch = calloc(1, sizeof(*watch));
+    if (watch == NULL)
+        return NULL;
+    watch->loop = state;
+    watch->socket = s;
+    watch->source = source;
+    TAILQ_INSERT_TAIL(&state->watches, watch, loop_link);
+    TAILQ_INSERT_TAIL(&s->watches, watch, socket_link);
+    return watch;
+}
+
+void sim_unwatch(struct sim_watch *watch)
+{
+    TAILQ_REMOVE(&watch->loop->watches, watch, loop_link);
+    TAILQ_REMOVE(&watch->socket->watches, watch, socket_link);
+    free(watch);
+}
+
+/* Finds the watch that is to end or to change; NULL after a fault. */
+static struct sim_watch *find_watch(struct fb_loop *loop, const struct fb_source *source)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "is watched no more");
+    struct sim_watch *watch = s != NULL ? watch_of(loop, s) : NULL;
+
+    if (s != NULL && watch == NULL)
+        sim_fault(s->sim, source->fd, "is watched no more, and was not");
+    return watch;
+}
+
+static int mechanism_add(
+    struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    struct sim_watch *watch;
+
+    if (is_real(source))
+        return 0;
+    watch = start_watch(loop, source);
+    if (watch == NULL)
+        return -1;
+    if (watch->watched[direction]) {
+        errno = EEXIST;
+        return -1;
+    }
+    watch->watched[direction] = watch->changed[direction] = true;
+    return 0;
+}
+
+static int mechanism_del(
+    struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
+
+    if (watch == NULL)
+        return 0;
+    watch->watched[direction] = false;
+    if (!watch->watched[!direction])
+        sim_unwatch(watch);
+    return 0;
+}
+
+/* Disables a direction where events are levels. */
+static int mechanism_pause_level(
+    struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
+
+    if (watch != NULL)
+        watch->watched[direction] = false;
+    return 0;
+}
+
+/* Enables and disables where events are edges: the loop remembers those that come meanwhile. */
+static int mechanism_pause_edge(
+    struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+{
+    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
+
+    if (watch != NULL && !watch->watched[direction])
+        sim_fault(watch->loop->sim, source->fd, "is paused, and was not watched");
+    return 0;
+}
+
+static int mechanism_add_conn(struct fb_loop *loop, struct fb_source *source)
+{
+    if (mechanism_add(loop, source, FB_READ) == -1)
+        return -1;
+    if (mechanism_add(loop, source, FB_WRITE) == -1) {
+        mechanism_del(loop, source, FB_READ);
+        return -1;
+    }
+    return 0;
+}
+
+static int mechanism_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
+{
+    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
+
+    (void)closing;
+    if (watch != NULL)
+        sim_unwatch(watch);
+    return 0;
+}
+
+static int mechanism_add_listener(struct fb_loop *loop, struct fb_source *source, bool exclusive)
+{
+    struct sim_watch *watch;
+
+    if (is_real(source))
+        return 0;
+    watch = start_watch(loop, source);
+    if (watch == NULL)
+        return -1;
+    watch->listening = true;
+    watch->socket->view.listening = true;
+    watch->socket->view.exclusive = exclusive;
+    return 0;
+}
+
+static int mechanism_del_listener(struct fb_loop *loop, struct fb_source *source)
+{
+    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source), *other;
+    struct sim_endpoint *s;
+
+    if (watch == NULL)
+        return 0;
+    s = watch->socket;
+    sim_unwatch(watch);
+    s->view.listening = false;
+    TAILQ_FOREACH (other, &s->watches, socket_link)
+        s->view.listening = true;
+    return 0;
+}
+
+static bool notice_is_there(const struct fb_loop *loop, int ms)
+{
+    struct pollfd entry = { .events = POLLIN };
+
+    if (loop->notifier == NULL)
+        return false;
+    entry.fd = loop->notifier->fd;
+    return poll(&entry, 1, ms) == 1;
+}
+
+bool fb_sim_await_notice(const struct fb_loop *loop, int ms)
+{
+    return notice_is_there(loop, ms);
+}
+
+static bool has_end(const struct sim_endpoint *s)
+{
+    const struct sim_step *step;
+
+    STAILQ_FOREACH (step, &s->steps, link)
+        if (step->kind == SIM_STEP_END)
+            return true;
+    return false;
+}
+
+static bool has_clients(const struct sim_endpoint *s)
+{
+    return !STAILQ_EMPTY(&s->clients) || s->view.accept_error != 0;
+}
+
+static bool is_due(
+    const struct fb_loop *loop, const struct sim_watch *watch, enum fb_direction direction)
+{
+    if (watch->listening)
+        return direction == FB_READ && has_clients(watch->socket);
+    return watch->watched[direction] && sim_is_ready(watch->socket, direction) &&
+           (!loop->mechanism->edge || watch->changed[direction]);
+}
+
+/* Reports an event that is due, or that trouble makes up; returns whether it was due. */
+static bool report_direction(
+    struct fb_loop *loop, struct sim_watch *watch, enum fb_direction direction)
+{
+    struct fb_sim *sim = watch->loop->sim;
+    bool due = is_due(loop, watch, direction);
+    bool wanted = watch->watched[direction] || (watch->listening && direction == FB_READ);
+    uint32_t line[] = { (uint32_t)watch->socket->view.fd, direction };
+
+    if (!wanted ||
+        (due ? sim_happens(sim, sim->trouble.late) : !sim_happens(sim, sim->trouble.spurious)))
+        return due;
+    if (due)
+        watch->changed[direction] = false;
+    if (direction == FB_READ && watch->socket->view.tells_eof && has_end(watch->socket))
+        watch->source->eof = true;
+    sim_record(sim, line, sizeof(line));
+    fb_loop_report(loop, watch->source, direction);
+    sim->reported++;
+    return due;
+}
+
+static void report_notice(struct fb_loop *loop, struct fb_source *source)
+{
+    fb_loop_report(loop, source, FB_READ);
+    fb_sim_of(loop)->reported++;
+}
+
+static void mechanism_process_events(struct fb_loop *loop, int timeout)
+{
+    struct sim_loop *state = loop->mechanism_state;
+    struct fb_sim *sim = state->sim;
+    struct sim_watch *watch;
+    bool any = false;
+    int ms;
+
+    CHECK_KIND(state, SIM_LOOP_KIND);
+    loop_check(loop);
+    sim_check(sim);
+    sim->timeout = timeout;
+    sim->reported = 0;
+    if (sim->waiting != NULL)
+        sim->waiting(loop, timeout);
+    if (notice_is_there(loop, 0))
+        report_notice(loop, loop->notifier);
+    TAILQ_FOREACH (watch, &state->watches, loop_link)
+        for (int direction = 0; direction < FB_DIRECTIONS; direction++)
+            any = report_direction(loop, watch, direction) || any;
+    TAILQ_FOREACH (watch, &state->watches, loop_link)
+        sim_endpoint_check(watch->socket);
+    ms = timeout == -1 ? fb_timers_distance(loop) : timeout;
+    if (sim->passes_by_itself && !any && sim->reported == 0 && ms > 0)
+        fb_sim_pass(sim, (uint64_t)ms);
+    if (loop->ticker !=
+        NULL) /* the ticker has a real descriptor, which does not follow simulated time */
+        fb_loop_report(loop, loop->ticker, FB_READ);
+}
+
+bool fb_sim_idle(const struct fb_loop *loop)
+{
+    const struct sim_loop *state = loop->mechanism_state;
+    const struct sim_watch *watch;
+    int distance = fb_timers_distance(loop);
+
+    CHECK_KIND(state, SIM_LOOP_KIND);
+    for (int i = 0; i < FB_QUEUES; i++)
+        if (!TAILQ_EMPTY(&loop->queues[i]))
+            return false;
+    if (distance != -1 && loop->clock.mono_ms + (uint64_t)distance <= state->sim->clock.mono_ms)
+        return false;
+    TAILQ_FOREACH (watch, &state->watches, loop_link)
+        if (is_due(loop, watch, FB_READ) || is_due(loop, watch, FB_WRITE))
+            return false;
+    return !notice_is_there(loop, 0);
+}
+
+#define MECHANISM_OPERATIONS                                                                       \
+    .io = &sim_io, .available = mechanism_available, .init = mechanism_init,                       \
+    .done = mechanism_done, .add = mechanism_add, .del = mechanism_del,                            \
+    .add_conn = mechanism_add_conn, .del_conn = mechanism_del_conn,                                \
+    .add_listener = mechanism_add_listener, .del_listener = mechanism_del_listener,                \
+    .notify = fb_eventfd_notify, .process_events = mechanism_process_events,                       \
+    .read_clock = sim_clock_read
+
+const struct fb_mechanism sim_mechanism_edge = {
+    .name = "sim",
+    .edge = true,
+    .exclusive = true,
+    .enable = mechanism_pause_edge,
+    .disable = mechanism_pause_edge,
+    MECHANISM_OPERATIONS,
+};
+
+const struct fb_mechanism sim_mechanism_level = {
+    .name = "sim level",
+    .enable = mechanism_add,
+    .disable = mechanism_pause_level,
+    MECHANISM_OPERATIONS,
+};

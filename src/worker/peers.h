@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers: the other workers that this one has sent messages to, with a queue for each and the
+ * sending end of its inbox, which the master hands over on request. */
+#pragma once
+
+#include <stdint.h>
+
+struct fb_message;
+struct fb_worker;
+
+/* The master has handed over the inbox of a worker: what waits in its queue is sent. Takes the
+ * descriptor. */
+void peers_open(struct fb_worker *worker, struct fb_message *message);
+/* The worker of that incarnation has gone: what it has not answered is answered with "unknown". */
+void peers_gone(struct fb_worker *worker, uint32_t incarnation);
+/* The master has gone: no inbox that was asked for will come any more. */
+void peers_master_gone(struct fb_worker *worker);

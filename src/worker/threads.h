@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The thread pool of a worker: blocking jobs of protocols (fb_run()).
+ *
+ * Threads start when there is a job for them. A thread touches nothing of the worker's but the two
+ * queues under the mutex and the loop's notify(); `done` of a job runs on the loop. */
+#pragma once
+
+#include <stddef.h>
+
+struct fb_worker;
+struct fb_threads;
+
+/* Queues a job, of which n bytes are copied, as fb_run() says; -1 when it is refused. */
+int fb_threads_run(struct fb_worker *worker, void (*work)(void *job),
+    void (*done)(struct fb_worker *worker, void *job), const void *job, size_t n);
+/* The number of jobs whose `done` has not run. */
+unsigned fb_threads_busy(const struct fb_worker *worker);
+/* Drops the queue and joins the threads; jobs that still run are left to the process's end. */
+void fb_threads_done(struct fb_worker *worker);
