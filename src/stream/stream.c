@@ -3,6 +3,7 @@
 
 #include "stream/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@ int fb_stream_init(struct fb_stream *stream, const struct fb_net_options *option
 
 void fb_stream_done(struct fb_stream *stream)
 {
+    assert(TAILQ_EMPTY(&stream->kept) && RB_EMPTY(&stream->named));
     for (unsigned i = 0; i < FB_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             munmap(stream->slabs[i].base, stream->slabs[i].size);
@@ -32,6 +34,7 @@ bool fb_session_state(struct fb_conn *conn, const struct fb_server *server)
     size_t size = ((size_t)server->protocol->conn_state + 15) & ~(size_t)15;
     char *base = stream->slabs[server->protocol_index].base;
 
+    assert(server->protocol_index < FB_PROTOCOLS_MAX && conn->state == NULL);
     if (size == 0)
         return true;
     if (base == NULL) {
@@ -47,12 +50,13 @@ bool fb_session_state(struct fb_conn *conn, const struct fb_server *server)
     return true;
 }
 
-/* The binding of the address that the client connected to. */
+/* Finds the binding of the address that the client connected to. */
 static struct fb_binding *find_binding(struct fb_port *port, int fd)
 {
     struct fb_binding *first = STAILQ_FIRST(&port->bindings), *binding;
     struct fb_address local = { .length = sizeof(local.un) };
 
+    assert(first != NULL);
     if (!port->several || getsockname(fd, &local.any, &local.length) == -1)
         return first;
     STAILQ_FOREACH (binding, &port->bindings, link)

@@ -220,7 +220,7 @@ static bool post(struct fb_worker *worker, struct letter *letter)
 
 static bool takes_messages(const struct fb_conn *conn)
 {
-    return conn != NULL && !conn->closing && conn->failed == 0;
+    return conn != NULL && conn_is_active(conn);
 }
 
 /* Whether its protocol has handled it. */

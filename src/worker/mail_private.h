@@ -2,7 +2,7 @@
 /* What a worker keeps of its mail. */
 #pragma once
 
-#include "stream/side.h"
+#include "stream/session_conn.h"
 #include "worker/worker.h"
 
 #include <bsd/sys/queue.h>
