@@ -2,17 +2,19 @@
 #include "net/address.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The name of a unix socket in *n bytes: a path without its NUL, or, with a NUL in front, a name
- * that lives in no directory; 0 bytes for an unnamed one. */
+/* Returns the name of a unix socket, *n bytes of it: a path without its NUL, or, with a NUL in
+ * front, a name that lives in no directory; 0 bytes for an unnamed one. */
 static const char *unix_name(const struct fb_address *address, size_t *n)
 {
     const char *name = address->un.sun_path;
 
+    assert(address->length <= sizeof(address->un));
     *n = 0;
     if (address->length > offsetof(struct sockaddr_un, sun_path)) {
         *n = address->length - offsetof(struct sockaddr_un, sun_path);
@@ -149,6 +151,7 @@ static bool same_bits(const void *a, const void *b, unsigned bits)
     const uint8_t *x = a, *y = b;
     unsigned whole = bits / 8, rest = bits % 8;
 
+    assert(bits <= 128);
     return memcmp(x, y, whole) == 0 && (rest == 0 || (x[whole] ^ y[whole]) >> (8 - rest) == 0);
 }
 

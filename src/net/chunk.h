@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Chunks: runs of bytes that wait to be consumed or sent, and the pool that keeps spare ones.
  *
- * Responsible for the memory of connections' input and output and of protocols' arenas, and for telling
- * the owner of referenced memory, once, that it is no more needed. Never runs a release function within
- * a call but chunk_pool_run_releases(). Invariant: p <= end, and end <= limit for a chunk of its own
- * memory; a free chunk is on a spare list or with the allocator, never both. */
+ * Responsible for the memory of connections' input and output and of protocols' arenas, and for
+ * telling the owner of referenced memory, once, that it is no more needed. Never runs a release
+ * function within a call but chunk_pool_run_releases(). Invariant: p <= end, and end <= limit for a
+ * chunk of its own memory; a free chunk is on a spare list or with the allocator, never both. */
 #pragma once
 
 #include "base/memory.h"
@@ -73,8 +73,8 @@ void fb_chunk_free(struct chunk_pool *pool, struct fb_chunk *chunk);
 /* Asserts what holds for each chunk. */
 void chunk_check(const struct fb_chunk *chunk);
 
-/* Takes n bytes of an arena, a list of chunks that begins with NULL. Aligned for any type; NULL without
- * memory. */
+/* Takes n bytes of an arena, a list of chunks that begins with NULL. Aligned for any type; NULL
+ * without memory. */
 void *chunk_arena_alloc(struct chunk_pool *pool, struct fb_chunk **arena, size_t n);
 /* Frees all memory of the arena and sets it to NULL. */
 void chunk_arena_release(struct chunk_pool *pool, struct fb_chunk **arena);

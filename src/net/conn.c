@@ -2,8 +2,9 @@
 /* The slots of connections, and what the loop runs when something happens on one: input is given to
  * the owner, output goes on, a timer has expired.
  *
- * Responsible for running the owner's callbacks and for the flush behind each. Never changes buffers
- * itself. Invariant: lent input stays valid until the flush behind its callback has ended. */
+ * Responsible for running the owner's callbacks and for the flush behind each. Never changes
+ * buffers itself. Invariant: lent input stays valid until the flush behind its callback has
+ * ended. */
 #include "net/conn_private.h"
 
 #include <string.h>

@@ -3,9 +3,9 @@
  * bytes is held only while the owner has not consumed or the peer has not taken them.
  *
  * Responsible for moving bytes between a socket and its owner's callbacks (struct fb_conn_ops). The
- * callbacks run from the loop, never from the calls below: what a call asks for is done by the flush
- * that follows each callback. Invariant: the phase says who may do what, and only conn_state.c changes
- * it. */
+ * callbacks run from the loop, never from the calls below: what a call asks for is done by the
+ * flush that follows each callback. Invariant: the phase says who may do what, and only
+ * conn_state.c changes it. */
 #pragma once
 
 #include "net/address.h"
@@ -35,7 +35,8 @@ struct fb_conn_ops {
     /* Instead of `closed`, after fb_conn_keep(): the owner gives the connection to another, sets
      * conn->ops to that one's, and returns true; false: the connection fails. */
     bool (*kept)(struct fb_conn *conn);
-    /* Fills in what log lines say besides the connection's client; `client` has room for another's. */
+    /* Fills in what log lines say besides the connection's client; `client` has room for
+     * another's. */
     void (*describe)(
         const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT]);
 };
@@ -64,7 +65,7 @@ enum conn_phase {
 enum conn_read { CONN_READ_ON, CONN_READ_STOPPED /* by the owner */, CONN_READ_ENDED /* EOF */ };
 enum conn_write { CONN_WRITE_ON, CONN_WRITE_ENDING /* FIN follows the output */, CONN_WRITE_ENDED };
 
-/* What the statistics count a client as. */
+/* The activity of a client, for the statistics. */
 enum conn_activity { CONN_WAITING, CONN_READING, CONN_WRITING };
 
 struct fb_conn {
@@ -118,25 +119,26 @@ static inline bool conn_has_failed(const struct fb_conn *conn)
     return conn->phase == CONN_FAILED || conn->phase == CONN_LINGERED;
 }
 
-/* conn.c: Takes a slot for a connection on `fd`, which it owns from now on, and whose `opened` will run
- * from the normal queue; NULL when worker_connections are in use. */
+/* conn.c: Takes a slot for a connection on `fd`, which it owns from now on, and whose `opened` will
+ * run from the normal queue; NULL when worker_connections are in use. */
 struct fb_conn *fb_conn_create(struct fb_net *net, int fd, const struct sockaddr *peer,
     const struct fb_conn_ops *ops, void *owner);
 
-/* conn_connect.c: The same for a connection that we make: `opened` or `closed` will follow. In the log it
- * bears the number of `client`, unless that is NULL. */
+/* conn_connect.c: The same for a connection that we make: `opened` or `closed` will follow. In the
+ * log it bears the number of `client`, unless that is NULL. */
 struct fb_conn *fb_conn_connect(struct fb_net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, const struct fb_conn_ops *ops, void *owner,
     void *session);
-/* Fails a connection whose connect() has failed, with an error line, or lasts too long for its owner
- * (ETIMEDOUT). */
+/* Fails a connection whose connect() has failed, with an error line, or lasts too long for its
+ * owner (ETIMEDOUT). */
 void fb_conn_refused(struct fb_conn *conn, int error);
 /* Gives a kept connection to an owner, whose `opened` will run. */
 void fb_conn_reopen(struct fb_conn *conn, const struct fb_conn_ops *ops, void *owner);
 
 /* The calls for owners. On a connection that is not active they do nothing. */
 
-/* conn_output.c: Adds to the output: copied, unless it lies within the input that is lent just now. */
+/* conn_output.c: Adds to the output: copied, unless it lies within the input that is lent just
+ * now. */
 void fb_conn_write(struct fb_conn *conn, const void *p, size_t n);
 /* Sends from where the bytes lie; release(arg) runs once, from the loop. -1: nothing was taken. */
 int fb_conn_write_ref(
@@ -161,8 +163,8 @@ void fb_conn_fail(struct fb_conn *conn, fb_reason reason);
 /* conn_flush.c: Ends the connection at once; not called from one of its own callbacks. */
 void fb_conn_end(struct fb_conn *conn, fb_reason reason);
 
-/* conn_pipe.c: Moves what each receives to the other until both have ended; -1 without memory. From now
- * on their owners are called for `closed` alone. */
+/* conn_pipe.c: Moves what each receives to the other until both have ended; -1 without memory. From
+ * now on their owners are called for `closed` alone. */
 int fb_conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms);
 
 /* conn_check.c: Asserts what holds for every connection between callbacks. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The invariants of a connection, asserted between callbacks by tests and debug builds.
  *
- * Responsible for looking only: changes nothing, and expects that the flush behind the last callback has
- * ended. */
+ * Responsible for looking only: changes nothing, and expects that the flush behind the last
+ * callback has ended. */
 #include "net/conn_pipe.h"
 
 static size_t sum_output(const struct fb_conn *conn)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections that we make.
  *
- * Responsible for beginning a connect() and for its failure. How it ends is asked for by the flush, when
- * the socket is writable. Invariant: the owner is told `closed` of each, also when it never opens. */
+ * Responsible for beginning a connect() and for its failure. How it ends is asked for by the flush,
+ * when the socket is writable. Invariant: the owner is told `closed` of each, also when it never
+ * opens. */
 #include "net/conn_private.h"
 
 void fb_conn_refused(struct fb_conn *conn, int error)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The flush of one connection, and its end.
  *
- * Responsible for what callbacks have asked for: output leaves, FIN is sent, the connection is kept,
- * lingers or ends; and for going on when the peer has taken output. Never receives for the owner.
- * Invariant: `closed` runs once, in CONN_ENDING, for each connection that its owner knows of. */
+ * Responsible for what callbacks have asked for: output leaves, FIN is sent, the connection is
+ * kept, lingers or ends; and for going on when the peer has taken output. Never receives for the
+ * owner. Invariant: `closed` runs once, in CONN_ENDING, for each connection that its owner knows
+ * of. */
 #include "net/conn_private.h"
 
 static void detach_owner(struct fb_conn *conn, fb_reason reason)
@@ -97,7 +98,8 @@ static void finish_close(struct fb_conn *conn)
         fb_conn_end(conn, FB_FINISHED);
 }
 
-/* Back-pressure: reading pauses while too much output waits, and the owner hears when it has left. */
+/* Back-pressure: reading pauses while too much output waits, and the owner hears when it has
+ * left. */
 static void update_pressure(struct fb_conn *conn)
 {
     if (conn->pipe != NULL)

@@ -140,7 +140,8 @@ static struct fb_io_result receive_behind(struct fb_conn *conn)
     return result;
 }
 
-/* Detaches the kept bytes, so that an end of the connection leaves them alone while they are lent. */
+/* Detaches the kept bytes, so that an end of the connection leaves them alone while they are
+ * lent. */
 static void take_kept(struct fb_conn *conn, fb_bytes *in, struct fb_chunk **chunk)
 {
     *chunk = conn->in;

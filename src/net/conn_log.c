@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Log lines of a connection: with its number, its client, and what its owner adds.
  *
- * Responsible for nothing but the line. Never changes the connection; it can be called in any phase. */
+ * Responsible for nothing but the line. Never changes the connection; it can be called in any
+ * phase. */
 #include "net/conn.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two connections piped together: what one receives is sent to the other, until both have ended.
  *
- * Responsible for the callbacks of both while they are piped, and for the time in which a byte has to
- * move. Bytes are copied through the worker's scratch buffer at first; a direction that has moved much
- * is spliced (conn_splice.c). Invariant: the pipe lives until its second end has ended, and each owner
- * is told `closed` of its own. */
+ * Responsible for the callbacks of both while they are piped, and for the time in which a byte has
+ * to move. Bytes are copied through the worker's scratch buffer at first; a direction that has
+ * moved much is spliced (conn_splice.c). Invariant: the pipe lives until its second end has ended,
+ * and each owner is told `closed` of its own. */
 #include "net/conn_pipe.h"
 
 #include <errno.h>
@@ -149,7 +149,7 @@ static void join_end(struct conn_pipe *pipe, int i, struct fb_conn *conn)
         fb_timer_del(&pipe->net->loop, &conn->timer);
 }
 
-/* Has a connection read again, whether or not its owner had stopped it; input that was left is offered. */
+/* Reads on, whether or not the owner had stopped the connection, and offers input that was left. */
 static void offer_again(struct fb_conn *conn)
 {
     if (conn->read == CONN_READ_STOPPED)

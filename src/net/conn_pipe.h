@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two connections piped together, as conn_pipe.c and conn_splice.c know them. A direction is named by
- * the end that its bytes come from. */
+/* Two connections piped together, as conn_pipe.c and conn_splice.c know them. A direction is named
+ * by the end that its bytes come from. */
 #pragma once
 
 #include "base/check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of connections share among themselves. The files call downwards only:
+/* Declarations that the files of connections share. The files call downwards only:
  *
  *     conn_pipe.c, conn_connect.c    owners' calls that make or join connections
  *     conn.c                         slots, and what the loop runs
@@ -27,8 +27,6 @@ void conn_set_phase(struct fb_conn *conn, enum conn_phase phase);
 void conn_set_read(struct fb_conn *conn, enum conn_read read);
 void conn_set_write(struct fb_conn *conn, enum conn_write write);
 
-/* Marks the connection dirty: the flush after the running callback looks at it. */
-void conn_mark_dirty(struct fb_conn *conn);
 /* Watches or pauses reading as conn_may_read() says. */
 void conn_update_reading(struct fb_conn *conn);
 /* Offers unconsumed input to the owner again, and reads on. */
@@ -80,6 +78,27 @@ static inline void conn_count(struct fb_conn *conn)
         conn_count_as(conn, activity);
 }
 
+/* Marks the connection dirty: the flush after the running callback looks at it. The mark is the
+ * WRITE event in the loop's flush queue: a dirty connection needs no list link of its own, and it
+ * is flushed by the same code that runs when its peer has taken output. */
+static inline void conn_mark_dirty(struct fb_conn *conn)
+{
+    struct fb_loop *loop = &conn->net->loop;
+    struct fb_event *event = &conn->source.events[FB_WRITE];
+
+    assert(conn->phase != CONN_FREE);
+    if (event->queue == FB_QUEUE_SETTLE)
+        return;
+    /* moved from where the mechanism may have posted it: borrowed input is lent no longer then */
+    fb_loop_unpost(loop, event);
+    fb_loop_post(loop, event, FB_QUEUE_SETTLE);
+}
+
+static inline bool net_is_dirty(const struct fb_net *net)
+{
+    return !TAILQ_EMPTY(&net->loop.queues[FB_QUEUE_SETTLE]) || net->chunks.released != NULL;
+}
+
 /* ---- conn_output.c ---- */
 
 /* Sends from the output and returns true; false: the connection has failed. */
@@ -90,11 +109,11 @@ void conn_drop_output(struct fb_conn *conn);
 
 /* ---- conn_input.c ---- */
 
-/* What a receive has brought for the owner. */
+/* The outcome of a receive for the owner. */
 enum conn_input { CONN_INPUT_NONE, CONN_INPUT_DATA, CONN_INPUT_END };
 
-/* Receives once, or takes what is to be offered again. The bytes are *in; they lie in *chunk, which is
- * the caller's from then on, or (NULL) in memory that the next receive uses again. */
+/* Receives once, or takes what is to be offered again. The bytes are *in; they lie in *chunk, which
+ * is the caller's from then on, or (NULL) in memory that the next receive uses again. */
 enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct fb_chunk **chunk);
 /* Whether unconsumed input is to be offered without more behind it. */
 bool conn_is_due_again(const struct fb_conn *conn);
@@ -112,8 +131,13 @@ void conn_drop_input(struct fb_conn *conn);
 bool conn_splice_input(struct fb_conn *conn);
 /* Goes on where output has left, or more can. */
 void conn_splice_progress(struct fb_conn *conn);
-/* Whether no bytes for the connection wait in the kernel's pipe. */
-bool conn_splice_is_empty(const struct fb_conn *conn);
+/* Bytes for a piped connection that wait in the kernel's pipe. */
+size_t conn_splice_held(const struct fb_conn *conn);
+/* Whether none do; true without a pipe. */
+static inline bool conn_splice_is_empty(const struct fb_conn *conn)
+{
+    return conn->pipe == NULL || conn_splice_held(conn) == 0;
+}
 /* Whether both directions of its pipe have ended; true without a pipe. */
 bool conn_splice_is_done(const struct fb_conn *conn);
 
@@ -124,7 +148,7 @@ void conn_flush(struct fb_conn *conn);
 
 /* ---- conn.c ---- */
 
-/* Takes a slot and fills in what all connections begin with; NULL when worker_connections are in use.
- * Its phase is CONN_FREE until the caller sets it. */
+/* Takes a slot and fills in what all connections begin with; NULL when worker_connections are in
+ * use. Its phase is CONN_FREE until the caller sets it. */
 struct fb_conn *conn_take_slot(
     struct fb_net *net, const struct sockaddr *peer, const struct fb_conn_ops *ops, void *owner);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The bytes of piped connections that move within the kernel.
  *
- * Responsible for the kernel's pipes: one is held only while there are bytes in it, and an empty one is
- * kept for the next. Never calls an owner. Invariant: a direction without a kernel's pipe holds no
- * bytes, and a direction goes back to copying when it moves little at a time, because that takes fewer
- * system calls. */
+ * Responsible for the kernel's pipes: one is held only while there are bytes in it, and an empty
+ * one is kept for the next. Never calls an owner. Invariant: a direction without a kernel's pipe
+ * holds no bytes, and a direction goes back to copying when it moves little at a time, because that
+ * takes fewer system calls. */
 #include "net/conn_pipe.h"
 
 #include <fcntl.h>
@@ -139,9 +139,10 @@ bool conn_splice_input(struct fb_conn *conn)
     return true;
 }
 
-bool conn_splice_is_empty(const struct fb_conn *conn)
+size_t conn_splice_held(const struct fb_conn *conn)
 {
-    return conn->pipe == NULL || conn_direction_to(conn)->held == 0;
+    CHECK_KIND(conn->pipe, CONN_PIPE_KIND);
+    return conn_direction_to(conn)->held;
 }
 
 static bool has_ended(const struct fb_conn *conn)

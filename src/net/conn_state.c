@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a connection: its phase and its two halves, the dirty mark, and what the loop watches
- * because of them.
+/* The state of a connection: its phase and its two halves, the dirty mark, and what the loop
+ * watches because of them.
  *
- * Responsible for every change of phase, read and write, and for keeping the events armed accordingly.
- * Never moves bytes and never runs a callback of the owner. Invariant: a step that is not in the table
- * below does not happen. */
+ * Responsible for every change of phase, read and write, and for keeping the events armed
+ * accordingly. Never moves bytes and never runs a callback of the owner. Invariant: a step that is
+ * not in the table below does not happen. */
 #include "net/conn_private.h"
 
 #include <errno.h>
@@ -44,21 +44,6 @@ void conn_set_write(struct fb_conn *conn, enum conn_write write)
 {
     assert(conn->write < (unsigned)write); /* the half only ever comes nearer to its end */
     conn->write = write;
-}
-
-/* The dirty mark is the connection's WRITE event in the loop's flush queue: a dirty connection needs no
- * list link of its own, and it is flushed by the same code that runs when its peer has taken output. */
-void conn_mark_dirty(struct fb_conn *conn)
-{
-    struct fb_loop *loop = &conn->net->loop;
-    struct fb_event *event = &conn->source.events[FB_WRITE];
-
-    assert(conn->phase != CONN_FREE);
-    if (event->queue == FB_QUEUE_SETTLE)
-        return;
-    /* moved from where the mechanism may have posted it: borrowed input is lent no longer then */
-    fb_loop_unpost(loop, event);
-    fb_loop_post(loop, event, FB_QUEUE_SETTLE);
 }
 
 void conn_update_reading(struct fb_conn *conn)

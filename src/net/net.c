@@ -86,6 +86,14 @@ void fb_net_settle(struct fb_net *net)
         net_check(net);
 }
 
+void fb_net_restart(struct fb_net *net, struct fb_timer *timer, uint64_t ms)
+{
+    assert(ms > 0);
+    if (ms < (uint64_t)10 * FB_TIMER_LAZY_MS)
+        fb_timer_del(&net->loop, timer);
+    fb_timer_set(&net->loop, timer, ms);
+}
+
 struct fb_conn *net_next_conn(const struct fb_net *net, uint32_t *index)
 {
     const struct fb_source_table *table = &net->loop.sources;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The connections of one worker as a whole: their loop, counts, memory and the flush.
  *
- * Responsible for the slots of connections, for the worker's scratch buffer, and for flushing, after
- * each callback, every connection that the callback has marked dirty. Never accepts and never decides
- * when a connection ends. Invariant: outside of a flush and of a callback no connection is dirty, and
- * connection_n is the number of slots whose phase is not CONN_FREE. */
+ * Responsible for the slots of connections, for the worker's scratch buffer, and for flushing,
+ * after each callback, every connection that the callback has marked dirty. Never accepts and never
+ * decides when a connection ends. Invariant: outside of a flush and of a callback no connection is
+ * dirty, and connection_n is the number of slots whose phase is not CONN_FREE. */
 #pragma once
 
 #include "base/compiler.h"
@@ -17,7 +17,7 @@
 #include <forkbeard/types.h>
 #include <stdbool.h>
 
-/* Both ends of a pipe(2), for splicing. */
+/* The ends of a pipe(2), for splicing. */
 struct pipe_ends {
     int read, write;
 };
@@ -69,13 +69,8 @@ static inline struct fb_net *fb_net_of(struct fb_loop *loop)
     return fb_container(loop, struct fb_net, loop);
 }
 
-static inline bool net_is_dirty(const struct fb_net *net)
-{
-    return !TAILQ_EMPTY(&net->loop.queues[FB_QUEUE_SETTLE]) || net->chunks.released != NULL;
-}
-
-/* Flushes the dirty connections: output leaves in one system call each, a close begins, a failure ends
- * the connection. Called after each callback; does nothing within a flush. */
+/* Flushes the dirty connections: output leaves in one system call each, a close begins, a failure
+ * ends the connection. Called after each callback; does nothing within a flush. */
 void fb_net_settle(struct fb_net *net);
 /* Visits every connection, then flushes; the visitor itself ends no connection. */
 void fb_net_each(struct fb_net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);
@@ -97,11 +92,6 @@ static inline void fb_net_release(struct fb_net *net, struct fb_chunk **arena)
     chunk_arena_release(&net->chunks, arena);
 }
 
-/* Restarts a timer of inactivity. fb_timer_set() may leave a timer where it lies, FB_TIMER_LAZY_MS off;
- * where that is much of `ms`, the timer is set exactly. */
-static inline void fb_net_restart(struct fb_net *net, struct fb_timer *timer, uint64_t ms)
-{
-    if (ms < (uint64_t)10 * FB_TIMER_LAZY_MS)
-        fb_timer_del(&net->loop, timer);
-    fb_timer_set(&net->loop, timer, ms);
-}
+/* Restarts a timer of inactivity. fb_timer_set() may leave a timer where it lies, FB_TIMER_LAZY_MS
+ * off; where that is much of `ms`, the timer is set exactly. */
+void fb_net_restart(struct fb_net *net, struct fb_timer *timer, uint64_t ms);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How sessions come to an end when their worker takes no more clients.
  *
- * Responsible for telling the protocols once, and for closing idle sessions, spread over a time. Never
- * closes a session that its protocol has not marked idle. Invariant: while sessions are idle in a
- * draining worker, the drain timer is set. */
+ * Responsible for telling the protocols once, and for closing idle sessions, spread over a time.
+ * Never closes a session that its protocol has not marked idle. Invariant: while sessions are idle
+ * in a draining worker, the drain timer is set. */
 #include "stream/session.h"
 #include "stream/session_call.h"
 
-/* Idle sessions are closed within SPREAD_MS, or half of the time that the drain has, every TICK_MS. */
+/* Idle sessions are closed within SPREAD_MS, or half of the time that the drain has, every
+ * TICK_MS. */
 #define SPREAD_MS 1000
 #define TICK_MS 20
 

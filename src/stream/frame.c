@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames: pieces of input that are given to a protocol when they are whole.
  *
- * Responsible for where an incomplete frame begins, how long it may become and since when it is awaited.
- * Never keeps bytes: an incomplete frame stays with the connection as any unconsumed input does.
- * Invariant: the frame timer is set only while a frame has begun (frame_most > 0). */
+ * Responsible for where an incomplete frame begins, how long it may become and since when it is
+ * awaited. Never keeps bytes: an incomplete frame stays with the connection as any unconsumed input
+ * does. Invariant: the frame timer is set only while a frame has begun (frame_most > 0). */
 #include "stream/frame.h"
 
 #include "stream/session_conn.h"
@@ -13,15 +13,15 @@
 
 static void frame_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
-    struct fb_side *side = fb_container(timer, struct fb_side, frame_timer);
-    struct fb_conn *conn = side->conn;
+    struct fb_side *session = fb_container(timer, struct fb_side, frame_timer);
+    struct fb_conn *conn = session->conn;
 
-    CHECK_KIND(side, SESSION_CONN_KIND);
-    assert(side->frame_most > 0 && conn_is_owned(conn));
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    assert(session->frame_most > 0 && conn_is_owned(conn));
     if (!conn_is_active(conn) || conn->pipe != NULL)
         return;                            /* no protocol waits for the frame any more */
     if (conn->read == CONN_READ_STOPPED) { /* not the peer, the protocol has us wait */
-        fb_timer_set(loop, timer, side->frame_timeout);
+        fb_timer_set(loop, timer, session->frame_timeout);
         return;
     }
     fb_conn_log(conn, FB_INFO, ETIMEDOUT, "a frame took too long to arrive");
@@ -29,23 +29,23 @@ static void frame_expired(struct fb_loop *loop, struct fb_timer *timer)
     fb_net_settle(conn->net);
 }
 
-void fb_frame_forget(struct fb_side *side)
+void fb_frame_forget(struct fb_side *session)
 {
-    side->frame_most = side->frame_scanned = 0;
-    side->frame_at = NULL;
-    fb_timer_del(&side->conn->net->loop, &side->frame_timer);
+    session->frame_most = session->frame_scanned = 0;
+    session->frame_at = NULL;
+    fb_timer_del(&session->conn->net->loop, &session->frame_timer);
 }
 
 /* Returns where the frame begins that is not whole. */
-static const uint8_t *beginning(const struct fb_side *side)
+static const uint8_t *beginning(const struct fb_side *session)
 {
-    return side->frame_at != NULL ? side->frame_at : side->conn->net->lent.p;
+    return session->frame_at != NULL ? session->frame_at : session->conn->net->lent.p;
 }
 
 /* Whether the frame that has begun is the one at the front of `rest`. */
-static bool is_begun(const struct fb_side *side, const fb_bytes *rest)
+static bool is_begun(const struct fb_side *session, const fb_bytes *rest)
 {
-    return side != NULL && side->frame_most > 0 && beginning(side) == rest->p;
+    return session != NULL && session->frame_most > 0 && beginning(session) == rest->p;
 }
 
 /* Adds without overflow: a limit may be SIZE_MAX. */
@@ -54,27 +54,28 @@ static size_t sum(size_t a, size_t b)
     return a < SIZE_MAX - b ? a + b : SIZE_MAX;
 }
 
-/* Notes that an incomplete frame begins at `rest`; it may be `most` bytes with its delimiter or length. */
+/* Notes that an incomplete frame begins at `rest`; it may be `most` bytes with its delimiter or
+ * length. */
 static struct fb_side *wait_for(
     struct fb_conn *conn, const fb_bytes *rest, size_t most, const struct fb_frame_limit *limit)
 {
-    struct fb_side *side;
+    struct fb_side *session;
 
     if (rest->n == 0)
         return NULL; /* the frame has not begun */
-    side = fb_side_make(conn);
-    if (side == NULL)
+    session = fb_side_make(conn);
+    if (session == NULL)
         return NULL;
-    if (!is_begun(side, rest))
-        fb_frame_forget(side);
-    side->frame_at = rest->p;
-    side->frame_most = sum(most, 1);
-    side->frame_scanned = 0;
-    side->frame_timeout = limit->timeout;
-    side->frame_timer.expired = frame_expired;
-    if (limit->timeout > 0 && !fb_timer_is_set(&side->frame_timer))
-        fb_timer_set(&conn->net->loop, &side->frame_timer, limit->timeout);
-    return side;
+    if (!is_begun(session, rest))
+        fb_frame_forget(session);
+    session->frame_at = rest->p;
+    session->frame_most = sum(most, 1);
+    session->frame_scanned = 0;
+    session->frame_timeout = limit->timeout;
+    session->frame_timer.expired = frame_expired;
+    if (limit->timeout > 0 && !fb_timer_is_set(&session->frame_timer))
+        fb_timer_set(&conn->net->loop, &session->frame_timer, limit->timeout);
+    return session;
 }
 
 static int too_long(struct fb_conn *conn)
@@ -96,11 +97,11 @@ static int take_frame(
     return 1;
 }
 
-void fb_frame_consumed(struct fb_side *side, const uint8_t *at)
+void fb_frame_consumed(struct fb_side *session, const uint8_t *at)
 {
-    if (side->frame_most > 0 && beginning(side) != at)
-        fb_frame_forget(side);
-    side->frame_at = NULL;
+    if (session->frame_most > 0 && beginning(session) != at)
+        fb_frame_forget(session);
+    session->frame_at = NULL;
 }
 
 /* Whether the protocol is to be given no more frames for now. */
@@ -122,18 +123,18 @@ static uint64_t hash(const uint8_t *p, size_t n)
 /* Returns how many bytes at the front were searched for this delimiter before. */
 static size_t searched(const struct fb_conn *conn, const fb_bytes *rest, const void *p, size_t n)
 {
-    const struct fb_side *side = fb_side_of(conn);
+    const struct fb_side *session = fb_side_of(conn);
 
-    if (!is_begun(side, rest) || side->frame_scanned > rest->n ||
-        side->frame_delimiter != hash(p, n))
+    if (!is_begun(session, rest) || session->frame_scanned > rest->n ||
+        session->frame_delimiter != hash(p, n))
         return 0;
-    return side->frame_scanned;
+    return session->frame_scanned;
 }
 
 int fb_session_frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
     const struct fb_frame_limit *limit, fb_bytes *frame)
 {
-    struct fb_side *side;
+    struct fb_side *session;
     const uint8_t *end;
     size_t scanned;
 
@@ -145,10 +146,10 @@ int fb_session_frame_until(struct fb_conn *conn, fb_bytes *rest, const void *del
         return take_frame(conn, rest, 0, (size_t)(end - rest->p), n, frame);
     if (end != NULL || rest->n >= sum(limit->most, n))
         return too_long(conn);
-    side = wait_for(conn, rest, sum(limit->most, n), limit);
-    if (side != NULL && rest->n >= n) {
-        side->frame_scanned = rest->n - n + 1; /* the delimiter's beginning may be there */
-        side->frame_delimiter = hash(delimiter, n);
+    session = wait_for(conn, rest, sum(limit->most, n), limit);
+    if (session != NULL && rest->n >= n) {
+        session->frame_scanned = rest->n - n + 1; /* the delimiter's beginning may be there */
+        session->frame_delimiter = hash(delimiter, n);
     }
     return 0;
 }

@@ -42,11 +42,11 @@ static void kept_closed(struct fb_conn *conn, fb_reason reason)
 static void kept_describe(
     const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
 {
-    const struct fb_side *side = fb_side_of(conn);
+    const struct fb_side *session = fb_side_of(conn);
 
     (void)client;
-    if (side != NULL && side->target != NULL) /* none once it has been closed and lingers */
-        line->upstream = side->target->text;
+    if (session != NULL && session->target != NULL) /* none once it has been closed and lingers */
+        line->upstream = session->target->text;
 }
 
 static const struct fb_conn_ops kept_ops = {
@@ -88,23 +88,23 @@ static struct fb_target *copy_target(struct fb_conn *conn, const struct fb_targe
 bool keepalive_put(struct fb_conn *conn)
 {
     struct fb_stream *stream = fb_stream_of(conn);
-    struct fb_side *side = fb_side_of(conn);
-    struct fb_target target = *side->target;
+    struct fb_side *session = fb_side_of(conn);
+    struct fb_target target = *session->target;
 
     assert(conn->outgoing && conn->phase == CONN_KEEPING && conn->in == NULL);
-    fb_session_end_children(side);
-    fb_session_ended(conn, side->ops, FB_FINISHED);
-    fb_side_clear(side);
-    side->target = copy_target(conn, &target);
+    fb_session_end_children(session);
+    fb_session_ended(conn, session->ops, FB_FINISHED);
+    fb_side_clear(session);
+    session->target = copy_target(conn, &target);
     session_set_phase(conn, SESSION_KEPT);
     conn->ops = &kept_ops;
     conn->state = NULL;
     conn->idle = 0;
-    TAILQ_INSERT_HEAD(&stream->kept, side, sibling);
-    if (side->target == NULL || stream->draining)
+    TAILQ_INSERT_HEAD(&stream->kept, session, sibling);
+    if (session->target == NULL || stream->draining)
         return false;
     fb_timer_del(&conn->net->loop, &conn->timer);
-    fb_timer_set(&conn->net->loop, &conn->timer, side->keep_ms);
+    fb_timer_set(&conn->net->loop, &conn->timer, session->keep_ms);
     return true;
 }
 
@@ -118,13 +118,13 @@ static bool is_sound(const struct fb_conn *conn)
 static struct fb_side *find_kept(
     struct fb_stream *stream, const struct fb_target *target, const fb_ops *ops)
 {
-    struct fb_side *side;
+    struct fb_side *session;
 
-    TAILQ_FOREACH (side, &stream->kept, sibling) {
-        CHECK_KIND(side, SESSION_CONN_KIND);
-        if (side->ops == ops && is_sound(side->conn) &&
-            fb_address_equal(&side->target->address, &target->address))
-            return side;
+    TAILQ_FOREACH (session, &stream->kept, sibling) {
+        CHECK_KIND(session, SESSION_CONN_KIND);
+        if (session->ops == ops && is_sound(session->conn) &&
+            fb_address_equal(&session->target->address, &target->address))
+            return session;
     }
     return NULL;
 }
@@ -132,37 +132,37 @@ static struct fb_side *find_kept(
 struct fb_conn *keepalive_get(
     struct fb_stream *stream, const struct fb_target *target, const fb_ops *ops, void *owner)
 {
-    struct fb_side *side = find_kept(stream, target, ops);
+    struct fb_side *session = find_kept(stream, target, ops);
     struct fb_conn *conn;
 
-    if (side == NULL)
+    if (session == NULL)
         return NULL;
-    conn = side->conn;
-    assert(fb_session_is_kept(conn) && keepalive_has(conn) && side->parent == NULL);
-    TAILQ_REMOVE(&stream->kept, side, sibling);
+    conn = session->conn;
+    assert(fb_session_is_kept(conn) && keepalive_has(conn) && session->parent == NULL);
+    TAILQ_REMOVE(&stream->kept, session, sibling);
     fb_timer_del(&conn->net->loop, &conn->timer);
     session_set_phase(conn, SESSION_NEW);
     fb_conn_reopen(conn, &fb_session_ops, owner);
-    side->reused = true;
+    session->reused = true;
     return conn;
 }
 
 bool fb_stream_drop_kept(struct fb_stream *stream)
 {
-    struct fb_side *side = TAILQ_LAST(&stream->kept, fb_kept);
+    struct fb_side *session = TAILQ_LAST(&stream->kept, fb_kept);
 
-    if (side == NULL)
+    if (session == NULL)
         return false;
-    assert(fb_session_is_kept(side->conn));
-    fb_conn_end(side->conn, FB_ABORTED);
+    assert(fb_session_is_kept(session->conn));
+    fb_conn_end(session->conn, FB_ABORTED);
     return true;
 }
 
 void fb_stream_close_kept(struct fb_stream *stream)
 {
-    struct fb_side *side;
+    struct fb_side *session;
 
-    TAILQ_FOREACH (side, &stream->kept, sibling)
-        fb_conn_close(side->conn);
+    TAILQ_FOREACH (session, &stream->kept, sibling)
+        fb_conn_close(session->conn);
     fb_net_settle(&stream->net);
 }

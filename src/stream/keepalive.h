@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The keepalive pool: open connections to servers that no session uses, for the next that wants one.
+/* The keepalive pool: open connections to servers that no session uses, for the next that wants
+ * one.
  *
  * Responsible for them from the end of one owner to the beginning of the next, or to their end: any
  * input ends one. Never connects. Invariant: the pool's list holds the connections in SESSION_KEPT,

@@ -2,10 +2,10 @@
 /* A session: what happens on a connection is given to its server's protocol, within the server's
  * time limits.
  *
- * Responsible for calling the protocol and for the connection's timer: the first byte's, then that of
- * inactivity. Never sends or closes within a callback of its own accord; it asks the connection to.
- * Invariant: the timer of inactivity runs only in SESSION_ACTIVE, and it is restarted at most once for
- * each callback and its flush. */
+ * Responsible for calling the protocol and for the connection's timer: the first byte's, then that
+ * of inactivity. Never sends or closes within a callback of its own accord; it asks the connection
+ * to. Invariant: the timer of inactivity runs only in SESSION_ACTIVE, and it is restarted at most
+ * once for each callback and its flush. */
 #include "stream/session.h"
 
 #include "net/target.h"
@@ -57,22 +57,22 @@ static void set_timeout(struct fb_conn *conn, uint64_t ms)
 /* Restarts the time in which bytes have to move. */
 static void restart_timeout(struct fb_conn *conn)
 {
-    const struct fb_side *side = fb_side_of(conn);
+    const struct fb_side *session = fb_side_of(conn);
 
-    if (side != NULL && side->own_timeout)
-        set_timeout(conn, side->timeout);
+    if (session != NULL && session->own_timeout)
+        set_timeout(conn, session->timeout);
     else
         set_timeout(conn, conn->outgoing ? 0 : (uint64_t)server_of(conn)->settings.idle_timeout);
 }
 
 void fb_session_set_timeout(struct fb_conn *conn, uint64_t ms)
 {
-    struct fb_side *side = fb_side_make(conn);
+    struct fb_side *session = fb_side_make(conn);
 
-    if (side == NULL)
+    if (session == NULL)
         return;
-    side->own_timeout = true;
-    side->timeout = ms;
+    session->own_timeout = true;
+    session->timeout = ms;
     if (conn->outgoing || conn->session_phase == SESSION_ACTIVE) {
         fb_timer_del(&conn->net->loop, &conn->timer); /* it may lie near enough to stay */
         restart_timeout(conn);
@@ -138,7 +138,8 @@ static void session_opened(struct fb_conn *conn)
         fb_session_draining(conn);
 }
 
-/* Ends the wait for the first byte. session_moved(), which follows, starts the time of inactivity. */
+/* Ends the wait for the first byte. session_moved(), which follows, starts the time of
+ * inactivity. */
 static void note_first_byte(struct fb_conn *conn)
 {
     session_set_phase(conn, SESSION_ACTIVE);
@@ -148,11 +149,11 @@ static void note_first_byte(struct fb_conn *conn)
 /* Returns how much unconsumed input ends a connection. */
 static size_t input_limit(const struct fb_conn *conn)
 {
-    const struct fb_side *side = fb_side_of(conn);
+    const struct fb_side *session = fb_side_of(conn);
     const fb_protocol *protocol = server_of(conn)->protocol;
 
-    if (side != NULL && side->frame_most > 0)
-        return side->frame_most;
+    if (session != NULL && session->frame_most > 0)
+        return session->frame_most;
     return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
 }
 

@@ -5,48 +5,49 @@
 #include "stream/keepalive.h"
 #include "stream/session.h"
 
-static void check_links(const struct fb_conn *conn, const struct fb_side *side)
+static void check_links(const struct fb_conn *conn, const struct fb_side *session)
 {
     const struct fb_side *child;
 
-    CHECK_KIND(side, SESSION_CONN_KIND);
-    assert(side->conn == conn);
-    TAILQ_FOREACH (child, &side->children, sibling) {
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    assert(session->conn == conn);
+    TAILQ_FOREACH (child, &session->children, sibling) {
         CHECK_KIND(child, SESSION_CONN_KIND);
-        assert(child->parent == side && child->conn->outgoing);
+        assert(child->parent == session && child->conn->outgoing);
         assert(child->conn->session == child);
     }
-    assert(side->parent == NULL || conn->outgoing);
-    assert(side->name <= fb_stream_of(conn)->last_name);
-    assert(side->frame_most > 0 || !fb_timer_is_set(&side->frame_timer));
-    assert(!conn->outgoing || side->ops != NULL);
+    assert(session->parent == NULL || conn->outgoing);
+    assert(session->name <= fb_stream_of(conn)->last_name);
+    assert(session->frame_most > 0 || !fb_timer_is_set(&session->frame_timer));
+    assert(!conn->outgoing || session->ops != NULL);
 }
 
-static void check_kept(const struct fb_conn *conn, const struct fb_side *side)
+static void check_kept(const struct fb_conn *conn, const struct fb_side *session)
 {
-    assert(conn->outgoing && keepalive_has(conn) && side != NULL);
-    assert(side->parent == NULL && TAILQ_EMPTY(&side->children) && LIST_EMPTY(&side->timers));
-    assert(side->name == 0 && side->unanswered == 0 && conn->state == NULL);
+    assert(conn->outgoing && keepalive_has(conn) && session != NULL);
+    assert(
+        session->parent == NULL && TAILQ_EMPTY(&session->children) && LIST_EMPTY(&session->timers));
+    assert(session->name == 0 && session->unanswered == 0 && conn->state == NULL);
     assert(!conn_is_active(conn) || fb_timer_is_set(&conn->timer));
 }
 
 void session_check(const struct fb_conn *conn)
 {
-    const struct fb_side *side = fb_side_of(conn);
+    const struct fb_side *session = fb_side_of(conn);
 
     assert(conn->session_phase < SESSION_PHASES);
-    assert((conn->session_phase == SESSION_KEPT) == (keepalive_has(conn) && side != NULL));
-    if (side != NULL)
-        check_links(conn, side);
+    assert((conn->session_phase == SESSION_KEPT) == (keepalive_has(conn) && session != NULL));
+    if (session != NULL)
+        check_links(conn, session);
     if (!conn_is_owned(conn)) {
-        assert(side == NULL && conn->session_phase == SESSION_ENDED);
+        assert(session == NULL && conn->session_phase == SESSION_ENDED);
         return;
     }
     assert(conn->session_phase != SESSION_ENDED);
     if (conn->session_phase == SESSION_KEPT)
-        check_kept(conn, side);
+        check_kept(conn, session);
     else if (conn->outgoing)
-        assert(side != NULL && side->parent != NULL && side->target != NULL);
+        assert(session != NULL && session->parent != NULL && session->target != NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
         assert(fb_timer_is_set(&conn->timer));
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)
@@ -55,7 +56,7 @@ void session_check(const struct fb_conn *conn)
 
 void stream_check(const struct fb_stream *stream)
 {
-    const struct fb_side *side;
+    const struct fb_side *session;
     struct fb_conn *conn;
     uint32_t index = 0, kept = 0;
 
@@ -64,9 +65,9 @@ void stream_check(const struct fb_stream *stream)
         session_check(conn);
         kept += fb_session_is_kept(conn);
     }
-    TAILQ_FOREACH (side, &stream->kept, sibling) {
-        CHECK_KIND(side, SESSION_CONN_KIND);
-        assert(fb_session_is_kept(side->conn) && kept > 0);
+    TAILQ_FOREACH (session, &stream->kept, sibling) {
+        CHECK_KIND(session, SESSION_CONN_KIND);
+        assert(fb_session_is_kept(session->conn) && kept > 0);
         kept--;
     }
     assert(kept == 0);

@@ -3,62 +3,62 @@
 
 struct fb_side *fb_side_create(struct fb_net *net)
 {
-    struct fb_side *side = fb_memory_alloc(net->memory, sizeof(*side));
+    struct fb_side *session = fb_memory_alloc(net->memory, sizeof(*session));
 
-    if (side == NULL)
+    if (session == NULL)
         return NULL;
-    *side = (struct fb_side) { .kind = SESSION_CONN_KIND };
-    TAILQ_INIT(&side->children);
-    LIST_INIT(&side->timers);
-    return side;
+    *session = (struct fb_side) { .kind = SESSION_CONN_KIND };
+    TAILQ_INIT(&session->children);
+    LIST_INIT(&session->timers);
+    return session;
 }
 
 struct fb_side *fb_side_make(struct fb_conn *conn)
 {
-    struct fb_side *side = fb_side_of(conn);
+    struct fb_side *session = fb_side_of(conn);
 
-    if (side != NULL)
-        return side;
-    side = fb_side_create(conn->net);
-    if (side == NULL) {
+    if (session != NULL)
+        return session;
+    session = fb_side_create(conn->net);
+    if (session == NULL) {
         fb_conn_fail(conn, FB_NO_MEMORY);
         return NULL;
     }
-    side->conn = conn;
-    conn->session = side;
-    return side;
+    session->conn = conn;
+    conn->session = session;
+    return session;
 }
 
-void fb_side_clear(struct fb_side *side)
+void fb_side_clear(struct fb_side *session)
 {
-    struct fb_conn *conn = side->conn;
+    struct fb_conn *conn = session->conn;
     struct fb_net *net = conn->net;
 
-    CHECK_KIND(side, SESSION_CONN_KIND);
-    assert(TAILQ_EMPTY(&side->children));
-    session_timers_clear(side);
-    fb_timer_del(&net->loop, &side->frame_timer);
-    side->frame_most = 0;
-    fb_net_release(net, &side->lasting);
-    fb_net_release(net, &side->temporary);
-    session_name_drop(side);
-    side->unanswered = 0;
-    side->own_timeout = false;
-    if (side->parent != NULL)
-        TAILQ_REMOVE(&side->parent->children, side, sibling);
-    side->parent = NULL;
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    assert(TAILQ_EMPTY(&session->children));
+    session_timers_clear(session);
+    fb_timer_del(&net->loop, &session->frame_timer);
+    session->frame_most = 0;
+    fb_net_release(net, &session->lasting);
+    fb_net_release(net, &session->temporary);
+    session_name_drop(session);
+    session->unanswered = 0;
+    session->own_timeout = false;
+    if (session->parent != NULL)
+        TAILQ_REMOVE(&session->parent->children, session, sibling);
+    session->parent = NULL;
 }
 
 void fb_side_free(struct fb_conn *conn)
 {
-    struct fb_side *side = fb_side_of(conn);
+    struct fb_side *session = fb_side_of(conn);
 
-    if (side == NULL)
+    if (session == NULL)
         return;
-    assert(side->conn == conn);
-    fb_side_clear(side);
-    side->kind = 0;
-    fb_memory_release(conn->net->memory, side);
+    assert(session->conn == conn);
+    fb_side_clear(session);
+    session->kind = 0;
+    fb_memory_release(conn->net->memory, session);
     conn->session = NULL;
 }
 
@@ -72,13 +72,13 @@ static fb_reason reason_to_end(const struct fb_conn *conn)
     return !conn_is_active(conn) && conn->unsent == 0 ? FB_FINISHED : FB_ABORTED;
 }
 
-void fb_session_end_children(struct fb_side *side)
+void fb_session_end_children(struct fb_side *session)
 {
     struct fb_side *child;
 
-    CHECK_KIND(side, SESSION_CONN_KIND);
-    while ((child = TAILQ_FIRST(&side->children)) != NULL) {
-        assert(child->parent == side && child->conn->outgoing);
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    while ((child = TAILQ_FIRST(&session->children)) != NULL) {
+        assert(child->parent == session && child->conn->outgoing);
         fb_conn_end(child->conn, reason_to_end(child->conn));
     }
 }

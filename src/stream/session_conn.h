@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session has of one connection beyond the connection's slot: its server's operations, time
+/* The part of a session that needs memory beyond the connection's slot: a server's operations, time
  * limits, timers, memory, a frame that has begun, a name for references. Made when first needed; a
  * plain client never has one.
  *
@@ -18,7 +18,8 @@
 
 struct session_timer;
 
-/* The phase of a session on one connection: conn->session_phase. session_state.c has the legal steps. */
+/* The phase of a session on one connection: conn->session_phase. session_state.c has the legal
+ * steps. */
 enum session_phase {
     SESSION_NEW,     /* `opened` has not run */
     SESSION_AWAITED, /* the client's first byte has not come, and first_byte_timeout runs */
@@ -62,10 +63,10 @@ struct fb_side {
 /* Returns NULL where the connection has none. */
 static inline struct fb_side *fb_side_of(const struct fb_conn *conn)
 {
-    struct fb_side *side = conn->session;
+    struct fb_side *session = conn->session;
 
-    assert(side == NULL || side->kind == SESSION_CONN_KIND);
-    return side;
+    assert(session == NULL || session->kind == SESSION_CONN_KIND);
+    return session;
 }
 
 static inline struct fb_binding *fb_binding_of(const struct fb_conn *conn)
@@ -75,25 +76,25 @@ static inline struct fb_binding *fb_binding_of(const struct fb_conn *conn)
 
 /* Creates one without a connection; NULL without memory. */
 struct fb_side *fb_side_create(struct fb_net *net);
-/* Returns the connection's, created where there is none; NULL without memory, and then the connection
- * has been failed. */
+/* Returns the connection's, created where there is none; NULL without memory, and then the
+ * connection has been failed. */
 struct fb_side *fb_side_make(struct fb_conn *conn);
 /* Gives back what belongs to the present user of the connection. Its children have ended. */
-void fb_side_clear(struct fb_side *side);
+void fb_side_clear(struct fb_side *session);
 /* Frees the connection's, if any, at the connection's end. */
 void fb_side_free(struct fb_conn *conn);
 /* Ends the connections that were made for this one. */
-void fb_session_end_children(struct fb_side *side);
+void fb_session_end_children(struct fb_side *session);
 
 /* Whether the operations have a callback: what was built with an older header has fewer. */
 #define FB_HAS(ops, member) ((ops)->size > offsetof(fb_ops, member) && (ops)->member != NULL)
 
 static inline const fb_ops *fb_ops_of(const struct fb_conn *conn)
 {
-    const struct fb_side *side = fb_side_of(conn);
+    const struct fb_side *session = fb_side_of(conn);
 
-    return side != NULL && side->ops != NULL ? side->ops
-                                             : fb_binding_of(conn)->server->protocol->ops;
+    return session != NULL && session->ops != NULL ? session->ops
+                                                   : fb_binding_of(conn)->server->protocol->ops;
 }
 
 /* Before and after a callback, so that the master can say in which one a worker got stuck. */
@@ -119,13 +120,13 @@ static inline bool fb_session_is_kept(const struct fb_conn *conn)
 /* session_timers.c: fb_timer() and fb_timer_cancel() */
 void fb_session_alarm(struct fb_conn *conn, uint32_t id, uint64_t ms);
 void fb_session_alarm_cancel(struct fb_conn *conn, uint32_t id);
-void session_timers_clear(struct fb_side *side);
+void session_timers_clear(struct fb_side *session);
 
 /* session_names.c: A number that stands for the connection in references; 0 without memory. */
 uint64_t fb_session_name(struct fb_conn *conn);
 /* Returns the connection of that name, or NULL. */
 struct fb_conn *fb_session_find(struct fb_stream *stream, uint64_t name);
-void session_name_drop(struct fb_side *side);
+void session_name_drop(struct fb_side *session);
 
 /* session.c: fb_set_timeout() */
 void fb_session_set_timeout(struct fb_conn *conn, uint64_t ms);
@@ -138,9 +139,9 @@ struct fb_conn *fb_session_connect(
 void fb_session_keep(struct fb_conn *conn, uint64_t ms);
 
 /* frame.c: `data` has consumed input up to `at`. */
-void fb_frame_consumed(struct fb_side *side, const uint8_t *at);
+void fb_frame_consumed(struct fb_side *session, const uint8_t *at);
 /* Forgets a frame that has begun: it will not become whole. */
-void fb_frame_forget(struct fb_side *side);
+void fb_frame_forget(struct fb_side *session);
 
 /* session_check.c: Asserts what holds for a session's connection between callbacks. */
 void session_check(const struct fb_conn *conn);

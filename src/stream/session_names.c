@@ -16,33 +16,33 @@ RB_GENERATE_INTERNAL(fb_named, fb_side, named, compare_names, static __attribute
 uint64_t fb_session_name(struct fb_conn *conn)
 {
     struct fb_stream *stream = fb_stream_of(conn);
-    struct fb_side *side = fb_side_make(conn);
+    struct fb_side *session = fb_side_make(conn);
 
-    if (side == NULL)
+    if (session == NULL)
         return 0;
-    if (side->name == 0) {
-        side->name = ++stream->last_name;
-        RB_INSERT(fb_named, &stream->named, side);
+    if (session->name == 0) {
+        session->name = ++stream->last_name;
+        RB_INSERT(fb_named, &stream->named, session);
     }
-    assert(side->name <= stream->last_name);
-    return side->name;
+    assert(session->name <= stream->last_name);
+    return session->name;
 }
 
 struct fb_conn *fb_session_find(struct fb_stream *stream, uint64_t name)
 {
     struct fb_side key = { .name = name };
-    struct fb_side *side = RB_FIND(fb_named, &stream->named, &key);
+    struct fb_side *session = RB_FIND(fb_named, &stream->named, &key);
 
-    if (side == NULL)
+    if (session == NULL)
         return NULL;
-    CHECK_KIND(side, SESSION_CONN_KIND);
-    assert(side->conn->session == side);
-    return side->conn;
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    assert(session->conn->session == session);
+    return session->conn;
 }
 
-void session_name_drop(struct fb_side *side)
+void session_name_drop(struct fb_side *session)
 {
-    if (side->name != 0)
-        RB_REMOVE(fb_named, &fb_stream_of(side->conn)->named, side);
-    side->name = 0;
+    if (session->name != 0)
+        RB_REMOVE(fb_named, &fb_stream_of(session->conn)->named, session);
+    session->name = 0;
 }

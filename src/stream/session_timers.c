@@ -2,8 +2,8 @@
 /* The timers of protocols: any number a connection, each with an id of the protocol's.
  *
  * Responsible for running the protocol's `timer` once for each that was set. Never runs it for a
- * connection that closes or is piped. Invariant: a session_timer is on its session_conn's list as long
- * as it lives, and its loop timer is set, for `due` or earlier. */
+ * connection that closes or is piped. Invariant: a session_timer is on its session_conn's list as
+ * long as it lives, and its loop timer is set, for `due` or earlier. */
 #include "stream/session_conn.h"
 
 #define SESSION_TIMER_KIND KIND('S', 'T', 'I', 'M')
@@ -11,7 +11,7 @@
 struct session_timer {
     LIST_ENTRY(session_timer) link;
     struct fb_timer timer;
-    struct fb_side *side;
+    struct fb_side *session;
     uint64_t due; /* monotonic ms */
     uint32_t id;
     unsigned kind;
@@ -19,7 +19,7 @@ struct session_timer {
 
 static void free_timer(struct session_timer *timer)
 {
-    struct fb_net *net = timer->side->conn->net;
+    struct fb_net *net = timer->session->conn->net;
 
     CHECK_KIND(timer, SESSION_TIMER_KIND);
     fb_timer_del(&net->loop, &timer->timer);
@@ -28,10 +28,10 @@ static void free_timer(struct session_timer *timer)
     fb_memory_release(net->memory, timer);
 }
 
-void session_timers_clear(struct fb_side *side)
+void session_timers_clear(struct fb_side *session)
 {
-    while (!LIST_EMPTY(&side->timers))
-        free_timer(LIST_FIRST(&side->timers));
+    while (!LIST_EMPTY(&session->timers))
+        free_timer(LIST_FIRST(&session->timers));
 }
 
 static void call_timer(struct fb_conn *conn, uint32_t id)
@@ -46,12 +46,12 @@ static void call_timer(struct fb_conn *conn, uint32_t id)
 static void timer_expired(struct fb_loop *loop, struct fb_timer *expired)
 {
     struct session_timer *timer = fb_container(expired, struct session_timer, timer);
-    struct fb_conn *conn = timer->side->conn;
+    struct fb_conn *conn = timer->session->conn;
     struct fb_net *net = conn->net;
     uint32_t id = timer->id;
 
     CHECK_KIND(timer, SESSION_TIMER_KIND);
-    CHECK_KIND(timer->side, SESSION_CONN_KIND);
+    CHECK_KIND(timer->session, SESSION_CONN_KIND);
     assert(conn_is_owned(conn) && !fb_session_is_kept(conn));
     if (timer->due > loop->clock.mono_ms) { /* it was moved back */
         fb_timer_set(loop, expired, timer->due - loop->clock.mono_ms);
@@ -76,19 +76,19 @@ static struct session_timer *find_timer(const struct fb_conn *conn, uint32_t id)
 /* Returns NULL without memory, and then the connection has been failed. */
 static struct session_timer *create_timer(struct fb_conn *conn, uint32_t id)
 {
-    struct fb_side *side = fb_side_make(conn);
+    struct fb_side *session = fb_side_make(conn);
     struct session_timer *timer;
 
-    if (side == NULL)
+    if (session == NULL)
         return NULL;
     timer = fb_memory_alloc(conn->net->memory, sizeof(*timer));
     if (timer == NULL) {
         fb_conn_fail(conn, FB_NO_MEMORY);
         return NULL;
     }
-    *timer = (struct session_timer) { .kind = SESSION_TIMER_KIND, .side = side, .id = id };
+    *timer = (struct session_timer) { .kind = SESSION_TIMER_KIND, .session = session, .id = id };
     timer->timer.expired = timer_expired;
-    LIST_INSERT_HEAD(&side->timers, timer, link);
+    LIST_INSERT_HEAD(&session->timers, timer, link);
     return timer;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sessions of one worker: connections with their server's protocol.
  *
- * Responsible for the protocols' states of connections, for the lists of connections that are kept or
- * have names, and for the drain. Never accepts. Invariant: a connection's state lies in its protocol's
- * slab at the index of its slot. */
+ * Responsible for the protocols' states of connections, for the lists of connections that are kept
+ * or have names, and for the drain. Never accepts. Invariant: a connection's state lies in its
+ * protocol's slab at the index of its slot. */
 #pragma once
 
 #include "net/conn.h"
@@ -64,8 +64,8 @@ void fb_session_set_idle(struct fb_conn *conn, bool idle);
 
 /* keepalive.c: Closes the connections of the keepalive pool. */
 void fb_stream_close_kept(struct fb_stream *stream);
-/* Ends the connection of the pool that was not used for the longest time, to free a slot; false where
- * the pool is empty. */
+/* Ends the connection of the pool that was not used for the longest time, to free a slot; false
+ * where the pool is empty. */
 bool fb_stream_drop_kept(struct fb_stream *stream);
 
 /* session_check.c: Asserts the invariants of all connections and sessions; between callbacks. */

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections to servers, made for a session or taken from the keepalive pool.
  *
- * Responsible for what such a connection inherits from the session that it is made for. Never keeps one
- * longer than that session, unless it is put into the pool. Invariant: a child is on its parent's list
- * from the return of fb_connect() until it ends or is kept. */
+ * Responsible for what such a connection inherits from the session that it is made for. Never keeps
+ * one longer than that session, unless it is put into the pool. Invariant: a child is on its
+ * parent's list from the return of fb_connect() until it ends or is kept. */
 #include "net/target.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"
 
 #define CONNECT_TIMEOUT_MS 60000
 
-/* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need its parent
- * and target at once. */
+/* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need its
+ * parent and target at once. */
 static struct fb_conn *connect_new(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops)
 {
     const struct fb_address *address = &target->address;
     struct fb_net *net = owner->net;
-    struct fb_side *side = fb_side_create(net);
+    struct fb_side *session = fb_side_create(net);
     struct fb_conn *conn;
 
-    if (side == NULL)
+    if (session == NULL)
         return NULL;
-    side->ops = ops;
-    side->target = target;
-    side->parent = fb_side_of(owner);
+    session->ops = ops;
+    session->target = target;
+    session->parent = fb_side_of(owner);
     if (net->connection_n == net->connections_max)
         fb_stream_drop_kept(fb_stream_of(owner));
     conn = fb_conn_connect(
-        net, owner, &address->any, address->length, &fb_session_ops, owner->owner, side);
+        net, owner, &address->any, address->length, &fb_session_ops, owner->owner, session);
     if (conn == NULL) {
-        fb_memory_release(net->memory, side);
+        fb_memory_release(net->memory, session);
         return NULL;
     }
-    side->conn = conn;
+    session->conn = conn;
     fb_timer_set(&net->loop, &conn->timer, CONNECT_TIMEOUT_MS);
     return conn;
 }
@@ -41,7 +41,7 @@ static struct fb_conn *connect_new(
 struct fb_conn *fb_session_connect(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops, void *state)
 {
-    struct fb_side *parent, *side;
+    struct fb_side *parent, *session;
     struct fb_conn *conn;
 
     assert(target != NULL && ops != NULL);
@@ -55,11 +55,11 @@ struct fb_conn *fb_session_connect(
         conn = connect_new(owner, target, ops);
     if (conn == NULL)
         return NULL;
-    side = fb_side_of(conn);
-    assert(side->ops == ops && side->conn == conn);
-    side->target = target;
-    side->parent = parent;
-    TAILQ_INSERT_HEAD(&parent->children, side, sibling);
+    session = fb_side_of(conn);
+    assert(session->ops == ops && session->conn == conn);
+    session->target = target;
+    session->parent = parent;
+    TAILQ_INSERT_HEAD(&parent->children, session, sibling);
     conn->state = state;
     conn->number = owner->number;
     conn->debug = owner->debug;
