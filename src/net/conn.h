@@ -167,6 +167,15 @@ void fb_conn_end(struct fb_conn *conn, fb_reason reason);
  * now on their owners are called for `closed` alone. */
 int fb_conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms);
 
+/* Restarts a timer of inactivity. fb_timer_set() may leave a timer where it lies, FB_TIMER_LAZY_MS
+ * off; where that is much of `ms`, the timer is set exactly. */
+static inline void fb_net_restart(struct fb_net *net, struct fb_timer *timer, uint64_t ms)
+{
+    if (ms < (uint64_t)10 * FB_TIMER_LAZY_MS)
+        fb_timer_del(&net->loop, timer);
+    fb_timer_set(&net->loop, timer, ms);
+}
+
 /* conn_check.c: Asserts what holds for every connection between callbacks. */
 void conn_check(const struct fb_conn *conn);
 

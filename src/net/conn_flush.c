@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flush of one connection, and its end.
+/* The flush of all dirty connections after a callback, and the end of a connection.
  *
  * Responsible for what callbacks have asked for: output leaves, FIN is sent, the connection is
  * kept, lingers or ends; and for going on when the peer has taken output. Never receives for the
@@ -216,4 +216,30 @@ void conn_flush(struct fb_conn *conn)
     else if (conn_is_connecting(conn))
         conn_own_output(conn);
     end_or_wait(conn);
+}
+
+static void flush_queue(struct fb_net *net)
+{
+    struct fb_event *event;
+
+    while ((event = TAILQ_FIRST(&net->loop.queues[FB_QUEUE_SETTLE])) != NULL) {
+        assert(event->direction == FB_WRITE);
+        fb_loop_unpost(&net->loop, event);
+        conn_flush(fb_container(fb_source_of(event), struct fb_conn, source));
+    }
+}
+
+void fb_net_settle(struct fb_net *net)
+{
+    if (net->flushing) /* a callback of the flush has called; the outer call goes on */
+        return;
+    net->flushing = true;
+    while (net_is_dirty(net)) {
+        flush_queue(net);
+        if (net->chunks.released != NULL)
+            chunk_pool_run_releases(&net->chunks, net->heartbeat);
+    }
+    net->flushing = false;
+    if (FB_DEBUG_BUILD)
+        net_check(net);
 }

@@ -138,6 +138,13 @@ void conn_drop_output(struct fb_conn *conn)
     conn->unsent = 0;
 }
 
+/* Returns the bytes of a chunk that is no file. */
+static size_t memory_length(const struct fb_chunk *chunk)
+{
+    assert(chunk->kind != FB_CHUNK_FILE);
+    return (size_t)(chunk->end - chunk->p);
+}
+
 static void drop_sent(struct fb_conn *conn, size_t n)
 {
     assert(n <= conn->unsent);
@@ -145,7 +152,7 @@ static void drop_sent(struct fb_conn *conn, size_t n)
     conn->sent += n;
     while (n > 0) {
         struct fb_chunk *first = conn->out->next;
-        size_t length = fb_chunk_length(first);
+        size_t length = memory_length(first);
 
         if (n < length) {
             first->p += n;
@@ -165,8 +172,8 @@ static struct fb_io_result send_pieces(struct fb_conn *conn, size_t *offered)
 
     *offered = 0;
     while (chunk->kind != FB_CHUNK_FILE && n < PIECES_MAX) {
-        pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = fb_chunk_length(chunk) };
-        *offered += fb_chunk_length(chunk);
+        pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = memory_length(chunk) };
+        *offered += memory_length(chunk);
         if (chunk == conn->out)
             break;
         chunk = chunk->next;
@@ -195,13 +202,18 @@ static struct fb_io_result send_file(struct fb_conn *conn, struct fb_chunk *chun
     return result;
 }
 
+static bool is_empty(const struct fb_chunk *chunk)
+{
+    return chunk->kind == FB_CHUNK_FILE ? chunk->file.left == 0 : chunk->p == chunk->end;
+}
+
 static struct fb_io_result send_once(struct fb_conn *conn)
 {
     struct fb_chunk *first = conn->out->next;
     struct fb_io_result result;
     size_t offered;
 
-    if (fb_chunk_length(first) == 0) { /* a reference to nothing, or none of a file */
+    if (is_empty(first)) { /* a reference to nothing, or none of a file */
         remove_first(conn);
         return (struct fb_io_result) { .status = FB_IO_DONE };
     }

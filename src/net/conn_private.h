@@ -3,8 +3,8 @@
  *
  *     conn_pipe.c, conn_connect.c    owners' calls that make or join connections
  *     conn.c                         slots, and what the loop runs
- *     net.c                          the flush of all dirty connections
- *     conn_flush.c                   the flush of one, and its end
+ *     net.c                          all connections: failed, counted, checked
+ *     conn_flush.c                   the flush of dirty connections, and the end of one
  *     conn_splice.c                  a pipe's bytes within the kernel
  *     conn_input.c, conn_output.c    buffers, and one system call each
  *     conn_state.c                   phase, halves, dirty mark
@@ -143,7 +143,8 @@ bool conn_splice_is_done(const struct fb_conn *conn);
 
 /* ---- conn_flush.c ---- */
 
-/* Does what callbacks have asked for, and goes on when the peer has taken output. */
+/* Flushes one connection: does what callbacks have asked for, and goes on when the peer has taken
+ * output. */
 void conn_flush(struct fb_conn *conn);
 
 /* ---- conn.c ---- */

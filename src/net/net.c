@@ -60,40 +60,6 @@ void fb_net_done(struct fb_net *net)
     fb_loop_done(&net->loop);
 }
 
-static void flush_queue(struct fb_net *net)
-{
-    struct fb_event *event;
-
-    while ((event = TAILQ_FIRST(&net->loop.queues[FB_QUEUE_SETTLE])) != NULL) {
-        assert(event->direction == FB_WRITE);
-        fb_loop_unpost(&net->loop, event);
-        conn_flush(fb_container(fb_source_of(event), struct fb_conn, source));
-    }
-}
-
-void fb_net_settle(struct fb_net *net)
-{
-    if (net->flushing) /* a callback of the flush has called; the outer call goes on */
-        return;
-    net->flushing = true;
-    while (net_is_dirty(net)) {
-        flush_queue(net);
-        if (net->chunks.released != NULL)
-            chunk_pool_run_releases(&net->chunks, net->heartbeat);
-    }
-    net->flushing = false;
-    if (FB_DEBUG_BUILD)
-        net_check(net);
-}
-
-void fb_net_restart(struct fb_net *net, struct fb_timer *timer, uint64_t ms)
-{
-    assert(ms > 0);
-    if (ms < (uint64_t)10 * FB_TIMER_LAZY_MS)
-        fb_timer_del(&net->loop, timer);
-    fb_timer_set(&net->loop, timer, ms);
-}
-
 struct fb_conn *net_next_conn(const struct fb_net *net, uint32_t *index)
 {
     const struct fb_source_table *table = &net->loop.sources;

@@ -69,7 +69,7 @@ static inline struct fb_net *fb_net_of(struct fb_loop *loop)
     return fb_container(loop, struct fb_net, loop);
 }
 
-/* Flushes the dirty connections: output leaves in one system call each, a close begins, a failure
+/* conn_flush.c: Flushes the dirty connections: output leaves in one system call each, a close begins, a failure
  * ends the connection. Called after each callback; does nothing within a flush. */
 void fb_net_settle(struct fb_net *net);
 /* Visits every connection, then flushes; the visitor itself ends no connection. */
@@ -91,7 +91,3 @@ static inline void fb_net_release(struct fb_net *net, struct fb_chunk **arena)
 {
     chunk_arena_release(&net->chunks, arena);
 }
-
-/* Restarts a timer of inactivity. fb_timer_set() may leave a timer where it lies, FB_TIMER_LAZY_MS
- * off; where that is much of `ms`, the timer is set exactly. */
-void fb_net_restart(struct fb_net *net, struct fb_timer *timer, uint64_t ms);
