@@ -2,7 +2,6 @@
 #include "stream/keepalive.h"
 
 #include "net/target.h"
-#include "stream/session.h"
 #include "stream/session_call.h"
 
 /* The callbacks of a kept connection: whatever happens on it ends it. */
@@ -130,7 +129,7 @@ static struct fb_side *find_kept(
 }
 
 struct fb_conn *keepalive_get(
-    struct fb_stream *stream, const struct fb_target *target, const fb_ops *ops, void *owner)
+    struct fb_stream *stream, const struct fb_target *target, const fb_ops *ops)
 {
     struct fb_side *session = find_kept(stream, target, ops);
     struct fb_conn *conn;
@@ -142,7 +141,6 @@ struct fb_conn *keepalive_get(
     TAILQ_REMOVE(&stream->kept, session, sibling);
     fb_timer_del(&conn->net->loop, &conn->timer);
     session_set_phase(conn, SESSION_NEW);
-    fb_conn_reopen(conn, &fb_session_ops, owner);
     session->reused = true;
     return conn;
 }

@@ -11,9 +11,9 @@
 
 /* fb_conn_ops.kept: The connection leaves its owner, who is told `closed`, for the pool. */
 bool keepalive_put(struct fb_conn *conn);
-/* Returns a connection to the target, with the same operations, whose `opened` will run for the new
- * owner; NULL where there is none. */
+/* Takes a connection to the target, with the same operations, out of the pool; NULL where there is
+ * none. The caller reopens it for its new owner. */
 struct fb_conn *keepalive_get(
-    struct fb_stream *stream, const struct fb_target *target, const fb_ops *ops, void *owner);
+    struct fb_stream *stream, const struct fb_target *target, const fb_ops *ops);
 /* Whether a connection's callbacks are the pool's. */
 bool keepalive_has(const struct fb_conn *conn);

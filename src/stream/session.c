@@ -213,6 +213,8 @@ static void session_writable(struct fb_conn *conn)
 /* A client that takes output is not inactive, but its first byte is still awaited. */
 static void session_moved(struct fb_conn *conn)
 {
+    if (FB_DEBUG_BUILD)
+        session_check(conn);
     if (conn->session_phase == SESSION_ACTIVE || conn->outgoing || !conn_is_active(conn))
         restart_timeout(conn);
 }

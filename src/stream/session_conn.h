@@ -79,7 +79,8 @@ struct fb_side *fb_side_create(struct fb_net *net);
 /* Returns the connection's, created where there is none; NULL without memory, and then the
  * connection has been failed. */
 struct fb_side *fb_side_make(struct fb_conn *conn);
-/* Gives back what belongs to the present user of the connection. Its children have ended. */
+/* session_conn_end.c: Gives back what belongs to the present user of the connection. Its children
+ * have ended. */
 void fb_side_clear(struct fb_side *session);
 /* Frees the connection's, if any, at the connection's end. */
 void fb_side_free(struct fb_conn *conn);

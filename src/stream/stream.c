@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 int fb_stream_init(struct fb_stream *stream, const struct fb_net_options *options,
     struct fb_shared *shared, const struct fb_address_block *debug, unsigned debug_n)
@@ -48,42 +47,4 @@ bool fb_session_state(struct fb_conn *conn, const struct fb_server *server)
     conn->state = base + size * fb_source_index(slots, &conn->source);
     memset(conn->state, 0, size);
     return true;
-}
-
-/* Finds the binding of the address that the client connected to. */
-static struct fb_binding *find_binding(struct fb_port *port, int fd)
-{
-    struct fb_binding *first = STAILQ_FIRST(&port->bindings), *binding;
-    struct fb_address local = { .length = sizeof(local.un) };
-
-    assert(first != NULL);
-    if (!port->several || getsockname(fd, &local.any, &local.length) == -1)
-        return first;
-    STAILQ_FOREACH (binding, &port->bindings, link)
-        if (fb_address_equal(&binding->address, &local))
-            return binding;
-    return first;
-}
-
-static bool is_debugged(const struct fb_stream *stream, const struct sockaddr *peer)
-{
-    for (unsigned i = 0; i < stream->debug_n; i++)
-        if (fb_address_block_matches(&stream->debug[i], peer))
-            return true;
-    return false;
-}
-
-struct fb_conn *fb_session_start(
-    struct fb_stream *stream, struct fb_port *port, int fd, const struct sockaddr *peer)
-{
-    struct fb_binding *binding = find_binding(port, fd);
-    struct fb_conn *conn = fb_conn_create(&stream->net, fd, peer, &fb_session_ops, binding);
-
-    if (conn == NULL) {
-        close(fd);
-        return NULL;
-    }
-    conn->debug = is_debugged(stream, peer);
-    fb_count(stream->net.counters, FB_HANDLED, 1);
-    return conn;
 }

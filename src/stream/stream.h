@@ -51,8 +51,8 @@ int fb_stream_init(struct fb_stream *stream, const struct fb_net_options *option
 /* Requires that no connection is open any more. */
 void fb_stream_done(struct fb_stream *stream);
 
-/* Starts a session on `fd`, which it owns from now on; its protocol's `opened` runs later, from the
- * loop. NULL without a free slot, and then the descriptor is closed. */
+/* session_start.c: Starts a session on `fd`, which it owns from now on; its protocol's `opened`
+ * runs later, from the loop. NULL without a free slot, and then the descriptor is closed. */
 struct fb_conn *fb_session_start(
     struct fb_stream *stream, struct fb_port *port, int fd, const struct sockaddr *peer);
 

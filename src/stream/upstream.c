@@ -10,6 +10,17 @@
 
 #define CONNECT_TIMEOUT_MS 60000
 
+/* Takes a connection from the keepalive pool; NULL where there is none. */
+static struct fb_conn *connect_kept(
+    struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops)
+{
+    struct fb_conn *conn = keepalive_get(fb_stream_of(owner), target, ops);
+
+    if (conn != NULL)
+        fb_conn_reopen(conn, &fb_session_ops, owner->owner);
+    return conn;
+}
+
 /* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need its
  * parent and target at once. */
 static struct fb_conn *connect_new(
@@ -50,7 +61,7 @@ struct fb_conn *fb_session_connect(
     parent = fb_side_make(owner);
     if (parent == NULL)
         return NULL;
-    conn = keepalive_get(fb_stream_of(owner), target, ops, owner->owner);
+    conn = connect_kept(owner, target, ops);
     if (conn == NULL)
         conn = connect_new(owner, target, ops);
     if (conn == NULL)
