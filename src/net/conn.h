@@ -76,7 +76,7 @@ struct fb_conn {
     void *owner; /* the owner's, as are the next two */
     void *state;
     void *session;
-    struct conn_pipe *pipe;  /* that moves its bytes, or NULL */
+    struct conn_pipe *pipe;  /* moves its bytes, or NULL */
     struct fb_chunk *in;     /* received and not consumed, or NULL */
     struct fb_chunk *out;    /* the last of a ring of chunks to send, or NULL */
     size_t unsent;           /* bytes in `out` */

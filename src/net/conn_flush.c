@@ -11,7 +11,7 @@ static void detach_owner(struct fb_conn *conn, fb_reason reason)
 {
     bool told = conn->told;
 
-    conn_set_phase(conn, CONN_ENDING); /* it takes nothing more, whatever `closed` does */
+    conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
     fb_timer_del(&conn->net->loop, &conn->timer);
     conn_drop_output(conn);
     conn_drop_input(conn);
@@ -125,7 +125,7 @@ static void update_writing(struct fb_conn *conn)
         fb_source_disarm(loop, &conn->source, FB_WRITE);
         return;
     }
-    if (event->ready) /* it has had its turn */
+    if (event->ready) /* the connection has had its turn */
         fb_loop_post(loop, event, FB_QUEUE_NEXT);
     if (fb_source_arm(loop, &conn->source, FB_WRITE) == -1)
         fb_conn_fail(conn, FB_NO_MEMORY);

@@ -24,7 +24,7 @@ static void pipe_expired(struct fb_loop *loop, struct fb_timer *timer)
 
 static void pipe_opened(struct fb_conn *conn)
 {
-    fb_timer_del(&conn->net->loop, &conn->timer); /* of the connect */
+    fb_timer_del(&conn->net->loop, &conn->timer); /* the connect's */
 }
 
 static size_t pipe_data(struct fb_conn *conn, fb_bytes in)

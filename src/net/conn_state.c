@@ -35,7 +35,7 @@ void conn_set_phase(struct fb_conn *conn, enum conn_phase phase)
 
 void conn_set_read(struct fb_conn *conn, enum conn_read read)
 {
-    assert(conn->read != CONN_READ_ENDED); /* nothing follows the end */
+    assert(conn->read != CONN_READ_ENDED); /* no state follows the end */
     assert(conn->read != (unsigned)read);
     conn->read = read;
 }

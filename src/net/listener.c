@@ -51,7 +51,7 @@ static int clear_path(const struct fb_listener *listener, struct fb_log *log)
     int error;
 
     if (lstat(path, &st) == -1)
-        return 0; /* nothing there, or bind() will say why not */
+        return 0; /* no path, or bind() will say why not */
     if (!S_ISSOCK(st.st_mode)) {
         fb_log(log, FB_EMERG, 0, "bind() to %s failed: the path exists and is not a socket",
             listener->text);
@@ -61,7 +61,7 @@ static int clear_path(const struct fb_listener *listener, struct fb_log *log)
     switch (error) {
     case 0:
     case EAGAIN:     /* its backlog is full */
-    case EPROTOTYPE: /* it is not a stream socket */
+    case EPROTOTYPE: /* no stream socket */
         fb_log(log, FB_EMERG, 0, "bind() to %s failed: the socket is in use", listener->text);
         return -1;
     case ENOENT:

@@ -20,7 +20,7 @@ struct fb_listen_options {
     int sndbuf;
     int fastopen; /* queue length; -1: off */
     bool deferred;
-    bool reuseport;   /* one socket a worker slot */
+    bool reuseport;   /* a socket for each worker slot */
     bool bind;        /* a socket of its own although a wildcard listens on the port */
     bool ipv6only;    /* default true */
     bool tcp_nodelay; /* inherited by accepted sockets */

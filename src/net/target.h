@@ -10,7 +10,7 @@
 
 struct fb_target {
     struct fb_address address;
-    char text[FB_ADDRESS_TEXT]; /* as log lines show it */
+    char text[FB_ADDRESS_TEXT]; /* for log lines */
 };
 
 /* Parses "1.2.3.4:80", "[::1]:80", "unix:/path"; and with `names` "name:80", which the system

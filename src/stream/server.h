@@ -21,7 +21,7 @@ struct fb_server_settings {
 struct fb_server {
     STAILQ_ENTRY(fb_server) link;
     const fb_protocol *protocol; /* NULL: accepted connections are closed */
-    unsigned protocol_index;     /* of its state slab */
+    unsigned protocol_index;     /* its slab of states in struct fb_stream */
     void *protocol_conf;
     struct fb_zone *metrics; /* the protocol's; NULL: it has none */
     struct fb_server_settings settings;
@@ -35,8 +35,8 @@ struct fb_binding {
     struct fb_server *server;
 };
 
-/* A listener's owner: the bindings that its socket serves. The first is the one of the socket's own
- * address; others are addresses that a wildcard's socket takes in, told apart by getsockname(). */
+/* A listener's owner: the bindings that its socket serves. The first has the socket's own address;
+ * the others are addresses that a wildcard's socket includes, told apart by getsockname(). */
 struct fb_port {
     STAILQ_HEAD(, fb_binding) bindings;
     bool several;

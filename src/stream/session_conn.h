@@ -38,7 +38,7 @@ struct fb_side {
     struct fb_side *parent;         /* session that it was made for; NULL: none, it is kept */
     TAILQ_ENTRY(fb_side) sibling;   /* in the parent's children, or in the keepalive pool */
     TAILQ_HEAD(, fb_side) children; /* connections that were made for this one */
-    bool reused;                    /* it has been in the keepalive pool */
+    bool reused;                    /* taken from the keepalive pool */
 
     bool own_timeout; /* fb_set_timeout() has set `timeout` */
     unsigned kind;
@@ -49,7 +49,7 @@ struct fb_side {
     /* a frame that is not whole (frame.c) */
     const uint8_t *frame_at; /* where it begins in the input that is lent; NULL: at its beginning */
     size_t frame_most;       /* input that it may be, until it is whole; 0: there is none */
-    size_t frame_scanned;    /* of its bytes, those known not to hold the delimiter */
+    size_t frame_scanned;    /* bytes of it known not to hold the delimiter */
     uint64_t frame_delimiter; /* a hash of it */
     uint64_t frame_timeout;
     struct fb_timer frame_timer;

@@ -53,7 +53,7 @@ static void timer_expired(struct fb_loop *loop, struct fb_timer *expired)
     CHECK_KIND(timer, SESSION_TIMER_KIND);
     CHECK_KIND(timer->session, SESSION_CONN_KIND);
     assert(conn_is_owned(conn) && !fb_session_is_kept(conn));
-    if (timer->due > loop->clock.mono_ms) { /* it was moved back */
+    if (timer->due > loop->clock.mono_ms) { /* moved back since it was set */
         fb_timer_set(loop, expired, timer->due - loop->clock.mono_ms);
         return;
     }

@@ -27,7 +27,7 @@ struct fb_stream {
     /* each protocol's states, at the index of the connection's slot; mapped when first needed */
     struct {
         char *base;
-        size_t size; /* of the mapping */
+        size_t size; /* bytes of the mapping */
     } slabs[FB_PROTOCOLS_MAX];
     TAILQ_HEAD(fb_kept, fb_side) kept; /* keepalive pool: the last that was used in front */
     RB_HEAD(fb_named, fb_side) named;  /* connections that others may have a reference of */

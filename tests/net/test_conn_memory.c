@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Without memory a connection ends, not the process. The linker is told to have the allocations of
- * input.c and output.c come here (--wrap). */
+ * conn_input.c and conn_output.c come here (--wrap). */
 #include "net/bed.h"
 #include "net/chunk.h"
 
