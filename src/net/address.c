@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses compared and written as text; address_parse.c reads them. Never asks a resolver.
+ * Invariant: equal addresses have the same text. */
 #include "net/address.h"
 
 #include <arpa/inet.h>
@@ -112,7 +114,7 @@ static void format_unix(const struct fb_address *address, char text[FB_ADDRESS_T
     size_t n;
     const char *name = unix_name(address, &n);
 
-    if (n > 0 && *name == '\0') /* not a path, and nginx has no way to write it */
+    if (n > 0 && *name == '\0') /* an abstract name, for which nginx has no form */
         n = 0;
     snprintf(text, FB_ADDRESS_TEXT, "unix:%.*s", (int)n, name);
 }

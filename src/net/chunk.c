@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The pool of chunks, and arenas of them. Responsible for reusing pages instead of asking the
+ * allocator at each callback. Never runs a release function within the call that frees. */
 #include "net/chunk.h"
 
 #include "shm/heartbeat.h"

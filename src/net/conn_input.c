@@ -100,7 +100,7 @@ static struct fb_io_result receive_span(struct fb_conn *conn, struct fb_span *sp
     case FB_IO_EOF:
         conn_set_read(conn, CONN_READ_ENDED);
         conn_update_reading(conn);
-        conn_mark_dirty(conn); /* both halves may have ended now */
+        conn_mark_dirty(conn); /* the sending half may have ended before */
         break;
     case FB_IO_FAILED:
         fb_conn_log(conn, FB_INFO, result.error, "recv() failed");
@@ -198,7 +198,7 @@ void conn_discard_input(struct fb_conn *conn)
 
 bool conn_input_is_pending(struct fb_conn *conn)
 {
-    uint8_t bytes[512]; /* not the scratch buffer: lent bytes may still lie there */
+    uint8_t bytes[512]; /* the scratch buffer may still hold lent bytes */
     struct fb_span span = { bytes, sizeof(bytes) };
 
     if (conn->read == CONN_READ_ENDED)

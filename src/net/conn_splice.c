@@ -29,7 +29,7 @@ static bool acquire_kernel_pipe(struct fb_net *net, struct conn_direction *direc
     }
     if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) == -1)
         return false;
-    fcntl(ends[0], F_SETPIPE_SZ, KERNEL_PIPE_SIZE); /* else it stays at its usual size */
+    fcntl(ends[0], F_SETPIPE_SZ, KERNEL_PIPE_SIZE); /* failing leaves its usual size */
     direction->kernel = (struct pipe_ends) { .read = ends[0], .write = ends[1] };
     return true;
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Sockets of one address: bound, adopted, made to listen, closed. Responsible for the paths of unix
+ * sockets too. Never accepts. Invariant: a failed open leaves no socket that was not open
+ * before. */
 #include "net/listener.h"
 
 #include "net/listener_options.h"
@@ -60,7 +63,7 @@ static int clear_path(const struct fb_listener *listener, struct fb_log *log)
     error = probe_path(&listener->address);
     switch (error) {
     case 0:
-    case EAGAIN:     /* its backlog is full */
+    case EAGAIN:     /* the backlog is full */
     case EPROTOTYPE: /* no stream socket */
         fb_log(log, FB_EMERG, 0, "bind() to %s failed: the socket is in use", listener->text);
         return -1;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Socket options, set where they differ from what the configuration says. Never fails: what the
+ * kernel refuses is logged as an alert and ignored. */
 #include "net/listener_options.h"
 
 #include <assert.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The connections of a worker together: set up, visited, failed, checked. Never looks into one
+ * connection's buffers. Invariant: a slot whose phase is not CONN_FREE is a connection's. */
 #include "net/net.h"
 
 #include "net/conn_private.h"

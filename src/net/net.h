@@ -69,8 +69,9 @@ static inline struct fb_net *fb_net_of(struct fb_loop *loop)
     return fb_container(loop, struct fb_net, loop);
 }
 
-/* conn_flush.c: Flushes the dirty connections: output leaves in one system call each, a close begins, a failure
- * ends the connection. Called after each callback; does nothing within a flush. */
+/* conn_flush.c: Flushes the dirty connections: output leaves in one system call each, a close
+ * begins, a failure ends the connection. Called after each callback; does nothing within a
+ * flush. */
 void fb_net_settle(struct fb_net *net);
 /* Visits every connection, then flushes; the visitor itself ends no connection. */
 void fb_net_each(struct fb_net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);

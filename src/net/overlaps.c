@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Pairs of a wildcard and another address of its port. Responsible for SO_REUSEPORT on both sockets
+ * of a pair. Never compares pairs where one of both kinds is missing. */
 #include "net/overlaps.h"
 
 #include "base/compiler.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses to connect to, from text. Never accepts what only `listen` takes.
+ * Invariant: a target that was parsed has a port, or a unix path. */
 #include "net/target.h"
 
 #include <assert.h>

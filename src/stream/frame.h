@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames of a protocol's input, taken off what `data` was given.
+ *
+ * Responsible for limits and timeouts of frames; never copies a byte. */
 #pragma once
 
 #include "net/conn.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Open connections to servers between two owners. Responsible for ending one when anything happens
+ * on it. Never connects. Invariant: the list holds what is in SESSION_KEPT, latest use in front. */
 #include "stream/keepalive.h"
 
 #include "net/target.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The sessions of a worker: set up, and given their protocols' states. Responsible for the slabs of
+ * states. Never moves a state: its address holds until the connection's end. */
 #include "stream/stream.h"
 
 #include "stream/session.h"
