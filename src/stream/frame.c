@@ -20,7 +20,7 @@ static void frame_expired(struct fb_loop *loop, struct fb_timer *timer)
     assert(session->frame_most > 0 && conn_is_owned(conn));
     if (!conn_is_active(conn) || conn->pipe != NULL)
         return;                            /* no protocol waits for the frame any more */
-    if (conn->read == CONN_READ_STOPPED) { /* not the peer, the protocol has us wait */
+    if (conn->read == CONN_READ_STOPPED) { /* the protocol has us wait */
         fb_timer_set(loop, timer, session->frame_timeout);
         return;
     }

@@ -21,7 +21,7 @@ struct fb_server_settings {
 struct fb_server {
     STAILQ_ENTRY(fb_server) link;
     const fb_protocol *protocol; /* NULL: accepted connections are closed */
-    unsigned protocol_index;     /* its slab of states in struct fb_stream */
+    unsigned protocol_index;     /* index of the slab in struct fb_stream */
     void *protocol_conf;
     struct fb_zone *metrics; /* the protocol's; NULL: it has none */
     struct fb_server_settings settings;

@@ -74,7 +74,7 @@ void fb_session_set_timeout(struct fb_conn *conn, uint64_t ms)
     session->own_timeout = true;
     session->timeout = ms;
     if (conn->outgoing || conn->session_phase == SESSION_ACTIVE) {
-        fb_timer_del(&conn->net->loop, &conn->timer); /* else fb_timer_set() may leave it */
+        fb_timer_del(&conn->net->loop, &conn->timer); /* fb_timer_set() may leave it */
         restart_timeout(conn);
     }
 }
@@ -143,7 +143,7 @@ static void session_opened(struct fb_conn *conn)
 static void note_first_byte(struct fb_conn *conn)
 {
     session_set_phase(conn, SESSION_ACTIVE);
-    fb_timer_del(&conn->net->loop, &conn->timer); /* else fb_timer_set() may leave it */
+    fb_timer_del(&conn->net->loop, &conn->timer); /* fb_timer_set() may leave it */
 }
 
 /* Returns how much unconsumed input ends a connection. */

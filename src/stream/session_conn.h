@@ -47,9 +47,9 @@ struct fb_side {
     struct fb_chunk *lasting, *temporary; /* arenas of fb_alloc() and fb_temp_alloc() */
 
     /* a frame that is not whole (frame.c) */
-    const uint8_t *frame_at; /* where it begins in the input that is lent; NULL: at its beginning */
-    size_t frame_most;       /* input that it may be, until it is whole; 0: there is none */
-    size_t frame_scanned;    /* bytes of it known not to hold the delimiter */
+    const uint8_t *frame_at;  /* start of it in the input that is lent; NULL: at its beginning */
+    size_t frame_most;        /* input that it may be, until it is whole; 0: there is none */
+    size_t frame_scanned;     /* bytes of it known not to hold the delimiter */
     uint64_t frame_delimiter; /* a hash of it */
     uint64_t frame_timeout;
     struct fb_timer frame_timer;
