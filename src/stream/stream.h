@@ -24,7 +24,7 @@ struct fb_stream {
     struct fb_slot_id slot;               /* this worker's */
     const struct fb_address_block *debug; /* debug_connection */
     unsigned debug_n;
-    /* states of the protocols, each at the index of the connection's slot; mapped when first needed */
+    /* states of the protocols, each at the index of the slot; mapped when first needed */
     struct {
         char *base;
         size_t size; /* bytes of the mapping */
