@@ -121,7 +121,7 @@ static void search_connection(struct fb_conn *conn, void *arg)
 
     CHECK_KIND(search, KIT_SEARCH);
     if (conn->source.fd == search->fd)
-        search->lingers = conn->lingering;
+        search->lingers = conn->phase == CONN_LINGERING;
 }
 
 /* Whether the worker has closed the connection, and only discards what the peer still says. */

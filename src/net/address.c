@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses compared and written as text; address_parse.c reads them. Never asks a resolver.
+ * Invariant: equal addresses have the same text. */
 #include "net/address.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The name of a unix socket in *n bytes: a path without its NUL, or, with a NUL in front, a name
- * that lives in no directory; 0 bytes for an unnamed one. */
+/* Returns the name of a unix socket, *n bytes of it: a path without its NUL, or, with a NUL in
+ * front, a name that lives in no directory; 0 bytes for an unnamed one. */
 static const char *unix_name(const struct fb_address *address, size_t *n)
 {
     const char *name = address->un.sun_path;
 
+    assert(address->length <= sizeof(address->un));
     *n = 0;
     if (address->length > offsetof(struct sockaddr_un, sun_path)) {
         *n = address->length - offsetof(struct sockaddr_un, sun_path);
@@ -110,7 +114,7 @@ static void format_unix(const struct fb_address *address, char text[FB_ADDRESS_T
     size_t n;
     const char *name = unix_name(address, &n);
 
-    if (n > 0 && *name == '\0') /* not a path, and nginx has no way to write it */
+    if (n > 0 && *name == '\0') /* an abstract name, for which nginx has no form */
         n = 0;
     snprintf(text, FB_ADDRESS_TEXT, "unix:%.*s", (int)n, name);
 }
@@ -149,6 +153,7 @@ static bool same_bits(const void *a, const void *b, unsigned bits)
     const uint8_t *x = a, *y = b;
     unsigned whole = bits / 8, rest = bits % 8;
 
+    assert(bits <= 128);
     return memcmp(x, y, whole) == 0 && (rest == 0 || (x[whole] ^ y[whole]) >> (8 - rest) == 0);
 }
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses from text.
+ *
+ * Responsible for the forms that directives take, and for saying what is wrong with any other text.
+ * Never writes to *out unless the text is right. */
 #include "base/number.h"
 #include "net/address.h"
 
@@ -11,14 +15,14 @@
 #include <string.h>
 #include <strings.h>
 
-/* "HOST", "HOST:PORT", "[HOST]" and "[HOST]:PORT", taken apart. */
+/* The parts of "HOST", "HOST:PORT", "[HOST]" or "[HOST]:PORT". */
 struct parts {
     char host[NI_MAXHOST];
     bool brackets;
     const char *port; /* NULL: none */
 };
 
-static const char *split(const char *text, struct parts *parts)
+static const char *split_parts(const char *text, struct parts *parts)
 {
     const char *end;
     size_t n;
@@ -68,7 +72,7 @@ static const char *parse_port(const char *s, size_t n, in_port_t *out)
     }
 }
 
-/* "8000" or "8000-8010" */
+/* Parses "8000" or "8000-8010". */
 static const char *parse_ports(const char *s, in_port_t *first, in_port_t *last)
 {
     size_t n = strcspn(s, "-");
@@ -131,7 +135,7 @@ const char *fb_address_parse(const char *text, in_port_t port, struct fb_address
 
     if (is_unix(text))
         return parse_unix(text, out);
-    wrong = split(text, &parts);
+    wrong = split_parts(text, &parts);
     if (wrong != NULL)
         return wrong;
     if (parts.port != NULL) {
@@ -148,8 +152,8 @@ const char *fb_address_parse(const char *text, in_port_t port, struct fb_address
     return NULL;
 }
 
-/* Whether the text can be a host's name. One that ends in a number is a mistyped address: the
- * resolver would read "127.1" and "1.2.3" in ways that nobody meant. */
+/* Returns NULL where the text can be a host's name. A name that ends in a number is a mistyped
+ * address: the resolver would read "127.1" and "1.2.3" in ways that were not meant. */
 static const char *check_name(const char *name)
 {
     const char *last = strrchr(name, '.');
@@ -166,7 +170,8 @@ static const char *check_name(const char *name)
     return NULL;
 }
 
-static bool contains(const struct fb_address *all, unsigned n, const struct fb_address *address)
+static bool contains_address(
+    const struct fb_address *all, unsigned n, const struct fb_address *address)
 {
     for (unsigned i = 0; i < n; i++)
         if (fb_address_equal(&all[i], address))
@@ -174,7 +179,7 @@ static bool contains(const struct fb_address *all, unsigned n, const struct fb_a
     return false;
 }
 
-static const char *resolve(
+static const char *resolve_name(
     const char *name, in_port_t port, struct fb_address *out, unsigned max, unsigned *n)
 {
     /* AI_ADDRCONFIG, as nginx: no IPv6 addresses where the machine has no IPv6 */
@@ -192,14 +197,15 @@ static const char *resolve(
             continue;
         memcpy(&address.un, ai->ai_addr, ai->ai_addrlen);
         fb_address_set_port(&address, port);
-        if (!contains(out, *n, &address))
+        if (!contains_address(out, *n, &address))
             out[(*n)++] = address;
     }
     freeaddrinfo(all);
+    assert(*n <= max);
     return *n == 0 ? "host not found" : NULL;
 }
 
-/* A host as `listen` takes it, with the port that belongs to it. */
+/* Parses a host as `listen` takes it, and sets its port. */
 static const char *parse_host(
     const struct parts *parts, in_port_t port, struct fb_address *out, unsigned max, unsigned *n)
 {
@@ -214,7 +220,7 @@ static const char *parse_host(
     if (parts->brackets)
         return "invalid IPv6 address";
     wrong = check_name(host);
-    return wrong != NULL ? wrong : resolve(host, port, out, max, n);
+    return wrong != NULL ? wrong : resolve_name(host, port, out, max, n);
 }
 
 const char *fb_address_parse_host(const char *text, in_port_t port, struct fb_address *out)
@@ -225,7 +231,7 @@ const char *fb_address_parse_host(const char *text, in_port_t port, struct fb_ad
 
     if (is_unix(text))
         return parse_unix(text, out);
-    wrong = split(text, &parts);
+    wrong = split_parts(text, &parts);
     if (wrong == NULL && parts.port != NULL)
         wrong = parse_port(parts.port, strlen(parts.port), &port);
     if (wrong == NULL && strcmp(parts.host, "*") == 0)
@@ -249,9 +255,9 @@ const char *fb_address_parse_listen(
         return wrong;
     }
 
-    /* what begins with a digit and is no address is a port */
+    /* text that begins with a digit and is no address is a port */
     if (!isdigit((unsigned char)*text) || strpbrk(text, ".:") != NULL) {
-        wrong = split(text, &parts);
+        wrong = split_parts(text, &parts);
         if (wrong != NULL)
             return wrong;
         if (parts.port == NULL)
@@ -261,7 +267,7 @@ const char *fb_address_parse_listen(
     return wrong != NULL ? wrong : parse_host(&parts, first, out, max, n);
 }
 
-/* The number of bits behind the "/". */
+/* Parses the number of bits behind the "/". */
 static const char *parse_bits(const char *text, unsigned greatest, unsigned *out)
 {
     int64_t bits;
@@ -281,8 +287,8 @@ static const char *parse_bits(const char *text, unsigned greatest, unsigned *out
     return NULL;
 }
 
-/* A block of v4-mapped addresses is a block of IPv4 addresses, as which they are compared. */
-static void unmap(struct fb_address_block *block)
+/* Turns a block of v4-mapped addresses into the block of IPv4 addresses that it is compared as. */
+static void unmap_block(struct fb_address_block *block)
 {
     struct fb_address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
 
@@ -320,8 +326,9 @@ const char *fb_address_block_parse(const char *text, struct fb_address_block *ou
         if (wrong != NULL)
             return wrong;
     }
+    assert(block.bits <= 128);
     if (block.address.any.sa_family == AF_INET6)
-        unmap(&block);
+        unmap_block(&block);
     *out = block;
     return NULL;
 }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "net/conn_private.h"
+/* The pool of chunks, and arenas of them. Responsible for reusing pages instead of asking the
+ * allocator at each callback. Never runs a release function within the call that frees. */
+#include "net/chunk.h"
 
-#include <stdlib.h>
+#include "shm/heartbeat.h"
+
+#include <assert.h>
 #include <unistd.h>
 
-/* Enough for a worker's busy connections of one turn; more goes back to the allocator. */
+/* Spare chunks that a pool keeps: enough for the busy connections of one turn of the loop. */
 #define SPARE_MAX 64
+#define ALIGNMENT 16
 
-static struct fb_chunk *take_spare(struct fb_chunk **list, unsigned *n)
+static struct fb_chunk *pop_spare(struct fb_chunk **list, unsigned *n)
 {
     struct fb_chunk *chunk = *list;
 
@@ -18,7 +23,7 @@ static struct fb_chunk *take_spare(struct fb_chunk **list, unsigned *n)
     return chunk;
 }
 
-static bool give_spare(struct fb_chunk **list, unsigned *n, struct fb_chunk *chunk)
+static bool push_spare(struct fb_chunk **list, unsigned *n, struct fb_chunk *chunk)
 {
     if (*n >= SPARE_MAX)
         return false;
@@ -28,16 +33,39 @@ static bool give_spare(struct fb_chunk **list, unsigned *n, struct fb_chunk *chu
     return true;
 }
 
-struct fb_chunk *fb_chunk_create(struct fb_net *net, size_t room)
+void chunk_pool_init(struct chunk_pool *pool, const struct fb_memory *memory)
+{
+    assert(memory != NULL);
+    *pool = (struct chunk_pool) { .memory = memory };
+}
+
+void chunk_pool_done(struct chunk_pool *pool)
+{
+    struct fb_chunk *chunk;
+
+    assert(pool->released == NULL);
+    while ((chunk = pop_spare(&pool->spare_own, &pool->spare_own_n)) != NULL)
+        fb_memory_release(pool->memory, chunk);
+    while ((chunk = pop_spare(&pool->spare_foreign, &pool->spare_foreign_n)) != NULL)
+        fb_memory_release(pool->memory, chunk);
+    assert(chunk_pool_spare_n(pool) == 0);
+}
+
+unsigned chunk_pool_spare_n(const struct chunk_pool *pool)
+{
+    return pool->spare_own_n + pool->spare_foreign_n;
+}
+
+struct fb_chunk *fb_chunk_create(struct chunk_pool *pool, size_t room)
 {
     struct fb_chunk *chunk = NULL;
 
     if (room <= FB_CHUNK_ROOM) {
         room = FB_CHUNK_ROOM;
-        chunk = take_spare(&net->spare_chunks, &net->spare_chunk_n);
+        chunk = pop_spare(&pool->spare_own, &pool->spare_own_n);
     }
     if (chunk == NULL)
-        chunk = fb_memory_alloc(net->memory, sizeof(*chunk) + room);
+        chunk = fb_memory_alloc(pool->memory, sizeof(*chunk) + room);
     if (chunk == NULL)
         return NULL;
     chunk->next = NULL;
@@ -48,75 +76,81 @@ struct fb_chunk *fb_chunk_create(struct fb_net *net, size_t room)
 }
 
 struct fb_chunk *fb_chunk_foreign(
-    struct fb_net *net, enum fb_chunk_kind kind, const uint8_t *p, size_t n)
+    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n)
 {
-    struct fb_chunk *chunk = take_spare(&net->spare_views, &net->spare_view_n);
+    struct fb_chunk *chunk = pop_spare(&pool->spare_foreign, &pool->spare_foreign_n);
 
+    assert(kind != FB_CHUNK_OWN);
     if (chunk == NULL)
-        chunk = fb_memory_alloc(net->memory, sizeof(*chunk));
+        chunk = fb_memory_alloc(pool->memory, sizeof(*chunk));
     if (chunk == NULL)
         return NULL;
-    *chunk = (struct fb_chunk) { .kind = kind, .p = (uint8_t *)p, .end = (uint8_t *)p + n };
+    chunk->next = NULL;
+    chunk->kind = kind;
+    chunk->p = (uint8_t *)p;
+    chunk->end = chunk->limit = (uint8_t *)p + n;
     return chunk;
 }
 
-static void give_back(struct fb_net *net, struct fb_chunk *chunk)
+/* Puts a chunk on its spare list, or returns it to the allocator where the list is full. */
+static void recycle_chunk(struct chunk_pool *pool, struct fb_chunk *chunk)
 {
-    bool kept = false;
+    bool spared = false;
 
     if (chunk->kind != FB_CHUNK_OWN)
-        kept = give_spare(&net->spare_views, &net->spare_view_n, chunk);
+        spared = push_spare(&pool->spare_foreign, &pool->spare_foreign_n, chunk);
     else if ((size_t)(chunk->limit - chunk->data) == FB_CHUNK_ROOM)
-        kept = give_spare(&net->spare_chunks, &net->spare_chunk_n, chunk);
-    if (!kept)
-        fb_memory_release(net->memory, chunk);
+        spared = push_spare(&pool->spare_own, &pool->spare_own_n, chunk);
+    if (!spared)
+        fb_memory_release(pool->memory, chunk);
 }
 
-void fb_chunk_free(struct fb_net *net, struct fb_chunk *chunk)
+void fb_chunk_free(struct chunk_pool *pool, struct fb_chunk *chunk)
 {
-    if (chunk->kind == FB_CHUNK_REF) { /* perhaps within a call, which runs no callback */
-        chunk->next = net->dropped;
-        net->dropped = chunk;
+    assert(chunk->kind <= FB_CHUNK_FILE);
+    if (chunk->kind == FB_CHUNK_REF) {
+        assert(chunk->ref.release != NULL);
+        chunk->next = pool->released;
+        pool->released = chunk;
         return;
     }
     if (chunk->kind == FB_CHUNK_FILE)
         close(chunk->file.fd);
-    give_back(net, chunk);
+    recycle_chunk(pool, chunk);
 }
 
-/* In the order in which they were dropped. */
-static struct fb_chunk *take_dropped(struct fb_net *net)
+/* Takes the released chunks off the pool, the first that was freed in front. */
+static struct fb_chunk *take_released(struct chunk_pool *pool)
 {
     struct fb_chunk *all = NULL, *chunk;
 
-    while ((chunk = net->dropped) != NULL) {
-        net->dropped = chunk->next;
+    while ((chunk = pool->released) != NULL) {
+        pool->released = chunk->next;
         chunk->next = all;
         all = chunk;
     }
     return all;
 }
 
-void fb_chunks_tell(struct fb_net *net)
+void chunk_pool_run_releases(struct chunk_pool *pool, struct fb_heartbeat *heartbeat)
 {
     struct fb_chunk *all, *chunk;
 
-    while ((all = take_dropped(net)) != NULL)
+    while ((all = take_released(pool)) != NULL)
         while ((chunk = all) != NULL) {
             void (*release)(void *arg) = chunk->ref.release;
             void *arg = chunk->ref.arg;
 
+            assert(chunk->kind == FB_CHUNK_REF);
             all = chunk->next;
-            give_back(net, chunk);
-            fb_heartbeat_begin(net->heartbeat, FB_CALLBACK_RELEASE, FB_NO_PROTOCOL);
+            recycle_chunk(pool, chunk);
+            fb_heartbeat_begin(heartbeat, FB_CALLBACK_RELEASE, FB_NO_PROTOCOL);
             release(arg);
-            fb_heartbeat_end(net->heartbeat);
+            fb_heartbeat_end(heartbeat);
         }
 }
 
-#define ALIGNMENT 16
-
-void *fb_net_alloc(struct fb_net *net, struct fb_chunk **arena, size_t n)
+void *chunk_arena_alloc(struct chunk_pool *pool, struct fb_chunk **arena, size_t n)
 {
     struct fb_chunk *chunk = *arena;
     uint8_t *p;
@@ -124,8 +158,9 @@ void *fb_net_alloc(struct fb_net *net, struct fb_chunk **arena, size_t n)
     if (n > SIZE_MAX / 2)
         return NULL;
     n = (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    assert(chunk == NULL || chunk->kind == FB_CHUNK_OWN);
     if (chunk == NULL || fb_chunk_room(chunk) < n) {
-        chunk = fb_chunk_create(net, n + ALIGNMENT);
+        chunk = fb_chunk_create(pool, n + ALIGNMENT);
         if (chunk == NULL)
             return NULL;
         chunk->end += -(uintptr_t)chunk->end & (ALIGNMENT - 1);
@@ -134,25 +169,50 @@ void *fb_net_alloc(struct fb_net *net, struct fb_chunk **arena, size_t n)
     }
     p = chunk->end;
     chunk->end += n;
+    assert((uintptr_t)p % ALIGNMENT == 0 && chunk->end <= chunk->limit);
     return p;
 }
 
-void fb_net_release(struct fb_net *net, struct fb_chunk **arena)
+void chunk_arena_release(struct chunk_pool *pool, struct fb_chunk **arena)
 {
     struct fb_chunk *chunk;
 
     while ((chunk = *arena) != NULL) {
+        assert(chunk->kind == FB_CHUNK_OWN);
         *arena = chunk->next;
-        fb_chunk_free(net, chunk);
+        fb_chunk_free(pool, chunk);
     }
 }
 
-void fb_chunks_trim(struct fb_net *net)
+void chunk_check(const struct fb_chunk *chunk)
 {
-    struct fb_chunk *chunk;
+    assert(chunk->kind <= FB_CHUNK_FILE);
+    if (chunk->kind == FB_CHUNK_FILE) {
+        assert(chunk->file.fd >= 0);
+        return;
+    }
+    assert(chunk->p <= chunk->end && chunk->end <= chunk->limit);
+    if (chunk->kind == FB_CHUNK_OWN)
+        assert(chunk->p >= chunk->data);
+    if (chunk->kind == FB_CHUNK_REF)
+        assert(chunk->ref.release != NULL);
+}
 
-    while ((chunk = take_spare(&net->spare_chunks, &net->spare_chunk_n)) != NULL)
-        fb_memory_release(net->memory, chunk);
-    while ((chunk = take_spare(&net->spare_views, &net->spare_view_n)) != NULL)
-        fb_memory_release(net->memory, chunk);
+void chunk_pool_check(const struct chunk_pool *pool)
+{
+    const struct fb_chunk *chunk;
+    unsigned own = 0, foreign = 0;
+
+    for (chunk = pool->spare_own; chunk != NULL; chunk = chunk->next) {
+        assert(chunk->kind == FB_CHUNK_OWN);
+        own++;
+    }
+    for (chunk = pool->spare_foreign; chunk != NULL; chunk = chunk->next) {
+        assert(chunk->kind != FB_CHUNK_OWN);
+        foreign++;
+    }
+    assert(own == pool->spare_own_n && own <= SPARE_MAX);
+    assert(foreign == pool->spare_foreign_n && foreign <= SPARE_MAX);
+    for (chunk = pool->released; chunk != NULL; chunk = chunk->next)
+        assert(chunk->kind == FB_CHUNK_REF);
 }

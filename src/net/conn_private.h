@@ -1,106 +1,155 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of connections share. */
+/* Declarations that the files of connections share. The files call downwards only:
+ *
+ *     conn_pipe.c, conn_connect.c    owners' calls that make or join connections
+ *     conn.c                         slots, and what the loop runs
+ *     net.c                          all connections: failed, counted, checked
+ *     conn_flush.c                   the flush of dirty connections, and the end of one
+ *     conn_splice.c                  a pipe's bytes within the kernel
+ *     conn_input.c, conn_output.c    buffers, and one system call each
+ *     conn_state.c                   phase, halves, dirty mark
+ *     conn_log.c, chunk.c
+ */
 #pragma once
 
 #include "net/conn.h"
 
-/* Output above the first mark stops reading; below the second it goes on. */
+#include <assert.h>
+
+/* Unsent bytes above which a connection is not read, and below which reading goes on. */
 #define FB_HIGH_WATER (64 * 1024)
 #define FB_LOW_WATER (16 * 1024)
 
-enum fb_chunk_kind {
-    FB_CHUNK_OWN,  /* bytes in memory of its own */
-    FB_CHUNK_VIEW, /* ... in the input that is lent just now */
-    FB_CHUNK_REF,  /* ... in memory of the owner's, who is told when they are no more needed */
-    FB_CHUNK_FILE, /* ... in a file */
-};
+/* ---- conn_state.c ---- */
 
-/* Bytes in a row. */
-struct fb_chunk {
-    struct fb_chunk *next;
-    uint8_t *p;     /* the first byte that counts */
-    uint8_t *end;   /* behind the last */
-    uint8_t *limit; /* FB_CHUNK_OWN: behind the room */
-    union {
-        struct {
-            void (*release)(void *arg);
-            void *arg;
-        } ref;
-        struct {
-            uint64_t offset, left;
-            int fd;
-        } file;
-    };
-    enum fb_chunk_kind kind;
-    uint8_t data[];
-};
+/* Change the phase, the receiving half and the sending half, and assert that the step is legal. */
+void conn_set_phase(struct fb_conn *conn, enum conn_phase phase);
+void conn_set_read(struct fb_conn *conn, enum conn_read read);
+void conn_set_write(struct fb_conn *conn, enum conn_write write);
 
-/* A chunk's usual room, so that header and data fill a page. */
-#define FB_CHUNK_ROOM (4096 - sizeof(struct fb_chunk))
+/* Watches or pauses reading as conn_may_read() says. */
+void conn_update_reading(struct fb_conn *conn);
+/* Offers unconsumed input to the owner again, and reads on. */
+void conn_redeliver(struct fb_conn *conn);
+/* Enters a connected socket's phase: `opened` will run. */
+void conn_establish(struct fb_conn *conn);
+/* Moves the client from one gauge of the statistics to another. */
+void conn_count_as(struct fb_conn *conn, enum conn_activity activity);
+/* Returns the reason that an errno of the connection stands for. */
+fb_reason conn_reason_of(int error);
 
-/* NULL without memory. */
-struct fb_chunk *fb_chunk_create(struct fb_net *net, size_t room);
-/* One without room, of another kind. */
-struct fb_chunk *fb_chunk_foreign(
-    struct fb_net *net, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
-/* A REF's owner is told by fb_chunks_tell(). */
-void fb_chunk_free(struct fb_net *net, struct fb_chunk *chunk);
-void fb_chunks_tell(struct fb_net *net);
-void fb_chunks_trim(struct fb_net *net); /* frees the spare ones */
-
-static inline size_t fb_chunk_length(const struct fb_chunk *chunk)
+/* Whether input may be received and given to the owner. */
+static inline bool conn_may_read(const struct fb_conn *conn)
 {
-    return chunk->kind == FB_CHUNK_FILE ? chunk->file.left : (size_t)(chunk->end - chunk->p);
+    return (unsigned)conn->phase - CONN_OPENING <= CONN_OPEN - CONN_OPENING &&
+           conn->read == CONN_READ_ON && !conn->paused;
 }
 
-static inline size_t fb_chunk_room(const struct fb_chunk *chunk)
+/* Whether the owner may add output. */
+static inline bool conn_may_write(const struct fb_conn *conn)
 {
-    return (size_t)(chunk->limit - chunk->end);
+    return conn_is_active(conn) && conn->write == CONN_WRITE_ON;
 }
 
-/* run[FB_READ] and run[FB_WRITE] of a connection. */
-void fb_conn_readable(struct fb_loop *loop, struct fb_source *source);
-void fb_conn_progress(struct fb_loop *loop, struct fb_source *source);
-
-/* Whether more input may be received and given to the owner. */
-static inline bool fb_conn_may_read(const struct fb_conn *conn)
+/* Whether output can leave: the socket is connected and has an owner. */
+static inline bool conn_can_send(const struct fb_conn *conn)
 {
-    return !conn->stopped && !conn->held && !conn->eof && !conn->closing && !conn->connecting &&
-           conn->failed == 0;
-}
-/* Watches or pauses reading as fb_conn_may_read() says. */
-void fb_conn_update_reading(struct fb_conn *conn);
-/* Has it settled after the callback that runs now. */
-void fb_conn_touch(struct fb_conn *conn);
-/* Counts it as what it does now. */
-void fb_conn_count(struct fb_conn *conn);
-
-/* Whether it takes output. */
-static inline bool fb_conn_may_write(const struct fb_conn *conn)
-{
-    return !conn->closing && !conn->shutting && conn->failed == 0;
+    return (unsigned)conn->phase - CONN_OPENING <= CONN_KEEPING - CONN_OPENING;
 }
 
-/* Sends; false: it broke and has been failed. */
-bool fb_conn_send(struct fb_conn *conn);
-/* What stays unsent moves out of the lent input, which ends with the callback; false as above. */
-bool fb_conn_own_output(struct fb_conn *conn);
-/* It is connected: `opened` will run. */
-void fb_conn_established(struct fb_conn *conn);
-void fb_conn_drop_output(struct fb_conn *conn);
-/* The reason that an errno of the connection stands for. */
-fb_reason fb_conn_reason(int error);
+static inline bool conn_is_connecting(const struct fb_conn *conn)
+{
+    return conn->phase == CONN_CONNECTING || conn->phase == CONN_CLOSING_UNCONNECTED;
+}
 
-/* A slot and what all connections begin with; NULL when worker_connections are in use. */
-struct fb_conn *fb_conn_take(
+static inline enum conn_activity conn_activity(const struct fb_conn *conn)
+{
+    if (conn->unsent > 0)
+        return CONN_WRITING;
+    return conn->in != NULL ? CONN_READING : CONN_WAITING;
+}
+
+/* Counts the client as what it does now. */
+static inline void conn_count(struct fb_conn *conn)
+{
+    enum conn_activity activity = conn_activity(conn);
+
+    if (conn->counted != activity)
+        conn_count_as(conn, activity);
+}
+
+/* Marks the connection dirty: the flush after the running callback looks at it. The mark is the
+ * WRITE event in the loop's flush queue: a dirty connection needs no list link of its own, and it
+ * is flushed by the same code that runs when its peer has taken output. */
+static inline void conn_mark_dirty(struct fb_conn *conn)
+{
+    struct fb_loop *loop = &conn->net->loop;
+    struct fb_event *event = &conn->source.events[FB_WRITE];
+
+    assert(conn->phase != CONN_FREE);
+    if (event->queue == FB_QUEUE_SETTLE)
+        return;
+    /* moved from where the mechanism may have posted it: borrowed input is lent no longer then */
+    fb_loop_unpost(loop, event);
+    fb_loop_post(loop, event, FB_QUEUE_SETTLE);
+}
+
+static inline bool net_is_dirty(const struct fb_net *net)
+{
+    return !TAILQ_EMPTY(&net->loop.queues[FB_QUEUE_SETTLE]) || net->chunks.released != NULL;
+}
+
+/* ---- conn_output.c ---- */
+
+/* Sends from the output and returns true; false: the connection has failed. */
+bool conn_send(struct fb_conn *conn);
+/* Copies unsent output out of the lent input, which ends with the callback; false as above. */
+bool conn_own_output(struct fb_conn *conn);
+void conn_drop_output(struct fb_conn *conn);
+
+/* ---- conn_input.c ---- */
+
+/* The outcome of a receive for the owner. */
+enum conn_input { CONN_INPUT_NONE, CONN_INPUT_DATA, CONN_INPUT_END };
+
+/* Receives once, or takes what is to be offered again. The bytes are *in; they lie in *chunk, which
+ * is the caller's from then on, or (NULL) in memory that the next receive uses again. */
+enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct fb_chunk **chunk);
+/* Whether unconsumed input is to be offered without more behind it. */
+bool conn_is_due_again(const struct fb_conn *conn);
+/* Keeps what the owner has left of `in` after `used` bytes; `chunk` as conn_receive() gave it. */
+void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct fb_chunk *chunk);
+/* Receives and drops what a lingering connection's peer still sends. */
+void conn_discard_input(struct fb_conn *conn);
+/* Whether bytes of the peer lie unread in the kernel. */
+bool conn_input_is_pending(struct fb_conn *conn);
+void conn_drop_input(struct fb_conn *conn);
+
+/* ---- conn_splice.c ---- */
+
+/* Moves input of a piped connection within the kernel; false: it is to be copied. */
+bool conn_splice_input(struct fb_conn *conn);
+/* Goes on where output has left, or more can. */
+void conn_splice_progress(struct fb_conn *conn);
+/* Bytes for a piped connection that wait in the kernel's pipe. */
+size_t conn_splice_held(const struct fb_conn *conn);
+/* Whether none do; true without a pipe. */
+static inline bool conn_splice_is_empty(const struct fb_conn *conn)
+{
+    return conn->pipe == NULL || conn_splice_held(conn) == 0;
+}
+/* Whether both directions of its pipe have ended; true without a pipe. */
+bool conn_splice_is_done(const struct fb_conn *conn);
+
+/* ---- conn_flush.c ---- */
+
+/* Flushes one connection: does what callbacks have asked for, and goes on when the peer has taken
+ * output. */
+void conn_flush(struct fb_conn *conn);
+
+/* ---- conn.c ---- */
+
+/* Takes a slot and fills in what all connections begin with; NULL when worker_connections are in
+ * use. Its phase is CONN_FREE until the caller sets it. */
+struct fb_conn *conn_take_slot(
     struct fb_net *net, const struct sockaddr *peer, const struct fb_conn_ops *ops, void *owner);
-
-/* Pipes (pipe.c): readable, instead of receiving into this process; false: it is to be copied. */
-bool fb_pipe_readable(struct fb_conn *conn);
-/* Output has left, or more can. */
-void fb_pipe_progress(struct fb_conn *conn);
-/* Whether nothing that was received for it waits to be sent. */
-bool fb_pipe_is_empty(const struct fb_conn *conn);
-/* Whether both of its directions have ended. */
-bool fb_pipe_is_done(const struct fb_conn *conn);
-void fb_pipes_trim(struct fb_net *net);

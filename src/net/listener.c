@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Sockets of one address: bound, adopted, made to listen, closed. Responsible for the paths of unix
+ * sockets too. Never accepts. Invariant: a failed open leaves no socket that was not open
+ * before. */
 #include "net/listener.h"
 
 #include "net/listener_options.h"
@@ -29,8 +32,8 @@ struct fb_listener *fb_listener_create(struct fb_arena *arena, const struct fb_a
     return listener;
 }
 
-/* What connect() to a unix socket's path says: 0 or an errno. */
-static int probe(const struct fb_address *address)
+/* Connects to the path of a unix socket: returns 0 or an errno. */
+static int probe_path(const struct fb_address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int error = 0;
@@ -42,7 +45,8 @@ static int probe(const struct fb_address *address)
     return error;
 }
 
-/* Makes way for bind(). Only a socket that nobody answers on is removed: a crash left it behind. */
+/* Removes a path that bind() needs, where it is a socket that no process listens on: a crash left
+ * it. */
 static int clear_path(const struct fb_listener *listener, struct fb_log *log)
 {
     const char *path = listener->address.un.sun_path;
@@ -50,17 +54,17 @@ static int clear_path(const struct fb_listener *listener, struct fb_log *log)
     int error;
 
     if (lstat(path, &st) == -1)
-        return 0; /* nothing there, or bind() will say why not */
+        return 0; /* no path, or bind() will say why not */
     if (!S_ISSOCK(st.st_mode)) {
         fb_log(log, FB_EMERG, 0, "bind() to %s failed: the path exists and is not a socket",
             listener->text);
         return -1;
     }
-    error = probe(&listener->address);
+    error = probe_path(&listener->address);
     switch (error) {
     case 0:
-    case EAGAIN:     /* its backlog is full */
-    case EPROTOTYPE: /* it is not a stream socket */
+    case EAGAIN:     /* the backlog is full */
+    case EPROTOTYPE: /* no stream socket */
         fb_log(log, FB_EMERG, 0, "bind() to %s failed: the socket is in use", listener->text);
         return -1;
     case ENOENT:
@@ -115,7 +119,7 @@ static int bind_inet(struct fb_listener *listener, int fd, struct fb_log *log)
     return 0;
 }
 
-/* A bound socket; -1 after an emerg line. */
+/* Returns a bound socket; -1 after an emerg line. */
 static int open_socket(struct fb_listener *listener, struct fb_log *log)
 {
     int family = listener->address.any.sa_family;
@@ -132,13 +136,14 @@ static int open_socket(struct fb_listener *listener, struct fb_log *log)
     return fd;
 }
 
-static bool lends_to(const struct fb_listener *from, const struct fb_listener *listener)
+static bool has_same_address(const struct fb_listener *from, const struct fb_listener *listener)
 {
     return fb_address_equal(&from->address, &listener->address);
 }
 
-/* A kept socket that was bound without reuseport keeps more from its port, until it allows them. */
-static void allow_more(
+/* Lets further sockets be bound to the port of an adopted socket that was bound without
+ * reuseport. */
+static void allow_reuseport(
     const struct fb_listener *listener, const struct fb_listener *from, int allowed)
 {
     if (from == NULL || from->options.reuseport || !listener->options.reuseport)
@@ -147,9 +152,9 @@ static void allow_more(
         setsockopt(from->fds[i], SOL_SOCKET, SO_REUSEPORT, &allowed, sizeof(allowed));
 }
 
-/* A port that another user has bound cannot be bound once more, so that there are as many sockets as
- * the service manager has passed. */
-static void share_passed(
+/* Gives up reuseport where the service manager has passed fewer sockets than there are worker
+ * slots: a port that another user has bound cannot be bound once more. */
+static void share_passed_sockets(
     struct fb_listener *listener, unsigned passed, unsigned slots, struct fb_log *log)
 {
     if (!listener->options.reuseport || passed >= slots)
@@ -172,7 +177,7 @@ void fb_listener_allow_others(const struct fb_listener *listener, bool allow)
 {
     int value = allow || listener->options.reuseport;
 
-    /* several allow it anyway; if it fails, the next bind() or listen() does */
+    /* with several sockets it is allowed anyway; if it fails, the next bind() or listen() does */
     if (listener->fd_n == 1 && listener->fds[0] != -1)
         setsockopt(listener->fds[0], SOL_SOCKET, SO_REUSEPORT, &value, sizeof(value));
 }
@@ -184,11 +189,11 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
     unsigned n = listener->options.reuseport ? slots : 1;
 
     assert(slots > 0);
-    assert(from == NULL || lends_to(from, listener));
+    assert(from == NULL || has_same_address(from, listener));
     listener->foreign = from != NULL && from->foreign;
     listener->kept_n = from != NULL ? from->kept_n : 0;
     if (listener->foreign)
-        share_passed(listener, kept, slots, log);
+        share_passed_sockets(listener, kept, slots, log);
     if (n < kept || listener->foreign)
         n = kept;
     listener->fds = fb_arena_alloc(listener->arena, n * sizeof(*listener->fds));
@@ -197,6 +202,7 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
         fb_log(log, FB_EMERG, ENOMEM, "the sockets of %s cannot be opened", listener->text);
         return -1;
     }
+    assert(n >= kept && n > 0);
     listener->fd_n = n;
     listener->adopted = false;
     listener->stored_n = from != NULL ? from->stored_n : 0;
@@ -205,7 +211,7 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
         if (listener->fds[i] != -1)
             listener->adopted = true;
     }
-    allow_more(listener, from, 1);
+    allow_reuseport(listener, from, 1);
     for (unsigned i = 0; i < n; i++) {
         if (listener->fds[i] != -1)
             continue;
@@ -222,6 +228,7 @@ int fb_listener_commit(struct fb_listener *listener, struct fb_log *log)
 {
     int backlog = listener->options.backlog, result = 0;
 
+    listener_check(listener);
     for (unsigned i = 0; i < listener->fd_n; i++) {
         int fd = listener->fds[i];
 
@@ -237,11 +244,20 @@ int fb_listener_commit(struct fb_listener *listener, struct fb_log *log)
     return result;
 }
 
+static bool has_fd(const struct fb_listener *listener, int fd)
+{
+    for (unsigned i = 0; i < listener->fd_n; i++)
+        if (listener->fds[i] == fd)
+            return true;
+    return false;
+}
+
 int fb_listener_add(struct fb_listener *listener, int fd)
 {
     unsigned n = listener->fd_n;
     int *fds = fb_arena_alloc(listener->arena, (n + 1) * sizeof(*fds));
 
+    assert(fd >= 0 && !has_fd(listener, fd));
     if (fds == NULL)
         return -1;
     for (unsigned i = 0; i < n; i++)
@@ -254,6 +270,7 @@ int fb_listener_add(struct fb_listener *listener, int fd)
 
 void fb_listener_close(struct fb_listener *listener)
 {
+    listener_check(listener);
     for (unsigned i = 0; i < listener->fd_n; i++) {
         if (listener->fds[i] != -1 && i >= listener->kept_n)
             close(listener->fds[i]);
@@ -263,6 +280,8 @@ void fb_listener_close(struct fb_listener *listener)
 
 void fb_listener_drop(struct fb_listener *listener, int fd)
 {
+    assert(fd >= 0);
+    listener_check(listener);
     for (unsigned i = 0; i < listener->fd_n; i++)
         if (listener->fds[i] == fd) {
             listener->fds[i] = -1;
@@ -271,15 +290,7 @@ void fb_listener_drop(struct fb_listener *listener, int fd)
         }
 }
 
-static bool has(const struct fb_listener *listener, int fd)
-{
-    for (unsigned i = 0; i < listener->fd_n; i++)
-        if (listener->fds[i] == fd)
-            return true;
-    return false;
-}
-
-/* -1 with errno. What has become something else by now is left alone. */
+/* Unlinks the path if it is still a socket; -1 with errno. */
 static int unlink_socket(const struct fb_listener *listener)
 {
     const char *path = listener->address.un.sun_path;
@@ -292,12 +303,14 @@ static int unlink_socket(const struct fb_listener *listener)
 
 void fb_listener_abandon(struct fb_listener *listener, const struct fb_listener *from)
 {
-    allow_more(listener, from, 0);
+    assert(from == NULL || has_same_address(from, listener));
+    listener_check(listener);
+    allow_reuseport(listener, from, 0);
     for (unsigned i = 0; i < listener->fd_n; i++) {
         int fd = listener->fds[i];
 
         listener->fds[i] = -1;
-        if (fd == -1 || (from != NULL && has(from, fd)))
+        if (fd == -1 || (from != NULL && has_fd(from, fd)))
             continue;
         close(fd);
         if (!listener->adopted)
@@ -318,7 +331,15 @@ struct fb_listener *fb_listener_find(
 
     STAILQ_FOREACH (other, all, link)
         for (unsigned i = 0; i < other->fd_n; i++)
-            if (other->fds[i] != -1 && lends_to(other, listener))
+            if (other->fds[i] != -1 && has_same_address(other, listener))
                 return other;
     return NULL;
+}
+
+void listener_check(const struct fb_listener *listener)
+{
+    assert(listener->arena != NULL && (listener->fds != NULL || listener->fd_n == 0));
+    assert(!is_unix(listener) || !listener->options.reuseport);
+    for (unsigned i = 0; i < listener->fd_n; i++)
+        assert(listener->fds[i] >= -1);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listening sockets. The master opens them and keeps every one; workers inherit them.
  *
- * A listener is bound long before it listens: the sockets of a new configuration are prepared with
- * fb_listener_open, which nobody outside can notice, and go live with fb_listener_commit. */
+ * Responsible for binding, listening, adopting and closing the sockets of one address. Never
+ * accepts. A listener is bound long before it listens: fb_listener_open() prepares the sockets of a
+ * new configuration, which no client can notice, and fb_listener_commit() makes them listen.
+ * Invariant: a descriptor is -1 or open, and is closed by the last listener that names it. */
 #pragma once
 
 #include "base/arena.h"
@@ -18,10 +20,10 @@ struct fb_listen_options {
     int sndbuf;
     int fastopen; /* queue length; -1: off */
     bool deferred;
-    bool reuseport;   /* one socket a worker slot */
+    bool reuseport;   /* a socket for each worker slot */
     bool bind;        /* a socket of its own although a wildcard listens on the port */
     bool ipv6only;    /* default true */
-    bool tcp_nodelay; /* inherited by what is accepted */
+    bool tcp_nodelay; /* inherited by accepted sockets */
     enum { FB_KEEPALIVE_DEFAULT, FB_KEEPALIVE_ON, FB_KEEPALIVE_OFF } keepalive;
     int keepidle, keepintvl, keepcnt; /* seconds, seconds, count; 0: the system's default */
 };
@@ -34,57 +36,65 @@ struct fb_listener {
     struct fb_listen_options options;
     unsigned fd_n;     /* 1, or with reuseport one a worker slot */
     int *fds;          /* -1: not open */
-    void *owner;       /* whose connections these are: opaque here */
-    bool adopted;      /* the sockets came from the listener of the configuration before */
+    void *owner;       /* the user of its connections; opaque here */
+    bool adopted;      /* the sockets come from the listener of the previous configuration */
     bool beside;       /* bound while another listens on its port, which must allow it */
-    bool foreign;      /* the service manager has bound it: its path is not ours to unlink */
-    unsigned kept_n;   /* the first of `fds`, which somebody keeps: closing forgets them only */
-    unsigned stored_n; /* the first of `fds`, of which the service manager keeps copies */
+    bool foreign;      /* bound by the service manager, which also unlinks its path */
+    unsigned kept_n;   /* how many of `fds`, from the first, stay open for another holder */
+    unsigned stored_n; /* how many of `fds`, from the first, the service manager keeps copies of */
 };
 STAILQ_HEAD(fb_listeners, fb_listener);
 
 extern const struct fb_listen_options fb_listen_defaults;
 
-/* A closed listener; NULL without memory. Memory is the arena's. A unix socket has no reuseport. */
+/* Creates a closed listener in the arena; NULL without memory. A unix socket has no reuseport. */
 struct fb_listener *fb_listener_create(struct fb_arena *arena, const struct fb_address *address,
     const struct fb_listen_options *options);
 
-/* Gives it `slots` sockets (1 without reuseport): bound, close-on-exec, non-blocking, and not
- * listening. A unix socket's stale path (nobody answers a connect) is removed first; a live one is
- * an error. What `from` (or NULL), a listener with the same address, has open is taken over as it
- * is: both then name the same descriptors, and more than `slots` are kept, without reuseport too.
- * Where a service manager has passed fewer than reuseport asks for, they are shared, with a warning.
- * Returns 0, or -1 after an emerg line and with what was newly opened closed again. Two listeners
- * of one configuration on the same unix path are the caller's to refuse: before commit the first
- * one looks stale to the second. */
+/* Opens `slots` sockets (1 without reuseport): bound, close-on-exec, non-blocking, not listening
+ * yet.
+ *
+ * - The previous holder `from` (NULL: none) has the same address. Its open sockets are adopted as
+ *   they are: both listeners then name the same descriptors. More than `slots` stay, without
+ *   reuseport too.
+ * - Where a service manager has passed fewer sockets than reuseport asks for, the workers share
+ *   them, with a warning.
+ * - The path of a unix socket is removed first where a connect() to it is refused, and is an error
+ *   where it is answered. The caller refuses two listeners of one configuration on the same path:
+ *   before the commit the first looks unused to the second.
+ *
+ * Returns 0, or -1 after an emerg line, with the new sockets closed again. */
 int fb_listener_open(struct fb_listener *listener, const struct fb_listener *from, unsigned slots,
     struct fb_log *log);
 
-/* Sets every option on every socket and makes it listen (again, with a changed backlog). Options
- * that the kernel refuses are alerts, also that of ipv6only, which nothing can change on a kept
- * socket; -1 only where listen() itself fails, after an emerg line and with the others listening
- * (somebody else's bind and listen since the open are noticed only here). */
+/* Sets every option on every socket, and makes it listen; a kept socket listens again, with its new
+ * backlog. An option that the kernel refuses is an alert. Returns -1 only where listen() fails,
+ * after an emerg line and with the others listening: another process has bound the address and
+ * listens since the open. */
 int fb_listener_commit(struct fb_listener *listener, struct fb_log *log);
 
-/* One more socket of its address, which listens; -1 without memory. */
+/* Adds a socket of the same address, which listens; -1 without memory. */
 int fb_listener_add(struct fb_listener *listener, int fd);
-/* Closes what it opened itself and what it adopted alike, but for what is kept. */
+/* Closes the sockets, opened or adopted, but for the first kept_n. */
 void fb_listener_close(struct fb_listener *listener);
-/* Closes this one of its sockets. */
+/* Closes one of the sockets, unless it is among the first kept_n. */
 void fb_listener_drop(struct fb_listener *listener, int fd);
-/* Takes back an open that will not be committed: closes only what is not also `from`'s, and unlinks
- * the unix socket that was made. */
+/* Undoes an open that will not be committed: closes the sockets that are not also the previous
+ * holder's, `from`, and unlinks the path of a unix socket that was made. */
 void fb_listener_abandon(struct fb_listener *listener, const struct fb_listener *from);
-/* Unlinks the path of a unix socket that no configuration listens on any more; unless it is stored:
- * then it is listened on still. */
+/* Unlinks the path of a unix socket that no configuration listens on any more, unless the service
+ * manager stores the socket: then it still listens. */
 void fb_listener_unlink(struct fb_listener *listener, struct fb_log *log);
 
-/* Whether both are of one port and one is a wildcard, which takes in the other's address: the kernel
- * lets the second be bound and listen only where both allow it. */
+/* Whether both have one port and one of them is a wildcard, which includes the other's address: the
+ * kernel lets the second be bound and listen only where both allow it. */
 bool fb_listener_overlaps(const struct fb_listener *a, const struct fb_listener *b);
-/* Has its sockets allow others on the port, until it is taken back. */
+/* Lets other sockets be bound to the port, or no more. */
 void fb_listener_allow_others(const struct fb_listener *listener, bool allow);
 
-/* The listener in `all` that can lend its sockets to `listener`, or NULL. */
+/* Finds a listener in `all` with the same address and open sockets, which `listener` can adopt; or
+ * NULL. */
 struct fb_listener *fb_listener_find(
     const struct fb_listeners *all, const struct fb_listener *listener);
+/* Asserts what holds for a listener in every state. */
+void listener_check(const struct fb_listener *listener);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The part of a listener's options that has to stand before bind(). */
+/* The socket options of a listener.
+ *
+ * Responsible for setting what the configuration says, on new sockets and kept ones, in both
+ * directions. Never fails: an option that the kernel refuses is an alert. */
 #pragma once
 
 #include "net/listener.h"
 
-/* SO_REUSEADDR, SO_REUSEPORT and IPV6_V6ONLY; what the kernel refuses is an alert. */
+/* Sets the options that must stand before bind(): SO_REUSEADDR, SO_REUSEPORT and IPV6_V6ONLY. */
 void fb_listener_set_bind_options(const struct fb_listener *listener, int fd, struct fb_log *log);
-/* All the others. */
+/* Sets the options of a bound socket. */
 void fb_listener_set_options(const struct fb_listener *listener, int fd, struct fb_log *log);

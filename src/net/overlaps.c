@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Pairs of a wildcard and another address of its port. Responsible for SO_REUSEPORT on both sockets
+ * of a pair. Never compares pairs where one of both kinds is missing. */
 #include "net/overlaps.h"
 
 #include "base/compiler.h"
 
-/* Those that are opened, live, and lend; each but the first may be NULL. */
-struct sides {
+#include <assert.h>
+
+/* The listeners that are opened, those of the running configuration, and previous holders of
+ * sockets; only the first is never NULL. */
+struct candidates {
     const struct fb_listeners *all[3];
 };
 
-static bool is_adopted(const struct sides *sides, const struct fb_listener *listener)
+static bool is_adopted(const struct candidates *candidates, const struct fb_listener *listener)
 {
-    for (size_t i = 1; i < fb_countof(sides->all); i++)
-        if (sides->all[i] != NULL && fb_listener_find(sides->all[i], listener) != NULL)
+    for (size_t i = 1; i < fb_countof(candidates->all); i++)
+        if (candidates->all[i] != NULL && fb_listener_find(candidates->all[i], listener) != NULL)
             return true;
     return false;
 }
 
-static void allow_with(const struct sides *sides, struct fb_listener *listener,
+static void allow_with(const struct candidates *candidates, struct fb_listener *listener,
     const struct fb_listeners *others, bool allow)
 {
     const struct fb_listener *other;
 
     STAILQ_FOREACH (other, others, link) {
-        if (!fb_listener_overlaps(listener, other) || is_adopted(sides, listener))
+        if (!fb_listener_overlaps(listener, other) || is_adopted(candidates, listener))
             continue;
         listener->beside = allow;
         fb_listener_allow_others(other, allow);
@@ -31,7 +36,7 @@ static void allow_with(const struct sides *sides, struct fb_listener *listener,
     }
 }
 
-/* Which of wildcards and other addresses there are. */
+/* Notes whether there are wildcards, there[1], and other addresses, there[0]. */
 static void note_kinds(const struct fb_listeners *listeners, bool there[2])
 {
     const struct fb_listener *listener;
@@ -42,19 +47,20 @@ static void note_kinds(const struct fb_listeners *listeners, bool there[2])
 }
 
 void fb_overlaps_allow(const struct fb_listeners *listeners, const struct fb_listeners *live,
-    const struct fb_listeners *lenders, bool allow)
+    const struct fb_listeners *previous, bool allow)
 {
-    const struct sides sides = { { listeners, live, lenders } };
+    const struct candidates candidates = { { listeners, live, previous } };
     struct fb_listener *listener;
     bool there[2] = { false, false };
 
-    for (size_t i = 0; i < fb_countof(sides.all); i++)
-        if (sides.all[i] != NULL)
-            note_kinds(sides.all[i], there);
-    if (!there[0] || !there[1]) /* there may be tens of thousands */
+    assert(listeners != NULL);
+    for (size_t i = 0; i < fb_countof(candidates.all); i++)
+        if (candidates.all[i] != NULL)
+            note_kinds(candidates.all[i], there);
+    if (!there[0] || !there[1]) /* without comparing tens of thousands of pairs */
         return;
     STAILQ_FOREACH (listener, listeners, link)
-        for (size_t i = 0; i < fb_countof(sides.all); i++)
-            if (sides.all[i] != NULL)
-                allow_with(&sides, listener, sides.all[i], allow);
+        for (size_t i = 0; i < fb_countof(candidates.all); i++)
+            if (candidates.all[i] != NULL)
+                allow_with(&candidates, listener, candidates.all[i], allow);
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A wildcard and another address of its port, each with a socket of its own: the kernel has the second
- * bound and listen only while both allow it. */
+/* Listeners that overlap: a wildcard and another address of its port, each with a socket of its
+ * own.
+ *
+ * Responsible for having both allow the other (SO_REUSEPORT) while the second is bound and begins
+ * to listen, which the kernel wants, and for taking that back. Never binds or closes a socket. */
 #pragma once
 
 #include "net/listener.h"
 
-/* Before `listeners` are opened: what is bound for the first time may overlap with its like, and with
- * those of which sockets are taken over, `live` and `lenders` (or NULL). With `allow` off, when all
- * listen or are given up: nobody else may any more. */
+/* Allows listeners that are bound for the first time to overlap with each other and with `live` and
+ * `previous`, whose sockets are adopted (NULL: none). Called with `allow` before `listeners` are
+ * opened, and without it when all listen or are given up: then no other socket may be bound beside
+ * them. */
 void fb_overlaps_allow(const struct fb_listeners *listeners, const struct fb_listeners *live,
-    const struct fb_listeners *lenders, bool allow);
+    const struct fb_listeners *previous, bool allow);

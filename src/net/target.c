@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses to connect to, from text. Never accepts what only `listen` takes.
+ * Invariant: a target that was parsed has a port, or a unix path. */
 #include "net/target.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
-/* A name may stand where `listen` takes one; what else `listen` takes is no target: a port alone, "*"
- * and a range of ports. */
-static const char *resolve(const char *text, struct fb_address *out)
+/* Parses a name and its port as `listen` takes them. */
+static const char *resolve_target(const char *text, struct fb_address *out)
 {
     in_port_t last;
     unsigned n;
@@ -29,11 +31,12 @@ const char *fb_target_parse(const char *text, bool names, struct fb_target *out)
     if (!is_unix && *text != '[' && strchr(text, ':') == NULL)
         return "expected a port";
     if (wrong != NULL && names && !is_unix && *text != '[')
-        wrong = resolve(text, &address);
+        wrong = resolve_target(text, &address);
     if (wrong != NULL)
         return strcmp(wrong, "no port") == 0 ? "expected a port" : wrong;
     if (!is_unix && fb_address_port(&address) == 0)
         return "expected a port";
+    assert(is_unix == (address.any.sa_family == AF_UNIX));
     *out = (struct fb_target) { .address = address };
     fb_address_format(&address, true, out->text);
     return NULL;

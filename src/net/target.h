@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An address to connect to. */
+/* An address to connect to, with its text.
+ *
+ * Responsible for telling an address that can be connected to from what only `listen` takes: a port
+ * alone, "*" and a range of ports. Invariant: a target that was parsed has a port, or a unix
+ * path. */
 #pragma once
 
 #include "net/address.h"
 
 struct fb_target {
     struct fb_address address;
-    char text[FB_ADDRESS_TEXT]; /* as log lines show it */
+    char text[FB_ADDRESS_TEXT]; /* for log lines */
 };
 
-/* "1.2.3.4:80", "[::1]:80", "unix:/path"; and with `names` "name:80", which the system resolves: the
- * first address that it gives. Returns NULL, or what is wrong with the text. */
+/* Parses "1.2.3.4:80", "[::1]:80", "unix:/path"; and with `names` "name:80", which the system
+ * resolves to the first address that it knows. Returns NULL, or what is wrong with the text. */
 const char *fb_target_parse(const char *text, bool names, struct fb_target *out);

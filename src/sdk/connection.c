@@ -79,7 +79,7 @@ void *fb_temp_alloc(fb_conn *conn, size_t n)
 
 void fb_temp_reset(fb_conn *conn)
 {
-    if (SDK_VALID(conn) && conn->side != NULL)
+    if (SDK_VALID(conn) && conn->session != NULL)
         fb_net_release(conn->net, &fb_side_of(conn)->temporary);
 }
 

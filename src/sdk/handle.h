@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/compiler.h"
-#include "stream/side.h"
+#include "stream/session_conn.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@ void sdk_handle_report(const fb_conn *conn, const char *call);
 
 static inline bool sdk_handle_check(const fb_conn *conn, const char *call)
 {
-    if (fb_likely(conn->source.in_use && !conn->lingering && !fb_session_is_kept(conn)))
+    if (fb_likely(conn_is_owned(conn) && !fb_session_is_kept(conn)))
         return true;
     sdk_handle_report(conn, call);
     return false;

@@ -45,12 +45,12 @@ void fb_keep(fb_conn *conn, uint64_t ms)
 /* Ends both when one of them ends already. */
 static bool end_both(fb_conn *a, fb_conn *b)
 {
-    if (a->failed != 0 || b->failed != 0) {
+    if (conn_has_failed(a) || conn_has_failed(b)) {
         fb_conn_fail(a, FB_ABORTED);
         fb_conn_fail(b, FB_ABORTED);
         return true;
     }
-    if (!a->closing && !b->closing)
+    if (conn_is_active(a) && conn_is_active(b))
         return false;
     fb_conn_close(a);
     fb_conn_close(b);

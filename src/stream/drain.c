@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How sessions come to an end when their worker takes no more clients. */
+/* How sessions come to an end when their worker takes no more clients.
+ *
+ * Responsible for telling the protocols once, and for closing idle sessions, spread over a time.
+ * Never closes a session that its protocol has not marked idle. Invariant: while sessions are idle
+ * in a draining worker, the drain timer is set. */
 #include "stream/session.h"
-#include "stream/side.h"
+#include "stream/session_call.h"
 
-/* Idle sessions are closed within this time, or half of what there is, and so often a little. */
+/* Idle sessions are closed within SPREAD_MS, or half of the time that the drain has, every
+ * TICK_MS. */
 #define SPREAD_MS 1000
 #define TICK_MS 20
 
 static bool is_idle(const struct fb_conn *conn)
 {
-    return conn->idle && !conn->closing && conn->failed == 0 && conn->ops == &fb_session_ops;
+    return conn->idle && conn_is_active(conn) && conn->ops == &fb_session_ops;
 }
 
 static void count_idle(struct fb_conn *conn, void *n)
@@ -32,6 +37,7 @@ static void drain_tick(struct fb_loop *loop, struct fb_timer *timer)
     struct fb_stream *stream = fb_container(timer, struct fb_stream, drain);
     uint64_t now = loop->clock.mono_ms, left = 0, n = 0;
 
+    assert(stream->draining && &stream->net.loop == loop);
     if (now + TICK_MS < stream->spread_until)
         left = stream->spread_until - now;
     fb_net_each(&stream->net, count_idle, &n);
@@ -42,26 +48,10 @@ static void drain_tick(struct fb_loop *loop, struct fb_timer *timer)
     fb_net_each(&stream->net, close_idle, &n);
 }
 
-void fb_session_draining(struct fb_conn *conn)
-{
-    const struct fb_stream *stream = fb_stream_of(conn);
-    const fb_ops *ops = fb_ops_of(conn);
-    uint64_t now = conn->net->loop.clock.mono_ms, deadline = 0;
-
-    if (stream->deadline_at != 0)
-        deadline = stream->deadline_at > now ? stream->deadline_at - now : 1;
-    if (!FB_HAS(ops, draining))
-        return;
-    fb_callback_begin(conn, FB_CALLBACK_DRAINING);
-    ops->draining(conn, conn->state, deadline);
-    fb_callback_end(conn);
-}
-
-static void tell(struct fb_conn *conn, void *arg)
+static void tell_session(struct fb_conn *conn, void *arg)
 {
     (void)arg;
-    if (conn->ops == &fb_session_ops && !conn->opening && !conn->closing && !conn->lingering &&
-        conn->failed == 0)
+    if (conn->ops == &fb_session_ops && conn->phase == CONN_OPEN)
         fb_session_draining(conn);
 }
 
@@ -76,7 +66,7 @@ void fb_stream_drain(struct fb_stream *stream, uint64_t deadline)
         now + (deadline > 0 && deadline / 2 < SPREAD_MS ? deadline / 2 : SPREAD_MS);
     stream->drain.expired = drain_tick;
     fb_stream_close_kept(stream);
-    fb_net_each(&stream->net, tell, NULL);
+    fb_net_each(&stream->net, tell_session, NULL);
     fb_net_each(&stream->net, count_idle, &idle);
     if (idle > 0)
         fb_timer_set(loop, &stream->drain, 1);
@@ -86,6 +76,7 @@ void fb_session_set_idle(struct fb_conn *conn, bool idle)
 {
     struct fb_stream *stream = fb_stream_of(conn);
 
+    assert(conn_is_owned(conn) && !fb_session_is_kept(conn));
     conn->idle = idle;
     if (idle && stream->draining && !fb_timer_is_set(&stream->drain))
         fb_timer_set(&stream->net.loop, &stream->drain, TICK_MS);

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames: pieces of input that are given to a protocol when they are whole. What is not stays with
- * the connection as any input does; kept here is only where it begins and since when. */
+/* Frames: pieces of input that are given to a protocol when they are whole.
+ *
+ * Responsible for where an incomplete frame begins, how long it may become and since when it is
+ * awaited. Never keeps bytes: an incomplete frame stays with the connection as any unconsumed input
+ * does. Invariant: the frame timer is set only while a frame has begun (frame_most > 0). */
 #include "stream/frame.h"
 
-#include "stream/side.h"
+#include "stream/session_conn.h"
 
 #include <errno.h>
 #include <string.h>
 
 static void frame_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
-    struct fb_side *side = fb_container(timer, struct fb_side, frame_timer);
-    struct fb_conn *conn = side->conn;
+    struct fb_side *session = fb_container(timer, struct fb_side, frame_timer);
+    struct fb_conn *conn = session->conn;
 
-    if (conn->closing || conn->pipe != NULL)
-        return;          /* nobody waits for it any more */
-    if (conn->stopped) { /* it is not the peer that keeps us waiting */
-        fb_timer_set(loop, timer, side->frame_timeout);
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    assert(session->frame_most > 0 && conn_is_owned(conn));
+    if (!conn_is_active(conn) || conn->pipe != NULL)
+        return;                            /* no protocol waits for the frame any more */
+    if (conn->read == CONN_READ_STOPPED) { /* the protocol has us wait */
+        fb_timer_set(loop, timer, session->frame_timeout);
         return;
     }
     fb_conn_log(conn, FB_INFO, ETIMEDOUT, "a frame took too long to arrive");
@@ -24,51 +29,53 @@ static void frame_expired(struct fb_loop *loop, struct fb_timer *timer)
     fb_net_settle(conn->net);
 }
 
-void fb_frame_forget(struct fb_side *side)
+void fb_frame_forget(struct fb_side *session)
 {
-    side->frame_most = side->frame_scanned = 0;
-    side->frame_at = NULL;
-    fb_timer_del(&side->conn->net->loop, &side->frame_timer);
+    session->frame_most = session->frame_scanned = 0;
+    session->frame_at = NULL;
+    fb_timer_del(&session->conn->net->loop, &session->frame_timer);
 }
 
-static const uint8_t *beginning(const struct fb_side *side)
+/* Returns where the frame begins that is not whole. */
+static const uint8_t *beginning(const struct fb_side *session)
 {
-    return side->frame_at != NULL ? side->frame_at : side->conn->net->lent.p;
+    return session->frame_at != NULL ? session->frame_at : session->conn->net->lent.p;
 }
 
-/* Whether the frame that has begun is the one in front. */
-static bool is_begun(const struct fb_side *side, const fb_bytes *rest)
+/* Whether the frame that has begun is the one at the front of `rest`. */
+static bool is_begun(const struct fb_side *session, const fb_bytes *rest)
 {
-    return side != NULL && side->frame_most > 0 && beginning(side) == rest->p;
+    return session != NULL && session->frame_most > 0 && beginning(session) == rest->p;
 }
 
-/* A limit may be all there is. */
+/* Adds without overflow: a limit may be SIZE_MAX. */
 static size_t sum(size_t a, size_t b)
 {
     return a < SIZE_MAX - b ? a + b : SIZE_MAX;
 }
 
-/* The frame is one of the next input; it may be `most` bytes with its delimiter or length. */
+/* Notes that an incomplete frame begins at `rest`; it may be `most` bytes with its delimiter or
+ * length. */
 static struct fb_side *wait_for(
     struct fb_conn *conn, const fb_bytes *rest, size_t most, const struct fb_frame_limit *limit)
 {
-    struct fb_side *side;
+    struct fb_side *session;
 
     if (rest->n == 0)
-        return NULL; /* nothing of it is there */
-    side = fb_side_make(conn);
-    if (side == NULL)
+        return NULL; /* the frame has not begun */
+    session = fb_side_make(conn);
+    if (session == NULL)
         return NULL;
-    if (!is_begun(side, rest))
-        fb_frame_forget(side);
-    side->frame_at = rest->p;
-    side->frame_most = sum(most, 1);
-    side->frame_scanned = 0;
-    side->frame_timeout = limit->timeout;
-    side->frame_timer.expired = frame_expired;
-    if (limit->timeout > 0 && !fb_timer_is_set(&side->frame_timer))
-        fb_timer_set(&conn->net->loop, &side->frame_timer, limit->timeout);
-    return side;
+    if (!is_begun(session, rest))
+        fb_frame_forget(session);
+    session->frame_at = rest->p;
+    session->frame_most = sum(most, 1);
+    session->frame_scanned = 0;
+    session->frame_timeout = limit->timeout;
+    session->frame_timer.expired = frame_expired;
+    if (limit->timeout > 0 && !fb_timer_is_set(&session->frame_timer))
+        fb_timer_set(&conn->net->loop, &session->frame_timer, limit->timeout);
+    return session;
 }
 
 static int too_long(struct fb_conn *conn)
@@ -77,30 +84,33 @@ static int too_long(struct fb_conn *conn)
     return 0;
 }
 
-static int take(
+/* Gives the protocol a frame of n bytes, and steps over it and what stands before and behind it. */
+static int take_frame(
     struct fb_conn *conn, fb_bytes *rest, size_t before, size_t n, size_t behind, fb_bytes *frame)
 {
+    assert(before + n + behind <= rest->n);
     *frame = (fb_bytes) { rest->p + before, n };
     rest->p += before + n + behind;
     rest->n -= before + n + behind;
-    if (conn->side != NULL)
+    if (conn->session != NULL)
         fb_frame_forget(fb_side_of(conn));
     return 1;
 }
 
-void fb_frame_consumed(struct fb_side *side, const uint8_t *at)
+void fb_frame_consumed(struct fb_side *session, const uint8_t *at)
 {
-    if (side->frame_most > 0 && beginning(side) != at)
-        fb_frame_forget(side);
-    side->frame_at = NULL;
+    if (session->frame_most > 0 && beginning(session) != at)
+        fb_frame_forget(session);
+    session->frame_at = NULL;
 }
 
-static bool ends(const struct fb_conn *conn)
+/* Whether the protocol is to be given no more frames for now. */
+static bool is_over(const struct fb_conn *conn)
 {
-    return conn->closing || conn->failed != 0 || conn->stopped || conn->pipe != NULL;
+    return !conn_is_active(conn) || conn->read == CONN_READ_STOPPED || conn->pipe != NULL;
 }
 
-/* FNV-1a */
+/* Hashes by FNV-1a. */
 static uint64_t hash(const uint8_t *p, size_t n)
 {
     uint64_t h = 0xcbf29ce484222325;
@@ -110,36 +120,36 @@ static uint64_t hash(const uint8_t *p, size_t n)
     return h;
 }
 
-/* Of the bytes in front, those that were searched before. */
+/* Returns how many bytes at the front were searched for this delimiter before. */
 static size_t searched(const struct fb_conn *conn, const fb_bytes *rest, const void *p, size_t n)
 {
-    const struct fb_side *side = fb_side_of(conn);
+    const struct fb_side *session = fb_side_of(conn);
 
-    if (!is_begun(side, rest) || side->frame_scanned > rest->n ||
-        side->frame_delimiter != hash(p, n))
+    if (!is_begun(session, rest) || session->frame_scanned > rest->n ||
+        session->frame_delimiter != hash(p, n))
         return 0;
-    return side->frame_scanned;
+    return session->frame_scanned;
 }
 
 int fb_session_frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
     const struct fb_frame_limit *limit, fb_bytes *frame)
 {
-    struct fb_side *side;
+    struct fb_side *session;
     const uint8_t *end;
     size_t scanned;
 
-    if (ends(conn))
+    if (is_over(conn))
         return 0;
     scanned = searched(conn, rest, delimiter, n);
     end = memmem(rest->p + scanned, rest->n - scanned, delimiter, n);
     if (end != NULL && (size_t)(end - rest->p) <= limit->most)
-        return take(conn, rest, 0, (size_t)(end - rest->p), n, frame);
+        return take_frame(conn, rest, 0, (size_t)(end - rest->p), n, frame);
     if (end != NULL || rest->n >= sum(limit->most, n))
         return too_long(conn);
-    side = wait_for(conn, rest, sum(limit->most, n), limit);
-    if (side != NULL && rest->n >= n) {
-        side->frame_scanned = rest->n - n + 1; /* the delimiter's beginning may be there */
-        side->frame_delimiter = hash(delimiter, n);
+    session = wait_for(conn, rest, sum(limit->most, n), limit);
+    if (session != NULL && rest->n >= n) {
+        session->frame_scanned = rest->n - n + 1; /* the delimiter's beginning may be there */
+        session->frame_delimiter = hash(delimiter, n);
     }
     return 0;
 }
@@ -147,12 +157,12 @@ int fb_session_frame_until(struct fb_conn *conn, fb_bytes *rest, const void *del
 int fb_session_frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n,
     const struct fb_frame_limit *limit, fb_bytes *frame)
 {
-    if (ends(conn))
+    if (is_over(conn))
         return 0;
     if (n > limit->most)
         return too_long(conn);
     if (rest->n >= n)
-        return take(conn, rest, 0, n, 0, frame);
+        return take_frame(conn, rest, 0, n, 0, frame);
     wait_for(conn, rest, n, limit);
     return 0;
 }
@@ -171,7 +181,7 @@ int fb_session_frame_prefixed(struct fb_conn *conn, fb_bytes *rest, unsigned wid
 {
     uint64_t n;
 
-    if (ends(conn))
+    if (is_over(conn))
         return 0;
     if (rest->n < width) {
         wait_for(conn, rest, sum(limit->most, width), limit);
@@ -181,7 +191,7 @@ int fb_session_frame_prefixed(struct fb_conn *conn, fb_bytes *rest, unsigned wid
     if (n > limit->most)
         return too_long(conn);
     if (rest->n - width >= n)
-        return take(conn, rest, width, (size_t)n, 0, frame);
+        return take_frame(conn, rest, width, (size_t)n, 0, frame);
     wait_for(conn, rest, sum((size_t)n, width), limit);
     return 0;
 }

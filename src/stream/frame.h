@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames of a protocol's input, taken off what `data` was given.
+ *
+ * Responsible for limits and timeouts of frames; never copies a byte. */
 #pragma once
 
 #include "net/conn.h"
 
 #include <forkbeard/forkbeard.h>
 
-/* As the SDK's calls of these names say. */
+/* Take a frame off *rest: the SDK's fb_frame_until(), fb_frame_fixed() and fb_frame_prefixed().
+ * Return 1 and the frame, or 0: it is not whole yet, or the connection has failed. */
 int fb_session_frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
     const struct fb_frame_limit *limit, fb_bytes *frame);
 int fb_session_frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `stream {}` has set up: servers, and which of them a connection belongs to. */
+/* The servers of `stream {}`, and which of them a connection belongs to.
+ *
+ * Only data: settings/ fills it in, and nothing changes it while sessions use it. */
 #pragma once
 
 #include "net/address.h"
@@ -9,7 +11,7 @@
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
 
-/* What `server {}` sets, or inherits from `stream {}`. */
+/* The settings of a `server {}`, set there or inherited from `stream {}`. */
 struct fb_server_settings {
     int64_t tcp_nodelay;
     int64_t idle_timeout;       /* ms; 0: none */
@@ -18,14 +20,14 @@ struct fb_server_settings {
 
 struct fb_server {
     STAILQ_ENTRY(fb_server) link;
-    const fb_protocol *protocol; /* NULL: what is accepted is closed */
-    unsigned protocol_index;     /* of its state slab */
+    const fb_protocol *protocol; /* NULL: accepted connections are closed */
+    unsigned protocol_index;     /* index of the slab in struct fb_stream */
     void *protocol_conf;
     struct fb_zone *metrics; /* the protocol's; NULL: it has none */
     struct fb_server_settings settings;
 };
 
-/* One `listen` of a server: an address, or one port of a range. A connection's owner. */
+/* An address of a server: one `listen`, or one port of its range. The owner of connections. */
 struct fb_binding {
     STAILQ_ENTRY(fb_binding) link;
     struct fb_address address;
@@ -33,8 +35,8 @@ struct fb_binding {
     struct fb_server *server;
 };
 
-/* A listener's owner: the bindings that its socket serves. The first is the one of the socket's own
- * address; others are addresses that a wildcard's socket takes in, told apart by getsockname(). */
+/* A listener's owner: the bindings that its socket serves. The first has the socket's own address;
+ * the others are addresses that a wildcard's socket includes, told apart by getsockname(). */
 struct fb_port {
     STAILQ_HEAD(, fb_binding) bindings;
     bool several;

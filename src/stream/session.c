@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A session: what happens on a connection is given to its server's protocol, within the server's
- * time limits. */
+ * time limits.
+ *
+ * Responsible for calling the protocol and for the connection's timer: the first byte's, then that
+ * of inactivity. Never sends or closes within a callback of its own accord; it asks the connection
+ * to. Invariant: the timer of inactivity runs only in SESSION_ACTIVE, and it is restarted at most
+ * once for each callback and its flush. */
 #include "stream/session.h"
 
 #include "net/target.h"
-#include "stream/side.h"
+#include "stream/keepalive.h"
+#include "stream/session_call.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Bytes of unconsumed input where the protocol sets no limit. */
 #define INPUT_LIMIT 65536
 
 static const char *const reasons[] = {
@@ -30,7 +37,7 @@ static const struct fb_server *server_of(const struct fb_conn *conn)
     return fb_binding_of(conn)->server;
 }
 
-/* Whether its protocol knows of it: there is one, and there was memory for its state. */
+/* Whether the protocol knows of the session: there is one, and there was memory for its state. */
 static bool is_served(const struct fb_conn *conn)
 {
     const fb_protocol *protocol = server_of(conn)->protocol;
@@ -39,7 +46,7 @@ static bool is_served(const struct fb_conn *conn)
            (protocol != NULL && (protocol->conn_state == 0 || conn->state != NULL));
 }
 
-static void wait_at_most(struct fb_conn *conn, uint64_t ms)
+static void set_timeout(struct fb_conn *conn, uint64_t ms)
 {
     if (ms > 0)
         fb_net_restart(conn->net, &conn->timer, ms);
@@ -47,33 +54,33 @@ static void wait_at_most(struct fb_conn *conn, uint64_t ms)
         fb_timer_del(&conn->net->loop, &conn->timer);
 }
 
-/* For how long nothing may move. */
+/* Restarts the time in which bytes have to move. */
 static void restart_timeout(struct fb_conn *conn)
 {
-    const struct fb_side *side = fb_side_of(conn);
+    const struct fb_side *session = fb_side_of(conn);
 
-    if (side != NULL && side->own_timeout)
-        wait_at_most(conn, side->timeout);
+    if (session != NULL && session->own_timeout)
+        set_timeout(conn, session->timeout);
     else
-        wait_at_most(conn, conn->outgoing ? 0 : (uint64_t)server_of(conn)->settings.idle_timeout);
+        set_timeout(conn, conn->outgoing ? 0 : (uint64_t)server_of(conn)->settings.idle_timeout);
 }
 
 void fb_session_set_timeout(struct fb_conn *conn, uint64_t ms)
 {
-    struct fb_side *side = fb_side_make(conn);
+    struct fb_side *session = fb_side_make(conn);
 
-    if (side == NULL)
+    if (session == NULL)
         return;
-    side->own_timeout = true;
-    side->timeout = ms;
-    if (conn->outgoing || conn->heard) {
-        fb_timer_del(&conn->net->loop, &conn->timer); /* which may lie near enough to be kept */
+    session->own_timeout = true;
+    session->timeout = ms;
+    if (conn->outgoing || conn->session_phase == SESSION_ACTIVE) {
+        fb_timer_del(&conn->net->loop, &conn->timer); /* fb_timer_set() may leave it */
         restart_timeout(conn);
     }
 }
 
-/* An accepted one; false: it ends. */
-static bool begin(struct fb_conn *conn)
+/* Gives a client to its server's protocol; false: the connection ends. */
+static bool begin_client(struct fb_conn *conn)
 {
     const struct fb_server *server = server_of(conn);
 
@@ -88,13 +95,25 @@ static bool begin(struct fb_conn *conn)
         fb_conn_fail(conn, FB_NO_MEMORY);
         return false;
     }
-    conn->heard = server->settings.first_byte_timeout == 0;
-    if (!conn->heard)
-        wait_at_most(conn, (uint64_t)server->settings.first_byte_timeout);
+    if (server->settings.first_byte_timeout > 0) {
+        session_set_phase(conn, SESSION_AWAITED);
+        set_timeout(conn, (uint64_t)server->settings.first_byte_timeout);
+    } else {
+        session_set_phase(conn, SESSION_ACTIVE);
+        restart_timeout(conn);
+    }
     return true;
 }
 
-static bool opens(struct fb_conn *conn, const fb_ops *ops)
+static void begin_upstream(struct fb_conn *conn)
+{
+    session_set_phase(conn, SESSION_ACTIVE);
+    fb_timer_del(&conn->net->loop, &conn->timer); /* the connect's */
+    restart_timeout(conn);
+}
+
+/* Calls the protocol's `opened`; false: it has refused the connection. */
+static bool call_opened(struct fb_conn *conn, const fb_ops *ops)
 {
     int result;
 
@@ -108,37 +127,33 @@ static bool opens(struct fb_conn *conn, const fb_ops *ops)
 
 static void session_opened(struct fb_conn *conn)
 {
-    const struct fb_stream *stream = fb_stream_of(conn);
-
-    if (!conn->outgoing && !begin(conn))
-        return;
+    assert(conn->session_phase == SESSION_NEW && conn->owner != NULL);
     if (conn->outgoing)
-        fb_timer_del(&conn->net->loop, &conn->timer); /* of the connect */
-    if (conn->outgoing || conn->heard)
-        restart_timeout(conn);
-    if (!opens(conn, fb_ops_of(conn)))
+        begin_upstream(conn);
+    else if (!begin_client(conn))
+        return;
+    if (!call_opened(conn, fb_ops_of(conn)))
         fb_conn_fail(conn, FB_REFUSED);
-    else if (stream->draining && !conn->closing && conn->failed == 0 && conn->pipe == NULL)
+    else if (fb_stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
         fb_session_draining(conn);
 }
 
-static void hear(struct fb_conn *conn)
+/* Ends the wait for the first byte. session_moved(), which follows, starts the time of
+ * inactivity. */
+static void note_first_byte(struct fb_conn *conn)
 {
-    if (!conn->heard) { /* the first byte's deadline may lie near enough to be kept by mistake */
-        conn->heard = 1;
-        fb_timer_del(&conn->net->loop, &conn->timer);
-    }
-    restart_timeout(conn);
+    session_set_phase(conn, SESSION_ACTIVE);
+    fb_timer_del(&conn->net->loop, &conn->timer); /* fb_timer_set() may leave it */
 }
 
-/* Unconsumed input that ends a connection. */
+/* Returns how much unconsumed input ends a connection. */
 static size_t input_limit(const struct fb_conn *conn)
 {
-    const struct fb_side *side = fb_side_of(conn);
+    const struct fb_side *session = fb_side_of(conn);
     const fb_protocol *protocol = server_of(conn)->protocol;
 
-    if (side != NULL && side->frame_most > 0)
-        return side->frame_most;
+    if (session != NULL && session->frame_most > 0)
+        return session->frame_most;
     return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
 }
 
@@ -147,7 +162,9 @@ static size_t session_data(struct fb_conn *conn, fb_bytes in)
     const fb_ops *ops = fb_ops_of(conn);
     size_t used = in.n;
 
-    hear(conn);
+    assert(conn->session_phase == SESSION_ACTIVE || conn->session_phase == SESSION_AWAITED);
+    if (conn->session_phase == SESSION_AWAITED)
+        note_first_byte(conn);
     if (FB_HAS(ops, data)) {
         fb_callback_begin(conn, FB_CALLBACK_DATA);
         used = ops->data(conn, conn->state, in);
@@ -159,9 +176,10 @@ static size_t session_data(struct fb_conn *conn, fb_bytes in)
         fb_conn_fail(conn, FB_ABORTED);
         return in.n;
     }
-    if (conn->side != NULL)
+    if (conn->session != NULL)
         fb_frame_consumed(fb_side_of(conn), in.p + used);
-    if (in.n - used >= input_limit(conn) && !conn->stopped && conn->pipe == NULL)
+    if (used < in.n && in.n - used >= input_limit(conn) && conn->read != CONN_READ_STOPPED &&
+        conn->pipe == NULL)
         fb_conn_fail(conn, FB_INPUT_LIMIT);
     return used;
 }
@@ -170,7 +188,7 @@ static void session_eof(struct fb_conn *conn, fb_bytes rest)
 {
     const fb_ops *ops = fb_ops_of(conn);
 
-    if (conn->side != NULL)
+    if (conn->session != NULL)
         fb_frame_forget(fb_side_of(conn));
     if (!FB_HAS(ops, eof)) {
         fb_conn_close(conn);
@@ -192,16 +210,19 @@ static void session_writable(struct fb_conn *conn)
     fb_callback_end(conn);
 }
 
-/* Who takes output is not idle, but has still to say its first byte. */
+/* A client that takes output is not inactive, but its first byte is still awaited. */
 static void session_moved(struct fb_conn *conn)
 {
-    if (conn->heard || conn->closing || conn->outgoing)
+    if (FB_DEBUG_BUILD)
+        session_check(conn);
+    if (conn->session_phase == SESSION_ACTIVE || conn->outgoing || !conn_is_active(conn))
         restart_timeout(conn);
 }
 
 static void session_expired(struct fb_conn *conn)
 {
-    if (conn->outgoing && conn->opening) {
+    if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
+        assert(conn->outgoing);
         fb_conn_refused(conn, ETIMEDOUT);
         return;
     }
@@ -209,18 +230,9 @@ static void session_expired(struct fb_conn *conn)
     fb_conn_fail(conn, FB_TIMED_OUT);
 }
 
-void fb_session_ended(struct fb_conn *conn, const fb_ops *ops, fb_reason reason)
-{
-    if (!FB_HAS(ops, closed))
-        return;
-    fb_callback_begin(conn, FB_CALLBACK_CLOSED);
-    ops->closed(conn, conn->state, reason);
-    fb_callback_end(conn);
-}
-
 static void session_closed(struct fb_conn *conn, fb_reason reason)
 {
-    if (conn->side != NULL)
+    if (conn->session != NULL)
         fb_session_end_children(fb_side_of(conn));
     if (conn->outgoing)
         fb_conn_debug(conn, "connection to server ended: %s", reasons[reason]);
@@ -228,13 +240,14 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
         fb_conn_log(conn, FB_INFO, 0, "session ended: %s", reasons[reason]);
     if (is_served(conn))
         fb_session_ended(conn, fb_ops_of(conn), reason);
+    session_set_phase(conn, SESSION_ENDED);
     fb_side_free(conn);
 }
 
-/* The session's client is the one that the connection was made for, in the end. */
+/* Returns the client at the root of the connections that were made for each other. */
 static const struct fb_conn *client_of(const struct fb_conn *conn)
 {
-    while (conn->outgoing && conn->side != NULL && fb_side_of(conn)->parent != NULL)
+    while (conn->outgoing && conn->session != NULL && fb_side_of(conn)->parent != NULL)
         conn = fb_side_of(conn)->parent->conn;
     return conn;
 }
@@ -252,7 +265,7 @@ static void session_describe(
     }
     line->server = fb_binding_of(conn)->text;
     line->protocol = protocol != NULL ? protocol->name : NULL;
-    if (conn->outgoing && conn->side != NULL) /* else it has been closed, and is only listened to */
+    if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
         line->upstream = fb_side_of(conn)->target->text;
 }
 
@@ -264,6 +277,6 @@ const struct fb_conn_ops fb_session_ops = {
     .moved = session_moved,
     .expired = session_expired,
     .closed = session_closed,
-    .kept = fb_session_kept,
+    .kept = keepalive_put,
     .describe = session_describe,
 };

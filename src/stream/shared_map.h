@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A map that a protocol has declared in the configuration: the SDK's fb_map. */
+/* A map that a protocol has declared in the configuration: the SDK's fb_map.
+ *
+ * Only data: settings/ fills it in, and shm/ opens its zone in a worker. */
 #pragma once
 
 #include "shm/map.h"
@@ -11,7 +13,7 @@ struct fb_map {
     struct fb_shm_map_shape shape;
 };
 
-/* The map itself; NULL unless the zone is open. */
+/* Returns the map in shared memory; NULL unless the zone is open. */
 static inline struct fb_shm_map *fb_map_memory(const struct fb_map *map)
 {
     return fb_zone_memory(map->zone);

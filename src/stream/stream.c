@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The sessions of a worker: set up, and given their protocols' states. Responsible for the slabs of
+ * states. Never moves a state: its address holds until the connection's end. */
 #include "stream/stream.h"
 
 #include "stream/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 int fb_stream_init(struct fb_stream *stream, const struct fb_net_options *options,
     struct fb_shared *shared, const struct fb_address_block *debug, unsigned debug_n)
@@ -19,6 +21,7 @@ int fb_stream_init(struct fb_stream *stream, const struct fb_net_options *option
 
 void fb_stream_done(struct fb_stream *stream)
 {
+    assert(TAILQ_EMPTY(&stream->kept) && RB_EMPTY(&stream->named));
     for (unsigned i = 0; i < FB_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             munmap(stream->slabs[i].base, stream->slabs[i].size);
@@ -32,6 +35,7 @@ bool fb_session_state(struct fb_conn *conn, const struct fb_server *server)
     size_t size = ((size_t)server->protocol->conn_state + 15) & ~(size_t)15;
     char *base = stream->slabs[server->protocol_index].base;
 
+    assert(server->protocol_index < FB_PROTOCOLS_MAX && conn->state == NULL);
     if (size == 0)
         return true;
     if (base == NULL) {
@@ -45,41 +49,4 @@ bool fb_session_state(struct fb_conn *conn, const struct fb_server *server)
     conn->state = base + size * fb_source_index(slots, &conn->source);
     memset(conn->state, 0, size);
     return true;
-}
-
-/* The binding of the address that the client connected to. */
-static struct fb_binding *find_binding(struct fb_port *port, int fd)
-{
-    struct fb_binding *first = STAILQ_FIRST(&port->bindings), *binding;
-    struct fb_address local = { .length = sizeof(local.un) };
-
-    if (!port->several || getsockname(fd, &local.any, &local.length) == -1)
-        return first;
-    STAILQ_FOREACH (binding, &port->bindings, link)
-        if (fb_address_equal(&binding->address, &local))
-            return binding;
-    return first;
-}
-
-static bool is_debugged(const struct fb_stream *stream, const struct sockaddr *peer)
-{
-    for (unsigned i = 0; i < stream->debug_n; i++)
-        if (fb_address_block_matches(&stream->debug[i], peer))
-            return true;
-    return false;
-}
-
-struct fb_conn *fb_session_start(
-    struct fb_stream *stream, struct fb_port *port, int fd, const struct sockaddr *peer)
-{
-    struct fb_binding *binding = find_binding(port, fd);
-    struct fb_conn *conn = fb_conn_create(&stream->net, fd, peer, &fb_session_ops, binding);
-
-    if (conn == NULL) {
-        close(fd);
-        return NULL;
-    }
-    conn->debug = is_debugged(stream, peer);
-    fb_count(stream->net.counters, FB_HANDLED, 1);
-    return conn;
 }

@@ -5,7 +5,7 @@
 #include "worker/messages.h"
 
 #include "base/check.h"
-#include "stream/side.h"
+#include "stream/session_conn.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 
@@ -93,7 +93,7 @@ static bool send_message(struct fb_worker *worker, struct queued_message *messag
 
 static bool takes_messages(const struct fb_conn *conn)
 {
-    return conn != NULL && !conn->closing && conn->failed == 0;
+    return conn != NULL && conn_is_active(conn);
 }
 
 /* Gives a message to the protocol; returns whether it has handled it. */

@@ -3,7 +3,7 @@
  * whoever has a reference can also be sent to. */
 #include "worker/references.h"
 
-#include "stream/side.h"
+#include "stream/session_conn.h"
 #include "worker/messages.h"
 #include "worker/worker.h"
 

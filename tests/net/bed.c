@@ -306,7 +306,7 @@ void bed_turn(struct bed *bed)
     fb_loop_wait(loop, 0);
     fb_timers_expire(loop);
     fb_loop_run(loop, FB_QUEUE_NORMAL);
-    fb_must(TAILQ_EMPTY(&loop->queues[FB_QUEUE_SETTLE])); /* all are settled */
+    net_check(&bed->net);
 }
 
 void bed_run(struct bed *bed)
@@ -327,8 +327,7 @@ void bed_pass(struct bed *bed, uint64_t ms)
 
 unsigned bed_held(const struct bed *bed)
 {
-    return bed->blocks - 1 /* the scratch buffer */ - bed->net.spare_chunk_n -
-           bed->net.spare_view_n;
+    return bed->blocks - 1 /* the scratch buffer */ - chunk_pool_spare_n(&bed->net.chunks);
 }
 
 const char *bed_sent(const struct owner *owner)

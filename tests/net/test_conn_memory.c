@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Without memory a connection ends, not the process. The linker is told to have the allocations of
- * input.c and output.c come here (--wrap). */
+ * conn_input.c and conn_output.c come here (--wrap). */
 #include "net/bed.h"
-#include "net/conn_private.h"
+#include "net/chunk.h"
 
 #include <limits.h>
 
@@ -10,12 +10,12 @@
 
 static unsigned until_failure = NEVER; /* allocations that still succeed */
 
-struct fb_chunk *__real_fb_chunk_create(struct fb_net *net, size_t room);
-struct fb_chunk *__wrap_fb_chunk_create(struct fb_net *net, size_t room);
+struct fb_chunk *__real_fb_chunk_create(struct chunk_pool *pool, size_t room);
+struct fb_chunk *__wrap_fb_chunk_create(struct chunk_pool *pool, size_t room);
 struct fb_chunk *__real_fb_chunk_foreign(
-    struct fb_net *net, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
+    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
 struct fb_chunk *__wrap_fb_chunk_foreign(
-    struct fb_net *net, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
+    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
 
 /* One failure, and no more after it. */
 static bool fails(void)
@@ -25,15 +25,15 @@ static bool fails(void)
     return until_failure-- == 0;
 }
 
-struct fb_chunk *__wrap_fb_chunk_create(struct fb_net *net, size_t room)
+struct fb_chunk *__wrap_fb_chunk_create(struct chunk_pool *pool, size_t room)
 {
-    return fails() ? NULL : __real_fb_chunk_create(net, room);
+    return fails() ? NULL : __real_fb_chunk_create(pool, room);
 }
 
 struct fb_chunk *__wrap_fb_chunk_foreign(
-    struct fb_net *net, enum fb_chunk_kind kind, const uint8_t *p, size_t n)
+    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n)
 {
-    return fails() ? NULL : __real_fb_chunk_foreign(net, kind, p, n);
+    return fails() ? NULL : __real_fb_chunk_foreign(pool, kind, p, n);
 }
 
 static bool has_failed(void)

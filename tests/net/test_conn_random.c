@@ -158,12 +158,12 @@ static void do_something(struct bed *bed, struct peer *peer)
 static void finish(struct bed *bed, struct peer *peer)
 {
     struct owner *owner = peer->live;
-    bool whole = owner->conn != NULL && !owner->conn->closing && !peer->ended;
+    bool whole = owner->conn != NULL && conn_is_active(owner->conn) && !peer->ended;
 
     if (whole)
         fake_end(owner->socket);
     fake_take(owner->socket, SIZE_MAX);
-    for (int i = 0; i < 1000 && owner->conn != NULL && !owner->conn->closing; i++) {
+    for (int i = 0; i < 1000 && owner->conn != NULL && conn_is_active(owner->conn); i++) {
         fb_conn_resume(owner->conn);
         bed_turn(bed);
     }

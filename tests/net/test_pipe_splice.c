@@ -73,8 +73,8 @@ START_TEST(kernel_pipes_are_held_for_bytes_alone)
     ck_assert_uint_eq(count_descriptors("pipe:") - before, 2 * PAIRS);
     for (int i = 0; i < PAIRS; i++)
         turn_until(rig, sides[i][1].heard == sides[i][0].said, hear(&sides[i][1], SIZE_MAX));
-    ck_assert_uint_eq(rig->net.spare_pipe_n, FB_SPARE_PIPES);
-    ck_assert_uint_eq(count_descriptors("pipe:") - before, 2 * FB_SPARE_PIPES);
+    ck_assert_uint_eq(rig->net.spare_pipe_n, NET_SPARE_PIPES);
+    ck_assert_uint_eq(count_descriptors("pipe:") - before, 2 * NET_SPARE_PIPES);
     for (int i = 0; i < PAIRS; i++)
         close_far(sides[i]);
     tear_down(rig);

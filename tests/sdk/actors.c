@@ -246,6 +246,7 @@ void settle(fb_test *test)
 {
     fb_net_settle(&test->worker.stream.net);
     fb_test_run(test);
+    stream_check(&test->worker.stream);
 }
 
 fb_test_peer *visit(fb_test *test, struct actor *actor)
@@ -254,6 +255,7 @@ fb_test_peer *visit(fb_test *test, struct actor *actor)
 
     coming = actor;
     fb_test_run(test);
+    stream_check(&test->worker.stream);
     ck_assert_ptr_null(coming);
     return peer;
 }

@@ -190,6 +190,7 @@ void stage_run(struct stage *stage)
         fb_loop_wait(loop, 0);
         fb_timers_expire(loop);
         fb_loop_run(loop, FB_QUEUE_NORMAL);
+        stream_check(&stage->worker.stream);
         fb_must(++turns < 10000); /* it does not spin */
     } while (fake_reported() > 0 || !TAILQ_EMPTY(&loop->queues[FB_QUEUE_NEXT]));
 }

@@ -205,6 +205,7 @@ void shop_turn(struct shop *shop)
     shop->order[0] = '\0';
     memset(shop->order, 0, sizeof(shop->order));
     fb_worker_turn(&shop->worker);
+    stream_check(&shop->worker.stream);
 }
 
 void shop_turn_until_open(struct shop *shop, unsigned n)

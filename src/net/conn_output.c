@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The output of a connection: gathered while a callback runs, sent once after it. */
+/* The output of a connection: gathered while a callback runs, sent once after it.
+ *
+ * Responsible for the ring of chunks conn->out and for handing it to the kernel. Never ends the
+ * connection and never watches for room; the flush does. Invariant: conn->unsent is the sum of the
+ * chunks, and after the flush no chunk lies in lent input. */
 #include "net/conn_private.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Pieces that one system call takes. */
+/* Pieces of memory that one system call takes. */
 #define PIECES_MAX 64
-/* A connection whose peer takes everything gives the others their turn after so many. */
+/* System calls after which a connection whose peer takes everything gives the others their turn. */
 #define SENDS_A_TURN 16
 /* Bytes of a file that one system call takes. */
 #define FILE_PIECE (1024 * 1024)
 
-/* `conn->out` is the last chunk, and its next is the first. */
-static void append(struct fb_conn *conn, struct fb_chunk *chunk)
+/* Appends to the ring: conn->out is the last chunk, and its next is the first. */
+static void append_chunk(struct fb_conn *conn, struct fb_chunk *chunk)
 {
     if (conn->out == NULL) {
         chunk->next = chunk;
@@ -32,7 +36,7 @@ static void remove_first(struct fb_conn *conn)
         conn->out = NULL;
     else
         conn->out->next = first->next;
-    fb_chunk_free(conn->net, first);
+    fb_chunk_free(&conn->net->chunks, first);
 }
 
 static bool is_lent(const struct fb_net *net, const uint8_t *p, size_t n)
@@ -50,10 +54,10 @@ static bool append_view(struct fb_conn *conn, const uint8_t *p, size_t n)
         chunk->end += n;
         return true;
     }
-    chunk = fb_chunk_foreign(conn->net, FB_CHUNK_VIEW, p, n);
+    chunk = fb_chunk_foreign(&conn->net->chunks, FB_CHUNK_VIEW, p, n);
     if (chunk == NULL)
         return false;
-    append(conn, chunk);
+    append_chunk(conn, chunk);
     return true;
 }
 
@@ -71,27 +75,28 @@ static bool append_copy(struct fb_conn *conn, const uint8_t *p, size_t n)
     }
     if (n == 0)
         return true;
-    chunk = fb_chunk_create(conn->net, n);
+    chunk = fb_chunk_create(&conn->net->chunks, n);
     if (chunk == NULL)
         return false;
     memcpy(chunk->end, p, n);
     chunk->end += n;
-    append(conn, chunk);
+    append_chunk(conn, chunk);
     return true;
 }
 
-static void added(struct fb_conn *conn, size_t n)
+static void note_added(struct fb_conn *conn, size_t n)
 {
+    assert(conn->out != NULL);
     conn->unsent += n;
-    fb_conn_touch(conn);
+    conn_mark_dirty(conn);
 }
 
 void fb_conn_write(struct fb_conn *conn, const void *p, size_t n)
 {
-    if (!fb_conn_may_write(conn) || n == 0)
+    if (!conn_may_write(conn) || n == 0)
         return;
     if ((is_lent(conn->net, p, n) ? append_view : append_copy)(conn, p, n))
-        added(conn, n);
+        note_added(conn, n);
     else
         fb_conn_fail(conn, FB_NO_MEMORY);
 }
@@ -100,46 +105,54 @@ int fb_conn_write_ref(
     struct fb_conn *conn, const void *p, size_t n, void (*release)(void *arg), void *arg)
 {
     struct fb_chunk *chunk =
-        fb_conn_may_write(conn) ? fb_chunk_foreign(conn->net, FB_CHUNK_REF, p, n) : NULL;
+        conn_may_write(conn) ? fb_chunk_foreign(&conn->net->chunks, FB_CHUNK_REF, p, n) : NULL;
 
     if (chunk == NULL)
         return -1;
     chunk->ref.release = release;
     chunk->ref.arg = arg;
-    append(conn, chunk);
-    added(conn, n);
+    append_chunk(conn, chunk);
+    note_added(conn, n);
     return 0;
 }
 
 int fb_conn_write_file(struct fb_conn *conn, int fd, uint64_t offset, uint64_t n)
 {
     struct fb_chunk *chunk =
-        fb_conn_may_write(conn) ? fb_chunk_foreign(conn->net, FB_CHUNK_FILE, NULL, 0) : NULL;
+        conn_may_write(conn) ? fb_chunk_foreign(&conn->net->chunks, FB_CHUNK_FILE, NULL, 0) : NULL;
 
     if (chunk == NULL)
         return -1;
     chunk->file.fd = fd;
     chunk->file.offset = offset;
     chunk->file.left = n;
-    append(conn, chunk);
-    added(conn, n);
+    append_chunk(conn, chunk);
+    note_added(conn, n);
     return 0;
 }
 
-void fb_conn_drop_output(struct fb_conn *conn)
+void conn_drop_output(struct fb_conn *conn)
 {
     while (conn->out != NULL)
         remove_first(conn);
     conn->unsent = 0;
 }
 
-static void take_sent(struct fb_conn *conn, size_t n)
+/* Returns the bytes of a chunk that is no file. */
+static size_t memory_length(const struct fb_chunk *chunk)
 {
+    assert(chunk->kind != FB_CHUNK_FILE);
+    return (size_t)(chunk->end - chunk->p);
+}
+
+static void drop_sent(struct fb_conn *conn, size_t n)
+{
+    assert(n <= conn->unsent);
     conn->unsent -= n;
     conn->sent += n;
     while (n > 0) {
         struct fb_chunk *first = conn->out->next;
-        size_t length = fb_chunk_length(first);
+        size_t length = memory_length(first);
 
         if (n < length) {
             first->p += n;
@@ -150,7 +163,7 @@ static void take_sent(struct fb_conn *conn, size_t n)
     }
 }
 
-/* What goes with one system call: pieces of memory, or of one file. */
+/* Sends chunks of memory up to the next file; *offered is how many bytes that were. */
 static struct fb_io_result send_pieces(struct fb_conn *conn, size_t *offered)
 {
     struct iovec pieces[PIECES_MAX];
@@ -159,8 +172,8 @@ static struct fb_io_result send_pieces(struct fb_conn *conn, size_t *offered)
 
     *offered = 0;
     while (chunk->kind != FB_CHUNK_FILE && n < PIECES_MAX) {
-        pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = fb_chunk_length(chunk) };
-        *offered += fb_chunk_length(chunk);
+        pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = memory_length(chunk) };
+        *offered += memory_length(chunk);
         if (chunk == conn->out)
             break;
         chunk = chunk->next;
@@ -179,6 +192,7 @@ static struct fb_io_result send_file(struct fb_conn *conn, struct fb_chunk *chun
         return (struct fb_io_result) { .status = FB_IO_FAILED, .error = ENODATA };
     if (result.status != FB_IO_DONE)
         return result;
+    assert(result.n <= chunk->file.left && result.n <= conn->unsent);
     conn->unsent -= result.n;
     conn->sent += result.n;
     chunk->file.offset = (uint64_t)offset;
@@ -188,13 +202,18 @@ static struct fb_io_result send_file(struct fb_conn *conn, struct fb_chunk *chun
     return result;
 }
 
+static bool is_empty(const struct fb_chunk *chunk)
+{
+    return chunk->kind == FB_CHUNK_FILE ? chunk->file.left == 0 : chunk->p == chunk->end;
+}
+
 static struct fb_io_result send_once(struct fb_conn *conn)
 {
     struct fb_chunk *first = conn->out->next;
     struct fb_io_result result;
     size_t offered;
 
-    if (fb_chunk_length(first) == 0) { /* a reference to nothing, or none of a file */
+    if (is_empty(first)) { /* a reference to nothing, or none of a file */
         remove_first(conn);
         return (struct fb_io_result) { .status = FB_IO_DONE };
     }
@@ -202,22 +221,25 @@ static struct fb_io_result send_once(struct fb_conn *conn)
         return send_file(conn, first);
     result = send_pieces(conn, &offered);
     if (result.status == FB_IO_DONE) {
-        take_sent(conn, result.n);
+        drop_sent(conn, result.n);
         if (result.n < offered)
             conn->source.events[FB_WRITE].ready = false;
     }
     return result;
 }
 
-bool fb_conn_send(struct fb_conn *conn)
+bool conn_send(struct fb_conn *conn)
 {
     struct fb_event *writing = &conn->source.events[FB_WRITE];
 
+    assert(conn_can_send(conn) || conn->out == NULL);
     for (int i = 0; i < SENDS_A_TURN && conn->out != NULL && writing->ready; i++) {
         struct fb_io_result result = send_once(conn);
 
         switch (result.status) {
         case FB_IO_DONE:
+            if (result.n > 0)
+                conn->moved = 1;
             break;
         case FB_IO_AGAIN_READ:
         case FB_IO_AGAIN_WRITE:
@@ -227,7 +249,7 @@ bool fb_conn_send(struct fb_conn *conn)
             fb_conn_log(conn, FB_INFO, result.error,
                 result.error == ENODATA ? "a file ends before what is to be sent of it"
                                         : "send() failed");
-            conn->failed = fb_conn_reason(result.error);
+            fb_conn_fail(conn, conn_reason_of(result.error));
             return false;
         }
     }
@@ -236,41 +258,42 @@ bool fb_conn_send(struct fb_conn *conn)
 
 void fb_conn_push(struct fb_conn *conn)
 {
-    uint64_t sent = conn->sent;
-
-    if (conn->failed != 0 || conn->connecting)
+    if (!conn_can_send(conn))
         return;
-    fb_conn_send(conn);
-    conn->pushed |= conn->sent != sent;
-    fb_conn_touch(conn);
+    conn_send(conn);
+    conn_mark_dirty(conn);
 }
 
-bool fb_conn_own_output(struct fb_conn *conn)
+static bool has_view(const struct fb_conn *conn)
 {
-    struct fb_chunk *all = conn->out, *chunk = all, *next;
-    bool any = false;
+    const struct fb_chunk *chunk = conn->out;
 
-    if (all == NULL)
-        return true;
     do {
-        any = any || chunk->kind == FB_CHUNK_VIEW;
+        if (chunk->kind == FB_CHUNK_VIEW)
+            return true;
         chunk = chunk->next;
-    } while (chunk != all);
-    if (!any)
-        return true;
+    } while (chunk != conn->out);
+    return false;
+}
 
-    next = all->next;
-    all->next = NULL; /* the ring becomes a line */
+bool conn_own_output(struct fb_conn *conn)
+{
+    struct fb_chunk *chunk, *next;
+
+    if (conn->out == NULL || !has_view(conn))
+        return true;
+    next = conn->out->next;
+    conn->out->next = NULL; /* the ring becomes a line */
     conn->out = NULL;
     while ((chunk = next) != NULL) {
         next = chunk->next;
         if (chunk->kind != FB_CHUNK_VIEW) {
-            append(conn, chunk);
+            append_chunk(conn, chunk);
             continue;
         }
         if (!append_copy(conn, chunk->p, fb_chunk_length(chunk)))
-            conn->failed = FB_NO_MEMORY;
-        fb_chunk_free(conn->net, chunk);
+            fb_conn_fail(conn, FB_NO_MEMORY);
+        fb_chunk_free(&conn->net->chunks, chunk);
     }
-    return conn->failed == 0;
+    return !conn_has_failed(conn);
 }

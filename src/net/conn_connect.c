@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that we make, and what they have in common with those that are accepted. */
+/* Connections that we make.
+ *
+ * Responsible for beginning a connect() and for its failure. How it ends is asked for by the flush,
+ * when the socket is writable. Invariant: the owner is told `closed` of each, also when it never
+ * opens. */
 #include "net/conn_private.h"
-
-void fb_conn_established(struct fb_conn *conn)
-{
-    conn->connecting = 0;
-    conn->source.events[FB_WRITE].ready = true; /* a new socket takes output */
-    fb_loop_post(&conn->net->loop, &conn->source.events[FB_READ], FB_QUEUE_NORMAL);
-}
 
 void fb_conn_refused(struct fb_conn *conn, int error)
 {
+    assert(conn->outgoing && error != 0);
     fb_conn_log(conn, FB_ERROR, error, "connect() failed");
-    fb_conn_fail(conn, fb_conn_reason(error));
+    fb_conn_fail(conn, conn_reason_of(error));
 }
 
 struct fb_conn *fb_conn_connect(struct fb_net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, const struct fb_conn_ops *ops, void *owner,
-    void *side)
+    void *session)
 {
-    struct fb_conn *conn = fb_conn_take(net, address, ops, owner);
+    struct fb_conn *conn = conn_take_slot(net, address, ops, owner);
     struct fb_io_result result;
 
     if (conn == NULL)
         return NULL;
+    conn_set_phase(conn, CONN_CONNECTING);
     conn->outgoing = 1;
-    conn->side = side;
+    conn->told = 1;
+    conn->session = session;
     if (client != NULL) {
         conn->number = client->number;
         conn->debug = client->debug;
@@ -33,14 +33,12 @@ struct fb_conn *fb_conn_connect(struct fb_net *net, const struct fb_conn *client
     result = conn->source.io->connect(&conn->source, address, length);
     switch (result.status) {
     case FB_IO_DONE:
-        fb_conn_established(conn);
+        conn_establish(conn);
         break;
     case FB_IO_AGAIN_WRITE:
-        conn->connecting = 1;
-        fb_conn_touch(conn);
+        conn_mark_dirty(conn);
         break;
     default:
-        conn->connecting = 1;
         fb_conn_refused(conn, result.error);
         break;
     }
@@ -49,9 +47,10 @@ struct fb_conn *fb_conn_connect(struct fb_net *net, const struct fb_conn *client
 
 void fb_conn_reopen(struct fb_conn *conn, const struct fb_conn_ops *ops, void *owner)
 {
+    assert(conn->outgoing && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
+    conn_set_phase(conn, CONN_OPENING);
     conn->ops = ops;
     conn->owner = owner;
-    conn->opening = 1;
     conn->received = conn->sent = 0;
     fb_loop_unpost(&conn->net->loop, &conn->source.events[FB_READ]);
     fb_loop_post(&conn->net->loop, &conn->source.events[FB_READ], FB_QUEUE_NORMAL);

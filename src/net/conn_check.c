@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The invariants of a connection, asserted between callbacks by tests and debug builds.
+ *
+ * Responsible for looking only: changes nothing, and expects that the flush behind the last
+ * callback has ended. */
+#include "net/conn_pipe.h"
+
+static size_t sum_output(const struct fb_conn *conn)
+{
+    const struct fb_chunk *chunk = conn->out;
+    size_t n = 0;
+
+    if (chunk == NULL)
+        return 0;
+    do {
+        chunk_check(chunk);
+        assert(chunk->kind != FB_CHUNK_VIEW || conn->net->lent.n > 0);
+        n += fb_chunk_length(chunk);
+        chunk = chunk->next;
+    } while (chunk != conn->out);
+    return n;
+}
+
+static void check_buffers(const struct fb_conn *conn)
+{
+    assert(conn->unsent == sum_output(conn));
+    if (conn->in != NULL) {
+        chunk_check(conn->in);
+        assert(conn->in->kind == FB_CHUNK_OWN && fb_chunk_length(conn->in) > 0);
+    }
+    assert(!conn->paused || (conn->unsent >= FB_LOW_WATER && conn->pipe == NULL));
+    if (conn->write == CONN_WRITE_ENDED)
+        assert(conn->out == NULL);
+    if (conn->outgoing)
+        assert(conn->counted == CONN_WAITING);
+    else if (conn->net->lent.n == 0 && !conn->net->flushing)
+        assert(conn->counted == conn_activity(conn));
+}
+
+static void check_pipe(const struct fb_conn *conn)
+{
+    const struct conn_pipe *pipe = conn->pipe;
+    const struct conn_direction *direction;
+
+    CHECK_KIND(pipe, CONN_PIPE_KIND);
+    assert(pipe->net == conn->net);
+    direction = conn_direction_to(conn);
+    assert((direction->held > 0) <= (direction->kernel.read != -1));
+    assert(conn_pipe_other(conn) == NULL || conn_pipe_other(conn)->pipe == pipe);
+    assert(pipe->timeout > 0 || !fb_timer_is_set(&pipe->timer));
+}
+
+/* A connection whose owner has been told of its end. */
+static void check_unowned(const struct fb_conn *conn)
+{
+    assert(!conn->told && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
+    assert(conn->write == CONN_WRITE_ENDED);
+    assert(conn->phase == CONN_LINGERED || fb_timer_is_set(&conn->timer));
+    assert((conn->phase == CONN_LINGERED) == (conn->reason != 0));
+}
+
+static void check_open(const struct fb_conn *conn)
+{
+    const struct fb_event *events = conn->source.events;
+
+    assert(conn->told);
+    if (conn->net->flushing || conn->net->lent.n > 0)
+        return;
+    assert(events[FB_READ].armed == conn_may_read(conn));
+    assert(conn->out == NULL || events[FB_WRITE].armed);
+}
+
+void conn_check(const struct fb_conn *conn)
+{
+    assert(conn->source.in_use && conn->phase != CONN_FREE && conn->phase < CONN_PHASES);
+    assert(conn->net != NULL && conn->ops != NULL);
+    assert((conn->reason != 0) == conn_has_failed(conn) || conn->phase == CONN_ENDING);
+    assert(conn->outgoing || !conn_is_connecting(conn));
+    check_buffers(conn);
+    if (conn->pipe != NULL)
+        check_pipe(conn);
+    if (!conn_is_owned(conn))
+        check_unowned(conn);
+    if (conn->phase == CONN_OPEN)
+        check_open(conn);
+    if (conn->phase == CONN_KEEPING)
+        assert(conn->outgoing && conn->pipe == NULL);
+    if (conn_is_connecting(conn))
+        assert(conn->received == 0 && conn->sent == 0);
+}

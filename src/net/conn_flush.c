@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The flush of all dirty connections after a callback, and the end of a connection.
+ *
+ * Responsible for what callbacks have asked for: output leaves, FIN is sent, the connection is
+ * kept, lingers or ends; and for going on when the peer has taken output. Never receives for the
+ * owner. Invariant: `closed` runs once, in CONN_ENDING, for each connection that its owner knows
+ * of. */
+#include "net/conn_private.h"
+
+static void detach_owner(struct fb_conn *conn, fb_reason reason)
+{
+    bool told = conn->told;
+
+    conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
+    fb_timer_del(&conn->net->loop, &conn->timer);
+    conn_drop_output(conn);
+    conn_drop_input(conn);
+    conn_count(conn);
+    assert(conn->counted == CONN_WAITING);
+    conn->told = 0;
+    if (told)
+        conn->ops->closed(conn, reason);
+}
+
+/* Closes the socket and frees the slot. */
+static void release_slot(struct fb_conn *conn, fb_reason reason)
+{
+    struct fb_net *net = conn->net;
+    bool outgoing = conn->outgoing;
+
+    assert(!conn->told && conn->in == NULL && conn->out == NULL);
+    assert(net->connection_n > 0 && (outgoing || net->client_n > 0));
+    conn_set_phase(conn, CONN_FREE);
+    fb_timer_del(&net->loop, &conn->timer);
+    fb_source_close(&net->loop, &conn->source, reason == FB_ABORTED);
+    net->connection_n--;
+    if (!outgoing) {
+        net->client_n--;
+        fb_count(net->counters, FB_ACTIVE, -1);
+    }
+    if (net->released != NULL)
+        net->released(net);
+}
+
+void fb_conn_end(struct fb_conn *conn, fb_reason reason)
+{
+    assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
+    fb_conn_debug(conn, "closed, reason %d", (int)reason);
+    if (conn_is_owned(conn))
+        detach_owner(conn, reason);
+    release_slot(conn, reason);
+}
+
+/* Discards what the peer still sends, because closing with unread input would be a reset. */
+static void linger(struct fb_conn *conn)
+{
+    struct fb_loop *loop = &conn->net->loop;
+
+    if (conn->write != CONN_WRITE_ENDED) {
+        conn->source.io->shutdown(&conn->source);
+        conn_set_write(conn, CONN_WRITE_ENDED);
+    }
+    detach_owner(conn, FB_FINISHED);
+    if (conn->reason != 0) { /* aborted from `closed` */
+        release_slot(conn, (fb_reason)conn->reason);
+        return;
+    }
+    conn_set_phase(conn, CONN_LINGERING);
+    conn->source.events[FB_READ].ready = true; /* the probe has not emptied it */
+    if (fb_source_arm(loop, &conn->source, FB_READ) == -1)
+        fb_conn_end(conn, FB_NO_MEMORY);
+    else
+        fb_timer_set(loop, &conn->timer, conn->net->lingering_timeout);
+}
+
+/* Leaves an open connection to its next owner. */
+static void keep_open(struct fb_conn *conn)
+{
+    if (!conn->ops->kept(conn))
+        fb_conn_fail(conn, FB_NO_MEMORY);
+    if (conn->phase != CONN_KEEPING)
+        return; /* failed, by its last owner perhaps */
+    conn_set_phase(conn, CONN_OPEN);
+    if (conn->read == CONN_READ_STOPPED)
+        conn_set_read(conn, CONN_READ_ON);
+    conn_redeliver(conn);
+}
+
+/* Does what a closed connection was to do when all output has left. */
+static void finish_close(struct fb_conn *conn)
+{
+    assert(conn->out == NULL && conn->unsent == 0);
+    if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
+        keep_open(conn);
+    else if (conn_input_is_pending(conn))
+        linger(conn);
+    else
+        fb_conn_end(conn, FB_FINISHED);
+}
+
+/* Back-pressure: reading pauses while too much output waits, and the owner hears when it has
+ * left. */
+static void update_pressure(struct fb_conn *conn)
+{
+    if (conn->pipe != NULL)
+        return;
+    if (!conn->paused && conn->unsent > FB_HIGH_WATER) {
+        conn->paused = 1;
+        conn_update_reading(conn);
+    } else if (conn->paused && conn->unsent < FB_LOW_WATER) {
+        conn->paused = 0;
+        conn_update_reading(conn);
+        if (conn->phase == CONN_OPEN)
+            conn->ops->writable(conn);
+    }
+}
+
+/* Watches for what output waits for. */
+static void update_writing(struct fb_conn *conn)
+{
+    struct fb_loop *loop = &conn->net->loop;
+    struct fb_event *event = &conn->source.events[FB_WRITE];
+
+    if (conn->out == NULL && !conn_is_connecting(conn) && conn_splice_is_empty(conn)) {
+        fb_source_disarm(loop, &conn->source, FB_WRITE);
+        return;
+    }
+    if (event->ready) /* the connection has had its turn */
+        fb_loop_post(loop, event, FB_QUEUE_NEXT);
+    if (fb_source_arm(loop, &conn->source, FB_WRITE) == -1)
+        fb_conn_fail(conn, FB_NO_MEMORY);
+}
+
+static void send_output(struct fb_conn *conn)
+{
+    if (!conn_send(conn) || !conn_own_output(conn))
+        return;
+    if (conn->moved) {
+        conn->moved = 0;
+        conn->ops->moved(conn);
+    }
+    if (conn->pipe != NULL)
+        conn_splice_progress(conn);
+    if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_splice_is_empty(conn)) {
+        conn->source.io->shutdown(&conn->source);
+        conn_set_write(conn, CONN_WRITE_ENDED);
+    }
+    update_writing(conn);
+    update_pressure(conn);
+}
+
+/* Asks how our connect() has ended. */
+static void check_connect(struct fb_conn *conn)
+{
+    struct fb_io_result result;
+
+    if (!conn->source.events[FB_WRITE].ready) {
+        update_writing(conn);
+        return;
+    }
+    result = conn->source.io->connected(&conn->source);
+    switch (result.status) {
+    case FB_IO_DONE:
+        conn_establish(conn);
+        break;
+    case FB_IO_AGAIN_READ:
+    case FB_IO_AGAIN_WRITE:
+        conn->source.events[FB_WRITE].ready = false;
+        update_writing(conn);
+        break;
+    default:
+        fb_conn_log(conn, FB_ERROR, result.error, "connect() failed");
+        fb_conn_fail(conn, conn_reason_of(result.error));
+    }
+}
+
+/* Ends the connection, or leaves it until more happens. */
+static void end_or_wait(struct fb_conn *conn)
+{
+    switch (conn->phase) {
+    case CONN_OPENING:
+    case CONN_OPEN:
+        if (conn->write != CONN_WRITE_ENDED || conn->read != CONN_READ_ENDED ||
+            !conn_splice_is_done(conn))
+            break;
+        fb_conn_end(conn, FB_FINISHED);
+        return;
+    case CONN_CLOSING:
+    case CONN_KEEPING:
+        if (conn->out != NULL || !conn_splice_is_empty(conn))
+            break;
+        finish_close(conn);
+        return;
+    case CONN_CLOSING_UNCONNECTED:
+        if (conn->out != NULL)
+            break;
+        fb_conn_end(conn, FB_FINISHED);
+        return;
+    case CONN_FAILED:
+    case CONN_LINGERED:
+        fb_conn_end(conn, (fb_reason)conn->reason);
+        return;
+    default:
+        break;
+    }
+    conn_count(conn);
+}
+
+void conn_flush(struct fb_conn *conn)
+{
+    assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
+    if (conn_is_connecting(conn))
+        check_connect(conn);
+    if (conn_can_send(conn))
+        send_output(conn);
+    else if (conn_is_connecting(conn))
+        conn_own_output(conn);
+    end_or_wait(conn);
+}
+
+static void flush_queue(struct fb_net *net)
+{
+    struct fb_event *event;
+
+    while ((event = TAILQ_FIRST(&net->loop.queues[FB_QUEUE_SETTLE])) != NULL) {
+        assert(event->direction == FB_WRITE);
+        fb_loop_unpost(&net->loop, event);
+        conn_flush(fb_container(fb_source_of(event), struct fb_conn, source));
+    }
+}
+
+void fb_net_settle(struct fb_net *net)
+{
+    if (net->flushing) /* a callback of the flush has called; the outer call goes on */
+        return;
+    net->flushing = true;
+    while (net_is_dirty(net)) {
+        flush_queue(net);
+        if (net->chunks.released != NULL)
+            chunk_pool_run_releases(&net->chunks, net->heartbeat);
+    }
+    net->flushing = false;
+    if (FB_DEBUG_BUILD)
+        net_check(net);
+}

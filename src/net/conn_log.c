@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Log lines of a connection: with its number, its client, and what its owner adds.
+ *
+ * Responsible for nothing but the line. Never changes the connection; it can be called in any
+ * phase. */
+#include "net/conn.h"
+
+#include <string.h>
+
+void fb_conn_vlog(
+    struct fb_conn *conn, enum fb_level level, int error, const char *format, va_list args)
+{
+    char client[FB_ADDRESS_TEXT];
+    struct fb_address address = { .length = 0 };
+    struct fb_log_line line = {
+        .level = level,
+        .error = error,
+        .connection = conn->number,
+        .force = conn->debug,
+    };
+
+    memcpy(&address.any, &conn->peer, sizeof(conn->peer));
+    if (!conn->outgoing)
+        line.client = fb_address_format(&address, false, client);
+    conn->ops->describe(conn, &line, client);
+    fb_log_vwrite(conn->net->log, &line, format, args);
+}
+
+void fb_conn_log(struct fb_conn *conn, enum fb_level level, int error, const char *format, ...)
+{
+    va_list args;
+
+    if (level > conn->net->log->level && !conn->debug)
+        return;
+    va_start(args, format);
+    fb_conn_vlog(conn, level, error, format, args);
+    va_end(args);
+}

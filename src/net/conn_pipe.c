@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two connections piped together: what one receives is sent to the other, until both have ended.
+ *
+ * Responsible for the callbacks of both while they are piped, and for the time in which a byte has
+ * to move. Bytes are copied through the worker's scratch buffer at first; a direction that has
+ * moved much is spliced (conn_splice.c). Invariant: the pipe lives until its second end has ended,
+ * and each owner is told `closed` of its own. */
+#include "net/conn_pipe.h"
+
+#include <errno.h>
+
+static void pipe_expired(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct conn_pipe *pipe = fb_container(timer, struct conn_pipe, timer);
+    struct fb_net *net = pipe->net;
+
+    CHECK_KIND(pipe, CONN_PIPE_KIND);
+    assert(&net->loop == loop);
+    for (int i = 0; i < 2; i++)
+        if (pipe->ends[i] != NULL)
+            fb_conn_fail(pipe->ends[i], FB_TIMED_OUT);
+    fb_net_settle(net);
+}
+
+static void pipe_opened(struct fb_conn *conn)
+{
+    fb_timer_del(&conn->net->loop, &conn->timer); /* the connect's */
+}
+
+static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
+{
+    struct conn_direction *direction = conn_direction_from(conn);
+    struct fb_conn *to = conn_pipe_other(conn);
+
+    if (to == NULL)
+        return in.n; /* the other end has gone */
+    fb_conn_write(to, in.p, in.n);
+    if (conn_is_connecting(to))
+        fb_conn_stop(conn);
+    direction->copied += in.n;
+    if (direction->copied >= CONN_PIPE_COPIED_MOST && conn->source.io->splice_in != NULL &&
+        to->source.io->splice_out != NULL)
+        direction->splices = true;
+    return in.n;
+}
+
+static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
+{
+    struct fb_conn *to = conn_pipe_other(conn);
+
+    if (to == NULL)
+        return;
+    fb_conn_write(to, rest.p, rest.n);
+    conn_mark_dirty(to);
+}
+
+static void pipe_moved(struct fb_conn *conn)
+{
+    conn_pipe_restart_timeout(conn->pipe);
+}
+
+static void pipe_writable(struct fb_conn *conn)
+{
+    (void)conn;
+}
+
+/* Does to one end what follows from the end of the other. */
+static void follow_other(struct fb_conn *conn, fb_reason reason)
+{
+    switch (reason) {
+    case FB_FINISHED:
+    case FB_PEER_GONE:
+        if (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED)
+            conn_mark_dirty(conn);
+        else
+            fb_conn_close(conn);
+        break;
+    case FB_TIMED_OUT:
+    case FB_DRAINED:
+        fb_conn_fail(conn, reason);
+        break;
+    default: /* the peer must not take what it has received for the whole */
+        fb_conn_fail(conn, FB_ABORTED);
+    }
+}
+
+static void free_pipe(struct conn_pipe *pipe)
+{
+    assert(!fb_timer_is_set(&pipe->timer));
+    assert(pipe->directions[0].held == 0 && pipe->directions[1].held == 0);
+    pipe->kind = 0;
+    fb_memory_release(pipe->net->memory, pipe);
+}
+
+static void pipe_closed(struct fb_conn *conn, fb_reason reason)
+{
+    struct conn_pipe *pipe = conn->pipe;
+    struct fb_conn *other = conn_pipe_other(conn);
+    int i = conn_pipe_index(conn);
+
+    CHECK_KIND(pipe, CONN_PIPE_KIND);
+    conn_splice_release(pipe->net, conn_direction_to(conn));
+    if (other == NULL) {
+        conn_splice_release(pipe->net, conn_direction_from(conn));
+        fb_timer_del(&pipe->net->loop, &pipe->timer);
+    }
+    conn->ops = pipe->ops[i];
+    conn->pipe = NULL;
+    pipe->ends[i] = NULL;
+    if (other != NULL)
+        follow_other(other, reason);
+    else
+        free_pipe(pipe);
+    conn->ops->closed(conn, reason);
+}
+
+/* The time that the owner has given the connect is over. */
+static void pipe_not_opened(struct fb_conn *conn)
+{
+    fb_conn_refused(conn, ETIMEDOUT);
+}
+
+static void pipe_describe(
+    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
+{
+    conn->pipe->ops[conn_pipe_index(conn)]->describe(conn, line, client);
+}
+
+static const struct fb_conn_ops pipe_ops = {
+    .opened = pipe_opened,
+    .data = pipe_data,
+    .eof = pipe_eof,
+    .writable = pipe_writable,
+    .moved = pipe_moved,
+    .expired = pipe_not_opened,
+    .closed = pipe_closed,
+    .describe = pipe_describe,
+};
+
+static void join_end(struct conn_pipe *pipe, int i, struct fb_conn *conn)
+{
+    pipe->ends[i] = conn;
+    pipe->ops[i] = conn->ops;
+    pipe->directions[i].kernel = (struct pipe_ends) { -1, -1 };
+    conn->pipe = pipe;
+    conn->ops = &pipe_ops;
+    conn->paused = 0;
+    if (conn->phase != CONN_OPENING && conn->phase != CONN_CONNECTING)
+        fb_timer_del(&pipe->net->loop, &conn->timer);
+}
+
+/* Reads on, whether or not the owner had stopped the connection, and offers input that was left. */
+static void offer_again(struct fb_conn *conn)
+{
+    if (conn->read == CONN_READ_STOPPED)
+        conn_set_read(conn, CONN_READ_ON);
+    if (conn->phase == CONN_OPEN)
+        conn_redeliver(conn);
+}
+
+int fb_conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
+{
+    struct fb_net *net = a->net;
+    struct conn_pipe *pipe;
+
+    assert(a != b && a->net == b->net && a->pipe == NULL && b->pipe == NULL);
+    assert(conn_is_active(a) && conn_is_active(b));
+    pipe = fb_memory_alloc(net->memory, sizeof(*pipe));
+    if (pipe == NULL)
+        return -1;
+    *pipe = (struct conn_pipe) { .kind = CONN_PIPE_KIND, .net = net, .timeout = timeout_ms };
+    pipe->timer.expired = pipe_expired;
+    join_end(pipe, 0, a);
+    join_end(pipe, 1, b);
+    conn_pipe_restart_timeout(pipe);
+    for (int i = 0; i < 2; i++) {
+        offer_again(pipe->ends[i]);
+        conn_mark_dirty(pipe->ends[i]);
+    }
+    return 0;
+}

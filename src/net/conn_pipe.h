@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two connections piped together, as conn_pipe.c and conn_splice.c know them. A direction is named
+ * by the end that its bytes come from. */
+#pragma once
+
+#include "base/check.h"
+#include "net/conn_private.h"
+
+#define CONN_PIPE_KIND KIND('P', 'I', 'P', 'E')
+
+/* Bytes after which a direction is spliced instead of copied. */
+#define CONN_PIPE_COPIED_MOST ((size_t)256 * 1024)
+
+struct conn_direction {
+    struct pipe_ends kernel; /* the kernel's pipe; -1: none, and then `held` is 0 */
+    size_t held;             /* bytes in it */
+    size_t copied;           /* bytes copied since the direction last began to copy */
+    unsigned little;         /* times in a row that little was spliced */
+    bool splices;
+};
+
+struct conn_pipe {
+    unsigned kind;
+    struct fb_net *net;
+    struct fb_conn *ends[2];          /* NULL: it has ended */
+    const struct fb_conn_ops *ops[2]; /* the owners' */
+    struct conn_direction directions[2];
+    uint64_t timeout; /* ms without a byte moved; 0: none */
+    struct fb_timer timer;
+};
+
+static inline int conn_pipe_index(const struct fb_conn *conn)
+{
+    assert(conn->pipe->ends[0] == conn || conn->pipe->ends[1] == conn);
+    return conn->pipe->ends[1] == conn;
+}
+
+static inline struct fb_conn *conn_pipe_other(const struct fb_conn *conn)
+{
+    return conn->pipe->ends[!conn_pipe_index(conn)];
+}
+
+static inline struct conn_direction *conn_direction_from(const struct fb_conn *conn)
+{
+    return &conn->pipe->directions[conn_pipe_index(conn)];
+}
+
+static inline struct conn_direction *conn_direction_to(const struct fb_conn *conn)
+{
+    return &conn->pipe->directions[!conn_pipe_index(conn)];
+}
+
+static inline void conn_pipe_restart_timeout(struct conn_pipe *pipe)
+{
+    CHECK_KIND(pipe, CONN_PIPE_KIND);
+    if (pipe->timeout > 0)
+        fb_net_restart(pipe->net, &pipe->timer, pipe->timeout);
+}
+
+/* conn_splice.c: Gives the kernel's pipe of a direction back; bytes in it are lost. */
+void conn_splice_release(struct fb_net *net, struct conn_direction *direction);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The bytes of piped connections that move within the kernel.
+ *
+ * Responsible for the kernel's pipes: one is held only while there are bytes in it, and an empty
+ * one is kept for the next. Never calls an owner. Invariant: a direction without a kernel's pipe
+ * holds no bytes, and a direction goes back to copying when it moves little at a time, because that
+ * takes fewer system calls. */
+#include "net/conn_pipe.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Bytes at a time that are few, and how often in a row. */
+#define LITTLE 4096
+#define LITTLE_TIMES 8
+#define KERNEL_PIPE_SIZE (256 * 1024)
+#define SPLICE_MOST ((size_t)1024 * 1024)
+
+static bool acquire_kernel_pipe(struct fb_net *net, struct conn_direction *direction)
+{
+    int ends[2];
+
+    if (direction->kernel.read != -1)
+        return true;
+    assert(direction->held == 0);
+    if (net->spare_pipe_n > 0) {
+        direction->kernel = net->spare_pipes[--net->spare_pipe_n];
+        return true;
+    }
+    if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) == -1)
+        return false;
+    fcntl(ends[0], F_SETPIPE_SZ, KERNEL_PIPE_SIZE); /* failing leaves its usual size */
+    direction->kernel = (struct pipe_ends) { .read = ends[0], .write = ends[1] };
+    return true;
+}
+
+void conn_splice_release(struct fb_net *net, struct conn_direction *direction)
+{
+    if (direction->kernel.read == -1) {
+        assert(direction->held == 0);
+        return;
+    }
+    if (direction->held == 0 && net->spare_pipe_n < NET_SPARE_PIPES) {
+        net->spare_pipes[net->spare_pipe_n++] = direction->kernel;
+    } else {
+        close(direction->kernel.read);
+        close(direction->kernel.write);
+    }
+    direction->held = 0;
+    direction->kernel = (struct pipe_ends) { -1, -1 };
+}
+
+static void copy_again(struct conn_direction *direction)
+{
+    direction->splices = false;
+    direction->copied = 0;
+    direction->little = 0;
+}
+
+/* Sends what the kernel's pipe holds for the connection. */
+static void push_held(struct fb_conn *to)
+{
+    struct conn_direction *direction = conn_direction_to(to);
+    struct fb_event *writing = &to->source.events[FB_WRITE];
+
+    while (direction->held > 0 && writing->ready && !conn_has_failed(to)) {
+        struct fb_io_result result =
+            to->source.io->splice_out(&to->source, direction->kernel.read, direction->held);
+
+        switch (result.status) {
+        case FB_IO_DONE:
+            assert(result.n <= direction->held);
+            direction->held -= result.n;
+            to->sent += result.n;
+            conn_pipe_restart_timeout(to->pipe);
+            break;
+        case FB_IO_AGAIN_READ:
+        case FB_IO_AGAIN_WRITE:
+            writing->ready = false;
+            break;
+        default:
+            fb_conn_log(to, FB_INFO, result.error, "splice() failed");
+            fb_conn_fail(to, conn_reason_of(result.error));
+        }
+    }
+    if (direction->held == 0)
+        conn_splice_release(to->net, direction);
+}
+
+static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
+{
+    struct conn_direction *direction = conn_direction_from(conn);
+
+    conn->received += n;
+    direction->held += n;
+    direction->little = n < LITTLE ? direction->little + 1 : 0;
+    if (direction->little == LITTLE_TIMES)
+        copy_again(direction);
+    conn_pipe_restart_timeout(conn->pipe);
+    push_held(to);
+    if (direction->held > 0) {
+        fb_conn_stop(conn);
+        conn_mark_dirty(to);
+    }
+}
+
+bool conn_splice_input(struct fb_conn *conn)
+{
+    struct conn_direction *direction = conn_direction_from(conn);
+    struct fb_conn *to = conn_pipe_other(conn);
+    struct fb_io_result result;
+
+    if (!direction->splices || to == NULL || !conn_may_write(to) || to->out != NULL)
+        return false;
+    if (!acquire_kernel_pipe(conn->net, direction)) {
+        copy_again(direction);
+        return false;
+    }
+    result = conn->source.io->splice_in(&conn->source, direction->kernel.write, SPLICE_MOST);
+    switch (result.status) {
+    case FB_IO_DONE:
+        take_spliced(conn, to, result.n);
+        return true;
+    case FB_IO_AGAIN_READ:
+    case FB_IO_AGAIN_WRITE:
+        conn->source.events[FB_READ].ready = false;
+        break;
+    case FB_IO_EOF:
+        conn_set_read(conn, CONN_READ_ENDED);
+        conn_update_reading(conn);
+        conn_mark_dirty(to);
+        break;
+    case FB_IO_FAILED:
+        fb_conn_log(conn, FB_INFO, result.error, "splice() failed");
+        fb_conn_fail(conn, conn_reason_of(result.error));
+        break;
+    }
+    conn_splice_release(conn->net, direction);
+    return true;
+}
+
+size_t conn_splice_held(const struct fb_conn *conn)
+{
+    CHECK_KIND(conn->pipe, CONN_PIPE_KIND);
+    return conn_direction_to(conn)->held;
+}
+
+static bool has_ended(const struct fb_conn *conn)
+{
+    return conn == NULL || (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED);
+}
+
+bool conn_splice_is_done(const struct fb_conn *conn)
+{
+    return conn->pipe == NULL || (has_ended(conn) && has_ended(conn_pipe_other(conn)));
+}
+
+void conn_splice_progress(struct fb_conn *to)
+{
+    struct fb_conn *from = conn_pipe_other(to);
+
+    CHECK_KIND(to->pipe, CONN_PIPE_KIND);
+    if (to->out == NULL)
+        push_held(to);
+    if (from == NULL)
+        return;
+    if (to->out != NULL || conn_direction_to(to)->held > 0)
+        fb_conn_stop(from);
+    else if (from->read == CONN_READ_ENDED)
+        fb_conn_shutdown(to);
+    else if (from->read == CONN_READ_STOPPED)
+        fb_conn_resume(from);
+}

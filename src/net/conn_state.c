@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state of a connection: its phase and its two halves, the dirty mark, and what the loop
+ * watches because of them.
+ *
+ * Responsible for every change of phase, read and write, and for keeping the events armed
+ * accordingly. Never moves bytes and never runs a callback of the owner. Invariant: a step that is
+ * not in the table below does not happen. */
+#include "net/conn_private.h"
+
+#include <errno.h>
+
+#define TO(phase) (1U << CONN_##phase)
+
+/* For each phase those that may follow. */
+static const uint16_t steps[CONN_PHASES] = {
+    [CONN_FREE] = TO(CONNECTING) | TO(OPENING),
+    [CONN_LINGERING] = TO(LINGERED) | TO(FREE),
+    [CONN_LINGERED] = TO(FREE),
+    [CONN_CONNECTING] = TO(OPENING) | TO(CLOSING_UNCONNECTED) | TO(FAILED) | TO(ENDING),
+    [CONN_OPENING] = TO(OPEN) | TO(CLOSING) | TO(FAILED) | TO(ENDING),
+    [CONN_OPEN] =
+        TO(OPENING) /* for another owner */ | TO(CLOSING) | TO(KEEPING) | TO(FAILED) | TO(ENDING),
+    [CONN_CLOSING] = TO(FAILED) | TO(ENDING),
+    [CONN_KEEPING] = TO(OPEN) | TO(CLOSING) | TO(FAILED) | TO(ENDING),
+    [CONN_CLOSING_UNCONNECTED] = TO(CLOSING) | TO(FAILED) | TO(ENDING),
+    [CONN_FAILED] = TO(ENDING),
+    [CONN_ENDING] = TO(LINGERING) | TO(FREE),
+};
+
+void conn_set_phase(struct fb_conn *conn, enum conn_phase phase)
+{
+    assert(conn->phase < CONN_PHASES && (steps[conn->phase] & 1U << phase) != 0);
+    conn->phase = phase;
+}
+
+void conn_set_read(struct fb_conn *conn, enum conn_read read)
+{
+    assert(conn->read != CONN_READ_ENDED); /* no state follows the end */
+    assert(conn->read != (unsigned)read);
+    conn->read = read;
+}
+
+void conn_set_write(struct fb_conn *conn, enum conn_write write)
+{
+    assert(conn->write < (unsigned)write); /* the half only ever comes nearer to its end */
+    conn->write = write;
+}
+
+void conn_update_reading(struct fb_conn *conn)
+{
+    struct fb_loop *loop = &conn->net->loop;
+
+    if (!conn_may_read(conn)) {
+        fb_source_disarm(loop, &conn->source, FB_READ);
+    } else if (fb_source_arm(loop, &conn->source, FB_READ) == -1) {
+        fb_conn_log(conn, FB_ALERT, errno, "the connection cannot be watched");
+        fb_conn_fail(conn, FB_NO_MEMORY);
+    } else if (conn->redeliver) {
+        fb_loop_post(loop, &conn->source.events[FB_READ], FB_QUEUE_NEXT);
+    }
+}
+
+void conn_redeliver(struct fb_conn *conn)
+{
+    conn->redeliver = 1;
+    conn_update_reading(conn);
+}
+
+void conn_establish(struct fb_conn *conn)
+{
+    conn_set_phase(conn, conn->phase == CONN_CLOSING_UNCONNECTED ? CONN_CLOSING : CONN_OPENING);
+    conn->source.events[FB_WRITE].ready = true; /* a new socket takes output */
+    fb_loop_post(&conn->net->loop, &conn->source.events[FB_READ], FB_QUEUE_NORMAL);
+}
+
+void conn_count_as(struct fb_conn *conn, enum conn_activity activity)
+{
+    static const int gauges[] = {
+        [CONN_WAITING] = -1, [CONN_READING] = FB_READING, [CONN_WRITING] = FB_WRITING
+    };
+
+    if (conn->outgoing) /* clients alone are counted */
+        return;
+    assert(conn->counted != (unsigned)activity);
+    if (gauges[conn->counted] != -1)
+        fb_count(conn->net->counters, (enum fb_counter)gauges[conn->counted], -1);
+    if (gauges[activity] != -1)
+        fb_count(conn->net->counters, (enum fb_counter)gauges[activity], 1);
+    conn->counted = activity;
+}
+
+fb_reason conn_reason_of(int error)
+{
+    switch (error) {
+    case ECONNRESET:
+    case EPIPE:
+        return FB_RESET;
+    case ETIMEDOUT:
+        return FB_TIMED_OUT;
+    case ECONNREFUSED:
+    case ENOENT: /* the path of a unix socket does not exist */
+        return FB_REFUSED;
+    case ENOMEM:
+    case ENOBUFS:
+        return FB_NO_MEMORY;
+    default:
+        return FB_IO_ERROR;
+    }
+}
+
+/* ---- Calls of owners ---- */
+
+void fb_conn_stop(struct fb_conn *conn)
+{
+    if (conn->read == CONN_READ_ON)
+        conn_set_read(conn, CONN_READ_STOPPED);
+    conn_update_reading(conn);
+}
+
+void fb_conn_resume(struct fb_conn *conn)
+{
+    if (conn->read != CONN_READ_STOPPED || !conn_is_active(conn))
+        return;
+    conn_set_read(conn, CONN_READ_ON);
+    if (conn->phase == CONN_OPEN)
+        conn_redeliver(conn);
+}
+
+void fb_conn_shutdown(struct fb_conn *conn)
+{
+    if (!conn_may_write(conn))
+        return;
+    conn_set_write(conn, CONN_WRITE_ENDING);
+    conn_mark_dirty(conn);
+}
+
+static void begin_close(struct fb_conn *conn, enum conn_phase phase)
+{
+    conn_set_phase(conn, phase);
+    conn_update_reading(conn);
+    conn_mark_dirty(conn);
+}
+
+void fb_conn_close(struct fb_conn *conn)
+{
+    if (conn_is_active(conn))
+        begin_close(conn, conn->phase == CONN_CONNECTING ? CONN_CLOSING_UNCONNECTED : CONN_CLOSING);
+}
+
+void fb_conn_keep(struct fb_conn *conn)
+{
+    if (conn->phase == CONN_OPEN && conn->write == CONN_WRITE_ON && conn->pipe == NULL)
+        begin_close(conn, CONN_KEEPING);
+    else
+        fb_conn_close(conn);
+}
+
+void fb_conn_fail(struct fb_conn *conn, fb_reason reason)
+{
+    assert(conn->phase != CONN_FREE && reason >= FB_FINISHED && reason <= FB_IO_ERROR);
+    if (conn->reason != 0)
+        return;
+    conn->reason = reason;
+    if (conn->phase == CONN_ENDING)
+        return;
+    conn_set_phase(conn, conn->phase == CONN_LINGERING ? CONN_LINGERED : CONN_FAILED);
+    conn_mark_dirty(conn);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The connections of one worker as a whole: their loop, counts, memory and the flush.
+ *
+ * Responsible for the slots of connections, for the worker's scratch buffer, and for flushing,
+ * after each callback, every connection that the callback has marked dirty. Never accepts and never
+ * decides when a connection ends. Invariant: outside of a flush and of a callback no connection is
+ * dirty, and connection_n is the number of slots whose phase is not CONN_FREE. */
+#pragma once
+
+#include "base/compiler.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "event/loop.h"
+#include "net/chunk.h"
+#include "shm/shared.h"
+
+#include <forkbeard/types.h>
+#include <stdbool.h>
+
+/* The ends of a pipe(2), for splicing. */
+struct pipe_ends {
+    int read, write;
+};
+
+#define NET_SPARE_PIPES 8
+
+struct fb_net {
+    struct fb_loop loop; /* the first member: handlers are given the loop */
+    struct fb_log *log;
+    struct fb_counters *counters; /* this worker's */
+    struct fb_heartbeat *heartbeat, own_heartbeat;
+    const struct fb_memory *memory; /* for whatever a connection needs */
+    uint32_t connections_max, connection_n;
+    uint32_t client_n; /* connections that were accepted, among connection_n */
+    uint64_t last_number;
+    uint64_t lingering_timeout; /* ms */
+    /* Called when a connection's slot has become free. */
+    void (*released)(struct fb_net *net);
+
+    uint8_t *scratch; /* receive buffer of connections without unconsumed input */
+    size_t scratch_size;
+    fb_bytes lent; /* input that the running callback may borrow in its output; n is 0: none */
+    bool flushing;
+    struct chunk_pool chunks;
+    struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
+    unsigned spare_pipe_n;
+};
+
+struct fb_net_options {
+    uint32_t connections_max;
+    uint32_t listeners; /* slots for listeners and the worker's channel besides */
+    const struct fb_mechanism *mechanism;
+    int64_t mechanism_option;
+    const sigset_t *wait_mask;
+    struct fb_log *log;
+    struct fb_counters *counters;
+    struct fb_heartbeat *heartbeat; /* NULL: the net has its own, which no process reads */
+    uint64_t lingering_timeout;     /* ms */
+    const struct fb_memory *memory; /* NULL: the C library's allocator */
+};
+
+/* Returns -1 after an emerg line, with nothing left to undo. */
+int fb_net_init(struct fb_net *net, const struct fb_net_options *options);
+/* Requires that no connection is open and every listener's source has been put back. */
+void fb_net_done(struct fb_net *net);
+
+static inline struct fb_net *fb_net_of(struct fb_loop *loop)
+{
+    return fb_container(loop, struct fb_net, loop);
+}
+
+/* conn_flush.c: Flushes the dirty connections: output leaves in one system call each, a close
+ * begins, a failure ends the connection. Called after each callback; does nothing within a
+ * flush. */
+void fb_net_settle(struct fb_net *net);
+/* Visits every connection, then flushes; the visitor itself ends no connection. */
+void fb_net_each(struct fb_net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);
+/* Returns the next open connection from slot *index on, or NULL; begins with *index 0. */
+struct fb_conn *net_next_conn(const struct fb_net *net, uint32_t *index);
+/* Ends every connection at once, with `reason`. */
+void fb_net_fail_all(struct fb_net *net, fb_reason reason);
+/* Asserts the invariants of all connections; not within a callback's own changes. */
+void net_check(const struct fb_net *net);
+
+/* Allocates from an arena, and frees it: see chunk_arena_alloc(). */
+static inline void *fb_net_alloc(struct fb_net *net, struct fb_chunk **arena, size_t n)
+{
+    return chunk_arena_alloc(&net->chunks, arena, n);
+}
+
+static inline void fb_net_release(struct fb_net *net, struct fb_chunk **arena)
+{
+    chunk_arena_release(&net->chunks, arena);
+}
