@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What directives say about values that they cannot use, and what odd ones mean. */
 #include "settings/loading.h"
-#include "settings/rows.h"
+#include "settings/samples.h"
 #include "support/test.h"
 
 #include "base/cpu.h"
@@ -145,12 +145,12 @@ static unsigned wrap(char text[512], unsigned at, const char *name, const char *
 
 static unsigned place_of(const char *name)
 {
-    const struct row *row = directive_rows;
+    const struct directive_case *directive = directive_cases();
 
-    while (row->name != NULL && strcmp(row->name, name) != 0)
-        row++;
-    ck_assert_msg(row->name != NULL, "\"%s\" is no directive", name);
-    return row->at;
+    while (directive->name != NULL && strcmp(directive->name, name) != 0)
+        directive++;
+    ck_assert_msg(directive->name != NULL, "\"%s\" is no directive", name);
+    return directive->at;
 }
 
 START_TEST(a_wrong_value_is_refused_with_what_was_expected)
@@ -185,12 +185,13 @@ static bool is_exempt(const char *name)
 
 START_TEST(every_directive_refuses_something)
 {
-    for (const struct row *row = directive_rows; row->name != NULL; row++) {
-        bool found = is_exempt(row->name);
+    for (const struct directive_case *directive = directive_cases(); directive->name != NULL;
+         directive++) {
+        bool found = is_exempt(directive->name);
 
         for (size_t i = 0; i < fb_countof(wrong) && !found; i++)
-            found = strcmp(wrong[i].name, row->name) == 0;
-        ck_assert_msg(found, "no wrong value of \"%s\" is tried", row->name);
+            found = strcmp(wrong[i].name, directive->name) == 0;
+        ck_assert_msg(found, "no wrong value of \"%s\" is tried", directive->name);
     }
 }
 END_TEST
