@@ -1,82 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parser when memory runs out: this program has an arena of its own in place of base/'s. */
+/* The parser when memory runs out. */
 #include "conf/render.h"
+#include "support/failing_arena.h"
 #include "support/test.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-struct piece {
-    SLIST_ENTRY(piece) link;
-    _Alignas(max_align_t) char data[];
-};
-
-struct fb_arena {
-    SLIST_HEAD(, piece) pieces;
-    unsigned asked;    /* how often memory was asked for */
-    unsigned fails_at; /* the request that gets none, counted from 1; 0: every one is served */
-    bool for_good;     /* none of the later ones gets any either */
-    bool failed;
-};
-
-struct fb_arena *fb_arena_create(void)
-{
-    return calloc(1, sizeof(struct fb_arena));
-}
-
-void fb_arena_destroy(struct fb_arena **arena)
-{
-    struct piece *piece;
-
-    while ((piece = SLIST_FIRST(&(*arena)->pieces)) != NULL) {
-        SLIST_REMOVE_HEAD(&(*arena)->pieces, link);
-        free(piece);
-    }
-    free(*arena);
-    *arena = NULL;
-}
-
-void *fb_arena_alloc(struct fb_arena *arena, size_t size)
-{
-    struct piece *piece;
-
-    arena->asked++;
-    if (arena->fails_at != 0 &&
-        (arena->asked == arena->fails_at || (arena->for_good && arena->asked > arena->fails_at))) {
-        arena->failed = true;
-        return NULL;
-    }
-    piece = calloc(1, sizeof(*piece) + size);
-    ck_assert_ptr_nonnull(piece);
-    SLIST_INSERT_HEAD(&arena->pieces, piece, link);
-    return piece->data;
-}
-
-char *fb_arena_strndup(struct fb_arena *arena, const char *s, size_t n)
-{
-    char *copy = fb_arena_alloc(arena, n + 1);
-
-    return copy != NULL ? memcpy(copy, s, n) : NULL;
-}
-
-char *fb_arena_strdup(struct fb_arena *arena, const char *s)
-{
-    return fb_arena_strndup(arena, s, strlen(s));
-}
-
-char *fb_arena_printf(struct fb_arena *arena, const char *format, ...)
-{
-    char *text = fb_arena_alloc(arena, 8192);
-    va_list args;
-
-    va_start(args, format);
-    if (text != NULL)
-        ck_assert_int_lt(vsnprintf(text, 8192, format, args), 8192);
-    va_end(args);
-    return text;
-}
 
 static int count_blocks(void *arg, struct fb_conf_block *block)
 {
@@ -122,10 +52,9 @@ static bool try_parse(unsigned row, const char *directory, unsigned fails_at, bo
     bool failed;
 
     conf_create(&conf);
-    conf.arena->fails_at = fails_at;
-    conf.arena->for_good = for_good;
+    failing_arena = (struct failing_arena) { .fails_at = fails_at, .for_good = for_good };
     parse(&conf, rows[row].text, directory);
-    failed = conf.arena->failed;
+    failed = failing_arena.failed;
     if (failed)
         ck_assert_uint_gt(conf.report.error_n, 0);
     else
@@ -172,8 +101,8 @@ START_TEST(mistakes_without_memory_are_counted)
     log.plain = "t";
     conf_create(&conf);
     fb_conf_error(&conf.report, NULL, "kept");
-    conf.arena->fails_at = conf.arena->asked + 1;
-    conf.arena->for_good = true;
+    failing_arena.fails_at = failing_arena.asked + 1;
+    failing_arena.for_good = true;
     fb_conf_error(&conf.report, NULL, "first");
     fb_conf_warn(&conf.report, NULL, "second");
     fb_conf_error(&conf.report, NULL, "third");

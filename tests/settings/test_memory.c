@@ -1,84 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The settings when memory runs out: this program has an arena of its own in place of base/'s. */
+/* The settings when memory runs out. */
 #include "settings/loading.h"
+#include "support/failing_arena.h"
 #include "support/test.h"
 
-#include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
-
-struct piece {
-    SLIST_ENTRY(piece) link;
-    _Alignas(max_align_t) char data[];
-};
-
-struct fb_arena {
-    SLIST_HEAD(, piece) pieces;
-};
-
-/* What the next arenas do. */
-static struct {
-    unsigned asked;    /* how often memory was asked for */
-    unsigned fails_at; /* the request that gets none, counted from 1; 0: every one is served */
-    bool for_good;     /* none of the later ones gets any either */
-} memory;
-
-struct fb_arena *fb_arena_create(void)
-{
-    return calloc(1, sizeof(struct fb_arena));
-}
-
-void fb_arena_destroy(struct fb_arena **arena)
-{
-    struct piece *piece;
-
-    if (*arena == NULL)
-        return;
-    while ((piece = SLIST_FIRST(&(*arena)->pieces)) != NULL) {
-        SLIST_REMOVE_HEAD(&(*arena)->pieces, link);
-        free(piece);
-    }
-    free(*arena);
-    *arena = NULL;
-}
-
-void *fb_arena_alloc(struct fb_arena *arena, size_t size)
-{
-    struct piece *piece;
-
-    memory.asked++;
-    if (memory.fails_at != 0 &&
-        (memory.asked == memory.fails_at || (memory.for_good && memory.asked > memory.fails_at)))
-        return NULL;
-    piece = calloc(1, sizeof(*piece) + size);
-    ck_assert_ptr_nonnull(piece);
-    SLIST_INSERT_HEAD(&arena->pieces, piece, link);
-    return piece->data;
-}
-
-char *fb_arena_strndup(struct fb_arena *arena, const char *s, size_t n)
-{
-    char *copy = fb_arena_alloc(arena, n + 1);
-
-    return copy != NULL ? memcpy(copy, s, n) : NULL;
-}
-
-char *fb_arena_strdup(struct fb_arena *arena, const char *s)
-{
-    return fb_arena_strndup(arena, s, strlen(s));
-}
-
-char *fb_arena_printf(struct fb_arena *arena, const char *format, ...)
-{
-    char *text = fb_arena_alloc(arena, 8192);
-    va_list args;
-
-    va_start(args, format);
-    if (text != NULL)
-        ck_assert_int_lt(vsnprintf(text, 8192, format, args), 8192);
-    va_end(args);
-    return text;
-}
 
 /* A protocol with values, which lie in memory that any of them may ask for. */
 struct values {
@@ -133,7 +59,7 @@ static const fb_protocol pair = {
 };
 static const fb_protocol *const protocols[] = { &pair, NULL };
 
-/* Every setter that takes memory. */
+/* Every setter that takes failing_arena. */
 static const char configuration[] =
     "env_substitution on;\n"
     "worker_processes 2; error_log a; error_log b; "
@@ -151,15 +77,15 @@ static void fail_each(struct loading *loading, const char *text)
 {
     unsigned n;
 
-    memory.fails_at = 0;
-    memory.asked = 0;
+    failing_arena.fails_at = 0;
+    failing_arena.asked = 0;
     load(loading, text);
     ck_assert_msg(loading->cycle != NULL, "%s", loading->report);
-    n = memory.asked;
+    n = failing_arena.asked;
     ck_assert_uint_gt(n, 20);
     for (unsigned i = 1; i <= n; i++) {
-        memory.fails_at = i;
-        memory.asked = 0;
+        failing_arena.fails_at = i;
+        failing_arena.asked = 0;
         load(loading, text);
         ck_assert_msg(loading->cycle == NULL, "request %u of %u is not missed", i, n);
         ck_assert_str_ne(loading->report, "");
@@ -190,7 +116,7 @@ START_TEST(so_do_all_from_one_on)
 {
     struct loading loading;
 
-    memory.for_good = true;
+    failing_arena.for_good = true;
     begin(&loading);
     fail_each(&loading, configuration);
     loading_end(&loading);

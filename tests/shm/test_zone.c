@@ -4,6 +4,7 @@
 #include "shm/memory.h"
 #include "shm/metrics.h"
 #include "shm/zone.h"
+#include "support/memory_log.h"
 #include "support/test.h"
 
 #include <dirent.h>
@@ -23,43 +24,26 @@ static const uint8_t kinds[] = { FB_SHM_COUNTER, FB_SHM_GAUGE };
 static const struct fb_shm_metrics_shape metrics_shape = { fb_countof(kinds), kinds };
 
 /* A configuration's, with a log that can be looked at. */
-struct stage {
+struct declared {
     struct fb_arena *arena;
     struct fb_zones zones;
-    struct fb_log log;
-    struct fb_log_target target;
+    struct memory_log log;
 };
 
-static void set_up(struct stage *stage)
+static void declared_start(struct declared *declared)
 {
-    stage->arena = fb_arena_create();
-    ck_assert_ptr_nonnull(stage->arena);
-    fb_zones_init(&stage->zones);
-    stage->target = (struct fb_log_target) { .level = FB_DEBUG };
-    stage->target.fd = memfd_create("log", MFD_CLOEXEC);
-    ck_assert_int_ne(stage->target.fd, -1);
-    memset(&stage->log, 0, sizeof(stage->log));
-    fb_log_init(&stage->log, &stage->target, 1);
+    declared->arena = fb_arena_create();
+    ck_assert_ptr_nonnull(declared->arena);
+    fb_zones_init(&declared->zones);
+    memory_log_open(&declared->log, FB_DEBUG);
 }
 
-static void tear_down(struct stage *stage)
+static void declared_stop(struct declared *declared)
 {
-    fb_zones_close(&stage->zones);
-    fb_arena_destroy(&stage->arena);
-    close(stage->target.fd);
-}
-
-/* What was logged since the last time; empty when nothing was. */
-static const char *logged(struct stage *stage)
-{
-    static char text[1024];
-    ssize_t n = pread(stage->target.fd, text, sizeof(text) - 1, 0);
-
-    ck_assert_int_ge(n, 0);
-    text[n] = 0;
-    ck_assert_int_eq(ftruncate(stage->target.fd, 0), 0);
-    ck_assert_int_eq(lseek(stage->target.fd, 0, SEEK_SET), 0);
-    return text;
+    fb_zones_close(&declared->zones);
+    fb_arena_destroy(&declared->arena);
+    memory_log_take(&declared->log);
+    memory_log_close(&declared->log);
 }
 
 static unsigned lines_in(const char *text)
@@ -71,19 +55,19 @@ static unsigned lines_in(const char *text)
     return n;
 }
 
-static struct fb_zone *declare_map(struct stage *stage, const char *name, uint32_t version)
+static struct fb_zone *declare_map(struct declared *declared, const char *name, uint32_t version)
 {
-    struct fb_zone *zone =
-        fb_zone_declare(&stage->zones, stage->arena, &fb_shm_map_kind, name, version, &map_shape);
+    struct fb_zone *zone = fb_zone_declare(
+        &declared->zones, declared->arena, &fb_shm_map_kind, name, version, &map_shape);
 
     ck_assert_ptr_nonnull(zone);
     return zone;
 }
 
-static void open_all(struct stage *stage, struct stage *old)
+static void open_all(struct declared *declared, struct declared *old)
 {
     ck_assert_int_eq(
-        fb_zones_open(&stage->zones, old == NULL ? NULL : &old->zones, &stage->log), 0);
+        fb_zones_open(&declared->zones, old == NULL ? NULL : &old->zones, &declared->log.log), 0);
 }
 
 static void put(struct fb_zone *zone, const char *key)
@@ -128,20 +112,20 @@ static unsigned mappings_of(const char *name)
 
 START_TEST(a_declaration_makes_nothing_outside_of_memory)
 {
-    struct stage stage;
+    struct declared declared;
     struct fb_zone *zone;
     unsigned before;
 
-    set_up(&stage);
+    declared_start(&declared);
     before = open_descriptors();
-    zone = declare_map(&stage, "sessions", 1);
+    zone = declare_map(&declared, "sessions", 1);
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("sessions"), 0);
     ck_assert_ptr_null(fb_zone_memory(zone));
-    ck_assert_ptr_eq(fb_zones_find(&stage.zones, "sessions"), zone);
-    ck_assert_ptr_null(fb_zones_find(&stage.zones, "session"));
-    fb_zones_bury(&stage.zones, 1); /* of those that are not open nobody is told */
-    tear_down(&stage);
+    ck_assert_ptr_eq(fb_zones_find(&declared.zones, "sessions"), zone);
+    ck_assert_ptr_null(fb_zones_find(&declared.zones, "session"));
+    fb_zones_bury(&declared.zones, 1); /* of those that are not open nobody is told */
+    declared_stop(&declared);
 }
 END_TEST
 
@@ -166,37 +150,37 @@ static const struct {
 START_TEST(some_declarations_are_refused)
 {
     struct fb_zone *zone;
-    struct stage stage;
+    struct declared declared;
 
-    set_up(&stage);
-    declare_map(&stage, "taken", 1);
-    zone = fb_zone_declare(&stage.zones, stage.arena, declarations[_i].kind, declarations[_i].name,
-        1, declarations[_i].shape);
+    declared_start(&declared);
+    declare_map(&declared, "taken", 1);
+    zone = fb_zone_declare(&declared.zones, declared.arena, declarations[_i].kind,
+        declarations[_i].name, 1, declarations[_i].shape);
     if (declarations[_i].error != 0) {
         ck_assert_ptr_null(zone);
         ck_assert_int_eq(errno, declarations[_i].error);
     } else {
         ck_assert_ptr_nonnull(zone);
-        open_all(&stage, NULL);
+        open_all(&declared, NULL);
         ck_assert_str_eq(zone->base->name, declarations[_i].name);
         ck_assert_uint_eq(mappings_of(declarations[_i].name), 1);
     }
-    tear_down(&stage);
+    declared_stop(&declared);
 }
 END_TEST
 
 START_TEST(an_open_zone_is_shared_with_children)
 {
-    struct stage stage;
+    struct declared declared;
     struct fb_zone *map, *metrics;
     pid_t pid;
     int64_t totals[2];
 
-    set_up(&stage);
-    map = declare_map(&stage, "sessions", 7);
+    declared_start(&declared);
+    map = declare_map(&declared, "sessions", 7);
     metrics = fb_zone_declare(
-        &stage.zones, stage.arena, &fb_shm_metrics_kind, "numbers", 1, &metrics_shape);
-    open_all(&stage, NULL);
+        &declared.zones, declared.arena, &fb_shm_metrics_kind, "numbers", 1, &metrics_shape);
+    open_all(&declared, NULL);
     ck_assert_uint_eq((uintptr_t)fb_zone_memory(map) % FB_CACHE_LINE, 0);
     ck_assert_uint_eq(map->base->magic, FB_ZONE_MAGIC);
     ck_assert_uint_eq(map->base->version, 7);
@@ -211,31 +195,31 @@ START_TEST(an_open_zone_is_shared_with_children)
     }
     wait_for_child(pid);
     ck_assert(has(map, "a"));
-    fb_zones_bury(&stage.zones, 3);
+    fb_zones_bury(&declared.zones, 3);
     fb_shm_metrics_totals(fb_zone_memory(metrics), totals);
     ck_assert_int_eq(totals[0], 5);
     ck_assert_int_eq(totals[1], 0);
-    ck_assert_str_eq(logged(&stage), "");
-    tear_down(&stage);
+    ck_assert_str_eq(memory_log_take(&declared.log), "");
+    declared_stop(&declared);
 }
 END_TEST
 
 START_TEST(memory_is_touched_as_it_is_used)
 {
     static const struct fb_shm_map_shape shape = { 1 << 20, 1000, 1 << 20 };
-    struct stage stage;
+    struct declared declared;
     struct fb_zone *zone;
     struct stat file;
 
-    set_up(&stage);
-    zone = fb_zone_declare(&stage.zones, stage.arena, &fb_shm_map_kind, "large", 1, &shape);
-    open_all(&stage, NULL);
+    declared_start(&declared);
+    zone = fb_zone_declare(&declared.zones, declared.arena, &fb_shm_map_kind, "large", 1, &shape);
+    open_all(&declared, NULL);
     put(zone, "a");
     ck_assert_int_eq(fstat(zone->fd, &file), 0);
     ck_assert_uint_eq((uint64_t)file.st_size, zone->size);
     ck_assert_uint_gt(zone->size, UINT64_C(1) << 40);
     ck_assert_uint_le((uint64_t)file.st_blocks * 512, 64 * 1024);
-    tear_down(&stage);
+    declared_stop(&declared);
 }
 END_TEST
 
@@ -243,12 +227,12 @@ END_TEST
 START_TEST(a_zone_of_the_same_layout_is_taken_over)
 {
     bool aborted = _i == 1;
-    struct stage old, new;
+    struct declared old, new;
     struct fb_zone *a, *b;
     unsigned before = open_descriptors();
 
-    set_up(&old);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&new);
     a = declare_map(&old, "sessions", 1);
     open_all(&old, NULL);
     put(a, "from the old");
@@ -260,14 +244,14 @@ START_TEST(a_zone_of_the_same_layout_is_taken_over)
     ck_assert(has(b, "from the old"));
     put(b, "from the new");
     ck_assert(has(a, "from the new"));
-    ck_assert_str_eq(logged(&new), "");
+    ck_assert_str_eq(memory_log_take(&new.log), "");
 
-    tear_down(aborted ? &new : &old);
+    declared_stop(aborted ? &new : &old);
     ck_assert_uint_eq(mappings_of("sessions"), 1);
     put(aborted ? a : b, "later");
     ck_assert(has(aborted ? a : b, "from the old"));
     ck_assert(has(aborted ? a : b, "from the new"));
-    tear_down(aborted ? &old : &new);
+    declared_stop(aborted ? &old : &new);
     ck_assert_uint_eq(mappings_of("sessions"), 0);
     ck_assert_uint_eq(open_descriptors(), before);
 }
@@ -275,12 +259,12 @@ END_TEST
 
 START_TEST(what_the_dead_have_counted_is_folded_once)
 {
-    struct stage old, new;
+    struct declared old, new;
     struct fb_zone *a, *b;
     int64_t totals[2];
 
-    set_up(&old);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&new);
     a = fb_zone_declare(&old.zones, old.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
     open_all(&old, NULL);
     b = fb_zone_declare(&new.zones, new.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
@@ -290,8 +274,8 @@ START_TEST(what_the_dead_have_counted_is_folded_once)
     fb_zones_bury(&new.zones, 0);
     fb_shm_metrics_totals(fb_zone_memory(b), totals);
     ck_assert_int_eq(totals[0], 5);
-    tear_down(&old);
-    tear_down(&new);
+    declared_stop(&old);
+    declared_stop(&new);
 }
 END_TEST
 
@@ -309,12 +293,12 @@ static const struct {
 
 START_TEST(a_zone_of_another_layout_begins_empty)
 {
-    struct stage old, new;
+    struct declared old, new;
     struct fb_zone *a, *b;
     const char *text;
 
-    set_up(&old);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&new);
     a = declare_map(&old, "sessions", 1);
     open_all(&old, NULL);
     put(a, "a");
@@ -322,7 +306,7 @@ START_TEST(a_zone_of_another_layout_begins_empty)
     b = fb_zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
         layouts[_i].shape);
     open_all(&new, &old);
-    text = logged(&new);
+    text = memory_log_take(&new.log);
     ck_assert_uint_eq(lines_in(text), 1);
     ck_assert_ptr_nonnull(strstr(text, "[notice]"));
     ck_assert_ptr_nonnull(
@@ -333,9 +317,9 @@ START_TEST(a_zone_of_another_layout_begins_empty)
         ck_assert(!has(a, "b"));
     }
     ck_assert(has(a, "a"));
-    tear_down(&new);
+    declared_stop(&new);
     put(a, "c");
-    tear_down(&old);
+    declared_stop(&old);
 }
 END_TEST
 
@@ -361,9 +345,9 @@ static const struct {
     { RLIMIT_FSIZE, 4096, "ftruncate() failed", false },
 };
 
-static void expect_failure(struct stage *stage, const struct fb_zone *zone, const char *call)
+static void expect_failure(struct declared *declared, const struct fb_zone *zone, const char *call)
 {
-    const char *text = logged(stage);
+    const char *text = memory_log_take(&declared->log);
     char wanted[128];
 
     ck_assert_uint_eq(lines_in(text), 1);
@@ -375,13 +359,13 @@ static void expect_failure(struct stage *stage, const struct fb_zone *zone, cons
 
 START_TEST(a_failure_takes_all_back)
 {
-    struct stage old, new;
+    struct declared old, new;
     struct fb_zone *zone;
     unsigned before;
     struct rlimit was;
 
-    set_up(&old);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&new);
     declare_map(&old, "b", 1);
     open_all(&old, NULL);
     before = open_descriptors();
@@ -391,15 +375,15 @@ START_TEST(a_failure_takes_all_back)
     zone = declare_map(&new, "b", 1);
     was = limit(ways[_i].resource, ways[_i].value);
     ck_assert_int_eq(
-        fb_zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log), -1);
+        fb_zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log.log), -1);
     ck_assert_int_eq(setrlimit(ways[_i].resource, &was), 0);
     expect_failure(&new, zone, ways[_i].call);
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("a"), 0);
     ck_assert_uint_eq(mappings_of("b"), 1);
     open_all(&new, &old); /* it is whole still */
-    tear_down(&new);
-    tear_down(&old);
+    declared_stop(&new);
+    declared_stop(&old);
 }
 END_TEST
 
@@ -407,31 +391,31 @@ START_TEST(what_is_beyond_all_memory_is_refused)
 {
     static const struct fb_shm_map_shape largest = { FB_SHM_MAP_CAPACITY_MAX, FB_SHM_MAP_KEY_MAX,
         FB_SHM_MAP_VALUE_MAX };
-    struct stage stage;
+    struct declared declared;
     struct fb_zone *zone;
     unsigned before;
 
-    set_up(&stage);
+    declared_start(&declared);
     before = open_descriptors();
-    declare_map(&stage, "a", 1);
-    zone = fb_zone_declare(&stage.zones, stage.arena, &fb_shm_map_kind, "b", 1, &largest);
-    ck_assert_int_eq(fb_zones_open(&stage.zones, NULL, &stage.log), -1);
-    expect_failure(&stage, zone, "");
+    declare_map(&declared, "a", 1);
+    zone = fb_zone_declare(&declared.zones, declared.arena, &fb_shm_map_kind, "b", 1, &largest);
+    ck_assert_int_eq(fb_zones_open(&declared.zones, NULL, &declared.log.log), -1);
+    expect_failure(&declared, zone, "");
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("a"), 0);
-    tear_down(&stage);
+    declared_stop(&declared);
 }
 END_TEST
 
 /* As another process is given it. */
 START_TEST(memory_that_is_handed_on_is_taken_over)
 {
-    struct stage old, given, new;
+    struct declared old, given, new;
     struct fb_zone *zone;
 
-    set_up(&old);
-    set_up(&given);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&given);
+    declared_start(&new);
     zone = declare_map(&old, "m", 3);
     open_all(&old, NULL);
     put(zone, "kept");
@@ -441,10 +425,10 @@ START_TEST(memory_that_is_handed_on_is_taken_over)
     open_all(&new, &given);
     fb_zones_close(&given.zones);
     ck_assert(has(zone, "kept"));
-    ck_assert_str_eq(logged(&new), "");
-    tear_down(&new);
-    tear_down(&given);
-    tear_down(&old);
+    ck_assert_str_eq(memory_log_take(&new.log), "");
+    declared_stop(&new);
+    declared_stop(&given);
+    declared_stop(&old);
 }
 END_TEST
 
@@ -463,16 +447,16 @@ START_TEST(what_is_no_zone_is_not)
 {
     struct fb_zone_header header = { .magic = no_zones[_i].magic, .size = no_zones[_i].told };
     int fd = memfd_create("no zone", MFD_CLOEXEC);
-    struct stage stage;
+    struct declared declared;
 
-    set_up(&stage);
+    declared_start(&declared);
     ck_assert_int_eq(ftruncate(fd, (off_t)no_zones[_i].size), 0);
     if (no_zones[_i].size >= sizeof(header))
         ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-    ck_assert_int_eq(fb_zones_adopt(&stage.zones, stage.arena, fd), -1);
-    ck_assert(STAILQ_EMPTY(&stage.zones));
+    ck_assert_int_eq(fb_zones_adopt(&declared.zones, declared.arena, fd), -1);
+    ck_assert(STAILQ_EMPTY(&declared.zones));
     close(fd);
-    tear_down(&stage);
+    declared_stop(&declared);
 }
 END_TEST
 
