@@ -78,6 +78,9 @@ struct fixture *fixture_start_loop(uint32_t sources);
 /* ... on the simulation of another fixture, which is stopped later. */
 struct fixture *fixture_start_loop_beside(
     struct fixture *other, enum fixture_events events, uint32_t sources);
+/* ... with these options, but for the log and the size of a slot (no mechanism: the simulation's edge); on a simulation that the caller
+ * destroys, or NULL: on one of its own. */
+struct fixture *fixture_start_loop_with(struct fb_sim *sim, const struct fb_loop_options *options);
 struct fixture *fixture_start_net(enum fixture_events events, uint32_t connections);
 /* Sessions without timeouts; the scripted server is at 192.0.2.7:77. */
 struct fixture *fixture_start_stream(uint32_t connections);

@@ -13,10 +13,12 @@ struct watched {
     void (*then)(struct watched *watched); /* for `run`, as the rest */
     char name;
     struct watched *other;
+    bool receives; /* takes all bytes */
+    size_t received;
     uint8_t held[4096];
     size_t held_n;
-    bool ended;
-    int error;
+    bool ended; /* recv has said so */
+    int error;  /* recv has failed so */
 };
 
 /* A source on a descriptor, or (-1) without one; not armed. */
