@@ -3,31 +3,14 @@
 
 #include "base/cgroup.h"
 #include "base/compiler.h"
-#include "base/root.h"
-#include "support/test.h"
+#include "base/file_tree.h"
+#include "support/directory.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char directory[] = "/tmp/fb_cpu.XXXXXX";
-
-static void make_directory(void)
-{
-    if (mkdtemp(directory) == NULL)
-        abort();
-}
-
-static void remove_directory(void)
-{
-    char command[64];
-
-    snprintf(command, sizeof(command), "rm -rf %s", directory);
-    if (system(command) != 0)
-        abort();
-}
 
 #define OTHER_MOUNTS                                                                               \
     "22 27 0:21 / /proc rw - proc proc rw\n"                                                       \
@@ -166,11 +149,11 @@ static void make_root(int i, char root[64])
     snprintf(root, 64, "%s/%d", directory, i);
     ck_assert_int_eq(mkdir(root, 0755), 0);
     if (cases[i].cgroup != NULL)
-        store(root, "/proc/self/cgroup", cases[i].cgroup);
+        file_tree_write(root, "/proc/self/cgroup", cases[i].cgroup);
     if (cases[i].mounts != NULL)
-        store(root, "/proc/self/mountinfo", cases[i].mounts);
+        file_tree_write(root, "/proc/self/mountinfo", cases[i].mounts);
     for (size_t n = 0; n < fb_countof(cases[i].files) && cases[i].files[n].name != NULL; n++)
-        store(root, cases[i].files[n].name, cases[i].files[n].text);
+        file_tree_write(root, cases[i].files[n].name, cases[i].files[n].text);
 }
 
 /* The processors of our affinity mask. */
@@ -206,16 +189,16 @@ START_TEST(long_lines_are_read_whole)
     strcpy(mounts + sizeof(head) - 1 + n, "\n" V2_MOUNT);
     snprintf(root, sizeof(root), "%s/long", directory);
     ck_assert_int_eq(mkdir(root, 0755), 0);
-    store(root, "/proc/self/cgroup", "0::/a\n");
-    store(root, "/proc/self/mountinfo", mounts);
-    store(root, "/sys/fs/cgroup/a/cpu.max", "600000 100000\n");
+    file_tree_write(root, "/proc/self/cgroup", "0::/a\n");
+    file_tree_write(root, "/proc/self/mountinfo", mounts);
+    file_tree_write(root, "/sys/fs/cgroup/a/cpu.max", "600000 100000\n");
     ck_assert_uint_eq(fb_cgroup_cpu_quota(root), 6);
 
     /* a group's path that is too long for any directory */
     memset(mounts, '/', n);
     memcpy(mounts, "0::/", 4);
     mounts[n] = '\0';
-    store(root, "/proc/self/cgroup", mounts);
+    file_tree_write(root, "/proc/self/cgroup", mounts);
     ck_assert_uint_eq(fb_cgroup_cpu_quota(root), 0);
     free(mounts);
 }
@@ -289,7 +272,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_unchecked_fixture(tcase, make_directory, remove_directory);
+    directory_add(tcase);
     tcase_add_loop_test(tcase, quota, 0, fb_countof(cases));
     tcase_add_test(tcase, long_lines_are_read_whole);
     tcase_add_test(tcase, allowed_follows_the_affinity_mask);

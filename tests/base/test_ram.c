@@ -3,31 +3,14 @@
 
 #include "base/cgroup.h"
 #include "base/compiler.h"
-#include "base/root.h"
-#include "support/test.h"
+#include "base/file_tree.h"
+#include "support/directory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char directory[] = "/tmp/fb_ram.XXXXXX";
-
-static void make_directory(void)
-{
-    if (mkdtemp(directory) == NULL)
-        abort();
-}
-
-static void remove_directory(void)
-{
-    char command[64];
-
-    snprintf(command, sizeof(command), "rm -rf %s", directory);
-    if (system(command) != 0)
-        abort();
-}
 
 #define MIB (1024 * 1024)
 #define V1_MOUNTS(top)                                                                             \
@@ -98,18 +81,19 @@ START_TEST(limit)
     snprintf(root, sizeof(root), "%s/%d", directory, _i);
     ck_assert_int_eq(mkdir(root, 0755), 0);
     if (cases[_i].cgroup != NULL)
-        store(root, "/proc/self/cgroup", cases[_i].cgroup);
+        file_tree_write(root, "/proc/self/cgroup", cases[_i].cgroup);
     if (cases[_i].mounts != NULL)
-        store(root, "/proc/self/mountinfo", cases[_i].mounts);
+        file_tree_write(root, "/proc/self/mountinfo", cases[_i].mounts);
     for (size_t n = 0; n < fb_countof(cases[_i].files) && cases[_i].files[n].name != NULL; n++)
-        store(root, cases[_i].files[n].name, cases[_i].files[n].text);
+        file_tree_write(root, cases[_i].files[n].name, cases[_i].files[n].text);
     found = fb_cgroup_memory_limit(root);
     ck_assert_msg(
         found == expected, "%s: %" PRId64 " instead of %" PRId64, cases[_i].name, found, expected);
 
     /* the machine may have less than the group may use */
     ck_assert_int_eq(fb_ram_allowed_below(root), expected);
-    store(root, "/proc/meminfo", "MemFree: 1 kB\nMemTotal:       49152 kB\nMemTotal: 5 kB\n");
+    file_tree_write(
+        root, "/proc/meminfo", "MemFree: 1 kB\nMemTotal:       49152 kB\nMemTotal: 5 kB\n");
     ck_assert_int_eq(
         fb_ram_allowed_below(root), expected != 0 && expected < 48 * MIB ? expected : 48 * MIB);
 }
@@ -124,7 +108,7 @@ START_TEST(what_the_machine_says_is_not_trusted)
     for (size_t i = 0; i < fb_countof(texts); i++) {
         snprintf(root, sizeof(root), "%s/text%zu", directory, i);
         ck_assert_int_eq(mkdir(root, 0755), 0);
-        store(root, "/proc/meminfo", texts[i]);
+        file_tree_write(root, "/proc/meminfo", texts[i]);
         ck_assert_int_eq(fb_ram_allowed_below(root), 0);
     }
     ck_assert_int_gt(fb_ram_allowed(), 0);
@@ -133,7 +117,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_unchecked_fixture(tcase, make_directory, remove_directory);
+    directory_add(tcase);
     tcase_add_loop_test(tcase, limit, 0, fb_countof(cases));
     tcase_add_test(tcase, what_the_machine_says_is_not_trusted);
 }

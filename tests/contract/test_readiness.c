@@ -162,7 +162,7 @@ START_TEST(what_is_known_to_be_ready_is_posted_when_armed)
 }
 END_TEST
 
-static void (*const ways[])(int fd) = { hang_up, half_close, reset };
+static void (*const ways[])(int fd) = { close_end, shut_end, reset_end };
 
 START_TEST(unarmed_it_reports_nothing_and_does_not_spin)
 {
@@ -194,7 +194,7 @@ START_TEST(unarmed_it_reports_nothing_and_does_not_spin)
         unwatch(&never);
         unwatch(&paused);
         fixture_stop(fixture);
-        if (ways[way] == half_close) {
+        if (ways[way] == shut_end) {
             close_end(fds[0][1]);
             close_end(fds[1][1]);
         }
@@ -237,7 +237,7 @@ START_TEST(the_peers_end_is_told)
                 send_text(fds[1], "last words");
             ways[way](fds[1]);
             turn_until(fixture, watched->ended || watched->error != 0);
-            if (ways[way] == reset) {
+            if (ways[way] == reset_end) {
                 ck_assert_int_eq(watched->error, ECONNRESET);
             } else {
                 ck_assert(watched->ended);
@@ -245,7 +245,7 @@ START_TEST(the_peers_end_is_told)
             }
             unwatch(&watched);
             fixture_stop(fixture);
-            if (ways[way] == half_close)
+            if (ways[way] == shut_end)
                 close_end(fds[1]);
         }
 }

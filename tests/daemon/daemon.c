@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/daemon.h"
 
-#include "daemon/keeper.h"
 #include "daemon/proc.h"
+#include "daemon/resources.h"
 
 #include <bsd/unistd.h>
 #include <errno.h>
@@ -81,9 +81,9 @@ struct daemon *daemon_create(unsigned port_n)
     ck_assert_ptr_nonnull(daemon);
     daemon->log = "error.log";
     daemon_owns(daemon, daemon->log);
-    keeper_begin_test(daemon->directory, sizeof(daemon->directory));
+    resources_begin_test(daemon->directory, sizeof(daemon->directory));
     daemon->port_n = port_n;
-    keeper_reserve_ports(daemon->ports, daemon->reservations, port_n);
+    resources_reserve_ports(daemon->ports, daemon->reservations, port_n);
     return daemon;
 }
 
@@ -191,7 +191,7 @@ static unsigned begin_command(const char *arguments[ARGUMENTS_MAX], char *wrappe
     while ((word = strsep(&wrapper, " ")) != NULL)
         if (*word != '\0')
             arguments[n++] = word;
-    arguments[n++] = binary != NULL ? binary : FB_DAEMON_PATH;
+    arguments[n++] = binary != NULL ? binary : DAEMON_PATH;
     return n;
 }
 
@@ -209,7 +209,7 @@ static void set_sanitizers(const struct daemon *daemon)
     char options[256];
 
     snprintf(options, sizeof(options), "exitcode=99:log_path=%s/%s/report", daemon->directory,
-        KEEPER_REPORTS);
+        RESOURCES_REPORTS);
     setenv("ASAN_OPTIONS", options, 1);
     setenv("UBSAN_OPTIONS", options, 1);
 }
@@ -313,6 +313,21 @@ void daemon_start(struct daemon *daemon)
     if (daemon_pid(daemon) != daemon->pid)
         ck_abort_msg(
             "it ended with %d: %.3000s", daemon_wait(daemon), daemon_text(daemon, "daemon.err"));
+}
+
+struct daemon *daemon_start_new(unsigned port_n, const char *format, ...)
+{
+    struct daemon *daemon = daemon_create(port_n);
+    va_list args;
+    char *text;
+
+    va_start(args, format);
+    ck_assert_int_ne(vasprintf(&text, format, args), -1);
+    va_end(args);
+    daemon_configure(daemon, "%s", text);
+    free(text);
+    daemon_start(daemon);
+    return daemon;
 }
 
 int daemon_start_background(struct daemon *daemon)
@@ -435,7 +450,7 @@ void daemon_finish(struct daemon *daemon)
     check_lines(daemon, daemon->log, true);
     check_lines(daemon, "daemon.err", false);
     ck_assert_str_eq(daemon_text(daemon, "daemon.out"), "");
-    keeper_end_test(daemon->directory, daemon->owned, daemon->owned_n);
+    resources_end_test(daemon->directory, daemon->owned, daemon->owned_n);
     for (unsigned i = 0; i < daemon->port_n; i++)
         close(daemon->reservations[i]);
     free(daemon->out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The real binary under test: a directory and ports of its own, its life from start to end, its log.
  *
- * Whatever a test starts ends with it (keeper.h). daemon_finish() fails the test if a process, a file, a grave line in the log or
+ * Whatever a test starts ends with it (resources.h). daemon_finish() fails the test if a process, a file, a grave line in the log or
  * anything on the standard descriptors is left that the test has not announced, a sanitizer's or
  * valgrind's report among them.
  *
@@ -9,7 +9,7 @@
  * mode of the workers' sandbox. */
 #pragma once
 
-#include "daemon/keeper.h"
+#include "daemon/resources.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,7 +62,10 @@ void daemon_expects(struct daemon *daemon, const char *text);
 
 /* In the foreground: runs the binary on the configuration file, and waits for the pid file. */
 void daemon_start(struct daemon *daemon);
-/* The same without waiting. */
+/* A daemon with this configuration and so many ports, started. */
+struct daemon *daemon_start_new(unsigned port_n, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Runs the binary without waiting for the pid file. */
 void daemon_launch(struct daemon *daemon);
 /* In the background, which leaves the pid file's process to us; returns the parent's exit code. */
 int daemon_start_background(struct daemon *daemon);

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#define FAULT_MODULE(name) "load_module " FB_TEST_MODULES "/" name ".so;"
+#define FAULT_MODULE(name) "load_module " MODULES_PATH "/" name ".so;"
 #define FAULT_EVENTS "events { accept_mutex off; }\n"
 /* What serves, on all kinds of listeners. */
 #define FAULT_BEFORE                                                                               \

@@ -2,7 +2,7 @@
 /* Several workers on one port: every way to share it, and what happens when there is no room. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
-#include "daemon/load.h"
+#include "daemon/load_clients.h"
 #include "daemon/proc.h"
 
 #include <signal.h>
@@ -34,7 +34,7 @@ static const struct {
 START_TEST(none_is_lost)
 {
     struct daemon *daemon = daemon_create(2);
-    struct load *load = malloc(sizeof(*load));
+    struct load_clients *load = malloc(sizeof(*load));
     struct client_status s;
 
     daemon_configure(daemon,
@@ -43,9 +43,9 @@ START_TEST(none_is_lost)
         " server { listen 127.0.0.1:$1; stub_status; } }",
         ways[_i].events, ways[_i].parameter);
     daemon_start(daemon);
-    load_start(load, daemon->ports[0]);
-    load_wait(load, 300);
-    load_stop(load);
+    load_clients_start(load, daemon->ports[0]);
+    load_clients_wait(load, 300);
+    load_clients_stop(load);
     ck_assert_uint_eq(load->refused, 0);
     ck_assert_uint_eq(load->lost_n, 0);
     ck_assert_uint_eq(load->wrong, 0);
@@ -189,7 +189,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, none_is_lost, 0, sizeof(ways) / sizeof(ways[0]));
     tcase_add_loop_test(tcase, no_room, 0, sizeof(shortages) / sizeof(shortages[0]));
     tcase_add_loop_test(tcase, others_take_over, 0, sizeof(shared) / sizeof(shared[0]));

@@ -5,7 +5,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
-#include "daemon/upgrading.h"
+#include "daemon/upgrade.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -383,8 +383,8 @@ START_TEST(they_outlive_the_binary)
     daemon_owns(daemon, "socket");
     daemon_configure(daemon, "events {} stream { server { listen fd:web; listen fd:4; echo; } }");
     daemon_start(daemon);
-    go_back(daemon, upgrade(daemon));
-    go_forward(daemon, upgrade(daemon));
+    upgrade_roll_back(daemon, upgrade_start(daemon));
+    upgrade_complete(daemon, upgrade_start(daemon));
     echo_once(daemon->ports[0]);
     client = client_open_unix(daemon_path(daemon, "socket"));
     client_echo(client, "served");
@@ -392,7 +392,7 @@ START_TEST(they_outlive_the_binary)
     daemon_configure(daemon, "events {} stream { server { listen fd:spare; echo; } }");
     reload(daemon);
     echo_once(daemon->ports[1]);
-    go_forward(daemon, upgrade(daemon));
+    upgrade_complete(daemon, upgrade_start(daemon));
     daemon_configure(
         daemon, "events {} stream { server { listen fd:web; listen fd:local; echo; } }");
     reload(daemon);
@@ -405,7 +405,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, is_served, 0, 2 * (int)fb_countof(ways));
     tcase_add_loop_test(tcase, a_path_is_the_managers, 0, 2);
     tcase_add_test(tcase, a_name_may_stand_for_several);

@@ -288,7 +288,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     if (!is_wrapped()) { /* which may keep limits to itself, and has descriptors of its own */
         tcase_add_test(tcase, resource_limits);
         tcase_add_test(tcase, descriptors);

@@ -15,15 +15,6 @@
 #define ECHO "server { listen 127.0.0.1:$0; echo; }"
 #define EVENTS_AND_ECHO "events {} stream { " ECHO " }\n"
 
-static struct daemon *start(unsigned ports, const char *configuration)
-{
-    struct daemon *daemon = daemon_create(ports);
-
-    daemon_configure(daemon, "%s", configuration);
-    daemon_start(daemon);
-    return daemon;
-}
-
 /* Asks for a reload on a connection that stays open; the socket may move. */
 static struct fb_json_value reload(struct daemon *daemon)
 {
@@ -51,9 +42,9 @@ static void check_worker(const struct daemon *daemon, struct fb_json_value worke
 
 START_TEST(status_while_idle)
 {
-    struct daemon *daemon =
-        start(2, "worker_processes 2; events {} stream { " ECHO
-                 " server { listen [::1]:$1 backlog=33; listen unix:$D/socket; echo; } }");
+    struct daemon *daemon = daemon_start_new(2,
+        "worker_processes 2; events {} stream { " ECHO
+        " server { listen [::1]:$1 backlog=33; listen unix:$D/socket; echo; } }");
     struct fb_json_value status, generation;
 
     client_reset(client_open(daemon->ports[0]));
@@ -95,7 +86,7 @@ static struct fb_json_value find_state(struct fb_json_value status, const char *
 
 START_TEST(status_while_draining)
 {
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int client = client_open(daemon->ports[0]);
     struct fb_json_value status, worker, answer;
 
@@ -123,7 +114,7 @@ END_TEST
 START_TEST(status_of_queues)
 {
     struct daemon *daemon =
-        start(1, "events {} stream { server { listen 127.0.0.1:$0 backlog=2; echo; } }");
+        daemon_start_new(1, "events {} stream { server { listen 127.0.0.1:$0 backlog=2; echo; } }");
     struct sockaddr_in address = { .sin_family = AF_INET,
         .sin_port = htons(daemon->ports[0]),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -150,7 +141,7 @@ END_TEST
 
 START_TEST(status_for_people)
 {
-    struct daemon *daemon = start(1, "worker_processes 2; " EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, "worker_processes 2; " EVENTS_AND_ECHO);
     char line[128];
 
     ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
@@ -184,16 +175,16 @@ static const struct {
         "nowhere/error.log\" failed (2: No such file or directory)", 0, 0 },
     { "worker_processes 3; working_directory nowhere; " EVENTS_AND_ECHO,
         "/nowhere\") failed (2: No such file or directory)", 0, 0 },
-    { "load_module " FB_TEST_MODULES "/crashes_loaded.so;\n" EVENTS_AND_ECHO,
+    { "load_module " MODULES_PATH "/crashes_loaded.so;\n" EVENTS_AND_ECHO,
         ".so\" crashed while it was loaded: signal 11 (Segmentation fault) in /", 0, 0 },
-    { "load_module " FB_TEST_MODULES "/stranger.so;\n" EVENTS_AND_ECHO, "is no Forkbeard module", 3,
+    { "load_module " MODULES_PATH "/stranger.so;\n" EVENTS_AND_ECHO, "is no Forkbeard module", 3,
         13 },
 };
 
 /* By the socket, and by -s. */
 START_TEST(reload_fails)
 {
-    struct daemon *daemon = start(2, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(2, EVENTS_AND_ECHO);
     struct fb_json_value answer, message;
     char place[64];
 
@@ -232,7 +223,7 @@ END_TEST
 /* What a signal has asked for is shown too. */
 START_TEST(result_of_a_signal)
 {
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
 
     daemon_expects(daemon, "[emerg]");
     daemon_configure(daemon, "events {} wrong;");
@@ -252,7 +243,7 @@ START_TEST(clients_at_once)
     int first, second, third, impatient;
     char late[128];
 
-    daemon_configure(daemon, "load_module " FB_TEST_MODULES "/hangs.so; events {} stream {"
+    daemon_configure(daemon, "load_module " MODULES_PATH "/hangs.so; events {} stream {"
                              " server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } }");
     daemon_start(daemon);
     daemon_write(daemon, "late", "x");
@@ -293,7 +284,7 @@ START_TEST(end_while_clients_wait)
     struct daemon *daemon = daemon_create(1);
     int first, second;
 
-    daemon_configure(daemon, "load_module " FB_TEST_MODULES "/hangs.so; events {} stream {"
+    daemon_configure(daemon, "load_module " MODULES_PATH "/hangs.so; events {} stream {"
                              " server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } }");
     daemon_start(daemon);
     daemon_write(daemon, "late", "x");
@@ -322,7 +313,7 @@ static int hang_reading(struct daemon *daemon)
 
     daemon_write(daemon, "late", "x");
     daemon_configure(daemon,
-        "load_module " FB_TEST_MODULES "/hangs.so; events {} stream {"
+        "load_module " MODULES_PATH "/hangs.so; events {} stream {"
         " server { listen 127.0.0.1:$0; hangs; hangs_reading_while $D/late; } }");
     client = control_open(daemon);
     control_send(client, "reload");
@@ -333,7 +324,7 @@ static int hang_reading(struct daemon *daemon)
 /* A configuration that takes its time keeps the master from nothing. */
 START_TEST(a_long_check_is_waited_for)
 {
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int client = hang_reading(daemon);
 
     daemon_expects(daemon, "exited on signal 9");
@@ -352,7 +343,7 @@ END_TEST
 START_TEST(an_end_does_not_wait_for_a_check)
 {
     static const char *const orders[] = { "stop", "quit" };
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int client = hang_reading(daemon);
 
     ck_assert_int_eq(run(daemon, orders[_i]), 0);
@@ -366,7 +357,7 @@ END_TEST
 
 START_TEST(quit_is_seen_to_its_end)
 {
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int session = client_open(daemon->ports[0]), client = control_open(daemon);
 
     client_echo(session, "begun");
@@ -430,7 +421,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, status_while_idle);
     tcase_add_test(tcase, status_while_draining);
     tcase_add_test(tcase, status_of_queues);

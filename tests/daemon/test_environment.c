@@ -98,7 +98,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     if (!is_wrapped()) /* whose environment /proc would show */
         tcase_add_test(tcase, a_reload_has_the_environment_of_the_start);
     tcase_add_test(tcase, its_way_is_found_by_the_environment);

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MODULE(name) "load_module " FB_EXAMPLES_PATH "/" name "/.libs/" name ".so;"
+#define MODULE(name) "load_module " EXAMPLES_PATH "/" name "/.libs/" name ".so;"
 
 /* A daemon that logs all sessions. */
 static struct daemon *start(const char *module, const char *stream)
@@ -215,7 +215,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, upper_answers);
     tcase_add_test(tcase, upper_byte_by_byte);
     tcase_add_test(tcase, upper_limits_lines);

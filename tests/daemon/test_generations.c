@@ -12,7 +12,7 @@
 
 #define LATE "was not ready within worker_start_timeout (300 ms)"
 #define HANGS                                                                                      \
-    "load_module " FB_TEST_MODULES "/hangs.so; worker_start_timeout 300ms;\n"                      \
+    "load_module " MODULES_PATH "/hangs.so; worker_start_timeout 300ms;\n"                         \
     "events {} stream { server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } "              \
     "server { listen unix:$D/socket; echo; } }\n"
 
@@ -273,7 +273,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, a_late_worker_fails_the_start, 0, 2);
     tcase_add_test(tcase, a_failed_start_does_not_reload);
     if (!is_wrapped()) { /* in which every worker is late */

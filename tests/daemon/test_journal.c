@@ -2,8 +2,8 @@
 /* The journal, whose socket lies at a path that is not ours: the daemon runs in a mount namespace in
  * which the path leads to the test's directory. Standard error is a file that JOURNAL_STREAM names. */
 #include "daemon/client.h"
+#include "daemon/log_receiver.h"
 #include "daemon/proc.h"
-#include "daemon/receiver.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -61,7 +61,7 @@ static struct daemon *create(int *receiver)
     snprintf(journal.directory, sizeof(journal.directory), "%s", daemon_path(daemon, "journal"));
     ck_assert_int_eq(mkdir(journal.directory, 0755), 0);
     daemon->before_exec = become_journaled;
-    *receiver = receiver_unix(daemon, "journal/socket");
+    *receiver = log_receiver_unix(daemon, "journal/socket");
     return daemon;
 }
 
@@ -69,7 +69,7 @@ static void finish(struct daemon *daemon, int receiver)
 {
     if (daemon->pid != 0)
         daemon_stop(daemon, SIGTERM);
-    receiver_end(daemon, "journal/socket", receiver);
+    log_receiver_end(daemon, "journal/socket", receiver);
     ck_assert_int_eq(rmdir(daemon_path(daemon, "journal")), 0);
     daemon_finish(daemon);
 }
@@ -96,7 +96,7 @@ START_TEST(lines_have_fields)
     daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
     daemon_start(daemon);
     session(daemon);
-    line = receiver_wait(receiver, ENDED);
+    line = log_receiver_wait(receiver, ENDED);
     snprintf(server, sizeof(server), "\nFORKBEARD_SERVER=127.0.0.1:%u\n", daemon->ports[0]);
     ck_assert_int_eq(strncmp(line, "PRIORITY=6\n", 11), 0);
     ck_assert_ptr_nonnull(strstr(line, "\nSYSLOG_IDENTIFIER=forkbeard\n"));
@@ -106,7 +106,7 @@ START_TEST(lines_have_fields)
     ck_assert_ptr_nonnull(strstr(line, server));
     ck_assert_ptr_nonnull(strstr(line, "\nFORKBEARD_PROTOCOL=echo\n"));
     daemon_stop(daemon, SIGTERM);
-    receiver_wait(receiver, "MESSAGE=exit");
+    log_receiver_wait(receiver, "MESSAGE=exit");
     finish(daemon, receiver);
 }
 END_TEST
@@ -120,11 +120,11 @@ START_TEST(the_journal_restarts)
     daemon_expects(daemon, "<6>");
     daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
     daemon_start(daemon);
-    receiver_end(daemon, "journal/socket", receiver);
+    log_receiver_end(daemon, "journal/socket", receiver);
     session(daemon);
     WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
-    receiver = receiver_unix(daemon, "journal/socket");
-    for (int64_t until = deadline_ms(); receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
+    receiver = log_receiver_unix(daemon, "journal/socket");
+    for (int64_t until = deadline_ms(); log_receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
         ck_assert_msg(now_ms() < until, "no line arrives");
         session(daemon);
     }
@@ -141,14 +141,14 @@ START_TEST(a_reload_finds_it_again)
     daemon_configure(daemon, "error_log stderr info; " ECHO);
     daemon_start(daemon);
     session(daemon);
-    receiver_wait(receiver, ENDED);
+    log_receiver_wait(receiver, ENDED);
     daemon_configure(daemon, "worker_processes 2; error_log stderr info; " ECHO);
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, "gracefully shutting down");
     daemon_wait_log(daemon, "exited with code 0");
-    receiver_drain(receiver, "");
+    log_receiver_drain(receiver, "");
     session(daemon);
-    receiver_wait(receiver, ENDED);
+    log_receiver_wait(receiver, ENDED);
     finish(daemon, receiver);
 }
 END_TEST
@@ -167,14 +167,14 @@ START_TEST(another_stream_is_not_ours)
     session(daemon);
     WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
     ck_assert_ptr_null(strstr(daemon_text(daemon, "daemon.err"), "<6>"));
-    ck_assert_str_eq(receiver_next(receiver), "");
+    ck_assert_str_eq(log_receiver_next(receiver), "");
     finish(daemon, receiver);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     if (!may_enter())
         return;
     tcase_add_loop_test(tcase, lines_have_fields, 0, 2);

@@ -3,8 +3,8 @@
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
-#include "daemon/pace.h"
 #include "daemon/proc.h"
+#include "daemon/rate_clients.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -74,8 +74,8 @@ static const struct {
 START_TEST(a_wildcard_comes_and_goes)
 {
     struct daemon *daemon = daemon_create(1);
-    struct pace_options options = { daemon->ports[0], 300, 10, 50, 0 };
-    struct pace *pace = calloc(1, sizeof(*pace));
+    struct rate_clients_options options = { daemon->ports[0], 300, 10, 50, 0 };
+    struct rate_clients *pace = calloc(1, sizeof(*pace));
     const size_t n = sizeof(steps) / sizeof(steps[0]);
 
     ck_assert_ptr_nonnull(pace);
@@ -85,15 +85,15 @@ START_TEST(a_wildcard_comes_and_goes)
             steps[i % n].workers, i % 2 == 0 ? "on" : "off", steps[i % n].listens);
         if (i == 0) {
             daemon_start(daemon);
-            pace_start(pace, &options);
+            rate_clients_start(pace, &options);
         } else {
             reload(daemon);
         }
-        pace_wait(pace, 30);
-        pace_check(pace);
+        rate_clients_wait(pace, 30);
+        rate_clients_check(pace);
     }
-    pace_stop(pace);
-    pace_check(pace);
+    rate_clients_stop(pace);
+    rate_clients_check(pace);
     free(pace);
     daemon_finish(daemon);
 }
@@ -140,23 +140,23 @@ END_TEST
 START_TEST(an_address_leaves_its_wildcard)
 {
     struct daemon *daemon = daemon_create(1);
-    struct pace_options options = { daemon->ports[0], 300, 10, 50, 0 };
-    struct pace *pace = calloc(1, sizeof(*pace));
+    struct rate_clients_options options = { daemon->ports[0], 300, 10, 50, 0 };
+    struct rate_clients *pace = calloc(1, sizeof(*pace));
 
     ck_assert_ptr_nonnull(pace);
     daemon_configure(daemon,
         "events {} stream { server { " WIDE "; return wide; } server { " NARROW "; echo; } }");
     daemon_start(daemon);
-    pace_start(pace, &options);
+    rate_clients_start(pace, &options);
     daemon_configure(daemon, "events {} stream { server { " NARROW "; echo; } }");
     reload(daemon);
-    pace_wait(pace, 30);
+    rate_clients_wait(pace, 30);
     daemon_configure(daemon,
         "events {} stream { server { " WIDE "; return wide; } server { " NARROW "; echo; } }");
     reload(daemon);
-    pace_wait(pace, 30);
-    pace_stop(pace);
-    pace_check(pace);
+    rate_clients_wait(pace, 30);
+    rate_clients_stop(pace);
+    rate_clients_check(pace);
     free(pace);
     daemon_finish(daemon);
 }
@@ -164,7 +164,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, a_listener_goes_and_comes_back);
     tcase_add_test(tcase, a_wildcard_comes_and_goes);
     tcase_add_test(tcase, both_from_the_start);

@@ -2,8 +2,8 @@
 /* Where the error log goes besides a file of text, and what becomes of too many lines. */
 #include "daemon/client.h"
 #include "daemon/control.h"
+#include "daemon/log_receiver.h"
 #include "daemon/proc.h"
-#include "daemon/receiver.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -17,13 +17,9 @@
 
 static const char *const kinds[] = { "", "master_process off; " };
 
-static struct daemon *start(const char *kind, const char *directives)
+static struct daemon *start_daemon(const char *kind, const char *directives)
 {
-    struct daemon *daemon = daemon_create(1);
-
-    daemon_configure(daemon, "%s%s" ECHO, kind, directives);
-    daemon_start(daemon);
-    return daemon;
+    return daemon_start_new(1, "%s%s" ECHO, kind, directives);
 }
 
 /* The receiver is there to the end. */
@@ -31,7 +27,7 @@ static void finish(struct daemon *daemon, int receiver)
 {
     if (daemon->pid != 0)
         daemon_stop(daemon, SIGTERM);
-    receiver_end(daemon, "syslog", receiver);
+    log_receiver_end(daemon, "syslog", receiver);
     daemon_finish(daemon);
 }
 
@@ -50,22 +46,22 @@ START_TEST(syslog_by_udp)
 {
     char directives[128];
     in_port_t port = 0;
-    int receiver = receiver_udp(&port);
+    int receiver = log_receiver_udp(&port);
     struct daemon *daemon;
     const char *line;
 
     snprintf(directives, sizeof(directives),
         "error_log syslog:server=127.0.0.1:%u,nohostname,facility=daemon info;", port);
-    daemon = start(kinds[_i], directives);
+    daemon = start_daemon(kinds[_i], directives);
     session(daemon);
-    line = receiver_wait(receiver, ENDED);
+    line = log_receiver_wait(receiver, ENDED);
     ck_assert_int_eq(strncmp(line, "<30>", 4), 0);
     ck_assert_ptr_nonnull(strstr(line, " forkbeard: "));
     ck_assert_ptr_nonnull(
         strstr(line, "#0: *1 session ended: finished, client: 127.0.0.1, server: 127.0.0.1:"));
     ck_assert_ptr_null(strchr(line, '\n'));
     daemon_stop(daemon, SIGTERM);
-    receiver_wait(receiver, "exit");
+    log_receiver_wait(receiver, "exit");
     close(receiver);
     daemon_finish(daemon);
 }
@@ -74,7 +70,7 @@ END_TEST
 /* Lines reach a receiver that has begun anew, although nobody has told the daemon. */
 static void wait_for_lines(struct daemon *daemon, int receiver)
 {
-    for (int64_t until = deadline_ms(); receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
+    for (int64_t until = deadline_ms(); log_receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
         ck_assert_msg(now_ms() < until, "no line arrives");
         session(daemon);
     }
@@ -83,20 +79,20 @@ static void wait_for_lines(struct daemon *daemon, int receiver)
 START_TEST(syslog_receiver_restarts)
 {
     struct daemon *daemon = daemon_create(1);
-    int receiver = receiver_unix(daemon, "syslog");
+    int receiver = log_receiver_unix(daemon, "syslog");
 
     daemon_expects(daemon, "not taken by syslog server");
     daemon_expects(daemon, "connect() to syslog server");
     daemon_configure(daemon, "%s" UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
     session(daemon);
-    receiver_wait(receiver, ENDED);
+    log_receiver_wait(receiver, ENDED);
     for (int i = 0; i < 2; i++) {
-        receiver_end(daemon, "syslog", receiver);
+        log_receiver_end(daemon, "syslog", receiver);
         session(daemon);
         if (i == 1) /* it was tried in vain */
             daemon_wait_log(daemon, "connect() to syslog server");
-        receiver = receiver_unix(daemon, "syslog");
+        receiver = log_receiver_unix(daemon, "syslog");
         wait_for_lines(daemon, receiver);
         if (i == 1)
             daemon_wait_log(daemon, "is reached again");
@@ -117,7 +113,7 @@ START_TEST(start_without_a_receiver)
     daemon_start(daemon);
     ck_assert_ptr_nonnull(strstr(daemon_text(daemon, "daemon.err"),
         "failed, lines are lost to it (2: No such file or directory)"));
-    receiver = receiver_unix(daemon, "syslog");
+    receiver = log_receiver_unix(daemon, "syslog");
     wait_for_lines(daemon, receiver);
     finish(daemon, receiver);
 }
@@ -127,7 +123,7 @@ END_TEST
 START_TEST(slow_receiver)
 {
     struct daemon *daemon = daemon_create(1);
-    int receiver = receiver_unix(daemon, "syslog");
+    int receiver = log_receiver_unix(daemon, "syslog");
 
     daemon_expects(daemon, "not taken by syslog server");
     daemon_configure(daemon, "%serror_log_rate_limit off; " UNIX_LOG ECHO, kinds[_i]);
@@ -135,10 +131,10 @@ START_TEST(slow_receiver)
     for (int i = 0; i < 1000; i++)
         session(daemon);
     ck_assert_uint_eq(daemon_count_log(daemon, "not taken"), 0);
-    ck_assert_uint_lt(receiver_drain(receiver, ENDED), 1000);
+    ck_assert_uint_lt(log_receiver_drain(receiver, ENDED), 1000);
     session(daemon);
-    receiver_wait(receiver, ENDED);
-    receiver_wait(receiver, " lines were not taken by syslog server unix:");
+    log_receiver_wait(receiver, ENDED);
+    log_receiver_wait(receiver, " lines were not taken by syslog server unix:");
     daemon_wait_log(daemon, " lines were not taken by syslog server unix:");
     finish(daemon, receiver);
 }
@@ -147,7 +143,7 @@ END_TEST
 START_TEST(reopening_connects_again)
 {
     struct daemon *daemon = daemon_create(1);
-    int receiver = receiver_unix(daemon, "syslog"), other;
+    int receiver = log_receiver_unix(daemon, "syslog"), other;
     struct fb_json_value answer;
 
     daemon_expects(daemon, "connect() to syslog server");
@@ -159,13 +155,13 @@ START_TEST(reopening_connects_again)
     ck_assert_ptr_nonnull(
         strstr(control_text(answer, "error"), "connect() to syslog server unix:"));
     session(daemon);
-    receiver_wait(receiver, ENDED);
+    log_receiver_wait(receiver, ENDED);
 
-    other = receiver_unix(daemon, "syslog");
+    other = log_receiver_unix(daemon, "syslog");
     ck_assert(control_is_ok(control_ask(daemon, "reopen")));
     session(daemon);
-    receiver_wait(other, ENDED);
-    ck_assert_uint_eq(receiver_drain(receiver, ENDED), 0);
+    log_receiver_wait(other, ENDED);
+    ck_assert_uint_eq(log_receiver_drain(receiver, ENDED), 0);
     close(receiver);
     finish(daemon, other);
 }
@@ -174,7 +170,7 @@ END_TEST
 START_TEST(reloads_leave_no_socket)
 {
     struct daemon *daemon = daemon_create(1);
-    int receiver = receiver_unix(daemon, "syslog");
+    int receiver = log_receiver_unix(daemon, "syslog");
     unsigned descriptors;
 
     daemon_configure(daemon, UNIX_LOG ECHO);
@@ -182,19 +178,19 @@ START_TEST(reloads_leave_no_socket)
     descriptors = proc_descriptors(daemon->pid);
     for (int i = 0; i < 3; i++) {
         ck_assert(control_is_ok(control_ask(daemon, "reload")));
-        receiver_wait(receiver, "exited with code 0"); /* its queue is short */
+        log_receiver_wait(receiver, "exited with code 0"); /* its queue is short */
     }
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     session(daemon);
-    receiver_wait(receiver, ENDED);
+    log_receiver_wait(receiver, ENDED);
 
     daemon_configure(daemon, ECHO);
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors - 1);
-    receiver_drain(receiver, "");
+    log_receiver_drain(receiver, "");
     session(daemon);
     daemon_stop(daemon, SIGTERM);
-    ck_assert_str_eq(receiver_next(receiver), "");
+    ck_assert_str_eq(log_receiver_next(receiver), "");
     finish(daemon, receiver);
 }
 END_TEST
@@ -202,7 +198,7 @@ END_TEST
 /* Every line of every process. */
 START_TEST(json)
 {
-    struct daemon *daemon = start(kinds[_i], "error_log lines.json info json; ");
+    struct daemon *daemon = start_daemon(kinds[_i], "error_log lines.json info json; ");
     char *lines, *rest, *line;
     bool seen = false;
 
@@ -313,7 +309,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, syslog_by_udp, 0, 2);
     tcase_add_loop_test(tcase, syslog_receiver_restarts, 0, 2);
     tcase_add_loop_test(tcase, start_without_a_receiver, 0, 2);

@@ -2,6 +2,7 @@
 /* Messages between connections of two workers. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
+#include "daemon/mechanisms.h"
 #include "daemon/proc.h"
 
 #include <signal.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIGURATION                                                                              \
-    "load_module " FB_TEST_MODULES "/mailer.so;\n"                                                 \
+    "load_module " MODULES_PATH "/mailer.so;\n"                                                    \
     "worker_processes 2;\n%s\n"                                                                    \
     "events { accept_mutex off; %s }\n"                                                            \
     "stream { server { listen 127.0.0.1:$0; mailer; } }\n"
@@ -24,13 +25,18 @@ struct mailer {
     char ref[32];
 };
 
-static struct daemon *start(const char *directives, const char *events)
+static struct daemon *start_daemon(const char *directives, const char *events)
 {
-    struct daemon *daemon = daemon_create(1);
+    return daemon_start_new(1, CONFIGURATION, directives, events);
+}
 
-    daemon_configure(daemon, CONFIGURATION, directives, events);
-    daemon_start(daemon);
-    return daemon;
+/* A daemon under the loop test's mechanism. */
+static struct daemon *start_daemon_under(int mechanism)
+{
+    char use[64];
+
+    snprintf(use, sizeof(use), "use %s;", mechanisms_name(mechanism));
+    return start_daemon("", use);
 }
 
 /* One line of what the connection says, without its end. */
@@ -103,11 +109,9 @@ static void finish(struct daemon *daemon)
     daemon_finish(daemon);
 }
 
-static const char *const mechanisms[] = { "", "use poll;", "use select;" };
-
 START_TEST(handled_declined_and_unknown)
 {
-    struct daemon *daemon = start("", mechanisms[_i]);
+    struct daemon *daemon = start_daemon_under(_i);
     struct mailer a, b;
 
     open_two(daemon, &a, &b);
@@ -137,7 +141,7 @@ END_TEST
 /* What was sent to a worker that dies before it has read it. */
 START_TEST(a_dead_worker)
 {
-    struct daemon *daemon = start("", mechanisms[_i]);
+    struct daemon *daemon = start_daemon_under(_i);
     struct mailer a, b, c;
 
     open_two(daemon, &a, &b);
@@ -173,7 +177,7 @@ END_TEST
 /* It answered first, and the sender learns of both at once. */
 START_TEST(a_worker_that_dies_after_its_answer)
 {
-    struct daemon *daemon = start("", mechanisms[_i]);
+    struct daemon *daemon = start_daemon_under(_i);
     struct mailer a, b;
     unsigned started;
 
@@ -202,7 +206,7 @@ END_TEST
 
 START_TEST(floods_in_both_directions)
 {
-    struct daemon *daemon = start("", mechanisms[_i]);
+    struct daemon *daemon = start_daemon_under(_i);
     struct mailer a, b;
 
     open_two(daemon, &a, &b);
@@ -226,7 +230,7 @@ END_TEST
 START_TEST(a_flood_at_one_that_does_not_read)
 {
     enum { SENDERS = 6 };
-    struct daemon *daemon = start("", "");
+    struct daemon *daemon = start_daemon("", "");
     struct mailer b, senders[SENDERS];
     unsigned handled = 0, declined = 0, h, d, u;
 
@@ -266,7 +270,7 @@ END_TEST
 /* The old worker's connection goes on, and is written to by the new one's. */
 START_TEST(across_a_reload)
 {
-    struct daemon *daemon = start("", "");
+    struct daemon *daemon = start_daemon("", "");
     struct mailer old, new;
 
     open_mailer(daemon, &old);
@@ -290,11 +294,11 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
-    tcase_add_loop_test(tcase, handled_declined_and_unknown, 0, 3);
-    tcase_add_loop_test(tcase, a_dead_worker, 0, 3);
-    tcase_add_loop_test(tcase, a_worker_that_dies_after_its_answer, 0, 3);
-    tcase_add_loop_test(tcase, floods_in_both_directions, 0, 3);
+    resources_fixture(tcase);
+    tcase_add_loop_test(tcase, handled_declined_and_unknown, 0, mechanisms_count());
+    tcase_add_loop_test(tcase, a_dead_worker, 0, mechanisms_count());
+    tcase_add_loop_test(tcase, a_worker_that_dies_after_its_answer, 0, mechanisms_count());
+    tcase_add_loop_test(tcase, floods_in_both_directions, 0, mechanisms_count());
     tcase_add_test(tcase, a_flood_at_one_that_does_not_read);
     tcase_add_test(tcase, across_a_reload);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MODULE(name) "load_module " FB_TEST_MODULES "/" name ".so;\n"
+#define MODULE(name) "load_module " MODULES_PATH "/" name ".so;\n"
 #define ECHO "events {}\nstream { server { listen 127.0.0.1:$0; echo; } %s }\n"
 
 /* What is wrong with a module, in the daemon's one line; where a server has to ask for it. */
@@ -47,8 +47,8 @@ static void configure_fault(struct daemon *daemon, size_t i)
 {
     const char *ending = strchr(faults[i].module, '.') != NULL ? "" : ".so";
 
-    daemon_configure(daemon, "load_module " FB_TEST_MODULES "/%s%s;\n" ECHO, faults[i].module,
-        ending, faults[i].server != NULL ? faults[i].server : "");
+    daemon_configure(daemon, "load_module " MODULES_PATH "/%s%s;\n" ECHO, faults[i].module, ending,
+        faults[i].server != NULL ? faults[i].server : "");
 }
 
 static unsigned count(const char *text, const char *word)
@@ -144,7 +144,7 @@ static void install(struct daemon *daemon, const char *module)
     FILE *in, *out;
     int c;
 
-    snprintf(from, sizeof(from), FB_TEST_MODULES "/%s.so", module);
+    snprintf(from, sizeof(from), MODULES_PATH "/%s.so", module);
     snprintf(to, sizeof(to), "%s", daemon_path(daemon, "module.new"));
     in = fopen(from, "re");
     out = fopen(to, "we");
@@ -289,7 +289,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, a_fault_is_found_by_a_test_and_at_the_start, 0, FAULTS);
     tcase_add_test(tcase, a_fault_fails_a_reload);
     tcase_add_test(tcase, a_replaced_module_is_picked_up);

@@ -3,7 +3,7 @@
  * connection by it. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
-#include "daemon/load.h"
+#include "daemon/load_clients.h"
 #include "daemon/proc.h"
 
 #include <errno.h>
@@ -201,7 +201,7 @@ START_TEST(number_of_workers)
     static const char *const parameters[] = { "", "reuseport" };
     static const unsigned numbers[] = { 1, 4, 2, 5, 1, 3 };
     struct daemon *daemon = daemon_create(1);
-    struct load *load = malloc(sizeof(*load));
+    struct load_clients *load = malloc(sizeof(*load));
 
     for (int i = 0; i < 6; i++) {
         daemon_configure(daemon,
@@ -209,13 +209,13 @@ START_TEST(number_of_workers)
             numbers[i], parameters[_i]);
         if (i == 0) {
             daemon_start(daemon);
-            load_start(load, daemon->ports[0]);
+            load_clients_start(load, daemon->ports[0]);
         } else {
             reload(daemon, numbers[i]);
         }
-        load_wait(load, 50);
+        load_clients_wait(load, 50);
     }
-    load_stop(load);
+    load_clients_stop(load);
     ck_assert_uint_eq(load->refused, 0);
     ck_assert_uint_eq(load->lost_n, 0);
     ck_assert_uint_eq(load->wrong, 0);
@@ -243,7 +243,7 @@ static const struct {
 START_TEST(accept_mode)
 {
     struct daemon *daemon = daemon_create(1);
-    struct load *load = malloc(sizeof(*load));
+    struct load_clients *load = malloc(sizeof(*load));
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         daemon_configure(daemon,
@@ -252,13 +252,13 @@ START_TEST(accept_mode)
             modes[i].workers, modes[i].events, modes[i].parameter);
         if (i == 0) {
             daemon_start(daemon);
-            load_start(load, daemon->ports[0]);
+            load_clients_start(load, daemon->ports[0]);
         } else {
             reload(daemon, modes[i].workers);
         }
-        load_wait(load, 50);
+        load_clients_wait(load, 50);
     }
-    load_stop(load);
+    load_clients_stop(load);
     ck_assert_uint_eq(load->refused, 0);
     ck_assert_uint_eq(load->lost_n, 0);
     ck_assert_uint_eq(load->wrong, 0);
@@ -335,20 +335,20 @@ END_TEST
 START_TEST(storm)
 {
     struct daemon *daemon = daemon_create(1);
-    struct load *load = malloc(sizeof(*load));
+    struct load_clients *load = malloc(sizeof(*load));
     struct snapshot before;
 
     daemon_configure(daemon, "worker_processes 2; events {} stream {" ECHO "}");
     daemon_start(daemon);
-    load_start(load, daemon->ports[0]);
-    load_wait(load, 20);
+    load_clients_start(load, daemon->ports[0]);
+    load_clients_wait(load, 20);
     before = look(daemon);
     for (int i = 0; i < 20; i++) {
         daemon_signal(daemon, SIGHUP);
-        load_wait(load, 5);
+        load_clients_wait(load, 5);
     }
     WAIT_FOR(is_replaced(daemon, &before, 2));
-    load_stop(load);
+    load_clients_stop(load);
     /* the last one is over when each start of a worker but two has its end */
     WAIT_FOR(daemon_count_log(daemon, "start worker process") ==
                  daemon_count_log(daemon, "exited with code 0") + 2 &&
@@ -465,7 +465,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, new_configuration);
     tcase_add_loop_test(tcase, mistake, 0, sizeof(mistakes) / sizeof(mistakes[0]));
     tcase_add_test(tcase, listeners_come_and_go);

@@ -5,8 +5,8 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/fault_cases.h"
-#include "daemon/pace.h"
 #include "daemon/proc.h"
+#include "daemon/rate_clients.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 struct house {
     struct daemon *daemon;
     struct fault_plan *plan;
-    struct pace pace;
+    struct rate_clients pace;
     int session;
     pid_t workers[WORKERS];
     unsigned descriptors;
@@ -42,7 +42,7 @@ static void preload(void)
     /* its library need not be the first: ours calls nothing before main() that it would have to see */
     snprintf(more, sizeof(more), "%s:verify_asan_link_order=0", options != NULL ? options : "");
     setenv("ASAN_OPTIONS", more, 1);
-    setenv("LD_PRELOAD", FB_PRELOAD, 1);
+    setenv("LD_PRELOAD", PRELOAD_PATH, 1);
     setenv("FB_FAULTS", plan_path, 1);
 }
 
@@ -101,7 +101,7 @@ static struct house *begin(void)
     struct daemon *daemon = daemon_create(4);
     /* one may come between the last look at a socket of reuseport that is given up again and its
      * close, where the kernel resets it; without a look it would be several */
-    struct pace_options options = { daemon->ports[1], 100, 10, 100, 1 };
+    struct rate_clients_options options = { daemon->ports[1], 100, 10, 100, 1 };
 
     ck_assert_ptr_nonnull(house);
     house->daemon = daemon;
@@ -120,7 +120,7 @@ static struct house *begin(void)
     daemon_expects(daemon, ""); /* this is what the log is for */
     house->session = client_open(daemon->ports[0]);
     client_echo(house->session, "begun");
-    pace_start(&house->pace, &options);
+    rate_clients_start(&house->pace, &options);
     ck_assert_uint_eq(proc_children(daemon->pid, house->workers, WORKERS), WORKERS);
     house->descriptors = proc_descriptors(daemon->pid);
     list_names(daemon, house->names);
@@ -150,7 +150,7 @@ static void check_unchanged(struct house *house)
         client_echo(client, "served");
         close(client);
     }
-    pace_check(&house->pace);
+    rate_clients_check(&house->pace);
 }
 
 static void arm(struct house *house, size_t i)
@@ -214,8 +214,8 @@ static void succeed(struct house *house)
     close(client_open_unix(daemon_path(daemon, "new")));
     client_echo(house->session, "finishes");
     close(house->session);
-    pace_stop(&house->pace);
-    pace_check(&house->pace);
+    rate_clients_stop(&house->pace);
+    rate_clients_check(&house->pace);
     WAIT_FOR(proc_child_n(daemon->pid) == 3);
     ck_assert(!daemon_has(daemon, "forkbeard.pid") && daemon_has(daemon, "other.pid"));
     ck_assert(!daemon_has(daemon, "forkbeard.sock") && daemon_has(daemon, "other.sock"));
@@ -239,7 +239,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_set_timeout(tcase, 120);
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, each_step_fails);
 }
 

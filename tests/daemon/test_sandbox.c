@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define PROBER(name)                                                                               \
-    "load_module " FB_TEST_MODULES "/" name ".so;\n"                                               \
+    "load_module " MODULES_PATH "/" name ".so;\n"                                                  \
     "events {}\n"
 
 enum mode { OFF, ON, STRICT };
@@ -449,7 +449,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     if (is_wrapped()) /* which makes calls of its own */
         return;
     if (geteuid() == 0)

@@ -15,13 +15,9 @@
 
 static const char *const kinds[] = { TWO_WORKERS, SINGLE };
 
-static struct daemon *start(const char *directives, const char *kind)
+static struct daemon *start_daemon(const char *directives, const char *kind)
 {
-    struct daemon *daemon = daemon_create(1);
-
-    daemon_configure(daemon, "%s %s", directives, kind);
-    daemon_start(daemon);
-    return daemon;
+    return daemon_start_new(1, "%s %s", directives, kind);
 }
 
 /* A client whose session has begun. */
@@ -42,7 +38,7 @@ static void goes_on(const struct daemon *daemon, int client)
 
 START_TEST(term_drains)
 {
-    struct daemon *daemon = start("sigterm_shutdown graceful;", kinds[_i]);
+    struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i]);
     int client = begin(daemon);
 
     daemon_signal(daemon, SIGTERM);
@@ -59,7 +55,7 @@ END_TEST
 START_TEST(the_drain_is_bounded)
 {
     struct daemon *daemon =
-        start("sigterm_shutdown graceful; worker_shutdown_timeout 300ms;", kinds[_i]);
+        start_daemon("sigterm_shutdown graceful; worker_shutdown_timeout 300ms;", kinds[_i]);
     int client = begin(daemon);
 
     daemon_signal(daemon, SIGTERM);
@@ -74,7 +70,7 @@ END_TEST
 /* Whatever began the drain, the first SIGTERM is no more than it, and the second ends it. */
 START_TEST(a_second_term_ends_at_once)
 {
-    struct daemon *daemon = start("sigterm_shutdown graceful;", kinds[_i / 2]);
+    struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i / 2]);
     int client = begin(daemon);
 
     if (_i % 2 == 1) {
@@ -94,7 +90,7 @@ END_TEST
 
 START_TEST(int_ends_at_once)
 {
-    struct daemon *daemon = start("sigterm_shutdown graceful;", kinds[_i % 2]);
+    struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i % 2]);
     int client = begin(daemon);
 
     if (_i / 2 == 1) {
@@ -112,9 +108,9 @@ END_TEST
 /* -s stop is a fast shutdown, with a control socket and without. */
 START_TEST(stop_ends_at_once)
 {
-    struct daemon *daemon =
-        start(_i == 0 ? "sigterm_shutdown graceful;" : "sigterm_shutdown graceful; control off;",
-            TWO_WORKERS);
+    struct daemon *daemon = start_daemon(
+        _i == 0 ? "sigterm_shutdown graceful;" : "sigterm_shutdown graceful; control off;",
+        TWO_WORKERS);
     int client = begin(daemon);
 
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-q", "-s", "stop", NULL), 0);
@@ -128,7 +124,7 @@ END_TEST
 /* Some inits signal every process of the container. */
 START_TEST(workers_drain_too)
 {
-    struct daemon *daemon = start("sigterm_shutdown graceful;", TWO_WORKERS);
+    struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", TWO_WORKERS);
     int client = begin(daemon);
     pid_t workers[2];
 
@@ -145,7 +141,7 @@ END_TEST
 
 START_TEST(a_reload_changes_it)
 {
-    struct daemon *daemon = start("sigterm_shutdown fast;", TWO_WORKERS);
+    struct daemon *daemon = start_daemon("sigterm_shutdown fast;", TWO_WORKERS);
     int client;
 
     daemon_configure(daemon, "%s", "sigterm_shutdown graceful; " TWO_WORKERS);
@@ -164,7 +160,7 @@ START_TEST(term_before_it_serves_ends_at_once)
 {
     struct daemon *daemon = daemon_create(1);
 
-    daemon_configure(daemon, "load_module " FB_TEST_MODULES "/hangs.so; sigterm_shutdown graceful;"
+    daemon_configure(daemon, "load_module " MODULES_PATH "/hangs.so; sigterm_shutdown graceful;"
                              " worker_processes 2; events {} stream { server { listen "
                              "127.0.0.1:$0; hangs; hangs_while $D/late; } }");
     daemon_write(daemon, "late", "x");
@@ -181,7 +177,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, term_drains, 0, 2);
     tcase_add_loop_test(tcase, the_drain_is_bounded, 0, 2);
     tcase_add_loop_test(tcase, a_second_term_ends_at_once, 0, 4);

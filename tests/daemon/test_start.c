@@ -277,7 +277,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, serves_and_ends);
     tcase_add_test(tcase, pid_file_means_ready);
     tcase_add_loop_test(tcase, second_master_is_refused, 0, 2);

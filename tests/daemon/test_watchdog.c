@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #define STUCK                                                                                      \
-    "load_module " FB_TEST_MODULES "/stuck.so;\n"                                                  \
+    "load_module " MODULES_PATH "/stuck.so;\n"                                                     \
     "events {} stream { server { listen 127.0.0.1:$0; stuck; } }\n"
 /* Clients are spread over all workers by the kernel. */
 #define SHARED_OUT                                                                                 \
-    "load_module " FB_TEST_MODULES "/stuck.so;\n"                                                  \
+    "load_module " MODULES_PATH "/stuck.so;\n"                                                     \
     "events {} stream { server { listen 127.0.0.1:$0 reuseport; stuck; } }\n"
 #define WORKERS 2
 
@@ -149,7 +149,7 @@ START_TEST(a_stopped_worker_is_left_alone)
     int client;
 
     daemon_configure(daemon,
-        "worker_processes 2; worker_watchdog 200ms; load_module " FB_TEST_MODULES "/stuck.so;\n"
+        "worker_processes 2; worker_watchdog 200ms; load_module " MODULES_PATH "/stuck.so;\n"
         "events { accept_mutex off; } stream { server { listen 127.0.0.1:$0; stuck; } }");
     daemon_start(daemon);
     expect_stuck(daemon);
@@ -239,7 +239,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(
         tcase, a_stuck_worker_is_replaced_alone, 0, (int)(sizeof(places) / sizeof(places[0])));
     tcase_add_test(tcase, who_does_not_abort_is_killed);

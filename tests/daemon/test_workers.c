@@ -18,13 +18,9 @@
     "stream { server { listen 127.0.0.1:$0; echo; } server { listen 127.0.0.1:$1; stub_status; } " \
     "}"
 
-static struct daemon *start(const char *directives, const char *events)
+static struct daemon *start_daemon(const char *directives, const char *events)
 {
-    struct daemon *daemon = daemon_create(2);
-
-    daemon_configure(daemon, "%s events { %s } " SERVERS, directives, events);
-    daemon_start(daemon);
-    return daemon;
+    return daemon_start_new(2, "%s events { %s } " SERVERS, directives, events);
 }
 
 /* Kills, and waits until another one has been started. */
@@ -42,7 +38,7 @@ static const char *const modes[] = { "accept_mutex on;", "accept_mutex off;",
 
 START_TEST(only_its_own_sessions_end)
 {
-    struct daemon *daemon = start("worker_processes 4;", modes[_i]);
+    struct daemon *daemon = start_daemon("worker_processes 4;", modes[_i]);
     struct proc_ports lost = { { 0 } };
     int clients[SESSIONS];
     unsigned lost_n = 0;
@@ -81,7 +77,7 @@ END_TEST
 
 START_TEST(statistics_outlive_workers)
 {
-    struct daemon *daemon = start("worker_processes 4;", "");
+    struct daemon *daemon = start_daemon("worker_processes 4;", "");
     struct client_status before, after;
     pid_t workers[WORKERS];
     int client;
@@ -156,7 +152,7 @@ static const struct {
 /* By whomever it is ended, it is replaced, and the log says how it ended. */
 START_TEST(end_is_logged)
 {
-    struct daemon *daemon = start("", "");
+    struct daemon *daemon = start_daemon("", "");
     pid_t worker;
     char line[128];
 
@@ -215,7 +211,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, only_its_own_sessions_end, 0, 4);
     tcase_add_test(tcase, statistics_outlive_workers);
     tcase_add_test(tcase, holder_of_the_mutex_dies);

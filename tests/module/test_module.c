@@ -63,7 +63,7 @@ static void tear_down(struct bed *bed)
 /* One of the modules that were built beside us. */
 static const char *built(struct bed *bed, const char *name)
 {
-    return fb_arena_printf(bed->arena, FB_TEST_MODULES "/%s", name);
+    return fb_arena_printf(bed->arena, MODULES_PATH "/%s", name);
 }
 
 /* Writes a copy of a built one over whatever is there: the same inode, as an editor or cp do it. */

@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "net/listening.h"
-#include "support/test.h"
+#include "support/directory.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char directory[] = "/tmp/fb_listener.XXXXXX";
-
-static void make_directory(void)
-{
-    if (mkdtemp(directory) == NULL)
-        abort();
-}
-
-static void remove_directory(void)
-{
-    char command[64];
-
-    snprintf(command, sizeof(command), "rm -rf %s", directory);
-    if (system(command) != 0)
-        abort();
-}
 
 static const char *unix_address(const char *name, char address[64])
 {
@@ -195,7 +178,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_unchecked_fixture(tcase, make_directory, remove_directory);
+    directory_add(tcase);
     tcase_add_test(tcase, unix_sockets_are_for_any_user);
     tcase_add_test(tcase, only_the_unix_socket_that_was_made_is_taken_back);
     tcase_add_loop_test(tcase, a_stale_unix_socket_is_replaced, 0, 2);

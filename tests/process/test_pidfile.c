@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "process/pidfile.h"
 
+#include "support/directory.h"
 #include "support/memory_log.h"
 #include "support/test.h"
 
@@ -16,23 +17,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static char directory[] = "/tmp/fb_pidfile.XXXXXX";
-
-static void make_directory(void)
-{
-    if (mkdtemp(directory) == NULL)
-        abort();
-}
-
-static void remove_directory(void)
-{
-    char command[64];
-
-    snprintf(command, sizeof(command), "rm -rf %s", directory);
-    if (system(command) != 0)
-        abort();
-}
 
 /* A log into memory that children write to as well, and a path. */
 struct pidfile_test {
@@ -460,7 +444,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_unchecked_fixture(tcase, make_directory, remove_directory);
+    directory_add(tcase);
     tcase_add_test(tcase, written_and_removed);
     tcase_add_loop_test(tcase, a_second_master_is_kept_out, 0, 2);
     tcase_add_test(tcase, a_child_that_forgets_leaves_the_lock);

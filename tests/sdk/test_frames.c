@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames. */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <string.h>
 
@@ -53,7 +53,7 @@ static void keep_frame(fb_bytes frame)
     memcpy(frames + n + frame.n, "|", 2);
 }
 
-static size_t take_frames(struct actor *actor, fb_bytes in)
+static size_t take_frames(struct scripted_conn *actor, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
@@ -82,20 +82,20 @@ static size_t encode(char *to, const char *text, size_t n)
     return at;
 }
 
-static struct actor actor;
+static struct scripted_conn actor;
 static fb_test_peer *peer;
 
 static fb_test *start_of(int i)
 {
-    fb_test *test = start();
+    fb_test *test = scripted_start();
 
     kind = &kinds[i];
     limit = (fb_frame_limit) { .most = 100 };
     frames[0] = '\0';
     frame_n = frame_total = 0;
     stop_after = 0;
-    actor = (struct actor) { .data = take_frames };
-    peer = visit(test, &actor);
+    actor = (struct scripted_conn) { .data = take_frames };
+    peer = scripted_conn_open(test, &actor);
     return test;
 }
 
@@ -144,7 +144,7 @@ START_TEST(they_come_however_they_are_cut)
     }
     ck_assert_str_eq(frames, expected);
     ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -181,7 +181,7 @@ START_TEST(most_is_the_longest)
     ck_assert(!comes(test, limit.most + 1, bytes));
     ck_assert_uint_eq(actor.closings, 1);
     ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -197,7 +197,7 @@ START_TEST(what_never_ends_is_too_long)
         fb_test_run(test);
     }
     ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -210,7 +210,7 @@ START_TEST(most_may_be_all_there_is)
     ck_assert(comes(test, kind->fixed > 0 ? kind->fixed : 200, true));
     ck_assert(comes(test, kind->fixed > 0 ? kind->fixed : 200, false));
     ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -226,7 +226,7 @@ START_TEST(a_length_beyond_all_bounds)
         ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
     else
         ck_assert_uint_eq(actor.closings, 0); /* it waits, as it was told to */
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -247,7 +247,7 @@ START_TEST(a_frame_may_be_longer_than_other_input)
     ck_assert_uint_eq(frame_n, 1);
     ck_assert_uint_eq(frame_total, LONG);
     ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -277,7 +277,7 @@ START_TEST(a_frame_has_its_time)
     ck_assert_uint_eq(actor.closings, 0);
     fb_test_pass(test, 1);
     ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -298,7 +298,7 @@ START_TEST(each_frame_has_a_time_of_its_own)
     }
     fb_test_pass(test, 1000);
     ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -321,10 +321,10 @@ START_TEST(a_stop_keeps_the_rest)
         ck_assert_uint_eq(frame_n, stop_after);
         fb_test_pass(test, 10000);
         fb_resume(actor.conn);
-        settle(test);
+        scripted_settle(test);
         ck_assert_str_eq(frames, expected);
     }
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -339,12 +339,12 @@ START_TEST(a_frame_goes_on_after_a_stop)
     fb_stop(actor.conn);
     fb_test_say(peer, wire + n - 1, 1);
     fb_test_say(peer, wire, n);
-    settle(test);
+    scripted_settle(test);
     ck_assert_uint_eq(frame_n, 0);
     fb_resume(actor.conn);
-    settle(test);
+    scripted_settle(test);
     ck_assert_str_eq(frames, "abcd|abcd|");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -361,7 +361,7 @@ START_TEST(what_is_left_is_told_at_the_end)
     ck_assert_uint_eq(frame_n, 1);
     ck_assert_uint_eq(actor.eofs, 1);
     ck_assert_uint_eq(actor.last_n, n - 1);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames of several kinds on one connection, and what they cost. */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +21,16 @@ void *memmem(const void *haystack, size_t n, const void *needle, size_t needle_n
 }
 
 static const fb_frame_limit limit = { .most = 4096 };
-static struct actor actor;
+static struct scripted_conn actor;
 static fb_test_peer *peer;
 static char got[4096];
 
-static fb_test *start_with(size_t (*data)(struct actor *actor, fb_bytes in))
+static fb_test *start_with(size_t (*data)(struct scripted_conn *actor, fb_bytes in))
 {
-    fb_test *test = start();
+    fb_test *test = scripted_start();
 
-    actor = (struct actor) { .data = data };
-    peer = visit(test, &actor);
+    actor = (struct scripted_conn) { .data = data };
+    peer = scripted_conn_open(test, &actor);
     got[0] = '\0';
     return test;
 }
@@ -42,7 +42,7 @@ static void keep(fb_bytes frame)
 }
 
 /* A line with a number, so many bytes, a line that ends with ";", a byte that says how many. */
-static size_t mixed(struct actor *a, fb_bytes in)
+static size_t mixed(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
     int more = 1;
@@ -93,13 +93,13 @@ START_TEST(kinds_follow_each_other)
         fb_test_run(test);
     }
     ck_assert_str_eq(got, expected);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 static const char *delimiter;
 
-static size_t until_delimiter(struct actor *a, fb_bytes in)
+static size_t until_delimiter(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
@@ -129,12 +129,12 @@ START_TEST(the_delimiter_changes_while_a_frame_is_waited_for)
     fb_test_says(peer, "z");
     fb_test_run(test);
     ck_assert_str_eq(got, "one|||");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 /* Looks for one delimiter and then for another, in the same bytes and behind some of them. */
-static size_t search_twice(struct actor *a, fb_bytes in)
+static size_t search_twice(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
@@ -167,14 +167,14 @@ START_TEST(several_searches_in_one_callback)
     fb_test_says(peer, ";");
     fb_test_run(test);
     ck_assert_str_eq(got, "a|b|45678|");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 static fb_frame_limit timed = { .most = 4096, .timeout = 1000 };
 
 /* Lines; "raw" goes on with bytes of no frame. */
-static size_t lines_then_raw(struct actor *a, fb_bytes in)
+static size_t lines_then_raw(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
@@ -196,11 +196,11 @@ START_TEST(who_leaves_frames_has_no_timeout)
     fb_test_says(peer, " of a line");
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static size_t pipe_to_other(struct actor *a, fb_bytes in)
+static size_t pipe_to_other(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
@@ -213,19 +213,19 @@ static size_t pipe_to_other(struct actor *a, fb_bytes in)
 START_TEST(who_is_piped_has_no_timeout_of_frames)
 {
     fb_test *test = start_with(pipe_to_other);
-    struct actor b = { 0 };
-    fb_test_peer *other = visit(test, &b);
+    struct scripted_conn b = { 0 };
+    fb_test_peer *other = scripted_conn_open(test, &b);
 
     actor.other = &b;
     fb_test_says(peer, "line\nno line");
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(actor.closings, 0);
-    ck_assert_str_eq(heard(other), "no line");
-    finish(&test);
+    ck_assert_str_eq(peer_heard(other), "no line");
+    scripted_finish(&test);
 }
 END_TEST
 
-static void stay_after_end(struct actor *a, fb_bytes rest)
+static void stay_after_end(struct scripted_conn *a, fb_bytes rest)
 {
     keep(rest);
     fb_write(a->conn, "incomplete", 10);
@@ -241,7 +241,7 @@ START_TEST(a_frame_that_never_will_be_whole_has_no_timeout)
     fb_test_pass(test, 5000);
     ck_assert_str_eq(got, "a line without an end|");
     ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -254,12 +254,12 @@ START_TEST(who_closes_waits_for_no_frame)
     fb_test_run(test);
     fb_write(actor.conn, "goodbye", 7);
     fb_close(actor.conn);
-    settle(test);
+    scripted_settle(test);
     fb_test_pass(test, 5000);
     fb_test_take(peer, SIZE_MAX);
-    ck_assert_str_eq(heard(peer), "goodbye");
+    ck_assert_str_eq(peer_heard(peer), "goodbye");
     ck_assert_int_eq(actor.reason, FB_FINISHED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -273,11 +273,11 @@ START_TEST(who_is_not_listened_to_is_given_time)
     fb_test_says(peer, "ne\nand");
     fb_test_pass(test, 5000);
     fb_resume(actor.conn);
-    settle(test);
+    scripted_settle(test);
     ck_assert_str_eq(got, "a line|");
     fb_test_pass(test, 2000);
     ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -300,11 +300,11 @@ START_TEST(a_long_frame_is_searched_once)
     ck_assert_uint_eq(strlen(got), 4001);
     ck_assert_uint_le(searched, 3 * 4000);
     ck_assert_uint_le(fb_test_allocations(test) - asked, 20);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static size_t count_lines(struct actor *a, fb_bytes in)
+static size_t count_lines(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
@@ -326,7 +326,7 @@ START_TEST(many_short_frames_in_one_piece)
     fb_test_run(test);
     ck_assert_uint_eq(actor.n, LINES);
     ck_assert_uint_le(searched, sizeof(wire));
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fb_run(): threads, and the beginning and the end of a protocol in its worker. */
 #include "kit/printed.h"
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -50,10 +50,10 @@ static fb_test *start_jobs(const char *threads)
 {
     const fb_test_options options = {
         .size = sizeof(options),
-        .server = "actor; first_byte_timeout off;",
+        .server = "scripted; first_byte_timeout off;",
         .main = threads,
     };
-    fb_test *test = fb_test_start_with(&fb_protocol_actor, &options);
+    fb_test *test = fb_test_start_with(&fb_protocol_scripted, &options);
 
     ck_assert_ptr_nonnull(test);
     loops_thread = pthread_self();
@@ -72,16 +72,16 @@ static int run(fb_test *test, fb_ref to, int n)
 START_TEST(done_runs_on_the_loop)
 {
     fb_test *test = start_jobs(NULL);
-    struct actor a = { 0 };
-    fb_test_peer *peer = visit(test, &a);
+    struct scripted_conn a = { 0 };
+    fb_test_peer *peer = scripted_conn_open(test, &a);
 
     ck_assert_int_eq(run(test, fb_ref_of(a.conn), 21), 0);
     ck_assert_uint_eq(dones, 0);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 1);
     ck_assert_int_eq(sum, 42);
-    ck_assert_str_eq(heard(peer), "done");
-    finish(&test);
+    ck_assert_str_eq(peer_heard(peer), "done");
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -113,7 +113,7 @@ START_TEST(a_job_without_bytes)
     ck_assert_uint_eq((uintptr_t)seen_by_work % _Alignof(max_align_t), 0);
     ck_assert_uint_eq(dones, 2);
     ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, &byte, SIZE_MAX), -1);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -129,7 +129,7 @@ START_TEST(many_jobs_on_few_threads)
     fb_test_run(test);
     ck_assert_uint_eq(dones, 1000);
     ck_assert_int_eq(sum, expected);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -179,16 +179,16 @@ START_TEST(threads_and_queue_have_an_end)
     fb_test_run(test);
     ck_assert_uint_eq(dones, 5);
     ck_assert_int_eq(run(test, 0, 1), 0); /* there is room again */
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(the_connection_has_gone_meanwhile)
 {
     fb_test *test = start_jobs(NULL);
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     ck_assert_int_eq(run(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
     fb_net_settle(&test->worker.stream.net);
@@ -197,7 +197,7 @@ START_TEST(the_connection_has_gone_meanwhile)
     atomic_store(&gate, true);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 1);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -212,9 +212,9 @@ START_TEST(a_worker_that_ends_gracefully_waits)
 {
     fb_test *test = start_jobs(NULL);
     struct fb_timer timer = { .expired = open_gate };
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     ck_assert_int_eq(run(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
     fb_net_settle(&test->worker.stream.net);
@@ -223,7 +223,7 @@ START_TEST(a_worker_that_ends_gracefully_waits)
     fb_order_give(FB_ORDER_QUIT);
     fb_worker_run(&test->worker); /* returns when nothing is left */
     ck_assert_uint_eq(dones, 1);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -252,14 +252,14 @@ END_TEST
 START_TEST(without_memory_for_it)
 {
     fb_test *test = start_jobs(NULL);
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     fb_test_refuse_memory(test, 0, UINT64_MAX);
     ck_assert_int_eq(run(test, 0, 1), -1);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -350,7 +350,7 @@ START_TEST(it_starts_before_and_stops_after_all)
     ck_assert_str_eq(order, "s");
     fb_test_connect(current);
     fb_test_run(current);
-    finish(&current);
+    scripted_finish(&current);
     ck_assert_str_eq(order, "soce");
 }
 END_TEST
@@ -372,7 +372,7 @@ START_TEST(it_cannot_start)
     current = fb_test_start(&proto, "proto;");
     ck_assert_ptr_nonnull(current);
     fb_test_connect(current);
-    finish(&current);
+    scripted_finish(&current);
 }
 END_TEST
 

@@ -61,7 +61,7 @@ void add_module(struct loading *loading, const char *name)
 {
     char from[PATH_MAX], to[128];
 
-    snprintf(from, sizeof(from), FB_TEST_MODULES "/%s", name);
+    snprintf(from, sizeof(from), MODULES_PATH "/%s", name);
     snprintf(to, sizeof(to), "%s/%s", loading->directory, name);
     ck_assert_int_eq(symlink(from, to), 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers are killed while they write, as often as FB_SOAK_KILLS says. What a call has told its
+/* Workers are killed while they write, as often as SOAK_KILLS says. What a call has told its
  * caller stays true, and what a killed one was about has been done or not. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
@@ -256,7 +256,7 @@ static void let_work(struct soak *soak, uint32_t worker)
 
 START_TEST(a_killed_worker_takes_nothing_with_it)
 {
-    const char *wanted = getenv("FB_SOAK_KILLS");
+    const char *wanted = getenv("SOAK_KILLS");
     unsigned kills = wanted != NULL ? (unsigned)strtoul(wanted, NULL, 10) : KILLS;
     struct soak soak = { .map = map_create(&shape), .random = (uint64_t)time(NULL) };
     int64_t added = 0;
@@ -287,7 +287,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    if (getenv("FB_SOAK_KILLS") != NULL)
+    if (getenv("SOAK_KILLS") != NULL)
         tcase_set_timeout(tcase, 1800);
     tcase_add_test(tcase, a_killed_worker_takes_nothing_with_it);
 }

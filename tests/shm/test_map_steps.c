@@ -420,7 +420,7 @@ START_TEST(a_repair_can_be_repaired)
 
     set_up(&stage, &scenarios[_i]);
     make_copies(&stage, stage.scenario->call);
-    every = getenv("FB_SOAK_KILLS") != NULL ? 1 : stage.copy_n / 2;
+    every = getenv("SOAK_KILLS") != NULL ? 1 : stage.copy_n / 2;
     for (unsigned i = every / 2; i < stage.copy_n; i += every)
         check_repair(&stage, &stage.copies[i]);
     tear_down(&stage);
@@ -436,7 +436,7 @@ START_TEST(a_kill_is_what_it_is_taken_for)
     make_copies(&stage, stage.scenario->call);
     for (unsigned i = 0; i < stage.copy_n; i++)
         steps += stage.copies[i].step;
-    every = getenv("FB_SOAK_KILLS") != NULL ? 1 : steps / KILL_STEPS + 1;
+    every = getenv("SOAK_KILLS") != NULL ? 1 : steps / KILL_STEPS + 1;
     for (unsigned i = every / 2; i < stage.copy_n; i += every)
         check_kill(&stage, stage.copies[i].step);
     tear_down(&stage);
@@ -447,7 +447,7 @@ static void add_tests(TCase *tcase)
 {
     const int n = (int)fb_countof(scenarios);
 
-    tcase_set_timeout(tcase, getenv("FB_SOAK_KILLS") != NULL ? 600 : 60);
+    tcase_set_timeout(tcase, getenv("SOAK_KILLS") != NULL ? 600 : 60);
     tcase_add_loop_test(tcase, a_call_is_done_or_not_wherever_it_ends, 0, n);
     tcase_add_loop_test(tcase, a_repair_can_be_repaired, 0, n);
     tcase_add_loop_test(tcase, a_kill_is_what_it_is_taken_for, 0, n);

@@ -5,15 +5,15 @@
 
 #include <stdbool.h>
 
-struct transitions {
+struct soak_transitions_plan {
     unsigned reloads;
     unsigned rate;   /* new sessions a second */
     unsigned long_n; /* sessions that stay; each does so for the time of 100 reloads */
     int way;         /* of accepting: one of 0 to 2, or -1: each in turn */
 };
 
-#define TRANSITIONS_WAYS 3
+#define SOAK_TRANSITIONS_MODES 3
 
 /* Fails the test that runs it if anybody is refused, cut off or kept waiting, or if processes,
  * descriptors or memory are left at the end; else prints a line that sums it up. */
-void transitions_run(const struct transitions *plan);
+void soak_transitions(const struct soak_transitions_plan *plan);

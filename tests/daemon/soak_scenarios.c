@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/scenario.h"
+#include "daemon/soak_scenarios.h"
 
 #include "daemon/client.h"
 #include "daemon/daemon.h"
-#include "daemon/load.h"
+#include "daemon/load_clients.h"
 #include "daemon/proc.h"
-#include "daemon/upgrading.h"
+#include "daemon/upgrade.h"
 
 #include <bsd/stdlib.h>
 #include <errno.h>
@@ -20,16 +20,16 @@
 #define RELOAD_SESSIONS 3
 #define CHILDREN_MAX 64
 
-const struct scenario_way scenario_ways[SCENARIO_WAYS] = {
+const struct soak_mode soak_modes[SOAK_MODES] = {
     { "accept_mutex on", "accept_mutex on;", "" },
     { "accept_mutex off", "accept_mutex off;", "" },
     { "reuseport", "accept_mutex off;", "reuseport" },
 };
 
 struct scene {
-    const struct scenario_way *way;
+    const struct soak_mode *way;
     struct daemon *daemon;
-    struct load load;
+    struct load_clients load;
     int64_t begun_ms;
     unsigned master_descriptors, worker_descriptors;
     unsigned opened; /* sessions besides those of the load */
@@ -55,7 +55,7 @@ static unsigned count_worker_descriptors(const struct daemon *daemon)
     return all;
 }
 
-static struct scene *begin(const struct scenario_way *way)
+static struct scene *begin(const struct soak_mode *way)
 {
     struct scene *scene = calloc(1, sizeof(*scene));
 
@@ -67,7 +67,7 @@ static struct scene *begin(const struct scenario_way *way)
     scene->master_descriptors = proc_descriptors(scene->daemon->pid);
     scene->worker_descriptors = count_worker_descriptors(scene->daemon);
     scene->begun_ms = now_ms();
-    load_start(&scene->load, scene->daemon->ports[0]);
+    load_clients_start(&scene->load, scene->daemon->ports[0]);
     return scene;
 }
 
@@ -75,12 +75,12 @@ static struct scene *begin(const struct scenario_way *way)
 static void end(struct scene *scene, const char *what, unsigned n, const struct proc_ports *victims)
 {
     struct daemon *daemon = scene->daemon;
-    struct load *load = &scene->load;
+    struct load_clients *load = &scene->load;
     struct client_status status;
     unsigned beyond;
 
-    load_stop(load);
-    beyond = load_lost_beyond(load, victims);
+    load_clients_stop(load);
+    beyond = load_clients_lost_beyond(load, victims);
     WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
     WAIT_FOR(client_status(daemon->ports[1]).active == 1);
     WAIT_FOR(proc_descriptors(daemon->pid) == scene->master_descriptors);
@@ -155,7 +155,7 @@ static void kill_one(struct scene *scene, int *sessions, struct proc_ports *all)
         all->bits[i] |= lost.bits[i];
 }
 
-void scenario_kills(const struct scenario_way *way, unsigned n)
+void soak_kills(const struct soak_mode *way, unsigned n)
 {
     struct scene *scene = begin(way);
     struct proc_ports all = { { 0 } };
@@ -167,7 +167,7 @@ void scenario_kills(const struct scenario_way *way, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         kill_one(scene, sessions, &all);
         if (i % 3 == 0) /* else while the last one is being replaced */
-            load_wait(&scene->load, 10);
+            load_clients_wait(&scene->load, 10);
     }
     for (int i = 0; i < SESSIONS; i++)
         close(sessions[i]);
@@ -211,7 +211,7 @@ static void reload_once(struct scene *scene)
     WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
 }
 
-void scenario_reloads(const struct scenario_way *way, unsigned n)
+void soak_reloads(const struct soak_mode *way, unsigned n)
 {
     static const struct proc_ports none;
     struct scene *scene = begin(way);
@@ -244,7 +244,7 @@ static void kill_any(struct scene *scene, struct proc_ports *lost)
     kill(victim, SIGKILL);
 }
 
-void scenario_kills_in_reloads(const struct scenario_way *way, unsigned n)
+void soak_kills_in_reloads(const struct soak_mode *way, unsigned n)
 {
     struct scene *scene = begin(way);
     struct proc_ports lost = { { 0 } };
@@ -254,7 +254,7 @@ void scenario_kills_in_reloads(const struct scenario_way *way, unsigned n)
         daemon_signal(scene->daemon, SIGHUP);
         for (unsigned kills = arc4random_uniform(4); kills > 0; kills--)
             kill_any(scene, &lost);
-        load_wait(&scene->load, arc4random_uniform(10));
+        load_clients_wait(&scene->load, arc4random_uniform(10));
     }
     end(scene, "kills in reloads", n, &lost);
 }
@@ -268,7 +268,7 @@ static const struct {
     { "server { listen 127.0.0.1:1; } server {", "unexpected" },
 };
 
-void scenario_broken_reloads(const struct scenario_way *way, unsigned n)
+void soak_broken_reloads(const struct soak_mode *way, unsigned n)
 {
     static const struct proc_ports none;
     struct scene *scene = begin(way);
@@ -284,7 +284,7 @@ void scenario_broken_reloads(const struct scenario_way *way, unsigned n)
         daemon_signal(daemon, SIGHUP);
         daemon_wait_log(daemon, mistakes[i % 4].line);
         daemon_wait_log(daemon, "reload failed: the configuration before stays in force");
-        load_wait(&scene->load, 5);
+        load_clients_wait(&scene->load, 5);
     }
     client_echo(session, "the same session");
     close(session);
@@ -299,26 +299,26 @@ void scenario_broken_reloads(const struct scenario_way *way, unsigned n)
 static void upgrade_once(struct scene *scene, bool forward)
 {
     struct daemon *daemon = scene->daemon;
-    pid_t new = upgrade(daemon), ending = forward ? daemon->pid : new;
+    pid_t new = upgrade_start(daemon), ending = forward ? daemon->pid : new;
     int sessions[SESSIONS];
 
     for (int i = 0; i < SESSIONS; i++)
         sessions[i] = open_session(scene);
-    load_wait(&scene->load, 20);
+    load_clients_wait(&scene->load, 20);
     ck_assert_int_eq(kill(ending, SIGQUIT), 0);
-    load_wait(&scene->load, 20);
+    load_clients_wait(&scene->load, 20);
     for (int i = 0; i < SESSIONS; i++) {
         client_echo(sessions[i], "finishes");
         close(sessions[i]);
     }
     if (forward)
-        wait_for_old(daemon, new);
+        upgrade_wait_complete(daemon, new);
     else
-        wait_for_return(daemon);
-    load_wait(&scene->load, 5);
+        upgrade_wait_rollback(daemon);
+    load_clients_wait(&scene->load, 5);
 }
 
-void scenario_upgrades(const struct scenario_way *way, unsigned n)
+void soak_upgrades(const struct soak_mode *way, unsigned n)
 {
     static const struct proc_ports none;
     struct scene *scene = begin(way);

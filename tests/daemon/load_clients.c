@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/load.h"
+#include "daemon/load_clients.h"
 
 #include "daemon/client.h"
 #include "daemon/daemon.h"
@@ -20,11 +20,11 @@ static in_port_t own_port(int fd)
     return getsockname(fd, (struct sockaddr *)&address, &length) == 0 ? ntohs(address.sin_port) : 0;
 }
 
-static void count_lost(struct load *load, in_port_t port)
+static void count_lost(struct load_clients *load, in_port_t port)
 {
     unsigned n = atomic_fetch_add(&load->lost_n, 1);
 
-    if (n < LOAD_LOST_MAX)
+    if (n < LOAD_CLIENTS_LOST_MAX)
         load->lost[n] = port;
 }
 
@@ -60,7 +60,7 @@ static void leave(int fd, unsigned number)
     close(fd);
 }
 
-static void one_session(struct load *load)
+static void one_session(struct load_clients *load)
 {
     int fd = client_try(load->port), status = 1;
     unsigned number;
@@ -85,7 +85,7 @@ static void one_session(struct load *load)
 
 static void *run(void *arg)
 {
-    struct load *load = arg;
+    struct load_clients *load = arg;
 
     while (!atomic_load(&load->stops)) {
         one_session(load);
@@ -94,33 +94,34 @@ static void *run(void *arg)
     return NULL;
 }
 
-void load_start(struct load *load, in_port_t port)
+void load_clients_start(struct load_clients *load, in_port_t port)
 {
     memset(load, 0, sizeof(*load));
     load->port = port;
-    for (int i = 0; i < LOAD_THREADS; i++)
+    for (int i = 0; i < LOAD_CLIENTS_THREADS; i++)
         ck_assert_int_eq(pthread_create(&load->threads[i], NULL, run, load), 0);
 }
 
-void load_wait(struct load *load, unsigned sessions)
+void load_clients_wait(struct load_clients *load, unsigned sessions)
 {
     unsigned from = atomic_load(&load->echoed);
 
     WAIT_FOR(atomic_load(&load->echoed) - from >= sessions);
 }
 
-void load_stop(struct load *load)
+void load_clients_stop(struct load_clients *load)
 {
     atomic_store(&load->stops, true);
-    for (int i = 0; i < LOAD_THREADS; i++)
+    for (int i = 0; i < LOAD_CLIENTS_THREADS; i++)
         ck_assert_int_eq(pthread_join(load->threads[i], NULL), 0);
 }
 
-unsigned load_lost_beyond(const struct load *load, const struct proc_ports *victims)
+unsigned load_clients_lost_beyond(const struct load_clients *load, const struct proc_ports *victims)
 {
-    unsigned all = atomic_load(&load->lost_n), n = all > LOAD_LOST_MAX ? all - LOAD_LOST_MAX : 0;
+    unsigned all = atomic_load(&load->lost_n),
+             n = all > LOAD_CLIENTS_LOST_MAX ? all - LOAD_CLIENTS_LOST_MAX : 0;
 
-    for (unsigned i = 0; i < all && i < LOAD_LOST_MAX; i++)
+    for (unsigned i = 0; i < all && i < LOAD_CLIENTS_LOST_MAX; i++)
         if (!proc_ports_have(victims, load->lost[i]))
             n++;
     return n;

@@ -7,18 +7,18 @@
 #include <netinet/in.h>
 
 /* Where sanitizers report, below a test's directory: any user may write there. */
-#define KEEPER_REPORTS "reports"
+#define RESOURCES_REPORTS "reports"
 
 /* The program: a directory for all its tests before them; behind them it shows what the failed ones
  * have logged, ends what they have left, and removes it. */
-void keeper_fixture(TCase *tcase);
+void resources_fixture(TCase *tcase);
 
 /* A test: an empty directory of its own, and orphans become its children. */
-void keeper_begin_test(char *directory, size_t size);
+void resources_begin_test(char *directory, size_t size);
 /* Fails if there are reports, or files that are neither the harness's nor among `owned`; removes the
  * directory. */
-void keeper_end_test(const char *directory, const char *const *owned, unsigned owned_n);
+void resources_end_test(const char *directory, const char *const *owned, unsigned owned_n);
 
 /* Free TCP ports in a row, for IPv4 and IPv6. The sockets keep others, clients too, from taking them
  * and leave them free for who sets SO_REUSEADDR and listens. */
-void keeper_reserve_ports(in_port_t *ports, int *sockets, unsigned n);
+void resources_reserve_ports(in_port_t *ports, int *sockets, unsigned n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/crowd.h"
+#include "daemon/idle_clients.h"
 
 #include "daemon/client.h"
 #include "daemon/daemon.h"
@@ -21,7 +21,7 @@ struct member {
     in_port_t port;
 };
 
-static void enter(struct member *member, int epoll, struct crowd_counts *counts)
+static void enter(struct member *member, int epoll, struct idle_clients_counts *counts)
 {
     struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = member };
 
@@ -33,7 +33,7 @@ static void enter(struct member *member, int epoll, struct crowd_counts *counts)
 }
 
 /* With a reset, which leaves no TIME_WAIT behind. */
-static void leave(struct member *member, struct crowd_counts *counts)
+static void leave(struct member *member, struct idle_clients_counts *counts)
 {
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
 
@@ -53,7 +53,8 @@ static void use_all_descriptors(void)
 }
 
 /* Until it is killed. */
-static void be_clients(const in_port_t ports[CROWD_PORTS], unsigned n, struct crowd_counts *counts)
+static void be_clients(
+    const in_port_t ports[IDLE_CLIENTS_PORTS], unsigned n, struct idle_clients_counts *counts)
 {
     struct member *members = calloc(n, sizeof(*members));
     int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -64,7 +65,7 @@ static void be_clients(const in_port_t ports[CROWD_PORTS], unsigned n, struct cr
     if (members == NULL || epoll == -1)
         _exit(1);
     for (unsigned i = 0; i < n; i++) {
-        members[i].port = ports[i % CROWD_PORTS];
+        members[i].port = ports[i % IDLE_CLIENTS_PORTS];
         enter(&members[i], epoll, counts);
     }
     for (;;) {
@@ -78,26 +79,27 @@ static void be_clients(const in_port_t ports[CROWD_PORTS], unsigned n, struct cr
     }
 }
 
-void crowd_start(struct crowd *crowd, const in_port_t ports[CROWD_PORTS], unsigned sessions)
+void idle_clients_start(
+    struct idle_clients *crowd, const in_port_t ports[IDLE_CLIENTS_PORTS], unsigned sessions)
 {
     unsigned before;
 
     crowd->counts = mmap(
         NULL, sizeof(*crowd->counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(crowd->counts, MAP_FAILED);
-    for (unsigned i = 0; i < CROWD_PROCESSES; i++) {
+    for (unsigned i = 0; i < IDLE_CLIENTS_PROCESSES; i++) {
         crowd->pids[i] = fork();
         ck_assert_int_ne(crowd->pids[i], -1);
         if (crowd->pids[i] == 0)
-            be_clients(ports, sessions / CROWD_PROCESSES, crowd->counts);
+            be_clients(ports, sessions / IDLE_CLIENTS_PROCESSES, crowd->counts);
     }
     while ((before = atomic_load(&crowd->counts->open)) < sessions)
         WAIT_FOR(atomic_load(&crowd->counts->open) > before);
 }
 
-void crowd_stop(struct crowd *crowd)
+void idle_clients_stop(struct idle_clients *crowd)
 {
-    for (unsigned i = 0; i < CROWD_PROCESSES; i++) {
+    for (unsigned i = 0; i < IDLE_CLIENTS_PROCESSES; i++) {
         ck_assert_int_eq(kill(crowd->pids[i], SIGKILL), 0);
         ck_assert_int_eq(proc_wait(crowd->pids[i]), 128 + SIGKILL);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/keeper.h"
+#include "daemon/resources.h"
 
 #include "daemon/proc.h"
 
@@ -73,7 +73,7 @@ static void show_test(const char *directory, const char *name)
 
     snprintf(path, sizeof(path), "%s/%s", directory, name);
     list(path, show_tail);
-    snprintf(path, sizeof(path), "%s/%s/" KEEPER_REPORTS, directory, name);
+    snprintf(path, sizeof(path), "%s/%s/" RESOURCES_REPORTS, directory, name);
     list(path, show_tail);
 }
 
@@ -104,12 +104,12 @@ static void remove_base(void)
     remove_all(base);
 }
 
-void keeper_fixture(TCase *tcase)
+void resources_fixture(TCase *tcase)
 {
     tcase_add_unchecked_fixture(tcase, make_base, remove_base);
 }
 
-void keeper_begin_test(char *directory, size_t size)
+void resources_begin_test(char *directory, size_t size)
 {
     static int number; /* of the test's directories */
     char reports[128];
@@ -118,7 +118,7 @@ void keeper_begin_test(char *directory, size_t size)
     snprintf(directory, size, "%s/%d.%d", base, (int)getpid(), number++);
     ck_assert_int_eq(mkdir(directory, 0755), 0);
     ck_assert_int_eq(chmod(directory, 0755), 0);
-    snprintf(reports, sizeof(reports), "%s/" KEEPER_REPORTS, directory);
+    snprintf(reports, sizeof(reports), "%s/" RESOURCES_REPORTS, directory);
     ck_assert_int_eq(mkdir(reports, 0755), 0);
     ck_assert_int_eq(chmod(reports, 01777), 0);
 }
@@ -126,7 +126,7 @@ void keeper_begin_test(char *directory, size_t size)
 static bool is_owned(const char *name, const char *const *owned, unsigned owned_n)
 {
     static const char *const harness[] = { ".", "..", "daemon.out", "daemon.err", "run.out",
-        "run.err", KEEPER_REPORTS, NULL };
+        "run.err", RESOURCES_REPORTS, NULL };
 
     for (int i = 0; harness[i] != NULL; i++)
         if (strcmp(harness[i], name) == 0)
@@ -142,13 +142,13 @@ static void fail_for(const char *directory, const char *name)
     ck_abort_msg("there is a sanitizer's report: %s/%s", directory, name);
 }
 
-void keeper_end_test(const char *directory, const char *const *owned, unsigned owned_n)
+void resources_end_test(const char *directory, const char *const *owned, unsigned owned_n)
 {
     char reports[128];
     DIR *dir = opendir(directory);
     struct dirent *entry;
 
-    snprintf(reports, sizeof(reports), "%s/" KEEPER_REPORTS, directory);
+    snprintf(reports, sizeof(reports), "%s/" RESOURCES_REPORTS, directory);
     list(reports, fail_for);
     ck_assert_ptr_nonnull(dir);
     while ((entry = readdir(dir)) != NULL)
@@ -198,7 +198,7 @@ static bool try_to_reserve(in_port_t first, in_port_t *ports, int *sockets, unsi
     return true;
 }
 
-void keeper_reserve_ports(in_port_t *ports, int *sockets, unsigned n)
+void resources_reserve_ports(in_port_t *ports, int *sockets, unsigned n)
 {
     in_port_t first;
     int tries = 0;

@@ -5,14 +5,14 @@
 #include "daemon/daemon.h"
 
 /* On a port of 127.0.0.1 that the kernel chooses; or on a path in the daemon's directory. */
-int receiver_udp(in_port_t *port);
-int receiver_unix(const struct daemon *daemon, const char *name);
+int log_receiver_udp(in_port_t *port);
+int log_receiver_unix(const struct daemon *daemon, const char *name);
 /* Closes and removes the path. */
-void receiver_end(const struct daemon *daemon, const char *name, int fd);
+void log_receiver_end(const struct daemon *daemon, const char *name, int fd);
 
 /* Waits for a datagram with the text, and lets those before it go; valid until the next call. */
-const char *receiver_wait(int fd, const char *text);
+const char *log_receiver_wait(int fd, const char *text);
 /* The next datagram, "" if there is none yet. */
-const char *receiver_next(int fd);
+const char *log_receiver_next(int fd);
 /* How many there are with the text; none is left. */
-unsigned receiver_drain(int fd, const char *text);
+unsigned log_receiver_drain(int fd, const char *text);

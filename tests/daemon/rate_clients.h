@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-struct pace_options {
+struct rate_clients_options {
     in_port_t port;
     unsigned rate;    /* new sessions a second: connect, one exchange, end */
     unsigned long_n;  /* sessions that stay, and exchange all the time */
@@ -16,8 +16,8 @@ struct pace_options {
     unsigned missed;  /* new ones that may be refused or reset in all */
 };
 
-struct pace {
-    struct pace_options options;
+struct rate_clients {
+    struct rate_clients_options options;
     pthread_t thread;
     atomic_bool stops;
     atomic_uint renewals;   /* long sessions that are still to be ended and begun again */
@@ -36,12 +36,12 @@ struct pace {
 };
 
 /* Waits until there were as many exchanges as long sessions. */
-void pace_start(struct pace *pace, const struct pace_options *options);
+void rate_clients_start(struct rate_clients *pace, const struct rate_clients_options *options);
 /* Waits until so many more short sessions have run to their end. */
-void pace_wait(struct pace *pace, unsigned sessions);
+void rate_clients_wait(struct rate_clients *pace, unsigned sessions);
 /* Has so many long sessions end and begin again, the oldest first. */
-void pace_renew(struct pace *pace, unsigned n);
+void rate_clients_renew(struct rate_clients *pace, unsigned n);
 /* Lets every session finish its exchange, and ends all. */
-void pace_stop(struct pace *pace);
+void rate_clients_stop(struct rate_clients *pace);
 /* Nobody was refused, cut off, or given wrong bytes. */
-void pace_check(const struct pace *pace);
+void rate_clients_check(const struct rate_clients *pace);

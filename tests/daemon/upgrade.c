@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/upgrading.h"
+#include "daemon/upgrade.h"
 
+#include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
 
 #include <signal.h>
 #include <stdio.h>
 
-pid_t pid_in(const struct daemon *daemon, const char *name)
+void upgrade_echo_once(struct daemon *daemon)
+{
+    int client = client_open(daemon->ports[0]);
+
+    client_echo(client, "by port");
+    close(client);
+    client = client_open_unix(daemon_path(daemon, "socket"));
+    client_echo(client, "by path");
+    close(client);
+}
+
+pid_t upgrade_read_pid(const struct daemon *daemon, const char *name)
 {
     FILE *file = fopen(daemon_path(daemon, name), "re");
     int pid = 0;
@@ -20,7 +32,7 @@ pid_t pid_in(const struct daemon *daemon, const char *name)
     return pid;
 }
 
-pid_t upgrade(struct daemon *daemon)
+pid_t upgrade_start(struct daemon *daemon)
 {
     pid_t pid = 0;
 
@@ -28,11 +40,11 @@ pid_t upgrade(struct daemon *daemon)
     WAIT_FOR((pid = daemon_pid(daemon)) != daemon->pid && pid > 0);
     daemon_wait_log(daemon, "serves: the upgrade is complete when");
     ck_assert_int_eq(proc_parent(pid), daemon->pid);
-    ck_assert_int_eq(pid_in(daemon, "forkbeard.pid.oldbin"), daemon->pid);
+    ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.oldbin"), daemon->pid);
     return pid;
 }
 
-void wait_for_old(struct daemon *daemon, pid_t new)
+void upgrade_wait_complete(struct daemon *daemon, pid_t new)
 {
     pid_t old = daemon->pid;
 
@@ -45,13 +57,13 @@ void wait_for_old(struct daemon *daemon, pid_t new)
     ck_assert(!daemon_has(daemon, "forkbeard.sock.oldbin"));
 }
 
-void go_forward(struct daemon *daemon, pid_t new)
+void upgrade_complete(struct daemon *daemon, pid_t new)
 {
     daemon_signal(daemon, SIGQUIT);
-    wait_for_old(daemon, new);
+    upgrade_wait_complete(daemon, new);
 }
 
-void wait_for_return(struct daemon *daemon)
+void upgrade_wait_rollback(struct daemon *daemon)
 {
     daemon_wait_log(daemon, "is the only one again");
     WAIT_FOR(daemon_pid(daemon) == daemon->pid);
@@ -60,8 +72,8 @@ void wait_for_return(struct daemon *daemon)
     ck_assert(control_is_ok(control_ask(daemon, "status")));
 }
 
-void go_back(struct daemon *daemon, pid_t new)
+void upgrade_roll_back(struct daemon *daemon, pid_t new)
 {
     ck_assert_int_eq(kill(new, SIGQUIT), 0);
-    wait_for_return(daemon);
+    upgrade_wait_rollback(daemon);
 }

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-struct idle {
+struct soak_idle_plan {
     unsigned sessions, reloads;
     unsigned shutdown_ms; /* worker_shutdown_timeout */
     bool timed;           /* the machine is ours: the old ones have to be gone in time */
@@ -13,4 +13,4 @@ struct idle {
 /* Fails the test that runs it if there are ever more workers than max_generations allows beside the next
  * generation, if old ones outlive the deadline and a second (`timed`), or if anybody is refused; else prints a
  * line that sums it up. */
-void idle_run(const struct idle *plan);
+void soak_idle(const struct soak_idle_plan *plan);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/root.h"
+#include "base/file_tree.h"
 
 #include <check.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void store(const char *root, const char *name, const char *text)
+void file_tree_write(const char *root, const char *name, const char *text)
 {
     char path[PATH_MAX];
     FILE *file;

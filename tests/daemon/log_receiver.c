@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/receiver.h"
+#include "daemon/log_receiver.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-int receiver_udp(in_port_t *port)
+int log_receiver_udp(in_port_t *port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(*port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
@@ -22,7 +22,7 @@ int receiver_udp(in_port_t *port)
     return fd;
 }
 
-int receiver_unix(const struct daemon *daemon, const char *name)
+int log_receiver_unix(const struct daemon *daemon, const char *name)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -33,13 +33,13 @@ int receiver_unix(const struct daemon *daemon, const char *name)
     return fd;
 }
 
-void receiver_end(const struct daemon *daemon, const char *name, int fd)
+void log_receiver_end(const struct daemon *daemon, const char *name, int fd)
 {
     close(fd);
     ck_assert_int_eq(unlink(daemon_path(daemon, name)), 0);
 }
 
-const char *receiver_next(int fd)
+const char *log_receiver_next(int fd)
 {
     static char text[8192];
     ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
@@ -48,24 +48,24 @@ const char *receiver_next(int fd)
     return text;
 }
 
-const char *receiver_wait(int fd, const char *text)
+const char *log_receiver_wait(int fd, const char *text)
 {
     const char *found = "";
 
     for (int64_t until = deadline_ms(); strstr(found, text) == NULL;) {
         ck_assert_msg(now_ms() < until, "waited in vain for \"%s\"", text);
-        found = receiver_next(fd);
+        found = log_receiver_next(fd);
         if (*found == '\0')
             pause_briefly();
     }
     return found;
 }
 
-unsigned receiver_drain(int fd, const char *text)
+unsigned log_receiver_drain(int fd, const char *text)
 {
     unsigned n = 0;
 
-    for (const char *found; *(found = receiver_next(fd)) != '\0';)
+    for (const char *found; *(found = log_receiver_next(fd)) != '\0';)
         n += strstr(found, text) != NULL;
     return n;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/pace.h"
+#include "daemon/rate_clients.h"
 
 #include "daemon/daemon.h"
 
@@ -31,7 +31,7 @@ struct session {
 };
 
 struct drive {
-    struct pace *pace;
+    struct rate_clients *pace;
     int epoll;
     int64_t begun_ms, now_ms;
     uint64_t due; /* short sessions that were begun or skipped */
@@ -119,7 +119,7 @@ static void leave(struct session *s)
 
 static void talk_on(struct drive *drive, struct session *s)
 {
-    struct pace *pace = drive->pace;
+    struct rate_clients *pace = drive->pace;
 
     atomic_fetch_add(&pace->exchanges, 1);
     s->state = RESTS;
@@ -193,7 +193,7 @@ static void begin_due(struct drive *drive)
 
 static void renew_due(struct drive *drive)
 {
-    struct pace *pace = drive->pace;
+    struct rate_clients *pace = drive->pace;
 
     for (; atomic_load(&pace->renewals) > 0; atomic_fetch_sub(&pace->renewals, 1)) {
         drive->sessions[drive->oldest].ends = true;
@@ -237,7 +237,7 @@ static bool is_any_busy(const struct drive *drive)
     return false;
 }
 
-static void prepare(struct drive *drive, struct pace *pace)
+static void prepare(struct drive *drive, struct rate_clients *pace)
 {
     *drive = (struct drive) { .pace = pace, .begun_ms = now_ms(), .now_ms = now_ms() };
     drive->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -292,7 +292,7 @@ static void raise_limit(void)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-void pace_start(struct pace *pace, const struct pace_options *options)
+void rate_clients_start(struct rate_clients *pace, const struct rate_clients_options *options)
 {
     memset(pace, 0, sizeof(*pace));
     pace->options = *options;
@@ -301,25 +301,25 @@ void pace_start(struct pace *pace, const struct pace_options *options)
     WAIT_FOR(atomic_load(&pace->exchanges) >= options->long_n);
 }
 
-void pace_wait(struct pace *pace, unsigned sessions)
+void rate_clients_wait(struct rate_clients *pace, unsigned sessions)
 {
     unsigned from = atomic_load(&pace->echoed);
 
     WAIT_FOR(atomic_load(&pace->echoed) - from >= sessions);
 }
 
-void pace_renew(struct pace *pace, unsigned n)
+void rate_clients_renew(struct rate_clients *pace, unsigned n)
 {
     atomic_fetch_add(&pace->renewals, n);
 }
 
-void pace_stop(struct pace *pace)
+void rate_clients_stop(struct rate_clients *pace)
 {
     atomic_store(&pace->stops, true);
     ck_assert_int_eq(pthread_join(pace->thread, NULL), 0);
 }
 
-void pace_check(const struct pace *pace)
+void rate_clients_check(const struct rate_clients *pace)
 {
     const char *why = strerror(atomic_load(&pace->error));
 

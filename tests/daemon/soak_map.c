@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/map_kills.h"
+#include "daemon/soak_map.h"
 
 #include "daemon/client.h"
 #include "daemon/daemon.h"
@@ -198,7 +198,7 @@ static void kill_one(struct house *house, unsigned turn)
         kill(workers[turn % n], SIGKILL);
 }
 
-void map_kills(unsigned n)
+void soak_map_kills(unsigned n)
 {
     static struct house house;
 
@@ -211,7 +211,7 @@ void map_kills(unsigned n)
         "load_module %s/resp/.libs/resp.so; worker_processes %d;\n"
         "events { multi_accept on; }\n"
         "stream { server { listen 127.0.0.1:$0; resp; resp_keys %d; resp_value_max 1k; } }\n",
-        FB_EXAMPLES_PATH, WORKERS, WRITERS * (KEYS + 1));
+        EXAMPLES_PATH, WORKERS, WRITERS * (KEYS + 1));
     daemon_start(house.daemon);
     for (unsigned i = 0; i < n; i++) {
         for (int w = 0; w < WRITERS; w++)

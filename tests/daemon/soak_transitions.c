@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/transitions.h"
+#include "daemon/soak_transitions.h"
 
 #include "daemon/control.h"
 #include "daemon/daemon.h"
-#include "daemon/pace.h"
 #include "daemon/proc.h"
+#include "daemon/rate_clients.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 static const struct {
     const char *events, *parameter;
-} ways[TRANSITIONS_WAYS] = {
+} ways[SOAK_TRANSITIONS_MODES] = {
     { "accept_mutex on;", "" },
     { "accept_mutex off;", "" },
     { "accept_mutex off;", "reuseport" },
@@ -35,9 +35,9 @@ struct footprint {
 };
 
 struct run {
-    const struct transitions *plan;
+    const struct soak_transitions_plan *plan;
     struct daemon *daemon;
-    struct pace pace;
+    struct rate_clients pace;
     unsigned most_processes;
 };
 
@@ -131,7 +131,7 @@ static void renew(struct run *run, unsigned i)
 {
     unsigned n = run->plan->long_n;
 
-    pace_renew(&run->pace, n * (i + 1) / LIFE - n * i / LIFE);
+    rate_clients_renew(&run->pace, n * (i + 1) / LIFE - n * i / LIFE);
 }
 
 static void reload_many(struct run *run, unsigned from, unsigned to)
@@ -141,19 +141,19 @@ static void reload_many(struct run *run, unsigned from, unsigned to)
 
         reload(run, i);
         renew(run, i);
-        pace_wait(&run->pace, run->plan->rate / 40);
+        rate_clients_wait(&run->pace, run->plan->rate / 40);
         n = proc_child_n(run->daemon->pid);
         if (n > run->most_processes)
             run->most_processes = n;
         if (i % 50 == 49)
-            pace_check(&run->pace);
+            rate_clients_check(&run->pace);
     }
 }
 
 static void report(
     struct run *run, int64_t ms, const struct footprint *a, const struct footprint *b)
 {
-    struct pace *pace = &run->pace;
+    struct rate_clients *pace = &run->pace;
 
     printf("reloads, %s: %u in %.1f s, %u sessions (%.0f a second, %u not begun when due), %u "
            "refused, %u reset, slowest %u ms; %u long ones, renewed %u times, %u exchanges, %u cut "
@@ -171,10 +171,11 @@ static void report(
     fflush(stdout);
 }
 
-void transitions_run(const struct transitions *plan)
+void soak_transitions(const struct soak_transitions_plan *plan)
 {
     struct run run = { .plan = plan, .daemon = daemon_create(3) };
-    struct pace_options options = { run.daemon->ports[0], plan->rate, plan->long_n, 500, 0 };
+    struct rate_clients_options options = { run.daemon->ports[0], plan->rate, plan->long_n, 500,
+        0 };
     struct footprint before, after;
     int64_t begun_ms;
 
@@ -185,15 +186,15 @@ void transitions_run(const struct transitions *plan)
         reload(&run, i);
     before = look(&run, 0);
     begun_ms = now_ms();
-    pace_start(&run.pace, &options);
+    rate_clients_start(&run.pace, &options);
     reload_many(&run, 1, plan->reloads);
-    pace_stop(&run.pace);
+    rate_clients_stop(&run.pace);
     begun_ms = now_ms() - begun_ms;
     reload(&run, 0);
     after = look(&run, 0);
     report(&run, begun_ms, &before, &after);
 
-    pace_check(&run.pace);
+    rate_clients_check(&run.pace);
     ck_assert_uint_eq(after.descriptors, before.descriptors);
     ck_assert_uint_eq(after.worker_descriptors, before.worker_descriptors);
     if (!after.sanitized) {

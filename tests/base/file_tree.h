@@ -6,4 +6,4 @@
 #define V2_MOUNT "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 
 /* Writes a file below root, with the directories on the way. */
-void store(const char *root, const char *name, const char *text);
+void file_tree_write(const char *root, const char *name, const char *text);

@@ -5,39 +5,40 @@
 
 #include "daemon/daemon.h"
 
-#define MANAGER_STORE_MAX 64
+#define SERVICE_MANAGER_STORE_MAX 64
 
-struct manager_message {
+struct service_manager_message {
     char text[8192];
     pid_t pid; /* of the sender */
 };
 
-struct manager_stored {
+struct service_manager_stored {
     char name[256];
     int fd;
 };
 
-struct manager {
+struct service_manager {
     struct daemon *daemon;
     int fd;
-    struct manager_message message; /* the latest */
-    struct manager_stored store[MANAGER_STORE_MAX];
+    struct service_manager_message message; /* the latest */
+    struct service_manager_stored store[SERVICE_MANAGER_STORE_MAX];
     unsigned stored_n;
 };
 
 /* From now on the daemon is started by it. `watchdog_us`: how often it wants to hear of the daemon, or
  * 0; `other`: it wants to of another process. */
-struct manager *manager_create(struct daemon *daemon, uint64_t watchdog_us, bool other);
+struct service_manager *service_manager_create(
+    struct daemon *daemon, uint64_t watchdog_us, bool other);
 /* Has the daemon stop before. */
-void manager_destroy(struct manager *manager);
+void service_manager_destroy(struct service_manager *manager);
 /* It has crashed: nobody reads from the socket any more. */
-void manager_go(struct manager *manager);
+void service_manager_go(struct service_manager *manager);
 
 /* The next message, which is the main process's, and whole. */
-const char *manager_next(struct manager *manager);
+const char *service_manager_next(struct service_manager *manager);
 /* The next that is neither a sign of life nor about descriptors must be this. */
-void manager_expect(struct manager *manager, const char *text);
+void service_manager_expect(struct service_manager *manager, const char *text);
 /* Passes over messages until one that begins so, and returns it. */
-const char *manager_wait(struct manager *manager, const char *beginning);
+const char *service_manager_wait(struct service_manager *manager, const char *beginning);
 /* Whether nothing has been sent beyond what was taken. */
-bool manager_is_quiet(const struct manager *manager);
+bool service_manager_is_quiet(const struct service_manager *manager);

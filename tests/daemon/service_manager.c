@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/manager.h"
+#include "daemon/service_manager.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -29,10 +29,11 @@ static void set_environment(void)
     setenv("WATCHDOG_PID", pid, 1);
 }
 
-struct manager *manager_create(struct daemon *daemon, uint64_t watchdog_us, bool other)
+struct service_manager *service_manager_create(
+    struct daemon *daemon, uint64_t watchdog_us, bool other)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    struct manager *manager = calloc(1, sizeof(*manager));
+    struct service_manager *manager = calloc(1, sizeof(*manager));
     int on = 1;
 
     ck_assert_ptr_nonnull(manager);
@@ -53,13 +54,13 @@ struct manager *manager_create(struct daemon *daemon, uint64_t watchdog_us, bool
     return manager;
 }
 
-static void drop(struct manager *manager, unsigned i)
+static void drop(struct service_manager *manager, unsigned i)
 {
     close(manager->store[i].fd);
     manager->store[i] = manager->store[--manager->stored_n];
 }
 
-void manager_destroy(struct manager *manager)
+void service_manager_destroy(struct service_manager *manager)
 {
     while (manager->stored_n > 0)
         drop(manager, 0);
@@ -72,7 +73,7 @@ void manager_destroy(struct manager *manager)
     free(manager);
 }
 
-void manager_go(struct manager *manager)
+void service_manager_go(struct service_manager *manager)
 {
     close(manager->fd);
     manager->fd = -1;
@@ -88,7 +89,7 @@ static void value_of(const char *text, const char *key, char *value, size_t size
         snprintf(value, size, "%.*s", (int)strcspn(line + strlen(key), "\n"), line + strlen(key));
 }
 
-static void obey(struct manager *manager, int fd)
+static void obey(struct service_manager *manager, int fd)
 {
     char name[256];
 
@@ -96,7 +97,7 @@ static void obey(struct manager *manager, int fd)
     for (const char *p = name; *p != '\0'; p++)
         ck_assert(*p >= 0x20 && *p < 0x7f && *p != ':');
     if (strstr(manager->message.text, "FDSTORE=1") != NULL) {
-        ck_assert(fd != -1 && name[0] != '\0' && manager->stored_n < MANAGER_STORE_MAX);
+        ck_assert(fd != -1 && name[0] != '\0' && manager->stored_n < SERVICE_MANAGER_STORE_MAX);
         snprintf(manager->store[manager->stored_n].name, sizeof(name), "%s", name);
         manager->store[manager->stored_n++].fd = fd;
         return;
@@ -109,7 +110,7 @@ static void obey(struct manager *manager, int fd)
             drop(manager, i);
 }
 
-const char *manager_next(struct manager *manager)
+const char *service_manager_next(struct service_manager *manager)
 {
     struct iovec piece = { manager->message.text, sizeof(manager->message.text) - 1 };
     char control[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
@@ -141,24 +142,24 @@ const char *manager_next(struct manager *manager)
     return manager->message.text;
 }
 
-void manager_expect(struct manager *manager, const char *text)
+void service_manager_expect(struct service_manager *manager, const char *text)
 {
     const char *next;
 
     do
-        next = manager_next(manager);
+        next = service_manager_next(manager);
     while (strcmp(next, "WATCHDOG=1") == 0 || strncmp(next, "FDSTORE", strlen("FDSTORE")) == 0);
     ck_assert_str_eq(manager->message.text, text);
 }
 
-const char *manager_wait(struct manager *manager, const char *beginning)
+const char *service_manager_wait(struct service_manager *manager, const char *beginning)
 {
-    while (strncmp(manager_next(manager), beginning, strlen(beginning)) != 0)
+    while (strncmp(service_manager_next(manager), beginning, strlen(beginning)) != 0)
         continue;
     return manager->message.text;
 }
 
-bool manager_is_quiet(const struct manager *manager)
+bool service_manager_is_quiet(const struct service_manager *manager)
 {
     struct pollfd wait = { .fd = manager->fd, .events = POLLIN };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <string.h>
 
-char ended[ORDER_MAX];
-static struct actor *coming; /* the next client's */
+char ended[ENDED_MAX];
+static struct scripted_conn *coming; /* the next client's */
 
-static int common_opened(fb_conn *conn, struct actor *actor)
+static int common_opened(fb_conn *conn, struct scripted_conn *actor)
 {
     fb_must(actor->conn == NULL || actor->conn == conn);
     actor->conn = conn;
@@ -14,7 +14,7 @@ static int common_opened(fb_conn *conn, struct actor *actor)
     return actor->opened != NULL ? actor->opened(actor) : 0;
 }
 
-static void remember(struct actor *actor, fb_bytes in)
+static void remember(struct scripted_conn *actor, fb_bytes in)
 {
     size_t n = in.n < sizeof(actor->last) - 1 ? in.n : sizeof(actor->last) - 1;
 
@@ -24,7 +24,7 @@ static void remember(struct actor *actor, fb_bytes in)
     actor->last_n = in.n;
 }
 
-static size_t common_data(struct actor *actor, fb_bytes in)
+static size_t common_data(struct scripted_conn *actor, fb_bytes in)
 {
     fb_must(in.n > 0 && actor->eofs == 0 && actor->openings == 1);
     actor->datas++;
@@ -32,7 +32,7 @@ static size_t common_data(struct actor *actor, fb_bytes in)
     return actor->data != NULL ? actor->data(actor, in) : in.n;
 }
 
-static void common_eof(struct actor *actor, fb_bytes rest)
+static void common_eof(struct scripted_conn *actor, fb_bytes rest)
 {
     actor->eofs++;
     remember(actor, rest);
@@ -42,7 +42,7 @@ static void common_eof(struct actor *actor, fb_bytes rest)
         fb_close(actor->conn);
 }
 
-static void common_timer(struct actor *actor, uint32_t id)
+static void common_timer(struct scripted_conn *actor, uint32_t id)
 {
     actor->timers++;
     actor->timer_id = id;
@@ -50,7 +50,7 @@ static void common_timer(struct actor *actor, uint32_t id)
         actor->timer(actor, id);
 }
 
-static void common_draining(struct actor *actor, uint64_t deadline)
+static void common_draining(struct scripted_conn *actor, uint64_t deadline)
 {
     actor->drainings++;
     actor->deadline = deadline;
@@ -58,7 +58,7 @@ static void common_draining(struct actor *actor, uint64_t deadline)
         actor->draining(actor, deadline);
 }
 
-static int common_message(struct actor *actor, fb_ref from, fb_bytes message)
+static int common_message(struct scripted_conn *actor, fb_ref from, fb_bytes message)
 {
     actor->messages++;
     actor->from = from;
@@ -66,7 +66,7 @@ static int common_message(struct actor *actor, fb_ref from, fb_bytes message)
     return actor->message != NULL ? actor->message(actor, from, message) : 0;
 }
 
-static void common_answered(struct actor *actor, uint64_t number, fb_outcome outcome)
+static void common_answered(struct scripted_conn *actor, uint64_t number, fb_outcome outcome)
 {
     actor->answers++;
     actor->number = number;
@@ -75,13 +75,13 @@ static void common_answered(struct actor *actor, uint64_t number, fb_outcome out
         actor->answered(actor, number, outcome);
 }
 
-static void common_closed(struct actor *actor, fb_reason reason)
+static void common_closed(struct scripted_conn *actor, fb_reason reason)
 {
     size_t n = strlen(ended);
 
     actor->closings++;
     actor->reason = reason;
-    if (actor->letter != 0 && n + 1 < ORDER_MAX)
+    if (actor->letter != 0 && n + 1 < ENDED_MAX)
         ended[n] = actor->letter;
     if (actor->closed != NULL)
         actor->closed(actor, reason);
@@ -90,9 +90,9 @@ static void common_closed(struct actor *actor, fb_reason reason)
 
 /* Clients, whose state is the place of a pointer */
 
-static struct actor *at(void *state)
+static struct scripted_conn *at(void *state)
 {
-    struct actor *actor = *(struct actor **)state;
+    struct scripted_conn *actor = *(struct scripted_conn **)state;
 
     fb_must(actor != NULL);
     return actor;
@@ -100,13 +100,13 @@ static struct actor *at(void *state)
 
 static int client_opened(fb_conn *conn, void *state)
 {
-    static struct actor crowd; /* of those that nobody looks at */
-    struct actor *actor = coming != NULL ? coming : &crowd;
+    static struct scripted_conn crowd; /* of those that nobody looks at */
+    struct scripted_conn *actor = coming != NULL ? coming : &crowd;
 
     coming = NULL;
-    *(struct actor **)state = actor;
+    *(struct scripted_conn **)state = actor;
     if (actor == &crowd)
-        crowd = (struct actor) { .conn = conn };
+        crowd = (struct scripted_conn) { .conn = conn };
     return common_opened(conn, actor);
 }
 
@@ -212,43 +212,43 @@ static void server_closed(fb_conn *conn, void *state, fb_reason reason)
     .timer = server_timer, .draining = server_draining, .message = server_message,                 \
     .closed = server_closed
 
-const fb_ops actor_ops = { SERVER_OPS }, actor_ops_too = { SERVER_OPS };
+const fb_ops scripted_conn_ops = SERVER_OPS, scripted_conn_other_ops = SERVER_OPS;
 
 static const fb_directive directives[] = {
-    { .name = "actor", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+    { .name = "scripted", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
 };
 
-FB_PROTOCOL(actor) = {
+FB_PROTOCOL(scripted) = {
     FB_PROTOCOL_HEADER,
-    .name = "actor",
+    .name = "scripted",
     FB_PROTOCOL_DIRECTIVES(directives),
-    .conn_state = sizeof(struct actor *),
+    .conn_state = sizeof(struct scripted_conn *),
     .ops = &client_ops,
 };
 
 /* Tests */
 
-fb_test *start(void)
+fb_test *scripted_start(void)
 {
-    fb_test *test = fb_test_start(&fb_protocol_actor, "actor; first_byte_timeout off;");
+    fb_test *test = fb_test_start(&fb_protocol_scripted, "scripted; first_byte_timeout off;");
 
     ck_assert_ptr_nonnull(test);
     memset(ended, 0, sizeof(ended));
     return test;
 }
 
-void finish(fb_test **test)
+void scripted_finish(fb_test **test)
 {
     ck_assert_int_eq(fb_test_end(test), 0);
 }
 
-void settle(fb_test *test)
+void scripted_settle(fb_test *test)
 {
     fb_net_settle(&test->worker.stream.net);
     fb_test_run(test);
 }
 
-fb_test_peer *visit(fb_test *test, struct actor *actor)
+fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *actor)
 {
     fb_test_peer *peer = fb_test_connect(test);
 
@@ -258,43 +258,45 @@ fb_test_peer *visit(fb_test *test, struct actor *actor)
     return peer;
 }
 
-fb_conn *begin_connect(struct actor *owner, struct actor *actor, const char *address)
+fb_conn *scripted_conn_begin(
+    struct scripted_conn *owner, struct scripted_conn *actor, const char *address)
 {
     const fb_target *target = fb_make_target(owner->conn, address);
 
     ck_assert_ptr_nonnull(target);
-    actor->conn = fb_connect(owner->conn, target, &actor_ops, actor);
+    actor->conn = fb_connect(owner->conn, target, &scripted_conn_ops, actor);
     return actor->conn;
 }
 
-fb_test_peer *connect_to(fb_test *test, struct actor *owner, struct actor *actor)
+fb_test_peer *scripted_conn_connect(
+    fb_test *test, struct scripted_conn *owner, struct scripted_conn *actor)
 {
     fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
 
-    ck_assert_ptr_nonnull(begin_connect(owner, actor, SERVER));
-    settle(test);
+    ck_assert_ptr_nonnull(scripted_conn_begin(owner, actor, SERVER));
+    scripted_settle(test);
     return fb_test_accept(server);
 }
 
-const char *heard(fb_test_peer *peer)
+const char *peer_heard(fb_test_peer *peer)
 {
     return (const char *)fb_test_heard(peer).p;
 }
 
-size_t leave_all(struct actor *actor, fb_bytes in)
+size_t scripted_leave_input(struct scripted_conn *actor, fb_bytes in)
 {
     (void)actor;
     (void)in;
     return 0;
 }
 
-void stay(struct actor *actor, fb_bytes rest)
+void scripted_ignore_eof(struct scripted_conn *actor, fb_bytes rest)
 {
     (void)actor;
     (void)rest;
 }
 
-uint64_t mono(fb_test *test)
+uint64_t mono_ms(fb_test *test)
 {
     return fb_mono_ms(fb_test_worker(test));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/idle.h"
+#include "daemon/soak_idle.h"
 
 #include "daemon/client.h"
 #include "daemon/control.h"
-#include "daemon/crowd.h"
 #include "daemon/daemon.h"
+#include "daemon/idle_clients.h"
 #include "daemon/proc.h"
 
 #include <signal.h>
@@ -14,11 +14,11 @@
 #define WORKERS 4
 #define GENERATIONS 3
 
-static void configure(struct daemon *daemon, const struct idle *plan)
+static void configure(struct daemon *daemon, const struct soak_idle_plan *plan)
 {
     daemon_configure(daemon,
         "worker_processes %d; max_generations %d; worker_shutdown_timeout %ums;\n"
-        "worker_rlimit_nofile 16384; load_module " FB_EXAMPLES_PATH "/resp/.libs/resp.so;\n"
+        "worker_rlimit_nofile 16384; load_module " EXAMPLES_PATH "/resp/.libs/resp.so;\n"
         "events { worker_connections 16000; accept_mutex off; multi_accept on; }\n"
         "stream { server { listen 127.0.0.1:$0 reuseport backlog=4096; echo; }\n"
         "server { listen 127.0.0.1:$1 reuseport backlog=4096; resp; resp_keys 1000; } }\n",
@@ -44,16 +44,16 @@ static unsigned reload(struct daemon *daemon, unsigned most)
     return most;
 }
 
-void idle_run(const struct idle *plan)
+void soak_idle(const struct soak_idle_plan *plan)
 {
-    struct daemon *daemon = daemon_create(CROWD_PORTS);
-    struct crowd crowd;
-    int64_t begun_ms, reloaded_ms, gone_ms, until;
+    struct daemon *daemon = daemon_create(IDLE_CLIENTS_PORTS);
+    struct idle_clients crowd;
+    int64_t begun_ms, reloaded_ms, gone_ms;
     unsigned most = 0;
 
     configure(daemon, plan);
     daemon_start(daemon);
-    crowd_start(&crowd, daemon->ports, plan->sessions);
+    idle_clients_start(&crowd, daemon->ports, plan->sessions);
     begun_ms = now_ms();
     for (unsigned i = 0; i < plan->reloads; i++)
         most = reload(daemon, most);
@@ -76,7 +76,7 @@ void idle_run(const struct idle *plan)
     if (plan->timed)
         ck_assert_int_le(gone_ms, plan->shutdown_ms + 1000);
     ck_assert_uint_eq(atomic_load(&crowd.counts->refused), 0);
-    crowd_stop(&crowd);
+    idle_clients_stop(&crowd);
     daemon_stop(daemon, SIGTERM);
     proc_reap_orphans(); /* helpers of sanitizers */
     daemon_finish(daemon);
