@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* So many are under way at once, below any backlog. */
+/* Connects under way at once, fewer than any backlog. */
 #define BATCH 256
 
 /* Every 16,000 connections have a source address of their own: a port number has 16 bits. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of the log share: a log of one target, and what came out of it. */
+/* A log of one target, and what came out of it. */
 #pragma once
 
 #include "base/log.h"
@@ -8,7 +8,7 @@
 struct logged {
     struct fb_log log;
     struct fb_log_target target;
-    int reader;       /* where its lines arrive: the same file, or the receiver's socket */
+    int reader;       /* the place where lines arrive: the same file, or the receiver's socket */
     char text[16384]; /* the last that was read */
 };
 
@@ -18,7 +18,7 @@ void logged_begin(struct logged *logged, enum fb_level level);
 void logged_begin_socket(struct logged *logged, enum fb_level level);
 void logged_end(struct logged *logged);
 
-/* All that the file holds; or the next datagram, "" if there is none. */
+/* Returns the whole file; or the next datagram, "" if there is none. */
 const char *logged_text(struct logged *logged);
 const char *logged_datagram(struct logged *logged);
 

@@ -45,7 +45,7 @@ static void tear_down(struct fixture *fixture)
             close(fixture->targets[i].fd);
 }
 
-/* What the target holds. */
+/* Returns the text in the target's file. */
 static const char *text_of(struct fixture *fixture, unsigned target)
 {
     ssize_t n = pread(fixture->targets[target].fd, fixture->text, sizeof(fixture->text) - 1, 0);
@@ -226,7 +226,7 @@ END_TEST
 
 START_TEST(a_long_message_is_clipped_to_one_line)
 {
-    static const char *const fills[] = { "x", "\n" }; /* as it is, and four bytes for one */
+    static const char *const fills[] = { "x", "\n" }; /* unchanged, and four bytes for one */
     struct fixture f;
     char message[6000];
 
@@ -294,8 +294,8 @@ START_TEST(a_target_that_cannot_be_opened_keeps_its_descriptor)
 }
 END_TEST
 
-/* What no path can open, a standard descriptor has: where systemd's journal is a socket, or a container's
- * pipe another user's. */
+/* A standard descriptor is used where its path cannot be opened: systemd's journal is a socket, or
+ * a container's pipe another user's. */
 START_TEST(a_standard_descriptor_is_found_by_its_path)
 {
     static const char *const paths[] = { "/dev/stdout", "/dev/stderr", "/proc/self/fd/1",

@@ -146,7 +146,7 @@ START_TEST(texts_are_escaped)
 }
 END_TEST
 
-/* What a text may be made of, of every length of its form. */
+/* Pieces of texts, of every length of the form. */
 static const char *const fills[] = { "x", "\"", "\x01", "\xff", "\xc3\xa9", "\xf0\x9f\x98\x80" };
 
 static char *filled(const char *fill, size_t n)
@@ -198,7 +198,7 @@ START_TEST(every_length_is_json)
 }
 END_TEST
 
-/* ... of the other texts too, which are cut but do not crowd the message out. */
+/* The other texts are cut too, but do not crowd the message out. */
 START_TEST(every_length_of_a_context_is_json)
 {
     for (size_t n = 0; n < 1500; n++) {

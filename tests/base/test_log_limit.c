@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flood limit: of what, how many, and what is said of the rest. Time is what the test says it is,
- * but for the last tests, which go through a log. */
+/* The flood limit: of what, how many, and what is said of the rest. Time is what the test says it
+ * is, but for the last tests, which go through a log. */
 #include "base/log_limit.h"
 
 #include "base/logged.h"
@@ -107,7 +107,7 @@ START_TEST(what_is_held_names_its_error)
     ck_assert(fb_log_limit_take(&limit, 5250, true, &held));
     ck_assert_str_eq(held.like, "connect() failed (111: Connection refused)");
     ck_assert_uint_eq(held.ms, 250);
-    /* what was taken early is held on */
+    /* early lines are counted in the next interval */
     ck_assert(holds(&limit, 5251, &line, "connect() failed"));
     ck_assert(holds(&limit, 5250, &line, "%s", text) == false);
     ck_assert(holds(&limit, 5250, &plain, "%s", text));
@@ -213,7 +213,7 @@ START_TEST(what_is_due_is_said_before_the_next_line)
     logged.log.limit = &limit;
     for (int i = 0; i < 3; i++)
         fb_log(&logged.log, FB_INFO, 0, "line");
-    limit.due_ms = 1; /* as if the interval had passed */
+    limit.due_ms = 1; /* the interval has passed */
     for (size_t i = 0; i < FB_LOG_KINDS; i++)
         limit.kinds[i].begun_ms = 0;
     limit.interval_ms = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines as datagrams, for a syslog server and for the journal, and what becomes of those that are not
- * taken. */
+/* Lines as datagrams, for a syslog server and for the journal, and what becomes of those that are
+ * not taken. */
 #include "base/logged.h"
 
 #include <errno.h>
@@ -133,7 +133,7 @@ START_TEST(lines_that_are_not_taken_are_counted)
 }
 END_TEST
 
-/* ... not even the line that says so. */
+/* no line at all, not even the one that says so */
 START_TEST(a_count_that_is_not_taken_counts_too)
 {
     struct logged logged;
@@ -337,7 +337,7 @@ START_TEST(what_the_journal_does_not_take_is_prefixed)
     ck_assert_int_eq(strncmp(written(&logged), "<4>", 3), 0);
     ck_assert_str_eq(strchr(logged.text, '['), "[warn] 123#0: gone\n");
     ck_assert(logged.target.broken && logged.log.broken);
-    logged.target.journal_fd = -1; /* as where no socket could be made */
+    logged.target.journal_fd = -1; /* no socket could be made */
     fb_log(&logged.log, FB_ERROR, 0, "none");
     ck_assert_ptr_nonnull(strstr(written(&logged), "\n<3>"));
     ck_assert_int_eq(errno, EDOM);

@@ -10,7 +10,7 @@ struct row {
     const char *text;
     int64_t least, greatest;
     enum fb_number_status status;
-    int64_t value; /* where the status is FB_NUMBER_OK */
+    int64_t value; /* the number, if the status is FB_NUMBER_OK */
 };
 
 #define ANY INT64_MIN, INT64_MAX

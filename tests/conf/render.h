@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of conf/ share: a parse's owners, and a tree as text. */
+/* Parses a text with a report and an arena, and renders a tree as text. */
 #pragma once
 
 #include "conf/conf.h"

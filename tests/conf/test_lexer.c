@@ -23,7 +23,7 @@ static void tear_down(struct lexed *lexed)
     conf_destroy(&lexed->conf);
 }
 
-/* All tokens: words as <text>, the end as nothing, a failure as "!". */
+/* Renders every token: words as <text>, the end as nothing, a failure as "!". */
 static void lex(struct lexed *lexed, char *out, size_t size)
 {
     static const char *const tokens[] = {

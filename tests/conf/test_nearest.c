@@ -25,7 +25,7 @@ static const char *next(void *arg)
 
 static const struct {
     const char *word;
-    const char *nearest; /* or NULL */
+    const char *nearest; /* the nearest, or NULL */
 } rows[] = {
     { "listen", "listen" },
     /* a change, one too few, one too many, two swapped */
@@ -44,7 +44,7 @@ static const struct {
     { "evn", "env" },
     { "onn", "on" },
     { "o", "on" },
-    /* of equals the first */
+    /* the first of equals */
     { "senx", "send" },
     { "of", "on" },
     /* further than a third of the word */

@@ -11,7 +11,7 @@
 struct row {
     const char *text;
     const char *tree;
-    const char *report; /* its messages, or "" */
+    const char *report; /* messages, or "" */
 };
 
 static const struct row rows[] = {
@@ -27,7 +27,7 @@ static const struct row rows[] = {
     { "\xef\xbb\xbf", "", "" },
     { "a;\r\nb {\r\n}\r\n", "a; b{}", "" },
     { "\"\" '';", "<>;", "" },
-    /* what stands before a mistake is kept, what it is part of is not */
+    /* the directives before a mistake are kept, the one with the mistake is not */
     { "a; }", "a;", "unexpected \"}\", no block is open in t:1:4\n" },
     { "a {} } b;", "a{}", "unexpected \"}\", no block is open in t:1:6\n" },
     { "a; ;", "a;", "unexpected \";\", expecting a directive in t:1:4\n" },
@@ -160,7 +160,7 @@ START_TEST(a_text_is_no_file_of_the_source)
 }
 END_TEST
 
-/* What stands in a directory of its own. */
+/* A file in a directory of its own. */
 struct files {
     char directory[32];
     char path[64];
@@ -212,7 +212,7 @@ START_TEST(a_file_is_read_whole)
     ck_assert_str_eq(STAILQ_FIRST(&block->directives)->name.file->name, files.path);
     ck_assert_uint_eq(STAILQ_FIRST(&block->directives)->name.column, 1);
 
-    /* as -T shows it, once */
+    /* shown once by -T */
     ck_assert_ptr_nonnull(fb_conf_parse_file(&files.conf.source, files.path, NULL));
     fb_conf_dump(&files.conf.source, out);
     fclose(out);
@@ -251,7 +251,7 @@ START_TEST(a_file_that_may_not_be_read_is_refused)
     const uid_t user = geteuid();
     struct files files;
 
-    if (user == 0) /* who may read anything */
+    if (user == 0) /* root may read anything */
         ck_assert_int_eq(seteuid(65534), 0);
     set_up(&files);
     write_file(&files, "a;", 2);

@@ -20,7 +20,7 @@ static void make_word(struct fb_conf_file *file, struct fb_conf_word *word, cons
 static const struct {
     const char *text;
     unsigned line, column, width;
-    const char *excerpt; /* or NULL */
+    const char *excerpt; /* the line, or NULL */
 } rows[] = {
     { "listen 80x;\n", 1, 8, 3, "listen 80x;\n       ^~~\n" },
     { "a;\n  b c;\nd;", 2, 3, 1, "  b c;\n  ^\n" },
@@ -29,10 +29,10 @@ static const struct {
     /* a word of several lines is marked to the end of its first */
     { "a 'b\nc\nd' e;\n", 1, 3, 8, "a 'b\n  ^~\n" },
     { "a 'b\r\nc';\r\n", 1, 3, 6, "a 'b\n  ^~\n" },
-    /* behind the last byte */
+    /* offset behind the last byte */
     { "a {", 1, 4, 1, "a {\n   ^\n" },
     { "a bc;", 1, 3, 0, "a bc;\n  ^\n" },
-    /* nothing to show */
+    /* an empty line */
     { "a {\n", 2, 1, 1, NULL },
     { "a;\n\nb;", 2, 1, 1, NULL },
     { "", 1, 1, 1, NULL },
@@ -44,7 +44,7 @@ static const struct {
     { "\tlisten\t80;", 1, 2, 6, "        listen  80;\n        ^~~~~~\n" },
     { "\tlisten\t80;", 1, 9, 2, "        listen  80;\n                ^~\n" },
     { "ab\t'c\td';", 1, 4, 5, "ab      'c      d';\n        ^~~~~~~~~~\n" },
-    /* what controls a terminal is shown as a number */
+    /* control characters are shown as numbers */
     { "a \x1b[31m;", 1, 3, 5, "a \\x1b[31m;\n  ^~~~~~~~\n" },
     { "\x7f\x01 b;", 1, 4, 1, "\\x7f\\x01 b;\n         ^\n" },
     { "\xc2\x9b b;", 1, 4, 1, "\\xc2\\x9b b;\n         ^\n" },
@@ -187,7 +187,7 @@ START_TEST(a_long_message_keeps_its_place)
 }
 END_TEST
 
-/* What is shown when both the log and the excerpts go to one file. */
+/* The output when both the log and the excerpts go to one file. */
 static void show(const struct fb_conf_report *report, enum fb_level level, bool excerpts,
     char *text, size_t size)
 {
@@ -267,7 +267,7 @@ START_TEST(mistakes_are_bounded_and_the_rest_is_counted)
     show(&conf.report, FB_INFO, true, text, sizeof(text));
     ck_assert_ptr_null(strstr(text, "too many errors"));
 
-    fb_conf_error(&conf.report, NULL, "error 0"); /* which is known */
+    fb_conf_error(&conf.report, NULL, "error 0"); /* known already */
     fb_conf_error(&conf.report, NULL, "another");
     fb_conf_error(&conf.report, NULL, "and another");
     ck_assert_uint_eq(conf.report.error_n, FB_CONF_MISTAKES_MAX + 3);

@@ -18,8 +18,8 @@ static const char *const environment[] = { "NAME=value", "EMPTY=", "NAME_2=two",
     "behind its name, and quotes around a default with blanks, \";\" or \"{\" in t:1:3\n"
 
 static const struct {
-    const char *word; /* as it is written */
-    const char *text; /* what becomes of it; NULL: a mistake */
+    const char *word; /* the word before */
+    const char *text; /* the word after; NULL: a mistake */
     const char *report;
 } rows[] = {
     { "${NAME}", "value", "" },
@@ -45,7 +45,7 @@ static const struct {
     { "${NONE:-${NAME}}", "value", "" },
     { "<${NONE:-a${NONE-b${NAME}c}d}>", "<abvaluecd>", "" },
     { "${NONE:-${EMPTY}}", "", "" },
-    { "${NAME:-${NONE}}", "value", "" }, /* what is not needed need not be there */
+    { "${NAME:-${NONE}}", "value", "" }, /* a variable that is not needed may be missing */
     { "${NAME-${NONE:-x}}", "value", "" },
     { "${NONE:-a}b}", "ab}", "" },
     /* others' variables, and what looks like ours */
@@ -117,7 +117,7 @@ START_TEST(variables_become_their_values)
         ck_assert_uint_eq(out.column, 3);
         ck_assert_uint_eq(out.width, strlen(rows[_i].word));
         ck_assert_ptr_eq(out.file, in.file);
-        if (!fb_conf_has_variable(&in)) /* then it needed not to be looked at */
+        if (!fb_conf_has_variable(&in)) /* no word needed to be looked at */
             ck_assert_str_eq(out.text, in.text);
     } else {
         ck_assert(fb_conf_has_variable(&in));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loops of every mechanism, for the tests of the contract, and the far ends of what they watch. A test
- * is run for each mechanism, in a test case that bears its name: a failure says
+/* Loops of every mechanism, for the tests of the contract, and the far ends of what they watch. A
+ * test is run for each mechanism, in a test case that bears its name: a failure says
  * "...:E:select:name_of_the_test". */
 #pragma once
 
@@ -41,8 +41,8 @@ void check_quiet(struct fixture *fixture);
 
 uint64_t now_us(void);
 
-/* A connected pair of non-blocking stream sockets, unix or TCP. On a simulation the second is an end
- * of the harness, with which only the functions below can do something; as are clients. */
+/* A connected pair of non-blocking stream sockets, unix or TCP. On a simulation the second is an
+ * end of the harness, with which only the functions below can do something; as are clients. */
 void make_pair(int fds[2]);
 void make_tcp_pair(int fds[2]);
 /* A non-blocking listening socket on the loopback address; *address is its own. */
@@ -73,8 +73,8 @@ void end_simulation(void);
 typedef void add_tests_fn(TCase *tcase, int from, int to);
 int contract_main(const char *name, add_tests_fn *add_tests);
 
-/* As tcase_add_loop_test(), for tests of what a simulation has not: descriptors, signals, processes,
- * waits that block. */
+/* tcase_add_loop_test() for tests of descriptors, signals, processes and waits that block, which a
+ * simulation does not have. */
 #define tcase_add_real_test(tcase, test, from, to)                                                 \
     do {                                                                                           \
         if (!is_simulated(from))                                                                   \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: what goes wrong in a wait is an alert, and the loop goes on. The system calls of the
- * mechanisms come here first; what they answer instead of the kernel, a test has set. */
+/* The contract: what goes wrong in a wait is an alert, and the loop goes on. The system calls of
+ * the mechanisms come here first; what they answer instead of the kernel, a test has set. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ START_TEST(a_wrong_count_is_an_alert)
 {
     struct fixture *fixture = contract_start(_i, 1);
 
-    if (!mechanism_at(_i)->edge) { /* those that look for who is ready */
+    if (!mechanism_at(_i)->edge) { /* mechanisms that look for ready descriptors themselves */
         answer_with(2, 0);
         fb_loop_wait(fixture->loop, 1000);
         ck_assert(!answer.set);
@@ -140,13 +140,13 @@ START_TEST(a_descriptor_closed_by_somebody_else)
     turn_until(fixture, fine->received == 1);
     snprintf(fd_text, sizeof(fd_text), "descriptor %d", pairs[0][0]);
     if (lost->runs[FB_READ] > 0) {
-        ck_assert_int_eq(lost->error, EBADF); /* its owner has found out by trying */
+        ck_assert_int_eq(lost->error, EBADF); /* the owner has found out by trying */
         ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), fd_text));
     } else {
         ck_assert(mechanism_at(_i)->edge);
     }
     unwatch(&lost);
-    fixture_logged(fixture); /* as often as it was waited for */
+    fixture_logged(fixture); /* a line for each wait */
     check_quiet(fixture);
     send_text(pairs[1][1], "x");
     turn_until(fixture, fine->received == 2);

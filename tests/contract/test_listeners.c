@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: listeners are level-triggered, and where a mechanism can have one of several waiting
- * processes woken, no client is left behind. */
+/* The contract: listeners are level-triggered, and where a mechanism can have one of several
+ * waiting processes woken, no client is left behind. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ START_TEST(a_listener_is_level_triggered)
         clients[0] = make_client(&address);
         clients[1] = make_client(&address);
         listener->runs[FB_READ] = 0;
-        turn_until(fixture, listener->runs[FB_READ] >= 3); /* as long as it lasts */
+        turn_until(fixture, listener->runs[FB_READ] >= 3); /* reported while it lasts */
         for (int i = 0; i < 2; i++) {
             fixture_turn_waiting(fixture, 1000);
             accept_once(listener);
@@ -72,7 +72,7 @@ START_TEST(a_disarmed_listener_is_not_run)
     int client = make_client(&address);
 
     ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0);
-    ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0); /* is no-op */
+    ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0); /* no effect */
     while (TAILQ_EMPTY(&fixture->loop->queues[FB_QUEUE_ACCEPT]))
         fb_loop_wait(fixture->loop, 1000);
     fb_listener_disarm(fixture->loop, &listener->source);
@@ -89,7 +89,7 @@ START_TEST(a_closed_listener_is_watched_by_nobody)
 {
     struct fixture *fixture = contract_start(_i, 1);
     struct sockaddr_in address;
-    int fd = make_listener(&address), kept = dup(fd), client; /* as the master keeps it */
+    int fd = make_listener(&address), kept = dup(fd), client; /* kept open, like the master's */
     struct watched *listener = watch_listener(fixture, fd);
 
     ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0);
@@ -109,7 +109,7 @@ struct workers {
     int reports; /* a byte for each client served, and a '-' for each wake-up without any */
 };
 
-static unsigned served_n; /* of one worker */
+static unsigned served_n; /* a worker's share */
 
 static void serve_all(struct watched *watched)
 {
@@ -240,7 +240,7 @@ START_TEST(no_client_is_left_behind)
         unsigned served = 0, in_vain = 0, waited = WORKERS + 1 - client;
         int fd = connect_to(&address, length);
 
-        ck_assert_uint_eq(wait_until_asleep(&workers), waited - 1); /* one has served and gone */
+        ck_assert_uint_eq(wait_until_asleep(&workers), waited - 1); /* the other has gone */
         count_reports(&workers, &served, &in_vain);
         ck_assert_uint_eq(served, 1);
         if (mechanism->exclusive && waited > 1)

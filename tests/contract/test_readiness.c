@@ -149,7 +149,7 @@ START_TEST(what_is_known_to_be_ready_is_posted_when_armed)
     struct watched *watched = start(_i, fds);
     struct fixture *fixture = watched->fixture;
 
-    send_text(fds[1], "hello"); /* and nobody takes it */
+    send_text(fds[1], "hello"); /* left in the socket */
     arm_event(watched, FB_READ);
     turn_until(fixture, watched->runs[FB_READ] == 1);
     disarm_event(watched, FB_READ);
@@ -251,7 +251,7 @@ START_TEST(the_peers_end_is_told)
 }
 END_TEST
 
-/* Who takes the bytes and stops at a short read has to be told of the end by the flag, or again. */
+/* An owner that stops at a short read has to be told of the end by the flag, or again. */
 START_TEST(the_end_behind_bytes_is_not_lost)
 {
     int fds[2];

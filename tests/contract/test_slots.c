@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: events find the source that they are meant for, however many there are, and whatever
- * has become of their slot and descriptor meanwhile. */
+/* The contract: events find the source that they are meant for, however many there are, and
+ * whatever has become of their slot and descriptor meanwhile. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ START_TEST(a_late_event_of_an_earlier_life_is_dropped)
     watched = watch_fd(fixture, old[0]);
     watched->receives = true;
     arm_event(watched, FB_READ);
-    kept = dup(old[0]); /* so that the kernel does not notice the end of the source */
+    kept = dup(old[0]); /* keeps the kernel from noticing the end of the source */
     unwatch(&watched);
     send_text(old[1], "late");
     fixture_turn_waiting(fixture, 0);
@@ -260,7 +260,7 @@ START_TEST(a_descriptor_beyond_its_limit_is_refused)
     struct rlimit limits;
     int most = (int)mechanism->descriptors_max, fds[2], beyond;
 
-    if (most == 0) { /* it has none */
+    if (most == 0) { /* no limit */
         fixture_stop(fixture);
         return;
     }

@@ -123,7 +123,7 @@ START_TEST(a_signal_before_the_wait_ends_it_at_once)
 
     for (int i = 1; i <= 3; i++) {
         ck_assert_int_eq(raise(SIGUSR1), 0);
-        ck_assert_int_eq(caught, i - 1); /* not outside of the wait */
+        ck_assert_int_eq(caught, i - 1); /* blocked outside of the wait */
         fb_loop_wait(fixture->loop, -1);
         ck_assert_int_eq(caught, i);
         ck_assert(is_blocked());
@@ -145,7 +145,7 @@ START_TEST(a_signal_ends_the_wait)
     pthread_t thread;
     void *result;
 
-    ck_assert_int_eq(pthread_create(&thread, NULL, raise_soon, fixture), 0); /* it blocks it too */
+    ck_assert_int_eq(pthread_create(&thread, NULL, raise_soon, fixture), 0); /* blocks it too */
     while (caught == 0)
         fb_loop_wait(fixture->loop, -1);
     ck_assert_int_eq(pthread_join(thread, &result), 0);

@@ -89,7 +89,7 @@ struct daemon *daemon_create(unsigned port_n)
 
 /* Files */
 
-/* Its text from an offset on. */
+/* The file's text from an offset on. */
 static char *read_file(const char *path, size_t from)
 {
     FILE *file = fopen(path, "re");
@@ -263,10 +263,10 @@ static pid_t spawn(struct daemon *daemon, const char *const *more, const char *n
     snprintf(file, sizeof(file), "%s.err", name);
     redirect(daemon, file, STDERR_FILENO);
     set_sanitizers(daemon);
-    unsetenv("FORKBEARD"); /* which means something else to the daemon */
+    unsetenv("FORKBEARD"); /* the daemon understands this variable otherwise */
     if (chdir(daemon->directory) == -1)
         _exit(121);
-    pass_sockets(daemon); /* and nothing else that the test program was started with */
+    pass_sockets(daemon); /* nor any descriptor that the test program was started with */
     if (daemon->before_exec != NULL)
         daemon->before_exec();
     execvp(arguments[0], (char **)arguments);

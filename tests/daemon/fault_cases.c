@@ -10,7 +10,7 @@
     "worker_start_timeout 1s;" MODULE("trouble") EVENTS                                            \
         "stream { server { listen 127.0.0.1:$0; troubled; trouble " how "; } }\n"
 
-/* Who meets the fault; beyond CHECK the workers. */
+/* The process that meets the fault; beyond CHECK the workers. */
 enum { MASTER, CHECK };
 
 const struct fault_case fault_cases[] = {
@@ -130,7 +130,7 @@ const struct fault_case fault_cases[] = {
         .kind = FAULT_ABORTS,
         .says = "signal 6 (Aborted)" },
 
-    /* what it has checked, read again */
+    /* the configuration that was checked is read again */
     { .call = "open",
         .process = MASTER,
         .nth = 1,

@@ -16,7 +16,7 @@ struct idle_clients {
         atomic_uint open;     /* just now */
         atomic_uint returned; /* connected again */
         atomic_uint refused;
-    } * counts; /* which all processes share */
+    } * counts; /* counted by all processes, in shared memory */
 };
 
 /* Waits until so many are connected, the same number to each of the ports. */

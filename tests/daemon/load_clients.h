@@ -15,7 +15,7 @@ struct load_clients {
     pthread_t threads[LOAD_CLIENTS_THREADS];
     atomic_bool stops;
     atomic_uint connected;                 /* sessions begun */
-    atomic_uint echoed;                    /* ... that ran to their end */
+    atomic_uint echoed;                    /* sessions that ran to their end */
     atomic_uint refused;                   /* connections that could not be had */
     atomic_uint wrong;                     /* other bytes than were sent, or no answer in time */
     atomic_uint lost_n;                    /* sessions that the other side ended */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who receives the daemon's log lines as datagrams. */
+/* A receiver of the daemon's log lines as datagrams. */
 #pragma once
 
 #include "daemon/daemon.h"

@@ -179,7 +179,7 @@ struct request {
     struct inet_diag_req_v2 body;
 };
 
-/* One piece of the kernel's answer; false when it was the last. */
+/* Reads a piece of the kernel's answer; false when it was the last. */
 static bool read_answer(
     int fd, void (*each)(void *arg, in_port_t client, unsigned long inode), void *arg)
 {

@@ -13,7 +13,7 @@
 
 #define SHORT_MAX 2000 /* at once */
 #define BURST_MAX                                                                                  \
-    400 /* of them begun at once: a client that was held up does not make up for all */
+    400 /* short sessions begun in one go: clients that were held up do not make up for all */
 #define LATE_MS 15000
 #define EVENTS_MAX 256
 #define MESSAGE 64
@@ -24,7 +24,7 @@ struct session {
     enum state state;
     int fd;
     bool stays, ends; /* a long one; that is to end after this exchange */
-    unsigned number;  /* of the exchange */
+    unsigned number;  /* number of the exchange */
     size_t received;
     int64_t since_ms, next_ms;
     char bytes[MESSAGE];
@@ -38,7 +38,7 @@ struct drive {
     unsigned short_n, number, oldest, session_n;
     struct session *sessions; /* the long ones first */
     unsigned free_n;
-    unsigned *free; /* of the short ones */
+    unsigned *free; /* free places of short sessions */
 };
 
 static void give_up(struct drive *drive, struct session *s, atomic_uint *why, int error)
@@ -282,7 +282,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* As many descriptors as are allowed: all sessions may be open at once. */
+/* Allows as many descriptors as possible: all sessions may be open at once. */
 static void raise_limit(void)
 {
     struct rlimit limit;

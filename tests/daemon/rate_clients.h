@@ -23,7 +23,7 @@ struct rate_clients {
     atomic_uint renewals;   /* long sessions that are still to be ended and begun again */
     atomic_uint connected;  /* sessions begun */
     atomic_uint echoed;     /* short sessions that ran to their end */
-    atomic_uint exchanges;  /* of long sessions */
+    atomic_uint exchanges;  /* exchanges of long sessions */
     atomic_uint renewed;    /* long sessions that were ended, and begun again */
     atomic_uint refused;    /* connections that could not be had */
     atomic_uint reset;      /* short sessions that the other side ended */
@@ -39,9 +39,9 @@ struct rate_clients {
 void rate_clients_start(struct rate_clients *pace, const struct rate_clients_options *options);
 /* Waits until so many more short sessions have run to their end. */
 void rate_clients_wait(struct rate_clients *pace, unsigned sessions);
-/* Has so many long sessions end and begin again, the oldest first. */
+/* Ends so many long sessions and begins them again, the oldest first. */
 void rate_clients_renew(struct rate_clients *pace, unsigned n);
 /* Lets every session finish its exchange, and ends all. */
 void rate_clients_stop(struct rate_clients *pace);
-/* Nobody was refused, cut off, or given wrong bytes. */
+/* Fails if a client was refused, cut off, or given wrong bytes. */
 void rate_clients_check(const struct rate_clients *pace);

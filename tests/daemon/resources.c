@@ -111,7 +111,7 @@ void resources_fixture(TCase *tcase)
 
 void resources_begin_test(char *directory, size_t size)
 {
-    static int number; /* of the test's directories */
+    static int number; /* parent of the test's directories */
     char reports[128];
 
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A service manager that the daemon under test talks to: it takes what sd_notify(3) sends, and keeps
- * descriptors as systemd does. */
+/* A service manager that the daemon under test talks to: it takes what sd_notify(3) sends, and
+ * keeps descriptors as systemd does. */
 #pragma once
 
 #include "daemon/daemon.h"
@@ -9,7 +9,7 @@
 
 struct service_manager_message {
     char text[8192];
-    pid_t pid; /* of the sender */
+    pid_t pid; /* the sender's */
 };
 
 struct service_manager_stored {
@@ -25,13 +25,13 @@ struct service_manager {
     unsigned stored_n;
 };
 
-/* From now on the daemon is started by it. `watchdog_us`: how often it wants to hear of the daemon, or
- * 0; `other`: it wants to of another process. */
+/* From now on the daemon is started by it. `watchdog_us`: how often it wants to hear of the daemon,
+ * or 0; `other`: it wants to of another process. */
 struct service_manager *service_manager_create(
     struct daemon *daemon, uint64_t watchdog_us, bool other);
-/* Has the daemon stop before. */
+/* Destroys the manager; the daemon has to be stopped before. */
 void service_manager_destroy(struct service_manager *manager);
-/* It has crashed: nobody reads from the socket any more. */
+/* Crashes: nobody reads from the socket any more. */
 void service_manager_go(struct service_manager *manager);
 
 /* The next message, which is the main process's, and whole. */

@@ -37,8 +37,8 @@ START_TEST(broken_reloads)
 }
 END_TEST
 
-/* From each way of accepting to each, then with one way; then without sessions that keep old generations,
- * and so pieces between them. */
+/* From each way of accepting to each, then with one way; then without sessions that keep old
+ * generations, and so pieces between them. */
 START_TEST(transitions)
 {
     static const struct soak_transitions_plan plans[] = {

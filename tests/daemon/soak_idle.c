@@ -62,7 +62,7 @@ void soak_idle(const struct soak_idle_plan *plan)
     while (proc_child_n(daemon->pid) != WORKERS && now_ms() < until)
         pause_briefly();
     gone_ms = now_ms() - reloaded_ms;
-    WAIT_FOR(atomic_load(&crowd.counts->open) == plan->sessions); /* all have come back */
+    WAIT_FOR(atomic_load(&crowd.counts->open) == plan->sessions); /* every client has come back */
     printf("idle: %u sessions, %u reloads in %.1f s, at most %u processes of %u, the old ones gone "
            "after "
            "%.1f s of %.1f s, %u sessions begun again, %u refused\n",

@@ -10,7 +10,7 @@ struct soak_idle_plan {
     bool timed;           /* the machine is ours: the old ones have to be gone in time */
 };
 
-/* Fails the test that runs it if there are ever more workers than max_generations allows beside the next
- * generation, if old ones outlive the deadline and a second (`timed`), or if anybody is refused; else prints a
- * line that sums it up. */
+/* Fails the test that runs it if there are ever more workers than max_generations allows beside the
+ * next generation, if old ones outlive the deadline and a second (`timed`), or if anybody is
+ * refused; else prints a line that sums it up. */
 void soak_idle(const struct soak_idle_plan *plan);

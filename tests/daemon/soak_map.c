@@ -22,12 +22,12 @@
 #define LOOK_EVERY 50
 #define ANSWER_S 20
 
-/* What one client has written: only it does so. */
+/* The keys that one client has written, and no other. */
 struct writer {
     int fd;                                  /* -1: the worker has died */
     uint64_t sent[KEYS], acknowledged[KEYS]; /* numbers of the values */
     uint64_t increments, counted;
-    char replies[4096]; /* not yet understood */
+    char replies[4096]; /* received and not yet parsed */
     size_t reply_n;
     unsigned answered; /* replies to this batch */
 };
@@ -103,7 +103,7 @@ static bool take_reply(struct writer *writer)
         uint64_t now;
 
         ck_assert_int_eq(sscanf(writer->replies, ":%" SCNu64, &now), 1);
-        /* one increment whose answer was lost may have been made or not */
+        /* an increment whose answer was lost may have been made or not */
         ck_assert_uint_gt(now, writer->counted);
         ck_assert_uint_le(now, writer->increments);
         writer->counted = now;

@@ -71,7 +71,7 @@ static struct scene *begin(const struct soak_mode *way)
     return scene;
 }
 
-/* Nothing is left, and whoever connects is served. */
+/* Ends the load, and fails if anything is left of it, or a new client is not served. */
 static void end(struct scene *scene, const char *what, unsigned n, const struct proc_ports *victims)
 {
     struct daemon *daemon = scene->daemon;
@@ -166,7 +166,7 @@ void soak_kills(const struct soak_mode *way, unsigned n)
         sessions[i] = open_session(scene);
     for (unsigned i = 0; i < n; i++) {
         kill_one(scene, sessions, &all);
-        if (i % 3 == 0) /* else while the last one is being replaced */
+        if (i % 3 == 0) /* the other kills come while the last worker is being replaced */
             load_clients_wait(&scene->load, 10);
     }
     for (int i = 0; i < SESSIONS; i++)
@@ -221,8 +221,8 @@ void soak_reloads(const struct soak_mode *way, unsigned n)
     end(scene, "reloads", n, &none);
 }
 
-/* A worker of whatever generation, and not the process that checks a configuration; 0: there is none
- * just now. */
+/* A worker of whatever generation, and not the process that checks a configuration; 0: there is
+ * none just now. */
 static pid_t any_worker(pid_t master)
 {
     pid_t children[CHILDREN_MAX], child;
@@ -237,7 +237,7 @@ static void kill_any(struct scene *scene, struct proc_ports *lost)
     pid_t victim;
 
     WAIT_FOR((victim = any_worker(scene->daemon->pid)) > 0);
-    if (kill(victim, SIGSTOP) == -1) /* one that drains may have ended */
+    if (kill(victim, SIGSTOP) == -1) /* a draining worker may have ended */
         return;
     WAIT_FOR(proc_state(victim) == 'T' || proc_state(victim) == 'Z' || proc_state(victim) == 0);
     proc_add_clients(victim, scene->daemon->ports[0], lost);

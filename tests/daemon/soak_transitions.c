@@ -12,7 +12,7 @@
 
 #define LIFE 100  /* reloads that a long session outlives */
 #define WIDEST 21 /* the reload with the most sockets of reuseport, which are kept from then on */
-/* What the master may have more of at the end: a fraction of a leak of one object a reload. */
+/* Growth of the master that is allowed: a fraction of a leak of one object a reload. */
 #define GROWTH_KB 128
 
 static const struct {
@@ -27,10 +27,10 @@ static const struct {
 static const unsigned char way_order[] = { 0, 1, 2, 0, 0, 2, 1, 1, 0, 2, 2 };
 static const unsigned char worker_order[] = { 2, 4, 1, 3, 3, 2, 1, 4, 2, 3 };
 
-/* What the daemon has. */
+/* The resources that the daemon has. */
 struct footprint {
     unsigned processes, descriptors, worker_descriptors, mappings;
-    unsigned anonymous_kb; /* of the master */
+    unsigned anonymous_kb; /* the master's */
     bool sanitized;
 };
 
@@ -75,7 +75,7 @@ static unsigned status_of(pid_t pid, const char *name)
     return n;
 }
 
-/* Of the master. A sanitizer keeps what was freed, so that nothing can be said of the memory. */
+/* The memory of the master. A sanitizer keeps what was freed, so that nothing can be said of it. */
 static void look_at_memory(pid_t pid, struct footprint *print)
 {
     char path[64], line[512];
@@ -126,7 +126,7 @@ static struct footprint look(const struct run *run, unsigned i)
     return print;
 }
 
-/* So many that each lives for LIFE reloads. */
+/* Renews as many long sessions as let each live for LIFE reloads. */
 static void renew(struct run *run, unsigned i)
 {
     unsigned n = run->plan->long_n;

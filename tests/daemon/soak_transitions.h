@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloads from each way of accepting to each other, with other numbers of workers, while clients come
- * at a pace of their own and others stay. */
+/* Reloads from each way of accepting to each other, with other numbers of workers, while clients
+ * come at a pace of their own and others stay. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@ struct soak_transitions_plan {
     unsigned reloads;
     unsigned rate;   /* new sessions a second */
     unsigned long_n; /* sessions that stay; each does so for the time of 100 reloads */
-    int way;         /* of accepting: one of 0 to 2, or -1: each in turn */
+    int way;         /* way of accepting: 0 to 2, or -1: each in turn */
 };
 
 #define SOAK_TRANSITIONS_MODES 3

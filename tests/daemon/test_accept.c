@@ -81,7 +81,7 @@ static unsigned count_answered(const int *clients)
     return n;
 }
 
-/* Who finds no room waits, and is served when somebody leaves; the log says so once. */
+/* A client that finds no room waits, and is served when another leaves; the log says so once. */
 START_TEST(no_room)
 {
     struct daemon *daemon = daemon_create(1);
@@ -104,7 +104,7 @@ START_TEST(no_room)
     served = count_answered(clients);
     ck_assert_uint_lt(served, CLIENTS);
 
-    for (int i = 0; i < CLIENTS; i++) { /* whoever was served makes room for another */
+    for (int i = 0; i < CLIENTS; i++) { /* a served client makes room for another */
         if (clients[i] == -1 || client_is_quiet(clients[i]))
             continue;
         close(clients[i]);
@@ -139,7 +139,7 @@ START_TEST(others_take_over)
         shared[_i]);
     daemon_expects(daemon, "2 worker_connections are not enough");
     daemon_start(daemon);
-    for (int i = 0; i < 8; i++) { /* nobody who comes later helps */
+    for (int i = 0; i < 8; i++) { /* no later client helps */
         clients[i] = client_open(daemon->ports[0]);
         client_echo(clients[i], "found a place");
     }
@@ -180,7 +180,7 @@ START_TEST(suspension_does_not_spin)
     before = processor_ticks(worker);
     for (until = now_ms() + 500; now_ms() < until;)
         pause_briefly();
-    ck_assert_uint_le(processor_ticks(worker) - before, 15); /* of 50 */
+    ck_assert_uint_le(processor_ticks(worker) - before, 15); /* the last of 50 */
     for (int i = 0; i < CLIENTS; i++)
         close(clients[i]);
     daemon_finish(daemon);

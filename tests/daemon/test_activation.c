@@ -160,7 +160,7 @@ static void reload(struct daemon *daemon)
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
 }
 
-/* It cannot be had again: a configuration without it does not close it. */
+/* An adopted socket cannot be had again: a configuration without it does not close it. */
 START_TEST(a_reload_keeps_what_it_does_not_want)
 {
     struct daemon *daemon = daemon_create(2);
@@ -216,7 +216,7 @@ START_TEST(unwanted_ones_are_named)
 }
 END_TEST
 
-/* What the manager has kept of our own is drained when nobody wants it. _i: the mode. */
+/* A socket of ours from the manager's store is drained when no listener wants it. _i: the mode. */
 START_TEST(stored_ones_are_drained)
 {
     struct daemon *daemon = daemon_create(2);
@@ -360,7 +360,7 @@ START_TEST(useless_ones_end_the_start)
     ck_assert_ptr_nonnull(strstr(daemon->err, "descriptor 3 (\"odd\")"));
     ck_assert_msg(strstr(daemon->err, useless[_i].message) != NULL, "%s", daemon->err);
 
-    daemon->passed_names = "forkbeard"; /* else it could never start again */
+    daemon->passed_names = "forkbeard"; /* the daemon could never start again otherwise */
     daemon_expects(daemon, "it is closed");
     daemon_start(daemon);
     echo_once(daemon->ports[0]);

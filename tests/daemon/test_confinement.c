@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where workers run and what they may do: limits, user, processors, directory, environment. */
+/* The surroundings of workers: limits, user, processors, directory, environment. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -207,7 +207,7 @@ static void set_zone(void)
 /* A file of the oldest of the formats that tzfile(5) describes. */
 static void write_zone(struct daemon *daemon)
 {
-    static const char text[] = "TZif\0" /* and 15 bytes for later use */
+    static const char text[] = "TZif\0" /* 15 bytes for later use */
                                "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
                                "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\4"
                                "\0\0\x46\x50\0\0"
@@ -289,7 +289,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
-    if (!is_wrapped()) { /* which may keep limits to itself, and has descriptors of its own */
+    if (!is_wrapped()) { /* a sanitizer may keep limits to itself, and has descriptors of its own */
         tcase_add_test(tcase, resource_limits);
         tcase_add_test(tcase, descriptors);
     }

@@ -220,7 +220,7 @@ START_TEST(reload_fails)
 }
 END_TEST
 
-/* What a signal has asked for is shown too. */
+/* A reload that a signal asked for is shown too. */
 START_TEST(result_of_a_signal)
 {
     struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
@@ -277,7 +277,7 @@ START_TEST(clients_at_once)
 }
 END_TEST
 
-/* Who waits for a reload when the end comes is told so. */
+/* A client that waits for a reload when the end comes is told so. */
 START_TEST(end_while_clients_wait)
 {
     static const char *const orders[] = { "stop", "quit" };

@@ -70,7 +70,7 @@ START_TEST(it_is_private_and_there_while_we_serve)
 }
 END_TEST
 
-/* Who has asked for the reload is answered although the socket is another. */
+/* The client that has asked for the reload is answered although the socket is another. */
 START_TEST(it_moves_with_a_reload)
 {
     struct daemon *daemon = daemon_start_new(1, ECHO);
@@ -113,7 +113,7 @@ START_TEST(it_cannot_move)
 }
 END_TEST
 
-/* Who could not be accepted is, when there are descriptors again. */
+/* Clients that could not be accepted are, when there are descriptors again. */
 START_TEST(no_descriptors)
 {
     struct daemon *daemon = daemon_start_new(1, ECHO);
@@ -196,7 +196,7 @@ START_TEST(a_start_fails_where_it_cannot_be_made)
 }
 END_TEST
 
-/* Who may ask */
+/* Permissions */
 
 static void become_nobody(void)
 {
@@ -204,7 +204,7 @@ static void become_nobody(void)
         _exit(123);
 }
 
-/* As another user: what connect() says, and the answer's first bytes. */
+/* Asks as another user: returns what connect() says, and the answer's first bytes. */
 static int ask_as_nobody(const struct daemon *daemon, char answer[256])
 {
     int ends[2], code;
@@ -321,7 +321,7 @@ START_TEST(pieces_and_many_at_once)
 
     for (const char *p = request; *p != '\0'; p++) {
         ck_assert_int_eq(send(client, p, 1, MSG_NOSIGNAL), 1);
-        check_answers(daemon); /* nobody waits for it */
+        check_answers(daemon); /* no client waits for it */
     }
     ck_assert(control_is_ok(control_receive(client)));
 
@@ -416,7 +416,7 @@ START_TEST(too_many_clients)
 }
 END_TEST
 
-/* It asks and asks, and takes no answer until the end. */
+/* The client asks again and again, and takes no answer until the end. */
 START_TEST(a_client_that_does_not_listen)
 {
     static const char request[] = "{\"command\":\"status\"}\n";

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nobody but the daemon that is started has them. */
+/* Variables that only the daemon that is started has. */
 static void set_variables(void)
 {
     setenv("RUN", "forkbeard", 1);
@@ -42,7 +42,7 @@ START_TEST(a_reload_has_the_environment_of_the_start)
     daemon_signal(daemon, SIGHUP);
     WAIT_FOR(strcmp(answer(daemon), "hunter2 again, and a default") == 0);
 
-    /* it is in no environment that others may see */
+    /* absent from environments that others may see */
     WAIT_FOR(proc_children(daemon->pid, &worker, 1) == 1 && proc_child_n(daemon->pid) == 1);
     ck_assert_ptr_null(strstr(proc_text(worker, "environ"), "hunter2"));
     ck_assert_ptr_null(strstr(proc_text(daemon->pid, "environ"), "hunter2"));
@@ -68,7 +68,7 @@ START_TEST(its_way_is_found_by_the_environment)
     configure(daemon, "${WORD}");
     daemon->before_exec = set_variables;
     daemon_start(daemon);
-    /* one that has another environment is told so */
+    /* a daemon with another environment says so */
     daemon->before_exec = NULL;
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "the environment variable \"RUN\" is not set"));

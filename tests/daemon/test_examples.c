@@ -109,7 +109,7 @@ START_TEST(relay_passes_bytes)
 }
 END_TEST
 
-/* What was sent before there was a server, and the end behind it, are not lost. */
+/* Bytes that were sent before there was a server, and the end behind them, are not lost. */
 START_TEST(relay_half_close_at_once)
 {
     struct daemon *daemon = start(RELAY_TO("$1"));

@@ -59,7 +59,7 @@ START_TEST(a_late_worker_fails_the_start)
 }
 END_TEST
 
-/* What comes while its workers are ended does not begin it anew. */
+/* A reload that comes while its workers are ended does not begin it anew. */
 START_TEST(a_failed_start_does_not_reload)
 {
     struct daemon *daemon = daemon_create(1);
@@ -225,7 +225,7 @@ START_TEST(generations_are_bounded)
         reload_within_bound(daemon, i);
         sessions[i] = open_elsewhere(daemon, old, old_n);
     }
-    /* each generation has one, and only so many are left */
+    /* a session a generation, and no more are left */
     for (unsigned i = 0; i <= RELOADS; i++) {
         if (i <= RELOADS - GENERATIONS)
             client_expect_gone(sessions[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The journal, whose socket lies at a path that is not ours: the daemon runs in a mount namespace in
- * which the path leads to the test's directory. Standard error is a file that JOURNAL_STREAM names. */
+/* The journal, whose socket lies at a path that is not ours: the daemon runs in a mount namespace
+ * in which the path leads to the test's directory. Standard error is a file that JOURNAL_STREAM
+ * names. */
 #include "daemon/client.h"
 #include "daemon/log_receiver.h"
 #include "daemon/proc.h"
@@ -19,7 +20,7 @@
 #define ENDED "session ended: finished"
 
 static struct {
-    char directory[80]; /* where the socket is */
+    char directory[80]; /* the socket's path */
     bool other_stream;  /* JOURNAL_STREAM names another than ours */
 } journal;
 
@@ -43,7 +44,7 @@ static void become_journaled(void)
     setenv("JOURNAL_STREAM", stream, 1);
 }
 
-/* Who may not make namespaces cannot test this. */
+/* Processes that may not make namespaces cannot test this. */
 static bool may_enter(void)
 {
     int status;

@@ -18,7 +18,7 @@ static void reload(struct daemon *daemon)
     ck_assert_msg(control_is_ok(answer), "%.*s", (int)answer.n, answer.text);
 }
 
-/* Its old worker, which is slow to step back, still listens there when it is opened again. */
+/* The old worker, which is slow to release the listener, still has it when it is opened again. */
 START_TEST(a_listener_goes_and_comes_back)
 {
     static const char *const both = "events {} stream { server { listen 127.0.0.1:$0;"
@@ -53,7 +53,7 @@ END_TEST
 #define NARROW "listen 127.0.0.1:$0"
 #define WIDE "listen $0"
 
-/* Each is reached from the one before, while clients come to 127.0.0.1. */
+/* Configurations, reached one from another while clients come to 127.0.0.1. */
 static const struct {
     const char *listens;
     unsigned workers;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the error log goes besides a file of text, and what becomes of too many lines. */
+/* Destinations of the error log besides a file of text, and the limit of lines. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/log_receiver.h"
@@ -90,7 +90,7 @@ START_TEST(syslog_receiver_restarts)
     for (int i = 0; i < 2; i++) {
         log_receiver_end(daemon, "syslog", receiver);
         session(daemon);
-        if (i == 1) /* it was tried in vain */
+        if (i == 1) /* the send was tried in vain */
             daemon_wait_log(daemon, "connect() to syslog server");
         receiver = log_receiver_unix(daemon, "syslog");
         wait_for_lines(daemon, receiver);
@@ -149,7 +149,7 @@ START_TEST(reopening_connects_again)
     daemon_expects(daemon, "connect() to syslog server");
     daemon_configure(daemon, "worker_processes 2; " UNIX_LOG ECHO);
     daemon_start(daemon);
-    ck_assert_int_eq(unlink(daemon_path(daemon, "syslog")), 0); /* but it listens on */
+    ck_assert_int_eq(unlink(daemon_path(daemon, "syslog")), 0); /* the receiver listens on */
     answer = control_ask(daemon, "reopen");
     ck_assert(!control_is_ok(answer));
     ck_assert_ptr_nonnull(
@@ -178,7 +178,7 @@ START_TEST(reloads_leave_no_socket)
     descriptors = proc_descriptors(daemon->pid);
     for (int i = 0; i < 3; i++) {
         ck_assert(control_is_ok(control_ask(daemon, "reload")));
-        log_receiver_wait(receiver, "exited with code 0"); /* its queue is short */
+        log_receiver_wait(receiver, "exited with code 0"); /* the receiver's queue is short */
     }
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     session(daemon);
@@ -243,7 +243,7 @@ static unsigned sum_of(struct daemon *daemon, const char *text)
 
 #define HELD " more lines like \"" ENDED "\" were held back in the last "
 
-/* What was held back is said when the interval is over, although nothing else happens. */
+/* Suppressed lines are reported when the interval is over, although nothing else happens. */
 START_TEST(flood_of_a_worker)
 {
     struct daemon *daemon = daemon_create(1);

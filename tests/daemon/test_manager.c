@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a service manager is told. */
+/* Messages to a service manager. */
 #include "daemon/client.h"
 #include "daemon/proc.h"
 #include "daemon/service_manager.h"
@@ -13,7 +13,7 @@
 #define CONF "worker_processes 2; events {} stream { server { listen 127.0.0.1:$0; echo; } }"
 #define SERVING "STATUS=Serving: 2 workers, generation "
 
-/* One that has said that it serves. */
+/* A daemon that has said that it serves. */
 static struct service_manager *start(struct daemon *daemon, uint64_t watchdog_us)
 {
     struct service_manager *manager = service_manager_create(daemon, watchdog_us, false);
@@ -185,7 +185,7 @@ START_TEST(the_watchdog_is_fed)
 }
 END_TEST
 
-/* Nobody asked this process to: its messages have the time to come, and do not. */
+/* A process that was not asked to sends nothing, although it has the time. */
 START_TEST(another_ones_watchdog_is_not_fed)
 {
     struct daemon *daemon = daemon_create(1);
@@ -249,7 +249,7 @@ START_TEST(a_manager_that_is_gone_is_one_line)
 }
 END_TEST
 
-/* Not even where the configuration asks for it. */
+/* No message comes even where the configuration asks for it. */
 START_TEST(no_worker_knows_the_manager)
 {
     struct daemon *daemon = daemon_create(1);

@@ -39,7 +39,7 @@ static struct daemon *start_daemon_under(int mechanism)
     return start_daemon("", use);
 }
 
-/* One line of what the connection says, without its end. */
+/* Reads a line of what the connection says, without its end. */
 static const char *read_line(int fd)
 {
     static char line[1200];
@@ -68,7 +68,7 @@ static void open_mailer(struct daemon *daemon, struct mailer *mailer)
     ck_assert_int_gt(mailer->worker, 0);
 }
 
-/* One that (`same`) the worker has, or another. */
+/* Opens a connection to the worker (`same`), or to another. */
 static void open_at(struct daemon *daemon, struct mailer *mailer, pid_t worker, bool same)
 {
     for (int64_t until = deadline_ms();;) {
@@ -94,7 +94,7 @@ static void send_text(const struct mailer *from, const char *ref, const char *te
     client_send(from->fd, line);
 }
 
-/* ... and asks for what it has been given itself. */
+/* Asks for a flood, then for the messages that it has been given itself. */
 static void send_flood(const struct mailer *from, const struct mailer *to, unsigned n)
 {
     char line[200];
@@ -130,7 +130,7 @@ START_TEST(handled_declined_and_unknown)
     close(b.fd);
     do
         send_text(&a, b.ref, "x");
-    while (strcmp(read_line(a.fd), "handled") == 0); /* its worker has not seen it yet */
+    while (strcmp(read_line(a.fd), "handled") == 0); /* unread by its worker */
     send_text(&a, b.ref, "x");
     expect_line(a.fd, "unknown");
     close(a.fd);
@@ -138,7 +138,7 @@ START_TEST(handled_declined_and_unknown)
 }
 END_TEST
 
-/* What was sent to a worker that dies before it has read it. */
+/* A message to a worker that dies before it has read it. */
 START_TEST(a_dead_worker)
 {
     struct daemon *daemon = start_daemon_under(_i);
@@ -174,7 +174,7 @@ START_TEST(a_dead_worker)
 }
 END_TEST
 
-/* It answered first, and the sender learns of both at once. */
+/* The worker answers before it dies, and the sender learns of both at once. */
 START_TEST(a_worker_that_dies_after_its_answer)
 {
     struct daemon *daemon = start_daemon_under(_i);
@@ -226,7 +226,7 @@ START_TEST(floods_in_both_directions)
 }
 END_TEST
 
-/* Whoever does not read is not sent any number. */
+/* A worker that does not read is not sent any number of messages. */
 START_TEST(a_flood_at_one_that_does_not_read)
 {
     enum { SENDERS = 6 };
@@ -242,7 +242,7 @@ START_TEST(a_flood_at_one_that_does_not_read)
     proc_freeze(b.worker);
     for (int i = 0; i < SENDERS; i++) {
         send_flood(&senders[i], &b, 1024);
-        expect_line(senders[i].fd, "0 0"); /* all have been sent */
+        expect_line(senders[i].fd, "0 0"); /* every message has been sent */
     }
     kill(b.worker, SIGCONT);
     for (int i = 0; i < SENDERS; i++) {

@@ -12,7 +12,7 @@
 #define MODULE(name) "load_module " MODULES_PATH "/" name ".so;\n"
 #define ECHO "events {}\nstream { server { listen 127.0.0.1:$0; echo; } %s }\n"
 
-/* What is wrong with a module, in the daemon's one line; where a server has to ask for it. */
+/* Mistakes of modules, each in the daemon's one line; some show only when a server asks for it. */
 static const struct {
     const char *module, *server, *line;
 } faults[] = {
@@ -206,7 +206,7 @@ START_TEST(a_replaced_module_is_picked_up)
     reload(daemon);
     new = open_new(daemon, "two! 1\n");
     ask(new, "two! 2\n");
-    client_send(old, "x\n"); /* who else the old worker had is counted */
+    client_send(old, "x\n"); /* other sessions that the old worker had are counted */
     client_expect(old, "one! ");
     ck_assert_uint_eq(count_maps(daemon, "module.so"), 2 * maps);
     close(old);
@@ -245,7 +245,7 @@ START_TEST(reloads_leave_nothing_behind)
 }
 END_TEST
 
-/* Whoever wants to end the daemon does not care for its configuration. */
+/* An end of the daemon does not depend on its configuration. */
 START_TEST(a_broken_configuration_keeps_nobody_from_ending_it)
 {
     static const char *const signals[] = { "stop", "quit" };
@@ -253,7 +253,7 @@ START_TEST(a_broken_configuration_keeps_nobody_from_ending_it)
 
     daemon_configure(daemon, ECHO, "");
     daemon_start(daemon);
-    daemon_expects(daemon, "[emerg]"); /* of the reload that fails */
+    daemon_expects(daemon, "[emerg]"); /* line of the reload that fails */
     daemon_configure(daemon, MODULE("crashes_loaded") ECHO "bogus; stream {", "bogus;");
     ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "crashed while it was loaded"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What clients of the built-in protocols see, under each event mechanism. */
+/* The built-in protocols as clients see them, under every event mechanism. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/mechanisms.h"
@@ -42,7 +42,7 @@ START_TEST(echo)
 }
 END_TEST
 
-/* What is in flight when the client ends its half comes back all the same. */
+/* Bytes in flight when the client ends its half come back all the same. */
 START_TEST(echo_half_close)
 {
     struct daemon *daemon = start_daemon(_i, ECHO_SERVER);
@@ -62,7 +62,7 @@ struct transfer {
     size_t sent_n, received_n;
 };
 
-/* Both directions at once, as far as they go. */
+/* Moves bytes in both directions at once, as far as they go. */
 static void move_bytes(int client, struct transfer *t)
 {
     struct pollfd poll_fd = { .fd = client, .events = POLLIN };

@@ -18,7 +18,7 @@
 #define WORKERS_MAX 16
 #define ECHO "server { listen 127.0.0.1:$0; echo; }"
 
-/* What must not change. */
+/* Things that must not change. */
 struct snapshot {
     pid_t workers[WORKERS_MAX];
     unsigned worker_n, descriptors;
@@ -224,7 +224,7 @@ START_TEST(number_of_workers)
 }
 END_TEST
 
-/* Each is reached from the one before. */
+/* Configurations, reached one from another. */
 static const struct {
     const char *events, *parameter;
     unsigned workers;
@@ -396,7 +396,7 @@ END_TEST
 
 static void become_somebody(void)
 {
-    if (setgid(54321) == -1 || setuid(54321) == -1) /* nobody else's processes count */
+    if (setgid(54321) == -1 || setuid(54321) == -1) /* processes of other users do not count */
         _exit(123);
 }
 
@@ -411,7 +411,7 @@ static void become_somebody_with_leaks(void)
     become_somebody();
 }
 
-/* As that user, who may do so without privileges. 0: as it was. */
+/* Becomes that user, for which it needs privileges. 0: as it was. */
 static void set_process_limit(const struct daemon *daemon, rlim_t soft)
 {
     struct rlimit limit;
@@ -444,7 +444,7 @@ START_TEST(fork_fails)
     daemon_expects(daemon, "exited on signal 9");
     set_process_limit(daemon, 1);
     reload_in_vain(daemon, "fork() failed while checking the configuration (11: ");
-    /* one more for the check, and then for the first of the workers */
+    /* room for the check, and then for the first of the workers */
     set_process_limit(daemon, 3);
     daemon_configure(daemon, "worker_processes 2; events {} stream {" ECHO "}");
     reload_in_vain(daemon, "fork() failed while spawning a worker (11: ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each step of a reload fails, in the ways that it can. Who has asked is told why, the generation before
+/* Faults at every step of a reload. The client that has asked is told why, the generation before
  * serves on, and nothing is left behind. */
 #include "daemon/client.h"
 #include "daemon/control.h"
@@ -39,7 +39,8 @@ static void preload(void)
     const char *options = getenv("ASAN_OPTIONS");
     char more[400];
 
-    /* its library need not be the first: ours calls nothing before main() that it would have to see */
+    /* the sanitizer's library need not be the first: ours calls nothing before main() that it would
+     * have to see */
     snprintf(more, sizeof(more), "%s:verify_asan_link_order=0", options != NULL ? options : "");
     setenv("ASAN_OPTIONS", more, 1);
     setenv("LD_PRELOAD", PRELOAD_PATH, 1);
@@ -99,8 +100,8 @@ static struct house *begin(void)
 {
     struct house *house = calloc(1, sizeof(*house));
     struct daemon *daemon = daemon_create(4);
-    /* one may come between the last look at a socket of reuseport that is given up again and its
-     * close, where the kernel resets it; without a look it would be several */
+    /* a client may come between the last rescan of a reuseport socket that is given up again and
+     * its close, where the kernel resets it; without the rescan it would be several */
     struct rate_clients_options options = { daemon->ports[1], 100, 10, 100, 1 };
 
     ck_assert_ptr_nonnull(house);
@@ -117,7 +118,7 @@ static struct house *begin(void)
     daemon->before_exec = preload;
     daemon_start(daemon);
     daemon->before_exec = NULL;
-    daemon_expects(daemon, ""); /* this is what the log is for */
+    daemon_expects(daemon, ""); /* the log is the place for it */
     house->session = client_open(daemon->ports[0]);
     client_echo(house->session, "begun");
     rate_clients_start(&house->pace, &options);

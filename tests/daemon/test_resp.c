@@ -21,7 +21,7 @@ static struct daemon *start_daemon(const char *directives)
         directives);
 }
 
-/* Each on a connection of its own, in order; "~" stands for the end of a line. */
+/* Sends requests, on a connection of their own, in order; "~" stands for the end of a line. */
 static const struct {
     const char *request, *reply;
     bool closes;
@@ -116,7 +116,7 @@ static char *with_lines(const char *text)
     return out;
 }
 
-/* What the peer has closed cannot be sent to. */
+/* A message cannot be sent to a connection that the peer has closed. */
 static void send_bytes(int client, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -252,7 +252,7 @@ START_TEST(keys_survive_a_reload)
     client_send(client, "set k v\r\n");
     client_expect(client, "+OK\r\n");
     daemon_signal(daemon, SIGHUP);
-    client_expect_end(client); /* it was idle, and its worker drains */
+    client_expect_end(client); /* idle, and its worker drains */
     close(client);
     client = client_open(daemon->ports[0]);
     client_send(client, "get k\r\ninfo clients\r\n");

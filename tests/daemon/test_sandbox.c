@@ -26,20 +26,20 @@
 enum mode { OFF, ON, STRICT };
 static const char *const modes[] = { "off", "on", "strict" };
 
-/* What looks for leaks cannot stop threads that are outside of the sandbox. */
+/* The leak sanitizer cannot stop threads that are outside of the sandbox. */
 #ifdef __SANITIZE_ADDRESS__
 #define IS_SANITIZED true
 #else
 #define IS_SANITIZED false
 #endif
 
-/* What stands in the way of an attempt. */
+/* Layers that stop an attempt. */
 enum guard { FILTER, PATHS, PORTS };
 
 #define CAP(name) (1u + CAP_##name)
 
-/* How attempts end under `on` and `strict`; with `off` they end otherwise than by a denial, as long as
- * the worker has the capability that they need (0: none). */
+/* How attempts end under `on` and `strict`; with `off` they end otherwise than by a denial, as long
+ * as the worker has the capability that they need (0: none). */
 static const struct row {
     const char *words;
     int on, strict;
@@ -131,7 +131,7 @@ static const struct row {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* What this kernel and this build have of it. */
+/* The layers that this kernel and this build have. */
 static bool is_guarded(enum guard guard)
 {
     int error;
@@ -241,7 +241,7 @@ START_TEST(paths_of_directives)
 }
 END_TEST
 
-/* One that is not there is worth a line, and closes nothing. */
+/* A path that does not exist is worth a line, and closes nothing. */
 START_TEST(a_path_that_is_not_there)
 {
     struct daemon *daemon = daemon_create(1);
@@ -267,7 +267,7 @@ static void check_all(struct daemon *daemon, const char *const (*answers)[2])
     }
 }
 
-/* What a protocol needs is open to it, and nothing else. */
+/* A protocol's needs are open to it, and nothing else. */
 START_TEST(needs)
 {
     static const char *const answers[][2] = { { "program", "0" }, { "code", "0" },
@@ -377,7 +377,7 @@ static void lack_filter(void)
 static const struct {
     void (*before_exec)(void);
     const char *part, *why;
-    const char *words, *answer; /* what is not held back by it */
+    const char *words, *answer; /* calls that the sandbox does not stop */
 } lacks[] = {
     { lack_landlock, "the rules for paths: ", "Landlock is not enabled", "open /etc/passwd", "0" },
     { lack_filter, "the filter of system calls: ", "", "execve", "ENOENT" },
@@ -450,7 +450,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
-    if (is_wrapped()) /* which makes calls of its own */
+    if (is_wrapped()) /* the sanitizer makes calls of its own */
         return;
     if (geteuid() == 0)
         tcase_add_loop_test(tcase, attempts, 0, 2 * (is_whole() ? STRICT + 1 : ON + 1));

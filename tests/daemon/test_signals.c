@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What signals do to a master, a worker and a single process; reloads are test_reload.c's. */
+/* Signals to a master, a worker and a single process; reloads are in test_reload.c. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -97,7 +97,7 @@ START_TEST(term_after_quit)
 }
 END_TEST
 
-/* Whoever has taken over the path of a unix socket meanwhile keeps it. */
+/* A process that has taken over the path of a unix socket meanwhile keeps it. */
 START_TEST(end_leaves_a_successor_its_socket)
 {
     struct daemon *daemon = daemon_start_new(2, kinds[_i]), *next = daemon_create(0);
@@ -230,7 +230,7 @@ START_TEST(winch_of_a_terminal)
     daemon->before_exec = take_terminal;
     daemon_start(daemon);
     ck_assert_int_eq(ioctl(terminal, TIOCSWINSZ, &size), 0);
-    daemon_signal(daemon, SIGUSR1); /* is taken together with it, or later */
+    daemon_signal(daemon, SIGUSR1); /* handled together with the first, or later */
     daemon_wait_log(daemon, "signal 10 (SIGUSR1)");
     ck_assert_uint_eq(daemon_count_log(daemon, "SIGWINCH"), 0);
     ck_assert_uint_eq(proc_child_n(daemon->pid), 1);
@@ -321,7 +321,7 @@ START_TEST(end_just_after_the_start)
 }
 END_TEST
 
-/* ... and before it. The exit code may then say that nothing was served. */
+/* Signals before the daemon serves: the exit code may then say that nothing was served. */
 START_TEST(end_during_the_start)
 {
     struct daemon *daemon = daemon_create(2);

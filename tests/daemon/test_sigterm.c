@@ -67,7 +67,7 @@ START_TEST(the_drain_is_bounded)
 }
 END_TEST
 
-/* Whatever began the drain, the first SIGTERM is no more than it, and the second ends it. */
+/* The first SIGTERM adds nothing to a drain, whatever began it, and the second ends it. */
 START_TEST(a_second_term_ends_at_once)
 {
     struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i / 2]);
@@ -155,7 +155,7 @@ START_TEST(a_reload_changes_it)
 }
 END_TEST
 
-/* There is nothing to drain before it serves. */
+/* Before it serves the daemon has nothing to drain. */
 START_TEST(term_before_it_serves_ends_at_once)
 {
     struct daemon *daemon = daemon_create(1);
@@ -169,7 +169,7 @@ START_TEST(term_before_it_serves_ends_at_once)
     daemon_wait_log(daemon, "start worker process");
     daemon_signal(daemon, SIGTERM);
     daemon_wait_log(daemon, "(SIGTERM) received from ");
-    daemon_wait(daemon); /* nothing was served: the code does not matter */
+    daemon_wait(daemon); /* no client was served: the code does not matter */
     ck_assert_uint_eq(daemon_count_log(daemon, ", exiting"), 1);
     daemon_finish(daemon);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What soak.c does for long, in a few seconds. */
+/* The scenarios of soak.c, in a few seconds. */
 #include "daemon/daemon.h"
 #include "daemon/soak_idle.h"
 #include "daemon/soak_map.h"

@@ -212,7 +212,8 @@ static void close_standard(void)
         close(fd);
 }
 
-/* Else a log or a socket would get their numbers, and stray output would go there. */
+/* With standard descriptors closed, a log or a socket would get their numbers, and stray output
+ * would go there. */
 START_TEST(closed_descriptors)
 {
     struct daemon *daemon = daemon_create(1);
@@ -287,7 +288,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, no_configuration, 0, 3);
     tcase_add_test(tcase, background_lets_go);
     tcase_add_loop_test(tcase, inherited_signals_are_reset, 0, 2);
-    if (!is_wrapped()) { /* which needs its own descriptors, and whose title /proc would show */
+    if (!is_wrapped()) { /* valgrind needs its own descriptors, and /proc would show its title */
         tcase_add_test(tcase, closed_descriptors);
         tcase_add_test(tcase, titles);
     }

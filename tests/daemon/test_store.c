@@ -32,7 +32,8 @@ static void reload(struct daemon *daemon, struct service_manager *manager)
     service_manager_wait(manager, "READY=1");
 }
 
-/* How many sockets of this address are stored, which all must have one name, and no other has it. */
+/* How many sockets of this address are stored, which all must have one name, and no other has
+ * it. */
 static unsigned stored(const struct service_manager *manager, const char *text)
 {
     const char *name = NULL;
@@ -128,7 +129,7 @@ static const struct {
     { "master_process off;" CONF(TWO), SIGTERM },
 };
 
-/* Who comes after the end waits for the next start. */
+/* A client that comes after the end waits for the next start. */
 START_TEST(clients_wait_while_nobody_runs)
 {
     struct daemon *daemon = daemon_create(1);
@@ -158,7 +159,7 @@ static void start_again(struct daemon *daemon, struct service_manager *manager)
     static char names[SERVICE_MANAGER_STORE_MAX * 64];
     size_t n = 0;
 
-    while (!service_manager_is_quiet(manager)) /* of the life before */
+    while (!service_manager_is_quiet(manager)) /* the socket of the daemon before */
         service_manager_next(manager);
     daemon->passed_n = manager->stored_n;
     ck_assert_uint_le(daemon->passed_n, PASSED_MAX);
@@ -174,7 +175,7 @@ static void start_again(struct daemon *daemon, struct service_manager *manager)
 
 static const char *const modes[] = { "worker_processes 2;", "master_process off;" };
 
-/* Nothing is stored twice, and what a later reload has lost is removed. */
+/* A socket is stored once, and removed when a later reload no longer has it. */
 START_TEST(the_next_start_serves_who_has_waited)
 {
     struct daemon *daemon = daemon_create(1);
@@ -206,7 +207,7 @@ START_TEST(the_next_start_serves_who_has_waited)
 }
 END_TEST
 
-/* Who waits for what the configuration has lost is not left waiting. */
+/* Clients that wait at a socket which the configuration has lost are not left waiting. */
 START_TEST(what_is_not_wanted_any_more_is_removed)
 {
     struct daemon *daemon = daemon_create(1);
@@ -230,7 +231,7 @@ START_TEST(what_is_not_wanted_any_more_is_removed)
 }
 END_TEST
 
-/* What the manager has opened itself it need not be given. */
+/* The manager is not given sockets that it has opened itself. */
 START_TEST(an_activated_socket_is_not_stored)
 {
     struct daemon *daemon = daemon_create(1);

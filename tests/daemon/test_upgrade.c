@@ -42,7 +42,7 @@ START_TEST(forward)
     client_echo(client, "begun");
     new = upgrade_start(daemon);
     ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.lock"), new);
-    WAIT_FOR(is_served_by(daemon, new)); /* both serve */
+    WAIT_FOR(is_served_by(daemon, new)); /* two masters serve */
     WAIT_FOR(is_served_by(daemon, daemon->pid));
     daemon_signal(daemon, SIGQUIT);
     WAIT_FOR(proc_child_n(daemon->pid) == 2); /* the new one, and the worker with the session */
@@ -160,7 +160,7 @@ START_TEST(the_old_one_is_killed)
     pid_t new = upgrade_start(daemon);
 
     daemon_expects(daemon, "the master process has gone");
-    daemon_owns(daemon, "forkbeard.pid.oldbin"); /* it could not clean up */
+    daemon_owns(daemon, "forkbeard.pid.oldbin"); /* the killed process could not clean up */
     daemon_owns(daemon, "forkbeard.sock.oldbin");
     daemon_signal(daemon, SIGKILL);
     ck_assert_int_eq(proc_wait(daemon->pid), 128 + SIGKILL);
@@ -294,7 +294,7 @@ START_TEST(other_names)
 }
 END_TEST
 
-/* As many queues as the larger number of workers has. _i: there, and back. */
+/* The larger number of workers decides how many queues there are. _i: there, and back. */
 START_TEST(reuseport_and_other_workers)
 {
     static const int numbers[][2] = { { 4, 1 }, { 1, 4 } };
@@ -319,8 +319,8 @@ START_TEST(reuseport_and_other_workers)
 }
 END_TEST
 
-/* The new one has more queues than the old one, to which it goes back: clients that wait in them are
- * not lost. */
+/* The new one has more queues than the old one, to which it goes back: clients that wait in them
+ * are not lost. */
 START_TEST(queues_of_the_new_one_alone)
 {
     struct daemon *daemon = daemon_create(1);
@@ -332,7 +332,7 @@ START_TEST(queues_of_the_new_one_alone)
     daemon_configure(daemon, REUSEPORT(4));
     new = upgrade_start(daemon);
     WAIT_FOR(proc_children(new, workers, WORKERS) == WORKERS);
-    proc_freeze(workers[0]); /* it has all of the queues yet when the others have left theirs */
+    proc_freeze(workers[0]); /* the new process has every queue meanwhile */
     ck_assert_int_eq(kill(new, SIGQUIT), 0);
     WAIT_FOR(proc_child_n(new) == 1);
     for (int i = 0; i < CLIENTS; i++) {
@@ -358,7 +358,7 @@ static void expect_number(struct daemon *daemon, const char *reply)
     close(client);
 }
 
-/* What workers share outlives their binary, and two of them may write to it. */
+/* Shared zones outlive the binary, and two binaries may write to them. */
 START_TEST(shared_memory_stays)
 {
     struct daemon *daemon = daemon_create(1);

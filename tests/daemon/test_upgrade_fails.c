@@ -76,7 +76,7 @@ static void replace_by_script(struct daemon *daemon, const char *script)
     ck_assert_int_eq(rename(path, daemon_path(daemon, "binary")), 0);
 }
 
-/* What is executed is what lies at the path, whatever has become of the file that we run. */
+/* The file at the path is executed, whatever has become of the file that we run. */
 START_TEST(a_replaced_binary)
 {
     struct daemon *daemon = start_copy(UPGRADE_ECHO(""));

@@ -20,7 +20,7 @@
     "events {} stream { server { listen 127.0.0.1:$0 reuseport; " protocol " } }"
 #define HANGS "load_module " MODULES_PATH "/hangs.so; "
 
-/* Has one of the two reload, and waits until it serves. */
+/* Reloads one of the two, and waits until it serves. */
 static void reload(struct daemon *daemon, pid_t master)
 {
     daemon_mark_log(daemon);
@@ -48,8 +48,8 @@ static void check_renamed(struct daemon *daemon)
     ck_assert(!daemon_has(daemon, "forkbeard.pid.oldbin"));
 }
 
-/* The old one's names are the new one's meanwhile: they move when it has gone. _i: the reload is under
- * way yet. */
+/* The old one's names are the new one's meanwhile: they move when it has gone. _i: the reload is
+ * under way yet. */
 START_TEST(names_move_later)
 {
     struct daemon *daemon = daemon_start_new(1, SERVER);
@@ -111,14 +111,15 @@ START_TEST(the_new_ones_names_move)
 }
 END_TEST
 
-/* Queues that the old one gives while the new one's next workers start. _i: they do not get ready. */
+/* Queues that the old one gives while the new one's next workers start. _i: they do not get
+ * ready. */
 START_TEST(queues_come_during_a_reload)
 {
     struct daemon *daemon = daemon_start_new(1, REUSEPORT(1));
     pid_t new = upgrade_start(daemon);
 
     daemon_configure(daemon, REUSEPORT(4));
-    reload(daemon, daemon->pid); /* it has three that the new one lacks */
+    reload(daemon, daemon->pid); /* the old one has three that the new one lacks */
     daemon_configure(daemon,
         HANGS "worker_start_timeout %s; " REUSEPORT_SERVER("hangs; hangs_while $D/late;"),
         _i == 0 ? "60s" : "1s");

@@ -36,7 +36,7 @@ static void expect_stuck(struct daemon *daemon)
 {
     daemon_expects(daemon, "(worker_watchdog), it is killed");
     daemon_expects(daemon, "exited on signal 6");
-    daemon_expects(daemon, "a worker process died at once"); /* it may just have begun */
+    daemon_expects(daemon, "a worker process died at once"); /* the turn may just have begun */
 }
 
 static const struct {
@@ -49,7 +49,7 @@ static const struct {
     { "f", "in callback \"done\"" },
 };
 
-/* Nobody else learns of it. */
+/* Only the log learns of it. */
 START_TEST(a_stuck_worker_is_replaced_alone)
 {
     struct daemon *daemon = daemon_create(1);
@@ -103,7 +103,7 @@ START_TEST(who_does_not_abort_is_killed)
 }
 END_TEST
 
-#define NAPS 40 /* of 60 ms, in one turn */
+#define NAPS 40 /* sleeps of 60 ms, in one turn */
 
 START_TEST(a_long_turn_that_gets_on_is_not_stuck)
 {
@@ -131,7 +131,7 @@ START_TEST(a_long_turn_that_gets_on_is_not_stuck)
 }
 END_TEST
 
-/* Who waits for longer than a stuck worker lives is not stuck itself. */
+/* A worker that waits for longer than a stuck worker lives is not stuck itself. */
 static void see_another_killed(struct daemon *daemon, pid_t not_this)
 {
     int client = open_with(daemon, not_this, true);
@@ -187,7 +187,7 @@ START_TEST(neither_waiting_nor_a_job_is_being_stuck)
 }
 END_TEST
 
-/* Its successors are there already. */
+/* The successors are there already. */
 START_TEST(one_that_drains_is_not_replaced)
 {
     struct daemon *daemon = daemon_create(1);

@@ -106,8 +106,8 @@ START_TEST(statistics_outlive_workers)
 }
 END_TEST
 
-/* Its replacement would take the mutex at once: here there is none, and the others, who would wait
- * for a minute before they try again, have to be told. */
+/* A replacement would take the mutex at once: here there is none, and the other workers, which
+ * would wait for a minute before they try again, have to be told. */
 START_TEST(holder_of_the_mutex_dies)
 {
     struct daemon *daemon = daemon_create(2);
@@ -128,7 +128,7 @@ START_TEST(holder_of_the_mutex_dies)
         pid_t holder;
 
         client_echo(client, "soon");
-        holder = proc_server_of(daemon->pid, client); /* who accepts takes it again at once */
+        holder = proc_server_of(daemon->pid, client); /* the worker takes it again */
         close(client);
         ck_assert_int_eq(kill(holder, SIGKILL), 0);
         daemon_wait_log(daemon, "exited on signal 9");
@@ -159,7 +159,7 @@ START_TEST(end_is_logged)
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     daemon_expects(daemon, ends[_i].line);
     daemon_expects(daemon, "died at once for the 1. time, the next starts in 100 ms");
-    if (is_wrapped()) /* which has its own say on fatal signals */
+    if (is_wrapped()) /* a sanitizer has its own say on fatal signals */
         daemon_expects(daemon, "==");
     kill_worker(daemon, worker, ends[_i].number);
     snprintf(line, sizeof(line), "%s %d#0: worker process %d %s", ends[_i].level, (int)daemon->pid,
@@ -199,7 +199,7 @@ START_TEST(delay_grows)
         daemon_wait_log(daemon, line);
         close(client_open(daemon->ports[0]));
     }
-    ck_assert_int_ge(now_ms() - from, 100 + 200 + 400); /* it did wait */
+    ck_assert_int_ge(now_ms() - from, 100 + 200 + 400); /* the worker did wait */
     ck_assert_int_eq(mkdir(path, 0755), 0);
     WAIT_FOR(proc_child_n(daemon->pid) == 2);
     daemon_stop(daemon, SIGTERM);

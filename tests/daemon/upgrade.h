@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Upgrades of a daemon's binary: a new master process starts beside the old one; then the upgrade is
- * completed (the old one ends) or rolled back (the new one ends). */
+/* Upgrades of a daemon's binary: a new master process starts beside the old one; then the upgrade
+ * is completed (the old one ends) or rolled back (the new one ends). */
 #pragma once
 
 #include "daemon/daemon.h"
@@ -10,7 +10,7 @@
     directives " worker_processes 2; events {} stream { "                                          \
                "server { listen 127.0.0.1:$0; listen unix:$D/socket; echo; } }\n"
 
-/* One client of the port and one of the path. */
+/* Connects a client to the port and another to the path. */
 void upgrade_echo_once(struct daemon *daemon);
 /* The number in a file; 0: there is none. */
 pid_t upgrade_read_pid(const struct daemon *daemon, const char *name);

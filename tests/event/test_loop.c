@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posted events and what arming does, on the simulated kernel; the mechanisms are tests/contract. */
+/* Posted events and what arming does, on the simulated kernel; the mechanisms are
+ * tests/contract. */
 #include "support/watched.h"
 
 #include <errno.h>
@@ -177,7 +178,7 @@ START_TEST(an_event_finds_only_its_own_life_of_a_slot)
     named->sources[1] = NULL;
     fb_source_close(loop, source, false);
     ck_assert_ptr_null(fb_loop_source(loop, 1, generation));
-    ck_assert_ptr_null(fb_loop_source(loop, 1, generation + 1)); /* it is nobody's */
+    ck_assert_ptr_null(fb_loop_source(loop, 1, generation + 1)); /* free */
     ck_assert_ptr_eq(fb_source_get(&loop->sources), source);
     ck_assert_ptr_null(fb_loop_source(loop, 1, generation));
     ck_assert_ptr_eq(fb_loop_source(loop, 1, generation + 1), source);
@@ -253,7 +254,7 @@ START_TEST(clock_and_bytes_are_the_mechanisms)
     ck_assert_uint_eq(loop->clock.mono_ms, before); /* cached */
     fb_loop_wait(loop, 0);
     ck_assert_uint_eq(loop->clock.mono_ms, before + 123456);
-    fb_loop_wait(loop, 1000); /* nothing is there: the time passes at once */
+    fb_loop_wait(loop, 1000); /* no event: the time passes at once */
     ck_assert_uint_eq(loop->clock.mono_ms, before + 124456);
     stop_sources(named);
 }

@@ -26,7 +26,7 @@ START_TEST(time_stands_still_by_itself)
 
     fb_timer_set(fixture->loop, &timer, 10000);
     fixture_turn_waiting(fixture, 500);
-    fixture_turn_waiting(fixture, -1); /* and does not hang */
+    fixture_turn_waiting(fixture, -1); /* no hang */
     ck_assert_uint_eq(fixture->loop->clock.mono_ms, before.mono_ms);
     ck_assert(fb_sim_idle(fixture->loop));
     fb_sim_pass(fixture->sim, 10000);
@@ -50,7 +50,7 @@ START_TEST(time_passes_by_itself_while_nothing_happens)
     struct fb_timer timer = { .expired = expired };
 
     fb_sim_set_auto(fixture->sim, true);
-    fixture_turn_waiting(fixture, 100); /* there is room for output */
+    fixture_turn_waiting(fixture, 100); /* output has room */
     ck_assert_uint_eq(loop->clock.mono_ms, start);
     fixture_turn_waiting(fixture, 100);
     ck_assert_uint_eq(loop->clock.mono_ms, start + 100);

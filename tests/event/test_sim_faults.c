@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program does wrong, a simulation notices; and it goes on. */
+/* Mistakes of a program that a simulation notices, and goes on after. */
 #include "support/watched.h"
 
 #include <errno.h>
@@ -105,7 +105,7 @@ static void leave_open(struct fixture *fixture)
     fb_sim_client(listener);
     source.io->accept(&source, &fd, (struct sockaddr *)&peer, &length);
     fb_sim_check_closed(fixture->sim);
-    fb_sim_check_closed(fixture->sim); /* is said once */
+    fb_sim_check_closed(fixture->sim); /* reported once */
 }
 
 static const struct {
@@ -134,7 +134,7 @@ static void remember(void *arg, const char *text)
     snprintf(called, sizeof(called), "%s", text);
 }
 
-/* What the misdeed has left of sources. */
+/* Puts back the sources that the misdeed has left. */
 static void drop_sources(struct fixture *fixture)
 {
     struct fb_source_table *table = &fixture->loop->sources;
@@ -187,7 +187,7 @@ START_TEST(what_is_left_at_the_end_is_noticed)
     ck_assert_uint_eq(calls, 1);
     ck_assert_str_eq(fb_sim_fault_text(sim, 0), "descriptor 1000000: is watched at the loop's end");
     fb_sim_destroy(&sim);
-    ck_assert_uint_eq(calls, 2); /* and it was never closed */
+    ck_assert_uint_eq(calls, 2); /* a descriptor was never closed */
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simulation's trouble: it comes as asked for, and again in the same way from the same seed; and a
- * program that does right gets through. */
+/* A simulation's trouble: it comes as asked for, and again in the same way from the same seed; and
+ * a program that does right gets through. */
 #include "support/watched.h"
 
 #include <errno.h>
@@ -173,11 +173,11 @@ START_TEST(a_part_is_taken)
     ck_assert_uint_lt(result.n, 10);
     ck_assert_uint_eq(socket->sent_n, result.n);
     fixture_run(fixture);
-    ck_assert_uint_eq(watched->runs[FB_WRITE], 2); /* it may go on */
+    ck_assert_uint_eq(watched->runs[FB_WRITE], 2); /* allowed to go on */
     ck_assert_uint_eq(watched->runs[FB_READ], 0);
     ck_assert_uint_eq(watched_send(watched, "0", 1).n, 1);
     fixture_run(fixture);
-    ck_assert_uint_eq(watched->runs[FB_WRITE], 2); /* nothing has changed */
+    ck_assert_uint_eq(watched->runs[FB_WRITE], 2); /* no change */
     end(fixture, watched);
 }
 END_TEST
@@ -254,7 +254,7 @@ START_TEST(late_events_are_not_lost)
     for (; watched->runs[FB_READ] == 0; turns++)
         fixture_turn_waiting(fixture, 100);
     ck_assert_int_gt(turns, 1);
-    ck_assert_uint_eq(fb_sim_now(fixture->sim), before); /* it is there: no time passes */
+    ck_assert_uint_eq(fb_sim_now(fixture->sim), before); /* the event has come: no time passes */
     end(fixture, watched);
 }
 END_TEST

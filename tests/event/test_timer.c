@@ -88,7 +88,7 @@ START_TEST(the_distance_is_to_the_earliest)
     ck_assert_int_eq(fb_timers_distance(loop), 200);
     fb_sim_pass(timers->fixture->sim, 1000);
     fb_loop_wait(loop, 0);
-    ck_assert_int_eq(fb_timers_distance(loop), 0); /* not less */
+    ck_assert_int_eq(fb_timers_distance(loop), 0); /* at least the distance */
     fb_timer_del(loop, &timers->timers[1]);
     ck_assert_int_eq(fb_timers_distance(loop), 3500);
     fb_timer_del(loop, &timers->timers[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Any bytes as a configuration text: they become a tree or a mistake, and a tree that is written
- * down with every word quoted becomes the same tree again. Environment variables are replaced in every
- * word, once. No file is read. */
+ * down with every word quoted becomes the same tree again. Environment variables are replaced in
+ * every word, once. No file is read. */
 #include "conf/conf.h"
 #include "conf/report.h"
 #include "conf/substitute.h"

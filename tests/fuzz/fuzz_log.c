@@ -20,7 +20,7 @@ static void must(bool holds, const char *what, const struct fb_log_text *text)
     abort();
 }
 
-/* One line, with nothing in it that a terminal acts on. */
+/* Fails unless the text is one line, with nothing in it that a terminal acts on. */
 static void check_bytes(const struct fb_log_text *text)
 {
     unsigned char before = 0;

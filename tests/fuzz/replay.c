@@ -18,7 +18,7 @@ static bool complain(const char *path)
     return false;
 }
 
-/* Of exactly the file's size, so that a sanitizer sees a byte read too far. */
+/* Reads into a block of exactly the file's size, so that a sanitizer sees a byte read too far. */
 static bool feed(int fd, size_t size, const char *path)
 {
     uint8_t *data = malloc(size > 0 ? size : 1);
@@ -42,7 +42,7 @@ static bool replay_file(int directory, const char *path, const char *name, unsig
         replayed = complain(name);
     } else if (S_ISREG(status.st_mode)) {
         ++*count;
-        fprintf(stderr, "%s/%s\n", path, name); /* what a failure is about */
+        fprintf(stderr, "%s/%s\n", path, name); /* printed before, for a failure */
         replayed = feed(fd, (size_t)status.st_size, name);
     }
     if (fd != -1)

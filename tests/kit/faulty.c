@@ -20,7 +20,7 @@ enum mistake {
     CHANGES_LENT,      /* gives output that it changes before it was sent */
     GIVES_UP,          /* says nothing while something is unsent */
     ANSWERS_SHORTAGE,  /* says something else without memory */
-    ANSWERS_TWICE,     /* what comes again after a pause */
+    ANSWERS_TWICE,     /* bytes that come again after a pause */
     NEVER_RESTS,
     LOGS_ALERT,
     FAILS_TO_START,

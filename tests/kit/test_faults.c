@@ -81,7 +81,7 @@ START_TEST(right_is_right)
 }
 END_TEST
 
-/* It may say something else without memory, if the test says so. */
+/* A protocol may say something else without memory, if the test's `excuse` says so. */
 START_TEST(excuses_are_accepted)
 {
     static const char *const excuses[] = { "no memory\n", "no", "", NULL, "memory", "yes" };

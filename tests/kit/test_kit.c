@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each call of the kit does. */
+/* The calls of the kit. */
 #include "kit/probe.h"
 #include "support/test.h"
 
@@ -144,7 +144,7 @@ START_TEST(jobs_are_waited_for)
     fb_test_says(one, "job three\nclose\n");
     ck_assert(fb_test_is_closed(one));
     ck_assert(hears(one, ""));
-    fb_test_says(two, "job nobody waits\n"); /* but the end */
+    fb_test_says(two, "job nobody waits\n"); /* only the end comes */
     end(test);
 }
 END_TEST
@@ -165,7 +165,7 @@ START_TEST(servers_answer_as_told)
     fb_test_reset(peer);
     ck_assert(hears(client, "closed 3\n"));
 
-    ck_assert(answers(client, "connect 10.0.0.2:80\n", "closed 8\n")); /* there is none */
+    ck_assert(answers(client, "connect 10.0.0.2:80\n", "closed 8\n")); /* no connection */
     ck_assert_ptr_eq(fb_test_serve(test, "10.0.0.1:80", FB_TEST_REFUSES), server);
     ck_assert(answers(client, "connect 10.0.0.1:80\n", "closed 8\n"));
     fb_test_serve(test, "10.0.0.1:80", FB_TEST_SILENT);
@@ -242,7 +242,7 @@ START_TEST(the_worker_drains)
 }
 END_TEST
 
-/* What two random numbers and a lot of trouble come to. */
+/* The outcome of two random numbers and a lot of trouble. */
 static char *play(uint64_t seed, uint32_t trouble, char text[64])
 {
     const fb_test_options options = {
@@ -300,7 +300,7 @@ START_TEST(the_worker_is_there)
 }
 END_TEST
 
-/* Nothing else uses its memory before 4096 others have ended. */
+/* A state's memory is not used again before 4096 others have ended. */
 START_TEST(slots_are_used_again_late)
 {
     fb_test *test = start();

@@ -22,8 +22,8 @@
 #define DIE_MS 200
 
 struct session {
-    uint64_t left;     /* of a flood, messages to send */
-    uint64_t expected; /* ... and answers to come */
+    uint64_t left;     /* messages to send in a flood */
+    uint64_t expected; /* answers to come in a flood */
     fb_ref to;
     uint64_t outcomes[FB_MESSAGE_UNKNOWN + 1];
     uint64_t given, disorder, last;

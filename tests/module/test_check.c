@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a descriptor has to be like, and how one of another version's make is taken. */
+/* Descriptors that are refused, and descriptors of other versions. */
 #include "module/module.h"
 #include "support/test.h"
 
@@ -62,7 +62,7 @@ static void begin(struct part *p)
             { .name = "part_name", .value = FB_VALUE_NAME, .offset = 8, .names = words },
             { .name = "part_own",
                 .value = FB_VALUE_CUSTOM,
-                .offset = 17, /* which is its own affair */
+                .offset = 17, /* left to the protocol */
                 .room = 7,
                 .set = set,
                 .args_most = UINT32_MAX },
@@ -216,7 +216,7 @@ START_TEST(what_is_built_in_passes)
 }
 END_TEST
 
-/* What a later version may append. */
+/* Fields that a later version may append. */
 struct later_protocol {
     fb_protocol base;
     void *more[4];

@@ -60,7 +60,7 @@ static void tear_down(struct bed *bed)
     fb_arena_destroy(&bed->arena);
 }
 
-/* One of the modules that were built beside us. */
+/* The path of a module that was built beside us. */
 static const char *built(struct bed *bed, const char *name)
 {
     return fb_arena_printf(bed->arena, MODULES_PATH "/%s", name);

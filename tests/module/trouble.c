@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A module that has trouble where its configuration says so: "trouble PLACE KIND". The place is set
- * (the directive's setter), done (conf_done) or start (worker_start); the kind is fail, exit, abort or
- * hang. It has a metric, for which the daemon opens a zone. */
+ * (the directive's setter), done (conf_done) or start (worker_start); the kind is fail, exit, abort
+ * or hang. It has a metric, for which the daemon opens a zone. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>

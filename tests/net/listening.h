@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners for tests, and clients that connect to them. A test fails if a descriptor is left open, or
- * a line was logged that it has not taken. */
+/* Listeners for tests, and clients that connect to them. A test fails if a descriptor is left open,
+ * or a line was logged that it has not taken. */
 #pragma once
 
 #include "net/listener.h"

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What is sent: the byte at a place is that of the table at the place modulo a prime. */
+/* The bytes that are sent: at a place stands the table's byte at the place modulo a prime. */
 #define PERIOD 65521
 
 static uint8_t table[2 * PERIOD];

@@ -11,7 +11,7 @@
 /* How often the operations were called since the latest pipe was opened. */
 extern unsigned recvs, splices_in, splices_out;
 
-/* One end of a pipe, with the harness at its far side. */
+/* An end of a pipe, with the harness at its far side. */
 struct side {
     struct fb_conn *conn;
     int far;
@@ -29,7 +29,7 @@ struct rig {
     struct fb_log_target target;
     struct fb_counters counters;
     bool tcp;
-    unsigned descriptors; /* that were open before it */
+    unsigned descriptors; /* open descriptors before the start */
 };
 
 /* epoll and poll, each with TCP and unix sockets. */
@@ -43,7 +43,7 @@ unsigned count_descriptors(const char *like);
 
 void open_pipe(struct rig *rig, struct side sides[2]);
 void close_far(struct side sides[2]);
-/* As much as its socket takes, up to the place `until`. */
+/* Sends as much as the socket takes, up to the place `until`. */
 void say(struct side *side, size_t until);
 /* At most n bytes; fails unless they are what the other side has said. */
 void hear(struct side *side, size_t n);

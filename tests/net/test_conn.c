@@ -16,7 +16,7 @@ START_TEST(opened_comes_from_the_loop)
     ck_assert_uint_eq(owner->conn->number, 1);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->openings, 1);
-    ck_assert_uint_eq(owner->socket->recvs, 0); /* nothing has arrived */
+    ck_assert_uint_eq(owner->socket->recvs, 0); /* no bytes have arrived */
 
     fb_sim_says(owner->socket, "hello");
     fixture_run(fixture);

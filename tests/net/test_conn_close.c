@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How connections close: what is unsent leaves first, and what the peer still sends is discarded, so
- * that the kernel does not reset the connection under the reply. */
+/* How connections close: what is unsent leaves first, and what the peer still sends is discarded,
+ * so that the kernel does not reset the connection under the reply. */
 #include "support/owner.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ START_TEST(without_pending_input_it_goes_at_once)
     struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
-    owner->n = 2; /* what is not consumed has been received all the same */
+    owner->n = 2; /* bytes that are not consumed have been received all the same */
     fb_sim_says(owner->socket, "request");
     fixture_turn(fixture);
     ck_assert_str_eq(owner_sent(owner), "reply");
@@ -76,7 +76,7 @@ START_TEST(closing_it_is_not_read)
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
-    ck_assert(owner->socket->shut && !owner->socket->closed); /* there was more */
+    ck_assert(owner->socket->shut && !owner->socket->closed); /* more bytes had arrived */
     fixture_end_all(fixture);
     ck_assert(owner->socket->closed);
     owner_free(&owner);
@@ -162,7 +162,7 @@ START_TEST(lingering_ends_with_its_timeout)
 
     for (int i = 1; i <= 10; i++) {
         ck_assert(!owner->socket->closed);
-        fb_sim_says(owner->socket, "more"); /* which does not defer it */
+        fb_sim_says(owner->socket, "more"); /* the stop does not defer the close */
         fixture_pass(fixture, LINGERING_MS / 10);
     }
     check_gone(fixture, &owner);

@@ -132,7 +132,7 @@ static size_t forward(struct owner *owner, fb_bytes in)
     return in.n;
 }
 
-/* What was borrowed from another's input does not stay there until the server answers. */
+/* Output that was borrowed from another's input is copied before the server answers. */
 START_TEST(borrowed_output_waits_in_memory_of_its_own)
 {
     struct fixture *fixture = fixture_start_net(_i, 3);
@@ -230,7 +230,7 @@ START_TEST(a_close_before_the_answer_sends_what_was_written)
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner_accept(server, a)), "note");
-    ck_assert_uint_eq(a->openings, 0); /* it was over for its owner */
+    ck_assert_uint_eq(a->openings, 0); /* closed by its owner before */
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(a->socket->closed && !a->socket->reset);
@@ -324,7 +324,7 @@ START_TEST(slots_and_gauges)
     free(none);
     settle(fixture);
 
-    /* what waits at a server is no client's */
+    /* a connection to a server is no client */
     fb_sim_take(owner_accept(server, a)->socket, 0);
     a->data = owner_leave_input;
     fb_conn_write(a->conn, "unsent", 6);

@@ -86,7 +86,7 @@ START_TEST(pieces_are_gathered_in_a_row)
     owner->socket->lends = gathered[_i / FIXTURE_EVENTS].lends;
     for (size_t at = 0; at < whole; at += piece) {
         fb_sim_say(owner->socket, bytes + at, piece < whole - at ? piece : whole - at);
-        if (at % 7 == 0) /* else more than one arrives at once */
+        if (at % 7 == 0) /* without waits between them bytes would arrive together */
             fixture_run(fixture);
     }
     fixture_run(fixture);
@@ -209,11 +209,12 @@ START_TEST(a_resume_with_nothing_left_is_over)
     owner->data = stop_and_resume;
     fb_sim_says(owner->socket, "all");
     fixture_run(fixture);
-    ck_assert_uint_eq(owner->socket->recvs, 1); /* not in vain until "again" */
+    ck_assert_uint_eq(
+        owner->socket->recvs, 1); /* no receive in vain, which would only say "again" */
     owner->data = owner_leave_input;
     fb_sim_says(owner->socket, "next");
     fixture_run(fixture);
-    ck_assert_uint_eq(owner->datas, 2); /* not offered at once again */
+    ck_assert_uint_eq(owner->datas, 2); /* the rest is not offered at once again */
     ck_assert_uint_eq(owner->socket->recvs, 2);
     end_all(fixture, &owner);
 }
@@ -233,7 +234,7 @@ START_TEST(the_end_comes_with_the_rest)
     ck_assert_uint_eq(owner->eofs, 1);
     ck_assert_str_eq(owner->last, "half");
     ck_assert_int_eq(owner->reason, FB_FINISHED);
-    ck_assert(!owner->socket->shut); /* nothing was pending */
+    ck_assert(!owner->socket->shut); /* no event was pending */
     owner_free(&owner);
     fixture_stop(fixture);
 }

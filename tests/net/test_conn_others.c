@@ -66,7 +66,7 @@ START_TEST(borrowed_output_outlives_the_lender)
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 3);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture), *noise = owner_open(fixture);
 
-    a->data = owner_leave_input; /* so that the bytes lie in a chunk of a's */
+    a->data = owner_leave_input; /* puts the bytes into a chunk of a's */
     fb_sim_says(a->socket, "what a ");
     fixture_run(fixture);
     a->data = dying[_i / FIXTURE_EVENTS];
@@ -131,7 +131,7 @@ START_TEST(who_was_ended_by_another_hears_no_more)
     struct fixture *fixture = fixture_start_net(_i, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    /* both have an event in the batch, and whoever comes first ends the other */
+    /* two events in one batch: the first of them ends the other's connection */
     a->data = b->data = abort_other;
     a->other = b;
     b->other = a;

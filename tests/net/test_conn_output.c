@@ -30,7 +30,7 @@ START_TEST(a_callback_sends_once)
     owner->data = write_much;
     fb_sim_says(owner->socket, "?");
     fixture_run(fixture);
-    ck_assert_uint_eq(owner->socket->sends, 0); /* nothing was written */
+    ck_assert_uint_eq(owner->socket->sends, 0); /* no output was left to write */
     owner->n = 1000;
     fb_sim_says(owner->socket, "?");
     fixture_run(fixture);
@@ -88,8 +88,8 @@ static void check_mixed(const struct owner *owner, size_t n)
 
 static const struct {
     size_t n;    /* bytes of input */
-    size_t room; /* what the peer takes at first */
-    size_t most; /* ... of one send */
+    size_t room; /* bytes that the peer takes at first */
+    size_t most; /* bytes that one send takes */
 } mixtures[] = {
     { 3, SIZE_MAX, SIZE_MAX },
     { 31, SIZE_MAX, SIZE_MAX },
@@ -140,7 +140,7 @@ static size_t write_around(struct owner *owner, fb_bytes in)
 {
     ck_assert_uint_eq(in.n, 4);
     fb_conn_write(owner->conn, in.p + 1, 3);
-    fb_conn_write(owner->conn, in.p + 3, 2); /* one byte of it lies behind */
+    fb_conn_write(owner->conn, in.p + 3, 2); /* a byte of the input lies behind */
     return in.n;
 }
 
@@ -173,7 +173,7 @@ START_TEST(output_goes_on_when_the_peer_takes_it)
     fixture_settle(fixture);
     ck_assert_uint_eq(owner->socket->sends, 1);
     fixture_run(fixture);
-    ck_assert_uint_eq(owner->socket->sends, 1); /* it was not tried again in vain */
+    ck_assert_uint_eq(owner->socket->sends, 1); /* no send was tried in vain */
     while (owner->socket->sent_n < n) {
         fb_sim_take(owner->socket, 4096 + steps * 1111);
         fixture_run(fixture);
@@ -226,7 +226,7 @@ START_TEST(unsent_output_holds_the_input_back)
     fb_sim_says(owner->socket, "a");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->conn->unsent, n);
-    fb_sim_says(owner->socket, "b"); /* not above the mark: still read */
+    fb_sim_says(owner->socket, "b"); /* at the mark and not above: still read */
     owner->n = 1;
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
@@ -304,7 +304,7 @@ START_TEST(resumed_while_held_it_is_offered_the_rest_later)
     owner->data = NULL;
     fb_conn_resume(owner->conn);
     fixture_run(fixture);
-    ck_assert_uint_eq(owner->datas, 1); /* it is held back */
+    ck_assert_uint_eq(owner->datas, 1); /* reading is paused */
     fb_sim_take(owner->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->writables, 1);

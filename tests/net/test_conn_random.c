@@ -15,7 +15,7 @@ struct peer {
     struct owner *live;
     uint8_t *said;
     size_t said_n;
-    bool ended; /* it says nothing more */
+    bool ended; /* the peer says no more */
 };
 
 static uint64_t state;
@@ -209,7 +209,7 @@ START_TEST(whatever_happens)
         free(peers[i].said);
     }
     free(peers);
-    fixture_logged(fixture); /* those that were reset */
+    fixture_logged(fixture); /* lines about connections that were reset */
     fixture_stop(fixture);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Output that is sent from where it is: memory of the owner's, who is told when it is needed no more,
- * and files; and what is sent before the callback returns. */
+/* Output that is sent from where it is: memory of the owner's, who is told when it is needed no
+ * more, and files; and what is sent before the callback returns. */
 #include "support/owner.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 struct lent {
     struct fixture *fixture;
     unsigned releases;
-    struct owner *owner; /* who writes "again" when it is released */
+    struct owner *owner; /* owner that writes "again" at the release */
 };
 
 static bool calling; /* a call that may release nothing is running */
@@ -122,7 +122,7 @@ START_TEST(it_is_released_however_the_connection_ends)
     write_ref(a, "second", 6, &none);
     fixture_settle(fixture);
     ck_assert_uint_eq(part.releases + none.releases, 0);
-    calling = ways_to_end[_i / FIXTURE_EVENTS] != do_drain; /* which settles */
+    calling = ways_to_end[_i / FIXTURE_EVENTS] != do_drain; /* a turn settles it */
     ways_to_end[_i / FIXTURE_EVENTS](a);
     calling = false;
     fixture_settle(fixture);
@@ -158,7 +158,7 @@ static int empty_file(void)
     return fd;
 }
 
-/* "Nothing was taken", and the descriptor is still the caller's. */
+/* -1 means that nothing was taken: the descriptor is still the caller's. */
 START_TEST(nothing_is_taken_where_no_output_can_be)
 {
     static void (*const before[])(struct owner *) = { do_close, do_shut, do_fail, lack_memory };
@@ -192,7 +192,7 @@ static void write_when_closed(struct owner *owner)
     ck_assert_uint_eq(lent.releases, 0);
 }
 
-/* Also of one that is ended from outside, whom nothing has told before. */
+/* A connection that is ended from outside gives back its references too. */
 START_TEST(nothing_is_taken_by_one_that_is_told_its_end)
 {
     struct fixture *fixture = fixture_start_net(0, 1);
@@ -286,7 +286,7 @@ static void write_and_flush(struct owner *owner)
     fb_conn_push(owner->conn);
 }
 
-/* Else its owner would take a connection for idle that sends all the time. */
+/* Sent references count as progress, or a connection that sends all the time would seem idle. */
 START_TEST(what_was_flushed_has_moved)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
@@ -341,7 +341,7 @@ START_TEST(a_flush_that_gets_no_further_goes_on_later)
     fb_sim_take(a->socket, SIZE_MAX);
     fixture_run(fixture);
     owner_check_pattern(a, 10);
-    fb_conn_push(a->conn); /* of nothing */
+    fb_conn_push(a->conn); /* no bytes */
     end(fixture, &a);
 }
 END_TEST

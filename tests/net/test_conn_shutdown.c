@@ -205,7 +205,7 @@ START_TEST(a_failure_ends_what_was_shut_down)
 }
 END_TEST
 
-/* What is not read yet is not lost when both halves end. */
+/* Unread input is not lost when both halves end. */
 START_TEST(stopped_input_comes_before_the_end)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);

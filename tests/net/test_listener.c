@@ -192,7 +192,7 @@ START_TEST(a_failed_open_gives_back_what_it_took)
     listening_commit(listening, old);
     new = listening_create(listening, old->text, &options);
 
-    /* one more descriptor, not two */
+    /* room for a single descriptor, not for two */
     before = count_fds();
     last = dup(old->fds[0]);
     ck_assert_int_ne(last, -1);

@@ -8,7 +8,7 @@
 
 static const char *const inet_hosts[] = { "127.0.0.1", "[::1]" };
 
-/* What a listening socket allows to wait. */
+/* The number of connections that may wait at a listening socket. */
 static unsigned backlog_of(int fd)
 {
     struct tcp_info info;

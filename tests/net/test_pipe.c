@@ -97,10 +97,10 @@ START_TEST(a_slow_reader_is_waited_for)
     fb_sim_take(two.b->socket, 0);
     say_pattern(two.a, 0, total);
     fixture_run(two.fixture);
-    ck_assert_uint_gt(fb_sim_unread(two.a->socket), total - 100000); /* it stays in the kernel */
+    ck_assert_uint_gt(fb_sim_unread(two.a->socket), total - 100000); /* stays in the kernel */
     ck_assert_uint_le(fixture_blocks_held(two.fixture), 4);
 
-    /* and holds up nothing that goes the other way */
+    /* the other direction goes on */
     say_pattern(two.b, 0, 100000);
     fixture_run(two.fixture);
     owner_check_pattern(two.a, 100000);

@@ -21,7 +21,7 @@ START_TEST(it_begins_after_much)
     ck_assert_uint_gt(splices_out, 0);
     ck_assert_uint_eq(recvs, before);
 
-    /* each direction by itself */
+    /* directions count by themselves */
     splices_in = 0;
     move(rig, &sides[1], &sides[0], MUCH / 2);
     ck_assert_uint_eq(splices_in, 0);
@@ -95,7 +95,7 @@ START_TEST(little_at_a_time_is_copied_again)
         move(rig, &sides[0], &sides[1], 100);
     ck_assert_uint_eq(splices_in, 0);
     ck_assert_uint_ge(recvs, 20);
-    move(rig, &sides[0], &sides[1], 4 * MUCH); /* and back */
+    move(rig, &sides[0], &sides[1], 4 * MUCH); /* the way back */
     ck_assert_uint_gt(splices_in, 0);
     close_far(sides);
     tear_down(rig);
@@ -139,14 +139,14 @@ START_TEST(a_reset_in_the_middle)
     open_pipe(rig, sides);
     move(rig, &sides[0], &sides[1], 2 * MUCH);
     stuff(rig, &sides[0]);
-    say(&sides[1], 1000); /* what is not read makes a unix socket's end a reset */
+    say(&sides[1], 1000); /* unread bytes make a unix socket's end a reset */
     for (int i = 0; i < 5; i++)
         turn(rig);
     ck_assert_uint_gt(count_descriptors("pipe:"), before);
     setsockopt(sides[gone].far, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
     close(sides[gone].far);
     turn_until(rig, sides[0].closings == 1 && sides[1].closings == 1,
-        recv(sides[!gone].far, bytes, sizeof(bytes), 0)); /* which may fail */
+        recv(sides[!gone].far, bytes, sizeof(bytes), 0)); /* may fail */
     ck_assert_int_eq(sides[gone].reason, FB_RESET);
     ck_assert_int_eq(sides[!gone].reason, FB_ABORTED);
     ck_assert_uint_eq(count_descriptors("pipe:") - before, 2 * rig->net.spare_pipe_n);

@@ -59,7 +59,7 @@ START_TEST(a_target_is_an_address_with_a_port)
 }
 END_TEST
 
-/* Whatever the machine's names are, its own has an address. */
+/* The machine's own name has an address, whatever names it has. */
 START_TEST(a_name_is_resolved)
 {
     struct fb_target target;

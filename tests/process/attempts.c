@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define NOBODY INT_MAX       /* no process has this pid */
-#define ABOVE_INT (1L << 32) /* of which the kernel takes nothing */
+#define ABOVE_INT (1L << 32) /* memory from which the kernel reads nothing */
 
 /* 0, or the errno of a call that has returned -1. */
 static int outcome(long status)
@@ -192,7 +192,7 @@ static int look_up(void)
     return error;
 }
 
-/* Those that name something */
+/* Attempts that name something. */
 
 static int open_to_read(const char *path)
 {
@@ -218,7 +218,7 @@ static int bind_to_port(const char *port)
     return bind_to((in_port_t)atoi(port));
 }
 
-/* One call each. */
+/* Attempts of one call. */
 static const struct {
     const char *name;
     long number, arguments[5];

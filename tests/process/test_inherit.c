@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the environment may say about descriptors. Each case is a process of its own, whose descriptors
- * are no others than those that it was passed. */
+/* Descriptors that the environment announces. A case runs in a process of its own, with no
+ * descriptors but those that it was passed. */
 #include "process/inherit.h"
 
 #include "support/test.h"
@@ -15,7 +15,7 @@
 
 #define SOCKETS_MAX 3
 
-/* What the process tells of itself. */
+/* The report of the process about itself. */
 struct outcome {
     bool finished, failed, variables_left;
     unsigned n;
@@ -23,7 +23,7 @@ struct outcome {
         int number, fd, from, descriptor_flags, flags;
         char name[32];
     } sockets[SOCKETS_MAX];
-    int first_flags; /* of the first descriptor, whether it was taken or not */
+    int first_flags; /* flags of the first descriptor, whether it was taken or not */
     int link, parent;
     unsigned side, serial;
     char text[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said to a service manager, and that nobody else learns of it. */
+/* Messages to a service manager, which only it can receive. */
 #include "process/notify.h"
 
 #include "support/test.h"
@@ -18,7 +18,7 @@ struct fixture {
     int fd;
     char name[64];
     char text[8192]; /* the latest message */
-    int sent;        /* ... and its descriptor, or -1 */
+    int sent;        /* the descriptor that came with the message, or -1 */
     struct fb_log log;
     struct fb_log_target target;
 };
@@ -41,7 +41,7 @@ static void set_up(struct fixture *fixture)
     fixture->log.plain = "t";
 }
 
-/* As systemd would have started us. */
+/* Sets the environment as systemd does. */
 static void start(struct fixture *fixture, const char *interval, pid_t pid)
 {
     char text[32];
@@ -136,8 +136,8 @@ START_TEST(a_descriptor_is_sent)
 }
 END_TEST
 
-/* Whatever bytes a configuration has, the manager is given one line of characters, which it would
- * else not take. */
+/* The manager is given one line of valid characters, whatever bytes a configuration has; another it
+ * would not take. */
 START_TEST(a_status_is_one_line_of_characters)
 {
     char text[2 * FB_NOTIFY_STATUS_MAX + 1];
@@ -171,7 +171,7 @@ START_TEST(nobody_inherits_the_manager)
 }
 END_TEST
 
-/* ... but who takes over, whatever its pid. */
+/* a successor is told, whatever its pid */
 START_TEST(it_is_handed_on)
 {
     struct fixture f;

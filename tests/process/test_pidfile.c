@@ -155,7 +155,7 @@ START_TEST(a_second_master_is_kept_out)
     reap(holder);
     ck_assert_uint_eq(count_files("second"), removes ? 0 : 2);
 
-    /* also with the files of one that was killed */
+    /* the files of a process that was killed are in nobody's way */
     ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
     ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), 0);
     ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), getpid());
@@ -198,7 +198,7 @@ START_TEST(a_child_that_forgets_leaves_the_lock)
 END_TEST
 
 #define CONTENDERS 4
-#define TURNS 300 /* of each */
+#define TURNS 300 /* turns of each process */
 
 struct contest {
     atomic_uint holders;
@@ -218,7 +218,7 @@ static bool is_named(const struct pidfile_test *test)
 
 static void contend(struct pidfile_test *test, struct contest *contest)
 {
-    test->log.target.fd = -1; /* who comes second is told so, which is not looked at here */
+    test->log.target.fd = -1; /* no log: the loser's line is not looked at here */
     for (unsigned turns = 0; turns < TURNS && !contest->broken;) {
         if (fb_pidfile_lock(&test->pidfile, test->path, &test->log.log) == -1)
             continue;
@@ -305,7 +305,7 @@ END_TEST
 
 START_TEST(another_ones_pid_file_is_not_removed)
 {
-    struct fb_pidfile other; /* it has the lock as well */
+    struct fb_pidfile other; /* the child has the lock as well */
     struct pidfile_test test;
 
     start_pidfile(&test, "others");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The throw-away process that reads a configuration first: what it finds is told in its parent's log
- * and nothing else is left of it. */
+/* The throw-away process that reads a configuration first: what it finds is told in its parent's
+ * log and nothing else is left of it. */
 #include "process/rehearse.h"
 #include "process/signals.h"
 #include "support/test.h"
@@ -18,7 +18,7 @@
 
 #define DEADLINE_S 20
 
-/* What the protocol's code does. In the child it is what it was at the fork. */
+/* The action of the protocol's code. In the child it is what it was at the fork. */
 static int (*act)(fb_conf *conf);
 
 static int done(fb_conf *conf, void *own, const void *parent)
@@ -101,7 +101,7 @@ static int rehearse(const char *text)
     return status;
 }
 
-/* What was said is one line, which has this in it. */
+/* Fails unless one line was logged, which has this in it. */
 static void expect_line(const char *text)
 {
     const char *end = strchr(bed.said, '\n');
@@ -241,8 +241,8 @@ START_TEST(what_hangs_is_ended)
 }
 END_TEST
 
-/* Descriptors that are no one's business, and those that are: the standard ones, the log and the pipe
- * that tells the parent of its end. */
+/* Descriptors that are no one's business, and those that are: the standard ones, the log and the
+ * pipe that tells the parent of its end. */
 static int count_descriptors(fb_conf *conf)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -316,7 +316,7 @@ START_TEST(a_master_s_signals_are_not_disturbed)
     sigprocmask(SIG_SETMASK, NULL, &blocked);
     ck_assert_int_eq(sigismember(&blocked, SIGHUP), 1);
     ck_assert(!fb_order_take(FB_ORDER_RELOAD, NULL));
-    while (!reload || !reap) { /* one signal each time */
+    while (!reload || !reap) { /* a signal at a time */
         sigsuspend(fb_signals_wait_mask());
         reload = reload || fb_order_take(FB_ORDER_RELOAD, NULL);
         reap = reap || fb_order_take(FB_ORDER_REAP, NULL);
@@ -328,7 +328,7 @@ START_TEST(a_master_s_signals_are_not_disturbed)
 }
 END_TEST
 
-/* Where a child says that it has begun. */
+/* Reports from a child that it has begun. */
 static volatile pid_t *begun;
 
 static int say_and_hang(fb_conf *conf)
@@ -362,7 +362,7 @@ START_TEST(it_ends_with_its_parent)
     ck_assert_int_eq(kill(*begun, 0), 0);
     ck_assert_int_eq(kill(parent, SIGKILL), 0);
     ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
-    ck_assert_int_eq(read(pipe_ends[0], &byte, 1), 0); /* nobody holds the other end any more */
+    ck_assert_int_eq(read(pipe_ends[0], &byte, 1), 0); /* no process holds the other end any more */
     close(pipe_ends[0]);
     munmap((void *)begun, sizeof(*begun));
 }

@@ -48,7 +48,7 @@ static void tear_down(void)
     ck_assert_int_eq(rmdir(directory), 0);
 }
 
-/* What was logged so far. */
+/* Returns what was logged so far. */
 static const char *logged(void)
 {
     ssize_t n = pread(target.fd, said, sizeof(said) - 1, 0);
@@ -102,9 +102,9 @@ START_TEST(off_changes_nothing)
 }
 END_TEST
 
-/* Each need opens what is its, and nothing of the others. */
+/* A need opens its own paths, and nothing of the others'. */
 static const struct {
-    size_t need; /* its place in struct fb_needs */
+    size_t need; /* offset in struct fb_needs */
     const char *opens[5];
 } needs[] = {
     { offsetof(struct fb_needs, exec), { "program", "code", "fork" } },
@@ -127,7 +127,7 @@ START_TEST(needs_are_met_one_by_one)
         check(needs[_i].opens[i], 0);
     for (size_t i = 0; i < fb_countof(closed); i++)
         check(closed[i], EPERM);
-    if (!execs || syscall(444, NULL, 0, 1) >= 6) /* then Landlock bounds signals */
+    if (!execs || syscall(444, NULL, 0, 1) >= 6) /* from this version on Landlock bounds signals */
         check("kill 1", EPERM);
     if (!execs)
         check("execve", EPERM);
@@ -158,7 +158,7 @@ START_TEST(paths)
     ck_assert_int_eq(in_sandbox(read_and_write, file), 0);
     path.path = file;
     check(with_file("open"), 0);
-    ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES); /* its directory is not */
+    ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES); /* the directory is not readable */
     path.path = "/nowhere";
     check(with_file("open"), EACCES);
     ck_assert_ptr_nonnull(

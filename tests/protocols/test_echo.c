@@ -33,7 +33,7 @@ START_TEST(sends_back_much)
 
     for (size_t i = 0; i < sizeof(much); i++)
         much[i] = (uint8_t)(i * 7 + i / 256);
-    fb_test_take(peer, 5000); /* then it does not read for a while */
+    fb_test_take(peer, 5000); /* echo does not read for a while */
     fb_test_say(peer, much, 100000);
     fb_test_say(peer, much + 100000, sizeof(much) - 100000);
     fb_test_shut(peer);

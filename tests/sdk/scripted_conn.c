@@ -100,7 +100,7 @@ static struct scripted_conn *at(void *state)
 
 static int client_opened(fb_conn *conn, void *state)
 {
-    static struct scripted_conn crowd; /* of those that nobody looks at */
+    static struct scripted_conn crowd; /* state of clients that no test looks at */
     struct scripted_conn *actor = coming != NULL ? coming : &crowd;
 
     coming = NULL;

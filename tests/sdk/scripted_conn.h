@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of the SDK share: a whole worker (the test kit's) with a protocol whose connections
- * do what the test says, and record what they are told. Between turns a test makes the calls that a
- * callback would make, and ends them with scripted_settle(). */
+/* Connections that do what the test says, and record what they are told, on a whole worker: the
+ * test kit's. Between turns a test makes the calls that a callback would make, and ends them with
+ * scripted_settle(). */
 #pragma once
 
 #include "kit/kit.h"
@@ -12,9 +12,9 @@
 #define SERVER "10.0.0.1:80"
 #define ENDED_MAX 4096
 
-/* One side of a session. */
+/* A session's state of one connection. */
 struct scripted_conn {
-    /* What it does, besides recording. NULL: nothing, consume everything, close at the end. */
+    /* callbacks, besides recording; NULL: nothing, consume everything, close at the end */
     int (*opened)(struct scripted_conn *actor);
     size_t (*data)(struct scripted_conn *actor, fb_bytes in);
     void (*eof)(struct scripted_conn *actor, fb_bytes rest);
@@ -24,9 +24,9 @@ struct scripted_conn {
     void (*answered)(struct scripted_conn *actor, uint64_t number, fb_outcome outcome);
     void (*closed)(struct scripted_conn *actor, fb_reason reason);
     struct scripted_conn *other; /* for what it does */
-    uint64_t n;                  /* ... too */
+    uint64_t n;                  /* for the callbacks */
     char letter;                 /* in the order of ends; 0: none */
-    /* What it has been told. */
+    /* the record */
     fb_conn *conn; /* NULL once it has been closed */
     unsigned openings, datas, eofs, timers, drainings, messages, answers, closings;
     fb_reason reason;
@@ -49,7 +49,7 @@ extern char ended[ENDED_MAX];
 fb_test *scripted_start(void);
 /* Fails if there were faults, which have been printed. */
 void scripted_finish(fb_test **test);
-/* What follows from the calls that were made between turns. */
+/* Runs what follows from the calls that were made between turns. */
 void scripted_settle(fb_test *test);
 
 /* A client of this actor's, opened. */
@@ -61,7 +61,7 @@ fb_test_peer *scripted_conn_connect(
 fb_conn *scripted_conn_begin(
     struct scripted_conn *owner, struct scripted_conn *actor, const char *address);
 
-/* All that the peer has heard, as a string. */
+/* Returns what the peer has heard, as a string. */
 const char *peer_heard(fb_test_peer *peer);
 /* `data` that leaves everything, `eof` that does nothing. */
 size_t scripted_leave_input(struct scripted_conn *actor, fb_bytes in);

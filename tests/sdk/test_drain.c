@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sessions are told and what becomes of them when their worker ends. */
+/* Sessions whose worker ends: what they are told and what becomes of them. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ START_TEST(those_that_open_later_are_told_what_is_left)
     scripted_conn_begin(&a, &b, SERVER);
     scripted_settle(test);
     fb_test_drain(test, 30000);
-    ck_assert_uint_eq(b.drainings, 0); /* it has not opened */
+    ck_assert_uint_eq(b.drainings, 0); /* never opened */
     fb_test_pass(test, 10000);
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
     fb_test_run(test);
@@ -159,7 +159,7 @@ static size_t answer_idle(struct scripted_conn *actor, fb_bytes in)
     return in.n;
 }
 
-/* Its request is answered, and then it ends. */
+/* A request is answered before the session ends. */
 START_TEST(who_turns_idle_later_closes_then)
 {
     fb_test *test = scripted_start();
@@ -261,7 +261,7 @@ START_TEST(a_pipe_is_let_go_on)
 }
 END_TEST
 
-/* Whatever is open at the end has the same reason, whoever was made for whom. */
+/* Sessions that are open at the end have the same reason, in whatever order they were made. */
 START_TEST(all_are_drained_at_the_end)
 {
     fb_test *test = scripted_start();

@@ -117,7 +117,7 @@ START_TEST(without_it_its_owner_goes_on)
 }
 END_TEST
 
-/* One that had finished by itself says so. */
+/* A session that had finished by itself says so. */
 START_TEST(a_child_that_has_finished)
 {
     struct family family;
@@ -161,7 +161,7 @@ START_TEST(nothing_is_begun_for_an_owner_that_ends)
     ways[_i].end(&family);
     scripted_settle(family.test);
     ck_assert_uint_eq(family.actors[OWNER].closings, 1);
-    if (ways[_i].end != drain) /* where the child may come first */
+    if (ways[_i].end != drain) /* ends where the child may come first */
         ck_assert_uint_eq(tries, 1);
     scripted_finish(&family.test);
 }
@@ -197,7 +197,7 @@ static void released(void *arg)
     releases++;
 }
 
-/* All that it may call, and that does nothing any more. */
+/* Calls that may be made, and that do nothing any more. */
 static void try_everything(struct scripted_conn *actor, fb_reason reason)
 {
     static const fb_bytes pieces[] = { { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };

@@ -15,7 +15,7 @@ struct kind {
 static const struct kind kinds[] = {
     { .delimiter = "\n" },
     { .delimiter = "\r\n" },
-    { .delimiter = "aab" }, /* which its own beginning may precede */
+    { .delimiter = "aab" }, /* a delimiter, which its own beginning may precede */
     { .fixed = 4 },
     { .width = 1 },
     { .width = 2 },
@@ -28,7 +28,7 @@ static const struct kind kinds[] = {
 
 static const struct kind *kind;
 static fb_frame_limit limit;
-static char frames[8192]; /* those that came, each with a "|" */
+static char frames[8192]; /* frames that came, with a "|" behind each */
 static size_t frame_n, frame_total;
 static unsigned stop_after; /* frames; 0: never */
 
@@ -101,7 +101,7 @@ static fb_test *start_of(int i)
 
 static const char *const texts[] = { "abcd", "a\r\rx", "aaaa", "\n", "", "12345678901234567890" };
 
-/* All of the texts that are frames of this kind; their length on the wire. */
+/* Writes the texts as frames of this kind; returns their length on the wire. */
 static size_t encode_all(char *wire, char *expected)
 {
     size_t n = 0;
@@ -185,7 +185,7 @@ START_TEST(most_is_the_longest)
 }
 END_TEST
 
-/* Not all of it is needed to see that it is too long. */
+/* A frame is refused as too long before it has arrived whole. */
 START_TEST(what_never_ends_is_too_long)
 {
     fb_test *test = start_of(_i);
@@ -201,7 +201,7 @@ START_TEST(what_never_ends_is_too_long)
 }
 END_TEST
 
-/* As a limit that is none. */
+/* A limit that is none. */
 START_TEST(most_may_be_all_there_is)
 {
     fb_test *test = start_of(_i);
@@ -225,7 +225,7 @@ START_TEST(a_length_beyond_all_bounds)
     if (_i == 0)
         ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
     else
-        ck_assert_uint_eq(actor.closings, 0); /* it waits, as it was told to */
+        ck_assert_uint_eq(actor.closings, 0); /* stopped, until resumed */
     scripted_finish(&test);
 }
 END_TEST
@@ -269,7 +269,7 @@ START_TEST(a_frame_has_its_time)
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(actor.closings, 0);
 
-    fb_test_say(peer, wire, n); /* and the next, which begins behind one */
+    fb_test_say(peer, wire, n); /* the next one, which begins behind a delimiter */
     fb_test_say(peer, wire, 1);
     fb_test_pass(test, 900);
     fb_test_say(peer, wire + 1, 1); /* a byte of it gives no more time */

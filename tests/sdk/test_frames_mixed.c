@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What frames are searched with comes to the test, which counts the bytes. */
+/* Searches in frames come to the test, which counts the bytes. */
 static uint64_t searched;
 
 void *memmem(const void *haystack, size_t n, const void *needle, size_t needle_n)
@@ -108,7 +108,7 @@ static size_t until_delimiter(struct scripted_conn *a, fb_bytes in)
     return in.n - rest.n;
 }
 
-/* What has been searched for one delimiter has not been for another. */
+/* Bytes that were searched for one delimiter have not been for another. */
 START_TEST(the_delimiter_changes_while_a_frame_is_waited_for)
 {
     fb_test *test = start_with(until_delimiter);
@@ -145,7 +145,7 @@ static size_t search_twice(struct scripted_conn *a, fb_bytes in)
     }
     if (rest.n < 3)
         return 0;
-    rest.p += 3; /* which are dropped */
+    rest.p += 3; /* bytes that are discarded */
     rest.n -= 3;
     if (fb_frame_until(a->conn, &rest, ".", 1, &limit, &frame))
         keep(frame);
@@ -192,7 +192,7 @@ START_TEST(who_leaves_frames_has_no_timeout)
     fb_test_says(peer, "beginning");
     fb_test_pass(test, 500);
     actor.n = 1;
-    actor.data = NULL; /* it is consumed some other way */
+    actor.data = NULL; /* consumed in some other way */
     fb_test_says(peer, " of a line");
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(actor.closings, 0);

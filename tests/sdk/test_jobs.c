@@ -12,11 +12,11 @@
 struct job {
     fb_ref to;
     int n;
-    pthread_t worked; /* which thread has */
+    pthread_t worked; /* thread that has run it */
 };
 
-static atomic_int going; /* that work now */
-static atomic_bool gate; /* those wait that must not end yet */
+static atomic_int going; /* jobs that work now */
+static atomic_bool gate; /* lock at which jobs wait that must not end yet */
 static unsigned dones;
 static int sum;
 
@@ -65,7 +65,7 @@ static int run(fb_test *test, fb_ref to, int n)
     struct job job = { .to = to, .n = n };
     int rc = fb_run(fb_test_worker(test), work, done, &job, sizeof(job));
 
-    memset(&job, 0xff, sizeof(job)); /* what runs is a copy */
+    memset(&job, 0xff, sizeof(job)); /* the job that runs is a copy */
     return rc;
 }
 
@@ -141,7 +141,7 @@ static void await(int n)
     }
 }
 
-/* Of this process, with the one that runs the test. */
+/* The threads of this process, with the one that runs the test. */
 static unsigned count_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -178,7 +178,7 @@ START_TEST(threads_and_queue_have_an_end)
     atomic_store(&gate, true);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 5);
-    ck_assert_int_eq(run(test, 0, 1), 0); /* there is room again */
+    ck_assert_int_eq(run(test, 0, 1), 0); /* the queue has room again */
     scripted_finish(&test);
 }
 END_TEST
@@ -241,7 +241,7 @@ START_TEST(a_worker_that_ends_at_once_does_not)
     left = test->worker.threads;
     test->worker.ending = true;
     fb_worker_done(&test->worker);
-    memset(&test->worker, 0xff, sizeof(test->worker)); /* nobody may look there any more */
+    memset(&test->worker, 0xff, sizeof(test->worker)); /* must not be read any more */
     atomic_store(&gate, true);
     await(0);
     await_threads(before); /* they have seen that there is no loop any more, and ended */
@@ -367,7 +367,7 @@ START_TEST(it_cannot_start)
     ck_assert_ptr_null(current);
     ck_assert_ptr_nonnull(strstr(text, "no database"));
     ck_assert_ptr_nonnull(strstr(text, "\"proto\" could not start in this worker"));
-    ck_assert_str_eq(order, "s"); /* what has not started is not stopped */
+    ck_assert_str_eq(order, "s"); /* a thread that has not started is not stopped */
     start_result = 0;
     current = fb_test_start(&proto, "proto;");
     ck_assert_ptr_nonnull(current);

@@ -8,7 +8,7 @@
 struct scene {
     fb_test *test;
     struct scripted_conn client, first, second;
-    fb_test_peer *peer, *server; /* of the client, and of the first */
+    fb_test_peer *peer, *server; /* states of the client, and of the first server */
 };
 
 static void set_up(struct scene *scene)
@@ -155,7 +155,7 @@ START_TEST(it_is_kept_once_its_output_has_left)
     fb_write(scene.first.conn, "too late", 8);
     scripted_settle(scene.test);
     ck_assert_uint_eq(scene.first.closings, 0);
-    ck_assert(!reuses(&scene)); /* it is still in use */
+    ck_assert(!reuses(&scene)); /* in use still */
     fb_test_take(scene.server, SIZE_MAX);
     ck_assert_str_eq(peer_heard(scene.server), "last words");
     ck_assert_int_eq(scene.first.reason, FB_FINISHED);
@@ -248,11 +248,11 @@ START_TEST(what_cannot_be_kept_is_closed)
     set_up(&scene);
     fb_test_serve(scene.test, SERVER, FB_TEST_SILENT);
     scripted_conn_begin(&scene.client, &scene.second, SERVER);
-    fb_keep(scene.second.conn, 10000); /* it is not connected */
+    fb_keep(scene.second.conn, 10000); /* no connection yet */
     scripted_settle(scene.test);
     ck_assert_uint_eq(scene.second.openings, 0);
     ck_assert_int_eq(scene.second.reason, FB_FINISHED);
-    fb_keep(scene.client.conn, 10000); /* and this is a client's */
+    fb_keep(scene.client.conn, 10000); /* a client's */
     scripted_settle(scene.test);
     ck_assert_int_eq(scene.client.reason, FB_FINISHED);
     finish_scene(&scene);
@@ -291,7 +291,7 @@ static void worker_drains(struct scene *scene)
 static void (*const what_ends_it[])(struct scene *scene) = { server_ends, server_breaks,
     server_speaks, time_passes, worker_drains };
 
-/* Nobody is told, and the next connection is a new one. */
+/* The end of an idle connection is silent, and the next connection is a new one. */
 START_TEST(it_ends_while_it_is_kept)
 {
     struct scene scene;
@@ -333,7 +333,7 @@ START_TEST(it_ends_in_the_turn_in_which_it_is_wanted)
 }
 END_TEST
 
-/* What waits for its output when the drain begins is not kept either. */
+/* A connection that waits for its output when the drain begins is not kept either. */
 START_TEST(one_that_waits_when_the_drain_begins)
 {
     struct scene scene;

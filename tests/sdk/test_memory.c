@@ -72,7 +72,7 @@ START_TEST(each_lives_as_long_as_it_should)
     char *lasting, *temporary;
 
     scripted_conn_open(test, &a);
-    fb_temp_reset(a.conn); /* of nothing */
+    fb_temp_reset(a.conn); /* no bytes */
     lasting = strcpy(fb_alloc(a.conn, 100), "lasting");
     for (int i = 0; i < 100; i++) {
         temporary = fb_temp_alloc(a.conn, 10000);
@@ -106,7 +106,7 @@ END_TEST
 
 static const fb_frame_limit limit = { .most = 100, .timeout = 5000 };
 
-/* All that a request may need, and gives back. */
+/* Runs a request that needs everything it may, and gives it back. */
 static size_t serve(struct scripted_conn *actor, fb_bytes in)
 {
     fb_bytes rest = in, line;
@@ -172,7 +172,7 @@ START_TEST(a_plain_client_costs_its_slot_alone)
         fb_write(actors[i].conn, "hello", 5);
         scripted_settle(test);
     }
-    ck_assert_uint_le(test->memory.held - held, 2); /* what the next writer is given */
+    ck_assert_uint_le(test->memory.held - held, 2); /* the memory that the next writer is given */
     scripted_finish(&test);
 }
 END_TEST

@@ -34,7 +34,7 @@ START_TEST(a_reference_is_found)
     b = fb_ref_of(two.b.conn);
     ck_assert_uint_ne(a, 0);
     ck_assert_uint_ne(a, b);
-    ck_assert_uint_eq(fb_ref_of(two.a.conn), a); /* it has one */
+    ck_assert_uint_eq(fb_ref_of(two.a.conn), a); /* with an answer */
     ck_assert_ptr_eq(fb_find(worker, a), two.a.conn);
     ck_assert_ptr_eq(fb_find(worker, b), two.b.conn);
     ck_assert_ptr_null(fb_find(worker, 0));
@@ -42,7 +42,7 @@ START_TEST(a_reference_is_found)
     ck_assert_ptr_null(fb_find(worker, UINT64_MAX));
     ck_assert_ptr_null(fb_find(worker, a & UINT32_MAX)); /* another worker's */
     fb_abort(two.a.conn);
-    ck_assert_ptr_eq(fb_find(worker, a), two.a.conn); /* it is valid until `closed` returns */
+    ck_assert_ptr_eq(fb_find(worker, a), two.a.conn); /* valid until `closed` returns */
     scripted_settle(two.test);
     ck_assert_ptr_null(fb_find(worker, a));
     scripted_finish(&two.test);
@@ -128,7 +128,7 @@ static const struct {
     void (*happens)(struct two *two);
     fb_outcome outcome;
 } unheard[] = {
-    { pipe_both, FB_MESSAGE_DECLINED }, /* of which only `closed` is called */
+    { pipe_both, FB_MESSAGE_DECLINED }, /* only `closed` is called for it */
     { close_slowly, FB_MESSAGE_UNKNOWN },
     { abort_b, FB_MESSAGE_UNKNOWN },
 };
@@ -229,7 +229,7 @@ START_TEST(a_thousand_may_be_under_way)
         for (int i = 0; i < 1024; i++)
             ck_assert_uint_ne(send_to(&two, b), 0);
         ck_assert_uint_eq(send_to(&two, b), 0);
-        ck_assert_uint_ne(fb_send_message(two.b.conn, b, "x", 1), 0); /* each has its own */
+        ck_assert_uint_ne(fb_send_message(two.b.conn, b, "x", 1), 0); /* two numbers */
         scripted_settle(two.test);
         two.a.n++; /* the other's number */
     }
@@ -307,7 +307,7 @@ START_TEST(a_message_may_end_both)
 }
 END_TEST
 
-/* What was not answered when the worker ends is given back. */
+/* Messages that were not answered when the worker ends are given back. */
 START_TEST(the_worker_ends)
 {
     struct two two;
@@ -344,7 +344,7 @@ static void send_again(struct scripted_conn *actor, uint64_t number, fb_outcome 
     ck_assert_uint_ne(fb_send_message(actor->conn, 0, "x", 1), 0);
 }
 
-/* Whoever tries again each time does not keep the others from their turn. */
+/* A connection that tries again each time does not keep the others from their turn. */
 START_TEST(what_is_answered_at_once_is_answered_next_turn)
 {
     struct two two;

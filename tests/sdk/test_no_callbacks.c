@@ -38,7 +38,7 @@ static const fb_directive directives[] = {
     { .name = "proto", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
 };
 
-/* All that may happen to a client happens. */
+/* Lets everything happen to a client that may. */
 static void happen_to(fb_test *test, fb_test_peer *peer)
 {
     fb_ref ref;
@@ -85,7 +85,7 @@ START_TEST(a_client_without)
 }
 END_TEST
 
-/* What lies behind an operations' size is not looked at. */
+/* Fields behind an operations' size are not looked at. */
 static const fb_ops no_ops = { .size = sizeof(fb_ops) };
 static const fb_ops shortest_ops = { .size = sizeof(size_t), .opened = (void *)1 };
 

@@ -75,7 +75,7 @@ START_TEST(its_timeout)
     struct two two;
 
     set_up(&two);
-    fb_set_timeout(two.a.conn, 1000); /* which is over */
+    fb_set_timeout(two.a.conn, 1000); /* over by now */
     fb_pipe(two.a.conn, two.b.conn, &options);
     scripted_settle(two.test);
     fb_test_pass(two.test, 2999);
@@ -151,7 +151,7 @@ static size_t pipe_behind_header(struct scripted_conn *actor, fb_bytes in)
     return in.n - rest.n;
 }
 
-/* As a proxy does it: at once, and the server may take its time. */
+/* Pipes at once, like a proxy, and the server may take its time. */
 START_TEST(piped_before_the_server_has_answered)
 {
     fb_test *test = scripted_start();

@@ -183,7 +183,7 @@ START_TEST(all_connections_are_in_use)
 }
 END_TEST
 
-/* What is kept gives its slot to whoever needs one. */
+/* An idle connection gives its slot to one that needs it. */
 START_TEST(what_is_kept_makes_room)
 {
     const fb_test_options options = {
@@ -283,13 +283,13 @@ START_TEST(each_allocation_fails)
         b.conn = fb_connect(a.conn, target, &scripted_conn_ops, &b);
         scripted_settle(test);
     }
-    scripted_finish(&test); /* nothing is left */
+    scripted_finish(&test); /* no bytes are left */
 }
 END_TEST
 
 /* ---- What log lines say ---- */
 
-/* Of one that has been closed and is only listened to, too. */
+/* A connection that has been closed and is only listened to gives its slot too. */
 START_TEST(lines_of_connections_to_servers)
 {
     fb_test *test = scripted_start();
@@ -308,7 +308,7 @@ START_TEST(lines_of_connections_to_servers)
     fb_close(b.conn);
     scripted_settle(test);
     ck_assert_int_eq(b.reason, FB_FINISHED);
-    ck_assert(!server->socket->closed); /* it lingers */
+    ck_assert(!server->socket->closed); /* lingers */
     fb_test_reset(server);
     fb_test_run(test);
     ck_assert(server->socket->closed);

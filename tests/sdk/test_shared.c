@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What workers share: metrics and maps. */
+/* Metrics and maps, which workers share. */
 #include "sdk/scripted_conn.h"
 
 #include "shm/metrics.h"
@@ -27,7 +27,7 @@ static void proto_closed(fb_conn *conn, void *state, fb_reason reason)
 {
     (void)state;
     (void)reason;
-    fb_metric_add(conn, HITS, 1); /* it is valid until this returns */
+    fb_metric_add(conn, HITS, 1); /* valid until this returns */
 }
 
 static const fb_ops ops = {
@@ -104,7 +104,7 @@ START_TEST(metrics_are_summed_over_the_workers)
     ck_assert_int_eq(fb_metric_total(session, HITS), 107);
     ck_assert_int_eq(fb_metric_total(session, USERS), 11);
 
-    fb_zones_bury(&test->cycle->zones, other.slot); /* it has died */
+    fb_zones_bury(&test->cycle->zones, other.slot); /* the worker has died */
     fb_slot_bury(test->shared, other);
     ck_assert_int_eq(fb_metric_total(session, HITS), 107);
     ck_assert_int_eq(fb_metric_total(session, USERS), 1);
@@ -242,7 +242,7 @@ START_TEST(what_has_a_ttl_vanishes)
 }
 END_TEST
 
-/* It is the wall clock's: all workers have the same, also those of the next generation. */
+/* The time is the wall clock's: workers of every generation have the same. */
 START_TEST(a_ttl_goes_by_the_wall_clock)
 {
     fb_test *test = start_map();
@@ -277,7 +277,7 @@ START_TEST(a_ttl_is_kept)
     ck_assert_uint_eq(item.ttl, 600);
     ck_assert_int_eq(set("new", "v", FB_MAP_KEEP_TTL), FB_MAP_OK);
     get("new");
-    ck_assert_uint_eq(item.ttl, 0); /* there was none to keep */
+    ck_assert_uint_eq(item.ttl, 0); /* no value to keep */
     fb_test_pass(test, 600);
     ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
     ck_assert_int_eq(get("n"), FB_MAP_ABSENT);

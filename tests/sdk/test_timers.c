@@ -125,14 +125,14 @@ START_TEST(a_timer_may_be_set_when_it_is_called)
 
     a.timer = set_again;
     fb_timer(a.conn, 1, 1000);
-    fb_timer(a.conn, 2, 1001); /* which is cancelled meanwhile */
+    fb_timer(a.conn, 2, 1001); /* cancelled meanwhile */
     fb_test_pass(test, 10000);
     ck_assert_str_eq(calls, "1@1000 1@2000 1@3000 1@4000 ");
     scripted_finish(&test);
 }
 END_TEST
 
-/* Its output leaves, and an end of it follows. */
+/* A timer's output leaves, and an end of it follows. */
 static void say_and_close(struct scripted_conn *actor, uint32_t id)
 {
     fb_write(actor->conn, "time", 4);
@@ -278,7 +278,7 @@ START_TEST(no_timeout_is_for_ever)
     fb_test_peer *peer = scripted_conn_open(test, &a);
 
     fb_set_timeout(a.conn, 0);
-    fb_test_pass(test, 4999); /* it has still to say its first byte */
+    fb_test_pass(test, 4999); /* the first byte is still to come */
     fb_test_says(peer, "x");
     fb_test_pass(test, 1000000000);
     ck_assert_uint_eq(a.closings, 0);

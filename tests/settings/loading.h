@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of settings/ share: a directory of configuration files, loaded and looked at. */
+/* Loads configurations from a directory of files, and looks at the result. */
 #pragma once
 
 #include "settings/cycle.h"
@@ -8,8 +8,8 @@ struct loading {
     char directory[32];
     char conf[64];                   /* the main file, "main" in the directory */
     struct fb_cycle_options options; /* modules lie in the directory */
-    struct fb_cycle *cycle;          /* of the last load; NULL when it was refused */
-    char report[32768];              /* its messages */
+    struct fb_cycle *cycle;          /* result of the last load; NULL when it was refused */
+    char report[32768];              /* messages of the last load */
 };
 
 /* The options' conf is "main"; what is loaded has no path of its own for `pid` and `error_log`. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every directive with values to try. What the daemon's tables say of a directive is taken from them;
- * what they cannot know, good values and what these set, is in samples.c. A directive without a
- * sample fails the tests, and so does a sample without a directive. */
+/* Every directive with values to try. What the daemon's tables say of a directive is taken from
+ * them; what they cannot know, good values and what these set, is in samples.c. A directive without
+ * a sample fails the tests, and so does a sample without a directive. */
 #pragma once
 
 #include "settings/apply.h"
@@ -18,9 +18,9 @@ struct sample {
     const char
         *manual;      /* the default that the manual shows, unless it is in the table; NULL: none */
     enum field field; /* the kind of the field that the table says */
-    int64_t number;   /* ... that the value sets */
-    int64_t initial;  /* ... by default, where that cannot be written */
-    const char *text, *initial_text;             /* ... the first one within the directory */
+    int64_t number;   /* the number that the value sets */
+    int64_t initial;  /* the number by default, where that cannot be written */
+    const char *text, *initial_text;             /* the first is within the directory */
     void (*check)(const struct fb_cycle *cycle); /* whether the value was set; or NULL */
 };
 
@@ -28,8 +28,8 @@ struct directive_case {
     const char *name;
     unsigned at, least, most;
     bool repeats, block;
-    const char *initial; /* as it would be written, or NULL */
-    char number[24];     /* of a mechanism's option: the text of `initial` */
+    const char *initial; /* the default in the table, or NULL */
+    char number[24];     /* text of `initial`, for a mechanism's option */
     enum scope scope;
     size_t offset;
     const struct sample *sample;

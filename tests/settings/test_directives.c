@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every directive: where it belongs, what it takes, what it sets, its default. The cases are made of
- * the daemon's tables, and a new directive fails until it has a sample (samples.c). Wrong values are
- * tried in test_values.c. */
+/* Every directive: where it belongs, what it takes, what it sets, its default. The cases are made
+ * of the daemon's tables, and a new directive fails until it has a sample (samples.c). Wrong values
+ * are tried in test_values.c. */
 #include "settings/loading.h"
 #include "settings/samples.h"
 #include "support/test.h"

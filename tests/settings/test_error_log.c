@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `error_log` and `error_log_rate_limit` take; what they refuse is test_values.c's. */
+/* Values of `error_log` and `error_log_rate_limit`; wrong ones are in test_values.c. */
 #include "net/address.h"
 #include "settings/loading.h"
 #include "support/test.h"
@@ -55,7 +55,7 @@ START_TEST(syslog_servers)
     ck_assert_ptr_null(target->path);
     ck_assert_int_eq(target->level, servers[_i].level);
     ck_assert_int_eq(target->format, servers[_i].format);
-    if (strstr(servers[_i].values, "localhost") == NULL) /* which may be ::1 */
+    if (strstr(servers[_i].values, "localhost") == NULL) /* may be ::1 */
         ck_assert_str_eq(target->syslog->name, servers[_i].name);
     ck_assert_str_eq(target->syslog->tag, servers[_i].tag);
     ck_assert_uint_eq(target->syslog->facility, servers[_i].facility);

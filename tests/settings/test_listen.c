@@ -150,8 +150,8 @@ START_TEST(a_wrong_address_or_parameter_is_refused)
 }
 END_TEST
 
-/* The listeners and what they serve, as "SOCKET(SERVED SERVED) SOCKET(SERVED)"; a server is shown as
- * its number. */
+/* The listeners and what they serve, as "SOCKET(SERVED SERVED) SOCKET(SERVED)"; a server is shown
+ * as its number. */
 static void check_ports(struct loading *loading, const char *text, const char *expected)
 {
     const struct fb_listener *listener;
@@ -211,11 +211,11 @@ START_TEST(a_wildcard_takes_its_port_s_addresses_in)
     loading_begin(&loading);
     check_ports(&loading, STREAM("server { listen 80; } server { listen 127.0.0.1:80; }"),
         "0.0.0.0:80(0.0.0.0:80=1 127.0.0.1:80=2)");
-    /* whatever the order, the socket's own address comes first */
+    /* the socket's own address comes first, whatever the order */
     check_ports(&loading,
         STREAM("server { listen 127.0.0.1:80; listen 127.0.0.2:80; } server { listen 80; }"),
         "0.0.0.0:80(0.0.0.0:80=2 127.0.0.1:80=1 127.0.0.2:80=1)");
-    /* but no other port, and no other family */
+    /* no other port, and no other family */
     check_ports(&loading,
         STREAM("server { listen 80; } server { listen 127.0.0.1:81; listen [::1]:80; }"),
         "0.0.0.0:80(0.0.0.0:80=1) 127.0.0.1:81(127.0.0.1:81=2) [::1]:80([::1]:80=2)");
@@ -306,7 +306,7 @@ START_TEST(a_server_needs_one)
     refuse_text(&loading, STREAM("server { } server { listen 80; } server { }"),
         "no \"listen\" is defined for this server in /main:1:21\n"
         "no \"listen\" is defined for this server in /main:1:54\n");
-    /* one that was refused has been told */
+    /* an error was reported once */
     refuse_text(&loading, STREAM("server { listen x; } server { }"),
         "invalid value \"x\" in \"listen\" directive: no port in /main:1:37\n"
         "no \"listen\" is defined for this server in /main:1:42\n");

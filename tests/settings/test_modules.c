@@ -64,7 +64,7 @@ START_TEST(it_may_stand_anywhere_in_the_main_context)
 }
 END_TEST
 
-/* Its directives are not known then, which is no news; what is wrong besides is. */
+/* Directives of a refused module are not known, which is no news; other mistakes are reported. */
 START_TEST(nothing_that_follows_from_a_lacking_module_is_told)
 {
     struct loading loading;
@@ -168,7 +168,7 @@ START_TEST(only_the_pid_is_wanted_of_a_broken_configuration)
         { "include broken; include none; pid q;", "/p", "" },
         { "pid p; pid q;", "/p", "" },
         { "load_module none.so; bogus;", "/default/pid", "" },
-        /* it may be behind the mistake */
+        /* the module may be behind the mistake */
         { "daemon on; stream { ;", NULL,
             "unexpected \";\", expecting a directive or \"}\" in /main:1:21\n" },
         { "include none;", NULL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A protocol's configuration as a whole: what a server has from its stream, values of the protocol's
- * own kind, and what a protocol says of them in the end. */
+/* A protocol's configuration as a whole: what a server has from its stream, values of the
+ * protocol's own kind, and what a protocol says of them in the end. */
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -23,7 +23,7 @@ struct values {
     const char *note;
 };
 
-/* What conf_done was given, in the order of the calls. */
+/* Arguments of conf_done, in the order of the calls. */
 static struct {
     unsigned n;
     const struct values *own[4], *parent[4];
@@ -250,7 +250,7 @@ START_TEST(a_mistake_is_told_where_it_was_written)
 }
 END_TEST
 
-/* It would only report what follows. */
+/* A second error would only report what follows from the first. */
 START_TEST(a_server_with_mistakes_is_not_judged)
 {
     static const char *const texts[] = {

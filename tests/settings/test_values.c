@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What directives say about values that they cannot use, and what odd ones mean. */
+/* Values that directives cannot use, and the meaning of odd ones. */
 #include "settings/loading.h"
 #include "settings/samples.h"
 #include "support/test.h"
@@ -286,7 +286,7 @@ START_TEST(several_logs_each_with_its_level)
 }
 END_TEST
 
-/* ... and "control"; its path, or NULL. */
+/* Loads the text and "control"; returns the path, or NULL. */
 static const struct {
     const char *text, *path;
 } controls[] = {
@@ -327,7 +327,7 @@ START_TEST(the_control_socket_lies_beside_the_pid_file)
 }
 END_TEST
 
-/* What is wrong with it keeps nobody from the pid. */
+/* A mistake in `control` keeps nobody from the pid. */
 START_TEST(a_wrong_control_socket_does_not_hide_the_pid)
 {
     struct loading loading;

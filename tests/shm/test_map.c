@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each call does, by one process. */
+/* The calls of a map, made by one process. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "support/test.h"
@@ -152,7 +152,7 @@ START_TEST(versions_tell_every_state_from_every_other)
     struct fb_shm_map *map = map_create(&small);
     uint64_t first, second, third;
 
-    ck_assert_int_eq(replace(map, "a", 1, "x", NULL), FB_SHM_MAP_CHANGED); /* there is none */
+    ck_assert_int_eq(replace(map, "a", 1, "x", NULL), FB_SHM_MAP_CHANGED); /* absent */
     ck_assert_int_eq(replace(map, "a", 0, "x", &first), FB_SHM_MAP_OK);
     ck_assert_uint_eq(version_of(map, "a"), first);
     ck_assert_int_eq(replace(map, "a", 0, "y", NULL), FB_SHM_MAP_CHANGED);
@@ -340,7 +340,7 @@ START_TEST(the_expired_make_room)
     for (i = 0; i < shape.capacity; i++)
         fb_must(fb_shm_map_set(map, &i, sizeof(i), 1, "", 0, i < expiring ? 10 + i : 0, NULL) ==
                 FB_SHM_MAP_OK);
-    for (uint32_t j = 0; j < expiring; j++, i++) { /* one expires each millisecond */
+    for (uint32_t j = 0; j < expiring; j++, i++) { /* entries expire, one a millisecond */
         fb_must(fb_shm_map_set(map, &i, sizeof(i), 9 + j, "", 0, 0, NULL) == FB_SHM_MAP_FULL);
         fb_must(fb_shm_map_set(map, &i, sizeof(i), 10 + j, "", 0, 0, NULL) == FB_SHM_MAP_OK);
     }

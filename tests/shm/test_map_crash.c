@@ -14,11 +14,11 @@
 
 #define KILLS 200
 #define ALL_AT_ONCE 20 /* kills between those of all workers */
-#define STEPS_MOST 400 /* of a worker, between two kills */
+#define STEPS_MOST 400 /* updates of a worker between two kills */
 #define DEADLINE_S 20
 
 #define WORKERS 3
-#define KEYS 8     /* of each worker */
+#define KEYS 8     /* keys of a worker */
 #define SUMS 4     /* to which all add */
 #define GARBAGE 50 /* keys that have expired when they are set, for which there is no room */
 #define CAPACITY (WORKERS * KEYS + SUMS + 8)
@@ -26,7 +26,7 @@
 
 static const struct fb_shm_map_shape shape = { CAPACITY, 16, 200 };
 
-/* What a worker has told about a key of its own. Its states are numbered. */
+/* Tells what a worker did with a key of its own. The states are numbered. */
 struct line {
     _Atomic uint32_t begun; /* the state that it is about to make */
     _Atomic uint32_t done;  /* the last that it has made */

@@ -48,7 +48,7 @@ START_TEST(sums_are_exact)
 }
 END_TEST
 
-/* One more, as a caller would do it who has a state of his own in a value. */
+/* Adds one, as a caller would do it who has a state of his own in a value. */
 static void count_up(struct fb_shm_map *map)
 {
     for (int i = 0; i < ROUNDS / 4;) {
@@ -91,7 +91,7 @@ END_TEST
 
 #define VALUE 600
 
-/* Each byte of a value is the same, and its length too says which. */
+/* Bytes of a value are alike, and its length too says which value it is. */
 static void write_values(struct fb_shm_map *map, int writer)
 {
     char value[VALUE];
@@ -157,7 +157,7 @@ START_TEST(no_value_is_seen_half_written)
 }
 END_TEST
 
-/* There are more keys than fit, of shards that take entries from one another, and some expire. */
+/* More keys than fit, of shards that take entries from one another; some expire. */
 static void churn(struct fb_shm_map *map, uint64_t seed)
 {
     for (int i = 0; i < ROUNDS; i++) {

@@ -23,7 +23,7 @@
 #define KEYS "abcdefghijklmnopqrstuvwxyz"
 #define CALL_MS 20      /* when the call is made; everything before is made at 1 */
 #define EXPIRY_MS 10    /* "!" */
-#define KILL_STEPS 2000 /* of the children that are really killed, for each call */
+#define KILL_STEPS 2000 /* children that are really killed, for each call */
 
 /* A few calls in a row: "+k5" sets k to 5, "+k5!" with an expiry, "?k5" replaces what is there, or
  * what is not there, "&k5" adds 5, "-k" deletes, "~" sweeps, "#" counts. */
@@ -59,7 +59,7 @@ static const struct scenario scenarios[] = {
     { "a count", 6, "+a1+b2", "#" },
 };
 
-/* What the keys are; 0: absent. */
+/* Values of the keys; 0: absent. */
 struct state {
     int64_t values[sizeof(KEYS)];
 };
@@ -141,7 +141,7 @@ static bool same(const struct state *a, const struct state *b)
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* As the kernel does for each lock that a dead thread has had. */
+/* Marks the locks of a dead thread, as the kernel does. */
 static void die_with(pthread_mutex_t *mutex, pid_t pid)
 {
     uint32_t word;
@@ -160,7 +160,7 @@ static void die(struct fb_shm_map *map, pid_t pid)
         die_with(&map->shards[i].mutex, pid);
 }
 
-/* What is left of a call is the state before or after it, and every entry is still of use. */
+/* A call leaves the state before or after it, and every entry is still of use. */
 static void check(struct stage *stage, struct fb_shm_map *map)
 {
     struct state state = state_of(map), again;
@@ -205,7 +205,7 @@ static void make_stepped_call(struct stage *stage, const char *call)
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
     raise(SIGSTOP);
     make_call(stage->map, call, CALL_MS);
-    raise(SIGUSR1); /* it has returned */
+    raise(SIGUSR1); /* the call has returned */
 }
 
 /* The signal that the child has stopped with. */
@@ -280,7 +280,7 @@ static void free_copies(struct stage *stage)
     stage->copy_n = 0;
 }
 
-/* Who still reads what the dead one has taken out of a chain must find that it is used again. */
+/* A reader of an entry that the dead one has taken out of a chain must notice its new use. */
 static void check_readers(struct fb_shm_map *map, const struct fb_shm_map *left)
 {
     fb_shm_map_count(map);
@@ -293,7 +293,7 @@ static void check_readers(struct fb_shm_map *map, const struct fb_shm_map *left)
     }
 }
 
-/* All room is found by who writes to one shard only, also what is left in the others. */
+/* A writer to one shard finds all room, also what is left in the others. */
 static void check_room_from(struct fb_shm_map *map, uint32_t shard, uint32_t capacity)
 {
     struct state state = state_of(map);

@@ -135,7 +135,7 @@ START_TEST(the_dead_leave_their_counters_but_not_their_gauges)
     expect(metrics, 111, 1, 11);
     fb_shm_metrics_fold(metrics, 2);
     fb_shm_metrics_fold(metrics, 3);
-    fb_shm_metrics_fold(metrics, 4); /* it never took its row */
+    fb_shm_metrics_fold(metrics, 4); /* no row was taken */
     fb_shm_metrics_fold(metrics, FB_SLOT_MAX - 1);
     expect(metrics, 111, 0, 11);
     destroy(metrics, &three);
@@ -188,7 +188,7 @@ START_TEST(rows_are_touched_as_they_are_taken)
 }
 END_TEST
 
-/* What a counter has been told, of which its total is never less nor more. */
+/* The sum that a counter was given, of which its total is never less nor more. */
 struct told {
     _Atomic int64_t begun, done;
     _Atomic bool read;

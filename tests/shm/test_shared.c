@@ -40,7 +40,7 @@ START_TEST(the_layout_is_the_version)
 
     ck_assert_uint_eq(shared->magic, FB_SHARED_MAGIC);
     ck_assert_uint_eq(shared->version, FB_SHARED_VERSION);
-    /* who changes one of these changes the version too */
+    /* a change of one of these changes the version too */
     ck_assert_uint_eq(FB_SHARED_VERSION, 2);
     ck_assert_uint_eq(sizeof(struct fb_slot), 128);
     ck_assert_uint_eq(offsetof(struct fb_slot, counters), 8);

@@ -95,7 +95,7 @@ static unsigned open_descriptors(void)
     return n;
 }
 
-/* Of a zone's memory in this process. */
+/* Address and size of a zone's memory in this process. */
 static unsigned mappings_of(const char *name)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -124,7 +124,7 @@ START_TEST(a_declaration_makes_nothing_outside_of_memory)
     ck_assert_ptr_null(fb_zone_memory(zone));
     ck_assert_ptr_eq(fb_zones_find(&declared.zones, "sessions"), zone);
     ck_assert_ptr_null(fb_zones_find(&declared.zones, "session"));
-    fb_zones_bury(&declared.zones, 1); /* of those that are not open nobody is told */
+    fb_zones_bury(&declared.zones, 1); /* zones that are not open are passed over */
     declared_stop(&declared);
 }
 END_TEST
@@ -287,7 +287,7 @@ static const struct {
 } layouts[] = {
     { &fb_shm_map_kind, 2, &map_shape },
     { &fb_shm_map_kind, 1, &other_shape },
-    { &fb_shm_map_kind, 1, &(struct fb_shm_map_shape) { 100, 15, 8 } }, /* of the same size */
+    { &fb_shm_map_kind, 1, &(struct fb_shm_map_shape) { 100, 15, 8 } }, /* the same size */
     { &fb_shm_metrics_kind, 1, &metrics_shape },
 };
 
@@ -302,7 +302,7 @@ START_TEST(a_zone_of_another_layout_begins_empty)
     a = declare_map(&old, "sessions", 1);
     open_all(&old, NULL);
     put(a, "a");
-    declare_map(&new, "another", 1); /* of which nothing is to be said */
+    declare_map(&new, "another", 1); /* no line about this one */
     b = fb_zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
         layouts[_i].shape);
     open_all(&new, &old);
@@ -370,8 +370,7 @@ START_TEST(a_failure_takes_all_back)
     open_all(&old, NULL);
     before = open_descriptors();
     if (ways[_i].resource == RLIMIT_FSIZE)
-        fb_zone_declare(
-            &new.zones, new.arena, &fb_shm_map_kind, "a", 1, &tiny_shape); /* it could be opened */
+        fb_zone_declare(&new.zones, new.arena, &fb_shm_map_kind, "a", 1, &tiny_shape); /* opened */
     zone = declare_map(&new, "b", 1);
     was = limit(ways[_i].resource, ways[_i].value);
     ck_assert_int_eq(
@@ -381,7 +380,7 @@ START_TEST(a_failure_takes_all_back)
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("a"), 0);
     ck_assert_uint_eq(mappings_of("b"), 1);
-    open_all(&new, &old); /* it is whole still */
+    open_all(&new, &old); /* the map is whole still */
     declared_stop(&new);
     declared_stop(&old);
 }
@@ -407,7 +406,7 @@ START_TEST(what_is_beyond_all_memory_is_refused)
 }
 END_TEST
 
-/* As another process is given it. */
+/* Passes a descriptor on as another process is given it. */
 START_TEST(memory_that_is_handed_on_is_taken_over)
 {
     struct declared old, given, new;
@@ -433,7 +432,7 @@ START_TEST(memory_that_is_handed_on_is_taken_over)
 END_TEST
 
 static const struct {
-    size_t size;   /* of the memory */
+    size_t size;   /* descriptor of the memory */
     uint64_t told; /* in its header */
     uint32_t magic;
 } no_zones[] = {

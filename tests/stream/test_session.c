@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a protocol is told and may do, and what the log says of a session. */
+/* Callbacks and calls of a protocol, and what the log says of a session. */
 #include "support/fixture.h"
 
 #include <stdio.h>

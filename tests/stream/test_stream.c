@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which server a connection belongs to: on the kernel's sockets, which know their own address. */
+/* The server that a connection belongs to: on the kernel's sockets, which know their own
+ * address. */
 #include "support/fixture.h"
 
 #include <arpa/inet.h>

@@ -21,7 +21,8 @@ static struct fixture *start(int64_t first_byte_timeout, int64_t idle_timeout)
     return fixture;
 }
 
-/* The session is still there until `ms` from now, less what the timers may be early, and then not. */
+/* The session is still there until `ms` from now, less what the timers may be early, and then
+ * not. */
 static void check_ends_after(struct fixture *fixture, uint64_t ms)
 {
     fixture_pass(fixture, ms - LAZY);
@@ -141,7 +142,7 @@ START_TEST(output_that_moves_defers_the_idle_timeout)
     fb_sim_say(client, bytes, sizeof(bytes));
     fixture_run(fixture);
     take_slowly(fixture, client);
-    check_ends_after(fixture, 1000); /* and then it does not */
+    check_ends_after(fixture, 1000); /* the client stops reading */
 }
 END_TEST
 

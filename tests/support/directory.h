@@ -4,7 +4,7 @@
 
 #include "support/test.h"
 
-/* Its path, in the tests of a TCase that directory_add() was called for. */
+/* The directory's path, in the tests of a TCase that directory_add() was called for. */
 extern char directory[];
 
 /* Makes the directory before the first of the tests and removes it after the last. */

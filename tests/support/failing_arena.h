@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* What arenas do from now on; all zero at first. */
+/* Orders for arenas from now on, and counts; all zero at first. */
 extern struct failing_arena {
     unsigned asked;    /* how often memory was asked for */
     unsigned fails_at; /* the request that gets none, counted from 1; 0: every one is served */

@@ -6,7 +6,7 @@
  * Levels, each on the one before it:
  *   loop    fixture_start_loop()    sources that the test watches (support/watched.h)
  *   net     fixture_start_net()     connections with recording owners (support/owner.h)
- *   stream  fixture_start_stream()  sessions of a server with a scripted protocol (support/scripted.h)
+ *   stream  fixture_start_stream()  sessions of a scripted protocol (support/scripted.h)
  *   worker  fixture_start_worker()  the whole: a configuration, a listener, the channel to a master
  * Protocols, which need a configuration's text, are tested with the kit that is shipped
  * (<forkbeard/test.h>). */
@@ -20,8 +20,8 @@
 
 #define FIXTURE_LISTENERS 4
 
-/* How the simulation reports events: once a change, or as long as a direction is ready. Tests of both
- * are loop tests from 0 to FIXTURE_EVENTS. */
+/* How the simulation reports events: once a change, or as long as a direction is ready. Tests of
+ * both are loop tests from 0 to FIXTURE_EVENTS. */
 enum fixture_events { FIXTURE_EDGE, FIXTURE_LEVEL, FIXTURE_EVENTS };
 
 /* Memory for connections, counted. */
@@ -29,7 +29,7 @@ struct fixture_memory {
     struct fb_memory memory;
     unsigned blocks;        /* taken and not given back */
     unsigned until_failure; /* allocations that succeed before some fail; UINT_MAX: none does */
-    unsigned failures_max;  /* so many fail then; UINT_MAX at first: all */
+    unsigned failures_max;  /* number of allocations that fail then; UINT_MAX at first: all */
     unsigned failures;
 };
 
@@ -75,16 +75,16 @@ struct fixture {
 
 /* A loop with room for so many sources, in which no time passes by itself. */
 struct fixture *fixture_start_loop(uint32_t sources);
-/* ... on the simulation of another fixture, which is stopped later. */
+/* Starts a loop on the simulation of another fixture, which is stopped later. */
 struct fixture *fixture_start_loop_beside(
     struct fixture *other, enum fixture_events events, uint32_t sources);
-/* ... with these options, but for the log and the size of a slot (no mechanism: the simulation's edge); on a simulation that the caller
- * destroys, or NULL: on one of its own. */
+/* Starts a loop with these options, but for the log and the size of a slot (no mechanism: the
+ * simulation's edge); on a simulation that the caller destroys, or NULL: on one of its own. */
 struct fixture *fixture_start_loop_with(struct fb_sim *sim, const struct fb_loop_options *options);
 struct fixture *fixture_start_net(enum fixture_events events, uint32_t connections);
 /* Sessions without timeouts; the scripted server is at 192.0.2.7:77. */
 struct fixture *fixture_start_stream(uint32_t connections);
-/* ... of connections of the real kernel. */
+/* Starts sessions of connections of the real kernel. */
 struct fixture *fixture_start_stream_on(const struct fb_mechanism *mechanism, uint32_t connections);
 
 /* Fails if a line was logged that no test has taken, a connection is open, memory is held, or a
@@ -97,15 +97,15 @@ void fixture_stop_loop(struct fixture *fixture);
 
 /* Fails where a structure of the fixture contradicts itself; called after every turn. */
 void fixture_check(const struct fixture *fixture);
-/* One turn of the loop, in which no time passes; a worker's takes the time that it waits. */
+/* Turns the loop once, in which no time passes; a worker's turn takes the time that it waits. */
 void fixture_turn(struct fixture *fixture);
-/* ... which waits for at most so many ms. */
+/* Turns the loop once, waiting for at most so many ms. */
 void fixture_turn_waiting(struct fixture *fixture, int timeout);
 /* Turns until nothing is left to do; fails when there is no end to it. */
 void fixture_run(struct fixture *fixture);
 /* Lets time pass, then runs what has expired and what follows from it. */
 void fixture_pass(struct fixture *fixture, uint64_t ms);
-/* What follows from calls that the test has made outside of callbacks. */
+/* Runs what follows from calls that the test has made outside of callbacks. */
 void fixture_settle(struct fixture *fixture);
 /* Ends every connection with FB_DRAINED. */
 void fixture_end_all(struct fixture *fixture);

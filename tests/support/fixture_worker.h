@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fixture's level of a whole worker, of a configuration that was made by hand: one listener, one
- * server that echoes. */
+/* The fixture's level of a whole worker, of a configuration that was made by hand: one listener,
+ * one server that echoes. */
 #pragma once
 
 #include "support/fixture.h"
@@ -11,7 +11,8 @@
 
 struct fixture_worker_options {
     enum fixture_events events;
-    const struct fb_mechanism *mechanism; /* of the real kernel; NULL: the simulation */
+    const struct fb_mechanism
+        *mechanism; /* a mechanism of the real kernel; NULL: the simulation's */
     uint32_t connections;
     unsigned processes; /* workers, of which this is number `index`; 0: a single process */
     unsigned index;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Owners of a fixture's connections, on the net level: each records what it is told and does what the
- * test says. Fails where a callback runs within another. */
+/* Owners of a fixture's connections, on the net level: each records what it is told and does what
+ * the test says. Fails where a callback runs within another. */
 #pragma once
 
 #include "support/fixture.h"
@@ -30,7 +30,7 @@ struct owner {
 
 /* A connection on a socket of its own; `opened` has run. Freed with owner_free(). */
 struct owner *owner_open(struct fixture *fixture);
-/* ... with the callbacks of `like`, and not yet opened. */
+/* Makes a connection with the callbacks of `like`, not yet opened. */
 struct owner *owner_create(struct fixture *fixture, const struct owner *like);
 /* A server, at 192.0.2.9:80, and a connection to it, whose socket is known when the server has
  * accepted it: owner_accept(). */
@@ -40,7 +40,7 @@ struct owner *owner_accept(struct fb_sim_server *server, struct owner *owner);
 /* Fails if it has not been closed, or not exactly once for its opening. */
 void owner_free(struct owner **owner);
 
-/* All that was sent, as a string. */
+/* Returns what was sent, as a string. */
 const char *owner_sent(const struct owner *owner);
 
 /* `data` that writes all of it back without copying, and that consumes nothing. */

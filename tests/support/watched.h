@@ -8,7 +8,7 @@ struct watched {
     struct fb_source source; /* the first member: a slot of the loop's table */
     struct fixture *fixture;
     unsigned runs[FB_DIRECTIONS];
-    /* what an event does besides; NULL: the direction is no longer ready */
+    /* action of an event besides; NULL: the direction is no longer ready */
     void (*run)(struct watched *watched, enum fb_direction direction);
     void (*then)(struct watched *watched); /* for `run`, as the rest */
     char name;

@@ -29,11 +29,11 @@ START_TEST(a_full_worker_pauses_until_a_slot_is_free)
     fixture_connect_clients(fixture, 2);
     fixture_turn_until_open(fixture, 2);
     fixture_turn(fixture);
-    ck_assert_str_eq(fixture_logged(fixture), ""); /* nobody was turned away */
+    ck_assert_str_eq(fixture_logged(fixture), ""); /* no client was turned away */
 
     fixture_connect_clients(fixture, 3);
     before = fixture->loop->clock.mono_ms;
-    for (int i = 0; i < 10; i++) /* it does not spin */
+    for (int i = 0; i < 10; i++) /* no spinning */
         fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 2);
     ck_assert_uint_ge(fixture->loop->clock.mono_ms, before + 4 * WORKER_DELAY_MS);
@@ -77,7 +77,7 @@ START_TEST(a_shortage_is_said_again_after_a_while)
 }
 END_TEST
 
-/* What is short, and what else is wrong with the listener itself. */
+/* Shortages of the process, and faults of the listener itself. */
 static const int shortages[] = { EMFILE, ENFILE, ENOMEM, ENOBUFS, EINVAL };
 
 START_TEST(a_shortage_pauses_for_a_while)
@@ -93,13 +93,13 @@ START_TEST(a_shortage_pauses_for_a_while)
             "t: [crit] accept4() failed, accepting is suspended (%d: %s)\n", shortages[_i],
             strerror(shortages[_i]));
         ck_assert_str_eq(fixture_logged(fixture), expected);
-        for (int j = 0; j < 10; j++) { /* each takes the delay, as the clock says */
+        for (int j = 0; j < 10; j++) { /* a try takes the delay, as the clock says */
             uint64_t before = fixture->loop->clock.mono_ms;
 
             ck_assert(!fixture->listening[0]->listening);
             fixture_turn(fixture); /* waits */
             ck_assert_uint_eq(fixture->loop->clock.mono_ms, before + WORKER_DELAY_MS);
-            fixture_turn(fixture); /* and tries again */
+            fixture_turn(fixture); /* the next try */
         }
         ck_assert_str_eq(fixture_logged(fixture), ""); /* once is enough */
         fixture->listening[0]->accept_error = 0;
@@ -111,12 +111,12 @@ START_TEST(a_shortage_pauses_for_a_while)
 }
 END_TEST
 
-/* Of the client that was waiting: the next one may be fine. */
+/* Faults of the client that was waiting: the next one may be fine. */
 static const int losses[] = { ECONNABORTED, ENETDOWN, EPROTO, EHOSTUNREACH, EPERM };
 
 START_TEST(a_client_that_was_lost_is_no_shortage)
 {
-    for (size_t i = 0; i < fb_countof(small); i += 2) { /* those that take one a turn */
+    for (size_t i = 0; i < fb_countof(small); i += 2) { /* mechanisms that take one client a turn */
         struct fixture *fixture = fixture_start_worker(&small[i]);
         char expected[256];
 
@@ -158,7 +158,7 @@ START_TEST(a_look_takes_all_who_wait)
     static const struct fixture_worker_options options = { .connections = 16, .processes = 2 };
     struct fixture *fixture = fixture_start_worker(&options);
 
-    fb_accept_look(fixture->worker); /* nobody is there */
+    fb_accept_look(fixture->worker); /* no client waits */
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 0);
     fixture_connect_clients(fixture, 5);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker is told, and how it ends. */
+/* Commands to a worker, and how it ends. */
 #include "support/fixture_worker.h"
 
 #include <fcntl.h>
@@ -81,7 +81,7 @@ START_TEST(an_end_at_once_closes_everything)
 
     fixture_connect_clients(fixture, 2);
     fixture_turn_until_open(fixture, 2);
-    fixture_connect_client(fixture); /* is not taken any more */
+    fixture_connect_client(fixture); /* no client is taken any more */
     order(fixture, FB_ORDER_TERMINATE);
     fb_worker_run(fixture->worker);
     ck_assert_str_eq(fixture_logged(fixture), "");
@@ -139,7 +139,7 @@ START_TEST(one_that_drains_does_not_begin)
     fb_worker_turn(fixture->worker);
     ck_assert(!fixture->worker->accept.open);
     check_told(fixture, FB_MESSAGE_CLOSED);
-    check_told(fixture, FB_MESSAGE_ARMED); /* else the master would wait for it */
+    check_told(fixture, FB_MESSAGE_ARMED); /* the master would wait for it otherwise */
     ck_assert_str_eq(fixture_logged(fixture), DRAINING);
     fixture_stop(fixture);
 }
@@ -151,9 +151,9 @@ START_TEST(the_master_hands_it_new_logs)
     int old = fixture->log.target.fd, file[2], spare;
 
     ck_assert_int_eq(pipe2(file, O_CLOEXEC | O_NONBLOCK), 0);
-    fixture->log.target.fd = dup(old); /* which is closed for the new one */
+    fixture->log.target.fd = dup(old); /* closed by the worker for the new one */
     spare = fixture->log.target.fd;
-    send_order(fixture, FB_MESSAGE_REOPEN, 7, file[1]); /* there is no such log: it is dropped */
+    send_order(fixture, FB_MESSAGE_REOPEN, 7, file[1]); /* no such log: the descriptor is closed */
     send_order(fixture, FB_MESSAGE_REOPEN, 0, file[1]);
     fb_worker_turn(fixture->worker);
     close(file[1]);

@@ -90,7 +90,7 @@ static uint64_t serve_clients(uint64_t seed, enum fixture_events events, unsigne
         *broke += clients[i].socket->broke;
     }
     digest = fb_sim_digest(fixture->sim);
-    fixture_logged(fixture); /* of those that broke, and that the slots were not enough */
+    fixture_logged(fixture); /* lines about broken connections and lack of slots */
     fixture_stop(fixture);
     free(clients);
     return digest;

@@ -99,7 +99,7 @@ START_TEST(who_does_not_hold_it_does_not_watch)
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 1);
 
-    /* and once more: it watched in its last turn */
+    /* once more: it watched in its last turn */
     ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival));
     fb_sim_on_wait(fixture->sim, check_not_watching);
     fixture_turn(fixture);
@@ -123,7 +123,7 @@ START_TEST(the_wait_is_as_long_as_the_nearest_of_all)
     struct fb_timer near = { .expired = nothing }, far = { .expired = nothing };
 
     fixture_turn(fixture);
-    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1); /* it holds the mutex */
+    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1); /* the worker holds the mutex */
     fb_timer_set(loop, &far, 10000);
     fixture_turn(fixture);
     ck_assert_int_eq(fb_sim_timeout(fixture->sim), 10000);
@@ -220,7 +220,7 @@ START_TEST(a_reuseport_socket_is_one_workers)
     struct fb_slot_id rival = fixture_take_slot(fixture);
 
     /* two more than there are workers now are shared out */
-    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival)); /* which is not needed */
+    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival)); /* held by a rival */
     fixture_turn(fixture);
     for (unsigned i = 0; i < 4; i++) {
         ck_assert_int_eq(fixture->listening[i]->listening, i % 2 == 1);
