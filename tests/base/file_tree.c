@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes the files of a test's own /proc and /sys below a directory. Directories on the way are
+ * made; what is there already is kept. */
 #include "base/file_tree.h"
 
 #include <check.h>

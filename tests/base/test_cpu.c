@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The number of processors: affinity, and quotas of cgroup v1 and v2 read from a tree of files that
+ * stands for the system's. */
 #include "base/cpu.h"
 
 #include "base/cgroup.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory that the process may use: the machine's, and limits of cgroup v1 and v2 read from a
+ * tree of files. */
 #include "base/ram.h"
 
 #include "base/cgroup.h"

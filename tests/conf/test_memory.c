@@ -16,7 +16,7 @@ static int count_blocks(void *arg, struct fb_conf_block *block)
 }
 
 /* Parses a text and includes a directory's files. */
-static void parse(struct conf *conf, const char *text, const char *directory)
+static void parse_all(struct conf *conf, const char *text, const char *directory)
 {
     struct fb_conf_block *block;
     struct fb_conf_directive *directive;
@@ -53,7 +53,7 @@ static bool try_parse(unsigned row, const char *directory, unsigned fails_at, bo
 
     conf_create(&conf);
     failing_arena = (struct failing_arena) { .fails_at = fails_at, .for_good = for_good };
-    parse(&conf, rows[row].text, directory);
+    parse_all(&conf, rows[row].text, directory);
     failed = failing_arena.failed;
     if (failed)
         ck_assert_uint_gt(conf.report.error_n, 0);

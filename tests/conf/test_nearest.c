@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The suggestion for a misspelt word: the nearest of the names, if it is near enough. */
 #include "base/compiler.h"
 #include "conf/report.h"
 #include "support/test.h"

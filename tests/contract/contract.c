@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Starts loops of each mechanism and watches descriptors on them; runs the file's tests once for
+ * each. */
 #include "contract/contract.h"
 
 #include <errno.h>

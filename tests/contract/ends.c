@@ -19,7 +19,7 @@ static struct {
 } ends[ENDS_MAX];
 static int end_n;
 
-static void fault(void *arg, const char *text)
+static void fail_of_fault(void *arg, const char *text)
 {
     (void)arg;
     ck_abort_msg("%s", text);
@@ -28,7 +28,7 @@ static void fault(void *arg, const char *text)
 void start_simulation(void)
 {
     simulation = fb_sim_create();
-    fb_sim_on_fault(simulation, fault, NULL);
+    fb_sim_on_fault(simulation, fail_of_fault, NULL);
     fb_sim_set_auto(simulation, true);
     end_n = 0;
 }

@@ -122,7 +122,7 @@ static void serve_all(struct watched *watched)
 }
 
 /* Serves until it has had a client, then steps back from the listener, which it has emptied. */
-static _Noreturn void work(int i, int listener_fd, int reports)
+static _Noreturn void work_until_told(int i, int listener_fd, int reports)
 {
     struct fixture *fixture = contract_start(i, 1);
     struct watched *listener = watch_listener(fixture, listener_fd);
@@ -204,7 +204,7 @@ static void start_workers(struct workers *workers, int i, int listener)
         workers->pids[w] = fork();
         ck_assert_int_ne(workers->pids[w], -1);
         if (workers->pids[w] == 0)
-            work(i, listener, reports[1]);
+            work_until_told(i, listener, reports[1]);
     }
     close(reports[1]);
     workers->reports = reports[0];

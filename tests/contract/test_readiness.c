@@ -6,13 +6,13 @@
 #include <netinet/in.h>
 
 /* A pair, with the first end watched. */
-static struct watched *start(int i, int fds[2])
+static struct watched *start_pair(int i, int fds[2])
 {
     make_pair(fds);
     return watch_fd(contract_start(i, 4), fds[0]);
 }
 
-static void end(struct watched *watched)
+static void end_pair(struct watched *watched)
 {
     struct fixture *fixture = watched->fixture;
 
@@ -23,7 +23,7 @@ static void end(struct watched *watched)
 START_TEST(input_is_reported)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
 
     watched->receives = true;
@@ -37,14 +37,14 @@ START_TEST(input_is_reported)
     }
     ck_assert_uint_eq(watched->runs[FB_READ], 3);
     close_end(fds[1]);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 
 START_TEST(room_for_output_is_reported)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
 
     arm_event(watched, FB_WRITE);
@@ -56,14 +56,14 @@ START_TEST(room_for_output_is_reported)
     turn_until(fixture, watched->runs[FB_WRITE] == 2);
     ck_assert_uint_eq(watched->runs[FB_READ], 0);
     close_end(fds[1]);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 
 START_TEST(edges_come_once_a_change_and_levels_as_long_as_it_lasts)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
     bool edge = mechanism_at(_i)->edge;
 
@@ -79,14 +79,14 @@ START_TEST(edges_come_once_a_change_and_levels_as_long_as_it_lasts)
     fixture_turn_waiting(fixture, 1);
     ck_assert_uint_eq(watched->runs[FB_READ], edge ? 2 : 6);
     close_end(fds[1]);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 
 START_TEST(both_directions_are_reported)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
 
     send_text(fds[1], "a");
     watched->receives = true;
@@ -104,28 +104,28 @@ START_TEST(both_directions_are_reported)
     turn_until(watched->fixture, watched->runs[FB_WRITE] > 0);
     ck_assert_uint_eq(watched->runs[FB_READ], 2);
     close_end(fds[1]);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 
 START_TEST(arm_both_reports_both)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
 
     send_text(fds[1], "a");
     watched->receives = true;
     ck_assert_int_eq(fb_source_arm_both(watched->fixture->loop, &watched->source), 0);
     turn_until(watched->fixture, watched->received == 1 && watched->runs[FB_WRITE] > 0);
     close_end(fds[1]);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 
 START_TEST(what_came_while_paused_is_reported_when_armed)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
 
     watched->receives = true;
@@ -139,14 +139,14 @@ START_TEST(what_came_while_paused_is_reported_when_armed)
         turn_until(fixture, watched->received == 5 * i);
     }
     close_end(fds[1]);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 
 START_TEST(what_is_known_to_be_ready_is_posted_when_armed)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
 
     send_text(fds[1], "hello"); /* left in the socket */
@@ -158,7 +158,7 @@ START_TEST(what_is_known_to_be_ready_is_posted_when_armed)
     fb_loop_run(fixture->loop, FB_QUEUE_NORMAL); /* without a wait */
     ck_assert_uint_eq(watched->runs[FB_READ], 2);
     close_end(fds[1]);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 
@@ -205,7 +205,7 @@ END_TEST
 START_TEST(the_paused_direction_stays_silent_at_a_hang_up)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
 
     fill_socket(fds[0]);
@@ -217,7 +217,7 @@ START_TEST(the_paused_direction_stays_silent_at_a_hang_up)
     close_end(fds[1]);
     turn_until(fixture, watched->runs[FB_WRITE] > 0);
     ck_assert_uint_eq(watched->runs[FB_READ], 0);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 
@@ -255,7 +255,7 @@ END_TEST
 START_TEST(the_end_behind_bytes_is_not_lost)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
 
     arm_event(watched, FB_READ);
@@ -270,7 +270,7 @@ START_TEST(the_end_behind_bytes_is_not_lost)
         turn_until(fixture, watched->runs[FB_READ] > runs);
     }
     ck_assert_uint_eq(receive_once(watched), 0);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 
@@ -315,7 +315,7 @@ START_TEST(a_connect_ends_in_a_write_event)
 END_TEST
 
 /* The loop's flags follow, as its own functions would have them. */
-static void leave(struct watched *watched, enum fb_direction direction)
+static void leave_bytes(struct watched *watched, enum fb_direction direction)
 {
     struct fb_loop *loop = watched->fixture->loop;
 
@@ -326,15 +326,15 @@ static void leave(struct watched *watched, enum fb_direction direction)
 START_TEST(a_deleted_direction_can_be_added_again)
 {
     int fds[2];
-    struct watched *watched = start(_i, fds);
+    struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
 
     watched->receives = true;
     arm_event(watched, FB_READ);
     arm_event(watched, FB_WRITE);
     turn_until(fixture, watched->runs[FB_WRITE] > 0);
-    leave(watched, FB_READ);
-    leave(watched, FB_WRITE);
+    leave_bytes(watched, FB_READ);
+    leave_bytes(watched, FB_WRITE);
     send_text(fds[1], "a");
     check_quiet(fixture);
     arm_event(watched, FB_READ);
@@ -348,7 +348,7 @@ START_TEST(a_deleted_direction_can_be_added_again)
     ck_assert_int_eq(fb_source_arm_both(fixture->loop, &watched->source), 0);
     turn_until(fixture, watched->received == 2);
     close_end(fds[1]);
-    end(watched);
+    end_pair(watched);
 }
 END_TEST
 

@@ -38,13 +38,13 @@ END_TEST
 
 static unsigned told; /* by notified() */
 
-static void notified(struct fb_loop *loop)
+static void count_notice(struct fb_loop *loop)
 {
     (void)loop;
     told++;
 }
 
-static void *notify(void *arg)
+static void *notify_loop(void *arg)
 {
     struct fb_loop *loop = arg;
 
@@ -56,13 +56,13 @@ START_TEST(a_thread_wakes_it)
     struct fixture *fixture = contract_start(_i, 1);
     struct fb_loop *loop = fixture->loop;
 
-    ck_assert_int_eq(fb_loop_set_notified(loop, notified), 0);
+    ck_assert_int_eq(fb_loop_set_notified(loop, count_notice), 0);
     check_quiet(fixture);
     for (unsigned i = 1; i <= 20; i++) {
         pthread_t thread;
         void *result;
 
-        ck_assert_int_eq(pthread_create(&thread, NULL, notify, loop), 0);
+        ck_assert_int_eq(pthread_create(&thread, NULL, notify_loop, loop), 0);
         fixture_turn_waiting(fixture, -1); /* whether it comes before the wait or within */
         ck_assert_int_eq(pthread_join(thread, &result), 0);
         ck_assert_ptr_nonnull(result);
@@ -72,7 +72,7 @@ START_TEST(a_thread_wakes_it)
 
     /* any number before the wait is told at least once, and then it is over */
     for (int i = 0; i < 100; i++)
-        ck_assert_ptr_nonnull(notify(loop));
+        ck_assert_ptr_nonnull(notify_loop(loop));
     fixture_turn_waiting(fixture, -1);
     ck_assert_uint_gt(told, 20);
     check_quiet(fixture);
@@ -218,7 +218,7 @@ END_TEST
 
 static unsigned expirations;
 
-static void expired(struct fb_loop *loop, struct fb_timer *timer)
+static void note_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -229,7 +229,7 @@ START_TEST(timers_go_by_the_ticks)
 {
     struct fixture *fixture = contract_start(_i, 1);
     struct fb_loop *loop = fixture->loop;
-    struct fb_timer timer = { .expired = expired };
+    struct fb_timer timer = { .expired = note_expired };
     uint64_t start = now_us(), deadline = start + 10 * 1000 * 1000;
 
     ck_assert_int_eq(fb_loop_set_resolution(loop, 10), 0);

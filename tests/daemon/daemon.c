@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Runs the binary under test: configuration, start, signals, log, end. A daemon's directory and
+ * processes are gone when daemon_finish() returns. */
 #include "daemon/daemon.h"
 
 #include "daemon/proc.h"
@@ -113,7 +115,7 @@ const char *daemon_text(struct daemon *daemon, const char *name)
     return daemon->text = read_file(daemon_path(daemon, name), 0);
 }
 
-static void expand(const struct daemon *daemon, const char *text, FILE *file)
+static void expand_names(const struct daemon *daemon, const char *text, FILE *file)
 {
     for (const char *p = text; *p != '\0'; p++) {
         unsigned port = (unsigned)(p[1] - '0');
@@ -148,7 +150,7 @@ static void write_file(struct daemon *daemon, const char *name, const char *head
 
     ck_assert_ptr_nonnull(file);
     fputs(head, file);
-    expand(daemon, text, file);
+    expand_names(daemon, text, file);
     if (sandbox != NULL) /* at the end: messages name lines */
         fprintf(file, "\nsandbox %s;\n", sandbox);
     ck_assert_int_eq(fclose(file), 0);
@@ -195,7 +197,7 @@ static unsigned begin_command(const char *arguments[ARGUMENTS_MAX], char *wrappe
     return n;
 }
 
-static void redirect(const struct daemon *daemon, const char *name, int fd)
+static void redirect_output(const struct daemon *daemon, const char *name, int fd)
 {
     int file = open(daemon_path(daemon, name), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 
@@ -238,7 +240,7 @@ static void pass_sockets(const struct daemon *daemon)
 }
 
 /* Starts the binary with these arguments, and its output in the files NAME.out and NAME.err. */
-static pid_t spawn(struct daemon *daemon, const char *const *more, const char *name)
+static pid_t spawn_binary(struct daemon *daemon, const char *const *more, const char *name)
 {
     const char *arguments[ARGUMENTS_MAX];
     char *words = getenv("FORKBEARD_WRAPPER") != NULL ? strdup(getenv("FORKBEARD_WRAPPER")) : NULL;
@@ -259,9 +261,9 @@ static pid_t spawn(struct daemon *daemon, const char *const *more, const char *n
     }
 
     snprintf(file, sizeof(file), "%s.out", name);
-    redirect(daemon, file, STDOUT_FILENO);
+    redirect_output(daemon, file, STDOUT_FILENO);
     snprintf(file, sizeof(file), "%s.err", name);
-    redirect(daemon, file, STDERR_FILENO);
+    redirect_output(daemon, file, STDERR_FILENO);
     set_sanitizers(daemon);
     unsetenv("FORKBEARD"); /* the daemon understands this variable otherwise */
     if (chdir(daemon->directory) == -1)
@@ -288,7 +290,7 @@ int daemon_run(struct daemon *daemon, const char *arg, ...)
 
     unlink(daemon_path(daemon, "run.out"));
     unlink(daemon_path(daemon, "run.err"));
-    pid = spawn(daemon, arguments, "run");
+    pid = spawn_binary(daemon, arguments, "run");
     n = (unsigned)proc_wait(pid);
     free(daemon->out);
     free(daemon->err);
@@ -303,7 +305,7 @@ void daemon_launch(struct daemon *daemon)
     static const char *const arguments[] = { "-c", "forkbeard.conf", "-g", "daemon off;", NULL };
 
     ck_assert_int_eq(daemon->pid, 0);
-    daemon->pid = spawn(daemon, arguments, "daemon");
+    daemon->pid = spawn_binary(daemon, arguments, "daemon");
 }
 
 void daemon_start(struct daemon *daemon)

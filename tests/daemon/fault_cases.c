@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The faults that a reload meets, one row each: the process, the call, and what is said of it. */
 #include "daemon/fault_cases.h"
 
 #include <errno.h>

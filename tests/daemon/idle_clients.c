@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens very many idle connections from processes of its own, and opens again those that end. */
 #include "daemon/idle_clients.h"
 
 #include "daemon/client.h"
@@ -21,7 +22,7 @@ struct member {
     in_port_t port;
 };
 
-static void enter(struct member *member, int epoll, struct idle_clients_counts *counts)
+static void connect_client(struct member *member, int epoll, struct idle_clients_counts *counts)
 {
     struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP, .data.ptr = member };
 
@@ -33,7 +34,7 @@ static void enter(struct member *member, int epoll, struct idle_clients_counts *
 }
 
 /* With a reset, which leaves no TIME_WAIT behind. */
-static void leave(struct member *member, struct idle_clients_counts *counts)
+static void disconnect_client(struct member *member, struct idle_clients_counts *counts)
 {
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
 
@@ -66,14 +67,14 @@ static void be_clients(
         _exit(1);
     for (unsigned i = 0; i < n; i++) {
         members[i].port = ports[i % IDLE_CLIENTS_PORTS];
-        enter(&members[i], epoll, counts);
+        connect_client(&members[i], epoll, counts);
     }
     for (;;) {
         int event_n = epoll_wait(epoll, events, EVENTS_MAX, -1);
 
         for (int i = 0; i < event_n; i++) {
-            leave(events[i].data.ptr, counts);
-            enter(events[i].data.ptr, epoll, counts);
+            disconnect_client(events[i].data.ptr, counts);
+            connect_client(events[i].data.ptr, epoll, counts);
             atomic_fetch_add(&counts->returned, 1);
         }
     }

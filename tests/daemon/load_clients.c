@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads that connect, echo and end in a closed loop, and count what became of each session. */
 #include "daemon/load_clients.h"
 
 #include "daemon/client.h"
@@ -51,7 +52,7 @@ static int echo_once(int fd, unsigned number)
 }
 
 /* Mostly with a reset, which leaves no TIME_WAIT behind: they would fill the kernel's tables. */
-static void leave(int fd, unsigned number)
+static void end_session(int fd, unsigned number)
 {
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
 
@@ -74,7 +75,7 @@ static void one_session(struct load_clients *load)
     port = own_port(fd);
     for (int i = 0; i < ROUNDS && status == 1; i++)
         status = echo_once(fd, number + (unsigned)i);
-    leave(fd, number);
+    end_session(fd, number);
     if (status == 1)
         atomic_fetch_add(&load->echoed, 1);
     else if (status == 0)
@@ -83,7 +84,7 @@ static void one_session(struct load_clients *load)
         atomic_fetch_add(&load->wrong, 1);
 }
 
-static void *run(void *arg)
+static void *run_sessions(void *arg)
 {
     struct load_clients *load = arg;
 
@@ -99,7 +100,7 @@ void load_clients_start(struct load_clients *load, in_port_t port)
     memset(load, 0, sizeof(*load));
     load->port = port;
     for (int i = 0; i < LOAD_CLIENTS_THREADS; i++)
-        ck_assert_int_eq(pthread_create(&load->threads[i], NULL, run, load), 0);
+        ck_assert_int_eq(pthread_create(&load->threads[i], NULL, run_sessions, load), 0);
 }
 
 void load_clients_wait(struct load_clients *load, unsigned sessions)

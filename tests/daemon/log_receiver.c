@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Receives log lines as datagrams; waits for them with a deadline. */
 #include "daemon/log_receiver.h"
 
 #include <stdio.h>

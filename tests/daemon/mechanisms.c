@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks the binary under test for its event mechanisms once, before the tests are made. */
 #include "daemon/mechanisms.h"
 
 #include "event/mechanism.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads /proc: children, descriptors, connections and their holders. Fails no test: what has ended
+ * is simply not there. */
 #include "daemon/proc.h"
 
 #include "daemon/daemon.h"

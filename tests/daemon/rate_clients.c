@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Drives clients at a rate from one thread: short sessions when they are due, long ones that stay.
+ * No failure of one delays another. */
 #include "daemon/rate_clients.h"
 
 #include "daemon/daemon.h"
@@ -41,7 +43,7 @@ struct drive {
     unsigned *free; /* free places of short sessions */
 };
 
-static void give_up(struct drive *drive, struct session *s, atomic_uint *why, int error)
+static void fail_session(struct drive *drive, struct session *s, atomic_uint *why, int error)
 {
     atomic_fetch_add(why, 1);
     if (error != 0)
@@ -56,7 +58,7 @@ static void give_up(struct drive *drive, struct session *s, atomic_uint *why, in
     }
 }
 
-static void say(struct drive *drive, struct session *s)
+static void send_message(struct drive *drive, struct session *s)
 {
     char message[MESSAGE];
 
@@ -68,10 +70,10 @@ static void say(struct drive *drive, struct session *s)
     if (s->stays)
         s->since_ms = drive->now_ms;
     if (send(s->fd, message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
-        give_up(drive, s, s->stays ? &drive->pace->long_ended : &drive->pace->reset, errno);
+        fail_session(drive, s, s->stays ? &drive->pace->long_ended : &drive->pace->reset, errno);
 }
 
-static void begin(struct drive *drive, struct session *s)
+static void begin_session(struct drive *drive, struct session *s)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -85,28 +87,28 @@ static void begin(struct drive *drive, struct session *s)
     s->since_ms = drive->now_ms;
     s->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s->fd == -1 || epoll_ctl(drive->epoll, EPOLL_CTL_ADD, s->fd, &event) == -1) {
-        give_up(drive, s, &drive->pace->skipped, errno);
+        fail_session(drive, s, &drive->pace->skipped, errno);
         return;
     }
     atomic_fetch_add(&drive->pace->connected, 1);
     if (connect(s->fd, (struct sockaddr *)&address, sizeof(address)) == -1 && errno != EINPROGRESS)
-        give_up(drive, s, &drive->pace->refused, errno);
+        fail_session(drive, s, &drive->pace->refused, errno);
 }
 
-static void connected(struct drive *drive, struct session *s)
+static void finish_connect(struct drive *drive, struct session *s)
 {
     int error = 0;
     socklen_t length = sizeof(error);
 
     getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0)
-        give_up(drive, s, &drive->pace->refused, error);
+        fail_session(drive, s, &drive->pace->refused, error);
     else
-        say(drive, s);
+        send_message(drive, s);
 }
 
 /* Short ones mostly with a reset, which leaves no TIME_WAIT behind to fill the kernel's tables. */
-static void leave(struct session *s)
+static void end_session(struct session *s)
 {
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
 
@@ -117,7 +119,7 @@ static void leave(struct session *s)
     s->state = FREE;
 }
 
-static void talk_on(struct drive *drive, struct session *s)
+static void finish_exchange(struct drive *drive, struct session *s)
 {
     struct rate_clients *pace = drive->pace;
 
@@ -126,13 +128,13 @@ static void talk_on(struct drive *drive, struct session *s)
     s->next_ms = drive->now_ms + pace->options.talk_ms;
     if (!s->ends)
         return;
-    leave(s);
+    end_session(s);
     atomic_fetch_add(&pace->renewed, 1);
     if (!atomic_load(&pace->stops))
-        begin(drive, s);
+        begin_session(drive, s);
 }
 
-static void answered(struct drive *drive, struct session *s)
+static void check_reply(struct drive *drive, struct session *s)
 {
     char expected[MESSAGE];
     int64_t took = drive->now_ms - s->since_ms;
@@ -140,23 +142,23 @@ static void answered(struct drive *drive, struct session *s)
     memset(expected, (int)(s->number % 251), sizeof(expected));
     memcpy(expected, &s->number, sizeof(s->number));
     if (memcmp(expected, s->bytes, sizeof(expected)) != 0) {
-        give_up(drive, s, &drive->pace->wrong, 0);
+        fail_session(drive, s, &drive->pace->wrong, 0);
         return;
     }
     if (s->stays) {
-        talk_on(drive, s);
+        finish_exchange(drive, s);
         return;
     }
     if (took > atomic_load(&drive->pace->slowest_ms))
         atomic_store(&drive->pace->slowest_ms, (unsigned)took);
-    leave(s);
+    end_session(s);
     drive->short_n--;
     drive->free[drive->free_n++] = (unsigned)(s - drive->sessions);
     atomic_fetch_add(&drive->pace->echoed, 1);
 }
 
 /* The other side may end a session only after us, and says nothing unasked. */
-static void readable(struct drive *drive, struct session *s)
+static void read_session(struct drive *drive, struct session *s)
 {
     while (s->state == WAITS || s->state == RESTS) {
         char unasked;
@@ -167,12 +169,12 @@ static void readable(struct drive *drive, struct session *s)
         if (n == -1 && errno == EAGAIN)
             return;
         if (n <= 0)
-            give_up(drive, s, s->stays ? &drive->pace->long_ended : &drive->pace->reset,
+            fail_session(drive, s, s->stays ? &drive->pace->long_ended : &drive->pace->reset,
                 n == 0 ? 0 : errno);
         else if (rests)
-            give_up(drive, s, &drive->pace->wrong, 0);
+            fail_session(drive, s, &drive->pace->wrong, 0);
         else if ((s->received += (size_t)n) == sizeof(s->bytes))
-            answered(drive, s);
+            check_reply(drive, s);
     }
 }
 
@@ -187,7 +189,7 @@ static void begin_due(struct drive *drive)
             continue;
         }
         drive->short_n++;
-        begin(drive, &drive->sessions[drive->free[--drive->free_n]]);
+        begin_session(drive, &drive->sessions[drive->free[--drive->free_n]]);
     }
 }
 
@@ -201,19 +203,19 @@ static void renew_due(struct drive *drive)
     }
 }
 
-static void look_after(struct drive *drive)
+static void check_sessions(struct drive *drive)
 {
     for (unsigned i = 0; i < drive->session_n; i++) {
         struct session *s = &drive->sessions[i];
 
         if (s->state == RESTS && s->next_ms <= drive->now_ms && !atomic_load(&drive->pace->stops))
-            say(drive, s);
+            send_message(drive, s);
         if ((s->state == CONNECTS || s->state == WAITS) && drive->now_ms - s->since_ms > LATE_MS)
-            give_up(drive, s, &drive->pace->late, 0);
+            fail_session(drive, s, &drive->pace->late, 0);
     }
 }
 
-static void turn(struct drive *drive)
+static void handle_events(struct drive *drive)
 {
     struct epoll_event events[EVENTS_MAX];
     int n = epoll_wait(drive->epoll, events, EVENTS_MAX, 1);
@@ -223,9 +225,9 @@ static void turn(struct drive *drive)
         struct session *s = events[i].data.ptr;
 
         if (s->state == CONNECTS && (events[i].events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
-            connected(drive, s);
+            finish_connect(drive, s);
         if ((events[i].events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0)
-            readable(drive, s);
+            read_session(drive, s);
     }
 }
 
@@ -237,7 +239,7 @@ static bool is_any_busy(const struct drive *drive)
     return false;
 }
 
-static void prepare(struct drive *drive, struct rate_clients *pace)
+static void init_drive(struct drive *drive, struct rate_clients *pace)
 {
     *drive = (struct drive) { .pace = pace, .begun_ms = now_ms(), .now_ms = now_ms() };
     drive->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -254,16 +256,16 @@ static void prepare(struct drive *drive, struct rate_clients *pace)
     }
 }
 
-static void *run(void *arg)
+static void *run_clients(void *arg)
 {
     struct drive drive;
     int64_t looked_ms = 0;
 
-    prepare(&drive, arg);
+    init_drive(&drive, arg);
     for (unsigned i = 0; i < drive.pace->options.long_n; i++)
-        begin(&drive, &drive.sessions[i]);
+        begin_session(&drive, &drive.sessions[i]);
     while (!atomic_load(&drive.pace->stops) || is_any_busy(&drive)) {
-        turn(&drive);
+        handle_events(&drive);
         if (!atomic_load(&drive.pace->stops)) {
             begin_due(&drive);
             renew_due(&drive);
@@ -271,11 +273,11 @@ static void *run(void *arg)
         if (drive.now_ms - looked_ms < 10)
             continue;
         looked_ms = drive.now_ms;
-        look_after(&drive);
+        check_sessions(&drive);
     }
     for (unsigned i = 0; i < drive.session_n; i++)
         if (drive.sessions[i].fd != -1)
-            leave(&drive.sessions[i]);
+            end_session(&drive.sessions[i]);
     close(drive.epoll);
     free(drive.sessions);
     free(drive.free);
@@ -297,7 +299,7 @@ void rate_clients_start(struct rate_clients *pace, const struct rate_clients_opt
     memset(pace, 0, sizeof(*pace));
     pace->options = *options;
     raise_limit();
-    ck_assert_int_eq(pthread_create(&pace->thread, NULL, run, pace), 0);
+    ck_assert_int_eq(pthread_create(&pace->thread, NULL, run_clients, pace), 0);
     WAIT_FOR(atomic_load(&pace->exchanges) >= options->long_n);
 }
 

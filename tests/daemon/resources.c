@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes and removes the directories of a test program, reserves its ports, and ends what it has
+ * left. */
 #include "daemon/resources.h"
 
 #include "daemon/proc.h"
@@ -54,7 +56,7 @@ static void show_tail(const char *directory, const char *name)
 }
 
 /* Calls `each` for the names in a directory. */
-static void list(const char *directory, void (*each)(const char *directory, const char *name))
+static void list_files(const char *directory, void (*each)(const char *directory, const char *name))
 {
     DIR *dir = opendir(directory);
     struct dirent *entry;
@@ -72,9 +74,9 @@ static void show_test(const char *directory, const char *name)
     char path[300];
 
     snprintf(path, sizeof(path), "%s/%s", directory, name);
-    list(path, show_tail);
+    list_files(path, show_tail);
     snprintf(path, sizeof(path), "%s/%s/" RESOURCES_REPORTS, directory, name);
-    list(path, show_tail);
+    list_files(path, show_tail);
 }
 
 /* Tests that have failed leave children to the program, which is their reaper. */
@@ -100,7 +102,7 @@ static void make_base(void)
 static void remove_base(void)
 {
     end_orphans();
-    list(base, show_test);
+    list_files(base, show_test);
     remove_all(base);
 }
 
@@ -149,7 +151,7 @@ void resources_end_test(const char *directory, const char *const *owned, unsigne
     struct dirent *entry;
 
     snprintf(reports, sizeof(reports), "%s/" RESOURCES_REPORTS, directory);
-    list(reports, fail_for);
+    list_files(reports, fail_for);
     ck_assert_ptr_nonnull(dir);
     while ((entry = readdir(dir)) != NULL)
         ck_assert_msg(is_owned(entry->d_name, owned, owned_n), "%s is left behind", entry->d_name);
@@ -164,7 +166,7 @@ union address {
 };
 
 /* A bound socket that does not listen, or -1. */
-static int reserve(in_port_t port)
+static int reserve_port(in_port_t port)
 {
     static const int on = 1, off = 0;
     union address address = { .in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) } };
@@ -188,7 +190,7 @@ static bool try_to_reserve(in_port_t first, in_port_t *ports, int *sockets, unsi
 {
     for (unsigned i = 0; i < n; i++) {
         ports[i] = (in_port_t)(first + i);
-        sockets[i] = reserve(ports[i]);
+        sockets[i] = reserve_port(ports[i]);
         if (sockets[i] != -1)
             continue;
         while (i-- > 0)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Takes the messages of sd_notify(3) from a socket and keeps the descriptors that come with them,
+ * as systemd does. */
 #include "daemon/service_manager.h"
 
 #include <poll.h>
@@ -54,7 +56,7 @@ struct service_manager *service_manager_create(
     return manager;
 }
 
-static void drop(struct service_manager *manager, unsigned i)
+static void remove_stored(struct service_manager *manager, unsigned i)
 {
     close(manager->store[i].fd);
     manager->store[i] = manager->store[--manager->stored_n];
@@ -63,7 +65,7 @@ static void drop(struct service_manager *manager, unsigned i)
 void service_manager_destroy(struct service_manager *manager)
 {
     while (manager->stored_n > 0)
-        drop(manager, 0);
+        remove_stored(manager, 0);
     if (manager->daemon->pid != 0)
         daemon_stop(manager->daemon, SIGTERM);
     if (manager->fd != -1)
@@ -89,7 +91,7 @@ static void value_of(const char *text, const char *key, char *value, size_t size
         snprintf(value, size, "%.*s", (int)strcspn(line + strlen(key), "\n"), line + strlen(key));
 }
 
-static void obey(struct service_manager *manager, int fd)
+static void handle_message(struct service_manager *manager, int fd)
 {
     char name[256];
 
@@ -107,7 +109,7 @@ static void obey(struct service_manager *manager, int fd)
         return;
     for (unsigned i = manager->stored_n; i-- > 0;)
         if (strcmp(manager->store[i].name, name) == 0)
-            drop(manager, i);
+            remove_stored(manager, i);
 }
 
 const char *service_manager_next(struct service_manager *manager)
@@ -138,7 +140,7 @@ const char *service_manager_next(struct service_manager *manager)
     manager->message.pid = sender.pid;
     if (manager->daemon->pid != 0)
         ck_assert_int_eq(sender.pid, manager->daemon->pid);
-    obey(manager, fd);
+    handle_message(manager, fd);
     return manager->message.text;
 }
 

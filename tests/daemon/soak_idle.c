@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reloads with very many idle sessions: the number of workers stays bounded, and old ones end in
+ * time. */
 #include "daemon/soak_idle.h"
 
 #include "daemon/client.h"
@@ -14,7 +16,7 @@
 #define WORKERS 4
 #define GENERATIONS 3
 
-static void configure(struct daemon *daemon, const struct soak_idle_plan *plan)
+static void configure_daemon(struct daemon *daemon, const struct soak_idle_plan *plan)
 {
     daemon_configure(daemon,
         "worker_processes %d; max_generations %d; worker_shutdown_timeout %ums;\n"
@@ -26,7 +28,7 @@ static void configure(struct daemon *daemon, const struct soak_idle_plan *plan)
 }
 
 /* Reloads, and looks all the while; the most processes there were. */
-static unsigned reload(struct daemon *daemon, unsigned most)
+static unsigned reload_watching(struct daemon *daemon, unsigned most)
 {
     int control = control_open(daemon);
     struct fb_json_value answer;
@@ -51,12 +53,12 @@ void soak_idle(const struct soak_idle_plan *plan)
     int64_t begun_ms, reloaded_ms, gone_ms;
     unsigned most = 0;
 
-    configure(daemon, plan);
+    configure_daemon(daemon, plan);
     daemon_start(daemon);
     idle_clients_start(&crowd, daemon->ports, plan->sessions);
     begun_ms = now_ms();
     for (unsigned i = 0; i < plan->reloads; i++)
-        most = reload(daemon, most);
+        most = reload_watching(daemon, most);
     reloaded_ms = now_ms();
     until = reloaded_ms + plan->shutdown_ms + 10000;
     while (proc_child_n(daemon->pid) != WORKERS && now_ms() < until)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Kills workers within updates of a shared map, and compares it with what clients were told. */
 #include "daemon/soak_map.h"
 
 #include "daemon/client.h"
@@ -58,7 +59,7 @@ static int open_client(const struct daemon *daemon)
     return fd;
 }
 
-static void lose(struct house *house, struct writer *writer)
+static void lose_client(struct house *house, struct writer *writer)
 {
     close(writer->fd);
     writer->fd = -1;
@@ -84,7 +85,7 @@ static void begin_batch(struct house *house, struct writer *writer, int index)
     writer->increments++;
     n += (size_t)sprintf(text + n, "*2\r\n$4\r\nINCR\r\n$3\r\nc%02d\r\n", index);
     if (send(writer->fd, text, n, MSG_NOSIGNAL) != (ssize_t)n)
-        lose(house, writer);
+        lose_client(house, writer);
 }
 
 /* Takes one reply's line from the front; false when it is not whole. */
@@ -127,7 +128,7 @@ static void end_batch(struct house *house, struct writer *writer)
         ck_assert_msg(n != -1 || (errno != EAGAIN && errno != EWOULDBLOCK),
             "no answer for %d s: somebody waits for a dead worker", ANSWER_S);
         if (n <= 0)
-            lose(house, writer);
+            lose_client(house, writer);
         else
             writer->reply_n += (size_t)n;
     }
@@ -179,7 +180,7 @@ static void check_key(int fd, const struct writer *writer, int index, int i)
     ck_assert_mem_eq(got, expected, n);
 }
 
-static void look(struct house *house)
+static void check_keys(struct house *house)
 {
     int fd = open_client(house->daemon);
 
@@ -220,9 +221,9 @@ void soak_map_kills(unsigned n)
         for (int w = 0; w < WRITERS; w++)
             end_batch(&house, &house.writers[w]);
         if (i % LOOK_EVERY == LOOK_EVERY - 1)
-            look(&house);
+            check_keys(&house);
     }
-    look(&house);
+    check_keys(&house);
     for (int w = 0; w < WRITERS; w++)
         if (house.writers[w].fd != -1)
             close(house.writers[w].fd);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reloads between all ways of accepting, and compares what the daemon has at the end with what it
+ * had at the start. */
 #include "daemon/soak_transitions.h"
 
 #include "daemon/control.h"
@@ -41,7 +43,7 @@ struct run {
     unsigned most_processes;
 };
 
-static void configure(const struct run *run, unsigned i)
+static void configure_daemon(const struct run *run, unsigned i)
 {
     unsigned way =
         run->plan->way >= 0 ? (unsigned)run->plan->way : way_order[i % sizeof(way_order)];
@@ -55,11 +57,11 @@ static void configure(const struct run *run, unsigned i)
         i % 3 == 0 ? 4096 : 2048, ways[way].parameter, 1 + i % 2, ways[way].parameter, i % 2);
 }
 
-static void reload(struct run *run, unsigned i)
+static void reload_daemon(struct run *run, unsigned i)
 {
     struct fb_json_value answer;
 
-    configure(run, i);
+    configure_daemon(run, i);
     answer = control_ask(run->daemon, "reload");
     ck_assert_msg(control_is_ok(answer), "%.*s", (int)answer.n, answer.text);
 }
@@ -76,7 +78,7 @@ static unsigned status_of(pid_t pid, const char *name)
 }
 
 /* The memory of the master. A sanitizer keeps what was freed, so that nothing can be said of it. */
-static void look_at_memory(pid_t pid, struct footprint *print)
+static void measure_memory(pid_t pid, struct footprint *print)
 {
     char path[64], line[512];
     FILE *file;
@@ -109,7 +111,7 @@ static unsigned fewest_descriptors(pid_t pid)
 }
 
 /* Waits until only the workers of the last reload are left. */
-static struct footprint look(const struct run *run, unsigned i)
+static struct footprint measure_footprint(const struct run *run, unsigned i)
 {
     unsigned workers = worker_order[i % sizeof(worker_order)];
     pid_t list[8], master = run->daemon->pid;
@@ -122,12 +124,12 @@ static struct footprint look(const struct run *run, unsigned i)
     print.descriptors = fewest_descriptors(master);
     for (unsigned w = 0; w < workers; w++)
         print.worker_descriptors += proc_descriptors(list[w]);
-    look_at_memory(master, &print);
+    measure_memory(master, &print);
     return print;
 }
 
 /* Renews as many long sessions as let each live for LIFE reloads. */
-static void renew(struct run *run, unsigned i)
+static void renew_sessions(struct run *run, unsigned i)
 {
     unsigned n = run->plan->long_n;
 
@@ -139,8 +141,8 @@ static void reload_many(struct run *run, unsigned from, unsigned to)
     for (unsigned i = from; i < to; i++) {
         unsigned n;
 
-        reload(run, i);
-        renew(run, i);
+        reload_daemon(run, i);
+        renew_sessions(run, i);
         rate_clients_wait(&run->pace, run->plan->rate / 40);
         n = proc_child_n(run->daemon->pid);
         if (n > run->most_processes)
@@ -150,7 +152,7 @@ static void reload_many(struct run *run, unsigned from, unsigned to)
     }
 }
 
-static void report(
+static void print_report(
     struct run *run, int64_t ms, const struct footprint *a, const struct footprint *b)
 {
     struct rate_clients *pace = &run->pace;
@@ -179,20 +181,20 @@ void soak_transitions(const struct soak_transitions_plan *plan)
     struct footprint before, after;
     int64_t begun_ms;
 
-    configure(&run, 0);
+    configure_daemon(&run, 0);
     daemon_start(run.daemon);
-    reload(&run, WIDEST);
+    reload_daemon(&run, WIDEST);
     for (unsigned i = plan->reloads / 20 + 1; i-- > 0;) /* memory is what it will be, mostly */
-        reload(&run, i);
-    before = look(&run, 0);
+        reload_daemon(&run, i);
+    before = measure_footprint(&run, 0);
     begun_ms = now_ms();
     rate_clients_start(&run.pace, &options);
     reload_many(&run, 1, plan->reloads);
     rate_clients_stop(&run.pace);
     begun_ms = now_ms() - begun_ms;
-    reload(&run, 0);
-    after = look(&run, 0);
-    report(&run, begun_ms, &before, &after);
+    reload_daemon(&run, 0);
+    after = measure_footprint(&run, 0);
+    print_report(&run, begun_ms, &before, &after);
 
     rate_clients_check(&run.pace);
     ck_assert_uint_eq(after.descriptors, before.descriptors);

@@ -16,12 +16,12 @@
 #define EVENTS_AND_ECHO "events {} stream { " ECHO " }\n"
 
 /* Asks for a reload on a connection that stays open; the socket may move. */
-static struct fb_json_value reload(struct daemon *daemon)
+static struct fb_json_value ask_reload(struct daemon *daemon)
 {
     return control_ask(daemon, "reload");
 }
 
-static int run(struct daemon *daemon, const char *order)
+static int run_command(struct daemon *daemon, const char *order)
 {
     return daemon_run(daemon, "-s", order, "-c", "forkbeard.conf", NULL);
 }
@@ -91,7 +91,7 @@ START_TEST(status_while_draining)
     struct fb_json_value status, worker, answer;
 
     client_echo(client, "begun");
-    answer = reload(daemon);
+    answer = ask_reload(daemon);
     ck_assert(control_is_ok(answer));
     ck_assert_int_eq(control_number(answer, "generation"), 2);
     client_echo(client, "goes on");
@@ -191,7 +191,7 @@ START_TEST(reload_fails)
     ck_assert_int_eq(listen(daemon->reservations[1], 1), 0);
     daemon_expects(daemon, "[emerg]");
     daemon_configure(daemon, "%s", mistakes[_i].configuration);
-    answer = reload(daemon);
+    answer = ask_reload(daemon);
     ck_assert(!control_is_ok(answer));
     ck_assert_str_ne(control_text(answer, "error"), "");
     message = control_message(answer, mistakes[_i].text);
@@ -204,7 +204,7 @@ START_TEST(reload_fails)
         snprintf(
             place, sizeof(place), "forkbeard.conf:%d:%d\n", mistakes[_i].line, mistakes[_i].column);
     }
-    ck_assert_int_eq(run(daemon, "reload"), 1);
+    ck_assert_int_eq(run_command(daemon, "reload"), 1);
     ck_assert_msg(strstr(daemon->err, mistakes[_i].text) != NULL, "%s", daemon->err);
     ck_assert(mistakes[_i].line == 0 || strstr(daemon->err, place) != NULL);
     ck_assert_ptr_nonnull(
@@ -213,7 +213,7 @@ START_TEST(reload_fails)
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
 
     daemon_configure(daemon, EVENTS_AND_ECHO);
-    ck_assert_int_eq(run(daemon, "reload"), 0);
+    ck_assert_int_eq(run_command(daemon, "reload"), 0);
     ck_assert_str_eq(daemon->err, "");
     ck_assert(control_is_ok(fb_json_member(control_ask(daemon, "status"), "reload")));
     daemon_finish(daemon);
@@ -295,7 +295,7 @@ START_TEST(end_while_clients_wait)
     second = control_open(daemon);
     control_send(second, "reload");
     WAIT_FOR(daemon_count_log(daemon, "\"reload\" received from ") == 2);
-    ck_assert_int_eq(run(daemon, orders[_i]), 0);
+    ck_assert_int_eq(run_command(daemon, orders[_i]), 0);
     ck_assert(!control_is_ok(control_receive(first)));
     ck_assert_str_eq(control_text(control_receive(second), "error"), "the daemon is ending");
     ck_assert_int_eq(daemon_wait(daemon), 0);
@@ -346,7 +346,7 @@ START_TEST(an_end_does_not_wait_for_a_check)
     struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int client = hang_reading(daemon);
 
-    ck_assert_int_eq(run(daemon, orders[_i]), 0);
+    ck_assert_int_eq(run_command(daemon, orders[_i]), 0);
     ck_assert_str_eq(control_text(control_receive(client), "error"), "the daemon is ending");
     close(client);
     ck_assert_int_eq(daemon_wait(daemon), 0);
@@ -365,13 +365,13 @@ START_TEST(quit_is_seen_to_its_end)
     ck_assert(control_is_ok(control_receive(client)));
     daemon_wait_log(daemon, "gracefully shutting down");
     ck_assert_str_eq(control_text(control_ask(daemon, "status"), "state"), "quitting");
-    ck_assert(!control_is_ok(reload(daemon)));
+    ck_assert(!control_is_ok(ask_reload(daemon)));
     ck_assert(client_is_quiet(client));
     client_echo(session, "goes on");
     if (_i == 0)
         close(session);
     else
-        ck_assert_int_eq(run(daemon, "stop"), 0);
+        ck_assert_int_eq(run_command(daemon, "stop"), 0);
     client_expect_end(client);
     ck_assert(!daemon_has(daemon, "forkbeard.pid"));
     ck_assert(!daemon_has(daemon, "forkbeard.sock"));
@@ -400,7 +400,7 @@ START_TEST(reopen)
     answer = control_ask(daemon, "reopen");
     ck_assert(control_is_ok(answer));
     ck_assert(daemon_has(daemon, "logs/error.log"));
-    ck_assert_int_eq(run(daemon, "reopen"), 0);
+    ck_assert_int_eq(run_command(daemon, "reopen"), 0);
     ck_assert_str_eq(daemon->err, "");
 
     daemon_expects(daemon, "the old file is written on");
@@ -409,7 +409,7 @@ START_TEST(reopen)
     ck_assert(!control_is_ok(answer));
     ck_assert_ptr_nonnull(strstr(control_text(answer, "error"),
         "logs/error.log\" failed, the old file is written on (2: No such file or directory)"));
-    ck_assert_int_eq(run(daemon, "reopen"), 1);
+    ck_assert_int_eq(run_command(daemon, "reopen"), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "the old file is written on"));
     ck_assert_ptr_nonnull(strstr(daemon->err, "[error] reopen failed\n"));
     daemon_stop(daemon, SIGTERM);

@@ -26,7 +26,7 @@ static bool is_socket(const struct daemon *daemon, const char *name)
     return lstat(daemon_path(daemon, name), &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-static int run(struct daemon *daemon, const char *order)
+static int run_command(struct daemon *daemon, const char *order)
 {
     return daemon_run(daemon, "-s", order, "-c", "forkbeard.conf", NULL);
 }
@@ -54,7 +54,7 @@ START_TEST(it_is_private_and_there_while_we_serve)
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
     descriptors = proc_descriptors(workers[0]);
     daemon_configure(daemon, "worker_processes 2; control off; " ECHO);
-    ck_assert_int_eq(run(daemon, "reload"), 0);
+    ck_assert_int_eq(run_command(daemon, "reload"), 0);
     WAIT_FOR(proc_state(workers[0]) == 0 && proc_state(workers[1]) == 0);
     ck_assert(!daemon_has(daemon, "forkbeard.sock"));
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
@@ -80,7 +80,7 @@ START_TEST(it_moves_with_a_reload)
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
     WAIT_FOR(!daemon_has(daemon, "forkbeard.sock"));
     ck_assert(is_socket(daemon, "other.sock"));
-    ck_assert_int_eq(run(daemon, "reload"), 0);
+    ck_assert_int_eq(run_command(daemon, "reload"), 0);
     ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
 
     daemon_configure(daemon, ECHO);
@@ -139,7 +139,7 @@ START_TEST(it_comes_back)
     struct daemon *daemon = daemon_start_new(1, ECHO);
 
     ck_assert_int_eq(unlink(daemon_path(daemon, "forkbeard.sock")), 0);
-    ck_assert_int_eq(run(daemon, "reload"), 0);
+    ck_assert_int_eq(run_command(daemon, "reload"), 0);
     ck_assert_ptr_nonnull(
         strstr(daemon->err, "there is no control socket (2: No such file or directory)\n"));
     WAIT_FOR(is_socket(daemon, "forkbeard.sock"));
@@ -250,7 +250,7 @@ START_TEST(others_may_not_ask)
     check_answers(daemon);
 
     daemon->before_exec = become_nobody;
-    ck_assert_int_eq(run(daemon, "quit"), 1);
+    ck_assert_int_eq(run_command(daemon, "quit"), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "permission denied"));
     daemon->before_exec = NULL;
     daemon_finish(daemon);

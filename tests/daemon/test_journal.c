@@ -55,7 +55,7 @@ static bool may_enter(void)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-static struct daemon *create(int *receiver)
+static struct daemon *create_daemon(int *receiver)
 {
     struct daemon *daemon = daemon_create(1);
 
@@ -66,7 +66,7 @@ static struct daemon *create(int *receiver)
     return daemon;
 }
 
-static void finish(struct daemon *daemon, int receiver)
+static void finish_daemon(struct daemon *daemon, int receiver)
 {
     if (daemon->pid != 0)
         daemon_stop(daemon, SIGTERM);
@@ -75,7 +75,7 @@ static void finish(struct daemon *daemon, int receiver)
     daemon_finish(daemon);
 }
 
-static void session(struct daemon *daemon)
+static void run_session(struct daemon *daemon)
 {
     int fd = client_open(daemon->ports[0]);
 
@@ -90,13 +90,13 @@ static const char *const kinds[] = { "", "master_process off; " };
 START_TEST(lines_have_fields)
 {
     int receiver;
-    struct daemon *daemon = create(&receiver);
+    struct daemon *daemon = create_daemon(&receiver);
     char server[64];
     const char *line;
 
     daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
     daemon_start(daemon);
-    session(daemon);
+    run_session(daemon);
     line = log_receiver_wait(receiver, ENDED);
     snprintf(server, sizeof(server), "\nFORKBEARD_SERVER=127.0.0.1:%u\n", daemon->ports[0]);
     ck_assert_int_eq(strncmp(line, "PRIORITY=6\n", 11), 0);
@@ -108,7 +108,7 @@ START_TEST(lines_have_fields)
     ck_assert_ptr_nonnull(strstr(line, "\nFORKBEARD_PROTOCOL=echo\n"));
     daemon_stop(daemon, SIGTERM);
     log_receiver_wait(receiver, "MESSAGE=exit");
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -116,20 +116,20 @@ END_TEST
 START_TEST(the_journal_restarts)
 {
     int receiver;
-    struct daemon *daemon = create(&receiver);
+    struct daemon *daemon = create_daemon(&receiver);
 
     daemon_expects(daemon, "<6>");
     daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
     daemon_start(daemon);
     log_receiver_end(daemon, "journal/socket", receiver);
-    session(daemon);
+    run_session(daemon);
     WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
     receiver = log_receiver_unix(daemon, "journal/socket");
     for (int64_t until = deadline_ms(); log_receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
         ck_assert_msg(now_ms() < until, "no line arrives");
-        session(daemon);
+        run_session(daemon);
     }
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -137,20 +137,20 @@ END_TEST
 START_TEST(a_reload_finds_it_again)
 {
     int receiver;
-    struct daemon *daemon = create(&receiver);
+    struct daemon *daemon = create_daemon(&receiver);
 
     daemon_configure(daemon, "error_log stderr info; " ECHO);
     daemon_start(daemon);
-    session(daemon);
+    run_session(daemon);
     log_receiver_wait(receiver, ENDED);
     daemon_configure(daemon, "worker_processes 2; error_log stderr info; " ECHO);
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, "gracefully shutting down");
     daemon_wait_log(daemon, "exited with code 0");
     log_receiver_drain(receiver, "");
-    session(daemon);
+    run_session(daemon);
     log_receiver_wait(receiver, ENDED);
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -160,16 +160,16 @@ START_TEST(another_stream_is_not_ours)
     struct daemon *daemon;
 
     journal.other_stream = true;
-    daemon = create(&receiver);
+    daemon = create_daemon(&receiver);
     daemon_expects(daemon, " [info] ");
     daemon_expects(daemon, " [notice] ");
     daemon_configure(daemon, "error_log stderr info; " ECHO);
     daemon_start(daemon);
-    session(daemon);
+    run_session(daemon);
     WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
     ck_assert_ptr_null(strstr(daemon_text(daemon, "daemon.err"), "<6>"));
     ck_assert_str_eq(log_receiver_next(receiver), "");
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void reload(struct daemon *daemon)
+static void reload_daemon(struct daemon *daemon)
 {
     struct fb_json_value answer = control_ask(daemon, "reload");
 
@@ -32,7 +32,7 @@ START_TEST(a_listener_goes_and_comes_back)
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     proc_freeze(worker);
     daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; echo; } }");
-    reload(daemon);
+    reload_daemon(daemon);
     daemon_configure(daemon, both);
     control = control_open(daemon);
     control_send(control, "reload");
@@ -87,7 +87,7 @@ START_TEST(a_wildcard_comes_and_goes)
             daemon_start(daemon);
             rate_clients_start(pace, &options);
         } else {
-            reload(daemon);
+            reload_daemon(daemon);
         }
         rate_clients_wait(pace, 30);
         rate_clients_check(pace);
@@ -116,7 +116,7 @@ START_TEST(both_from_the_start)
         "events {} stream { server { " WIDE "; return wide; } server { " NARROW " bind; echo; } }");
     daemon_start(daemon);
     check_narrow(daemon);
-    reload(daemon);
+    reload_daemon(daemon);
     check_narrow(daemon);
     daemon_finish(daemon);
 }
@@ -149,11 +149,11 @@ START_TEST(an_address_leaves_its_wildcard)
     daemon_start(daemon);
     rate_clients_start(pace, &options);
     daemon_configure(daemon, "events {} stream { server { " NARROW "; echo; } }");
-    reload(daemon);
+    reload_daemon(daemon);
     rate_clients_wait(pace, 30);
     daemon_configure(daemon,
         "events {} stream { server { " WIDE "; return wide; } server { " NARROW "; echo; } }");
-    reload(daemon);
+    reload_daemon(daemon);
     rate_clients_wait(pace, 30);
     rate_clients_stop(pace);
     rate_clients_check(pace);

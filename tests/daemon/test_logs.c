@@ -23,7 +23,7 @@ static struct daemon *start_daemon(const char *kind, const char *directives)
 }
 
 /* The receiver is there to the end. */
-static void finish(struct daemon *daemon, int receiver)
+static void finish_daemon(struct daemon *daemon, int receiver)
 {
     if (daemon->pid != 0)
         daemon_stop(daemon, SIGTERM);
@@ -32,7 +32,7 @@ static void finish(struct daemon *daemon, int receiver)
 }
 
 /* A line of level info, of a worker. */
-static void session(struct daemon *daemon)
+static void run_session(struct daemon *daemon)
 {
     int fd = client_open(daemon->ports[0]);
 
@@ -53,7 +53,7 @@ START_TEST(syslog_by_udp)
     snprintf(directives, sizeof(directives),
         "error_log syslog:server=127.0.0.1:%u,nohostname,facility=daemon info;", port);
     daemon = start_daemon(kinds[_i], directives);
-    session(daemon);
+    run_session(daemon);
     line = log_receiver_wait(receiver, ENDED);
     ck_assert_int_eq(strncmp(line, "<30>", 4), 0);
     ck_assert_ptr_nonnull(strstr(line, " forkbeard: "));
@@ -72,7 +72,7 @@ static void wait_for_lines(struct daemon *daemon, int receiver)
 {
     for (int64_t until = deadline_ms(); log_receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
         ck_assert_msg(now_ms() < until, "no line arrives");
-        session(daemon);
+        run_session(daemon);
     }
 }
 
@@ -85,11 +85,11 @@ START_TEST(syslog_receiver_restarts)
     daemon_expects(daemon, "connect() to syslog server");
     daemon_configure(daemon, "%s" UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
-    session(daemon);
+    run_session(daemon);
     log_receiver_wait(receiver, ENDED);
     for (int i = 0; i < 2; i++) {
         log_receiver_end(daemon, "syslog", receiver);
-        session(daemon);
+        run_session(daemon);
         if (i == 1) /* the send was tried in vain */
             daemon_wait_log(daemon, "connect() to syslog server");
         receiver = log_receiver_unix(daemon, "syslog");
@@ -98,7 +98,7 @@ START_TEST(syslog_receiver_restarts)
             daemon_wait_log(daemon, "is reached again");
         daemon_wait_log(daemon, "not taken by syslog server unix:");
     }
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -115,7 +115,7 @@ START_TEST(start_without_a_receiver)
         "failed, lines are lost to it (2: No such file or directory)"));
     receiver = log_receiver_unix(daemon, "syslog");
     wait_for_lines(daemon, receiver);
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -129,14 +129,14 @@ START_TEST(slow_receiver)
     daemon_configure(daemon, "%serror_log_rate_limit off; " UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 1000; i++)
-        session(daemon);
+        run_session(daemon);
     ck_assert_uint_eq(daemon_count_log(daemon, "not taken"), 0);
     ck_assert_uint_lt(log_receiver_drain(receiver, ENDED), 1000);
-    session(daemon);
+    run_session(daemon);
     log_receiver_wait(receiver, ENDED);
     log_receiver_wait(receiver, " lines were not taken by syslog server unix:");
     daemon_wait_log(daemon, " lines were not taken by syslog server unix:");
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -154,16 +154,16 @@ START_TEST(reopening_connects_again)
     ck_assert(!control_is_ok(answer));
     ck_assert_ptr_nonnull(
         strstr(control_text(answer, "error"), "connect() to syslog server unix:"));
-    session(daemon);
+    run_session(daemon);
     log_receiver_wait(receiver, ENDED);
 
     other = log_receiver_unix(daemon, "syslog");
     ck_assert(control_is_ok(control_ask(daemon, "reopen")));
-    session(daemon);
+    run_session(daemon);
     log_receiver_wait(other, ENDED);
     ck_assert_uint_eq(log_receiver_drain(receiver, ENDED), 0);
     close(receiver);
-    finish(daemon, other);
+    finish_daemon(daemon, other);
 }
 END_TEST
 
@@ -181,17 +181,17 @@ START_TEST(reloads_leave_no_socket)
         log_receiver_wait(receiver, "exited with code 0"); /* the receiver's queue is short */
     }
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
-    session(daemon);
+    run_session(daemon);
     log_receiver_wait(receiver, ENDED);
 
     daemon_configure(daemon, ECHO);
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors - 1);
     log_receiver_drain(receiver, "");
-    session(daemon);
+    run_session(daemon);
     daemon_stop(daemon, SIGTERM);
     ck_assert_str_eq(log_receiver_next(receiver), "");
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -203,7 +203,7 @@ START_TEST(json)
     bool seen = false;
 
     daemon_owns(daemon, "lines.json");
-    session(daemon);
+    run_session(daemon);
     daemon_stop(daemon, SIGQUIT);
     rest = lines = strdup(daemon_text(daemon, "lines.json"));
     while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
@@ -254,10 +254,10 @@ START_TEST(flood_of_a_worker)
         kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 30; i++)
-        session(daemon);
+        run_session(daemon);
     daemon_wait_log(daemon, HELD "2 s");
     WAIT_FOR(daemon_count_log(daemon, "*") + sum_of(daemon, HELD) == 30);
-    session(daemon);
+    run_session(daemon);
     daemon_wait_log(daemon, "*31 session ended");
     daemon_finish(daemon);
 }
@@ -273,7 +273,7 @@ START_TEST(flood_at_the_end)
         kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 20; i++)
-        session(daemon);
+        run_session(daemon);
     daemon_stop(daemon, SIGTERM);
     ck_assert_uint_eq(daemon_count_log(daemon, "*"), 3);
     ck_assert_uint_eq(sum_of(daemon, HELD), 17);

@@ -14,7 +14,7 @@
 #define SERVING "STATUS=Serving: 2 workers, generation "
 
 /* A daemon that has said that it serves. */
-static struct service_manager *start(struct daemon *daemon, uint64_t watchdog_us)
+static struct service_manager *start_daemon(struct daemon *daemon, uint64_t watchdog_us)
 {
     struct service_manager *manager = service_manager_create(daemon, watchdog_us, false);
 
@@ -30,7 +30,7 @@ START_TEST(a_start_is_told_when_it_serves)
     struct service_manager *manager;
 
     daemon_configure(daemon, CONF);
-    manager = start(daemon, 0);
+    manager = start_daemon(daemon, 0);
     ck_assert_int_eq(client_error(daemon->ports[0]), 0);
     ck_assert(service_manager_is_quiet(manager));
     daemon_stop(daemon, SIGTERM);
@@ -78,7 +78,7 @@ START_TEST(a_reload_is_told)
     int session;
 
     daemon_configure(daemon, CONF);
-    manager = start(daemon, 0);
+    manager = start_daemon(daemon, 0);
     session = client_open(daemon->ports[0]);
     client_echo(session, "holds its worker");
     before = now_ms();
@@ -109,7 +109,7 @@ START_TEST(a_failure_is_told_and_stays)
     pid_t workers[2];
 
     daemon_configure(daemon, CONF);
-    manager = start(daemon, 0);
+    manager = start_daemon(daemon, 0);
     daemon_expects(daemon, FAILURE);
     daemon_configure(daemon, "events {}\nstream { server { listen 127.0.0.1:$0;\necko; } }");
     snprintf(failed, sizeof(failed),
@@ -152,7 +152,7 @@ START_TEST(a_drain_is_told)
     int session;
 
     daemon_configure(daemon, CONF);
-    manager = start(daemon, 0);
+    manager = start_daemon(daemon, 0);
     session = client_open(daemon->ports[0]);
     client_echo(session, "holds its worker");
     daemon_signal(daemon, SIGQUIT);
@@ -259,7 +259,7 @@ START_TEST(no_worker_knows_the_manager)
     daemon_configure(daemon,
         "env NOTIFY_SOCKET; env WATCHDOG_USEC; load_module " MODULES_PATH "/stuck.so;\n"
         "worker_processes 2; events {} stream { server { listen 127.0.0.1:$0; stuck; } }");
-    manager = start(daemon, 60000000);
+    manager = start_daemon(daemon, 60000000);
     client = client_open(daemon->ports[0]);
     client_send(client, "m");
     client_expect(client, "n");

@@ -103,7 +103,7 @@ static void send_flood(const struct mailer *from, const struct mailer *to, unsig
     client_send(from->fd, line);
 }
 
-static void finish(struct daemon *daemon)
+static void finish_daemon(struct daemon *daemon)
 {
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
@@ -134,7 +134,7 @@ START_TEST(handled_declined_and_unknown)
     send_text(&a, b.ref, "x");
     expect_line(a.fd, "unknown");
     close(a.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -170,7 +170,7 @@ START_TEST(a_dead_worker)
     close(a.fd);
     close(b.fd);
     close(c.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -200,7 +200,7 @@ START_TEST(a_worker_that_dies_after_its_answer)
     expect_line(a.fd, "handled");
     close(a.fd);
     close(b.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -222,7 +222,7 @@ START_TEST(floods_in_both_directions)
     expect_line(b.fd, "5000 0");
     close(a.fd);
     close(b.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -263,7 +263,7 @@ START_TEST(a_flood_at_one_that_does_not_read)
     for (int i = 0; i < SENDERS; i++)
         close(senders[i].fd);
     close(b.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -288,7 +288,7 @@ START_TEST(across_a_reload)
     send_text(&new, old.ref, "x");
     expect_line(new.fd, "unknown");
     close(new.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 

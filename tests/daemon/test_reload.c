@@ -24,7 +24,7 @@ struct snapshot {
     unsigned worker_n, descriptors;
 };
 
-static struct snapshot look(const struct daemon *daemon)
+static struct snapshot list_resources(const struct daemon *daemon)
 {
     struct snapshot s = { .worker_n = 0 };
 
@@ -35,7 +35,7 @@ static struct snapshot look(const struct daemon *daemon)
 
 static void check_same(const struct daemon *daemon, const struct snapshot *before)
 {
-    struct snapshot now = look(daemon);
+    struct snapshot now = list_resources(daemon);
 
     ck_assert_uint_eq(now.worker_n, before->worker_n);
     for (unsigned i = 0; i < now.worker_n; i++)
@@ -46,7 +46,7 @@ static void check_same(const struct daemon *daemon, const struct snapshot *befor
 /* Whether all workers are others than before. */
 static bool is_replaced(const struct daemon *daemon, const struct snapshot *before, unsigned n)
 {
-    struct snapshot now = look(daemon);
+    struct snapshot now = list_resources(daemon);
 
     for (unsigned i = 0; i < now.worker_n; i++)
         if (proc_has(before->workers, before->worker_n, now.workers[i]))
@@ -55,9 +55,9 @@ static bool is_replaced(const struct daemon *daemon, const struct snapshot *befo
 }
 
 /* Reloads, and waits until the old workers have gone and n new ones are there. */
-static void reload(struct daemon *daemon, unsigned n)
+static void reload_daemon(struct daemon *daemon, unsigned n)
 {
-    struct snapshot before = look(daemon);
+    struct snapshot before = list_resources(daemon);
 
     daemon_signal(daemon, SIGHUP);
     WAIT_FOR(is_replaced(daemon, &before, n));
@@ -70,7 +70,7 @@ static void reload(struct daemon *daemon, unsigned n)
 /* Reloads, which fails with this line in the log and changes nothing. */
 static void reload_in_vain(struct daemon *daemon, const char *why)
 {
-    struct snapshot before = look(daemon);
+    struct snapshot before = list_resources(daemon);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "before");
@@ -162,7 +162,7 @@ START_TEST(mistake)
     ck_assert(!daemon_has(daemon, "other.pid.lock"));
 
     daemon_configure(daemon, "worker_processes 2; events {} stream {" ECHO "}");
-    reload(daemon, 2);
+    reload_daemon(daemon, 2);
     daemon_finish(daemon);
 }
 END_TEST
@@ -211,7 +211,7 @@ START_TEST(number_of_workers)
             daemon_start(daemon);
             load_clients_start(load, daemon->ports[0]);
         } else {
-            reload(daemon, numbers[i]);
+            reload_daemon(daemon, numbers[i]);
         }
         load_clients_wait(load, 50);
     }
@@ -254,7 +254,7 @@ START_TEST(accept_mode)
             daemon_start(daemon);
             load_clients_start(load, daemon->ports[0]);
         } else {
-            reload(daemon, modes[i].workers);
+            reload_daemon(daemon, modes[i].workers);
         }
         load_clients_wait(load, 50);
     }
@@ -270,7 +270,7 @@ END_TEST
 /* Descriptors of the only worker. */
 static unsigned worker_descriptors(const struct daemon *daemon)
 {
-    struct snapshot s = look(daemon);
+    struct snapshot s = list_resources(daemon);
 
     ck_assert_uint_eq(s.worker_n, 1);
     return proc_descriptors(s.workers[0]);
@@ -288,7 +288,7 @@ START_TEST(pid_file_moves)
     of_worker = worker_descriptors(daemon);
     daemon_write(daemon, "forkbeard.conf",
         "error_log error.log notice; pid %s; events {} stream {" ECHO "}", names[_i]);
-    reload(daemon, 1);
+    reload_daemon(daemon, 1);
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     ck_assert_uint_eq(worker_descriptors(daemon), of_worker);
     ck_assert_int_eq(
@@ -300,7 +300,7 @@ START_TEST(pid_file_moves)
     ck_assert_ptr_nonnull(strstr(daemon->err, "another master process"));
 
     daemon_configure(daemon, "events {} stream {" ECHO "}");
-    reload(daemon, 1);
+    reload_daemon(daemon, 1);
     ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
     ck_assert(!daemon_has(daemon, "new.pid"));
     ck_assert(!daemon_has(daemon, "new.pid.lock"));
@@ -319,12 +319,12 @@ START_TEST(error_log_moves)
     descriptors = proc_descriptors(daemon->pid);
     daemon_write(daemon, "forkbeard.conf",
         "error_log new.log notice; pid forkbeard.pid; events {} stream {" ECHO "}");
-    reload(daemon, 1); /* the old worker says so to the old one */
+    reload_daemon(daemon, 1); /* the old worker says so to the old one */
     daemon_owns(daemon, "new.log");
     length = strlen(daemon_text(daemon, "error.log"));
     daemon->log = "new.log";
     daemon->log_mark = 0;
-    reload(daemon, 1);
+    reload_daemon(daemon, 1);
     daemon_wait_log(daemon, "exited with code 0");
     ck_assert_uint_eq(strlen(daemon_text(daemon, "error.log")), length);
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
@@ -342,7 +342,7 @@ START_TEST(storm)
     daemon_start(daemon);
     load_clients_start(load, daemon->ports[0]);
     load_clients_wait(load, 20);
-    before = look(daemon);
+    before = list_resources(daemon);
     for (int i = 0; i < 20; i++) {
         daemon_signal(daemon, SIGHUP);
         load_clients_wait(load, 5);
@@ -458,7 +458,7 @@ START_TEST(fork_fails)
     set_process_limit(daemon, 0);
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
     close(client_open(daemon->ports[0]));
-    reload(daemon, 2);
+    reload_daemon(daemon, 2);
     daemon_finish(daemon);
 }
 END_TEST

@@ -34,7 +34,7 @@ struct house {
 
 static const char *plan_path; /* for the child that becomes the daemon */
 
-static void preload(void)
+static void preload_faults(void)
 {
     const char *options = getenv("ASAN_OPTIONS");
     char more[400];
@@ -84,7 +84,7 @@ static void list_names(const struct daemon *daemon, char names[NAMES_MAX])
     free(entries);
 }
 
-static void configure(struct daemon *daemon, const char *conf)
+static void configure_daemon(struct daemon *daemon, const char *conf)
 {
     if (strstr(conf, "other.pid") != NULL) {
         daemon_write(daemon, "forkbeard.conf", "%s", conf);
@@ -96,7 +96,7 @@ static void configure(struct daemon *daemon, const char *conf)
 }
 
 /* With a session that stays, and others that come and go all the time. */
-static struct house *begin(void)
+static struct house *begin_case(void)
 {
     struct house *house = calloc(1, sizeof(*house));
     struct daemon *daemon = daemon_create(4);
@@ -114,8 +114,8 @@ static struct house *begin(void)
     daemon_write(
         daemon, "client.conf", "pid forkbeard.pid; control unix:forkbeard.sock; events {}");
     ck_assert_int_eq(listen(daemon->reservations[3], 1), 0);
-    configure(daemon, FAULT_BEFORE);
-    daemon->before_exec = preload;
+    configure_daemon(daemon, FAULT_BEFORE);
+    daemon->before_exec = preload_faults;
     daemon_start(daemon);
     daemon->before_exec = NULL;
     daemon_expects(daemon, ""); /* the log is the place for it */
@@ -154,7 +154,7 @@ static void check_unchanged(struct house *house)
     rate_clients_check(&house->pace);
 }
 
-static void arm(struct house *house, size_t i)
+static void arm_fault(struct house *house, size_t i)
 {
     struct fault_plan *plan = house->plan;
 
@@ -168,7 +168,7 @@ static void arm(struct house *house, size_t i)
     atomic_store(&plan->armed, 1);
 }
 
-static int reload(struct daemon *daemon)
+static int reload_daemon(struct daemon *daemon)
 {
     return daemon_run(daemon, "-s", "reload", "-c", "client.conf", NULL);
 }
@@ -179,10 +179,10 @@ static void fail_once(struct house *house, size_t i)
     const char *says;
     int code;
 
-    configure(daemon, fault_cases[i].conf != NULL ? fault_cases[i].conf : FAULT_AFTER);
+    configure_daemon(daemon, fault_cases[i].conf != NULL ? fault_cases[i].conf : FAULT_AFTER);
     if (fault_cases[i].call != NULL)
-        arm(house, i);
-    code = reload(daemon);
+        arm_fault(house, i);
+    code = reload_daemon(daemon);
     atomic_store(&house->plan->armed, 0);
     daemon_write(daemon, "says", "%s", fault_cases[i].says);
     says = daemon_text(daemon, "says");
@@ -202,13 +202,13 @@ static bool needs_root(const char *call)
 }
 
 /* The good one at the end. */
-static void succeed(struct house *house)
+static void reload_succeeds(struct house *house)
 {
     struct daemon *daemon = house->daemon;
     int client;
 
-    configure(daemon, FAULT_AFTER);
-    ck_assert_msg(reload(daemon) == 0, "%s", daemon->err);
+    configure_daemon(daemon, FAULT_AFTER);
+    ck_assert_msg(reload_daemon(daemon) == 0, "%s", daemon->err);
     client = client_open(daemon->ports[2]);
     client_echo(client, "new");
     close(client);
@@ -224,12 +224,12 @@ static void succeed(struct house *house)
 
 START_TEST(each_step_fails)
 {
-    struct house *house = begin();
+    struct house *house = begin_case();
 
     for (size_t i = 0; i < fault_case_n; i++)
         if (geteuid() == 0 || !needs_root(fault_cases[i].call))
             fail_once(house, i);
-    succeed(house);
+    reload_succeeds(house);
     daemon_stop(house->daemon, SIGTERM);
     proc_reap_orphans(); /* helpers of a sanitizer, whose worker was killed as it looked for leaks */
     daemon_finish(house->daemon);

@@ -155,7 +155,7 @@ static bool has_capability(unsigned capability)
 }
 
 /* The errno's name that it is answered with; valid until the next call. */
-static const char *try(struct daemon *daemon, const char *words)
+static const char *try_attempt(struct daemon *daemon, const char *words)
 {
     static char line[64];
     int client = client_open(daemon->ports[0]);
@@ -185,7 +185,7 @@ static void check_row(struct daemon *daemon, const struct row *row, enum mode mo
     snprintf(words, sizeof(words), "%s", row->words);
     if (port != NULL)
         sprintf(words + (port - row->words), "%u", daemon->ports[1]);
-    answer = try(daemon, words);
+    answer = try_attempt(daemon, words);
     if (mode != OFF && is_guarded(row->guard))
         ck_assert_msg(strcmp(answer, name_of(expected)) == 0, "%s: \"%s\" is answered %s, not %s",
             modes[mode], words, answer, name_of(expected));
@@ -229,12 +229,12 @@ START_TEST(paths_of_directives)
     daemon_wait_log(daemon, "sandbox: protocols need that workers read \"/");
     daemon_wait_log(daemon, "/open\"\n");
     daemon_wait_log(daemon, "sandbox: protocols need that workers write \"/");
-    ck_assert_str_eq(try(daemon, "open open"), "0");
-    ck_assert_str_eq(try(daemon, "open secret"), "EACCES");
-    ck_assert_str_eq(try(daemon, "make place/new"), "0");
-    ck_assert_str_eq(try(daemon, "open place"), "0");
-    ck_assert_str_eq(try(daemon, "make new"), "EACCES");
-    ck_assert_str_eq(try(daemon, "make place/../new"), "EACCES");
+    ck_assert_str_eq(try_attempt(daemon, "open open"), "0");
+    ck_assert_str_eq(try_attempt(daemon, "open secret"), "EACCES");
+    ck_assert_str_eq(try_attempt(daemon, "make place/new"), "0");
+    ck_assert_str_eq(try_attempt(daemon, "open place"), "0");
+    ck_assert_str_eq(try_attempt(daemon, "make new"), "EACCES");
+    ck_assert_str_eq(try_attempt(daemon, "make place/../new"), "EACCES");
     daemon_stop(daemon, SIGTERM);
     ck_assert_int_eq(rmdir(daemon_path(daemon, "place")), 0);
     daemon_finish(daemon);
@@ -252,7 +252,7 @@ START_TEST(a_path_that_is_not_there)
     daemon_start(daemon);
     if (is_guarded(PATHS))
         daemon_wait_log(daemon, "/none\" cannot be left open to this worker (2: No such file");
-    ck_assert_str_eq(try(daemon, "kill_self"), "0");
+    ck_assert_str_eq(try_attempt(daemon, "kill_self"), "0");
     daemon_finish(daemon);
 }
 END_TEST
@@ -260,7 +260,7 @@ END_TEST
 static void check_all(struct daemon *daemon, const char *const (*answers)[2])
 {
     for (; (*answers)[0] != NULL; answers++) {
-        const char *answer = try(daemon, (*answers)[0]);
+        const char *answer = try_attempt(daemon, (*answers)[0]);
 
         ck_assert_msg(strcmp(answer, (*answers)[1]) == 0, "\"%s\" is answered %s, not %s",
             (*answers)[0], answer, (*answers)[1]);
@@ -336,7 +336,7 @@ START_TEST(threads_before_it)
         daemon_start(daemon);
         daemon_wait_log(daemon, "[warn] ");
         daemon_wait_log(daemon, said);
-        ck_assert_str_eq(try(daemon, "execve"), "EPERM");
+        ck_assert_str_eq(try_attempt(daemon, "execve"), "EPERM");
     }
     daemon_finish(daemon);
 }
@@ -351,7 +351,7 @@ END_TEST
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),                                      \
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-static void refuse(struct sock_filter *steps, unsigned short n)
+static void refuse_connection(struct sock_filter *steps, unsigned short n)
 {
     struct sock_fprog program = { .len = n, .filter = steps };
 
@@ -364,14 +364,14 @@ static void lack_landlock(void)
 {
     struct sock_filter steps[] = { REFUSE(444, 0, EOPNOTSUPP) };
 
-    refuse(steps, sizeof(steps) / sizeof(steps[0]));
+    refuse_connection(steps, sizeof(steps) / sizeof(steps[0]));
 }
 
 static void lack_filter(void)
 {
     struct sock_filter steps[] = { REFUSE(SYS_prctl, PR_SET_SECCOMP, EINVAL) };
 
-    refuse(steps, sizeof(steps) / sizeof(steps[0]));
+    refuse_connection(steps, sizeof(steps) / sizeof(steps[0]));
 }
 
 static const struct {
@@ -395,14 +395,14 @@ START_TEST(on_goes_on_without_a_part)
     daemon_wait_log(daemon, "[notice] ");
     daemon_wait_log(daemon, "sandbox: workers do not have ");
     daemon_wait_log(daemon, lacks[_i].part);
-    ck_assert_str_eq(try(daemon, lacks[_i].words), lacks[_i].answer);
+    ck_assert_str_eq(try_attempt(daemon, lacks[_i].words), lacks[_i].answer);
 
     daemon_configure(daemon, "sandbox strict;\n%s", text);
     daemon_expects(daemon, "\"sandbox strict\" cannot have ");
     daemon->before_exec = NULL;
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 1);
     ck_assert_msg(strstr(daemon->err, lacks[_i].part) != NULL, "%s", daemon->err);
-    ck_assert_str_eq(try(daemon, lacks[_i].words), lacks[_i].answer);
+    ck_assert_str_eq(try_attempt(daemon, lacks[_i].words), lacks[_i].answer);
     daemon_finish(daemon);
 }
 END_TEST
@@ -441,7 +441,7 @@ START_TEST(a_single_process)
             daemon->err);
     } else {
         daemon_start(daemon);
-        ck_assert_str_eq(try(daemon, "program"), "0");
+        ck_assert_str_eq(try_attempt(daemon, "program"), "0");
     }
     daemon_finish(daemon);
 }

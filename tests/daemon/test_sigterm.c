@@ -21,7 +21,7 @@ static struct daemon *start_daemon(const char *directives, const char *kind)
 }
 
 /* A client whose session has begun. */
-static int begin(const struct daemon *daemon)
+static int begin_drain(const struct daemon *daemon)
 {
     int client = client_open(daemon->ports[0]);
 
@@ -39,7 +39,7 @@ static void goes_on(const struct daemon *daemon, int client)
 START_TEST(term_drains)
 {
     struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i]);
-    int client = begin(daemon);
+    int client = begin_drain(daemon);
 
     daemon_signal(daemon, SIGTERM);
     goes_on(daemon, client);
@@ -56,7 +56,7 @@ START_TEST(the_drain_is_bounded)
 {
     struct daemon *daemon =
         start_daemon("sigterm_shutdown graceful; worker_shutdown_timeout 300ms;", kinds[_i]);
-    int client = begin(daemon);
+    int client = begin_drain(daemon);
 
     daemon_signal(daemon, SIGTERM);
     client_expect_gone(client);
@@ -71,7 +71,7 @@ END_TEST
 START_TEST(a_second_term_ends_at_once)
 {
     struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i / 2]);
-    int client = begin(daemon);
+    int client = begin_drain(daemon);
 
     if (_i % 2 == 1) {
         daemon_signal(daemon, SIGQUIT);
@@ -91,7 +91,7 @@ END_TEST
 START_TEST(int_ends_at_once)
 {
     struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i % 2]);
-    int client = begin(daemon);
+    int client = begin_drain(daemon);
 
     if (_i / 2 == 1) {
         daemon_signal(daemon, SIGTERM);
@@ -111,7 +111,7 @@ START_TEST(stop_ends_at_once)
     struct daemon *daemon = start_daemon(
         _i == 0 ? "sigterm_shutdown graceful;" : "sigterm_shutdown graceful; control off;",
         TWO_WORKERS);
-    int client = begin(daemon);
+    int client = begin_drain(daemon);
 
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-q", "-s", "stop", NULL), 0);
     ck_assert_int_eq(daemon_wait(daemon), 0);
@@ -125,7 +125,7 @@ END_TEST
 START_TEST(workers_drain_too)
 {
     struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", TWO_WORKERS);
-    int client = begin(daemon);
+    int client = begin_drain(daemon);
     pid_t workers[2];
 
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
@@ -146,7 +146,7 @@ START_TEST(a_reload_changes_it)
 
     daemon_configure(daemon, "%s", "sigterm_shutdown graceful; " TWO_WORKERS);
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
-    client = begin(daemon);
+    client = begin_drain(daemon);
     daemon_signal(daemon, SIGTERM);
     goes_on(daemon, client);
     close(client);

@@ -16,7 +16,7 @@
 #define TWO ECHO("127.0.0.1:$0") ECHO("unix:$D/socket")
 #define CONF(servers) "worker_processes 2; events {} stream { " servers " }"
 
-static struct service_manager *start(struct daemon *daemon)
+static struct service_manager *start_daemon(struct daemon *daemon)
 {
     struct service_manager *manager = service_manager_create(daemon, 0, false);
 
@@ -25,7 +25,7 @@ static struct service_manager *start(struct daemon *daemon)
     return manager;
 }
 
-static void reload(struct daemon *daemon, struct service_manager *manager)
+static void reload_daemon(struct daemon *daemon, struct service_manager *manager)
 {
     daemon_signal(daemon, SIGHUP);
     service_manager_wait(manager, "RELOADING=1");
@@ -79,7 +79,7 @@ START_TEST(what_listens_is_stored)
     struct service_manager *manager;
 
     daemon_configure(daemon, CONF(TWO ECHO("127.0.0.1:$1 reuseport")));
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     ck_assert_uint_eq(stored(manager, tcp(daemon, 0)), 1);
     ck_assert_uint_eq(stored(manager, tcp(daemon, 1)), 2);
     ck_assert_uint_eq(stored(manager, local(daemon)), 1);
@@ -97,13 +97,13 @@ START_TEST(a_reload_stores_what_is_new_and_removes_what_has_gone)
     struct service_manager *manager;
 
     daemon_configure(daemon, CONF(TWO ECHO("127.0.0.1:$1 reuseport")));
-    manager = start(daemon);
-    reload(daemon, manager);
+    manager = start_daemon(daemon);
+    reload_daemon(daemon, manager);
     ck_assert_uint_eq(manager->stored_n, 4);
 
     daemon_configure(daemon, "worker_processes 3; events {} stream {" ECHO("127.0.0.1:$1 reuseport")
                                  ECHO("127.0.0.1:$2") "}");
-    reload(daemon, manager);
+    reload_daemon(daemon, manager);
     ck_assert_uint_eq(stored(manager, tcp(daemon, 1)), 3);
     ck_assert_uint_eq(stored(manager, tcp(daemon, 2)), 1);
     ck_assert_uint_eq(manager->stored_n, 4);
@@ -112,7 +112,7 @@ START_TEST(a_reload_stores_what_is_new_and_removes_what_has_gone)
 
     daemon_expects(daemon, "unknown directive \"nonsense\"");
     daemon_configure(daemon, "nonsense;");
-    reload(daemon, manager);
+    reload_daemon(daemon, manager);
     ck_assert_uint_eq(manager->stored_n, 4);
     service_manager_destroy(manager);
     daemon_finish(daemon);
@@ -137,7 +137,7 @@ START_TEST(clients_wait_while_nobody_runs)
     int clients[2];
 
     daemon_configure(daemon, "%s", ends[_i].conf);
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     daemon_stop(daemon, ends[_i].signal);
     clients[0] = client_open(daemon->ports[0]);
     clients[1] = client_open_unix(daemon_path(daemon, "socket"));
@@ -183,7 +183,7 @@ START_TEST(the_next_start_serves_who_has_waited)
     int clients[2];
 
     daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     daemon_stop(daemon, SIGQUIT);
     clients[0] = client_open(daemon->ports[0]);
     clients[1] = client_open_unix(daemon_path(daemon, "socket"));
@@ -195,7 +195,7 @@ START_TEST(the_next_start_serves_who_has_waited)
     ck_assert_uint_eq(manager->stored_n, 2);
     if (_i == 0) {
         daemon_configure(daemon, CONF(ECHO("127.0.0.1:$0")));
-        reload(daemon, manager);
+        reload_daemon(daemon, manager);
         ck_assert_uint_eq(stored(manager, tcp(daemon, 0)), 1);
         ck_assert_uint_eq(manager->stored_n, 1);
         ck_assert(!daemon_has(daemon, "socket"));
@@ -215,7 +215,7 @@ START_TEST(what_is_not_wanted_any_more_is_removed)
     int client;
 
     daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     daemon_stop(daemon, SIGQUIT);
     client = client_open_unix(daemon_path(daemon, "socket"));
     daemon_configure(
@@ -238,7 +238,7 @@ START_TEST(an_activated_socket_is_not_stored)
     struct service_manager *manager;
 
     daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     daemon_stop(daemon, SIGQUIT);
     for (unsigned i = 0; i < manager->stored_n; i++)
         snprintf(manager->store[i].name, sizeof(manager->store[i].name), "forkbeard-%u.socket", i);

@@ -158,7 +158,7 @@ START_TEST(an_end_within)
 }
 END_TEST
 
-static int run(struct daemon *daemon, const char *order)
+static int run_command(struct daemon *daemon, const char *order)
 {
     return daemon_run(daemon, "-c", "forkbeard.conf", "-s", order, NULL);
 }
@@ -169,12 +169,12 @@ START_TEST(asked_for)
     char line[128];
     pid_t new;
 
-    ck_assert_int_eq(run(daemon, "upgrade"), 0);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 0);
     new = daemon_pid(daemon);
     ck_assert_int_ne(new, daemon->pid);
     snprintf(line, sizeof(line), "[notice] the new binary serves, process %d\n", (int)new);
     ck_assert_msg(strstr(daemon->err, line) != NULL, "%s", daemon->err);
-    ck_assert_int_eq(run(daemon, "upgrade"), 1);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "[emerg] the old binary still runs, process "));
 
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "status", NULL), 0);
@@ -184,7 +184,7 @@ START_TEST(asked_for)
     upgrade_wait_complete(daemon, new);
 
     daemon_configure(daemon, UPGRADE_ECHO("unknown x;"));
-    ck_assert_int_eq(run(daemon, "upgrade"), 1);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
     ck_assert_msg(strstr(daemon->err, "[emerg] unknown directive \"unknown\" in ") != NULL &&
                       strstr(daemon->err, "forkbeard.conf:3:1\nunknown x; ") != NULL &&
                       strstr(daemon->err, "upgrade failed: the process before goes on") != NULL,
@@ -195,7 +195,7 @@ START_TEST(asked_for)
     daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; echo; } "
                              "server { listen 127.0.0.1:$1; echo; } }");
     daemon_expects(daemon, "Address already in use");
-    ck_assert_int_eq(run(daemon, "upgrade"), 1);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
     ck_assert_msg(strstr(daemon->err, "Address already in use") != NULL, "%s", daemon->err);
     upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
@@ -210,7 +210,7 @@ START_TEST(asked_for_without_a_control_socket)
     struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO("control off;"));
     pid_t new = 0;
 
-    ck_assert_int_eq(run(daemon, "upgrade"), 0);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 0);
     ck_assert_ptr_nonnull(strstr(daemon->err, "SIGUSR2 was sent to process"));
     WAIT_FOR((new = daemon_pid(daemon)) != daemon->pid && new > 0);
     daemon_wait_log(daemon, "serves: the upgrade is complete when");
@@ -248,7 +248,7 @@ START_TEST(refused_for_a_single_process)
     struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
 
     daemon_configure(daemon, UPGRADE_ECHO("master_process off;"));
-    ck_assert_int_eq(run(daemon, "upgrade"), 1);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
     ck_assert_msg(strstr(daemon->err, "cannot be changed for a configuration with") != NULL, "%s",
         daemon->err);
     daemon_expects(daemon, "cannot be changed for a configuration");

@@ -21,7 +21,7 @@
 #define HANGS "load_module " MODULES_PATH "/hangs.so; "
 
 /* Reloads one of the two, and waits until it serves. */
-static void reload(struct daemon *daemon, pid_t master)
+static void reload_one(struct daemon *daemon, pid_t master)
 {
     daemon_mark_log(daemon);
     ck_assert_int_eq(kill(master, SIGHUP), 0);
@@ -57,7 +57,7 @@ START_TEST(names_move_later)
 
     rename_all(daemon, _i == 0 ? SERVER : LATE);
     if (_i == 0) {
-        reload(daemon, daemon->pid);
+        reload_one(daemon, daemon->pid);
     } else {
         daemon_write(daemon, "late", "x");
         daemon_mark_log(daemon);
@@ -83,7 +83,7 @@ START_TEST(names_that_cannot_move)
 
     rename_all(daemon, SERVER);
     daemon_write(daemon, "other.sock", "no socket");
-    reload(daemon, daemon->pid);
+    reload_one(daemon, daemon->pid);
     daemon_expects(daemon, "exists and is not a socket");
     upgrade_roll_back(daemon, new);
     ck_assert(!daemon_has(daemon, "other.pid") && !daemon_has(daemon, "other.pid.lock"));
@@ -99,7 +99,7 @@ START_TEST(the_new_ones_names_move)
     pid_t new = upgrade_start(daemon), old = daemon->pid;
 
     rename_all(daemon, SERVER);
-    reload(daemon, new);
+    reload_one(daemon, new);
     WAIT_FOR(upgrade_read_pid(daemon, "other.pid") == new);
     daemon_stop(daemon, SIGQUIT);
     daemon->pid = new;
@@ -119,7 +119,7 @@ START_TEST(queues_come_during_a_reload)
     pid_t new = upgrade_start(daemon);
 
     daemon_configure(daemon, REUSEPORT(4));
-    reload(daemon, daemon->pid); /* the old one has three that the new one lacks */
+    reload_one(daemon, daemon->pid); /* the old one has three that the new one lacks */
     daemon_configure(daemon,
         HANGS "worker_start_timeout %s; " REUSEPORT_SERVER("hangs; hangs_while $D/late;"),
         _i == 0 ? "60s" : "1s");

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Starts, completes and rolls back upgrades of the binary under test, and checks pid files and
+ * sockets on the way. */
 #include "daemon/upgrade.h"
 
 #include "daemon/client.h"

@@ -54,7 +54,7 @@ static void stop_sources(struct named_sources *named)
     free(named);
 }
 
-static void post(
+static void post_event(
     struct named_sources *named, int i, enum fb_direction direction, enum fb_queue queue)
 {
     fb_loop_post(named->loop, &named->sources[i]->source.events[direction], queue);
@@ -64,11 +64,11 @@ START_TEST(posted_events_run_in_order_and_once)
 {
     struct named_sources *named = start_sources();
 
-    post(named, 2, FB_READ, FB_QUEUE_NORMAL);
-    post(named, 0, FB_WRITE, FB_QUEUE_NORMAL);
-    post(named, 1, FB_READ, FB_QUEUE_NORMAL);
-    post(named, 2, FB_READ, FB_QUEUE_NORMAL); /* stays where it is */
-    post(named, 2, FB_READ, FB_QUEUE_ACCEPT);
+    post_event(named, 2, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 0, FB_WRITE, FB_QUEUE_NORMAL);
+    post_event(named, 1, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 2, FB_READ, FB_QUEUE_NORMAL); /* stays where it is */
+    post_event(named, 2, FB_READ, FB_QUEUE_ACCEPT);
     fb_loop_run(named->loop, FB_QUEUE_ACCEPT);
     ck_assert_str_eq(named->order, "");
     fb_loop_run(named->loop, FB_QUEUE_NORMAL);
@@ -84,7 +84,7 @@ START_TEST(an_unposted_event_does_not_run)
     struct named_sources *named = start_sources();
 
     for (int i = 0; i < 3; i++)
-        post(named, i, FB_READ, FB_QUEUE_NORMAL);
+        post_event(named, i, FB_READ, FB_QUEUE_NORMAL);
     fb_loop_unpost(named->loop, &named->sources[1]->source.events[FB_READ]);
     fb_loop_unpost(named->loop, &named->sources[1]->source.events[FB_READ]);
     fb_loop_unpost(named->loop, &named->sources[3]->source.events[FB_WRITE]); /* never was */
@@ -99,13 +99,13 @@ START_TEST(the_next_queue_waits_a_turn)
     struct named_sources *named = start_sources();
 
     ck_assert(!fb_loop_promote(named->loop));
-    post(named, 0, FB_READ, FB_QUEUE_NEXT);
-    post(named, 1, FB_READ, FB_QUEUE_NEXT);
+    post_event(named, 0, FB_READ, FB_QUEUE_NEXT);
+    post_event(named, 1, FB_READ, FB_QUEUE_NEXT);
     fb_loop_run(named->loop, FB_QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "");
     ck_assert(fb_loop_promote(named->loop));
     ck_assert(!fb_loop_promote(named->loop));
-    post(named, 2, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 2, FB_READ, FB_QUEUE_NORMAL);
     fb_loop_unpost(named->loop, &named->sources[0]->source.events[FB_READ]);
     fb_loop_run(named->loop, FB_QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "bc"); /* before what this turn brings */
@@ -128,8 +128,8 @@ START_TEST(a_handler_posts_to_the_same_turn_or_the_next)
 
     named->sources[0]->then = post_others;
     named->sources[0]->other = named->sources[2];
-    post(named, 0, FB_READ, FB_QUEUE_NORMAL);
-    post(named, 1, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 0, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 1, FB_READ, FB_QUEUE_NORMAL);
     fb_loop_run(named->loop, FB_QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "abc");
     fb_loop_promote(named->loop);
@@ -153,10 +153,10 @@ START_TEST(a_closed_source_does_not_run)
 
     named->sources[0]->then = close_both;
     named->sources[0]->other = named->sources[1];
-    post(named, 0, FB_READ, FB_QUEUE_NORMAL);
-    post(named, 0, FB_WRITE, FB_QUEUE_NORMAL);
-    post(named, 1, FB_READ, FB_QUEUE_NORMAL);
-    post(named, 1, FB_WRITE, FB_QUEUE_NEXT);
+    post_event(named, 0, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 0, FB_WRITE, FB_QUEUE_NORMAL);
+    post_event(named, 1, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 1, FB_WRITE, FB_QUEUE_NEXT);
     fb_loop_run(named->loop, FB_QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "a");
     ck_assert(!fb_loop_promote(named->loop));

@@ -11,7 +11,7 @@
 
 static unsigned expirations;
 
-static void expired(struct fb_loop *loop, struct fb_timer *timer)
+static void note_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -22,7 +22,7 @@ START_TEST(time_stands_still_by_itself)
 {
     struct fixture *fixture = fixture_start_loop(1);
     struct fb_clock before = fixture->loop->clock;
-    struct fb_timer timer = { .expired = expired };
+    struct fb_timer timer = { .expired = note_expired };
 
     fb_timer_set(fixture->loop, &timer, 10000);
     fixture_turn_waiting(fixture, 500);
@@ -47,7 +47,7 @@ START_TEST(time_passes_by_itself_while_nothing_happens)
     struct fb_sim_socket *socket = fb_sim_connection(fixture->sim);
     struct watched *watched = watched_create_armed(fixture, socket->fd);
     uint64_t start = loop->clock.mono_ms;
-    struct fb_timer timer = { .expired = expired };
+    struct fb_timer timer = { .expired = note_expired };
 
     fb_sim_set_auto(fixture->sim, true);
     fixture_turn_waiting(fixture, 100); /* output has room */
@@ -84,13 +84,13 @@ END_TEST
 
 static unsigned told;
 
-static void notified(struct fb_loop *loop)
+static void count_notice(struct fb_loop *loop)
 {
     (void)loop;
     told++;
 }
 
-static void *notify(void *arg)
+static void *notify_loop(void *arg)
 {
     struct fb_loop *loop = arg;
 
@@ -102,14 +102,14 @@ START_TEST(a_thread_has_the_loop_notified)
     struct fixture *fixture = fixture_start_loop(2);
     struct fb_loop *loop = fixture->loop;
 
-    ck_assert_int_eq(fb_loop_set_notified(loop, notified), 0);
+    ck_assert_int_eq(fb_loop_set_notified(loop, count_notice), 0);
     ck_assert(fb_sim_idle(loop));
     ck_assert(!fb_sim_await_notice(loop, 0));
     for (unsigned i = 1; i <= 10; i++) {
         pthread_t thread;
         void *result;
 
-        ck_assert_int_eq(pthread_create(&thread, NULL, notify, loop), 0);
+        ck_assert_int_eq(pthread_create(&thread, NULL, notify_loop, loop), 0);
         ck_assert(fb_sim_await_notice(loop, 10000));
         ck_assert(!fb_sim_idle(loop));
         fixture_turn_waiting(fixture, -1);
@@ -138,7 +138,7 @@ static struct fb_io_result connect_to(struct watched *watched, unsigned port)
         &watched->source, (struct sockaddr *)&address, sizeof(address));
 }
 
-static struct fb_sim_server *serve(struct fixture *fixture, unsigned port)
+static struct fb_sim_server *add_server(struct fixture *fixture, unsigned port)
 {
     struct sockaddr_in address = address_of(port);
 
@@ -171,7 +171,7 @@ START_TEST(a_connect_ends_as_its_server_has_it)
 {
     const struct outcome *outcome = &outcomes[_i];
     struct fixture *fixture = fixture_start_loop(1);
-    struct fb_sim_server *server = serve(fixture, outcome->there ? 80 : 81);
+    struct fb_sim_server *server = add_server(fixture, outcome->there ? 80 : 81);
     struct watched *watched = watched_create(fixture, -1);
     struct fb_source *source = &watched->source;
     struct fb_sim_socket *socket;
@@ -210,7 +210,7 @@ END_TEST
 START_TEST(who_gives_up_connecting_is_not_served)
 {
     struct fixture *fixture = fixture_start_loop(1);
-    struct fb_sim_server *server = serve(fixture, 80);
+    struct fb_sim_server *server = add_server(fixture, 80);
     struct watched *watched = watched_create(fixture, -1);
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
@@ -225,7 +225,7 @@ END_TEST
 START_TEST(both_ends_of_a_connect_talk)
 {
     struct fixture *fixture = fixture_start_loop(1);
-    struct fb_sim_server *server = serve(fixture, 80);
+    struct fb_sim_server *server = add_server(fixture, 80);
     struct watched *watched = watched_create(fixture, -1);
     struct sockaddr_in peer = address_of(80), name;
     socklen_t length = sizeof(name);

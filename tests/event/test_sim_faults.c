@@ -128,7 +128,7 @@ static const struct {
 
 static char called[256];
 
-static void remember(void *arg, const char *text)
+static void remember_fault(void *arg, const char *text)
 {
     ck_assert_ptr_eq(arg, called);
     snprintf(called, sizeof(called), "%s", text);
@@ -154,7 +154,7 @@ START_TEST(a_misdeed_is_noticed)
     struct fixture *fixture = fixture_start_loop(4);
     char expected[256];
 
-    fb_sim_on_fault(fixture->sim, remember, called);
+    fb_sim_on_fault(fixture->sim, remember_fault, called);
     misdeeds[_i].act(fixture);
     snprintf(expected, sizeof(expected), "descriptor %d: %s", misdeeds[_i].fd, misdeeds[_i].text);
     ck_assert_uint_eq(fb_sim_faults(fixture->sim), 1);
@@ -168,7 +168,7 @@ END_TEST
 
 static unsigned calls;
 
-static void count(void *arg, const char *text)
+static void count_fault(void *arg, const char *text)
 {
     (void)arg;
     (void)text;
@@ -180,7 +180,7 @@ START_TEST(what_is_left_at_the_end_is_noticed)
     struct fixture *fixture = fixture_start_loop(1);
     struct fb_sim *sim = fixture->sim;
 
-    fb_sim_on_fault(sim, count, NULL);
+    fb_sim_on_fault(sim, count_fault, NULL);
     watched_create_armed(fixture, fb_sim_connection(sim)->fd);
     drop_sources(fixture);
     fixture_stop_loop(fixture);

@@ -11,7 +11,7 @@
 #define SEEDS 20
 
 /* An echo that forgets nothing. */
-static void echo(struct watched *watched, enum fb_direction direction)
+static void echo_bytes(struct watched *watched, enum fb_direction direction)
 {
     struct fb_source *source = &watched->source;
     struct fb_io_result result;
@@ -42,7 +42,7 @@ struct peer {
     size_t said_n;
 };
 
-static void speak(struct fb_sim *sim, struct peer *peer)
+static void say_some(struct fb_sim *sim, struct peer *peer)
 {
     uint32_t left = (uint32_t)(SAID - peer->said_n);
     size_t n = 1 + fb_sim_any(sim, left < 3000 ? left : 3000);
@@ -56,7 +56,7 @@ static void speak(struct fb_sim *sim, struct peer *peer)
 }
 
 /* Whole unless it broke; whatever came is what was said. */
-static void check(const struct peer *peer)
+static void check_peer(const struct peer *peer)
 {
     ck_assert_uint_le(peer->socket->sent_n, SAID);
     if (peer->socket->sent_n > 0)
@@ -70,7 +70,7 @@ static void check(const struct peer *peer)
 }
 
 /* Says what happened in one number, and how many connections broke. */
-static uint64_t play(uint64_t seed, const struct fb_sim_trouble *trouble, unsigned *broke)
+static uint64_t play_seed(uint64_t seed, const struct fb_sim_trouble *trouble, unsigned *broke)
 {
     struct fixture *fixture = fixture_start_loop(PEERS);
     struct peer *peers = calloc(PEERS, sizeof(*peers));
@@ -82,19 +82,19 @@ static uint64_t play(uint64_t seed, const struct fb_sim_trouble *trouble, unsign
         peers[i].socket = fb_sim_connection(fixture->sim);
         peers[i].socket->tells_eof = i % 2;
         peers[i].watched = watched_create_armed(fixture, peers[i].socket->fd);
-        peers[i].watched->run = echo;
+        peers[i].watched->run = echo_bytes;
     }
     for (int spoke = 1; spoke > 0; fixture_turn(fixture)) {
         spoke = 0;
         for (int i = 0; i < PEERS; i++)
             if (peers[i].said_n < SAID && fb_sim_any(fixture->sim, 2) == 0)
-                speak(fixture->sim, &peers[i]);
+                say_some(fixture->sim, &peers[i]);
         for (int i = 0; i < PEERS; i++)
             spoke += peers[i].said_n < SAID;
     }
     fixture_run(fixture);
     for (int i = 0; i < PEERS; i++) {
-        check(&peers[i]);
+        check_peer(&peers[i]);
         *broke += peers[i].socket->broke;
         watched_close(fixture, &peers[i].watched);
     }
@@ -119,10 +119,10 @@ START_TEST(the_same_seed_is_the_same_run)
     unsigned broke = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        uint64_t digest = play(seed, &all, &broke);
+        uint64_t digest = play_seed(seed, &all, &broke);
 
-        ck_assert_uint_eq(play(seed, &all, &broke), digest);
-        ck_assert_uint_ne(play(seed + SEEDS, &all, &broke), digest);
+        ck_assert_uint_eq(play_seed(seed, &all, &broke), digest);
+        ck_assert_uint_ne(play_seed(seed + SEEDS, &all, &broke), digest);
     }
     ck_assert_uint_gt(broke, 0);
     ck_assert_uint_lt(broke, 3 * SEEDS * PEERS);
@@ -133,13 +133,13 @@ START_TEST(without_trouble_nothing_breaks)
 {
     unsigned broke = 0;
 
-    play(1, NULL, &broke);
+    play_seed(1, NULL, &broke);
     ck_assert_uint_eq(broke, 0);
 }
 END_TEST
 
 /* A watched that does nothing by itself, with trouble from now on. */
-static struct watched *start(
+static struct watched *start_connect(
     struct fixture **fixture, struct fb_sim_socket **socket, const struct fb_sim_trouble *trouble)
 {
     struct watched *watched;
@@ -153,7 +153,7 @@ static struct watched *start(
     return watched;
 }
 
-static void end(struct fixture *fixture, struct watched *watched)
+static void end_connect(struct fixture *fixture, struct watched *watched)
 {
     fb_sim_trouble(fixture->sim, 0, NULL);
     watched_close(fixture, &watched);
@@ -165,7 +165,7 @@ START_TEST(a_part_is_taken)
     static const struct fb_sim_trouble trouble = { .partial_send = 1000 };
     struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct watched *watched = start(&fixture, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
     struct fb_io_result result = watched_send(watched, "0123456789", 10);
 
     ck_assert_int_eq(result.status, FB_IO_DONE);
@@ -178,7 +178,7 @@ START_TEST(a_part_is_taken)
     ck_assert_uint_eq(watched_send(watched, "0", 1).n, 1);
     fixture_run(fixture);
     ck_assert_uint_eq(watched->runs[FB_WRITE], 2); /* no change */
-    end(fixture, watched);
+    end_connect(fixture, watched);
 }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(a_part_is_given)
     static const struct fb_sim_trouble trouble = { .partial_recv = 1000 };
     struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct watched *watched = start(&fixture, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
     struct fb_io_result result;
 
     fb_sim_says(socket, "0123456789");
@@ -200,7 +200,7 @@ START_TEST(a_part_is_given)
     ck_assert_uint_eq(fb_sim_unread(socket), 10 - result.n);
     fixture_run(fixture);
     ck_assert_uint_eq(watched->runs[FB_READ], 2);
-    end(fixture, watched);
+    end_connect(fixture, watched);
 }
 END_TEST
 
@@ -209,7 +209,7 @@ START_TEST(again_is_followed_by_an_event)
     static const struct fb_sim_trouble trouble = { .again = 1000 };
     struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct watched *watched = start(&fixture, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
     fb_sim_says(socket, "x");
     fixture_run(fixture);
@@ -220,7 +220,7 @@ START_TEST(again_is_followed_by_an_event)
     fixture_turn(fixture);
     ck_assert_uint_eq(watched->runs[FB_WRITE], 2);
     ck_assert_uint_eq(watched->runs[FB_READ], 2);
-    end(fixture, watched);
+    end_connect(fixture, watched);
 }
 END_TEST
 
@@ -229,14 +229,14 @@ START_TEST(events_come_without_a_reason)
     static const struct fb_sim_trouble trouble = { .spurious = 1000 };
     struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct watched *watched = start(&fixture, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
     ck_assert(fb_sim_idle(fixture->loop));
     fixture_turn(fixture);
     ck_assert_uint_eq(watched->runs[FB_READ], 1);
     ck_assert_int_eq(watched_recv(watched, watched->held, 1).status, FB_IO_AGAIN_READ);
     ck_assert(fb_sim_idle(fixture->loop));
-    end(fixture, watched);
+    end_connect(fixture, watched);
 }
 END_TEST
 
@@ -245,7 +245,7 @@ START_TEST(late_events_are_not_lost)
     static const struct fb_sim_trouble trouble = { .late = 900 };
     struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct watched *watched = start(&fixture, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
     uint64_t before = fb_sim_now(fixture->sim);
     int turns = 0;
 
@@ -255,7 +255,7 @@ START_TEST(late_events_are_not_lost)
         fixture_turn_waiting(fixture, 100);
     ck_assert_int_gt(turns, 1);
     ck_assert_uint_eq(fb_sim_now(fixture->sim), before); /* the event has come: no time passes */
-    end(fixture, watched);
+    end_connect(fixture, watched);
 }
 END_TEST
 
@@ -264,7 +264,7 @@ START_TEST(a_reset_takes_all_away)
     static const struct fb_sim_trouble trouble = { .reset = 1000 };
     struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct watched *watched = start(&fixture, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
     fb_sim_says(socket, "never heard");
     ck_assert_int_eq(watched_send(watched, "x", 1).error, ECONNRESET);
@@ -274,7 +274,7 @@ START_TEST(a_reset_takes_all_away)
     fb_sim_says(socket, "who does not know it may go on");
     fb_sim_end(socket);
     ck_assert_int_eq(watched_recv(watched, watched->held, 1).error, ECONNRESET);
-    end(fixture, watched);
+    end_connect(fixture, watched);
 }
 END_TEST
 
@@ -295,7 +295,7 @@ START_TEST(clients_go_before_they_are_accepted)
         ECONNABORTED);
     ck_assert(client->broke && client->closed);
     ck_assert_uint_eq(fb_sim_waiting(listener), 0);
-    end(fixture, watched);
+    end_connect(fixture, watched);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of sources: slots are given out, put back and found again by index and generation. */
 #include "event/mechanism.h"
 #include "event/source.h"
 #include "support/test.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Timers: order, resolution, moving, deleting, and setting timers while others expire. */
 #include "support/fixture.h"
 
 #include <limits.h>

@@ -44,7 +44,7 @@ static int set(fb_conf *conf, void *value, const char *const *args, uint32_t n)
 
 static const char *const words[] = { "one", "two", NULL };
 
-static void begin(struct part *p)
+static void begin_descriptor(struct part *p)
 {
     *p = (struct part) {
         .protocol = { FB_PROTOCOL_HEADER,
@@ -188,7 +188,7 @@ START_TEST(a_descriptor_is_checked)
     const char *wrong;
     struct part part;
 
-    begin(&part);
+    begin_descriptor(&part);
     cases[_i].spoil(&part);
     wrong = fb_module_check(&part.protocol, text);
     if (cases[_i].wrong == NULL) {

@@ -67,7 +67,7 @@ static const char *built(struct bed *bed, const char *name)
 }
 
 /* Writes a copy of a built one over whatever is there: the same inode, as an editor or cp do it. */
-static void copy(struct bed *bed, const char *name, const char *to)
+static void copy_module(struct bed *bed, const char *name, const char *to)
 {
     FILE *in = fopen(built(bed, name), "re"), *out = fopen(to, "we");
     char bytes[4096];
@@ -80,7 +80,7 @@ static void copy(struct bed *bed, const char *name, const char *to)
     fclose(in);
 }
 
-static struct module *load(struct bed *bed, struct fb_modules *modules, const char *path)
+static struct fb_module *load_module(struct bed *bed, struct fb_modules *modules, const char *path)
 {
     struct module *module = fb_module_load(modules, bed->arena, path, bed->text);
 
@@ -118,7 +118,7 @@ START_TEST(a_module_is_loaded)
 
     set_up(&bed);
     descriptors = count_descriptors();
-    module = load(&bed, &bed.modules, built(&bed, "greet_one.so"));
+    module = load_module(&bed, &bed.modules, built(&bed, "greet_one.so"));
     ck_assert_str_eq(module->protocol->name, "greet");
     ck_assert_uint_eq(module->protocol->directive_n, 2);
     ck_assert_ptr_nonnull(module->protocol->ops->data);
@@ -155,10 +155,10 @@ START_TEST(each_load_has_its_own_variables)
     struct bed bed;
 
     set_up(&bed);
-    first = load(&bed, &bed.modules, built(&bed, "plain_a.so"));
+    first = load_module(&bed, &bed.modules, built(&bed, "plain_a.so"));
     ck_assert_uint_eq(count_of(first), 1);
     ck_assert_uint_eq(count_of(first), 2);
-    second = load(&bed, &others, built(&bed, "plain_a.so"));
+    second = load_module(&bed, &others, built(&bed, "plain_a.so"));
     ck_assert_uint_eq(count_of(second), 1);
     ck_assert_uint_eq(count_of(first), 3);
     fb_module_unload(&others);
@@ -183,9 +183,9 @@ START_TEST(a_changed_file_is_new_code)
         snprintf(name, sizeof(name), "%s.so", names[i % 2]);
         if (i % 3 == 0)
             unlink(path);
-        copy(&bed, name, path);
+        copy_module(&bed, name, path);
         SLIST_INIT(&cycles[i]);
-        loaded[i] = load(&bed, &cycles[i], path);
+        loaded[i] = load_module(&bed, &cycles[i], path);
         ck_assert_str_eq(loaded[i]->protocol->name, names[i % 2]);
         ck_assert_uint_eq(count_of(loaded[i]), 1);
     }
@@ -208,8 +208,8 @@ START_TEST(a_loaded_module_does_not_need_its_file)
 
     set_up(&bed);
     path = path_in(&bed, "module.so");
-    copy(&bed, "plain_a.so", path);
-    module = load(&bed, &bed.modules, path);
+    copy_module(&bed, "plain_a.so", path);
+    module = load_module(&bed, &bed.modules, path);
     ck_assert_uint_eq(count_of(module), 1);
     file = fopen(path, "we");
     ck_assert_ptr_nonnull(file);
@@ -221,7 +221,7 @@ START_TEST(a_loaded_module_does_not_need_its_file)
 }
 END_TEST
 
-static void refuse(struct bed *bed, const char *path, const char *wrong)
+static void refuse_module(struct bed *bed, const char *path, const char *wrong)
 {
     unsigned descriptors = count_descriptors(), n = 0;
     const struct module *module;
@@ -261,9 +261,9 @@ START_TEST(what_is_wrong_is_told)
     struct bed bed;
 
     set_up(&bed);
-    refuse(&bed, built(&bed, refused[_i].name), refused[_i].wrong);
-    load(&bed, &bed.modules, built(&bed, "plain_a.so"));
-    refuse(&bed, built(&bed, refused[_i].name), refused[_i].wrong);
+    refuse_module(&bed, built(&bed, refused[_i].name), refused[_i].wrong);
+    load_module(&bed, &bed.modules, built(&bed, "plain_a.so"));
+    refuse_module(&bed, built(&bed, refused[_i].name), refused[_i].wrong);
     tear_down(&bed);
 }
 END_TEST
@@ -276,14 +276,14 @@ START_TEST(what_is_no_shared_object_is_told)
     set_up(&bed);
     path = path_in(&bed, "file");
     close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-    refuse(&bed, path, "is not a shared object: build it");
-    copy(&bed, "plain_a.so", path);
+    refuse_module(&bed, path, "is not a shared object: build it");
+    copy_module(&bed, "plain_a.so", path);
     ck_assert_int_eq(truncate(path, 64), 0); /* the first header alone */
-    refuse(&bed, path, "cannot be loaded: ");
+    refuse_module(&bed, path, "cannot be loaded: ");
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkfifo(path, 0644), 0);
-    refuse(&bed, path, "is no file: name the shared object itself");
-    refuse(&bed, "/proc/self/exe", "cannot be loaded: cannot dynamically load ");
+    refuse_module(&bed, path, "is no file: name the shared object itself");
+    refuse_module(&bed, "/proc/self/exe", "cannot be loaded: cannot dynamically load ");
     tear_down(&bed);
 }
 END_TEST
@@ -294,12 +294,12 @@ START_TEST(a_module_is_loaded_once)
     char *link;
 
     set_up(&bed);
-    load(&bed, &bed.modules, built(&bed, "plain_a.so"));
-    load(&bed, &bed.modules, built(&bed, "plain_b.so"));
-    refuse(&bed, built(&bed, "plain_a.so"), "is loaded already");
+    load_module(&bed, &bed.modules, built(&bed, "plain_a.so"));
+    load_module(&bed, &bed.modules, built(&bed, "plain_b.so"));
+    refuse_module(&bed, built(&bed, "plain_a.so"), "is loaded already");
     link = path_in(&bed, "link.so");
     ck_assert_int_eq(symlink(built(&bed, "plain_b.so"), link), 0);
-    refuse(&bed, link, "is loaded already");
+    refuse_module(&bed, link, "is loaded already");
     tear_down(&bed);
 }
 END_TEST

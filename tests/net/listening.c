@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners of the real kernel on ports that it chooses, and clients of them. */
 #include "net/listening.h"
 
 #include "support/test.h"

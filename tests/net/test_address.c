@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses: what is parsed, how it is written, compared and sorted, and blocks of addresses. */
 #include "net/address.h"
 
 #include "base/compiler.h"

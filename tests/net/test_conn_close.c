@@ -107,7 +107,7 @@ START_TEST(closing_above_the_mark_is_not_writable)
 END_TEST
 
 /* Closed for its owner, and lingering. */
-static struct owner *linger(struct fixture *fixture)
+static struct owner *start_lingering(struct fixture *fixture)
 {
     struct owner *owner = owner_open(fixture);
 
@@ -138,7 +138,7 @@ static void check_gone(struct fixture *fixture, struct owner **owner)
 START_TEST(lingering_ends_with_the_peers_end)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
-    struct owner *owner = linger(fixture);
+    struct owner *owner = start_lingering(fixture);
     static const uint8_t body[200 * 1024];
 
     for (int i = 0; i < 40; i++) {
@@ -158,7 +158,7 @@ END_TEST
 START_TEST(lingering_ends_with_its_timeout)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
-    struct owner *owner = linger(fixture);
+    struct owner *owner = start_lingering(fixture);
 
     for (int i = 1; i <= 10; i++) {
         ck_assert(!owner->socket->closed);
@@ -172,7 +172,7 @@ END_TEST
 START_TEST(lingering_ends_with_a_reset)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
-    struct owner *owner = linger(fixture);
+    struct owner *owner = start_lingering(fixture);
 
     fb_sim_break(owner->socket, ECONNRESET);
     fixture_run(fixture);

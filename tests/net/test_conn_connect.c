@@ -7,13 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void settle(struct fixture *fixture)
+static void settle_both(struct fixture *fixture)
 {
     fixture_settle(fixture);
     fixture_run(fixture);
 }
 
-static void end(struct fixture *fixture, struct owner **owner)
+static void end_all(struct fixture *fixture, struct owner **owner)
 {
     fixture_end_all(fixture);
     owner_free(owner);
@@ -29,11 +29,11 @@ START_TEST(a_server_accepts)
     fb_sim_answer_at_once(server, _i / FIXTURE_EVENTS);
     a = owner_connect(fixture, NULL);
     ck_assert_uint_eq(a->openings, 0); /* no callback within the call */
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(a->openings, 1);
     owner_accept(server, a);
     fb_conn_write(a->conn, "question", 8);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "question");
     fb_sim_says(a->socket, "answer");
     fixture_run(fixture);
@@ -43,7 +43,7 @@ START_TEST(a_server_accepts)
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_uint_eq(a->openings, 1);
     ck_assert_uint_eq(fb_sim_server_tries(server), 1);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -55,15 +55,15 @@ START_TEST(an_answer_comes_late)
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
     a = owner_connect(fixture, NULL);
-    settle(fixture);
+    settle_both(fixture);
     fb_conn_write(a->conn, "early", 5);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
     fixture_run(fixture);
     ck_assert_uint_eq(a->openings, 1);
     ck_assert_str_eq(owner_sent(owner_accept(server, a)), "early");
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -91,12 +91,12 @@ START_TEST(a_server_refuses)
     a = owner_connect(fixture, NULL);
     fb_conn_write(a->conn, "for nobody", 10);
     ck_assert_uint_eq(a->closings, 0); /* no callback within the call */
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, refusal->reason);
     ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "connect() failed"));
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -115,18 +115,18 @@ START_TEST(a_silent_server_is_its_owners_to_give_up)
     fb_sim_answer(server, FB_SIM_SILENT, 0);
     a = owner_connect(fixture, &like);
     fb_timer_set(fixture->loop, &a->conn->timer, 1000);
-    settle(fixture);
+    settle_both(fixture);
     fixture_pass(fixture, 999);
     ck_assert_uint_eq(a->closings, 0);
     fixture_pass(fixture, 1);
     ck_assert_uint_eq(a->openings, 0);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_TIMED_OUT);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
-static size_t forward(struct owner *owner, fb_bytes in)
+static size_t forward_input(struct owner *owner, fb_bytes in)
 {
     fb_conn_write(owner->other->conn, in.p, in.n);
     return in.n;
@@ -141,7 +141,7 @@ START_TEST(borrowed_output_waits_in_memory_of_its_own)
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
     a = owner_connect(fixture, NULL);
-    client->data = forward;
+    client->data = forward_input;
     client->other = a;
     fb_sim_says(client->socket, "what the client said");
     fixture_run(fixture);
@@ -153,11 +153,11 @@ START_TEST(borrowed_output_waits_in_memory_of_its_own)
     fixture_end_all(fixture);
     owner_free(&client);
     owner_free(&noise);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
-static void count(void *n)
+static void count_release(void *n)
 {
     ++*(unsigned *)n;
 }
@@ -174,12 +174,12 @@ START_TEST(early_output_of_all_kinds_and_an_early_end)
     a = owner_connect(fixture, NULL);
     ck_assert_int_eq(write(fd, "file", 4), 4);
     fb_conn_write_file(a->conn, fd, 0, 4);
-    fb_conn_write_ref(a->conn, "memory", 6, count, &releases);
+    fb_conn_write_ref(a->conn, "memory", 6, count_release, &releases);
     fb_conn_push(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(releases, 0);
     fb_conn_shutdown(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner_accept(server, a)), "filememory");
@@ -189,7 +189,7 @@ START_TEST(early_output_of_all_kinds_and_an_early_end)
     fb_sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -202,16 +202,16 @@ START_TEST(a_close_before_the_answer)
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
     a = owner_connect(fixture, NULL);
-    settle(fixture);
+    settle_both(fixture);
     if (abort)
         fb_conn_fail(a->conn, FB_ABORTED);
     else
         fb_conn_close(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, abort ? FB_ABORTED : FB_FINISHED);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -226,7 +226,7 @@ START_TEST(a_close_before_the_answer_sends_what_was_written)
     a = owner_connect(fixture, NULL);
     fb_conn_write(a->conn, "note", 4);
     fb_conn_close(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner_accept(server, a)), "note");
@@ -234,7 +234,7 @@ START_TEST(a_close_before_the_answer_sends_what_was_written)
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(a->socket->closed && !a->socket->reset);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -249,14 +249,14 @@ START_TEST(a_close_at_once_whose_output_waits)
     fb_sim_take(owner_accept(server, a)->socket, 2);
     fb_conn_write(a->conn, "note", 4);
     fb_conn_close(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(a->closings, 0);
     ck_assert_uint_eq(a->openings, 0);
     fb_sim_take(a->socket, 2);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "note");
     ck_assert_int_eq(a->reason, FB_FINISHED);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -270,39 +270,39 @@ START_TEST(the_refusal_of_one_that_was_closed)
     a = owner_connect(fixture, NULL);
     fb_conn_write(a->conn, "note", 4);
     fb_conn_close(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     fb_sim_answer(server, FB_SIM_REFUSES, 0);
     fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_REFUSED);
     ck_assert_uint_eq(a->closings, 1);
     fixture_logged(fixture);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
-static void stop(struct owner *owner)
+static void stop_reading(struct owner *owner)
 {
     fb_conn_stop(owner->conn);
 }
 
 START_TEST(stopped_before_it_is_connected)
 {
-    const struct owner like = { .opened = _i / FIXTURE_EVENTS ? stop : NULL };
+    const struct owner like = { .opened = _i / FIXTURE_EVENTS ? stop_reading : NULL };
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
     struct fb_sim_server *server = owner_server(fixture);
     struct owner *a = owner_connect(fixture, &like);
 
     if (like.opened == NULL)
         fb_conn_stop(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     fb_sim_says(owner_accept(server, a)->socket, "banner");
     fixture_run(fixture);
     ck_assert_uint_eq(a->openings, 1);
     ck_assert_uint_eq(a->datas, 0);
     fb_conn_resume(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(a->datas, 1);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -315,34 +315,34 @@ START_TEST(slots_and_gauges)
     a = owner_connect(fixture, NULL);
     fb_sim_answer(server, FB_SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(fixture->net->connection_n, 3);
     ck_assert_uint_eq(fixture->net->client_n, 1);
     ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 1);
     none = owner_connect(fixture, NULL);
     ck_assert_ptr_null(none->conn);
     free(none);
-    settle(fixture);
+    settle_both(fixture);
 
     /* a connection to a server is no client */
     fb_sim_take(owner_accept(server, a)->socket, 0);
     a->data = owner_leave_input;
     fb_conn_write(a->conn, "unsent", 6);
     fb_sim_says(a->socket, "unconsumed");
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(fixture_count(fixture, FB_WRITING), 0);
     ck_assert_uint_eq(fixture_count(fixture, FB_READING), 0);
 
     fixture->released = 0;
     fb_conn_fail(a->conn, FB_ABORTED);
     fb_conn_fail(b->conn, FB_ABORTED);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(fixture->released, 2);
     ck_assert_uint_eq(fixture->net->connection_n, 1);
     ck_assert_uint_eq(fixture->net->client_n, 1);
     owner_free(&a);
     owner_free(&b);
-    end(fixture, &client);
+    end_all(fixture, &client);
 }
 END_TEST
 
@@ -362,14 +362,14 @@ START_TEST(a_refused_one_is_tried_again_in_its_place)
     fb_sim_answer(server, FB_SIM_REFUSES, 0);
     fb_sim_answer_at_once(server, true);
     a = owner_connect(fixture, &like);
-    settle(fixture);
+    settle_both(fixture);
     b = a->other;
     ck_assert_ptr_nonnull(b);
     ck_assert_int_eq(b->reason, FB_REFUSED);
     ck_assert_uint_eq(fb_sim_server_tries(server), 2);
     fixture_logged(fixture);
     owner_free(&b);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 

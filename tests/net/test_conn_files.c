@@ -55,7 +55,7 @@ static int reuse_number(int fd)
     return again;
 }
 
-static void end(struct fixture *fixture, struct owner **owner)
+static void end_all(struct fixture *fixture, struct owner **owner)
 {
     fixture_end_all(fixture);
     owner_free(owner);
@@ -78,7 +78,7 @@ START_TEST(a_file_is_sent_whole)
     ck_assert_uint_eq(a->conn->unsent, 0);
     ck_assert_uint_eq(a->conn->sent, n);
     fd = reuse_number(fd);
-    end(fixture, &a);
+    end_all(fixture, &a);
     ck_assert_int_eq(close(fd), 0);
 }
 END_TEST
@@ -103,7 +103,7 @@ START_TEST(a_part_of_a_file_to_a_slow_reader)
     check_pattern(a, 12345, 50000);
     ck_assert_uint_eq(a->writables, 0);
     fd = reuse_number(fd);
-    end(fixture, &a);
+    end_all(fixture, &a);
     ck_assert_int_eq(close(fd), 0);
 }
 END_TEST
@@ -123,7 +123,7 @@ START_TEST(a_large_file_holds_input_back)
     fixture_run(fixture);
     ck_assert_uint_eq(a->writables, 1);
     ck_assert_uint_eq(a->datas, 1);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -142,7 +142,7 @@ START_TEST(a_file_that_ends_early_is_an_error)
     check_pattern(a, 0, 1000);
     ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "file"));
     fd = reuse_number(fd);
-    end(fixture, &a);
+    end_all(fixture, &a);
     ck_assert_int_eq(close(fd), 0);
 }
 END_TEST
@@ -164,7 +164,7 @@ START_TEST(a_file_is_closed_when_the_connection_breaks)
     fixture_logged(fixture);
     ck_assert(!is_open(later));
     fd = reuse_number(fd);
-    end(fixture, &a);
+    end_all(fixture, &a);
     ck_assert_int_eq(close(fd), 0);
 }
 END_TEST
@@ -185,7 +185,7 @@ START_TEST(a_close_sends_the_file_first)
     }
     ck_assert_int_eq(a->reason, FB_FINISHED);
     check_pattern(a, 0, 2000000);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -194,7 +194,7 @@ END_TEST
 static unsigned releases;
 
 /* They come back in the order in which they were lent. */
-static void released(void *arg)
+static void count_release(void *arg)
 {
     ck_assert_uint_eq((uintptr_t)arg, releases++);
 }
@@ -221,7 +221,8 @@ static size_t write_letters(struct owner *owner, fb_bytes in)
             fb_conn_write(owner->conn, in.p + at, n);
             break;
         case 'r':
-            refs += fb_conn_write_ref(owner->conn, letters + at, n, released, (void *)refs) == 0;
+            refs +=
+                fb_conn_write_ref(owner->conn, letters + at, n, count_release, (void *)refs) == 0;
             break;
         default:
             fd = memfd_create("letters", MFD_CLOEXEC);
@@ -262,7 +263,7 @@ START_TEST(the_order_is_that_of_the_calls)
     ck_assert_uint_eq(releases, a->n);
     fixture_end_all(fixture);
     owner_free(&noise);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -277,13 +278,13 @@ START_TEST(many_pieces_leave_in_order)
         bytes[i] = (uint8_t)(i % PERIOD);
     for (size_t i = 0; i < sizeof(bytes); i++)
         ck_assert_int_eq(
-            fb_conn_write_ref(a->conn, bytes + i, 1, released, (void *)(uintptr_t)i), 0);
+            fb_conn_write_ref(a->conn, bytes + i, 1, count_release, (void *)(uintptr_t)i), 0);
     fixture_settle(fixture);
     fixture_run(fixture);
     check_pattern(a, 0, sizeof(bytes));
     ck_assert_uint_eq(releases, sizeof(bytes));
     ck_assert_uint_le(a->socket->sends, sizeof(bytes) / 64 + 1);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -309,7 +310,7 @@ START_TEST(without_memory_all_is_given_back)
     fixture->memory.until_failure = UINT32_MAX;
     fixture_end_all(fixture);
     ck_assert_uint_eq(releases, a->n);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 

@@ -49,7 +49,7 @@ START_TEST(what_is_left_comes_again_with_what_follows)
 END_TEST
 
 /* Consumes nothing up to n bytes, then everything; the bytes count up from 0. */
-static size_t gather(struct owner *owner, fb_bytes in)
+static size_t gather_input(struct owner *owner, fb_bytes in)
 {
     size_t i = 0;
 
@@ -81,7 +81,7 @@ START_TEST(pieces_are_gathered_in_a_row)
     ck_assert_ptr_nonnull(bytes);
     for (size_t i = 0; i < whole; i++)
         bytes[i] = (uint8_t)(i % 251);
-    owner->data = gather;
+    owner->data = gather_input;
     owner->n = whole;
     owner->socket->lends = gathered[_i / FIXTURE_EVENTS].lends;
     for (size_t at = 0; at < whole; at += piece) {

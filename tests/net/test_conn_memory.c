@@ -17,7 +17,7 @@ static size_t write_to_other(struct owner *owner, fb_bytes in)
 }
 
 /* Input that is kept, grows and is moved; output that is copied, borrowed and taken over. */
-static void exercise(struct fixture *fixture, struct owner *owners[3])
+static void exercise_memory(struct fixture *fixture, struct owner *owners[3])
 {
     owners[0]->data = owner_leave_input;
     owners[1]->data = write_to_other;
@@ -44,7 +44,7 @@ static bool exercise_with(enum fixture_events events, unsigned failing)
         owners[i] = owner_open(fixture);
     fixture->memory.until_failure = failing;
     fixture->memory.failures_max = 1;
-    exercise(fixture, owners);
+    exercise_memory(fixture, owners);
     failed = fixture->memory.failures > 0;
     fixture->memory.until_failure = UINT_MAX;
     fixture_end_all(fixture);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static size_t relay(struct owner *owner, fb_bytes in)
+static size_t relay_input(struct owner *owner, fb_bytes in)
 {
     fb_conn_write(owner->other->conn, in.p, in.n);
     return in.n;
@@ -29,7 +29,7 @@ START_TEST(output_to_another_leaves_before_the_next_callback)
     struct fixture *fixture = fixture_start_net(_i, 3);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture), *c = owner_open(fixture);
 
-    a->data = relay;
+    a->data = relay_input;
     a->other = b;
     c->data = see_that_it_was_sent;
     c->other = b;
@@ -49,17 +49,17 @@ END_TEST
 static size_t relay_and_abort(struct owner *owner, fb_bytes in)
 {
     fb_conn_fail(owner->conn, FB_ABORTED);
-    return relay(owner, in);
+    return relay_input(owner, in);
 }
 
 static size_t relay_and_close(struct owner *owner, fb_bytes in)
 {
     fb_conn_close(owner->conn);
-    return relay(owner, in);
+    return relay_input(owner, in);
 }
 
 static size_t (*const dying[])(
-    struct owner *, fb_bytes) = { relay, relay_and_abort, relay_and_close };
+    struct owner *, fb_bytes) = { relay_input, relay_and_abort, relay_and_close };
 
 START_TEST(borrowed_output_outlives_the_lender)
 {
@@ -96,7 +96,7 @@ START_TEST(output_borrowed_by_one_whose_event_waits)
     fb_conn_write(b->conn, "first ", 6);
     fixture_settle(fixture);
     fixture_run(fixture);
-    a->data = relay;
+    a->data = relay_input;
     a->other = b;
     fb_sim_says(a->socket, "second");
     fb_sim_says(noise->socket, "xxxxxx");

@@ -208,7 +208,7 @@ START_TEST(writing_more_keeps_the_order)
 }
 END_TEST
 
-static size_t answer(struct owner *owner, fb_bytes in)
+static size_t send_answer(struct owner *owner, fb_bytes in)
 {
     owner_write_pattern(owner, owner->n);
     return in.n;
@@ -220,7 +220,7 @@ START_TEST(unsent_output_holds_the_input_back)
     struct owner *owner = owner_open(fixture);
     size_t n = HIGH_WATER;
 
-    owner->data = answer;
+    owner->data = send_answer;
     owner->n = n;
     fb_sim_take(owner->socket, 0);
     fb_sim_says(owner->socket, "a");
@@ -264,7 +264,7 @@ START_TEST(writable_may_write_until_it_is_held_again)
     struct owner *owner = owner_open(fixture);
     size_t n = HIGH_WATER + 100;
 
-    owner->data = answer;
+    owner->data = send_answer;
     owner->writable = write_again;
     owner->n = n;
     fb_sim_take(owner->socket, 0);

@@ -21,7 +21,7 @@ struct peer {
 static uint64_t state;
 
 /* splitmix64 */
-static uint32_t any(uint32_t below)
+static uint32_t any_below(uint32_t below)
 {
     uint64_t z = state += 0x9e3779b97f4a7c15u;
 
@@ -33,21 +33,21 @@ static uint32_t any(uint32_t below)
 /* Echoes a part, copied or borrowed, in one write or many. */
 static size_t echo_some(struct owner *owner, fb_bytes in)
 {
-    size_t used = any(4) == 0 ? any((uint32_t)in.n + 1) : in.n;
-    size_t step = 1 + any((uint32_t)used + 1);
+    size_t used = any_below(4) == 0 ? any_below((uint32_t)in.n + 1) : in.n;
+    size_t step = 1 + any_below((uint32_t)used + 1);
     uint8_t copy[512];
 
     for (size_t at = 0; at < used; at += step) {
         size_t n = step < used - at ? step : used - at;
 
-        if (n < sizeof(copy) && any(2) == 0)
+        if (n < sizeof(copy) && any_below(2) == 0)
             fb_conn_write(owner->conn, memcpy(copy, in.p + at, n), n);
         else
             fb_conn_write(owner->conn, in.p + at, n);
     }
-    if (any(8) == 0)
+    if (any_below(8) == 0)
         fb_conn_stop(owner->conn);
-    if (any(8) == 0)
+    if (any_below(8) == 0)
         fb_conn_resume(owner->conn);
     return used;
 }
@@ -63,14 +63,14 @@ static void open_peer(struct fixture *fixture, struct peer *peer)
     static const struct owner echoing = { .data = echo_some, .eof = echo_rest };
 
     peer->live = owner_create(fixture, &echoing);
-    peer->live->socket->lends = any(4) == 0;
-    peer->live->socket->tells_eof = any(2) == 0;
+    peer->live->socket->lends = any_below(4) == 0;
+    peer->live->socket->tells_eof = any_below(2) == 0;
     peer->said_n = 0;
     peer->ended = false;
 }
 
 /* The connection has ended, perhaps before it was opened. */
-static void forget(struct peer *peer)
+static void forget_connection(struct peer *peer)
 {
     if (peer->live->openings > 0)
         owner_free(&peer->live);
@@ -78,19 +78,19 @@ static void forget(struct peer *peer)
         free(peer->live);
 }
 
-static void say(struct peer *peer)
+static void say_some(struct peer *peer)
 {
-    size_t n = 1 + any(any(4) == 0 ? PIECE_MAX : 100);
+    size_t n = 1 + any_below(any_below(4) == 0 ? PIECE_MAX : 100);
 
     peer->said = realloc(peer->said, peer->said_n + n);
     fb_must(peer->said != NULL);
     for (size_t i = 0; i < n; i++)
-        peer->said[peer->said_n + i] = (uint8_t)any(256);
+        peer->said[peer->said_n + i] = (uint8_t)any_below(256);
     fb_sim_say(peer->live->socket, peer->said + peer->said_n, n);
     peer->said_n += n;
 }
 
-static void check(const struct peer *peer)
+static void check_peer(const struct peer *peer)
 {
     const struct fb_sim_socket *socket = peer->live->socket;
 
@@ -103,18 +103,18 @@ static void do_something(struct fixture *fixture, struct peer *peer)
 {
     struct fb_sim_socket *socket = peer->live->socket;
 
-    switch (any(16)) {
+    switch (any_below(16)) {
     case 0:
         fb_sim_take(socket, 0);
         break;
     case 1:
-        fb_sim_take(socket, any(50000));
+        fb_sim_take(socket, any_below(50000));
         break;
     case 2:
         fb_sim_take(socket, SIZE_MAX);
         break;
     case 3:
-        socket->send_most = 1 + any(any(2) == 0 ? 20 : 100000);
+        socket->send_most = 1 + any_below(any_below(2) == 0 ? 20 : 100000);
         break;
     case 4:
         fb_conn_stop(peer->live->conn);
@@ -123,39 +123,39 @@ static void do_something(struct fixture *fixture, struct peer *peer)
         fb_conn_resume(peer->live->conn);
         break;
     case 6:
-        fb_sim_pass(fixture->sim, any(100));
+        fb_sim_pass(fixture->sim, any_below(100));
         break;
     case 7:
         if (!peer->ended)
             fb_sim_stall(socket);
         break;
     case 8:
-        if (any(20) == 0)
+        if (any_below(20) == 0)
             fb_conn_fail(peer->live->conn, FB_ABORTED);
-        else if (any(20) == 0)
+        else if (any_below(20) == 0)
             fb_conn_close(peer->live->conn);
         fixture_settle(fixture);
         break;
     case 9:
-        if (any(20) == 0 && !peer->ended) {
+        if (any_below(20) == 0 && !peer->ended) {
             fb_sim_break(socket, ECONNRESET);
             peer->ended = true;
         }
         break;
     case 10:
-        if (any(10) == 0 && !peer->ended) {
+        if (any_below(10) == 0 && !peer->ended) {
             fb_sim_end(socket);
             peer->ended = true;
         }
         break;
     default:
         if (!peer->ended)
-            say(peer);
+            say_some(peer);
     }
 }
 
 /* Everything that was said is echoed if the connection is left alone now. */
-static void finish(struct fixture *fixture, struct peer *peer)
+static void finish_peer(struct fixture *fixture, struct peer *peer)
 {
     struct owner *owner = peer->live;
     bool whole = owner->conn != NULL && !owner->conn->closing && !peer->ended;
@@ -169,7 +169,7 @@ static void finish(struct fixture *fixture, struct peer *peer)
     }
     fixture_run(fixture);
     fixture_pass(fixture, 10000); /* the closed ones have lingered long enough */
-    check(peer);
+    check_peer(peer);
     ck_assert_uint_eq(owner->closings, 1);
     ck_assert(owner->socket->closed);
     if (whole) {
@@ -188,15 +188,15 @@ START_TEST(whatever_happens)
     for (int i = 0; i < PEERS; i++)
         open_peer(fixture, &peers[i]);
     for (int step = 0; step < STEPS; step++) {
-        struct peer *peer = &peers[any(PEERS)];
+        struct peer *peer = &peers[any_below(PEERS)];
 
         if (peer->live->conn != NULL)
             do_something(fixture, peer);
-        if (any(3) == 0)
+        if (any_below(3) == 0)
             fixture_turn(fixture);
-        check(peer);
+        check_peer(peer);
         if (peer->live->socket->closed) {
-            forget(peer);
+            forget_connection(peer);
             open_peer(fixture, peer);
         }
     }
@@ -204,8 +204,8 @@ START_TEST(whatever_happens)
         peers[i].live->socket->send_most = SIZE_MAX;
     fixture_run(fixture);
     for (int i = 0; i < PEERS; i++) {
-        finish(fixture, &peers[i]);
-        forget(&peers[i]);
+        finish_peer(fixture, &peers[i]);
+        forget_connection(&peers[i]);
         free(peers[i].said);
     }
     free(peers);

@@ -17,7 +17,7 @@ struct lent {
 
 static bool calling; /* a call that may release nothing is running */
 
-static void released(void *arg)
+static void note_release(void *arg)
 {
     struct lent *lent = arg;
 
@@ -33,12 +33,12 @@ static int write_ref(struct owner *owner, const void *p, size_t n, struct lent *
     int rc;
 
     calling = true;
-    rc = fb_conn_write_ref(owner->conn, p, n, released, lent);
+    rc = fb_conn_write_ref(owner->conn, p, n, note_release, lent);
     calling = outer;
     return rc;
 }
 
-static void end(struct fixture *fixture, struct owner **owner)
+static void end_all(struct fixture *fixture, struct owner **owner)
 {
     fixture_end_all(fixture);
     owner_free(owner);
@@ -59,7 +59,7 @@ START_TEST(a_reference_is_sent_from_where_it_is)
     ck_assert_ptr_eq(a->socket->pieces[0].iov_base, bytes);
     ck_assert_uint_eq(lent.releases, 1);
     ck_assert_uint_eq(a->conn->unsent, 0);
-    end(fixture, &a);
+    end_all(fixture, &a);
     ck_assert_uint_eq(lent.releases, 1);
 }
 END_TEST
@@ -82,7 +82,7 @@ START_TEST(it_is_released_when_its_last_byte_has_left)
         ck_assert_uint_eq(second.releases, n >= 11);
     }
     ck_assert_str_eq(owner_sent(a), "firstsecond");
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -131,7 +131,7 @@ START_TEST(it_is_released_however_the_connection_ends)
     ck_assert_uint_eq(part.releases, 1);
     ck_assert_uint_eq(none.releases, 1);
     fixture_logged(fixture);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -175,7 +175,7 @@ START_TEST(nothing_is_taken_where_no_output_can_be)
     fixture_run(fixture);
     ck_assert_uint_eq(a->closings, before[_i] == do_close || before[_i] == do_fail);
     ck_assert_uint_eq(a->socket->sent_n, 0);
-    end(fixture, &a);
+    end_all(fixture, &a);
     ck_assert_uint_eq(lent.releases, 0);
     ck_assert_int_eq(close(fd), 0);
 }
@@ -201,7 +201,7 @@ START_TEST(nothing_is_taken_by_one_that_is_told_its_end)
     a->closed = write_when_closed;
     fb_conn_end(a->conn, FB_ABORTED);
     fixture_settle(fixture);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -224,7 +224,7 @@ START_TEST(what_is_empty_is_released_too)
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "ab");
     ck_assert_uint_eq(lent.releases, 4);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -241,7 +241,7 @@ START_TEST(who_is_told_may_write_on)
     fb_conn_fail(a->conn, FB_ABORTED);
     fixture_settle(fixture);
     ck_assert_uint_eq(lent.releases, 2);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -276,7 +276,7 @@ START_TEST(a_flush_sends_at_once_and_tells_later)
     ck_assert_uint_eq(a->socket->sends, 2);
     ck_assert_uint_eq(flushed.releases, 1);
     ck_assert_uint_eq(a->conn->sent, 13);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -299,7 +299,7 @@ START_TEST(what_was_flushed_has_moved)
         ck_assert_uint_eq(a->socket->sent_n, i);
         ck_assert_uint_eq(a->moves, i);
     }
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -323,7 +323,7 @@ START_TEST(a_flush_that_fails_ends_it_from_the_loop)
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_RESET);
     fixture_logged(fixture);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -342,7 +342,7 @@ START_TEST(a_flush_that_gets_no_further_goes_on_later)
     fixture_run(fixture);
     owner_check_pattern(a, 10);
     fb_conn_push(a->conn); /* no bytes */
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void settle(struct fixture *fixture)
+static void settle_both(struct fixture *fixture)
 {
     fixture_settle(fixture);
     fixture_run(fixture);
@@ -19,7 +19,7 @@ static struct owner *open_staying(struct fixture *fixture)
     return owner;
 }
 
-static void end(struct fixture *fixture, struct owner **owner)
+static void end_all(struct fixture *fixture, struct owner **owner)
 {
     fixture_end_all(fixture);
     owner_free(owner);
@@ -35,7 +35,7 @@ START_TEST(our_half_ends_behind_its_output)
     fb_conn_write(a->conn, "all of it", 9);
     fb_conn_shutdown(a->conn);
     fb_conn_write(a->conn, "nothing more", 12);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "all");
     ck_assert(!a->socket->shut);
     fb_sim_take(a->socket, SIZE_MAX);
@@ -45,9 +45,9 @@ START_TEST(our_half_ends_behind_its_output)
     ck_assert_uint_eq(a->closings, 0);
     fb_conn_shutdown(a->conn);
     fb_conn_write(a->conn, "nothing more", 12);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "all of it");
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -57,7 +57,7 @@ START_TEST(the_peers_half_goes_on)
     struct owner *a = open_staying(fixture);
 
     fb_conn_shutdown(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert(a->socket->shut);
     for (unsigned i = 1; i <= 3; i++) {
         fb_sim_says(a->socket, "still here");
@@ -71,7 +71,7 @@ START_TEST(the_peers_half_goes_on)
     ck_assert_uint_eq(a->closings, 1); /* although its owner did nothing */
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(a->socket->closed && !a->socket->reset);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -85,23 +85,23 @@ START_TEST(the_peers_end_may_come_first)
     ck_assert_uint_eq(a->eofs, 1);
     ck_assert_uint_eq(a->closings, 0);
     fb_conn_write(a->conn, "reply", 5);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "reply");
     fb_sim_take(a->socket, 0);
     fb_conn_write(a->conn, "rest", 4);
     fb_conn_shutdown(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_uint_eq(a->closings, 0);
     fb_sim_take(a->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "replyrest");
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(a->socket->closed && !a->socket->reset);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
-static void shut(struct owner *owner, fb_bytes rest)
+static void shut_half(struct owner *owner, fb_bytes rest)
 {
     (void)rest;
     fb_conn_shutdown(owner->conn);
@@ -112,14 +112,14 @@ START_TEST(both_ends_in_one_callback)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = owner_open(fixture);
 
-    a->eof = shut;
+    a->eof = shut_half;
     fb_sim_says(a->socket, "last words");
     fb_sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(a->eofs, 1);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(a->socket->shut);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -131,7 +131,7 @@ START_TEST(the_end_behind_unsent_output_of_ours)
     fb_sim_take(a->socket, 0);
     fb_conn_write(a->conn, "slow", 4);
     fb_conn_shutdown(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     fb_sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(a->eofs, 1);
@@ -140,7 +140,7 @@ START_TEST(the_end_behind_unsent_output_of_ours)
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "slow");
     ck_assert_int_eq(a->reason, FB_FINISHED);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -153,13 +153,13 @@ START_TEST(a_close_ends_what_was_shut_down)
     fb_conn_write(a->conn, "reply", 5);
     fb_conn_shutdown(a->conn);
     if (!at_once)
-        settle(fixture);
+        settle_both(fixture);
     fb_conn_close(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "reply");
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(a->socket->shut && a->socket->closed && !a->socket->reset);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -170,11 +170,11 @@ START_TEST(a_close_after_it_still_lingers)
 
     fb_conn_shutdown(a->conn);
     fb_conn_stop(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     fb_sim_says(a->socket, "unread");
     fixture_run(fixture);
     fb_conn_close(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(!a->socket->closed);
     fb_sim_says(a->socket, "more");
@@ -183,7 +183,7 @@ START_TEST(a_close_after_it_still_lingers)
     fb_sim_end(a->socket);
     fixture_run(fixture);
     ck_assert(a->socket->closed && !a->socket->reset);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -193,15 +193,15 @@ START_TEST(a_failure_ends_what_was_shut_down)
     struct owner *a = open_staying(fixture);
 
     fb_conn_shutdown(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     if (_i / FIXTURE_EVENTS == 0)
         fb_conn_fail(a->conn, FB_ABORTED);
     else
         fb_sim_break(a->socket, ECONNRESET);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_int_eq(a->reason, _i / FIXTURE_EVENTS == 0 ? FB_ABORTED : FB_RESET);
     fixture_logged(fixture);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -213,7 +213,7 @@ START_TEST(stopped_input_comes_before_the_end)
 
     fb_conn_stop(a->conn);
     fb_conn_shutdown(a->conn);
-    settle(fixture);
+    settle_both(fixture);
     fb_sim_says(a->socket, "unread");
     fb_sim_end(a->socket);
     fixture_run(fixture);
@@ -223,7 +223,7 @@ START_TEST(stopped_input_comes_before_the_end)
     ck_assert_uint_eq(a->datas, 1);
     ck_assert_uint_eq(a->eofs, 1);
     ck_assert_int_eq(a->reason, FB_FINISHED);
-    end(fixture, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 

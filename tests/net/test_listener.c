@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners of TCP: opening, handing over to a new one, sockets of reuseport, and what fails. */
 #include "net/listening.h"
 #include "support/test.h"
 

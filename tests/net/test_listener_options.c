@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Options of listening sockets: set at the open or the commit, and changed on kept ones. */
 #include "net/listening.h"
 #include "support/test.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners on unix sockets: permissions, leftovers of dead processes, and whose path it is. */
 #include "net/listening.h"
 #include "support/directory.h"
 
@@ -74,7 +75,7 @@ START_TEST(only_the_unix_socket_that_was_made_is_taken_back)
 END_TEST
 
 /* Leaves a bound socket of some type on the path. */
-static int occupy(const char *address_text, int type)
+static int occupy_path(const char *address_text, int type)
 {
     struct fb_address address;
     int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
@@ -91,7 +92,7 @@ START_TEST(a_stale_unix_socket_is_replaced)
     struct fb_listener *listener;
     char address[64];
 
-    close(occupy(unix_address("stale", address), _i == 0 ? SOCK_STREAM : SOCK_DGRAM));
+    close(occupy_path(unix_address("stale", address), _i == 0 ? SOCK_STREAM : SOCK_DGRAM));
     listener = listening_open(listening, address, NULL, NULL, 1);
     listening_commit(listening, listener);
     ck_assert_uint_eq(slot_of_a_client(listener), 0);
@@ -106,7 +107,7 @@ START_TEST(a_live_unix_socket_is_in_use)
     struct listening *listening = listening_start();
     char address[64], expected[256];
     struct fb_listener *listener = listening_create(listening, unix_address("live", address), NULL);
-    int fd = occupy(address, _i == 0 ? SOCK_STREAM : SOCK_DGRAM), client;
+    int fd = occupy_path(address, _i == 0 ? SOCK_STREAM : SOCK_DGRAM), client;
 
     if (_i == 0)
         ck_assert_int_eq(listen(fd, 5), 0);
@@ -130,7 +131,7 @@ START_TEST(a_full_unix_socket_is_in_use)
     struct listening *listening = listening_start();
     char address[64], expected[256];
     struct fb_listener *listener = listening_create(listening, unix_address("full", address), NULL);
-    int fd = occupy(address, SOCK_STREAM), client;
+    int fd = occupy_path(address, SOCK_STREAM), client;
 
     ck_assert_int_eq(listen(fd, 0), 0);
     client = try_connect(&listener->address);

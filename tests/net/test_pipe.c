@@ -11,7 +11,7 @@ struct two {
     struct owner *a, *b;
 };
 
-static void settle(struct fixture *fixture)
+static void settle_both(struct fixture *fixture)
 {
     fixture_settle(fixture);
     fixture_run(fixture);
@@ -31,7 +31,7 @@ static struct two open_piped(int i, uint64_t timeout)
     struct two two = open_two(i);
 
     ck_assert_int_eq(fb_conn_pipe(two.a->conn, two.b->conn, timeout), 0);
-    settle(two.fixture);
+    settle_both(two.fixture);
     return two;
 }
 
@@ -43,7 +43,7 @@ static void check_ends(struct two *two, fb_reason a, fb_reason b)
     ck_assert_int_eq(two->b->reason, b);
 }
 
-static void end(struct two *two)
+static void end_pair(struct two *two)
 {
     fixture_end_all(two->fixture);
     /* once they are piped, only `closed` is called */
@@ -69,7 +69,7 @@ START_TEST(bytes_go_both_ways)
     ck_assert_uint_eq(two.a->datas + two.b->datas, 0);
     ck_assert_uint_eq(two.a->conn->received, 12);
     ck_assert_uint_eq(two.b->conn->sent, 12);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -112,7 +112,7 @@ START_TEST(a_slow_reader_is_waited_for)
         ck_assert_uint_gt(two.b->socket->sent_n, before);
     }
     owner_check_pattern(two.b, total);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -132,7 +132,7 @@ START_TEST(both_readers_are_slow)
     }
     owner_check_pattern(two.a, 200000);
     owner_check_pattern(two.b, 200000);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -149,7 +149,7 @@ START_TEST(nothing_is_held_while_nothing_moves)
     fixture_run(two.fixture);
     owner_check_pattern(two.b, 100000);
     ck_assert_uint_eq(fixture_blocks_held(two.fixture), 1);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -171,7 +171,7 @@ START_TEST(halves_end_one_by_one)
     ck_assert(two.a->socket->shut);
     check_ends(&two, FB_FINISHED, FB_FINISHED);
     ck_assert(!two.a->socket->reset && !two.b->socket->reset);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(both_halves_end_at_once)
     ck_assert_str_eq(owner_sent(two.b), "to b");
     ck_assert_str_eq(owner_sent(two.a), "to a");
     check_ends(&two, FB_FINISHED, FB_FINISHED);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -210,7 +210,7 @@ START_TEST(an_end_waits_for_what_came_before_it)
     owner_check_pattern(two.b, 200000);
     ck_assert(two.b->socket->shut);
     check_ends(&two, FB_FINISHED, FB_FINISHED);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -225,13 +225,13 @@ START_TEST(unconsumed_input_comes_first)
     fixture_run(two.fixture);
     fb_conn_stop(two.b->conn);
     fb_conn_pipe(two.a->conn, two.b->conn, 0);
-    settle(two.fixture);
+    settle_both(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "from a, ");
     ck_assert_str_eq(owner_sent(two.a), "from b, ");
     fb_sim_says(two.a->socket, "more");
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "from a, more");
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -253,7 +253,7 @@ START_TEST(piped_in_the_middle_of_its_input)
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "header rest and more");
     ck_assert_uint_eq(two.a->datas, 1);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -266,14 +266,14 @@ START_TEST(one_had_ended_its_half_before)
     fixture_run(two.fixture);
     two.a->eofs = 0;
     fb_conn_pipe(two.a->conn, two.b->conn, 0);
-    settle(two.fixture);
+    settle_both(two.fixture);
     ck_assert(two.b->socket->shut);
     fb_sim_says(two.b->socket, "reply");
     fb_sim_end(two.b->socket);
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.a), "reply");
     check_ends(&two, FB_FINISHED, FB_FINISHED);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -283,18 +283,18 @@ START_TEST(a_flood_before_the_pipe)
 
     fb_sim_take(two.b->socket, 0);
     owner_write_pattern(two.b, 100000);
-    settle(two.fixture);
+    settle_both(two.fixture);
     two.b->moves = 0;
     fb_conn_pipe(two.a->conn, two.b->conn, 0);
     fb_sim_says(two.b->socket, "heard"); /* although it had been held back */
-    settle(two.fixture);
+    settle_both(two.fixture);
     ck_assert_str_eq(owner_sent(two.a), "heard");
     say_pattern(two.a, 100000, 50000);
-    settle(two.fixture);
+    settle_both(two.fixture);
     fb_sim_take(two.b->socket, SIZE_MAX);
     fixture_run(two.fixture);
     owner_check_pattern(two.b, 150000);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -314,7 +314,7 @@ START_TEST(a_broken_one_resets_the_other)
     check_ends(&two, FB_ABORTED, FB_RESET);
     ck_assert(two.a->socket->reset);
     fixture_logged(two.fixture);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -361,7 +361,7 @@ START_TEST(an_owner_ends_one)
     fb_sim_says(two.b->socket, "to a");
     fixture_run(two.fixture);
     ends[way].end(&two);
-    settle(two.fixture);
+    settle_both(two.fixture);
     fb_sim_take(two.a->socket, SIZE_MAX);
     fixture_run(two.fixture);
     fb_sim_take(two.b->socket, SIZE_MAX);
@@ -370,7 +370,7 @@ START_TEST(an_owner_ends_one)
     ck_assert(two.b->socket->reset == ends[way].resets);
     ck_assert_str_eq(owner_sent(two.a), ends[way].delivers ? "to a" : "");
     ck_assert_str_eq(owner_sent(two.b), ends[way].delivers ? "to b" : "");
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -383,7 +383,7 @@ START_TEST(all_end_with_the_worker)
     fixture_run(two.fixture);
     fixture_end_all(two.fixture);
     check_ends(&two, FB_DRAINED, FB_DRAINED);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -395,9 +395,9 @@ START_TEST(without_memory_nothing_changes)
     ck_assert_int_eq(fb_conn_pipe(two.a->conn, two.b->conn, 0), -1);
     two.fixture->memory.until_failure = UINT32_MAX;
     fb_sim_says(two.a->socket, "as ever");
-    settle(two.fixture);
+    settle_both(two.fixture);
     ck_assert_str_eq(two.a->last, "as ever");
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 

@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-static void settle(struct fixture *fixture)
+static void settle_both(struct fixture *fixture)
 {
     fixture_settle(fixture);
     fixture_run(fixture);
 }
 
-static void end(struct fixture *fixture, struct owner **a, struct owner **b)
+static void end_all(struct fixture *fixture, struct owner **a, struct owner **b)
 {
     fixture_end_all(fixture);
     owner_free(a);
@@ -28,13 +28,13 @@ START_TEST(when_nothing_moves_both_time_out)
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
     fb_conn_pipe(a->conn, b->conn, ms);
-    settle(fixture);
+    settle_both(fixture);
     fixture_pass(fixture, ms - 1);
     ck_assert_uint_eq(a->closings + b->closings, 0);
     fixture_pass(fixture, 1);
     ck_assert_int_eq(a->reason, FB_TIMED_OUT);
     ck_assert_int_eq(b->reason, FB_TIMED_OUT);
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -46,7 +46,7 @@ START_TEST(what_moves_does_not_time_out)
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
     fb_conn_pipe(a->conn, b->conn, ms);
-    settle(fixture);
+    settle_both(fixture);
     for (int i = 0; i < 10; i++) {
         fixture_pass(fixture, ms * 9 / 10);
         ck_assert_uint_eq(a->closings + b->closings, 0);
@@ -55,7 +55,7 @@ START_TEST(what_moves_does_not_time_out)
     }
     ck_assert_str_eq(owner_sent(a), "xxxxx");
     ck_assert_str_eq(owner_sent(b), "xxxxx");
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -67,7 +67,7 @@ START_TEST(what_a_slow_reader_takes_moves)
     fb_conn_pipe(a->conn, b->conn, 1000);
     fb_sim_take(b->socket, 0);
     fb_sim_says(a->socket, "0123456789");
-    settle(fixture);
+    settle_both(fixture);
     for (int i = 0; i < 9; i++) {
         fixture_pass(fixture, 900);
         fb_sim_take(b->socket, 1);
@@ -77,7 +77,7 @@ START_TEST(what_a_slow_reader_takes_moves)
     fixture_pass(fixture, 1000);
     ck_assert_int_eq(a->reason, FB_TIMED_OUT);
     ck_assert_int_eq(b->reason, FB_TIMED_OUT);
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -88,10 +88,10 @@ START_TEST(without_a_timeout_it_waits)
 
     fb_timer_set(fixture->loop, &a->conn->timer, 1000); /* the session's, which is over */
     fb_conn_pipe(a->conn, b->conn, 0);
-    settle(fixture);
+    settle_both(fixture);
     fixture_pass(fixture, 100000000);
     ck_assert_uint_eq(a->closings + a->expirations, 0);
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -109,7 +109,7 @@ START_TEST(the_other_is_still_connecting)
     fb_conn_write(b->conn, "header, ", 8);
     fb_conn_pipe(a->conn, b->conn, 0);
     fb_sim_says(a->socket, "request, ");
-    settle(fixture);
+    settle_both(fixture);
     fb_sim_says(a->socket, "more");
     if (has_ended)
         fb_sim_end(a->socket);
@@ -128,7 +128,7 @@ START_TEST(the_other_is_still_connecting)
     ck_assert_uint_eq(a->closings, has_ended);
     fixture_end_all(fixture);
     owner_free(&noise);
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -142,14 +142,14 @@ START_TEST(the_other_is_refused)
     b = owner_connect(fixture, NULL);
     fb_conn_pipe(a->conn, b->conn, 0);
     fb_sim_says(a->socket, "request");
-    settle(fixture);
+    settle_both(fixture);
     fb_sim_answer(server, FB_SIM_REFUSES, 0);
     fixture_run(fixture);
     ck_assert_int_eq(b->reason, FB_REFUSED);
     ck_assert_int_eq(a->reason, FB_ABORTED);
     ck_assert(a->socket->reset);
     fixture_logged(fixture);
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -164,14 +164,14 @@ START_TEST(the_other_never_answers)
     b = owner_connect(fixture, NULL);
     fb_timer_set(fixture->loop, &b->conn->timer, 60000);
     fb_conn_pipe(a->conn, b->conn, 0);
-    settle(fixture);
+    settle_both(fixture);
     fixture_pass(fixture, 59999);
     ck_assert_uint_eq(b->closings, 0);
     fixture_pass(fixture, 1);
     ck_assert_int_eq(b->reason, FB_TIMED_OUT);
     ck_assert_int_eq(a->reason, FB_TIMED_OUT);
     ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "[error] "));
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -185,7 +185,7 @@ START_TEST(the_connects_time_ends_with_it)
     b = owner_connect(fixture, NULL);
     fb_timer_set(fixture->loop, &b->conn->timer, 60000);
     fb_conn_pipe(a->conn, b->conn, 0);
-    settle(fixture);
+    settle_both(fixture);
     fixture_pass(fixture, 59999);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
     fixture_run(fixture);
@@ -195,7 +195,7 @@ START_TEST(the_connects_time_ends_with_it)
     fb_sim_says(a->socket, "still there");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(b), "still there");
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -209,12 +209,12 @@ START_TEST(the_client_goes_before_the_other_is_connected)
     b = owner_connect(fixture, NULL);
     fb_conn_pipe(a->conn, b->conn, 0);
     fb_sim_says(a->socket, "request");
-    settle(fixture);
+    settle_both(fixture);
     fb_conn_fail(a->conn, FB_ABORTED);
-    settle(fixture);
+    settle_both(fixture);
     ck_assert_int_eq(a->reason, FB_ABORTED);
     ck_assert_int_eq(b->reason, FB_ABORTED);
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -256,7 +256,7 @@ START_TEST(it_gets_through_whatever_the_kernel_does)
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_int_eq(b->reason, FB_FINISHED);
     fb_sim_trouble(fixture->sim, 0, NULL);
-    end(fixture, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 

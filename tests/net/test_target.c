@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Targets of connections: addresses and names, resolved when the configuration is read. */
 #include "net/target.h"
 #include "support/test.h"
 

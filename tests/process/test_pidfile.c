@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The pid file: it is locked, whole whenever it is there, and removed only by the process that it
+ * names. */
 #include "process/pidfile.h"
 
 #include "support/directory.h"
@@ -36,7 +38,7 @@ static void stop_pidfile(struct pidfile_test *test)
     memory_log_close(&test->log);
 }
 
-static void store(const char *path, const char *text, size_t n)
+static void store_file(const char *path, const char *text, size_t n)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
@@ -60,7 +62,7 @@ static unsigned count_files(const char *prefix)
 }
 
 /* Waits for a child and checks that it ended well. */
-static void reap(pid_t pid)
+static void reap_child(pid_t pid)
 {
     int status;
 
@@ -152,7 +154,7 @@ START_TEST(a_second_master_is_kept_out)
     ck_assert_uint_eq(count_files("second"), 2);
 
     close(hold);
-    reap(holder);
+    reap_child(holder);
     ck_assert_uint_eq(count_files("second"), removes ? 0 : 2);
 
     /* the files of a process that was killed are in nobody's way */
@@ -180,13 +182,13 @@ START_TEST(a_child_that_forgets_leaves_the_lock)
         fb_pidfile_forget(&test.pidfile);
         _exit(test.pidfile.lock_fd == -1 ? 0 : 1);
     }
-    reap(pid);
+    reap_child(pid);
 
     pid = fork();
     ck_assert_int_ne(pid, -1);
     if (pid == 0)
         _exit(fb_pidfile_lock(&other, test.path, &test.log.log) == -1 ? 0 : 1);
-    reap(pid);
+    reap_child(pid);
     snprintf(expected, sizeof(expected),
         "t: [emerg] another master process %d runs with the pid file \"%s\": "
         "stop it, or give this one another \"pid\"\n",
@@ -216,7 +218,7 @@ static bool is_named(const struct pidfile_test *test)
            named.st_ino == locked.st_ino;
 }
 
-static void contend(struct pidfile_test *test, struct contest *contest)
+static void contend_for_lock(struct pidfile_test *test, struct contest *contest)
 {
     test->log.target.fd = -1; /* no log: the loser's line is not looked at here */
     for (unsigned turns = 0; turns < TURNS && !contest->broken;) {
@@ -244,10 +246,10 @@ START_TEST(removing_lets_nobody_lock_a_file_without_a_name)
         pids[i] = fork();
         ck_assert_int_ne(pids[i], -1);
         if (pids[i] == 0)
-            contend(&test, contest);
+            contend_for_lock(&test, contest);
     }
     for (unsigned i = 0; i < CONTENDERS; i++)
-        reap(pids[i]);
+        reap_child(pids[i]);
     ck_assert_msg(!contest->broken, "two held the lock at once");
     munmap(contest, sizeof(*contest));
     stop_pidfile(&test);
@@ -310,7 +312,7 @@ START_TEST(another_ones_pid_file_is_not_removed)
 
     start_pidfile(&test, "others");
     ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
-    store(test.path, "1\n", 2);
+    store_file(test.path, "1\n", 2);
     fb_pidfile_remove(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("others"), 1);
     ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), 1);
@@ -324,7 +326,7 @@ START_TEST(another_ones_pid_file_is_not_removed)
     ck_assert_uint_eq(count_files("others.lock"), 1);
     strcat(test.path, ".lock");
     ck_assert_int_eq(unlink(test.path), 0);
-    store(test.path, "", 0);
+    store_file(test.path, "", 0);
     test.path[strlen(test.path) - 5] = '\0';
     fb_pidfile_remove(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("others.lock"), 1);
@@ -358,7 +360,7 @@ START_TEST(read_pid)
     char expected[256] = "";
 
     start_pidfile(&test, "read");
-    store(test.path, read_cases[_i].text, strlen(read_cases[_i].text));
+    store_file(test.path, read_cases[_i].text, strlen(read_cases[_i].text));
     ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), read_cases[_i].pid);
     if (read_cases[_i].shown != NULL)
         snprintf(expected, sizeof(expected), "t: [error] invalid PID number \"%s\" in \"%s\"\n",

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The protocol of scripted connections: client states point to their struct, states of connections
+ * to servers are it. */
 #include "sdk/scripted_conn.h"
 
 #include <string.h>
@@ -14,7 +16,7 @@ static int common_opened(fb_conn *conn, struct scripted_conn *actor)
     return actor->opened != NULL ? actor->opened(actor) : 0;
 }
 
-static void remember(struct scripted_conn *actor, fb_bytes in)
+static void remember_input(struct scripted_conn *actor, fb_bytes in)
 {
     size_t n = in.n < sizeof(actor->last) - 1 ? in.n : sizeof(actor->last) - 1;
 
@@ -28,14 +30,14 @@ static size_t common_data(struct scripted_conn *actor, fb_bytes in)
 {
     fb_must(in.n > 0 && actor->eofs == 0 && actor->openings == 1);
     actor->datas++;
-    remember(actor, in);
+    remember_input(actor, in);
     return actor->data != NULL ? actor->data(actor, in) : in.n;
 }
 
 static void common_eof(struct scripted_conn *actor, fb_bytes rest)
 {
     actor->eofs++;
-    remember(actor, rest);
+    remember_input(actor, rest);
     if (actor->eof != NULL)
         actor->eof(actor, rest);
     else
@@ -62,7 +64,7 @@ static int common_message(struct scripted_conn *actor, fb_ref from, fb_bytes mes
 {
     actor->messages++;
     actor->from = from;
-    remember(actor, message);
+    remember_input(actor, message);
     return actor->message != NULL ? actor->message(actor, from, message) : 0;
 }
 
@@ -90,7 +92,7 @@ static void common_closed(struct scripted_conn *actor, fb_reason reason)
 
 /* Clients, whose state is the place of a pointer */
 
-static struct scripted_conn *at(void *state)
+static struct scripted_conn *conn_at(void *state)
 {
     struct scripted_conn *actor = *(struct scripted_conn **)state;
 
@@ -113,43 +115,43 @@ static int client_opened(fb_conn *conn, void *state)
 static size_t client_data(fb_conn *conn, void *state, fb_bytes in)
 {
     (void)conn;
-    return common_data(at(state), in);
+    return common_data(conn_at(state), in);
 }
 
 static void client_eof(fb_conn *conn, void *state, fb_bytes rest)
 {
     (void)conn;
-    common_eof(at(state), rest);
+    common_eof(conn_at(state), rest);
 }
 
 static void client_timer(fb_conn *conn, void *state, uint32_t id)
 {
     (void)conn;
-    common_timer(at(state), id);
+    common_timer(conn_at(state), id);
 }
 
 static void client_draining(fb_conn *conn, void *state, uint64_t deadline)
 {
     (void)conn;
-    common_draining(at(state), deadline);
+    common_draining(conn_at(state), deadline);
 }
 
 static int client_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)
 {
     (void)conn;
-    return common_message(at(state), from, message);
+    return common_message(conn_at(state), from, message);
 }
 
 static void client_answered(fb_conn *conn, void *state, uint64_t number, fb_outcome outcome)
 {
     (void)conn;
-    common_answered(at(state), number, outcome);
+    common_answered(conn_at(state), number, outcome);
 }
 
 static void client_closed(fb_conn *conn, void *state, fb_reason reason)
 {
     (void)conn;
-    common_closed(at(state), reason);
+    common_closed(conn_at(state), reason);
 }
 
 static const fb_ops client_ops = {

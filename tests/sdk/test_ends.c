@@ -57,12 +57,12 @@ static void end_both_halves(struct family *family)
     fb_test_shut(family->client);
 }
 
-static void drain(struct family *family)
+static void drain_worker(struct family *family)
 {
     fb_net_fail_all(&family->test->worker.stream.net, FB_DRAINED);
 }
 
-static void linger(struct family *family)
+static void start_lingering(struct family *family)
 {
     fb_stop(family->actors[OWNER].conn);
     fb_test_says(family->client, "unread");
@@ -78,8 +78,8 @@ static const struct {
     { reset_owner, FB_RESET, FB_ABORTED },
     { end_owner, FB_FINISHED, FB_ABORTED },
     { end_both_halves, FB_FINISHED, FB_ABORTED },
-    { drain, FB_DRAINED, FB_DRAINED },
-    { linger, FB_FINISHED, FB_ABORTED },
+    { drain_worker, FB_DRAINED, FB_DRAINED },
+    { start_lingering, FB_FINISHED, FB_ABORTED },
 };
 
 START_TEST(with_its_owner_a_connection_ends)
@@ -161,7 +161,7 @@ START_TEST(nothing_is_begun_for_an_owner_that_ends)
     ways[_i].end(&family);
     scripted_settle(family.test);
     ck_assert_uint_eq(family.actors[OWNER].closings, 1);
-    if (ways[_i].end != drain) /* ends where the child may come first */
+    if (ways[_i].end != drain_worker) /* ends where the child may come first */
         ck_assert_uint_eq(tries, 1);
     scripted_finish(&family.test);
 }
@@ -191,7 +191,7 @@ END_TEST
 
 static unsigned releases;
 
-static void released(void *arg)
+static void note_release(void *arg)
 {
     (void)arg;
     releases++;
@@ -206,7 +206,7 @@ static void try_everything(struct scripted_conn *actor, fb_reason reason)
     (void)reason;
     fb_write(conn, "x", 1);
     fb_writev(conn, pieces, 2);
-    ck_assert_int_eq(fb_write_ref(conn, "x", 1, released, NULL), -1);
+    ck_assert_int_eq(fb_write_ref(conn, "x", 1, note_release, NULL), -1);
     ck_assert_int_eq(fb_send_file(conn, 0, 0, 1), -1);
     fb_flush(conn);
     fb_stop(conn);
@@ -255,7 +255,7 @@ END_TEST
 static unsigned misuses;
 static char misused_call[64];
 
-static void misused(struct fb_stream *stream, const char *call)
+static void note_misuse(struct fb_stream *stream, const char *call)
 {
     (void)stream;
     misuses++;
@@ -278,10 +278,10 @@ static void check_reported(fb_test *test, fb_conn *old, fb_conn *other)
     fb_bytes rest = { (const uint8_t *)"x\n", 2 }, frame;
     struct scripted_conn none = { 0 };
 
-    test->worker.stream.misused = misused;
+    test->worker.stream.misused = note_misuse;
     REPORTED("fb_write", fb_write(old, "x", 1));
     REPORTED("fb_writev", fb_writev(old, &rest, 1));
-    REPORTED("fb_write_ref", ck_assert_int_eq(fb_write_ref(old, "x", 1, released, NULL), -1));
+    REPORTED("fb_write_ref", ck_assert_int_eq(fb_write_ref(old, "x", 1, note_release, NULL), -1));
     REPORTED("fb_send_file", ck_assert_int_eq(fb_send_file(old, 0, 0, 1), -1));
     REPORTED("fb_flush", fb_flush(old));
     REPORTED("fb_unsent", ck_assert_uint_eq(fb_unsent(old), 0));

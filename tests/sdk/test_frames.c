@@ -67,7 +67,7 @@ static size_t take_frames(struct scripted_conn *actor, fb_bytes in)
 }
 
 /* Writes a frame as it goes over the wire; returns its length. */
-static size_t encode(char *to, const char *text, size_t n)
+static size_t encode_frames(char *to, const char *text, size_t n)
 {
     size_t at = 0;
 
@@ -114,7 +114,7 @@ static size_t encode_all(char *wire, char *expected)
             continue;
         if (kind->fixed > 0 && length != kind->fixed)
             continue;
-        n += encode(wire + n, texts[i], length);
+        n += encode_frames(wire + n, texts[i], length);
         strcat(expected, texts[i]);
         strcat(expected, "|");
     }
@@ -155,7 +155,7 @@ static bool comes(fb_test *test, size_t n, bool bytes)
     size_t length;
 
     memset(text, 'x', sizeof(text));
-    length = encode(wire, text, n);
+    length = encode_frames(wire, text, n);
     frame_n = 0;
     frames[0] = '\0';
     if (!bytes)
@@ -238,7 +238,7 @@ START_TEST(a_frame_may_be_longer_than_other_input)
     size_t length;
 
     memset(text, 'x', LONG);
-    length = encode(wire, text, LONG);
+    length = encode_frames(wire, text, LONG);
     limit.most = LONG;
     for (size_t at = 0; at < length; at += 50000) {
         fb_test_say(peer, wire + at, length - at < 50000 ? length - at : 50000);
@@ -257,7 +257,7 @@ START_TEST(a_frame_has_its_time)
 {
     fb_test *test = start_of(_i);
     char wire[400];
-    size_t n = encode(wire, "abcd", 4);
+    size_t n = encode_frames(wire, "abcd", 4);
 
     limit.timeout = 1000;
     fb_test_pass(test, 5000); /* none has begun */
@@ -285,7 +285,7 @@ START_TEST(each_frame_has_a_time_of_its_own)
 {
     fb_test *test = start_of(_i);
     char wire[400];
-    size_t n = encode(wire, "abcd", 4);
+    size_t n = encode_frames(wire, "abcd", 4);
 
     limit.timeout = 1000;
     fb_test_say(peer, wire, 1);
@@ -332,7 +332,7 @@ START_TEST(a_frame_goes_on_after_a_stop)
 {
     fb_test *test = start_of(_i);
     char wire[400];
-    size_t n = encode(wire, "abcd", 4);
+    size_t n = encode_frames(wire, "abcd", 4);
 
     fb_test_say(peer, wire, n - 1);
     fb_test_run(test);
@@ -352,7 +352,7 @@ START_TEST(what_is_left_is_told_at_the_end)
 {
     fb_test *test = start_of(_i);
     char wire[400];
-    size_t n = encode(wire, "abcd", 4);
+    size_t n = encode_frames(wire, "abcd", 4);
 
     fb_test_say(peer, wire, n);
     fb_test_say(peer, wire, n - 1);

@@ -35,7 +35,7 @@ static fb_test *start_with(size_t (*data)(struct scripted_conn *actor, fb_bytes 
     return test;
 }
 
-static void keep(fb_bytes frame)
+static void keep_frame(fb_bytes frame)
 {
     strncat(got, (const char *)frame.p, frame.n);
     strcat(got, "|");
@@ -67,7 +67,7 @@ static size_t mixed(struct scripted_conn *a, fb_bytes in)
             a->n = more ? 0 : a->n;
         }
         if (more)
-            keep(frame);
+            keep_frame(frame);
     }
     return in.n - rest.n;
 }
@@ -104,7 +104,7 @@ static size_t until_delimiter(struct scripted_conn *a, fb_bytes in)
     fb_bytes rest = in, frame;
 
     while (fb_frame_until(a->conn, &rest, delimiter, strlen(delimiter), &limit, &frame))
-        keep(frame);
+        keep_frame(frame);
     return in.n - rest.n;
 }
 
@@ -140,7 +140,7 @@ static size_t search_twice(struct scripted_conn *a, fb_bytes in)
 
     if (fb_frame_until(a->conn, &rest, "\n", 1, &limit, &frame) ||
         fb_frame_until(a->conn, &rest, ";", 1, &limit, &frame)) {
-        keep(frame);
+        keep_frame(frame);
         return in.n - rest.n;
     }
     if (rest.n < 3)
@@ -148,7 +148,7 @@ static size_t search_twice(struct scripted_conn *a, fb_bytes in)
     rest.p += 3; /* bytes that are discarded */
     rest.n -= 3;
     if (fb_frame_until(a->conn, &rest, ".", 1, &limit, &frame))
-        keep(frame);
+        keep_frame(frame);
     return in.n - rest.n;
 }
 
@@ -181,7 +181,7 @@ static size_t lines_then_raw(struct scripted_conn *a, fb_bytes in)
     if (a->n == 1)
         return 0;
     while (fb_frame_until(a->conn, &rest, "\n", 1, &timed, &frame))
-        keep(frame);
+        keep_frame(frame);
     return in.n - rest.n;
 }
 
@@ -227,7 +227,7 @@ END_TEST
 
 static void stay_after_end(struct scripted_conn *a, fb_bytes rest)
 {
-    keep(rest);
+    keep_frame(rest);
     fb_write(a->conn, "incomplete", 10);
 }
 

@@ -20,7 +20,7 @@ static atomic_bool gate; /* lock at which jobs wait that must not end yet */
 static unsigned dones;
 static int sum;
 
-static void work(void *arg)
+static void work_job(void *arg)
 {
     struct job *job = arg;
 
@@ -34,7 +34,7 @@ static void work(void *arg)
 
 static pthread_t loops_thread;
 
-static void done(fb_worker *worker, void *arg)
+static void finish_job(fb_worker *worker, void *arg)
 {
     const struct job *job = arg;
     fb_conn *conn = fb_find(worker, job->to);
@@ -60,10 +60,10 @@ static fb_test *start_jobs(const char *threads)
     return test;
 }
 
-static int run(fb_test *test, fb_ref to, int n)
+static int run_job(fb_test *test, fb_ref to, int n)
 {
     struct job job = { .to = to, .n = n };
-    int rc = fb_run(fb_test_worker(test), work, done, &job, sizeof(job));
+    int rc = fb_run(fb_test_worker(test), work_job, finish_job, &job, sizeof(job));
 
     memset(&job, 0xff, sizeof(job)); /* the job that runs is a copy */
     return rc;
@@ -75,7 +75,7 @@ START_TEST(done_runs_on_the_loop)
     struct scripted_conn a = { 0 };
     fb_test_peer *peer = scripted_conn_open(test, &a);
 
-    ck_assert_int_eq(run(test, fb_ref_of(a.conn), 21), 0);
+    ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), 21), 0);
     ck_assert_uint_eq(dones, 0);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 1);
@@ -87,7 +87,7 @@ END_TEST
 
 static void *seen_by_work;
 
-static void look(void *arg)
+static void look_at_job(void *arg)
 {
     seen_by_work = arg;
 }
@@ -104,15 +104,15 @@ START_TEST(a_job_without_bytes)
     fb_test *test = start_jobs(NULL);
     uint8_t byte = 1;
 
-    ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, NULL, 0), 0);
+    ck_assert_int_eq(fb_run(fb_test_worker(test), look_at_job, look_too, NULL, 0), 0);
     fb_test_run(test);
     ck_assert_ptr_null(seen_by_work);
-    ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, &byte, 1), 0);
+    ck_assert_int_eq(fb_run(fb_test_worker(test), look_at_job, look_too, &byte, 1), 0);
     fb_test_run(test);
     ck_assert_ptr_nonnull(seen_by_work);
     ck_assert_uint_eq((uintptr_t)seen_by_work % _Alignof(max_align_t), 0);
     ck_assert_uint_eq(dones, 2);
-    ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, &byte, SIZE_MAX), -1);
+    ck_assert_int_eq(fb_run(fb_test_worker(test), look_at_job, look_too, &byte, SIZE_MAX), -1);
     scripted_finish(&test);
 }
 END_TEST
@@ -123,7 +123,7 @@ START_TEST(many_jobs_on_few_threads)
     int expected = 0;
 
     for (int i = 0; i < 1000; i++) {
-        ck_assert_int_eq(run(test, 0, i), 0);
+        ck_assert_int_eq(run_job(test, 0, i), 0);
         expected += 2 * i;
     }
     fb_test_run(test);
@@ -133,7 +133,7 @@ START_TEST(many_jobs_on_few_threads)
 }
 END_TEST
 
-static void await(int n)
+static void await_jobs(int n)
 {
     for (int i = 0; atomic_load(&going) != n; i++) {
         ck_assert_int_lt(i, 100000);
@@ -167,18 +167,18 @@ START_TEST(threads_and_queue_have_an_end)
     fb_test *test = start_jobs("thread_pool default threads=2 max_queue=3;");
     int accepted = 0;
 
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    await(1);
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    await(2);
-    while (run(test, 0, -1) == 0)
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    await_jobs(1);
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    await_jobs(2);
+    while (run_job(test, 0, -1) == 0)
         accepted++;
     ck_assert_int_eq(accepted, 3);
     ck_assert_int_eq(atomic_load(&going), 2);
     atomic_store(&gate, true);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 5);
-    ck_assert_int_eq(run(test, 0, 1), 0); /* the queue has room again */
+    ck_assert_int_eq(run_job(test, 0, 1), 0); /* the queue has room again */
     scripted_finish(&test);
 }
 END_TEST
@@ -189,7 +189,7 @@ START_TEST(the_connection_has_gone_meanwhile)
     struct scripted_conn a = { 0 };
 
     scripted_conn_open(test, &a);
-    ck_assert_int_eq(run(test, fb_ref_of(a.conn), -1), 0);
+    ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
     fb_net_settle(&test->worker.stream.net);
     ck_assert_uint_eq(a.closings, 1);
@@ -215,7 +215,7 @@ START_TEST(a_worker_that_ends_gracefully_waits)
     struct scripted_conn a = { 0 };
 
     scripted_conn_open(test, &a);
-    ck_assert_int_eq(run(test, fb_ref_of(a.conn), -1), 0);
+    ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
     fb_net_settle(&test->worker.stream.net);
     fb_sim_set_auto(test->sim, true);
@@ -234,16 +234,16 @@ START_TEST(a_worker_that_ends_at_once_does_not)
     fb_test *test = start_jobs("thread_pool default threads=2;");
     unsigned before = count_threads();
 
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    await(2);
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    await_jobs(2);
     left = test->worker.threads;
     test->worker.ending = true;
     fb_worker_done(&test->worker);
     memset(&test->worker, 0xff, sizeof(test->worker)); /* must not be read any more */
     atomic_store(&gate, true);
-    await(0);
+    await_jobs(0);
     await_threads(before); /* they have seen that there is no loop any more, and ended */
     ck_assert_uint_eq(dones, 0);
 }
@@ -256,7 +256,7 @@ START_TEST(without_memory_for_it)
 
     scripted_conn_open(test, &a);
     fb_test_refuse_memory(test, 0, UINT64_MAX);
-    ck_assert_int_eq(run(test, 0, 1), -1);
+    ck_assert_int_eq(run_job(test, 0, 1), -1);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 0);
     scripted_finish(&test);

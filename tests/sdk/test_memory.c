@@ -107,7 +107,7 @@ END_TEST
 static const fb_frame_limit limit = { .most = 100, .timeout = 5000 };
 
 /* Runs a request that needs everything it may, and gives it back. */
-static size_t serve(struct scripted_conn *actor, fb_bytes in)
+static size_t serve_request(struct scripted_conn *actor, fb_bytes in)
 {
     fb_bytes rest = in, line;
 
@@ -132,7 +132,7 @@ START_TEST(a_million_requests_cost_no_memory)
     enum { REQUESTS = 1000000, BATCH = 5000 };
     static char batch[BATCH * 4 + 1];
     fb_test *test = scripted_start();
-    struct scripted_conn a = { .data = serve };
+    struct scripted_conn a = { .data = serve_request };
     fb_test_peer *peer = scripted_conn_open(test, &a);
     uint64_t held = 0, asked = 0;
 

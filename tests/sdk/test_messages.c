@@ -72,7 +72,7 @@ START_TEST(it_never_means_another)
 }
 END_TEST
 
-static int decline(struct scripted_conn *actor, fb_ref from, fb_bytes message)
+static int decline_message(struct scripted_conn *actor, fb_ref from, fb_bytes message)
 {
     (void)actor;
     (void)from;
@@ -86,7 +86,7 @@ START_TEST(it_is_handled_or_declined)
     uint64_t number;
 
     set_up(&two);
-    two.b.message = _i == 0 ? NULL : decline;
+    two.b.message = _i == 0 ? NULL : decline_message;
     number = send_to(&two, fb_ref_of(two.b.conn));
     ck_assert_uint_ne(number, 0);
     ck_assert_uint_eq(two.b.messages + two.a.answers, 0); /* no callback within the call */

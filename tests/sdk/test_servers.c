@@ -31,7 +31,7 @@ START_TEST(a_server_answers)
 }
 END_TEST
 
-static size_t forward(struct scripted_conn *actor, fb_bytes in)
+static size_t forward_input(struct scripted_conn *actor, fb_bytes in)
 {
     if (actor->other->conn == NULL)
         scripted_conn_begin(actor, actor->other, SERVER);
@@ -42,7 +42,7 @@ static size_t forward(struct scripted_conn *actor, fb_bytes in)
 START_TEST(a_request_is_forwarded_before_the_server_has_answered)
 {
     fb_test *test = scripted_start();
-    struct scripted_conn b = { 0 }, a = { .data = forward, .other = &b };
+    struct scripted_conn b = { 0 }, a = { .data = forward_input, .other = &b };
     fb_test_peer *client = scripted_conn_open(test, &a);
     fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_SILENT);
 
@@ -97,7 +97,7 @@ START_TEST(a_refusal_that_connect_itself_tells)
 }
 END_TEST
 
-static int refuse(struct scripted_conn *actor)
+static int refuse_server(struct scripted_conn *actor)
 {
     fb_write(actor->conn, "unsent", 6);
     return -1;
@@ -106,7 +106,7 @@ static int refuse(struct scripted_conn *actor)
 START_TEST(opened_refuses_a_server)
 {
     fb_test *test = scripted_start();
-    struct scripted_conn a = { 0 }, b = { .opened = refuse };
+    struct scripted_conn a = { 0 }, b = { .opened = refuse_server };
 
     scripted_conn_open(test, &a);
     scripted_conn_connect(test, &a, &b);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples of every directive, and the cases that are made of them and of the daemon's tables. */
 #include "settings/samples.h"
 
 #include "protocols/table.h"

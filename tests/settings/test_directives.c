@@ -57,7 +57,7 @@ static const char *name_places(unsigned at, char text[64])
 static const unsigned places[] = { FB_AT_MAIN, FB_AT_EVENTS, FB_AT_STREAM, FB_AT_SERVER };
 
 /* A configuration with a directive, all on one line. Returns the directive's column. */
-static unsigned wrap(
+static unsigned wrap_directive(
     char text[512], unsigned at, const struct directive_case *directive, const char *written)
 {
     const char *before = "", *behind = "";
@@ -153,7 +153,7 @@ static void try_accepted(
     if (!(directive->at & at))
         return;
     write_directive(written, directive->name, directive, directive->sample->value);
-    wrap(text, at, directive, written);
+    wrap_directive(text, at, directive, written);
     accept_text(loading, text, "");
     check_set(loading, directive);
 }
@@ -173,7 +173,7 @@ static void try_misplaced(
     if (directive->at & at)
         return;
     write_directive(written, directive->name, directive, directive->sample->value);
-    column = wrap(text, at, directive, written);
+    column = wrap_directive(text, at, directive, written);
     if (at == FB_AT_MAIN && strcmp(directive->name, "events") == 0)
         return;
     snprintf(expected, sizeof(expected),
@@ -203,7 +203,7 @@ static void try_misspelt(
     name[last] = directive->name[last - 1];
     name[last - 1] = directive->name[last];
     write_directive(written, name, directive, directive->sample->value);
-    column = wrap(text, at, directive, written);
+    column = wrap_directive(text, at, directive, written);
     snprintf(expected, sizeof(expected),
         "unknown directive \"%s\", did you mean \"%s\"? in " HERE "%u\n", name, directive->name,
         column);
@@ -229,7 +229,7 @@ static void try_repeated(
     length = write_directive(written, directive->name, directive, directive->sample->value);
     written[length] = ' ';
     write_directive(written + length + 1, directive->name, directive, again);
-    column = wrap(text, at, directive, written);
+    column = wrap_directive(text, at, directive, written);
     if (directive->repeats) {
         accept_text(loading, text, "");
         return;
@@ -257,7 +257,7 @@ static void try_arguments(
     for (unsigned i = 0; i < n; i++)
         strcat(written, " x");
     strcat(written, directive->block ? " { }" : ";");
-    column = wrap(text, at, directive, written);
+    column = wrap_directive(text, at, directive, written);
     if (n > directive->most) /* the first that is too many is marked */
         column += length + 2 * directive->most + 1;
     if (directive->least == directive->most)
@@ -299,7 +299,7 @@ static void try_other_form(
     if (!(directive->at & at))
         return;
     snprintf(written, sizeof(written), block ? "%s;" : "%s { bogus; }", directive->name);
-    column = wrap(text, at, directive, written);
+    column = wrap_directive(text, at, directive, written);
     snprintf(expected, sizeof(expected),
         block ? "directive \"%s\" has no opening \"{\" in " HERE "%u\n"
               : "directive \"%s\" is not terminated by \";\", it takes no block in " HERE "%u\n",
@@ -356,7 +356,7 @@ static void try_default(
         return;
     }
     write_directive(written, directive->name, directive, default_of(directive));
-    wrap(text, at, directive, written);
+    wrap_directive(text, at, directive, written);
     accept_text(loading, text, "");
     ck_assert_msg(number_of(loading->cycle, directive) == unwritten,
         "the default of \"%s\" is not \"%s\"", directive->name, default_of(directive));

@@ -92,7 +92,7 @@ static void fail_each(struct loading *loading, const char *text)
     }
 }
 
-static void begin(struct loading *loading)
+static void begin_loading(struct loading *loading)
 {
     loading_begin(loading);
     loading->options.protocols = protocols;
@@ -104,7 +104,7 @@ START_TEST(one_request_that_fails_refuses_the_configuration)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     fail_each(&loading, configuration);
     loading.options.globals = "daemon off;";
     fail_each(&loading, "events { }");
@@ -117,7 +117,7 @@ START_TEST(so_do_all_from_one_on)
     struct loading loading;
 
     failing_arena.for_good = true;
-    begin(&loading);
+    begin_loading(&loading);
     fail_each(&loading, configuration);
     loading_end(&loading);
 }

@@ -128,7 +128,7 @@ static const char *const exempt[] = { "events", "include", "listen", "server", "
 
 /* A configuration on one line with the directive in the first place where it may stand. Returns the
  * column of its first value. */
-static unsigned wrap(char text[512], unsigned at, const char *name, const char *values)
+static unsigned wrap_directive(char text[512], unsigned at, const char *name, const char *values)
 {
     const char *before = "", *behind = " events { }";
 
@@ -160,7 +160,8 @@ START_TEST(a_wrong_value_is_refused_with_what_was_expected)
     loading_begin(&loading);
     for (size_t i = 0; i < fb_countof(wrong); i++) {
         char text[512], expected[512];
-        unsigned column = wrap(text, place_of(wrong[i].name), wrong[i].name, wrong[i].values);
+        unsigned column =
+            wrap_directive(text, place_of(wrong[i].name), wrong[i].name, wrong[i].values);
 
         if (wrong[i].word[0] != '\0') /* the last of its kind: a value may stand there twice */
             column += (unsigned)(strstr(wrong[i].values, wrong[i].word) - wrong[i].values);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks owned by worker slots: one holder at a time, and taken back from dead ones. */
 #include "shm/shared.h"
 #include "support/test.h"
 

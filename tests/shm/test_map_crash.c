@@ -159,7 +159,7 @@ static void work_on_sum(
     ledger->done[worker][sum]++;
 }
 
-static void work(const struct soak *soak, uint32_t worker, uint64_t random)
+static void work_on_map(const struct soak *soak, uint32_t worker, uint64_t random)
 {
     for (;;) {
         uint32_t what = random_below(&random, 4), n = random_below(&random, GARBAGE);
@@ -176,12 +176,12 @@ static void work(const struct soak *soak, uint32_t worker, uint64_t random)
     }
 }
 
-static void spawn(struct soak *soak, uint32_t worker)
+static void spawn_worker(struct soak *soak, uint32_t worker)
 {
     soak->spawned++;
     soak->pids[worker] = fork_child();
     if (soak->pids[worker] == 0)
-        work(soak, worker, soak->spawned);
+        work_on_map(soak, worker, soak->spawned);
 }
 
 /* Before anybody writes to the keys again. */
@@ -265,13 +265,13 @@ START_TEST(a_killed_worker_takes_nothing_with_it)
     ck_assert_uint_gt(soak.map->shard_n, 1);
     while (soak.spawned < kills) {
         for (uint32_t worker = 0; worker < WORKERS; worker++)
-            spawn(&soak, worker);
+            spawn_worker(&soak, worker);
         for (unsigned i = 0; i < ALL_AT_ONCE; i++) {
             uint32_t worker = random_below(&soak.random, WORKERS);
 
             let_work(&soak, worker);
             kill_worker(&soak, worker);
-            spawn(&soak, worker);
+            spawn_worker(&soak, worker);
         }
         let_work(&soak, 0);
         for (uint32_t worker = 0; worker < WORKERS; worker++)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Zones: declared, opened, handed to the next configuration, adopted by another process, and
+ * refused. */
 #include "base/compiler.h"
 #include "shm/map.h"
 #include "shm/memory.h"
@@ -70,7 +72,7 @@ static void open_all(struct declared *declared, struct declared *old)
         fb_zones_open(&declared->zones, old == NULL ? NULL : &old->zones, &declared->log.log), 0);
 }
 
-static void put(struct fb_zone *zone, const char *key)
+static void put_key(struct fb_zone *zone, const char *key)
 {
     ck_assert_int_eq(
         fb_shm_map_set(fb_zone_memory(zone), key, strlen(key), 1, "", 0, 0, NULL), FB_SHM_MAP_OK);
@@ -188,7 +190,7 @@ START_TEST(an_open_zone_is_shared_with_children)
     ck_assert_int_ne(fcntl(map->fd, F_GETFD) & FD_CLOEXEC, 0);
     pid = fork_child();
     if (pid == 0) {
-        put(map, "a");
+        put_key(map, "a");
         fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[0], 5);
         fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[1], 6);
         _exit(0);
@@ -214,7 +216,7 @@ START_TEST(memory_is_touched_as_it_is_used)
     declared_start(&declared);
     zone = fb_zone_declare(&declared.zones, declared.arena, &fb_shm_map_kind, "large", 1, &shape);
     open_all(&declared, NULL);
-    put(zone, "a");
+    put_key(zone, "a");
     ck_assert_int_eq(fstat(zone->fd, &file), 0);
     ck_assert_uint_eq((uint64_t)file.st_size, zone->size);
     ck_assert_uint_gt(zone->size, UINT64_C(1) << 40);
@@ -235,20 +237,20 @@ START_TEST(a_zone_of_the_same_layout_is_taken_over)
     declared_start(&new);
     a = declare_map(&old, "sessions", 1);
     open_all(&old, NULL);
-    put(a, "from the old");
+    put_key(a, "from the old");
     b = declare_map(&new, "sessions", 1);
     open_all(&new, &old);
     ck_assert_int_ne(a->fd, b->fd);
     ck_assert_ptr_ne(a->base, b->base);
     ck_assert_uint_eq(mappings_of("sessions"), 2);
     ck_assert(has(b, "from the old"));
-    put(b, "from the new");
+    put_key(b, "from the new");
     ck_assert(has(a, "from the new"));
     ck_assert_str_eq(memory_log_take(&new.log), "");
 
     declared_stop(aborted ? &new : &old);
     ck_assert_uint_eq(mappings_of("sessions"), 1);
-    put(aborted ? a : b, "later");
+    put_key(aborted ? a : b, "later");
     ck_assert(has(aborted ? a : b, "from the old"));
     ck_assert(has(aborted ? a : b, "from the new"));
     declared_stop(aborted ? &old : &new);
@@ -301,7 +303,7 @@ START_TEST(a_zone_of_another_layout_begins_empty)
     declared_start(&new);
     a = declare_map(&old, "sessions", 1);
     open_all(&old, NULL);
-    put(a, "a");
+    put_key(a, "a");
     declare_map(&new, "another", 1); /* no line about this one */
     b = fb_zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
         layouts[_i].shape);
@@ -313,12 +315,12 @@ START_TEST(a_zone_of_another_layout_begins_empty)
         strstr(text, "zone \"sessions\" begins empty because its layout changed"));
     if (b->kind == &fb_shm_map_kind) {
         ck_assert(!has(b, "a"));
-        put(b, "b");
+        put_key(b, "b");
         ck_assert(!has(a, "b"));
     }
     ck_assert(has(a, "a"));
     declared_stop(&new);
-    put(a, "c");
+    put_key(a, "c");
     declared_stop(&old);
 }
 END_TEST
@@ -417,7 +419,7 @@ START_TEST(memory_that_is_handed_on_is_taken_over)
     declared_start(&new);
     zone = declare_map(&old, "m", 3);
     open_all(&old, NULL);
-    put(zone, "kept");
+    put_key(zone, "kept");
     ck_assert_int_eq(fb_zones_adopt(&given.zones, given.arena, dup(zone->fd)), 0);
     fb_zones_close(&old.zones);
     zone = declare_map(&new, "m", 3);

@@ -69,7 +69,7 @@ START_TEST(a_server_without_protocol_closes)
 }
 END_TEST
 
-static int refuse(fb_conn *conn, void *state)
+static int refuse_client(fb_conn *conn, void *state)
 {
     (void)conn;
     (void)state;
@@ -81,14 +81,14 @@ START_TEST(a_protocol_may_refuse)
     struct fixture *fixture = fixture_start_stream(1);
     struct fb_sim_socket *client;
 
-    fixture->server.script.opened = refuse;
+    fixture->server.script.opened = refuse_client;
     client = scripted_connect(fixture);
     ck_assert(client->closed && !client->reset);
     check_ended(fixture, FB_REFUSED, "refused by the protocol");
 }
 END_TEST
 
-static size_t leave(fb_conn *conn, void *state, fb_bytes in)
+static size_t leave_input(fb_conn *conn, void *state, fb_bytes in)
 {
     (void)conn;
     (void)state;
@@ -115,7 +115,7 @@ START_TEST(unconsumed_input_has_a_limit)
     struct fb_sim_socket *client;
     static const char bytes[65535];
 
-    fixture->server.script.data = leave;
+    fixture->server.script.data = leave_input;
     fixture->server.protocol.input_limit = limits[_i].limit;
     client = scripted_connect(fixture);
     if (limits[_i].first > 0) {
@@ -142,7 +142,7 @@ START_TEST(who_is_stopped_is_not_at_its_limit)
     fb_sim_says(client, "more than that");
     fixture_run(fixture);
     ck_assert_uint_eq(fixture->server.record.closings, 0);
-    fixture->server.script.data = leave;
+    fixture->server.script.data = leave_input;
     fb_resume(fixture->server.record.conn);
     fixture_run(fixture);
     check_ended(fixture, FB_INPUT_LIMIT, "too much input that the protocol does not consume");

@@ -12,7 +12,7 @@
     "192.0.2.7:77\nt: [info] *1 session ended: timed out, client: 192.0.2.1, server: "             \
     "192.0.2.7:77\n"
 
-static struct fixture *start(int64_t first_byte_timeout, int64_t idle_timeout)
+static struct fixture *start_timed(int64_t first_byte_timeout, int64_t idle_timeout)
 {
     struct fixture *fixture = fixture_start_stream(2);
 
@@ -50,7 +50,7 @@ START_TEST(who_says_nothing_ends_with_the_first_timeout)
         { 0, 7000, 7000 } };
 
     for (size_t i = 0; i < fb_countof(cases); i++) {
-        struct fixture *fixture = start(cases[i].first_byte_timeout, cases[i].idle_timeout);
+        struct fixture *fixture = start_timed(cases[i].first_byte_timeout, cases[i].idle_timeout);
 
         scripted_connect(fixture);
         check_ends_after(fixture, cases[i].ends);
@@ -65,7 +65,7 @@ START_TEST(the_first_byte_starts_the_idle_timeout)
     } cases[] = { { 5000, 60000 }, { 60000, 5000 }, { 5000, 5000 }, { 1000, 1100 }, { 0, 5000 } };
 
     for (size_t i = 0; i < fb_countof(cases); i++) {
-        struct fixture *fixture = start(cases[i].first_byte_timeout, cases[i].idle_timeout);
+        struct fixture *fixture = start_timed(cases[i].first_byte_timeout, cases[i].idle_timeout);
         struct fb_sim_socket *client = scripted_connect(fixture);
 
         fixture_pass(fixture, 900);
@@ -78,7 +78,7 @@ END_TEST
 
 START_TEST(without_timeouts_it_stays)
 {
-    struct fixture *fixture = start(0, 0);
+    struct fixture *fixture = start_timed(0, 0);
     struct fb_sim_socket *client = scripted_connect(fixture);
 
     fixture_pass(fixture, 1000u * 3600 * 24 * 30);
@@ -94,7 +94,7 @@ END_TEST
 
 START_TEST(input_defers_the_idle_timeout)
 {
-    struct fixture *fixture = start(1000, 1000);
+    struct fixture *fixture = start_timed(1000, 1000);
     struct fb_sim_socket *client = scripted_connect(fixture);
 
     for (int i = 0; i < 20; i++) {
@@ -109,7 +109,7 @@ END_TEST
 /* A reply is no reason to wait twice as long. */
 START_TEST(it_is_the_last_move_that_counts)
 {
-    struct fixture *fixture = start(60000, 10000);
+    struct fixture *fixture = start_timed(60000, 10000);
     struct fb_sim_socket *client = scripted_connect(fixture);
 
     fixture->server.script.data = echo;
@@ -133,7 +133,7 @@ static void take_slowly(struct fixture *fixture, struct fb_sim_socket *client)
 
 START_TEST(output_that_moves_defers_the_idle_timeout)
 {
-    struct fixture *fixture = start(60000, 1000);
+    struct fixture *fixture = start_timed(60000, 1000);
     struct fb_sim_socket *client = scripted_connect(fixture);
     static const char bytes[10000];
 
@@ -157,7 +157,7 @@ static int write_much(fb_conn *conn, void *state)
 
 START_TEST(output_is_no_first_byte)
 {
-    struct fixture *fixture = start(5000, 60000);
+    struct fixture *fixture = start_timed(5000, 60000);
     struct fb_sim_socket *client;
 
     fixture->server.script.opened = write_much;
@@ -172,7 +172,7 @@ END_TEST
 
 START_TEST(without_a_first_byte_timeout_output_defers_the_idle_one)
 {
-    struct fixture *fixture = start(0, 1000);
+    struct fixture *fixture = start_timed(0, 1000);
 
     fixture->server.script.opened = write_much;
     take_slowly(fixture, scripted_connect_slow(fixture, 0));
@@ -189,7 +189,7 @@ static int write_much_and_close(fb_conn *conn, void *state)
 
 START_TEST(closing_waits_for_who_takes_output)
 {
-    struct fixture *fixture = start(5000, 1000);
+    struct fixture *fixture = start_timed(5000, 1000);
 
     fixture->server.script.opened = write_much_and_close;
     take_slowly(fixture, scripted_connect_slow(fixture, 0));

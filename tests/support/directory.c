@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes the directory under /tmp, and removes it with a shell's rm. */
 #include "support/directory.h"
 
 #include <stdio.h>

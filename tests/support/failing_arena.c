@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* An arena of single allocations, so that a sanitizer sees each, that fails when it is told to. */
 #include "support/failing_arena.h"
 
 #include "support/test.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of the fixture that all levels share: simulation, log, memory, turns. Levels are
+ * started in fixture_LEVEL.c. */
 #include "support/fixture.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The fixture's level of a worker. Listeners have real descriptors, which the worker closes, and
+ * stand for simulated ones. */
 #include "support/fixture_worker.h"
 
 #include <unistd.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Records the callbacks of connections, and checks that none runs within another and that none
+ * comes after `closed`. */
 #include "support/owner.h"
 
 #include "net/address.h"
@@ -234,7 +236,7 @@ void owner_abort(struct owner *owner)
 }
 
 /* The period is prime, so that a shifted piece is noticed. */
-static uint8_t pattern(size_t at)
+static uint8_t pattern_byte(size_t at)
 {
     return (uint8_t)(at % 251);
 }
@@ -246,7 +248,7 @@ void owner_write_pattern(struct owner *owner, size_t n)
 
     ck_assert_ptr_nonnull(bytes);
     for (size_t i = 0; i < n; i++)
-        bytes[i] = pattern(at + i);
+        bytes[i] = pattern_byte(at + i);
     fb_conn_write(owner->conn, bytes, n);
     free(bytes);
 }
@@ -256,7 +258,7 @@ void owner_check_pattern(const struct owner *owner, size_t n)
     size_t i = 0;
 
     ck_assert_uint_eq(owner->socket->sent_n, n);
-    while (i < n && owner->socket->sent[i] == pattern(i))
+    while (i < n && owner->socket->sent[i] == pattern_byte(i))
         i++;
     ck_assert_uint_eq(i, n);
 }

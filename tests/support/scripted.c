@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The scripted protocol: finds its script where others have their configuration. */
 #include "support/scripted.h"
 
 #include "support/fixture.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Counts the events of a source, then does what the test says. */
 #include "support/watched.h"
 
 static void run_event(struct fb_source *source, enum fb_direction direction)

@@ -15,7 +15,7 @@ static const struct fixture_worker_options small[] = {
     { .connections = 2, .processes = 2, .mutex = true, .multi_accept = true },
 };
 
-static void leave(struct fixture *fixture)
+static void end_sessions(struct fixture *fixture)
 {
     fb_close(fixture->server.record.conn);
     fb_net_settle(fixture->net);
@@ -40,7 +40,7 @@ START_TEST(a_full_worker_pauses_until_a_slot_is_free)
     ck_assert_str_eq(fixture_logged(fixture), FULL);
 
     for (unsigned n = 3; n <= 5; n++) {
-        leave(fixture);
+        end_sessions(fixture);
         for (int i = 0; i < 10 && fixture->server.record.openings < n; i++)
             fixture_turn(fixture);
         ck_assert_uint_eq(fixture->server.record.openings, n);

@@ -15,7 +15,7 @@ static const struct fixture_worker_options one_of_two = {
     .mutex = true,
 };
 
-static void order(struct fixture *fixture, enum fb_order order)
+static void give_order(struct fixture *fixture, enum fb_order order)
 {
     fb_order_give(order);
     fb_worker_take_orders(fixture->worker);
@@ -28,12 +28,12 @@ START_TEST(a_drain_lets_sessions_finish)
 
     fixture_turn(fixture);
     fixture_connect_clients(fixture, 3); /* they came before it: nobody else may know of them */
-    order(fixture, FB_ORDER_QUIT);
+    give_order(fixture, FB_ORDER_QUIT);
     ck_assert_str_eq(fixture_logged(fixture), DRAINING);
     ck_assert_uint_eq(fb_sim_waiting(fixture->listening[0]), 0);
     ck_assert(!fixture->listening[0]->listening);
     ck_assert_int_eq(fixture->listener->fds[0], -1);
-    order(fixture, FB_ORDER_QUIT); /* once is enough */
+    give_order(fixture, FB_ORDER_QUIT); /* once is enough */
 
     fixture_turn(fixture);
     ck_assert_int_eq(
@@ -63,7 +63,7 @@ START_TEST(a_drain_ends)
     fixture = fixture_start_worker(&options);
     fixture_connect_clients(fixture, 2);
     fixture_turn_until_open(fixture, 2);
-    order(fixture, FB_ORDER_QUIT);
+    give_order(fixture, FB_ORDER_QUIT);
     start = fixture->loop->clock.mono_ms;
     fb_worker_run(fixture->worker);
     ck_assert_uint_eq(fixture->loop->clock.mono_ms, start + 3000);
@@ -82,7 +82,7 @@ START_TEST(an_end_at_once_closes_everything)
     fixture_connect_clients(fixture, 2);
     fixture_turn_until_open(fixture, 2);
     fixture_connect_client(fixture); /* no client is taken any more */
-    order(fixture, FB_ORDER_TERMINATE);
+    give_order(fixture, FB_ORDER_TERMINATE);
     fb_worker_run(fixture->worker);
     ck_assert_str_eq(fixture_logged(fixture), "");
     fixture_stop(fixture);
@@ -134,7 +134,7 @@ START_TEST(one_that_drains_does_not_begin)
 {
     struct fixture *fixture = open_real();
 
-    order(fixture, FB_ORDER_QUIT);
+    give_order(fixture, FB_ORDER_QUIT);
     send_order(fixture, FB_MESSAGE_ARM, 0, -1);
     fb_worker_turn(fixture->worker);
     ck_assert(!fixture->worker->accept.open);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hold PORT N: opens N connections to 127.0.0.1, has a byte echoed on each, says "held" and keeps
+/* hold_connections PORT N: opens N connections to 127.0.0.1, has a byte echoed on each, says "held" and keeps
  * them until its standard input ends. */
 #include <arpa/inet.h>
 #include <err.h>
@@ -13,7 +13,7 @@
 #define BATCH 256
 
 /* Every 16,000 connections have a source address of their own: a port number has 16 bits. */
-static int open_one(int port, int index)
+static int open_connection(int port, int index)
 {
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
     struct sockaddr_in from = { .sin_family = AF_INET };
@@ -38,14 +38,14 @@ int main(int argc, char **argv)
     char byte;
 
     if (argc != 3)
-        errx(1, "usage: hold PORT N");
+        errx(1, "usage: hold_connections PORT N");
     port = atoi(argv[1]);
     n = atoi(argv[2]);
     for (int i = 0; i < n; i += BATCH) {
         int batch = n - i < BATCH ? n - i : BATCH;
 
         for (int j = 0; j < batch; j++)
-            fds[j] = open_one(port, i + j);
+            fds[j] = open_connection(port, i + j);
         for (int j = 0; j < batch; j++)
             if (recv(fds[j], &byte, 1, 0) != 1)
                 err(1, "recv");
