@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hold_connections PORT N: opens N connections to 127.0.0.1, has a byte echoed on each, says "held" and keeps
- * them until its standard input ends. */
+/* hold_connections PORT N: opens N connections to 127.0.0.1, has a byte echoed on each, says "held"
+ * and keeps them until its standard input ends. */
 #include <arpa/inet.h>
 #include <err.h>
 #include <netinet/in.h>

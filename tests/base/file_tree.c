@@ -26,3 +26,16 @@ void file_tree_write(const char *root, const char *name, const char *text)
     ck_assert_int_ge(fputs(text, file), 0);
     ck_assert_int_eq(fclose(file), 0);
 }
+
+void file_tree_make_root(
+    char root[64], const char *parent, int number, const struct file_tree_groups *groups)
+{
+    snprintf(root, 64, "%s/%d", parent, number);
+    ck_assert_int_eq(mkdir(root, 0755), 0);
+    if (groups->cgroup != NULL)
+        file_tree_write(root, "/proc/self/cgroup", groups->cgroup);
+    if (groups->mounts != NULL)
+        file_tree_write(root, "/proc/self/mountinfo", groups->mounts);
+    for (int i = 0; i < FILE_TREE_FILES && groups->files[i].name != NULL; i++)
+        file_tree_write(root, groups->files[i].name, groups->files[i].text);
+}

@@ -16,6 +16,22 @@ static void close_other(struct watched *watched)
     unwatch(&watched->other);
 }
 
+/* Watches two descriptors that are ready, with `then` for each. */
+static void watch_two(struct fixture *fixture, struct watched *watched[2], int pairs[2][2],
+    void (*then)(struct watched *watched))
+{
+    for (int i = 0; i < 2; i++) {
+        make_pair(pairs[i]);
+        watched[i] = watch_fd(fixture, pairs[i][0]);
+        watched[i]->then = then;
+        send_text(pairs[i][1], "both are ready");
+    }
+    for (int i = 0; i < 2; i++) {
+        watched[i]->other = watched[1 - i];
+        arm_event(watched[i], FB_READ);
+    }
+}
+
 START_TEST(who_is_closed_within_the_batch_is_not_run)
 {
     struct fixture *fixture = contract_start(_i, 2);
@@ -23,16 +39,7 @@ START_TEST(who_is_closed_within_the_batch_is_not_run)
     int pairs[2][2];
     unsigned n = 0;
 
-    for (int i = 0; i < 2; i++) {
-        make_pair(pairs[i]);
-        watched[i] = watch_fd(fixture, pairs[i][0]);
-        watched[i]->then = close_other;
-        send_text(pairs[i][1], "both are ready");
-    }
-    watched[0]->other = watched[1];
-    watched[1]->other = watched[0];
-    arm_event(watched[0], FB_READ);
-    arm_event(watched[1], FB_READ);
+    watch_two(fixture, watched, pairs, close_other);
     fixture_turn_waiting(fixture, 1000);
     for (int i = 0; i < 2; i++) {
         close_end(pairs[i][1]);
@@ -71,16 +78,7 @@ START_TEST(a_slot_used_again_within_the_batch_is_somebody_else)
     struct watched *watched[2];
     int pairs[2][2], survivor;
 
-    for (int i = 0; i < 2; i++) {
-        make_pair(pairs[i]);
-        watched[i] = watch_fd(fixture, pairs[i][0]);
-        watched[i]->then = replace_other;
-        send_text(pairs[i][1], "both are ready");
-    }
-    watched[0]->other = watched[1];
-    watched[1]->other = watched[0];
-    arm_event(watched[0], FB_READ);
-    arm_event(watched[1], FB_READ);
+    watch_two(fixture, watched, pairs, replace_other);
     fixture_turn_waiting(fixture, 1000);
     fixture_turn_waiting(fixture, 0);
     survivor = watched[0]->received != 0 ? 0 : 1;

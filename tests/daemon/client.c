@@ -176,3 +176,13 @@ struct client_status client_status(in_port_t port)
     ck_assert_msg(n == 7, "the status is \"%s\"", text);
     return s;
 }
+
+void client_run_session(in_port_t port)
+{
+    int client = client_open(port);
+
+    client_echo(client, "x");
+    ck_assert_int_eq(shutdown(client, SHUT_WR), 0);
+    client_expect_end(client);
+    close(client);
+}

@@ -38,3 +38,6 @@ struct client_status {
 };
 
 struct client_status client_status(in_port_t port);
+
+/* Runs a session of the echo protocol to its end, which a worker logs at level info. */
+void client_run_session(in_port_t port);

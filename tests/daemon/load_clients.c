@@ -117,6 +117,14 @@ void load_clients_stop(struct load_clients *load)
         ck_assert_int_eq(pthread_join(load->threads[i], NULL), 0);
 }
 
+void load_clients_stop_unharmed(struct load_clients *load)
+{
+    load_clients_stop(load);
+    ck_assert_uint_eq(load->refused, 0);
+    ck_assert_uint_eq(load->lost_n, 0);
+    ck_assert_uint_eq(load->wrong, 0);
+}
+
 unsigned load_clients_lost_beyond(const struct load_clients *load, const struct proc_ports *victims)
 {
     unsigned all = atomic_load(&load->lost_n),

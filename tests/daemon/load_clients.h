@@ -26,6 +26,8 @@ void load_clients_start(struct load_clients *load, in_port_t port);
 /* Waits until so many more sessions have run to their end. */
 void load_clients_wait(struct load_clients *load, unsigned sessions);
 void load_clients_stop(struct load_clients *load);
+/* Stops, and fails if a client was refused, cut off, or given wrong bytes. */
+void load_clients_stop_unharmed(struct load_clients *load);
 /* Sessions that the other side ended although their clients are not among these. */
 unsigned load_clients_lost_beyond(
     const struct load_clients *load, const struct proc_ports *victims);

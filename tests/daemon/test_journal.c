@@ -75,16 +75,6 @@ static void finish_daemon(struct daemon *daemon, int receiver)
     daemon_finish(daemon);
 }
 
-static void run_session(struct daemon *daemon)
-{
-    int fd = client_open(daemon->ports[0]);
-
-    client_echo(fd, "x");
-    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
-    client_expect_end(fd);
-    close(fd);
-}
-
 static const char *const kinds[] = { "", "master_process off; " };
 
 START_TEST(lines_have_fields)
@@ -96,7 +86,7 @@ START_TEST(lines_have_fields)
 
     daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
     daemon_start(daemon);
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     line = log_receiver_wait(receiver, ENDED);
     snprintf(server, sizeof(server), "\nFORKBEARD_SERVER=127.0.0.1:%u\n", daemon->ports[0]);
     ck_assert_int_eq(strncmp(line, "PRIORITY=6\n", 11), 0);
@@ -122,12 +112,12 @@ START_TEST(the_journal_restarts)
     daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
     daemon_start(daemon);
     log_receiver_end(daemon, "journal/socket", receiver);
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
     receiver = log_receiver_unix(daemon, "journal/socket");
     for (int64_t until = deadline_ms(); log_receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
         ck_assert_msg(now_ms() < until, "no line arrives");
-        run_session(daemon);
+        client_run_session(daemon->ports[0]);
     }
     finish_daemon(daemon, receiver);
 }
@@ -141,14 +131,14 @@ START_TEST(a_reload_finds_it_again)
 
     daemon_configure(daemon, "error_log stderr info; " ECHO);
     daemon_start(daemon);
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     log_receiver_wait(receiver, ENDED);
     daemon_configure(daemon, "worker_processes 2; error_log stderr info; " ECHO);
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, "gracefully shutting down");
     daemon_wait_log(daemon, "exited with code 0");
     log_receiver_drain(receiver, "");
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     log_receiver_wait(receiver, ENDED);
     finish_daemon(daemon, receiver);
 }
@@ -165,7 +155,7 @@ START_TEST(another_stream_is_not_ours)
     daemon_expects(daemon, " [notice] ");
     daemon_configure(daemon, "error_log stderr info; " ECHO);
     daemon_start(daemon);
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
     ck_assert_ptr_null(strstr(daemon_text(daemon, "daemon.err"), "<6>"));
     ck_assert_str_eq(log_receiver_next(receiver), "");

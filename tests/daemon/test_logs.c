@@ -31,17 +31,6 @@ static void finish_daemon(struct daemon *daemon, int receiver)
     daemon_finish(daemon);
 }
 
-/* A line of level info, of a worker. */
-static void run_session(struct daemon *daemon)
-{
-    int fd = client_open(daemon->ports[0]);
-
-    client_echo(fd, "x");
-    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
-    client_expect_end(fd);
-    close(fd);
-}
-
 START_TEST(syslog_by_udp)
 {
     char directives[128];
@@ -53,7 +42,7 @@ START_TEST(syslog_by_udp)
     snprintf(directives, sizeof(directives),
         "error_log syslog:server=127.0.0.1:%u,nohostname,facility=daemon info;", port);
     daemon = start_daemon(kinds[_i], directives);
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     line = log_receiver_wait(receiver, ENDED);
     ck_assert_int_eq(strncmp(line, "<30>", 4), 0);
     ck_assert_ptr_nonnull(strstr(line, " forkbeard: "));
@@ -72,7 +61,7 @@ static void wait_for_lines(struct daemon *daemon, int receiver)
 {
     for (int64_t until = deadline_ms(); log_receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
         ck_assert_msg(now_ms() < until, "no line arrives");
-        run_session(daemon);
+        client_run_session(daemon->ports[0]);
     }
 }
 
@@ -85,11 +74,11 @@ START_TEST(syslog_receiver_restarts)
     daemon_expects(daemon, "connect() to syslog server");
     daemon_configure(daemon, "%s" UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     log_receiver_wait(receiver, ENDED);
     for (int i = 0; i < 2; i++) {
         log_receiver_end(daemon, "syslog", receiver);
-        run_session(daemon);
+        client_run_session(daemon->ports[0]);
         if (i == 1) /* the send was tried in vain */
             daemon_wait_log(daemon, "connect() to syslog server");
         receiver = log_receiver_unix(daemon, "syslog");
@@ -129,10 +118,10 @@ START_TEST(slow_receiver)
     daemon_configure(daemon, "%serror_log_rate_limit off; " UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 1000; i++)
-        run_session(daemon);
+        client_run_session(daemon->ports[0]);
     ck_assert_uint_eq(daemon_count_log(daemon, "not taken"), 0);
     ck_assert_uint_lt(log_receiver_drain(receiver, ENDED), 1000);
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     log_receiver_wait(receiver, ENDED);
     log_receiver_wait(receiver, " lines were not taken by syslog server unix:");
     daemon_wait_log(daemon, " lines were not taken by syslog server unix:");
@@ -154,12 +143,12 @@ START_TEST(reopening_connects_again)
     ck_assert(!control_is_ok(answer));
     ck_assert_ptr_nonnull(
         strstr(control_text(answer, "error"), "connect() to syslog server unix:"));
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     log_receiver_wait(receiver, ENDED);
 
     other = log_receiver_unix(daemon, "syslog");
     ck_assert(control_is_ok(control_ask(daemon, "reopen")));
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     log_receiver_wait(other, ENDED);
     ck_assert_uint_eq(log_receiver_drain(receiver, ENDED), 0);
     close(receiver);
@@ -181,14 +170,14 @@ START_TEST(reloads_leave_no_socket)
         log_receiver_wait(receiver, "exited with code 0"); /* the receiver's queue is short */
     }
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     log_receiver_wait(receiver, ENDED);
 
     daemon_configure(daemon, ECHO);
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors - 1);
     log_receiver_drain(receiver, "");
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);
     ck_assert_str_eq(log_receiver_next(receiver), "");
     finish_daemon(daemon, receiver);
@@ -203,7 +192,7 @@ START_TEST(json)
     bool seen = false;
 
     daemon_owns(daemon, "lines.json");
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     daemon_stop(daemon, SIGQUIT);
     rest = lines = strdup(daemon_text(daemon, "lines.json"));
     while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
@@ -254,10 +243,10 @@ START_TEST(flood_of_a_worker)
         kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 30; i++)
-        run_session(daemon);
+        client_run_session(daemon->ports[0]);
     daemon_wait_log(daemon, HELD "2 s");
     WAIT_FOR(daemon_count_log(daemon, "*") + sum_of(daemon, HELD) == 30);
-    run_session(daemon);
+    client_run_session(daemon->ports[0]);
     daemon_wait_log(daemon, "*31 session ended");
     daemon_finish(daemon);
 }
@@ -273,7 +262,7 @@ START_TEST(flood_at_the_end)
         kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 20; i++)
-        run_session(daemon);
+        client_run_session(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);
     ck_assert_uint_eq(daemon_count_log(daemon, "*"), 3);
     ck_assert_uint_eq(sum_of(daemon, HELD), 17);

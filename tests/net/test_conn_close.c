@@ -216,15 +216,23 @@ START_TEST(behind_the_end_nothing_can_be_pending)
 }
 END_TEST
 
-START_TEST(an_abort_overtakes_the_close)
+/* A connection that closes and has output left, of which the peer has taken two bytes. */
+static struct owner *open_closing(struct fixture *fixture)
 {
-    struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
     fb_sim_take(owner->socket, 2);
     fb_sim_says(owner->socket, "request");
     fixture_run(fixture);
+    return owner;
+}
+
+START_TEST(an_abort_overtakes_the_close)
+{
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = open_closing(fixture);
+
     fb_conn_fail(owner->conn, FB_ABORTED);
     fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_ABORTED);
@@ -238,12 +246,8 @@ END_TEST
 START_TEST(a_peer_that_breaks_ends_the_closing)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
-    struct owner *owner = owner_open(fixture);
+    struct owner *owner = open_closing(fixture);
 
-    owner->data = reply_and_close;
-    fb_sim_take(owner->socket, 2);
-    fb_sim_says(owner->socket, "request");
-    fixture_run(fixture);
     fb_sim_break_output(owner->socket, EPIPE);
     fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_RESET);

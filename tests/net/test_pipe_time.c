@@ -153,12 +153,11 @@ START_TEST(the_other_is_refused)
 }
 END_TEST
 
-/* The time that its owner has given the connect still counts. */
-START_TEST(the_other_never_answers)
+/* A connection that is piped with `a` and not answered, a millisecond before its owner's timer. */
+static struct owner *connect_unanswered(
+    struct fixture *fixture, struct fb_sim_server *server, struct owner *a)
 {
-    struct fixture *fixture = fixture_start_net(_i, 2);
-    struct fb_sim_server *server = owner_server(fixture);
-    struct owner *a = owner_open(fixture), *b;
+    struct owner *b;
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
@@ -166,6 +165,17 @@ START_TEST(the_other_never_answers)
     fb_conn_pipe(a->conn, b->conn, 0);
     settle_both(fixture);
     fixture_pass(fixture, 59999);
+    return b;
+}
+
+/* The time that its owner has given the connect still counts. */
+START_TEST(the_other_never_answers)
+{
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct fb_sim_server *server = owner_server(fixture);
+    struct owner *a = owner_open(fixture), *b;
+
+    b = connect_unanswered(fixture, server, a);
     ck_assert_uint_eq(b->closings, 0);
     fixture_pass(fixture, 1);
     ck_assert_int_eq(b->reason, FB_TIMED_OUT);
@@ -181,12 +191,7 @@ START_TEST(the_connects_time_ends_with_it)
     struct fb_sim_server *server = owner_server(fixture);
     struct owner *a = owner_open(fixture), *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
-    b = owner_connect(fixture, NULL);
-    fb_timer_set(fixture->loop, &b->conn->timer, 60000);
-    fb_conn_pipe(a->conn, b->conn, 0);
-    settle_both(fixture);
-    fixture_pass(fixture, 59999);
+    b = connect_unanswered(fixture, server, a);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
     fixture_run(fixture);
     owner_accept(server, b);

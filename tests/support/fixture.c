@@ -116,10 +116,15 @@ void fixture_stop(struct fixture *fixture)
         fb_sim_destroy(&sim);
 }
 
-/* The check functions of the structures have their place here. */
+/* Check functions of whole structures are called from here: of the loop, the net and the worker. */
 void fixture_check(const struct fixture *fixture)
 {
-    if (fixture->net != NULL && fixture->worker == NULL)
+    const struct fb_net *net = fixture->net;
+
+    if (net == NULL)
+        return;
+    fb_must(net->client_n <= net->connection_n && net->connection_n <= net->connections_max);
+    if (fixture->worker == NULL)
         fb_must(TAILQ_EMPTY(&fixture->loop->queues[FB_QUEUE_SETTLE]));
 }
 
