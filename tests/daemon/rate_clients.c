@@ -33,7 +33,7 @@ struct session {
 };
 
 struct drive {
-    struct rate_clients *pace;
+    struct rate_clients *clients;
     int epoll;
     int64_t begun_ms, now_ms;
     uint64_t due; /* short sessions that were begun or skipped */
@@ -47,7 +47,7 @@ static void fail_session(struct drive *drive, struct session *s, atomic_uint *wh
 {
     atomic_fetch_add(why, 1);
     if (error != 0)
-        atomic_store(&drive->pace->error, error);
+        atomic_store(&drive->clients->error, error);
     if (s->fd != -1)
         close(s->fd);
     s->fd = -1;
@@ -70,14 +70,15 @@ static void send_message(struct drive *drive, struct session *s)
     if (s->stays)
         s->since_ms = drive->now_ms;
     if (send(s->fd, message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
-        fail_session(drive, s, s->stays ? &drive->pace->long_ended : &drive->pace->reset, errno);
+        fail_session(
+            drive, s, s->stays ? &drive->clients->long_ended : &drive->clients->reset, errno);
 }
 
 static void begin_session(struct drive *drive, struct session *s)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
-        .sin_port = htons(drive->pace->options.port),
+        .sin_port = htons(drive->clients->options.port),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = s };
@@ -87,12 +88,12 @@ static void begin_session(struct drive *drive, struct session *s)
     s->since_ms = drive->now_ms;
     s->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s->fd == -1 || epoll_ctl(drive->epoll, EPOLL_CTL_ADD, s->fd, &event) == -1) {
-        fail_session(drive, s, &drive->pace->skipped, errno);
+        fail_session(drive, s, &drive->clients->skipped, errno);
         return;
     }
-    atomic_fetch_add(&drive->pace->connected, 1);
+    atomic_fetch_add(&drive->clients->connected, 1);
     if (connect(s->fd, (struct sockaddr *)&address, sizeof(address)) == -1 && errno != EINPROGRESS)
-        fail_session(drive, s, &drive->pace->refused, errno);
+        fail_session(drive, s, &drive->clients->refused, errno);
 }
 
 static void finish_connect(struct drive *drive, struct session *s)
@@ -102,7 +103,7 @@ static void finish_connect(struct drive *drive, struct session *s)
 
     getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0)
-        fail_session(drive, s, &drive->pace->refused, error);
+        fail_session(drive, s, &drive->clients->refused, error);
     else
         send_message(drive, s);
 }
@@ -121,16 +122,16 @@ static void end_session(struct session *s)
 
 static void finish_exchange(struct drive *drive, struct session *s)
 {
-    struct rate_clients *pace = drive->pace;
+    struct rate_clients *clients = drive->clients;
 
-    atomic_fetch_add(&pace->exchanges, 1);
+    atomic_fetch_add(&clients->exchanges, 1);
     s->state = RESTS;
-    s->next_ms = drive->now_ms + pace->options.talk_ms;
+    s->next_ms = drive->now_ms + clients->options.talk_ms;
     if (!s->ends)
         return;
     end_session(s);
-    atomic_fetch_add(&pace->renewed, 1);
-    if (!atomic_load(&pace->stops))
+    atomic_fetch_add(&clients->renewed, 1);
+    if (!atomic_load(&clients->stops))
         begin_session(drive, s);
 }
 
@@ -142,19 +143,19 @@ static void check_reply(struct drive *drive, struct session *s)
     memset(expected, (int)(s->number % 251), sizeof(expected));
     memcpy(expected, &s->number, sizeof(s->number));
     if (memcmp(expected, s->bytes, sizeof(expected)) != 0) {
-        fail_session(drive, s, &drive->pace->wrong, 0);
+        fail_session(drive, s, &drive->clients->wrong, 0);
         return;
     }
     if (s->stays) {
         finish_exchange(drive, s);
         return;
     }
-    if (took > atomic_load(&drive->pace->slowest_ms))
-        atomic_store(&drive->pace->slowest_ms, (unsigned)took);
+    if (took > atomic_load(&drive->clients->slowest_ms))
+        atomic_store(&drive->clients->slowest_ms, (unsigned)took);
     end_session(s);
     drive->short_n--;
     drive->free[drive->free_n++] = (unsigned)(s - drive->sessions);
-    atomic_fetch_add(&drive->pace->echoed, 1);
+    atomic_fetch_add(&drive->clients->echoed, 1);
 }
 
 /* The other side may end a session only after us, and says nothing unasked. */
@@ -169,10 +170,10 @@ static void read_session(struct drive *drive, struct session *s)
         if (n == -1 && errno == EAGAIN)
             return;
         if (n <= 0)
-            fail_session(drive, s, s->stays ? &drive->pace->long_ended : &drive->pace->reset,
+            fail_session(drive, s, s->stays ? &drive->clients->long_ended : &drive->clients->reset,
                 n == 0 ? 0 : errno);
         else if (rests)
-            fail_session(drive, s, &drive->pace->wrong, 0);
+            fail_session(drive, s, &drive->clients->wrong, 0);
         else if ((s->received += (size_t)n) == sizeof(s->bytes))
             check_reply(drive, s);
     }
@@ -180,12 +181,13 @@ static void read_session(struct drive *drive, struct session *s)
 
 static void begin_due(struct drive *drive)
 {
-    uint64_t due = (uint64_t)(drive->now_ms - drive->begun_ms) * drive->pace->options.rate / 1000;
+    uint64_t due =
+        (uint64_t)(drive->now_ms - drive->begun_ms) * drive->clients->options.rate / 1000;
 
     for (unsigned n = 0; drive->due < due; n++) {
         drive->due++;
         if (n >= BURST_MAX || drive->free_n == 0) {
-            atomic_fetch_add(&drive->pace->skipped, 1);
+            atomic_fetch_add(&drive->clients->skipped, 1);
             continue;
         }
         drive->short_n++;
@@ -195,11 +197,11 @@ static void begin_due(struct drive *drive)
 
 static void renew_due(struct drive *drive)
 {
-    struct rate_clients *pace = drive->pace;
+    struct rate_clients *clients = drive->clients;
 
-    for (; atomic_load(&pace->renewals) > 0; atomic_fetch_sub(&pace->renewals, 1)) {
+    for (; atomic_load(&clients->renewals) > 0; atomic_fetch_sub(&clients->renewals, 1)) {
         drive->sessions[drive->oldest].ends = true;
-        drive->oldest = (drive->oldest + 1) % pace->options.long_n;
+        drive->oldest = (drive->oldest + 1) % clients->options.long_n;
     }
 }
 
@@ -208,10 +210,11 @@ static void check_sessions(struct drive *drive)
     for (unsigned i = 0; i < drive->session_n; i++) {
         struct session *s = &drive->sessions[i];
 
-        if (s->state == RESTS && s->next_ms <= drive->now_ms && !atomic_load(&drive->pace->stops))
+        if (s->state == RESTS && s->next_ms <= drive->now_ms &&
+            !atomic_load(&drive->clients->stops))
             send_message(drive, s);
         if ((s->state == CONNECTS || s->state == WAITS) && drive->now_ms - s->since_ms > LATE_MS)
-            fail_session(drive, s, &drive->pace->late, 0);
+            fail_session(drive, s, &drive->clients->late, 0);
     }
 }
 
@@ -239,18 +242,18 @@ static bool is_any_busy(const struct drive *drive)
     return false;
 }
 
-static void init_drive(struct drive *drive, struct rate_clients *pace)
+static void init_drive(struct drive *drive, struct rate_clients *clients)
 {
-    *drive = (struct drive) { .pace = pace, .begun_ms = now_ms(), .now_ms = now_ms() };
+    *drive = (struct drive) { .clients = clients, .begun_ms = now_ms(), .now_ms = now_ms() };
     drive->epoll = epoll_create1(EPOLL_CLOEXEC);
-    drive->session_n = pace->options.long_n + SHORT_MAX;
+    drive->session_n = clients->options.long_n + SHORT_MAX;
     drive->sessions = calloc(drive->session_n, sizeof(drive->sessions[0]));
     drive->free = calloc(SHORT_MAX, sizeof(drive->free[0]));
     if (drive->epoll == -1 || drive->sessions == NULL || drive->free == NULL)
         abort();
     for (unsigned i = 0; i < drive->session_n; i++) {
         drive->sessions[i].fd = -1;
-        drive->sessions[i].stays = i < pace->options.long_n;
+        drive->sessions[i].stays = i < clients->options.long_n;
         if (!drive->sessions[i].stays)
             drive->free[drive->free_n++] = i;
     }
@@ -262,11 +265,11 @@ static void *run_clients(void *arg)
     int64_t looked_ms = 0;
 
     init_drive(&drive, arg);
-    for (unsigned i = 0; i < drive.pace->options.long_n; i++)
+    for (unsigned i = 0; i < drive.clients->options.long_n; i++)
         begin_session(&drive, &drive.sessions[i]);
-    while (!atomic_load(&drive.pace->stops) || is_any_busy(&drive)) {
+    while (!atomic_load(&drive.clients->stops) || is_any_busy(&drive)) {
         handle_events(&drive);
-        if (!atomic_load(&drive.pace->stops)) {
+        if (!atomic_load(&drive.clients->stops)) {
             begin_due(&drive);
             renew_due(&drive);
         }
@@ -294,43 +297,43 @@ static void raise_limit(void)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-void rate_clients_start(struct rate_clients *pace, const struct rate_clients_options *options)
+void rate_clients_start(struct rate_clients *clients, const struct rate_clients_options *options)
 {
-    memset(pace, 0, sizeof(*pace));
-    pace->options = *options;
+    memset(clients, 0, sizeof(*clients));
+    clients->options = *options;
     raise_limit();
-    ck_assert_int_eq(pthread_create(&pace->thread, NULL, run_clients, pace), 0);
-    WAIT_FOR(atomic_load(&pace->exchanges) >= options->long_n);
+    ck_assert_int_eq(pthread_create(&clients->thread, NULL, run_clients, clients), 0);
+    WAIT_FOR(atomic_load(&clients->exchanges) >= options->long_n);
 }
 
-void rate_clients_wait(struct rate_clients *pace, unsigned sessions)
+void rate_clients_wait(struct rate_clients *clients, unsigned sessions)
 {
-    unsigned from = atomic_load(&pace->echoed);
+    unsigned from = atomic_load(&clients->echoed);
 
-    WAIT_FOR(atomic_load(&pace->echoed) - from >= sessions);
+    WAIT_FOR(atomic_load(&clients->echoed) - from >= sessions);
 }
 
-void rate_clients_renew(struct rate_clients *pace, unsigned n)
+void rate_clients_renew(struct rate_clients *clients, unsigned n)
 {
-    atomic_fetch_add(&pace->renewals, n);
+    atomic_fetch_add(&clients->renewals, n);
 }
 
-void rate_clients_stop(struct rate_clients *pace)
+void rate_clients_stop(struct rate_clients *clients)
 {
-    atomic_store(&pace->stops, true);
-    ck_assert_int_eq(pthread_join(pace->thread, NULL), 0);
+    atomic_store(&clients->stops, true);
+    ck_assert_int_eq(pthread_join(clients->thread, NULL), 0);
 }
 
-void rate_clients_check(const struct rate_clients *pace)
+void rate_clients_check(const struct rate_clients *clients)
 {
-    const char *why = strerror(atomic_load(&pace->error));
+    const char *why = strerror(atomic_load(&clients->error));
 
-    unsigned refused = atomic_load(&pace->refused), reset = atomic_load(&pace->reset);
+    unsigned refused = atomic_load(&clients->refused), reset = atomic_load(&clients->reset);
 
-    ck_assert_msg(
-        refused + reset <= pace->options.missed, "%u refused, %u reset, %s", refused, reset, why);
-    ck_assert_msg(
-        atomic_load(&pace->long_ended) == 0, "%u long sessions cut off, %s", pace->long_ended, why);
-    ck_assert_uint_eq(pace->wrong, 0);
-    ck_assert_uint_eq(pace->late, 0);
+    ck_assert_msg(refused + reset <= clients->options.missed, "%u refused, %u reset, %s", refused,
+        reset, why);
+    ck_assert_msg(atomic_load(&clients->long_ended) == 0, "%u long sessions cut off, %s",
+        clients->long_ended, why);
+    ck_assert_uint_eq(clients->wrong, 0);
+    ck_assert_uint_eq(clients->late, 0);
 }

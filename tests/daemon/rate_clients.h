@@ -36,12 +36,12 @@ struct rate_clients {
 };
 
 /* Waits until there were as many exchanges as long sessions. */
-void rate_clients_start(struct rate_clients *pace, const struct rate_clients_options *options);
+void rate_clients_start(struct rate_clients *clients, const struct rate_clients_options *options);
 /* Waits until so many more short sessions have run to their end. */
-void rate_clients_wait(struct rate_clients *pace, unsigned sessions);
+void rate_clients_wait(struct rate_clients *clients, unsigned sessions);
 /* Ends so many long sessions and begins them again, the oldest first. */
-void rate_clients_renew(struct rate_clients *pace, unsigned n);
+void rate_clients_renew(struct rate_clients *clients, unsigned n);
 /* Lets every session finish its exchange, and ends all. */
-void rate_clients_stop(struct rate_clients *pace);
+void rate_clients_stop(struct rate_clients *clients);
 /* Fails if a client was refused, cut off, or given wrong bytes. */
-void rate_clients_check(const struct rate_clients *pace);
+void rate_clients_check(const struct rate_clients *clients);

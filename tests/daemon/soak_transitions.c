@@ -39,7 +39,7 @@ struct footprint {
 struct run {
     const struct soak_transitions_plan *plan;
     struct daemon *daemon;
-    struct rate_clients pace;
+    struct rate_clients clients;
     unsigned most_processes;
 };
 
@@ -133,7 +133,7 @@ static void renew_sessions(struct run *run, unsigned i)
 {
     unsigned n = run->plan->long_n;
 
-    rate_clients_renew(&run->pace, n * (i + 1) / LIFE - n * i / LIFE);
+    rate_clients_renew(&run->clients, n * (i + 1) / LIFE - n * i / LIFE);
 }
 
 static void reload_many(struct run *run, unsigned from, unsigned to)
@@ -143,19 +143,19 @@ static void reload_many(struct run *run, unsigned from, unsigned to)
 
         reload_daemon(run, i);
         renew_sessions(run, i);
-        rate_clients_wait(&run->pace, run->plan->rate / 40);
+        rate_clients_wait(&run->clients, run->plan->rate / 40);
         n = proc_child_n(run->daemon->pid);
         if (n > run->most_processes)
             run->most_processes = n;
         if (i % 50 == 49)
-            rate_clients_check(&run->pace);
+            rate_clients_check(&run->clients);
     }
 }
 
 static void print_report(
     struct run *run, int64_t ms, const struct footprint *a, const struct footprint *b)
 {
-    struct rate_clients *pace = &run->pace;
+    struct rate_clients *clients = &run->clients;
 
     printf("reloads, %s: %u in %.1f s, %u sessions (%.0f a second, %u not begun when due), %u "
            "refused, %u reset, slowest %u ms; %u long ones, renewed %u times, %u exchanges, %u cut "
@@ -165,11 +165,12 @@ static void print_report(
             ? (*ways[run->plan->way].parameter != '\0' ? ways[run->plan->way].parameter
                                                        : ways[run->plan->way].events)
             : "each way",
-        run->plan->reloads, (double)ms / 1000, pace->echoed, pace->echoed * 1000.0 / (double)ms,
-        pace->skipped, pace->refused, pace->reset, pace->slowest_ms, run->plan->long_n,
-        pace->renewed, pace->exchanges, pace->long_ended, pace->wrong, run->most_processes,
-        a->processes, b->processes, a->descriptors, b->descriptors, a->worker_descriptors,
-        b->worker_descriptors, a->mappings, b->mappings, a->anonymous_kb, b->anonymous_kb);
+        run->plan->reloads, (double)ms / 1000, clients->echoed,
+        clients->echoed * 1000.0 / (double)ms, clients->skipped, clients->refused, clients->reset,
+        clients->slowest_ms, run->plan->long_n, clients->renewed, clients->exchanges,
+        clients->long_ended, clients->wrong, run->most_processes, a->processes, b->processes,
+        a->descriptors, b->descriptors, a->worker_descriptors, b->worker_descriptors, a->mappings,
+        b->mappings, a->anonymous_kb, b->anonymous_kb);
     fflush(stdout);
 }
 
@@ -188,15 +189,15 @@ void soak_transitions(const struct soak_transitions_plan *plan)
         reload_daemon(&run, i);
     before = measure_footprint(&run, 0);
     begun_ms = now_ms();
-    rate_clients_start(&run.pace, &options);
+    rate_clients_start(&run.clients, &options);
     reload_many(&run, 1, plan->reloads);
-    rate_clients_stop(&run.pace);
+    rate_clients_stop(&run.clients);
     begun_ms = now_ms() - begun_ms;
     reload_daemon(&run, 0);
     after = measure_footprint(&run, 0);
     print_report(&run, begun_ms, &before, &after);
 
-    rate_clients_check(&run.pace);
+    rate_clients_check(&run.clients);
     ck_assert_uint_eq(after.descriptors, before.descriptors);
     ck_assert_uint_eq(after.worker_descriptors, before.worker_descriptors);
     if (!after.sanitized) {

@@ -75,26 +75,26 @@ START_TEST(a_wildcard_comes_and_goes)
 {
     struct daemon *daemon = daemon_create(1);
     struct rate_clients_options options = { daemon->ports[0], 300, 10, 50, 0 };
-    struct rate_clients *pace = calloc(1, sizeof(*pace));
+    struct rate_clients *clients = calloc(1, sizeof(*clients));
     const size_t n = sizeof(steps) / sizeof(steps[0]);
 
-    ck_assert_ptr_nonnull(pace);
+    ck_assert_ptr_nonnull(clients);
     for (size_t i = 0; i < 2 * n + 1; i++) {
         daemon_configure(daemon,
             "worker_processes %u; events { accept_mutex %s; } stream { server { %s echo; } }",
             steps[i % n].workers, i % 2 == 0 ? "on" : "off", steps[i % n].listens);
         if (i == 0) {
             daemon_start(daemon);
-            rate_clients_start(pace, &options);
+            rate_clients_start(clients, &options);
         } else {
             reload_daemon(daemon);
         }
-        rate_clients_wait(pace, 30);
-        rate_clients_check(pace);
+        rate_clients_wait(clients, 30);
+        rate_clients_check(clients);
     }
-    rate_clients_stop(pace);
-    rate_clients_check(pace);
-    free(pace);
+    rate_clients_stop(clients);
+    rate_clients_check(clients);
+    free(clients);
     daemon_finish(daemon);
 }
 END_TEST
@@ -141,23 +141,23 @@ START_TEST(an_address_leaves_its_wildcard)
 {
     struct daemon *daemon = daemon_create(1);
     struct rate_clients_options options = { daemon->ports[0], 300, 10, 50, 0 };
-    struct rate_clients *pace = calloc(1, sizeof(*pace));
+    struct rate_clients *clients = calloc(1, sizeof(*clients));
 
-    ck_assert_ptr_nonnull(pace);
+    ck_assert_ptr_nonnull(clients);
     daemon_configure(daemon,
         "events {} stream { server { " WIDE "; return wide; } server { " NARROW "; echo; } }");
     daemon_start(daemon);
-    rate_clients_start(pace, &options);
+    rate_clients_start(clients, &options);
     daemon_configure(daemon, "events {} stream { server { " NARROW "; echo; } }");
     reload_daemon(daemon);
-    rate_clients_wait(pace, 30);
+    rate_clients_wait(clients, 30);
     daemon_configure(daemon,
         "events {} stream { server { " WIDE "; return wide; } server { " NARROW "; echo; } }");
     reload_daemon(daemon);
-    rate_clients_wait(pace, 30);
-    rate_clients_stop(pace);
-    rate_clients_check(pace);
-    free(pace);
+    rate_clients_wait(clients, 30);
+    rate_clients_stop(clients);
+    rate_clients_check(clients);
+    free(clients);
     daemon_finish(daemon);
 }
 END_TEST

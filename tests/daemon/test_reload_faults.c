@@ -22,10 +22,10 @@
 #define WORKERS 2
 #define NAMES_MAX 2048
 
-struct house {
+struct fault_run {
     struct daemon *daemon;
     struct fault_plan *plan;
-    struct rate_clients pace;
+    struct rate_clients clients;
     int session;
     pid_t workers[WORKERS];
     unsigned descriptors;
@@ -96,17 +96,17 @@ static void configure_daemon(struct daemon *daemon, const char *conf)
 }
 
 /* With a session that stays, and others that come and go all the time. */
-static struct house *begin_case(void)
+static struct fault_run *begin_case(void)
 {
-    struct house *house = calloc(1, sizeof(*house));
+    struct fault_run *run = calloc(1, sizeof(*run));
     struct daemon *daemon = daemon_create(4);
     /* a client may come between the last rescan of a reuseport socket that is given up again and
      * its close, where the kernel resets it; without the rescan it would be several */
     struct rate_clients_options options = { daemon->ports[1], 100, 10, 100, 1 };
 
-    ck_assert_ptr_nonnull(house);
-    house->daemon = daemon;
-    house->plan = share_plan(daemon);
+    ck_assert_ptr_nonnull(run);
+    run->daemon = daemon;
+    run->plan = share_plan(daemon);
     daemon_write(daemon, "more.log", "%s", "");
     daemon_write(daemon, "says", "%s", "");
     ck_assert_int_eq(mkdir(daemon_path(daemon, "directory"), 0755), 0);
@@ -119,30 +119,30 @@ static struct house *begin_case(void)
     daemon_start(daemon);
     daemon->before_exec = NULL;
     daemon_expects(daemon, ""); /* the log is the place for it */
-    house->session = client_open(daemon->ports[0]);
-    client_echo(house->session, "begun");
-    rate_clients_start(&house->pace, &options);
-    ck_assert_uint_eq(proc_children(daemon->pid, house->workers, WORKERS), WORKERS);
-    house->descriptors = proc_descriptors(daemon->pid);
-    list_names(daemon, house->names);
-    return house;
+    run->session = client_open(daemon->ports[0]);
+    client_echo(run->session, "begun");
+    rate_clients_start(&run->clients, &options);
+    ck_assert_uint_eq(proc_children(daemon->pid, run->workers, WORKERS), WORKERS);
+    run->descriptors = proc_descriptors(daemon->pid);
+    list_names(daemon, run->names);
+    return run;
 }
 
-static void check_unchanged(struct house *house)
+static void check_unchanged(struct fault_run *run)
 {
-    struct daemon *daemon = house->daemon;
+    struct daemon *daemon = run->daemon;
     pid_t workers[WORKERS + 1];
     char names[NAMES_MAX];
     int client;
 
-    client_echo(house->session, "goes on");
+    client_echo(run->session, "goes on");
     WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
     ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS + 1), WORKERS);
     for (int i = 0; i < WORKERS; i++)
-        ck_assert(proc_has(house->workers, WORKERS, workers[i]));
-    WAIT_FOR(proc_descriptors(daemon->pid) == house->descriptors);
+        ck_assert(proc_has(run->workers, WORKERS, workers[i]));
+    WAIT_FOR(proc_descriptors(daemon->pid) == run->descriptors);
     list_names(daemon, names);
-    ck_assert_str_eq(names, house->names);
+    ck_assert_str_eq(names, run->names);
     ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
     ck_assert_int_eq(client_error(daemon->ports[2]), ECONNREFUSED);
     for (int i = 0; i < 3; i++) {
@@ -151,12 +151,12 @@ static void check_unchanged(struct house *house)
         client_echo(client, "served");
         close(client);
     }
-    rate_clients_check(&house->pace);
+    rate_clients_check(&run->clients);
 }
 
-static void arm_fault(struct house *house, size_t i)
+static void arm_fault(struct fault_run *run, size_t i)
 {
-    struct fault_plan *plan = house->plan;
+    struct fault_plan *plan = run->plan;
 
     memset(plan, 0, sizeof(*plan));
     plan->round = (uint32_t)i + 1;
@@ -173,26 +173,26 @@ static int reload_daemon(struct daemon *daemon)
     return daemon_run(daemon, "-s", "reload", "-c", "client.conf", NULL);
 }
 
-static void fail_once(struct house *house, size_t i)
+static void fail_once(struct fault_run *run, size_t i)
 {
-    struct daemon *daemon = house->daemon;
+    struct daemon *daemon = run->daemon;
     const char *says;
     int code;
 
     configure_daemon(daemon, fault_cases[i].conf != NULL ? fault_cases[i].conf : FAULT_AFTER);
     if (fault_cases[i].call != NULL)
-        arm_fault(house, i);
+        arm_fault(run, i);
     code = reload_daemon(daemon);
-    atomic_store(&house->plan->armed, 0);
+    atomic_store(&run->plan->armed, 0);
     daemon_write(daemon, "says", "%s", fault_cases[i].says);
     says = daemon_text(daemon, "says");
-    ck_assert_msg(fault_cases[i].call == NULL || atomic_load(&house->plan->hits) > 0,
-        "%zu: %s was called only %u times", i, fault_cases[i].call, house->plan->calls);
+    ck_assert_msg(fault_cases[i].call == NULL || atomic_load(&run->plan->hits) > 0,
+        "%zu: %s was called only %u times", i, fault_cases[i].call, run->plan->calls);
     ck_assert_msg(code == 1 && strstr(daemon->err, says) != NULL,
         "%zu: the code is %d, and instead of \"%s\" it says: %s", i, code, says, daemon->err);
     ck_assert_ptr_nonnull(
         strstr(daemon->err, "reload failed: the configuration before stays in force"));
-    check_unchanged(house);
+    check_unchanged(run);
 }
 
 static bool needs_root(const char *call)
@@ -202,9 +202,9 @@ static bool needs_root(const char *call)
 }
 
 /* The good one at the end. */
-static void reload_succeeds(struct house *house)
+static void reload_succeeds(struct fault_run *run)
 {
-    struct daemon *daemon = house->daemon;
+    struct daemon *daemon = run->daemon;
     int client;
 
     configure_daemon(daemon, FAULT_AFTER);
@@ -213,10 +213,10 @@ static void reload_succeeds(struct house *house)
     client_echo(client, "new");
     close(client);
     close(client_open_unix(daemon_path(daemon, "new")));
-    client_echo(house->session, "finishes");
-    close(house->session);
-    rate_clients_stop(&house->pace);
-    rate_clients_check(&house->pace);
+    client_echo(run->session, "finishes");
+    close(run->session);
+    rate_clients_stop(&run->clients);
+    rate_clients_check(&run->clients);
     WAIT_FOR(proc_child_n(daemon->pid) == 3);
     ck_assert(!daemon_has(daemon, "forkbeard.pid") && daemon_has(daemon, "other.pid"));
     ck_assert(!daemon_has(daemon, "forkbeard.sock") && daemon_has(daemon, "other.sock"));
@@ -224,16 +224,16 @@ static void reload_succeeds(struct house *house)
 
 START_TEST(each_step_fails)
 {
-    struct house *house = begin_case();
+    struct fault_run *run = begin_case();
 
     for (size_t i = 0; i < fault_case_n; i++)
         if (geteuid() == 0 || !needs_root(fault_cases[i].call))
-            fail_once(house, i);
-    reload_succeeds(house);
-    daemon_stop(house->daemon, SIGTERM);
+            fail_once(run, i);
+    reload_succeeds(run);
+    daemon_stop(run->daemon, SIGTERM);
     proc_reap_orphans(); /* helpers of a sanitizer, whose worker was killed as it looked for leaks */
-    daemon_finish(house->daemon);
-    free(house);
+    daemon_finish(run->daemon);
+    free(run);
 }
 END_TEST
 

@@ -71,7 +71,7 @@ static void describe(
 {
     (void)conn;
     (void)client;
-    line->server = "rig";
+    line->server = "splicing";
 }
 
 static const struct fb_conn_ops ops = {
