@@ -153,6 +153,11 @@ const struct fault_case fault_cases[] = {
         .kind = FAULT_GOES_ON_FAILING,
         .error = EMFILE,
         .says = "(24: " },
+    { .call = "seal",
+        .process = MASTER,
+        .nth = 2,
+        .error = EPERM,
+        .says = "trouble_too.so\" cannot be copied into memory (1: " },
     { .call = "open",
         .process = MASTER,
         .nth = 4,
@@ -283,7 +288,8 @@ const struct fault_case fault_cases[] = {
         .says = "setsockopt(SO_REUSEPORT, 1) 127.0.0.1:$1 failed" },
 
     /* shared memory */
-    { .call = "fcntl", .process = MASTER, .nth = 10, .error = EMFILE, .says = "zone \"trouble\"" },
+    { .call = "fcntl", .process = MASTER, .nth = 8, .error = EMFILE, .says = "zone \"trouble\"" },
+    { .call = "seal", .process = MASTER, .nth = 4, .error = EPERM, .says = "zone \"trouble_too\"" },
     { .call = "memfd_create",
         .process = MASTER,
         .nth = 3,

@@ -188,7 +188,9 @@ LOUD int fcntl(int fd, int command, ...)
     va_start(args, command);
     argument = va_arg(args, long);
     va_end(args);
-    return strikes("fcntl") ? -1 : (int)syscall(SYS_fcntl, fd, command, argument);
+    return strikes(command == F_ADD_SEALS ? "seal" : "fcntl")
+               ? -1
+               : (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
 LOUD int chmod(const char *path, mode_t mode)

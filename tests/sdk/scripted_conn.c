@@ -8,108 +8,108 @@
 char ended[ENDED_MAX];
 static struct scripted_conn *coming; /* the next client's */
 
-static int common_opened(fb_conn *conn, struct scripted_conn *actor)
+static int common_opened(fb_conn *conn, struct scripted_conn *script)
 {
-    fb_must(actor->conn == NULL || actor->conn == conn);
-    actor->conn = conn;
-    actor->openings++;
-    return actor->opened != NULL ? actor->opened(actor) : 0;
+    fb_must(script->conn == NULL || script->conn == conn);
+    script->conn = conn;
+    script->openings++;
+    return script->opened != NULL ? script->opened(script) : 0;
 }
 
-static void remember_input(struct scripted_conn *actor, fb_bytes in)
+static void remember_input(struct scripted_conn *script, fb_bytes in)
 {
-    size_t n = in.n < sizeof(actor->last) - 1 ? in.n : sizeof(actor->last) - 1;
+    size_t n = in.n < sizeof(script->last) - 1 ? in.n : sizeof(script->last) - 1;
 
     if (n > 0)
-        memcpy(actor->last, in.p, n);
-    actor->last[n] = '\0';
-    actor->last_n = in.n;
+        memcpy(script->last, in.p, n);
+    script->last[n] = '\0';
+    script->last_n = in.n;
 }
 
-static size_t common_data(struct scripted_conn *actor, fb_bytes in)
+static size_t common_data(struct scripted_conn *script, fb_bytes in)
 {
-    fb_must(in.n > 0 && actor->eofs == 0 && actor->openings == 1);
-    actor->datas++;
-    remember_input(actor, in);
-    return actor->data != NULL ? actor->data(actor, in) : in.n;
+    fb_must(in.n > 0 && script->eofs == 0 && script->openings == 1);
+    script->datas++;
+    remember_input(script, in);
+    return script->data != NULL ? script->data(script, in) : in.n;
 }
 
-static void common_eof(struct scripted_conn *actor, fb_bytes rest)
+static void common_eof(struct scripted_conn *script, fb_bytes rest)
 {
-    actor->eofs++;
-    remember_input(actor, rest);
-    if (actor->eof != NULL)
-        actor->eof(actor, rest);
+    script->eofs++;
+    remember_input(script, rest);
+    if (script->eof != NULL)
+        script->eof(script, rest);
     else
-        fb_close(actor->conn);
+        fb_close(script->conn);
 }
 
-static void common_timer(struct scripted_conn *actor, uint32_t id)
+static void common_timer(struct scripted_conn *script, uint32_t id)
 {
-    actor->timers++;
-    actor->timer_id = id;
-    if (actor->timer != NULL)
-        actor->timer(actor, id);
+    script->timers++;
+    script->timer_id = id;
+    if (script->timer != NULL)
+        script->timer(script, id);
 }
 
-static void common_draining(struct scripted_conn *actor, uint64_t deadline)
+static void common_draining(struct scripted_conn *script, uint64_t deadline)
 {
-    actor->drainings++;
-    actor->deadline = deadline;
-    if (actor->draining != NULL)
-        actor->draining(actor, deadline);
+    script->drainings++;
+    script->deadline = deadline;
+    if (script->draining != NULL)
+        script->draining(script, deadline);
 }
 
-static int common_message(struct scripted_conn *actor, fb_ref from, fb_bytes message)
+static int common_message(struct scripted_conn *script, fb_ref from, fb_bytes message)
 {
-    actor->messages++;
-    actor->from = from;
-    remember_input(actor, message);
-    return actor->message != NULL ? actor->message(actor, from, message) : 0;
+    script->messages++;
+    script->from = from;
+    remember_input(script, message);
+    return script->message != NULL ? script->message(script, from, message) : 0;
 }
 
-static void common_answered(struct scripted_conn *actor, uint64_t number, fb_outcome outcome)
+static void common_answered(struct scripted_conn *script, uint64_t number, fb_outcome outcome)
 {
-    actor->answers++;
-    actor->number = number;
-    actor->outcome = outcome;
-    if (actor->answered != NULL)
-        actor->answered(actor, number, outcome);
+    script->answers++;
+    script->number = number;
+    script->outcome = outcome;
+    if (script->answered != NULL)
+        script->answered(script, number, outcome);
 }
 
-static void common_closed(struct scripted_conn *actor, fb_reason reason)
+static void common_closed(struct scripted_conn *script, fb_reason reason)
 {
     size_t n = strlen(ended);
 
-    actor->closings++;
-    actor->reason = reason;
-    if (actor->letter != 0 && n + 1 < ENDED_MAX)
-        ended[n] = actor->letter;
-    if (actor->closed != NULL)
-        actor->closed(actor, reason);
-    actor->conn = NULL;
+    script->closings++;
+    script->reason = reason;
+    if (script->letter != 0 && n + 1 < ENDED_MAX)
+        ended[n] = script->letter;
+    if (script->closed != NULL)
+        script->closed(script, reason);
+    script->conn = NULL;
 }
 
 /* Clients, whose state is the place of a pointer */
 
 static struct scripted_conn *conn_at(void *state)
 {
-    struct scripted_conn *actor = *(struct scripted_conn **)state;
+    struct scripted_conn *script = *(struct scripted_conn **)state;
 
-    fb_must(actor != NULL);
-    return actor;
+    fb_must(script != NULL);
+    return script;
 }
 
 static int client_opened(fb_conn *conn, void *state)
 {
     static struct scripted_conn crowd; /* state of clients that no test looks at */
-    struct scripted_conn *actor = coming != NULL ? coming : &crowd;
+    struct scripted_conn *script = coming != NULL ? coming : &crowd;
 
     coming = NULL;
-    *(struct scripted_conn **)state = actor;
-    if (actor == &crowd)
+    *(struct scripted_conn **)state = script;
+    if (script == &crowd)
         crowd = (struct scripted_conn) { .conn = conn };
-    return common_opened(conn, actor);
+    return common_opened(conn, script);
 }
 
 static size_t client_data(fb_conn *conn, void *state, fb_bytes in)
@@ -166,7 +166,7 @@ static const fb_ops client_ops = {
     .closed = client_closed,
 };
 
-/* Connections to servers, whose state is the actor */
+/* Connections to servers, whose state is the struct */
 
 static int server_opened(fb_conn *conn, void *state)
 {
@@ -250,32 +250,32 @@ void scripted_settle(fb_test *test)
     fb_test_run(test);
 }
 
-fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *actor)
+fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script)
 {
     fb_test_peer *peer = fb_test_connect(test);
 
-    coming = actor;
+    coming = script;
     fb_test_run(test);
     ck_assert_ptr_null(coming);
     return peer;
 }
 
 fb_conn *scripted_conn_begin(
-    struct scripted_conn *owner, struct scripted_conn *actor, const char *address)
+    struct scripted_conn *owner, struct scripted_conn *script, const char *address)
 {
     const fb_target *target = fb_make_target(owner->conn, address);
 
     ck_assert_ptr_nonnull(target);
-    actor->conn = fb_connect(owner->conn, target, &scripted_conn_ops, actor);
-    return actor->conn;
+    script->conn = fb_connect(owner->conn, target, &scripted_conn_ops, script);
+    return script->conn;
 }
 
 fb_test_peer *scripted_conn_connect(
-    fb_test *test, struct scripted_conn *owner, struct scripted_conn *actor)
+    fb_test *test, struct scripted_conn *owner, struct scripted_conn *script)
 {
     fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
 
-    ck_assert_ptr_nonnull(scripted_conn_begin(owner, actor, SERVER));
+    ck_assert_ptr_nonnull(scripted_conn_begin(owner, script, SERVER));
     scripted_settle(test);
     return fb_test_accept(server);
 }
@@ -285,16 +285,16 @@ const char *peer_heard(fb_test_peer *peer)
     return (const char *)fb_test_heard(peer).p;
 }
 
-size_t scripted_leave_input(struct scripted_conn *actor, fb_bytes in)
+size_t scripted_leave_input(struct scripted_conn *script, fb_bytes in)
 {
-    (void)actor;
+    (void)script;
     (void)in;
     return 0;
 }
 
-void scripted_ignore_eof(struct scripted_conn *actor, fb_bytes rest)
+void scripted_ignore_eof(struct scripted_conn *script, fb_bytes rest)
 {
-    (void)actor;
+    (void)script;
     (void)rest;
 }
 

@@ -15,15 +15,15 @@
 /* A session's state of one connection. */
 struct scripted_conn {
     /* callbacks, besides recording; NULL: nothing, consume everything, close at the end */
-    int (*opened)(struct scripted_conn *actor);
-    size_t (*data)(struct scripted_conn *actor, fb_bytes in);
-    void (*eof)(struct scripted_conn *actor, fb_bytes rest);
-    void (*timer)(struct scripted_conn *actor, uint32_t id);
-    void (*draining)(struct scripted_conn *actor, uint64_t deadline);
-    int (*message)(struct scripted_conn *actor, fb_ref from, fb_bytes message);
-    void (*answered)(struct scripted_conn *actor, uint64_t number, fb_outcome outcome);
-    void (*closed)(struct scripted_conn *actor, fb_reason reason);
-    struct scripted_conn *other; /* for what it does */
+    int (*opened)(struct scripted_conn *script);
+    size_t (*data)(struct scripted_conn *script, fb_bytes in);
+    void (*eof)(struct scripted_conn *script, fb_bytes rest);
+    void (*timer)(struct scripted_conn *script, uint32_t id);
+    void (*draining)(struct scripted_conn *script, uint64_t deadline);
+    int (*message)(struct scripted_conn *script, fb_ref from, fb_bytes message);
+    void (*answered)(struct scripted_conn *script, uint64_t number, fb_outcome outcome);
+    void (*closed)(struct scripted_conn *script, fb_reason reason);
+    struct scripted_conn *other; /* for the callbacks */
     uint64_t n;                  /* for the callbacks */
     char letter;                 /* in the order of ends; 0: none */
     /* the record */
@@ -52,18 +52,18 @@ void scripted_finish(fb_test **test);
 /* Runs what follows from the calls that were made between turns. */
 void scripted_settle(fb_test *test);
 
-/* A client of this actor's, opened. */
-fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *actor);
+/* Connects a client, whose connection is this one; it has opened. */
+fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script);
 /* A connection to SERVER, which takes it; NULL as fb_connect() says. */
 fb_test_peer *scripted_conn_connect(
-    fb_test *test, struct scripted_conn *owner, struct scripted_conn *actor);
+    fb_test *test, struct scripted_conn *owner, struct scripted_conn *script);
 /* Only the call: fb_connect() to an address, with what follows from it still to come. */
 fb_conn *scripted_conn_begin(
-    struct scripted_conn *owner, struct scripted_conn *actor, const char *address);
+    struct scripted_conn *owner, struct scripted_conn *script, const char *address);
 
 /* Returns what the peer has heard, as a string. */
 const char *peer_heard(fb_test_peer *peer);
 /* `data` that leaves everything, `eof` that does nothing. */
-size_t scripted_leave_input(struct scripted_conn *actor, fb_bytes in);
-void scripted_ignore_eof(struct scripted_conn *actor, fb_bytes rest);
+size_t scripted_leave_input(struct scripted_conn *script, fb_bytes in);
+void scripted_ignore_eof(struct scripted_conn *script, fb_bytes rest);
 uint64_t mono_ms(fb_test *test);

@@ -6,10 +6,10 @@
 
 #define SPREAD_MS 1000
 
-static void turn_idle(struct scripted_conn *actor, uint64_t deadline)
+static void turn_idle(struct scripted_conn *script, uint64_t deadline)
 {
     (void)deadline;
-    fb_set_idle(actor->conn, 1);
+    fb_set_idle(script->conn, 1);
 }
 
 START_TEST(sessions_are_told_their_deadline)
@@ -62,16 +62,16 @@ START_TEST(those_that_open_later_are_told_what_is_left)
 }
 END_TEST
 
-static int pipe_when_opened(struct scripted_conn *actor)
+static int pipe_when_opened(struct scripted_conn *script)
 {
-    fb_pipe(actor->conn, actor->other->conn, NULL);
+    fb_pipe(script->conn, script->other->conn, NULL);
     return 0;
 }
 
-static int close_when_opened(struct scripted_conn *actor)
+static int close_when_opened(struct scripted_conn *script)
 {
-    fb_write(actor->conn, "bye", 3);
-    fb_close(actor->conn);
+    fb_write(script->conn, "bye", 3);
+    fb_close(script->conn);
     return 0;
 }
 
@@ -101,15 +101,15 @@ START_TEST(idle_ones_close_bit_by_bit)
 {
     enum { N = 100 };
     fb_test *test = scripted_start();
-    struct scripted_conn actors[N], busy = { 0 };
+    struct scripted_conn scripts[N], busy = { 0 };
     unsigned left = N, steps = 0;
 
     scripted_conn_open(test, &busy);
     for (int i = 0; i < N; i++) {
-        actors[i] = (struct scripted_conn) { .draining = i % 2 ? turn_idle : NULL };
-        scripted_conn_open(test, &actors[i]);
+        scripts[i] = (struct scripted_conn) { .draining = i % 2 ? turn_idle : NULL };
+        scripted_conn_open(test, &scripts[i]);
         if (i % 2 == 0)
-            fb_set_idle(actors[i].conn, 1);
+            fb_set_idle(scripts[i].conn, 1);
     }
     fb_test_pass(test, 100000); /* while nothing ends they stay */
     fb_test_drain(test, 30000);
@@ -117,7 +117,7 @@ START_TEST(idle_ones_close_bit_by_bit)
         unsigned now = 0;
 
         for (int i = 0; i < N; i++)
-            now += actors[i].closings == 0;
+            now += scripts[i].closings == 0;
         ck_assert_uint_le(left - now, N / 8); /* never many at once */
         steps += now < left;
         left = now;
@@ -125,8 +125,8 @@ START_TEST(idle_ones_close_bit_by_bit)
     }
     ck_assert_uint_ge(steps, 10);
     for (int i = 0; i < N; i++) {
-        ck_assert_uint_eq(actors[i].closings, 1);
-        ck_assert_int_eq(actors[i].reason, FB_FINISHED);
+        ck_assert_uint_eq(scripts[i].closings, 1);
+        ck_assert_int_eq(scripts[i].reason, FB_FINISHED);
     }
     ck_assert_uint_eq(busy.closings, 0);
     scripted_finish(&test);
@@ -137,25 +137,25 @@ START_TEST(with_little_time_they_close_sooner)
 {
     enum { N = 20 };
     fb_test *test = scripted_start();
-    struct scripted_conn actors[N];
+    struct scripted_conn scripts[N];
 
     for (int i = 0; i < N; i++) {
-        actors[i] = (struct scripted_conn) { .draining = turn_idle };
-        scripted_conn_open(test, &actors[i]);
+        scripts[i] = (struct scripted_conn) { .draining = turn_idle };
+        scripted_conn_open(test, &scripts[i]);
     }
     fb_test_drain(test, 200);
     fb_test_pass(test, 100);
     for (int i = 0; i < N; i++)
-        ck_assert_int_eq(actors[i].reason, FB_FINISHED);
+        ck_assert_int_eq(scripts[i].reason, FB_FINISHED);
     scripted_finish(&test);
 }
 END_TEST
 
-static size_t answer_idle(struct scripted_conn *actor, fb_bytes in)
+static size_t answer_idle(struct scripted_conn *script, fb_bytes in)
 {
-    fb_set_idle(actor->conn, 0);
-    fb_write(actor->conn, "answer", 6);
-    fb_set_idle(actor->conn, 1);
+    fb_set_idle(script->conn, 0);
+    fb_write(script->conn, "answer", 6);
+    fb_set_idle(script->conn, 1);
     return in.n;
 }
 
@@ -213,12 +213,12 @@ START_TEST(an_idle_one_sends_what_it_has)
 }
 END_TEST
 
-static void end_at_once(struct scripted_conn *actor, uint64_t deadline)
+static void end_at_once(struct scripted_conn *script, uint64_t deadline)
 {
     (void)deadline;
-    fb_abort(actor->conn);
-    if (actor->other != NULL && actor->other->conn != NULL)
-        fb_abort(actor->other->conn);
+    fb_abort(script->conn);
+    if (script->other != NULL && script->other->conn != NULL)
+        fb_abort(script->other->conn);
 }
 
 START_TEST(one_may_end_others_when_it_is_told)

@@ -10,7 +10,7 @@ enum { OWNER, CHILD, SECOND, GRANDCHILD, FAMILY };
 
 struct family {
     fb_test *test;
-    struct scripted_conn actors[FAMILY];
+    struct scripted_conn scripts[FAMILY];
     fb_test_peer *client, *servers[FAMILY];
 };
 
@@ -20,24 +20,24 @@ static void set_up(struct family *family)
     memset(family, 0, sizeof(*family));
     family->test = scripted_start();
     for (int i = 0; i < FAMILY; i++)
-        family->actors[i].letter = "Oabc"[i];
-    family->client = scripted_conn_open(family->test, &family->actors[OWNER]);
+        family->scripts[i].letter = "Oabc"[i];
+    family->client = scripted_conn_open(family->test, &family->scripts[OWNER]);
     family->servers[CHILD] =
-        scripted_conn_connect(family->test, &family->actors[OWNER], &family->actors[CHILD]);
+        scripted_conn_connect(family->test, &family->scripts[OWNER], &family->scripts[CHILD]);
     family->servers[SECOND] =
-        scripted_conn_connect(family->test, &family->actors[OWNER], &family->actors[SECOND]);
+        scripted_conn_connect(family->test, &family->scripts[OWNER], &family->scripts[SECOND]);
     family->servers[GRANDCHILD] =
-        scripted_conn_connect(family->test, &family->actors[CHILD], &family->actors[GRANDCHILD]);
+        scripted_conn_connect(family->test, &family->scripts[CHILD], &family->scripts[GRANDCHILD]);
 }
 
 static void close_owner(struct family *family)
 {
-    fb_close(family->actors[OWNER].conn);
+    fb_close(family->scripts[OWNER].conn);
 }
 
 static void abort_owner(struct family *family)
 {
-    fb_abort(family->actors[OWNER].conn);
+    fb_abort(family->scripts[OWNER].conn);
 }
 
 static void reset_owner(struct family *family)
@@ -52,8 +52,8 @@ static void end_owner(struct family *family)
 
 static void end_both_halves(struct family *family)
 {
-    fb_shutdown(family->actors[OWNER].conn);
-    family->actors[OWNER].eof = scripted_ignore_eof;
+    fb_shutdown(family->scripts[OWNER].conn);
+    family->scripts[OWNER].eof = scripted_ignore_eof;
     fb_test_shut(family->client);
 }
 
@@ -64,9 +64,9 @@ static void drain_worker(struct family *family)
 
 static void start_lingering(struct family *family)
 {
-    fb_stop(family->actors[OWNER].conn);
+    fb_stop(family->scripts[OWNER].conn);
     fb_test_says(family->client, "unread");
-    fb_close(family->actors[OWNER].conn);
+    fb_close(family->scripts[OWNER].conn);
 }
 
 static const struct {
@@ -90,8 +90,8 @@ START_TEST(with_its_owner_a_connection_ends)
     ways[_i].end(&family);
     scripted_settle(family.test);
     for (int i = 0; i < FAMILY; i++) {
-        ck_assert_uint_eq(family.actors[i].closings, 1);
-        ck_assert_int_eq(family.actors[i].reason, i == OWNER ? ways[_i].owner : ways[_i].children);
+        ck_assert_uint_eq(family.scripts[i].closings, 1);
+        ck_assert_int_eq(family.scripts[i].reason, i == OWNER ? ways[_i].owner : ways[_i].children);
     }
     ck_assert_uint_eq(strlen(ended), FAMILY);
     ck_assert_int_eq(ended[FAMILY - 1], 'O');
@@ -105,14 +105,14 @@ START_TEST(without_it_its_owner_goes_on)
     struct family family;
 
     set_up(&family);
-    fb_abort(family.actors[CHILD].conn);
+    fb_abort(family.scripts[CHILD].conn);
     scripted_settle(family.test);
     ck_assert_str_eq(ended, "ca");
     fb_test_says(family.client, "still here");
     fb_test_says(family.servers[SECOND], "here too");
     fb_test_run(family.test);
-    ck_assert_str_eq(family.actors[OWNER].last, "still here");
-    ck_assert_str_eq(family.actors[SECOND].last, "here too");
+    ck_assert_str_eq(family.scripts[OWNER].last, "still here");
+    ck_assert_str_eq(family.scripts[SECOND].last, "here too");
     scripted_finish(&family.test);
 }
 END_TEST
@@ -123,11 +123,11 @@ START_TEST(a_child_that_has_finished)
     struct family family;
 
     set_up(&family);
-    fb_close(family.actors[OWNER].conn); /* comes first */
-    fb_close(family.actors[SECOND].conn);
+    fb_close(family.scripts[OWNER].conn); /* comes first */
+    fb_close(family.scripts[SECOND].conn);
     fb_test_reset(family.servers[CHILD]);
     scripted_settle(family.test);
-    ck_assert_int_eq(family.actors[SECOND].reason, FB_FINISHED);
+    ck_assert_int_eq(family.scripts[SECOND].reason, FB_FINISHED);
     scripted_finish(&family.test);
 }
 END_TEST
@@ -136,13 +136,13 @@ END_TEST
 
 static unsigned tries;
 
-static void try_again(struct scripted_conn *actor, fb_reason reason)
+static void try_again(struct scripted_conn *script, fb_reason reason)
 {
-    struct scripted_conn *owner = actor->other;
+    struct scripted_conn *owner = script->other;
     static struct scripted_conn next;
 
     (void)reason;
-    ck_assert_ptr_eq(fb_worker_of(owner->conn), fb_worker_of(actor->conn));
+    ck_assert_ptr_eq(fb_worker_of(owner->conn), fb_worker_of(script->conn));
     if (++tries > 3)
         return;
     next = (struct scripted_conn) { .closed = try_again, .other = owner };
@@ -156,24 +156,24 @@ START_TEST(nothing_is_begun_for_an_owner_that_ends)
 
     set_up(&family);
     tries = 0;
-    family.actors[SECOND].closed = try_again;
-    family.actors[SECOND].other = &family.actors[OWNER];
+    family.scripts[SECOND].closed = try_again;
+    family.scripts[SECOND].other = &family.scripts[OWNER];
     ways[_i].end(&family);
     scripted_settle(family.test);
-    ck_assert_uint_eq(family.actors[OWNER].closings, 1);
+    ck_assert_uint_eq(family.scripts[OWNER].closings, 1);
     if (ways[_i].end != drain_worker) /* ends where the child may come first */
         ck_assert_uint_eq(tries, 1);
     scripted_finish(&family.test);
 }
 END_TEST
 
-static void connect_when_closed(struct scripted_conn *actor, fb_reason reason)
+static void connect_when_closed(struct scripted_conn *script, fb_reason reason)
 {
     static struct scripted_conn next;
 
     (void)reason;
     next = (struct scripted_conn) { 0 };
-    ck_assert_ptr_null(scripted_conn_begin(actor, &next, SERVER));
+    ck_assert_ptr_null(scripted_conn_begin(script, &next, SERVER));
 }
 
 START_TEST(who_is_closed_connects_no_more)
@@ -181,10 +181,10 @@ START_TEST(who_is_closed_connects_no_more)
     struct family family;
 
     set_up(&family);
-    family.actors[OWNER].closed = connect_when_closed;
+    family.scripts[OWNER].closed = connect_when_closed;
     ways[_i].end(&family);
     scripted_settle(family.test);
-    ck_assert_uint_eq(family.actors[OWNER].closings, 1);
+    ck_assert_uint_eq(family.scripts[OWNER].closings, 1);
     scripted_finish(&family.test);
 }
 END_TEST
@@ -198,10 +198,10 @@ static void note_release(void *arg)
 }
 
 /* Calls that may be made, and that do nothing any more. */
-static void try_everything(struct scripted_conn *actor, fb_reason reason)
+static void try_everything(struct scripted_conn *script, fb_reason reason)
 {
     static const fb_bytes pieces[] = { { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
-    fb_conn *conn = actor->conn;
+    fb_conn *conn = script->conn;
 
     (void)reason;
     fb_write(conn, "x", 1);
@@ -220,8 +220,8 @@ static void try_everything(struct scripted_conn *actor, fb_reason reason)
     fb_temp_reset(conn);
     fb_keep(conn, 100);
     ck_assert_uint_eq(fb_unsent(conn), 0);
-    if (actor->other->conn != NULL)
-        fb_pipe(conn, actor->other->conn, NULL);
+    if (script->other->conn != NULL)
+        fb_pipe(conn, script->other->conn, NULL);
     fb_send_message(conn, fb_ref_of(conn), "x", 1);
     fb_close(conn);
     fb_abort(conn);
@@ -234,15 +234,15 @@ START_TEST(closed_may_call_everything)
     set_up(&family);
     releases = 0;
     for (int i = 0; i < FAMILY; i++) {
-        family.actors[i].closed = try_everything;
-        family.actors[i].other = &family.actors[(i + 1) % FAMILY];
+        family.scripts[i].closed = try_everything;
+        family.scripts[i].other = &family.scripts[(i + 1) % FAMILY];
     }
     ways[_i].end(&family);
     scripted_settle(family.test);
     fb_test_pass(family.test, 10000);
     for (int i = 0; i < FAMILY; i++) {
-        ck_assert_uint_eq(family.actors[i].closings, 1);
-        ck_assert_uint_eq(family.actors[i].timers + family.actors[i].messages, 0);
+        ck_assert_uint_eq(family.scripts[i].closings, 1);
+        ck_assert_uint_eq(family.scripts[i].timers + family.scripts[i].messages, 0);
     }
     ck_assert_uint_eq(releases, 0);
     ck_assert_str_eq(peer_heard(family.client), "");

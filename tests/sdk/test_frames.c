@@ -53,15 +53,15 @@ static void keep_frame(fb_bytes frame)
     memcpy(frames + n + frame.n, "|", 2);
 }
 
-static size_t take_frames(struct scripted_conn *actor, fb_bytes in)
+static size_t take_frames(struct scripted_conn *script, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
-    while (next_frame(actor->conn, &rest, &frame)) {
+    while (next_frame(script->conn, &rest, &frame)) {
         fb_must(frame.n == 0 || (frame.p >= in.p && frame.p + frame.n <= in.p + in.n));
         keep_frame(frame);
         if (frame_n == stop_after)
-            fb_stop(actor->conn);
+            fb_stop(script->conn);
     }
     return in.n - rest.n;
 }
@@ -82,7 +82,7 @@ static size_t encode_frames(char *to, const char *text, size_t n)
     return at;
 }
 
-static struct scripted_conn actor;
+static struct scripted_conn script;
 static fb_test_peer *peer;
 
 static fb_test *start_of(int i)
@@ -94,8 +94,8 @@ static fb_test *start_of(int i)
     frames[0] = '\0';
     frame_n = frame_total = 0;
     stop_after = 0;
-    actor = (struct scripted_conn) { .data = take_frames };
-    peer = scripted_conn_open(test, &actor);
+    script = (struct scripted_conn) { .data = take_frames };
+    peer = scripted_conn_open(test, &script);
     return test;
 }
 
@@ -143,7 +143,7 @@ START_TEST(they_come_however_they_are_cut)
         fb_test_run(test);
     }
     ck_assert_str_eq(frames, expected);
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     scripted_finish(&test);
 }
 END_TEST
@@ -160,7 +160,7 @@ static bool comes(fb_test *test, size_t n, bool bytes)
     frames[0] = '\0';
     if (!bytes)
         fb_test_say(peer, wire, length);
-    for (size_t i = 0; bytes && i < length && actor.conn != NULL; i++) {
+    for (size_t i = 0; bytes && i < length && script.conn != NULL; i++) {
         fb_test_say(peer, wire + i, 1);
         fb_test_run(test);
     }
@@ -176,11 +176,11 @@ START_TEST(most_is_the_longest)
     limit.most = kind->fixed > 0 ? kind->fixed : limit.most;
     ck_assert(comes(test, limit.most, bytes));
     ck_assert(comes(test, limit.most, bytes));
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     limit.most -= kind->fixed > 0;
     ck_assert(!comes(test, limit.most + 1, bytes));
-    ck_assert_uint_eq(actor.closings, 1);
-    ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
+    ck_assert_uint_eq(script.closings, 1);
+    ck_assert_int_eq(script.reason, FB_INPUT_LIMIT);
     scripted_finish(&test);
 }
 END_TEST
@@ -191,12 +191,12 @@ START_TEST(what_never_ends_is_too_long)
     fb_test *test = start_of(_i);
 
     frame_n = 0;
-    for (int i = 0; i < 101 + (int)strlen(kind->delimiter) && actor.conn != NULL; i++) {
-        ck_assert_uint_eq(actor.closings, 0);
+    for (int i = 0; i < 101 + (int)strlen(kind->delimiter) && script.conn != NULL; i++) {
+        ck_assert_uint_eq(script.closings, 0);
         fb_test_says(peer, "x");
         fb_test_run(test);
     }
-    ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
+    ck_assert_int_eq(script.reason, FB_INPUT_LIMIT);
     scripted_finish(&test);
 }
 END_TEST
@@ -209,7 +209,7 @@ START_TEST(most_may_be_all_there_is)
     limit.most = SIZE_MAX;
     ck_assert(comes(test, kind->fixed > 0 ? kind->fixed : 200, true));
     ck_assert(comes(test, kind->fixed > 0 ? kind->fixed : 200, false));
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     scripted_finish(&test);
 }
 END_TEST
@@ -223,9 +223,9 @@ START_TEST(a_length_beyond_all_bounds)
     fb_test_run(test);
     ck_assert_uint_eq(frame_n, 0);
     if (_i == 0)
-        ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
+        ck_assert_int_eq(script.reason, FB_INPUT_LIMIT);
     else
-        ck_assert_uint_eq(actor.closings, 0); /* stopped, until resumed */
+        ck_assert_uint_eq(script.closings, 0); /* stopped, until resumed */
     scripted_finish(&test);
 }
 END_TEST
@@ -246,7 +246,7 @@ START_TEST(a_frame_may_be_longer_than_other_input)
     }
     ck_assert_uint_eq(frame_n, 1);
     ck_assert_uint_eq(frame_total, LONG);
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     scripted_finish(&test);
 }
 END_TEST
@@ -267,16 +267,16 @@ START_TEST(a_frame_has_its_time)
     fb_test_run(test);
     ck_assert_uint_eq(frame_n, 1);
     fb_test_pass(test, 5000);
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
 
     fb_test_say(peer, wire, n); /* the next one, which begins behind a delimiter */
     fb_test_say(peer, wire, 1);
     fb_test_pass(test, 900);
     fb_test_say(peer, wire + 1, 1); /* a byte of it gives no more time */
     fb_test_pass(test, 99);
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     fb_test_pass(test, 1);
-    ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
+    ck_assert_int_eq(script.reason, FB_TIMED_OUT);
     scripted_finish(&test);
 }
 END_TEST
@@ -297,7 +297,7 @@ START_TEST(each_frame_has_a_time_of_its_own)
         ck_assert_uint_eq(frame_n, i);
     }
     fb_test_pass(test, 1000);
-    ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
+    ck_assert_int_eq(script.reason, FB_TIMED_OUT);
     scripted_finish(&test);
 }
 END_TEST
@@ -320,7 +320,7 @@ START_TEST(a_stop_keeps_the_rest)
         fb_test_run(test);
         ck_assert_uint_eq(frame_n, stop_after);
         fb_test_pass(test, 10000);
-        fb_resume(actor.conn);
+        fb_resume(script.conn);
         scripted_settle(test);
         ck_assert_str_eq(frames, expected);
     }
@@ -336,12 +336,12 @@ START_TEST(a_frame_goes_on_after_a_stop)
 
     fb_test_say(peer, wire, n - 1);
     fb_test_run(test);
-    fb_stop(actor.conn);
+    fb_stop(script.conn);
     fb_test_say(peer, wire + n - 1, 1);
     fb_test_say(peer, wire, n);
     scripted_settle(test);
     ck_assert_uint_eq(frame_n, 0);
-    fb_resume(actor.conn);
+    fb_resume(script.conn);
     scripted_settle(test);
     ck_assert_str_eq(frames, "abcd|abcd|");
     scripted_finish(&test);
@@ -359,8 +359,8 @@ START_TEST(what_is_left_is_told_at_the_end)
     fb_test_shut(peer);
     fb_test_run(test);
     ck_assert_uint_eq(frame_n, 1);
-    ck_assert_uint_eq(actor.eofs, 1);
-    ck_assert_uint_eq(actor.last_n, n - 1);
+    ck_assert_uint_eq(script.eofs, 1);
+    ck_assert_uint_eq(script.last_n, n - 1);
     scripted_finish(&test);
 }
 END_TEST

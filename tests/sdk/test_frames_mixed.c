@@ -21,16 +21,16 @@ void *memmem(const void *haystack, size_t n, const void *needle, size_t needle_n
 }
 
 static const fb_frame_limit limit = { .most = 4096 };
-static struct scripted_conn actor;
+static struct scripted_conn script;
 static fb_test_peer *peer;
 static char got[4096];
 
-static fb_test *start_with(size_t (*data)(struct scripted_conn *actor, fb_bytes in))
+static fb_test *start_with(size_t (*data)(struct scripted_conn *script, fb_bytes in))
 {
     fb_test *test = scripted_start();
 
-    actor = (struct scripted_conn) { .data = data };
-    peer = scripted_conn_open(test, &actor);
+    script = (struct scripted_conn) { .data = data };
+    peer = scripted_conn_open(test, &script);
     got[0] = '\0';
     return test;
 }
@@ -191,11 +191,11 @@ START_TEST(who_leaves_frames_has_no_timeout)
 
     fb_test_says(peer, "beginning");
     fb_test_pass(test, 500);
-    actor.n = 1;
-    actor.data = NULL; /* consumed in some other way */
+    script.n = 1;
+    script.data = NULL; /* consumed in some other way */
     fb_test_says(peer, " of a line");
     fb_test_pass(test, 5000);
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     scripted_finish(&test);
 }
 END_TEST
@@ -216,10 +216,10 @@ START_TEST(who_is_piped_has_no_timeout_of_frames)
     struct scripted_conn b = { 0 };
     fb_test_peer *other = scripted_conn_open(test, &b);
 
-    actor.other = &b;
+    script.other = &b;
     fb_test_says(peer, "line\nno line");
     fb_test_pass(test, 5000);
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     ck_assert_str_eq(peer_heard(other), "no line");
     scripted_finish(&test);
 }
@@ -235,12 +235,12 @@ START_TEST(a_frame_that_never_will_be_whole_has_no_timeout)
 {
     fb_test *test = start_with(lines_then_raw);
 
-    actor.eof = stay_after_end;
+    script.eof = stay_after_end;
     fb_test_says(peer, "a line without an end");
     fb_test_shut(peer);
     fb_test_pass(test, 5000);
     ck_assert_str_eq(got, "a line without an end|");
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     scripted_finish(&test);
 }
 END_TEST
@@ -252,13 +252,13 @@ START_TEST(who_closes_waits_for_no_frame)
     fb_test_take(peer, 0);
     fb_test_says(peer, "a line without an end");
     fb_test_run(test);
-    fb_write(actor.conn, "goodbye", 7);
-    fb_close(actor.conn);
+    fb_write(script.conn, "goodbye", 7);
+    fb_close(script.conn);
     scripted_settle(test);
     fb_test_pass(test, 5000);
     fb_test_take(peer, SIZE_MAX);
     ck_assert_str_eq(peer_heard(peer), "goodbye");
-    ck_assert_int_eq(actor.reason, FB_FINISHED);
+    ck_assert_int_eq(script.reason, FB_FINISHED);
     scripted_finish(&test);
 }
 END_TEST
@@ -269,14 +269,14 @@ START_TEST(who_is_not_listened_to_is_given_time)
 
     fb_test_says(peer, "a li");
     fb_test_run(test);
-    fb_stop(actor.conn);
+    fb_stop(script.conn);
     fb_test_says(peer, "ne\nand");
     fb_test_pass(test, 5000);
-    fb_resume(actor.conn);
+    fb_resume(script.conn);
     scripted_settle(test);
     ck_assert_str_eq(got, "a line|");
     fb_test_pass(test, 2000);
-    ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
+    ck_assert_int_eq(script.reason, FB_TIMED_OUT);
     scripted_finish(&test);
 }
 END_TEST
@@ -324,7 +324,7 @@ START_TEST(many_short_frames_in_one_piece)
     searched = 0;
     fb_test_say(peer, wire, sizeof(wire));
     fb_test_run(test);
-    ck_assert_uint_eq(actor.n, LINES);
+    ck_assert_uint_eq(script.n, LINES);
     ck_assert_uint_le(searched, sizeof(wire));
     scripted_finish(&test);
 }

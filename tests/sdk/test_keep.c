@@ -166,9 +166,9 @@ END_TEST
 
 /* ---- What is not kept ---- */
 
-static size_t keep_with_a_rest(struct scripted_conn *actor, fb_bytes in)
+static size_t keep_with_a_rest(struct scripted_conn *script, fb_bytes in)
 {
-    fb_keep(actor->conn, 10000);
+    fb_keep(script->conn, 10000);
     return in.n - 1;
 }
 
@@ -308,9 +308,9 @@ START_TEST(it_ends_while_it_is_kept)
 }
 END_TEST
 
-static size_t connect_second(struct scripted_conn *actor, fb_bytes in)
+static size_t connect_second(struct scripted_conn *script, fb_bytes in)
 {
-    scripted_conn_begin(actor, actor->other, SERVER);
+    scripted_conn_begin(script, script->other, SERVER);
     return in.n;
 }
 
@@ -352,14 +352,14 @@ START_TEST(one_that_waits_when_the_drain_begins)
 }
 END_TEST
 
-static void write_when_closed(struct scripted_conn *actor, fb_reason reason)
+static void write_when_closed(struct scripted_conn *script, fb_reason reason)
 {
-    struct scripted_conn *none = actor->other;
+    struct scripted_conn *none = script->other;
 
     (void)reason;
-    fb_write(actor->conn, "late", 4);
-    fb_timer(actor->conn, 1, 10);
-    ck_assert_ptr_null(scripted_conn_begin(actor, none, SERVER));
+    fb_write(script->conn, "late", 4);
+    fb_timer(script->conn, 1, 10);
+    ck_assert_ptr_null(scripted_conn_begin(script, none, SERVER));
 }
 
 START_TEST(closed_leaves_nothing_behind)

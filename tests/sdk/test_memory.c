@@ -84,11 +84,11 @@ START_TEST(each_lives_as_long_as_it_should)
 }
 END_TEST
 
-static void allocate_when_closed(struct scripted_conn *actor, fb_reason reason)
+static void allocate_when_closed(struct scripted_conn *script, fb_reason reason)
 {
     (void)reason;
-    memset(fb_alloc(actor->conn, 5000), 1, 5000);
-    memset(fb_temp_alloc(actor->conn, 5000), 1, 5000);
+    memset(fb_alloc(script->conn, 5000), 1, 5000);
+    memset(fb_temp_alloc(script->conn, 5000), 1, 5000);
 }
 
 START_TEST(it_is_there_when_it_closes)
@@ -107,22 +107,22 @@ END_TEST
 static const fb_frame_limit limit = { .most = 100, .timeout = 5000 };
 
 /* Runs a request that needs everything it may, and gives it back. */
-static size_t serve_request(struct scripted_conn *actor, fb_bytes in)
+static size_t serve_request(struct scripted_conn *script, fb_bytes in)
 {
     fb_bytes rest = in, line;
 
-    while (fb_frame_until(actor->conn, &rest, "\n", 1, &limit, &line)) {
-        char *copy = fb_temp_alloc(actor->conn, line.n + 1);
+    while (fb_frame_until(script->conn, &rest, "\n", 1, &limit, &line)) {
+        char *copy = fb_temp_alloc(script->conn, line.n + 1);
 
         memcpy(copy, line.p, line.n);
-        memset(fb_temp_alloc(actor->conn, 3000), 0, 3000);
-        fb_timer(actor->conn, 1, 1000);
-        fb_set_timeout(actor->conn, 60000);
-        fb_write(actor->conn, copy, line.n);
-        fb_write(actor->conn, "\n", 1);
-        fb_count_request(actor->conn);
-        fb_temp_reset(actor->conn);
-        actor->n++;
+        memset(fb_temp_alloc(script->conn, 3000), 0, 3000);
+        fb_timer(script->conn, 1, 1000);
+        fb_set_timeout(script->conn, 60000);
+        fb_write(script->conn, copy, line.n);
+        fb_write(script->conn, "\n", 1);
+        fb_count_request(script->conn);
+        fb_temp_reset(script->conn);
+        script->n++;
     }
     return in.n - rest.n;
 }
@@ -160,16 +160,16 @@ END_TEST
 START_TEST(a_plain_client_costs_its_slot_alone)
 {
     fb_test *test = scripted_start();
-    struct scripted_conn actors[50];
+    struct scripted_conn scripts[50];
     fb_test_peer *peer;
     uint64_t held = test->memory.held;
 
     for (int i = 0; i < 50; i++) {
-        actors[i] = (struct scripted_conn) { 0 };
-        peer = scripted_conn_open(test, &actors[i]);
+        scripts[i] = (struct scripted_conn) { 0 };
+        peer = scripted_conn_open(test, &scripts[i]);
         fb_test_says(peer, "hello");
         fb_test_run(test);
-        fb_write(actors[i].conn, "hello", 5);
+        fb_write(scripts[i].conn, "hello", 5);
         scripted_settle(test);
     }
     ck_assert_uint_le(test->memory.held - held, 2); /* the memory that the next writer is given */

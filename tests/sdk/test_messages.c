@@ -53,28 +53,28 @@ START_TEST(it_never_means_another)
 {
     enum { N = 300 };
     fb_test *test = scripted_start();
-    struct scripted_conn actors[N];
+    struct scripted_conn scripts[N];
     fb_ref refs[N];
 
     for (int i = 0; i < N; i++) {
-        actors[i] = (struct scripted_conn) { 0 };
-        scripted_conn_open(test, &actors[i]);
-        refs[i] = fb_ref_of(actors[i].conn);
+        scripts[i] = (struct scripted_conn) { 0 };
+        scripted_conn_open(test, &scripts[i]);
+        refs[i] = fb_ref_of(scripts[i].conn);
         for (int k = 0; k < i; k++) {
             ck_assert_uint_ne(refs[k], refs[i]);
-            ck_assert_ptr_eq(fb_find(fb_test_worker(test), refs[k]), actors[k].conn);
+            ck_assert_ptr_eq(fb_find(fb_test_worker(test), refs[k]), scripts[k].conn);
         }
         if (i % 3 == 0)
-            fb_abort(actors[i / 2].conn != NULL ? actors[i / 2].conn : actors[i].conn);
+            fb_abort(scripts[i / 2].conn != NULL ? scripts[i / 2].conn : scripts[i].conn);
         scripted_settle(test);
     }
     scripted_finish(&test);
 }
 END_TEST
 
-static int decline_message(struct scripted_conn *actor, fb_ref from, fb_bytes message)
+static int decline_message(struct scripted_conn *script, fb_ref from, fb_bytes message)
 {
-    (void)actor;
+    (void)script;
     (void)from;
     (void)message;
     return -1;
@@ -211,10 +211,10 @@ START_TEST(how_long_it_may_be)
 }
 END_TEST
 
-static void count_up(struct scripted_conn *actor, uint64_t number, fb_outcome outcome)
+static void count_up(struct scripted_conn *script, uint64_t number, fb_outcome outcome)
 {
     (void)outcome;
-    ck_assert_uint_eq(number, ++actor->n); /* in the order in which they were sent */
+    ck_assert_uint_eq(number, ++script->n); /* in the order in which they were sent */
 }
 
 START_TEST(a_thousand_may_be_under_way)
@@ -257,10 +257,10 @@ START_TEST(the_sender_has_gone)
 }
 END_TEST
 
-static int answer_by_message(struct scripted_conn *actor, fb_ref from, fb_bytes message)
+static int answer_by_message(struct scripted_conn *script, fb_ref from, fb_bytes message)
 {
-    if (actor->n-- > 0)
-        fb_send_message(actor->conn, from, message.p, message.n);
+    if (script->n-- > 0)
+        fb_send_message(script->conn, from, message.p, message.n);
     return 0;
 }
 
@@ -281,12 +281,12 @@ START_TEST(it_goes_to_and_fro)
 }
 END_TEST
 
-static int close_both(struct scripted_conn *actor, fb_ref from, fb_bytes message)
+static int close_both(struct scripted_conn *script, fb_ref from, fb_bytes message)
 {
     (void)message;
-    fb_write(actor->conn, "bye", 3);
-    fb_close(actor->conn);
-    fb_abort(fb_find(fb_worker_of(actor->conn), from));
+    fb_write(script->conn, "bye", 3);
+    fb_close(script->conn);
+    fb_abort(fb_find(fb_worker_of(script->conn), from));
     return 0;
 }
 
@@ -337,11 +337,11 @@ START_TEST(each_allocation_fails)
 }
 END_TEST
 
-static void send_again(struct scripted_conn *actor, uint64_t number, fb_outcome outcome)
+static void send_again(struct scripted_conn *script, uint64_t number, fb_outcome outcome)
 {
     (void)number;
     (void)outcome;
-    ck_assert_uint_ne(fb_send_message(actor->conn, 0, "x", 1), 0);
+    ck_assert_uint_ne(fb_send_message(script->conn, 0, "x", 1), 0);
 }
 
 /* A connection that tries again each time does not keep the others from their turn. */

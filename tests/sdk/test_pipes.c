@@ -138,15 +138,15 @@ START_TEST(one_of_them_ends_already)
 }
 END_TEST
 
-static size_t pipe_behind_header(struct scripted_conn *actor, fb_bytes in)
+static size_t pipe_behind_header(struct scripted_conn *script, fb_bytes in)
 {
     static const fb_frame_limit limit = { .most = 100, .timeout = 1000 };
     fb_bytes rest = in, line;
 
-    if (fb_frame_until(actor->conn, &rest, "\n", 1, &limit, &line)) {
-        scripted_conn_begin(actor, actor->other, SERVER);
-        fb_write(actor->other->conn, "header ", 7);
-        fb_pipe(actor->conn, actor->other->conn, NULL);
+    if (fb_frame_until(script->conn, &rest, "\n", 1, &limit, &line)) {
+        scripted_conn_begin(script, script->other, SERVER);
+        fb_write(script->other->conn, "header ", 7);
+        fb_pipe(script->conn, script->other->conn, NULL);
     }
     return in.n - rest.n;
 }

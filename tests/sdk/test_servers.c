@@ -31,11 +31,11 @@ START_TEST(a_server_answers)
 }
 END_TEST
 
-static size_t forward_input(struct scripted_conn *actor, fb_bytes in)
+static size_t forward_input(struct scripted_conn *script, fb_bytes in)
 {
-    if (actor->other->conn == NULL)
-        scripted_conn_begin(actor, actor->other, SERVER);
-    fb_write(actor->other->conn, in.p, in.n);
+    if (script->other->conn == NULL)
+        scripted_conn_begin(script, script->other, SERVER);
+    fb_write(script->other->conn, in.p, in.n);
     return in.n;
 }
 
@@ -97,9 +97,9 @@ START_TEST(a_refusal_that_connect_itself_tells)
 }
 END_TEST
 
-static int refuse_server(struct scripted_conn *actor)
+static int refuse_server(struct scripted_conn *script)
 {
-    fb_write(actor->conn, "unsent", 6);
+    fb_write(script->conn, "unsent", 6);
     return -1;
 }
 

@@ -9,19 +9,19 @@ static char calls[1024];
 static uint64_t began;
 static fb_test *current;
 
-static void note_timer(struct scripted_conn *actor, uint32_t id)
+static void note_timer(struct scripted_conn *script, uint32_t id)
 {
     size_t n = strlen(calls);
 
-    (void)actor;
+    (void)script;
     snprintf(calls + n, sizeof(calls) - n, "%u@%u ", id, (unsigned)(mono_ms(current) - began));
 }
 
-static fb_test *start_with(struct scripted_conn *actor)
+static fb_test *start_with(struct scripted_conn *script)
 {
     current = scripted_start();
-    actor->timer = note_timer;
-    scripted_conn_open(current, actor);
+    script->timer = note_timer;
+    scripted_conn_open(current, script);
     began = mono_ms(current);
     calls[0] = '\0';
     return current;
@@ -109,13 +109,13 @@ START_TEST(a_timer_is_cancelled)
 }
 END_TEST
 
-static void set_again(struct scripted_conn *actor, uint32_t id)
+static void set_again(struct scripted_conn *script, uint32_t id)
 {
-    note_timer(actor, id);
-    if (id == 1 && actor->timers < 4)
-        fb_timer(actor->conn, 1, 1000);
-    if (actor->timers == 1)
-        fb_timer_cancel(actor->conn, 2);
+    note_timer(script, id);
+    if (id == 1 && script->timers < 4)
+        fb_timer(script->conn, 1, 1000);
+    if (script->timers == 1)
+        fb_timer_cancel(script->conn, 2);
 }
 
 START_TEST(a_timer_may_be_set_when_it_is_called)
@@ -133,11 +133,11 @@ START_TEST(a_timer_may_be_set_when_it_is_called)
 END_TEST
 
 /* A timer's output leaves, and an end of it follows. */
-static void say_and_close(struct scripted_conn *actor, uint32_t id)
+static void say_and_close(struct scripted_conn *script, uint32_t id)
 {
-    fb_write(actor->conn, "time", 4);
+    fb_write(script->conn, "time", 4);
     if (id == 2)
-        fb_close(actor->conn);
+        fb_close(script->conn);
 }
 
 START_TEST(a_timer_is_a_callback_like_others)
@@ -183,11 +183,11 @@ START_TEST(none_is_called_of_one_that_closes)
 }
 END_TEST
 
-static void set_when_closed(struct scripted_conn *actor, fb_reason reason)
+static void set_when_closed(struct scripted_conn *script, fb_reason reason)
 {
     (void)reason;
-    fb_timer(actor->conn, 1, 10);
-    fb_timer_cancel(actor->conn, 2);
+    fb_timer(script->conn, 1, 10);
+    fb_timer_cancel(script->conn, 2);
 }
 
 START_TEST(all_end_with_the_connection)
