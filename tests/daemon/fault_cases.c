@@ -289,7 +289,7 @@ const struct fault_case fault_cases[] = {
 
     /* shared memory */
     { .call = "fcntl", .process = MASTER, .nth = 8, .error = EMFILE, .says = "zone \"trouble\"" },
-    { .call = "seal", .process = MASTER, .nth = 4, .error = EPERM, .says = "zone \"trouble_too\"" },
+    { .call = "seal", .process = MASTER, .nth = 3, .error = EPERM, .says = "zone \"trouble_too\"" },
     { .call = "memfd_create",
         .process = MASTER,
         .nth = 3,

@@ -81,28 +81,28 @@ static void be_clients(
 }
 
 void idle_clients_start(
-    struct idle_clients *crowd, const in_port_t ports[IDLE_CLIENTS_PORTS], unsigned sessions)
+    struct idle_clients *clients, const in_port_t ports[IDLE_CLIENTS_PORTS], unsigned sessions)
 {
     unsigned before;
 
-    crowd->counts = mmap(
-        NULL, sizeof(*crowd->counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(crowd->counts, MAP_FAILED);
+    clients->counts = mmap(
+        NULL, sizeof(*clients->counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(clients->counts, MAP_FAILED);
     for (unsigned i = 0; i < IDLE_CLIENTS_PROCESSES; i++) {
-        crowd->pids[i] = fork();
-        ck_assert_int_ne(crowd->pids[i], -1);
-        if (crowd->pids[i] == 0)
-            be_clients(ports, sessions / IDLE_CLIENTS_PROCESSES, crowd->counts);
+        clients->pids[i] = fork();
+        ck_assert_int_ne(clients->pids[i], -1);
+        if (clients->pids[i] == 0)
+            be_clients(ports, sessions / IDLE_CLIENTS_PROCESSES, clients->counts);
     }
-    while ((before = atomic_load(&crowd->counts->open)) < sessions)
-        WAIT_FOR(atomic_load(&crowd->counts->open) > before);
+    while ((before = atomic_load(&clients->counts->open)) < sessions)
+        WAIT_FOR(atomic_load(&clients->counts->open) > before);
 }
 
-void idle_clients_stop(struct idle_clients *crowd)
+void idle_clients_stop(struct idle_clients *clients)
 {
     for (unsigned i = 0; i < IDLE_CLIENTS_PROCESSES; i++) {
-        ck_assert_int_eq(kill(crowd->pids[i], SIGKILL), 0);
-        ck_assert_int_eq(proc_wait(crowd->pids[i]), 128 + SIGKILL);
+        ck_assert_int_eq(kill(clients->pids[i], SIGKILL), 0);
+        ck_assert_int_eq(proc_wait(clients->pids[i]), 128 + SIGKILL);
     }
-    munmap(crowd->counts, sizeof(*crowd->counts));
+    munmap(clients->counts, sizeof(*clients->counts));
 }

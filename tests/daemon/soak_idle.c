@@ -49,13 +49,13 @@ static unsigned reload_watching(struct daemon *daemon, unsigned most)
 void soak_idle(const struct soak_idle_plan *plan)
 {
     struct daemon *daemon = daemon_create(IDLE_CLIENTS_PORTS);
-    struct idle_clients crowd;
-    int64_t begun_ms, reloaded_ms, gone_ms;
+    struct idle_clients clients;
+    int64_t begun_ms, reloaded_ms, gone_ms, until;
     unsigned most = 0;
 
     configure_daemon(daemon, plan);
     daemon_start(daemon);
-    idle_clients_start(&crowd, daemon->ports, plan->sessions);
+    idle_clients_start(&clients, daemon->ports, plan->sessions);
     begun_ms = now_ms();
     for (unsigned i = 0; i < plan->reloads; i++)
         most = reload_watching(daemon, most);
@@ -64,21 +64,21 @@ void soak_idle(const struct soak_idle_plan *plan)
     while (proc_child_n(daemon->pid) != WORKERS && now_ms() < until)
         pause_briefly();
     gone_ms = now_ms() - reloaded_ms;
-    WAIT_FOR(atomic_load(&crowd.counts->open) == plan->sessions); /* every client has come back */
+    WAIT_FOR(atomic_load(&clients.counts->open) == plan->sessions); /* every client has come back */
     printf("idle: %u sessions, %u reloads in %.1f s, at most %u processes of %u, the old ones gone "
            "after "
            "%.1f s of %.1f s, %u sessions begun again, %u refused\n",
         plan->sessions, plan->reloads, (double)(reloaded_ms - begun_ms) / 1000, most,
         (GENERATIONS + 1) * WORKERS, (double)gone_ms / 1000, plan->shutdown_ms / 1000.0,
-        atomic_load(&crowd.counts->returned), atomic_load(&crowd.counts->refused));
+        atomic_load(&clients.counts->returned), atomic_load(&clients.counts->refused));
     fflush(stdout);
 
     ck_assert_uint_le(most, (GENERATIONS + 1) * WORKERS);
     ck_assert_uint_eq(proc_child_n(daemon->pid), WORKERS);
     if (plan->timed)
         ck_assert_int_le(gone_ms, plan->shutdown_ms + 1000);
-    ck_assert_uint_eq(atomic_load(&crowd.counts->refused), 0);
-    idle_clients_stop(&crowd);
+    ck_assert_uint_eq(atomic_load(&clients.counts->refused), 0);
+    idle_clients_stop(&clients);
     daemon_stop(daemon, SIGTERM);
     proc_reap_orphans(); /* helpers of sanitizers */
     daemon_finish(daemon);

@@ -214,7 +214,7 @@ static void server_closed(fb_conn *conn, void *state, fb_reason reason)
     .timer = server_timer, .draining = server_draining, .message = server_message,                 \
     .closed = server_closed
 
-const fb_ops scripted_conn_ops = SERVER_OPS, scripted_conn_other_ops = SERVER_OPS;
+const fb_ops scripted_conn_ops = { SERVER_OPS }, scripted_conn_other_ops = { SERVER_OPS };
 
 static const fb_directive directives[] = {
     { .name = "scripted", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },

@@ -138,10 +138,9 @@ static void for_each(
     add_file(&loading, "other", "# nothing\n");
     add_module(&loading, "plain_a.so");
     add_module(&loading, "plain_b.so");
-    for (const struct directive_case *directive = directive_cases(); directive->name != NULL;
-         directive++)
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++)
         for (size_t i = 0; i < fb_countof(places); i++)
-            each(&loading, directive, places[i]);
+            each(&loading, row, places[i]);
     loading_end(&loading);
 }
 
@@ -320,10 +319,9 @@ START_TEST(what_is_not_written_has_its_default)
 
     loading_begin(&loading);
     accept_text(&loading, "events { } stream { server { listen 127.0.0.1:1; } }", "");
-    for (const struct directive_case *directive = directive_cases(); directive->name != NULL;
-         directive++)
-        if (directive->sample->field == FIELD_TEXT)
-            check_text(loading.cycle, directive, "", directive->sample->initial_text);
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++)
+        if (row->sample->field == FIELD_TEXT)
+            check_text(loading.cycle, row, "", row->sample->initial_text);
     core = &loading.cycle->core;
     ck_assert_int_eq(core->threads, 32);
     ck_assert_uint_eq(core->log_n, 1);
@@ -398,12 +396,11 @@ static char *manual_default(const char *name)
 
 START_TEST(the_manual_shows_the_default)
 {
-    for (const struct directive_case *directive = directive_cases(); directive->name != NULL;
-         directive++) {
-        char *text = manual_default(directive->name);
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
+        char *text = manual_default(row->name);
 
-        ck_assert_msg(text != NULL, "the manual has no default of \"%s\"", directive->name);
-        ck_assert_str_eq(text, default_of(directive));
+        ck_assert_msg(text != NULL, "the manual has no default of \"%s\"", row->name);
+        ck_assert_str_eq(text, default_of(row));
         free(text);
     }
 }
@@ -411,12 +408,11 @@ END_TEST
 
 START_TEST(every_directive_has_its_sample)
 {
-    for (const struct directive_case *directive = directive_cases(); directive->name != NULL;
-         directive++) {
-        ck_assert_msg(directive->repeats == (directive->sample->again != NULL),
-            "\"%s\" has a second value only if it may be repeated", directive->name);
-        ck_assert_msg(directive->block == (directive->sample->value[0] == '{'),
-            "\"%s\" has braces only if it has a block", directive->name);
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
+        ck_assert_msg(row->repeats == (row->sample->again != NULL),
+            "\"%s\" has a second value only if it may be repeated", row->name);
+        ck_assert_msg(row->block == (row->sample->value[0] == '{'),
+            "\"%s\" has braces only if it has a block", row->name);
     }
 }
 END_TEST

@@ -186,13 +186,12 @@ static bool is_exempt(const char *name)
 
 START_TEST(every_directive_refuses_something)
 {
-    for (const struct directive_case *directive = directive_cases(); directive->name != NULL;
-         directive++) {
-        bool found = is_exempt(directive->name);
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
+        bool found = is_exempt(row->name);
 
         for (size_t i = 0; i < fb_countof(wrong) && !found; i++)
-            found = strcmp(wrong[i].name, directive->name) == 0;
-        ck_assert_msg(found, "no wrong value of \"%s\" is tried", directive->name);
+            found = strcmp(wrong[i].name, row->name) == 0;
+        ck_assert_msg(found, "no wrong value of \"%s\" is tried", row->name);
     }
 }
 END_TEST
