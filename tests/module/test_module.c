@@ -80,10 +80,10 @@ static void copy_module(struct module_test *test, const char *name, const char *
     fclose(in);
 }
 
-static struct fb_module *load_module(
+static struct module *load_module(
     struct module_test *test, struct fb_modules *modules, const char *path)
 {
-    struct fb_module *module = fb_module_load(modules, test->arena, path, test->text);
+    struct module *module = fb_module_load(modules, test->arena, path, test->text);
 
     ck_assert_msg(module != NULL, "%s %s", path, test->text);
     ck_assert_ptr_eq(SLIST_FIRST(modules), module);
@@ -132,7 +132,7 @@ END_TEST
 START_TEST(the_copy_of_a_module_cannot_be_changed)
 {
     struct module_test test;
-    struct fb_module *module;
+    struct module *module;
     char path[64];
 
     set_up(&test);
@@ -152,7 +152,7 @@ END_TEST
 START_TEST(each_load_has_its_own_variables)
 {
     struct fb_modules others = SLIST_HEAD_INITIALIZER(others);
-    struct fb_module *first, *second;
+    struct module *first, *second;
     struct module_test test;
 
     set_up(&test);
@@ -174,7 +174,7 @@ START_TEST(a_changed_file_is_new_code)
 {
     static const char *const names[] = { "plain_a", "plain_b" };
     struct fb_modules cycles[24];
-    struct fb_module *loaded[24];
+    struct module *loaded[24];
     struct module_test test;
     char *path, name[32];
 
@@ -202,7 +202,7 @@ END_TEST
 /* The file is not needed any more, and is nobody's to overwrite code with. */
 START_TEST(a_loaded_module_does_not_need_its_file)
 {
-    struct fb_module *module;
+    struct module *module;
     struct module_test test;
     char *path;
     FILE *file;
