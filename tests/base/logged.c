@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens a log on a file without a name or on a pair of datagram sockets, and reads back what came
+ * out of it. */
 #include "base/logged.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void begin(struct logged *logged, enum fb_level level, int fd, int reader)
+static void begin_log(struct logged *logged, enum fb_level level, int fd, int reader)
 {
     logged->target = (struct fb_log_target) { .fd = fd, .level = level, .journal_fd = -1 };
     logged->reader = reader;
@@ -20,7 +22,7 @@ void logged_begin(struct logged *logged, enum fb_level level)
 
     ck_assert_int_ne(fd, -1);
     ck_assert_int_eq(unlink(path), 0);
-    begin(logged, level, fd, fd);
+    begin_log(logged, level, fd, fd);
 }
 
 void logged_begin_socket(struct logged *logged, enum fb_level level)
@@ -28,7 +30,7 @@ void logged_begin_socket(struct logged *logged, enum fb_level level)
     int ends[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    begin(logged, level, ends[0], ends[1]);
+    begin_log(logged, level, ends[0], ends[1]);
 }
 
 void logged_end(struct logged *logged)

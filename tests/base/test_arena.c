@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Arenas: alignment, zeroed memory, large blocks, texts, and the end of them all at once. */
 #include "base/arena.h"
 #include "support/test.h"
 

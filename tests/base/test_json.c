@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The JSON writer and reader: what one writes the other reads, and what is not JSON is refused. */
 #include "base/json.h"
 #include "support/test.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Lines of the error log: their form, levels, targets, and what becomes of bytes that no terminal
+ * should see. */
 #include "base/log.h"
 #include "support/test.h"
 

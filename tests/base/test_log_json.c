@@ -36,7 +36,7 @@ static bool has(struct fb_json_value object, const char *name)
     return fb_json_member(object, name).text != NULL;
 }
 
-static void begin(struct logged *logged)
+static void begin_json(struct logged *logged)
 {
     logged_begin(logged, FB_INFO);
     logged->target.format = FB_LOG_JSON;
@@ -60,7 +60,7 @@ START_TEST(a_line_has_what_there_is)
     struct logged logged;
     const char *text;
 
-    begin(&logged);
+    begin_json(&logged);
     logged_line(&logged, &line, "%s failed", "connect()");
     object_of(&logged);
     text = logged_text(&logged);
@@ -77,7 +77,7 @@ START_TEST(a_line_has_nothing_else)
     struct logged logged;
     struct fb_json_value object;
 
-    begin(&logged);
+    begin_json(&logged);
     fb_log(&logged.log, FB_NOTICE, 0, "plain");
     object = object_of(&logged);
     ck_assert_str_eq(member(object, "message"), "plain");
@@ -98,7 +98,7 @@ START_TEST(the_time_is_now_and_utc)
 
     setenv("TZ", "Asia/Tokyo", 1);
     tzset();
-    begin(&logged);
+    begin_json(&logged);
     fb_log(&logged.log, FB_NOTICE, 0, "now");
     rest = strptime(member(object_of(&logged), "time"), "%Y-%m-%dT%H:%M:%S", &tm);
     ck_assert_ptr_nonnull(rest);
@@ -134,7 +134,7 @@ START_TEST(texts_are_escaped)
     struct logged logged;
     struct fb_json_value object, value;
 
-    begin(&logged);
+    begin_json(&logged);
     logged_line(&logged, &line, "%s", message);
     object = object_of(&logged);
     for (int i = 0; i < 3; i++) {
@@ -146,7 +146,7 @@ START_TEST(texts_are_escaped)
 }
 END_TEST
 
-/* What a text may be made of, of every length of its form. */
+/* Pieces of texts, of every length of the form. */
 static const char *const fills[] = { "x", "\"", "\x01", "\xff", "\xc3\xa9", "\xf0\x9f\x98\x80" };
 
 static char *filled(const char *fill, size_t n)
@@ -166,7 +166,7 @@ static void check_length(const char *fill, size_t n, const struct fb_log_line *l
     struct fb_json_value object;
     char *message = filled(fill, n);
 
-    begin(&logged);
+    begin_json(&logged);
     logged_line(&logged, line, "%s", message);
     object = object_of(&logged);
     ck_assert(has(object, "message"));
@@ -198,7 +198,7 @@ START_TEST(every_length_is_json)
 }
 END_TEST
 
-/* ... of the other texts too, which are cut but do not crowd the message out. */
+/* The other texts are cut too, but do not crowd the message out. */
 START_TEST(every_length_of_a_context_is_json)
 {
     for (size_t n = 0; n < 1500; n++) {
@@ -213,7 +213,7 @@ START_TEST(every_length_of_a_context_is_json)
         };
         struct logged logged;
 
-        begin(&logged);
+        begin_json(&logged);
         logged_line(&logged, &line, "a message of the usual length");
         ck_assert_str_eq(member(object_of(&logged), "message"), "a message of the usual length");
         logged_end(&logged);
@@ -227,7 +227,7 @@ START_TEST(a_long_message_fills_the_line)
     struct logged logged;
     char *message = filled("x", 9000);
 
-    begin(&logged);
+    begin_json(&logged);
     fb_log(&logged.log, FB_INFO, 0, "%s", message);
     ck_assert_uint_eq(strlen(logged_text(&logged)), 4096);
     free(message);
@@ -241,7 +241,7 @@ START_TEST(each_target_has_its_format)
     struct fb_log_target targets[2];
     struct fb_log log;
 
-    begin(&first);
+    begin_json(&first);
     logged_begin(&second, FB_INFO);
     targets[0] = first.target;
     targets[1] = second.target;

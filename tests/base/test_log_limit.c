@@ -27,7 +27,7 @@ static bool FB_PRINTF(4, 5) holds(struct fb_log_limit *limit, uint64_t now,
 static const struct fb_log_line plain = { .level = FB_ERROR };
 
 /* Uses the kind "n %d" up. */
-static void exhaust(struct fb_log_limit *limit, uint64_t now, const char *format)
+static void exhaust_limit(struct fb_log_limit *limit, uint64_t now, const char *format)
 {
     for (int i = 0; i < BURST; i++)
         ck_assert(!holds(limit, now, &plain, format, i));
@@ -41,7 +41,7 @@ START_TEST(more_than_the_burst_is_held)
     struct fb_log_held held;
 
     fb_log_limit_init(&limit, BURST, INTERVAL);
-    exhaust(&limit, 5000, first_format);
+    exhaust_limit(&limit, 5000, first_format);
     ck_assert_uint_eq(limit.due_ms, 0);
     ck_assert(holds(&limit, 5001, &plain, first_format, 7));
     ck_assert(holds(&limit, 5999, &plain, first_format, 8));
@@ -59,7 +59,7 @@ START_TEST(more_than_the_burst_is_held)
     ck_assert(!fb_log_limit_take(&limit, 6000, true, &held));
     ck_assert_uint_eq(limit.due_ms, 0);
 
-    exhaust(&limit, 6000, first_format);
+    exhaust_limit(&limit, 6000, first_format);
     ck_assert(holds(&limit, 6001, &plain, first_format, 9));
 }
 END_TEST
@@ -70,7 +70,7 @@ START_TEST(an_interval_begins_anew)
 
     fb_log_limit_init(&limit, BURST, INTERVAL);
     for (uint64_t now = 5000; now < 9000; now += INTERVAL)
-        exhaust(&limit, now, first_format);
+        exhaust_limit(&limit, now, first_format);
     ck_assert_uint_eq(limit.due_ms, 0);
 }
 END_TEST
@@ -83,7 +83,7 @@ START_TEST(kinds_are_told_apart)
     struct fb_log_limit limit;
 
     fb_log_limit_init(&limit, BURST, INTERVAL);
-    exhaust(&limit, 5000, first_format);
+    exhaust_limit(&limit, 5000, first_format);
     ck_assert(holds(&limit, 5000, &plain, first_format, 0));
     ck_assert(!holds(&limit, 5000, &plain, other_format, 0));
     ck_assert(!holds(&limit, 5000, &other_level, first_format, 0));
@@ -148,7 +148,7 @@ START_TEST(a_full_table_lets_lines_through)
 }
 END_TEST
 
-static unsigned count(struct logged *logged, const char *text)
+static unsigned count_lines(struct logged *logged, const char *text)
 {
     unsigned n = 0;
 
@@ -170,16 +170,17 @@ START_TEST(a_log_says_what_it_held)
     for (int i = 0; i < 10; i++)
         fb_log(&logged.log, FB_ERROR, 0, "flood %d", i);
     fb_log(&logged.log, FB_ERROR, 0, "another");
-    ck_assert_uint_eq(count(&logged, "flood"), BURST);
-    ck_assert_uint_eq(count(&logged, "another"), 1);
+    ck_assert_uint_eq(count_lines(&logged, "flood"), BURST);
+    ck_assert_uint_eq(count_lines(&logged, "another"), 1);
     fb_log_tend(&logged.log, false);
-    ck_assert_uint_eq(count(&logged, "flood"), BURST);
+    ck_assert_uint_eq(count_lines(&logged, "flood"), BURST);
     fb_log_tend(&logged.log, true);
     ck_assert_uint_eq(
-        count(&logged, "[error] 123#0: 7 more lines like \"flood 3\" were suppressed in the last "),
+        count_lines(
+            &logged, "[error] 123#0: 7 more lines like \"flood 3\" were suppressed in the last "),
         1);
     fb_log_tend(&logged.log, true);
-    ck_assert_uint_eq(count(&logged, "suppressed"), 1);
+    ck_assert_uint_eq(count_lines(&logged, "suppressed"), 1);
     ck_assert_int_eq(errno, EDOM);
     logged_end(&logged);
 }
@@ -196,7 +197,8 @@ START_TEST(one_line_is_said_in_the_singular)
     for (int i = 0; i < 2; i++)
         fb_log(&logged.log, FB_INFO, 0, "line");
     fb_log_tend(&logged.log, true);
-    ck_assert_uint_eq(count(&logged, "[info] 123#0: 1 more line like \"line\" was suppressed"), 1);
+    ck_assert_uint_eq(
+        count_lines(&logged, "[info] 123#0: 1 more line like \"line\" was suppressed"), 1);
     logged_end(&logged);
 }
 END_TEST
@@ -244,7 +246,7 @@ START_TEST(what_is_never_held)
     logged.log.limit = &limit;
     for (int i = 0; i < 20; i++)
         logged_line(&logged, &never[_i], "line");
-    ck_assert_uint_eq(count(&logged, "line\n"), 20);
+    ck_assert_uint_eq(count_lines(&logged, "line\n"), 20);
     ck_assert_uint_eq(limit.due_ms, 0);
     logged_end(&logged);
 }

@@ -29,7 +29,7 @@ static void begin_syslog(struct logged *logged)
 }
 
 /* Lines until one is not taken; returns how many were. */
-static unsigned fill(struct logged *logged)
+static unsigned fill_queue(struct logged *logged)
 {
     unsigned n = 0;
 
@@ -41,7 +41,7 @@ static unsigned fill(struct logged *logged)
 }
 
 /* How many datagrams there are with this text. */
-static unsigned drain(struct logged *logged, const char *text)
+static unsigned drain_queue(struct logged *logged, const char *text)
 {
     unsigned n = 0;
 
@@ -113,14 +113,14 @@ START_TEST(lines_that_are_not_taken_are_counted)
     unsigned n;
 
     begin_syslog(&logged);
-    n = fill(&logged);
+    n = fill_queue(&logged);
     errno = EDOM;
     for (int i = 0; i < 9; i++)
         fb_log(&logged.log, FB_INFO, 0, "more");
     ck_assert_int_eq(errno, EDOM);
     ck_assert_uint_eq(logged.target.lost, 10);
     ck_assert(!logged.target.broken);
-    ck_assert_uint_eq(drain(&logged, "fill"), n);
+    ck_assert_uint_eq(drain_queue(&logged, "fill"), n);
 
     fb_log(&logged.log, FB_INFO, 0, "again");
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "again"));
@@ -128,24 +128,24 @@ START_TEST(lines_that_are_not_taken_are_counted)
         "[alert] 123#0: 10 lines were not accepted by syslog server unix:/nowhere"));
     ck_assert_uint_eq(logged.target.lost, 0);
     fb_log(&logged.log, FB_INFO, 0, "again");
-    ck_assert_uint_eq(drain(&logged, "again"), 1);
+    ck_assert_uint_eq(drain_queue(&logged, "again"), 1);
     logged_end(&logged);
 }
 END_TEST
 
-/* ... not even the line that says so. */
+/* no line at all, not even the one that says so */
 START_TEST(a_count_that_is_not_taken_counts_too)
 {
     struct logged logged;
 
     begin_syslog(&logged);
-    fill(&logged);
+    fill_queue(&logged);
     logged_datagram(&logged); /* room for one */
     fb_log(&logged.log, FB_INFO, 0, "one");
     ck_assert_uint_eq(logged.target.lost, 2);
-    drain(&logged, "");
+    drain_queue(&logged, "");
     fb_log(&logged.log, FB_INFO, 0, "two");
-    ck_assert_uint_eq(drain(&logged, "2 lines were not accepted"), 1);
+    ck_assert_uint_eq(drain_queue(&logged, "2 lines were not accepted"), 1);
     logged_end(&logged);
 }
 END_TEST
@@ -237,7 +237,7 @@ START_TEST(udp_lines_that_are_refused_are_counted)
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "5 lines were not accepted"));
     ck_assert_int_eq(fb_log_target_connect(&logged.target), 0); /* at a reopening */
     fb_log(&logged.log, FB_INFO, 0, "last");
-    ck_assert_uint_eq(drain(&logged, "last"), 1);
+    ck_assert_uint_eq(drain_queue(&logged, "last"), 1);
     logged_end(&logged);
 }
 END_TEST
@@ -357,12 +357,12 @@ START_TEST(a_slow_journal_makes_nobody_wait)
     close(logged.target.fd); /* a stream socket, as the journal's */
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     logged.target.fd = ends[0];
-    n = fill(&logged);
+    n = fill_queue(&logged);
     ck_assert(!logged.target.broken);
-    ck_assert_uint_gt(drain(&logged, "MESSAGE=fill\n"), 0);
+    ck_assert_uint_gt(drain_queue(&logged, "MESSAGE=fill\n"), 0);
     ck_assert_uint_gt(n, 0);
     fb_log(&logged.log, FB_INFO, 0, "again");
-    ck_assert_uint_eq(drain(&logged, "MESSAGE=1 line was not accepted by the journal\n"), 1);
+    ck_assert_uint_eq(drain_queue(&logged, "MESSAGE=1 line was not accepted by the journal\n"), 1);
     close(journal);
     close(ends[1]);
     logged_end(&logged);

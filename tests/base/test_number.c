@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers, sizes and times as they are written in a configuration, and the status for each that is
+ * wrong. */
 #include "base/compiler.h"
 #include "base/number.h"
 #include "support/test.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Creates what a parse needs, and writes a tree as text, in which every word is in brackets. */
 #include "conf/render.h"
 
 #include <check.h>

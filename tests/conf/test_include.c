@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Files that include others: patterns, order, depth, loops, and the place that a mistake in them is
+ * given. */
 #include "conf/render.h"
 #include "support/test.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Words: quotes, escapes, comments, line ends, bytes that may not be there, and the position of
+ * each. */
 #include "conf/lexer.h"
 #include "conf/render.h"
 #include "support/test.h"
@@ -24,7 +26,7 @@ static void tear_down(struct lexed *lexed)
 }
 
 /* Shows all tokens: words as <text>, the end as nothing, a failure as "!". */
-static void lex(struct lexed *lexed, char *out, size_t size)
+static void lex_text(struct lexed *lexed, char *out, size_t size)
 {
     static const char *const tokens[] = {
         [FB_TOKEN_SEMICOLON] = ";",
@@ -124,7 +126,7 @@ START_TEST(words_are_those_of_nginx)
     char tokens[256];
 
     set_up(&lexed, row->text, strlen(row->text));
-    lex(&lexed, tokens, sizeof(tokens));
+    lex_text(&lexed, tokens, sizeof(tokens));
     ck_assert_msg(
         strcmp(tokens, row->tokens) == 0, "%s\ngave %s\nnot  %s", row->text, tokens, row->tokens);
     ck_assert_uint_eq(lexed.conf.report.error_n, strchr(row->tokens, '!') != NULL ? 1 : 0);
@@ -170,7 +172,7 @@ START_TEST(mistakes_say_where_and_what_was_expected)
     char tokens[64], *report;
 
     set_up(&lexed, mistakes[_i].text, mistakes[_i].size);
-    lex(&lexed, tokens, sizeof(tokens));
+    lex_text(&lexed, tokens, sizeof(tokens));
     report = render_report(&lexed.conf.report);
     report[strcspn(report, "\n")] = '\0';
     ck_assert_str_eq(report, mistakes[_i].message);

@@ -16,7 +16,7 @@ static int count_blocks(void *arg, struct fb_conf_block *block)
 }
 
 /* Parses a text and includes a directory's files. */
-static void parse(struct conf *conf, const char *text, const char *directory)
+static void parse_all(struct conf *conf, const char *text, const char *directory)
 {
     struct fb_conf_block *block;
     struct fb_conf_directive *directive;
@@ -55,7 +55,7 @@ static bool try_parse(unsigned row, const char *directory, unsigned fails_at, bo
     conf_create_from(&conf, &scarce.memory);
     scarce.for_good = for_good;
     scarce_restart(&scarce, fails_at);
-    parse(&conf, rows[row].text, directory);
+    parse_all(&conf, rows[row].text, directory);
     if (scarce.failed)
         ck_assert_uint_gt(conf.report.error_n, 0);
     else

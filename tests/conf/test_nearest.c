@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The suggestion for a misspelt word: the nearest of the names, if it is near enough. */
 #include "base/compiler.h"
 #include "conf/report.h"
 #include "support/test.h"
@@ -25,7 +26,7 @@ static const char *next(void *arg)
 
 static const struct {
     const char *word;
-    const char *nearest; /* or NULL */
+    const char *nearest; /* the nearest, or NULL */
 } rows[] = {
     { "listen", "listen" },
     /* a change, one too few, one too many, two swapped */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocks and directives: trees of right texts, mistakes of wrong ones, and going on after a
+ * mistake. */
 #include "conf/render.h"
 #include "support/test.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reports: excerpts of lines with a marked column, limits of how many mistakes are kept, and files
+ * that are shown. */
 #include "conf/render.h"
 #include "support/test.h"
 
@@ -20,7 +22,7 @@ static void make_word(struct fb_conf_file *file, struct fb_conf_word *word, cons
 static const struct {
     const char *text;
     unsigned line, column, width;
-    const char *excerpt; /* or NULL */
+    const char *excerpt; /* the line, or NULL */
 } rows[] = {
     { "listen 80x;\n", 1, 8, 3, "listen 80x;\n       ^~~\n" },
     { "a;\n  b c;\nd;", 2, 3, 1, "  b c;\n  ^\n" },
@@ -32,7 +34,7 @@ static const struct {
     /* after the last byte */
     { "a {", 1, 4, 1, "a {\n   ^\n" },
     { "a bc;", 1, 3, 0, "a bc;\n  ^\n" },
-    /* nothing to show */
+    /* an empty line */
     { "a {\n", 2, 1, 1, NULL },
     { "a;\n\nb;", 2, 1, 1, NULL },
     { "", 1, 1, 1, NULL },
@@ -188,7 +190,7 @@ START_TEST(a_long_message_keeps_its_place)
 END_TEST
 
 /* The output when both the log and the excerpts go to one file. */
-static void show(const struct fb_conf_report *report, enum fb_level level, bool excerpts,
+static void show_report(const struct fb_conf_report *report, enum fb_level level, bool excerpts,
     char *text, size_t size)
 {
     char path[] = "/tmp/fb_report.XXXXXX";
@@ -216,13 +218,13 @@ START_TEST(mistakes_are_shown_in_their_order)
 
     conf_create(&conf);
     make_word(&file, &word, "a b;\n", 1, 3, 1);
-    show(&conf.report, FB_INFO, true, text, sizeof(text));
+    show_report(&conf.report, FB_INFO, true, text, sizeof(text));
     ck_assert_str_eq(text, "");
 
     fb_conf_warn(&conf.report, &word, "first");
     fb_conf_error(&conf.report, NULL, "second");
     fb_conf_error(&conf.report, &word, "third %%");
-    show(&conf.report, FB_INFO, true, text, sizeof(text));
+    show_report(&conf.report, FB_INFO, true, text, sizeof(text));
     ck_assert_str_eq(text, "t: [warn] first in /f.conf:1:3\n"
                            "a b;\n"
                            "  ^\n"
@@ -230,12 +232,12 @@ START_TEST(mistakes_are_shown_in_their_order)
                            "t: [emerg] third % in /f.conf:1:3\n"
                            "a b;\n"
                            "  ^\n");
-    show(&conf.report, FB_INFO, false, text, sizeof(text));
+    show_report(&conf.report, FB_INFO, false, text, sizeof(text));
     ck_assert_str_eq(text, "t: [warn] first in /f.conf:1:3\n"
                            "t: [emerg] second\n"
                            "t: [emerg] third % in /f.conf:1:3\n");
     /* an excerpt is not shown without its message */
-    show(&conf.report, FB_ERROR, true, text, sizeof(text));
+    show_report(&conf.report, FB_ERROR, true, text, sizeof(text));
     ck_assert_str_eq(text, "t: [emerg] second\n"
                            "t: [emerg] third % in /f.conf:1:3\n"
                            "a b;\n"
@@ -264,14 +266,14 @@ START_TEST(mistakes_are_bounded_and_the_rest_is_counted)
     for (unsigned i = 0; i < FB_CONF_MISTAKES_MAX; i++)
         fb_conf_error(&conf.report, NULL, "error %u", i);
     ck_assert_uint_eq(conf.report.dropped_errors, 0);
-    show(&conf.report, FB_INFO, true, text, sizeof(text));
+    show_report(&conf.report, FB_INFO, true, text, sizeof(text));
     ck_assert_ptr_null(strstr(text, "too many errors"));
 
-    fb_conf_error(&conf.report, NULL, "error 0"); /* which is known */
+    fb_conf_error(&conf.report, NULL, "error 0"); /* known already */
     fb_conf_error(&conf.report, NULL, "another");
     fb_conf_error(&conf.report, NULL, "and another");
     ck_assert_uint_eq(conf.report.error_n, FB_CONF_MISTAKES_MAX + 3);
-    show(&conf.report, FB_INFO, true, text, sizeof(text));
+    show_report(&conf.report, FB_INFO, true, text, sizeof(text));
     ck_assert_uint_eq(count_lines(text), 2 * FB_CONF_MISTAKES_MAX + 2);
     ck_assert_ptr_nonnull(strstr(text, "t: [emerg] error 49\n"));
     ck_assert_ptr_nonnull(strstr(text, "t: [emerg] too many errors, 2 more not shown\n"));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Environment variables in words: names, defaults, quotes, and mistakes. */
 #include "conf/substitute.h"
 
 #include "conf/render.h"
@@ -82,7 +83,7 @@ static const struct {
 };
 
 /* Parses "d WORD;", and replaces what is in the word. */
-static int substitute(struct conf *conf, const char *word, const char *const *variables,
+static int substitute_text(struct conf *conf, const char *word, const char *const *variables,
     struct fb_conf_word *in, struct fb_conf_word *out)
 {
     const struct fb_conf_directive *directive;
@@ -107,7 +108,7 @@ START_TEST(variables_become_their_values)
     int status;
 
     conf_create(&conf);
-    status = substitute(&conf, rows[_i].word, environment, &in, &out);
+    status = substitute_text(&conf, rows[_i].word, environment, &in, &out);
     report = render_report(&conf.report);
     ck_assert_str_eq(report, rows[_i].report);
     ck_assert_int_eq(status, rows[_i].text != NULL ? 0 : -1);
@@ -134,7 +135,7 @@ START_TEST(a_message_says_what_stands_in_the_file)
     char *report;
 
     conf_create(&conf);
-    ck_assert_int_eq(substitute(&conf, "${NAME}/x", environment, &in, &out), 0);
+    ck_assert_int_eq(substitute_text(&conf, "${NAME}/x", environment, &in, &out), 0);
     fb_conf_error(&conf.report, &out, "bad \"%s\"", out.text);
     report = render_report(&conf.report);
     ck_assert_str_eq(report, "bad \"value/x\" (from \"${NAME}/x\") in t:1:3\n");
@@ -168,7 +169,7 @@ START_TEST(depth_is_bounded)
         int status;
 
         conf_create(&conf);
-        status = substitute(&conf, word, environment, &in, &out);
+        status = substitute_text(&conf, word, environment, &in, &out);
         report = render_report(&conf.report);
         if (i == 0) {
             ck_assert_int_eq(status, 0);
@@ -198,7 +199,7 @@ START_TEST(size_is_bounded)
     for (int i = 0; i < 17; i++)
         strcat(word, "${A}");
     conf_create(&conf);
-    ck_assert_int_eq(substitute(&conf, word, variables, &in, &out), -1);
+    ck_assert_int_eq(substitute_text(&conf, word, variables, &in, &out), -1);
     report = render_report(&conf.report);
     ck_assert_str_eq(
         report, "with its environment variables the argument is larger than 16 MiB in t:1:3\n");
@@ -214,9 +215,9 @@ START_TEST(an_environment_may_be_empty)
     struct conf conf;
 
     conf_create(&conf);
-    ck_assert_int_eq(substitute(&conf, "${A-b}", none, &in, &out), 0);
+    ck_assert_int_eq(substitute_text(&conf, "${A-b}", none, &in, &out), 0);
     ck_assert_str_eq(out.text, "b");
-    ck_assert_int_eq(substitute(&conf, "${A-b}", NULL, &in, &out), 0);
+    ck_assert_int_eq(substitute_text(&conf, "${A-b}", NULL, &in, &out), 0);
     ck_assert_str_eq(out.text, "b");
     conf_destroy(&conf);
 }

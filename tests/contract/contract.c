@@ -1,51 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Starts loops of each mechanism and watches descriptors on them; runs the file's tests once for
+ * each. */
 #include "contract/contract.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #define QUIET_MS 15
 
-static void run(struct fb_source *source, enum fb_direction direction)
+static void run_watched(struct watched *watched, enum fb_direction direction)
 {
-    struct watched *watched = fb_container(source, struct watched, source);
-
-    watched->runs[direction]++;
     while (direction == FB_READ && watched->receives && !watched->ended && watched->error == 0) {
         uint8_t bytes[4096];
-        struct fb_span span = { bytes, sizeof(bytes) };
-        struct fb_io_result result = source->io->recv(source, &span);
+        struct fb_io_result result = watched_recv(watched, bytes, sizeof(bytes));
 
         watched->received += result.n;
         watched->ended = result.status == FB_IO_EOF;
         watched->error = result.error;
         if (result.status == FB_IO_AGAIN_READ) {
-            source->events[FB_READ].ready = false;
+            watched->source.events[FB_READ].ready = false;
             break;
         }
     }
     if (watched->then != NULL)
         watched->then(watched);
 }
-
-static void run_read(struct fb_loop *loop, struct fb_source *source)
-{
-    (void)loop;
-    run(source, FB_READ);
-}
-
-static void run_write(struct fb_loop *loop, struct fb_source *source)
-{
-    (void)loop;
-    run(source, FB_WRITE);
-}
-
-static const struct fb_source_ops watched_ops = {
-    .run = { [FB_READ] = run_read, [FB_WRITE] = run_write },
-};
 
 static int real_n(void)
 {
@@ -68,93 +48,54 @@ const struct fb_mechanism *mechanism_at(int i)
     return i == real_n() ? fb_sim_edge(simulation) : fb_sim_level(simulation);
 }
 
-struct bench *bench_with(
+struct fixture *contract_start_with(
     const struct fb_mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask)
 {
-    struct bench *bench = calloc(1, sizeof(*bench));
-    struct fb_loop_options options = {
+    const struct fb_loop_options options = {
         .mechanism = mechanism,
         .mechanism_option = option,
         .slots = n,
-        .stride = sizeof(struct watched),
         .wait_mask = wait_mask,
     };
 
-    ck_assert_ptr_nonnull(bench);
-    bench->target.fd = memfd_create("log", MFD_CLOEXEC);
-    ck_assert_int_ne(bench->target.fd, -1);
-    bench->target.level = FB_INFO;
-    fb_log_init(&bench->log, &bench->target, 1);
-    bench->log.plain = "t";
-    options.log = &bench->log;
-    ck_assert_int_eq(fb_loop_init(&bench->loop, &options), 0);
-    return bench;
+    return fixture_start_loop_with(simulation, &options);
 }
 
-struct bench *bench_set_up(int i, uint32_t n)
+struct fixture *contract_start(int i, uint32_t n)
 {
-    return bench_with(mechanism_at(i), mechanism_at(i)->option.initial, n, NULL);
+    return contract_start_with(mechanism_at(i), mechanism_at(i)->option.initial, n, NULL);
 }
 
-const char *bench_logged(struct bench *bench)
+struct watched *watch_fd(struct fixture *fixture, int fd)
 {
-    ssize_t n = pread(bench->target.fd, bench->text, sizeof(bench->text) - 1, 0);
+    struct watched *watched = watched_create(fixture, fd);
 
-    ck_assert_int_ge(n, 0);
-    bench->text[n] = '\0';
-    ck_assert_int_eq(ftruncate(bench->target.fd, 0), 0);
-    ck_assert_int_eq(lseek(bench->target.fd, 0, SEEK_SET), 0);
-    return bench->text;
-}
-
-void bench_tear_down(struct bench *bench)
-{
-    ck_assert_str_eq(bench_logged(bench), "");
-    for (int i = 0; i < FB_QUEUES; i++)
-        ck_assert(TAILQ_EMPTY(&bench->loop.queues[i]));
-    fb_loop_done(&bench->loop);
-    close(bench->target.fd);
-    free(bench);
-}
-
-struct watched *watch(struct bench *bench, int fd)
-{
-    struct fb_source *source = fb_source_get(&bench->loop.sources);
-    struct watched *watched = fb_container(source, struct watched, source);
-
-    ck_assert_ptr_nonnull(source);
-    source->fd = fd;
-    source->ops = &watched_ops;
-    source->io = bench->loop.mechanism->io;
-    source->io_state = bench->loop.mechanism_state;
-    watched->bench = bench;
+    watched->run = run_watched;
     return watched;
 }
 
-void watch_no_more(struct watched **watched)
+void unwatch(struct watched **watched)
 {
-    fb_source_close(&(*watched)->bench->loop, &(*watched)->source, false);
-    *watched = NULL;
+    watched_close((*watched)->fixture, watched);
 }
 
-void arm(struct watched *watched, enum fb_direction direction)
+void arm_event(struct watched *watched, enum fb_direction direction)
 {
-    int result = fb_source_arm(&watched->bench->loop, &watched->source, direction);
+    int result = fb_source_arm(watched->fixture->loop, &watched->source, direction);
 
     ck_assert_msg(result == 0, "it cannot be watched: %s", strerror(errno));
 }
 
-size_t take(struct watched *watched)
+size_t receive_once(struct watched *watched)
 {
     uint8_t bytes[64];
-    struct fb_span span = { bytes, sizeof(bytes) };
-    struct fb_io_result result = watched->source.io->recv(&watched->source, &span);
+    struct fb_io_result result = watched_recv(watched, bytes, sizeof(bytes));
 
     ck_assert(result.status == FB_IO_DONE || result.status == FB_IO_EOF);
     return result.n;
 }
 
-void serve(struct watched *listener)
+void accept_once(struct watched *listener)
 {
     struct fb_source served = { .io = listener->source.io, .io_state = listener->source.io_state };
     struct sockaddr_storage peer;
@@ -166,38 +107,31 @@ void serve(struct watched *listener)
     served.io->close(&served, false);
 }
 
-void disarm(struct watched *watched, enum fb_direction direction)
+void disarm_event(struct watched *watched, enum fb_direction direction)
 {
-    fb_source_disarm(&watched->bench->loop, &watched->source, direction);
+    fb_source_disarm(watched->fixture->loop, &watched->source, direction);
 }
 
-void turn(struct bench *bench, int timeout)
-{
-    fb_loop_wait(&bench->loop, timeout);
-    fb_loop_run(&bench->loop, FB_QUEUE_ACCEPT);
-    fb_loop_run(&bench->loop, FB_QUEUE_NORMAL);
-}
-
-void turn_until_quiet(struct bench *bench)
+void turn_until_quiet(struct fixture *fixture)
 {
     bool any;
 
     do {
-        fb_loop_wait(&bench->loop, 0);
-        any = !TAILQ_EMPTY(&bench->loop.queues[FB_QUEUE_NORMAL]);
-        fb_loop_run(&bench->loop, FB_QUEUE_NORMAL);
+        fb_loop_wait(fixture->loop, 0);
+        any = !TAILQ_EMPTY(&fixture->loop->queues[FB_QUEUE_NORMAL]);
+        fb_loop_run(fixture->loop, FB_QUEUE_NORMAL);
     } while (any);
 }
 
-void check_quiet(struct bench *bench)
+void check_quiet(struct fixture *fixture)
 {
     /* an edge that the loop only remembers may end the first */
     for (int i = 0; i < 3; i++) {
         uint64_t start = now_us();
 
-        fb_loop_wait(&bench->loop, QUIET_MS);
+        fb_loop_wait(fixture->loop, QUIET_MS);
         for (int queue = 0; queue < FB_QUEUES; queue++)
-            ck_assert_msg(TAILQ_EMPTY(&bench->loop.queues[queue]), "something was reported");
+            ck_assert_msg(TAILQ_EMPTY(&fixture->loop->queues[queue]), "something was reported");
         if (i > 0)
             ck_assert_msg(now_us() - start >= (QUIET_MS - 1) * 1000, "the wait was cut short");
     }

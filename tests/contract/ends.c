@@ -19,7 +19,7 @@ static struct {
 } ends[ENDS_MAX];
 static int end_n;
 
-static void fault(void *arg, const char *text)
+static void fail_of_fault(void *arg, const char *text)
 {
     (void)arg;
     ck_abort_msg("%s", text);
@@ -28,7 +28,7 @@ static void fault(void *arg, const char *text)
 void start_simulation(void)
 {
     simulation = fb_sim_create();
-    fb_sim_on_fault(simulation, fault, NULL);
+    fb_sim_on_fault(simulation, fail_of_fault, NULL);
     fb_sim_set_auto(simulation, true);
     end_n = 0;
 }
@@ -138,7 +138,7 @@ void make_tcp_pair(int fds[2])
     close(listener);
 }
 
-void say(int fd, const char *text)
+void send_text(int fd, const char *text)
 {
     if (simulation != NULL)
         fb_sim_says(end_of(fd), text);
@@ -146,7 +146,7 @@ void say(int fd, const char *text)
         ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
-void fill(int fd)
+void fill_socket(int fd)
 {
     static const char bytes[65536];
 
@@ -160,7 +160,7 @@ void fill(int fd)
     ck_assert_int_eq(errno, EAGAIN);
 }
 
-void drain(int fd)
+void drain_socket(int fd)
 {
     static char bytes[65536];
 
@@ -183,7 +183,7 @@ static bool end_now(int fd)
     return !ended;
 }
 
-void hang_up(int fd)
+void close_end(int fd)
 {
     if (end_now(fd))
         fb_sim_end(end_of(fd));
@@ -193,7 +193,7 @@ void hang_up(int fd)
         close(fd);
 }
 
-void half_close(int fd)
+void shut_end(int fd)
 {
     if (end_now(fd))
         fb_sim_end(end_of(fd));
@@ -201,7 +201,7 @@ void half_close(int fd)
         ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
 }
 
-void reset(int fd)
+void reset_end(int fd)
 {
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
 

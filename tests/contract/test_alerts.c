@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: what goes wrong in a wait is an alert, and the loop goes on. The system calls of the
- * mechanisms come here first; what they answer instead of the kernel, a test has set. */
+/* The contract: what goes wrong in a wait is an alert, and the loop goes on. The system calls of
+ * the mechanisms come here first; what they answer instead of the kernel, a test has set. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -67,93 +67,93 @@ int pselect(int n, fd_set *readers, fd_set *writers, fd_set *others, const struc
                                       timeout != NULL ? &copy : NULL, &masked);
 }
 
-static void check_alert(struct bench *bench, const char *format, const char *detail)
+static void check_alert(struct fixture *fixture, const char *format, const char *detail)
 {
-    const char *name = bench->loop.mechanism->name;
+    const char *name = fixture->loop->mechanism->name;
     char expected[256];
 
     if (strcmp(name, "epoll") == 0)
         name = "epoll_pwait";
     snprintf(expected, sizeof(expected), format, name, detail);
-    ck_assert_str_eq(bench_logged(bench), expected);
+    ck_assert_str_eq(fixture_logged(fixture), expected);
 }
 
 START_TEST(an_endless_wait_that_ends_is_an_alert)
 {
-    struct bench *bench = bench_set_up(_i, 1);
+    struct fixture *fixture = contract_start(_i, 1);
 
     answer_with(0, 0);
-    fb_loop_wait(&bench->loop, -1);
+    fb_loop_wait(fixture->loop, -1);
     ck_assert(!answer.set);
-    check_alert(bench, "t: [alert] %s() returned no events without timeout%s\n", "");
+    check_alert(fixture, "t: [alert] %s() returned no events without timeout%s\n", "");
     answer_with(0, 0);
-    fb_loop_wait(&bench->loop, 10);
-    bench_tear_down(bench);
+    fb_loop_wait(fixture->loop, 10);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_wait_that_fails_is_an_alert)
 {
-    struct bench *bench = bench_set_up(_i, 1);
+    struct fixture *fixture = contract_start(_i, 1);
 
     answer_with(-1, EINVAL);
-    fb_loop_wait(&bench->loop, 1000);
+    fb_loop_wait(fixture->loop, 1000);
     ck_assert(!answer.set);
-    check_alert(bench, "t: [alert] %s() failed (22: %s)\n", "Invalid argument");
+    check_alert(fixture, "t: [alert] %s() failed (22: %s)\n", "Invalid argument");
     answer_with(-1, EINTR); /* a signal is nothing to speak of */
-    fb_loop_wait(&bench->loop, 1000);
-    bench_tear_down(bench);
+    fb_loop_wait(fixture->loop, 1000);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_wrong_count_is_an_alert)
 {
-    struct bench *bench = bench_set_up(_i, 1);
+    struct fixture *fixture = contract_start(_i, 1);
 
-    if (!mechanism_at(_i)->edge) { /* those that look for who is ready */
+    if (!mechanism_at(_i)->edge) { /* mechanisms that look for ready descriptors themselves */
         answer_with(2, 0);
-        fb_loop_wait(&bench->loop, 1000);
+        fb_loop_wait(fixture->loop, 1000);
         ck_assert(!answer.set);
-        check_alert(bench, "t: [alert] %s() counted %s more ready than there are\n", "2");
+        check_alert(fixture, "t: [alert] %s() counted %s more ready than there are\n", "2");
     }
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 
 /* epoll forgets the descriptor with its closing; the others notice and say so. */
 START_TEST(a_descriptor_closed_by_somebody_else)
 {
-    struct bench *bench = bench_set_up(_i, 2);
+    struct fixture *fixture = contract_start(_i, 2);
     struct watched *lost, *fine;
     int pairs[2][2];
     char fd_text[32];
 
     make_pair(pairs[0]);
     make_pair(pairs[1]);
-    lost = watch(bench, pairs[0][0]);
-    fine = watch(bench, pairs[1][0]);
+    lost = watch_fd(fixture, pairs[0][0]);
+    fine = watch_fd(fixture, pairs[1][0]);
     lost->receives = fine->receives = true;
-    arm(lost, FB_READ);
-    arm(fine, FB_READ);
+    arm_event(lost, FB_READ);
+    arm_event(fine, FB_READ);
     close(pairs[0][0]);
-    say(pairs[1][1], "x");
-    turn_until(bench, fine->received == 1);
+    send_text(pairs[1][1], "x");
+    turn_until(fixture, fine->received == 1);
     snprintf(fd_text, sizeof(fd_text), "descriptor %d", pairs[0][0]);
     if (lost->runs[FB_READ] > 0) {
-        ck_assert_int_eq(lost->error, EBADF); /* its owner has found out by trying */
-        ck_assert_ptr_nonnull(strstr(bench_logged(bench), fd_text));
+        ck_assert_int_eq(lost->error, EBADF); /* the owner has found out by trying */
+        ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), fd_text));
     } else {
         ck_assert(mechanism_at(_i)->edge);
     }
-    watch_no_more(&lost);
-    bench_logged(bench); /* as often as it was waited for */
-    check_quiet(bench);
-    say(pairs[1][1], "x");
-    turn_until(bench, fine->received == 2);
-    watch_no_more(&fine);
+    unwatch(&lost);
+    fixture_logged(fixture); /* a line for each wait */
+    check_quiet(fixture);
+    send_text(pairs[1][1], "x");
+    turn_until(fixture, fine->received == 2);
+    unwatch(&fine);
     close(pairs[0][1]);
     close(pairs[1][1]);
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 

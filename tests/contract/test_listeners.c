@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: listeners are level-triggered, and where a mechanism can have one of several waiting
- * processes woken, no client is left behind. */
+/* The contract: listeners are level-triggered, and where a mechanism can have one of several
+ * waiting processes woken, no client is left behind. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 #define WORKERS 4
 #define DEADLINE_MS 20000
 
-static struct watched *watch_listener(struct bench *bench, int fd)
+static struct watched *watch_listener(struct fixture *fixture, int fd)
 {
-    struct watched *watched = watch(bench, fd);
+    struct watched *watched = watch_fd(fixture, fd);
 
     watched->source.queue = FB_QUEUE_ACCEPT;
     return watched;
@@ -26,79 +26,79 @@ static struct watched *watch_listener(struct bench *bench, int fd)
 
 START_TEST(a_listener_is_level_triggered)
 {
-    struct bench *bench = bench_set_up(_i, 1);
-    struct fb_loop *loop = &bench->loop;
+    struct fixture *fixture = contract_start(_i, 1);
+    struct fb_loop *loop = fixture->loop;
     struct sockaddr_in address;
-    struct watched *listener = watch_listener(bench, make_listener(&address));
+    struct watched *listener = watch_listener(fixture, make_listener(&address));
     int clients[2];
 
     for (int exclusive = 0; exclusive < 2; exclusive++) {
         unsigned runs;
 
         ck_assert_int_eq(fb_listener_arm(loop, &listener->source, exclusive), 0);
-        check_quiet(bench);
+        check_quiet(fixture);
         clients[0] = make_client(&address);
         clients[1] = make_client(&address);
         listener->runs[FB_READ] = 0;
-        turn_until(bench, listener->runs[FB_READ] >= 3); /* as long as it lasts */
+        turn_until(fixture, listener->runs[FB_READ] >= 3); /* reported while it lasts */
         for (int i = 0; i < 2; i++) {
-            turn(bench, 1000);
-            serve(listener);
-            hang_up(clients[i]);
+            fixture_turn_waiting(fixture, 1000);
+            accept_once(listener);
+            close_end(clients[i]);
         }
-        check_quiet(bench);
+        check_quiet(fixture);
 
         fb_listener_disarm(loop, &listener->source);
         clients[0] = make_client(&address);
-        check_quiet(bench);
+        check_quiet(fixture);
         ck_assert_int_eq(fb_listener_arm(loop, &listener->source, exclusive), 0);
         runs = listener->runs[FB_READ];
-        turn_until(bench, listener->runs[FB_READ] > runs); /* for a client from before */
+        turn_until(fixture, listener->runs[FB_READ] > runs); /* for a client from before */
         fb_listener_disarm(loop, &listener->source);
-        serve(listener);
-        hang_up(clients[0]);
+        accept_once(listener);
+        close_end(clients[0]);
     }
     ck_assert_uint_eq(listener->runs[FB_WRITE], 0);
-    watch_no_more(&listener);
-    bench_tear_down(bench);
+    unwatch(&listener);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_disarmed_listener_is_not_run)
 {
-    struct bench *bench = bench_set_up(_i, 1);
+    struct fixture *fixture = contract_start(_i, 1);
     struct sockaddr_in address;
-    struct watched *listener = watch_listener(bench, make_listener(&address));
+    struct watched *listener = watch_listener(fixture, make_listener(&address));
     int client = make_client(&address);
 
-    ck_assert_int_eq(fb_listener_arm(&bench->loop, &listener->source, false), 0);
-    ck_assert_int_eq(fb_listener_arm(&bench->loop, &listener->source, false), 0); /* is no-op */
-    while (TAILQ_EMPTY(&bench->loop.queues[FB_QUEUE_ACCEPT]))
-        fb_loop_wait(&bench->loop, 1000);
-    fb_listener_disarm(&bench->loop, &listener->source);
-    fb_loop_run(&bench->loop, FB_QUEUE_ACCEPT);
+    ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0);
+    ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0); /* no effect */
+    while (TAILQ_EMPTY(&fixture->loop->queues[FB_QUEUE_ACCEPT]))
+        fb_loop_wait(fixture->loop, 1000);
+    fb_listener_disarm(fixture->loop, &listener->source);
+    fb_loop_run(fixture->loop, FB_QUEUE_ACCEPT);
     ck_assert_uint_eq(listener->runs[FB_READ], 0);
-    fb_listener_disarm(&bench->loop, &listener->source);
-    hang_up(client);
-    watch_no_more(&listener);
-    bench_tear_down(bench);
+    fb_listener_disarm(fixture->loop, &listener->source);
+    close_end(client);
+    unwatch(&listener);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_closed_listener_is_watched_by_nobody)
 {
-    struct bench *bench = bench_set_up(_i, 1);
+    struct fixture *fixture = contract_start(_i, 1);
     struct sockaddr_in address;
-    int fd = make_listener(&address), kept = dup(fd), client; /* as the master keeps it */
-    struct watched *listener = watch_listener(bench, fd);
+    int fd = make_listener(&address), kept = dup(fd), client; /* kept open, like the master's */
+    struct watched *listener = watch_listener(fixture, fd);
 
-    ck_assert_int_eq(fb_listener_arm(&bench->loop, &listener->source, false), 0);
-    watch_no_more(&listener);
+    ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0);
+    unwatch(&listener);
     client = make_client(&address);
-    check_quiet(bench);
+    check_quiet(fixture);
     close(client);
     close(kept);
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -109,7 +109,7 @@ struct workers {
     int reports; /* a byte for each client served, and a '-' for each wake-up without any */
 };
 
-static unsigned served_n; /* of one worker */
+static unsigned served_n; /* a worker's share */
 
 static void serve_all(struct watched *watched)
 {
@@ -122,22 +122,22 @@ static void serve_all(struct watched *watched)
 }
 
 /* Serves until it has had a client, then steps back from the listener, which it has emptied. */
-static _Noreturn void work(int i, int listener_fd, int reports)
+static _Noreturn void work_until_told(int i, int listener_fd, int reports)
 {
-    struct bench *bench = bench_set_up(i, 1);
-    struct watched *listener = watch_listener(bench, listener_fd);
+    struct fixture *fixture = contract_start(i, 1);
+    struct watched *listener = watch_listener(fixture, listener_fd);
 
     listener->then = serve_all;
-    if (fb_listener_arm(&bench->loop, &listener->source, true) == -1)
+    if (fb_listener_arm(fixture->loop, &listener->source, true) == -1)
         _exit(1);
     while (served_n == 0) {
         unsigned runs = listener->runs[FB_READ];
 
-        turn(bench, -1);
+        fixture_turn_waiting(fixture, -1);
         if (served_n == 0 && listener->runs[FB_READ] > runs && write(reports, "-", 1) != 1)
             _exit(1);
     }
-    fb_listener_disarm(&bench->loop, &listener->source);
+    fb_listener_disarm(fixture->loop, &listener->source);
     while (served_n-- > 0)
         if (write(reports, "+", 1) != 1)
             _exit(1);
@@ -204,7 +204,7 @@ static void start_workers(struct workers *workers, int i, int listener)
         workers->pids[w] = fork();
         ck_assert_int_ne(workers->pids[w], -1);
         if (workers->pids[w] == 0)
-            work(i, listener, reports[1]);
+            work_until_told(i, listener, reports[1]);
     }
     close(reports[1]);
     workers->reports = reports[0];
@@ -240,7 +240,7 @@ START_TEST(no_client_is_left_behind)
         unsigned served = 0, in_vain = 0, waited = WORKERS + 1 - client;
         int fd = connect_to(&address, length);
 
-        ck_assert_uint_eq(wait_until_asleep(&workers), waited - 1); /* one has served and gone */
+        ck_assert_uint_eq(wait_until_asleep(&workers), waited - 1); /* the other has gone */
         count_reports(&workers, &served, &in_vain);
         ck_assert_uint_eq(served, 1);
         if (mechanism->exclusive && waited > 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: events find the source that they are meant for, however many there are, and whatever
- * has become of their slot and descriptor meanwhile. */
+/* The contract: events find the source that they are meant for, however many there are, and
+ * whatever has become of their slot and descriptor meanwhile. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -13,167 +13,165 @@ static void close_other(struct watched *watched)
     if (watched->other == NULL || watched->runs[FB_READ] > 1)
         return;
     watched->other->other = NULL;
-    watch_no_more(&watched->other);
+    unwatch(&watched->other);
+}
+
+/* Watches two descriptors that are ready, with `then` for each. */
+static void watch_two(struct fixture *fixture, struct watched *watched[2], int pairs[2][2],
+    void (*then)(struct watched *watched))
+{
+    for (int i = 0; i < 2; i++) {
+        make_pair(pairs[i]);
+        watched[i] = watch_fd(fixture, pairs[i][0]);
+        watched[i]->then = then;
+        send_text(pairs[i][1], "both are ready");
+    }
+    for (int i = 0; i < 2; i++) {
+        watched[i]->other = watched[1 - i];
+        arm_event(watched[i], FB_READ);
+    }
 }
 
 START_TEST(who_is_closed_within_the_batch_is_not_run)
 {
-    struct bench *bench = bench_set_up(_i, 2);
+    struct fixture *fixture = contract_start(_i, 2);
     struct watched *watched[2];
     int pairs[2][2];
     unsigned n = 0;
 
+    watch_two(fixture, watched, pairs, close_other);
+    fixture_turn_waiting(fixture, 1000);
     for (int i = 0; i < 2; i++) {
-        make_pair(pairs[i]);
-        watched[i] = watch(bench, pairs[i][0]);
-        watched[i]->then = close_other;
-        say(pairs[i][1], "both are ready");
-    }
-    watched[0]->other = watched[1];
-    watched[1]->other = watched[0];
-    arm(watched[0], FB_READ);
-    arm(watched[1], FB_READ);
-    turn(bench, 1000);
-    for (int i = 0; i < 2; i++) {
-        hang_up(pairs[i][1]);
+        close_end(pairs[i][1]);
         if (!watched[i]->source.in_use)
             continue;
         n++;
         ck_assert_uint_eq(watched[i]->runs[FB_READ], 1);
-        watch_no_more(&watched[i]);
+        unwatch(&watched[i]);
     }
     ck_assert_uint_eq(n, 1);
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 
 /* Closes the other and gives its slot to a source on a silent descriptor. */
 static void replace_other(struct watched *watched)
 {
-    struct bench *bench = watched->bench;
+    struct fixture *fixture = watched->fixture;
     struct watched *old = watched->other;
     int silent[2];
 
     if (old == NULL)
         return;
     make_pair(silent);
-    watch_no_more(&watched->other);
-    watched->other = watch(bench, silent[0]);
+    unwatch(&watched->other);
+    watched->other = watch_fd(fixture, silent[0]);
     ck_assert_ptr_eq(watched->other, old);
-    arm(watched->other, FB_READ);
+    arm_event(watched->other, FB_READ);
     watched->then = NULL;
     watched->received = (size_t)silent[1]; /* for the test to close */
 }
 
 START_TEST(a_slot_used_again_within_the_batch_is_somebody_else)
 {
-    struct bench *bench = bench_set_up(_i, 2);
+    struct fixture *fixture = contract_start(_i, 2);
     struct watched *watched[2];
     int pairs[2][2], survivor;
 
-    for (int i = 0; i < 2; i++) {
-        make_pair(pairs[i]);
-        watched[i] = watch(bench, pairs[i][0]);
-        watched[i]->then = replace_other;
-        say(pairs[i][1], "both are ready");
-    }
-    watched[0]->other = watched[1];
-    watched[1]->other = watched[0];
-    arm(watched[0], FB_READ);
-    arm(watched[1], FB_READ);
-    turn(bench, 1000);
-    turn(bench, 0);
+    watch_two(fixture, watched, pairs, replace_other);
+    fixture_turn_waiting(fixture, 1000);
+    fixture_turn_waiting(fixture, 0);
     survivor = watched[0]->received != 0 ? 0 : 1;
     ck_assert_uint_gt(watched[survivor]->runs[FB_READ], 0);
     ck_assert_uint_eq(watched[!survivor]->runs[FB_READ], 0);
-    say((int)watched[survivor]->received, "now it is");
-    turn_until(bench, watched[!survivor]->runs[FB_READ] > 0);
-    hang_up((int)watched[survivor]->received);
+    send_text((int)watched[survivor]->received, "now it is");
+    turn_until(fixture, watched[!survivor]->runs[FB_READ] > 0);
+    close_end((int)watched[survivor]->received);
     for (int i = 0; i < 2; i++) {
-        hang_up(pairs[i][1]);
-        watch_no_more(&watched[i]);
+        close_end(pairs[i][1]);
+        unwatch(&watched[i]);
     }
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_late_event_of_an_earlier_life_is_dropped)
 {
-    struct bench *bench = bench_set_up(_i, 1);
+    struct fixture *fixture = contract_start(_i, 1);
     int old[2], new[2], kept;
     struct watched *watched;
 
     make_pair(old);
     make_pair(new);
-    watched = watch(bench, old[0]);
+    watched = watch_fd(fixture, old[0]);
     watched->receives = true;
-    arm(watched, FB_READ);
-    kept = dup(old[0]); /* so that the kernel does not notice the end of the source */
-    watch_no_more(&watched);
-    say(old[1], "late");
-    turn(bench, 0);
-    check_quiet(bench);
+    arm_event(watched, FB_READ);
+    kept = dup(old[0]); /* keeps the kernel from noticing the end of the source */
+    unwatch(&watched);
+    send_text(old[1], "late");
+    fixture_turn_waiting(fixture, 0);
+    check_quiet(fixture);
 
-    watched = watch(bench, new[0]);
-    ck_assert_uint_eq(fb_source_index(&bench->loop.sources, &watched->source), 0);
+    watched = watch_fd(fixture, new[0]);
+    ck_assert_uint_eq(fb_source_index(&fixture->loop->sources, &watched->source), 0);
     watched->receives = true;
-    arm(watched, FB_READ);
-    say(old[1], "later still");
-    turn(bench, 0);
-    check_quiet(bench);
+    arm_event(watched, FB_READ);
+    send_text(old[1], "later still");
+    fixture_turn_waiting(fixture, 0);
+    check_quiet(fixture);
     ck_assert_uint_eq(watched->runs[FB_READ], 0);
-    say(new[1], "in time");
-    turn_until(bench, watched->received == 7);
+    send_text(new[1], "in time");
+    turn_until(fixture, watched->received == 7);
     close(kept);
     close(old[1]);
     close(new[1]);
-    watch_no_more(&watched);
-    bench_tear_down(bench);
+    unwatch(&watched);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_descriptor_used_again_is_watched_anew)
 {
-    struct bench *bench = bench_set_up(_i, 3);
+    struct fixture *fixture = contract_start(_i, 3);
     struct watched *bystander;
     int pair[2];
 
     make_pair(pair);
-    bystander = watch(bench, pair[0]);
+    bystander = watch_fd(fixture, pair[0]);
     bystander->receives = true;
-    arm(bystander, FB_READ);
+    arm_event(bystander, FB_READ);
     for (unsigned i = 0; i < 10; i++) {
         int fds[2], again[2], fd;
         struct watched *watched;
 
         make_pair(fds);
         fd = fds[0];
-        watched = watch(bench, fd);
-        arm(watched, FB_READ);
-        arm(watched, FB_WRITE);
-        say(fds[1], "left unread");
+        watched = watch_fd(fixture, fd);
+        arm_event(watched, FB_READ);
+        arm_event(watched, FB_WRITE);
+        send_text(fds[1], "left unread");
         if (i % 2 == 0)
-            turn(bench, 1000);
-        watch_no_more(&watched);
+            fixture_turn_waiting(fixture, 1000);
+        unwatch(&watched);
         close(fds[1]);
 
         make_pair(again);
         ck_assert_int_eq(again[0], fd);
-        watched = watch(bench, fd);
+        watched = watch_fd(fixture, fd);
         watched->receives = true;
-        arm(watched, FB_READ);
-        check_quiet(bench);
-        say(again[1], "new");
-        turn_until(bench, watched->received == 3);
+        arm_event(watched, FB_READ);
+        check_quiet(fixture);
+        send_text(again[1], "new");
+        turn_until(fixture, watched->received == 3);
         ck_assert_uint_eq(watched->runs[FB_WRITE], 0);
-        watch_no_more(&watched);
+        unwatch(&watched);
         close(again[1]);
-        say(pair[1], "x");
-        turn_until(bench, bystander->received == i + 1);
+        send_text(pair[1], "x");
+        turn_until(fixture, bystander->received == i + 1);
     }
-    hang_up(pair[1]);
-    watch_no_more(&bystander);
-    bench_tear_down(bench);
+    close_end(pair[1]);
+    unwatch(&bystander);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -192,7 +190,7 @@ static size_t many_for(const struct fb_mechanism *mechanism)
     return (most - 64) / 2; /* a pair each, and what a test has open besides */
 }
 
-static void use_many(struct bench *bench, size_t n)
+static void use_many(struct fixture *fixture, size_t n)
 {
     struct watched **watched = calloc(n, sizeof(struct watched *));
     int *peers = calloc(n, sizeof(*peers));
@@ -203,29 +201,29 @@ static void use_many(struct bench *bench, size_t n)
         int fds[2];
 
         make_pair(fds);
-        watched[i] = watch(bench, fds[0]);
+        watched[i] = watch_fd(fixture, fds[0]);
         watched[i]->receives = true;
-        arm(watched[i], FB_READ);
+        arm_event(watched[i], FB_READ);
         peers[i] = fds[1];
     }
     for (size_t i = 0; i < n; i++)
-        say(peers[i], "x");
-    turn_until_quiet(bench);
+        send_text(peers[i], "x");
+    turn_until_quiet(fixture);
     for (size_t i = 0; i < n; i++)
         ck_assert_uint_eq(watched[i]->runs[FB_READ], 1);
 
     /* every other one goes, which moves what a dense table holds */
     for (size_t i = 0; i < n; i += 2)
-        watch_no_more(&watched[i]);
+        unwatch(&watched[i]);
     for (size_t i = 1; i < n; i += 2)
-        say(peers[i], "x");
-    turn_until_quiet(bench);
+        send_text(peers[i], "x");
+    turn_until_quiet(fixture);
     for (size_t i = 1; i < n; i += 2) {
         ck_assert_uint_eq(watched[i]->received, 2);
-        watch_no_more(&watched[i]);
+        unwatch(&watched[i]);
     }
     for (size_t i = 0; i < n; i++)
-        hang_up(peers[i]);
+        close_end(peers[i]);
     free(watched);
     free(peers);
 }
@@ -233,35 +231,35 @@ static void use_many(struct bench *bench, size_t n)
 START_TEST(many_sources_are_all_served)
 {
     size_t n = many_for(mechanism_at(_i));
-    struct bench *bench = bench_set_up(_i, (uint32_t)n);
+    struct fixture *fixture = contract_start(_i, (uint32_t)n);
 
     ck_assert_uint_gt(n, 400);
-    use_many(bench, n);
-    bench_tear_down(bench);
+    use_many(fixture, n);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(so_they_are_with_the_least_value_of_its_option)
 {
     const struct fb_mechanism *mechanism = mechanism_at(_i);
-    struct bench *bench = bench_with(mechanism, mechanism->option.least, 100, NULL);
+    struct fixture *fixture = contract_start_with(mechanism, mechanism->option.least, 100, NULL);
 
-    use_many(bench, 100);
-    bench_tear_down(bench);
+    use_many(fixture, 100);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_descriptor_beyond_its_limit_is_refused)
 {
     const struct fb_mechanism *mechanism = mechanism_at(_i);
-    struct bench *bench = bench_set_up(_i, 2);
-    struct fb_loop *loop = &bench->loop;
+    struct fixture *fixture = contract_start(_i, 2);
+    struct fb_loop *loop = fixture->loop;
     struct watched *watched, *fine;
     struct rlimit limits;
     int most = (int)mechanism->descriptors_max, fds[2], beyond;
 
-    if (most == 0) { /* it has none */
-        bench_tear_down(bench);
+    if (most == 0) { /* no limit */
+        fixture_stop(fixture);
         return;
     }
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limits), 0);
@@ -270,7 +268,7 @@ START_TEST(a_descriptor_beyond_its_limit_is_refused)
     make_pair(fds);
     beyond = fcntl(fds[0], F_DUPFD_CLOEXEC, most);
     ck_assert_int_ge(beyond, most);
-    watched = watch(bench, beyond);
+    watched = watch_fd(fixture, beyond);
     for (int direction = 0; direction < FB_DIRECTIONS; direction++) {
         errno = 0;
         ck_assert_int_eq(fb_source_arm(loop, &watched->source, direction), -1);
@@ -280,48 +278,48 @@ START_TEST(a_descriptor_beyond_its_limit_is_refused)
     ck_assert_int_eq(fb_source_arm_both(loop, &watched->source), -1);
     ck_assert_int_eq(errno, EMFILE);
     ck_assert_int_eq(fb_listener_arm(loop, &watched->source, false), -1);
-    ck_assert_str_eq(bench_logged(bench),
+    ck_assert_str_eq(fixture_logged(fixture),
         "t: [alert] a listener could not be watched (24: Too many open files)\n");
     for (int direction = 0; direction < FB_DIRECTIONS; direction++)
         ck_assert(
             !watched->source.events[direction].armed && !watched->source.events[direction].active);
 
-    fine = watch(bench, fds[0]);
+    fine = watch_fd(fixture, fds[0]);
     fine->receives = true;
-    arm(fine, FB_READ);
-    say(fds[1], "x");
-    turn_until(bench, fine->received == 1);
-    watch_no_more(&watched);
-    watch_no_more(&fine);
+    arm_event(fine, FB_READ);
+    send_text(fds[1], "x");
+    turn_until(fixture, fine->received == 1);
+    unwatch(&watched);
+    unwatch(&fine);
     close(fds[1]);
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(two_loops_do_not_disturb_each_other)
 {
-    struct bench *bench[2] = { bench_set_up(_i, 4), bench_set_up(_i, 4) };
+    struct fixture *fixture[2] = { contract_start(_i, 4), contract_start(_i, 4) };
     struct watched *watched[2];
     int pairs[2][2];
 
     for (int i = 0; i < 2; i++) {
         make_pair(pairs[i]);
-        watched[i] = watch(bench[i], pairs[i][0]);
+        watched[i] = watch_fd(fixture[i], pairs[i][0]);
         watched[i]->receives = true;
-        arm(watched[i], FB_READ);
+        arm_event(watched[i], FB_READ);
     }
-    ck_assert_ptr_ne(bench[0]->loop.mechanism_state, bench[1]->loop.mechanism_state);
-    say(pairs[1][1], "second");
-    check_quiet(bench[0]);
-    turn_until(bench[1], watched[1]->received == 6);
-    watch_no_more(&watched[1]);
-    bench_tear_down(bench[1]);
-    say(pairs[0][1], "first");
-    turn_until(bench[0], watched[0]->received == 5);
-    watch_no_more(&watched[0]);
-    hang_up(pairs[0][1]);
-    hang_up(pairs[1][1]);
-    bench_tear_down(bench[0]);
+    ck_assert_ptr_ne(fixture[0]->loop->mechanism_state, fixture[1]->loop->mechanism_state);
+    send_text(pairs[1][1], "second");
+    check_quiet(fixture[0]);
+    turn_until(fixture[1], watched[1]->received == 6);
+    unwatch(&watched[1]);
+    fixture_stop(fixture[1]);
+    send_text(pairs[0][1], "first");
+    turn_until(fixture[0], watched[0]->received == 5);
+    unwatch(&watched[0]);
+    close_end(pairs[0][1]);
+    close_end(pairs[1][1]);
+    fixture_stop(fixture[0]);
 }
 END_TEST
 

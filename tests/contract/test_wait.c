@@ -10,41 +10,41 @@
 START_TEST(a_wait_lasts_as_long_as_asked)
 {
     static const int timeouts[] = { 1, 20, 35 };
-    struct bench *bench = bench_set_up(_i, 1);
+    struct fixture *fixture = contract_start(_i, 1);
 
     for (size_t i = 0; i < fb_countof(timeouts); i++) {
         uint64_t start = now_us();
 
-        fb_loop_wait(&bench->loop, timeouts[i]);
+        fb_loop_wait(fixture->loop, timeouts[i]);
         ck_assert_uint_ge(now_us() - start, (uint64_t)timeouts[i] * 1000);
     }
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(it_sets_the_clock)
 {
-    struct bench *bench = bench_set_up(_i, 1);
-    uint64_t mono = bench->loop.clock.mono_ms;
-    int64_t wall = bench->loop.clock.wall_ms;
+    struct fixture *fixture = contract_start(_i, 1);
+    uint64_t mono = fixture->loop->clock.mono_ms;
+    int64_t wall = fixture->loop->clock.wall_ms;
 
     ck_assert_uint_gt(mono, 0);
-    fb_loop_wait(&bench->loop, 20);
-    ck_assert_uint_ge(bench->loop.clock.mono_ms, mono + 19);
-    ck_assert_int_ge(bench->loop.clock.wall_ms, wall);
-    bench_tear_down(bench);
+    fb_loop_wait(fixture->loop, 20);
+    ck_assert_uint_ge(fixture->loop->clock.mono_ms, mono + 19);
+    ck_assert_int_ge(fixture->loop->clock.wall_ms, wall);
+    fixture_stop(fixture);
 }
 END_TEST
 
 static unsigned told; /* by notified() */
 
-static void notified(struct fb_loop *loop)
+static void count_notice(struct fb_loop *loop)
 {
     (void)loop;
     told++;
 }
 
-static void *notify(void *arg)
+static void *notify_loop(void *arg)
 {
     struct fb_loop *loop = arg;
 
@@ -53,30 +53,30 @@ static void *notify(void *arg)
 
 START_TEST(a_thread_wakes_it)
 {
-    struct bench *bench = bench_set_up(_i, 1);
-    struct fb_loop *loop = &bench->loop;
+    struct fixture *fixture = contract_start(_i, 1);
+    struct fb_loop *loop = fixture->loop;
 
-    ck_assert_int_eq(fb_loop_set_notified(loop, notified), 0);
-    check_quiet(bench);
+    ck_assert_int_eq(fb_loop_set_notified(loop, count_notice), 0);
+    check_quiet(fixture);
     for (unsigned i = 1; i <= 20; i++) {
         pthread_t thread;
         void *result;
 
-        ck_assert_int_eq(pthread_create(&thread, NULL, notify, loop), 0);
-        turn(bench, -1); /* whether it comes before the wait or within */
+        ck_assert_int_eq(pthread_create(&thread, NULL, notify_loop, loop), 0);
+        fixture_turn_waiting(fixture, -1); /* whether it comes before the wait or within */
         ck_assert_int_eq(pthread_join(thread, &result), 0);
         ck_assert_ptr_nonnull(result);
         ck_assert_uint_eq(told, i);
     }
-    check_quiet(bench);
+    check_quiet(fixture);
 
     /* any number before the wait is told at least once, and then it is over */
     for (int i = 0; i < 100; i++)
-        ck_assert_ptr_nonnull(notify(loop));
-    turn(bench, -1);
+        ck_assert_ptr_nonnull(notify_loop(loop));
+    fixture_turn_waiting(fixture, -1);
     ck_assert_uint_gt(told, 20);
-    check_quiet(bench);
-    bench_tear_down(bench);
+    check_quiet(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -102,10 +102,10 @@ static void block_signal(sigset_t *wait_mask)
     caught = 0;
 }
 
-static struct bench *bench_with_signals(int i, sigset_t *wait_mask)
+static struct fixture *start_with_signals(int i, sigset_t *wait_mask)
 {
     block_signal(wait_mask);
-    return bench_with(mechanism_at(i), mechanism_at(i)->option.initial, 2, wait_mask);
+    return contract_start_with(mechanism_at(i), mechanism_at(i)->option.initial, 2, wait_mask);
 }
 
 static bool is_blocked(void)
@@ -119,17 +119,17 @@ static bool is_blocked(void)
 START_TEST(a_signal_before_the_wait_ends_it_at_once)
 {
     sigset_t wait_mask;
-    struct bench *bench = bench_with_signals(_i, &wait_mask);
+    struct fixture *fixture = start_with_signals(_i, &wait_mask);
 
     for (int i = 1; i <= 3; i++) {
         ck_assert_int_eq(raise(SIGUSR1), 0);
-        ck_assert_int_eq(caught, i - 1); /* not outside of the wait */
-        fb_loop_wait(&bench->loop, -1);
+        ck_assert_int_eq(caught, i - 1); /* blocked outside of the wait */
+        fb_loop_wait(fixture->loop, -1);
         ck_assert_int_eq(caught, i);
         ck_assert(is_blocked());
     }
-    check_quiet(bench);
-    bench_tear_down(bench);
+    check_quiet(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -141,33 +141,33 @@ static void *raise_soon(void *arg)
 START_TEST(a_signal_ends_the_wait)
 {
     sigset_t wait_mask;
-    struct bench *bench = bench_with_signals(_i, &wait_mask);
+    struct fixture *fixture = start_with_signals(_i, &wait_mask);
     pthread_t thread;
     void *result;
 
-    ck_assert_int_eq(pthread_create(&thread, NULL, raise_soon, bench), 0); /* it blocks it too */
+    ck_assert_int_eq(pthread_create(&thread, NULL, raise_soon, fixture), 0); /* blocks it too */
     while (caught == 0)
-        fb_loop_wait(&bench->loop, -1);
+        fb_loop_wait(fixture->loop, -1);
     ck_assert_int_eq(pthread_join(thread, &result), 0);
     ck_assert_ptr_nonnull(result);
     ck_assert_int_eq(caught, 1);
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(without_a_mask_it_leaves_signals_alone)
 {
     sigset_t wait_mask, pending;
-    struct bench *bench;
+    struct fixture *fixture;
 
     block_signal(&wait_mask);
-    bench = bench_with(mechanism_at(_i), mechanism_at(_i)->option.initial, 2, NULL);
+    fixture = contract_start_with(mechanism_at(_i), mechanism_at(_i)->option.initial, 2, NULL);
     ck_assert_int_eq(raise(SIGUSR1), 0);
-    check_quiet(bench);
+    check_quiet(fixture);
     ck_assert_int_eq(caught, 0);
     ck_assert_int_eq(sigpending(&pending), 0);
     ck_assert_int_eq(sigismember(&pending, SIGUSR1), 1);
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -175,50 +175,50 @@ END_TEST
 START_TEST(a_busy_loop_gets_its_signals_too)
 {
     sigset_t wait_mask;
-    struct bench *bench = bench_with_signals(_i, &wait_mask);
+    struct fixture *fixture = start_with_signals(_i, &wait_mask);
     struct watched *watched;
     uint64_t deadline;
     int fds[2];
 
     make_pair(fds);
-    watched = watch(bench, fds[0]);
+    watched = watch_fd(fixture, fds[0]);
     watched->receives = true;
-    arm(watched, FB_READ);
+    arm_event(watched, FB_READ);
     for (int busy = 0; busy < 2; busy++) {
         caught = 0;
         ck_assert_int_eq(raise(SIGUSR1), 0);
         deadline = now_us() + 5 * 1000 * 1000;
         while (caught == 0) {
             if (busy)
-                say(fds[1], "x");
-            turn(bench, 0);
+                send_text(fds[1], "x");
+            fixture_turn_waiting(fixture, 0);
             ck_assert_msg(now_us() < deadline, "the signal does not get through");
         }
         ck_assert(is_blocked());
     }
     close(fds[1]);
-    watch_no_more(&watched);
-    bench_tear_down(bench);
+    unwatch(&watched);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(time_comes_in_ticks)
 {
-    struct bench *bench = bench_set_up(_i, 1);
-    struct fb_loop *loop = &bench->loop;
+    struct fixture *fixture = contract_start(_i, 1);
+    struct fb_loop *loop = fixture->loop;
     uint64_t before = loop->clock.mono_ms;
 
     ck_assert_int_eq(fb_loop_set_resolution(loop, 3600 * 1000), 0);
     for (int i = 0; i < 3; i++)
         fb_loop_wait(loop, 5);
     ck_assert_uint_eq(loop->clock.mono_ms, before); /* the next tick is far away */
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 
 static unsigned expirations;
 
-static void expired(struct fb_loop *loop, struct fb_timer *timer)
+static void note_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -227,9 +227,9 @@ static void expired(struct fb_loop *loop, struct fb_timer *timer)
 
 START_TEST(timers_go_by_the_ticks)
 {
-    struct bench *bench = bench_set_up(_i, 1);
-    struct fb_loop *loop = &bench->loop;
-    struct fb_timer timer = { .expired = expired };
+    struct fixture *fixture = contract_start(_i, 1);
+    struct fb_loop *loop = fixture->loop;
+    struct fb_timer timer = { .expired = note_expired };
     uint64_t start = now_us(), deadline = start + 10 * 1000 * 1000;
 
     ck_assert_int_eq(fb_loop_set_resolution(loop, 10), 0);
@@ -243,7 +243,7 @@ START_TEST(timers_go_by_the_ticks)
         ck_assert_uint_lt(now_us(), deadline);
     }
     ck_assert_uint_ge(now_us() - start, 30 * 1000); /* the clock was a tick old at most */
-    bench_tear_down(bench);
+    fixture_stop(fixture);
 }
 END_TEST
 

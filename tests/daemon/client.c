@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocking TCP and unix clients, every wait of which has a deadline that fails the test. */
 #include "daemon/client.h"
 
 #include "daemon/daemon.h"
@@ -41,7 +42,7 @@ int client_try(in_port_t port)
     return connect_to(&address, sizeof(address));
 }
 
-static int connected(int fd, const char *where)
+static int connected_socket(int fd, const char *where)
 {
     ck_assert_msg(fd != -1, "connect() to %s failed: %s", where, strerror(errno));
     return fd;
@@ -49,7 +50,7 @@ static int connected(int fd, const char *where)
 
 int client_open(in_port_t port)
 {
-    return connected(client_try(port), "a port");
+    return connected_socket(client_try(port), "a port");
 }
 
 int client_open6(in_port_t port)
@@ -60,7 +61,7 @@ int client_open6(in_port_t port)
         .sin6_addr = IN6ADDR_LOOPBACK_INIT,
     };
 
-    return connected(connect_to(&address, sizeof(address)), "::1");
+    return connected_socket(connect_to(&address, sizeof(address)), "::1");
 }
 
 int client_open_unix(const char *path)
@@ -69,7 +70,7 @@ int client_open_unix(const char *path)
 
     ck_assert_uint_lt(strlen(path), sizeof(address.sun_path));
     strcpy(address.sun_path, path);
-    return connected(connect_to(&address, sizeof(address)), path);
+    return connected_socket(connect_to(&address, sizeof(address)), path);
 }
 
 int client_error(in_port_t port)
@@ -174,4 +175,14 @@ struct client_status client_status(in_port_t port)
 
     ck_assert_msg(n == 7, "the status is \"%s\"", text);
     return s;
+}
+
+void client_run_session(in_port_t port)
+{
+    int client = client_open(port);
+
+    client_echo(client, "x");
+    ck_assert_int_eq(shutdown(client, SHUT_WR), 0);
+    client_expect_end(client);
+    close(client);
 }

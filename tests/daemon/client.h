@@ -11,7 +11,7 @@
 int client_open(in_port_t port);
 int client_open6(in_port_t port);
 int client_open_unix(const char *path);
-/* What connecting says: 0 or an errno. */
+/* Connects: returns 0 or an errno. */
 int client_error(in_port_t port);
 /* Tries once: a client, or -1 with errno; usable from any thread. */
 int client_try(in_port_t port);
@@ -27,7 +27,7 @@ void client_expect_end(int fd);
 void client_expect_gone(int fd);
 /* Whether nothing has arrived, not even an end. */
 bool client_is_quiet(int fd);
-/* All up to the end, valid until the next call. Closes. */
+/* Reads up to the end and closes. Valid until the next call. */
 const char *client_read_all(int fd);
 /* Closes with a reset. */
 void client_reset(int fd);
@@ -38,3 +38,6 @@ struct client_status {
 };
 
 struct client_status client_status(in_port_t port);
+
+/* Runs a session of the echo protocol to its end, which a worker logs at level info. */
+void client_run_session(in_port_t port);

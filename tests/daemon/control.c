@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Talks to the control socket of the daemon under test: a line of JSON there, a line back. */
 #include "daemon/control.h"
 
 #include "daemon/client.h"

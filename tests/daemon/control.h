@@ -11,7 +11,7 @@ int control_open(const struct daemon *daemon);
 void control_send(int fd, const char *command);
 /* The next line, which must be JSON; valid until the next call. */
 struct fb_json_value control_receive(int fd);
-/* All in one, on a connection of its own. */
+/* Opens, asks, receives and closes. */
 struct fb_json_value control_ask(const struct daemon *daemon, const char *command);
 
 /* Whether "ok" is true; it must be there. */

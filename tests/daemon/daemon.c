@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Runs the binary under test: configuration, start, signals, log, end. A daemon's directory and
+ * processes are gone when daemon_finish() returns. */
 #include "daemon/daemon.h"
 
-#include "daemon/keeper.h"
 #include "daemon/proc.h"
+#include "daemon/resources.h"
 
 #include <bsd/unistd.h>
 #include <errno.h>
@@ -81,15 +83,15 @@ struct daemon *daemon_create(unsigned port_n)
     ck_assert_ptr_nonnull(daemon);
     daemon->log = "error.log";
     daemon_owns(daemon, daemon->log);
-    keeper_begin_test(daemon->directory, sizeof(daemon->directory));
+    resources_begin_test(daemon->directory, sizeof(daemon->directory));
     daemon->port_n = port_n;
-    keeper_reserve_ports(daemon->ports, daemon->reservations, port_n);
+    resources_reserve_ports(daemon->ports, daemon->reservations, port_n);
     return daemon;
 }
 
 /* Files */
 
-/* Its text from an offset on. */
+/* The file's text from an offset on. */
 static char *read_file(const char *path, size_t from)
 {
     FILE *file = fopen(path, "re");
@@ -113,7 +115,7 @@ const char *daemon_text(struct daemon *daemon, const char *name)
     return daemon->text = read_file(daemon_path(daemon, name), 0);
 }
 
-static void expand(const struct daemon *daemon, const char *text, FILE *file)
+static void expand_names(const struct daemon *daemon, const char *text, FILE *file)
 {
     for (const char *p = text; *p != '\0'; p++) {
         unsigned port = (unsigned)(p[1] - '0');
@@ -148,7 +150,7 @@ static void write_file(struct daemon *daemon, const char *name, const char *head
 
     ck_assert_ptr_nonnull(file);
     fputs(head, file);
-    expand(daemon, text, file);
+    expand_names(daemon, text, file);
     if (sandbox != NULL) /* at the end: messages name lines */
         fprintf(file, "\nsandbox %s;\n", sandbox);
     ck_assert_int_eq(fclose(file), 0);
@@ -191,11 +193,11 @@ static unsigned begin_command(const char *arguments[ARGUMENTS_MAX], char *wrappe
     while ((word = strsep(&wrapper, " ")) != NULL)
         if (*word != '\0')
             arguments[n++] = word;
-    arguments[n++] = binary != NULL ? binary : FB_DAEMON_PATH;
+    arguments[n++] = binary != NULL ? binary : DAEMON_PATH;
     return n;
 }
 
-static void redirect(const struct daemon *daemon, const char *name, int fd)
+static void redirect_output(const struct daemon *daemon, const char *name, int fd)
 {
     int file = open(daemon_path(daemon, name), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 
@@ -209,7 +211,7 @@ static void set_sanitizers(const struct daemon *daemon)
     char options[256];
 
     snprintf(options, sizeof(options), "exitcode=99:log_path=%s/%s/report", daemon->directory,
-        KEEPER_REPORTS);
+        RESOURCES_REPORTS);
     setenv("ASAN_OPTIONS", options, 1);
     setenv("UBSAN_OPTIONS", options, 1);
 }
@@ -238,7 +240,7 @@ static void pass_sockets(const struct daemon *daemon)
 }
 
 /* Starts the binary with these arguments, and its output in the files NAME.out and NAME.err. */
-static pid_t spawn(struct daemon *daemon, const char *const *more, const char *name)
+static pid_t spawn_binary(struct daemon *daemon, const char *const *more, const char *name)
 {
     const char *arguments[ARGUMENTS_MAX];
     char *words = getenv("FORKBEARD_WRAPPER") != NULL ? strdup(getenv("FORKBEARD_WRAPPER")) : NULL;
@@ -259,14 +261,14 @@ static pid_t spawn(struct daemon *daemon, const char *const *more, const char *n
     }
 
     snprintf(file, sizeof(file), "%s.out", name);
-    redirect(daemon, file, STDOUT_FILENO);
+    redirect_output(daemon, file, STDOUT_FILENO);
     snprintf(file, sizeof(file), "%s.err", name);
-    redirect(daemon, file, STDERR_FILENO);
+    redirect_output(daemon, file, STDERR_FILENO);
     set_sanitizers(daemon);
-    unsetenv("FORKBEARD"); /* which means something else to the daemon */
+    unsetenv("FORKBEARD"); /* the daemon understands this variable otherwise */
     if (chdir(daemon->directory) == -1)
         _exit(121);
-    pass_sockets(daemon); /* and nothing else that the test program was started with */
+    pass_sockets(daemon); /* nor any descriptor that the test program was started with */
     if (daemon->before_exec != NULL)
         daemon->before_exec();
     execvp(arguments[0], (char **)arguments);
@@ -288,7 +290,7 @@ int daemon_run(struct daemon *daemon, const char *arg, ...)
 
     unlink(daemon_path(daemon, "run.out"));
     unlink(daemon_path(daemon, "run.err"));
-    pid = spawn(daemon, arguments, "run");
+    pid = spawn_binary(daemon, arguments, "run");
     n = (unsigned)proc_wait(pid);
     free(daemon->out);
     free(daemon->err);
@@ -303,7 +305,7 @@ void daemon_launch(struct daemon *daemon)
     static const char *const arguments[] = { "-c", "forkbeard.conf", "-g", "daemon off;", NULL };
 
     ck_assert_int_eq(daemon->pid, 0);
-    daemon->pid = spawn(daemon, arguments, "daemon");
+    daemon->pid = spawn_binary(daemon, arguments, "daemon");
 }
 
 void daemon_start(struct daemon *daemon)
@@ -313,6 +315,21 @@ void daemon_start(struct daemon *daemon)
     if (daemon_pid(daemon) != daemon->pid)
         ck_abort_msg(
             "it ended with %d: %.3000s", daemon_wait(daemon), daemon_text(daemon, "daemon.err"));
+}
+
+struct daemon *daemon_start_new(unsigned port_n, const char *format, ...)
+{
+    struct daemon *daemon = daemon_create(port_n);
+    va_list args;
+    char *text;
+
+    va_start(args, format);
+    ck_assert_int_ne(vasprintf(&text, format, args), -1);
+    va_end(args);
+    daemon_configure(daemon, "%s", text);
+    free(text);
+    daemon_start(daemon);
+    return daemon;
 }
 
 int daemon_start_background(struct daemon *daemon)
@@ -435,7 +452,7 @@ void daemon_finish(struct daemon *daemon)
     check_lines(daemon, daemon->log, true);
     check_lines(daemon, "daemon.err", false);
     ck_assert_str_eq(daemon_text(daemon, "daemon.out"), "");
-    keeper_end_test(daemon->directory, daemon->owned, daemon->owned_n);
+    resources_end_test(daemon->directory, daemon->owned, daemon->owned_n);
     for (unsigned i = 0; i < daemon->port_n; i++)
         close(daemon->reservations[i]);
     free(daemon->out);

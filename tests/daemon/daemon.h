@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The real binary under test: a directory and ports of its own, its life from start to end, its log.
+/* The real binary under test: a directory and ports of its own, its life from start to end, its
+ * log.
  *
- * Whatever a test starts ends with it (keeper.h). daemon_finish() fails the test if a process, a file, a grave line in the log or
- * anything on the standard descriptors is left that the test has not announced, a sanitizer's or
- * valgrind's report among them.
+ * Whatever a test starts ends with it (resources.h). daemon_finish() fails the test if a process, a
+ * file, a grave line in the log or anything on the standard descriptors is left that the test has
+ * not announced, a sanitizer's or valgrind's report among them.
  *
  * FORKBEARD is the binary, FORKBEARD_WRAPPER a command to run it under, FORKBEARD_TEST_SANDBOX the
  * mode of the workers' sandbox. */
 #pragma once
 
-#include "daemon/keeper.h"
+#include "daemon/resources.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,9 +25,9 @@ struct daemon {
     in_port_t ports[PORTS_MAX]; /* free, in a row, and kept from others until the end */
     int reservations[PORTS_MAX];
     unsigned port_n;
-    pid_t pid;                 /* of the master; 0: none runs */
+    pid_t pid;                 /* pid of the master; 0: none runs */
     const char *log;           /* the error log's name in the directory */
-    size_t log_mark;           /* what lies before has been waited for */
+    size_t log_mark;           /* offset up to which the log has been waited for */
     void (*before_exec)(void); /* runs in the child, or NULL */
     int passed[PASSED_MAX];    /* sockets that it is given as a service manager does */
     unsigned passed_n;
@@ -36,7 +37,7 @@ struct daemon {
     unsigned expected_n;
     const char *owned[TEXTS_MAX];
     unsigned owned_n;
-    char *out, *err, *text; /* what the last daemon_run(), daemon_text() gave */
+    char *out, *err, *text; /* results of the latest daemon_run(), daemon_text() */
 };
 
 struct daemon *daemon_create(unsigned port_n);
@@ -62,7 +63,10 @@ void daemon_expects(struct daemon *daemon, const char *text);
 
 /* In the foreground: runs the binary on the configuration file, and waits for the pid file. */
 void daemon_start(struct daemon *daemon);
-/* The same without waiting. */
+/* A daemon with this configuration and so many ports, started. */
+struct daemon *daemon_start_new(unsigned port_n, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Runs the binary without waiting for the pid file. */
 void daemon_launch(struct daemon *daemon);
 /* In the background, which leaves the pid file's process to us; returns the parent's exit code. */
 int daemon_start_background(struct daemon *daemon);
@@ -80,7 +84,7 @@ void daemon_stop(struct daemon *daemon, int number);
 
 /* Waits until the text is in the log behind what was waited for before. */
 void daemon_wait_log(struct daemon *daemon, const char *text);
-/* What is logged from now on. */
+/* Lets daemon_wait_log() look only at lines from now on. */
 void daemon_mark_log(struct daemon *daemon);
 /* Lines with the text in the whole log. */
 unsigned daemon_count_log(struct daemon *daemon, const char *text);

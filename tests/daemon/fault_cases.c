@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The faults that a reload meets, one row each: the process, the call, and what is said of it. */
 #include "daemon/fault_cases.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
     "worker_start_timeout 1s;" MODULE("trouble") EVENTS                                            \
         "stream { server { listen 127.0.0.1:$0; troubled; trouble " how "; } }\n"
 
-/* Who meets the fault; beyond CHECK the workers. */
+/* The process that meets the fault; beyond CHECK the workers. */
 enum { MASTER, CHECK };
 
 const struct fault_case fault_cases[] = {
@@ -130,7 +131,7 @@ const struct fault_case fault_cases[] = {
         .kind = FAULT_ABORTS,
         .says = "signal 6 (Aborted)" },
 
-    /* what it has checked, read again */
+    /* the configuration that was checked is read again */
     { .call = "open",
         .process = MASTER,
         .nth = 1,
@@ -152,6 +153,11 @@ const struct fault_case fault_cases[] = {
         .kind = FAULT_GOES_ON_FAILING,
         .error = EMFILE,
         .says = "(24: " },
+    { .call = "seal",
+        .process = MASTER,
+        .nth = 2,
+        .error = EPERM,
+        .says = "trouble_too.so\" cannot be copied into memory (1: " },
     { .call = "open",
         .process = MASTER,
         .nth = 4,
@@ -171,7 +177,7 @@ const struct fault_case fault_cases[] = {
         .says = "other.pid.lock\" failed (28: " },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 6,
+        .nth = 4,
         .error = ENOLCK,
         .says = "other.pid.lock\" failed (37: " },
     { .call = "mkostemp",
@@ -213,7 +219,7 @@ const struct fault_case fault_cases[] = {
         .says = "listen() for the control socket" },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 7,
+        .nth = 5,
         .error = ENOMEM,
         .says = "fcntl() for the control socket" },
 
@@ -282,7 +288,8 @@ const struct fault_case fault_cases[] = {
         .says = "setsockopt(SO_REUSEPORT, 1) 127.0.0.1:$1 failed" },
 
     /* shared memory */
-    { .call = "fcntl", .process = MASTER, .nth = 10, .error = EMFILE, .says = "zone \"trouble\"" },
+    { .call = "fcntl", .process = MASTER, .nth = 8, .error = EMFILE, .says = "zone \"trouble\"" },
+    { .call = "seal", .process = MASTER, .nth = 3, .error = EPERM, .says = "zone \"trouble_too\"" },
     { .call = "memfd_create",
         .process = MASTER,
         .nth = 3,
@@ -333,12 +340,12 @@ const struct fault_case fault_cases[] = {
         .says = "fork() failed while spawning a worker (11: " },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 12,
+        .nth = 9,
         .error = EBADF,
         .says = "fcntl() failed while spawning a worker (9: " },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 15,
+        .nth = 12,
         .error = EBADF,
         .says = "fcntl() failed while spawning a worker (9: " },
 

@@ -6,15 +6,15 @@
 
 #include <stddef.h>
 
-#define FAULT_MODULE(name) "load_module " FB_TEST_MODULES "/" name ".so;"
+#define FAULT_MODULE(name) "load_module " MODULES_PATH "/" name ".so;"
 #define FAULT_EVENTS "events { accept_mutex off; }\n"
-/* What serves, on all kinds of listeners. */
+/* Servers on all kinds of listeners. */
 #define FAULT_BEFORE                                                                               \
     "worker_processes 2;" FAULT_MODULE("trouble") FAULT_EVENTS                                     \
         "stream { server { listen 127.0.0.1:$0; troubled; }\n"                                     \
         "server { listen 127.0.0.1:$1 reuseport; listen unix:$D/kept; echo; } }\n"
-/* Everything changes: one worker more, and so one socket more of reuseport; the pid file, the control
- * socket and a log file; a zone is kept, another is new. */
+/* Everything changes: one worker more, and so one socket more of reuseport; the pid file, the
+ * control socket and a log file; a zone is kept, another is new. */
 #define FAULT_AFTER                                                                                \
     "error_log error.log notice; error_log more.log; pid other.pid; control unix:other.sock;\n"    \
     "worker_processes 3; worker_start_timeout 1s;" FAULT_MODULE("trouble")                         \
@@ -27,10 +27,10 @@
 struct fault_case {
     const char *conf;
     const char *call;
-    unsigned process, nth; /* as in struct fault_plan */
+    unsigned process, nth; /* see struct fault_plan */
     enum fault_kind kind;
     int error;
-    const char *says; /* where "$0" and so on are as in a configuration */
+    const char *says; /* "$0" and so on stand for what they do in a configuration */
 };
 
 extern const struct fault_case fault_cases[];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A fault that a process of the daemon is to meet: a system call that fails, once or from then on, or
- * that the process does not survive. The test and the library that is preloaded (faults_preload.c) share
- * it as a file in memory, which the environment variable FB_FAULTS names. */
+/* A fault that a process of the daemon is to meet: a system call that fails, once or from then on,
+ * or that the process does not survive. The test and the library that is preloaded
+ * (faults_preload.c) share it as a file in memory, which the environment variable FB_FAULTS
+ * names. */
 #pragma once
 
 #include <stdatomic.h>
@@ -21,7 +22,7 @@ struct fault_plan {
     uint32_t round;   /* another each time: children from before are none of these */
     char call[24];    /* a function of the C library */
     uint32_t process; /* 0: the master, 1: the first child that it forks from now on, ... */
-    uint32_t nth;     /* of the calls of this function in that process, from 1 */
+    uint32_t nth;     /* number of the call of this function in that process, from 1 */
     uint32_t kind;    /* enum fault_kind */
     int32_t error;    /* errno, where it fails */
     atomic_uint forks, calls, hits;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Preloaded into the daemon under test: functions of the C library that fail when the plan says so. */
+/* Preloaded into the daemon under test: functions of the C library that fail when the plan says
+ * so. */
 #include "daemon/faults.h"
 
 #include <dlfcn.h>
@@ -50,7 +51,7 @@ static void act(void)
         break;
     case FAULT_EXITS:
         _exit(7);
-    case FAULT_ABORTS: /* not by a handler of a sanitizer's */
+    case FAULT_ABORTS: /* no handler of a sanitizer's */
         signal(SIGABRT, SIG_DFL);
         raise(SIGABRT);
         _exit(8);
@@ -187,7 +188,9 @@ LOUD int fcntl(int fd, int command, ...)
     va_start(args, command);
     argument = va_arg(args, long);
     va_end(args);
-    return strikes("fcntl") ? -1 : (int)syscall(SYS_fcntl, fd, command, argument);
+    return strikes(command == F_ADD_SEALS ? "seal" : "fcntl")
+               ? -1
+               : (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
 LOUD int chmod(const char *path, mode_t mode)

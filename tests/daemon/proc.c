@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads /proc: children, descriptors, connections and their holders. Fails no test: what has ended
+ * is simply not there. */
 #include "daemon/proc.h"
 
 #include "daemon/daemon.h"
@@ -179,7 +181,7 @@ struct request {
     struct inet_diag_req_v2 body;
 };
 
-/* One piece of the kernel's answer; false when it was the last. */
+/* Reads a piece of the kernel's answer; false when it was the last. */
 static bool read_answer(
     int fd, void (*each)(void *arg, in_port_t client, unsigned long inode), void *arg)
 {

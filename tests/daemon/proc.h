@@ -14,10 +14,10 @@ void proc_reap_orphans(void);
 /* Fails if this process has a child. */
 void proc_check_childless(void);
 
-/* As ps shows it; 0: there is no such process. */
+/* The state's letter as ps shows it; 0: there is no such process. */
 char proc_state(pid_t pid);
 pid_t proc_parent(pid_t pid);
-/* Those that have not ended, by pid; at most `max`. */
+/* Children that have not ended, by pid; at most `max`. */
 unsigned proc_children(pid_t parent, pid_t *list, unsigned max);
 unsigned proc_child_n(pid_t parent);
 bool proc_has(const pid_t *list, unsigned n, pid_t pid);
@@ -26,7 +26,7 @@ bool proc_has(const pid_t *list, unsigned n, pid_t pid);
 unsigned proc_descriptors(pid_t pid);
 /* A file of /proc/PID with blanks for its zeros, valid until the next call; "" when it is gone. */
 const char *proc_text(pid_t pid, const char *name);
-/* Where a link of /proc/PID leads; valid until the next call. */
+/* The target of a link of /proc/PID; valid until the next call. */
 const char *proc_link(pid_t pid, const char *name);
 
 /* A set of ports. */
@@ -45,7 +45,7 @@ void proc_add_clients(pid_t pid, in_port_t server, struct proc_ports *ports);
  * the process that holds it can be found among the children of another. 0: there is none. */
 unsigned long proc_connection(int client);
 pid_t proc_holder(pid_t parent, unsigned long connection);
-/* Both in one. */
+/* proc_holder() of proc_connection(). */
 pid_t proc_server_of(pid_t parent, int client);
 
 /* Stops it, and returns when it has stopped. */

@@ -2,7 +2,7 @@
 /* Several workers on one port: every way to share it, and what happens when there is no room. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
-#include "daemon/load.h"
+#include "daemon/load_clients.h"
 #include "daemon/proc.h"
 
 #include <signal.h>
@@ -34,7 +34,7 @@ static const struct {
 START_TEST(none_is_lost)
 {
     struct daemon *daemon = daemon_create(2);
-    struct load *load = malloc(sizeof(*load));
+    struct load_clients *load = malloc(sizeof(*load));
     struct client_status s;
 
     daemon_configure(daemon,
@@ -43,12 +43,9 @@ START_TEST(none_is_lost)
         " server { listen 127.0.0.1:$1; stub_status; } }",
         ways[_i].events, ways[_i].parameter);
     daemon_start(daemon);
-    load_start(load, daemon->ports[0]);
-    load_wait(load, 300);
-    load_stop(load);
-    ck_assert_uint_eq(load->refused, 0);
-    ck_assert_uint_eq(load->lost_n, 0);
-    ck_assert_uint_eq(load->wrong, 0);
+    load_clients_start(load, daemon->ports[0]);
+    load_clients_wait(load, 300);
+    load_clients_stop_unharmed(load);
     WAIT_FOR(client_status(daemon->ports[1]).active == 1);
     s = client_status(daemon->ports[1]);
     ck_assert_uint_eq(s.accepts, s.handled);
@@ -81,7 +78,7 @@ static unsigned count_answered(const int *clients)
     return n;
 }
 
-/* Who finds no room waits, and is served when somebody leaves; the log says so once. */
+/* A client that finds no room waits, and is served when another leaves; the log says so once. */
 START_TEST(no_room)
 {
     struct daemon *daemon = daemon_create(1);
@@ -104,7 +101,7 @@ START_TEST(no_room)
     served = count_answered(clients);
     ck_assert_uint_lt(served, CLIENTS);
 
-    for (int i = 0; i < CLIENTS; i++) { /* whoever was served makes room for another */
+    for (int i = 0; i < CLIENTS; i++) { /* a served client makes room for another */
         if (clients[i] == -1 || client_is_quiet(clients[i]))
             continue;
         close(clients[i]);
@@ -139,7 +136,7 @@ START_TEST(others_take_over)
         shared[_i]);
     daemon_expects(daemon, "2 worker_connections are not enough");
     daemon_start(daemon);
-    for (int i = 0; i < 8; i++) { /* nobody who comes later helps */
+    for (int i = 0; i < 8; i++) { /* no later client helps */
         clients[i] = client_open(daemon->ports[0]);
         client_echo(clients[i], "found a place");
     }
@@ -180,7 +177,7 @@ START_TEST(suspension_does_not_spin)
     before = processor_ticks(worker);
     for (until = now_ms() + 500; now_ms() < until;)
         pause_briefly();
-    ck_assert_uint_le(processor_ticks(worker) - before, 15); /* of 50 */
+    ck_assert_uint_le(processor_ticks(worker) - before, 15); /* the last of 50 */
     for (int i = 0; i < CLIENTS; i++)
         close(clients[i]);
     daemon_finish(daemon);
@@ -189,7 +186,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, none_is_lost, 0, sizeof(ways) / sizeof(ways[0]));
     tcase_add_loop_test(tcase, no_room, 0, sizeof(shortages) / sizeof(shortages[0]));
     tcase_add_loop_test(tcase, others_take_over, 0, sizeof(shared) / sizeof(shared[0]));

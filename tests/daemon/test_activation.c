@@ -5,7 +5,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
-#include "daemon/upgrading.h"
+#include "daemon/upgrade.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #define MODE(i) ((i) == 0 ? "worker_processes 2;" : "master_process off;")
 
-static void pass(struct daemon *daemon, int fd)
+static void pass_socket(struct daemon *daemon, int fd)
 {
     ck_assert_uint_lt(daemon->passed_n, PASSED_MAX);
     ck_assert_int_ne(fd, -1);
@@ -40,7 +40,7 @@ static int pass_port(struct daemon *daemon, in_port_t port, bool reuseport)
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &option, sizeof(option)), 0);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     ck_assert_int_eq(listen(fd, 16), 0);
-    pass(daemon, fd);
+    pass_socket(daemon, fd);
     return fd;
 }
 
@@ -52,11 +52,11 @@ static int pass_path(struct daemon *daemon, const char *name)
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", daemon_path(daemon, name));
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     ck_assert_int_eq(listen(fd, 16), 0);
-    pass(daemon, fd);
+    pass_socket(daemon, fd);
     return fd;
 }
 
-static void finish(struct daemon *daemon)
+static void finish_daemon(struct daemon *daemon)
 {
     for (unsigned i = 0; i < daemon->passed_n; i++)
         close(daemon->passed[i]);
@@ -95,7 +95,7 @@ START_TEST(is_served)
     daemon_stop(daemon, SIGQUIT);
     ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0); /* the description is shared */
     ck_assert_int_eq(client_error(daemon->ports[0]), 0);  /* the manager listens on */
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -115,7 +115,7 @@ START_TEST(a_path_is_the_managers)
     close(client);
     daemon_stop(daemon, SIGTERM);
     ck_assert(daemon_has(daemon, "socket"));
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -139,7 +139,7 @@ START_TEST(a_name_may_stand_for_several)
     close(client);
     ck_assert_str_eq(client_read_all(client_open(daemon->ports[1])), "other");
     daemon_stop(daemon, SIGTERM);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -154,13 +154,13 @@ static unsigned long inode_of(int fd)
     return inode;
 }
 
-static void reload(struct daemon *daemon)
+static void reload_daemon(struct daemon *daemon)
 {
     daemon_mark_log(daemon);
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
 }
 
-/* It cannot be had again: a configuration without it does not close it. */
+/* An adopted socket cannot be had again: a configuration without it does not close it. */
 START_TEST(a_reload_keeps_what_it_does_not_want)
 {
     struct daemon *daemon = daemon_create(2);
@@ -175,21 +175,21 @@ START_TEST(a_reload_keeps_what_it_does_not_want)
     echo_once(daemon->ports[0]);
     for (int i = 0; i < 3; i++) {
         daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$1; echo; } }\n");
-        reload(daemon);
+        reload_daemon(daemon);
         WAIT_FOR(proc_child_n(daemon->pid) == 1);
         ck_assert_uint_eq(proc_holder(daemon->pid, inode), 0); /* no worker has it */
         client = client_open(daemon->ports[0]);
         client_send(client, "waits");
         echo_once(daemon->ports[1]);
         daemon_configure(daemon, "events {} stream { server { listen fd:3; echo; } }\n");
-        reload(daemon);
+        reload_daemon(daemon);
         client_expect(client, "waits");
         close(client);
         WAIT_FOR(proc_child_n(daemon->pid) == 1);
     }
     WAIT_FOR(proc_descriptors(daemon->pid) == before);
     daemon_stop(daemon, SIGTERM);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -212,11 +212,11 @@ START_TEST(unwanted_ones_are_named)
     ck_assert(client_is_quiet(client));
     close(client);
     daemon_stop(daemon, SIGTERM);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
-/* What the manager has kept of our own is drained when nobody wants it. _i: the mode. */
+/* A socket of ours from the manager's store is drained when no listener wants it. _i: the mode. */
 START_TEST(stored_ones_are_drained)
 {
     struct daemon *daemon = daemon_create(2);
@@ -243,7 +243,7 @@ START_TEST(stored_ones_are_drained)
     close(unwanted);
     close(silent);
     daemon_stop(daemon, SIGTERM);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -264,7 +264,7 @@ START_TEST(reuseport_takes_what_is_passed)
         echo_once(daemon->ports[0]);
     ck_assert_uint_eq(daemon_count_log(daemon, "is ignored: the service manager"), _i == 0);
     daemon_stop(daemon, SIGTERM);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -285,7 +285,7 @@ START_TEST(what_is_anothers_is_left_alone)
     ck_assert_ptr_nonnull(strstr(daemon->err,
         "invalid value \"fd:3\" in \"listen\" directive: the service manager has passed no such "
         "socket, it has passed: none in "));
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -309,7 +309,7 @@ START_TEST(mistakes_are_named)
         daemon, "events {} stream { server { listen %s; echo; } }\n", mistakes[_i].listen);
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", NULL), 1);
     ck_assert_msg(strstr(daemon->err, mistakes[_i].message) != NULL, "%s", daemon->err);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -321,7 +321,7 @@ START_TEST(a_check_only_warns)
     daemon_configure(daemon, "events {} stream { server { listen fd:web; echo; } }\n");
     ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 0);
     ck_assert_ptr_nonnull(strstr(daemon->err, "[warn] \"fd:web\" is known only to the daemon"));
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -353,19 +353,19 @@ START_TEST(useless_ones_end_the_start)
 {
     struct daemon *daemon = daemon_create(1);
 
-    pass(daemon, useless[_i].open());
+    pass_socket(daemon, useless[_i].open());
     daemon->passed_names = "odd";
     daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n");
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", NULL), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "descriptor 3 (\"odd\")"));
     ck_assert_msg(strstr(daemon->err, useless[_i].message) != NULL, "%s", daemon->err);
 
-    daemon->passed_names = "forkbeard"; /* else it could never start again */
+    daemon->passed_names = "forkbeard"; /* the daemon could never start again otherwise */
     daemon_expects(daemon, "it is closed");
     daemon_start(daemon);
     echo_once(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
@@ -383,29 +383,29 @@ START_TEST(they_outlive_the_binary)
     daemon_owns(daemon, "socket");
     daemon_configure(daemon, "events {} stream { server { listen fd:web; listen fd:4; echo; } }");
     daemon_start(daemon);
-    go_back(daemon, upgrade(daemon));
-    go_forward(daemon, upgrade(daemon));
+    upgrade_roll_back(daemon, upgrade_start(daemon));
+    upgrade_complete(daemon, upgrade_start(daemon));
     echo_once(daemon->ports[0]);
     client = client_open_unix(daemon_path(daemon, "socket"));
     client_echo(client, "served");
     close(client);
     daemon_configure(daemon, "events {} stream { server { listen fd:spare; echo; } }");
-    reload(daemon);
+    reload_daemon(daemon);
     echo_once(daemon->ports[1]);
-    go_forward(daemon, upgrade(daemon));
+    upgrade_complete(daemon, upgrade_start(daemon));
     daemon_configure(
         daemon, "events {} stream { server { listen fd:web; listen fd:local; echo; } }");
-    reload(daemon);
+    reload_daemon(daemon);
     echo_once(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);
     ck_assert(daemon_has(daemon, "socket"));
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, is_served, 0, 2 * (int)fb_countof(ways));
     tcase_add_loop_test(tcase, a_path_is_the_managers, 0, 2);
     tcase_add_test(tcase, a_name_may_stand_for_several);

@@ -14,14 +14,14 @@
 
 #define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
 
-/* What is printed goes to standard error, as nginx's; NULL: nothing at all. */
+/* Text expected on standard error, where nginx prints too; NULL: nothing at all. */
 static const struct {
     const char *arguments[4];
     int code;
     const char *printed;
 } options[] = {
     { { "-v" }, 0, "forkbeard version: forkbeard/" },
-    { { "-V" }, 0, "event mechanisms: epoll poll select" },
+    { { "-V" }, 0, "event mechanisms: " },
     { { "-V" }, 0, "configure arguments:" },
     { { "-V" }, 0, "protocols: " },
     { { "-h" }, 0, "Usage: forkbeard [-?hvVtTq] [-s signal]" },
@@ -112,8 +112,8 @@ static unsigned count_files(const struct daemon *daemon)
     return n;
 }
 
-/* It opens nothing: neither the daemon that runs on the same ports nor a user without rights to the
- * log and the pid file is in its way. */
+/* A check opens nothing: neither a daemon that runs on the same ports nor a user without rights to
+ * the log and the pid file is in its way. */
 START_TEST(test_touches_nothing)
 {
     struct daemon *daemon = daemon_create(1);
@@ -213,7 +213,7 @@ START_TEST(prefix)
 }
 END_TEST
 
-/* What the file names lies beside the file; what the command line names, where we stand. */
+/* Paths in the file are relative to the file; those on the command line, to where we stand. */
 START_TEST(relative_names)
 {
     struct daemon *daemon = daemon_create(1);
@@ -259,7 +259,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, option, 0, sizeof(options) / sizeof(options[0]));
     tcase_add_test(tcase, dump);
     tcase_add_test(tcase, test_touches_nothing);

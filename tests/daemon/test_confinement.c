@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where workers run and what they may do: limits, user, processors, directory, environment. */
+/* The surroundings of workers: limits, user, processors, directory, environment. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -19,7 +19,7 @@
 #define ECHO "events { worker_connections 20; } stream { server { listen 127.0.0.1:$0; echo; } }\n"
 
 /* The only worker of a daemon on this configuration. */
-static pid_t start(struct daemon *daemon, const char *directives)
+static pid_t start_worker(struct daemon *daemon, const char *directives)
 {
     pid_t worker;
 
@@ -53,7 +53,7 @@ START_TEST(resource_limits)
 {
     struct daemon *daemon = daemon_create(1);
     char before[256];
-    pid_t worker = start(daemon, "worker_rlimit_nofile 123; worker_rlimit_core 1m;");
+    pid_t worker = start_worker(daemon, "worker_rlimit_nofile 123; worker_rlimit_core 1m;");
 
     ck_assert(begins(line_of(worker, "limits", "Max open files"), "123 "));
     ck_assert(begins(line_of(worker, "limits", "Max core file size"), "1048576 "));
@@ -68,7 +68,7 @@ START_TEST(limit_below_connections)
 {
     struct daemon *daemon = daemon_create(1);
 
-    start(daemon, "worker_rlimit_nofile 19;");
+    start_worker(daemon, "worker_rlimit_nofile 19;");
     daemon_wait_log(daemon, "[warn] ");
     daemon_wait_log(daemon, " 20 worker_connections exceed open file resource limit: 19\n");
     daemon_finish(daemon);
@@ -78,7 +78,7 @@ END_TEST
 START_TEST(priority)
 {
     struct daemon *daemon = daemon_create(1);
-    pid_t worker = start(daemon, "worker_priority 7;");
+    pid_t worker = start_worker(daemon, "worker_priority 7;");
 
     ck_assert_int_eq(getpriority(PRIO_PROCESS, (id_t)worker), 7);
     ck_assert_int_eq(
@@ -119,7 +119,7 @@ START_TEST(affinity)
         snprintf(directive, sizeof(directive), "worker_cpu_affinity 1%.*s;", cpu,
             "0000000000000000000000000000000000000000000000000000000000000000");
     ck_assert_int_eq(sched_getaffinity(0, sizeof(own), &own), 0);
-    check_processors(start(daemon, directive), cpu, 1);
+    check_processors(start_worker(daemon, directive), cpu, 1);
     check_processors(daemon->pid, cpu, CPU_COUNT(&own));
     daemon_finish(daemon);
 }
@@ -133,7 +133,7 @@ START_TEST(working_directory)
 
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "place"));
     ck_assert_int_eq(mkdir(path, 0755), 0);
-    worker = start(daemon, "working_directory place;");
+    worker = start_worker(daemon, "working_directory place;");
     ck_assert_str_eq(proc_link(worker, "cwd"), path);
     ck_assert_str_eq(proc_link(daemon->pid, "cwd"), daemon->directory);
     daemon_stop(daemon, SIGTERM);
@@ -163,7 +163,7 @@ START_TEST(user)
         { "user root;", "root", "root" },
     };
     struct daemon *daemon = daemon_create(1);
-    pid_t worker = start(daemon, cases[_i].directive);
+    pid_t worker = start_worker(daemon, cases[_i].directive);
     const struct passwd *passwd = cases[_i].user == NULL ? NULL : getpwnam(cases[_i].user);
     const struct group *group = cases[_i].group == NULL ? NULL : getgrnam(cases[_i].group);
     char ids[64];
@@ -207,7 +207,7 @@ static void set_zone(void)
 /* A file of the oldest of the formats that tzfile(5) describes. */
 static void write_zone(struct daemon *daemon)
 {
-    static const char text[] = "TZif\0" /* and 15 bytes for later use */
+    static const char text[] = "TZif\0" /* 15 bytes for later use */
                                "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
                                "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\4"
                                "\0\0\x46\x50\0\0"
@@ -257,7 +257,7 @@ START_TEST(environment)
 
     write_zone(daemon);
     daemon->before_exec = set_zone;
-    start(daemon, environments[_i].directives);
+    start_worker(daemon, environments[_i].directives);
     daemon_stop(daemon, SIGTERM);
     ck_assert_msg(is_in_zone(daemon_text(daemon, "error.log"), environments[_i].hours),
         "%d hours: %s", environments[_i].hours, daemon_text(daemon, "error.log"));
@@ -288,8 +288,8 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
-    if (!is_wrapped()) { /* which may keep limits to itself, and has descriptors of its own */
+    resources_fixture(tcase);
+    if (!is_wrapped()) { /* a sanitizer may keep limits to itself, and has descriptors of its own */
         tcase_add_test(tcase, resource_limits);
         tcase_add_test(tcase, descriptors);
     }

@@ -15,22 +15,13 @@
 #define ECHO "server { listen 127.0.0.1:$0; echo; }"
 #define EVENTS_AND_ECHO "events {} stream { " ECHO " }\n"
 
-static struct daemon *start(unsigned ports, const char *configuration)
-{
-    struct daemon *daemon = daemon_create(ports);
-
-    daemon_configure(daemon, "%s", configuration);
-    daemon_start(daemon);
-    return daemon;
-}
-
 /* Asks for a reload on a connection that stays open; the socket may move. */
-static struct fb_json_value reload(struct daemon *daemon)
+static struct fb_json_value ask_reload(struct daemon *daemon)
 {
     return control_ask(daemon, "reload");
 }
 
-static int run(struct daemon *daemon, const char *order)
+static int run_command(struct daemon *daemon, const char *order)
 {
     return daemon_run(daemon, "-s", order, "-c", "forkbeard.conf", NULL);
 }
@@ -51,9 +42,9 @@ static void check_worker(const struct daemon *daemon, struct fb_json_value worke
 
 START_TEST(status_while_idle)
 {
-    struct daemon *daemon =
-        start(2, "worker_processes 2; events {} stream { " ECHO
-                 " server { listen [::1]:$1 backlog=33; listen unix:$D/socket; echo; } }");
+    struct daemon *daemon = daemon_start_new(2,
+        "worker_processes 2; events {} stream { " ECHO
+        " server { listen [::1]:$1 backlog=33; listen unix:$D/socket; echo; } }");
     struct fb_json_value status, generation;
 
     client_reset(client_open(daemon->ports[0]));
@@ -95,12 +86,12 @@ static struct fb_json_value find_state(struct fb_json_value status, const char *
 
 START_TEST(status_while_draining)
 {
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int client = client_open(daemon->ports[0]);
     struct fb_json_value status, worker, answer;
 
     client_echo(client, "begun");
-    answer = reload(daemon);
+    answer = ask_reload(daemon);
     ck_assert(control_is_ok(answer));
     ck_assert_int_eq(control_number(answer, "generation"), 2);
     client_echo(client, "goes on");
@@ -123,7 +114,7 @@ END_TEST
 START_TEST(status_of_queues)
 {
     struct daemon *daemon =
-        start(1, "events {} stream { server { listen 127.0.0.1:$0 backlog=2; echo; } }");
+        daemon_start_new(1, "events {} stream { server { listen 127.0.0.1:$0 backlog=2; echo; } }");
     struct sockaddr_in address = { .sin_family = AF_INET,
         .sin_port = htons(daemon->ports[0]),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -150,7 +141,7 @@ END_TEST
 
 START_TEST(status_for_people)
 {
-    struct daemon *daemon = start(1, "worker_processes 2; " EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, "worker_processes 2; " EVENTS_AND_ECHO);
     char line[128];
 
     ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
@@ -184,23 +175,23 @@ static const struct {
         "nowhere/error.log\" failed (2: No such file or directory)", 0, 0 },
     { "worker_processes 3; working_directory nowhere; " EVENTS_AND_ECHO,
         "/nowhere\") failed (2: No such file or directory)", 0, 0 },
-    { "load_module " FB_TEST_MODULES "/crashes_loaded.so;\n" EVENTS_AND_ECHO,
+    { "load_module " MODULES_PATH "/crashes_loaded.so;\n" EVENTS_AND_ECHO,
         ".so\" crashed while it was loaded: signal 11 (Segmentation fault) in /", 0, 0 },
-    { "load_module " FB_TEST_MODULES "/stranger.so;\n" EVENTS_AND_ECHO, "is no Forkbeard module", 3,
+    { "load_module " MODULES_PATH "/stranger.so;\n" EVENTS_AND_ECHO, "is no Forkbeard module", 3,
         13 },
 };
 
 /* By the socket, and by -s. */
 START_TEST(reload_fails)
 {
-    struct daemon *daemon = start(2, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(2, EVENTS_AND_ECHO);
     struct fb_json_value answer, message;
     char place[64];
 
     ck_assert_int_eq(listen(daemon->reservations[1], 1), 0);
     daemon_expects(daemon, "[emerg]");
     daemon_configure(daemon, "%s", mistakes[_i].configuration);
-    answer = reload(daemon);
+    answer = ask_reload(daemon);
     ck_assert(!control_is_ok(answer));
     ck_assert_str_ne(control_text(answer, "error"), "");
     message = control_message(answer, mistakes[_i].text);
@@ -213,7 +204,7 @@ START_TEST(reload_fails)
         snprintf(
             place, sizeof(place), "forkbeard.conf:%d:%d\n", mistakes[_i].line, mistakes[_i].column);
     }
-    ck_assert_int_eq(run(daemon, "reload"), 1);
+    ck_assert_int_eq(run_command(daemon, "reload"), 1);
     ck_assert_msg(strstr(daemon->err, mistakes[_i].text) != NULL, "%s", daemon->err);
     ck_assert(mistakes[_i].line == 0 || strstr(daemon->err, place) != NULL);
     ck_assert_ptr_nonnull(
@@ -222,17 +213,17 @@ START_TEST(reload_fails)
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
 
     daemon_configure(daemon, EVENTS_AND_ECHO);
-    ck_assert_int_eq(run(daemon, "reload"), 0);
+    ck_assert_int_eq(run_command(daemon, "reload"), 0);
     ck_assert_str_eq(daemon->err, "");
     ck_assert(control_is_ok(fb_json_member(control_ask(daemon, "status"), "reload")));
     daemon_finish(daemon);
 }
 END_TEST
 
-/* What a signal has asked for is shown too. */
+/* A reload that a signal asked for is shown too. */
 START_TEST(result_of_a_signal)
 {
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
 
     daemon_expects(daemon, "[emerg]");
     daemon_configure(daemon, "events {} wrong;");
@@ -252,7 +243,7 @@ START_TEST(clients_at_once)
     int first, second, third, impatient;
     char late[128];
 
-    daemon_configure(daemon, "load_module " FB_TEST_MODULES "/hangs.so; events {} stream {"
+    daemon_configure(daemon, "load_module " MODULES_PATH "/hangs.so; events {} stream {"
                              " server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } }");
     daemon_start(daemon);
     daemon_write(daemon, "late", "x");
@@ -286,14 +277,14 @@ START_TEST(clients_at_once)
 }
 END_TEST
 
-/* Who waits for a reload when the end comes is told so. */
+/* A client that waits for a reload when the end comes is told so. */
 START_TEST(end_while_clients_wait)
 {
     static const char *const orders[] = { "stop", "quit" };
     struct daemon *daemon = daemon_create(1);
     int first, second;
 
-    daemon_configure(daemon, "load_module " FB_TEST_MODULES "/hangs.so; events {} stream {"
+    daemon_configure(daemon, "load_module " MODULES_PATH "/hangs.so; events {} stream {"
                              " server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } }");
     daemon_start(daemon);
     daemon_write(daemon, "late", "x");
@@ -304,7 +295,7 @@ START_TEST(end_while_clients_wait)
     second = control_open(daemon);
     control_send(second, "reload");
     WAIT_FOR(daemon_count_log(daemon, "\"reload\" received from ") == 2);
-    ck_assert_int_eq(run(daemon, orders[_i]), 0);
+    ck_assert_int_eq(run_command(daemon, orders[_i]), 0);
     ck_assert(!control_is_ok(control_receive(first)));
     ck_assert_str_eq(control_text(control_receive(second), "error"), "the daemon is ending");
     ck_assert_int_eq(daemon_wait(daemon), 0);
@@ -322,7 +313,7 @@ static int hang_reading(struct daemon *daemon)
 
     daemon_write(daemon, "late", "x");
     daemon_configure(daemon,
-        "load_module " FB_TEST_MODULES "/hangs.so; events {} stream {"
+        "load_module " MODULES_PATH "/hangs.so; events {} stream {"
         " server { listen 127.0.0.1:$0; hangs; hangs_reading_while $D/late; } }");
     client = control_open(daemon);
     control_send(client, "reload");
@@ -333,7 +324,7 @@ static int hang_reading(struct daemon *daemon)
 /* A configuration that takes its time keeps the master from nothing. */
 START_TEST(a_long_check_is_waited_for)
 {
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int client = hang_reading(daemon);
 
     daemon_expects(daemon, "exited on signal 9");
@@ -352,10 +343,10 @@ END_TEST
 START_TEST(an_end_does_not_wait_for_a_check)
 {
     static const char *const orders[] = { "stop", "quit" };
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int client = hang_reading(daemon);
 
-    ck_assert_int_eq(run(daemon, orders[_i]), 0);
+    ck_assert_int_eq(run_command(daemon, orders[_i]), 0);
     ck_assert_str_eq(control_text(control_receive(client), "error"), "the daemon is ending");
     close(client);
     ck_assert_int_eq(daemon_wait(daemon), 0);
@@ -366,7 +357,7 @@ END_TEST
 
 START_TEST(quit_is_seen_to_its_end)
 {
-    struct daemon *daemon = start(1, EVENTS_AND_ECHO);
+    struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int session = client_open(daemon->ports[0]), client = control_open(daemon);
 
     client_echo(session, "begun");
@@ -374,13 +365,13 @@ START_TEST(quit_is_seen_to_its_end)
     ck_assert(control_is_ok(control_receive(client)));
     daemon_wait_log(daemon, "gracefully shutting down");
     ck_assert_str_eq(control_text(control_ask(daemon, "status"), "state"), "quitting");
-    ck_assert(!control_is_ok(reload(daemon)));
+    ck_assert(!control_is_ok(ask_reload(daemon)));
     ck_assert(client_is_quiet(client));
     client_echo(session, "goes on");
     if (_i == 0)
         close(session);
     else
-        ck_assert_int_eq(run(daemon, "stop"), 0);
+        ck_assert_int_eq(run_command(daemon, "stop"), 0);
     client_expect_end(client);
     ck_assert(!daemon_has(daemon, "forkbeard.pid"));
     ck_assert(!daemon_has(daemon, "forkbeard.sock"));
@@ -409,7 +400,7 @@ START_TEST(reopen)
     answer = control_ask(daemon, "reopen");
     ck_assert(control_is_ok(answer));
     ck_assert(daemon_has(daemon, "logs/error.log"));
-    ck_assert_int_eq(run(daemon, "reopen"), 0);
+    ck_assert_int_eq(run_command(daemon, "reopen"), 0);
     ck_assert_str_eq(daemon->err, "");
 
     daemon_expects(daemon, "the old file is written on");
@@ -418,7 +409,7 @@ START_TEST(reopen)
     ck_assert(!control_is_ok(answer));
     ck_assert_ptr_nonnull(strstr(control_text(answer, "error"),
         "logs/error.log\" failed, the old file is written on (2: No such file or directory)"));
-    ck_assert_int_eq(run(daemon, "reopen"), 1);
+    ck_assert_int_eq(run_command(daemon, "reopen"), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "the old file is written on"));
     ck_assert_ptr_nonnull(strstr(daemon->err, "[error] reopen failed\n"));
     daemon_stop(daemon, SIGTERM);
@@ -430,7 +421,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, status_while_idle);
     tcase_add_test(tcase, status_while_draining);
     tcase_add_test(tcase, status_of_queues);

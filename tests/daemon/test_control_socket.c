@@ -19,15 +19,6 @@
 #define CLIENTS_MAX 16
 #define REQUEST_MAX 65536
 
-static struct daemon *start(const char *configuration)
-{
-    struct daemon *daemon = daemon_create(1);
-
-    daemon_configure(daemon, "%s", configuration);
-    daemon_start(daemon);
-    return daemon;
-}
-
 static bool is_socket(const struct daemon *daemon, const char *name)
 {
     struct stat st;
@@ -35,7 +26,7 @@ static bool is_socket(const struct daemon *daemon, const char *name)
     return lstat(daemon_path(daemon, name), &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-static int run(struct daemon *daemon, const char *order)
+static int run_command(struct daemon *daemon, const char *order)
 {
     return daemon_run(daemon, "-s", order, "-c", "forkbeard.conf", NULL);
 }
@@ -49,7 +40,7 @@ static void check_answers(const struct daemon *daemon)
 
 START_TEST(it_is_private_and_there_while_we_serve)
 {
-    struct daemon *daemon = start("worker_processes 2; " ECHO);
+    struct daemon *daemon = daemon_start_new(1, "worker_processes 2; " ECHO);
     struct stat st;
     pid_t workers[2];
     unsigned descriptors;
@@ -63,7 +54,7 @@ START_TEST(it_is_private_and_there_while_we_serve)
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
     descriptors = proc_descriptors(workers[0]);
     daemon_configure(daemon, "worker_processes 2; control off; " ECHO);
-    ck_assert_int_eq(run(daemon, "reload"), 0);
+    ck_assert_int_eq(run_command(daemon, "reload"), 0);
     WAIT_FOR(proc_state(workers[0]) == 0 && proc_state(workers[1]) == 0);
     ck_assert(!daemon_has(daemon, "forkbeard.sock"));
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
@@ -79,17 +70,17 @@ START_TEST(it_is_private_and_there_while_we_serve)
 }
 END_TEST
 
-/* Who has asked for the reload is answered although the socket is another. */
+/* The client that has asked for the reload is answered although the socket is another. */
 START_TEST(it_moves_with_a_reload)
 {
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
     unsigned descriptors = proc_descriptors(daemon->pid);
 
     daemon_configure(daemon, "control unix:other.sock; " ECHO);
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
     WAIT_FOR(!daemon_has(daemon, "forkbeard.sock"));
     ck_assert(is_socket(daemon, "other.sock"));
-    ck_assert_int_eq(run(daemon, "reload"), 0);
+    ck_assert_int_eq(run_command(daemon, "reload"), 0);
     ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
 
     daemon_configure(daemon, ECHO);
@@ -106,7 +97,7 @@ END_TEST
 /* A reload that cannot make it is refused, and the one before stays. */
 START_TEST(it_cannot_move)
 {
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
 
     daemon_expects(daemon, "control socket");
     daemon_configure(daemon, "control unix:nowhere/a.sock; " ECHO);
@@ -122,10 +113,10 @@ START_TEST(it_cannot_move)
 }
 END_TEST
 
-/* Who could not be accepted is, when there are descriptors again. */
+/* Clients that could not be accepted are, when there are descriptors again. */
 START_TEST(no_descriptors)
 {
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
     struct rlimit before, none;
     int client;
 
@@ -145,10 +136,10 @@ END_TEST
 
 START_TEST(it_comes_back)
 {
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
 
     ck_assert_int_eq(unlink(daemon_path(daemon, "forkbeard.sock")), 0);
-    ck_assert_int_eq(run(daemon, "reload"), 0);
+    ck_assert_int_eq(run_command(daemon, "reload"), 0);
     ck_assert_ptr_nonnull(
         strstr(daemon->err, "there is no control socket (2: No such file or directory)\n"));
     WAIT_FOR(is_socket(daemon, "forkbeard.sock"));
@@ -159,7 +150,7 @@ END_TEST
 
 START_TEST(a_stale_one_is_replaced)
 {
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
 
     daemon_expects(daemon, "the master process has gone");
     daemon_signal(daemon, SIGKILL);
@@ -205,7 +196,7 @@ START_TEST(a_start_fails_where_it_cannot_be_made)
 }
 END_TEST
 
-/* Who may ask */
+/* Permissions */
 
 static void become_nobody(void)
 {
@@ -213,7 +204,7 @@ static void become_nobody(void)
         _exit(123);
 }
 
-/* As another user: what connect() says, and the answer's first bytes. */
+/* Asks as another user: returns what connect() says, and the answer's first bytes. */
 static int ask_as_nobody(const struct daemon *daemon, char answer[256])
 {
     int ends[2], code;
@@ -246,7 +237,7 @@ static int ask_as_nobody(const struct daemon *daemon, char answer[256])
 
 START_TEST(others_may_not_ask)
 {
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
     char answer[256];
 
     ck_assert_int_eq(ask_as_nobody(daemon, answer), EACCES);
@@ -259,7 +250,7 @@ START_TEST(others_may_not_ask)
     check_answers(daemon);
 
     daemon->before_exec = become_nobody;
-    ck_assert_int_eq(run(daemon, "quit"), 1);
+    ck_assert_int_eq(run_command(daemon, "quit"), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "permission denied"));
     daemon->before_exec = NULL;
     daemon_finish(daemon);
@@ -304,7 +295,7 @@ static const struct {
 /* They are told, and may try again. */
 START_TEST(wrong_requests)
 {
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
     int client = control_open(daemon);
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -325,12 +316,12 @@ END_TEST
 START_TEST(pieces_and_many_at_once)
 {
     static const char request[] = "{\"command\":\"status\"}\n";
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
     int client = control_open(daemon);
 
     for (const char *p = request; *p != '\0'; p++) {
         ck_assert_int_eq(send(client, p, 1, MSG_NOSIGNAL), 1);
-        check_answers(daemon); /* nobody waits for it */
+        check_answers(daemon); /* no client waits for it */
     }
     ck_assert(control_is_ok(control_receive(client)));
 
@@ -351,7 +342,7 @@ END_TEST
 
 START_TEST(a_request_has_a_limit)
 {
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
     char *request = malloc(REQUEST_MAX + 1);
     int client = control_open(daemon);
 
@@ -380,7 +371,7 @@ START_TEST(clients_that_go)
 {
     static const char *const last[] = { "", "{\"comm", "{\"command\":\"status\"}\n",
         "{\"command\":\"reload\"}\n", "{\"command\":\"reopen\"}\n" };
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
     unsigned descriptors = proc_descriptors(daemon->pid);
 
     for (int i = 0; i < 50; i++) {
@@ -399,7 +390,7 @@ END_TEST
 
 START_TEST(too_many_clients)
 {
-    struct daemon *daemon = start(ECHO);
+    struct daemon *daemon = daemon_start_new(1, ECHO);
     int clients[CLIENTS_MAX], one_more;
 
     for (int i = 0; i < CLIENTS_MAX; i++) {
@@ -425,11 +416,11 @@ START_TEST(too_many_clients)
 }
 END_TEST
 
-/* It asks and asks, and takes no answer until the end. */
+/* The client asks again and again, and takes no answer until the end. */
 START_TEST(a_client_that_does_not_listen)
 {
     static const char request[] = "{\"command\":\"status\"}\n";
-    struct daemon *daemon = start("worker_processes 8; " ECHO);
+    struct daemon *daemon = daemon_start_new(1, "worker_processes 8; " ECHO);
     int client = control_open(daemon), asked = 0;
 
     while (send(client, request, sizeof(request) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) ==
@@ -449,7 +440,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, it_is_private_and_there_while_we_serve, 0, 2);
     tcase_add_test(tcase, it_moves_with_a_reload);
     tcase_add_test(tcase, it_cannot_move);

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nobody but the daemon that is started has them. */
+/* Variables that only the daemon that is started has. */
 static void set_variables(void)
 {
     setenv("RUN", "forkbeard", 1);
     setenv("WORD", "hunter2", 1);
 }
 
-static void configure(struct daemon *daemon, const char *text)
+static void configure_daemon(struct daemon *daemon, const char *text)
 {
     daemon_write(daemon, "forkbeard.conf",
         "env_substitution on; error_log error.log ${LEVEL-notice}; pid ${RUN}.pid; events {}\n"
@@ -24,7 +24,7 @@ static void configure(struct daemon *daemon, const char *text)
         text);
 }
 
-static const char *answer(const struct daemon *daemon)
+static const char *reply_of(const struct daemon *daemon)
 {
     return client_read_all(client_open(daemon->ports[0]));
 }
@@ -34,26 +34,26 @@ START_TEST(a_reload_has_the_environment_of_the_start)
     struct daemon *daemon = daemon_create(1);
     pid_t worker;
 
-    configure(daemon, "${WORD}");
+    configure_daemon(daemon, "${WORD}");
     daemon->before_exec = set_variables;
     daemon_start(daemon);
-    ck_assert_str_eq(answer(daemon), "hunter2");
-    configure(daemon, "${WORD} again, and ${OTHER:-a default}");
+    ck_assert_str_eq(reply_of(daemon), "hunter2");
+    configure_daemon(daemon, "${WORD} again, and ${OTHER:-a default}");
     daemon_signal(daemon, SIGHUP);
-    WAIT_FOR(strcmp(answer(daemon), "hunter2 again, and a default") == 0);
+    WAIT_FOR(strcmp(reply_of(daemon), "hunter2 again, and a default") == 0);
 
-    /* it is in no environment that others may see */
+    /* absent from environments that others may see */
     WAIT_FOR(proc_children(daemon->pid, &worker, 1) == 1 && proc_child_n(daemon->pid) == 1);
     ck_assert_ptr_null(strstr(proc_text(worker, "environ"), "hunter2"));
     ck_assert_ptr_null(strstr(proc_text(daemon->pid, "environ"), "hunter2"));
 
     daemon_expects(daemon, "the environment variable \"NONE\" is not set");
     daemon_expects(daemon, "reload failed");
-    configure(daemon, "${NONE}");
+    configure_daemon(daemon, "${NONE}");
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, "\"NONE\" is not set");
     daemon_wait_log(daemon, "reload failed");
-    ck_assert_str_eq(answer(daemon), "hunter2 again, and a default");
+    ck_assert_str_eq(reply_of(daemon), "hunter2 again, and a default");
     ck_assert_uint_eq(daemon_count_log(daemon, "hunter2"), 0);
     daemon_finish(daemon);
 }
@@ -65,10 +65,10 @@ START_TEST(its_way_is_found_by_the_environment)
         { "-s", "quit", NULL } };
     struct daemon *daemon = daemon_create(1);
 
-    configure(daemon, "${WORD}");
+    configure_daemon(daemon, "${WORD}");
     daemon->before_exec = set_variables;
     daemon_start(daemon);
-    /* one that has another environment is told so */
+    /* a daemon with another environment says so */
     daemon->before_exec = NULL;
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "the environment variable \"RUN\" is not set"));
@@ -86,7 +86,7 @@ START_TEST(the_dump_is_what_was_written)
 {
     struct daemon *daemon = daemon_create(1);
 
-    configure(daemon, "${WORD}");
+    configure_daemon(daemon, "${WORD}");
     daemon->before_exec = set_variables;
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-Tq", NULL), 0);
     ck_assert_ptr_nonnull(strstr(daemon->out, "return \"${WORD}\""));
@@ -98,7 +98,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     if (!is_wrapped()) /* whose environment /proc would show */
         tcase_add_test(tcase, a_reload_has_the_environment_of_the_start);
     tcase_add_test(tcase, its_way_is_found_by_the_environment);

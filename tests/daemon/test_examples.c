@@ -8,10 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MODULE(name) "load_module " FB_EXAMPLES_PATH "/" name "/.libs/" name ".so;"
+#define MODULE(name) "load_module " EXAMPLES_PATH "/" name "/.libs/" name ".so;"
 
 /* A daemon that logs all sessions. */
-static struct daemon *start(const char *module, const char *stream)
+static struct daemon *start_daemon(const char *module, const char *stream)
 {
     struct daemon *daemon = daemon_create(3);
 
@@ -29,7 +29,7 @@ static struct daemon *start(const char *module, const char *stream)
 
 START_TEST(upper_answers)
 {
-    struct daemon *daemon = start(UPPER);
+    struct daemon *daemon = start_daemon(UPPER);
     int client = client_open(daemon->ports[0]);
 
     client_send(client, "hello\n");
@@ -51,7 +51,7 @@ END_TEST
 START_TEST(upper_byte_by_byte)
 {
     static const char text[] = "each by itself\nand again\n";
-    struct daemon *daemon = start(UPPER);
+    struct daemon *daemon = start_daemon(UPPER);
     int client = client_open(daemon->ports[0]);
 
     for (const char *p = text; *p != '\0'; p++)
@@ -64,7 +64,7 @@ END_TEST
 
 START_TEST(upper_limits_lines)
 {
-    struct daemon *daemon = start(UPPER);
+    struct daemon *daemon = start_daemon(UPPER);
     int client = client_open(daemon->ports[0]), other = client_open(daemon->ports[0]);
     char line[1026] = "", answer[1026] = "";
 
@@ -93,7 +93,7 @@ END_TEST
 
 START_TEST(relay_passes_bytes)
 {
-    struct daemon *daemon = start(RELAY_TO("$1"));
+    struct daemon *daemon = start_daemon(RELAY_TO("$1"));
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "there and back");
@@ -109,10 +109,10 @@ START_TEST(relay_passes_bytes)
 }
 END_TEST
 
-/* What was sent before there was a server, and the end behind it, are not lost. */
+/* Bytes that were sent before there was a server, and the end behind them, are not lost. */
 START_TEST(relay_half_close_at_once)
 {
-    struct daemon *daemon = start(RELAY_TO("$1"));
+    struct daemon *daemon = start_daemon(RELAY_TO("$1"));
 
     for (int i = 0; i < 20; i++) {
         int client = client_open(daemon->ports[0]);
@@ -133,8 +133,8 @@ END_TEST
 START_TEST(relay_ends_with_the_server)
 {
     struct daemon *daemon =
-        start(MODULE("relay"), "server { listen 127.0.0.1:$0; relay unix:$D/greeting.sock; }"
-                               "server { listen unix:$D/greeting.sock; return hello; }");
+        start_daemon(MODULE("relay"), "server { listen 127.0.0.1:$0; relay unix:$D/greeting.sock; }"
+                                      "server { listen unix:$D/greeting.sock; return hello; }");
 
     ck_assert_str_eq(client_read_all(client_open(daemon->ports[0])), "hello");
     daemon_wait_log(daemon, "bytes from/to client:0/5, bytes from/to upstream:5/0");
@@ -144,7 +144,7 @@ END_TEST
 
 START_TEST(relay_without_a_server)
 {
-    struct daemon *daemon = start(RELAY_TO("$2"));
+    struct daemon *daemon = start_daemon(RELAY_TO("$2"));
     int client = client_open(daemon->ports[0]);
 
     client_expect_end(client);
@@ -200,7 +200,7 @@ END_TEST
 
 START_TEST(relay_times_out)
 {
-    struct daemon *daemon = start(MODULE("relay"),
+    struct daemon *daemon = start_daemon(MODULE("relay"),
         "relay_timeout 400ms; server { listen 127.0.0.1:$0; relay 127.0.0.1:$1; }"
         "server { listen 127.0.0.1:$1; echo; }");
     int client = client_open(daemon->ports[0]);
@@ -215,7 +215,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, upper_answers);
     tcase_add_test(tcase, upper_byte_by_byte);
     tcase_add_test(tcase, upper_limits_lines);

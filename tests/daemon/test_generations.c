@@ -12,12 +12,12 @@
 
 #define LATE "was not ready within worker_start_timeout (300 ms)"
 #define HANGS                                                                                      \
-    "load_module " FB_TEST_MODULES "/hangs.so; worker_start_timeout 300ms;\n"                      \
+    "load_module " MODULES_PATH "/hangs.so; worker_start_timeout 300ms;\n"                         \
     "events {} stream { server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } "              \
     "server { listen unix:$D/socket; echo; } }\n"
 
 /* From now on no worker becomes ready, or each does. */
-static void hang(struct daemon *daemon, bool late)
+static void open_hanging(struct daemon *daemon, bool late)
 {
     char path[128];
 
@@ -28,7 +28,7 @@ static void hang(struct daemon *daemon, bool late)
         ck_assert_int_eq(unlink(path), 0);
 }
 
-static unsigned count(const char *text, const char *word)
+static unsigned count_generations(const char *text, const char *word)
 {
     unsigned n = 0;
 
@@ -43,13 +43,13 @@ START_TEST(a_late_worker_fails_the_start)
 {
     struct daemon *daemon = daemon_create(1);
 
-    hang(daemon, true);
+    open_hanging(daemon, true);
     daemon_configure(daemon, "worker_processes 3; " HANGS);
     daemon_expects(daemon, LATE);
     daemon_expects(daemon, "exited on signal 9");
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", variants[_i], NULL), 1);
     proc_reap_orphans();
-    ck_assert_uint_eq(count(daemon->err, "[emerg]"), 1);
+    ck_assert_uint_eq(count_generations(daemon->err, "[emerg]"), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, LATE ", nothing is served"));
     ck_assert_int_eq(client_error(daemon->ports[0]), ECONNREFUSED);
     ck_assert(!daemon_has(daemon, "forkbeard.pid"));
@@ -59,12 +59,12 @@ START_TEST(a_late_worker_fails_the_start)
 }
 END_TEST
 
-/* What comes while its workers are ended does not begin it anew. */
+/* A reload that comes while its workers are ended does not begin it anew. */
 START_TEST(a_failed_start_does_not_reload)
 {
     struct daemon *daemon = daemon_create(1);
 
-    hang(daemon, true);
+    open_hanging(daemon, true);
     daemon_configure(daemon, HANGS);
     daemon_expects(daemon, LATE);
     daemon_expects(daemon, "exited on signal 9");
@@ -95,7 +95,7 @@ START_TEST(a_late_worker_fails_the_reload)
 
     daemon_expects(daemon, LATE);
     daemon_expects(daemon, "exited on signal 9");
-    hang(daemon, true);
+    open_hanging(daemon, true);
     daemon_configure(daemon, "worker_processes 3; " HANGS);
     if (_i == 0) {
         daemon_signal(daemon, SIGHUP);
@@ -114,7 +114,7 @@ START_TEST(a_late_worker_fails_the_reload)
     close(client_open(daemon->ports[0]));
     ck_assert(daemon_has(daemon, "socket"));
 
-    hang(daemon, false);
+    open_hanging(daemon, false);
     ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
     WAIT_FOR(proc_child_n(daemon->pid) == 3);
     daemon_finish(daemon);
@@ -134,7 +134,7 @@ START_TEST(a_late_replacement_is_replaced)
     daemon_expects(daemon, LATE);
     daemon_expects(daemon, "a worker process died at once for the ");
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
-    hang(daemon, true);
+    open_hanging(daemon, true);
     ck_assert_int_eq(kill(workers[0], SIGKILL), 0);
     daemon_wait_log(daemon, LATE ", it is killed");
     daemon_wait_log(daemon, "for the 1. time, the next starts in 100 ms");
@@ -143,7 +143,7 @@ START_TEST(a_late_replacement_is_replaced)
     client = client_open(daemon->ports[0]);
     client_echo(client, "the other one serves");
     close(client);
-    hang(daemon, false);
+    open_hanging(daemon, false);
     WAIT_FOR(proc_child_n(daemon->pid) == 2);
     ck_assert_uint_eq(daemon_count_log(daemon, "[emerg]"), 0);
     daemon_finish(daemon);
@@ -158,13 +158,13 @@ START_TEST(a_hanging_start_delays_no_end)
 
     daemon_configure(daemon, HANGS);
     daemon_start(daemon);
-    hang(daemon, true);
+    open_hanging(daemon, true);
     daemon_expects(daemon, "exited on signal 9");
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, "reconfiguring");
     daemon_wait_log(daemon, "start worker process");
     daemon_stop(daemon, signals[_i]);
-    hang(daemon, false);
+    open_hanging(daemon, false);
     daemon_finish(daemon);
 }
 END_TEST
@@ -225,7 +225,7 @@ START_TEST(generations_are_bounded)
         reload_within_bound(daemon, i);
         sessions[i] = open_elsewhere(daemon, old, old_n);
     }
-    /* each generation has one, and only so many are left */
+    /* a session a generation, and no more are left */
     for (unsigned i = 0; i <= RELOADS; i++) {
         if (i <= RELOADS - GENERATIONS)
             client_expect_gone(sessions[i]);
@@ -273,7 +273,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, a_late_worker_fails_the_start, 0, 2);
     tcase_add_test(tcase, a_failed_start_does_not_reload);
     if (!is_wrapped()) { /* in which every worker is late */

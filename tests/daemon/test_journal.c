@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The journal, whose socket lies at a path that is not ours: the daemon runs in a mount namespace in
- * which the path leads to the test's directory. Standard error is a file that JOURNAL_STREAM names. */
+/* The journal, whose socket lies at a path that is not ours: the daemon runs in a mount namespace
+ * in which the path leads to the test's directory. Standard error is a file that JOURNAL_STREAM
+ * names. */
 #include "daemon/client.h"
+#include "daemon/log_receiver.h"
 #include "daemon/proc.h"
-#include "daemon/receiver.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 #define ENDED "session ended: finished"
 
 static struct {
-    char directory[80]; /* where the socket is */
+    char directory[80]; /* the socket's path */
     bool other_stream;  /* JOURNAL_STREAM names another than ours */
 } journal;
 
@@ -43,7 +44,7 @@ static void become_journaled(void)
     setenv("JOURNAL_STREAM", stream, 1);
 }
 
-/* Who may not make namespaces cannot test this. */
+/* Processes that may not make namespaces cannot test this. */
 static bool may_enter(void)
 {
     int status;
@@ -54,34 +55,24 @@ static bool may_enter(void)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-static struct daemon *create(int *receiver)
+static struct daemon *create_daemon(int *receiver)
 {
     struct daemon *daemon = daemon_create(1);
 
     snprintf(journal.directory, sizeof(journal.directory), "%s", daemon_path(daemon, "journal"));
     ck_assert_int_eq(mkdir(journal.directory, 0755), 0);
     daemon->before_exec = become_journaled;
-    *receiver = receiver_unix(daemon, "journal/socket");
+    *receiver = log_receiver_unix(daemon, "journal/socket");
     return daemon;
 }
 
-static void finish(struct daemon *daemon, int receiver)
+static void finish_daemon(struct daemon *daemon, int receiver)
 {
     if (daemon->pid != 0)
         daemon_stop(daemon, SIGTERM);
-    receiver_end(daemon, "journal/socket", receiver);
+    log_receiver_end(daemon, "journal/socket", receiver);
     ck_assert_int_eq(rmdir(daemon_path(daemon, "journal")), 0);
     daemon_finish(daemon);
-}
-
-static void session(struct daemon *daemon)
-{
-    int fd = client_open(daemon->ports[0]);
-
-    client_echo(fd, "x");
-    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
-    client_expect_end(fd);
-    close(fd);
 }
 
 static const char *const kinds[] = { "", "master_process off; " };
@@ -89,14 +80,14 @@ static const char *const kinds[] = { "", "master_process off; " };
 START_TEST(lines_have_fields)
 {
     int receiver;
-    struct daemon *daemon = create(&receiver);
+    struct daemon *daemon = create_daemon(&receiver);
     char server[64];
     const char *line;
 
     daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
     daemon_start(daemon);
-    session(daemon);
-    line = receiver_wait(receiver, ENDED);
+    client_run_session(daemon->ports[0]);
+    line = log_receiver_wait(receiver, ENDED);
     snprintf(server, sizeof(server), "\nFORKBEARD_SERVER=127.0.0.1:%u\n", daemon->ports[0]);
     ck_assert_int_eq(strncmp(line, "PRIORITY=6\n", 11), 0);
     ck_assert_ptr_nonnull(strstr(line, "\nSYSLOG_IDENTIFIER=forkbeard\n"));
@@ -106,8 +97,8 @@ START_TEST(lines_have_fields)
     ck_assert_ptr_nonnull(strstr(line, server));
     ck_assert_ptr_nonnull(strstr(line, "\nFORKBEARD_PROTOCOL=echo\n"));
     daemon_stop(daemon, SIGTERM);
-    receiver_wait(receiver, "MESSAGE=exit");
-    finish(daemon, receiver);
+    log_receiver_wait(receiver, "MESSAGE=exit");
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -115,20 +106,20 @@ END_TEST
 START_TEST(the_journal_restarts)
 {
     int receiver;
-    struct daemon *daemon = create(&receiver);
+    struct daemon *daemon = create_daemon(&receiver);
 
     daemon_expects(daemon, "<6>");
     daemon_configure(daemon, "%serror_log stderr info; " ECHO, kinds[_i]);
     daemon_start(daemon);
-    receiver_end(daemon, "journal/socket", receiver);
-    session(daemon);
+    log_receiver_end(daemon, "journal/socket", receiver);
+    client_run_session(daemon->ports[0]);
     WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
-    receiver = receiver_unix(daemon, "journal/socket");
-    for (int64_t until = deadline_ms(); receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
+    receiver = log_receiver_unix(daemon, "journal/socket");
+    for (int64_t until = deadline_ms(); log_receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
         ck_assert_msg(now_ms() < until, "no line arrives");
-        session(daemon);
+        client_run_session(daemon->ports[0]);
     }
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -136,20 +127,20 @@ END_TEST
 START_TEST(a_reload_finds_it_again)
 {
     int receiver;
-    struct daemon *daemon = create(&receiver);
+    struct daemon *daemon = create_daemon(&receiver);
 
     daemon_configure(daemon, "error_log stderr info; " ECHO);
     daemon_start(daemon);
-    session(daemon);
-    receiver_wait(receiver, ENDED);
+    client_run_session(daemon->ports[0]);
+    log_receiver_wait(receiver, ENDED);
     daemon_configure(daemon, "worker_processes 2; error_log stderr info; " ECHO);
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, "gracefully shutting down");
     daemon_wait_log(daemon, "exited with code 0");
-    receiver_drain(receiver, "");
-    session(daemon);
-    receiver_wait(receiver, ENDED);
-    finish(daemon, receiver);
+    log_receiver_drain(receiver, "");
+    client_run_session(daemon->ports[0]);
+    log_receiver_wait(receiver, ENDED);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -159,22 +150,22 @@ START_TEST(another_stream_is_not_ours)
     struct daemon *daemon;
 
     journal.other_stream = true;
-    daemon = create(&receiver);
+    daemon = create_daemon(&receiver);
     daemon_expects(daemon, " [info] ");
     daemon_expects(daemon, " [notice] ");
     daemon_configure(daemon, "error_log stderr info; " ECHO);
     daemon_start(daemon);
-    session(daemon);
+    client_run_session(daemon->ports[0]);
     WAIT_FOR(strstr(daemon_text(daemon, "daemon.err"), ENDED) != NULL);
     ck_assert_ptr_null(strstr(daemon_text(daemon, "daemon.err"), "<6>"));
-    ck_assert_str_eq(receiver_next(receiver), "");
-    finish(daemon, receiver);
+    ck_assert_str_eq(log_receiver_next(receiver), "");
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     if (!may_enter())
         return;
     tcase_add_loop_test(tcase, lines_have_fields, 0, 2);

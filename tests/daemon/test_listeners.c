@@ -3,22 +3,22 @@
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
-#include "daemon/pace.h"
 #include "daemon/proc.h"
+#include "daemon/rate_clients.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static void reload(struct daemon *daemon)
+static void reload_daemon(struct daemon *daemon)
 {
     struct fb_json_value answer = control_ask(daemon, "reload");
 
     ck_assert_msg(control_is_ok(answer), "%.*s", (int)answer.n, answer.text);
 }
 
-/* Its old worker, which is slow to step back, still listens there when it is opened again. */
+/* The old worker, which is slow to release the listener, still has it when it is opened again. */
 START_TEST(a_listener_goes_and_comes_back)
 {
     static const char *const both = "events {} stream { server { listen 127.0.0.1:$0;"
@@ -32,7 +32,7 @@ START_TEST(a_listener_goes_and_comes_back)
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     proc_freeze(worker);
     daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; echo; } }");
-    reload(daemon);
+    reload_daemon(daemon);
     daemon_configure(daemon, both);
     control = control_open(daemon);
     control_send(control, "reload");
@@ -53,7 +53,7 @@ END_TEST
 #define NARROW "listen 127.0.0.1:$0"
 #define WIDE "listen $0"
 
-/* Each is reached from the one before, while clients come to 127.0.0.1. */
+/* Configurations, reached one from another while clients come to 127.0.0.1. */
 static const struct {
     const char *listens;
     unsigned workers;
@@ -74,27 +74,27 @@ static const struct {
 START_TEST(a_wildcard_comes_and_goes)
 {
     struct daemon *daemon = daemon_create(1);
-    struct pace_options options = { daemon->ports[0], 300, 10, 50, 0 };
-    struct pace *pace = calloc(1, sizeof(*pace));
+    struct rate_clients_options options = { daemon->ports[0], 300, 10, 50, 0 };
+    struct rate_clients *clients = calloc(1, sizeof(*clients));
     const size_t n = sizeof(steps) / sizeof(steps[0]);
 
-    ck_assert_ptr_nonnull(pace);
+    ck_assert_ptr_nonnull(clients);
     for (size_t i = 0; i < 2 * n + 1; i++) {
         daemon_configure(daemon,
             "worker_processes %u; events { accept_mutex %s; } stream { server { %s echo; } }",
             steps[i % n].workers, i % 2 == 0 ? "on" : "off", steps[i % n].listens);
         if (i == 0) {
             daemon_start(daemon);
-            pace_start(pace, &options);
+            rate_clients_start(clients, &options);
         } else {
-            reload(daemon);
+            reload_daemon(daemon);
         }
-        pace_wait(pace, 30);
-        pace_check(pace);
+        rate_clients_wait(clients, 30);
+        rate_clients_check(clients);
     }
-    pace_stop(pace);
-    pace_check(pace);
-    free(pace);
+    rate_clients_stop(clients);
+    rate_clients_check(clients);
+    free(clients);
     daemon_finish(daemon);
 }
 END_TEST
@@ -116,7 +116,7 @@ START_TEST(both_from_the_start)
         "events {} stream { server { " WIDE "; return wide; } server { " NARROW " bind; echo; } }");
     daemon_start(daemon);
     check_narrow(daemon);
-    reload(daemon);
+    reload_daemon(daemon);
     check_narrow(daemon);
     daemon_finish(daemon);
 }
@@ -140,31 +140,31 @@ END_TEST
 START_TEST(an_address_leaves_its_wildcard)
 {
     struct daemon *daemon = daemon_create(1);
-    struct pace_options options = { daemon->ports[0], 300, 10, 50, 0 };
-    struct pace *pace = calloc(1, sizeof(*pace));
+    struct rate_clients_options options = { daemon->ports[0], 300, 10, 50, 0 };
+    struct rate_clients *clients = calloc(1, sizeof(*clients));
 
-    ck_assert_ptr_nonnull(pace);
+    ck_assert_ptr_nonnull(clients);
     daemon_configure(daemon,
         "events {} stream { server { " WIDE "; return wide; } server { " NARROW "; echo; } }");
     daemon_start(daemon);
-    pace_start(pace, &options);
+    rate_clients_start(clients, &options);
     daemon_configure(daemon, "events {} stream { server { " NARROW "; echo; } }");
-    reload(daemon);
-    pace_wait(pace, 30);
+    reload_daemon(daemon);
+    rate_clients_wait(clients, 30);
     daemon_configure(daemon,
         "events {} stream { server { " WIDE "; return wide; } server { " NARROW "; echo; } }");
-    reload(daemon);
-    pace_wait(pace, 30);
-    pace_stop(pace);
-    pace_check(pace);
-    free(pace);
+    reload_daemon(daemon);
+    rate_clients_wait(clients, 30);
+    rate_clients_stop(clients);
+    rate_clients_check(clients);
+    free(clients);
     daemon_finish(daemon);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, a_listener_goes_and_comes_back);
     tcase_add_test(tcase, a_wildcard_comes_and_goes);
     tcase_add_test(tcase, both_from_the_start);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the error log goes besides a file of text, and what becomes of too many lines. */
+/* Destinations of the error log besides a file of text, and the limit of lines. */
 #include "daemon/client.h"
 #include "daemon/control.h"
+#include "daemon/log_receiver.h"
 #include "daemon/proc.h"
-#include "daemon/receiver.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -17,55 +17,40 @@
 
 static const char *const kinds[] = { "", "master_process off; " };
 
-static struct daemon *start(const char *kind, const char *directives)
+static struct daemon *start_daemon(const char *kind, const char *directives)
 {
-    struct daemon *daemon = daemon_create(1);
-
-    daemon_configure(daemon, "%s%s" ECHO, kind, directives);
-    daemon_start(daemon);
-    return daemon;
+    return daemon_start_new(1, "%s%s" ECHO, kind, directives);
 }
 
 /* The receiver is there to the end. */
-static void finish(struct daemon *daemon, int receiver)
+static void finish_daemon(struct daemon *daemon, int receiver)
 {
     if (daemon->pid != 0)
         daemon_stop(daemon, SIGTERM);
-    receiver_end(daemon, "syslog", receiver);
+    log_receiver_end(daemon, "syslog", receiver);
     daemon_finish(daemon);
-}
-
-/* A line of level info, of a worker. */
-static void session(struct daemon *daemon)
-{
-    int fd = client_open(daemon->ports[0]);
-
-    client_echo(fd, "x");
-    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
-    client_expect_end(fd);
-    close(fd);
 }
 
 START_TEST(syslog_by_udp)
 {
     char directives[128];
     in_port_t port = 0;
-    int receiver = receiver_udp(&port);
+    int receiver = log_receiver_udp(&port);
     struct daemon *daemon;
     const char *line;
 
     snprintf(directives, sizeof(directives),
         "error_log syslog:server=127.0.0.1:%u,nohostname,facility=daemon info;", port);
-    daemon = start(kinds[_i], directives);
-    session(daemon);
-    line = receiver_wait(receiver, ENDED);
+    daemon = start_daemon(kinds[_i], directives);
+    client_run_session(daemon->ports[0]);
+    line = log_receiver_wait(receiver, ENDED);
     ck_assert_int_eq(strncmp(line, "<30>", 4), 0);
     ck_assert_ptr_nonnull(strstr(line, " forkbeard: "));
     ck_assert_ptr_nonnull(
         strstr(line, "#0: *1 session ended: finished, client: 127.0.0.1, server: 127.0.0.1:"));
     ck_assert_ptr_null(strchr(line, '\n'));
     daemon_stop(daemon, SIGTERM);
-    receiver_wait(receiver, "exit");
+    log_receiver_wait(receiver, "exit");
     close(receiver);
     daemon_finish(daemon);
 }
@@ -74,35 +59,35 @@ END_TEST
 /* Lines reach a receiver that has begun anew, although nobody has told the daemon. */
 static void wait_for_lines(struct daemon *daemon, int receiver)
 {
-    for (int64_t until = deadline_ms(); receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
+    for (int64_t until = deadline_ms(); log_receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
         ck_assert_msg(now_ms() < until, "no line arrives");
-        session(daemon);
+        client_run_session(daemon->ports[0]);
     }
 }
 
 START_TEST(syslog_receiver_restarts)
 {
     struct daemon *daemon = daemon_create(1);
-    int receiver = receiver_unix(daemon, "syslog");
+    int receiver = log_receiver_unix(daemon, "syslog");
 
     daemon_expects(daemon, "not accepted by syslog server");
     daemon_expects(daemon, "connect() to syslog server");
     daemon_configure(daemon, "%s" UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
-    session(daemon);
-    receiver_wait(receiver, ENDED);
+    client_run_session(daemon->ports[0]);
+    log_receiver_wait(receiver, ENDED);
     for (int i = 0; i < 2; i++) {
-        receiver_end(daemon, "syslog", receiver);
-        session(daemon);
-        if (i == 1) /* it was tried in vain */
+        log_receiver_end(daemon, "syslog", receiver);
+        client_run_session(daemon->ports[0]);
+        if (i == 1) /* the send was tried in vain */
             daemon_wait_log(daemon, "connect() to syslog server");
-        receiver = receiver_unix(daemon, "syslog");
+        receiver = log_receiver_unix(daemon, "syslog");
         wait_for_lines(daemon, receiver);
         if (i == 1)
             daemon_wait_log(daemon, "is reached again");
         daemon_wait_log(daemon, "not accepted by syslog server unix:");
     }
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -117,9 +102,9 @@ START_TEST(start_without_a_receiver)
     daemon_start(daemon);
     ck_assert_ptr_nonnull(strstr(daemon_text(daemon, "daemon.err"),
         "failed, lines are lost to it (2: No such file or directory)"));
-    receiver = receiver_unix(daemon, "syslog");
+    receiver = log_receiver_unix(daemon, "syslog");
     wait_for_lines(daemon, receiver);
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
@@ -127,54 +112,54 @@ END_TEST
 START_TEST(slow_receiver)
 {
     struct daemon *daemon = daemon_create(1);
-    int receiver = receiver_unix(daemon, "syslog");
+    int receiver = log_receiver_unix(daemon, "syslog");
 
     daemon_expects(daemon, "not accepted by syslog server");
     daemon_configure(daemon, "%serror_log_rate_limit off; " UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 1000; i++)
-        session(daemon);
+        client_run_session(daemon->ports[0]);
     ck_assert_uint_eq(daemon_count_log(daemon, "not taken"), 0);
-    ck_assert_uint_lt(receiver_drain(receiver, ENDED), 1000);
-    session(daemon);
-    receiver_wait(receiver, ENDED);
-    receiver_wait(receiver, " lines were not accepted by syslog server unix:");
+    ck_assert_uint_lt(log_receiver_drain(receiver, ENDED), 1000);
+    client_run_session(daemon->ports[0]);
+    log_receiver_wait(receiver, ENDED);
+    log_receiver_wait(receiver, " lines were not accepted by syslog server unix:");
     daemon_wait_log(daemon, " lines were not accepted by syslog server unix:");
-    finish(daemon, receiver);
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
 START_TEST(reopening_connects_again)
 {
     struct daemon *daemon = daemon_create(1);
-    int receiver = receiver_unix(daemon, "syslog"), other;
+    int receiver = log_receiver_unix(daemon, "syslog"), other;
     struct fb_json_value answer;
 
     daemon_expects(daemon, "connect() to syslog server");
     daemon_configure(daemon, "worker_processes 2; " UNIX_LOG ECHO);
     daemon_start(daemon);
-    ck_assert_int_eq(unlink(daemon_path(daemon, "syslog")), 0); /* but it listens on */
+    ck_assert_int_eq(unlink(daemon_path(daemon, "syslog")), 0); /* the receiver listens on */
     answer = control_ask(daemon, "reopen");
     ck_assert(!control_is_ok(answer));
     ck_assert_ptr_nonnull(
         strstr(control_text(answer, "error"), "connect() to syslog server unix:"));
-    session(daemon);
-    receiver_wait(receiver, ENDED);
+    client_run_session(daemon->ports[0]);
+    log_receiver_wait(receiver, ENDED);
 
-    other = receiver_unix(daemon, "syslog");
+    other = log_receiver_unix(daemon, "syslog");
     ck_assert(control_is_ok(control_ask(daemon, "reopen")));
-    session(daemon);
-    receiver_wait(other, ENDED);
-    ck_assert_uint_eq(receiver_drain(receiver, ENDED), 0);
+    client_run_session(daemon->ports[0]);
+    log_receiver_wait(other, ENDED);
+    ck_assert_uint_eq(log_receiver_drain(receiver, ENDED), 0);
     close(receiver);
-    finish(daemon, other);
+    finish_daemon(daemon, other);
 }
 END_TEST
 
 START_TEST(reloads_leave_no_socket)
 {
     struct daemon *daemon = daemon_create(1);
-    int receiver = receiver_unix(daemon, "syslog");
+    int receiver = log_receiver_unix(daemon, "syslog");
     unsigned descriptors;
 
     daemon_configure(daemon, UNIX_LOG ECHO);
@@ -182,32 +167,32 @@ START_TEST(reloads_leave_no_socket)
     descriptors = proc_descriptors(daemon->pid);
     for (int i = 0; i < 3; i++) {
         ck_assert(control_is_ok(control_ask(daemon, "reload")));
-        receiver_wait(receiver, "exited with code 0"); /* its queue is short */
+        log_receiver_wait(receiver, "exited with code 0"); /* the receiver's queue is short */
     }
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
-    session(daemon);
-    receiver_wait(receiver, ENDED);
+    client_run_session(daemon->ports[0]);
+    log_receiver_wait(receiver, ENDED);
 
     daemon_configure(daemon, ECHO);
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors - 1);
-    receiver_drain(receiver, "");
-    session(daemon);
+    log_receiver_drain(receiver, "");
+    client_run_session(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);
-    ck_assert_str_eq(receiver_next(receiver), "");
-    finish(daemon, receiver);
+    ck_assert_str_eq(log_receiver_next(receiver), "");
+    finish_daemon(daemon, receiver);
 }
 END_TEST
 
 /* Every line of every process. */
 START_TEST(json)
 {
-    struct daemon *daemon = start(kinds[_i], "error_log lines.json info json; ");
+    struct daemon *daemon = start_daemon(kinds[_i], "error_log lines.json info json; ");
     char *lines, *rest, *line;
     bool seen = false;
 
     daemon_owns(daemon, "lines.json");
-    session(daemon);
+    client_run_session(daemon->ports[0]);
     daemon_stop(daemon, SIGQUIT);
     rest = lines = strdup(daemon_text(daemon, "lines.json"));
     while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
@@ -247,7 +232,7 @@ static unsigned sum_of(struct daemon *daemon, const char *text)
 
 #define HELD " more lines like \"" ENDED "\" were suppressed in the last "
 
-/* What was held back is said when the interval is over, although nothing else happens. */
+/* Suppressed lines are reported when the interval is over, although nothing else happens. */
 START_TEST(flood_of_a_worker)
 {
     struct daemon *daemon = daemon_create(1);
@@ -258,10 +243,10 @@ START_TEST(flood_of_a_worker)
         kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 30; i++)
-        session(daemon);
+        client_run_session(daemon->ports[0]);
     daemon_wait_log(daemon, HELD "2 s");
     WAIT_FOR(daemon_count_log(daemon, "*") + sum_of(daemon, HELD) == 30);
-    session(daemon);
+    client_run_session(daemon->ports[0]);
     daemon_wait_log(daemon, "*31 session ended");
     daemon_finish(daemon);
 }
@@ -277,7 +262,7 @@ START_TEST(flood_at_the_end)
         kinds[_i]);
     daemon_start(daemon);
     for (int i = 0; i < 20; i++)
-        session(daemon);
+        client_run_session(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);
     ck_assert_uint_eq(daemon_count_log(daemon, "*"), 3);
     ck_assert_uint_eq(sum_of(daemon, HELD), 17);
@@ -313,7 +298,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, syslog_by_udp, 0, 2);
     tcase_add_loop_test(tcase, syslog_receiver_restarts, 0, 2);
     tcase_add_loop_test(tcase, start_without_a_receiver, 0, 2);

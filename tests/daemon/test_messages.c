@@ -2,6 +2,7 @@
 /* Messages between connections of two workers. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
+#include "daemon/mechanisms.h"
 #include "daemon/proc.h"
 
 #include <signal.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #define CONFIGURATION                                                                              \
-    "load_module " FB_TEST_MODULES "/mailer.so;\n"                                                 \
+    "load_module " MODULES_PATH "/mailer.so;\n"                                                    \
     "worker_processes 2;\n%s\n"                                                                    \
     "events { accept_mutex off; %s }\n"                                                            \
     "stream { server { listen 127.0.0.1:$0; mailer; } }\n"
@@ -24,16 +25,21 @@ struct mailer {
     char ref[32];
 };
 
-static struct daemon *start(const char *directives, const char *events)
+static struct daemon *start_daemon(const char *directives, const char *events)
 {
-    struct daemon *daemon = daemon_create(1);
-
-    daemon_configure(daemon, CONFIGURATION, directives, events);
-    daemon_start(daemon);
-    return daemon;
+    return daemon_start_new(1, CONFIGURATION, directives, events);
 }
 
-/* One line of what the connection says, without its end. */
+/* A daemon under the loop test's mechanism. */
+static struct daemon *start_daemon_under(int mechanism)
+{
+    char use[64];
+
+    snprintf(use, sizeof(use), "use %s;", mechanisms_name(mechanism));
+    return start_daemon("", use);
+}
+
+/* Reads a line of what the connection says, without its end. */
 static const char *read_line(int fd)
 {
     static char line[1200];
@@ -62,7 +68,7 @@ static void open_mailer(struct daemon *daemon, struct mailer *mailer)
     ck_assert_int_gt(mailer->worker, 0);
 }
 
-/* One that (`same`) the worker has, or another. */
+/* Opens a connection to the worker (`same`), or to another. */
 static void open_at(struct daemon *daemon, struct mailer *mailer, pid_t worker, bool same)
 {
     for (int64_t until = deadline_ms();;) {
@@ -88,7 +94,7 @@ static void send_text(const struct mailer *from, const char *ref, const char *te
     client_send(from->fd, line);
 }
 
-/* ... and asks for what it has been given itself. */
+/* Asks for a flood, then for the messages that it has been given itself. */
 static void send_flood(const struct mailer *from, const struct mailer *to, unsigned n)
 {
     char line[200];
@@ -97,17 +103,15 @@ static void send_flood(const struct mailer *from, const struct mailer *to, unsig
     client_send(from->fd, line);
 }
 
-static void finish(struct daemon *daemon)
+static void finish_daemon(struct daemon *daemon)
 {
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
 }
 
-static const char *const mechanisms[] = { "", "use poll;", "use select;" };
-
 START_TEST(handled_declined_and_unknown)
 {
-    struct daemon *daemon = start("", mechanisms[_i]);
+    struct daemon *daemon = start_daemon_under(_i);
     struct mailer a, b;
 
     open_two(daemon, &a, &b);
@@ -126,18 +130,18 @@ START_TEST(handled_declined_and_unknown)
     close(b.fd);
     do
         send_text(&a, b.ref, "x");
-    while (strcmp(read_line(a.fd), "handled") == 0); /* its worker has not seen it yet */
+    while (strcmp(read_line(a.fd), "handled") == 0); /* unread by its worker */
     send_text(&a, b.ref, "x");
     expect_line(a.fd, "unknown");
     close(a.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
-/* What was sent to a worker that dies before it has read it. */
+/* A message to a worker that dies before it has read it. */
 START_TEST(a_dead_worker)
 {
-    struct daemon *daemon = start("", mechanisms[_i]);
+    struct daemon *daemon = start_daemon_under(_i);
     struct mailer a, b, c;
 
     open_two(daemon, &a, &b);
@@ -166,14 +170,14 @@ START_TEST(a_dead_worker)
     close(a.fd);
     close(b.fd);
     close(c.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
-/* It answered first, and the sender learns of both at once. */
+/* The worker answers before it dies, and the sender learns of both at once. */
 START_TEST(a_worker_that_dies_after_its_answer)
 {
-    struct daemon *daemon = start("", mechanisms[_i]);
+    struct daemon *daemon = start_daemon_under(_i);
     struct mailer a, b;
     unsigned started;
 
@@ -196,13 +200,13 @@ START_TEST(a_worker_that_dies_after_its_answer)
     expect_line(a.fd, "handled");
     close(a.fd);
     close(b.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
 START_TEST(floods_in_both_directions)
 {
-    struct daemon *daemon = start("", mechanisms[_i]);
+    struct daemon *daemon = start_daemon_under(_i);
     struct mailer a, b;
 
     open_two(daemon, &a, &b);
@@ -218,15 +222,15 @@ START_TEST(floods_in_both_directions)
     expect_line(b.fd, "5000 0");
     close(a.fd);
     close(b.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
-/* Whoever does not read is not sent any number. */
+/* A worker that does not read is not sent any number of messages. */
 START_TEST(a_flood_at_one_that_does_not_read)
 {
     enum { SENDERS = 6 };
-    struct daemon *daemon = start("", "");
+    struct daemon *daemon = start_daemon("", "");
     struct mailer b, senders[SENDERS];
     unsigned handled = 0, declined = 0, h, d, u;
 
@@ -238,7 +242,7 @@ START_TEST(a_flood_at_one_that_does_not_read)
     proc_freeze(b.worker);
     for (int i = 0; i < SENDERS; i++) {
         send_flood(&senders[i], &b, 1024);
-        expect_line(senders[i].fd, "0 0"); /* all have been sent */
+        expect_line(senders[i].fd, "0 0"); /* every message has been sent */
     }
     kill(b.worker, SIGCONT);
     for (int i = 0; i < SENDERS; i++) {
@@ -259,14 +263,14 @@ START_TEST(a_flood_at_one_that_does_not_read)
     for (int i = 0; i < SENDERS; i++)
         close(senders[i].fd);
     close(b.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
 /* The old worker's connection goes on, and is written to by the new one's. */
 START_TEST(across_a_reload)
 {
-    struct daemon *daemon = start("", "");
+    struct daemon *daemon = start_daemon("", "");
     struct mailer old, new;
 
     open_mailer(daemon, &old);
@@ -284,17 +288,17 @@ START_TEST(across_a_reload)
     send_text(&new, old.ref, "x");
     expect_line(new.fd, "unknown");
     close(new.fd);
-    finish(daemon);
+    finish_daemon(daemon);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
-    tcase_add_loop_test(tcase, handled_declined_and_unknown, 0, 3);
-    tcase_add_loop_test(tcase, a_dead_worker, 0, 3);
-    tcase_add_loop_test(tcase, a_worker_that_dies_after_its_answer, 0, 3);
-    tcase_add_loop_test(tcase, floods_in_both_directions, 0, 3);
+    resources_fixture(tcase);
+    tcase_add_loop_test(tcase, handled_declined_and_unknown, 0, mechanisms_count());
+    tcase_add_loop_test(tcase, a_dead_worker, 0, mechanisms_count());
+    tcase_add_loop_test(tcase, a_worker_that_dies_after_its_answer, 0, mechanisms_count());
+    tcase_add_loop_test(tcase, floods_in_both_directions, 0, mechanisms_count());
     tcase_add_test(tcase, a_flood_at_one_that_does_not_read);
     tcase_add_test(tcase, across_a_reload);
 }

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MODULE(name) "load_module " FB_TEST_MODULES "/" name ".so;\n"
+#define MODULE(name) "load_module " MODULES_PATH "/" name ".so;\n"
 #define ECHO "events {}\nstream { server { listen 127.0.0.1:$0; echo; } %s }\n"
 
-/* What is wrong with a module, in the daemon's one line; where a server has to ask for it. */
+/* Mistakes of modules, each in the daemon's one line; some show only when a server asks for it. */
 static const struct {
     const char *module, *server, *line;
 } faults[] = {
@@ -47,11 +47,11 @@ static void configure_fault(struct daemon *daemon, size_t i)
 {
     const char *ending = strchr(faults[i].module, '.') != NULL ? "" : ".so";
 
-    daemon_configure(daemon, "load_module " FB_TEST_MODULES "/%s%s;\n" ECHO, faults[i].module,
-        ending, faults[i].server != NULL ? faults[i].server : "");
+    daemon_configure(daemon, "load_module " MODULES_PATH "/%s%s;\n" ECHO, faults[i].module, ending,
+        faults[i].server != NULL ? faults[i].server : "");
 }
 
-static unsigned count(const char *text, const char *word)
+static unsigned count_lines(const char *text, const char *word)
 {
     unsigned n = 0;
 
@@ -63,7 +63,8 @@ static unsigned count(const char *text, const char *word)
 /* The one grave line on standard error is the fault's. */
 static void check_line(const struct daemon *daemon, size_t i)
 {
-    ck_assert_msg(count(daemon->err, "[emerg]") == 1 && count(daemon->err, faults[i].line) == 1,
+    ck_assert_msg(
+        count_lines(daemon->err, "[emerg]") == 1 && count_lines(daemon->err, faults[i].line) == 1,
         "%s: it says:\n%.2000s", faults[i].module, daemon->err);
 }
 
@@ -75,7 +76,7 @@ START_TEST(a_fault_is_found_by_a_test_and_at_the_start)
     configure_fault(daemon, i);
     ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 1);
     check_line(daemon, i);
-    ck_assert_uint_eq(count(daemon->err, "test failed"), 1);
+    ck_assert_uint_eq(count_lines(daemon->err, "test failed"), 1);
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", NULL), 1);
     check_line(daemon, i);
     ck_assert(!daemon_has(daemon, "error.log"));
@@ -138,13 +139,13 @@ START_TEST(a_fault_fails_a_reload)
 END_TEST
 
 /* Puts another file in the place of a module, as an administrator should. */
-static void install(struct daemon *daemon, const char *module)
+static void install_module(struct daemon *daemon, const char *module)
 {
     char from[512], to[128];
     FILE *in, *out;
     int c;
 
-    snprintf(from, sizeof(from), FB_TEST_MODULES "/%s.so", module);
+    snprintf(from, sizeof(from), MODULES_PATH "/%s.so", module);
     snprintf(to, sizeof(to), "%s", daemon_path(daemon, "module.new"));
     in = fopen(from, "re");
     out = fopen(to, "we");
@@ -157,13 +158,13 @@ static void install(struct daemon *daemon, const char *module)
     daemon_owns(daemon, "module.so");
 }
 
-static void ask(int client, const char *answer)
+static void ask_protocol(int client, const char *answer)
 {
     client_send(client, "x\n");
     client_expect(client, answer);
 }
 
-static void reload(struct daemon *daemon)
+static void reload_daemon(struct daemon *daemon)
 {
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, "reconfiguring");
@@ -192,27 +193,27 @@ START_TEST(a_replaced_module_is_picked_up)
     unsigned maps, descriptors;
     int old, new;
 
-    install(daemon, "greet_one");
+    install_module(daemon, "greet_one");
     daemon_configure(daemon, "load_module $D/module.so;\n"
                              "events {}\nstream { server { listen 127.0.0.1:$0; greet; } }");
     daemon_start(daemon);
     old = client_open(daemon->ports[0]);
-    ask(old, "one! 1\n");
+    ask_protocol(old, "one! 1\n");
     maps = count_maps(daemon, "module.so");
     ck_assert_uint_gt(maps, 0);
     descriptors = proc_descriptors(daemon->pid);
 
-    install(daemon, "greet_two");
-    reload(daemon);
+    install_module(daemon, "greet_two");
+    reload_daemon(daemon);
     new = open_new(daemon, "two! 1\n");
-    ask(new, "two! 2\n");
-    client_send(old, "x\n"); /* who else the old worker had is counted */
+    ask_protocol(new, "two! 2\n");
+    client_send(old, "x\n"); /* other sessions that the old worker had are counted */
     client_expect(old, "one! ");
     ck_assert_uint_eq(count_maps(daemon, "module.so"), 2 * maps);
     close(old);
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
     WAIT_FOR(count_maps(daemon, "module.so") == maps);
-    ask(new, "two! 3\n");
+    ask_protocol(new, "two! 3\n");
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     close(new);
     daemon_finish(daemon);
@@ -225,7 +226,7 @@ START_TEST(reloads_leave_nothing_behind)
     struct daemon *daemon = daemon_create(1);
     unsigned maps, descriptors;
 
-    install(daemon, "greet_one");
+    install_module(daemon, "greet_one");
     daemon_configure(daemon, "load_module $D/module.so;\n"
                              "events {}\nstream { server { listen 127.0.0.1:$0; greet; } }");
     daemon_start(daemon);
@@ -234,9 +235,9 @@ START_TEST(reloads_leave_nothing_behind)
     for (int i = 0; i < 8; i++) {
         int client = client_open(daemon->ports[0]);
 
-        ask(client, "one! 1\n");
+        ask_protocol(client, "one! 1\n");
         close(client);
-        reload(daemon);
+        reload_daemon(daemon);
         WAIT_FOR(count_maps(daemon, "module.so") == maps);
         WAIT_FOR(proc_child_n(daemon->pid) == 1);
     }
@@ -245,7 +246,7 @@ START_TEST(reloads_leave_nothing_behind)
 }
 END_TEST
 
-/* Whoever wants to end the daemon does not care for its configuration. */
+/* An end of the daemon does not depend on its configuration. */
 START_TEST(a_broken_configuration_keeps_nobody_from_ending_it)
 {
     static const char *const signals[] = { "stop", "quit" };
@@ -253,7 +254,7 @@ START_TEST(a_broken_configuration_keeps_nobody_from_ending_it)
 
     daemon_configure(daemon, ECHO, "");
     daemon_start(daemon);
-    daemon_expects(daemon, "[emerg]"); /* of the reload that fails */
+    daemon_expects(daemon, "[emerg]"); /* line of the reload that fails */
     daemon_configure(daemon, MODULE("crashes_loaded") ECHO "bogus; stream {", "bogus;");
     ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "crashed while it was loaded"));
@@ -289,7 +290,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, a_fault_is_found_by_a_test_and_at_the_start, 0, FAULTS);
     tcase_add_test(tcase, a_fault_fails_a_reload);
     tcase_add_test(tcase, a_replaced_module_is_picked_up);

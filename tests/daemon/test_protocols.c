@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What clients of the built-in protocols see, under each event mechanism. */
+/* The built-in protocols as clients see them, under every event mechanism. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
+#include "daemon/mechanisms.h"
 #include "daemon/proc.h"
 
 #include <errno.h>
@@ -17,17 +18,11 @@
 #define LARGE (4 * 1024 * 1024)
 #define REPLY 300000 /* more than the small buffers of both sides take */
 
-static const char *const mechanisms[] = { "epoll", "poll", "select" };
-
 /* A daemon with these servers, under the loop test's mechanism. */
-static struct daemon *start(int i, const char *servers)
+static struct daemon *start_daemon(int i, const char *servers)
 {
-    struct daemon *daemon = daemon_create(3);
-
-    daemon_configure(daemon, "events { use %s; worker_connections 256; }\nstream {\n%s\n}\n",
-        mechanisms[i], servers);
-    daemon_start(daemon);
-    return daemon;
+    return daemon_start_new(3, "events { use %s; worker_connections 256; }\nstream {\n%s\n}\n",
+        mechanisms_name(i), servers);
 }
 
 #define ECHO_SERVER "server { listen 127.0.0.1:$0; echo; }"
@@ -35,7 +30,7 @@ static struct daemon *start(int i, const char *servers)
 
 START_TEST(echo)
 {
-    struct daemon *daemon = start(_i, ECHO_SERVER);
+    struct daemon *daemon = start_daemon(_i, ECHO_SERVER);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "a");
@@ -47,10 +42,10 @@ START_TEST(echo)
 }
 END_TEST
 
-/* What is in flight when the client ends its half comes back all the same. */
+/* Bytes in flight when the client ends its half come back all the same. */
 START_TEST(echo_half_close)
 {
-    struct daemon *daemon = start(_i, ECHO_SERVER);
+    struct daemon *daemon = start_daemon(_i, ECHO_SERVER);
     int client = client_open(daemon->ports[0]);
 
     client_send(client, "the last words");
@@ -67,7 +62,7 @@ struct transfer {
     size_t sent_n, received_n;
 };
 
-/* Both directions at once, as far as they go. */
+/* Moves bytes in both directions at once, as far as they go. */
 static void move_bytes(int client, struct transfer *t)
 {
     struct pollfd poll_fd = { .fd = client, .events = POLLIN };
@@ -92,7 +87,7 @@ static void move_bytes(int client, struct transfer *t)
 
 START_TEST(echo_large)
 {
-    struct daemon *daemon = start(_i, ECHO_SERVER);
+    struct daemon *daemon = start_daemon(_i, ECHO_SERVER);
     int client = client_open(daemon->ports[0]);
     struct transfer t = { .sent = malloc(LARGE), .received = malloc(LARGE) };
     unsigned random = 1;
@@ -112,7 +107,7 @@ END_TEST
 
 START_TEST(many_at_once)
 {
-    struct daemon *daemon = start(_i, ECHO_SERVER STATUS_SERVER);
+    struct daemon *daemon = start_daemon(_i, ECHO_SERVER STATUS_SERVER);
     int clients[MANY];
     char text[32];
 
@@ -138,7 +133,8 @@ END_TEST
 
 START_TEST(discard)
 {
-    struct daemon *daemon = start(_i, "server { listen 127.0.0.1:$0; discard; }" STATUS_SERVER);
+    struct daemon *daemon =
+        start_daemon(_i, "server { listen 127.0.0.1:$0; discard; }" STATUS_SERVER);
     int client = client_open(daemon->ports[0]);
     char bytes[65536] = "";
 
@@ -155,8 +151,8 @@ END_TEST
 
 START_TEST(returned_text)
 {
-    struct daemon *daemon = start(_i, "server { listen 127.0.0.1:$0; return 'it is\\n'; }"
-                                      "server { listen 127.0.0.1:$1; return ''; }");
+    struct daemon *daemon = start_daemon(_i, "server { listen 127.0.0.1:$0; return 'it is\\n'; }"
+                                             "server { listen 127.0.0.1:$1; return ''; }");
 
     ck_assert_str_eq(client_read_all(client_open(daemon->ports[0])), "it is\n");
     ck_assert_str_eq(client_read_all(client_open(daemon->ports[1])), "");
@@ -166,7 +162,7 @@ END_TEST
 
 START_TEST(daytime)
 {
-    struct daemon *daemon = start(_i, "server { listen 127.0.0.1:$0; daytime; }");
+    struct daemon *daemon = start_daemon(_i, "server { listen 127.0.0.1:$0; daytime; }");
     const char *text = client_read_all(client_open(daemon->ports[0])), *end;
     struct tm tm = { .tm_sec = 0 };
     time_t now = time(NULL), then;
@@ -182,7 +178,7 @@ END_TEST
 
 START_TEST(status)
 {
-    struct daemon *daemon = start(_i, ECHO_SERVER STATUS_SERVER);
+    struct daemon *daemon = start_daemon(_i, ECHO_SERVER STATUS_SERVER);
     int client = client_open(daemon->ports[0]);
     struct client_status s;
 
@@ -202,7 +198,7 @@ END_TEST
 
 START_TEST(no_handler)
 {
-    struct daemon *daemon = start(_i, "server { listen 127.0.0.1:$0; }");
+    struct daemon *daemon = start_daemon(_i, "server { listen 127.0.0.1:$0; }");
 
     ck_assert_str_eq(client_read_all(client_open(daemon->ports[0])), "");
     daemon_finish(daemon);
@@ -211,9 +207,9 @@ END_TEST
 
 START_TEST(listeners)
 {
-    struct daemon *daemon = start(_i, "server { listen 127.0.0.1:$0-$1; echo; }"
-                                      "server { listen unix:$D/socket; echo; }"
-                                      "server { listen [::1]:$2; echo; }");
+    struct daemon *daemon = start_daemon(_i, "server { listen 127.0.0.1:$0-$1; echo; }"
+                                             "server { listen unix:$D/socket; echo; }"
+                                             "server { listen [::1]:$2; echo; }");
     char path[128];
     int clients[4];
 
@@ -234,9 +230,9 @@ END_TEST
 /* The server is that of the address that was connected to, also where one socket has both. */
 START_TEST(addresses_of_a_wildcard)
 {
-    struct daemon *daemon = start(_i, "server { listen $0; return wide; }"
-                                      "server { listen 127.0.0.1:$0; return narrow; }"
-                                      "server { listen [::]:$1; return six; }");
+    struct daemon *daemon = start_daemon(_i, "server { listen $0; return wide; }"
+                                             "server { listen 127.0.0.1:$0; return narrow; }"
+                                             "server { listen [::]:$1; return six; }");
 
     ck_assert_str_eq(client_read_all(client_open(daemon->ports[0])), "narrow");
     ck_assert_str_eq(client_read_all(client_open6(daemon->ports[1])), "six");
@@ -246,7 +242,7 @@ END_TEST
 
 START_TEST(reset_by_the_client)
 {
-    struct daemon *daemon = start(_i, ECHO_SERVER STATUS_SERVER);
+    struct daemon *daemon = start_daemon(_i, ECHO_SERVER STATUS_SERVER);
     int other = client_open(daemon->ports[0]), client;
 
     for (int i = 0; i < 20; i++) {
@@ -264,7 +260,7 @@ END_TEST
 /* Re-arming a timer may end a session up to 300 ms before its time (timer.h). */
 START_TEST(idle_timeout)
 {
-    struct daemon *daemon = start(_i, "idle_timeout 600ms;" ECHO_SERVER);
+    struct daemon *daemon = start_daemon(_i, "idle_timeout 600ms;" ECHO_SERVER);
     int client = client_open(daemon->ports[0]);
     int64_t from = now_ms(), last = from;
 
@@ -282,7 +278,7 @@ END_TEST
 
 START_TEST(first_byte_timeout)
 {
-    struct daemon *daemon = start(_i, "first_byte_timeout 400ms;" ECHO_SERVER);
+    struct daemon *daemon = start_daemon(_i, "first_byte_timeout 400ms;" ECHO_SERVER);
     int early = client_open(daemon->ports[0]), late = client_open(daemon->ports[0]);
     int64_t from = now_ms();
 
@@ -306,7 +302,7 @@ START_TEST(timer_resolution)
     daemon_configure(daemon,
         "timer_resolution 50ms; events { use %s; }"
         "stream { idle_timeout 400ms; " ECHO_SERVER " }",
-        mechanisms[_i]);
+        mechanisms_name(_i));
     daemon_start(daemon);
     client = client_open(daemon->ports[0]);
     client_echo(client, "ticks");
@@ -328,7 +324,7 @@ static struct daemon *start_large_reply(int i)
     text[REPLY] = '\0';
     daemon_configure(daemon,
         "events { use %s; } stream { server { listen 127.0.0.1:$0 sndbuf=4k; return %s; } }\n",
-        mechanisms[i], text);
+        mechanisms_name(i), text);
     free(text);
     daemon_start(daemon);
     return daemon;
@@ -397,9 +393,9 @@ static void add_tests(TCase *tcase)
         &addresses_of_a_wildcard, &reset_by_the_client, &idle_timeout, &first_byte_timeout,
         &timer_resolution, &close_flushes, &close_with_unread_input };
 
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-        tcase_add_loop_test(tcase, *tests[i], 0, 3);
+        tcase_add_loop_test(tcase, *tests[i], 0, mechanisms_count());
 }
 
 FB_TEST_MAIN("protocols", add_tests)

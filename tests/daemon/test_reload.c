@@ -3,7 +3,7 @@
  * connection by it. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
-#include "daemon/load.h"
+#include "daemon/load_clients.h"
 #include "daemon/proc.h"
 
 #include <errno.h>
@@ -18,13 +18,13 @@
 #define WORKERS_MAX 16
 #define ECHO "server { listen 127.0.0.1:$0; echo; }"
 
-/* What must not change. */
+/* Things that must not change. */
 struct snapshot {
     pid_t workers[WORKERS_MAX];
     unsigned worker_n, descriptors;
 };
 
-static struct snapshot look(const struct daemon *daemon)
+static struct snapshot list_resources(const struct daemon *daemon)
 {
     struct snapshot s = { .worker_n = 0 };
 
@@ -35,7 +35,7 @@ static struct snapshot look(const struct daemon *daemon)
 
 static void check_same(const struct daemon *daemon, const struct snapshot *before)
 {
-    struct snapshot now = look(daemon);
+    struct snapshot now = list_resources(daemon);
 
     ck_assert_uint_eq(now.worker_n, before->worker_n);
     for (unsigned i = 0; i < now.worker_n; i++)
@@ -46,7 +46,7 @@ static void check_same(const struct daemon *daemon, const struct snapshot *befor
 /* Whether all workers are others than before. */
 static bool is_replaced(const struct daemon *daemon, const struct snapshot *before, unsigned n)
 {
-    struct snapshot now = look(daemon);
+    struct snapshot now = list_resources(daemon);
 
     for (unsigned i = 0; i < now.worker_n; i++)
         if (proc_has(before->workers, before->worker_n, now.workers[i]))
@@ -55,9 +55,9 @@ static bool is_replaced(const struct daemon *daemon, const struct snapshot *befo
 }
 
 /* Reloads, and waits until the old workers have gone and n new ones are there. */
-static void reload(struct daemon *daemon, unsigned n)
+static void reload_daemon(struct daemon *daemon, unsigned n)
 {
-    struct snapshot before = look(daemon);
+    struct snapshot before = list_resources(daemon);
 
     daemon_signal(daemon, SIGHUP);
     WAIT_FOR(is_replaced(daemon, &before, n));
@@ -70,7 +70,7 @@ static void reload(struct daemon *daemon, unsigned n)
 /* Reloads, which fails with this line in the log and changes nothing. */
 static void reload_in_vain(struct daemon *daemon, const char *why)
 {
-    struct snapshot before = look(daemon);
+    struct snapshot before = list_resources(daemon);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "before");
@@ -162,7 +162,7 @@ START_TEST(mistake)
     ck_assert(!daemon_has(daemon, "other.pid.lock"));
 
     daemon_configure(daemon, "worker_processes 2; events {} stream {" ECHO "}");
-    reload(daemon, 2);
+    reload_daemon(daemon, 2);
     daemon_finish(daemon);
 }
 END_TEST
@@ -201,7 +201,7 @@ START_TEST(number_of_workers)
     static const char *const parameters[] = { "", "reuseport" };
     static const unsigned numbers[] = { 1, 4, 2, 5, 1, 3 };
     struct daemon *daemon = daemon_create(1);
-    struct load *load = malloc(sizeof(*load));
+    struct load_clients *load = malloc(sizeof(*load));
 
     for (int i = 0; i < 6; i++) {
         daemon_configure(daemon,
@@ -209,22 +209,19 @@ START_TEST(number_of_workers)
             numbers[i], parameters[_i]);
         if (i == 0) {
             daemon_start(daemon);
-            load_start(load, daemon->ports[0]);
+            load_clients_start(load, daemon->ports[0]);
         } else {
-            reload(daemon, numbers[i]);
+            reload_daemon(daemon, numbers[i]);
         }
-        load_wait(load, 50);
+        load_clients_wait(load, 50);
     }
-    load_stop(load);
-    ck_assert_uint_eq(load->refused, 0);
-    ck_assert_uint_eq(load->lost_n, 0);
-    ck_assert_uint_eq(load->wrong, 0);
+    load_clients_stop_unharmed(load);
     free(load);
     daemon_finish(daemon);
 }
 END_TEST
 
-/* Each is reached from the one before. */
+/* Configurations, reached one from another. */
 static const struct {
     const char *events, *parameter;
     unsigned workers;
@@ -243,7 +240,7 @@ static const struct {
 START_TEST(accept_mode)
 {
     struct daemon *daemon = daemon_create(1);
-    struct load *load = malloc(sizeof(*load));
+    struct load_clients *load = malloc(sizeof(*load));
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         daemon_configure(daemon,
@@ -252,16 +249,13 @@ START_TEST(accept_mode)
             modes[i].workers, modes[i].events, modes[i].parameter);
         if (i == 0) {
             daemon_start(daemon);
-            load_start(load, daemon->ports[0]);
+            load_clients_start(load, daemon->ports[0]);
         } else {
-            reload(daemon, modes[i].workers);
+            reload_daemon(daemon, modes[i].workers);
         }
-        load_wait(load, 50);
+        load_clients_wait(load, 50);
     }
-    load_stop(load);
-    ck_assert_uint_eq(load->refused, 0);
-    ck_assert_uint_eq(load->lost_n, 0);
-    ck_assert_uint_eq(load->wrong, 0);
+    load_clients_stop_unharmed(load);
     free(load);
     daemon_finish(daemon);
 }
@@ -270,7 +264,7 @@ END_TEST
 /* Descriptors of the only worker. */
 static unsigned worker_descriptors(const struct daemon *daemon)
 {
-    struct snapshot s = look(daemon);
+    struct snapshot s = list_resources(daemon);
 
     ck_assert_uint_eq(s.worker_n, 1);
     return proc_descriptors(s.workers[0]);
@@ -288,7 +282,7 @@ START_TEST(pid_file_moves)
     of_worker = worker_descriptors(daemon);
     daemon_write(daemon, "forkbeard.conf",
         "error_log error.log notice; pid %s; events {} stream {" ECHO "}", names[_i]);
-    reload(daemon, 1);
+    reload_daemon(daemon, 1);
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     ck_assert_uint_eq(worker_descriptors(daemon), of_worker);
     ck_assert_int_eq(
@@ -300,7 +294,7 @@ START_TEST(pid_file_moves)
     ck_assert_ptr_nonnull(strstr(daemon->err, "another master process"));
 
     daemon_configure(daemon, "events {} stream {" ECHO "}");
-    reload(daemon, 1);
+    reload_daemon(daemon, 1);
     ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
     ck_assert(!daemon_has(daemon, "new.pid"));
     ck_assert(!daemon_has(daemon, "new.pid.lock"));
@@ -319,12 +313,12 @@ START_TEST(error_log_moves)
     descriptors = proc_descriptors(daemon->pid);
     daemon_write(daemon, "forkbeard.conf",
         "error_log new.log notice; pid forkbeard.pid; events {} stream {" ECHO "}");
-    reload(daemon, 1); /* the old worker says so to the old one */
+    reload_daemon(daemon, 1); /* the old worker says so to the old one */
     daemon_owns(daemon, "new.log");
     length = strlen(daemon_text(daemon, "error.log"));
     daemon->log = "new.log";
     daemon->log_mark = 0;
-    reload(daemon, 1);
+    reload_daemon(daemon, 1);
     daemon_wait_log(daemon, "exited with code 0");
     ck_assert_uint_eq(strlen(daemon_text(daemon, "error.log")), length);
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
@@ -335,20 +329,20 @@ END_TEST
 START_TEST(storm)
 {
     struct daemon *daemon = daemon_create(1);
-    struct load *load = malloc(sizeof(*load));
+    struct load_clients *load = malloc(sizeof(*load));
     struct snapshot before;
 
     daemon_configure(daemon, "worker_processes 2; events {} stream {" ECHO "}");
     daemon_start(daemon);
-    load_start(load, daemon->ports[0]);
-    load_wait(load, 20);
-    before = look(daemon);
+    load_clients_start(load, daemon->ports[0]);
+    load_clients_wait(load, 20);
+    before = list_resources(daemon);
     for (int i = 0; i < 20; i++) {
         daemon_signal(daemon, SIGHUP);
-        load_wait(load, 5);
+        load_clients_wait(load, 5);
     }
     WAIT_FOR(is_replaced(daemon, &before, 2));
-    load_stop(load);
+    load_clients_stop(load);
     /* the last one is over when each start of a worker but two has its end */
     WAIT_FOR(daemon_count_log(daemon, "start worker process") ==
                  daemon_count_log(daemon, "exited with code 0") + 2 &&
@@ -396,7 +390,7 @@ END_TEST
 
 static void become_somebody(void)
 {
-    if (setgid(54321) == -1 || setuid(54321) == -1) /* nobody else's processes count */
+    if (setgid(54321) == -1 || setuid(54321) == -1) /* processes of other users do not count */
         _exit(123);
 }
 
@@ -411,7 +405,7 @@ static void become_somebody_with_leaks(void)
     become_somebody();
 }
 
-/* As that user, who may do so without privileges. 0: as it was. */
+/* Becomes that user, for which it needs privileges. 0: as it was. */
 static void set_process_limit(const struct daemon *daemon, rlim_t soft)
 {
     struct rlimit limit;
@@ -444,7 +438,7 @@ START_TEST(fork_fails)
     daemon_expects(daemon, "exited on signal 9");
     set_process_limit(daemon, 1);
     reload_in_vain(daemon, "fork() failed while checking the configuration (11: ");
-    /* one more for the check, and then for the first of the workers */
+    /* room for the check, and then for the first of the workers */
     set_process_limit(daemon, 3);
     daemon_configure(daemon, "worker_processes 2; events {} stream {" ECHO "}");
     reload_in_vain(daemon, "fork() failed while spawning a worker (11: ");
@@ -458,14 +452,14 @@ START_TEST(fork_fails)
     set_process_limit(daemon, 0);
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
     close(client_open(daemon->ports[0]));
-    reload(daemon, 2);
+    reload_daemon(daemon, 2);
     daemon_finish(daemon);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, new_configuration);
     tcase_add_loop_test(tcase, mistake, 0, sizeof(mistakes) / sizeof(mistakes[0]));
     tcase_add_test(tcase, listeners_come_and_go);

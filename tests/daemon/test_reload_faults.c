@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each step of a reload fails, in the ways that it can. Who has asked is told why, the generation before
+/* Faults at every step of a reload. The client that has asked is told why, the generation before
  * serves on, and nothing is left behind. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/fault_cases.h"
-#include "daemon/pace.h"
 #include "daemon/proc.h"
+#include "daemon/rate_clients.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,10 +22,10 @@
 #define WORKERS 2
 #define NAMES_MAX 2048
 
-struct house {
+struct fault_run {
     struct daemon *daemon;
     struct fault_plan *plan;
-    struct pace pace;
+    struct rate_clients clients;
     int session;
     pid_t workers[WORKERS];
     unsigned descriptors;
@@ -34,15 +34,16 @@ struct house {
 
 static const char *plan_path; /* for the child that becomes the daemon */
 
-static void preload(void)
+static void preload_faults(void)
 {
     const char *options = getenv("ASAN_OPTIONS");
     char more[400];
 
-    /* its library need not be the first: ours calls nothing before main() that it would have to see */
+    /* the sanitizer's library need not be the first: ours calls nothing before main() that it would
+     * have to see */
     snprintf(more, sizeof(more), "%s:verify_asan_link_order=0", options != NULL ? options : "");
     setenv("ASAN_OPTIONS", more, 1);
-    setenv("LD_PRELOAD", FB_PRELOAD, 1);
+    setenv("LD_PRELOAD", PRELOAD_PATH, 1);
     setenv("FB_FAULTS", plan_path, 1);
 }
 
@@ -83,7 +84,7 @@ static void list_names(const struct daemon *daemon, char names[NAMES_MAX])
     free(entries);
 }
 
-static void configure(struct daemon *daemon, const char *conf)
+static void configure_daemon(struct daemon *daemon, const char *conf)
 {
     if (strstr(conf, "other.pid") != NULL) {
         daemon_write(daemon, "forkbeard.conf", "%s", conf);
@@ -95,17 +96,17 @@ static void configure(struct daemon *daemon, const char *conf)
 }
 
 /* With a session that stays, and others that come and go all the time. */
-static struct house *begin(void)
+static struct fault_run *begin_case(void)
 {
-    struct house *house = calloc(1, sizeof(*house));
+    struct fault_run *run = calloc(1, sizeof(*run));
     struct daemon *daemon = daemon_create(4);
-    /* one may come between the last look at a socket of reuseport that is given up again and its
-     * close, where the kernel resets it; without a look it would be several */
-    struct pace_options options = { daemon->ports[1], 100, 10, 100, 1 };
+    /* a client may come between the last rescan of a reuseport socket that is given up again and
+     * its close, where the kernel resets it; without the rescan it would be several */
+    struct rate_clients_options options = { daemon->ports[1], 100, 10, 100, 1 };
 
-    ck_assert_ptr_nonnull(house);
-    house->daemon = daemon;
-    house->plan = share_plan(daemon);
+    ck_assert_ptr_nonnull(run);
+    run->daemon = daemon;
+    run->plan = share_plan(daemon);
     daemon_write(daemon, "more.log", "%s", "");
     daemon_write(daemon, "says", "%s", "");
     ck_assert_int_eq(mkdir(daemon_path(daemon, "directory"), 0755), 0);
@@ -113,35 +114,35 @@ static struct house *begin(void)
     daemon_write(
         daemon, "client.conf", "pid forkbeard.pid; control unix:forkbeard.sock; events {}");
     ck_assert_int_eq(listen(daemon->reservations[3], 1), 0);
-    configure(daemon, FAULT_BEFORE);
-    daemon->before_exec = preload;
+    configure_daemon(daemon, FAULT_BEFORE);
+    daemon->before_exec = preload_faults;
     daemon_start(daemon);
     daemon->before_exec = NULL;
-    daemon_expects(daemon, ""); /* this is what the log is for */
-    house->session = client_open(daemon->ports[0]);
-    client_echo(house->session, "begun");
-    pace_start(&house->pace, &options);
-    ck_assert_uint_eq(proc_children(daemon->pid, house->workers, WORKERS), WORKERS);
-    house->descriptors = proc_descriptors(daemon->pid);
-    list_names(daemon, house->names);
-    return house;
+    daemon_expects(daemon, ""); /* the log is the place for it */
+    run->session = client_open(daemon->ports[0]);
+    client_echo(run->session, "begun");
+    rate_clients_start(&run->clients, &options);
+    ck_assert_uint_eq(proc_children(daemon->pid, run->workers, WORKERS), WORKERS);
+    run->descriptors = proc_descriptors(daemon->pid);
+    list_names(daemon, run->names);
+    return run;
 }
 
-static void check_unchanged(struct house *house)
+static void check_unchanged(struct fault_run *run)
 {
-    struct daemon *daemon = house->daemon;
+    struct daemon *daemon = run->daemon;
     pid_t workers[WORKERS + 1];
     char names[NAMES_MAX];
     int client;
 
-    client_echo(house->session, "goes on");
+    client_echo(run->session, "goes on");
     WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
     ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS + 1), WORKERS);
     for (int i = 0; i < WORKERS; i++)
-        ck_assert(proc_has(house->workers, WORKERS, workers[i]));
-    WAIT_FOR(proc_descriptors(daemon->pid) == house->descriptors);
+        ck_assert(proc_has(run->workers, WORKERS, workers[i]));
+    WAIT_FOR(proc_descriptors(daemon->pid) == run->descriptors);
     list_names(daemon, names);
-    ck_assert_str_eq(names, house->names);
+    ck_assert_str_eq(names, run->names);
     ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
     ck_assert_int_eq(client_error(daemon->ports[2]), ECONNREFUSED);
     for (int i = 0; i < 3; i++) {
@@ -150,12 +151,12 @@ static void check_unchanged(struct house *house)
         client_echo(client, "served");
         close(client);
     }
-    pace_check(&house->pace);
+    rate_clients_check(&run->clients);
 }
 
-static void arm(struct house *house, size_t i)
+static void arm_fault(struct fault_run *run, size_t i)
 {
-    struct fault_plan *plan = house->plan;
+    struct fault_plan *plan = run->plan;
 
     memset(plan, 0, sizeof(*plan));
     plan->round = (uint32_t)i + 1;
@@ -167,31 +168,31 @@ static void arm(struct house *house, size_t i)
     atomic_store(&plan->armed, 1);
 }
 
-static int reload(struct daemon *daemon)
+static int reload_daemon(struct daemon *daemon)
 {
     return daemon_run(daemon, "-s", "reload", "-c", "client.conf", NULL);
 }
 
-static void fail_once(struct house *house, size_t i)
+static void fail_once(struct fault_run *run, size_t i)
 {
-    struct daemon *daemon = house->daemon;
+    struct daemon *daemon = run->daemon;
     const char *says;
     int code;
 
-    configure(daemon, fault_cases[i].conf != NULL ? fault_cases[i].conf : FAULT_AFTER);
+    configure_daemon(daemon, fault_cases[i].conf != NULL ? fault_cases[i].conf : FAULT_AFTER);
     if (fault_cases[i].call != NULL)
-        arm(house, i);
-    code = reload(daemon);
-    atomic_store(&house->plan->armed, 0);
+        arm_fault(run, i);
+    code = reload_daemon(daemon);
+    atomic_store(&run->plan->armed, 0);
     daemon_write(daemon, "says", "%s", fault_cases[i].says);
     says = daemon_text(daemon, "says");
-    ck_assert_msg(fault_cases[i].call == NULL || atomic_load(&house->plan->hits) > 0,
-        "%zu: %s was called only %u times", i, fault_cases[i].call, house->plan->calls);
+    ck_assert_msg(fault_cases[i].call == NULL || atomic_load(&run->plan->hits) > 0,
+        "%zu: %s was called only %u times", i, fault_cases[i].call, run->plan->calls);
     ck_assert_msg(code == 1 && strstr(daemon->err, says) != NULL,
         "%zu: the code is %d, and instead of \"%s\" it says: %s", i, code, says, daemon->err);
     ck_assert_ptr_nonnull(
         strstr(daemon->err, "reload failed: the configuration before stays in force"));
-    check_unchanged(house);
+    check_unchanged(run);
 }
 
 static bool needs_root(const char *call)
@@ -201,21 +202,21 @@ static bool needs_root(const char *call)
 }
 
 /* The good one at the end. */
-static void succeed(struct house *house)
+static void reload_succeeds(struct fault_run *run)
 {
-    struct daemon *daemon = house->daemon;
+    struct daemon *daemon = run->daemon;
     int client;
 
-    configure(daemon, FAULT_AFTER);
-    ck_assert_msg(reload(daemon) == 0, "%s", daemon->err);
+    configure_daemon(daemon, FAULT_AFTER);
+    ck_assert_msg(reload_daemon(daemon) == 0, "%s", daemon->err);
     client = client_open(daemon->ports[2]);
     client_echo(client, "new");
     close(client);
     close(client_open_unix(daemon_path(daemon, "new")));
-    client_echo(house->session, "finishes");
-    close(house->session);
-    pace_stop(&house->pace);
-    pace_check(&house->pace);
+    client_echo(run->session, "finishes");
+    close(run->session);
+    rate_clients_stop(&run->clients);
+    rate_clients_check(&run->clients);
     WAIT_FOR(proc_child_n(daemon->pid) == 3);
     ck_assert(!daemon_has(daemon, "forkbeard.pid") && daemon_has(daemon, "other.pid"));
     ck_assert(!daemon_has(daemon, "forkbeard.sock") && daemon_has(daemon, "other.sock"));
@@ -223,23 +224,23 @@ static void succeed(struct house *house)
 
 START_TEST(each_step_fails)
 {
-    struct house *house = begin();
+    struct fault_run *run = begin_case();
 
     for (size_t i = 0; i < fault_case_n; i++)
         if (geteuid() == 0 || !needs_root(fault_cases[i].call))
-            fail_once(house, i);
-    succeed(house);
-    daemon_stop(house->daemon, SIGTERM);
-    proc_reap_orphans(); /* helpers of a sanitizer, whose worker was killed as it looked for leaks */
-    daemon_finish(house->daemon);
-    free(house);
+            fail_once(run, i);
+    reload_succeeds(run);
+    daemon_stop(run->daemon, SIGTERM);
+    proc_reap_orphans(); /* a sanitizer's helpers, whose worker was killed as it looked for leaks */
+    daemon_finish(run->daemon);
+    free(run);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
     tcase_set_timeout(tcase, 120);
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, each_step_fails);
 }
 

@@ -11,21 +11,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MODULE "load_module " FB_EXAMPLES_PATH "/resp/.libs/resp.so;"
+#define MODULE "load_module " EXAMPLES_PATH "/resp/.libs/resp.so;"
 
-static struct daemon *start(const char *directives)
+static struct daemon *start_daemon(const char *directives)
 {
-    struct daemon *daemon = daemon_create(1);
-
-    daemon_configure(daemon,
+    return daemon_start_new(1,
         MODULE "%s events { } stream {"
                " server { listen 127.0.0.1:$0 reuseport; resp; resp_keys 1000; } }",
         directives);
-    daemon_start(daemon);
-    return daemon;
 }
 
-/* Each on a connection of its own, in order; "~" stands for the end of a line. */
+/* Sends requests, on a connection of their own, in order; "~" stands for the end of a line. */
 static const struct {
     const char *request, *reply;
     bool closes;
@@ -120,7 +116,7 @@ static char *with_lines(const char *text)
     return out;
 }
 
-/* What the peer has closed cannot be sent to. */
+/* A message cannot be sent to a connection that the peer has closed. */
 static void send_bytes(int client, const char *text)
 {
     for (; *text != '\0'; text++)
@@ -130,7 +126,7 @@ static void send_bytes(int client, const char *text)
 
 START_TEST(replies)
 {
-    struct daemon *daemon = start("");
+    struct daemon *daemon = start_daemon("");
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char *request = with_lines(rows[i].request), *reply = with_lines(rows[i].reply);
@@ -196,7 +192,7 @@ END_TEST
 /* Increments that all workers make at once are all counted. */
 START_TEST(counts_over_workers)
 {
-    struct daemon *daemon = start("worker_processes 3;");
+    struct daemon *daemon = start_daemon("worker_processes 3;");
     char request[7 * TIMES + 1], *p = request, reply[64];
     int clients[CLIENTS], one;
 
@@ -224,7 +220,7 @@ END_TEST
 /* Far more is asked for than is sent at once: the client is not answered until it reads. */
 START_TEST(many_large_replies)
 {
-    struct daemon *daemon = start("");
+    struct daemon *daemon = start_daemon("");
     int client = client_open(daemon->ports[0]);
     char value[4001] = "", bytes[8192];
     size_t all = 0;
@@ -250,13 +246,13 @@ END_TEST
 /* Keys live in the map, which outlives the workers. */
 START_TEST(keys_survive_a_reload)
 {
-    struct daemon *daemon = start("worker_processes 2;");
+    struct daemon *daemon = start_daemon("worker_processes 2;");
     int client = client_open(daemon->ports[0]);
 
     client_send(client, "set k v\r\n");
     client_expect(client, "+OK\r\n");
     daemon_signal(daemon, SIGHUP);
-    client_expect_end(client); /* it was idle, and its worker drains */
+    client_expect_end(client); /* idle, and its worker drains */
     close(client);
     client = client_open(daemon->ports[0]);
     client_send(client, "get k\r\ninfo clients\r\n");
@@ -268,7 +264,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, replies, 0, 2);
     tcase_add_test(tcase, limits);
     tcase_add_test(tcase, too_large_to_be_shared);

@@ -20,26 +20,26 @@
 #include <unistd.h>
 
 #define PROBER(name)                                                                               \
-    "load_module " FB_TEST_MODULES "/" name ".so;\n"                                               \
+    "load_module " MODULES_PATH "/" name ".so;\n"                                                  \
     "events {}\n"
 
 enum mode { OFF, ON, STRICT };
 static const char *const modes[] = { "off", "on", "strict" };
 
-/* What looks for leaks cannot stop threads that are outside of the sandbox. */
+/* The leak sanitizer cannot stop threads that are outside of the sandbox. */
 #ifdef __SANITIZE_ADDRESS__
 #define IS_SANITIZED true
 #else
 #define IS_SANITIZED false
 #endif
 
-/* What stands in the way of an attempt. */
+/* Layers that stop an attempt. */
 enum guard { FILTER, PATHS, PORTS };
 
 #define CAP(name) (1u + CAP_##name)
 
-/* How attempts end under `on` and `strict`; with `off` they end otherwise than by a denial, as long as
- * the worker has the capability that they need (0: none). */
+/* How attempts end under `on` and `strict`; with `off` they end otherwise than by a denial, as long
+ * as the worker has the capability that they need (0: none). */
 static const struct row {
     const char *words;
     int on, strict;
@@ -131,7 +131,7 @@ static const struct row {
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* What this kernel and this build have of it. */
+/* The layers that this kernel and this build have. */
 static bool is_guarded(enum guard guard)
 {
     int error;
@@ -155,7 +155,7 @@ static bool has_capability(unsigned capability)
 }
 
 /* The errno's name that it is answered with; valid until the next call. */
-static const char *try(struct daemon *daemon, const char *words)
+static const char *try_attempt(struct daemon *daemon, const char *words)
 {
     static char line[64];
     int client = client_open(daemon->ports[0]);
@@ -185,7 +185,7 @@ static void check_row(struct daemon *daemon, const struct row *row, enum mode mo
     snprintf(words, sizeof(words), "%s", row->words);
     if (port != NULL)
         sprintf(words + (port - row->words), "%u", daemon->ports[1]);
-    answer = try(daemon, words);
+    answer = try_attempt(daemon, words);
     if (mode != OFF && is_guarded(row->guard))
         ck_assert_msg(strcmp(answer, name_of(expected)) == 0, "%s: \"%s\" is answered %s, not %s",
             modes[mode], words, answer, name_of(expected));
@@ -229,19 +229,19 @@ START_TEST(paths_of_directives)
     daemon_wait_log(daemon, "sandbox: workers may read \"/");
     daemon_wait_log(daemon, "/open\", because");
     daemon_wait_log(daemon, "sandbox: workers may write \"/");
-    ck_assert_str_eq(try(daemon, "open open"), "0");
-    ck_assert_str_eq(try(daemon, "open secret"), "EACCES");
-    ck_assert_str_eq(try(daemon, "make place/new"), "0");
-    ck_assert_str_eq(try(daemon, "open place"), "0");
-    ck_assert_str_eq(try(daemon, "make new"), "EACCES");
-    ck_assert_str_eq(try(daemon, "make place/../new"), "EACCES");
+    ck_assert_str_eq(try_attempt(daemon, "open open"), "0");
+    ck_assert_str_eq(try_attempt(daemon, "open secret"), "EACCES");
+    ck_assert_str_eq(try_attempt(daemon, "make place/new"), "0");
+    ck_assert_str_eq(try_attempt(daemon, "open place"), "0");
+    ck_assert_str_eq(try_attempt(daemon, "make new"), "EACCES");
+    ck_assert_str_eq(try_attempt(daemon, "make place/../new"), "EACCES");
     daemon_stop(daemon, SIGTERM);
     ck_assert_int_eq(rmdir(daemon_path(daemon, "place")), 0);
     daemon_finish(daemon);
 }
 END_TEST
 
-/* One that is not there is worth a line, and closes nothing. */
+/* A path that does not exist is worth a line, and closes nothing. */
 START_TEST(a_path_that_is_not_there)
 {
     struct daemon *daemon = daemon_create(1);
@@ -252,7 +252,7 @@ START_TEST(a_path_that_is_not_there)
     daemon_start(daemon);
     if (is_guarded(PATHS))
         daemon_wait_log(daemon, "/none\" is closed to this worker (2: No such file");
-    ck_assert_str_eq(try(daemon, "kill_self"), "0");
+    ck_assert_str_eq(try_attempt(daemon, "kill_self"), "0");
     daemon_finish(daemon);
 }
 END_TEST
@@ -260,14 +260,14 @@ END_TEST
 static void check_all(struct daemon *daemon, const char *const (*answers)[2])
 {
     for (; (*answers)[0] != NULL; answers++) {
-        const char *answer = try(daemon, (*answers)[0]);
+        const char *answer = try_attempt(daemon, (*answers)[0]);
 
         ck_assert_msg(strcmp(answer, (*answers)[1]) == 0, "\"%s\" is answered %s, not %s",
             (*answers)[0], answer, (*answers)[1]);
     }
 }
 
-/* What a protocol needs is open to it, and nothing else. */
+/* A protocol's needs are open to it, and nothing else. */
 START_TEST(needs)
 {
     static const char *const answers[][2] = { { "program", "0" }, { "code", "0" },
@@ -336,7 +336,7 @@ START_TEST(threads_before_it)
         daemon_start(daemon);
         daemon_wait_log(daemon, "[warn] ");
         daemon_wait_log(daemon, said);
-        ck_assert_str_eq(try(daemon, "execve"), "EPERM");
+        ck_assert_str_eq(try_attempt(daemon, "execve"), "EPERM");
     }
     daemon_finish(daemon);
 }
@@ -351,7 +351,7 @@ END_TEST
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),                                      \
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-static void refuse(struct sock_filter *steps, unsigned short n)
+static void refuse_connection(struct sock_filter *steps, unsigned short n)
 {
     struct sock_fprog program = { .len = n, .filter = steps };
 
@@ -364,20 +364,20 @@ static void lack_landlock(void)
 {
     struct sock_filter steps[] = { REFUSE(444, 0, EOPNOTSUPP) };
 
-    refuse(steps, sizeof(steps) / sizeof(steps[0]));
+    refuse_connection(steps, sizeof(steps) / sizeof(steps[0]));
 }
 
 static void lack_filter(void)
 {
     struct sock_filter steps[] = { REFUSE(SYS_prctl, PR_SET_SECCOMP, EINVAL) };
 
-    refuse(steps, sizeof(steps) / sizeof(steps[0]));
+    refuse_connection(steps, sizeof(steps) / sizeof(steps[0]));
 }
 
 static const struct {
     void (*before_exec)(void);
     const char *part, *why;
-    const char *words, *answer; /* what is not held back by it */
+    const char *words, *answer; /* calls that the sandbox does not stop */
 } lacks[] = {
     { lack_landlock, "the rules for paths: ", "Landlock is not enabled", "open /etc/passwd", "0" },
     { lack_filter, "the filter of system calls: ", "", "execve", "ENOENT" },
@@ -395,14 +395,14 @@ START_TEST(on_goes_on_without_a_part)
     daemon_wait_log(daemon, "[notice] ");
     daemon_wait_log(daemon, "sandbox: workers run without ");
     daemon_wait_log(daemon, lacks[_i].part);
-    ck_assert_str_eq(try(daemon, lacks[_i].words), lacks[_i].answer);
+    ck_assert_str_eq(try_attempt(daemon, lacks[_i].words), lacks[_i].answer);
 
     daemon_configure(daemon, "sandbox strict;\n%s", text);
     daemon_expects(daemon, "\"sandbox strict\" is not possible without ");
     daemon->before_exec = NULL;
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 1);
     ck_assert_msg(strstr(daemon->err, lacks[_i].part) != NULL, "%s", daemon->err);
-    ck_assert_str_eq(try(daemon, lacks[_i].words), lacks[_i].answer);
+    ck_assert_str_eq(try_attempt(daemon, lacks[_i].words), lacks[_i].answer);
     daemon_finish(daemon);
 }
 END_TEST
@@ -442,7 +442,7 @@ START_TEST(a_single_process)
             daemon->err);
     } else {
         daemon_start(daemon);
-        ck_assert_str_eq(try(daemon, "program"), "0");
+        ck_assert_str_eq(try_attempt(daemon, "program"), "0");
     }
     daemon_finish(daemon);
 }
@@ -450,8 +450,8 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
-    if (is_wrapped()) /* which makes calls of its own */
+    resources_fixture(tcase);
+    if (is_wrapped()) /* the sanitizer makes calls of its own */
         return;
     if (geteuid() == 0)
         tcase_add_loop_test(tcase, attempts, 0, 2 * (is_whole() ? STRICT + 1 : ON + 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What signals do to a master, a worker and a single process; reloads are test_reload.c's. */
+/* Signals to a master, a worker and a single process; reloads are in test_reload.c. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -19,22 +19,13 @@
 #define ONE_WORKER "events {} " SERVERS
 #define SINGLE "master_process off; events {} " SERVERS
 
-static struct daemon *start(const char *configuration)
-{
-    struct daemon *daemon = daemon_create(2);
-
-    daemon_configure(daemon, "%s", configuration);
-    daemon_start(daemon);
-    return daemon;
-}
-
 static const int ending[] = { SIGTERM, SIGINT };
 static const char *const kinds[] = { TWO_WORKERS, SINGLE };
 
 /* _i: the kind, and the signal. */
 START_TEST(ends_at_once)
 {
-    struct daemon *daemon = start(kinds[_i % 2]);
+    struct daemon *daemon = daemon_start_new(2, kinds[_i % 2]);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "begun");
@@ -48,7 +39,7 @@ END_TEST
 
 START_TEST(quit_lets_sessions_finish)
 {
-    struct daemon *daemon = start(kinds[_i]);
+    struct daemon *daemon = daemon_start_new(2, kinds[_i]);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "begun");
@@ -91,7 +82,7 @@ END_TEST
 
 START_TEST(term_after_quit)
 {
-    struct daemon *daemon = start(kinds[_i]);
+    struct daemon *daemon = daemon_start_new(2, kinds[_i]);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "begun");
@@ -106,10 +97,10 @@ START_TEST(term_after_quit)
 }
 END_TEST
 
-/* Whoever has taken over the path of a unix socket meanwhile keeps it. */
+/* A process that has taken over the path of a unix socket meanwhile keeps it. */
 START_TEST(end_leaves_a_successor_its_socket)
 {
-    struct daemon *daemon = start(kinds[_i]), *next = daemon_create(0);
+    struct daemon *daemon = daemon_start_new(2, kinds[_i]), *next = daemon_create(0);
     int client = client_open(daemon->ports[0]);
     char path[128];
 
@@ -133,7 +124,7 @@ END_TEST
 
 START_TEST(refused_start_leaves_the_other_its_socket)
 {
-    struct daemon *daemon = start(ONE_WORKER), *next = daemon_create(0);
+    struct daemon *daemon = daemon_start_new(2, ONE_WORKER), *next = daemon_create(0);
     char path[128];
 
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "socket"));
@@ -181,7 +172,7 @@ END_TEST
 
 START_TEST(upgrade_is_declined)
 {
-    struct daemon *daemon = start(SINGLE);
+    struct daemon *daemon = daemon_start_new(2, SINGLE);
 
     daemon_signal(daemon, SIGUSR2);
     daemon_wait_log(daemon, "[error] ");
@@ -194,7 +185,7 @@ END_TEST
 /* Clients that connect while no worker is there wait for the next. */
 START_TEST(winch_drains_the_workers)
 {
-    struct daemon *daemon = start(TWO_WORKERS);
+    struct daemon *daemon = daemon_start_new(2, TWO_WORKERS);
     int old = client_open(daemon->ports[0]), late;
 
     client_echo(old, "begun");
@@ -239,7 +230,7 @@ START_TEST(winch_of_a_terminal)
     daemon->before_exec = take_terminal;
     daemon_start(daemon);
     ck_assert_int_eq(ioctl(terminal, TIOCSWINSZ, &size), 0);
-    daemon_signal(daemon, SIGUSR1); /* is taken together with it, or later */
+    daemon_signal(daemon, SIGUSR1); /* handled together with the first, or later */
     daemon_wait_log(daemon, "signal 10 (SIGUSR1)");
     ck_assert_uint_eq(daemon_count_log(daemon, "SIGWINCH"), 0);
     ck_assert_uint_eq(proc_child_n(daemon->pid), 1);
@@ -274,7 +265,7 @@ END_TEST
 /* TERM is not kept waiting by a worker that does not listen. */
 START_TEST(stuck_worker_is_killed)
 {
-    struct daemon *daemon = start(TWO_WORKERS);
+    struct daemon *daemon = daemon_start_new(2, TWO_WORKERS);
     pid_t workers[2];
 
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
@@ -289,7 +280,7 @@ END_TEST
 /* Workers see it, drain and end; the next start copes with what was left. */
 START_TEST(killed_master)
 {
-    struct daemon *daemon = start(TWO_WORKERS);
+    struct daemon *daemon = daemon_start_new(2, TWO_WORKERS);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "begun");
@@ -330,7 +321,7 @@ START_TEST(end_just_after_the_start)
 }
 END_TEST
 
-/* ... and before it. The exit code may then say that nothing was served. */
+/* Signals before the daemon serves: the exit code may then say that nothing was served. */
 START_TEST(end_during_the_start)
 {
     struct daemon *daemon = daemon_create(2);
@@ -352,7 +343,7 @@ END_TEST
 
 START_TEST(single_process)
 {
-    struct daemon *daemon = start(SINGLE);
+    struct daemon *daemon = daemon_start_new(2, SINGLE);
 
     ck_assert_uint_eq(proc_child_n(daemon->pid), 0);
     daemon_signal(daemon, SIGHUP);
@@ -367,7 +358,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, ends_at_once, 0, 4);
     tcase_add_loop_test(tcase, quit_lets_sessions_finish, 0, 2);
     tcase_add_loop_test(tcase, drain_serves_who_waits, 0, 2);

@@ -15,17 +15,13 @@
 
 static const char *const kinds[] = { TWO_WORKERS, SINGLE };
 
-static struct daemon *start(const char *directives, const char *kind)
+static struct daemon *start_daemon(const char *directives, const char *kind)
 {
-    struct daemon *daemon = daemon_create(1);
-
-    daemon_configure(daemon, "%s %s", directives, kind);
-    daemon_start(daemon);
-    return daemon;
+    return daemon_start_new(1, "%s %s", directives, kind);
 }
 
 /* A client whose session has begun. */
-static int begin(const struct daemon *daemon)
+static int begin_drain(const struct daemon *daemon)
 {
     int client = client_open(daemon->ports[0]);
 
@@ -42,8 +38,8 @@ static void goes_on(const struct daemon *daemon, int client)
 
 START_TEST(term_drains)
 {
-    struct daemon *daemon = start("sigterm_shutdown graceful;", kinds[_i]);
-    int client = begin(daemon);
+    struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i]);
+    int client = begin_drain(daemon);
 
     daemon_signal(daemon, SIGTERM);
     goes_on(daemon, client);
@@ -59,8 +55,8 @@ END_TEST
 START_TEST(the_drain_is_bounded)
 {
     struct daemon *daemon =
-        start("sigterm_shutdown graceful; worker_shutdown_timeout 300ms;", kinds[_i]);
-    int client = begin(daemon);
+        start_daemon("sigterm_shutdown graceful; worker_shutdown_timeout 300ms;", kinds[_i]);
+    int client = begin_drain(daemon);
 
     daemon_signal(daemon, SIGTERM);
     client_expect_gone(client);
@@ -71,11 +67,11 @@ START_TEST(the_drain_is_bounded)
 }
 END_TEST
 
-/* Whatever began the drain, the first SIGTERM is no more than it, and the second ends it. */
+/* The first SIGTERM adds nothing to a drain, whatever began it, and the second ends it. */
 START_TEST(a_second_term_ends_at_once)
 {
-    struct daemon *daemon = start("sigterm_shutdown graceful;", kinds[_i / 2]);
-    int client = begin(daemon);
+    struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i / 2]);
+    int client = begin_drain(daemon);
 
     if (_i % 2 == 1) {
         daemon_signal(daemon, SIGQUIT);
@@ -94,8 +90,8 @@ END_TEST
 
 START_TEST(int_ends_at_once)
 {
-    struct daemon *daemon = start("sigterm_shutdown graceful;", kinds[_i % 2]);
-    int client = begin(daemon);
+    struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", kinds[_i % 2]);
+    int client = begin_drain(daemon);
 
     if (_i / 2 == 1) {
         daemon_signal(daemon, SIGTERM);
@@ -112,10 +108,10 @@ END_TEST
 /* -s stop is a fast shutdown, with a control socket and without. */
 START_TEST(stop_ends_at_once)
 {
-    struct daemon *daemon =
-        start(_i == 0 ? "sigterm_shutdown graceful;" : "sigterm_shutdown graceful; control off;",
-            TWO_WORKERS);
-    int client = begin(daemon);
+    struct daemon *daemon = start_daemon(
+        _i == 0 ? "sigterm_shutdown graceful;" : "sigterm_shutdown graceful; control off;",
+        TWO_WORKERS);
+    int client = begin_drain(daemon);
 
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-q", "-s", "stop", NULL), 0);
     ck_assert_int_eq(daemon_wait(daemon), 0);
@@ -128,8 +124,8 @@ END_TEST
 /* Some inits signal every process of the container. */
 START_TEST(workers_drain_too)
 {
-    struct daemon *daemon = start("sigterm_shutdown graceful;", TWO_WORKERS);
-    int client = begin(daemon);
+    struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", TWO_WORKERS);
+    int client = begin_drain(daemon);
     pid_t workers[2];
 
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
@@ -145,12 +141,12 @@ END_TEST
 
 START_TEST(a_reload_changes_it)
 {
-    struct daemon *daemon = start("sigterm_shutdown fast;", TWO_WORKERS);
+    struct daemon *daemon = start_daemon("sigterm_shutdown fast;", TWO_WORKERS);
     int client;
 
     daemon_configure(daemon, "%s", "sigterm_shutdown graceful; " TWO_WORKERS);
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
-    client = begin(daemon);
+    client = begin_drain(daemon);
     daemon_signal(daemon, SIGTERM);
     goes_on(daemon, client);
     close(client);
@@ -159,12 +155,12 @@ START_TEST(a_reload_changes_it)
 }
 END_TEST
 
-/* There is nothing to drain before it serves. */
+/* Before it serves the daemon has nothing to drain. */
 START_TEST(term_before_it_serves_ends_at_once)
 {
     struct daemon *daemon = daemon_create(1);
 
-    daemon_configure(daemon, "load_module " FB_TEST_MODULES "/hangs.so; sigterm_shutdown graceful;"
+    daemon_configure(daemon, "load_module " MODULES_PATH "/hangs.so; sigterm_shutdown graceful;"
                              " worker_processes 2; events {} stream { server { listen "
                              "127.0.0.1:$0; hangs; hangs_while $D/late; } }");
     daemon_write(daemon, "late", "x");
@@ -173,7 +169,7 @@ START_TEST(term_before_it_serves_ends_at_once)
     daemon_wait_log(daemon, "start worker process");
     daemon_signal(daemon, SIGTERM);
     daemon_wait_log(daemon, "(SIGTERM) received from ");
-    daemon_wait(daemon); /* nothing was served: the code does not matter */
+    daemon_wait(daemon); /* no client was served: the code does not matter */
     ck_assert_uint_eq(daemon_count_log(daemon, ", exiting"), 1);
     daemon_finish(daemon);
 }
@@ -181,7 +177,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, term_drains, 0, 2);
     tcase_add_loop_test(tcase, the_drain_is_bounded, 0, 2);
     tcase_add_loop_test(tcase, a_second_term_ends_at_once, 0, 4);

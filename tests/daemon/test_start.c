@@ -15,7 +15,7 @@
 #define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
 
 /* A start in the background that fails says so while the child that has failed is still ending. */
-static int run(struct daemon *daemon, const char *conf, const char *globals)
+static int run_binary(struct daemon *daemon, const char *conf, const char *globals)
 {
     int code = daemon_run(daemon, "-c", conf, "-g", globals, NULL);
 
@@ -113,7 +113,7 @@ START_TEST(port_in_use)
     snprintf(expected, sizeof(expected),
         "[emerg] bind() to 127.0.0.1:%u failed (98: Address already in use)", daemon->ports[0]);
     daemon_expects(daemon, "bind()");
-    ck_assert_int_eq(run(daemon, "forkbeard.conf", variants[_i]), 1);
+    ck_assert_int_eq(run_binary(daemon, "forkbeard.conf", variants[_i]), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, expected));
     ck_assert_ptr_eq(strchr(daemon->err, '\n'), daemon->err + strlen(daemon->err) - 1);
     ck_assert_str_eq(daemon->out, "");
@@ -129,7 +129,7 @@ START_TEST(worker_cannot_start)
     daemon_configure(daemon, "worker_processes 2; working_directory nowhere;" ECHO);
     daemon_expects(daemon, "/nowhere\") failed (2: No such file or directory)");
     daemon_expects(daemon, "a worker process could not start, nothing is served");
-    ck_assert_int_eq(run(daemon, "forkbeard.conf", variants[_i]), 1);
+    ck_assert_int_eq(run_binary(daemon, "forkbeard.conf", variants[_i]), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "nothing is served"));
     ck_assert_uint_ge(daemon_count_log(daemon, "chdir("), 1);
     ck_assert_uint_eq(daemon_count_log(daemon, "nothing is served"), 1);
@@ -147,7 +147,7 @@ START_TEST(pid_file_in_the_way)
     daemon_write(
         daemon, "forkbeard.conf", "%serror_log error.log; pid directory;" ECHO, directives[_i]);
     daemon_expects(daemon, "is not a regular file");
-    ck_assert_int_eq(run(daemon, "forkbeard.conf", variants[_i]), 1);
+    ck_assert_int_eq(run_binary(daemon, "forkbeard.conf", variants[_i]), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "/directory\" exists and is not a regular file"));
     ck_assert_int_eq(rmdir(path), 0);
     daemon_finish(daemon);
@@ -159,7 +159,7 @@ START_TEST(no_configuration)
     struct daemon *daemon = daemon_create(1);
     char expected[256];
 
-    ck_assert_int_eq(run(daemon, "none.conf", variants[_i]), 1);
+    ck_assert_int_eq(run_binary(daemon, "none.conf", variants[_i]), 1);
     snprintf(expected, sizeof(expected),
         "forkbeard: [emerg] open() \"%s\" failed (2: No such file or directory)\n",
         daemon_path(daemon, "none.conf"));
@@ -169,7 +169,7 @@ START_TEST(no_configuration)
         "events {}\nstream {\n    server { listen 127.0.0.1:$0; ecko; }\n}\n"
         "worker_processes none;\n%s",
         directives[_i]);
-    ck_assert_int_eq(run(daemon, "forkbeard.conf", variants[_i]), 1);
+    ck_assert_int_eq(run_binary(daemon, "forkbeard.conf", variants[_i]), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "forkbeard.conf:5:"));
     ck_assert_ptr_nonnull(strstr(daemon->err, "did you mean \"echo\""));
     ck_assert_ptr_nonnull(strstr(daemon->err, "forkbeard.conf:7:18"));
@@ -212,7 +212,8 @@ static void close_standard(void)
         close(fd);
 }
 
-/* Else a log or a socket would get their numbers, and stray output would go there. */
+/* With standard descriptors closed, a log or a socket would get their numbers, and stray output
+ * would go there. */
 START_TEST(closed_descriptors)
 {
     struct daemon *daemon = daemon_create(1);
@@ -277,7 +278,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, serves_and_ends);
     tcase_add_test(tcase, pid_file_means_ready);
     tcase_add_loop_test(tcase, second_master_is_refused, 0, 2);
@@ -287,7 +288,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, no_configuration, 0, 3);
     tcase_add_test(tcase, background_lets_go);
     tcase_add_loop_test(tcase, inherited_signals_are_reset, 0, 2);
-    if (!is_wrapped()) { /* which needs its own descriptors, and whose title /proc would show */
+    if (!is_wrapped()) { /* valgrind needs its own descriptors, and /proc would show its title */
         tcase_add_test(tcase, closed_descriptors);
         tcase_add_test(tcase, titles);
     }

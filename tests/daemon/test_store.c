@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listening sockets in the service manager's store. */
 #include "daemon/client.h"
-#include "daemon/manager.h"
 #include "daemon/proc.h"
+#include "daemon/service_manager.h"
 
 #include "net/address.h"
 
@@ -16,30 +16,31 @@
 #define TWO ECHO("127.0.0.1:$0") ECHO("unix:$D/socket")
 #define CONF(servers) "worker_processes 2; events {} stream { " servers " }"
 
-static struct manager *start(struct daemon *daemon)
+static struct service_manager *start_daemon(struct daemon *daemon)
 {
-    struct manager *manager = manager_create(daemon, 0, false);
+    struct service_manager *manager = service_manager_create(daemon, 0, false);
 
     daemon_start(daemon);
-    manager_wait(manager, "READY=1");
+    service_manager_wait(manager, "READY=1");
     return manager;
 }
 
-static void reload(struct daemon *daemon, struct manager *manager)
+static void reload_daemon(struct daemon *daemon, struct service_manager *manager)
 {
     daemon_signal(daemon, SIGHUP);
-    manager_wait(manager, "RELOADING=1");
-    manager_wait(manager, "READY=1");
+    service_manager_wait(manager, "RELOADING=1");
+    service_manager_wait(manager, "READY=1");
 }
 
-/* How many sockets of this address are stored, which all must have one name, and no other has it. */
-static unsigned stored(const struct manager *manager, const char *text)
+/* How many sockets of this address are stored, which all must have one name, and no other has
+ * it. */
+static unsigned stored(const struct service_manager *manager, const char *text)
 {
     const char *name = NULL;
     unsigned n = 0;
 
     for (unsigned i = 0; i < manager->stored_n; i++) {
-        const struct manager_stored *one = &manager->store[i];
+        const struct service_manager_stored *one = &manager->store[i];
         struct fb_address address = { .length = sizeof(address.un) };
         char shown[FB_ADDRESS_TEXT];
 
@@ -75,15 +76,15 @@ static const char *local(const struct daemon *daemon)
 START_TEST(what_listens_is_stored)
 {
     struct daemon *daemon = daemon_create(2);
-    struct manager *manager;
+    struct service_manager *manager;
 
     daemon_configure(daemon, CONF(TWO ECHO("127.0.0.1:$1 reuseport")));
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     ck_assert_uint_eq(stored(manager, tcp(daemon, 0)), 1);
     ck_assert_uint_eq(stored(manager, tcp(daemon, 1)), 2);
     ck_assert_uint_eq(stored(manager, local(daemon)), 1);
     ck_assert_uint_eq(manager->stored_n, 4);
-    manager_destroy(manager);
+    service_manager_destroy(manager);
     ck_assert(daemon_has(daemon, "socket"));
     daemon_owns(daemon, "socket");
     daemon_finish(daemon);
@@ -93,16 +94,16 @@ END_TEST
 START_TEST(a_reload_stores_what_is_new_and_removes_what_has_gone)
 {
     struct daemon *daemon = daemon_create(3);
-    struct manager *manager;
+    struct service_manager *manager;
 
     daemon_configure(daemon, CONF(TWO ECHO("127.0.0.1:$1 reuseport")));
-    manager = start(daemon);
-    reload(daemon, manager);
+    manager = start_daemon(daemon);
+    reload_daemon(daemon, manager);
     ck_assert_uint_eq(manager->stored_n, 4);
 
     daemon_configure(daemon, "worker_processes 3; events {} stream {" ECHO("127.0.0.1:$1 reuseport")
                                  ECHO("127.0.0.1:$2") "}");
-    reload(daemon, manager);
+    reload_daemon(daemon, manager);
     ck_assert_uint_eq(stored(manager, tcp(daemon, 1)), 3);
     ck_assert_uint_eq(stored(manager, tcp(daemon, 2)), 1);
     ck_assert_uint_eq(manager->stored_n, 4);
@@ -111,9 +112,9 @@ START_TEST(a_reload_stores_what_is_new_and_removes_what_has_gone)
 
     daemon_expects(daemon, "unknown directive \"nonsense\"");
     daemon_configure(daemon, "nonsense;");
-    reload(daemon, manager);
+    reload_daemon(daemon, manager);
     ck_assert_uint_eq(manager->stored_n, 4);
-    manager_destroy(manager);
+    service_manager_destroy(manager);
     daemon_finish(daemon);
 }
 END_TEST
@@ -128,15 +129,15 @@ static const struct {
     { "master_process off;" CONF(TWO), SIGTERM },
 };
 
-/* Who comes after the end waits for the next start. */
+/* A client that comes after the end waits for the next start. */
 START_TEST(clients_wait_while_nobody_runs)
 {
     struct daemon *daemon = daemon_create(1);
-    struct manager *manager;
+    struct service_manager *manager;
     int clients[2];
 
     daemon_configure(daemon, "%s", ends[_i].conf);
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     daemon_stop(daemon, ends[_i].signal);
     clients[0] = client_open(daemon->ports[0]);
     clients[1] = client_open_unix(daemon_path(daemon, "socket"));
@@ -145,7 +146,7 @@ START_TEST(clients_wait_while_nobody_runs)
         ck_assert(client_is_quiet(clients[i]));
         close(clients[i]);
     }
-    manager_destroy(manager);
+    service_manager_destroy(manager);
     ck_assert_int_eq(client_error(daemon->ports[0]), ECONNREFUSED);
     daemon_owns(daemon, "socket");
     daemon_finish(daemon);
@@ -153,13 +154,13 @@ START_TEST(clients_wait_while_nobody_runs)
 END_TEST
 
 /* Started again, and given what is stored. */
-static void start_again(struct daemon *daemon, struct manager *manager)
+static void start_again(struct daemon *daemon, struct service_manager *manager)
 {
-    static char names[MANAGER_STORE_MAX * 64];
+    static char names[SERVICE_MANAGER_STORE_MAX * 64];
     size_t n = 0;
 
-    while (!manager_is_quiet(manager)) /* of the life before */
-        manager_next(manager);
+    while (!service_manager_is_quiet(manager)) /* the socket of the daemon before */
+        service_manager_next(manager);
     daemon->passed_n = manager->stored_n;
     ck_assert_uint_le(daemon->passed_n, PASSED_MAX);
     for (unsigned i = 0; i < manager->stored_n; i++) {
@@ -169,20 +170,20 @@ static void start_again(struct daemon *daemon, struct manager *manager)
     }
     daemon->passed_names = names;
     daemon_start(daemon);
-    manager_wait(manager, "READY=1");
+    service_manager_wait(manager, "READY=1");
 }
 
 static const char *const modes[] = { "worker_processes 2;", "master_process off;" };
 
-/* Nothing is stored twice, and what a later reload has lost is removed. */
+/* A socket is stored once, and removed when a later reload no longer has it. */
 START_TEST(the_next_start_serves_who_has_waited)
 {
     struct daemon *daemon = daemon_create(1);
-    struct manager *manager;
+    struct service_manager *manager;
     int clients[2];
 
     daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     daemon_stop(daemon, SIGQUIT);
     clients[0] = client_open(daemon->ports[0]);
     clients[1] = client_open_unix(daemon_path(daemon, "socket"));
@@ -194,27 +195,27 @@ START_TEST(the_next_start_serves_who_has_waited)
     ck_assert_uint_eq(manager->stored_n, 2);
     if (_i == 0) {
         daemon_configure(daemon, CONF(ECHO("127.0.0.1:$0")));
-        reload(daemon, manager);
+        reload_daemon(daemon, manager);
         ck_assert_uint_eq(stored(manager, tcp(daemon, 0)), 1);
         ck_assert_uint_eq(manager->stored_n, 1);
         ck_assert(!daemon_has(daemon, "socket"));
     } else {
         daemon_owns(daemon, "socket");
     }
-    manager_destroy(manager);
+    service_manager_destroy(manager);
     daemon_finish(daemon);
 }
 END_TEST
 
-/* Who waits for what the configuration has lost is not left waiting. */
+/* Clients that wait at a socket which the configuration has lost are not left waiting. */
 START_TEST(what_is_not_wanted_any_more_is_removed)
 {
     struct daemon *daemon = daemon_create(1);
-    struct manager *manager;
+    struct service_manager *manager;
     int client;
 
     daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     daemon_stop(daemon, SIGQUIT);
     client = client_open_unix(daemon_path(daemon, "socket"));
     daemon_configure(
@@ -225,26 +226,26 @@ START_TEST(what_is_not_wanted_any_more_is_removed)
     ck_assert_uint_eq(stored(manager, tcp(daemon, 0)), 1);
     ck_assert_uint_eq(manager->stored_n, 1);
     ck_assert(!daemon_has(daemon, "socket"));
-    manager_destroy(manager);
+    service_manager_destroy(manager);
     daemon_finish(daemon);
 }
 END_TEST
 
-/* What the manager has opened itself it need not be given. */
+/* The manager is not given sockets that it has opened itself. */
 START_TEST(an_activated_socket_is_not_stored)
 {
     struct daemon *daemon = daemon_create(1);
-    struct manager *manager;
+    struct service_manager *manager;
 
     daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
-    manager = start(daemon);
+    manager = start_daemon(daemon);
     daemon_stop(daemon, SIGQUIT);
     for (unsigned i = 0; i < manager->stored_n; i++)
         snprintf(manager->store[i].name, sizeof(manager->store[i].name), "forkbeard-%u.socket", i);
     start_again(daemon, manager);
     ck_assert_uint_eq(manager->stored_n, 2);
     ck_assert_int_eq(client_error(daemon->ports[0]), 0);
-    manager_destroy(manager);
+    service_manager_destroy(manager);
     ck_assert(daemon_has(daemon, "socket"));
     daemon_owns(daemon, "socket");
     daemon_finish(daemon);
@@ -253,7 +254,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, what_listens_is_stored);
     tcase_add_test(tcase, a_reload_stores_what_is_new_and_removes_what_has_gone);
     tcase_add_loop_test(

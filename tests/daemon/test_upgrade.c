@@ -5,7 +5,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
-#include "daemon/upgrading.h"
+#include "daemon/upgrade.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,35 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ECHO(directives)                                                                           \
-    directives " worker_processes 2; events {} stream { "                                          \
-               "server { listen 127.0.0.1:$0; listen unix:$D/socket; echo; } }\n"
-
 #define WORKERS 4
 #define CLIENTS 40
 #define REUSEPORT(n)                                                                               \
     "worker_processes " #n "; events {} "                                                          \
     "stream { server { listen 127.0.0.1:$0 reuseport; echo; } }"
-
-static struct daemon *start(const char *configuration)
-{
-    struct daemon *daemon = daemon_create(2);
-
-    daemon_configure(daemon, "%s", configuration);
-    daemon_start(daemon);
-    return daemon;
-}
-
-static void echo_once(struct daemon *daemon)
-{
-    int client = client_open(daemon->ports[0]);
-
-    client_echo(client, "by port");
-    close(client);
-    client = client_open_unix(daemon_path(daemon, "socket"));
-    client_echo(client, "by path");
-    close(client);
-}
 
 static bool is_served_by(struct daemon *daemon, pid_t master)
 {
@@ -59,14 +35,14 @@ static bool is_served_by(struct daemon *daemon, pid_t master)
 
 START_TEST(forward)
 {
-    struct daemon *daemon = start(ECHO(""));
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
     int client = client_open(daemon->ports[0]);
     pid_t new;
 
     client_echo(client, "begun");
-    new = upgrade(daemon);
-    ck_assert_int_eq(pid_in(daemon, "forkbeard.pid.lock"), new);
-    WAIT_FOR(is_served_by(daemon, new)); /* both serve */
+    new = upgrade_start(daemon);
+    ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.lock"), new);
+    WAIT_FOR(is_served_by(daemon, new)); /* two masters serve */
     WAIT_FOR(is_served_by(daemon, daemon->pid));
     daemon_signal(daemon, SIGQUIT);
     WAIT_FOR(proc_child_n(daemon->pid) == 2); /* the new one, and the worker with the session */
@@ -74,8 +50,8 @@ START_TEST(forward)
         ck_assert(is_served_by(daemon, new));
     client_echo(client, "goes on");
     close(client);
-    wait_for_old(daemon, new);
-    echo_once(daemon);
+    upgrade_wait_complete(daemon, new);
+    upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
 }
@@ -83,9 +59,9 @@ END_TEST
 
 START_TEST(back)
 {
-    struct daemon *daemon = start(ECHO(""));
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
     int client;
-    pid_t new = upgrade(daemon);
+    pid_t new = upgrade_start(daemon);
 
     do { /* a session of the new one */
         client = client_open(daemon->ports[0]);
@@ -100,9 +76,9 @@ START_TEST(back)
         ck_assert(is_served_by(daemon, daemon->pid));
     client_echo(client, "goes on");
     close(client);
-    wait_for_return(daemon);
-    echo_once(daemon);
-    ck_assert_int_eq(pid_in(daemon, "forkbeard.pid.lock"), daemon->pid);
+    upgrade_wait_rollback(daemon);
+    upgrade_echo_once(daemon);
+    ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.lock"), daemon->pid);
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
 }
@@ -111,8 +87,8 @@ END_TEST
 /* nginx's way: the old one's workers drain, and fresh ones take over again. */
 START_TEST(back_with_fresh_workers)
 {
-    struct daemon *daemon = start(ECHO(""));
-    pid_t new = upgrade(daemon);
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
+    pid_t new = upgrade_start(daemon);
 
     daemon_signal(daemon, SIGWINCH);
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
@@ -122,8 +98,8 @@ START_TEST(back_with_fresh_workers)
     WAIT_FOR(proc_child_n(daemon->pid) == 3);
     WAIT_FOR(is_served_by(daemon, daemon->pid));
     ck_assert_int_eq(daemon_pid(daemon), new); /* whose names they are yet */
-    go_back(daemon, new);
-    echo_once(daemon);
+    upgrade_roll_back(daemon, new);
+    upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
 }
@@ -132,7 +108,7 @@ END_TEST
 /* The new one dies when the old one has no workers any more. _i: a session is left. */
 START_TEST(a_drained_old_one_comes_back)
 {
-    struct daemon *daemon = start(ECHO(""));
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
     pid_t new;
     int client = -1;
 
@@ -142,12 +118,12 @@ START_TEST(a_drained_old_one_comes_back)
     }
     daemon_expects(daemon, "exited on signal 9");
     daemon_expects(daemon, "the master process has gone");
-    new = upgrade(daemon);
+    new = upgrade_start(daemon);
     daemon_signal(daemon, SIGWINCH);
     WAIT_FOR(proc_child_n(daemon->pid) == 1 + (unsigned)_i);
     ck_assert_int_eq(kill(new, SIGKILL), 0);
-    wait_for_return(daemon);
-    echo_once(daemon);
+    upgrade_wait_rollback(daemon);
+    upgrade_echo_once(daemon);
     if (_i == 1) {
         client_echo(client, "goes on");
         close(client);
@@ -161,17 +137,17 @@ END_TEST
 
 START_TEST(the_new_one_is_killed)
 {
-    struct daemon *daemon = start(ECHO(""));
-    pid_t new = upgrade(daemon);
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
+    pid_t new = upgrade_start(daemon);
 
     daemon_expects(daemon, "exited on signal 9");
     daemon_expects(daemon, "the master process has gone");
     ck_assert_int_eq(kill(new, SIGKILL), 0);
-    wait_for_return(daemon);
+    upgrade_wait_rollback(daemon);
     for (int i = 0; i < 10; i++)
-        echo_once(daemon);
-    go_forward(daemon, upgrade(daemon));
-    echo_once(daemon);
+        upgrade_echo_once(daemon);
+    upgrade_complete(daemon, upgrade_start(daemon));
+    upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     proc_reap_orphans();
     daemon_finish(daemon);
@@ -180,20 +156,20 @@ END_TEST
 
 START_TEST(the_old_one_is_killed)
 {
-    struct daemon *daemon = start(ECHO(""));
-    pid_t new = upgrade(daemon);
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
+    pid_t new = upgrade_start(daemon);
 
     daemon_expects(daemon, "the master process has gone");
-    daemon_owns(daemon, "forkbeard.pid.oldbin"); /* it could not clean up */
+    daemon_owns(daemon, "forkbeard.pid.oldbin"); /* the killed process could not clean up */
     daemon_owns(daemon, "forkbeard.sock.oldbin");
     daemon_signal(daemon, SIGKILL);
     ck_assert_int_eq(proc_wait(daemon->pid), 128 + SIGKILL);
     daemon->pid = new;
     daemon_wait_log(daemon, "has ended: process");
     for (int i = 0; i < 10; i++)
-        echo_once(daemon);
-    go_forward(daemon, upgrade(daemon)); /* over the left files */
-    echo_once(daemon);
+        upgrade_echo_once(daemon);
+    upgrade_complete(daemon, upgrade_start(daemon)); /* over the left files */
+    upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     proc_reap_orphans();
     daemon_finish(daemon);
@@ -203,15 +179,15 @@ END_TEST
 /* Ten forward and ten back: as many descriptors as before, in all processes. */
 START_TEST(nothing_is_left)
 {
-    struct daemon *daemon = start(ECHO(""));
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
     unsigned descriptors;
 
-    go_forward(daemon, upgrade(daemon));
+    upgrade_complete(daemon, upgrade_start(daemon));
     descriptors = proc_descriptors(daemon->pid);
     for (int i = 0; i < 10; i++) {
-        go_back(daemon, upgrade(daemon));
-        go_forward(daemon, upgrade(daemon));
-        echo_once(daemon);
+        upgrade_roll_back(daemon, upgrade_start(daemon));
+        upgrade_complete(daemon, upgrade_start(daemon));
+        upgrade_echo_once(daemon);
         WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     }
     ck_assert_uint_eq(proc_child_n(daemon->pid), 2);
@@ -225,10 +201,10 @@ START_TEST(in_the_background)
 {
     struct daemon *daemon = daemon_create(2);
 
-    daemon_configure(daemon, ECHO(""));
+    daemon_configure(daemon, UPGRADE_ECHO(""));
     ck_assert_int_eq(daemon_start_background(daemon), 0);
-    go_forward(daemon, upgrade(daemon));
-    echo_once(daemon);
+    upgrade_complete(daemon, upgrade_start(daemon));
+    upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
 }
@@ -246,14 +222,14 @@ START_TEST(another_configuration)
     daemon_start(daemon);
     daemon_configure(daemon, "events {} stream { server { listen unix:$D/new; "
                              "listen unix:$D/both; listen 127.0.0.1:$1; echo; } }");
-    new = upgrade(daemon);
+    new = upgrade_start(daemon);
     client = client_open_unix(daemon_path(daemon, "old"));
     client_echo(client, "the old one's");
     close(client);
     client = client_open(daemon->ports[0]);
     client_echo(client, "the old one's");
     close(client);
-    go_forward(daemon, new);
+    upgrade_complete(daemon, new);
     ck_assert(!daemon_has(daemon, "old"));
     ck_assert_int_eq(client_error(daemon->ports[0]), ECONNREFUSED);
     client = client_open_unix(daemon_path(daemon, "both"));
@@ -261,9 +237,9 @@ START_TEST(another_configuration)
     close(client);
 
     daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$1; echo; } }");
-    new = upgrade(daemon);
+    new = upgrade_start(daemon);
     ck_assert(daemon_has(daemon, "both") && daemon_has(daemon, "new"));
-    go_back(daemon, new);
+    upgrade_roll_back(daemon, new);
     client = client_open_unix(daemon_path(daemon, "both"));
     client_echo(client, "the old one's");
     close(client);
@@ -289,21 +265,22 @@ static bool has_open(pid_t pid, const char *name)
 /* The new one's pid file, lock and control socket lie elsewhere. */
 START_TEST(other_names)
 {
-    struct daemon *daemon = start(ECHO(""));
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
     pid_t new = 0;
 
-    daemon_write(daemon, "forkbeard.conf", "error_log error.log notice; pid other.pid; " ECHO(""));
+    daemon_write(
+        daemon, "forkbeard.conf", "error_log error.log notice; pid other.pid; " UPGRADE_ECHO(""));
     daemon_signal(daemon, SIGUSR2);
-    WAIT_FOR((new = pid_in(daemon, "other.pid")) > 0);
+    WAIT_FOR((new = upgrade_read_pid(daemon, "other.pid")) > 0);
     daemon_wait_log(daemon, "serves: the upgrade is complete when");
-    ck_assert_int_eq(pid_in(daemon, "forkbeard.pid.oldbin"), daemon->pid);
+    ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.oldbin"), daemon->pid);
     ck_assert(!daemon_has(daemon, "forkbeard.pid") && !daemon_has(daemon, "forkbeard.sock"));
     ck_assert_int_eq(kill(new, SIGQUIT), 0);
-    wait_for_return(daemon);
+    upgrade_wait_rollback(daemon);
     ck_assert(!daemon_has(daemon, "other.pid.lock"));
 
     daemon_signal(daemon, SIGUSR2);
-    WAIT_FOR((new = pid_in(daemon, "other.pid")) > 0);
+    WAIT_FOR((new = upgrade_read_pid(daemon, "other.pid")) > 0);
     daemon_wait_log(daemon, "serves: the upgrade is complete when");
     daemon_stop(daemon, SIGQUIT);
     daemon->pid = new;
@@ -311,13 +288,13 @@ START_TEST(other_names)
     ck_assert(!daemon_has(daemon, "forkbeard.pid.oldbin"));
     ck_assert(!daemon_has(daemon, "forkbeard.pid.lock"));
     ck_assert(!has_open(new, "forkbeard.pid.lock"));
-    echo_once(daemon);
+    upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
 }
 END_TEST
 
-/* As many queues as the larger number of workers has. _i: there, and back. */
+/* The larger number of workers decides how many queues there are. _i: there, and back. */
 START_TEST(reuseport_and_other_workers)
 {
     static const int numbers[][2] = { { 4, 1 }, { 1, 4 } };
@@ -333,17 +310,17 @@ START_TEST(reuseport_and_other_workers)
         if (i == 0)
             daemon_start(daemon);
     }
-    new = upgrade(daemon);
+    new = upgrade_start(daemon);
     daemon_signal(daemon, SIGQUIT);
-    wait_for_old(daemon, new);
+    upgrade_wait_complete(daemon, new);
     for (int i = 0; i < 40; i++)
         ck_assert(is_served_by(daemon, new));
     daemon_finish(daemon);
 }
 END_TEST
 
-/* The new one has more queues than the old one, to which it goes back: clients that wait in them are
- * not lost. */
+/* The new one has more queues than the old one, to which it goes back: clients that wait in them
+ * are not lost. */
 START_TEST(queues_of_the_new_one_alone)
 {
     struct daemon *daemon = daemon_create(1);
@@ -353,9 +330,9 @@ START_TEST(queues_of_the_new_one_alone)
     daemon_configure(daemon, REUSEPORT(1));
     daemon_start(daemon);
     daemon_configure(daemon, REUSEPORT(4));
-    new = upgrade(daemon);
+    new = upgrade_start(daemon);
     WAIT_FOR(proc_children(new, workers, WORKERS) == WORKERS);
-    proc_freeze(workers[0]); /* it has all of the queues yet when the others have left theirs */
+    proc_freeze(workers[0]); /* the new process has every queue meanwhile */
     ck_assert_int_eq(kill(new, SIGQUIT), 0);
     WAIT_FOR(proc_child_n(new) == 1);
     for (int i = 0; i < CLIENTS; i++) {
@@ -367,7 +344,7 @@ START_TEST(queues_of_the_new_one_alone)
         client_expect(clients[i], "waits");
         close(clients[i]);
     }
-    wait_for_return(daemon);
+    upgrade_wait_rollback(daemon);
     daemon_finish(daemon);
 }
 END_TEST
@@ -381,29 +358,29 @@ static void expect_number(struct daemon *daemon, const char *reply)
     close(client);
 }
 
-/* What workers share outlives their binary, and two of them may write to it. */
+/* Shared zones outlive the binary, and two binaries may write to them. */
 START_TEST(shared_memory_stays)
 {
     struct daemon *daemon = daemon_create(1);
     pid_t new;
 
     daemon_configure(daemon,
-        "load_module " FB_EXAMPLES_PATH "/resp/.libs/resp.so; worker_processes 2; events {} "
+        "load_module " EXAMPLES_PATH "/resp/.libs/resp.so; worker_processes 2; events {} "
         "stream { server { listen 127.0.0.1:$0; resp; resp_keys 1000; } }");
     daemon_start(daemon);
     expect_number(daemon, ":1\r\n");
-    new = upgrade(daemon);
+    new = upgrade_start(daemon);
     for (int i = 2; i < 30; i++) {
         char reply[16];
 
         snprintf(reply, sizeof(reply), ":%d\r\n", i);
         expect_number(daemon, reply);
     }
-    go_back(daemon, new);
+    upgrade_roll_back(daemon, new);
     expect_number(daemon, ":30\r\n");
-    go_forward(daemon, upgrade(daemon));
+    upgrade_complete(daemon, upgrade_start(daemon));
     expect_number(daemon, ":31\r\n");
-    go_forward(daemon, upgrade(daemon));
+    upgrade_complete(daemon, upgrade_start(daemon));
     expect_number(daemon, ":32\r\n");
     ck_assert_uint_eq(daemon_count_log(daemon, "begins empty"), 0);
     daemon_finish(daemon);
@@ -412,7 +389,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, forward);
     tcase_add_test(tcase, back);
     tcase_add_test(tcase, back_with_fresh_workers);

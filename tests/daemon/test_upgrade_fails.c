@@ -5,7 +5,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
-#include "daemon/upgrading.h"
+#include "daemon/upgrade.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,34 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ECHO(directives)                                                                           \
-    directives " worker_processes 2; events {} stream { "                                          \
-               "server { listen 127.0.0.1:$0; listen unix:$D/socket; echo; } }\n"
-
-static struct daemon *start(const char *configuration)
-{
-    struct daemon *daemon = daemon_create(2);
-
-    daemon_configure(daemon, "%s", configuration);
-    daemon_start(daemon);
-    return daemon;
-}
-
-static void echo_once(struct daemon *daemon)
-{
-    int client = client_open(daemon->ports[0]);
-
-    client_echo(client, "by port");
-    close(client);
-    client = client_open_unix(daemon_path(daemon, "socket"));
-    client_echo(client, "by path");
-    close(client);
-}
-
 START_TEST(there_are_no_more_than_two)
 {
-    struct daemon *daemon = start(ECHO(""));
-    pid_t new = upgrade(daemon);
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
+    pid_t new = upgrade_start(daemon);
     char line[128];
 
     daemon_signal(daemon, SIGUSR2);
@@ -58,11 +34,11 @@ START_TEST(there_are_no_more_than_two)
     snprintf(line, sizeof(line), "another master process %d runs with the pid file", (int)new);
     ck_assert_msg(strstr(daemon->err, line) != NULL, "%s", daemon->err);
     daemon_expects(daemon, "another master process");
-    go_back(daemon, new);
+    upgrade_roll_back(daemon, new);
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
     snprintf(line, sizeof(line), "another master process %d runs", (int)daemon->pid);
     ck_assert_msg(strstr(daemon->err, line) != NULL, "%s", daemon->err);
-    echo_once(daemon);
+    upgrade_echo_once(daemon);
     daemon_finish(daemon);
 }
 END_TEST
@@ -73,7 +49,7 @@ static void copy_binary(struct daemon *daemon, const char *name)
     char command[512];
     const char *binary = getenv("FORKBEARD");
 
-    snprintf(command, sizeof(command), "cp %s %s", binary != NULL ? binary : FB_DAEMON_PATH,
+    snprintf(command, sizeof(command), "cp %s %s", binary != NULL ? binary : DAEMON_PATH,
         daemon_path(daemon, name));
     ck_assert_int_eq(system(command), 0);
     daemon_owns(daemon, name);
@@ -100,10 +76,10 @@ static void replace_by_script(struct daemon *daemon, const char *script)
     ck_assert_int_eq(rename(path, daemon_path(daemon, "binary")), 0);
 }
 
-/* What is executed is what lies at the path, whatever has become of the file that we run. */
+/* The file at the path is executed, whatever has become of the file that we run. */
 START_TEST(a_replaced_binary)
 {
-    struct daemon *daemon = start_copy(ECHO(""));
+    struct daemon *daemon = start_copy(UPGRADE_ECHO(""));
     char path[256];
 
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "next"));
@@ -111,9 +87,9 @@ START_TEST(a_replaced_binary)
     copy_binary(daemon, "next");
     ck_assert_int_eq(rename(path, daemon_path(daemon, "binary")), 0);
     ck_assert_ptr_nonnull(strstr(proc_link(daemon->pid, "exe"), "(deleted)"));
-    go_forward(daemon, upgrade(daemon));
+    upgrade_complete(daemon, upgrade_start(daemon));
     ck_assert_str_eq(proc_link(daemon->pid, "exe"), daemon_path(daemon, "binary"));
-    echo_once(daemon);
+    upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
 }
@@ -131,7 +107,7 @@ static const struct {
 /* The old one goes on, and a later try succeeds. */
 START_TEST(a_broken_binary)
 {
-    struct daemon *daemon = start_copy(ECHO("worker_start_timeout 2s;"));
+    struct daemon *daemon = start_copy(UPGRADE_ECHO("worker_start_timeout 2s;"));
     int client = client_open(daemon->ports[0]);
     char path[256];
 
@@ -148,7 +124,7 @@ START_TEST(a_broken_binary)
     ck_assert(!daemon_has(daemon, "forkbeard.sock.oldbin"));
     ck_assert_uint_eq(daemon_count_log(daemon, "[error]"), 1);
     ck_assert_uint_eq(proc_child_n(daemon->pid), 2);
-    echo_once(daemon);
+    upgrade_echo_once(daemon);
     client_echo(client, "goes on");
     close(client);
 
@@ -156,9 +132,9 @@ START_TEST(a_broken_binary)
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "next"));
     copy_binary(daemon, "next");
     ck_assert_int_eq(rename(path, daemon_path(daemon, "binary")), 0);
-    daemon_configure(daemon, ECHO(""));
-    go_forward(daemon, upgrade(daemon));
-    echo_once(daemon);
+    daemon_configure(daemon, UPGRADE_ECHO(""));
+    upgrade_complete(daemon, upgrade_start(daemon));
+    upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
 }
@@ -169,7 +145,7 @@ static const int ends[] = { SIGTERM, SIGQUIT };
 /* A daemon that is told to end takes the new one along that does not serve yet. */
 START_TEST(an_end_within)
 {
-    struct daemon *daemon = start_copy(ECHO(""));
+    struct daemon *daemon = start_copy(UPGRADE_ECHO(""));
 
     replace_by_script(daemon, "exec sleep 600");
     daemon_signal(daemon, SIGUSR2);
@@ -182,33 +158,33 @@ START_TEST(an_end_within)
 }
 END_TEST
 
-static int run(struct daemon *daemon, const char *order)
+static int run_command(struct daemon *daemon, const char *order)
 {
     return daemon_run(daemon, "-c", "forkbeard.conf", "-s", order, NULL);
 }
 
 START_TEST(asked_for)
 {
-    struct daemon *daemon = start(ECHO(""));
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
     char line[128];
     pid_t new;
 
-    ck_assert_int_eq(run(daemon, "upgrade"), 0);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 0);
     new = daemon_pid(daemon);
     ck_assert_int_ne(new, daemon->pid);
     snprintf(line, sizeof(line), "[notice] the new binary serves, process %d\n", (int)new);
     ck_assert_msg(strstr(daemon->err, line) != NULL, "%s", daemon->err);
-    ck_assert_int_eq(run(daemon, "upgrade"), 1);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "[emerg] the old binary still runs, process "));
 
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "status", NULL), 0);
     snprintf(line, sizeof(line), "new binary; the old one is process %d\n", (int)daemon->pid);
     ck_assert_msg(strstr(daemon->out, line) != NULL, "%s", daemon->out);
     daemon_signal(daemon, SIGQUIT);
-    wait_for_old(daemon, new);
+    upgrade_wait_complete(daemon, new);
 
-    daemon_configure(daemon, ECHO("unknown x;"));
-    ck_assert_int_eq(run(daemon, "upgrade"), 1);
+    daemon_configure(daemon, UPGRADE_ECHO("unknown x;"));
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
     ck_assert_msg(strstr(daemon->err, "[emerg] unknown directive \"unknown\" in ") != NULL &&
                       strstr(daemon->err, "forkbeard.conf:3:1\nunknown x; ") != NULL &&
                       strstr(daemon->err, "upgrade failed: the process before goes on") != NULL,
@@ -219,9 +195,9 @@ START_TEST(asked_for)
     daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; echo; } "
                              "server { listen 127.0.0.1:$1; echo; } }");
     daemon_expects(daemon, "Address already in use");
-    ck_assert_int_eq(run(daemon, "upgrade"), 1);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
     ck_assert_msg(strstr(daemon->err, "Address already in use") != NULL, "%s", daemon->err);
-    echo_once(daemon);
+    upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_expects(daemon, "unknown");
     daemon_expects(daemon, "^");
@@ -231,15 +207,15 @@ END_TEST
 
 START_TEST(asked_for_without_a_control_socket)
 {
-    struct daemon *daemon = start(ECHO("control off;"));
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO("control off;"));
     pid_t new = 0;
 
-    ck_assert_int_eq(run(daemon, "upgrade"), 0);
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 0);
     ck_assert_ptr_nonnull(strstr(daemon->err, "SIGUSR2 was sent to process"));
     WAIT_FOR((new = daemon_pid(daemon)) != daemon->pid && new > 0);
     daemon_wait_log(daemon, "serves: the upgrade is complete when");
-    go_forward(daemon, new);
-    echo_once(daemon);
+    upgrade_complete(daemon, new);
+    upgrade_echo_once(daemon);
     daemon_finish(daemon);
 }
 END_TEST
@@ -251,15 +227,15 @@ START_TEST(refused_in_a_container)
     pid_t inner;
 
     if (geteuid() == 0) {
-        daemon_configure(daemon, ECHO(""));
+        daemon_configure(daemon, UPGRADE_ECHO(""));
         setenv("FORKBEARD_WRAPPER", "unshare --pid --fork", 1);
         daemon_launch(daemon);
         unsetenv("FORKBEARD_WRAPPER");
-        WAIT_FOR(pid_in(daemon, "forkbeard.pid") == 1);
+        WAIT_FOR(upgrade_read_pid(daemon, "forkbeard.pid") == 1);
         ck_assert_uint_eq(proc_children(daemon->pid, &inner, 1), 1);
         ck_assert_int_eq(kill(inner, SIGUSR2), 0);
         daemon_wait_log(daemon, "upgrade refused: process 1 cannot be replaced");
-        echo_once(daemon);
+        upgrade_echo_once(daemon);
         ck_assert_int_eq(kill(inner, SIGTERM), 0);
         ck_assert_int_eq(daemon_wait(daemon), 0);
     }
@@ -269,14 +245,14 @@ END_TEST
 
 START_TEST(refused_for_a_single_process)
 {
-    struct daemon *daemon = start(ECHO(""));
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
 
-    daemon_configure(daemon, ECHO("master_process off;"));
-    ck_assert_int_eq(run(daemon, "upgrade"), 1);
+    daemon_configure(daemon, UPGRADE_ECHO("master_process off;"));
+    ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
     ck_assert_msg(strstr(daemon->err, "cannot be changed for a configuration with") != NULL, "%s",
         daemon->err);
     daemon_expects(daemon, "cannot be changed for a configuration");
-    echo_once(daemon);
+    upgrade_echo_once(daemon);
     daemon_finish(daemon);
 }
 END_TEST
@@ -290,18 +266,18 @@ START_TEST(anothers_variable_is_ignored)
 {
     struct daemon *daemon = daemon_create(2);
 
-    daemon_configure(daemon, ECHO(""));
+    daemon_configure(daemon, UPGRADE_ECHO(""));
     daemon->before_exec = set_variable;
     daemon_expects(daemon, "FORKBEARD is not of the process that has started us, it is ignored");
     daemon_start(daemon);
-    echo_once(daemon);
+    upgrade_echo_once(daemon);
     daemon_finish(daemon);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_test(tcase, there_are_no_more_than_two);
     tcase_add_test(tcase, a_replaced_binary);
     tcase_add_loop_test(tcase, a_broken_binary, 0, (int)fb_countof(broken));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A reload of one of two master processes, and what of it remains when the other has gone. */
 #include "daemon/client.h"
-#include "daemon/manager.h"
 #include "daemon/proc.h"
-#include "daemon/upgrading.h"
+#include "daemon/service_manager.h"
+#include "daemon/upgrade.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -13,24 +13,15 @@
 #define SERVER "events {} stream { server { listen 127.0.0.1:$0; echo; } }"
 /* A worker does not get ready while the file "late" is there. */
 #define LATE                                                                                       \
-    "load_module " FB_TEST_MODULES "/hangs.so; events {} "                                         \
+    "load_module " MODULES_PATH "/hangs.so; events {} "                                            \
     "stream { server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } }"
 #define REUSEPORT(n) "worker_processes " #n "; " REUSEPORT_SERVER("echo;")
 #define REUSEPORT_SERVER(protocol)                                                                 \
     "events {} stream { server { listen 127.0.0.1:$0 reuseport; " protocol " } }"
-#define HANGS "load_module " FB_TEST_MODULES "/hangs.so; "
+#define HANGS "load_module " MODULES_PATH "/hangs.so; "
 
-static struct daemon *start(const char *configuration)
-{
-    struct daemon *daemon = daemon_create(1);
-
-    daemon_configure(daemon, "%s", configuration);
-    daemon_start(daemon);
-    return daemon;
-}
-
-/* Has one of the two reload, and waits until it serves. */
-static void reload(struct daemon *daemon, pid_t master)
+/* Reloads one of the two, and waits until it serves. */
+static void reload_one(struct daemon *daemon, pid_t master)
 {
     daemon_mark_log(daemon);
     ck_assert_int_eq(kill(master, SIGHUP), 0);
@@ -49,7 +40,7 @@ static void rename_all(struct daemon *daemon, const char *server)
 
 static void check_renamed(struct daemon *daemon)
 {
-    WAIT_FOR(pid_in(daemon, "other.pid") == daemon->pid);
+    WAIT_FOR(upgrade_read_pid(daemon, "other.pid") == daemon->pid);
     WAIT_FOR(daemon_has(daemon, "other.sock"));
     WAIT_FOR(!daemon_has(daemon, "forkbeard.sock") && !daemon_has(daemon, "forkbeard.pid.lock"));
     ck_assert(!daemon_has(daemon, "forkbeard.sock.oldbin"));
@@ -57,16 +48,16 @@ static void check_renamed(struct daemon *daemon)
     ck_assert(!daemon_has(daemon, "forkbeard.pid.oldbin"));
 }
 
-/* The old one's names are the new one's meanwhile: they move when it has gone. _i: the reload is under
- * way yet. */
+/* The old one's names are the new one's meanwhile: they move when it has gone. _i: the reload is
+ * under way yet. */
 START_TEST(names_move_later)
 {
-    struct daemon *daemon = start(SERVER);
-    pid_t new = upgrade(daemon);
+    struct daemon *daemon = daemon_start_new(1, SERVER);
+    pid_t new = upgrade_start(daemon);
 
     rename_all(daemon, _i == 0 ? SERVER : LATE);
     if (_i == 0) {
-        reload(daemon, daemon->pid);
+        reload_one(daemon, daemon->pid);
     } else {
         daemon_write(daemon, "late", "x");
         daemon_mark_log(daemon);
@@ -87,14 +78,14 @@ END_TEST
 /* They cannot: they stay where they are, and the old one serves. */
 START_TEST(names_that_cannot_move)
 {
-    struct daemon *daemon = start(SERVER);
-    pid_t new = upgrade(daemon);
+    struct daemon *daemon = daemon_start_new(1, SERVER);
+    pid_t new = upgrade_start(daemon);
 
     rename_all(daemon, SERVER);
     daemon_write(daemon, "other.sock", "no socket");
-    reload(daemon, daemon->pid);
+    reload_one(daemon, daemon->pid);
     daemon_expects(daemon, "exists and is not a socket");
-    go_back(daemon, new);
+    upgrade_roll_back(daemon, new);
     ck_assert(!daemon_has(daemon, "other.pid") && !daemon_has(daemon, "other.pid.lock"));
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
@@ -104,12 +95,12 @@ END_TEST
 /* The old one's lock is its alone when the new one has moved its own. */
 START_TEST(the_new_ones_names_move)
 {
-    struct daemon *daemon = start(SERVER);
-    pid_t new = upgrade(daemon), old = daemon->pid;
+    struct daemon *daemon = daemon_start_new(1, SERVER);
+    pid_t new = upgrade_start(daemon), old = daemon->pid;
 
     rename_all(daemon, SERVER);
-    reload(daemon, new);
-    WAIT_FOR(pid_in(daemon, "other.pid") == new);
+    reload_one(daemon, new);
+    WAIT_FOR(upgrade_read_pid(daemon, "other.pid") == new);
     daemon_stop(daemon, SIGQUIT);
     daemon->pid = new;
     daemon_wait_log(daemon, "has ended: process");
@@ -120,14 +111,15 @@ START_TEST(the_new_ones_names_move)
 }
 END_TEST
 
-/* Queues that the old one gives while the new one's next workers start. _i: they do not get ready. */
+/* Queues that the old one gives while the new one's next workers start. _i: they do not get
+ * ready. */
 START_TEST(queues_come_during_a_reload)
 {
-    struct daemon *daemon = start(REUSEPORT(1));
-    pid_t new = upgrade(daemon);
+    struct daemon *daemon = daemon_start_new(1, REUSEPORT(1));
+    pid_t new = upgrade_start(daemon);
 
     daemon_configure(daemon, REUSEPORT(4));
-    reload(daemon, daemon->pid); /* it has three that the new one lacks */
+    reload_one(daemon, daemon->pid); /* the old one has three that the new one lacks */
     daemon_configure(daemon,
         HANGS "worker_start_timeout %s; " REUSEPORT_SERVER("hangs; hangs_while $D/late;"),
         _i == 0 ? "60s" : "1s");
@@ -159,12 +151,13 @@ END_TEST
 /* An address beside a wildcard of its port that the old one has. */
 START_TEST(beside_a_wildcard)
 {
-    struct daemon *daemon = start("events {} stream { server { listen $0; return wide; } }");
+    struct daemon *daemon =
+        daemon_start_new(1, "events {} stream { server { listen $0; return wide; } }");
     int client;
 
     daemon_configure(daemon, "events {} stream { server { listen $0; return wide; } "
                              "server { listen 127.0.0.1:$0 bind; echo; } }");
-    go_forward(daemon, upgrade(daemon));
+    upgrade_complete(daemon, upgrade_start(daemon));
     client = client_open(daemon->ports[0]);
     client_echo(client, "of this address");
     close(client);
@@ -177,7 +170,7 @@ END_TEST
 START_TEST(back_to_one_that_ends)
 {
     struct daemon *daemon = daemon_create(1);
-    struct manager *manager = manager_create(daemon, 0, false);
+    struct service_manager *manager = service_manager_create(daemon, 0, false);
     char main_is[32];
     pid_t old, new;
     int client;
@@ -187,32 +180,32 @@ START_TEST(back_to_one_that_ends)
     old = daemon->pid;
     client = client_open(daemon->ports[0]);
     client_echo(client, "a session of the old one");
-    new = upgrade(daemon);
+    new = upgrade_start(daemon);
     snprintf(main_is, sizeof(main_is), "MAINPID=%d", (int)new);
-    manager_wait(manager, main_is);
+    service_manager_wait(manager, main_is);
     daemon->pid = new;
-    manager_wait(manager, "READY=1");
+    service_manager_wait(manager, "READY=1");
     daemon_mark_log(daemon);
     ck_assert_int_eq(kill(old, SIGQUIT), 0);
     daemon_wait_log(daemon, "(SIGQUIT) received");
     ck_assert_int_eq(kill(new, SIGQUIT), 0);
     snprintf(main_is, sizeof(main_is), "MAINPID=%d", (int)old);
-    manager_wait(manager, main_is);
+    service_manager_wait(manager, main_is);
     daemon->pid = old;
-    manager_expect(manager, "STOPPING=1");
-    manager_wait(manager, "STATUS=Draining: ");
+    service_manager_expect(manager, "STOPPING=1");
+    service_manager_wait(manager, "STATUS=Draining: ");
     ck_assert_uint_eq(manager->stored_n, 0);
     close(client);
     ck_assert_int_eq(daemon_wait(daemon), 0);
     proc_reap_orphans();
-    manager_destroy(manager);
+    service_manager_destroy(manager);
     daemon_finish(daemon);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, names_move_later, 0, 2);
     tcase_add_test(tcase, names_that_cannot_move);
     tcase_add_test(tcase, the_new_ones_names_move);

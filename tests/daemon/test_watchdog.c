@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #define STUCK                                                                                      \
-    "load_module " FB_TEST_MODULES "/stuck.so;\n"                                                  \
+    "load_module " MODULES_PATH "/stuck.so;\n"                                                     \
     "events {} stream { server { listen 127.0.0.1:$0; stuck; } }\n"
 /* Clients are spread over all workers by the kernel. */
 #define SHARED_OUT                                                                                 \
-    "load_module " FB_TEST_MODULES "/stuck.so;\n"                                                  \
+    "load_module " MODULES_PATH "/stuck.so;\n"                                                     \
     "events {} stream { server { listen 127.0.0.1:$0 reuseport; stuck; } }\n"
 #define WORKERS 2
 
@@ -36,7 +36,7 @@ static void expect_stuck(struct daemon *daemon)
 {
     daemon_expects(daemon, "(worker_watchdog), it is killed");
     daemon_expects(daemon, "exited on signal 6");
-    daemon_expects(daemon, "a worker process died at once"); /* it may just have begun */
+    daemon_expects(daemon, "a worker process died at once"); /* the turn may just have begun */
 }
 
 static const struct {
@@ -49,7 +49,7 @@ static const struct {
     { "f", "in callback \"done\"" },
 };
 
-/* Nobody else learns of it. */
+/* Only the log learns of it. */
 START_TEST(a_stuck_worker_is_replaced_alone)
 {
     struct daemon *daemon = daemon_create(1);
@@ -103,7 +103,7 @@ START_TEST(who_does_not_abort_is_killed)
 }
 END_TEST
 
-#define NAPS 40 /* of 60 ms, in one turn */
+#define NAPS 40 /* sleeps of 60 ms, in one turn */
 
 START_TEST(a_long_turn_that_gets_on_is_not_stuck)
 {
@@ -131,7 +131,7 @@ START_TEST(a_long_turn_that_gets_on_is_not_stuck)
 }
 END_TEST
 
-/* Who waits for longer than a stuck worker lives is not stuck itself. */
+/* A worker that waits for longer than a stuck worker lives is not stuck itself. */
 static void see_another_killed(struct daemon *daemon, pid_t not_this)
 {
     int client = open_with(daemon, not_this, true);
@@ -149,7 +149,7 @@ START_TEST(a_stopped_worker_is_left_alone)
     int client;
 
     daemon_configure(daemon,
-        "worker_processes 2; worker_watchdog 200ms; load_module " FB_TEST_MODULES "/stuck.so;\n"
+        "worker_processes 2; worker_watchdog 200ms; load_module " MODULES_PATH "/stuck.so;\n"
         "events { accept_mutex off; } stream { server { listen 127.0.0.1:$0; stuck; } }");
     daemon_start(daemon);
     expect_stuck(daemon);
@@ -187,7 +187,7 @@ START_TEST(neither_waiting_nor_a_job_is_being_stuck)
 }
 END_TEST
 
-/* Its successors are there already. */
+/* The successors are there already. */
 START_TEST(one_that_drains_is_not_replaced)
 {
     struct daemon *daemon = daemon_create(1);
@@ -239,7 +239,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(
         tcase, a_stuck_worker_is_replaced_alone, 0, (int)(sizeof(places) / sizeof(places[0])));
     tcase_add_test(tcase, who_does_not_abort_is_killed);

@@ -18,13 +18,9 @@
     "stream { server { listen 127.0.0.1:$0; echo; } server { listen 127.0.0.1:$1; stub_status; } " \
     "}"
 
-static struct daemon *start(const char *directives, const char *events)
+static struct daemon *start_daemon(const char *directives, const char *events)
 {
-    struct daemon *daemon = daemon_create(2);
-
-    daemon_configure(daemon, "%s events { %s } " SERVERS, directives, events);
-    daemon_start(daemon);
-    return daemon;
+    return daemon_start_new(2, "%s events { %s } " SERVERS, directives, events);
 }
 
 /* Kills, and waits until another one has been started. */
@@ -42,7 +38,7 @@ static const char *const modes[] = { "accept_mutex on;", "accept_mutex off;",
 
 START_TEST(only_its_own_sessions_end)
 {
-    struct daemon *daemon = start("worker_processes 4;", modes[_i]);
+    struct daemon *daemon = start_daemon("worker_processes 4;", modes[_i]);
     struct proc_ports lost = { { 0 } };
     int clients[SESSIONS];
     unsigned lost_n = 0;
@@ -81,7 +77,7 @@ END_TEST
 
 START_TEST(statistics_outlive_workers)
 {
-    struct daemon *daemon = start("worker_processes 4;", "");
+    struct daemon *daemon = start_daemon("worker_processes 4;", "");
     struct client_status before, after;
     pid_t workers[WORKERS];
     int client;
@@ -110,8 +106,8 @@ START_TEST(statistics_outlive_workers)
 }
 END_TEST
 
-/* Its replacement would take the mutex at once: here there is none, and the others, who would wait
- * for a minute before they try again, have to be told. */
+/* A replacement would take the mutex at once: here there is none, and the other workers, which
+ * would wait for a minute before they try again, have to be told. */
 START_TEST(holder_of_the_mutex_dies)
 {
     struct daemon *daemon = daemon_create(2);
@@ -132,7 +128,7 @@ START_TEST(holder_of_the_mutex_dies)
         pid_t holder;
 
         client_echo(client, "soon");
-        holder = proc_server_of(daemon->pid, client); /* who accepts takes it again at once */
+        holder = proc_server_of(daemon->pid, client); /* the worker takes it again */
         close(client);
         ck_assert_int_eq(kill(holder, SIGKILL), 0);
         daemon_wait_log(daemon, "exited on signal 9");
@@ -156,14 +152,14 @@ static const struct {
 /* By whomever it is ended, it is replaced, and the log says how it ended. */
 START_TEST(end_is_logged)
 {
-    struct daemon *daemon = start("", "");
+    struct daemon *daemon = start_daemon("", "");
     pid_t worker;
     char line[128];
 
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     daemon_expects(daemon, ends[_i].line);
     daemon_expects(daemon, "died at once for the 1. time, the next starts in 100 ms");
-    if (is_wrapped()) /* which has its own say on fatal signals */
+    if (is_wrapped()) /* a sanitizer has its own say on fatal signals */
         daemon_expects(daemon, "==");
     kill_worker(daemon, worker, ends[_i].number);
     snprintf(line, sizeof(line), "%s %d#0: worker process %d %s", ends[_i].level, (int)daemon->pid,
@@ -203,7 +199,7 @@ START_TEST(delay_grows)
         daemon_wait_log(daemon, line);
         close(client_open(daemon->ports[0]));
     }
-    ck_assert_int_ge(now_ms() - from, 100 + 200 + 400); /* it did wait */
+    ck_assert_int_ge(now_ms() - from, 100 + 200 + 400); /* the worker did wait */
     ck_assert_int_eq(mkdir(path, 0755), 0);
     WAIT_FOR(proc_child_n(daemon->pid) == 2);
     daemon_stop(daemon, SIGTERM);
@@ -215,7 +211,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    keeper_fixture(tcase);
+    resources_fixture(tcase);
     tcase_add_loop_test(tcase, only_its_own_sessions_end, 0, 4);
     tcase_add_test(tcase, statistics_outlive_workers);
     tcase_add_test(tcase, holder_of_the_mutex_dies);

@@ -1,300 +1,262 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posted events and what arming does, on the simulated kernel; the mechanisms are tests/contract. */
-#include "event/loop.h"
-#include "support/fake.h"
-#include "support/test.h"
+/* Posted events and what arming does, on the simulated kernel; the mechanisms are
+ * tests/contract. */
+#include "support/watched.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define SOURCES 4
 
-struct letter {
-    struct fb_source source; /* the first member: a slot of the loop's table */
-    char name;
-    void (*then)(struct fb_loop *loop, struct letter *letter);
-    struct letter *other;
+/* Sources with names, which note when they run. */
+struct named_sources {
+    struct fixture *fixture;
+    struct fb_loop *loop;
+    char order[64]; /* the names: a letter for reading, a capital for writing */
+    struct watched *sources[SOURCES];
 };
 
-struct desk {
-    struct fb_loop loop; /* the first member */
-    struct fb_log log;
-    struct fb_log_target target;
-    char order[64]; /* who has run: a letter for reading, a capital for writing */
-    struct letter *letters[SOURCES];
-};
-
-static void run(struct fb_loop *loop, struct fb_source *source, char name)
+static void note_run(struct watched *source, enum fb_direction direction)
 {
-    struct desk *desk = fb_container(loop, struct desk, loop);
-    struct letter *letter = fb_container(source, struct letter, source);
-    size_t n = strlen(desk->order);
+    struct named_sources *named = source->fixture->test;
+    size_t n = strlen(named->order);
 
-    ck_assert_uint_lt(n, sizeof(desk->order) - 1);
-    desk->order[n] = name;
-    if (letter->then != NULL)
-        letter->then(loop, letter);
+    ck_assert_uint_lt(n, sizeof(named->order) - 1);
+    named->order[n] = direction == FB_READ ? source->name : (char)(source->name - 'a' + 'A');
+    if (source->then != NULL)
+        source->then(source);
 }
 
-static void run_read(struct fb_loop *loop, struct fb_source *source)
+static struct named_sources *start_sources(void)
 {
-    run(loop, source, fb_container(source, struct letter, source)->name);
-}
+    struct named_sources *named = calloc(1, sizeof(*named));
 
-static void run_write(struct fb_loop *loop, struct fb_source *source)
-{
-    run(loop, source, (char)(fb_container(source, struct letter, source)->name - 'a' + 'A'));
-}
-
-static const struct fb_source_ops ops = {
-    .run = { [FB_READ] = run_read, [FB_WRITE] = run_write },
-};
-
-static struct desk *start(void)
-{
-    struct desk *desk = calloc(1, sizeof(*desk));
-    struct fb_loop_options options = {
-        .mechanism = &fake_edge,
-        .slots = SOURCES,
-        .stride = sizeof(struct letter),
-    };
-
-    ck_assert_ptr_nonnull(desk);
-    fake_start();
-    desk->target.fd = memfd_create("log", MFD_CLOEXEC);
-    fb_log_init(&desk->log, &desk->target, 1);
-    options.log = &desk->log;
-    ck_assert_int_eq(fb_loop_init(&desk->loop, &options), 0);
+    ck_assert_ptr_nonnull(named);
+    named->fixture = fixture_start_loop(SOURCES);
+    named->fixture->test = named;
+    named->loop = named->fixture->loop;
+    fb_sim_set_auto(named->fixture->sim, true);
     for (int i = 0; i < SOURCES; i++) {
-        struct fb_source *source = fb_source_get(&desk->loop.sources);
-
-        ck_assert_ptr_nonnull(source);
-        desk->letters[i] = fb_container(source, struct letter, source);
-        desk->letters[i]->name = (char)('a' + i);
-        source->ops = &ops;
-        source->io = fake_edge.io;
-        source->io_state = desk->loop.mechanism_state;
-        source->fd = fake_connection()->fd;
+        named->sources[i] =
+            watched_create(named->fixture, fb_sim_connection(named->fixture->sim)->fd);
+        named->sources[i]->name = (char)('a' + i);
+        named->sources[i]->run = note_run;
     }
-    return desk;
+    return named;
 }
 
-static void stop(struct desk *desk)
+static void stop_sources(struct named_sources *named)
 {
     for (int i = 0; i < SOURCES; i++)
-        if (desk->letters[i] != NULL)
-            fb_source_close(&desk->loop, &desk->letters[i]->source, false);
-    fb_loop_done(&desk->loop);
-    ck_assert_int_eq(lseek(desk->target.fd, 0, SEEK_END), 0); /* nothing was logged */
-    close(desk->target.fd);
-    fake_stop();
-    free(desk);
+        if (named->sources[i] != NULL)
+            watched_close(named->fixture, &named->sources[i]);
+    fixture_stop(named->fixture);
+    free(named);
 }
 
-static void post(struct desk *desk, int i, enum fb_direction direction, enum fb_queue queue)
+static void post_event(
+    struct named_sources *named, int i, enum fb_direction direction, enum fb_queue queue)
 {
-    fb_loop_post(&desk->loop, &desk->letters[i]->source.events[direction], queue);
+    fb_loop_post(named->loop, &named->sources[i]->source.events[direction], queue);
 }
 
 START_TEST(posted_events_run_in_order_and_once)
 {
-    struct desk *desk = start();
+    struct named_sources *named = start_sources();
 
-    post(desk, 2, FB_READ, FB_QUEUE_NORMAL);
-    post(desk, 0, FB_WRITE, FB_QUEUE_NORMAL);
-    post(desk, 1, FB_READ, FB_QUEUE_NORMAL);
-    post(desk, 2, FB_READ, FB_QUEUE_NORMAL); /* stays where it is */
-    post(desk, 2, FB_READ, FB_QUEUE_ACCEPT);
-    fb_loop_run(&desk->loop, FB_QUEUE_ACCEPT);
-    ck_assert_str_eq(desk->order, "");
-    fb_loop_run(&desk->loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "cAb");
-    fb_loop_run(&desk->loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "cAb");
-    stop(desk);
+    post_event(named, 2, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 0, FB_WRITE, FB_QUEUE_NORMAL);
+    post_event(named, 1, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 2, FB_READ, FB_QUEUE_NORMAL); /* stays where it is */
+    post_event(named, 2, FB_READ, FB_QUEUE_ACCEPT);
+    fb_loop_run(named->loop, FB_QUEUE_ACCEPT);
+    ck_assert_str_eq(named->order, "");
+    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "cAb");
+    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "cAb");
+    stop_sources(named);
 }
 END_TEST
 
 START_TEST(an_unposted_event_does_not_run)
 {
-    struct desk *desk = start();
+    struct named_sources *named = start_sources();
 
     for (int i = 0; i < 3; i++)
-        post(desk, i, FB_READ, FB_QUEUE_NORMAL);
-    fb_loop_unpost(&desk->loop, &desk->letters[1]->source.events[FB_READ]);
-    fb_loop_unpost(&desk->loop, &desk->letters[1]->source.events[FB_READ]);
-    fb_loop_unpost(&desk->loop, &desk->letters[3]->source.events[FB_WRITE]); /* never was */
-    fb_loop_run(&desk->loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "ac");
-    stop(desk);
+        post_event(named, i, FB_READ, FB_QUEUE_NORMAL);
+    fb_loop_unpost(named->loop, &named->sources[1]->source.events[FB_READ]);
+    fb_loop_unpost(named->loop, &named->sources[1]->source.events[FB_READ]);
+    fb_loop_unpost(named->loop, &named->sources[3]->source.events[FB_WRITE]); /* never was */
+    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "ac");
+    stop_sources(named);
 }
 END_TEST
 
 START_TEST(the_next_queue_waits_a_turn)
 {
-    struct desk *desk = start();
+    struct named_sources *named = start_sources();
 
-    ck_assert(!fb_loop_promote(&desk->loop));
-    post(desk, 0, FB_READ, FB_QUEUE_NEXT);
-    post(desk, 1, FB_READ, FB_QUEUE_NEXT);
-    fb_loop_run(&desk->loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "");
-    ck_assert(fb_loop_promote(&desk->loop));
-    ck_assert(!fb_loop_promote(&desk->loop));
-    post(desk, 2, FB_READ, FB_QUEUE_NORMAL);
-    fb_loop_unpost(&desk->loop, &desk->letters[0]->source.events[FB_READ]);
-    fb_loop_run(&desk->loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "bc"); /* before what this turn brings */
-    stop(desk);
+    ck_assert(!fb_loop_promote(named->loop));
+    post_event(named, 0, FB_READ, FB_QUEUE_NEXT);
+    post_event(named, 1, FB_READ, FB_QUEUE_NEXT);
+    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "");
+    ck_assert(fb_loop_promote(named->loop));
+    ck_assert(!fb_loop_promote(named->loop));
+    post_event(named, 2, FB_READ, FB_QUEUE_NORMAL);
+    fb_loop_unpost(named->loop, &named->sources[0]->source.events[FB_READ]);
+    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "bc"); /* before what this turn brings */
+    stop_sources(named);
 }
 END_TEST
 
-static void post_others(struct fb_loop *loop, struct letter *letter)
+static void post_others(struct watched *source)
 {
-    letter->then = NULL;
-    fb_loop_post(loop, &letter->source.events[FB_READ], FB_QUEUE_NEXT);
-    fb_loop_post(loop, &letter->other->source.events[FB_READ], FB_QUEUE_NORMAL);
+    struct fb_loop *loop = source->fixture->loop;
+
+    source->then = NULL;
+    fb_loop_post(loop, &source->source.events[FB_READ], FB_QUEUE_NEXT);
+    fb_loop_post(loop, &source->other->source.events[FB_READ], FB_QUEUE_NORMAL);
 }
 
 START_TEST(a_handler_posts_to_the_same_turn_or_the_next)
 {
-    struct desk *desk = start();
+    struct named_sources *named = start_sources();
 
-    desk->letters[0]->then = post_others;
-    desk->letters[0]->other = desk->letters[2];
-    post(desk, 0, FB_READ, FB_QUEUE_NORMAL);
-    post(desk, 1, FB_READ, FB_QUEUE_NORMAL);
-    fb_loop_run(&desk->loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "abc");
-    fb_loop_promote(&desk->loop);
-    fb_loop_run(&desk->loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "abca");
-    stop(desk);
+    named->sources[0]->then = post_others;
+    named->sources[0]->other = named->sources[2];
+    post_event(named, 0, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 1, FB_READ, FB_QUEUE_NORMAL);
+    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "abc");
+    fb_loop_promote(named->loop);
+    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "abca");
+    stop_sources(named);
 }
 END_TEST
 
-static void close_both(struct fb_loop *loop, struct letter *letter)
+static void close_both(struct watched *source)
 {
-    struct desk *desk = fb_container(loop, struct desk, loop);
+    struct named_sources *named = source->fixture->test;
 
-    desk->letters[letter->other->name - 'a'] = NULL;
-    fb_source_close(loop, &letter->other->source, false);
-    desk->letters[letter->name - 'a'] = NULL;
-    fb_source_close(loop, &letter->source, false);
+    watched_close(source->fixture, &named->sources[source->other->name - 'a']);
+    watched_close(source->fixture, &named->sources[source->name - 'a']);
 }
 
 START_TEST(a_closed_source_does_not_run)
 {
-    struct desk *desk = start();
+    struct named_sources *named = start_sources();
 
-    desk->letters[0]->then = close_both;
-    desk->letters[0]->other = desk->letters[1];
-    post(desk, 0, FB_READ, FB_QUEUE_NORMAL);
-    post(desk, 0, FB_WRITE, FB_QUEUE_NORMAL);
-    post(desk, 1, FB_READ, FB_QUEUE_NORMAL);
-    post(desk, 1, FB_WRITE, FB_QUEUE_NEXT);
-    fb_loop_run(&desk->loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "a");
-    ck_assert(!fb_loop_promote(&desk->loop));
-    stop(desk);
+    named->sources[0]->then = close_both;
+    named->sources[0]->other = named->sources[1];
+    post_event(named, 0, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 0, FB_WRITE, FB_QUEUE_NORMAL);
+    post_event(named, 1, FB_READ, FB_QUEUE_NORMAL);
+    post_event(named, 1, FB_WRITE, FB_QUEUE_NEXT);
+    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "a");
+    ck_assert(!fb_loop_promote(named->loop));
+    stop_sources(named);
 }
 END_TEST
 
 START_TEST(an_event_finds_only_its_own_life_of_a_slot)
 {
-    struct desk *desk = start();
-    struct fb_loop *loop = &desk->loop;
-    struct fb_source *source = &desk->letters[1]->source;
+    struct named_sources *named = start_sources();
+    struct fb_loop *loop = named->loop;
+    struct fb_source *source = &named->sources[1]->source;
     uint32_t generation = source->generation;
 
     ck_assert_ptr_eq(fb_loop_source(loop, 1, generation), source);
     ck_assert_ptr_null(fb_loop_source(loop, 1, generation + 1));
     ck_assert_ptr_null(fb_loop_source(loop, SOURCES, 0)); /* a slot that was never used */
     ck_assert_ptr_null(fb_loop_source(loop, 1000000, 0));
-    desk->letters[1] = NULL;
+    named->sources[1] = NULL;
     fb_source_close(loop, source, false);
     ck_assert_ptr_null(fb_loop_source(loop, 1, generation));
-    ck_assert_ptr_null(fb_loop_source(loop, 1, generation + 1)); /* it is nobody's */
+    ck_assert_ptr_null(fb_loop_source(loop, 1, generation + 1)); /* free */
     ck_assert_ptr_eq(fb_source_get(&loop->sources), source);
     ck_assert_ptr_null(fb_loop_source(loop, 1, generation));
     ck_assert_ptr_eq(fb_loop_source(loop, 1, generation + 1), source);
     fb_source_close(loop, source, false); /* without a descriptor */
-    stop(desk);
+    stop_sources(named);
 }
 END_TEST
 
 START_TEST(what_is_reported_while_paused_is_remembered)
 {
-    struct desk *desk = start();
-    struct fb_loop *loop = &desk->loop;
-    struct fb_source *source = &desk->letters[0]->source;
+    struct named_sources *named = start_sources();
+    struct fb_loop *loop = named->loop;
+    struct fb_source *source = &named->sources[0]->source;
 
     ck_assert_int_eq(fb_source_arm(loop, source, FB_READ), 0);
     fb_source_disarm(loop, source, FB_READ);
     fb_loop_report(loop, source, FB_READ);
     fb_loop_run(loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "");
+    ck_assert_str_eq(named->order, "");
     ck_assert_int_eq(fb_source_arm(loop, source, FB_READ), 0);
     fb_loop_run(loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "a");
+    ck_assert_str_eq(named->order, "a");
     /* arming what is armed already has it run once more, because it is still ready */
     ck_assert_int_eq(fb_source_arm(loop, source, FB_READ), 0);
     fb_loop_run(loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "aa");
+    ck_assert_str_eq(named->order, "aa");
     source->events[FB_READ].ready = false;
     ck_assert_int_eq(fb_source_arm(loop, source, FB_READ), 0);
     fb_loop_run(loop, FB_QUEUE_NORMAL);
-    ck_assert_str_eq(desk->order, "aa");
-    stop(desk);
+    ck_assert_str_eq(named->order, "aa");
+    stop_sources(named);
 }
 END_TEST
 
 START_TEST(a_source_of_no_queue_runs_within_the_wait)
 {
-    struct desk *desk = start();
-    struct fb_source *source = &desk->letters[0]->source;
+    struct named_sources *named = start_sources();
+    struct fb_source *source = &named->sources[0]->source;
 
     source->queue = FB_QUEUE_NONE;
-    ck_assert_int_eq(fb_source_arm(&desk->loop, source, FB_WRITE), 0);
-    fb_loop_wait(&desk->loop, 0);
-    ck_assert_str_eq(desk->order, "A");
-    stop(desk);
+    ck_assert_int_eq(fb_source_arm(named->loop, source, FB_WRITE), 0);
+    fb_loop_wait(named->loop, 0);
+    ck_assert_str_eq(named->order, "A");
+    stop_sources(named);
 }
 END_TEST
 
 START_TEST(a_refused_watch_changes_nothing)
 {
-    struct desk *desk = start();
-    struct fb_source *source = &desk->letters[0]->source;
+    struct named_sources *named = start_sources();
+    struct fb_source *source = &named->sources[0]->source;
 
-    fake_refuse_watching(ENOMEM);
+    fb_sim_refuse_watching(named->fixture->sim, ENOMEM);
     errno = 0;
-    ck_assert_int_eq(fb_source_arm(&desk->loop, source, FB_READ), -1);
+    ck_assert_int_eq(fb_source_arm(named->loop, source, FB_READ), -1);
     ck_assert_int_eq(errno, ENOMEM);
-    ck_assert_int_eq(fb_source_arm_both(&desk->loop, source), -1);
+    ck_assert_int_eq(fb_source_arm_both(named->loop, source), -1);
     for (int i = 0; i < FB_DIRECTIONS; i++)
         ck_assert(!source->events[i].armed && !source->events[i].active);
-    fake_refuse_watching(0);
-    ck_assert_int_eq(fb_source_arm(&desk->loop, source, FB_READ), 0);
-    stop(desk);
+    fb_sim_refuse_watching(named->fixture->sim, 0);
+    ck_assert_int_eq(fb_source_arm(named->loop, source, FB_READ), 0);
+    stop_sources(named);
 }
 END_TEST
 
 START_TEST(clock_and_bytes_are_the_mechanisms)
 {
-    struct desk *desk = start();
-    struct fb_loop *loop = &desk->loop;
+    struct named_sources *named = start_sources();
+    struct fb_loop *loop = named->loop;
     uint64_t before = loop->clock.mono_ms;
 
-    fake_pass(123456);
+    fb_sim_pass(named->fixture->sim, 123456);
     ck_assert_uint_eq(loop->clock.mono_ms, before); /* cached */
     fb_loop_wait(loop, 0);
     ck_assert_uint_eq(loop->clock.mono_ms, before + 123456);
-    fb_loop_wait(loop, 1000); /* nothing is there: the time passes at once */
+    fb_loop_wait(loop, 1000); /* no event: the time passes at once */
     ck_assert_uint_eq(loop->clock.mono_ms, before + 124456);
-    stop(desk);
+    stop_sources(named);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The simulation itself: its time, its sockets, what it notices. */
-#include "event/rig.h"
+#include "support/watched.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,7 +11,7 @@
 
 static unsigned expirations;
 
-static void expired(struct fb_loop *loop, struct fb_timer *timer)
+static void note_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -20,77 +20,77 @@ static void expired(struct fb_loop *loop, struct fb_timer *timer)
 
 START_TEST(time_stands_still_by_itself)
 {
-    struct rig *rig = rig_set_up(1);
-    struct fb_clock before = rig->loop.clock;
-    struct fb_timer timer = { .expired = expired };
+    struct fixture *fixture = fixture_start_loop(1);
+    struct fb_clock before = fixture->loop->clock;
+    struct fb_timer timer = { .expired = note_expired };
 
-    fb_timer_set(&rig->loop, &timer, 10000);
-    rig_turn(rig, 500);
-    rig_turn(rig, -1); /* and does not hang */
-    ck_assert_uint_eq(rig->loop.clock.mono_ms, before.mono_ms);
-    ck_assert(fb_sim_idle(&rig->loop));
-    fb_sim_pass(rig->sim, 10000);
-    ck_assert_uint_eq(fb_sim_now(rig->sim), before.mono_ms + 10000);
-    ck_assert(!fb_sim_idle(&rig->loop)); /* a timer is due */
-    rig_turn(rig, -1);
-    ck_assert_uint_eq(rig->loop.clock.mono_ms, before.mono_ms + 10000);
-    ck_assert_int_eq(rig->loop.clock.wall_ms, before.wall_ms + 10000);
+    fb_timer_set(fixture->loop, &timer, 10000);
+    fixture_turn_waiting(fixture, 500);
+    fixture_turn_waiting(fixture, -1); /* no hang */
+    ck_assert_uint_eq(fixture->loop->clock.mono_ms, before.mono_ms);
+    ck_assert(fb_sim_idle(fixture->loop));
+    fb_sim_pass(fixture->sim, 10000);
+    ck_assert_uint_eq(fb_sim_now(fixture->sim), before.mono_ms + 10000);
+    ck_assert(!fb_sim_idle(fixture->loop)); /* a timer is due */
+    fixture_turn_waiting(fixture, -1);
+    ck_assert_uint_eq(fixture->loop->clock.mono_ms, before.mono_ms + 10000);
+    ck_assert_int_eq(fixture->loop->clock.wall_ms, before.wall_ms + 10000);
     ck_assert_uint_eq(expirations, 1);
-    rig_tear_down(rig);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(time_passes_by_itself_while_nothing_happens)
 {
-    struct rig *rig = rig_set_up(2);
-    struct fb_loop *loop = &rig->loop;
-    struct fb_sim_socket *socket = fb_sim_connection(rig->sim);
-    struct thing *thing = rig_watch(rig, socket->fd);
+    struct fixture *fixture = fixture_start_loop(2);
+    struct fb_loop *loop = fixture->loop;
+    struct fb_sim_socket *socket = fb_sim_connection(fixture->sim);
+    struct watched *watched = watched_create_armed(fixture, socket->fd);
     uint64_t start = loop->clock.mono_ms;
-    struct fb_timer timer = { .expired = expired };
+    struct fb_timer timer = { .expired = note_expired };
 
-    fb_sim_set_auto(rig->sim, true);
-    rig_turn(rig, 100); /* there is room for output */
+    fb_sim_set_auto(fixture->sim, true);
+    fixture_turn_waiting(fixture, 100); /* output has room */
     ck_assert_uint_eq(loop->clock.mono_ms, start);
-    rig_turn(rig, 100);
+    fixture_turn_waiting(fixture, 100);
     ck_assert_uint_eq(loop->clock.mono_ms, start + 100);
-    rig_turn(rig, -1); /* until nothing */
+    fixture_turn_waiting(fixture, -1); /* until nothing */
     ck_assert_uint_eq(loop->clock.mono_ms, start + 100);
     fb_timer_set(loop, &timer, 12345);
     fb_sim_says(socket, "x");
-    rig_turn(rig, -1);
+    fixture_turn_waiting(fixture, -1);
     ck_assert_uint_eq(loop->clock.mono_ms, start + 100);
-    rig_turn(rig, -1); /* until the timer */
+    fixture_turn_waiting(fixture, -1); /* until the timer */
     ck_assert_uint_eq(loop->clock.mono_ms, start + 12445);
     ck_assert_uint_eq(expirations, 1);
-    rig_close(rig, &thing);
-    rig_tear_down(rig);
+    watched_close(fixture, &watched);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(the_wall_clock_can_be_set)
 {
-    struct rig *rig = rig_set_up(1);
-    uint64_t start = rig->loop.clock.mono_ms;
+    struct fixture *fixture = fixture_start_loop(1);
+    uint64_t start = fixture->loop->clock.mono_ms;
 
-    fb_sim_set_wall(rig->sim, 86400000);
-    fb_sim_pass(rig->sim, 5);
-    fb_loop_wait(&rig->loop, 0);
-    ck_assert_int_eq(rig->loop.clock.wall_ms, 86400005);
-    ck_assert_uint_eq(rig->loop.clock.mono_ms, start + 5);
-    rig_tear_down(rig);
+    fb_sim_set_wall(fixture->sim, 86400000);
+    fb_sim_pass(fixture->sim, 5);
+    fb_loop_wait(fixture->loop, 0);
+    ck_assert_int_eq(fixture->loop->clock.wall_ms, 86400005);
+    ck_assert_uint_eq(fixture->loop->clock.mono_ms, start + 5);
+    fixture_stop(fixture);
 }
 END_TEST
 
 static unsigned told;
 
-static void notified(struct fb_loop *loop)
+static void count_notice(struct fb_loop *loop)
 {
     (void)loop;
     told++;
 }
 
-static void *notify(void *arg)
+static void *notify_loop(void *arg)
 {
     struct fb_loop *loop = arg;
 
@@ -99,26 +99,26 @@ static void *notify(void *arg)
 
 START_TEST(a_thread_has_the_loop_notified)
 {
-    struct rig *rig = rig_set_up(2);
-    struct fb_loop *loop = &rig->loop;
+    struct fixture *fixture = fixture_start_loop(2);
+    struct fb_loop *loop = fixture->loop;
 
-    ck_assert_int_eq(fb_loop_set_notified(loop, notified), 0);
+    ck_assert_int_eq(fb_loop_set_notified(loop, count_notice), 0);
     ck_assert(fb_sim_idle(loop));
     ck_assert(!fb_sim_await_notice(loop, 0));
     for (unsigned i = 1; i <= 10; i++) {
         pthread_t thread;
         void *result;
 
-        ck_assert_int_eq(pthread_create(&thread, NULL, notify, loop), 0);
+        ck_assert_int_eq(pthread_create(&thread, NULL, notify_loop, loop), 0);
         ck_assert(fb_sim_await_notice(loop, 10000));
         ck_assert(!fb_sim_idle(loop));
-        rig_turn(rig, -1);
+        fixture_turn_waiting(fixture, -1);
         ck_assert_uint_eq(told, i);
         ck_assert(fb_sim_idle(loop));
         ck_assert_int_eq(pthread_join(thread, &result), 0);
         ck_assert_ptr_nonnull(result);
     }
-    rig_tear_down(rig);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -130,18 +130,19 @@ static struct sockaddr_in address_of(unsigned port)
     return address;
 }
 
-static struct fb_io_result connect_to(struct thing *thing, unsigned port)
+static struct fb_io_result connect_to(struct watched *watched, unsigned port)
 {
     struct sockaddr_in address = address_of(port);
 
-    return thing->source.io->connect(&thing->source, (struct sockaddr *)&address, sizeof(address));
+    return watched->source.io->connect(
+        &watched->source, (struct sockaddr *)&address, sizeof(address));
 }
 
-static struct fb_sim_server *serve(struct rig *rig, unsigned port)
+static struct fb_sim_server *add_server(struct fixture *fixture, unsigned port)
 {
     struct sockaddr_in address = address_of(port);
 
-    return fb_sim_server(rig->sim, (struct sockaddr *)&address, sizeof(address));
+    return fb_sim_server(fixture->sim, (struct sockaddr *)&address, sizeof(address));
 }
 
 static const struct outcome {
@@ -169,94 +170,95 @@ static void check_told(struct fb_io_result result, int error)
 START_TEST(a_connect_ends_as_its_server_has_it)
 {
     const struct outcome *outcome = &outcomes[_i];
-    struct rig *rig = rig_set_up(1);
-    struct fb_sim_server *server = serve(rig, outcome->there ? 80 : 81);
-    struct thing *thing = rig_thing(rig, -1);
-    struct fb_source *source = &thing->source;
+    struct fixture *fixture = fixture_start_loop(1);
+    struct fb_sim_server *server = add_server(fixture, outcome->there ? 80 : 81);
+    struct watched *watched = watched_create(fixture, -1);
+    struct fb_source *source = &watched->source;
     struct fb_sim_socket *socket;
     struct fb_io_result result;
 
     fb_sim_answer(server, outcome->late ? FB_SIM_SILENT : outcome->answer, outcome->error);
     fb_sim_answer_at_once(server, outcome->at_once);
-    result = connect_to(thing, 80);
+    result = connect_to(watched, 80);
     ck_assert_int_ne(source->fd, -1);
     ck_assert_uint_eq(fb_sim_server_tries(server), outcome->there);
     if (outcome->at_once)
         check_told(result, outcome->told);
     else
         ck_assert_int_eq(result.status, FB_IO_AGAIN_WRITE);
-    ck_assert_int_eq(fb_source_arm_both(&rig->loop, source), 0);
+    ck_assert_int_eq(fb_source_arm_both(fixture->loop, source), 0);
     if (outcome->late) {
-        rig_run(rig);
-        ck_assert_uint_eq(thing->runs[FB_WRITE], 0);
+        fixture_run(fixture);
+        ck_assert_uint_eq(watched->runs[FB_WRITE], 0);
         ck_assert_int_eq(source->io->connected(source).status, FB_IO_AGAIN_WRITE);
-        ck_assert_int_eq(rig_send(thing, "x", 1).status, FB_IO_AGAIN_WRITE);
-        ck_assert_int_eq(rig_recv(thing, thing->held, 1).status, FB_IO_AGAIN_READ);
+        ck_assert_int_eq(watched_send(watched, "x", 1).status, FB_IO_AGAIN_WRITE);
+        ck_assert_int_eq(watched_recv(watched, watched->held, 1).status, FB_IO_AGAIN_READ);
         ck_assert_ptr_null(fb_sim_server_take(server));
         fb_sim_answer(server, outcome->answer, outcome->error);
     }
-    rig_run(rig);
-    ck_assert_uint_eq(thing->runs[FB_WRITE], 1);
+    fixture_run(fixture);
+    ck_assert_uint_eq(watched->runs[FB_WRITE], 1);
     check_told(source->io->connected(source), outcome->told);
     socket = fb_sim_server_take(server);
     ck_assert(outcome->told == 0 ? socket != NULL && socket->fd == source->fd : socket == NULL);
     ck_assert_ptr_null(fb_sim_server_take(server));
-    rig_close(rig, &thing);
-    rig_tear_down(rig);
+    watched_close(fixture, &watched);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(who_gives_up_connecting_is_not_served)
 {
-    struct rig *rig = rig_set_up(1);
-    struct fb_sim_server *server = serve(rig, 80);
-    struct thing *thing = rig_thing(rig, -1);
+    struct fixture *fixture = fixture_start_loop(1);
+    struct fb_sim_server *server = add_server(fixture, 80);
+    struct watched *watched = watched_create(fixture, -1);
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    connect_to(thing, 80);
-    rig_close(rig, &thing);
+    connect_to(watched, 80);
+    watched_close(fixture, &watched);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
     ck_assert_ptr_null(fb_sim_server_take(server));
-    rig_tear_down(rig);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(both_ends_of_a_connect_talk)
 {
-    struct rig *rig = rig_set_up(1);
-    struct fb_sim_server *server = serve(rig, 80);
-    struct thing *thing = rig_thing(rig, -1);
+    struct fixture *fixture = fixture_start_loop(1);
+    struct fb_sim_server *server = add_server(fixture, 80);
+    struct watched *watched = watched_create(fixture, -1);
     struct sockaddr_in peer = address_of(80), name;
     socklen_t length = sizeof(name);
     struct fb_sim_socket *far;
 
-    connect_to(thing, 80);
+    connect_to(watched, 80);
     far = fb_sim_server_take(server);
     ck_assert_mem_eq(&far->peer, &peer, sizeof(peer));
-    ck_assert_int_eq(thing->source.io->name(&thing->source, (struct sockaddr *)&name, &length), 0);
+    ck_assert_int_eq(
+        watched->source.io->name(&watched->source, (struct sockaddr *)&name, &length), 0);
     ck_assert_uint_eq(length, sizeof(name));
     ck_assert_mem_eq(&far->local, &name, sizeof(name));
     fb_sim_says(far, "welcome");
-    ck_assert_uint_eq(rig_recv(thing, thing->held, sizeof(thing->held)).n, 7);
-    ck_assert_mem_eq(thing->held, "welcome", 7);
-    ck_assert_uint_eq(rig_send(thing, "hello", 5).n, 5);
+    ck_assert_uint_eq(watched_recv(watched, watched->held, sizeof(watched->held)).n, 7);
+    ck_assert_mem_eq(watched->held, "welcome", 7);
+    ck_assert_uint_eq(watched_send(watched, "hello", 5).n, 5);
     ck_assert_str_eq(fb_sim_sent(far), "hello");
     fb_sim_forget_sent(far);
     ck_assert_str_eq(fb_sim_sent(far), "");
-    rig_close(rig, &thing);
+    watched_close(fixture, &watched);
     ck_assert(far->closed && !far->reset);
     fb_sim_forget(&far);
     ck_assert_ptr_null(far);
-    rig_tear_down(rig);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(files_are_sent)
 {
-    struct rig *rig = rig_set_up(1);
-    struct fb_sim_socket *socket = fb_sim_connection(rig->sim);
-    struct thing *thing = rig_thing(rig, socket->fd);
-    struct fb_source *source = &thing->source;
+    struct fixture *fixture = fixture_start_loop(1);
+    struct fb_sim_socket *socket = fb_sim_connection(fixture->sim);
+    struct watched *watched = watched_create(fixture, socket->fd);
+    struct fb_source *source = &watched->source;
     int file = memfd_create("file", MFD_CLOEXEC);
     off_t offset = 2;
 
@@ -274,42 +276,44 @@ START_TEST(files_are_sent)
     ck_assert_ptr_null(source->io->splice_out);
     close(file);
     ck_assert_int_eq(source->io->sendfile(source, file, &offset, 100).error, EBADF);
-    rig_close(rig, &thing);
-    rig_tear_down(rig);
+    watched_close(fixture, &watched);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(two_loops_watch_one_listener)
 {
-    struct rig *rig = rig_set_up(1), *other = rig_beside(rig, 1, false);
-    struct fb_sim_socket *listener = fb_sim_listener(rig->sim, -1);
-    struct thing *one = rig_thing(rig, listener->fd), *two = rig_thing(other, listener->fd);
+    struct fixture *fixture = fixture_start_loop(1),
+                   *other = fixture_start_loop_beside(fixture, FIXTURE_LEVEL, 1);
+    struct fb_sim_socket *listener = fb_sim_listener(fixture->sim, -1);
+    struct watched *one = watched_create(fixture, listener->fd),
+                   *two = watched_create(other, listener->fd);
     struct fb_source served = { .io = one->source.io, .io_state = one->source.io_state };
     struct sockaddr_storage peer;
     socklen_t length = sizeof(peer);
 
-    ck_assert_int_eq(fb_listener_arm(&rig->loop, &one->source, true), 0);
-    ck_assert_int_eq(fb_listener_arm(&other->loop, &two->source, true), 0);
+    ck_assert_int_eq(fb_listener_arm(fixture->loop, &one->source, true), 0);
+    ck_assert_int_eq(fb_listener_arm(other->loop, &two->source, true), 0);
     fb_sim_client(listener);
     ck_assert_uint_eq(fb_sim_waiting(listener), 1);
-    rig_turn(rig, 0);
+    fixture_turn(fixture);
     ck_assert_uint_eq(one->runs[FB_READ], 1);
-    ck_assert(!fb_sim_idle(&other->loop));
+    ck_assert(!fb_sim_idle(other->loop));
     served.io->accept(&two->source, &served.fd, (struct sockaddr *)&peer, &length);
     ck_assert_uint_eq(length, sizeof(struct sockaddr_in));
-    ck_assert(fb_sim_idle(&other->loop));
-    rig_turn(other, 0);
+    ck_assert(fb_sim_idle(other->loop));
+    fixture_turn(other);
     ck_assert_uint_eq(two->runs[FB_READ], 0);
-    fb_listener_disarm(&rig->loop, &one->source);
+    fb_listener_disarm(fixture->loop, &one->source);
     ck_assert(listener->listening);
-    fb_listener_disarm(&other->loop, &two->source);
+    fb_listener_disarm(other->loop, &two->source);
     ck_assert(!listener->listening);
     served.io->close(&served, false);
     one->source.fd = -1;
-    rig_close(rig, &one);
-    rig_close(other, &two);
-    rig_tear_down_loop(other);
-    rig_tear_down(rig);
+    watched_close(fixture, &one);
+    watched_close(other, &two);
+    fixture_stop_loop(other);
+    fixture_stop(fixture);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program does wrong, a simulation notices; and it goes on. */
-#include "event/rig.h"
+/* Mistakes of a program that a simulation notices, and goes on after. */
+#include "support/watched.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,94 +9,94 @@
 
 #define BAD_FD 1000077
 
-static void receive_closed(struct rig *rig)
+static void receive_closed(struct fixture *fixture)
 {
-    ck_assert_int_eq(rig_recv(rig_thing(rig, BAD_FD), rig, 1).error, EBADF);
+    ck_assert_int_eq(watched_recv(watched_create(fixture, BAD_FD), fixture, 1).error, EBADF);
 }
 
-static void send_closed(struct rig *rig)
+static void send_closed(struct fixture *fixture)
 {
-    ck_assert_int_eq(rig_send(rig_thing(rig, BAD_FD), rig, 1).error, EBADF);
+    ck_assert_int_eq(watched_send(watched_create(fixture, BAD_FD), fixture, 1).error, EBADF);
 }
 
-static void close_twice(struct rig *rig)
+static void close_twice(struct fixture *fixture)
 {
-    struct fb_sim_socket *socket = fb_sim_connection(rig->sim);
-    struct fb_source first = rig_thing(rig, socket->fd)->source, second = first;
+    struct fb_sim_socket *socket = fb_sim_connection(fixture->sim);
+    struct fb_source first = watched_create(fixture, socket->fd)->source, second = first;
 
     first.io->close(&first, false);
     ck_assert_int_eq(first.fd, -1);
-    ck_assert_uint_eq(fb_sim_faults(rig->sim), 0);
+    ck_assert_uint_eq(fb_sim_faults(fixture->sim), 0);
     second.io->close(&second, false);
     ck_assert_int_eq(second.fd, -1);
 }
 
-static void close_watched(struct rig *rig)
+static void close_watched(struct fixture *fixture)
 {
-    struct thing *thing = rig_watch(rig, fb_sim_connection(rig->sim)->fd);
+    struct watched *watched = watched_create_armed(fixture, fb_sim_connection(fixture->sim)->fd);
 
-    thing->source.io->close(&thing->source, false);
-    ck_assert(fb_sim_idle(&rig->loop));
+    watched->source.io->close(&watched->source, false);
+    ck_assert(fb_sim_idle(fixture->loop));
 }
 
-static void watch_closed(struct rig *rig)
+static void watch_closed(struct fixture *fixture)
 {
-    struct thing *thing = rig_thing(rig, BAD_FD);
+    struct watched *watched = watched_create(fixture, BAD_FD);
 
-    ck_assert_int_eq(fb_source_arm(&rig->loop, &thing->source, FB_READ), -1);
+    ck_assert_int_eq(fb_source_arm(fixture->loop, &watched->source, FB_READ), -1);
     ck_assert_int_eq(errno, EBADF);
 }
 
-static void leave_unwatched(struct rig *rig)
+static void leave_unwatched(struct fixture *fixture)
 {
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
 
-    rig->loop.mechanism->del_conn(&rig->loop, &thing->source, false);
-    thing->source.io->close(&thing->source, false);
+    fixture->loop->mechanism->del_conn(fixture->loop, &watched->source, false);
+    watched->source.io->close(&watched->source, false);
 }
 
-static void send_behind_the_end(struct rig *rig)
+static void send_behind_the_end(struct fixture *fixture)
 {
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
 
-    ck_assert_int_eq(thing->source.io->shutdown(&thing->source).status, FB_IO_DONE);
-    ck_assert_int_eq(rig_send(thing, "x", 1).error, EPIPE);
-    thing->source.io->close(&thing->source, false);
+    ck_assert_int_eq(watched->source.io->shutdown(&watched->source).status, FB_IO_DONE);
+    ck_assert_int_eq(watched_send(watched, "x", 1).error, EPIPE);
+    watched->source.io->close(&watched->source, false);
 }
 
-static void send_nothing(struct rig *rig)
+static void send_nothing(struct fixture *fixture)
 {
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
 
-    ck_assert_int_eq(rig_send(thing, "", 0).error, EINVAL);
-    thing->source.io->close(&thing->source, false);
+    ck_assert_int_eq(watched_send(watched, "", 0).error, EINVAL);
+    watched->source.io->close(&watched->source, false);
 }
 
-static void receive_without_room(struct rig *rig)
+static void receive_without_room(struct fixture *fixture)
 {
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
 
-    ck_assert_int_eq(rig_recv(thing, NULL, 0).status, FB_IO_AGAIN_READ);
-    thing->source.io->close(&thing->source, false);
+    ck_assert_int_eq(watched_recv(watched, NULL, 0).status, FB_IO_AGAIN_READ);
+    watched->source.io->close(&watched->source, false);
 }
 
-static void connect_twice(struct rig *rig)
+static void connect_twice(struct fixture *fixture)
 {
     struct sockaddr address = { .sa_family = AF_UNIX };
-    struct thing *thing = rig_thing(rig, -1);
+    struct watched *watched = watched_create(fixture, -1);
     struct fb_source first;
 
-    thing->source.io->connect(&thing->source, &address, sizeof(address));
-    first = thing->source;
-    thing->source.io->connect(&thing->source, &address, sizeof(address));
+    watched->source.io->connect(&watched->source, &address, sizeof(address));
+    first = watched->source;
+    watched->source.io->connect(&watched->source, &address, sizeof(address));
     first.io->close(&first, false);
-    thing->source.io->close(&thing->source, false);
+    watched->source.io->close(&watched->source, false);
 }
 
-static void leave_open(struct rig *rig)
+static void leave_open(struct fixture *fixture)
 {
-    struct fb_sim_socket *listener = fb_sim_listener(rig->sim, -1);
-    struct fb_source source = rig_thing(rig, listener->fd)->source;
+    struct fb_sim_socket *listener = fb_sim_listener(fixture->sim, -1);
+    struct fb_source source = watched_create(fixture, listener->fd)->source;
     struct sockaddr_storage peer;
     socklen_t length = sizeof(peer);
     int fd;
@@ -104,12 +104,12 @@ static void leave_open(struct rig *rig)
     fb_sim_client(listener); /* whom nobody accepts: it is not the program's */
     fb_sim_client(listener);
     source.io->accept(&source, &fd, (struct sockaddr *)&peer, &length);
-    fb_sim_check_closed(rig->sim);
-    fb_sim_check_closed(rig->sim); /* is said once */
+    fb_sim_check_closed(fixture->sim);
+    fb_sim_check_closed(fixture->sim); /* reported once */
 }
 
 static const struct {
-    void (*act)(struct rig *rig);
+    void (*act)(struct fixture *fixture);
     int fd;
     const char *text;
 } misdeeds[] = {
@@ -128,16 +128,16 @@ static const struct {
 
 static char called[256];
 
-static void remember(void *arg, const char *text)
+static void remember_fault(void *arg, const char *text)
 {
     ck_assert_ptr_eq(arg, called);
     snprintf(called, sizeof(called), "%s", text);
 }
 
-/* What the misdeed has left of sources. */
-static void drop_sources(struct rig *rig)
+/* Puts back the sources that the misdeed has left. */
+static void drop_sources(struct fixture *fixture)
 {
-    struct fb_source_table *table = &rig->loop.sources;
+    struct fb_source_table *table = &fixture->loop->sources;
 
     for (uint32_t i = 0; i < table->used_n; i++) {
         struct fb_source *source = fb_source_at(table, i);
@@ -151,24 +151,24 @@ static void drop_sources(struct rig *rig)
 
 START_TEST(a_misdeed_is_noticed)
 {
-    struct rig *rig = rig_set_up(4);
+    struct fixture *fixture = fixture_start_loop(4);
     char expected[256];
 
-    fb_sim_on_fault(rig->sim, remember, called);
-    misdeeds[_i].act(rig);
+    fb_sim_on_fault(fixture->sim, remember_fault, called);
+    misdeeds[_i].act(fixture);
     snprintf(expected, sizeof(expected), "descriptor %d: %s", misdeeds[_i].fd, misdeeds[_i].text);
-    ck_assert_uint_eq(fb_sim_faults(rig->sim), 1);
-    ck_assert_str_eq(fb_sim_fault_text(rig->sim, 0), expected);
-    ck_assert_ptr_null(fb_sim_fault_text(rig->sim, 1));
+    ck_assert_uint_eq(fb_sim_faults(fixture->sim), 1);
+    ck_assert_str_eq(fb_sim_fault_text(fixture->sim, 0), expected);
+    ck_assert_ptr_null(fb_sim_fault_text(fixture->sim, 1));
     ck_assert_str_eq(called, expected);
-    drop_sources(rig);
-    rig_tear_down(rig);
+    drop_sources(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 static unsigned calls;
 
-static void count(void *arg, const char *text)
+static void count_fault(void *arg, const char *text)
 {
     (void)arg;
     (void)text;
@@ -177,33 +177,33 @@ static void count(void *arg, const char *text)
 
 START_TEST(what_is_left_at_the_end_is_noticed)
 {
-    struct rig *rig = rig_set_up(1);
-    struct fb_sim *sim = rig->sim;
+    struct fixture *fixture = fixture_start_loop(1);
+    struct fb_sim *sim = fixture->sim;
 
-    fb_sim_on_fault(sim, count, NULL);
-    rig_watch(rig, fb_sim_connection(sim)->fd);
-    drop_sources(rig);
-    rig_tear_down_loop(rig);
+    fb_sim_on_fault(sim, count_fault, NULL);
+    watched_create_armed(fixture, fb_sim_connection(sim)->fd);
+    drop_sources(fixture);
+    fixture_stop_loop(fixture);
     ck_assert_uint_eq(calls, 1);
     ck_assert_str_eq(fb_sim_fault_text(sim, 0), "descriptor 1000000: is watched at the loop's end");
     fb_sim_destroy(&sim);
-    ck_assert_uint_eq(calls, 2); /* and it was never closed */
+    ck_assert_uint_eq(calls, 2); /* a descriptor was never closed */
 }
 END_TEST
 
 START_TEST(a_refused_watch_is_no_fault)
 {
-    struct rig *rig = rig_set_up(1);
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct fixture *fixture = fixture_start_loop(1);
+    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
 
-    fb_sim_refuse_watching(rig->sim, ENOSPC);
-    ck_assert_int_eq(fb_source_arm_both(&rig->loop, &thing->source), -1);
+    fb_sim_refuse_watching(fixture->sim, ENOSPC);
+    ck_assert_int_eq(fb_source_arm_both(fixture->loop, &watched->source), -1);
     ck_assert_int_eq(errno, ENOSPC);
-    fb_sim_refuse_watching(rig->sim, 0);
-    ck_assert_int_eq(fb_source_arm_both(&rig->loop, &thing->source), 0);
-    rig_close(rig, &thing);
-    ck_assert_uint_eq(fb_sim_faults(rig->sim), 0);
-    rig_tear_down(rig);
+    fb_sim_refuse_watching(fixture->sim, 0);
+    ck_assert_int_eq(fb_source_arm_both(fixture->loop, &watched->source), 0);
+    watched_close(fixture, &watched);
+    ck_assert_uint_eq(fb_sim_faults(fixture->sim), 0);
+    fixture_stop(fixture);
 }
 END_TEST
 

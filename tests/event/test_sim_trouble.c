@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simulation's trouble: it comes as asked for, and again in the same way from the same seed; and a
- * program that does right gets through. */
-#include "event/rig.h"
+/* A simulation's trouble: it comes as asked for, and again in the same way from the same seed; and
+ * a program that does right gets through. */
+#include "support/watched.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,38 +11,38 @@
 #define SEEDS 20
 
 /* An echo that forgets nothing. */
-static void echo(struct thing *thing, enum fb_direction direction)
+static void echo_bytes(struct watched *watched, enum fb_direction direction)
 {
-    struct fb_source *source = &thing->source;
+    struct fb_source *source = &watched->source;
     struct fb_io_result result;
 
     source->events[direction].ready = true;
     do {
-        if (thing->held_n > 0) {
-            result = rig_send(thing, thing->held, thing->held_n);
+        if (watched->held_n > 0) {
+            result = watched_send(watched, watched->held, watched->held_n);
             if (result.status == FB_IO_DONE) {
-                thing->held_n -= result.n;
-                memmove(thing->held, thing->held + result.n, thing->held_n);
+                watched->held_n -= result.n;
+                memmove(watched->held, watched->held + result.n, watched->held_n);
             }
         } else {
-            result = rig_recv(thing, thing->held, sizeof(thing->held));
-            thing->held_n = result.n;
+            result = watched_recv(watched, watched->held, sizeof(watched->held));
+            watched->held_n = result.n;
         }
     } while (result.status == FB_IO_DONE);
-    thing->ended = thing->ended || result.status == FB_IO_EOF;
+    watched->ended = watched->ended || result.status == FB_IO_EOF;
     if (result.status == FB_IO_FAILED)
-        thing->error = result.error;
+        watched->error = result.error;
     source->events[direction].ready = false;
 }
 
 struct peer {
     struct fb_sim_socket *socket;
-    struct thing *thing;
+    struct watched *watched;
     uint8_t said[SAID];
     size_t said_n;
 };
 
-static void speak(struct fb_sim *sim, struct peer *peer)
+static void say_some(struct fb_sim *sim, struct peer *peer)
 {
     uint32_t left = (uint32_t)(SAID - peer->said_n);
     size_t n = 1 + fb_sim_any(sim, left < 3000 ? left : 3000);
@@ -56,52 +56,52 @@ static void speak(struct fb_sim *sim, struct peer *peer)
 }
 
 /* Whole unless it broke; whatever came is what was said. */
-static void check(const struct peer *peer)
+static void check_peer(const struct peer *peer)
 {
     ck_assert_uint_le(peer->socket->sent_n, SAID);
     if (peer->socket->sent_n > 0)
         ck_assert_mem_eq(peer->socket->sent, peer->said, peer->socket->sent_n);
     if (peer->socket->broke) {
-        ck_assert_int_eq(peer->thing->error, ECONNRESET);
+        ck_assert_int_eq(peer->watched->error, ECONNRESET);
     } else {
-        ck_assert(peer->thing->ended);
+        ck_assert(peer->watched->ended);
         ck_assert_uint_eq(peer->socket->sent_n, SAID);
     }
 }
 
 /* Says what happened in one number, and how many connections broke. */
-static uint64_t play(uint64_t seed, const struct fb_sim_trouble *trouble, unsigned *broke)
+static uint64_t play_seed(uint64_t seed, const struct fb_sim_trouble *trouble, unsigned *broke)
 {
-    struct rig *rig = rig_set_up(PEERS);
+    struct fixture *fixture = fixture_start_loop(PEERS);
     struct peer *peers = calloc(PEERS, sizeof(*peers));
     uint64_t digest;
 
     ck_assert_ptr_nonnull(peers);
-    fb_sim_trouble(rig->sim, seed, trouble);
+    fb_sim_trouble(fixture->sim, seed, trouble);
     for (int i = 0; i < PEERS; i++) {
-        peers[i].socket = fb_sim_connection(rig->sim);
+        peers[i].socket = fb_sim_connection(fixture->sim);
         peers[i].socket->tells_eof = i % 2;
-        peers[i].thing = rig_watch(rig, peers[i].socket->fd);
-        peers[i].thing->run = echo;
+        peers[i].watched = watched_create_armed(fixture, peers[i].socket->fd);
+        peers[i].watched->run = echo_bytes;
     }
-    for (int spoke = 1; spoke > 0; rig_turn(rig, 0)) {
+    for (int spoke = 1; spoke > 0; fixture_turn(fixture)) {
         spoke = 0;
         for (int i = 0; i < PEERS; i++)
-            if (peers[i].said_n < SAID && fb_sim_any(rig->sim, 2) == 0)
-                speak(rig->sim, &peers[i]);
+            if (peers[i].said_n < SAID && fb_sim_any(fixture->sim, 2) == 0)
+                say_some(fixture->sim, &peers[i]);
         for (int i = 0; i < PEERS; i++)
             spoke += peers[i].said_n < SAID;
     }
-    rig_run(rig);
+    fixture_run(fixture);
     for (int i = 0; i < PEERS; i++) {
-        check(&peers[i]);
+        check_peer(&peers[i]);
         *broke += peers[i].socket->broke;
-        rig_close(rig, &peers[i].thing);
+        watched_close(fixture, &peers[i].watched);
     }
-    ck_assert_uint_eq(fb_sim_faults(rig->sim), 0);
-    digest = fb_sim_digest(rig->sim);
+    ck_assert_uint_eq(fb_sim_faults(fixture->sim), 0);
+    digest = fb_sim_digest(fixture->sim);
     free(peers);
-    rig_tear_down(rig);
+    fixture_stop(fixture);
     return digest;
 }
 
@@ -119,10 +119,10 @@ START_TEST(the_same_seed_is_the_same_run)
     unsigned broke = 0;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        uint64_t digest = play(seed, &all, &broke);
+        uint64_t digest = play_seed(seed, &all, &broke);
 
-        ck_assert_uint_eq(play(seed, &all, &broke), digest);
-        ck_assert_uint_ne(play(seed + SEEDS, &all, &broke), digest);
+        ck_assert_uint_eq(play_seed(seed, &all, &broke), digest);
+        ck_assert_uint_ne(play_seed(seed + SEEDS, &all, &broke), digest);
     }
     ck_assert_uint_gt(broke, 0);
     ck_assert_uint_lt(broke, 3 * SEEDS * PEERS);
@@ -133,169 +133,169 @@ START_TEST(without_trouble_nothing_breaks)
 {
     unsigned broke = 0;
 
-    play(1, NULL, &broke);
+    play_seed(1, NULL, &broke);
     ck_assert_uint_eq(broke, 0);
 }
 END_TEST
 
-/* A thing that does nothing by itself, with trouble from now on. */
-static struct thing *start(
-    struct rig **rig, struct fb_sim_socket **socket, const struct fb_sim_trouble *trouble)
+/* A watched that does nothing by itself, with trouble from now on. */
+static struct watched *start_connect(
+    struct fixture **fixture, struct fb_sim_socket **socket, const struct fb_sim_trouble *trouble)
 {
-    struct thing *thing;
+    struct watched *watched;
 
-    *rig = rig_set_up(1);
-    *socket = fb_sim_connection((*rig)->sim);
-    thing = rig_watch(*rig, (*socket)->fd);
-    rig_run(*rig);
-    ck_assert_uint_eq(thing->runs[FB_WRITE], 1);
-    fb_sim_trouble((*rig)->sim, 7, trouble);
-    return thing;
+    *fixture = fixture_start_loop(1);
+    *socket = fb_sim_connection((*fixture)->sim);
+    watched = watched_create_armed(*fixture, (*socket)->fd);
+    fixture_run(*fixture);
+    ck_assert_uint_eq(watched->runs[FB_WRITE], 1);
+    fb_sim_trouble((*fixture)->sim, 7, trouble);
+    return watched;
 }
 
-static void end(struct rig *rig, struct thing *thing)
+static void end_connect(struct fixture *fixture, struct watched *watched)
 {
-    fb_sim_trouble(rig->sim, 0, NULL);
-    rig_close(rig, &thing);
-    rig_tear_down(rig);
+    fb_sim_trouble(fixture->sim, 0, NULL);
+    watched_close(fixture, &watched);
+    fixture_stop(fixture);
 }
 
 START_TEST(a_part_is_taken)
 {
     static const struct fb_sim_trouble trouble = { .partial_send = 1000 };
-    struct rig *rig;
+    struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct thing *thing = start(&rig, &socket, &trouble);
-    struct fb_io_result result = rig_send(thing, "0123456789", 10);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
+    struct fb_io_result result = watched_send(watched, "0123456789", 10);
 
     ck_assert_int_eq(result.status, FB_IO_DONE);
     ck_assert_uint_gt(result.n, 0);
     ck_assert_uint_lt(result.n, 10);
     ck_assert_uint_eq(socket->sent_n, result.n);
-    rig_run(rig);
-    ck_assert_uint_eq(thing->runs[FB_WRITE], 2); /* it may go on */
-    ck_assert_uint_eq(thing->runs[FB_READ], 0);
-    ck_assert_uint_eq(rig_send(thing, "0", 1).n, 1);
-    rig_run(rig);
-    ck_assert_uint_eq(thing->runs[FB_WRITE], 2); /* nothing has changed */
-    end(rig, thing);
+    fixture_run(fixture);
+    ck_assert_uint_eq(watched->runs[FB_WRITE], 2); /* allowed to go on */
+    ck_assert_uint_eq(watched->runs[FB_READ], 0);
+    ck_assert_uint_eq(watched_send(watched, "0", 1).n, 1);
+    fixture_run(fixture);
+    ck_assert_uint_eq(watched->runs[FB_WRITE], 2); /* no change */
+    end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(a_part_is_given)
 {
     static const struct fb_sim_trouble trouble = { .partial_recv = 1000 };
-    struct rig *rig;
+    struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct thing *thing = start(&rig, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
     struct fb_io_result result;
 
     fb_sim_says(socket, "0123456789");
-    rig_run(rig);
-    ck_assert_uint_eq(thing->runs[FB_READ], 1);
-    result = rig_recv(thing, thing->held, sizeof(thing->held));
+    fixture_run(fixture);
+    ck_assert_uint_eq(watched->runs[FB_READ], 1);
+    result = watched_recv(watched, watched->held, sizeof(watched->held));
     ck_assert_int_eq(result.status, FB_IO_DONE);
     ck_assert_uint_gt(result.n, 0);
     ck_assert_uint_lt(result.n, 10);
     ck_assert_uint_eq(fb_sim_unread(socket), 10 - result.n);
-    rig_run(rig);
-    ck_assert_uint_eq(thing->runs[FB_READ], 2);
-    end(rig, thing);
+    fixture_run(fixture);
+    ck_assert_uint_eq(watched->runs[FB_READ], 2);
+    end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(again_is_followed_by_an_event)
 {
     static const struct fb_sim_trouble trouble = { .again = 1000 };
-    struct rig *rig;
+    struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct thing *thing = start(&rig, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
     fb_sim_says(socket, "x");
-    rig_run(rig);
-    ck_assert_int_eq(rig_recv(thing, thing->held, 1).status, FB_IO_AGAIN_READ);
-    rig_turn(rig, 0);
-    ck_assert_uint_eq(thing->runs[FB_READ], 2);
-    ck_assert_int_eq(rig_send(thing, "x", 1).status, FB_IO_AGAIN_WRITE);
-    rig_turn(rig, 0);
-    ck_assert_uint_eq(thing->runs[FB_WRITE], 2);
-    ck_assert_uint_eq(thing->runs[FB_READ], 2);
-    end(rig, thing);
+    fixture_run(fixture);
+    ck_assert_int_eq(watched_recv(watched, watched->held, 1).status, FB_IO_AGAIN_READ);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(watched->runs[FB_READ], 2);
+    ck_assert_int_eq(watched_send(watched, "x", 1).status, FB_IO_AGAIN_WRITE);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(watched->runs[FB_WRITE], 2);
+    ck_assert_uint_eq(watched->runs[FB_READ], 2);
+    end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(events_come_without_a_reason)
 {
     static const struct fb_sim_trouble trouble = { .spurious = 1000 };
-    struct rig *rig;
+    struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct thing *thing = start(&rig, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
-    ck_assert(fb_sim_idle(&rig->loop));
-    rig_turn(rig, 0);
-    ck_assert_uint_eq(thing->runs[FB_READ], 1);
-    ck_assert_int_eq(rig_recv(thing, thing->held, 1).status, FB_IO_AGAIN_READ);
-    ck_assert(fb_sim_idle(&rig->loop));
-    end(rig, thing);
+    ck_assert(fb_sim_idle(fixture->loop));
+    fixture_turn(fixture);
+    ck_assert_uint_eq(watched->runs[FB_READ], 1);
+    ck_assert_int_eq(watched_recv(watched, watched->held, 1).status, FB_IO_AGAIN_READ);
+    ck_assert(fb_sim_idle(fixture->loop));
+    end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(late_events_are_not_lost)
 {
     static const struct fb_sim_trouble trouble = { .late = 900 };
-    struct rig *rig;
+    struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct thing *thing = start(&rig, &socket, &trouble);
-    uint64_t before = fb_sim_now(rig->sim);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
+    uint64_t before = fb_sim_now(fixture->sim);
     int turns = 0;
 
-    fb_sim_set_auto(rig->sim, true);
+    fb_sim_set_auto(fixture->sim, true);
     fb_sim_says(socket, "x");
-    for (; thing->runs[FB_READ] == 0; turns++)
-        rig_turn(rig, 100);
+    for (; watched->runs[FB_READ] == 0; turns++)
+        fixture_turn_waiting(fixture, 100);
     ck_assert_int_gt(turns, 1);
-    ck_assert_uint_eq(fb_sim_now(rig->sim), before); /* it is there: no time passes */
-    end(rig, thing);
+    ck_assert_uint_eq(fb_sim_now(fixture->sim), before); /* the event has come: no time passes */
+    end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(a_reset_takes_all_away)
 {
     static const struct fb_sim_trouble trouble = { .reset = 1000 };
-    struct rig *rig;
+    struct fixture *fixture;
     struct fb_sim_socket *socket;
-    struct thing *thing = start(&rig, &socket, &trouble);
+    struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
     fb_sim_says(socket, "never heard");
-    ck_assert_int_eq(rig_send(thing, "x", 1).error, ECONNRESET);
+    ck_assert_int_eq(watched_send(watched, "x", 1).error, ECONNRESET);
     ck_assert(socket->broke);
     ck_assert_uint_eq(fb_sim_unread(socket), 0);
-    ck_assert_int_eq(rig_recv(thing, thing->held, 1).error, ECONNRESET);
+    ck_assert_int_eq(watched_recv(watched, watched->held, 1).error, ECONNRESET);
     fb_sim_says(socket, "who does not know it may go on");
     fb_sim_end(socket);
-    ck_assert_int_eq(rig_recv(thing, thing->held, 1).error, ECONNRESET);
-    end(rig, thing);
+    ck_assert_int_eq(watched_recv(watched, watched->held, 1).error, ECONNRESET);
+    end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(clients_go_before_they_are_accepted)
 {
     static const struct fb_sim_trouble trouble = { .aborted = 1000 };
-    struct rig *rig = rig_set_up(1);
-    struct fb_sim_socket *listener = fb_sim_listener(rig->sim, -1);
+    struct fixture *fixture = fixture_start_loop(1);
+    struct fb_sim_socket *listener = fb_sim_listener(fixture->sim, -1);
     struct fb_sim_socket *client = fb_sim_client(listener);
-    struct thing *thing = rig_thing(rig, listener->fd);
+    struct watched *watched = watched_create(fixture, listener->fd);
     struct sockaddr_storage peer;
     socklen_t length = sizeof(peer);
     int fd;
 
-    fb_sim_trouble(rig->sim, 1, &trouble);
+    fb_sim_trouble(fixture->sim, 1, &trouble);
     ck_assert_int_eq(
-        thing->source.io->accept(&thing->source, &fd, (struct sockaddr *)&peer, &length).error,
+        watched->source.io->accept(&watched->source, &fd, (struct sockaddr *)&peer, &length).error,
         ECONNABORTED);
     ck_assert(client->broke && client->closed);
     ck_assert_uint_eq(fb_sim_waiting(listener), 0);
-    end(rig, thing);
+    end_connect(fixture, watched);
 }
 END_TEST
 

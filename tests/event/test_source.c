@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of sources: slots are given out, put back and found again by index and generation. */
 #include "event/mechanism.h"
 #include "event/source.h"
 #include "support/test.h"
@@ -31,7 +32,7 @@ START_TEST(slots_are_given_out_once)
         fb_source_put(&table, sources[i]);
     ck_assert_uint_eq(table.in_use_n, 0);
     fb_source_table_done(&table);
-    fb_source_table_done(&table); /* is harmless */
+    fb_source_table_done(&table); /* harmless */
 }
 END_TEST
 
@@ -46,7 +47,7 @@ START_TEST(the_latest_to_go_is_the_first_to_come_back)
     fb_source_put(&table, sources[1]);
     fb_source_put(&table, sources[3]);
     fb_source_put(&table, sources[0]);
-    ck_assert_ptr_eq(fb_source_get(&table), sources[0]); /* its memory is still warm */
+    ck_assert_ptr_eq(fb_source_get(&table), sources[0]); /* the slot whose memory is warm */
     ck_assert_ptr_eq(fb_source_get(&table), sources[3]);
     ck_assert_ptr_eq(fb_source_get(&table), sources[1]);
     ck_assert_uint_eq(table.used_n, 4); /* no new one before the free ones are used up */

@@ -1,116 +1,109 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "event/loop.h"
-#include "support/fake.h"
-#include "support/test.h"
+/* Timers: order, resolution, moving, deleting, and setting timers while others expire. */
+#include "support/fixture.h"
 
 #include <limits.h>
 #include <string.h>
 
 #define TIMERS 8
 
-struct clockwork {
-    struct fb_loop loop; /* the first member */
-    struct fb_log log;
+/* Timers of a loop, which write a letter each. */
+struct loop_timers {
+    struct fixture *fixture;
+    struct fb_loop *loop;
     struct fb_timer timers[TIMERS];
     char order[64]; /* a letter for each expiration */
-    void (*then)(struct clockwork *works, struct fb_timer *timer);
+    void (*then)(struct loop_timers *timers, struct fb_timer *timer);
 };
 
-static void expired(struct fb_loop *loop, struct fb_timer *timer)
+static void note_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
-    struct clockwork *works = fb_container(loop, struct clockwork, loop);
-    size_t n = strlen(works->order);
+    struct loop_timers *timers = fixture_of(loop)->test;
+    size_t n = strlen(timers->order);
 
     ck_assert(!fb_timer_is_set(timer));
-    ck_assert_uint_lt(n, sizeof(works->order) - 1);
-    works->order[n] = (char)('a' + (timer - works->timers));
-    if (works->then != NULL)
-        works->then(works, timer);
+    ck_assert_uint_lt(n, sizeof(timers->order) - 1);
+    timers->order[n] = (char)('a' + (timer - timers->timers));
+    if (timers->then != NULL)
+        timers->then(timers, timer);
 }
 
-static struct clockwork *start(void)
+static struct loop_timers *start_timers(void)
 {
-    struct clockwork *works = calloc(1, sizeof(*works));
-    struct fb_loop_options options = {
-        .mechanism = &fake_edge,
-        .slots = 1,
-        .stride = sizeof(struct fb_source),
-    };
+    struct loop_timers *timers = calloc(1, sizeof(*timers));
 
-    ck_assert_ptr_nonnull(works);
-    fake_start();
-    fb_log_init(&works->log, NULL, 0);
-    options.log = &works->log;
-    ck_assert_int_eq(fb_loop_init(&works->loop, &options), 0);
+    ck_assert_ptr_nonnull(timers);
+    timers->fixture = fixture_start_loop(1);
+    timers->fixture->test = timers;
+    timers->loop = timers->fixture->loop;
     for (int i = 0; i < TIMERS; i++)
-        works->timers[i].expired = expired;
-    return works;
+        timers->timers[i].expired = note_expired;
+    return timers;
 }
 
-static void stop(struct clockwork *works)
+static void stop_timers(struct loop_timers *timers)
 {
-    ck_assert_int_eq(fb_timers_distance(&works->loop), -1); /* none is left */
-    fb_loop_done(&works->loop);
-    fake_stop();
-    free(works);
+    ck_assert_int_eq(fb_timers_distance(timers->loop), -1); /* none is left */
+    fixture_stop(timers->fixture);
+    free(timers);
 }
 
-static void pass(struct clockwork *works, uint64_t ms)
+static void pass_time(struct loop_timers *timers, uint64_t ms)
 {
-    fake_pass(ms);
-    fb_loop_wait(&works->loop, 0);
-    fb_timers_expire(&works->loop);
+    fb_sim_pass(timers->fixture->sim, ms);
+    fb_loop_wait(timers->loop, 0);
+    fb_timers_expire(timers->loop);
 }
 
 START_TEST(they_expire_in_order)
 {
     static const uint64_t ms[TIMERS] = { 5000, 1000, 3000, 1000, 9000, 2000, 7000, 1 };
-    struct clockwork *works = start();
+    struct loop_timers *timers = start_timers();
 
     for (int i = 0; i < TIMERS; i++)
-        fb_timer_set(&works->loop, &works->timers[i], ms[i]);
-    pass(works, 0);
-    ck_assert_str_eq(works->order, "");
-    pass(works, 1);
-    ck_assert_str_eq(works->order, "h");
-    pass(works, 4999);
-    ck_assert_str_eq(works->order, "hbdfca");
-    pass(works, 100000);
-    ck_assert_str_eq(works->order, "hbdfcage");
-    stop(works);
+        fb_timer_set(timers->loop, &timers->timers[i], ms[i]);
+    pass_time(timers, 0);
+    ck_assert_str_eq(timers->order, "");
+    pass_time(timers, 1);
+    ck_assert_str_eq(timers->order, "h");
+    pass_time(timers, 4999);
+    ck_assert_str_eq(timers->order, "hbdfca");
+    pass_time(timers, 100000);
+    ck_assert_str_eq(timers->order, "hbdfcage");
+    stop_timers(timers);
 }
 END_TEST
 
 START_TEST(the_distance_is_to_the_earliest)
 {
-    struct clockwork *works = start();
-    struct fb_loop *loop = &works->loop;
+    struct loop_timers *timers = start_timers();
+    struct fb_loop *loop = timers->loop;
 
     ck_assert_int_eq(fb_timers_distance(loop), -1);
-    fb_timer_set(loop, &works->timers[0], 5000);
-    fb_timer_set(loop, &works->timers[1], 700);
+    fb_timer_set(loop, &timers->timers[0], 5000);
+    fb_timer_set(loop, &timers->timers[1], 700);
     ck_assert_int_eq(fb_timers_distance(loop), 700);
-    fake_pass(500);
+    fb_sim_pass(timers->fixture->sim, 500);
     ck_assert_int_eq(fb_timers_distance(loop), 700); /* by the cached time */
     fb_loop_wait(loop, 0);
     ck_assert_int_eq(fb_timers_distance(loop), 200);
-    fake_pass(1000);
+    fb_sim_pass(timers->fixture->sim, 1000);
     fb_loop_wait(loop, 0);
-    ck_assert_int_eq(fb_timers_distance(loop), 0); /* not less */
-    fb_timer_del(loop, &works->timers[1]);
+    ck_assert_int_eq(fb_timers_distance(loop), 0); /* at least the distance */
+    fb_timer_del(loop, &timers->timers[1]);
     ck_assert_int_eq(fb_timers_distance(loop), 3500);
-    fb_timer_del(loop, &works->timers[0]);
-    fb_timer_del(loop, &works->timers[0]);
+    fb_timer_del(loop, &timers->timers[0]);
+    fb_timer_del(loop, &timers->timers[0]);
     ck_assert_int_eq(fb_timers_distance(loop), -1);
 
-    fb_timer_set(loop, &works->timers[2], (uint64_t)INT_MAX + 1000);
+    fb_timer_set(loop, &timers->timers[2], (uint64_t)INT_MAX + 1000);
     ck_assert_int_eq(fb_timers_distance(loop), INT_MAX);
-    fb_timer_del(loop, &works->timers[2]);
-    fb_timer_set(loop, &works->timers[3], 0);
+    fb_timer_del(loop, &timers->timers[2]);
+    fb_timer_set(loop, &timers->timers[3], 0);
     ck_assert_int_eq(fb_timers_distance(loop), 1);
-    pass(works, 1);
-    ck_assert_str_eq(works->order, "d");
-    stop(works);
+    pass_time(timers, 1);
+    ck_assert_str_eq(timers->order, "d");
+    stop_timers(timers);
 }
 END_TEST
 
@@ -128,78 +121,78 @@ START_TEST(moving_it_a_little_is_free)
         { 500, 5000, 5000 },
         { 500, 1, 1 },
     };
-    struct clockwork *works = start();
-    struct fb_loop *loop = &works->loop;
-    struct fb_timer *timer = &works->timers[0];
+    struct loop_timers *timers = start_timers();
+    struct fb_loop *loop = timers->loop;
+    struct fb_timer *timer = &timers->timers[0];
 
     for (size_t i = 0; i < fb_countof(cases); i++) {
         fb_timer_set(loop, timer, 1000);
-        pass(works, cases[i].after);
+        pass_time(timers, cases[i].after);
         fb_timer_set(loop, timer, cases[i].ms);
         ck_assert_int_eq(fb_timers_distance(loop), cases[i].distance);
         fb_timer_del(loop, timer);
         ck_assert(!fb_timer_is_set(timer));
     }
-    ck_assert_str_eq(works->order, "");
-    stop(works);
+    ck_assert_str_eq(timers->order, "");
+    stop_timers(timers);
 }
 END_TEST
 
 START_TEST(one_that_is_kept_awake_by_re_arming_expires_late)
 {
-    struct clockwork *works = start();
+    struct loop_timers *timers = start_timers();
 
-    fb_timer_set(&works->loop, &works->timers[0], 1000);
+    fb_timer_set(timers->loop, &timers->timers[0], 1000);
     for (int i = 0; i < 100; i++) {
-        pass(works, 100);
-        fb_timer_set(&works->loop, &works->timers[0], 1000);
+        pass_time(timers, 100);
+        fb_timer_set(timers->loop, &timers->timers[0], 1000);
     }
-    ck_assert_str_eq(works->order, "");
-    pass(works, 1000 - FB_TIMER_LAZY_MS);
-    ck_assert_str_eq(works->order, "");
-    pass(works, FB_TIMER_LAZY_MS);
-    ck_assert_str_eq(works->order, "a");
-    stop(works);
+    ck_assert_str_eq(timers->order, "");
+    pass_time(timers, 1000 - FB_TIMER_LAZY_MS);
+    ck_assert_str_eq(timers->order, "");
+    pass_time(timers, FB_TIMER_LAZY_MS);
+    ck_assert_str_eq(timers->order, "a");
+    stop_timers(timers);
 }
 END_TEST
 
-static void set_again(struct clockwork *works, struct fb_timer *timer)
+static void set_again(struct loop_timers *timers, struct fb_timer *timer)
 {
-    fb_timer_set(&works->loop, timer, 0);
+    fb_timer_set(timers->loop, timer, 0);
 }
 
 START_TEST(one_that_sets_itself_again_waits_for_the_next_turn)
 {
-    struct clockwork *works = start();
+    struct loop_timers *timers = start_timers();
 
-    works->then = set_again;
-    fb_timer_set(&works->loop, &works->timers[0], 10);
-    fb_timer_set(&works->loop, &works->timers[1], 10);
-    pass(works, 500);
-    ck_assert_str_eq(works->order, "ab");
-    pass(works, 1);
-    ck_assert_str_eq(works->order, "abab");
-    works->then = NULL;
-    pass(works, 1);
-    stop(works);
+    timers->then = set_again;
+    fb_timer_set(timers->loop, &timers->timers[0], 10);
+    fb_timer_set(timers->loop, &timers->timers[1], 10);
+    pass_time(timers, 500);
+    ck_assert_str_eq(timers->order, "ab");
+    pass_time(timers, 1);
+    ck_assert_str_eq(timers->order, "abab");
+    timers->then = NULL;
+    pass_time(timers, 1);
+    stop_timers(timers);
 }
 END_TEST
 
-static void delete_next(struct clockwork *works, struct fb_timer *timer)
+static void delete_next(struct loop_timers *timers, struct fb_timer *timer)
 {
-    fb_timer_del(&works->loop, timer + 1);
+    fb_timer_del(timers->loop, timer + 1);
 }
 
 START_TEST(one_that_is_deleted_by_another_does_not_expire)
 {
-    struct clockwork *works = start();
+    struct loop_timers *timers = start_timers();
 
-    works->then = delete_next;
+    timers->then = delete_next;
     for (int i = 0; i < 3; i++)
-        fb_timer_set(&works->loop, &works->timers[i], 10);
-    pass(works, 10);
-    ck_assert_str_eq(works->order, "ac");
-    stop(works);
+        fb_timer_set(timers->loop, &timers->timers[i], 10);
+    pass_time(timers, 10);
+    ck_assert_str_eq(timers->order, "ac");
+    stop_timers(timers);
 }
 END_TEST
 
@@ -246,7 +239,7 @@ START_TEST(a_tree_needs_a_clock_alone)
     ck_assert_int_eq(timers_wait(&timers), 50); /* set again from within */
     timers_disarm(&timers, &first.timer);
     timers_disarm(&timers, &first.timer);
-    timers_arm_at(&timers, &second.timer, 1); /* has passed: at the next wake-up */
+    timers_arm_at(&timers, &second.timer, 1); /* a time that has passed: at the next wake-up */
     ck_assert_int_eq(timers_wait(&timers), 1);
     timers_disarm(&timers, &second.timer);
     ck_assert_uint_eq(timers_check(&timers), 0);

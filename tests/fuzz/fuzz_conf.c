@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check(bool holds, const char *what)
+static void check_tree(bool holds, const char *what)
 {
     if (holds)
         return;
@@ -23,9 +23,9 @@ static void check_word(const struct fb_conf_word *word, struct fb_conf_report *r
 {
     const struct fb_conf_file *file = word->file;
 
-    check(word->line >= 1 && word->column >= 1, "a word has a place");
-    check(word->width >= 1 && word->width <= file->size, "a word has a width");
-    check(strlen(word->text) <= word->width, "a word is no longer than its source");
+    check_tree(word->line >= 1 && word->column >= 1, "a word has a place");
+    check_tree(word->width >= 1 && word->width <= file->size, "a word has a width");
+    check_tree(strlen(word->text) <= word->width, "a word is no longer than its source");
     fb_conf_warn(report, word, "word");
 }
 
@@ -39,15 +39,16 @@ static void check_substitution(const struct fb_conf_word *word)
     struct fb_conf_word out;
     int status;
 
-    check(arena != NULL, "there is memory");
+    check_tree(arena != NULL, "there is memory");
     fb_conf_report_init(&report, arena);
     fb_conf_source_init(&source, arena, &report);
     status = fb_conf_substitute(&source, word, environment, &out);
-    check((status == -1) == (report.error_n == 1), "what is not replaced has one mistake");
+    check_tree((status == -1) == (report.error_n == 1), "what is not replaced has one mistake");
     if (status == 0)
-        check(strlen(out.text) <= strlen(word->text) * 4, "a value is replaced once");
+        check_tree(strlen(out.text) <= strlen(word->text) * 4, "a value is replaced once");
     if (!fb_conf_has_variable(word))
-        check(status == 0 && strcmp(out.text, word->text) == 0, "a word without variables stays");
+        check_tree(
+            status == 0 && strcmp(out.text, word->text) == 0, "a word without variables stays");
     fb_arena_destroy(&arena);
 }
 
@@ -91,16 +92,17 @@ static void check_mistake(const struct fb_conf_mistake *mistake)
 
     if (p == NULL)
         return;
-    check(strstr(p, "^") != NULL && strlen(p) < 4096, "an excerpt marks a word");
+    check_tree(strstr(p, "^") != NULL && strlen(p) < 4096, "an excerpt marks a word");
     for (; *p != '\0'; p++) {
-        check(*p == '\n' || ((unsigned char)*p >= 0x20 && *p != 0x7f), "an excerpt is harmless");
+        check_tree(
+            *p == '\n' || ((unsigned char)*p >= 0x20 && *p != 0x7f), "an excerpt is harmless");
         lines += *p == '\n';
     }
-    check(lines == 2, "an excerpt has two lines");
+    check_tree(lines == 2, "an excerpt has two lines");
 }
 
 /* The text's tree with its words quoted, to be freed; *error_n says how many mistakes it had. */
-static char *rewrite(const char *text, size_t size, size_t *written, unsigned *error_n)
+static char *rewrite_tree(const char *text, size_t size, size_t *written, unsigned *error_n)
 {
     struct fb_arena *arena = fb_arena_create();
     const struct fb_conf_mistake *mistake;
@@ -110,11 +112,11 @@ static char *rewrite(const char *text, size_t size, size_t *written, unsigned *e
     char *copy = NULL;
     FILE *out = open_memstream(&copy, written);
 
-    check(arena != NULL && out != NULL, "there is memory");
+    check_tree(arena != NULL && out != NULL, "there is memory");
     fb_conf_report_init(&report, arena);
     fb_conf_source_init(&source, arena, &report);
     block = fb_conf_parse_text(&source, "fuzz", text, size);
-    check(block != NULL, "there is a tree");
+    check_tree(block != NULL, "there is a tree");
     write_block(block, &report, out);
     STAILQ_FOREACH (mistake, &report.mistakes, link)
         check_mistake(mistake);
@@ -128,12 +130,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t first_n, second_n;
     unsigned error_n;
-    char *first = rewrite((const char *)data, size, &first_n, &error_n), *second;
+    char *first = rewrite_tree((const char *)data, size, &first_n, &error_n), *second;
 
-    check(error_n <= 1, "a text ends with its first mistake");
-    second = rewrite(first, first_n, &second_n, &error_n);
-    check(error_n == 0, "what was written has no mistake");
-    check(first_n == second_n && memcmp(first, second, first_n) == 0, "both trees are the same");
+    check_tree(error_n <= 1, "a text ends with its first mistake");
+    second = rewrite_tree(first, first_n, &second_n, &error_n);
+    check_tree(error_n == 0, "what was written has no mistake");
+    check_tree(
+        first_n == second_n && memcmp(first, second, first_n) == 0, "both trees are the same");
     free(first);
     free(second);
     return 0;

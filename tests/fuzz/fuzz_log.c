@@ -12,7 +12,7 @@
 
 #define TEXTS 5
 
-static void must(bool holds, const char *what, const struct fb_log_text *text)
+static void require(bool holds, const char *what, const struct fb_log_text *text)
 {
     if (holds)
         return;
@@ -25,15 +25,15 @@ static void check_bytes(const struct fb_log_text *text)
 {
     unsigned char before = 0;
 
-    must(text->n > 0 && text->n <= sizeof(text->bytes), "size", text);
+    require(text->n > 0 && text->n <= sizeof(text->bytes), "size", text);
     for (size_t i = 0; i + 1 < text->n; i++) {
         unsigned char c = (unsigned char)text->bytes[i];
 
-        must(c >= 0x20 && c != 0x7f, "control character", text);
-        must(before != 0xc2 || c < 0x80 || c >= 0xa0, "C1 control character", text);
+        require(c >= 0x20 && c != 0x7f, "control character", text);
+        require(before != 0xc2 || c < 0x80 || c >= 0xa0, "C1 control character", text);
         before = c;
     }
-    must(text->bytes[text->n - 1] == '\n', "no newline", text);
+    require(text->bytes[text->n - 1] == '\n', "no newline", text);
 }
 
 static void check_utf8(const struct fb_log_text *text)
@@ -47,7 +47,7 @@ static void check_utf8(const struct fb_log_text *text)
         char c[FB_JSON_ESCAPED_MAX];
         size_t n = fb_json_escape(&rest, c);
 
-        must(n != 6 || memcmp(c, "\\ufffd", 6) != 0, "no UTF-8", text);
+        require(n != 6 || memcmp(c, "\\ufffd", 6) != 0, "no UTF-8", text);
     }
 }
 
@@ -56,16 +56,17 @@ static void check_json(const struct fb_log_text *text, const struct fb_log_line 
     struct fb_json_value object = fb_json_parse(text->bytes, text->n);
 
     check_utf8(text);
-    must(object.text != NULL && *object.text == '{', "no object", text);
-    must(fb_json_member(object, "message").text != NULL, "no message", text);
-    must((fb_json_member(object, "client").text != NULL) == (line->client != NULL), "client", text);
-    must((fb_json_member(object, "protocol").text != NULL) == (line->protocol != NULL), "protocol",
-        text);
-    must(fb_json_integer(fb_json_member(object, "errno"), 0) == line->error, "errno", text);
+    require(object.text != NULL && *object.text == '{', "no object", text);
+    require(fb_json_member(object, "message").text != NULL, "no message", text);
+    require(
+        (fb_json_member(object, "client").text != NULL) == (line->client != NULL), "client", text);
+    require((fb_json_member(object, "protocol").text != NULL) == (line->protocol != NULL),
+        "protocol", text);
+    require(fb_json_integer(fb_json_member(object, "errno"), 0) == line->error, "errno", text);
 }
 
 /* Takes the next text; NULL behind the last. */
-static const char *next(const char **p, const char *end)
+static const char *next_character(const char **p, const char *end)
 {
     const char *text = *p;
 
@@ -92,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rest = copy + 2;
     end = copy + size;
     for (int i = 0; i < TEXTS; i++)
-        texts[i] = next(&rest, end);
+        texts[i] = next_character(&rest, end);
     line.level = (enum fb_level)(data[0] % 8);
     line.connection = data[0] / 8;
     line.error = data[1];

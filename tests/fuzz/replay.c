@@ -12,20 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool complain(const char *path)
+static bool report_failure(const char *path)
 {
     fprintf(stderr, "%s: %s\n", path, strerror(errno));
     return false;
 }
 
-/* Memory of exactly the file's size, so that a sanitizer sees a byte read too far. */
-static bool feed(int fd, size_t size, const char *path)
+/* Reads into a block of exactly the file's size, so that a sanitizer sees a byte read too far. */
+static bool feed_file(int fd, size_t size, const char *path)
 {
     uint8_t *data = malloc(size > 0 ? size : 1);
     bool fed = data != NULL && read(fd, data, size) == (ssize_t)size;
 
     if (!fed)
-        complain(path);
+        report_failure(path);
     else
         fed = LLVMFuzzerTestOneInput(data, size) == 0;
     free(data);
@@ -39,11 +39,11 @@ static bool replay_file(int directory, const char *path, const char *name, unsig
     bool replayed = true;
 
     if (fd == -1 || fstat(fd, &status) == -1) {
-        replayed = complain(name);
+        replayed = report_failure(name);
     } else if (S_ISREG(status.st_mode)) {
         ++*count;
-        fprintf(stderr, "%s/%s\n", path, name); /* named in case of a failure */
-        replayed = feed(fd, (size_t)status.st_size, name);
+        fprintf(stderr, "%s/%s\n", path, name); /* printed before, for a failure */
+        replayed = feed_file(fd, (size_t)status.st_size, name);
     }
     if (fd != -1)
         close(fd);
@@ -57,7 +57,7 @@ static bool replay_directory(const char *path, unsigned *count)
     bool replayed = true;
 
     if (directory == NULL)
-        return complain(path);
+        return report_failure(path);
     while ((entry = readdir(directory)) != NULL)
         replayed &= replay_file(dirfd(directory), path, entry->d_name, count);
     closedir(directory);

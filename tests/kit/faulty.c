@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A protocol with one mistake of each kind that the kit has to find; its directive says which it
+ * makes. */
 #include "kit/faulty.h"
 
 #include <ctype.h>
@@ -20,7 +22,7 @@ enum mistake {
     CHANGES_LENT,      /* gives output that it changes before it was sent */
     GIVES_UP,          /* says nothing while something is unsent */
     ANSWERS_SHORTAGE,  /* says something else without memory */
-    ANSWERS_TWICE,     /* what comes again after a pause */
+    ANSWERS_TWICE,     /* bytes that come again after a pause */
     NEVER_RESTS,
     LOGS_ALERT,
     FAILS_TO_START,
@@ -76,7 +78,7 @@ static int faulty_opened(fb_conn *conn, void *state)
     return 0;
 }
 
-static void answer(fb_conn *conn, fb_bytes line)
+static void send_answer(fb_conn *conn, fb_bytes line)
 {
     struct worker *worker = fb_worker_state(conn);
     size_t n = line.n < sizeof(worker->line) ? line.n : sizeof(worker->line);
@@ -112,7 +114,7 @@ static size_t faulty_data(fb_conn *conn, void *state, fb_bytes in)
 
     (void)state;
     if (mistake == TAKES_CALLS) {
-        answer(conn, in);
+        send_answer(conn, in);
         if (in.p[in.n - 1] != '\n')
             fb_write(conn, "\n", 1);
         return in.n;
@@ -120,7 +122,7 @@ static size_t faulty_data(fb_conn *conn, void *state, fb_bytes in)
     while ((end = memchr(in.p + used, '\n', in.n - used)) != NULL) {
         size_t n = (size_t)(end + 1 - in.p) - used;
 
-        answer(conn, (fb_bytes) { in.p + used, n });
+        send_answer(conn, (fb_bytes) { in.p + used, n });
         used += n;
         if (mistake == ANSWERS_TWICE && used < in.n) {
             fb_stop(conn);

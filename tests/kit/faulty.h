@@ -7,5 +7,5 @@
 
 extern const fb_protocol fb_protocol_faulty;
 
-/* Of the mistakes "leaks_descriptor" and "closes_descriptor". */
+/* The descriptor of the mistakes "leaks_descriptor" and "closes_descriptor". */
 extern int faulty_descriptor;

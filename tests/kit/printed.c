@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Redirects standard error into memory between printed_begin() and printed_end(). */
 #include "kit/printed.h"
 
 #include "support/test.h"

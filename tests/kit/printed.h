@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is printed to standard error meanwhile. */
+/* Catches what is printed to standard error. */
 #pragma once
 
 #define PRINTED_MAX 65536
@@ -9,5 +9,5 @@ struct printed {
 };
 
 void printed_begin(struct printed *printed);
-/* All of it, as a string. */
+/* Returns the whole text, as a string. */
 void printed_end(struct printed *printed, char text[PRINTED_MAX]);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A protocol whose commands do what the tests of the kit want to see. */
 #include "kit/probe.h"
 
 #include <ctype.h>
@@ -61,7 +62,7 @@ static void await_loop(void)
     }
 }
 
-static void shout(void *arg)
+static void add_shout(void *arg)
 {
     struct job *job = arg;
 
@@ -70,7 +71,7 @@ static void shout(void *arg)
         *p = (char)toupper((unsigned char)*p);
 }
 
-static void shouted(fb_worker *worker, void *arg)
+static void release_shout(fb_worker *worker, void *arg)
 {
     const struct job *job = arg;
     fb_conn *conn = fb_find(worker, job->to);
@@ -84,7 +85,7 @@ static void start_job(fb_conn *conn, const char *text)
     struct job job = { .to = fb_ref_of(conn) };
 
     snprintf(job.text, sizeof(job.text), "%s", text);
-    if (fb_run(fb_worker_of(conn), shout, shouted, &job, sizeof(job)) == -1)
+    if (fb_run(fb_worker_of(conn), add_shout, release_shout, &job, sizeof(job)) == -1)
         reply(conn, "no thread\n");
 }
 
@@ -141,7 +142,7 @@ static void tell_random(fb_conn *conn)
     reply(conn, "%02x%02x\n", bytes[0], bytes[1]);
 }
 
-static void touch(fb_conn *conn)
+static void touch_connection(fb_conn *conn)
 {
     const struct worker *worker = fb_worker_state(conn);
 
@@ -149,7 +150,7 @@ static void touch(fb_conn *conn)
     reply(conn, "touched\n");
 }
 
-static void obey(fb_conn *conn, void *state, const char *line)
+static void handle_command(fb_conn *conn, void *state, const char *line)
 {
     const char *argument = strchr(line, ' ');
 
@@ -167,7 +168,7 @@ static void obey(fb_conn *conn, void *state, const char *line)
     else if (strncmp(line, "memory ", 7) == 0)
         reply(conn, fb_alloc(conn, strtoul(argument, NULL, 10)) != NULL ? "here\n" : "none\n");
     else if (strcmp(line, "touch") == 0)
-        touch(conn);
+        touch_connection(conn);
     else if (strcmp(line, "abort") == 0)
         fb_abort(conn);
     else if (strcmp(line, "close") == 0)
@@ -192,7 +193,7 @@ static size_t probe_data(fb_conn *conn, void *state, fb_bytes in)
     while (fb_frame_until(conn, &rest, "\n", 1, &limit, &frame)) {
         memcpy(line, frame.p, frame.n);
         line[frame.n] = '\0';
-        obey(conn, state, line);
+        handle_command(conn, state, line);
     }
     return in.n - rest.n;
 }

@@ -48,7 +48,7 @@ static const struct {
 };
 
 /* The failures, with what was printed in `text`. */
-static int converse(const char *mistake, char *text)
+static int converse_faulty(const char *mistake, char *text)
 {
     char directive[64];
     struct printed printed;
@@ -64,7 +64,7 @@ static int converse(const char *mistake, char *text)
 START_TEST(mistakes_are_found)
 {
     char text[PRINTED_MAX];
-    int failures = converse(mistakes[_i].mistake, text);
+    int failures = converse_faulty(mistakes[_i].mistake, text);
 
     ck_assert_msg(failures > 0, "%s is not found", mistakes[_i].mistake);
     ck_assert_msg(strstr(text, mistakes[_i].printed) != NULL, "%s says\n%sand not\n%s",
@@ -76,12 +76,12 @@ START_TEST(right_is_right)
 {
     char text[PRINTED_MAX];
 
-    ck_assert_int_eq(converse("none", text), 0);
+    ck_assert_int_eq(converse_faulty("none", text), 0);
     ck_assert_str_eq(text, "");
 }
 END_TEST
 
-/* It may say something else without memory, if the test says so. */
+/* A protocol may say something else without memory, if the test's `excuse` says so. */
 START_TEST(excuses_are_accepted)
 {
     static const char *const excuses[] = { "no memory\n", "no", "", NULL, "memory", "yes" };
@@ -108,7 +108,7 @@ START_TEST(descriptors_of_others_are_watched)
 
     faulty_descriptor = dup(STDIN_FILENO);
     ck_assert_int_ne(faulty_descriptor, -1);
-    ck_assert_int_gt(converse("closes_descriptor", text), 0);
+    ck_assert_int_gt(converse_faulty("closes_descriptor", text), 0);
     ck_assert_ptr_nonnull(strstr(text, ", which was open before the start, was closed\n"));
 }
 END_TEST

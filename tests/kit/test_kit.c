@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each call of the kit does. */
+/* The calls of the kit. */
 #include "kit/probe.h"
 #include "support/test.h"
 
@@ -15,7 +15,7 @@
 #define SANITIZED false
 #endif
 
-static fb_test *start(void)
+static fb_test *start_probe(void)
 {
     fb_test *test = fb_test_start(&fb_protocol_probe, "probe;");
 
@@ -23,7 +23,7 @@ static fb_test *start(void)
     return test;
 }
 
-static void end(fb_test *test)
+static void end_probe(fb_test *test)
 {
     ck_assert_int_eq(fb_test_end(&test), 0);
     ck_assert_ptr_null(test);
@@ -48,7 +48,7 @@ static bool answers(fb_test_peer *peer, const char *line, const char *text)
 
 START_TEST(peers_come_and_go)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
     fb_test_peer *one = fb_test_connect(test), *two = fb_test_connect(test);
     fb_test_peer *three = fb_test_connect(test), *four = fb_test_connect(test);
 
@@ -68,27 +68,27 @@ START_TEST(peers_come_and_go)
     ck_assert_ptr_nonnull(strstr(fb_test_logged(test),
         "probe: [info] *1 session ended: finished, client: 192.0.2.1, server: 192.0.2.80:80\n"));
     ck_assert_ptr_nonnull(strstr(fb_test_logged(test), "probe: [debug] *4 closed for 3, "));
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
 /* Closed, although input that nobody reads keeps the socket for a while. */
 START_TEST(lingering_is_closed)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
     fb_test_peer *peer = fb_test_connect(test);
 
     fb_test_says(peer, "close\n");
     fb_test_says(peer, "more");
     ck_assert(fb_test_is_closed(peer));
     ck_assert(fb_test_has_ended(peer));
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
 START_TEST(peers_take_what_they_like)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
     fb_test_peer *peer = fb_test_connect(test);
 
     fb_test_take(peer, 3);
@@ -104,13 +104,13 @@ START_TEST(peers_take_what_they_like)
     fb_test_take(peer, 100);
     ck_assert(hears(peer, "here\n"));
     ck_assert(fb_test_is_closed(peer));
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
 START_TEST(time_passes_when_told)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
     fb_test_peer *one = fb_test_connect(test), *two = fb_test_connect(test);
 
     ck_assert(answers(one, "time\n", "1795253400000\n"));
@@ -127,13 +127,13 @@ START_TEST(time_passes_when_told)
     ck_assert(answers(two, "time\n", "1795253401500\n"));
     fb_test_pass(test, 60 * 60 * 1000); /* idle_timeout comes first */
     ck_assert(fb_test_is_closed(one) && fb_test_is_closed(two));
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
 START_TEST(jobs_are_waited_for)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
     fb_test_peer *one = fb_test_connect(test), *two = fb_test_connect(test);
 
     ck_assert(answers(one, "job hello\n", "HELLO\n"));
@@ -144,14 +144,14 @@ START_TEST(jobs_are_waited_for)
     fb_test_says(one, "job three\nclose\n");
     ck_assert(fb_test_is_closed(one));
     ck_assert(hears(one, ""));
-    fb_test_says(two, "job nobody waits\n"); /* but the end */
-    end(test);
+    fb_test_says(two, "job nobody waits\n"); /* only the end comes */
+    end_probe(test);
 }
 END_TEST
 
 START_TEST(servers_answer_as_told)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
     fb_test_peer *client = fb_test_connect(test), *peer;
     fb_test_server *server = fb_test_serve(test, "10.0.0.1:80", FB_TEST_ACCEPTS);
 
@@ -165,7 +165,7 @@ START_TEST(servers_answer_as_told)
     fb_test_reset(peer);
     ck_assert(hears(client, "closed 3\n"));
 
-    ck_assert(answers(client, "connect 10.0.0.2:80\n", "closed 8\n")); /* there is none */
+    ck_assert(answers(client, "connect 10.0.0.2:80\n", "closed 8\n")); /* no connection */
     ck_assert_ptr_eq(fb_test_serve(test, "10.0.0.1:80", FB_TEST_REFUSES), server);
     ck_assert(answers(client, "connect 10.0.0.1:80\n", "closed 8\n"));
     fb_test_serve(test, "10.0.0.1:80", FB_TEST_SILENT);
@@ -179,13 +179,13 @@ START_TEST(servers_answer_as_told)
     ck_assert(answers(client, "connect unix:/nowhere\n", ""));
     fb_test_pass(test, 60000);
     ck_assert(hears(client, "closed 4\n"));
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
 START_TEST(memory_is_refused)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
     fb_test_peer *peer = fb_test_connect(test);
     uint64_t before;
 
@@ -200,7 +200,7 @@ START_TEST(memory_is_refused)
     ck_assert(answers(peer, "memory 100000\n", "none\n"));
     fb_test_refuse_memory(test, 0, 0);
     ck_assert(answers(peer, "memory 100000\n", "here\n"));
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
@@ -217,13 +217,13 @@ START_TEST(clients_wait_for_a_free_connection)
     ck_assert(answers(peers[0], "connect 10.0.0.1:80\n", "no connection\n"));
     fb_test_shut(peers[0]);
     ck_assert(hears(peers[2], "here\n"));
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
 START_TEST(the_worker_drains)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
     fb_test_peer *one = fb_test_connect(test), *two = fb_test_connect(test), *late;
 
     fb_test_run(test);
@@ -238,12 +238,12 @@ START_TEST(the_worker_drains)
     fb_test_pass(test, 1);
     ck_assert(fb_test_is_closed(one));
     ck_assert_ptr_nonnull(strstr(fb_test_logged(test), "*1 closed for 7,"));
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
-/* What two random numbers and a lot of trouble come to. */
-static char *play(uint64_t seed, uint32_t trouble, char text[64])
+/* The outcome of two random numbers and a lot of trouble. */
+static char *play_trouble(uint64_t seed, uint32_t trouble, char text[64])
 {
     const fb_test_options options = {
         .size = sizeof(options), .server = "probe;", .seed = seed, .trouble = trouble
@@ -256,7 +256,7 @@ static char *play(uint64_t seed, uint32_t trouble, char text[64])
     fb_test_says(peer, "dom\n");
     heard = fb_test_heard(peer);
     snprintf(text, 64, "%.*s", (int)heard.n, (const char *)heard.p);
-    end(test);
+    end_probe(test);
     return text;
 }
 
@@ -264,46 +264,46 @@ START_TEST(a_seed_decides)
 {
     char one[64], two[64];
 
-    ck_assert_uint_eq(strlen(play(1, 0, one)), 10);
-    ck_assert_str_eq(one, play(1, 0, two));
-    ck_assert_str_eq(one, play(1, 1, two));
-    ck_assert_str_ne(one, play(2, 0, two));
+    ck_assert_uint_eq(strlen(play_trouble(1, 0, one)), 10);
+    ck_assert_str_eq(one, play_trouble(1, 0, two));
+    ck_assert_str_eq(one, play_trouble(1, 1, two));
+    ck_assert_str_ne(one, play_trouble(2, 0, two));
 }
 END_TEST
 
 START_TEST(two_tests_at_once)
 {
-    fb_test *one = start(), *two;
+    fb_test *one = start_probe(), *two;
     fb_test_peer *first = fb_test_connect(one), *second;
 
     fb_test_run(one);
     /* descriptors of the one are not the other's fault, if they end in order */
-    two = start();
+    two = start_probe();
     second = fb_test_connect(two);
     fb_test_pass(two, 1000);
     ck_assert(answers(first, "time\n", "1795253400000\n"));
     ck_assert(answers(second, "time\n", "1795253401000\n"));
-    end(two);
+    end_probe(two);
     ck_assert(answers(first, "time\n", "1795253400000\n"));
-    end(one);
+    end_probe(one);
 }
 END_TEST
 
 START_TEST(the_worker_is_there)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
 
     ck_assert_int_eq(fb_wall_ms(fb_test_worker(test)), 1795253400000);
     fb_test_pass(test, 7);
     ck_assert_int_eq(fb_wall_ms(fb_test_worker(test)), 1795253400007);
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
-/* Nothing else uses its memory before 4096 others have ended. */
+/* A state's memory is not used again before 4096 others have ended. */
 START_TEST(slots_are_used_again_late)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
 
     for (int i = 0; i < 6000; i++) {
         fb_test_peer *peer = fb_test_connect(test);
@@ -312,13 +312,13 @@ START_TEST(slots_are_used_again_late)
             ck_assert(answers(peer, "memory 1\n", "here\n"));
         fb_test_reset(peer);
     }
-    end(test);
+    end_probe(test);
 }
 END_TEST
 
 static int touch_what_has_ended(void)
 {
-    fb_test *test = start();
+    fb_test *test = start_probe();
 
     fb_test_reset(fb_test_connect(test));
     fb_test_run(test);

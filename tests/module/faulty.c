@@ -40,7 +40,7 @@
 void fb_frobnicate(void);
 void frobnicate(void);
 
-/* As a bug would do it, whatever sanitizers make of one. */
+/* Crashes like a bug would, whatever sanitizers make of one. */
 __attribute__((unused)) static void crash(void)
 {
     raise(SIGSEGV);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A module as an author writes one; GREETING tells two builds of it apart. Each line that a client
- * sends is answered with the greeting and the number of lines that this load of the code has seen. */
+ * sends is answered with the greeting and the number of lines that this load of the code has
+ * seen. */
 #include <forkbeard/forkbeard.h>
 #include <stdio.h>
 #include <string.h>

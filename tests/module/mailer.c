@@ -22,8 +22,8 @@
 #define DIE_MS 200
 
 struct session {
-    uint64_t left;     /* of a flood, messages to send */
-    uint64_t expected; /* ... and answers to come */
+    uint64_t left;     /* messages to send in a flood */
+    uint64_t expected; /* answers to come in a flood */
     fb_ref to;
     uint64_t outcomes[FB_MESSAGE_UNKNOWN + 1];
     uint64_t given, disorder, last;
@@ -49,7 +49,7 @@ static void FB_SDK_PRINTF(2, 3) say(fb_conn *conn, const char *format, ...)
 }
 
 /* Messages with numbers that go down, so that the receiver sees their order. */
-static void flood(fb_conn *conn, struct session *session)
+static void send_flood(fb_conn *conn, struct session *session)
 {
     char text[32];
 
@@ -62,7 +62,7 @@ static void flood(fb_conn *conn, struct session *session)
     }
 }
 
-static void obey(fb_conn *conn, struct session *session, char *line)
+static void handle_command(fb_conn *conn, struct session *session, char *line)
 {
     char *word = strtok(line, " "), *ref = strtok(NULL, " "), *rest = strtok(NULL, "");
     fb_ref to = ref != NULL ? strtoull(ref, NULL, 16) : 0;
@@ -78,7 +78,7 @@ static void obey(fb_conn *conn, struct session *session, char *line)
         memset(session->outcomes, 0, sizeof(session->outcomes));
         session->to = to;
         session->left = session->expected = strtoull(rest, NULL, 10);
-        flood(conn, session);
+        send_flood(conn, session);
     } else if (strcmp(word, "count") == 0) {
         say(conn, "%" PRIu64 " %" PRIu64 "\n", session->given, session->disorder);
     }
@@ -92,7 +92,7 @@ static size_t mailer_data(fb_conn *conn, void *state, fb_bytes in)
     while (fb_frame_until(conn, &rest, "\n", 1, &limit, &frame)) {
         memcpy(line, frame.p, frame.n);
         line[frame.n] = '\0';
-        obey(conn, state, line);
+        handle_command(conn, state, line);
     }
     return in.n - rest.n;
 }
@@ -129,7 +129,7 @@ static void mailer_answered(fb_conn *conn, void *state, uint64_t number, fb_outc
     }
     session->outcomes[outcome]++;
     if (--session->expected > 0)
-        flood(conn, session);
+        send_flood(conn, session);
     else
         say(conn, "%" PRIu64 " handled, %" PRIu64 " declined, %" PRIu64 " unknown\n",
             session->outcomes[FB_MESSAGE_HANDLED], session->outcomes[FB_MESSAGE_DECLINED],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that was taken over: each line names an attempt (sandbox/attempts.h), and is answered with
- * the errno's name, "0" when it has worked; "thread ..." has a thread try it. PROBER_API is the one
- * that it says to have been built for, PROBER_NEEDS what it declares. */
+/* A module that was taken over: each line names an attempt (sandbox/attempts.h), and is answered
+ * with the errno's name, "0" when it has worked; "thread ..." has a thread try it. PROBER_API is
+ * the one that it says to have been built for, PROBER_NEEDS what it declares. */
 #include "sandbox/attempts.h"
 
 #include <forkbeard/forkbeard.h>
@@ -35,7 +35,7 @@ struct job {
     char words[LINE_MOST + 1];
 };
 
-static void answer(fb_conn *conn, int outcome)
+static void send_answer(fb_conn *conn, int outcome)
 {
     char text[64];
     int n = snprintf(text, sizeof(text), "%s\n",
@@ -47,34 +47,34 @@ static void answer(fb_conn *conn, int outcome)
 }
 
 /* The copy is the job's own until it is done. */
-static void work(void *arg)
+static void work_job(void *arg)
 {
     struct job *job = arg;
 
     job->outcome = attempt(job->words);
 }
 
-static void done(fb_worker *worker, void *arg)
+static void finish_job(fb_worker *worker, void *arg)
 {
     const struct job *job = arg;
     fb_conn *conn = fb_find(worker, job->ref);
 
     if (conn != NULL)
-        answer(conn, job->outcome);
+        send_answer(conn, job->outcome);
 }
 
-static void obey(fb_conn *conn, fb_bytes line)
+static void handle_command(fb_conn *conn, fb_bytes line)
 {
     struct job job = { .ref = fb_ref_of(conn) };
     const char *thread = "thread ";
 
     memcpy(job.words, line.p, line.n);
     if (strncmp(job.words, thread, strlen(thread)) != 0) {
-        answer(conn, attempt(job.words));
+        send_answer(conn, attempt(job.words));
         return;
     }
     memmove(job.words, job.words + strlen(thread), sizeof(job.words) - strlen(thread));
-    if (fb_run(fb_worker_of(conn), work, done, &job, sizeof(job)) == -1)
+    if (fb_run(fb_worker_of(conn), work_job, finish_job, &job, sizeof(job)) == -1)
         fb_abort(conn);
 }
 
@@ -85,7 +85,7 @@ static size_t prober_data(fb_conn *conn, void *state, fb_bytes in)
 
     (void)state;
     while (fb_frame_until(conn, &rest, "\n", 1, &limit, &line))
-        obey(conn, line);
+        handle_command(conn, line);
     return in.n - rest.n;
 }
 

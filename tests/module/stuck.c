@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that a client has hang, by a letter: in the callback that it stands for. Other letters are
- * echoed. */
+/* A module that a client has hang, by a letter: in the callback that it stands for. Other letters
+ * are echoed. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void hang(void)
+static void hang_turn(void)
 {
     for (;;)
         pause();
@@ -19,13 +19,13 @@ static void hang(void)
 static void hang_at_release(void *arg)
 {
     (void)arg;
-    hang();
+    hang_turn();
 }
 
 static void hang_as_job(void *job)
 {
     (void)job;
-    hang();
+    hang_turn();
 }
 
 static void do_job(void *job)
@@ -37,31 +37,31 @@ static void hang_at_done(fb_worker *worker, void *job)
 {
     (void)worker;
     (void)job;
-    hang();
+    hang_turn();
 }
 
 struct session {
     bool hangs_at_end;
 };
 
-static void say(fb_conn *conn, const char *text)
+static void send_line(fb_conn *conn, const char *text)
 {
     fb_write(conn, text, strlen(text));
 }
 
-static void obey(fb_conn *conn, struct session *session, uint8_t letter)
+static void handle_command(fb_conn *conn, struct session *session, uint8_t letter)
 {
     switch (letter) {
     case 'd':
-        hang();
+        hang_turn();
         break;
     case 's': /* somebody stops the worker there */
         raise(SIGSTOP);
-        hang();
+        hang_turn();
         break;
     case 'i':
         signal(SIGABRT, SIG_IGN);
-        hang();
+        hang_turn();
         break;
     case 't':
         fb_timer(conn, 1, 1);
@@ -75,17 +75,17 @@ static void obey(fb_conn *conn, struct session *session, uint8_t letter)
         break;
     case 'j':
         fb_run(fb_worker_of(conn), hang_as_job, hang_at_done, NULL, 0);
-        say(conn, "j");
+        send_line(conn, "j");
         break;
     case 'f':
         fb_run(fb_worker_of(conn), do_job, hang_at_done, NULL, 0);
         break;
     case 'n': /* slow, but it gets on */
         nanosleep(&(struct timespec) { .tv_nsec = 60000000 }, NULL);
-        say(conn, "n");
+        send_line(conn, "n");
         break;
     case 'm':
-        say(conn, getenv("NOTIFY_SOCKET") != NULL ? "y" : "n");
+        send_line(conn, getenv("NOTIFY_SOCKET") != NULL ? "y" : "n");
         break;
     default:
         fb_write(conn, &letter, 1);
@@ -96,7 +96,7 @@ static void obey(fb_conn *conn, struct session *session, uint8_t letter)
 static size_t stuck_data(fb_conn *conn, void *state, fb_bytes in)
 {
     for (size_t i = 0; i < in.n; i++)
-        obey(conn, state, in.p[i]);
+        handle_command(conn, state, in.p[i]);
     return in.n;
 }
 
@@ -105,7 +105,7 @@ static void stuck_timer(fb_conn *conn, void *state, uint32_t id)
     (void)conn;
     (void)state;
     (void)id;
-    hang();
+    hang_turn();
 }
 
 static void stuck_closed(fb_conn *conn, void *state, fb_reason reason)
@@ -113,7 +113,7 @@ static void stuck_closed(fb_conn *conn, void *state, fb_reason reason)
     (void)conn;
     (void)reason;
     if (((struct session *)state)->hangs_at_end)
-        hang();
+        hang_turn();
 }
 
 static const fb_directive directives[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a descriptor has to be like, and how one of another version's make is taken. */
+/* Descriptors that are refused, and descriptors of other versions. */
 #include "module/module.h"
 #include "support/test.h"
 
@@ -44,7 +44,7 @@ static int set(fb_conf *conf, void *value, const char *const *args, uint32_t n)
 
 static const char *const words[] = { "one", "two", NULL };
 
-static void begin(struct part *p)
+static void begin_descriptor(struct part *p)
 {
     *p = (struct part) {
         .protocol = { FB_PROTOCOL_HEADER,
@@ -62,7 +62,7 @@ static void begin(struct part *p)
             { .name = "part_name", .value = FB_VALUE_NAME, .offset = 8, .names = words },
             { .name = "part_own",
                 .value = FB_VALUE_CUSTOM,
-                .offset = 17, /* which is its own affair */
+                .offset = 17, /* left to the protocol */
                 .room = 7,
                 .set = set,
                 .args_most = UINT32_MAX },
@@ -188,7 +188,7 @@ START_TEST(a_descriptor_is_checked)
     const char *wrong;
     struct part part;
 
-    begin(&part);
+    begin_descriptor(&part);
     cases[_i].spoil(&part);
     wrong = fb_module_check(&part.protocol, text);
     if (cases[_i].wrong == NULL) {
@@ -216,7 +216,7 @@ START_TEST(what_is_built_in_passes)
 }
 END_TEST
 
-/* What a later version may append. */
+/* Fields that a later version may append. */
 struct later_protocol {
     fb_protocol base;
     void *more[4];

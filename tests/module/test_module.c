@@ -19,57 +19,57 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct bed {
+struct module_test {
     char directory[32];
     struct fb_arena *arena;
     struct fb_modules modules;
     char text[FB_MODULE_TEXT];
 };
 
-static void set_up(struct bed *bed)
+static void set_up(struct module_test *test)
 {
-    strcpy(bed->directory, "/tmp/fb_module.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(bed->directory));
-    bed->arena = fb_arena_create();
-    ck_assert_ptr_nonnull(bed->arena);
+    strcpy(test->directory, "/tmp/fb_module.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(test->directory));
+    test->arena = fb_arena_create();
+    ck_assert_ptr_nonnull(test->arena);
     ck_assert_ptr_nonnull(fb_protocols[0]); /* links the SDK's calls, which modules need */
-    SLIST_INIT(&bed->modules);
+    SLIST_INIT(&test->modules);
 }
 
-static char *path_in(struct bed *bed, const char *name)
+static char *path_in(struct module_test *test, const char *name)
 {
-    char *path = fb_arena_printf(bed->arena, "%s/%s", bed->directory, name);
+    char *path = fb_arena_printf(test->arena, "%s/%s", test->directory, name);
 
     ck_assert_ptr_nonnull(path);
     return path;
 }
 
-static void tear_down(struct bed *bed)
+static void tear_down(struct module_test *test)
 {
-    DIR *dir = opendir(bed->directory);
+    DIR *dir = opendir(test->directory);
     const struct dirent *entry;
 
-    while (!SLIST_EMPTY(&bed->modules))
-        fb_module_unload(&bed->modules);
+    while (!SLIST_EMPTY(&test->modules))
+        fb_module_unload(&test->modules);
     ck_assert_ptr_nonnull(dir);
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.')
-            ck_assert_int_eq(remove(path_in(bed, entry->d_name)), 0);
+            ck_assert_int_eq(remove(path_in(test, entry->d_name)), 0);
     closedir(dir);
-    ck_assert_int_eq(rmdir(bed->directory), 0);
-    fb_arena_destroy(&bed->arena);
+    ck_assert_int_eq(rmdir(test->directory), 0);
+    fb_arena_destroy(&test->arena);
 }
 
-/* One of the modules that were built beside us. */
-static const char *built(struct bed *bed, const char *name)
+/* The path of a module that was built beside us. */
+static const char *built(struct module_test *test, const char *name)
 {
-    return fb_arena_printf(bed->arena, FB_TEST_MODULES "/%s", name);
+    return fb_arena_printf(test->arena, MODULES_PATH "/%s", name);
 }
 
 /* Writes a copy of a built one over whatever is there: the same inode, as an editor or cp do it. */
-static void copy(struct bed *bed, const char *name, const char *to)
+static void copy_module(struct module_test *test, const char *name, const char *to)
 {
-    FILE *in = fopen(built(bed, name), "re"), *out = fopen(to, "we");
+    FILE *in = fopen(built(test, name), "re"), *out = fopen(to, "we");
     char bytes[4096];
     size_t n;
 
@@ -80,11 +80,12 @@ static void copy(struct bed *bed, const char *name, const char *to)
     fclose(in);
 }
 
-static struct module *load(struct bed *bed, struct fb_modules *modules, const char *path)
+static struct module *load_module(
+    struct module_test *test, struct fb_modules *modules, const char *path)
 {
-    struct module *module = fb_module_load(modules, bed->arena, path, bed->text);
+    struct module *module = fb_module_load(modules, test->arena, path, test->text);
 
-    ck_assert_msg(module != NULL, "%s %s", path, bed->text);
+    ck_assert_msg(module != NULL, "%s %s", path, test->text);
     ck_assert_ptr_eq(SLIST_FIRST(modules), module);
     ck_assert_int_eq(errno, 0);
     return module;
@@ -114,28 +115,28 @@ START_TEST(a_module_is_loaded)
 {
     struct module *module;
     unsigned descriptors;
-    struct bed bed;
+    struct module_test test;
 
-    set_up(&bed);
+    set_up(&test);
     descriptors = count_descriptors();
-    module = load(&bed, &bed.modules, built(&bed, "greet_one.so"));
+    module = load_module(&test, &test.modules, built(&test, "greet_one.so"));
     ck_assert_str_eq(module->protocol->name, "greet");
     ck_assert_uint_eq(module->protocol->directive_n, 2);
     ck_assert_ptr_nonnull(module->protocol->ops->data);
     ck_assert_ptr_null(module->protocol->ops->opened);
     ck_assert_uint_eq(count_descriptors(), descriptors + 1); /* the copy, for debuggers */
-    tear_down(&bed);
+    tear_down(&test);
 }
 END_TEST
 
 START_TEST(the_copy_of_a_module_cannot_be_changed)
 {
-    struct bed bed;
+    struct module_test test;
     struct module *module;
     char path[64];
 
-    set_up(&bed);
-    module = load(&bed, &bed.modules, built(&bed, "plain_a.so"));
+    set_up(&test);
+    module = load_module(&test, &test.modules, built(&test, "plain_a.so"));
     ck_assert_int_eq(pwrite(module->memory, "x", 1, 0), -1);
     ck_assert_int_eq(errno, EPERM);
     ck_assert_int_eq(ftruncate(module->memory, 0), -1);
@@ -144,7 +145,7 @@ START_TEST(the_copy_of_a_module_cannot_be_changed)
         mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, module->memory, 0), MAP_FAILED);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", module->memory);
     ck_assert_int_eq(truncate(path, 0), -1);
-    tear_down(&bed);
+    tear_down(&test);
 }
 END_TEST
 
@@ -152,19 +153,19 @@ START_TEST(each_load_has_its_own_variables)
 {
     struct fb_modules others = SLIST_HEAD_INITIALIZER(others);
     struct module *first, *second;
-    struct bed bed;
+    struct module_test test;
 
-    set_up(&bed);
-    first = load(&bed, &bed.modules, built(&bed, "plain_a.so"));
+    set_up(&test);
+    first = load_module(&test, &test.modules, built(&test, "plain_a.so"));
     ck_assert_uint_eq(count_of(first), 1);
     ck_assert_uint_eq(count_of(first), 2);
-    second = load(&bed, &others, built(&bed, "plain_a.so"));
+    second = load_module(&test, &others, built(&test, "plain_a.so"));
     ck_assert_uint_eq(count_of(second), 1);
     ck_assert_uint_eq(count_of(first), 3);
     fb_module_unload(&others);
     ck_assert_uint_eq(count_of(first), 4);
     ck_assert(SLIST_EMPTY(&others));
-    tear_down(&bed);
+    tear_down(&test);
 }
 END_TEST
 
@@ -174,18 +175,18 @@ START_TEST(a_changed_file_is_new_code)
     static const char *const names[] = { "plain_a", "plain_b" };
     struct fb_modules cycles[24];
     struct module *loaded[24];
-    struct bed bed;
+    struct module_test test;
     char *path, name[32];
 
-    set_up(&bed);
-    path = path_in(&bed, "module.so");
+    set_up(&test);
+    path = path_in(&test, "module.so");
     for (unsigned i = 0; i < fb_countof(cycles); i++) {
         snprintf(name, sizeof(name), "%s.so", names[i % 2]);
         if (i % 3 == 0)
             unlink(path);
-        copy(&bed, name, path);
+        copy_module(&test, name, path);
         SLIST_INIT(&cycles[i]);
-        loaded[i] = load(&bed, &cycles[i], path);
+        loaded[i] = load_module(&test, &cycles[i], path);
         ck_assert_str_eq(loaded[i]->protocol->name, names[i % 2]);
         ck_assert_uint_eq(count_of(loaded[i]), 1);
     }
@@ -194,7 +195,7 @@ START_TEST(a_changed_file_is_new_code)
         ck_assert_uint_eq(count_of(loaded[i]), 2);
         fb_module_unload(&cycles[i]);
     }
-    tear_down(&bed);
+    tear_down(&test);
 }
 END_TEST
 
@@ -202,14 +203,14 @@ END_TEST
 START_TEST(a_loaded_module_does_not_need_its_file)
 {
     struct module *module;
-    struct bed bed;
+    struct module_test test;
     char *path;
     FILE *file;
 
-    set_up(&bed);
-    path = path_in(&bed, "module.so");
-    copy(&bed, "plain_a.so", path);
-    module = load(&bed, &bed.modules, path);
+    set_up(&test);
+    path = path_in(&test, "module.so");
+    copy_module(&test, "plain_a.so", path);
+    module = load_module(&test, &test.modules, path);
     ck_assert_uint_eq(count_of(module), 1);
     file = fopen(path, "we");
     ck_assert_ptr_nonnull(file);
@@ -217,24 +218,24 @@ START_TEST(a_loaded_module_does_not_need_its_file)
     fclose(file);
     ck_assert_uint_eq(count_of(module), 2);
     ck_assert_str_eq(module->protocol->name, "plain_a");
-    tear_down(&bed);
+    tear_down(&test);
 }
 END_TEST
 
-static void refuse(struct bed *bed, const char *path, const char *wrong)
+static void refuse_module(struct module_test *test, const char *path, const char *wrong)
 {
     unsigned descriptors = count_descriptors(), n = 0;
     const struct module *module;
 
-    SLIST_FOREACH (module, &bed->modules, link)
+    SLIST_FOREACH (module, &test->modules, link)
         n++;
-    ck_assert_ptr_null(fb_module_load(&bed->modules, bed->arena, path, bed->text));
+    ck_assert_ptr_null(fb_module_load(&test->modules, test->arena, path, test->text));
     ck_assert_msg(
-        strncmp(bed->text, wrong, strlen(wrong)) == 0, "%s: it says \"%s\"", path, bed->text);
-    ck_assert_ptr_null(strstr(bed->text, "/proc/"));
-    ck_assert_ptr_null(strchr(bed->text, '\n'));
+        strncmp(test->text, wrong, strlen(wrong)) == 0, "%s: it says \"%s\"", path, test->text);
+    ck_assert_ptr_null(strstr(test->text, "/proc/"));
+    ck_assert_ptr_null(strchr(test->text, '\n'));
     ck_assert_uint_eq(count_descriptors(), descriptors);
-    SLIST_FOREACH (module, &bed->modules, link)
+    SLIST_FOREACH (module, &test->modules, link)
         n--;
     ck_assert_uint_eq(n, 0);
 }
@@ -258,49 +259,49 @@ static const struct {
 
 START_TEST(what_is_wrong_is_told)
 {
-    struct bed bed;
+    struct module_test test;
 
-    set_up(&bed);
-    refuse(&bed, built(&bed, refused[_i].name), refused[_i].wrong);
-    load(&bed, &bed.modules, built(&bed, "plain_a.so"));
-    refuse(&bed, built(&bed, refused[_i].name), refused[_i].wrong);
-    tear_down(&bed);
+    set_up(&test);
+    refuse_module(&test, built(&test, refused[_i].name), refused[_i].wrong);
+    load_module(&test, &test.modules, built(&test, "plain_a.so"));
+    refuse_module(&test, built(&test, refused[_i].name), refused[_i].wrong);
+    tear_down(&test);
 }
 END_TEST
 
 START_TEST(what_is_no_shared_object_is_told)
 {
-    struct bed bed;
+    struct module_test test;
     char *path;
 
-    set_up(&bed);
-    path = path_in(&bed, "file");
+    set_up(&test);
+    path = path_in(&test, "file");
     close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-    refuse(&bed, path, "is not a shared object: build it");
-    copy(&bed, "plain_a.so", path);
+    refuse_module(&test, path, "is not a shared object: build it");
+    copy_module(&test, "plain_a.so", path);
     ck_assert_int_eq(truncate(path, 64), 0); /* the first header alone */
-    refuse(&bed, path, "cannot be loaded: ");
+    refuse_module(&test, path, "cannot be loaded: ");
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkfifo(path, 0644), 0);
-    refuse(&bed, path, "is no file: name the shared object itself");
-    refuse(&bed, "/proc/self/exe", "cannot be loaded: cannot dynamically load ");
-    tear_down(&bed);
+    refuse_module(&test, path, "is no file: name the shared object itself");
+    refuse_module(&test, "/proc/self/exe", "cannot be loaded: cannot dynamically load ");
+    tear_down(&test);
 }
 END_TEST
 
 START_TEST(a_module_is_loaded_once)
 {
-    struct bed bed;
+    struct module_test test;
     char *link;
 
-    set_up(&bed);
-    load(&bed, &bed.modules, built(&bed, "plain_a.so"));
-    load(&bed, &bed.modules, built(&bed, "plain_b.so"));
-    refuse(&bed, built(&bed, "plain_a.so"), "is loaded already");
-    link = path_in(&bed, "link.so");
-    ck_assert_int_eq(symlink(built(&bed, "plain_b.so"), link), 0);
-    refuse(&bed, link, "is loaded already");
-    tear_down(&bed);
+    set_up(&test);
+    load_module(&test, &test.modules, built(&test, "plain_a.so"));
+    load_module(&test, &test.modules, built(&test, "plain_b.so"));
+    refuse_module(&test, built(&test, "plain_a.so"), "is loaded already");
+    link = path_in(&test, "link.so");
+    ck_assert_int_eq(symlink(built(&test, "plain_b.so"), link), 0);
+    refuse_module(&test, link, "is loaded already");
+    tear_down(&test);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A module that has trouble where its configuration says so: "trouble PLACE KIND". The place is set
- * (the directive's setter), done (conf_done) or start (worker_start); the kind is fail, exit, abort or
- * hang. It has a metric, for which the daemon opens a zone. */
+ * (the directive's setter), done (conf_done) or start (worker_start); the kind is fail, exit, abort
+ * or hang. It has a metric, for which the daemon opens a zone. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 static char place[16], kind[16];
 
-static int meet(const char *here)
+static int meet_trouble(const char *here)
 {
     if (strcmp(place, here) != 0)
         return 0;
@@ -35,7 +35,7 @@ static int set_trouble(fb_conf *conf, void *value, const char *const *args, uint
     (void)n;
     strncpy(place, args[0], sizeof(place) - 1);
     strncpy(kind, args[1], sizeof(kind) - 1);
-    if (meet("set") == 0)
+    if (meet_trouble("set") == 0)
         return 0;
     return fb_conf_errorf(conf, NULL, "the setter has trouble");
 }
@@ -44,7 +44,7 @@ static int trouble_done(fb_conf *conf, void *own, const void *parent)
 {
     (void)own;
     (void)parent;
-    if (meet("done") == 0)
+    if (meet_trouble("done") == 0)
         return 0;
     return fb_conf_errorf(conf, NULL, "conf_done has trouble");
 }
@@ -53,7 +53,7 @@ static int trouble_start(fb_worker *worker, void *state)
 {
     (void)worker;
     (void)state;
-    return meet("start");
+    return meet_trouble("start");
 }
 
 static size_t trouble_data(fb_conn *conn, void *state, fb_bytes in)

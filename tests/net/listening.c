@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners of the real kernel on ports that it chooses, and clients of them. */
 #include "net/listening.h"
 
 #include "support/test.h"
@@ -7,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define DEADLINE_MS 10000
@@ -36,44 +36,28 @@ unsigned count_fds(void)
     return n;
 }
 
-struct fixture *set_up(void)
+struct listening *listening_start(void)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct listening *listening = calloc(1, sizeof(*listening));
 
-    ck_assert_ptr_nonnull(fixture);
-    fixture->fd_n = count_fds();
-    fixture->arena = fb_arena_create();
-    ck_assert_ptr_nonnull(fixture->arena);
-    fixture->target.fd = memfd_create("log", MFD_CLOEXEC);
-    ck_assert_int_ne(fixture->target.fd, -1);
-    fixture->target.level = FB_INFO;
-    fb_log_init(&fixture->log, &fixture->target, 1);
-    fixture->log.plain = "t";
-    return fixture;
+    ck_assert_ptr_nonnull(listening);
+    listening->fd_n = count_fds();
+    listening->arena = fb_arena_create();
+    ck_assert_ptr_nonnull(listening->arena);
+    memory_log_open(&listening->log, FB_INFO);
+    return listening;
 }
 
-const char *logged(struct fixture *fixture)
+void listening_stop(struct listening *listening)
 {
-    ssize_t n = pread(fixture->target.fd, fixture->text, sizeof(fixture->text) - 1, 0);
-
-    ck_assert_int_ge(n, 0);
-    fixture->text[n] = '\0';
-    ck_assert_int_eq(ftruncate(fixture->target.fd, 0), 0);
-    ck_assert_int_eq(lseek(fixture->target.fd, 0, SEEK_SET), 0);
-    return fixture->text;
+    memory_log_close(&listening->log);
+    fb_arena_destroy(&listening->arena);
+    ck_assert_uint_eq(count_fds(), listening->fd_n);
+    free(listening);
 }
 
-void tear_down(struct fixture *fixture)
-{
-    ck_assert_str_eq(logged(fixture), "");
-    close(fixture->target.fd);
-    fb_arena_destroy(&fixture->arena);
-    ck_assert_uint_eq(count_fds(), fixture->fd_n);
-    free(fixture);
-}
-
-struct fb_listener *create(
-    struct fixture *fixture, const char *text, const struct fb_listen_options *options)
+struct fb_listener *listening_create(
+    struct listening *listening, const char *text, const struct fb_listen_options *options)
 {
     struct fb_address address;
     const char *wrong = fb_address_parse(text, 0, &address);
@@ -81,27 +65,27 @@ struct fb_listener *create(
 
     ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
     listener = fb_listener_create(
-        fixture->arena, &address, options != NULL ? options : &fb_listen_defaults);
+        listening->arena, &address, options != NULL ? options : &fb_listen_defaults);
     ck_assert_ptr_nonnull(listener);
     return listener;
 }
 
-struct fb_listener *opened(struct fixture *fixture, const char *text,
+struct fb_listener *listening_open(struct listening *listening, const char *text,
     const struct fb_listen_options *options, const struct fb_listener *from, unsigned slots)
 {
-    struct fb_listener *listener = create(fixture, text, options);
-    int rc = fb_listener_open(listener, from, slots, &fixture->log);
+    struct fb_listener *listener = listening_create(listening, text, options);
+    int rc = fb_listener_open(listener, from, slots, &listening->log.log);
 
-    ck_assert_msg(rc == 0, "%s", logged(fixture));
+    ck_assert_msg(rc == 0, "%s", memory_log_take(&listening->log));
     return listener;
 }
 
-void commit(struct fixture *fixture, struct fb_listener *listener)
+void listening_commit(struct listening *listening, struct fb_listener *listener)
 {
-    int rc = fb_listener_commit(listener, &fixture->log);
+    int rc = fb_listener_commit(listener, &listening->log.log);
 
-    ck_assert_msg(rc == 0, "%s", logged(fixture));
-    ck_assert_str_eq(logged(fixture), "");
+    ck_assert_msg(rc == 0, "%s", memory_log_take(&listening->log));
+    ck_assert_str_eq(memory_log_take(&listening->log), "");
 }
 
 int try_connect(const struct fb_address *address)

@@ -1,36 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of listeners share: a fixture whose log goes into memory, and clients. */
+/* Listeners for tests, and clients that connect to them. A test fails if a descriptor is left open,
+ * or a line was logged that it has not taken. */
 #pragma once
 
 #include "net/listener.h"
+#include "support/memory_log.h"
 
-#define SLOTS 4 /* of the largest listener that accept_next takes */
+#define SLOTS 4 /* descriptors of the largest listener that accept_next() takes */
 
-struct fixture {
+struct listening {
     struct fb_arena *arena;
-    struct fb_log log;
-    struct fb_log_target target;
-    char text[4096];
+    struct memory_log log;
     unsigned fd_n; /* descriptors that were open before */
 };
 
-struct fixture *set_up(void);
+struct listening *listening_start(void);
 /* Fails if a line was logged that no test has asked for, or a descriptor is left. */
-void tear_down(struct fixture *fixture);
-/* What was logged since the last time. */
-const char *logged(struct fixture *fixture);
+void listening_stop(struct listening *listening);
 
 /* Every option of a TCP socket but reuseport. */
 extern const struct fb_listen_options every_option;
 
 /* A listener on the address, on any port where it names none, with the defaults for NULL. */
-struct fb_listener *create(
-    struct fixture *fixture, const char *text, const struct fb_listen_options *options);
-/* The same, open. */
-struct fb_listener *opened(struct fixture *fixture, const char *text,
+struct fb_listener *listening_create(
+    struct listening *listening, const char *text, const struct fb_listen_options *options);
+/* A listener as above, open. */
+struct fb_listener *listening_open(struct listening *listening, const char *text,
     const struct fb_listen_options *options, const struct fb_listener *from, unsigned slots);
-/* Without a line in the log. */
-void commit(struct fixture *fixture, struct fb_listener *listener);
+/* Commits the listener, without a line in the log. */
+void listening_commit(struct listening *listening, struct fb_listener *listener);
 
 /* Descriptors that are open. */
 unsigned count_fds(void);

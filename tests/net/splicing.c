@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Pipes between pairs of real sockets; the operations count their calls, and every byte is
+ * compared. */
 #include "net/splicing.h"
 
 #include <arpa/inet.h>
@@ -11,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What is sent: the byte at a place is that of the table at the place modulo a prime. */
+/* The bytes that are sent: at a place stands the table's byte at the place modulo a prime. */
 #define PERIOD 65521
 
 static uint8_t table[2 * PERIOD];
@@ -57,11 +59,11 @@ static void no_eof(struct fb_conn *conn, fb_bytes rest)
 
 static void closed(struct fb_conn *conn, fb_reason reason)
 {
-    struct side *side = conn->owner;
+    struct pipe_end *end = conn->owner;
 
-    side->closings++;
-    side->reason = reason;
-    side->conn = NULL;
+    end->closings++;
+    end->reason = reason;
+    end->conn = NULL;
 }
 
 static void describe(
@@ -69,7 +71,7 @@ static void describe(
 {
     (void)conn;
     (void)client;
-    line->server = "rig";
+    line->server = "splicing";
 }
 
 static const struct fb_conn_ops ops = {
@@ -101,44 +103,44 @@ unsigned count_descriptors(const char *like)
     return n;
 }
 
-struct rig *set_up(int i)
+struct splicing *splicing_start(int i)
 {
-    struct rig *rig = calloc(1, sizeof(*rig));
+    struct splicing *splicing = calloc(1, sizeof(*splicing));
     struct fb_net_options options = { .connections_max = 64, .lingering_timeout = 5000 };
 
-    ck_assert_ptr_nonnull(rig);
+    ck_assert_ptr_nonnull(splicing);
     for (size_t k = 0; k < sizeof(table); k++)
         table[k] = (uint8_t)((k % PERIOD) * 2654435761u >> 13);
-    rig->descriptors = count_descriptors("");
-    rig->tcp = i % 2 == 0;
-    rig->target.fd = memfd_create("log", MFD_CLOEXEC);
-    ck_assert_int_ne(rig->target.fd, -1);
-    rig->target.level = FB_NOTICE;
-    fb_log_init(&rig->log, &rig->target, 1);
-    rig->io = fb_io_socket;
-    rig->io.recv = counting_recv;
-    rig->io.splice_in = counting_splice_in;
-    rig->io.splice_out = counting_splice_out;
-    rig->mechanism = i / 2 == 0 ? mechanism_epoll : mechanism_poll;
-    rig->mechanism.io = &rig->io;
-    options.mechanism = &rig->mechanism;
-    options.mechanism_option = rig->mechanism.option.initial;
-    options.log = &rig->log;
-    options.counters = &rig->counters;
-    ck_assert_int_eq(fb_net_init(&rig->net, &options), 0);
-    return rig;
+    splicing->descriptors = count_descriptors("");
+    splicing->tcp = i % 2 == 0;
+    splicing->target.fd = memfd_create("log", MFD_CLOEXEC);
+    ck_assert_int_ne(splicing->target.fd, -1);
+    splicing->target.level = FB_NOTICE;
+    fb_log_init(&splicing->log, &splicing->target, 1);
+    splicing->io = fb_io_socket;
+    splicing->io.recv = counting_recv;
+    splicing->io.splice_in = counting_splice_in;
+    splicing->io.splice_out = counting_splice_out;
+    splicing->mechanism = i / 2 == 0 ? mechanism_epoll : mechanism_poll;
+    splicing->mechanism.io = &splicing->io;
+    options.mechanism = &splicing->mechanism;
+    options.mechanism_option = splicing->mechanism.option.initial;
+    options.log = &splicing->log;
+    options.counters = &splicing->counters;
+    ck_assert_int_eq(fb_net_init(&splicing->net, &options), 0);
+    return splicing;
 }
 
-void tear_down(struct rig *rig)
+void splicing_stop(struct splicing *splicing)
 {
     char text[256];
 
-    fb_net_fail_all(&rig->net, FB_DRAINED);
-    fb_net_done(&rig->net);
-    ck_assert_int_eq(pread(rig->target.fd, text, sizeof(text), 0), 0);
-    close(rig->target.fd);
-    ck_assert_uint_eq(count_descriptors(""), rig->descriptors);
-    free(rig);
+    fb_net_fail_all(&splicing->net, FB_DRAINED);
+    fb_net_done(&splicing->net);
+    ck_assert_int_eq(pread(splicing->target.fd, text, sizeof(text), 0), 0);
+    close(splicing->target.fd);
+    ck_assert_uint_eq(count_descriptors(""), splicing->descriptors);
+    free(splicing);
 }
 
 static void make_tcp_pair(int fds[2])
@@ -159,24 +161,24 @@ static void make_tcp_pair(int fds[2])
     close(listener);
 }
 
-static void open_side(struct rig *rig, struct side *side)
+static void open_end(struct splicing *splicing, struct pipe_end *end)
 {
     struct sockaddr_in peer = { .sin_family = AF_INET };
     int fds[2];
 
-    if (rig->tcp)
+    if (splicing->tcp)
         make_tcp_pair(fds);
     else
         ck_assert_int_eq(
             socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    *side = (struct side) { .far = fds[1] };
-    side->conn = fb_conn_create(&rig->net, fds[0], (struct sockaddr *)&peer, &ops, side);
-    ck_assert_ptr_nonnull(side->conn);
+    *end = (struct pipe_end) { .far = fds[1] };
+    end->conn = fb_conn_create(&splicing->net, fds[0], (struct sockaddr *)&peer, &ops, end);
+    ck_assert_ptr_nonnull(end->conn);
 }
 
-void turn(struct rig *rig)
+void splicing_turn(struct splicing *splicing)
 {
-    struct fb_loop *loop = &rig->net.loop;
+    struct fb_loop *loop = &splicing->net.loop;
 
     fb_loop_promote(loop);
     fb_loop_wait(loop, TAILQ_EMPTY(&loop->queues[FB_QUEUE_NORMAL]) ? 1 : 0);
@@ -184,50 +186,50 @@ void turn(struct rig *rig)
     fb_loop_run(loop, FB_QUEUE_NORMAL);
 }
 
-void open_pipe(struct rig *rig, struct side sides[2])
+void splicing_open_pipe(struct splicing *splicing, struct pipe_end ends[2])
 {
     for (int i = 0; i < 2; i++)
-        open_side(rig, &sides[i]);
-    fb_loop_run(&rig->net.loop, FB_QUEUE_NORMAL);
-    ck_assert_int_eq(fb_conn_pipe(sides[0].conn, sides[1].conn, 0), 0);
-    fb_net_settle(&rig->net);
+        open_end(splicing, &ends[i]);
+    fb_loop_run(&splicing->net.loop, FB_QUEUE_NORMAL);
+    ck_assert_int_eq(fb_conn_pipe(ends[0].conn, ends[1].conn, 0), 0);
+    fb_net_settle(&splicing->net);
     recvs = splices_in = splices_out = 0;
 }
 
-void close_far(struct side sides[2])
+void splicing_close_far(struct pipe_end ends[2])
 {
     for (int i = 0; i < 2; i++)
-        close(sides[i].far);
+        close(ends[i].far);
 }
 
-void say(struct side *side, size_t until)
+void pipe_end_say(struct pipe_end *end, size_t until)
 {
-    while (side->said < until) {
-        size_t at = side->said % PERIOD, n = until - side->said;
-        ssize_t sent = send(side->far, table + at, n < PERIOD ? n : PERIOD, MSG_NOSIGNAL);
+    while (end->said < until) {
+        size_t at = end->said % PERIOD, n = until - end->said;
+        ssize_t sent = send(end->far, table + at, n < PERIOD ? n : PERIOD, MSG_NOSIGNAL);
 
         if (sent == -1)
             ck_assert_int_eq(errno, EAGAIN);
         if (sent <= 0)
             return;
-        side->said += (size_t)sent;
+        end->said += (size_t)sent;
     }
 }
 
-void hear(struct side *side, size_t n)
+void pipe_end_hear(struct pipe_end *end, size_t n)
 {
     static uint8_t bytes[PERIOD];
 
-    while (n > 0 && !side->heard_end) {
-        ssize_t got = recv(side->far, bytes, n < PERIOD ? n : PERIOD, 0);
+    while (n > 0 && !end->heard_end) {
+        ssize_t got = recv(end->far, bytes, n < PERIOD ? n : PERIOD, 0);
 
         if (got == -1)
             ck_assert_int_eq(errno, EAGAIN);
         if (got < 0)
             return;
-        side->heard_end = got == 0;
-        ck_assert_int_eq(memcmp(bytes, table + side->heard % PERIOD, (size_t)got), 0);
-        side->heard += (size_t)got;
+        end->heard_end = got == 0;
+        ck_assert_int_eq(memcmp(bytes, table + end->heard % PERIOD, (size_t)got), 0);
+        end->heard += (size_t)got;
         n -= (size_t)got;
     }
 }
@@ -240,21 +242,22 @@ uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void move(struct rig *rig, struct side *from, struct side *to, size_t n)
+void splicing_move(struct splicing *splicing, struct pipe_end *from, struct pipe_end *to, size_t n)
 {
     size_t until = from->said + n;
 
-    turn_until(rig, to->heard == until, (say(from, until), hear(to, SIZE_MAX)));
+    splicing_turn_until(
+        splicing, to->heard == until, (pipe_end_say(from, until), pipe_end_hear(to, SIZE_MAX)));
 }
 
-void stuff(struct rig *rig, struct side *from)
+void splicing_fill(struct splicing *splicing, struct pipe_end *from)
 {
     size_t before;
 
     do {
         before = from->said;
-        say(from, SIZE_MAX / 2);
+        pipe_end_say(from, SIZE_MAX / 2);
         for (int i = 0; i < 3; i++)
-            turn(rig);
+            splicing_turn(splicing);
     } while (from->said != before);
 }

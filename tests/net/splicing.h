@@ -11,8 +11,8 @@
 /* How often the operations were called since the latest pipe was opened. */
 extern unsigned recvs, splices_in, splices_out;
 
-/* One end of a pipe, with the harness at its far side. */
-struct side {
+/* An end of a pipe, with the harness at its far side. */
+struct pipe_end {
     struct fb_conn *conn;
     int far;
     size_t said, heard;
@@ -21,7 +21,7 @@ struct side {
     fb_reason reason;
 };
 
-struct rig {
+struct splicing {
     struct fb_net net; /* the first member */
     struct fb_mechanism mechanism;
     struct fb_io_ops io;
@@ -29,40 +29,40 @@ struct rig {
     struct fb_log_target target;
     struct fb_counters counters;
     bool tcp;
-    unsigned descriptors; /* that were open before it */
+    unsigned descriptors; /* open descriptors before the start */
 };
 
 /* epoll and poll, each with TCP and unix sockets. */
-#define RIGS 4
+#define SPLICING_KINDS 4
 
-struct rig *set_up(int i);
+struct splicing *splicing_start(int i);
 /* Ends everything; fails if a descriptor is left open. */
-void tear_down(struct rig *rig);
+void splicing_stop(struct splicing *splicing);
 /* Descriptors whose /proc/self/fd links begin so. */
 unsigned count_descriptors(const char *like);
 
-void open_pipe(struct rig *rig, struct side sides[2]);
-void close_far(struct side sides[2]);
-/* As much as its socket takes, up to the place `until`. */
-void say(struct side *side, size_t until);
+void splicing_open_pipe(struct splicing *splicing, struct pipe_end ends[2]);
+void splicing_close_far(struct pipe_end ends[2]);
+/* Sends as much as the socket takes, up to the place `until`. */
+void pipe_end_say(struct pipe_end *end, size_t until);
 /* At most n bytes; fails unless they are what the other side has said. */
-void hear(struct side *side, size_t n);
+void pipe_end_hear(struct pipe_end *end, size_t n);
 
-void turn(struct rig *rig);
+void splicing_turn(struct splicing *splicing);
 uint64_t now_ms(void);
 
 #define DEADLINE_MS 20000
-#define turn_until(rig, condition, action)                                                         \
+#define splicing_turn_until(splicing, condition, action)                                           \
     do {                                                                                           \
         uint64_t deadline = now_ms() + DEADLINE_MS;                                                \
         while (!(condition)) {                                                                     \
             action;                                                                                \
-            turn(rig);                                                                             \
+            splicing_turn(splicing);                                                               \
             ck_assert_msg(now_ms() < deadline, "waited in vain for: %s", #condition);              \
         }                                                                                          \
     } while (0)
 
 /* n more bytes from one to the other. */
-void move(struct rig *rig, struct side *from, struct side *to, size_t n);
+void splicing_move(struct splicing *splicing, struct pipe_end *from, struct pipe_end *to, size_t n);
 /* Bytes until nothing more is taken, with some of them in a kernel pipe. */
-void stuff(struct rig *rig, struct side *from);
+void splicing_fill(struct splicing *splicing, struct pipe_end *from);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses: what is parsed, how it is written, compared and sorted, and blocks of addresses. */
 #include "net/address.h"
 
 #include "base/compiler.h"
@@ -269,7 +270,7 @@ START_TEST(equal)
 }
 END_TEST
 
-/* It sorts: one comes before the other, and equal ones stay together. */
+/* Addresses are sorted: a lesser one comes before a greater, and equal ones stay together. */
 START_TEST(compare)
 {
     struct fb_address a = parsed(equal_cases[_i].a), b = parsed(equal_cases[_i].b);

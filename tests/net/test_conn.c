@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The life of a connection: from its creation to `closed`, and for what reasons it ends. */
-#include "net/bed.h"
+#include "support/owner.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,76 +8,76 @@
 
 START_TEST(opened_comes_from_the_loop)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *owner = bed_create(bed, NULL);
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *owner = owner_create(fixture, NULL);
 
     ck_assert_uint_eq(owner->openings, 0);
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 1);
+    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 1);
     ck_assert_uint_eq(owner->conn->number, 1);
-    bed_run(bed);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->openings, 1);
-    ck_assert_uint_eq(owner->socket->recvs, 0); /* nothing has arrived */
+    ck_assert_uint_eq(owner->socket->recvs, 0); /* no bytes have arrived */
 
-    fake_says(owner->socket, "hello");
-    bed_run(bed);
+    fb_sim_says(owner->socket, "hello");
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert_str_eq(owner->last, "hello");
-    fake_end(owner->socket);
-    bed_run(bed);
+    fb_sim_end(owner->socket);
+    fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
     ck_assert(owner->socket->closed && !owner->socket->reset);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(what_was_not_opened_is_not_closed_for_its_owner)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *early = bed_create(bed, NULL), *opened;
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *early = owner_create(fixture, NULL), *opened;
 
-    fake_says(early->socket, "hello");
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    fb_sim_says(early->socket, "hello");
+    fixture_end_all(fixture);
     ck_assert(early->socket->closed);
-    bed_run(bed);
+    fixture_run(fixture);
     ck_assert_uint_eq(early->openings + early->datas + early->closings, 0);
-    ck_assert_uint_eq(bed->released, 1);
+    ck_assert_uint_eq(fixture->released, 1);
 
-    opened = bed_open(bed);
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    opened = owner_open(fixture);
+    fixture_end_all(fixture);
     ck_assert_int_eq(opened->reason, FB_DRAINED);
     free(early);
-    bed_free(&opened);
-    bed_tear_down(bed);
+    owner_free(&opened);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(slots_end_and_come_back)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
+    struct fixture *fixture = fixture_start_net(_i, 2);
     struct sockaddr unnamed = { .sa_family = AF_UNIX };
-    struct owner *a = bed_open(bed), *b = bed_open(bed), *c;
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture), *c;
 
-    ck_assert_ptr_null(fb_conn_create(&bed->net, 0, &unnamed, a->conn->ops, NULL));
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 2);
-    ck_assert_uint_eq(bed->released, 0);
+    ck_assert_ptr_null(fb_conn_create(fixture->net, 0, &unnamed, a->conn->ops, NULL));
+    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 2);
+    ck_assert_uint_eq(fixture->released, 0);
 
     fb_conn_fail(a->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
-    ck_assert_uint_eq(bed->released, 1);
-    c = bed_open(bed);
+    fixture_settle(fixture);
+    ck_assert_uint_eq(fixture->released, 1);
+    c = owner_open(fixture);
     ck_assert_uint_eq(c->conn->number, 3);
     /* the slot is a new connection's: nothing of the old one is left in it */
-    fake_says(c->socket, "new");
-    bed_run(bed);
+    fb_sim_says(c->socket, "new");
+    fixture_run(fixture);
     ck_assert_str_eq(c->last, "new");
     ck_assert_uint_eq(b->datas, 0);
 
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(&a);
-    bed_free(&b);
-    bed_free(&c);
-    bed_tear_down(bed);
+    fixture_end_all(fixture);
+    owner_free(&a);
+    owner_free(&b);
+    owner_free(&c);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -93,87 +93,87 @@ static const struct {
     { EHOSTUNREACH, FB_IO_ERROR },
 };
 
-static void check_failed(struct bed *bed, struct owner *owner, unsigned i, const char *call)
+static void check_failed(struct fixture *fixture, struct owner *owner, unsigned i, const char *call)
 {
     char expected[256];
 
     ck_assert_int_eq(owner->reason, errors[i].reason);
     ck_assert(owner->socket->closed && !owner->socket->reset);
     snprintf(expected, sizeof(expected),
-        "t: [info] *%d %s failed (%d: %s), client: 192.0.2.1, server: bed\n", 1, call,
+        "t: [info] *%d %s failed (%d: %s), client: 192.0.2.1, server: fixture\n", 1, call,
         errors[i].error, strerror(errors[i].error));
-    ck_assert_str_eq(bed_logged(bed), expected);
+    ck_assert_str_eq(fixture_logged(fixture), expected);
 }
 
 START_TEST(an_error_of_recv_is_the_reason)
 {
-    for (int m = 0; m < BED_MECHANISMS; m++) {
-        struct bed *bed = bed_set_up(bed_mechanisms[m], 1);
-        struct owner *owner = bed_open(bed);
+    for (int m = 0; m < FIXTURE_EVENTS; m++) {
+        struct fixture *fixture = fixture_start_net(m, 1);
+        struct owner *owner = owner_open(fixture);
 
-        fake_says(owner->socket, "before");
-        fake_break(owner->socket, errors[_i].error);
-        bed_run(bed);
+        fb_sim_says(owner->socket, "before");
+        fb_sim_break(owner->socket, errors[_i].error);
+        fixture_run(fixture);
         ck_assert_str_eq(owner->last, "before");
-        check_failed(bed, owner, (unsigned)_i, "recv()");
-        bed_free(&owner);
-        bed_tear_down(bed);
+        check_failed(fixture, owner, (unsigned)_i, "recv()");
+        owner_free(&owner);
+        fixture_stop(fixture);
     }
 }
 END_TEST
 
 START_TEST(an_error_of_send_is_the_reason)
 {
-    for (int m = 0; m < BED_MECHANISMS; m++) {
-        struct bed *bed = bed_set_up(bed_mechanisms[m], 1);
-        struct owner *owner = bed_open(bed);
+    for (int m = 0; m < FIXTURE_EVENTS; m++) {
+        struct fixture *fixture = fixture_start_net(m, 1);
+        struct owner *owner = owner_open(fixture);
 
-        owner->data = bed_echo;
-        fake_break_output(owner->socket, errors[_i].error);
-        fake_says(owner->socket, "request");
-        bed_run(bed);
-        check_failed(bed, owner, (unsigned)_i, "send()");
-        bed_free(&owner);
-        bed_tear_down(bed);
+        owner->data = owner_echo;
+        fb_sim_break_output(owner->socket, errors[_i].error);
+        fb_sim_says(owner->socket, "request");
+        fixture_run(fixture);
+        check_failed(fixture, owner, (unsigned)_i, "send()");
+        owner_free(&owner);
+        fixture_stop(fixture);
     }
 }
 END_TEST
 
 START_TEST(an_error_while_output_waits_is_the_reason)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
-    owner->data = bed_echo;
-    fake_take(owner->socket, 3);
-    fake_says(owner->socket, "request");
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(owner), "req");
+    owner->data = owner_echo;
+    fb_sim_take(owner->socket, 3);
+    fb_sim_says(owner->socket, "request");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(owner), "req");
     ck_assert_uint_eq(owner->closings, 0);
-    ck_assert_uint_eq(bed_count(bed, FB_WRITING), 1);
-    fake_break_output(owner->socket, EPIPE);
-    bed_run(bed);
-    check_failed(bed, owner, 1, "send()");
-    bed_free(&owner);
-    bed_tear_down(bed);
+    ck_assert_uint_eq(fixture_count(fixture, FB_WRITING), 1);
+    fb_sim_break_output(owner->socket, EPIPE);
+    fixture_run(fixture);
+    check_failed(fixture, owner, 1, "send()");
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(abort_resets_and_drops_the_output)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
     fb_conn_write(owner->conn, "never", 5);
     fb_conn_fail(owner->conn, FB_ABORTED);
     fb_conn_write(owner->conn, "after", 5);
     ck_assert_uint_eq(owner->closings, 0); /* no call runs a callback */
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_ABORTED);
-    ck_assert_str_eq(bed_sent(owner), "");
+    ck_assert_str_eq(owner_sent(owner), "");
     ck_assert(owner->socket->closed && owner->socket->reset);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -185,34 +185,34 @@ static void close_now(struct owner *owner)
 START_TEST(opened_may_end_it)
 {
     static const struct owner closing = { .opened = close_now };
-    static const struct owner aborting = { .opened = bed_abort };
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *a = bed_create(bed, &closing), *b = bed_create(bed, &aborting);
+    static const struct owner aborting = { .opened = owner_abort };
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *a = owner_create(fixture, &closing), *b = owner_create(fixture, &aborting);
 
-    fake_says(b->socket, "unheard");
-    bed_run(bed);
+    fb_sim_says(b->socket, "unheard");
+    fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_int_eq(b->reason, FB_ABORTED);
     ck_assert_uint_eq(b->datas, 0);
-    bed_free(&a);
-    bed_free(&b);
-    bed_tear_down(bed);
+    owner_free(&a);
+    owner_free(&b);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(the_first_reason_counts)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
     fb_conn_fail(owner->conn, FB_INPUT_LIMIT);
     fb_conn_fail(owner->conn, FB_ABORTED);
     fb_conn_close(owner->conn);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_INPUT_LIMIT);
     ck_assert(!owner->socket->reset);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -223,99 +223,100 @@ static void write_late(struct owner *owner)
 
 START_TEST(the_owner_has_a_timer)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *owner = bed_open(bed), *never = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *owner = owner_open(fixture), *never = owner_open(fixture);
 
     owner->expired = write_late;
-    fb_timer_set(&bed->net.loop, &owner->conn->timer, 1000);
-    fb_timer_set(&bed->net.loop, &never->conn->timer, 1000);
-    bed_pass(bed, 999);
+    fb_timer_set(fixture->loop, &owner->conn->timer, 1000);
+    fb_timer_set(fixture->loop, &never->conn->timer, 1000);
+    fixture_pass(fixture, 999);
     ck_assert_uint_eq(owner->expirations, 0);
     fb_conn_fail(never->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
-    bed_pass(bed, 1);
+    fixture_settle(fixture);
+    fixture_pass(fixture, 1);
     ck_assert_uint_eq(owner->expirations, 1);
-    ck_assert_str_eq(bed_sent(owner), "late"); /* settled after this callback too */
+    ck_assert_str_eq(owner_sent(owner), "late"); /* settled after this callback too */
     ck_assert_uint_eq(never->expirations, 0);
 
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(&owner);
-    bed_free(&never);
-    bed_tear_down(bed);
+    fixture_end_all(fixture);
+    owner_free(&owner);
+    owner_free(&never);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_refused_watch_ends_the_connection)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_create(bed, NULL);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_create(fixture, NULL);
 
-    fake_refuse_watching(EMFILE);
-    bed_run(bed);
+    fb_sim_refuse_watching(fixture->sim, EMFILE);
+    fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_NO_MEMORY);
-    ck_assert_str_eq(bed_logged(bed),
+    ck_assert_str_eq(fixture_logged(fixture),
         "t: [alert] *1 the connection cannot be watched (24: Too many open files), "
-        "client: 192.0.2.1, server: bed\n");
-    bed_free(&owner);
+        "client: 192.0.2.1, server: fixture\n");
+    owner_free(&owner);
 
-    fake_refuse_watching(0);
-    owner = bed_open(bed);
-    fake_refuse_watching(ENOMEM);
-    fake_take(owner->socket, 0);
+    fb_sim_refuse_watching(fixture->sim, 0);
+    owner = owner_open(fixture);
+    fb_sim_refuse_watching(fixture->sim, ENOMEM);
+    fb_sim_take(owner->socket, 0);
     fb_conn_write(owner->conn, "output that waits", 17);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_NO_MEMORY);
-    fake_refuse_watching(0);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    fb_sim_refuse_watching(fixture->sim, 0);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(gauges_tell_what_connections_do)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 3);
-    struct owner *reading = bed_open(bed), *writing = bed_open(bed), *waiting = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 3);
+    struct owner *reading = owner_open(fixture), *writing = owner_open(fixture),
+                 *waiting = owner_open(fixture);
 
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 3);
-    ck_assert_uint_eq(bed_count(bed, FB_READING) + bed_count(bed, FB_WRITING), 0);
-    reading->data = bed_leave;
-    fake_says(reading->socket, "half a request");
-    fake_take(writing->socket, 0);
-    writing->data = bed_echo;
-    fake_says(writing->socket, "request");
-    bed_run(bed);
-    ck_assert_uint_eq(bed_count(bed, FB_READING), 1);
-    ck_assert_uint_eq(bed_count(bed, FB_WRITING), 1);
+    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 3);
+    ck_assert_uint_eq(fixture_count(fixture, FB_READING) + fixture_count(fixture, FB_WRITING), 0);
+    reading->data = owner_leave_input;
+    fb_sim_says(reading->socket, "half a request");
+    fb_sim_take(writing->socket, 0);
+    writing->data = owner_echo;
+    fb_sim_says(writing->socket, "request");
+    fixture_run(fixture);
+    ck_assert_uint_eq(fixture_count(fixture, FB_READING), 1);
+    ck_assert_uint_eq(fixture_count(fixture, FB_WRITING), 1);
 
     reading->data = NULL;
-    fake_says(reading->socket, "the rest");
-    fake_take(writing->socket, SIZE_MAX);
-    bed_run(bed);
-    ck_assert_uint_eq(bed_count(bed, FB_READING) + bed_count(bed, FB_WRITING), 0);
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 3);
+    fb_sim_says(reading->socket, "the rest");
+    fb_sim_take(writing->socket, SIZE_MAX);
+    fixture_run(fixture);
+    ck_assert_uint_eq(fixture_count(fixture, FB_READING) + fixture_count(fixture, FB_WRITING), 0);
+    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 3);
 
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(&reading);
-    bed_free(&writing);
-    bed_free(&waiting);
-    bed_tear_down(bed);
+    fixture_end_all(fixture);
+    owner_free(&reading);
+    owner_free(&writing);
+    owner_free(&waiting);
+    fixture_stop(fixture);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, opened_comes_from_the_loop, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, what_was_not_opened_is_not_closed_for_its_owner, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, slots_end_and_come_back, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, opened_comes_from_the_loop, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, what_was_not_opened_is_not_closed_for_its_owner, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, slots_end_and_come_back, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, an_error_of_recv_is_the_reason, 0, (int)fb_countof(errors));
     tcase_add_loop_test(tcase, an_error_of_send_is_the_reason, 0, (int)fb_countof(errors));
-    tcase_add_loop_test(tcase, an_error_while_output_waits_is_the_reason, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, abort_resets_and_drops_the_output, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, opened_may_end_it, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, the_first_reason_counts, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, the_owner_has_a_timer, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_refused_watch_ends_the_connection, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, gauges_tell_what_connections_do, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, an_error_while_output_waits_is_the_reason, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, abort_resets_and_drops_the_output, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, opened_may_end_it, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, the_first_reason_counts, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, the_owner_has_a_timer, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_refused_watch_ends_the_connection, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, gauges_tell_what_connections_do, 0, FIXTURE_EVENTS);
 }
 
 FB_TEST_MAIN("conn", add_tests)

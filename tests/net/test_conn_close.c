@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How connections close: what is unsent leaves first, and what the peer still sends is discarded, so
- * that the kernel does not reset the connection under the reply. */
-#include "net/bed.h"
+/* How connections close: what is unsent leaves first, and what the peer still sends is discarded,
+ * so that the kernel does not reset the connection under the reply. */
+#include "support/owner.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,253 +19,257 @@ static size_t reply_and_close(struct owner *owner, fb_bytes in)
 
 START_TEST(without_pending_input_it_goes_at_once)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
-    owner->n = 2; /* what is not consumed has been received all the same */
-    fake_says(owner->socket, "request");
-    bed_turn(bed);
-    ck_assert_str_eq(bed_sent(owner), "reply");
+    owner->n = 2; /* bytes that are not consumed have been received all the same */
+    fb_sim_says(owner->socket, "request");
+    fixture_turn(fixture);
+    ck_assert_str_eq(owner_sent(owner), "reply");
     ck_assert_int_eq(owner->reason, FB_FINISHED);
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert(owner->socket->closed && !owner->socket->reset && !owner->socket->shut);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(closing_waits_for_the_output)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
-    fake_take(owner->socket, 0);
-    fake_says(owner->socket, "request");
-    bed_run(bed);
+    fb_sim_take(owner->socket, 0);
+    fb_sim_says(owner->socket, "request");
+    fixture_run(fixture);
     for (unsigned i = 0; i < 5; i++) {
         ck_assert_uint_eq(owner->closings, 0);
         ck_assert_uint_eq(owner->socket->sent_n, i);
-        fake_take(owner->socket, 1);
-        bed_run(bed);
+        fb_sim_take(owner->socket, 1);
+        fixture_run(fixture);
     }
-    ck_assert_str_eq(bed_sent(owner), "reply");
+    ck_assert_str_eq(owner_sent(owner), "reply");
     ck_assert_int_eq(owner->reason, FB_FINISHED);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(closing_it_is_not_read)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
     unsigned recvs;
 
     owner->data = reply_and_close;
-    fake_take(owner->socket, 0);
-    fake_says(owner->socket, "request");
-    bed_run(bed);
+    fb_sim_take(owner->socket, 0);
+    fb_sim_says(owner->socket, "request");
+    fixture_run(fixture);
     recvs = owner->socket->recvs;
-    fake_says(owner->socket, "more");
+    fb_sim_says(owner->socket, "more");
     fb_conn_resume(owner->conn);
-    bed_run(bed);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->socket->recvs, recvs);
-    fake_take(owner->socket, SIZE_MAX);
-    bed_run(bed);
+    fb_sim_take(owner->socket, SIZE_MAX);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
-    ck_assert(owner->socket->shut && !owner->socket->closed); /* there was more */
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    ck_assert(owner->socket->shut && !owner->socket->closed); /* more bytes had arrived */
+    fixture_end_all(fixture);
     ck_assert(owner->socket->closed);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(closing_above_the_mark_is_not_writable)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
-    fake_take(owner->socket, 0);
-    bed_write_pattern(owner, 100000);
+    fb_sim_take(owner->socket, 0);
+    owner_write_pattern(owner, 100000);
     fb_conn_close(owner->conn);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
-    fake_take(owner->socket, 99999);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
+    fb_sim_take(owner->socket, 99999);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->writables + owner->closings, 0);
-    fake_take(owner->socket, 1);
-    bed_run(bed);
-    bed_check_pattern(owner, 100000);
+    fb_sim_take(owner->socket, 1);
+    fixture_run(fixture);
+    owner_check_pattern(owner, 100000);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
 /* Closed for its owner, and lingering. */
-static struct owner *linger(struct bed *bed)
+static struct owner *start_lingering(struct fixture *fixture)
 {
-    struct owner *owner = bed_open(bed);
+    struct owner *owner = owner_open(fixture);
 
-    fb_timer_set(&bed->net.loop, &owner->conn->timer, 100);
+    fb_timer_set(fixture->loop, &owner->conn->timer, 100);
     owner->data = reply_and_close;
-    fake_says(owner->socket, "request");
-    fake_says(owner->socket, "body");
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(owner), "reply");
+    fb_sim_says(owner->socket, "request");
+    fb_sim_says(owner->socket, "body");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(owner), "reply");
     ck_assert_int_eq(owner->reason, FB_FINISHED);
     ck_assert(owner->socket->shut && !owner->socket->closed);
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 1);
-    ck_assert_uint_eq(bed_count(bed, FB_READING) + bed_count(bed, FB_WRITING), 0);
-    ck_assert_uint_eq(bed->released, 0);
+    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 1);
+    ck_assert_uint_eq(fixture_count(fixture, FB_READING) + fixture_count(fixture, FB_WRITING), 0);
+    ck_assert_uint_eq(fixture->released, 0);
     return owner;
 }
 
-static void check_gone(struct bed *bed, struct owner **owner)
+static void check_gone(struct fixture *fixture, struct owner **owner)
 {
     ck_assert((*owner)->socket->closed && !(*owner)->socket->reset);
     ck_assert_uint_eq((*owner)->expirations, 0); /* the timer is not the owner's any more */
     ck_assert_uint_eq((*owner)->datas, 1);
-    ck_assert_uint_eq(bed->released, 1);
-    bed_free(owner);
-    bed_tear_down(bed);
+    ck_assert_uint_eq(fixture->released, 1);
+    owner_free(owner);
+    fixture_stop(fixture);
 }
 
 START_TEST(lingering_ends_with_the_peers_end)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = linger(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = start_lingering(fixture);
     static const uint8_t body[200 * 1024];
 
     for (int i = 0; i < 40; i++) {
-        fake_say(owner->socket, body, sizeof(body));
+        fb_sim_say(owner->socket, body, sizeof(body));
         if (i % 2 == 0)
-            bed_pass(bed, 100);
+            fixture_pass(fixture, 100);
     }
-    bed_run(bed);
-    ck_assert_uint_eq(fake_unread(owner->socket), 0);
+    fixture_run(fixture);
+    ck_assert_uint_eq(fb_sim_unread(owner->socket), 0);
     ck_assert(!owner->socket->closed);
-    fake_end(owner->socket);
-    bed_run(bed);
-    check_gone(bed, &owner);
+    fb_sim_end(owner->socket);
+    fixture_run(fixture);
+    check_gone(fixture, &owner);
 }
 END_TEST
 
 START_TEST(lingering_ends_with_its_timeout)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = linger(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = start_lingering(fixture);
 
     for (int i = 1; i <= 10; i++) {
         ck_assert(!owner->socket->closed);
-        fake_says(owner->socket, "more"); /* which does not defer it */
-        bed_pass(bed, LINGERING_MS / 10);
+        fb_sim_says(owner->socket, "more"); /* the stop does not defer the close */
+        fixture_pass(fixture, LINGERING_MS / 10);
     }
-    check_gone(bed, &owner);
+    check_gone(fixture, &owner);
 }
 END_TEST
 
 START_TEST(lingering_ends_with_a_reset)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = linger(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = start_lingering(fixture);
 
-    fake_break(owner->socket, ECONNRESET);
-    bed_run(bed);
-    ck_assert_ptr_nonnull(strstr(bed_logged(bed), "recv() failed (104: "));
-    check_gone(bed, &owner);
+    fb_sim_break(owner->socket, ECONNRESET);
+    fixture_run(fixture);
+    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "recv() failed (104: "));
+    check_gone(fixture, &owner);
 }
 END_TEST
 
 START_TEST(lingering_cannot_be_watched)
 {
-    struct bed *bed = bed_set_up(&fake_level, 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(FIXTURE_LEVEL, 1);
+    struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
-    fake_says(owner->socket, "request");
-    fake_says(owner->socket, "body");
-    fake_refuse_watching(ENOMEM);
-    bed_run(bed);
+    fb_sim_says(owner->socket, "request");
+    fb_sim_says(owner->socket, "body");
+    fb_sim_refuse_watching(fixture->sim, ENOMEM);
+    fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
-    fake_refuse_watching(0);
-    check_gone(bed, &owner);
+    fb_sim_refuse_watching(fixture->sim, 0);
+    check_gone(fixture, &owner);
 }
 END_TEST
 
 START_TEST(behind_the_end_nothing_can_be_pending)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
     unsigned recvs;
 
-    owner->eof = bed_stay;
-    fake_end(owner->socket);
-    bed_run(bed);
+    owner->eof = owner_ignore_eof;
+    fb_sim_end(owner->socket);
+    fixture_run(fixture);
     recvs = owner->socket->recvs;
     fb_conn_close(owner->conn);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     ck_assert(owner->socket->closed);
     ck_assert_uint_eq(owner->socket->recvs, recvs);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
-START_TEST(an_abort_overtakes_the_close)
+/* A connection that closes and has output left, of which the peer has taken two bytes. */
+static struct owner *open_closing(struct fixture *fixture)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
-    fake_take(owner->socket, 2);
-    fake_says(owner->socket, "request");
-    bed_run(bed);
+    fb_sim_take(owner->socket, 2);
+    fb_sim_says(owner->socket, "request");
+    fixture_run(fixture);
+    return owner;
+}
+
+START_TEST(an_abort_overtakes_the_close)
+{
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = open_closing(fixture);
+
     fb_conn_fail(owner->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_ABORTED);
-    ck_assert_str_eq(bed_sent(owner), "re");
+    ck_assert_str_eq(owner_sent(owner), "re");
     ck_assert(owner->socket->reset);
-    bed_free(&owner);
-    bed_tear_down(bed);
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_peer_that_breaks_ends_the_closing)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = open_closing(fixture);
 
-    owner->data = reply_and_close;
-    fake_take(owner->socket, 2);
-    fake_says(owner->socket, "request");
-    bed_run(bed);
-    fake_break_output(owner->socket, EPIPE);
-    bed_run(bed);
+    fb_sim_break_output(owner->socket, EPIPE);
+    fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_RESET);
-    ck_assert_ptr_nonnull(strstr(bed_logged(bed), "send() failed (32: "));
-    bed_free(&owner);
-    bed_tear_down(bed);
+    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "send() failed (32: "));
+    owner_free(&owner);
+    fixture_stop(fixture);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, without_pending_input_it_goes_at_once, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, closing_waits_for_the_output, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, closing_it_is_not_read, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, closing_above_the_mark_is_not_writable, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, lingering_ends_with_the_peers_end, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, lingering_ends_with_its_timeout, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, lingering_ends_with_a_reset, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, without_pending_input_it_goes_at_once, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, closing_waits_for_the_output, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, closing_it_is_not_read, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, closing_above_the_mark_is_not_writable, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, lingering_ends_with_the_peers_end, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, lingering_ends_with_its_timeout, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, lingering_ends_with_a_reset, 0, FIXTURE_EVENTS);
     tcase_add_test(tcase, lingering_cannot_be_watched);
-    tcase_add_loop_test(tcase, behind_the_end_nothing_can_be_pending, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, an_abort_overtakes_the_close, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_peer_that_breaks_ends_the_closing, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, behind_the_end_nothing_can_be_pending, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, an_abort_overtakes_the_close, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_peer_that_breaks_ends_the_closing, 0, FIXTURE_EVENTS);
 }
 
 FB_TEST_MAIN("conn_close", add_tests)

@@ -1,69 +1,69 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections that we make. */
-#include "net/bed.h"
+#include "support/owner.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void settle(struct bed *bed)
+static void settle_both(struct fixture *fixture)
 {
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
 }
 
-static void end(struct bed *bed, struct owner **owner)
+static void end_all(struct fixture *fixture, struct owner **owner)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(owner);
-    bed_tear_down(bed);
+    fixture_end_all(fixture);
+    owner_free(owner);
+    fixture_stop(fixture);
 }
 
 START_TEST(a_server_accepts)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 1);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
+    struct fb_sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    fb_sim_answer_at_once(server, _i / BED_MECHANISMS);
-    a = bed_connect(bed, NULL);
+    fb_sim_answer_at_once(server, _i / FIXTURE_EVENTS);
+    a = owner_connect(fixture, NULL);
     ck_assert_uint_eq(a->openings, 0); /* no callback within the call */
-    settle(bed);
+    settle_both(fixture);
     ck_assert_uint_eq(a->openings, 1);
-    bed_accept(server, a);
+    owner_accept(server, a);
     fb_conn_write(a->conn, "question", 8);
-    settle(bed);
-    ck_assert_str_eq(bed_sent(a), "question");
-    fake_says(a->socket, "answer");
-    bed_run(bed);
+    settle_both(fixture);
+    ck_assert_str_eq(owner_sent(a), "question");
+    fb_sim_says(a->socket, "answer");
+    fixture_run(fixture);
     ck_assert_str_eq(a->last, "answer");
-    fake_end(a->socket);
-    bed_run(bed);
+    fb_sim_end(a->socket);
+    fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_uint_eq(a->openings, 1);
     ck_assert_uint_eq(fb_sim_server_tries(server), 1);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(an_answer_comes_late)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct fb_sim_server *server = owner_server(fixture);
     struct owner *a;
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    a = bed_connect(bed, NULL);
-    settle(bed);
+    a = owner_connect(fixture, NULL);
+    settle_both(fixture);
     fb_conn_write(a->conn, "early", 5);
-    settle(bed);
+    settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
-    bed_run(bed);
+    fixture_run(fixture);
     ck_assert_uint_eq(a->openings, 1);
-    ck_assert_str_eq(bed_sent(bed_accept(server, a)), "early");
-    end(bed, &a);
+    ck_assert_str_eq(owner_sent(owner_accept(server, a)), "early");
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -82,21 +82,21 @@ static const struct refusal {
 START_TEST(a_server_refuses)
 {
     const struct refusal *refusal = &refusals[_i % fb_countof(refusals)];
-    struct bed *bed = bed_set_up(&fake_edge, 1);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(FIXTURE_EDGE, 1);
+    struct fb_sim_server *server = owner_server(fixture);
     struct owner *a;
 
     fb_sim_answer(server, FB_SIM_REFUSES, refusal->error);
     fb_sim_answer_at_once(server, (size_t)_i >= fb_countof(refusals));
-    a = bed_connect(bed, NULL);
+    a = owner_connect(fixture, NULL);
     fb_conn_write(a->conn, "for nobody", 10);
     ck_assert_uint_eq(a->closings, 0); /* no callback within the call */
-    settle(bed);
+    settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, refusal->reason);
-    ck_assert_ptr_nonnull(strstr(bed_logged(bed), "connect() failed"));
-    end(bed, &a);
+    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "connect() failed"));
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -107,288 +107,288 @@ static void time_out(struct owner *owner)
 
 START_TEST(a_silent_server_is_its_owners_to_give_up)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct fb_sim_server *server = owner_server(fixture);
     const struct owner like = { .expired = time_out };
     struct owner *a;
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    a = bed_connect(bed, &like);
-    fb_timer_set(&bed->net.loop, &a->conn->timer, 1000);
-    settle(bed);
-    bed_pass(bed, 999);
+    a = owner_connect(fixture, &like);
+    fb_timer_set(fixture->loop, &a->conn->timer, 1000);
+    settle_both(fixture);
+    fixture_pass(fixture, 999);
     ck_assert_uint_eq(a->closings, 0);
-    bed_pass(bed, 1);
+    fixture_pass(fixture, 1);
     ck_assert_uint_eq(a->openings, 0);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_TIMED_OUT);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
-static size_t forward(struct owner *owner, fb_bytes in)
+static size_t forward_input(struct owner *owner, fb_bytes in)
 {
     fb_conn_write(owner->other->conn, in.p, in.n);
     return in.n;
 }
 
-/* What was borrowed from another's input does not stay there until the server answers. */
+/* Output that was borrowed from another's input is copied before the server answers. */
 START_TEST(borrowed_output_waits_in_memory_of_its_own)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 3);
-    struct fb_sim_server *server = bed_server();
-    struct owner *a, *client = bed_open(bed), *noise = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 3);
+    struct fb_sim_server *server = owner_server(fixture);
+    struct owner *a, *client = owner_open(fixture), *noise = owner_open(fixture);
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    a = bed_connect(bed, NULL);
-    client->data = forward;
+    a = owner_connect(fixture, NULL);
+    client->data = forward_input;
     client->other = a;
-    fake_says(client->socket, "what the client said");
-    bed_run(bed);
-    fake_says(noise->socket, "xxxxxxxxxxxxxxxxxxxxxxx");
-    bed_run(bed);
+    fb_sim_says(client->socket, "what the client said");
+    fixture_run(fixture);
+    fb_sim_says(noise->socket, "xxxxxxxxxxxxxxxxxxxxxxx");
+    fixture_run(fixture);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(bed_accept(server, a)), "what the client said");
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(&client);
-    bed_free(&noise);
-    end(bed, &a);
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(owner_accept(server, a)), "what the client said");
+    fixture_end_all(fixture);
+    owner_free(&client);
+    owner_free(&noise);
+    end_all(fixture, &a);
 }
 END_TEST
 
-static void count(void *n)
+static void count_release(void *n)
 {
     ++*(unsigned *)n;
 }
 
 START_TEST(early_output_of_all_kinds_and_an_early_end)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct fb_sim_server *server = owner_server(fixture);
     int fd = memfd_create("file", MFD_CLOEXEC);
     unsigned releases = 0;
     struct owner *a;
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    a = bed_connect(bed, NULL);
+    a = owner_connect(fixture, NULL);
     ck_assert_int_eq(write(fd, "file", 4), 4);
     fb_conn_write_file(a->conn, fd, 0, 4);
-    fb_conn_write_ref(a->conn, "memory", 6, count, &releases);
+    fb_conn_write_ref(a->conn, "memory", 6, count_release, &releases);
     fb_conn_push(a->conn);
-    settle(bed);
+    settle_both(fixture);
     ck_assert_uint_eq(releases, 0);
     fb_conn_shutdown(a->conn);
-    settle(bed);
+    settle_both(fixture);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(bed_accept(server, a)), "filememory");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(owner_accept(server, a)), "filememory");
     ck_assert_uint_eq(releases, 1);
     ck_assert(a->socket->shut);
     ck_assert_uint_eq(a->openings, 1);
-    fake_end(a->socket);
-    bed_run(bed);
+    fb_sim_end(a->socket);
+    fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(a_close_before_the_answer)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 1);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
+    struct fb_sim_server *server = owner_server(fixture);
     struct owner *a;
-    bool abort = _i / BED_MECHANISMS;
+    bool abort = _i / FIXTURE_EVENTS;
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    a = bed_connect(bed, NULL);
-    settle(bed);
+    a = owner_connect(fixture, NULL);
+    settle_both(fixture);
     if (abort)
         fb_conn_fail(a->conn, FB_ABORTED);
     else
         fb_conn_close(a->conn);
-    settle(bed);
+    settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, abort ? FB_ABORTED : FB_FINISHED);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
 /* "Sends what is still unsent, then closes." */
 START_TEST(a_close_before_the_answer_sends_what_was_written)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 1);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
+    struct fb_sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    fb_sim_answer(server, _i / BED_MECHANISMS ? FB_SIM_ACCEPTS : FB_SIM_SILENT, 0);
-    a = bed_connect(bed, NULL);
+    fb_sim_answer(server, _i / FIXTURE_EVENTS ? FB_SIM_ACCEPTS : FB_SIM_SILENT, 0);
+    a = owner_connect(fixture, NULL);
     fb_conn_write(a->conn, "note", 4);
     fb_conn_close(a->conn);
-    settle(bed);
+    settle_both(fixture);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(bed_accept(server, a)), "note");
-    ck_assert_uint_eq(a->openings, 0); /* it was over for its owner */
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(owner_accept(server, a)), "note");
+    ck_assert_uint_eq(a->openings, 0); /* closed by its owner before */
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(a->socket->closed && !a->socket->reset);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(a_close_at_once_whose_output_waits)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct fb_sim_server *server = owner_server(fixture);
     struct owner *a;
 
     fb_sim_answer_at_once(server, true);
-    a = bed_connect(bed, NULL);
-    fake_take(bed_accept(server, a)->socket, 2);
+    a = owner_connect(fixture, NULL);
+    fb_sim_take(owner_accept(server, a)->socket, 2);
     fb_conn_write(a->conn, "note", 4);
     fb_conn_close(a->conn);
-    settle(bed);
+    settle_both(fixture);
     ck_assert_uint_eq(a->closings, 0);
     ck_assert_uint_eq(a->openings, 0);
-    fake_take(a->socket, 2);
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(a), "note");
+    fb_sim_take(a->socket, 2);
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(a), "note");
     ck_assert_int_eq(a->reason, FB_FINISHED);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(the_refusal_of_one_that_was_closed)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct fb_sim_server *server = owner_server(fixture);
     struct owner *a;
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    a = bed_connect(bed, NULL);
+    a = owner_connect(fixture, NULL);
     fb_conn_write(a->conn, "note", 4);
     fb_conn_close(a->conn);
-    settle(bed);
+    settle_both(fixture);
     fb_sim_answer(server, FB_SIM_REFUSES, 0);
-    bed_run(bed);
+    fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_REFUSED);
     ck_assert_uint_eq(a->closings, 1);
-    bed_logged(bed);
-    end(bed, &a);
+    fixture_logged(fixture);
+    end_all(fixture, &a);
 }
 END_TEST
 
-static void stop(struct owner *owner)
+static void stop_reading(struct owner *owner)
 {
     fb_conn_stop(owner->conn);
 }
 
 START_TEST(stopped_before_it_is_connected)
 {
-    const struct owner like = { .opened = _i / BED_MECHANISMS ? stop : NULL };
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 1);
-    struct fb_sim_server *server = bed_server();
-    struct owner *a = bed_connect(bed, &like);
+    const struct owner like = { .opened = _i / FIXTURE_EVENTS ? stop_reading : NULL };
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
+    struct fb_sim_server *server = owner_server(fixture);
+    struct owner *a = owner_connect(fixture, &like);
 
     if (like.opened == NULL)
         fb_conn_stop(a->conn);
-    settle(bed);
-    fake_says(bed_accept(server, a)->socket, "banner");
-    bed_run(bed);
+    settle_both(fixture);
+    fb_sim_says(owner_accept(server, a)->socket, "banner");
+    fixture_run(fixture);
     ck_assert_uint_eq(a->openings, 1);
     ck_assert_uint_eq(a->datas, 0);
     fb_conn_resume(a->conn);
-    settle(bed);
+    settle_both(fixture);
     ck_assert_uint_eq(a->datas, 1);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(slots_and_gauges)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 3);
-    struct fb_sim_server *server = bed_server();
-    struct owner *client = bed_open(bed), *a, *b, *none;
+    struct fixture *fixture = fixture_start_net(_i, 3);
+    struct fb_sim_server *server = owner_server(fixture);
+    struct owner *client = owner_open(fixture), *a, *b, *none;
 
-    a = bed_connect(bed, NULL);
+    a = owner_connect(fixture, NULL);
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    b = bed_connect(bed, NULL);
-    settle(bed);
-    ck_assert_uint_eq(bed->net.connection_n, 3);
-    ck_assert_uint_eq(bed->net.client_n, 1);
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 1);
-    none = bed_connect(bed, NULL);
+    b = owner_connect(fixture, NULL);
+    settle_both(fixture);
+    ck_assert_uint_eq(fixture->net->connection_n, 3);
+    ck_assert_uint_eq(fixture->net->client_n, 1);
+    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 1);
+    none = owner_connect(fixture, NULL);
     ck_assert_ptr_null(none->conn);
     free(none);
-    settle(bed);
+    settle_both(fixture);
 
-    /* what waits at a server is no client's */
-    fake_take(bed_accept(server, a)->socket, 0);
-    a->data = bed_leave;
+    /* a connection to a server is no client */
+    fb_sim_take(owner_accept(server, a)->socket, 0);
+    a->data = owner_leave_input;
     fb_conn_write(a->conn, "unsent", 6);
-    fake_says(a->socket, "unconsumed");
-    settle(bed);
-    ck_assert_uint_eq(bed_count(bed, FB_WRITING), 0);
-    ck_assert_uint_eq(bed_count(bed, FB_READING), 0);
+    fb_sim_says(a->socket, "unconsumed");
+    settle_both(fixture);
+    ck_assert_uint_eq(fixture_count(fixture, FB_WRITING), 0);
+    ck_assert_uint_eq(fixture_count(fixture, FB_READING), 0);
 
-    bed->released = 0;
+    fixture->released = 0;
     fb_conn_fail(a->conn, FB_ABORTED);
     fb_conn_fail(b->conn, FB_ABORTED);
-    settle(bed);
-    ck_assert_uint_eq(bed->released, 2);
-    ck_assert_uint_eq(bed->net.connection_n, 1);
-    ck_assert_uint_eq(bed->net.client_n, 1);
-    bed_free(&a);
-    bed_free(&b);
-    end(bed, &client);
+    settle_both(fixture);
+    ck_assert_uint_eq(fixture->released, 2);
+    ck_assert_uint_eq(fixture->net->connection_n, 1);
+    ck_assert_uint_eq(fixture->net->client_n, 1);
+    owner_free(&a);
+    owner_free(&b);
+    end_all(fixture, &client);
 }
 END_TEST
 
 static void connect_again(struct owner *owner)
 {
     if (owner->n > 0)
-        owner->other = bed_connect(owner->bed, NULL);
+        owner->other = owner_connect(owner->fixture, NULL);
 }
 
 START_TEST(a_refused_one_is_tried_again_in_its_place)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct fb_sim_server *server = bed_server();
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct fb_sim_server *server = owner_server(fixture);
     const struct owner like = { .closed = connect_again, .n = 1 };
     struct owner *a, *b;
 
     fb_sim_answer(server, FB_SIM_REFUSES, 0);
     fb_sim_answer_at_once(server, true);
-    a = bed_connect(bed, &like);
-    settle(bed);
+    a = owner_connect(fixture, &like);
+    settle_both(fixture);
     b = a->other;
     ck_assert_ptr_nonnull(b);
     ck_assert_int_eq(b->reason, FB_REFUSED);
     ck_assert_uint_eq(fb_sim_server_tries(server), 2);
-    bed_logged(bed);
-    bed_free(&b);
-    end(bed, &a);
+    fixture_logged(fixture);
+    owner_free(&b);
+    end_all(fixture, &a);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_server_accepts, 0, 2 * BED_MECHANISMS);
-    tcase_add_loop_test(tcase, an_answer_comes_late, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_server_accepts, 0, 2 * FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, an_answer_comes_late, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, a_server_refuses, 0, 2 * (int)fb_countof(refusals));
-    tcase_add_loop_test(tcase, a_silent_server_is_its_owners_to_give_up, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, borrowed_output_waits_in_memory_of_its_own, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, early_output_of_all_kinds_and_an_early_end, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_close_before_the_answer, 0, 2 * BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_silent_server_is_its_owners_to_give_up, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, borrowed_output_waits_in_memory_of_its_own, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, early_output_of_all_kinds_and_an_early_end, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_close_before_the_answer, 0, 2 * FIXTURE_EVENTS);
     tcase_add_loop_test(
-        tcase, a_close_before_the_answer_sends_what_was_written, 0, 2 * BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_close_at_once_whose_output_waits, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, the_refusal_of_one_that_was_closed, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, stopped_before_it_is_connected, 0, 2 * BED_MECHANISMS);
-    tcase_add_loop_test(tcase, slots_and_gauges, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_refused_one_is_tried_again_in_its_place, 0, BED_MECHANISMS);
+        tcase, a_close_before_the_answer_sends_what_was_written, 0, 2 * FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_close_at_once_whose_output_waits, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, the_refusal_of_one_that_was_closed, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, stopped_before_it_is_connected, 0, 2 * FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, slots_and_gauges, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_refused_one_is_tried_again_in_its_place, 0, FIXTURE_EVENTS);
 }
 
 FB_TEST_MAIN("conn_connect", add_tests)

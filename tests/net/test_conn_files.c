@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files as output, and the order of output of all kinds. */
-#include "net/bed.h"
 #include "net/conn_private.h"
+#include "support/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,137 +55,137 @@ static int reuse_number(int fd)
     return again;
 }
 
-static void end(struct bed *bed, struct owner **owner)
+static void end_all(struct fixture *fixture, struct owner **owner)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(owner);
-    bed_tear_down(bed);
+    fixture_end_all(fixture);
+    owner_free(owner);
+    fixture_stop(fixture);
 }
 
 START_TEST(a_file_is_sent_whole)
 {
     static const size_t sizes[] = { 1, PERIOD, 4096, 3 * 1024 * 1024 + 1, 20 * 1024 * 1024 };
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 1);
-    struct owner *a = bed_open(bed);
-    size_t n = sizes[_i / BED_MECHANISMS];
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
+    struct owner *a = owner_open(fixture);
+    size_t n = sizes[_i / FIXTURE_EVENTS];
     int fd = make_file(n);
 
     ck_assert_int_eq(fb_conn_write_file(a->conn, fd, 0, n), 0);
     ck_assert_uint_eq(a->conn->unsent, n);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
     check_pattern(a, 0, n);
     ck_assert_uint_eq(a->conn->unsent, 0);
     ck_assert_uint_eq(a->conn->sent, n);
     fd = reuse_number(fd);
-    end(bed, &a);
+    end_all(fixture, &a);
     ck_assert_int_eq(close(fd), 0);
 }
 END_TEST
 
 START_TEST(a_part_of_a_file_to_a_slow_reader)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
     int fd = make_file(100000);
 
-    fake_take(a->socket, 0);
+    fb_sim_take(a->socket, 0);
     a->socket->send_most = 777;
     fb_conn_write_file(a->conn, fd, 12345, 50000);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
     ck_assert_uint_eq(a->socket->sent_n, 0);
     for (int i = 0; i < 50; i++) {
         ck_assert(is_open(fd));
-        fake_take(a->socket, 1000);
-        bed_run(bed);
+        fb_sim_take(a->socket, 1000);
+        fixture_run(fixture);
     }
     check_pattern(a, 12345, 50000);
     ck_assert_uint_eq(a->writables, 0);
     fd = reuse_number(fd);
-    end(bed, &a);
+    end_all(fixture, &a);
     ck_assert_int_eq(close(fd), 0);
 }
 END_TEST
 
 START_TEST(a_large_file_holds_input_back)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
 
-    fake_take(a->socket, 0);
+    fb_sim_take(a->socket, 0);
     fb_conn_write_file(a->conn, make_file(100000), 0, 100000);
-    fb_net_settle(&bed->net);
-    fake_says(a->socket, "later");
-    bed_run(bed);
+    fixture_settle(fixture);
+    fb_sim_says(a->socket, "later");
+    fixture_run(fixture);
     ck_assert_uint_eq(a->datas, 0);
-    fake_take(a->socket, SIZE_MAX);
-    bed_run(bed);
+    fb_sim_take(a->socket, SIZE_MAX);
+    fixture_run(fixture);
     ck_assert_uint_eq(a->writables, 1);
     ck_assert_uint_eq(a->datas, 1);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(a_file_that_ends_early_is_an_error)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
     int fd = make_file(1000);
 
     fb_conn_write_file(a->conn, fd, 0, 1001);
     fb_conn_write(a->conn, "behind", 6);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_IO_ERROR);
     check_pattern(a, 0, 1000);
-    ck_assert_ptr_nonnull(strstr(bed_logged(bed), "file"));
+    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "file"));
     fd = reuse_number(fd);
-    end(bed, &a);
+    end_all(fixture, &a);
     ck_assert_int_eq(close(fd), 0);
 }
 END_TEST
 
 START_TEST(a_file_is_closed_when_the_connection_breaks)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
     int fd = make_file(1000), later = make_file(10);
 
-    fake_take(a->socket, 500);
+    fb_sim_take(a->socket, 500);
     fb_conn_write_file(a->conn, fd, 0, 1000);
     fb_conn_write_file(a->conn, later, 0, 10);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
-    fake_break(a->socket, ECONNRESET);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
+    fb_sim_break(a->socket, ECONNRESET);
+    fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_RESET);
-    bed_logged(bed);
+    fixture_logged(fixture);
     ck_assert(!is_open(later));
     fd = reuse_number(fd);
-    end(bed, &a);
+    end_all(fixture, &a);
     ck_assert_int_eq(close(fd), 0);
 }
 END_TEST
 
 START_TEST(a_close_sends_the_file_first)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
 
-    fake_take(a->socket, 0);
+    fb_sim_take(a->socket, 0);
     fb_conn_write_file(a->conn, make_file(2000000), 0, 2000000);
     fb_conn_close(a->conn);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     for (int i = 0; i < 4; i++) {
         ck_assert_uint_eq(a->closings, 0);
-        fake_take(a->socket, 500000);
-        bed_run(bed);
+        fb_sim_take(a->socket, 500000);
+        fixture_run(fixture);
     }
     ck_assert_int_eq(a->reason, FB_FINISHED);
     check_pattern(a, 0, 2000000);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -194,7 +194,7 @@ END_TEST
 static unsigned releases;
 
 /* They come back in the order in which they were lent. */
-static void released(void *arg)
+static void count_release(void *arg)
 {
     ck_assert_uint_eq((uintptr_t)arg, releases++);
 }
@@ -221,7 +221,8 @@ static size_t write_letters(struct owner *owner, fb_bytes in)
             fb_conn_write(owner->conn, in.p + at, n);
             break;
         case 'r':
-            refs += fb_conn_write_ref(owner->conn, letters + at, n, released, (void *)refs) == 0;
+            refs +=
+                fb_conn_write_ref(owner->conn, letters + at, n, count_release, (void *)refs) == 0;
             break;
         default:
             fd = memfd_create("letters", MFD_CLOEXEC);
@@ -239,37 +240,37 @@ static size_t write_letters(struct owner *owner, fb_bytes in)
 START_TEST(the_order_is_that_of_the_calls)
 {
     static const size_t mosts[] = { 1, 2, 3, 5, 7, 26 };
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 2);
-    struct owner *a = bed_open(bed), *noise = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
+    struct owner *a = owner_open(fixture), *noise = owner_open(fixture);
 
     releases = 0;
     a->data = write_letters;
-    fake_take(a->socket, 0);
-    a->socket->send_most = mosts[_i / BED_MECHANISMS];
-    fake_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
-    bed_run(bed);
+    fb_sim_take(a->socket, 0);
+    a->socket->send_most = mosts[_i / FIXTURE_EVENTS];
+    fb_sim_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
+    fixture_run(fixture);
     ck_assert_uint_eq(a->conn->unsent, 26);
     ck_assert_uint_eq(releases, 0);
-    fake_says(noise->socket, "##########################");
-    bed_run(bed);
-    for (size_t n = 0; n <= 26 + mosts[_i / BED_MECHANISMS]; n += mosts[_i / BED_MECHANISMS]) {
-        fake_take(a->socket, mosts[_i / BED_MECHANISMS]);
-        bed_run(bed);
+    fb_sim_says(noise->socket, "##########################");
+    fixture_run(fixture);
+    for (size_t n = 0; n <= 26 + mosts[_i / FIXTURE_EVENTS]; n += mosts[_i / FIXTURE_EVENTS]) {
+        fb_sim_take(a->socket, mosts[_i / FIXTURE_EVENTS]);
+        fixture_run(fixture);
     }
-    ck_assert_str_eq(bed_sent(a), "abcdefghijklmnopqrstuvwxyz");
+    ck_assert_str_eq(owner_sent(a), "abcdefghijklmnopqrstuvwxyz");
     ck_assert_uint_eq(a->conn->unsent, 0);
     ck_assert_uint_ge(releases, 5);
     ck_assert_uint_eq(releases, a->n);
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(&noise);
-    end(bed, &a);
+    fixture_end_all(fixture);
+    owner_free(&noise);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(many_pieces_leave_in_order)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
     static uint8_t bytes[3000];
 
     releases = 0;
@@ -277,13 +278,13 @@ START_TEST(many_pieces_leave_in_order)
         bytes[i] = (uint8_t)(i % PERIOD);
     for (size_t i = 0; i < sizeof(bytes); i++)
         ck_assert_int_eq(
-            fb_conn_write_ref(a->conn, bytes + i, 1, released, (void *)(uintptr_t)i), 0);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+            fb_conn_write_ref(a->conn, bytes + i, 1, count_release, (void *)(uintptr_t)i), 0);
+    fixture_settle(fixture);
+    fixture_run(fixture);
     check_pattern(a, 0, sizeof(bytes));
     ck_assert_uint_eq(releases, sizeof(bytes));
     ck_assert_uint_le(a->socket->sends, sizeof(bytes) / 64 + 1);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -293,36 +294,36 @@ END_TEST
 /* Without memory for what has to be copied, nothing of the rest is lost track of. */
 START_TEST(without_memory_all_is_given_back)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[0], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(0, 1);
+    struct owner *a = owner_open(fixture);
 
     releases = 0;
     a->data = write_letters;
-    fake_take(a->socket, 0);
-    fake_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
-    bed->until_failure = (unsigned)_i;
-    bed_run(bed);
-    ck_assert_int_eq(bed->failures > 0, _i < LETTERS_BLOCKS);
-    ck_assert_int_eq(a->closings, bed->failures > 0);
-    if (bed->failures > 0)
+    fb_sim_take(a->socket, 0);
+    fb_sim_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
+    fixture->memory.until_failure = (unsigned)_i;
+    fixture_run(fixture);
+    ck_assert_int_eq(fixture->memory.failures > 0, _i < LETTERS_BLOCKS);
+    ck_assert_int_eq(a->closings, fixture->memory.failures > 0);
+    if (fixture->memory.failures > 0)
         ck_assert_int_eq(a->reason, FB_NO_MEMORY);
-    bed->until_failure = UINT32_MAX;
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    fixture->memory.until_failure = UINT32_MAX;
+    fixture_end_all(fixture);
     ck_assert_uint_eq(releases, a->n);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_file_is_sent_whole, 0, 5 * BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_part_of_a_file_to_a_slow_reader, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_large_file_holds_input_back, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_file_that_ends_early_is_an_error, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_file_is_closed_when_the_connection_breaks, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_close_sends_the_file_first, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, the_order_is_that_of_the_calls, 0, 6 * BED_MECHANISMS);
-    tcase_add_loop_test(tcase, many_pieces_leave_in_order, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_file_is_sent_whole, 0, 5 * FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_part_of_a_file_to_a_slow_reader, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_large_file_holds_input_back, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_file_that_ends_early_is_an_error, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_file_is_closed_when_the_connection_breaks, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_close_sends_the_file_first, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, the_order_is_that_of_the_calls, 0, 6 * FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, many_pieces_leave_in_order, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, without_memory_all_is_given_back, 0, LETTERS_BLOCKS + 1);
 }
 

@@ -1,48 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Without memory a connection ends, not the process. The linker is told to have the allocations of
- * conn_input.c and conn_output.c come here (--wrap). */
-#include "net/bed.h"
-#include "net/chunk.h"
+/* Without memory a connection ends, not the process. */
+#include "support/owner.h"
 
 #include <limits.h>
-
-#define NEVER UINT_MAX
-
-static unsigned until_failure = NEVER; /* allocations that still succeed */
-
-struct fb_chunk *__real_fb_chunk_create(struct chunk_pool *pool, size_t room);
-struct fb_chunk *__wrap_fb_chunk_create(struct chunk_pool *pool, size_t room);
-struct fb_chunk *__real_fb_chunk_foreign(
-    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
-struct fb_chunk *__wrap_fb_chunk_foreign(
-    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
-
-/* One failure, and no more after it. */
-static bool fails(void)
-{
-    if (until_failure == NEVER)
-        return false;
-    return until_failure-- == 0;
-}
-
-struct fb_chunk *__wrap_fb_chunk_create(struct chunk_pool *pool, size_t room)
-{
-    return fails() ? NULL : __real_fb_chunk_create(pool, room);
-}
-
-struct fb_chunk *__wrap_fb_chunk_foreign(
-    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n)
-{
-    return fails() ? NULL : __real_fb_chunk_foreign(pool, kind, p, n);
-}
-
-static bool has_failed(void)
-{
-    bool failed = until_failure == NEVER;
-
-    until_failure = NEVER;
-    return failed;
-}
 
 static uint8_t bytes[20000];
 
@@ -57,43 +17,45 @@ static size_t write_to_other(struct owner *owner, fb_bytes in)
 }
 
 /* Input that is kept, grows and is moved; output that is copied, borrowed and taken over. */
-static void exercise(struct bed *bed, struct owner *owners[3])
+static void exercise_memory(struct fixture *fixture, struct owner *owners[3])
 {
-    owners[0]->data = bed_leave;
+    owners[0]->data = owner_leave_input;
     owners[1]->data = write_to_other;
     owners[1]->other = owners[2];
-    fake_take(owners[2]->socket, 10);
+    fb_sim_take(owners[2]->socket, 10);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++) {
-            fake_say(owners[j]->socket, bytes, 5000);
-            bed_run(bed);
+            fb_sim_say(owners[j]->socket, bytes, 5000);
+            fixture_run(fixture);
         }
-    fake_take(owners[2]->socket, SIZE_MAX);
-    bed_run(bed);
+    fb_sim_take(owners[2]->socket, SIZE_MAX);
+    fixture_run(fixture);
 }
 
 /* Says whether an allocation has failed. */
-static bool exercise_with(const struct fb_mechanism *mechanism, unsigned failing)
+static bool exercise_with(enum fixture_events events, unsigned failing)
 {
-    struct bed *bed = bed_set_up(mechanism, 3);
+    struct fixture *fixture = fixture_start_net(events, 3);
     struct owner *owners[3];
     unsigned without_memory = 0;
     bool failed;
 
     for (int i = 0; i < 3; i++)
-        owners[i] = bed_open(bed);
-    until_failure = failing;
-    exercise(bed, owners);
-    failed = has_failed();
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+        owners[i] = owner_open(fixture);
+    fixture->memory.until_failure = failing;
+    fixture->memory.failures_max = 1;
+    exercise_memory(fixture, owners);
+    failed = fixture->memory.failures > 0;
+    fixture->memory.until_failure = UINT_MAX;
+    fixture_end_all(fixture);
     for (int i = 0; i < 3; i++) {
         without_memory += owners[i]->reason == FB_NO_MEMORY;
         ck_assert(owners[i]->reason == FB_NO_MEMORY || owners[i]->reason == FB_DRAINED);
-        bed_free(&owners[i]);
+        owner_free(&owners[i]);
     }
     ck_assert_msg(without_memory == failed, "%u connections ended for the failure of allocation %u",
         without_memory, failing);
-    bed_tear_down(bed);
+    fixture_stop(fixture);
     return failed;
 }
 
@@ -101,7 +63,7 @@ START_TEST(the_connection_ends_that_lacks_memory)
 {
     unsigned n = 0;
 
-    while (exercise_with(bed_mechanisms[_i], n))
+    while (exercise_with(_i, n))
         n++;
     ck_assert_uint_gt(n, 5);
 }
@@ -109,7 +71,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, the_connection_ends_that_lacks_memory, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, the_connection_ends_that_lacks_memory, 0, FIXTURE_EVENTS);
 }
 
 FB_TEST_MAIN("conn_memory", add_tests)

@@ -1,114 +1,114 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Callbacks that touch other connections: all of them are settled after the callback. */
-#include "net/bed.h"
+#include "support/owner.h"
 
 #include <string.h>
 
-static size_t relay(struct owner *owner, fb_bytes in)
+static size_t relay_input(struct owner *owner, fb_bytes in)
 {
     fb_conn_write(owner->other->conn, in.p, in.n);
     return in.n;
 }
 
-static void end_two(struct bed *bed, struct owner **a, struct owner **b)
+static void end_two(struct fixture *fixture, struct owner **a, struct owner **b)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(a);
-    bed_free(b);
-    bed_tear_down(bed);
+    fixture_end_all(fixture);
+    owner_free(a);
+    owner_free(b);
+    fixture_stop(fixture);
 }
 
 static size_t see_that_it_was_sent(struct owner *owner, fb_bytes in)
 {
-    ck_assert_str_eq(bed_sent(owner->other), "from a");
+    ck_assert_str_eq(owner_sent(owner->other), "from a");
     return in.n;
 }
 
 START_TEST(output_to_another_leaves_before_the_next_callback)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 3);
-    struct owner *a = bed_open(bed), *b = bed_open(bed), *c = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 3);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture), *c = owner_open(fixture);
 
-    a->data = relay;
+    a->data = relay_input;
     a->other = b;
     c->data = see_that_it_was_sent;
     c->other = b;
-    fake_says(a->socket, "from a");
-    fake_says(c->socket, "next");
-    bed_turn(bed);
+    fb_sim_says(a->socket, "from a");
+    fb_sim_says(c->socket, "next");
+    fixture_turn(fixture);
     ck_assert_uint_eq(c->datas, 1);
     ck_assert_uint_eq(b->socket->sends, 1);
     ck_assert_ptr_eq(b->socket->pieces[0].iov_base, a->last_p); /* borrowed from a's input */
     fb_conn_fail(c->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
-    bed_free(&c);
-    end_two(bed, &a, &b);
+    fixture_settle(fixture);
+    owner_free(&c);
+    end_two(fixture, &a, &b);
 }
 END_TEST
 
 static size_t relay_and_abort(struct owner *owner, fb_bytes in)
 {
     fb_conn_fail(owner->conn, FB_ABORTED);
-    return relay(owner, in);
+    return relay_input(owner, in);
 }
 
 static size_t relay_and_close(struct owner *owner, fb_bytes in)
 {
     fb_conn_close(owner->conn);
-    return relay(owner, in);
+    return relay_input(owner, in);
 }
 
 static size_t (*const dying[])(
-    struct owner *, fb_bytes) = { relay, relay_and_abort, relay_and_close };
+    struct owner *, fb_bytes) = { relay_input, relay_and_abort, relay_and_close };
 
 START_TEST(borrowed_output_outlives_the_lender)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 3);
-    struct owner *a = bed_open(bed), *b = bed_open(bed), *noise = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 3);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture), *noise = owner_open(fixture);
 
-    a->data = bed_leave; /* so that the bytes lie in a chunk of a's */
-    fake_says(a->socket, "what a ");
-    bed_run(bed);
-    a->data = dying[_i / BED_MECHANISMS];
+    a->data = owner_leave_input; /* puts the bytes into a chunk of a's */
+    fb_sim_says(a->socket, "what a ");
+    fixture_run(fixture);
+    a->data = dying[_i / FIXTURE_EVENTS];
     a->other = b;
-    fake_take(b->socket, 2);
-    fake_says(a->socket, "has said");
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(b), "wh");
-    fake_says(noise->socket, "xxxxxxxxxxxxxxxxxxxxxxxxxxx");
-    bed_run(bed);
-    fake_take(b->socket, SIZE_MAX);
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(b), "what a has said");
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(&noise);
-    end_two(bed, &a, &b);
+    fb_sim_take(b->socket, 2);
+    fb_sim_says(a->socket, "has said");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(b), "wh");
+    fb_sim_says(noise->socket, "xxxxxxxxxxxxxxxxxxxxxxxxxxx");
+    fixture_run(fixture);
+    fb_sim_take(b->socket, SIZE_MAX);
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(b), "what a has said");
+    fixture_end_all(fixture);
+    owner_free(&noise);
+    end_two(fixture, &a, &b);
 }
 END_TEST
 
 START_TEST(output_borrowed_by_one_whose_event_waits)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 3);
-    struct owner *a = bed_open(bed), *noise = bed_open(bed), *b = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 3);
+    struct owner *a = owner_open(fixture), *noise = owner_open(fixture), *b = owner_open(fixture);
 
     /* b becomes writable in the batch in which a is given what it writes to b */
-    fake_take(b->socket, 0);
+    fb_sim_take(b->socket, 0);
     fb_conn_write(b->conn, "first ", 6);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
-    a->data = relay;
+    fixture_settle(fixture);
+    fixture_run(fixture);
+    a->data = relay_input;
     a->other = b;
-    fake_says(a->socket, "second");
-    fake_says(noise->socket, "xxxxxx");
-    fake_take(b->socket, SIZE_MAX);
-    bed_turn(bed);
+    fb_sim_says(a->socket, "second");
+    fb_sim_says(noise->socket, "xxxxxx");
+    fb_sim_take(b->socket, SIZE_MAX);
+    fixture_turn(fixture);
     ck_assert_uint_eq(a->datas + noise->datas, 2);
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(b), "first second");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(b), "first second");
     fb_conn_fail(noise->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
-    bed_free(&noise);
-    end_two(bed, &a, &b);
+    fixture_settle(fixture);
+    owner_free(&noise);
+    end_two(fixture, &a, &b);
 }
 END_TEST
 
@@ -128,41 +128,41 @@ static size_t close_other(struct owner *owner, fb_bytes in)
 
 START_TEST(who_was_ended_by_another_hears_no_more)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *a = bed_open(bed), *b = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    /* both have an event in the batch, and whoever comes first ends the other */
+    /* two events in one batch: the first of them ends the other's connection */
     a->data = b->data = abort_other;
     a->other = b;
     b->other = a;
-    fake_says(a->socket, "?");
-    fake_says(b->socket, "?");
-    bed_turn(bed);
+    fb_sim_says(a->socket, "?");
+    fb_sim_says(b->socket, "?");
+    fixture_turn(fixture);
     ck_assert_uint_eq(a->datas + b->datas, 1);
     ck_assert_uint_eq(a->closings + b->closings, 1);
-    end_two(bed, &a, &b);
+    end_two(fixture, &a, &b);
 }
 END_TEST
 
 START_TEST(who_was_closed_by_another_sends_what_it_has)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *a = bed_open(bed), *b = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    fake_take(b->socket, 0);
+    fb_sim_take(b->socket, 0);
     fb_conn_write(b->conn, "rest", 4);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
     a->data = close_other;
     a->other = b;
-    fake_says(a->socket, "?");
-    bed_run(bed);
+    fb_sim_says(a->socket, "?");
+    fixture_run(fixture);
     ck_assert_uint_eq(b->closings, 0);
-    fake_take(b->socket, SIZE_MAX);
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(b), "rest");
+    fb_sim_take(b->socket, SIZE_MAX);
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(b), "rest");
     ck_assert_int_eq(b->reason, FB_FINISHED);
-    end_two(bed, &a, &b);
+    end_two(fixture, &a, &b);
 }
 END_TEST
 
@@ -177,23 +177,23 @@ static void tell_and_close_other(struct owner *owner)
 START_TEST(ends_follow_from_ends)
 {
     static const struct owner chained = { .closed = tell_and_close_other };
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 100);
+    struct fixture *fixture = fixture_start_net(_i, 100);
     struct owner *owners[100];
 
     for (size_t i = 0; i < fb_countof(owners); i++)
-        owners[i] = bed_create(bed, &chained);
+        owners[i] = owner_create(fixture, &chained);
     for (size_t i = 0; i + 1 < fb_countof(owners); i++)
         owners[i]->other = owners[i + 1];
-    bed_run(bed);
+    fixture_run(fixture);
     fb_conn_fail(owners[0]->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     for (size_t i = 1; i < fb_countof(owners); i++) {
-        ck_assert_str_eq(bed_sent(owners[i]), "bye");
+        ck_assert_str_eq(owner_sent(owners[i]), "bye");
         ck_assert_int_eq(owners[i]->reason, FB_FINISHED);
-        bed_free(&owners[i]);
+        owner_free(&owners[i]);
     }
-    bed_free(&owners[0]);
-    bed_tear_down(bed);
+    owner_free(&owners[0]);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -205,21 +205,21 @@ static size_t resume_other(struct owner *owner, fb_bytes in)
 
 START_TEST(another_may_stop_and_resume_it)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *a = bed_open(bed), *b = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    b->data = bed_leave;
-    fake_says(b->socket, "kept");
-    bed_run(bed);
+    b->data = owner_leave_input;
+    fb_sim_says(b->socket, "kept");
+    fixture_run(fixture);
     fb_conn_stop(b->conn);
     b->data = NULL;
     a->data = resume_other;
     a->other = b;
-    fake_says(a->socket, "go on");
-    bed_run(bed);
+    fb_sim_says(a->socket, "go on");
+    fixture_run(fixture);
     ck_assert_uint_eq(b->datas, 2);
     ck_assert_str_eq(b->last, "kept");
-    end_two(bed, &a, &b);
+    end_two(fixture, &a, &b);
 }
 END_TEST
 
@@ -230,34 +230,34 @@ static void relay_from_writable(struct owner *owner)
 
 START_TEST(writable_touches_another)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *a = bed_open(bed), *b = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
     a->writable = relay_from_writable;
     a->other = b;
-    fake_take(a->socket, 0);
-    bed_write_pattern(a, 70000);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
-    fake_take(a->socket, SIZE_MAX);
-    bed_turn(bed);
-    ck_assert_str_eq(bed_sent(b), "it flows");
-    end_two(bed, &a, &b);
+    fb_sim_take(a->socket, 0);
+    owner_write_pattern(a, 70000);
+    fixture_settle(fixture);
+    fixture_run(fixture);
+    fb_sim_take(a->socket, SIZE_MAX);
+    fixture_turn(fixture);
+    ck_assert_str_eq(owner_sent(b), "it flows");
+    end_two(fixture, &a, &b);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(
-        tcase, output_to_another_leaves_before_the_next_callback, 0, BED_MECHANISMS);
+        tcase, output_to_another_leaves_before_the_next_callback, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(
-        tcase, borrowed_output_outlives_the_lender, 0, (int)fb_countof(dying) * BED_MECHANISMS);
-    tcase_add_loop_test(tcase, output_borrowed_by_one_whose_event_waits, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, who_was_ended_by_another_hears_no_more, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, who_was_closed_by_another_sends_what_it_has, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, ends_follow_from_ends, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, another_may_stop_and_resume_it, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, writable_touches_another, 0, BED_MECHANISMS);
+        tcase, borrowed_output_outlives_the_lender, 0, (int)fb_countof(dying) * FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, output_borrowed_by_one_whose_event_waits, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, who_was_ended_by_another_hears_no_more, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, who_was_closed_by_another_sends_what_it_has, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, ends_follow_from_ends, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, another_may_stop_and_resume_it, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, writable_touches_another, 0, FIXTURE_EVENTS);
 }
 
 FB_TEST_MAIN("conn_others", add_tests)

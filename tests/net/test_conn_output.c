@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Output of a connection: gathered in a callback, sent once after it, borrowed where it can be. */
-#include "net/bed.h"
+#include "support/owner.h"
 
 #include <string.h>
 
 #define HIGH_WATER (64 * 1024)
 #define LOW_WATER (16 * 1024)
 
-static void end_all(struct bed *bed, struct owner **owner)
+static void end_all(struct fixture *fixture, struct owner **owner)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(owner);
-    bed_tear_down(bed);
+    fixture_end_all(fixture);
+    owner_free(owner);
+    fixture_stop(fixture);
 }
 
 static size_t write_much(struct owner *owner, fb_bytes in)
@@ -24,46 +24,46 @@ static size_t write_much(struct owner *owner, fb_bytes in)
 
 START_TEST(a_callback_sends_once)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
     owner->data = write_much;
-    fake_says(owner->socket, "?");
-    bed_run(bed);
-    ck_assert_uint_eq(owner->socket->sends, 0); /* nothing was written */
+    fb_sim_says(owner->socket, "?");
+    fixture_run(fixture);
+    ck_assert_uint_eq(owner->socket->sends, 0); /* no output was left to write */
     owner->n = 1000;
-    fake_says(owner->socket, "?");
-    bed_run(bed);
+    fb_sim_says(owner->socket, "?");
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->socket->sends, 1);
     ck_assert_uint_eq(owner->socket->sent_n, 3000);
     ck_assert_uint_eq(owner->conn->unsent, 0);
     ck_assert_ptr_null(owner->conn->out);
-    end_all(bed, &owner);
+    end_all(fixture, &owner);
 }
 END_TEST
 
 START_TEST(output_within_the_input_is_not_copied)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
-    owner->data = bed_echo;
-    fake_says(owner->socket, "borrowed");
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(owner), "borrowed");
+    owner->data = owner_echo;
+    fb_sim_says(owner->socket, "borrowed");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(owner), "borrowed");
     ck_assert_int_eq(owner->socket->piece_n, 1);
     ck_assert_ptr_eq(owner->socket->pieces[0].iov_base, owner->last_p);
 
     /* the same from input that had been kept */
-    owner->data = bed_leave;
-    fake_says(owner->socket, "ke");
-    bed_run(bed);
-    owner->data = bed_echo;
-    fake_says(owner->socket, "pt");
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(owner), "borrowedkept");
+    owner->data = owner_leave_input;
+    fb_sim_says(owner->socket, "ke");
+    fixture_run(fixture);
+    owner->data = owner_echo;
+    fb_sim_says(owner->socket, "pt");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(owner), "borrowedkept");
     ck_assert_ptr_eq(owner->socket->pieces[0].iov_base, owner->last_p);
-    end_all(bed, &owner);
+    end_all(fixture, &owner);
 }
 END_TEST
 
@@ -88,8 +88,8 @@ static void check_mixed(const struct owner *owner, size_t n)
 
 static const struct {
     size_t n;    /* bytes of input */
-    size_t room; /* what the peer takes at first */
-    size_t most; /* ... of one send */
+    size_t room; /* bytes that the peer takes at first */
+    size_t most; /* bytes that one send takes */
 } mixtures[] = {
     { 3, SIZE_MAX, SIZE_MAX },
     { 31, SIZE_MAX, SIZE_MAX },
@@ -104,8 +104,8 @@ static const struct {
 START_TEST(copied_and_borrowed_output_keeps_its_order)
 {
     for (size_t i = 0; i < fb_countof(mixtures); i++) {
-        struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-        struct owner *owner = bed_open(bed), *noise = bed_open(bed);
+        struct fixture *fixture = fixture_start_net(_i, 2);
+        struct owner *owner = owner_open(fixture), *noise = owner_open(fixture);
         size_t n = mixtures[i].n;
         char in[512];
 
@@ -113,24 +113,24 @@ START_TEST(copied_and_borrowed_output_keeps_its_order)
             in[at] = (char)('a' + at % 26);
         owner->data = write_mixed;
         owner->socket->send_most = mixtures[i].most;
-        fake_take(owner->socket, mixtures[i].room);
-        fake_say(owner->socket, in, n);
-        bed_run(bed);
+        fb_sim_take(owner->socket, mixtures[i].room);
+        fb_sim_say(owner->socket, in, n);
+        fixture_run(fixture);
         memset(in, '#', sizeof(in)); /* into the same buffer */
-        fake_say(noise->socket, in, sizeof(in));
-        bed_run(bed);
+        fb_sim_say(noise->socket, in, sizeof(in));
+        fixture_run(fixture);
         while (owner->socket->sent_n < 2 * n) {
             size_t before = owner->socket->sent_n;
 
-            fake_take(owner->socket, 100);
-            bed_run(bed);
+            fb_sim_take(owner->socket, 100);
+            fixture_run(fixture);
             ck_assert_uint_gt(owner->socket->sent_n, before);
         }
         check_mixed(owner, n);
-        fb_net_fail_all(&bed->net, FB_DRAINED);
-        bed_free(&noise);
-        bed_free(&owner);
-        bed_tear_down(bed);
+        fixture_end_all(fixture);
+        owner_free(&noise);
+        owner_free(&owner);
+        fixture_stop(fixture);
     }
 }
 END_TEST
@@ -140,191 +140,191 @@ static size_t write_around(struct owner *owner, fb_bytes in)
 {
     ck_assert_uint_eq(in.n, 4);
     fb_conn_write(owner->conn, in.p + 1, 3);
-    fb_conn_write(owner->conn, in.p + 3, 2); /* one byte of it lies behind */
+    fb_conn_write(owner->conn, in.p + 3, 2); /* a byte of the input lies behind */
     return in.n;
 }
 
 START_TEST(what_is_not_all_lent_is_copied)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
-    const uint8_t *lent = bed->net.scratch;
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
+    const uint8_t *lent = fixture->net->scratch;
 
-    bed->net.scratch[4] = '!';
+    fixture->net->scratch[4] = '!';
     owner->data = write_around;
-    fake_says(owner->socket, "abcd");
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(owner), "bcdd!");
+    fb_sim_says(owner->socket, "abcd");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(owner), "bcdd!");
     ck_assert_int_eq(owner->socket->piece_n, 2);
     ck_assert_ptr_eq(owner->socket->pieces[0].iov_base, lent + 1);
     ck_assert_ptr_ne(owner->socket->pieces[1].iov_base, lent + 3);
-    end_all(bed, &owner);
+    end_all(fixture, &owner);
 }
 END_TEST
 
 START_TEST(output_goes_on_when_the_peer_takes_it)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
     size_t n = 1000 * 1000, steps = 0;
 
-    fake_take(owner->socket, 0);
-    bed_write_pattern(owner, n);
-    fb_net_settle(&bed->net);
+    fb_sim_take(owner->socket, 0);
+    owner_write_pattern(owner, n);
+    fixture_settle(fixture);
     ck_assert_uint_eq(owner->socket->sends, 1);
-    bed_run(bed);
-    ck_assert_uint_eq(owner->socket->sends, 1); /* it was not tried again in vain */
+    fixture_run(fixture);
+    ck_assert_uint_eq(owner->socket->sends, 1); /* no send was tried in vain */
     while (owner->socket->sent_n < n) {
-        fake_take(owner->socket, 4096 + steps * 1111);
-        bed_run(bed);
+        fb_sim_take(owner->socket, 4096 + steps * 1111);
+        fixture_run(fixture);
         ck_assert_uint_lt(++steps, 1000);
     }
-    bed_check_pattern(owner, n);
+    owner_check_pattern(owner, n);
     ck_assert_uint_eq(owner->conn->unsent, 0);
     ck_assert_ptr_null(owner->conn->out);
-    end_all(bed, &owner);
+    end_all(fixture, &owner);
 }
 END_TEST
 
 START_TEST(writing_more_keeps_the_order)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
-    fake_take(owner->socket, 5000);
+    fb_sim_take(owner->socket, 5000);
     for (int i = 0; i < 100; i++) {
-        bed_write_pattern(owner, 1 + (size_t)i * 37 % 5001);
-        fb_net_settle(&bed->net);
+        owner_write_pattern(owner, 1 + (size_t)i * 37 % 5001);
+        fixture_settle(fixture);
         if (i % 3 == 0) {
-            fake_take(owner->socket, 3000);
-            bed_run(bed);
+            fb_sim_take(owner->socket, 3000);
+            fixture_run(fixture);
         }
     }
-    fake_take(owner->socket, SIZE_MAX);
-    bed_run(bed);
+    fb_sim_take(owner->socket, SIZE_MAX);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->conn->unsent, 0);
-    bed_check_pattern(owner, owner->socket->sent_n);
-    end_all(bed, &owner);
+    owner_check_pattern(owner, owner->socket->sent_n);
+    end_all(fixture, &owner);
 }
 END_TEST
 
-static size_t answer(struct owner *owner, fb_bytes in)
+static size_t send_answer(struct owner *owner, fb_bytes in)
 {
-    bed_write_pattern(owner, owner->n);
+    owner_write_pattern(owner, owner->n);
     return in.n;
 }
 
 START_TEST(unsent_output_holds_the_input_back)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
     size_t n = HIGH_WATER;
 
-    owner->data = answer;
+    owner->data = send_answer;
     owner->n = n;
-    fake_take(owner->socket, 0);
-    fake_says(owner->socket, "a");
-    bed_run(bed);
+    fb_sim_take(owner->socket, 0);
+    fb_sim_says(owner->socket, "a");
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->conn->unsent, n);
-    fake_says(owner->socket, "b"); /* not above the mark: still read */
+    fb_sim_says(owner->socket, "b"); /* at the mark and not above: still read */
     owner->n = 1;
-    bed_run(bed);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
-    fake_says(owner->socket, "c");
-    bed_run(bed);
+    fb_sim_says(owner->socket, "c");
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
 
-    fake_take(owner->socket, n + 1 - LOW_WATER); /* down to the mark, not below */
-    bed_run(bed);
+    fb_sim_take(owner->socket, n + 1 - LOW_WATER); /* down to the mark, not below */
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->conn->unsent, LOW_WATER);
     ck_assert_uint_eq(owner->datas + owner->writables, 2);
-    fake_take(owner->socket, 1);
-    bed_run(bed);
+    fb_sim_take(owner->socket, 1);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->writables, 1);
     ck_assert_uint_eq(owner->datas, 3);
     ck_assert_str_eq(owner->last, "c");
 
-    fake_take(owner->socket, SIZE_MAX);
-    bed_run(bed);
+    fb_sim_take(owner->socket, SIZE_MAX);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->writables, 1); /* once */
-    bed_check_pattern(owner, n + 2);
-    end_all(bed, &owner);
+    owner_check_pattern(owner, n + 2);
+    end_all(fixture, &owner);
 }
 END_TEST
 
 static void write_again(struct owner *owner)
 {
     if (owner->writables < 3)
-        bed_write_pattern(owner, owner->n);
+        owner_write_pattern(owner, owner->n);
 }
 
 START_TEST(writable_may_write_until_it_is_held_again)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
     size_t n = HIGH_WATER + 100;
 
-    owner->data = answer;
+    owner->data = send_answer;
     owner->writable = write_again;
     owner->n = n;
-    fake_take(owner->socket, 0);
-    fake_says(owner->socket, "go");
-    bed_run(bed);
+    fb_sim_take(owner->socket, 0);
+    fb_sim_says(owner->socket, "go");
+    fixture_run(fixture);
     for (unsigned i = 1; i <= 3; i++) {
         ck_assert_uint_eq(owner->writables, i - 1);
-        fake_take(owner->socket, owner->conn->unsent - 1);
-        bed_run(bed);
+        fb_sim_take(owner->socket, owner->conn->unsent - 1);
+        fixture_run(fixture);
         ck_assert_uint_eq(owner->writables, i);
     }
-    fake_take(owner->socket, SIZE_MAX);
-    bed_run(bed);
+    fb_sim_take(owner->socket, SIZE_MAX);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->writables, 3);
-    bed_check_pattern(owner, 3 * n);
-    end_all(bed, &owner);
+    owner_check_pattern(owner, 3 * n);
+    end_all(fixture, &owner);
 }
 END_TEST
 
 static size_t answer_and_stop(struct owner *owner, fb_bytes in)
 {
-    bed_write_pattern(owner, owner->n);
+    owner_write_pattern(owner, owner->n);
     fb_conn_stop(owner->conn);
     return in.n / 2;
 }
 
 START_TEST(resumed_while_held_it_is_offered_the_rest_later)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *owner = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *owner = owner_open(fixture);
 
     owner->data = answer_and_stop;
     owner->n = HIGH_WATER + 1;
-    fake_take(owner->socket, 0);
-    fake_says(owner->socket, "onetwo");
-    bed_run(bed);
+    fb_sim_take(owner->socket, 0);
+    fb_sim_says(owner->socket, "onetwo");
+    fixture_run(fixture);
     owner->data = NULL;
     fb_conn_resume(owner->conn);
-    bed_run(bed);
-    ck_assert_uint_eq(owner->datas, 1); /* it is held back */
-    fake_take(owner->socket, SIZE_MAX);
-    bed_run(bed);
+    fixture_run(fixture);
+    ck_assert_uint_eq(owner->datas, 1); /* reading is paused */
+    fb_sim_take(owner->socket, SIZE_MAX);
+    fixture_run(fixture);
     ck_assert_uint_eq(owner->writables, 1);
     ck_assert_uint_eq(owner->datas, 2); /* although nothing more has arrived */
     ck_assert_str_eq(owner->last, "two");
-    end_all(bed, &owner);
+    end_all(fixture, &owner);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_callback_sends_once, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, output_within_the_input_is_not_copied, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, copied_and_borrowed_output_keeps_its_order, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, what_is_not_all_lent_is_copied, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, output_goes_on_when_the_peer_takes_it, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, writing_more_keeps_the_order, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, unsent_output_holds_the_input_back, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, writable_may_write_until_it_is_held_again, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, resumed_while_held_it_is_offered_the_rest_later, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_callback_sends_once, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, output_within_the_input_is_not_copied, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, copied_and_borrowed_output_keeps_its_order, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, what_is_not_all_lent_is_copied, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, output_goes_on_when_the_peer_takes_it, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, writing_more_keeps_the_order, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, unsent_output_holds_the_input_back, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, writable_may_write_until_it_is_held_again, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, resumed_while_held_it_is_offered_the_rest_later, 0, FIXTURE_EVENTS);
 }
 
 FB_TEST_MAIN("conn_output", add_tests)

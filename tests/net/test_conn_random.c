@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Peers and owners that do anything at any time: whatever is said comes back whole and in order, or
  * the connection has ended. The number of a test that fails is its seed. */
-#include "net/bed.h"
+#include "support/owner.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,13 +15,13 @@ struct peer {
     struct owner *live;
     uint8_t *said;
     size_t said_n;
-    bool ended; /* it says nothing more */
+    bool ended; /* the peer says no more */
 };
 
 static uint64_t state;
 
 /* splitmix64 */
-static uint32_t any(uint32_t below)
+static uint32_t any_below(uint32_t below)
 {
     uint64_t z = state += 0x9e3779b97f4a7c15u;
 
@@ -33,21 +33,21 @@ static uint32_t any(uint32_t below)
 /* Echoes a part, copied or borrowed, in one write or many. */
 static size_t echo_some(struct owner *owner, fb_bytes in)
 {
-    size_t used = any(4) == 0 ? any((uint32_t)in.n + 1) : in.n;
-    size_t step = 1 + any((uint32_t)used + 1);
+    size_t used = any_below(4) == 0 ? any_below((uint32_t)in.n + 1) : in.n;
+    size_t step = 1 + any_below((uint32_t)used + 1);
     uint8_t copy[512];
 
     for (size_t at = 0; at < used; at += step) {
         size_t n = step < used - at ? step : used - at;
 
-        if (n < sizeof(copy) && any(2) == 0)
+        if (n < sizeof(copy) && any_below(2) == 0)
             fb_conn_write(owner->conn, memcpy(copy, in.p + at, n), n);
         else
             fb_conn_write(owner->conn, in.p + at, n);
     }
-    if (any(8) == 0)
+    if (any_below(8) == 0)
         fb_conn_stop(owner->conn);
-    if (any(8) == 0)
+    if (any_below(8) == 0)
         fb_conn_resume(owner->conn);
     return used;
 }
@@ -58,63 +58,63 @@ static void echo_rest(struct owner *owner, fb_bytes rest)
     fb_conn_close(owner->conn);
 }
 
-static void open_peer(struct bed *bed, struct peer *peer)
+static void open_peer(struct fixture *fixture, struct peer *peer)
 {
     static const struct owner echoing = { .data = echo_some, .eof = echo_rest };
 
-    peer->live = bed_create(bed, &echoing);
-    peer->live->socket->lends = any(4) == 0;
-    peer->live->socket->tells_eof = any(2) == 0;
+    peer->live = owner_create(fixture, &echoing);
+    peer->live->socket->lends = any_below(4) == 0;
+    peer->live->socket->tells_eof = any_below(2) == 0;
     peer->said_n = 0;
     peer->ended = false;
 }
 
 /* The connection has ended, perhaps before it was opened. */
-static void forget(struct peer *peer)
+static void forget_connection(struct peer *peer)
 {
     if (peer->live->openings > 0)
-        bed_free(&peer->live);
+        owner_free(&peer->live);
     else
         free(peer->live);
 }
 
-static void say(struct peer *peer)
+static void say_some(struct peer *peer)
 {
-    size_t n = 1 + any(any(4) == 0 ? PIECE_MAX : 100);
+    size_t n = 1 + any_below(any_below(4) == 0 ? PIECE_MAX : 100);
 
     peer->said = realloc(peer->said, peer->said_n + n);
     fb_must(peer->said != NULL);
     for (size_t i = 0; i < n; i++)
-        peer->said[peer->said_n + i] = (uint8_t)any(256);
-    fake_say(peer->live->socket, peer->said + peer->said_n, n);
+        peer->said[peer->said_n + i] = (uint8_t)any_below(256);
+    fb_sim_say(peer->live->socket, peer->said + peer->said_n, n);
     peer->said_n += n;
 }
 
-static void check(const struct peer *peer)
+static void check_peer(const struct peer *peer)
 {
-    const struct fake_socket *socket = peer->live->socket;
+    const struct fb_sim_socket *socket = peer->live->socket;
 
     fb_must(socket->sent_n <= peer->said_n);
     if (socket->sent_n > 0)
         fb_must(memcmp(socket->sent, peer->said, socket->sent_n) == 0);
 }
 
-static void do_something(struct bed *bed, struct peer *peer)
+static void do_something(struct fixture *fixture, struct peer *peer)
 {
-    struct fake_socket *socket = peer->live->socket;
+    struct fb_sim_socket *socket = peer->live->socket;
 
-    switch (any(16)) {
+    switch (any_below(16)) {
     case 0:
-        fake_take(socket, 0);
+        fb_sim_take(socket, 0);
         break;
     case 1:
-        fake_take(socket, any(50000));
+        fb_sim_take(socket, any_below(50000));
         break;
     case 2:
-        fake_take(socket, SIZE_MAX);
+        fb_sim_take(socket, SIZE_MAX);
         break;
     case 3:
-        socket->send_most = 1 + any(any(2) == 0 ? 20 : 100000);
+        socket->send_most = 1 + any_below(any_below(2) == 0 ? 20 : 100000);
         break;
     case 4:
         fb_conn_stop(peer->live->conn);
@@ -123,53 +123,53 @@ static void do_something(struct bed *bed, struct peer *peer)
         fb_conn_resume(peer->live->conn);
         break;
     case 6:
-        fake_pass(any(100));
+        fb_sim_pass(fixture->sim, any_below(100));
         break;
     case 7:
         if (!peer->ended)
-            fake_stall(socket);
+            fb_sim_stall(socket);
         break;
     case 8:
-        if (any(20) == 0)
+        if (any_below(20) == 0)
             fb_conn_fail(peer->live->conn, FB_ABORTED);
-        else if (any(20) == 0)
+        else if (any_below(20) == 0)
             fb_conn_close(peer->live->conn);
-        fb_net_settle(&bed->net);
+        fixture_settle(fixture);
         break;
     case 9:
-        if (any(20) == 0 && !peer->ended) {
-            fake_break(socket, ECONNRESET);
+        if (any_below(20) == 0 && !peer->ended) {
+            fb_sim_break(socket, ECONNRESET);
             peer->ended = true;
         }
         break;
     case 10:
-        if (any(10) == 0 && !peer->ended) {
-            fake_end(socket);
+        if (any_below(10) == 0 && !peer->ended) {
+            fb_sim_end(socket);
             peer->ended = true;
         }
         break;
     default:
         if (!peer->ended)
-            say(peer);
+            say_some(peer);
     }
 }
 
 /* Everything that was said is echoed if the connection is left alone now. */
-static void finish(struct bed *bed, struct peer *peer)
+static void finish_peer(struct fixture *fixture, struct peer *peer)
 {
     struct owner *owner = peer->live;
     bool whole = owner->conn != NULL && conn_is_active(owner->conn) && !peer->ended;
 
     if (whole)
-        fake_end(owner->socket);
-    fake_take(owner->socket, SIZE_MAX);
+        fb_sim_end(owner->socket);
+    fb_sim_take(owner->socket, SIZE_MAX);
     for (int i = 0; i < 1000 && owner->conn != NULL && conn_is_active(owner->conn); i++) {
         fb_conn_resume(owner->conn);
-        bed_turn(bed);
+        fixture_turn(fixture);
     }
-    bed_run(bed);
-    bed_pass(bed, 10000); /* the closed ones have lingered long enough */
-    check(peer);
+    fixture_run(fixture);
+    fixture_pass(fixture, 10000); /* the closed ones have lingered long enough */
+    check_peer(peer);
     ck_assert_uint_eq(owner->closings, 1);
     ck_assert(owner->socket->closed);
     if (whole) {
@@ -180,37 +180,37 @@ static void finish(struct bed *bed, struct peer *peer)
 
 START_TEST(whatever_happens)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], PEERS);
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, PEERS);
     struct peer *peers = calloc(PEERS, sizeof(*peers));
 
     ck_assert_ptr_nonnull(peers);
     state = (uint64_t)_i;
     for (int i = 0; i < PEERS; i++)
-        open_peer(bed, &peers[i]);
+        open_peer(fixture, &peers[i]);
     for (int step = 0; step < STEPS; step++) {
-        struct peer *peer = &peers[any(PEERS)];
+        struct peer *peer = &peers[any_below(PEERS)];
 
         if (peer->live->conn != NULL)
-            do_something(bed, peer);
-        if (any(3) == 0)
-            bed_turn(bed);
-        check(peer);
+            do_something(fixture, peer);
+        if (any_below(3) == 0)
+            fixture_turn(fixture);
+        check_peer(peer);
         if (peer->live->socket->closed) {
-            forget(peer);
-            open_peer(bed, peer);
+            forget_connection(peer);
+            open_peer(fixture, peer);
         }
     }
     for (int i = 0; i < PEERS; i++)
         peers[i].live->socket->send_most = SIZE_MAX;
-    bed_run(bed);
+    fixture_run(fixture);
     for (int i = 0; i < PEERS; i++) {
-        finish(bed, &peers[i]);
-        forget(&peers[i]);
+        finish_peer(fixture, &peers[i]);
+        forget_connection(&peers[i]);
         free(peers[i].said);
     }
     free(peers);
-    bed_logged(bed); /* those that were reset */
-    bed_tear_down(bed);
+    fixture_logged(fixture); /* lines about connections that were reset */
+    fixture_stop(fixture);
 }
 END_TEST
 

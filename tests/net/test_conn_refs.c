@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Output that is sent from where it is: memory of the owner's, who is told when it is needed no more,
- * and files; and what is sent before the callback returns. */
-#include "net/bed.h"
+/* Output that is sent from where it is: memory of the owner's, who is told when it is needed no
+ * more, and files; and what is sent before the callback returns. */
+#include "support/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,18 +10,18 @@
 
 /* Memory that was lent to a connection. */
 struct lent {
-    struct bed *bed;
+    struct fixture *fixture;
     unsigned releases;
-    struct owner *owner; /* who writes "again" when it is released */
+    struct owner *owner; /* owner that writes "again" at the release */
 };
 
 static bool calling; /* a call that may release nothing is running */
 
-static void released(void *arg)
+static void note_release(void *arg)
 {
     struct lent *lent = arg;
 
-    fb_must(!calling && !lent->bed->inside);
+    fb_must(!calling && !lent->fixture->inside);
     lent->releases++;
     if (lent->owner != NULL && lent->owner->conn != NULL)
         fb_conn_write(lent->owner->conn, "again", 5);
@@ -33,56 +33,56 @@ static int write_ref(struct owner *owner, const void *p, size_t n, struct lent *
     int rc;
 
     calling = true;
-    rc = fb_conn_write_ref(owner->conn, p, n, released, lent);
+    rc = fb_conn_write_ref(owner->conn, p, n, note_release, lent);
     calling = outer;
     return rc;
 }
 
-static void end(struct bed *bed, struct owner **owner)
+static void end_all(struct fixture *fixture, struct owner **owner)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(owner);
-    bed_tear_down(bed);
+    fixture_end_all(fixture);
+    owner_free(owner);
+    fixture_stop(fixture);
 }
 
 START_TEST(a_reference_is_sent_from_where_it_is)
 {
     static const char bytes[] = "referenced";
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
-    struct lent lent = { .bed = bed };
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
+    struct lent lent = { .fixture = fixture };
 
     ck_assert_int_eq(write_ref(a, bytes, 10, &lent), 0);
     ck_assert_uint_eq(a->conn->unsent, 10);
-    fb_net_settle(&bed->net);
-    ck_assert_str_eq(bed_sent(a), bytes);
+    fixture_settle(fixture);
+    ck_assert_str_eq(owner_sent(a), bytes);
     ck_assert_ptr_eq(a->socket->pieces[0].iov_base, bytes);
     ck_assert_uint_eq(lent.releases, 1);
     ck_assert_uint_eq(a->conn->unsent, 0);
-    end(bed, &a);
+    end_all(fixture, &a);
     ck_assert_uint_eq(lent.releases, 1);
 }
 END_TEST
 
 START_TEST(it_is_released_when_its_last_byte_has_left)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
-    struct lent first = { .bed = bed }, second = { .bed = bed };
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
+    struct lent first = { .fixture = fixture }, second = { .fixture = fixture };
 
-    fake_take(a->socket, 0);
+    fb_sim_take(a->socket, 0);
     write_ref(a, "first", 5, &first);
     write_ref(a, "second", 6, &second);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     for (size_t n = 1; n <= 11; n++) {
-        fake_take(a->socket, 1);
-        bed_run(bed);
+        fb_sim_take(a->socket, 1);
+        fixture_run(fixture);
         ck_assert_uint_eq(a->socket->sent_n, n);
         ck_assert_uint_eq(first.releases, n >= 5);
         ck_assert_uint_eq(second.releases, n >= 11);
     }
-    ck_assert_str_eq(bed_sent(a), "firstsecond");
-    end(bed, &a);
+    ck_assert_str_eq(owner_sent(a), "firstsecond");
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -94,18 +94,18 @@ static void do_fail(struct owner *owner)
 static void do_close_and_break(struct owner *owner)
 {
     fb_conn_close(owner->conn);
-    fb_net_settle(&owner->bed->net);
-    fake_break_output(owner->socket, EPIPE);
+    fixture_settle(owner->fixture);
+    fb_sim_break_output(owner->socket, EPIPE);
 }
 
 static void do_reset(struct owner *owner)
 {
-    fake_break(owner->socket, ECONNRESET);
+    fb_sim_break(owner->socket, ECONNRESET);
 }
 
 static void do_drain(struct owner *owner)
 {
-    fb_net_fail_all(&owner->bed->net, FB_DRAINED);
+    fixture_end_all(owner->fixture);
 }
 
 static void (*const ways_to_end[])(
@@ -113,25 +113,25 @@ static void (*const ways_to_end[])(
 
 START_TEST(it_is_released_however_the_connection_ends)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 1);
-    struct owner *a = bed_open(bed);
-    struct lent part = { .bed = bed }, none = { .bed = bed };
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
+    struct owner *a = owner_open(fixture);
+    struct lent part = { .fixture = fixture }, none = { .fixture = fixture };
 
-    fake_take(a->socket, 2);
+    fb_sim_take(a->socket, 2);
     write_ref(a, "first", 5, &part);
     write_ref(a, "second", 6, &none);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     ck_assert_uint_eq(part.releases + none.releases, 0);
-    calling = ways_to_end[_i / BED_MECHANISMS] != do_drain; /* which settles */
-    ways_to_end[_i / BED_MECHANISMS](a);
+    calling = ways_to_end[_i / FIXTURE_EVENTS] != do_drain; /* a turn settles it */
+    ways_to_end[_i / FIXTURE_EVENTS](a);
     calling = false;
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_uint_eq(part.releases, 1);
     ck_assert_uint_eq(none.releases, 1);
-    bed_logged(bed);
-    end(bed, &a);
+    fixture_logged(fixture);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -147,7 +147,7 @@ static void do_shut(struct owner *owner)
 
 static void lack_memory(struct owner *owner)
 {
-    owner->bed->until_failure = 0;
+    owner->fixture->memory.until_failure = 0;
 }
 
 static int empty_file(void)
@@ -158,24 +158,24 @@ static int empty_file(void)
     return fd;
 }
 
-/* "Nothing was taken", and the descriptor is still the caller's. */
+/* -1 means that nothing was taken: the descriptor is still the caller's. */
 START_TEST(nothing_is_taken_where_no_output_can_be)
 {
     static void (*const before[])(struct owner *) = { do_close, do_shut, do_fail, lack_memory };
-    struct bed *bed = bed_set_up(bed_mechanisms[0], 1);
-    struct owner *a = bed_open(bed);
-    struct lent lent = { .bed = bed };
+    struct fixture *fixture = fixture_start_net(0, 1);
+    struct owner *a = owner_open(fixture);
+    struct lent lent = { .fixture = fixture };
     int fd = empty_file();
 
     before[_i](a);
     ck_assert_int_eq(write_ref(a, "x", 1, &lent), -1);
     ck_assert_int_eq(fb_conn_write_file(a->conn, fd, 0, 1), -1);
-    bed->until_failure = UINT_MAX;
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+    fixture->memory.until_failure = UINT_MAX;
+    fixture_settle(fixture);
+    fixture_run(fixture);
     ck_assert_uint_eq(a->closings, before[_i] == do_close || before[_i] == do_fail);
     ck_assert_uint_eq(a->socket->sent_n, 0);
-    end(bed, &a);
+    end_all(fixture, &a);
     ck_assert_uint_eq(lent.releases, 0);
     ck_assert_int_eq(close(fd), 0);
 }
@@ -183,7 +183,7 @@ END_TEST
 
 static void write_when_closed(struct owner *owner)
 {
-    struct lent lent = { .bed = owner->bed };
+    struct lent lent = { .fixture = owner->fixture };
     int fd = empty_file();
 
     ck_assert_int_eq(write_ref(owner, "x", 1, &lent), -1);
@@ -192,27 +192,27 @@ static void write_when_closed(struct owner *owner)
     ck_assert_uint_eq(lent.releases, 0);
 }
 
-/* Also of one that is ended from outside, whom nothing has told before. */
+/* A connection that is ended from outside gives back its references too. */
 START_TEST(nothing_is_taken_by_one_that_is_told_its_end)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[0], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(0, 1);
+    struct owner *a = owner_open(fixture);
 
     a->closed = write_when_closed;
     fb_conn_end(a->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
-    end(bed, &a);
+    fixture_settle(fixture);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(what_is_empty_is_released_too)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
-    struct lent lent = { .bed = bed };
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
+    struct lent lent = { .fixture = fixture };
 
     write_ref(a, "", 0, &lent);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     ck_assert_uint_eq(lent.releases, 1);
     fb_conn_write(a->conn, "a", 1);
     write_ref(a, "", 0, &lent);
@@ -220,28 +220,28 @@ START_TEST(what_is_empty_is_released_too)
     write_ref(a, "", 0, &lent);
     fb_conn_write(a->conn, "b", 1);
     write_ref(a, "", 0, &lent);
-    fb_net_settle(&bed->net);
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(a), "ab");
+    fixture_settle(fixture);
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(a), "ab");
     ck_assert_uint_eq(lent.releases, 4);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(who_is_told_may_write_on)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
-    struct lent lent = { .bed = bed, .owner = a };
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
+    struct lent lent = { .fixture = fixture, .owner = a };
 
     write_ref(a, "once ", 5, &lent);
-    fb_net_settle(&bed->net);
-    ck_assert_str_eq(bed_sent(a), "once again");
+    fixture_settle(fixture);
+    ck_assert_str_eq(owner_sent(a), "once again");
     write_ref(a, "unsent", 6, &lent);
     fb_conn_fail(a->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    fixture_settle(fixture);
     ck_assert_uint_eq(lent.releases, 2);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -256,27 +256,27 @@ static size_t flush_in_the_middle(struct owner *owner, fb_bytes in)
     fb_conn_write(owner->conn, in.p, in.n);
     fb_conn_push(owner->conn);
     calling = false;
-    ck_assert_str_eq(bed_sent(owner), "one two");
+    ck_assert_str_eq(owner_sent(owner), "one two");
     ck_assert_uint_eq(flushed.releases, 0);
     fb_conn_write(owner->conn, " three", 6);
-    ck_assert_str_eq(bed_sent(owner), "one two");
+    ck_assert_str_eq(owner_sent(owner), "one two");
     return in.n;
 }
 
 START_TEST(a_flush_sends_at_once_and_tells_later)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
 
-    flushed = (struct lent) { .bed = bed };
+    flushed = (struct lent) { .fixture = fixture };
     a->data = flush_in_the_middle;
-    fake_says(a->socket, "two");
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(a), "one two three");
+    fb_sim_says(a->socket, "two");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(a), "one two three");
     ck_assert_uint_eq(a->socket->sends, 2);
     ck_assert_uint_eq(flushed.releases, 1);
     ck_assert_uint_eq(a->conn->sent, 13);
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -286,20 +286,20 @@ static void write_and_flush(struct owner *owner)
     fb_conn_push(owner->conn);
 }
 
-/* Else its owner would take a connection for idle that sends all the time. */
+/* Sent references count as progress, or a connection that sends all the time would seem idle. */
 START_TEST(what_was_flushed_has_moved)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
 
     a->expired = write_and_flush;
     for (unsigned i = 1; i <= 3; i++) {
-        fb_timer_set(&bed->net.loop, &a->conn->timer, 1000);
-        bed_pass(bed, 1000);
+        fb_timer_set(fixture->loop, &a->conn->timer, 1000);
+        fixture_pass(fixture, 1000);
         ck_assert_uint_eq(a->socket->sent_n, i);
         ck_assert_uint_eq(a->moves, i);
     }
-    end(bed, &a);
+    end_all(fixture, &a);
 }
 END_TEST
 
@@ -313,54 +313,54 @@ static size_t flush_twice(struct owner *owner, fb_bytes in)
 
 START_TEST(a_flush_that_fails_ends_it_from_the_loop)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
 
     a->data = flush_twice;
-    fake_break_output(a->socket, ECONNRESET);
-    fake_says(a->socket, "?");
-    bed_run(bed);
+    fb_sim_break_output(a->socket, ECONNRESET);
+    fb_sim_says(a->socket, "?");
+    fixture_run(fixture);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_RESET);
-    bed_logged(bed);
-    end(bed, &a);
+    fixture_logged(fixture);
+    end_all(fixture, &a);
 }
 END_TEST
 
 START_TEST(a_flush_that_gets_no_further_goes_on_later)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
-    struct owner *a = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct owner *a = owner_open(fixture);
 
-    fake_take(a->socket, 3);
-    bed_write_pattern(a, 10);
+    fb_sim_take(a->socket, 3);
+    owner_write_pattern(a, 10);
     fb_conn_push(a->conn);
     ck_assert_uint_eq(a->socket->sent_n, 3);
     fb_conn_push(a->conn);
-    fb_net_settle(&bed->net);
-    fake_take(a->socket, SIZE_MAX);
-    bed_run(bed);
-    bed_check_pattern(a, 10);
-    fb_conn_push(a->conn); /* of nothing */
-    end(bed, &a);
+    fixture_settle(fixture);
+    fb_sim_take(a->socket, SIZE_MAX);
+    fixture_run(fixture);
+    owner_check_pattern(a, 10);
+    fb_conn_push(a->conn); /* no bytes */
+    end_all(fixture, &a);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    int ends = BED_MECHANISMS * (int)fb_countof(ways_to_end);
+    int ends = FIXTURE_EVENTS * (int)fb_countof(ways_to_end);
 
-    tcase_add_loop_test(tcase, a_reference_is_sent_from_where_it_is, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, it_is_released_when_its_last_byte_has_left, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, a_reference_is_sent_from_where_it_is, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, it_is_released_when_its_last_byte_has_left, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, it_is_released_however_the_connection_ends, 0, ends);
     tcase_add_loop_test(tcase, nothing_is_taken_where_no_output_can_be, 0, 4);
     tcase_add_test(tcase, nothing_is_taken_by_one_that_is_told_its_end);
-    tcase_add_loop_test(tcase, what_is_empty_is_released_too, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, who_is_told_may_write_on, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_flush_sends_at_once_and_tells_later, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, what_was_flushed_has_moved, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_flush_that_fails_ends_it_from_the_loop, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, a_flush_that_gets_no_further_goes_on_later, 0, BED_MECHANISMS);
+    tcase_add_loop_test(tcase, what_is_empty_is_released_too, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, who_is_told_may_write_on, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_flush_sends_at_once_and_tells_later, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, what_was_flushed_has_moved, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_flush_that_fails_ends_it_from_the_loop, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, a_flush_that_gets_no_further_goes_on_later, 0, FIXTURE_EVENTS);
 }
 
 FB_TEST_MAIN("conn_refs", add_tests)

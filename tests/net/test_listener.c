@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners of TCP: opening, handing over to a new one, sockets of reuseport, and what fails. */
 #include "net/listening.h"
 #include "support/test.h"
 
@@ -12,8 +13,8 @@ static const char *const inet_hosts[] = { "127.0.0.1", "[::1]" };
 
 START_TEST(prepared_is_not_listening)
 {
-    struct fixture *fixture = set_up();
-    struct fb_listener *listener = opened(fixture, inet_hosts[_i], NULL, NULL, 3);
+    struct listening *listening = listening_start();
+    struct fb_listener *listener = listening_open(listening, inet_hosts[_i], NULL, NULL, 3);
     char expected[FB_ADDRESS_TEXT];
 
     ck_assert_uint_eq(listener->fd_n, 1);
@@ -24,25 +25,25 @@ START_TEST(prepared_is_not_listening)
     ck_assert_int_eq(try_connect(&listener->address), -1);
     ck_assert_int_eq(errno, ECONNREFUSED);
 
-    commit(fixture, listener);
+    listening_commit(listening, listener);
     ck_assert_uint_eq(slot_of_a_client(listener), 0);
 
     fb_listener_close(listener);
     ck_assert_int_eq(listener->fds[0], -1);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
 START_TEST(sockets_are_made_ready_before_bind)
 {
-    struct fixture *fixture = set_up();
+    struct listening *listening = listening_start();
     struct fb_listen_options options = fb_listen_defaults;
     struct fb_listener *only, *both;
 
-    only = opened(fixture, "[::1]", &options, NULL, 1);
+    only = listening_open(listening, "[::1]", &options, NULL, 1);
     options.ipv6only = false;
     options.reuseport = true;
-    both = opened(fixture, "[::]", &options, NULL, 2);
+    both = listening_open(listening, "[::]", &options, NULL, 2);
     ck_assert_uint_eq(both->fd_n, 2);
 
     ck_assert_int_eq(option_of(only->fds[0], IPPROTO_IPV6, IPV6_V6ONLY), 1);
@@ -57,56 +58,56 @@ START_TEST(sockets_are_made_ready_before_bind)
     }
     fb_listener_abandon(only, NULL);
     fb_listener_abandon(both, NULL);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
 START_TEST(a_port_in_use_is_one_line)
 {
-    struct fixture *fixture = set_up();
-    struct fb_listener *first = opened(fixture, "127.0.0.1", NULL, NULL, 1), *second;
+    struct listening *listening = listening_start();
+    struct fb_listener *first = listening_open(listening, "127.0.0.1", NULL, NULL, 1), *second;
     char expected[256];
 
-    commit(fixture, first);
-    second = create(fixture, first->text, NULL);
-    ck_assert_int_eq(fb_listener_open(second, NULL, 1, &fixture->log), -1);
+    listening_commit(listening, first);
+    second = listening_create(listening, first->text, NULL);
+    ck_assert_int_eq(fb_listener_open(second, NULL, 1, &listening->log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] bind() to %s failed (98: Address already in use)\n", first->text);
-    ck_assert_str_eq(logged(fixture), expected);
+    ck_assert_str_eq(memory_log_take(&listening->log), expected);
     ck_assert_int_eq(second->fds[0], -1);
     fb_listener_close(first);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
 START_TEST(a_lost_race_is_told_by_commit)
 {
-    struct fixture *fixture = set_up();
-    struct fb_listener *first = opened(fixture, "127.0.0.1", NULL, NULL, 1), *second;
+    struct listening *listening = listening_start();
+    struct fb_listener *first = listening_open(listening, "127.0.0.1", NULL, NULL, 1), *second;
     char expected[256];
 
     /* SO_REUSEADDR lets both bind as long as neither listens */
-    second = opened(fixture, first->text, NULL, NULL, 1);
-    commit(fixture, first);
-    ck_assert_int_eq(fb_listener_commit(second, &fixture->log), -1);
+    second = listening_open(listening, first->text, NULL, NULL, 1);
+    listening_commit(listening, first);
+    ck_assert_int_eq(fb_listener_commit(second, &listening->log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] listen() to %s, backlog 511 failed (98: Address already in use)\n",
         first->text);
-    ck_assert_str_eq(logged(fixture), expected);
+    ck_assert_str_eq(memory_log_take(&listening->log), expected);
     fb_listener_close(first);
     fb_listener_close(second);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
 START_TEST(a_kept_socket_is_the_same_descriptor)
 {
-    struct fixture *fixture = set_up();
-    struct fb_listener *old = opened(fixture, "127.0.0.1", NULL, NULL, 1), *new;
+    struct listening *listening = listening_start();
+    struct fb_listener *old = listening_open(listening, "127.0.0.1", NULL, NULL, 1), *new;
     int fd = old->fds[0];
 
-    commit(fixture, old);
-    new = opened(fixture, old->text, NULL, old, 2);
+    listening_commit(listening, old);
+    new = listening_open(listening, old->text, NULL, old, 2);
     ck_assert(new->adopted);
     ck_assert_uint_eq(new->fd_n, 1);
     ck_assert_int_eq(new->fds[0], fd);
@@ -116,11 +117,11 @@ START_TEST(a_kept_socket_is_the_same_descriptor)
     ck_assert_int_eq(new->fds[0], -1);
     ck_assert_uint_eq(slot_of_a_client(old), 0);
 
-    new = opened(fixture, old->text, NULL, old, 2);
-    commit(fixture, new);
+    new = listening_open(listening, old->text, NULL, old, 2);
+    listening_commit(listening, new);
     ck_assert_uint_eq(slot_of_a_client(new), 0);
     fb_listener_close(new);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
@@ -141,17 +142,17 @@ static bool all_slots_serve(const struct fb_listener *listener)
 
 START_TEST(slots_join_their_group_at_commit)
 {
-    struct fixture *fixture = set_up();
+    struct listening *listening = listening_start();
     struct fb_listen_options options = fb_listen_defaults;
     struct fb_listener *old, *new;
 
     options.reuseport = true;
-    old = opened(fixture, "127.0.0.1", &options, NULL, 2);
+    old = listening_open(listening, "127.0.0.1", &options, NULL, 2);
     ck_assert_uint_eq(old->fd_n, 2);
-    commit(fixture, old);
+    listening_commit(listening, old);
     ck_assert(all_slots_serve(old));
 
-    new = opened(fixture, old->text, &options, old, SLOTS);
+    new = listening_open(listening, old->text, &options, old, SLOTS);
     ck_assert_uint_eq(new->fd_n, SLOTS);
     ck_assert(new->adopted);
     for (unsigned i = 0; i < old->fd_n; i++)
@@ -162,24 +163,24 @@ START_TEST(slots_join_their_group_at_commit)
     fb_listener_abandon(new, old);
     ck_assert(all_slots_serve(old));
 
-    new = opened(fixture, old->text, &options, old, SLOTS);
-    commit(fixture, new);
+    new = listening_open(listening, old->text, &options, old, SLOTS);
+    listening_commit(listening, new);
     ck_assert(all_slots_serve(new));
 
     /* fewer workers give up no queue */
     old = new;
-    new = opened(fixture, old->text, &options, old, 1);
+    new = listening_open(listening, old->text, &options, old, 1);
     ck_assert_uint_eq(new->fd_n, SLOTS);
-    commit(fixture, new);
+    listening_commit(listening, new);
     ck_assert(all_slots_serve(new));
     fb_listener_close(new);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
 START_TEST(a_failed_open_gives_back_what_it_took)
 {
-    struct fixture *fixture = set_up();
+    struct listening *listening = listening_start();
     struct fb_listen_options options = fb_listen_defaults;
     struct fb_listener *old, *new;
     struct rlimit limit, low;
@@ -188,11 +189,11 @@ START_TEST(a_failed_open_gives_back_what_it_took)
     char expected[256];
 
     options.reuseport = true;
-    old = opened(fixture, "127.0.0.1", &options, NULL, 1);
-    commit(fixture, old);
-    new = create(fixture, old->text, &options);
+    old = listening_open(listening, "127.0.0.1", &options, NULL, 1);
+    listening_commit(listening, old);
+    new = listening_create(listening, old->text, &options);
 
-    /* one more descriptor, not two */
+    /* room for a single descriptor, not for two */
     before = count_fds();
     last = dup(old->fds[0]);
     ck_assert_int_ne(last, -1);
@@ -200,42 +201,42 @@ START_TEST(a_failed_open_gives_back_what_it_took)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     low = (struct rlimit) { .rlim_cur = (rlim_t)last + 1, .rlim_max = limit.rlim_max };
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
-    ck_assert_int_eq(fb_listener_open(new, old, 3, &fixture->log), -1);
+    ck_assert_int_eq(fb_listener_open(new, old, 3, &listening->log.log), -1);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 
     snprintf(expected, sizeof(expected),
         "t: [emerg] socket() %s failed (24: Too many open files)\n", old->text);
-    ck_assert_str_eq(logged(fixture), expected);
+    ck_assert_str_eq(memory_log_take(&listening->log), expected);
     ck_assert_uint_eq(count_fds(), before);
     for (unsigned i = 0; i < new->fd_n; i++)
         ck_assert_int_eq(new->fds[i], -1);
     ck_assert_uint_eq(slot_of_a_client(old), 0);
     fb_listener_close(old);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
 START_TEST(find_wants_the_same_address)
 {
-    struct fixture *fixture = set_up();
+    struct listening *listening = listening_start();
     struct fb_listen_options options = fb_listen_defaults;
     struct fb_listeners all = STAILQ_HEAD_INITIALIZER(all);
-    struct fb_listener *in = opened(fixture, "127.0.0.1", NULL, NULL, 1);
-    struct fb_listener *in6 = opened(fixture, "[::1]", NULL, NULL, 1);
-    struct fb_listener *closed = create(fixture, "127.0.0.1:1", NULL);
+    struct fb_listener *in = listening_open(listening, "127.0.0.1", NULL, NULL, 1);
+    struct fb_listener *in6 = listening_open(listening, "[::1]", NULL, NULL, 1);
+    struct fb_listener *closed = listening_create(listening, "127.0.0.1:1", NULL);
 
     STAILQ_INSERT_TAIL(&all, closed, link);
     STAILQ_INSERT_TAIL(&all, in, link);
     STAILQ_INSERT_TAIL(&all, in6, link);
     options.backlog = 1;
-    ck_assert_ptr_eq(fb_listener_find(&all, create(fixture, in->text, &options)), in);
-    ck_assert_ptr_eq(fb_listener_find(&all, create(fixture, in6->text, NULL)), in6);
-    ck_assert_ptr_null(fb_listener_find(&all, create(fixture, "127.0.0.1:1", NULL)));
+    ck_assert_ptr_eq(fb_listener_find(&all, listening_create(listening, in->text, &options)), in);
+    ck_assert_ptr_eq(fb_listener_find(&all, listening_create(listening, in6->text, NULL)), in6);
+    ck_assert_ptr_null(fb_listener_find(&all, listening_create(listening, "127.0.0.1:1", NULL)));
     options.reuseport = true;
-    ck_assert_ptr_eq(fb_listener_find(&all, create(fixture, in->text, &options)), in);
+    ck_assert_ptr_eq(fb_listener_find(&all, listening_create(listening, in->text, &options)), in);
     fb_listener_close(in);
     fb_listener_close(in6);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 

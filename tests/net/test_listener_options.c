@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Options of listening sockets: set at the open or the commit, and changed on kept ones. */
 #include "net/listening.h"
 #include "support/test.h"
 
@@ -8,7 +9,7 @@
 
 static const char *const inet_hosts[] = { "127.0.0.1", "[::1]" };
 
-/* What a listening socket allows to wait. */
+/* The number of connections that may wait at a listening socket. */
 static unsigned backlog_of(int fd)
 {
     struct tcp_info info;
@@ -32,23 +33,23 @@ static unsigned somaxconn(void)
 
 START_TEST(the_backlog_can_change)
 {
-    struct fixture *fixture = set_up();
+    struct listening *listening = listening_start();
     struct fb_listen_options options = fb_listen_defaults;
     struct fb_listener *listener;
 
     ck_assert_int_eq(options.backlog, 511);
     options.backlog = 17;
-    listener = opened(fixture, "127.0.0.1", &options, NULL, 1);
-    commit(fixture, listener);
+    listener = listening_open(listening, "127.0.0.1", &options, NULL, 1);
+    listening_commit(listening, listener);
     ck_assert_uint_eq(backlog_of(listener->fds[0]), 17);
     listener->options.backlog = 33;
-    commit(fixture, listener);
+    listening_commit(listening, listener);
     ck_assert_uint_eq(backlog_of(listener->fds[0]), 33);
     listener->options.backlog = -1;
-    commit(fixture, listener);
+    listening_commit(listening, listener);
     ck_assert_uint_eq(backlog_of(listener->fds[0]), somaxconn());
     fb_listener_close(listener);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
@@ -69,44 +70,45 @@ static const struct {
 
 START_TEST(options_are_set_at_commit_and_taken_back)
 {
-    struct fixture *fixture = set_up();
+    struct listening *listening = listening_start();
     struct fb_listen_options plain = fb_listen_defaults;
-    struct fb_listener *old = opened(fixture, inet_hosts[_i], &every_option, NULL, 1), *new;
+    struct fb_listener *old = listening_open(listening, inet_hosts[_i], &every_option, NULL, 1),
+                       *new;
     int untouched = socket(old->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     for (size_t i = 0; i < fb_countof(set_options); i++)
         ck_assert_msg(option_of(old->fds[0], set_options[i].level, set_options[i].option) ==
                           option_of(untouched, set_options[i].level, set_options[i].option),
             "%s is set before commit", set_options[i].name);
-    commit(fixture, old);
+    listening_commit(listening, old);
     for (size_t i = 0; i < fb_countof(set_options); i++)
         ck_assert_msg(option_of(old->fds[0], set_options[i].level, set_options[i].option) ==
                           set_options[i].value,
             "%s is not set", set_options[i].name);
 
     plain.tcp_nodelay = false;
-    new = opened(fixture, old->text, &plain, old, 1);
-    commit(fixture, new);
+    new = listening_open(listening, old->text, &plain, old, 1);
+    listening_commit(listening, new);
     for (size_t i = 2; i < fb_countof(set_options); i++) /* sizes stay */
         ck_assert_msg(option_of(new->fds[0], set_options[i].level, set_options[i].option) ==
                           option_of(untouched, set_options[i].level, set_options[i].option),
             "%s is not taken back", set_options[i].name);
     fb_listener_close(new);
     close(untouched);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
 START_TEST(accepted_connections_inherit_nodelay)
 {
-    struct fixture *fixture = set_up();
+    struct listening *listening = listening_start();
     struct fb_listen_options options = fb_listen_defaults;
     struct fb_listener *listener;
     int client, server;
 
     options.tcp_nodelay = _i == 1;
-    listener = opened(fixture, "127.0.0.1", &options, NULL, 1);
-    commit(fixture, listener);
+    listener = listening_open(listening, "127.0.0.1", &options, NULL, 1);
+    listening_commit(listening, listener);
     client = try_connect(&listener->address);
     ck_assert_int_ne(client, -1);
     accept_next(listener, &server);
@@ -114,38 +116,38 @@ START_TEST(accepted_connections_inherit_nodelay)
     close(client);
     close(server);
     fb_listener_close(listener);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 
 START_TEST(a_refused_option_is_said)
 {
-    struct fixture *fixture = set_up();
+    struct listening *listening = listening_start();
     struct fb_listen_options options = fb_listen_defaults;
     struct fb_listener *in, *in6, *new;
     char expected[512];
 
     options.keepidle = 40000;
-    in = opened(fixture, "127.0.0.1", &options, NULL, 1);
-    ck_assert_int_eq(fb_listener_commit(in, &fixture->log), 0);
+    in = listening_open(listening, "127.0.0.1", &options, NULL, 1);
+    ck_assert_int_eq(fb_listener_commit(in, &listening->log.log), 0);
     snprintf(expected, sizeof(expected),
         "t: [alert] setsockopt(TCP_KEEPIDLE, 40000) %s failed, ignored (22: Invalid argument)\n",
         in->text);
-    ck_assert_str_eq(logged(fixture), expected);
+    ck_assert_str_eq(memory_log_take(&listening->log), expected);
     ck_assert_uint_eq(slot_of_a_client(in), 0);
 
-    in6 = opened(fixture, "[::1]", NULL, NULL, 1);
-    commit(fixture, in6);
+    in6 = listening_open(listening, "[::1]", NULL, NULL, 1);
+    listening_commit(listening, in6);
     options = fb_listen_defaults;
     options.ipv6only = false;
-    new = opened(fixture, in6->text, &options, in6, 1);
-    ck_assert_int_eq(fb_listener_commit(new, &fixture->log), 0);
+    new = listening_open(listening, in6->text, &options, in6, 1);
+    ck_assert_int_eq(fb_listener_commit(new, &listening->log.log), 0);
     snprintf(expected, sizeof(expected),
         "t: [warn] ipv6only=off is ignored: %s is open already, and is kept as it is\n", new->text);
-    ck_assert_str_eq(logged(fixture), expected);
+    ck_assert_str_eq(memory_log_take(&listening->log), expected);
     fb_listener_close(in);
     fb_listener_close(new);
-    tear_down(fixture);
+    listening_stop(listening);
 }
 END_TEST
 

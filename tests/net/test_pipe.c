@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two connections piped together, whose bytes are copied: simulated sockets have no splice(). */
-#include "net/bed.h"
 #include "net/conn_private.h"
+#include "support/owner.h"
 
 #include <errno.h>
 #include <string.h>
 
 struct two {
-    struct bed *bed;
+    struct fixture *fixture;
     struct owner *a, *b;
 };
 
-static void settle(struct bed *bed)
+static void settle_both(struct fixture *fixture)
 {
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
 }
 
 static struct two open_two(int i)
 {
-    struct two two = { .bed = bed_set_up(bed_mechanisms[i % BED_MECHANISMS], 4) };
+    struct two two = { .fixture = fixture_start_net(i % FIXTURE_EVENTS, 4) };
 
-    two.a = bed_open(two.bed);
-    two.b = bed_open(two.bed);
+    two.a = owner_open(two.fixture);
+    two.b = owner_open(two.fixture);
     return two;
 }
 
@@ -31,7 +31,7 @@ static struct two open_piped(int i, uint64_t timeout)
     struct two two = open_two(i);
 
     ck_assert_int_eq(fb_conn_pipe(two.a->conn, two.b->conn, timeout), 0);
-    settle(two.bed);
+    settle_both(two.fixture);
     return two;
 }
 
@@ -43,33 +43,33 @@ static void check_ends(struct two *two, fb_reason a, fb_reason b)
     ck_assert_int_eq(two->b->reason, b);
 }
 
-static void end(struct two *two)
+static void end_pair(struct two *two)
 {
-    fb_net_fail_all(&two->bed->net, FB_DRAINED);
+    fixture_end_all(two->fixture);
     /* once they are piped, only `closed` is called */
     ck_assert_uint_eq(two->a->eofs + two->a->writables + two->a->moves + two->a->expirations, 0);
     ck_assert_uint_eq(two->b->eofs + two->b->writables + two->b->moves + two->b->expirations, 0);
-    bed_free(&two->a);
-    bed_free(&two->b);
-    bed_tear_down(two->bed);
+    owner_free(&two->a);
+    owner_free(&two->b);
+    fixture_stop(two->fixture);
 }
 
 START_TEST(bytes_go_both_ways)
 {
     struct two two = open_piped(_i, 0);
 
-    fake_says(two.a->socket, "from a, ");
-    fake_says(two.b->socket, "from b, ");
-    bed_run(two.bed);
-    ck_assert_str_eq(bed_sent(two.b), "from a, ");
-    ck_assert_str_eq(bed_sent(two.a), "from b, ");
-    fake_says(two.a->socket, "more");
-    bed_run(two.bed);
-    ck_assert_str_eq(bed_sent(two.b), "from a, more");
+    fb_sim_says(two.a->socket, "from a, ");
+    fb_sim_says(two.b->socket, "from b, ");
+    fixture_run(two.fixture);
+    ck_assert_str_eq(owner_sent(two.b), "from a, ");
+    ck_assert_str_eq(owner_sent(two.a), "from b, ");
+    fb_sim_says(two.a->socket, "more");
+    fixture_run(two.fixture);
+    ck_assert_str_eq(owner_sent(two.b), "from a, more");
     ck_assert_uint_eq(two.a->datas + two.b->datas, 0);
     ck_assert_uint_eq(two.a->conn->received, 12);
     ck_assert_uint_eq(two.b->conn->sent, 12);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -85,7 +85,7 @@ static void say_pattern(struct owner *owner, size_t from, size_t n)
     ck_assert_ptr_nonnull(bytes);
     for (size_t i = 0; i < n; i++)
         bytes[i] = pattern(from + i);
-    fake_say(owner->socket, bytes, n);
+    fb_sim_say(owner->socket, bytes, n);
     free(bytes);
 }
 
@@ -94,25 +94,25 @@ START_TEST(a_slow_reader_is_waited_for)
     struct two two = open_piped(_i, 0);
     const size_t total = 3000000;
 
-    fake_take(two.b->socket, 0);
+    fb_sim_take(two.b->socket, 0);
     say_pattern(two.a, 0, total);
-    bed_run(two.bed);
-    ck_assert_uint_gt(fake_unread(two.a->socket), total - 100000); /* it stays in the kernel */
-    ck_assert_uint_le(bed_held(two.bed), 4);
+    fixture_run(two.fixture);
+    ck_assert_uint_gt(fb_sim_unread(two.a->socket), total - 100000); /* stays in the kernel */
+    ck_assert_uint_le(fixture_blocks_held(two.fixture), 4);
 
-    /* and holds up nothing that goes the other way */
+    /* the other direction goes on */
     say_pattern(two.b, 0, 100000);
-    bed_run(two.bed);
-    bed_check_pattern(two.a, 100000);
+    fixture_run(two.fixture);
+    owner_check_pattern(two.a, 100000);
     while (two.b->socket->sent_n < total) {
         size_t before = two.b->socket->sent_n;
 
-        fake_take(two.b->socket, 33333);
-        bed_run(two.bed);
+        fb_sim_take(two.b->socket, 33333);
+        fixture_run(two.fixture);
         ck_assert_uint_gt(two.b->socket->sent_n, before);
     }
-    bed_check_pattern(two.b, total);
-    end(&two);
+    owner_check_pattern(two.b, total);
+    end_pair(&two);
 }
 END_TEST
 
@@ -120,19 +120,19 @@ START_TEST(both_readers_are_slow)
 {
     struct two two = open_piped(_i, 0);
 
-    fake_take(two.a->socket, 0);
-    fake_take(two.b->socket, 0);
+    fb_sim_take(two.a->socket, 0);
+    fb_sim_take(two.b->socket, 0);
     say_pattern(two.a, 0, 200000);
     say_pattern(two.b, 0, 200000);
-    bed_run(two.bed);
+    fixture_run(two.fixture);
     for (int i = 0; i < 200; i++) {
-        fake_take(two.a->socket, 1000);
-        fake_take(two.b->socket, 1000);
-        bed_run(two.bed);
+        fb_sim_take(two.a->socket, 1000);
+        fb_sim_take(two.b->socket, 1000);
+        fixture_run(two.fixture);
     }
-    bed_check_pattern(two.a, 200000);
-    bed_check_pattern(two.b, 200000);
-    end(&two);
+    owner_check_pattern(two.a, 200000);
+    owner_check_pattern(two.b, 200000);
+    end_pair(&two);
 }
 END_TEST
 
@@ -140,16 +140,16 @@ START_TEST(nothing_is_held_while_nothing_moves)
 {
     struct two two = open_piped(_i, 0);
 
-    ck_assert_uint_eq(bed_held(two.bed), 1); /* the pipe itself */
-    fake_take(two.b->socket, 10);
+    ck_assert_uint_eq(fixture_blocks_held(two.fixture), 1); /* the pipe itself */
+    fb_sim_take(two.b->socket, 10);
     say_pattern(two.a, 0, 100000);
-    bed_run(two.bed);
-    ck_assert_uint_gt(bed_held(two.bed), 1);
-    fake_take(two.b->socket, SIZE_MAX);
-    bed_run(two.bed);
-    bed_check_pattern(two.b, 100000);
-    ck_assert_uint_eq(bed_held(two.bed), 1);
-    end(&two);
+    fixture_run(two.fixture);
+    ck_assert_uint_gt(fixture_blocks_held(two.fixture), 1);
+    fb_sim_take(two.b->socket, SIZE_MAX);
+    fixture_run(two.fixture);
+    owner_check_pattern(two.b, 100000);
+    ck_assert_uint_eq(fixture_blocks_held(two.fixture), 1);
+    end_pair(&two);
 }
 END_TEST
 
@@ -157,21 +157,21 @@ START_TEST(halves_end_one_by_one)
 {
     struct two two = open_piped(_i, 0);
 
-    fake_says(two.a->socket, "request");
-    fake_end(two.a->socket);
-    bed_run(two.bed);
-    ck_assert_str_eq(bed_sent(two.b), "request");
+    fb_sim_says(two.a->socket, "request");
+    fb_sim_end(two.a->socket);
+    fixture_run(two.fixture);
+    ck_assert_str_eq(owner_sent(two.b), "request");
     ck_assert(two.b->socket->shut && !two.a->socket->shut);
-    fake_says(two.b->socket, "reply");
-    bed_run(two.bed);
-    ck_assert_str_eq(bed_sent(two.a), "reply");
+    fb_sim_says(two.b->socket, "reply");
+    fixture_run(two.fixture);
+    ck_assert_str_eq(owner_sent(two.a), "reply");
     ck_assert_uint_eq(two.a->closings + two.b->closings, 0);
-    fake_end(two.b->socket);
-    bed_run(two.bed);
+    fb_sim_end(two.b->socket);
+    fixture_run(two.fixture);
     ck_assert(two.a->socket->shut);
     check_ends(&two, FB_FINISHED, FB_FINISHED);
     ck_assert(!two.a->socket->reset && !two.b->socket->reset);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -179,15 +179,15 @@ START_TEST(both_halves_end_at_once)
 {
     struct two two = open_piped(_i, 0);
 
-    fake_says(two.a->socket, "to b");
-    fake_end(two.a->socket);
-    fake_says(two.b->socket, "to a");
-    fake_end(two.b->socket);
-    bed_run(two.bed);
-    ck_assert_str_eq(bed_sent(two.b), "to b");
-    ck_assert_str_eq(bed_sent(two.a), "to a");
+    fb_sim_says(two.a->socket, "to b");
+    fb_sim_end(two.a->socket);
+    fb_sim_says(two.b->socket, "to a");
+    fb_sim_end(two.b->socket);
+    fixture_run(two.fixture);
+    ck_assert_str_eq(owner_sent(two.b), "to b");
+    ck_assert_str_eq(owner_sent(two.a), "to a");
     check_ends(&two, FB_FINISHED, FB_FINISHED);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -195,22 +195,22 @@ START_TEST(an_end_waits_for_what_came_before_it)
 {
     struct two two = open_piped(_i, 0);
 
-    fake_take(two.b->socket, 0);
+    fb_sim_take(two.b->socket, 0);
     say_pattern(two.a, 0, 200000);
-    fake_end(two.a->socket);
-    fake_end(two.b->socket);
-    bed_run(two.bed);
+    fb_sim_end(two.a->socket);
+    fb_sim_end(two.b->socket);
+    fixture_run(two.fixture);
     ck_assert(two.a->socket->shut && !two.b->socket->shut);
     ck_assert_uint_eq(two.a->closings, 0);
-    fake_take(two.b->socket, 199999);
-    bed_run(two.bed);
+    fb_sim_take(two.b->socket, 199999);
+    fixture_run(two.fixture);
     ck_assert(!two.b->socket->shut);
-    fake_take(two.b->socket, SIZE_MAX);
-    bed_run(two.bed);
-    bed_check_pattern(two.b, 200000);
+    fb_sim_take(two.b->socket, SIZE_MAX);
+    fixture_run(two.fixture);
+    owner_check_pattern(two.b, 200000);
     ck_assert(two.b->socket->shut);
     check_ends(&two, FB_FINISHED, FB_FINISHED);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -218,21 +218,21 @@ START_TEST(unconsumed_input_comes_first)
 {
     struct two two = open_two(_i);
 
-    two.a->data = bed_leave;
-    two.b->data = bed_leave;
-    fake_says(two.a->socket, "from a, ");
-    fake_says(two.b->socket, "from b, ");
-    bed_run(two.bed);
+    two.a->data = owner_leave_input;
+    two.b->data = owner_leave_input;
+    fb_sim_says(two.a->socket, "from a, ");
+    fb_sim_says(two.b->socket, "from b, ");
+    fixture_run(two.fixture);
     fb_conn_stop(two.b->conn);
     two.a->moves = two.b->moves = 0;
     fb_conn_pipe(two.a->conn, two.b->conn, 0);
-    settle(two.bed);
-    ck_assert_str_eq(bed_sent(two.b), "from a, ");
-    ck_assert_str_eq(bed_sent(two.a), "from b, ");
-    fake_says(two.a->socket, "more");
-    bed_run(two.bed);
-    ck_assert_str_eq(bed_sent(two.b), "from a, more");
-    end(&two);
+    settle_both(two.fixture);
+    ck_assert_str_eq(owner_sent(two.b), "from a, ");
+    ck_assert_str_eq(owner_sent(two.a), "from b, ");
+    fb_sim_says(two.a->socket, "more");
+    fixture_run(two.fixture);
+    ck_assert_str_eq(owner_sent(two.b), "from a, more");
+    end_pair(&two);
 }
 END_TEST
 
@@ -249,12 +249,12 @@ START_TEST(piped_in_the_middle_of_its_input)
 
     two.a->data = join_behind_a_line;
     two.a->other = two.b;
-    fake_says(two.a->socket, "line\nrest");
-    fake_says(two.a->socket, " and more");
-    bed_run(two.bed);
-    ck_assert_str_eq(bed_sent(two.b), "header rest and more");
+    fb_sim_says(two.a->socket, "line\nrest");
+    fb_sim_says(two.a->socket, " and more");
+    fixture_run(two.fixture);
+    ck_assert_str_eq(owner_sent(two.b), "header rest and more");
     ck_assert_uint_eq(two.a->datas, 1);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -262,19 +262,19 @@ START_TEST(one_had_ended_its_half_before)
 {
     struct two two = open_two(_i);
 
-    two.a->eof = bed_stay;
-    fake_end(two.a->socket);
-    bed_run(two.bed);
+    two.a->eof = owner_ignore_eof;
+    fb_sim_end(two.a->socket);
+    fixture_run(two.fixture);
     two.a->eofs = 0;
     fb_conn_pipe(two.a->conn, two.b->conn, 0);
-    settle(two.bed);
+    settle_both(two.fixture);
     ck_assert(two.b->socket->shut);
-    fake_says(two.b->socket, "reply");
-    fake_end(two.b->socket);
-    bed_run(two.bed);
-    ck_assert_str_eq(bed_sent(two.a), "reply");
+    fb_sim_says(two.b->socket, "reply");
+    fb_sim_end(two.b->socket);
+    fixture_run(two.fixture);
+    ck_assert_str_eq(owner_sent(two.a), "reply");
     check_ends(&two, FB_FINISHED, FB_FINISHED);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -282,40 +282,40 @@ START_TEST(a_flood_before_the_pipe)
 {
     struct two two = open_two(_i);
 
-    fake_take(two.b->socket, 0);
-    bed_write_pattern(two.b, 100000);
-    settle(two.bed);
+    fb_sim_take(two.b->socket, 0);
+    owner_write_pattern(two.b, 100000);
+    settle_both(two.fixture);
     two.b->moves = 0;
     fb_conn_pipe(two.a->conn, two.b->conn, 0);
-    fake_says(two.b->socket, "heard"); /* although it had been held back */
-    settle(two.bed);
-    ck_assert_str_eq(bed_sent(two.a), "heard");
+    fb_sim_says(two.b->socket, "heard"); /* although it had been held back */
+    settle_both(two.fixture);
+    ck_assert_str_eq(owner_sent(two.a), "heard");
     say_pattern(two.a, 100000, 50000);
-    settle(two.bed);
-    fake_take(two.b->socket, SIZE_MAX);
-    bed_run(two.bed);
-    bed_check_pattern(two.b, 150000);
-    end(&two);
+    settle_both(two.fixture);
+    fb_sim_take(two.b->socket, SIZE_MAX);
+    fixture_run(two.fixture);
+    owner_check_pattern(two.b, 150000);
+    end_pair(&two);
 }
 END_TEST
 
 START_TEST(a_broken_one_resets_the_other)
 {
     struct two two = open_piped(_i, 0);
-    bool output = _i / BED_MECHANISMS;
+    bool output = _i / FIXTURE_EVENTS;
 
-    fake_take(two.b->socket, 1);
-    fake_says(two.a->socket, "lost");
-    bed_run(two.bed);
+    fb_sim_take(two.b->socket, 1);
+    fb_sim_says(two.a->socket, "lost");
+    fixture_run(two.fixture);
     if (output)
-        fake_break_output(two.b->socket, EPIPE);
+        fb_sim_break_output(two.b->socket, EPIPE);
     else
-        fake_break(two.b->socket, ECONNRESET);
-    bed_run(two.bed);
+        fb_sim_break(two.b->socket, ECONNRESET);
+    fixture_run(two.fixture);
     check_ends(&two, FB_ABORTED, FB_RESET);
     ck_assert(two.a->socket->reset);
-    bed_logged(two.bed);
-    end(&two);
+    fixture_logged(two.fixture);
+    end_pair(&two);
 }
 END_TEST
 
@@ -354,24 +354,24 @@ static const struct {
 START_TEST(an_owner_ends_one)
 {
     struct two two = open_piped(_i, 0);
-    size_t way = (size_t)_i / BED_MECHANISMS;
+    size_t way = (size_t)_i / FIXTURE_EVENTS;
 
-    fake_take(two.a->socket, 0);
-    fake_take(two.b->socket, 0);
-    fake_says(two.a->socket, "to b");
-    fake_says(two.b->socket, "to a");
-    bed_run(two.bed);
+    fb_sim_take(two.a->socket, 0);
+    fb_sim_take(two.b->socket, 0);
+    fb_sim_says(two.a->socket, "to b");
+    fb_sim_says(two.b->socket, "to a");
+    fixture_run(two.fixture);
     ends[way].end(&two);
-    settle(two.bed);
-    fake_take(two.a->socket, SIZE_MAX);
-    bed_run(two.bed);
-    fake_take(two.b->socket, SIZE_MAX);
-    bed_run(two.bed);
+    settle_both(two.fixture);
+    fb_sim_take(two.a->socket, SIZE_MAX);
+    fixture_run(two.fixture);
+    fb_sim_take(two.b->socket, SIZE_MAX);
+    fixture_run(two.fixture);
     check_ends(&two, ends[way].a, ends[way].b);
     ck_assert(two.b->socket->reset == ends[way].resets);
-    ck_assert_str_eq(bed_sent(two.a), ends[way].delivers ? "to a" : "");
-    ck_assert_str_eq(bed_sent(two.b), ends[way].delivers ? "to b" : "");
-    end(&two);
+    ck_assert_str_eq(owner_sent(two.a), ends[way].delivers ? "to a" : "");
+    ck_assert_str_eq(owner_sent(two.b), ends[way].delivers ? "to b" : "");
+    end_pair(&two);
 }
 END_TEST
 
@@ -379,12 +379,12 @@ START_TEST(all_end_with_the_worker)
 {
     struct two two = open_piped(_i, 1000);
 
-    fake_take(two.b->socket, 0);
+    fb_sim_take(two.b->socket, 0);
     say_pattern(two.a, 0, 100000);
-    bed_run(two.bed);
-    fb_net_fail_all(&two.bed->net, FB_DRAINED);
+    fixture_run(two.fixture);
+    fixture_end_all(two.fixture);
     check_ends(&two, FB_DRAINED, FB_DRAINED);
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
@@ -392,20 +392,20 @@ START_TEST(without_memory_nothing_changes)
 {
     struct two two = open_two(_i);
 
-    two.bed->until_failure = 0;
+    two.fixture->memory.until_failure = 0;
     ck_assert_int_eq(fb_conn_pipe(two.a->conn, two.b->conn, 0), -1);
-    two.bed->until_failure = UINT32_MAX;
-    fake_says(two.a->socket, "as ever");
-    settle(two.bed);
+    two.fixture->memory.until_failure = UINT32_MAX;
+    fb_sim_says(two.a->socket, "as ever");
+    settle_both(two.fixture);
     ck_assert_str_eq(two.a->last, "as ever");
     two.a->moves = 0;
-    end(&two);
+    end_pair(&two);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    static const int n = BED_MECHANISMS;
+    static const int n = FIXTURE_EVENTS;
 
     tcase_add_loop_test(tcase, bytes_go_both_ways, 0, n);
     tcase_add_loop_test(tcase, a_slow_reader_is_waited_for, 0, n);

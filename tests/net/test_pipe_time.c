@@ -1,97 +1,97 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pipes and time: their timeout, and ends that are not connected yet. */
-#include "net/bed.h"
+#include "support/owner.h"
 
 #include <errno.h>
 #include <string.h>
 
-static void settle(struct bed *bed)
+static void settle_both(struct fixture *fixture)
 {
-    fb_net_settle(&bed->net);
-    bed_run(bed);
+    fixture_settle(fixture);
+    fixture_run(fixture);
 }
 
-static void end(struct bed *bed, struct owner **a, struct owner **b)
+static void end_all(struct fixture *fixture, struct owner **a, struct owner **b)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(a);
-    bed_free(b);
-    bed_tear_down(bed);
+    fixture_end_all(fixture);
+    owner_free(a);
+    owner_free(b);
+    fixture_stop(fixture);
 }
 
 static const uint64_t timeouts[] = { 50, 200, 1000, 60000 };
 
 START_TEST(when_nothing_moves_both_time_out)
 {
-    uint64_t ms = timeouts[_i / BED_MECHANISMS];
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 2);
-    struct owner *a = bed_open(bed), *b = bed_open(bed);
+    uint64_t ms = timeouts[_i / FIXTURE_EVENTS];
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
     fb_conn_pipe(a->conn, b->conn, ms);
-    settle(bed);
-    bed_pass(bed, ms - 1);
+    settle_both(fixture);
+    fixture_pass(fixture, ms - 1);
     ck_assert_uint_eq(a->closings + b->closings, 0);
-    bed_pass(bed, 1);
+    fixture_pass(fixture, 1);
     ck_assert_int_eq(a->reason, FB_TIMED_OUT);
     ck_assert_int_eq(b->reason, FB_TIMED_OUT);
-    end(bed, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
 /* In either direction, and however short it is. */
 START_TEST(what_moves_does_not_time_out)
 {
-    uint64_t ms = timeouts[_i / BED_MECHANISMS];
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 2);
-    struct owner *a = bed_open(bed), *b = bed_open(bed);
+    uint64_t ms = timeouts[_i / FIXTURE_EVENTS];
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
     fb_conn_pipe(a->conn, b->conn, ms);
-    settle(bed);
+    settle_both(fixture);
     for (int i = 0; i < 10; i++) {
-        bed_pass(bed, ms * 9 / 10);
+        fixture_pass(fixture, ms * 9 / 10);
         ck_assert_uint_eq(a->closings + b->closings, 0);
-        fake_says((i % 2 ? a : b)->socket, "x");
-        bed_run(bed);
+        fb_sim_says((i % 2 ? a : b)->socket, "x");
+        fixture_run(fixture);
     }
-    ck_assert_str_eq(bed_sent(a), "xxxxx");
-    ck_assert_str_eq(bed_sent(b), "xxxxx");
-    end(bed, &a, &b);
+    ck_assert_str_eq(owner_sent(a), "xxxxx");
+    ck_assert_str_eq(owner_sent(b), "xxxxx");
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
 START_TEST(what_a_slow_reader_takes_moves)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *a = bed_open(bed), *b = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
     fb_conn_pipe(a->conn, b->conn, 1000);
-    fake_take(b->socket, 0);
-    fake_says(a->socket, "0123456789");
-    settle(bed);
+    fb_sim_take(b->socket, 0);
+    fb_sim_says(a->socket, "0123456789");
+    settle_both(fixture);
     for (int i = 0; i < 9; i++) {
-        bed_pass(bed, 900);
-        fake_take(b->socket, 1);
-        bed_run(bed);
+        fixture_pass(fixture, 900);
+        fb_sim_take(b->socket, 1);
+        fixture_run(fixture);
     }
-    ck_assert_str_eq(bed_sent(b), "012345678");
-    bed_pass(bed, 1000);
+    ck_assert_str_eq(owner_sent(b), "012345678");
+    fixture_pass(fixture, 1000);
     ck_assert_int_eq(a->reason, FB_TIMED_OUT);
     ck_assert_int_eq(b->reason, FB_TIMED_OUT);
-    end(bed, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
 START_TEST(without_a_timeout_it_waits)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct owner *a = bed_open(bed), *b = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    fb_timer_set(&bed->net.loop, &a->conn->timer, 1000); /* the session's, which is over */
+    fb_timer_set(fixture->loop, &a->conn->timer, 1000); /* the session's, which is over */
     fb_conn_pipe(a->conn, b->conn, 0);
-    settle(bed);
-    bed_pass(bed, 100000000);
+    settle_both(fixture);
+    fixture_pass(fixture, 100000000);
     ck_assert_uint_eq(a->closings + a->expirations, 0);
-    end(bed, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -99,122 +99,127 @@ END_TEST
 
 START_TEST(the_other_is_still_connecting)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 3);
-    struct fb_sim_server *server = bed_server();
-    struct owner *a = bed_open(bed), *b, *noise = bed_open(bed);
-    bool has_ended = _i / BED_MECHANISMS;
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 3);
+    struct fb_sim_server *server = owner_server(fixture);
+    struct owner *a = owner_open(fixture), *b, *noise = owner_open(fixture);
+    bool has_ended = _i / FIXTURE_EVENTS;
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    b = bed_connect(bed, NULL);
+    b = owner_connect(fixture, NULL);
     fb_conn_write(b->conn, "header, ", 8);
     fb_conn_pipe(a->conn, b->conn, 0);
-    fake_says(a->socket, "request, ");
-    settle(bed);
-    fake_says(a->socket, "more");
+    fb_sim_says(a->socket, "request, ");
+    settle_both(fixture);
+    fb_sim_says(a->socket, "more");
     if (has_ended)
-        fake_end(a->socket);
-    fake_says(noise->socket, "################");
-    bed_run(bed);
+        fb_sim_end(a->socket);
+    fb_sim_says(noise->socket, "################");
+    fixture_run(fixture);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
-    bed_run(bed);
-    bed_accept(server, b);
-    ck_assert_str_eq(bed_sent(b), "header, request, more");
+    fixture_run(fixture);
+    owner_accept(server, b);
+    ck_assert_str_eq(owner_sent(b), "header, request, more");
     ck_assert(b->socket->shut == has_ended);
     ck_assert_uint_eq(b->openings, 0); /* after fb_pipe() only `closed` comes */
-    fake_says(b->socket, "reply");
-    fake_end(b->socket);
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(a), "reply");
+    fb_sim_says(b->socket, "reply");
+    fb_sim_end(b->socket);
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(a), "reply");
     ck_assert_uint_eq(a->closings, has_ended);
-    fb_net_fail_all(&bed->net, FB_DRAINED);
-    bed_free(&noise);
-    end(bed, &a, &b);
+    fixture_end_all(fixture);
+    owner_free(&noise);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
 START_TEST(the_other_is_refused)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct fb_sim_server *server = bed_server();
-    struct owner *a = bed_open(bed), *b;
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct fb_sim_server *server = owner_server(fixture);
+    struct owner *a = owner_open(fixture), *b;
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    b = bed_connect(bed, NULL);
+    b = owner_connect(fixture, NULL);
     fb_conn_pipe(a->conn, b->conn, 0);
-    fake_says(a->socket, "request");
-    settle(bed);
+    fb_sim_says(a->socket, "request");
+    settle_both(fixture);
     fb_sim_answer(server, FB_SIM_REFUSES, 0);
-    bed_run(bed);
+    fixture_run(fixture);
     ck_assert_int_eq(b->reason, FB_REFUSED);
     ck_assert_int_eq(a->reason, FB_ABORTED);
     ck_assert(a->socket->reset);
-    bed_logged(bed);
-    end(bed, &a, &b);
+    fixture_logged(fixture);
+    end_all(fixture, &a, &b);
 }
 END_TEST
+
+/* A connection that is piped with `a` and not answered, a millisecond before its owner's timer. */
+static struct owner *connect_unanswered(
+    struct fixture *fixture, struct fb_sim_server *server, struct owner *a)
+{
+    struct owner *b;
+
+    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    b = owner_connect(fixture, NULL);
+    fb_timer_set(fixture->loop, &b->conn->timer, 60000);
+    fb_conn_pipe(a->conn, b->conn, 0);
+    settle_both(fixture);
+    fixture_pass(fixture, 59999);
+    return b;
+}
 
 /* The time that its owner has given the connect still counts. */
 START_TEST(the_other_never_answers)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct fb_sim_server *server = bed_server();
-    struct owner *a = bed_open(bed), *b;
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct fb_sim_server *server = owner_server(fixture);
+    struct owner *a = owner_open(fixture), *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
-    b = bed_connect(bed, NULL);
-    fb_timer_set(&bed->net.loop, &b->conn->timer, 60000);
-    fb_conn_pipe(a->conn, b->conn, 0);
-    settle(bed);
-    bed_pass(bed, 59999);
+    b = connect_unanswered(fixture, server, a);
     ck_assert_uint_eq(b->closings, 0);
-    bed_pass(bed, 1);
+    fixture_pass(fixture, 1);
     ck_assert_int_eq(b->reason, FB_TIMED_OUT);
     ck_assert_int_eq(a->reason, FB_TIMED_OUT);
-    ck_assert_ptr_nonnull(strstr(bed_logged(bed), "[error] "));
-    end(bed, &a, &b);
+    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "[error] "));
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
 START_TEST(the_connects_time_ends_with_it)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct fb_sim_server *server = bed_server();
-    struct owner *a = bed_open(bed), *b;
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct fb_sim_server *server = owner_server(fixture);
+    struct owner *a = owner_open(fixture), *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
-    b = bed_connect(bed, NULL);
-    fb_timer_set(&bed->net.loop, &b->conn->timer, 60000);
-    fb_conn_pipe(a->conn, b->conn, 0);
-    settle(bed);
-    bed_pass(bed, 59999);
+    b = connect_unanswered(fixture, server, a);
     fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
-    bed_run(bed);
-    bed_accept(server, b);
-    bed_pass(bed, 1000000);
+    fixture_run(fixture);
+    owner_accept(server, b);
+    fixture_pass(fixture, 1000000);
     ck_assert_uint_eq(a->closings + b->closings, 0);
-    fake_says(a->socket, "still there");
-    bed_run(bed);
-    ck_assert_str_eq(bed_sent(b), "still there");
-    end(bed, &a, &b);
+    fb_sim_says(a->socket, "still there");
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(b), "still there");
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
 START_TEST(the_client_goes_before_the_other_is_connected)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct fb_sim_server *server = bed_server();
-    struct owner *a = bed_open(bed), *b;
+    struct fixture *fixture = fixture_start_net(_i, 2);
+    struct fb_sim_server *server = owner_server(fixture);
+    struct owner *a = owner_open(fixture), *b;
 
     fb_sim_answer(server, FB_SIM_SILENT, 0);
-    b = bed_connect(bed, NULL);
+    b = owner_connect(fixture, NULL);
     fb_conn_pipe(a->conn, b->conn, 0);
-    fake_says(a->socket, "request");
-    settle(bed);
+    fb_sim_says(a->socket, "request");
+    settle_both(fixture);
     fb_conn_fail(a->conn, FB_ABORTED);
-    settle(bed);
+    settle_both(fixture);
     ck_assert_int_eq(a->reason, FB_ABORTED);
     ck_assert_int_eq(b->reason, FB_ABORTED);
-    end(bed, &a, &b);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
@@ -226,43 +231,43 @@ static const struct fb_sim_trouble trouble = {
 
 START_TEST(it_gets_through_whatever_the_kernel_does)
 {
-    struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 2);
-    struct owner *a = bed_open(bed), *b = bed_open(bed);
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
     uint8_t bytes[4000];
     size_t said[2] = { 0 };
     struct owner *ends[] = { a, b };
 
     fb_conn_pipe(a->conn, b->conn, 0);
-    fb_net_settle(&bed->net);
-    fb_sim_trouble(fake_sim, (uint64_t)_i, &trouble);
+    fixture_settle(fixture);
+    fb_sim_trouble(fixture->sim, (uint64_t)_i, &trouble);
     for (int step = 0; step < 100; step++) {
-        int i = (int)fb_sim_any(fake_sim, 2);
-        size_t n = 1 + fb_sim_any(fake_sim, sizeof(bytes));
+        int i = (int)fb_sim_any(fixture->sim, 2);
+        size_t n = 1 + fb_sim_any(fixture->sim, sizeof(bytes));
 
         for (size_t k = 0; k < n; k++)
             bytes[k] = (uint8_t)((said[i] + k) % 251);
         said[i] += n;
-        fake_say(ends[i]->socket, bytes, n);
-        fake_take(ends[fb_sim_any(fake_sim, 2)]->socket, fb_sim_any(fake_sim, 5000));
-        bed_turn(bed);
+        fb_sim_say(ends[i]->socket, bytes, n);
+        fb_sim_take(ends[fb_sim_any(fixture->sim, 2)]->socket, fb_sim_any(fixture->sim, 5000));
+        fixture_turn(fixture);
     }
-    fake_end(a->socket);
-    fake_end(b->socket);
-    fake_take(a->socket, SIZE_MAX);
-    fake_take(b->socket, SIZE_MAX);
-    bed_run(bed);
-    bed_check_pattern(b, said[0]);
-    bed_check_pattern(a, said[1]);
+    fb_sim_end(a->socket);
+    fb_sim_end(b->socket);
+    fb_sim_take(a->socket, SIZE_MAX);
+    fb_sim_take(b->socket, SIZE_MAX);
+    fixture_run(fixture);
+    owner_check_pattern(b, said[0]);
+    owner_check_pattern(a, said[1]);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_int_eq(b->reason, FB_FINISHED);
-    fb_sim_trouble(fake_sim, 0, NULL);
-    end(bed, &a, &b);
+    fb_sim_trouble(fixture->sim, 0, NULL);
+    end_all(fixture, &a, &b);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    static const int n = BED_MECHANISMS;
+    static const int n = FIXTURE_EVENTS;
 
     tcase_add_loop_test(tcase, when_nothing_moves_both_time_out, 0, 4 * n);
     tcase_add_loop_test(tcase, what_moves_does_not_time_out, 0, 4 * n);

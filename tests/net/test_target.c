@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Targets of connections: addresses and names, resolved when the configuration is read. */
 #include "net/target.h"
 #include "support/test.h"
 
@@ -59,7 +60,7 @@ START_TEST(a_target_is_an_address_with_a_port)
 }
 END_TEST
 
-/* Whatever the machine's names are, its own has an address. */
+/* The machine's own name has an address, whatever names it has. */
 START_TEST(a_name_is_resolved)
 {
     struct fb_target target;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the environment may say about descriptors. Each case is a process of its own, whose descriptors
- * are no others than those that it was passed. */
+/* Descriptors that the environment announces. A case runs in a process of its own, with no
+ * descriptors but those that it was passed. */
 #include "process/inherit.h"
 
 #include "support/test.h"
@@ -15,7 +15,7 @@
 
 #define SOCKETS_MAX 3
 
-/* What the process tells of itself. */
+/* The report of the process about itself. */
 struct outcome {
     bool finished, failed, variables_left;
     unsigned n;
@@ -23,7 +23,7 @@ struct outcome {
         int number, fd, from, descriptor_flags, flags;
         char name[32];
     } sockets[SOCKETS_MAX];
-    int first_flags; /* of the first descriptor, whether it was taken or not */
+    int first_flags; /* flags of the first descriptor, whether it was taken or not */
     int link, parent;
     unsigned side, serial;
     char text[1024];
@@ -69,7 +69,7 @@ static void set_handover(const char *format)
     setenv("FORKBEARD", value, 1);
 }
 
-static void tell(struct outcome *outcome, const struct fb_inherited *inherited)
+static void report_state(struct outcome *outcome, const struct fb_inherited *inherited)
 {
     const struct fb_inherited_socket *passed;
 
@@ -85,7 +85,7 @@ static void tell(struct outcome *outcome, const struct fb_inherited *inherited)
     }
 }
 
-static void inherit(struct outcome *outcome)
+static void inherit_descriptors(struct outcome *outcome)
 {
     struct fb_log_target target = { .level = FB_INFO };
     struct fb_inheritance inheritance;
@@ -103,7 +103,7 @@ static void inherit(struct outcome *outcome)
                               getenv("LISTEN_PIDFDID") != NULL || getenv("FORKBEARD") != NULL;
     outcome->first_flags = fcntl(FB_PASSED_FIRST, F_GETFD);
     if (!outcome->failed)
-        tell(outcome, inheritance.sockets);
+        report_state(outcome, inheritance.sockets);
     outcome->link = inheritance.link;
     outcome->parent = (int)inheritance.parent;
     outcome->side = inheritance.side;
@@ -113,7 +113,8 @@ static void inherit(struct outcome *outcome)
 }
 
 /* `pid` NULL: `fds` is what another master process says. */
-static struct outcome run(unsigned sockets, const char *pid, const char *fds, const char *names)
+static struct outcome run_case(
+    unsigned sockets, const char *pid, const char *fds, const char *names)
 {
     struct outcome outcome, *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -129,7 +130,7 @@ static struct outcome run(unsigned sockets, const char *pid, const char *fds, co
             set_variables(pid, fds, names);
         else
             set_handover(fds);
-        inherit(told);
+        inherit_descriptors(told);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -143,7 +144,7 @@ static struct outcome run(unsigned sockets, const char *pid, const char *fds, co
 START_TEST(sockets_are_taken)
 {
     static const char *const names[] = { "one", "forkbeard", "unknown" };
-    struct outcome outcome = run(3, "own", "3", "one:forkbeard");
+    struct outcome outcome = run_case(3, "own", "3", "one:forkbeard");
 
     ck_assert(!outcome.failed);
     ck_assert_str_eq(outcome.text, "");
@@ -172,7 +173,7 @@ static const struct {
 
 START_TEST(what_is_not_ours_is_ignored)
 {
-    struct outcome outcome = run(1, ignored[_i].pid, ignored[_i].fds, NULL);
+    struct outcome outcome = run_case(1, ignored[_i].pid, ignored[_i].fds, NULL);
 
     ck_assert(!outcome.failed);
     ck_assert_str_eq(outcome.text, "");
@@ -195,7 +196,7 @@ static const struct {
 
 START_TEST(nonsense_is_refused)
 {
-    struct outcome outcome = run(1, "own", bad[_i].fds, NULL);
+    struct outcome outcome = run_case(1, "own", bad[_i].fds, NULL);
 
     ck_assert(outcome.failed);
     ck_assert_str_eq(outcome.text, bad[_i].message);
@@ -204,7 +205,7 @@ END_TEST
 
 START_TEST(a_master_process_hands_over)
 {
-    struct outcome outcome = run(3, NULL, "1:p%d:n1,7:l3:s4:m5,9,a name", NULL);
+    struct outcome outcome = run_case(3, NULL, "1:p%d:n1,7:l3:s4:m5,9,a name", NULL);
 
     ck_assert(!outcome.failed);
     ck_assert_str_eq(outcome.text, "");
@@ -228,7 +229,7 @@ static const char *const not_ours[] = { "1:p1:l3", "/usr/sbin/forkbeard", "", "1
 
 START_TEST(what_another_process_hands_over_is_ignored)
 {
-    struct outcome outcome = run(1, NULL, not_ours[_i], NULL);
+    struct outcome outcome = run_case(1, NULL, not_ours[_i], NULL);
 
     ck_assert(!outcome.failed);
     ck_assert_str_eq(outcome.text,
@@ -256,7 +257,7 @@ static const struct {
 
 START_TEST(nonsense_of_a_master_process_is_refused)
 {
-    struct outcome outcome = run(1, NULL, odd[_i].text, NULL);
+    struct outcome outcome = run_case(1, NULL, odd[_i].text, NULL);
 
     ck_assert(outcome.failed);
     ck_assert_msg(strstr(outcome.text, odd[_i].message) != NULL, "%s", outcome.text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said to a service manager, and that nobody else learns of it. */
+/* Messages to a service manager, which only it can receive. */
 #include "process/notify.h"
 
 #include "support/test.h"
@@ -18,7 +18,7 @@ struct fixture {
     int fd;
     char name[64];
     char text[8192]; /* the latest message */
-    int sent;        /* ... and its descriptor, or -1 */
+    int sent;        /* the descriptor that came with the message, or -1 */
     struct fb_log log;
     struct fb_log_target target;
 };
@@ -41,8 +41,8 @@ static void set_up(struct fixture *fixture)
     fixture->log.plain = "t";
 }
 
-/* As systemd would have started us. */
-static void start(struct fixture *fixture, const char *interval, pid_t pid)
+/* Sets the environment as systemd does. */
+static void start_notify(struct fixture *fixture, const char *interval, pid_t pid)
 {
     char text[32];
 
@@ -56,7 +56,7 @@ static void start(struct fixture *fixture, const char *interval, pid_t pid)
     fb_notify_init();
 }
 
-static const char *receive(struct fixture *fixture)
+static const char *receive_message(struct fixture *fixture)
 {
     struct iovec piece = { fixture->text, sizeof(fixture->text) - 1 };
     char control[CMSG_SPACE(sizeof(int))];
@@ -98,22 +98,22 @@ START_TEST(each_message_is_as_the_protocol_has_it)
 {
     struct fixture f;
 
-    start(&f, NULL, 0);
+    start_notify(&f, NULL, 0);
     ck_assert(fb_notify_is_on());
     fb_notify_ready(&f.log);
-    ck_assert_str_eq(receive(&f), "READY=1");
+    ck_assert_str_eq(receive_message(&f), "READY=1");
     fb_notify_stopping(&f.log);
-    ck_assert_str_eq(receive(&f), "STOPPING=1");
+    ck_assert_str_eq(receive_message(&f), "STOPPING=1");
     fb_notify_alive(&f.log);
-    ck_assert_str_eq(receive(&f), "WATCHDOG=1");
+    ck_assert_str_eq(receive_message(&f), "WATCHDOG=1");
     fb_notify_mainpid(&f.log, 4711);
-    ck_assert_str_eq(receive(&f), "MAINPID=4711");
+    ck_assert_str_eq(receive_message(&f), "MAINPID=4711");
     fb_notify_status(&f.log, "a status");
-    ck_assert_str_eq(receive(&f), "STATUS=a status");
+    ck_assert_str_eq(receive_message(&f), "STATUS=a status");
     fb_notify_reloading(&f.log);
-    ck_assert_int_eq(strncmp(receive(&f), "RELOADING=1\nMONOTONIC_USEC=", 27), 0);
+    ck_assert_int_eq(strncmp(receive_message(&f), "RELOADING=1\nMONOTONIC_USEC=", 27), 0);
     ck_assert_int_eq(fb_notify_remove(&f.log, "name"), 0);
-    ck_assert_str_eq(receive(&f), "FDSTOREREMOVE=1\nFDNAME=name");
+    ck_assert_str_eq(receive_message(&f), "FDSTOREREMOVE=1\nFDNAME=name");
     ck_assert_int_eq(f.sent, -1);
     tear_down(&f);
 }
@@ -124,9 +124,9 @@ START_TEST(a_descriptor_is_sent)
     struct stat ours, theirs;
     struct fixture f;
 
-    start(&f, NULL, 0);
+    start_notify(&f, NULL, 0);
     ck_assert_int_eq(fb_notify_store(&f.log, "name", f.fd), 0);
-    ck_assert_str_eq(receive(&f), "FDSTORE=1\nFDPOLL=0\nFDNAME=name");
+    ck_assert_str_eq(receive_message(&f), "FDSTORE=1\nFDPOLL=0\nFDNAME=name");
     ck_assert_int_ne(f.sent, -1);
     ck_assert_int_eq(fstat(f.fd, &ours), 0);
     ck_assert_int_eq(fstat(f.sent, &theirs), 0);
@@ -136,21 +136,21 @@ START_TEST(a_descriptor_is_sent)
 }
 END_TEST
 
-/* Whatever bytes a configuration has, the manager is given one line of characters, which it would
- * else not take. */
+/* The manager is given one line of valid characters, whatever bytes a configuration has; another it
+ * would not take. */
 START_TEST(a_status_is_one_line_of_characters)
 {
     char text[2 * FB_NOTIFY_STATUS_MAX + 1];
     struct fixture f;
     size_t n;
 
-    start(&f, NULL, 0);
+    start_notify(&f, NULL, 0);
     fb_notify_status(&f.log, "a\nb\tc\x7f \xff\xc3 \xc3\xa4 \xe2\x82\xac\xe2\x82");
-    ck_assert_str_eq(receive(&f), "STATUS=a?b?c? ?? \xc3\xa4 \xe2\x82\xac??");
+    ck_assert_str_eq(receive_message(&f), "STATUS=a?b?c? ?? \xc3\xa4 \xe2\x82\xac??");
     for (n = 0; n < 2 * FB_NOTIFY_STATUS_MAX; n += 2)
         memcpy(text + n, "\xc3\xa4", 3);
     fb_notify_status(&f.log, text);
-    n = strlen(receive(&f));
+    n = strlen(receive_message(&f));
     ck_assert_uint_le(n, strlen("STATUS=") + FB_NOTIFY_STATUS_MAX);
     ck_assert_uint_gt(n, FB_NOTIFY_STATUS_MAX);
     ck_assert_str_eq(f.text + n - 2, "\xc3\xa4");
@@ -162,21 +162,21 @@ START_TEST(nobody_inherits_the_manager)
 {
     struct fixture f;
 
-    start(&f, "3000000", getpid());
+    start_notify(&f, "3000000", getpid());
     check_environment();
     fb_notify_ready(&f.log);
-    ck_assert_str_eq(receive(&f), "READY=1");
+    ck_assert_str_eq(receive_message(&f), "READY=1");
     check_environment();
     tear_down(&f);
 }
 END_TEST
 
-/* ... but who takes over, whatever its pid. */
+/* a successor is told, whatever its pid */
 START_TEST(it_is_handed_on)
 {
     struct fixture f;
 
-    start(&f, "3000000", getpid());
+    start_notify(&f, "3000000", getpid());
     ck_assert_int_eq(fb_notify_hand_on(), 0);
     ck_assert_str_eq(getenv("NOTIFY_SOCKET"), f.name);
     ck_assert_str_eq(getenv("WATCHDOG_USEC"), "3000000");
@@ -192,7 +192,7 @@ START_TEST(the_watchdog_is_for_one_process)
 {
     struct fixture f;
 
-    start(&f, "3000000", _i == 0 ? getpid() : getppid());
+    start_notify(&f, "3000000", _i == 0 ? getpid() : getppid());
     ck_assert_uint_eq(fb_notify_interval(), _i == 0 ? 3000 : 0);
     check_environment();
     tear_down(&f);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The pid file: it is locked, whole whenever it is there, and removed only by the process that it
+ * names. */
 #include "process/pidfile.h"
 
+#include "support/directory.h"
+#include "support/memory_log.h"
 #include "support/test.h"
 
 #include <dirent.h>
@@ -16,61 +20,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char directory[] = "/tmp/fb_pidfile.XXXXXX";
-
-static void make_directory(void)
-{
-    if (mkdtemp(directory) == NULL)
-        abort();
-}
-
-static void remove_directory(void)
-{
-    char command[64];
-
-    snprintf(command, sizeof(command), "rm -rf %s", directory);
-    if (system(command) != 0)
-        abort();
-}
-
 /* A log into memory that children write to as well, and a path. */
-struct fixture {
-    struct fb_log log;
-    struct fb_log_target target;
+struct pidfile_test {
+    struct memory_log log;
     struct fb_pidfile pidfile;
     char path[64];
-    char text[PATH_MAX + 1024];
 };
 
-static void set_up(struct fixture *fixture, const char *name)
+static void start_pidfile(struct pidfile_test *test, const char *name)
 {
-    fixture->target =
-        (struct fb_log_target) { .fd = memfd_create("log", MFD_CLOEXEC), .level = FB_INFO };
-    ck_assert_int_ne(fixture->target.fd, -1);
-    fb_log_init(&fixture->log, &fixture->target, 1);
-    fixture->log.plain = "t";
-    snprintf(fixture->path, sizeof(fixture->path), "%s/%s", directory, name);
+    memory_log_open(&test->log, FB_INFO);
+    snprintf(test->path, sizeof(test->path), "%s/%s", directory, name);
 }
 
-/* What was logged since the last time. */
-static const char *logged(struct fixture *fixture)
+static void stop_pidfile(struct pidfile_test *test)
 {
-    ssize_t n = pread(fixture->target.fd, fixture->text, sizeof(fixture->text) - 1, 0);
-
-    ck_assert_int_ge(n, 0);
-    fixture->text[n] = '\0';
-    ck_assert_int_eq(ftruncate(fixture->target.fd, 0), 0);
-    ck_assert_int_eq(lseek(fixture->target.fd, 0, SEEK_SET), 0);
-    return fixture->text;
+    memory_log_close(&test->log);
 }
 
-static void tear_down(struct fixture *fixture)
-{
-    ck_assert_str_eq(logged(fixture), "");
-    close(fixture->target.fd);
-}
-
-static void store(const char *path, const char *text, size_t n)
+static void store_file(const char *path, const char *text, size_t n)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
@@ -94,7 +62,7 @@ static unsigned count_files(const char *prefix)
 }
 
 /* Waits for a child and checks that it ended well. */
-static void reap(pid_t pid)
+static void reap_child(pid_t pid)
 {
     int status;
 
@@ -104,39 +72,39 @@ static void reap(pid_t pid)
 
 START_TEST(written_and_removed)
 {
-    struct fixture fixture;
+    struct pidfile_test test;
     struct stat st;
     char expected[32], text[32] = "";
     int fd;
     mode_t mask = umask(077);
 
-    set_up(&fixture, "plain");
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
-    ck_assert_int_eq(fcntl(fixture.pidfile.lock_fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    start_pidfile(&test, "plain");
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(fcntl(test.pidfile.lock_fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     ck_assert_uint_eq(count_files("plain"), 1);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), 0);
+    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), 0);
     umask(mask);
     ck_assert_uint_eq(count_files("plain"), 2);
 
-    ck_assert_int_eq(stat(fixture.path, &st), 0);
+    ck_assert_int_eq(stat(test.path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 07777, 0644);
-    fd = open(fixture.path, O_RDONLY | O_CLOEXEC);
+    fd = open(test.path, O_RDONLY | O_CLOEXEC);
     ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
     close(fd);
     snprintf(expected, sizeof(expected), "%d\n", (int)getpid());
     ck_assert_str_eq(text, expected);
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), getpid());
+    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), getpid());
 
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    fb_pidfile_remove(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("plain"), 0);
-    ck_assert_int_eq(fixture.pidfile.lock_fd, -1);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
-    tear_down(&fixture);
+    ck_assert_int_eq(test.pidfile.lock_fd, -1);
+    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    stop_pidfile(&test);
 }
 END_TEST
 
 /* A child that holds the lock until the pipe is closed, and then ends as `remove` says. */
-static pid_t spawn_holder(struct fixture *fixture, bool remove, int *hold)
+static pid_t spawn_holder(struct pidfile_test *test, bool remove, int *hold)
 {
     int ready[2], end[2];
     char byte;
@@ -148,13 +116,13 @@ static pid_t spawn_holder(struct fixture *fixture, bool remove, int *hold)
     ck_assert_int_ne(pid, -1);
     if (pid == 0) {
         close(end[1]);
-        if (fb_pidfile_lock(&fixture->pidfile, fixture->path, &fixture->log) == -1 ||
-            fb_pidfile_write(&fixture->pidfile, &fixture->log) == -1 || write(ready[1], "", 1) != 1)
+        if (fb_pidfile_lock(&test->pidfile, test->path, &test->log.log) == -1 ||
+            fb_pidfile_write(&test->pidfile, &test->log.log) == -1 || write(ready[1], "", 1) != 1)
             _exit(1);
         if (read(end[0], &byte, 1) != 0)
             _exit(2);
         if (remove)
-            fb_pidfile_remove(&fixture->pidfile, &fixture->log);
+            fb_pidfile_remove(&test->pidfile, &test->log.log);
         _exit(0);
     }
     close(ready[1]);
@@ -167,72 +135,72 @@ static pid_t spawn_holder(struct fixture *fixture, bool remove, int *hold)
 
 START_TEST(a_second_master_is_kept_out)
 {
-    struct fixture fixture;
+    struct pidfile_test test;
     bool removes = _i == 1;
     char expected[256];
     int hold;
     pid_t holder;
 
-    set_up(&fixture, "second");
-    holder = spawn_holder(&fixture, removes, &hold);
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), -1);
-    ck_assert_int_eq(fixture.pidfile.lock_fd, -1);
+    start_pidfile(&test, "second");
+    holder = spawn_holder(&test, removes, &hold);
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
+    ck_assert_int_eq(test.pidfile.lock_fd, -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] another master process %d runs with the pid file \"%s\": "
         "stop it, or give this one another \"pid\"\n",
-        (int)holder, fixture.path);
-    ck_assert_str_eq(logged(&fixture), expected);
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), holder);
+        (int)holder, test.path);
+    ck_assert_str_eq(memory_log_take(&test.log), expected);
+    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), holder);
     ck_assert_uint_eq(count_files("second"), 2);
 
     close(hold);
-    reap(holder);
+    reap_child(holder);
     ck_assert_uint_eq(count_files("second"), removes ? 0 : 2);
 
-    /* also with the files of one that was killed */
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), 0);
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), getpid());
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    /* the files of a process that was killed are in nobody's way */
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), 0);
+    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), getpid());
+    fb_pidfile_remove(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("second"), 0);
-    tear_down(&fixture);
+    stop_pidfile(&test);
 }
 END_TEST
 
 START_TEST(a_child_that_forgets_leaves_the_lock)
 {
-    struct fixture fixture;
+    struct pidfile_test test;
     struct fb_pidfile other;
     char expected[256];
     pid_t pid;
 
-    set_up(&fixture, "forget");
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    start_pidfile(&test, "forget");
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
     pid = fork();
     ck_assert_int_ne(pid, -1);
     if (pid == 0) {
-        fb_pidfile_forget(&fixture.pidfile);
-        _exit(fixture.pidfile.lock_fd == -1 ? 0 : 1);
+        fb_pidfile_forget(&test.pidfile);
+        _exit(test.pidfile.lock_fd == -1 ? 0 : 1);
     }
-    reap(pid);
+    reap_child(pid);
 
     pid = fork();
     ck_assert_int_ne(pid, -1);
     if (pid == 0)
-        _exit(fb_pidfile_lock(&other, fixture.path, &fixture.log) == -1 ? 0 : 1);
-    reap(pid);
+        _exit(fb_pidfile_lock(&other, test.path, &test.log.log) == -1 ? 0 : 1);
+    reap_child(pid);
     snprintf(expected, sizeof(expected),
         "t: [emerg] another master process %d runs with the pid file \"%s\": "
         "stop it, or give this one another \"pid\"\n",
-        (int)getpid(), fixture.path);
-    ck_assert_str_eq(logged(&fixture), expected);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
-    tear_down(&fixture);
+        (int)getpid(), test.path);
+    ck_assert_str_eq(memory_log_take(&test.log), expected);
+    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    stop_pidfile(&test);
 }
 END_TEST
 
 #define CONTENDERS 4
-#define TURNS 300 /* of each */
+#define TURNS 300 /* turns of each process */
 
 struct contest {
     atomic_uint holders;
@@ -240,26 +208,26 @@ struct contest {
 };
 
 /* Whether the lock is held on the file that a newcomer would open. */
-static bool is_named(const struct fixture *fixture)
+static bool is_named(const struct pidfile_test *test)
 {
-    char name[sizeof(fixture->path) + 8];
+    char name[sizeof(test->path) + 8];
     struct stat named, locked;
 
-    snprintf(name, sizeof(name), "%s.lock", fixture->path);
-    return stat(name, &named) == 0 && fstat(fixture->pidfile.lock_fd, &locked) == 0 &&
+    snprintf(name, sizeof(name), "%s.lock", test->path);
+    return stat(name, &named) == 0 && fstat(test->pidfile.lock_fd, &locked) == 0 &&
            named.st_ino == locked.st_ino;
 }
 
-static void contend(struct fixture *fixture, struct contest *contest)
+static void contend_for_lock(struct pidfile_test *test, struct contest *contest)
 {
-    fixture->target.fd = -1; /* who comes second is told so, which is not looked at here */
+    test->log.target.fd = -1; /* no log: the loser's line is not looked at here */
     for (unsigned turns = 0; turns < TURNS && !contest->broken;) {
-        if (fb_pidfile_lock(&fixture->pidfile, fixture->path, &fixture->log) == -1)
+        if (fb_pidfile_lock(&test->pidfile, test->path, &test->log.log) == -1)
             continue;
-        if (atomic_fetch_add(&contest->holders, 1) != 0 || !is_named(fixture))
+        if (atomic_fetch_add(&contest->holders, 1) != 0 || !is_named(test))
             contest->broken = true;
         atomic_fetch_sub(&contest->holders, 1);
-        fb_pidfile_remove(&fixture->pidfile, &fixture->log);
+        fb_pidfile_remove(&test->pidfile, &test->log.log);
         turns++;
     }
     _exit(0);
@@ -267,24 +235,24 @@ static void contend(struct fixture *fixture, struct contest *contest)
 
 START_TEST(removing_lets_nobody_lock_a_file_without_a_name)
 {
-    struct fixture fixture;
+    struct pidfile_test test;
     struct contest *contest =
         mmap(NULL, sizeof(*contest), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pids[CONTENDERS];
 
     ck_assert_ptr_ne(contest, MAP_FAILED);
-    set_up(&fixture, "contest");
+    start_pidfile(&test, "contest");
     for (unsigned i = 0; i < CONTENDERS; i++) {
         pids[i] = fork();
         ck_assert_int_ne(pids[i], -1);
         if (pids[i] == 0)
-            contend(&fixture, contest);
+            contend_for_lock(&test, contest);
     }
     for (unsigned i = 0; i < CONTENDERS; i++)
-        reap(pids[i]);
+        reap_child(pids[i]);
     ck_assert_msg(!contest->broken, "two held the lock at once");
     munmap(contest, sizeof(*contest));
-    tear_down(&fixture);
+    stop_pidfile(&test);
 }
 END_TEST
 
@@ -318,51 +286,51 @@ static void *read_over_and_over(void *data)
 
 START_TEST(nobody_reads_half_a_file)
 {
-    struct fixture fixture;
+    struct pidfile_test test;
     struct reader reader = { .pid = getpid() };
     unsigned writes = 1;
     pthread_t thread;
 
-    set_up(&fixture, "whole");
-    reader.path = fixture.path;
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), 0);
+    start_pidfile(&test, "whole");
+    reader.path = test.path;
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, read_over_and_over, &reader), 0);
     for (; reader.reads < READS || writes < 100; writes++)
-        ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), 0);
+        ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), 0);
     pthread_join(thread, NULL);
     ck_assert(!reader.wrong);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
-    tear_down(&fixture);
+    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    stop_pidfile(&test);
 }
 END_TEST
 
 START_TEST(another_ones_pid_file_is_not_removed)
 {
-    struct fb_pidfile other; /* it has the lock as well */
-    struct fixture fixture;
+    struct fb_pidfile other; /* the child has the lock as well */
+    struct pidfile_test test;
 
-    set_up(&fixture, "others");
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
-    store(fixture.path, "1\n", 2);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    start_pidfile(&test, "others");
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    store_file(test.path, "1\n", 2);
+    fb_pidfile_remove(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("others"), 1);
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), 1);
+    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), 1);
 
     /* nor is a lock file that is not ours alone, or no longer */
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
-    fixture.pidfile.shared = true;
-    other = fixture.pidfile;
-    other.lock_fd = dup(fixture.pidfile.lock_fd);
-    fb_pidfile_remove(&other, &fixture.log);
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    test.pidfile.shared = true;
+    other = test.pidfile;
+    other.lock_fd = dup(test.pidfile.lock_fd);
+    fb_pidfile_remove(&other, &test.log.log);
     ck_assert_uint_eq(count_files("others.lock"), 1);
-    strcat(fixture.path, ".lock");
-    ck_assert_int_eq(unlink(fixture.path), 0);
-    store(fixture.path, "", 0);
-    fixture.path[strlen(fixture.path) - 5] = '\0';
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    strcat(test.path, ".lock");
+    ck_assert_int_eq(unlink(test.path), 0);
+    store_file(test.path, "", 0);
+    test.path[strlen(test.path) - 5] = '\0';
+    fb_pidfile_remove(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("others.lock"), 1);
-    tear_down(&fixture);
+    stop_pidfile(&test);
 }
 END_TEST
 
@@ -388,97 +356,97 @@ static const struct {
 
 START_TEST(read_pid)
 {
-    struct fixture fixture;
+    struct pidfile_test test;
     char expected[256] = "";
 
-    set_up(&fixture, "read");
-    store(fixture.path, read_cases[_i].text, strlen(read_cases[_i].text));
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), read_cases[_i].pid);
+    start_pidfile(&test, "read");
+    store_file(test.path, read_cases[_i].text, strlen(read_cases[_i].text));
+    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), read_cases[_i].pid);
     if (read_cases[_i].shown != NULL)
         snprintf(expected, sizeof(expected), "t: [error] invalid PID number \"%s\" in \"%s\"\n",
-            read_cases[_i].shown, fixture.path);
-    ck_assert_str_eq(logged(&fixture), expected);
-    tear_down(&fixture);
+            read_cases[_i].shown, test.path);
+    ck_assert_str_eq(memory_log_take(&test.log), expected);
+    stop_pidfile(&test);
 }
 END_TEST
 
 START_TEST(read_failures)
 {
-    struct fixture fixture;
+    struct pidfile_test test;
     char expected[256];
 
-    set_up(&fixture, "missing");
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), -1);
+    start_pidfile(&test, "missing");
+    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
-        "t: [error] open() \"%s\" failed (2: No such file or directory)\n", fixture.path);
-    ck_assert_str_eq(logged(&fixture), expected);
+        "t: [error] open() \"%s\" failed (2: No such file or directory)\n", test.path);
+    ck_assert_str_eq(memory_log_take(&test.log), expected);
 
-    ck_assert_int_eq(fb_pidfile_read(directory, &fixture.log), -1);
+    ck_assert_int_eq(fb_pidfile_read(directory, &test.log.log), -1);
     snprintf(expected, sizeof(expected), "t: [error] read() \"%s\" failed (21: Is a directory)\n",
         directory);
-    ck_assert_str_eq(logged(&fixture), expected);
-    tear_down(&fixture);
+    ck_assert_str_eq(memory_log_take(&test.log), expected);
+    stop_pidfile(&test);
 }
 END_TEST
 
 START_TEST(lock_failures)
 {
-    struct fixture fixture;
+    struct pidfile_test test;
     char expected[256], path[PATH_MAX + 1];
 
-    set_up(&fixture, "none/x");
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), -1);
+    start_pidfile(&test, "none/x");
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
-        "t: [emerg] open() \"%s.lock\" failed (2: No such file or directory)\n", fixture.path);
-    ck_assert_str_eq(logged(&fixture), expected);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), -1);
+        "t: [emerg] open() \"%s.lock\" failed (2: No such file or directory)\n", test.path);
+    ck_assert_str_eq(memory_log_take(&test.log), expected);
+    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
-        "t: [emerg] mkostemp() \"%s.XXXXXX\" failed (2: No such file or directory)\n",
-        fixture.path);
-    ck_assert_str_eq(logged(&fixture), expected);
+        "t: [emerg] mkostemp() \"%s.XXXXXX\" failed (2: No such file or directory)\n", test.path);
+    ck_assert_str_eq(memory_log_take(&test.log), expected);
 
-    snprintf(fixture.path, sizeof(fixture.path), "%s/link", directory);
-    snprintf(path, sizeof(path), "%s.lock", fixture.path);
+    snprintf(test.path, sizeof(test.path), "%s/link", directory);
+    snprintf(path, sizeof(path), "%s.lock", test.path);
     ck_assert_int_eq(symlink("elsewhere", path), 0);
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), -1);
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] open() \"%s.lock\" failed (40: Too many levels of symbolic links)\n",
-        fixture.path);
-    ck_assert_str_eq(logged(&fixture), expected);
+        test.path);
+    ck_assert_str_eq(memory_log_take(&test.log), expected);
 
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, path, &fixture.log), -1);
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, path, &test.log.log), -1);
     /* the line is too long for its own end */
-    ck_assert_ptr_eq(strstr(logged(&fixture), "t: [emerg] the pid file \"xxx"), fixture.text);
-    tear_down(&fixture);
+    ck_assert_ptr_eq(
+        strstr(memory_log_take(&test.log), "t: [emerg] the pid file \"xxx"), test.log.text);
+    stop_pidfile(&test);
 }
 END_TEST
 
 START_TEST(only_a_file_is_replaced)
 {
-    struct fixture fixture;
+    struct pidfile_test test;
     struct stat st;
     char expected[256];
 
-    set_up(&fixture, "fifo");
-    ck_assert_int_eq(mkfifo(fixture.path, 0600), 0);
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), -1);
+    start_pidfile(&test, "fifo");
+    ck_assert_int_eq(mkfifo(test.path, 0600), 0);
+    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
-        "t: [emerg] the pid file \"%s\" exists and is not a regular file\n", fixture.path);
-    ck_assert_str_eq(logged(&fixture), expected);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
-    ck_assert_int_eq(lstat(fixture.path, &st), 0);
+        "t: [emerg] the pid file \"%s\" exists and is not a regular file\n", test.path);
+    ck_assert_str_eq(memory_log_take(&test.log), expected);
+    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    ck_assert_int_eq(lstat(test.path, &st), 0);
     ck_assert(S_ISFIFO(st.st_mode));
     ck_assert_uint_eq(count_files("fifo"), 1);
-    tear_down(&fixture);
+    stop_pidfile(&test);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_unchecked_fixture(tcase, make_directory, remove_directory);
+    directory_add(tcase);
     tcase_add_test(tcase, written_and_removed);
     tcase_add_loop_test(tcase, a_second_master_is_kept_out, 0, 2);
     tcase_add_test(tcase, a_child_that_forgets_leaves_the_lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The throw-away process that reads a configuration first: what it finds is told in its parent's log
- * and nothing else is left of it. */
+/* The throw-away process that reads a configuration first: what it finds is told in its parent's
+ * log and nothing else is left of it. */
 #include "process/rehearse.h"
 #include "process/signals.h"
 #include "support/test.h"
@@ -18,7 +18,7 @@
 
 #define DEADLINE_S 20
 
-/* What the protocol's code does. In the child it is what it was at the fork. */
+/* The action of the protocol's code. In the child it is what it was at the fork. */
 static int (*act)(fb_conf *conf);
 
 static int done(fb_conf *conf, void *own, const void *parent)
@@ -41,43 +41,43 @@ static const fb_protocol acting = {
 };
 static const fb_protocol *const protocols[] = { &acting, NULL };
 
-static struct bed {
+static struct test {
     char directory[32], conf[64];
     struct fb_cycle_options options;
     struct fb_log_target target;
     struct fb_log log;
     char said[4096]; /* by the last rehearsal; ends of lines are "\n" */
-} bed;
+} test;
 
 static void set_up(void)
 {
-    strcpy(bed.directory, "/tmp/fb_rehearse.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(bed.directory));
-    snprintf(bed.conf, sizeof(bed.conf), "%s/main", bed.directory);
-    bed.options = (struct fb_cycle_options) {
-        .conf = bed.conf,
+    strcpy(test.directory, "/tmp/fb_rehearse.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(test.directory));
+    snprintf(test.conf, sizeof(test.conf), "%s/main", test.directory);
+    test.options = (struct fb_cycle_options) {
+        .conf = test.conf,
         .pid = "/default/pid",
         .error_log = "/default/error.log",
         .module_directory = "/nowhere",
         .protocols = protocols,
     };
-    fb_log_init_plain(&bed.log, &bed.target, "");
-    bed.target.fd = memfd_create("said", MFD_CLOEXEC);
-    ck_assert_int_ne(bed.target.fd, -1);
+    fb_log_init_plain(&test.log, &test.target, "");
+    test.target.fd = memfd_create("said", MFD_CLOEXEC);
+    ck_assert_int_ne(test.target.fd, -1);
 }
 
 static void tear_down(void)
 {
-    close(bed.target.fd);
-    unlink(bed.conf);
-    ck_assert_int_eq(rmdir(bed.directory), 0);
+    close(test.target.fd);
+    unlink(test.conf);
+    ck_assert_int_eq(rmdir(test.directory), 0);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     ck_assert_int_eq(errno, ECHILD);
 }
 
 static void write_conf(const char *text)
 {
-    FILE *file = fopen(bed.conf, "we");
+    FILE *file = fopen(test.conf, "we");
 
     ck_assert_ptr_nonnull(file);
     fputs(text, file);
@@ -86,28 +86,28 @@ static void write_conf(const char *text)
 
 #define SERVED "events { } stream { server { listen 1; acting; } }"
 
-static int rehearse(const char *text)
+static int check_config(const char *text)
 {
     ssize_t n;
     int status;
 
     write_conf(text);
-    ck_assert_int_eq(ftruncate(bed.target.fd, 0), 0);
-    ck_assert_int_eq(lseek(bed.target.fd, 0, SEEK_SET), 0);
-    status = fb_cycle_rehearse(&bed.options, &bed.log, -1);
-    n = pread(bed.target.fd, bed.said, sizeof(bed.said) - 1, 0);
+    ck_assert_int_eq(ftruncate(test.target.fd, 0), 0);
+    ck_assert_int_eq(lseek(test.target.fd, 0, SEEK_SET), 0);
+    status = fb_cycle_rehearse(&test.options, &test.log, -1);
+    n = pread(test.target.fd, test.said, sizeof(test.said) - 1, 0);
     ck_assert_int_ge(n, 0);
-    bed.said[n] = '\0';
+    test.said[n] = '\0';
     return status;
 }
 
-/* What was said is one line, which has this in it. */
+/* Fails unless one line was logged, which has this in it. */
 static void expect_line(const char *text)
 {
-    const char *end = strchr(bed.said, '\n');
+    const char *end = strchr(test.said, '\n');
 
-    ck_assert_msg(
-        end != NULL && end[1] == '\0' && strstr(bed.said, text) != NULL, "it says:\n%s", bed.said);
+    ck_assert_msg(end != NULL && end[1] == '\0' && strstr(test.said, text) != NULL, "it says:\n%s",
+        test.said);
 }
 
 static int do_nothing(fb_conf *conf)
@@ -119,10 +119,10 @@ static int do_nothing(fb_conf *conf)
 START_TEST(what_is_well_is_silent)
 {
     act = do_nothing;
-    ck_assert_int_eq(rehearse(SERVED), 0);
-    ck_assert_str_eq(bed.said, "");
-    ck_assert_int_eq(rehearse("events { } # and nothing more"), 0);
-    ck_assert_str_eq(bed.said, "");
+    ck_assert_int_eq(check_config(SERVED), 0);
+    ck_assert_str_eq(test.said, "");
+    ck_assert_int_eq(check_config("events { } # and nothing more"), 0);
+    ck_assert_str_eq(test.said, "");
 }
 END_TEST
 
@@ -133,15 +133,15 @@ START_TEST(warnings_are_left_to_the_real_thing)
 
     act = do_nothing;
     write_conf("user root; " SERVED);
-    ck_assert_int_eq(chmod(bed.directory, 0755), 0);
+    ck_assert_int_eq(chmod(test.directory, 0755), 0);
     if (geteuid() == 0)
         ck_assert_int_eq(seteuid(65534), 0);
-    ck_assert_int_eq(fb_cycle_rehearse(&bed.options, &bed.log, -1), 0);
-    ck_assert_int_eq(lseek(bed.target.fd, 0, SEEK_END), 0);
-    cycle = fb_cycle_load(&bed.options, &bed.log, -1);
+    ck_assert_int_eq(fb_cycle_rehearse(&test.options, &test.log, -1), 0);
+    ck_assert_int_eq(lseek(test.target.fd, 0, SEEK_END), 0);
+    cycle = fb_cycle_load(&test.options, &test.log, -1);
     ck_assert_ptr_nonnull(cycle);
     fb_cycle_destroy(&cycle);
-    ck_assert_int_gt(lseek(bed.target.fd, 0, SEEK_END), 0);
+    ck_assert_int_gt(lseek(test.target.fd, 0, SEEK_END), 0);
     if (getuid() == 0)
         ck_assert_int_eq(seteuid(0), 0);
 }
@@ -150,7 +150,7 @@ END_TEST
 START_TEST(mistakes_are_shown_once)
 {
     act = do_nothing;
-    ck_assert_int_eq(rehearse("events { } demon on;"), -1);
+    ck_assert_int_eq(check_config("events { } demon on;"), -1);
     expect_line("unknown directive \"demon\", did you mean \"daemon\"? in ");
 }
 END_TEST
@@ -200,7 +200,7 @@ static const struct {
 START_TEST(a_fault_is_told)
 {
     act = faults[_i].act;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    ck_assert_int_eq(check_config(SERVED), -1);
     expect_line("[emerg] protocol \"acting\" ");
     expect_line(faults[_i].line);
     expect_line("/main:1:21\n");
@@ -222,7 +222,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
     return status;
 }
 
-static int hang(fb_conf *conf)
+static int hang_child(fb_conf *conf)
 {
     while (conf != NULL)
         pause();
@@ -231,9 +231,9 @@ static int hang(fb_conf *conf)
 
 START_TEST(what_hangs_is_ended)
 {
-    act = hang;
+    act = hang_child;
     hurries = true;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    ck_assert_int_eq(check_config(SERVED), -1);
     hurries = false;
     expect_line(
         "protocol \"acting\" did not come to an end when its configuration was done: it was "
@@ -241,8 +241,8 @@ START_TEST(what_hangs_is_ended)
 }
 END_TEST
 
-/* Descriptors that are no one's business, and those that are: the standard ones, the log and the pipe
- * that tells the parent of its end. */
+/* Descriptors that are no one's business, and those that are: the standard ones, the log and the
+ * pipe that tells the parent of its end. */
 static int count_descriptors(fb_conf *conf)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -264,13 +264,13 @@ START_TEST(the_child_holds_what_it_needs)
     for (size_t i = 0; i < fb_countof(others); i++)
         others[i] = open("/dev/null", O_RDONLY);
     act = count_descriptors;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    ck_assert_int_eq(check_config(SERVED), -1);
     expect_line("4 descriptors in ");
     fb_log_init(&other, more, 2);
-    bed.log.also = &other;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    test.log.also = &other;
+    ck_assert_int_eq(check_config(SERVED), -1);
     expect_line("5 descriptors in ");
-    bed.log.also = NULL;
+    test.log.also = NULL;
     for (size_t i = 0; i < fb_countof(others); i++) {
         ck_assert_int_ne(fcntl(others[i], F_GETFD), -1);
         close(others[i]);
@@ -311,12 +311,12 @@ START_TEST(a_master_s_signals_are_not_disturbed)
     kill(getpid(), SIGHUP);
 
     act = count_signals;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    ck_assert_int_eq(check_config(SERVED), -1);
     expect_line("0 signals in ");
     sigprocmask(SIG_SETMASK, NULL, &blocked);
     ck_assert_int_eq(sigismember(&blocked, SIGHUP), 1);
     ck_assert(!fb_order_take(FB_ORDER_RELOAD, NULL));
-    while (!reload || !reap) { /* one signal each time */
+    while (!reload || !reap) { /* a signal at a time */
         sigsuspend(fb_signals_wait_mask());
         reload = reload || fb_order_take(FB_ORDER_RELOAD, NULL);
         reap = reap || fb_order_take(FB_ORDER_REAP, NULL);
@@ -328,13 +328,13 @@ START_TEST(a_master_s_signals_are_not_disturbed)
 }
 END_TEST
 
-/* Where a child says that it has begun. */
+/* Reports from a child that it has begun. */
 static volatile pid_t *begun;
 
 static int say_and_hang(fb_conf *conf)
 {
     *begun = getpid();
-    return hang(conf);
+    return hang_child(conf);
 }
 
 START_TEST(it_ends_with_its_parent)
@@ -353,7 +353,7 @@ START_TEST(it_ends_with_its_parent)
         close(pipe_ends[0]);
         close(pipe_ends[1]);
         act = say_and_hang;
-        rehearse(SERVED);
+        check_config(SERVED);
         _exit(0);
     }
     close(pipe_ends[1]);
@@ -362,7 +362,7 @@ START_TEST(it_ends_with_its_parent)
     ck_assert_int_eq(kill(*begun, 0), 0);
     ck_assert_int_eq(kill(parent, SIGKILL), 0);
     ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
-    ck_assert_int_eq(read(pipe_ends[0], &byte, 1), 0); /* nobody holds the other end any more */
+    ck_assert_int_eq(read(pipe_ends[0], &byte, 1), 0); /* no process holds the other end any more */
     close(pipe_ends[0]);
     munmap((void *)begun, sizeof(*begun));
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The daytime protocol, as a client sees it. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>

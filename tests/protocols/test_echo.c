@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The echo protocol, as a client sees it. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>
@@ -33,7 +34,7 @@ START_TEST(sends_back_much)
 
     for (size_t i = 0; i < sizeof(much); i++)
         much[i] = (uint8_t)(i * 7 + i / 256);
-    fb_test_take(peer, 5000); /* then it does not read for a while */
+    fb_test_take(peer, 5000); /* echo does not read for a while */
     fb_test_say(peer, much, 100000);
     fb_test_say(peer, much + 100000, sizeof(much) - 100000);
     fb_test_shut(peer);

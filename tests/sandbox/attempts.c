@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes the calls, and tells errno; never fails by itself. Runs in a worker that is confined, and
+ * in a test. */
 #include "sandbox/attempts.h"
 
 #include <errno.h>
@@ -218,7 +220,7 @@ static int bind_to_port(const char *port)
     return bind_to((in_port_t)atoi(port));
 }
 
-/* One call each. */
+/* Attempts of one call. */
 static const struct {
     const char *name;
     long number, arguments[5];
@@ -303,7 +305,7 @@ static const struct {
     { "open ", open_to_read },
 };
 
-static int call(size_t i)
+static int make_call(size_t i)
 {
     const long *arguments = calls[i].arguments;
     long result = syscall(
@@ -317,7 +319,7 @@ int attempt(const char *words)
 {
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         if (strcmp(words, calls[i].name) == 0)
-            return call(i);
+            return make_call(i);
     for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++)
         if (strcmp(words, attempts[i].name) == 0)
             return attempts[i].try();

@@ -71,14 +71,14 @@ static int in_sandbox(int (*act)(const void *arg), const void *arg)
     return WEXITSTATUS(status);
 }
 
-static int try(const void *words)
+static int try_attempt(const void *words)
 {
     return attempt(words);
 }
 
-static void check(const char *words, int expected)
+static void check_attempt(const char *words, int expected)
 {
-    int outcome = in_sandbox(try, words);
+    int outcome = in_sandbox(try_attempt, words);
 
     ck_assert_msg(outcome == expected, "\"%s\": %d (%s), not %d: %s", words, outcome,
         strerror(outcome), expected, logged());
@@ -95,9 +95,9 @@ static const char *with_file(const char *attempt_at)
 START_TEST(off_changes_nothing)
 {
     cycle.core.sandbox = FB_SANDBOX_OFF;
-    check("execve", ENOENT);
-    check("udp", 0);
-    check(with_file("open"), 0);
+    check_attempt("execve", ENOENT);
+    check_attempt("udp", 0);
+    check_attempt(with_file("open"), 0);
     ck_assert_str_eq(logged(), "");
 }
 END_TEST
@@ -124,14 +124,14 @@ START_TEST(needs_are_met_one_by_one)
 
     *((bool *)&cycle.needs + needs[_i].need) = true;
     for (size_t i = 0; i < fb_countof(needs[_i].opens) && needs[_i].opens[i] != NULL; i++)
-        check(needs[_i].opens[i], 0);
+        check_attempt(needs[_i].opens[i], 0);
     for (size_t i = 0; i < fb_countof(closed); i++)
-        check(closed[i], EPERM);
-    if (!execs || syscall(444, NULL, 0, 1) >= 6) /* Landlock bounds signals instead */
-        check("kill 1", EPERM);
+        check_attempt(closed[i], EPERM);
+    if (!execs || syscall(444, NULL, 0, 1) >= 6) /* from this version on Landlock bounds signals */
+        check_attempt("kill 1", EPERM);
     if (!execs)
-        check("execve", EPERM);
-    check(with_file("open"), EACCES);
+        check_attempt("execve", EPERM);
+    check_attempt(with_file("open"), EACCES);
 }
 END_TEST
 
@@ -152,15 +152,15 @@ START_TEST(paths)
     struct fb_needed_path path = { .path = directory };
 
     STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
-    check(with_file("open"), 0);
+    check_attempt(with_file("open"), 0);
     ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES);
     path.write = true;
     ck_assert_int_eq(in_sandbox(read_and_write, file), 0);
     path.path = file;
-    check(with_file("open"), 0);
+    check_attempt(with_file("open"), 0);
     ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES); /* the directory is not open */
     path.path = "/nowhere";
-    check(with_file("open"), EACCES);
+    check_attempt(with_file("open"), EACCES);
     ck_assert_ptr_nonnull(strstr(logged(), "sandbox: \"/nowhere\" is closed to this worker"));
 }
 END_TEST

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sessions are told and what becomes of them when their worker ends. */
-#include "sdk/actors.h"
+/* Sessions whose worker ends: what they are told and what becomes of them. */
+#include "sdk/scripted_conn.h"
 
 #include <string.h>
 
 #define SPREAD_MS 1000
 
-static void turn_idle(struct actor *actor, uint64_t deadline)
+static void turn_idle(struct scripted_conn *script, uint64_t deadline)
 {
     (void)deadline;
-    fb_set_idle(actor->conn, 1);
+    fb_set_idle(script->conn, 1);
 }
 
 START_TEST(sessions_are_told_their_deadline)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 };
-    fb_test_peer *peer = visit(test, &a);
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 };
+    fb_test_peer *peer = scripted_conn_open(test, &a);
     uint64_t deadline = _i == 0 ? 0 : 30000;
 
-    connect_to(test, &a, &b);
+    scripted_conn_connect(test, &a, &b);
     fb_test_drain(test, deadline);
     ck_assert_uint_eq(a.drainings, 1);
     ck_assert_uint_eq(b.drainings, 1);
@@ -34,81 +34,82 @@ START_TEST(sessions_are_told_their_deadline)
         ck_assert_int_eq(a.reason, FB_DRAINED);
         ck_assert_int_eq(b.reason, FB_DRAINED);
     }
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(those_that_open_later_are_told_what_is_left)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 }, c = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 }, c = { 0 };
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     fb_test_serve(test, SERVER, FB_TEST_SILENT);
-    begin_connect(&a, &b, SERVER);
-    settle(test);
+    scripted_conn_begin(&a, &b, SERVER);
+    scripted_settle(test);
     fb_test_drain(test, 30000);
-    ck_assert_uint_eq(b.drainings, 0); /* it has not opened */
+    ck_assert_uint_eq(b.drainings, 0); /* never opened */
     fb_test_pass(test, 10000);
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
     fb_test_run(test);
     ck_assert_uint_eq(b.openings, 1);
     ck_assert_uint_eq(b.drainings, 1);
     ck_assert_uint_eq(b.deadline, 20000);
-    connect_to(test, &a, &c);
+    scripted_conn_connect(test, &a, &c);
     ck_assert_uint_eq(c.drainings, 1);
     ck_assert_uint_eq(c.deadline, 20000);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static int pipe_when_opened(struct actor *actor)
+static int pipe_when_opened(struct scripted_conn *script)
 {
-    fb_pipe(actor->conn, actor->other->conn, NULL);
+    fb_pipe(script->conn, script->other->conn, NULL);
     return 0;
 }
 
-static int close_when_opened(struct actor *actor)
+static int close_when_opened(struct scripted_conn *script)
 {
-    fb_write(actor->conn, "bye", 3);
-    fb_close(actor->conn);
+    fb_write(script->conn, "bye", 3);
+    fb_close(script->conn);
     return 0;
 }
 
 /* Piped connections are told of their end alone, and so are those that close. */
 START_TEST(who_is_not_told)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { .opened = _i == 0 ? pipe_when_opened : close_when_opened };
-    struct actor c = { 0 };
-    fb_test_peer *peer = visit(test, &a);
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 },
+                         b = { .opened = _i == 0 ? pipe_when_opened : close_when_opened };
+    struct scripted_conn c = { 0 };
+    fb_test_peer *peer = scripted_conn_open(test, &a);
 
-    visit(test, &c);
+    scripted_conn_open(test, &c);
     fb_test_drain(test, 30000);
     b.other = &c;
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
-    begin_connect(&a, &b, SERVER);
-    settle(test);
+    scripted_conn_begin(&a, &b, SERVER);
+    scripted_settle(test);
     ck_assert_uint_eq(b.openings, 1);
     ck_assert_uint_eq(b.drainings, 0);
     fb_test_says(peer, "x");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(idle_ones_close_bit_by_bit)
 {
     enum { N = 100 };
-    fb_test *test = start();
-    struct actor actors[N], busy = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn scripts[N], busy = { 0 };
     unsigned left = N, steps = 0;
 
-    visit(test, &busy);
+    scripted_conn_open(test, &busy);
     for (int i = 0; i < N; i++) {
-        actors[i] = (struct actor) { .draining = i % 2 ? turn_idle : NULL };
-        visit(test, &actors[i]);
+        scripts[i] = (struct scripted_conn) { .draining = i % 2 ? turn_idle : NULL };
+        scripted_conn_open(test, &scripts[i]);
         if (i % 2 == 0)
-            fb_set_idle(actors[i].conn, 1);
+            fb_set_idle(scripts[i].conn, 1);
     }
     fb_test_pass(test, 100000); /* while nothing ends they stay */
     fb_test_drain(test, 30000);
@@ -116,7 +117,7 @@ START_TEST(idle_ones_close_bit_by_bit)
         unsigned now = 0;
 
         for (int i = 0; i < N; i++)
-            now += actors[i].closings == 0;
+            now += scripts[i].closings == 0;
         ck_assert_uint_le(left - now, N / 8); /* never many at once */
         steps += now < left;
         left = now;
@@ -124,64 +125,64 @@ START_TEST(idle_ones_close_bit_by_bit)
     }
     ck_assert_uint_ge(steps, 10);
     for (int i = 0; i < N; i++) {
-        ck_assert_uint_eq(actors[i].closings, 1);
-        ck_assert_int_eq(actors[i].reason, FB_FINISHED);
+        ck_assert_uint_eq(scripts[i].closings, 1);
+        ck_assert_int_eq(scripts[i].reason, FB_FINISHED);
     }
     ck_assert_uint_eq(busy.closings, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(with_little_time_they_close_sooner)
 {
     enum { N = 20 };
-    fb_test *test = start();
-    struct actor actors[N];
+    fb_test *test = scripted_start();
+    struct scripted_conn scripts[N];
 
     for (int i = 0; i < N; i++) {
-        actors[i] = (struct actor) { .draining = turn_idle };
-        visit(test, &actors[i]);
+        scripts[i] = (struct scripted_conn) { .draining = turn_idle };
+        scripted_conn_open(test, &scripts[i]);
     }
     fb_test_drain(test, 200);
     fb_test_pass(test, 100);
     for (int i = 0; i < N; i++)
-        ck_assert_int_eq(actors[i].reason, FB_FINISHED);
-    finish(&test);
+        ck_assert_int_eq(scripts[i].reason, FB_FINISHED);
+    scripted_finish(&test);
 }
 END_TEST
 
-static size_t answer_idle(struct actor *actor, fb_bytes in)
+static size_t answer_idle(struct scripted_conn *script, fb_bytes in)
 {
-    fb_set_idle(actor->conn, 0);
-    fb_write(actor->conn, "answer", 6);
-    fb_set_idle(actor->conn, 1);
+    fb_set_idle(script->conn, 0);
+    fb_write(script->conn, "answer", 6);
+    fb_set_idle(script->conn, 1);
     return in.n;
 }
 
-/* Its request is answered, and then it ends. */
+/* A request is answered before the session ends. */
 START_TEST(who_turns_idle_later_closes_then)
 {
-    fb_test *test = start();
-    struct actor a = { .data = answer_idle };
-    fb_test_peer *peer = visit(test, &a);
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { .data = answer_idle };
+    fb_test_peer *peer = scripted_conn_open(test, &a);
 
     fb_test_drain(test, 30000);
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(a.closings, 0);
     fb_test_says(peer, "question");
-    ck_assert_str_eq(heard(peer), "answer");
+    ck_assert_str_eq(peer_heard(peer), "answer");
     fb_test_pass(test, 20);
     ck_assert_int_eq(a.reason, FB_FINISHED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(who_is_busy_again_stays)
 {
-    fb_test *test = start();
-    struct actor a = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 };
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     fb_set_idle(a.conn, 1);
     fb_set_idle(a.conn, 0);
     fb_test_drain(test, 30000);
@@ -189,93 +190,94 @@ START_TEST(who_is_busy_again_stays)
     ck_assert_uint_eq(a.closings, 0);
     fb_test_pass(test, 1);
     ck_assert_int_eq(a.reason, FB_DRAINED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(an_idle_one_sends_what_it_has)
 {
-    fb_test *test = start();
-    struct actor a = { .draining = turn_idle };
-    fb_test_peer *peer = visit(test, &a);
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { .draining = turn_idle };
+    fb_test_peer *peer = scripted_conn_open(test, &a);
 
     fb_test_take(peer, 0);
     fb_write(a.conn, "rest", 4);
-    settle(test);
+    scripted_settle(test);
     fb_test_drain(test, 30000);
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(a.closings, 0);
     fb_test_take(peer, SIZE_MAX);
-    ck_assert_str_eq(heard(peer), "rest");
+    ck_assert_str_eq(peer_heard(peer), "rest");
     ck_assert_int_eq(a.reason, FB_FINISHED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static void end_at_once(struct actor *actor, uint64_t deadline)
+static void end_at_once(struct scripted_conn *script, uint64_t deadline)
 {
     (void)deadline;
-    fb_abort(actor->conn);
-    if (actor->other != NULL && actor->other->conn != NULL)
-        fb_abort(actor->other->conn);
+    fb_abort(script->conn);
+    if (script->other != NULL && script->other->conn != NULL)
+        fb_abort(script->other->conn);
 }
 
 START_TEST(one_may_end_others_when_it_is_told)
 {
-    fb_test *test = start();
-    struct actor a = { .draining = end_at_once }, b = { .draining = end_at_once };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { .draining = end_at_once }, b = { .draining = end_at_once };
 
     a.other = &b;
     b.other = &a;
-    visit(test, &a);
-    visit(test, &b);
+    scripted_conn_open(test, &a);
+    scripted_conn_open(test, &b);
     fb_test_drain(test, 30000);
     ck_assert_uint_eq(a.drainings + b.drainings, 1);
     ck_assert_int_eq(a.reason, FB_ABORTED);
     ck_assert_int_eq(b.reason, FB_ABORTED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 /* Piped connections go on until the deadline. */
 START_TEST(a_pipe_is_let_go_on)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 };
-    fb_test_peer *peer = visit(test, &a), *server = connect_to(test, &a, &b);
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 };
+    fb_test_peer *peer = scripted_conn_open(test, &a),
+                 *server = scripted_conn_connect(test, &a, &b);
 
     fb_set_idle(a.conn, 1);
     fb_pipe(a.conn, b.conn, NULL);
-    settle(test);
+    scripted_settle(test);
     fb_test_drain(test, 30000);
     fb_test_pass(test, 20000);
     ck_assert_uint_eq(a.drainings + b.drainings, 0);
     fb_test_says(peer, "still here");
-    ck_assert_str_eq(heard(server), "still here");
+    ck_assert_str_eq(peer_heard(server), "still here");
     fb_test_pass(test, 10000);
     ck_assert_int_eq(a.reason, FB_DRAINED);
     ck_assert_int_eq(b.reason, FB_DRAINED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-/* Whatever is open at the end has the same reason, whoever was made for whom. */
+/* Sessions that are open at the end have the same reason, in whatever order they were made. */
 START_TEST(all_are_drained_at_the_end)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
 
-    visit(test, &d); /* a slot below that of its owner */
-    visit(test, &a);
-    connect_to(test, &a, &b);
+    scripted_conn_open(test, &d); /* a slot below that of its owner */
+    scripted_conn_open(test, &a);
+    scripted_conn_connect(test, &a, &b);
     fb_abort(d.conn);
-    settle(test);
-    connect_to(test, &a, &c);
+    scripted_settle(test);
+    scripted_conn_connect(test, &a, &c);
     fb_net_fail_all(&test->worker.stream.net, FB_DRAINED);
     ck_assert_int_eq(a.reason, FB_DRAINED);
     ck_assert_int_eq(b.reason, FB_DRAINED);
     ck_assert_int_eq(c.reason, FB_DRAINED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How connections that belong together end: each is told once, those that were made for another
  * before it. */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@ enum { OWNER, CHILD, SECOND, GRANDCHILD, FAMILY };
 
 struct family {
     fb_test *test;
-    struct actor actors[FAMILY];
+    struct scripted_conn scripts[FAMILY];
     fb_test_peer *client, *servers[FAMILY];
 };
 
@@ -18,26 +18,26 @@ struct family {
 static void set_up(struct family *family)
 {
     memset(family, 0, sizeof(*family));
-    family->test = start();
+    family->test = scripted_start();
     for (int i = 0; i < FAMILY; i++)
-        family->actors[i].letter = "Oabc"[i];
-    family->client = visit(family->test, &family->actors[OWNER]);
+        family->scripts[i].letter = "Oabc"[i];
+    family->client = scripted_conn_open(family->test, &family->scripts[OWNER]);
     family->servers[CHILD] =
-        connect_to(family->test, &family->actors[OWNER], &family->actors[CHILD]);
+        scripted_conn_connect(family->test, &family->scripts[OWNER], &family->scripts[CHILD]);
     family->servers[SECOND] =
-        connect_to(family->test, &family->actors[OWNER], &family->actors[SECOND]);
+        scripted_conn_connect(family->test, &family->scripts[OWNER], &family->scripts[SECOND]);
     family->servers[GRANDCHILD] =
-        connect_to(family->test, &family->actors[CHILD], &family->actors[GRANDCHILD]);
+        scripted_conn_connect(family->test, &family->scripts[CHILD], &family->scripts[GRANDCHILD]);
 }
 
 static void close_owner(struct family *family)
 {
-    fb_close(family->actors[OWNER].conn);
+    fb_close(family->scripts[OWNER].conn);
 }
 
 static void abort_owner(struct family *family)
 {
-    fb_abort(family->actors[OWNER].conn);
+    fb_abort(family->scripts[OWNER].conn);
 }
 
 static void reset_owner(struct family *family)
@@ -52,21 +52,21 @@ static void end_owner(struct family *family)
 
 static void end_both_halves(struct family *family)
 {
-    fb_shutdown(family->actors[OWNER].conn);
-    family->actors[OWNER].eof = stay;
+    fb_shutdown(family->scripts[OWNER].conn);
+    family->scripts[OWNER].eof = scripted_ignore_eof;
     fb_test_shut(family->client);
 }
 
-static void drain(struct family *family)
+static void drain_worker(struct family *family)
 {
     fb_net_fail_all(&family->test->worker.stream.net, FB_DRAINED);
 }
 
-static void linger(struct family *family)
+static void start_lingering(struct family *family)
 {
-    fb_stop(family->actors[OWNER].conn);
+    fb_stop(family->scripts[OWNER].conn);
     fb_test_says(family->client, "unread");
-    fb_close(family->actors[OWNER].conn);
+    fb_close(family->scripts[OWNER].conn);
 }
 
 static const struct {
@@ -78,8 +78,8 @@ static const struct {
     { reset_owner, FB_RESET, FB_ABORTED },
     { end_owner, FB_FINISHED, FB_ABORTED },
     { end_both_halves, FB_FINISHED, FB_ABORTED },
-    { drain, FB_DRAINED, FB_DRAINED },
-    { linger, FB_FINISHED, FB_ABORTED },
+    { drain_worker, FB_DRAINED, FB_DRAINED },
+    { start_lingering, FB_FINISHED, FB_ABORTED },
 };
 
 START_TEST(with_its_owner_a_connection_ends)
@@ -88,15 +88,15 @@ START_TEST(with_its_owner_a_connection_ends)
 
     set_up(&family);
     ways[_i].end(&family);
-    settle(family.test);
+    scripted_settle(family.test);
     for (int i = 0; i < FAMILY; i++) {
-        ck_assert_uint_eq(family.actors[i].closings, 1);
-        ck_assert_int_eq(family.actors[i].reason, i == OWNER ? ways[_i].owner : ways[_i].children);
+        ck_assert_uint_eq(family.scripts[i].closings, 1);
+        ck_assert_int_eq(family.scripts[i].reason, i == OWNER ? ways[_i].owner : ways[_i].children);
     }
     ck_assert_uint_eq(strlen(ended), FAMILY);
     ck_assert_int_eq(ended[FAMILY - 1], 'O');
     ck_assert(strchr(ended, 'c') < strchr(ended, 'a'));
-    finish(&family.test);
+    scripted_finish(&family.test);
 }
 END_TEST
 
@@ -105,30 +105,30 @@ START_TEST(without_it_its_owner_goes_on)
     struct family family;
 
     set_up(&family);
-    fb_abort(family.actors[CHILD].conn);
-    settle(family.test);
+    fb_abort(family.scripts[CHILD].conn);
+    scripted_settle(family.test);
     ck_assert_str_eq(ended, "ca");
     fb_test_says(family.client, "still here");
     fb_test_says(family.servers[SECOND], "here too");
     fb_test_run(family.test);
-    ck_assert_str_eq(family.actors[OWNER].last, "still here");
-    ck_assert_str_eq(family.actors[SECOND].last, "here too");
-    finish(&family.test);
+    ck_assert_str_eq(family.scripts[OWNER].last, "still here");
+    ck_assert_str_eq(family.scripts[SECOND].last, "here too");
+    scripted_finish(&family.test);
 }
 END_TEST
 
-/* One that had finished by itself says so. */
+/* A session that had finished by itself says so. */
 START_TEST(a_child_that_has_finished)
 {
     struct family family;
 
     set_up(&family);
-    fb_close(family.actors[OWNER].conn); /* comes first */
-    fb_close(family.actors[SECOND].conn);
+    fb_close(family.scripts[OWNER].conn); /* comes first */
+    fb_close(family.scripts[SECOND].conn);
     fb_test_reset(family.servers[CHILD]);
-    settle(family.test);
-    ck_assert_int_eq(family.actors[SECOND].reason, FB_FINISHED);
-    finish(&family.test);
+    scripted_settle(family.test);
+    ck_assert_int_eq(family.scripts[SECOND].reason, FB_FINISHED);
+    scripted_finish(&family.test);
 }
 END_TEST
 
@@ -136,17 +136,17 @@ END_TEST
 
 static unsigned tries;
 
-static void try_again(struct actor *actor, fb_reason reason)
+static void try_again(struct scripted_conn *script, fb_reason reason)
 {
-    struct actor *owner = actor->other;
-    static struct actor next;
+    struct scripted_conn *owner = script->other;
+    static struct scripted_conn next;
 
     (void)reason;
-    ck_assert_ptr_eq(fb_worker_of(owner->conn), fb_worker_of(actor->conn));
+    ck_assert_ptr_eq(fb_worker_of(owner->conn), fb_worker_of(script->conn));
     if (++tries > 3)
         return;
-    next = (struct actor) { .closed = try_again, .other = owner };
-    begin_connect(owner, &next, SERVER);
+    next = (struct scripted_conn) { .closed = try_again, .other = owner };
+    scripted_conn_begin(owner, &next, SERVER);
 }
 
 /* However its owner ends, there is an end to what is tried for it. */
@@ -156,24 +156,24 @@ START_TEST(nothing_is_begun_for_an_owner_that_ends)
 
     set_up(&family);
     tries = 0;
-    family.actors[SECOND].closed = try_again;
-    family.actors[SECOND].other = &family.actors[OWNER];
+    family.scripts[SECOND].closed = try_again;
+    family.scripts[SECOND].other = &family.scripts[OWNER];
     ways[_i].end(&family);
-    settle(family.test);
-    ck_assert_uint_eq(family.actors[OWNER].closings, 1);
-    if (ways[_i].end != drain) /* where the child may come first */
+    scripted_settle(family.test);
+    ck_assert_uint_eq(family.scripts[OWNER].closings, 1);
+    if (ways[_i].end != drain_worker) /* ends where the child may come first */
         ck_assert_uint_eq(tries, 1);
-    finish(&family.test);
+    scripted_finish(&family.test);
 }
 END_TEST
 
-static void connect_when_closed(struct actor *actor, fb_reason reason)
+static void connect_when_closed(struct scripted_conn *script, fb_reason reason)
 {
-    static struct actor next;
+    static struct scripted_conn next;
 
     (void)reason;
-    next = (struct actor) { 0 };
-    ck_assert_ptr_null(begin_connect(actor, &next, SERVER));
+    next = (struct scripted_conn) { 0 };
+    ck_assert_ptr_null(scripted_conn_begin(script, &next, SERVER));
 }
 
 START_TEST(who_is_closed_connects_no_more)
@@ -181,32 +181,32 @@ START_TEST(who_is_closed_connects_no_more)
     struct family family;
 
     set_up(&family);
-    family.actors[OWNER].closed = connect_when_closed;
+    family.scripts[OWNER].closed = connect_when_closed;
     ways[_i].end(&family);
-    settle(family.test);
-    ck_assert_uint_eq(family.actors[OWNER].closings, 1);
-    finish(&family.test);
+    scripted_settle(family.test);
+    ck_assert_uint_eq(family.scripts[OWNER].closings, 1);
+    scripted_finish(&family.test);
 }
 END_TEST
 
 static unsigned releases;
 
-static void released(void *arg)
+static void note_release(void *arg)
 {
     (void)arg;
     releases++;
 }
 
-/* All that it may call, and that does nothing any more. */
-static void try_everything(struct actor *actor, fb_reason reason)
+/* Calls that may be made, and that do nothing any more. */
+static void try_everything(struct scripted_conn *script, fb_reason reason)
 {
     static const fb_bytes pieces[] = { { (const uint8_t *)"x", 1 }, { (const uint8_t *)"y", 1 } };
-    fb_conn *conn = actor->conn;
+    fb_conn *conn = script->conn;
 
     (void)reason;
     fb_write(conn, "x", 1);
     fb_writev(conn, pieces, 2);
-    ck_assert_int_eq(fb_write_ref(conn, "x", 1, released, NULL), -1);
+    ck_assert_int_eq(fb_write_ref(conn, "x", 1, note_release, NULL), -1);
     ck_assert_int_eq(fb_send_file(conn, 0, 0, 1), -1);
     fb_flush(conn);
     fb_stop(conn);
@@ -220,8 +220,8 @@ static void try_everything(struct actor *actor, fb_reason reason)
     fb_temp_reset(conn);
     fb_keep(conn, 100);
     ck_assert_uint_eq(fb_unsent(conn), 0);
-    if (actor->other->conn != NULL)
-        fb_pipe(conn, actor->other->conn, NULL);
+    if (script->other->conn != NULL)
+        fb_pipe(conn, script->other->conn, NULL);
     fb_send_message(conn, fb_ref_of(conn), "x", 1);
     fb_close(conn);
     fb_abort(conn);
@@ -234,19 +234,19 @@ START_TEST(closed_may_call_everything)
     set_up(&family);
     releases = 0;
     for (int i = 0; i < FAMILY; i++) {
-        family.actors[i].closed = try_everything;
-        family.actors[i].other = &family.actors[(i + 1) % FAMILY];
+        family.scripts[i].closed = try_everything;
+        family.scripts[i].other = &family.scripts[(i + 1) % FAMILY];
     }
     ways[_i].end(&family);
-    settle(family.test);
+    scripted_settle(family.test);
     fb_test_pass(family.test, 10000);
     for (int i = 0; i < FAMILY; i++) {
-        ck_assert_uint_eq(family.actors[i].closings, 1);
-        ck_assert_uint_eq(family.actors[i].timers + family.actors[i].messages, 0);
+        ck_assert_uint_eq(family.scripts[i].closings, 1);
+        ck_assert_uint_eq(family.scripts[i].timers + family.scripts[i].messages, 0);
     }
     ck_assert_uint_eq(releases, 0);
-    ck_assert_str_eq(heard(family.client), "");
-    finish(&family.test);
+    ck_assert_str_eq(peer_heard(family.client), "");
+    scripted_finish(&family.test);
 }
 END_TEST
 
@@ -255,7 +255,7 @@ END_TEST
 static unsigned misuses;
 static char misused_call[64];
 
-static void misused(struct fb_stream *stream, const char *call)
+static void note_misuse(struct fb_stream *stream, const char *call)
 {
     (void)stream;
     misuses++;
@@ -272,16 +272,16 @@ static void misused(struct fb_stream *stream, const char *call)
 
 static void check_reported(fb_test *test, fb_conn *old, fb_conn *other)
 {
-    static const fb_ops *ops = &actor_ops;
+    static const fb_ops *ops = &scripted_conn_ops;
     static const fb_frame_limit limit = { .most = 10 };
     struct sockaddr_storage address;
     fb_bytes rest = { (const uint8_t *)"x\n", 2 }, frame;
-    struct actor none = { 0 };
+    struct scripted_conn none = { 0 };
 
-    test->worker.stream.misused = misused;
+    test->worker.stream.misused = note_misuse;
     REPORTED("fb_write", fb_write(old, "x", 1));
     REPORTED("fb_writev", fb_writev(old, &rest, 1));
-    REPORTED("fb_write_ref", ck_assert_int_eq(fb_write_ref(old, "x", 1, released, NULL), -1));
+    REPORTED("fb_write_ref", ck_assert_int_eq(fb_write_ref(old, "x", 1, note_release, NULL), -1));
     REPORTED("fb_send_file", ck_assert_int_eq(fb_send_file(old, 0, 0, 1), -1));
     REPORTED("fb_flush", fb_flush(old));
     REPORTED("fb_unsent", ck_assert_uint_eq(fb_unsent(old), 0));
@@ -320,20 +320,20 @@ static void check_reported(fb_test *test, fb_conn *old, fb_conn *other)
     REPORTED("fb_conn_logf", fb_conn_logf(old, FB_LOG_ALERT, "x"));
     REPORTED("fb_count_request", fb_count_request(old));
     ck_assert_ptr_eq(fb_worker_of(old), fb_test_worker(test));
-    settle(test);
+    scripted_settle(test);
 }
 
 enum { ENDED, LINGERS, KEPT, STATES };
 
 START_TEST(calls_on_what_has_ended_are_told)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 }, other = { 0 };
-    fb_test_peer *peer, *client = visit(test, &a);
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 }, other = { 0 };
+    fb_test_peer *peer, *client = scripted_conn_open(test, &a);
     fb_conn *old;
 
-    visit(test, &other);
-    peer = connect_to(test, &a, &b);
+    scripted_conn_open(test, &other);
+    peer = scripted_conn_connect(test, &a, &b);
     old = _i == LINGERS ? a.conn : b.conn;
     if (_i == LINGERS) {
         fb_stop(old);
@@ -344,14 +344,14 @@ START_TEST(calls_on_what_has_ended_are_told)
     } else {
         fb_close(old);
     }
-    settle(test);
+    scripted_settle(test);
     check_reported(test, old, other.conn);
     ck_assert_uint_eq(other.closings, 0);
     ck_assert_uint_eq(b.closings, 1);
     if (_i == KEPT)
         ck_assert(!fb_test_is_closed(peer));
-    ck_assert_str_eq(heard(peer), "");
-    finish(&test);
+    ck_assert_str_eq(peer_heard(peer), "");
+    scripted_finish(&test);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames. */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct kind {
 static const struct kind kinds[] = {
     { .delimiter = "\n" },
     { .delimiter = "\r\n" },
-    { .delimiter = "aab" }, /* which its own beginning may precede */
+    { .delimiter = "aab" }, /* a delimiter, which its own beginning may precede */
     { .fixed = 4 },
     { .width = 1 },
     { .width = 2 },
@@ -28,7 +28,7 @@ static const struct kind kinds[] = {
 
 static const struct kind *kind;
 static fb_frame_limit limit;
-static char frames[8192]; /* those that came, each with a "|" */
+static char frames[8192]; /* frames that came, with a "|" behind each */
 static size_t frame_n, frame_total;
 static unsigned stop_after; /* frames; 0: never */
 
@@ -53,21 +53,21 @@ static void keep_frame(fb_bytes frame)
     memcpy(frames + n + frame.n, "|", 2);
 }
 
-static size_t take_frames(struct actor *actor, fb_bytes in)
+static size_t take_frames(struct scripted_conn *script, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
-    while (next_frame(actor->conn, &rest, &frame)) {
+    while (next_frame(script->conn, &rest, &frame)) {
         fb_must(frame.n == 0 || (frame.p >= in.p && frame.p + frame.n <= in.p + in.n));
         keep_frame(frame);
         if (frame_n == stop_after)
-            fb_stop(actor->conn);
+            fb_stop(script->conn);
     }
     return in.n - rest.n;
 }
 
 /* Writes a frame as it goes over the wire; returns its length. */
-static size_t encode(char *to, const char *text, size_t n)
+static size_t encode_frames(char *to, const char *text, size_t n)
 {
     size_t at = 0;
 
@@ -82,26 +82,26 @@ static size_t encode(char *to, const char *text, size_t n)
     return at;
 }
 
-static struct actor actor;
+static struct scripted_conn script;
 static fb_test_peer *peer;
 
 static fb_test *start_of(int i)
 {
-    fb_test *test = start();
+    fb_test *test = scripted_start();
 
     kind = &kinds[i];
     limit = (fb_frame_limit) { .most = 100 };
     frames[0] = '\0';
     frame_n = frame_total = 0;
     stop_after = 0;
-    actor = (struct actor) { .data = take_frames };
-    peer = visit(test, &actor);
+    script = (struct scripted_conn) { .data = take_frames };
+    peer = scripted_conn_open(test, &script);
     return test;
 }
 
 static const char *const texts[] = { "abcd", "a\r\rx", "aaaa", "\n", "", "12345678901234567890" };
 
-/* All of the texts that are frames of this kind; their length on the wire. */
+/* Writes the texts as frames of this kind; returns their length on the wire. */
 static size_t encode_all(char *wire, char *expected)
 {
     size_t n = 0;
@@ -114,7 +114,7 @@ static size_t encode_all(char *wire, char *expected)
             continue;
         if (kind->fixed > 0 && length != kind->fixed)
             continue;
-        n += encode(wire + n, texts[i], length);
+        n += encode_frames(wire + n, texts[i], length);
         strcat(expected, texts[i]);
         strcat(expected, "|");
     }
@@ -143,8 +143,8 @@ START_TEST(they_come_however_they_are_cut)
         fb_test_run(test);
     }
     ck_assert_str_eq(frames, expected);
-    ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    ck_assert_uint_eq(script.closings, 0);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -155,12 +155,12 @@ static bool comes(fb_test *test, size_t n, bool bytes)
     size_t length;
 
     memset(text, 'x', sizeof(text));
-    length = encode(wire, text, n);
+    length = encode_frames(wire, text, n);
     frame_n = 0;
     frames[0] = '\0';
     if (!bytes)
         fb_test_say(peer, wire, length);
-    for (size_t i = 0; bytes && i < length && actor.conn != NULL; i++) {
+    for (size_t i = 0; bytes && i < length && script.conn != NULL; i++) {
         fb_test_say(peer, wire + i, 1);
         fb_test_run(test);
     }
@@ -176,32 +176,32 @@ START_TEST(most_is_the_longest)
     limit.most = kind->fixed > 0 ? kind->fixed : limit.most;
     ck_assert(comes(test, limit.most, bytes));
     ck_assert(comes(test, limit.most, bytes));
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     limit.most -= kind->fixed > 0;
     ck_assert(!comes(test, limit.most + 1, bytes));
-    ck_assert_uint_eq(actor.closings, 1);
-    ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
-    finish(&test);
+    ck_assert_uint_eq(script.closings, 1);
+    ck_assert_int_eq(script.reason, FB_INPUT_LIMIT);
+    scripted_finish(&test);
 }
 END_TEST
 
-/* Not all of it is needed to see that it is too long. */
+/* A frame is refused as too long before it has arrived whole. */
 START_TEST(what_never_ends_is_too_long)
 {
     fb_test *test = start_of(_i);
 
     frame_n = 0;
-    for (int i = 0; i < 101 + (int)strlen(kind->delimiter) && actor.conn != NULL; i++) {
-        ck_assert_uint_eq(actor.closings, 0);
+    for (int i = 0; i < 101 + (int)strlen(kind->delimiter) && script.conn != NULL; i++) {
+        ck_assert_uint_eq(script.closings, 0);
         fb_test_says(peer, "x");
         fb_test_run(test);
     }
-    ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
-    finish(&test);
+    ck_assert_int_eq(script.reason, FB_INPUT_LIMIT);
+    scripted_finish(&test);
 }
 END_TEST
 
-/* As a limit that is none. */
+/* A limit that is none. */
 START_TEST(most_may_be_all_there_is)
 {
     fb_test *test = start_of(_i);
@@ -209,8 +209,8 @@ START_TEST(most_may_be_all_there_is)
     limit.most = SIZE_MAX;
     ck_assert(comes(test, kind->fixed > 0 ? kind->fixed : 200, true));
     ck_assert(comes(test, kind->fixed > 0 ? kind->fixed : 200, false));
-    ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    ck_assert_uint_eq(script.closings, 0);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -223,10 +223,10 @@ START_TEST(a_length_beyond_all_bounds)
     fb_test_run(test);
     ck_assert_uint_eq(frame_n, 0);
     if (_i == 0)
-        ck_assert_int_eq(actor.reason, FB_INPUT_LIMIT);
+        ck_assert_int_eq(script.reason, FB_INPUT_LIMIT);
     else
-        ck_assert_uint_eq(actor.closings, 0); /* it waits, as it was told to */
-    finish(&test);
+        ck_assert_uint_eq(script.closings, 0); /* stopped, until resumed */
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -238,7 +238,7 @@ START_TEST(a_frame_may_be_longer_than_other_input)
     size_t length;
 
     memset(text, 'x', LONG);
-    length = encode(wire, text, LONG);
+    length = encode_frames(wire, text, LONG);
     limit.most = LONG;
     for (size_t at = 0; at < length; at += 50000) {
         fb_test_say(peer, wire + at, length - at < 50000 ? length - at : 50000);
@@ -246,8 +246,8 @@ START_TEST(a_frame_may_be_longer_than_other_input)
     }
     ck_assert_uint_eq(frame_n, 1);
     ck_assert_uint_eq(frame_total, LONG);
-    ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    ck_assert_uint_eq(script.closings, 0);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -257,7 +257,7 @@ START_TEST(a_frame_has_its_time)
 {
     fb_test *test = start_of(_i);
     char wire[400];
-    size_t n = encode(wire, "abcd", 4);
+    size_t n = encode_frames(wire, "abcd", 4);
 
     limit.timeout = 1000;
     fb_test_pass(test, 5000); /* none has begun */
@@ -267,17 +267,17 @@ START_TEST(a_frame_has_its_time)
     fb_test_run(test);
     ck_assert_uint_eq(frame_n, 1);
     fb_test_pass(test, 5000);
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
 
-    fb_test_say(peer, wire, n); /* and the next, which begins behind one */
+    fb_test_say(peer, wire, n); /* the next one, which begins behind a delimiter */
     fb_test_say(peer, wire, 1);
     fb_test_pass(test, 900);
     fb_test_say(peer, wire + 1, 1); /* a byte of it gives no more time */
     fb_test_pass(test, 99);
-    ck_assert_uint_eq(actor.closings, 0);
+    ck_assert_uint_eq(script.closings, 0);
     fb_test_pass(test, 1);
-    ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
-    finish(&test);
+    ck_assert_int_eq(script.reason, FB_TIMED_OUT);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -285,7 +285,7 @@ START_TEST(each_frame_has_a_time_of_its_own)
 {
     fb_test *test = start_of(_i);
     char wire[400];
-    size_t n = encode(wire, "abcd", 4);
+    size_t n = encode_frames(wire, "abcd", 4);
 
     limit.timeout = 1000;
     fb_test_say(peer, wire, 1);
@@ -297,8 +297,8 @@ START_TEST(each_frame_has_a_time_of_its_own)
         ck_assert_uint_eq(frame_n, i);
     }
     fb_test_pass(test, 1000);
-    ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
-    finish(&test);
+    ck_assert_int_eq(script.reason, FB_TIMED_OUT);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -320,11 +320,11 @@ START_TEST(a_stop_keeps_the_rest)
         fb_test_run(test);
         ck_assert_uint_eq(frame_n, stop_after);
         fb_test_pass(test, 10000);
-        fb_resume(actor.conn);
-        settle(test);
+        fb_resume(script.conn);
+        scripted_settle(test);
         ck_assert_str_eq(frames, expected);
     }
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -332,19 +332,19 @@ START_TEST(a_frame_goes_on_after_a_stop)
 {
     fb_test *test = start_of(_i);
     char wire[400];
-    size_t n = encode(wire, "abcd", 4);
+    size_t n = encode_frames(wire, "abcd", 4);
 
     fb_test_say(peer, wire, n - 1);
     fb_test_run(test);
-    fb_stop(actor.conn);
+    fb_stop(script.conn);
     fb_test_say(peer, wire + n - 1, 1);
     fb_test_say(peer, wire, n);
-    settle(test);
+    scripted_settle(test);
     ck_assert_uint_eq(frame_n, 0);
-    fb_resume(actor.conn);
-    settle(test);
+    fb_resume(script.conn);
+    scripted_settle(test);
     ck_assert_str_eq(frames, "abcd|abcd|");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -352,16 +352,16 @@ START_TEST(what_is_left_is_told_at_the_end)
 {
     fb_test *test = start_of(_i);
     char wire[400];
-    size_t n = encode(wire, "abcd", 4);
+    size_t n = encode_frames(wire, "abcd", 4);
 
     fb_test_say(peer, wire, n);
     fb_test_say(peer, wire, n - 1);
     fb_test_shut(peer);
     fb_test_run(test);
     ck_assert_uint_eq(frame_n, 1);
-    ck_assert_uint_eq(actor.eofs, 1);
-    ck_assert_uint_eq(actor.last_n, n - 1);
-    finish(&test);
+    ck_assert_uint_eq(script.eofs, 1);
+    ck_assert_uint_eq(script.last_n, n - 1);
+    scripted_finish(&test);
 }
 END_TEST
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Frames of several kinds on one connection, and what they cost. */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What frames are searched with comes to the test, which counts the bytes. */
+/* Searches in frames come to the test, which counts the bytes. */
 static uint64_t searched;
 
 void *memmem(const void *haystack, size_t n, const void *needle, size_t needle_n)
@@ -21,28 +21,28 @@ void *memmem(const void *haystack, size_t n, const void *needle, size_t needle_n
 }
 
 static const fb_frame_limit limit = { .most = 4096 };
-static struct actor actor;
+static struct scripted_conn script;
 static fb_test_peer *peer;
 static char got[4096];
 
-static fb_test *start_with(size_t (*data)(struct actor *actor, fb_bytes in))
+static fb_test *start_with(size_t (*data)(struct scripted_conn *script, fb_bytes in))
 {
-    fb_test *test = start();
+    fb_test *test = scripted_start();
 
-    actor = (struct actor) { .data = data };
-    peer = visit(test, &actor);
+    script = (struct scripted_conn) { .data = data };
+    peer = scripted_conn_open(test, &script);
     got[0] = '\0';
     return test;
 }
 
-static void keep(fb_bytes frame)
+static void keep_frame(fb_bytes frame)
 {
     strncat(got, (const char *)frame.p, frame.n);
     strcat(got, "|");
 }
 
 /* A line with a number, so many bytes, a line that ends with ";", a byte that says how many. */
-static size_t mixed(struct actor *a, fb_bytes in)
+static size_t mixed(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
     int more = 1;
@@ -67,7 +67,7 @@ static size_t mixed(struct actor *a, fb_bytes in)
             a->n = more ? 0 : a->n;
         }
         if (more)
-            keep(frame);
+            keep_frame(frame);
     }
     return in.n - rest.n;
 }
@@ -93,22 +93,22 @@ START_TEST(kinds_follow_each_other)
         fb_test_run(test);
     }
     ck_assert_str_eq(got, expected);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 static const char *delimiter;
 
-static size_t until_delimiter(struct actor *a, fb_bytes in)
+static size_t until_delimiter(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
     while (fb_frame_until(a->conn, &rest, delimiter, strlen(delimiter), &limit, &frame))
-        keep(frame);
+        keep_frame(frame);
     return in.n - rest.n;
 }
 
-/* What has been searched for one delimiter has not been for another. */
+/* Bytes that were searched for one delimiter have not been for another. */
 START_TEST(the_delimiter_changes_while_a_frame_is_waited_for)
 {
     fb_test *test = start_with(until_delimiter);
@@ -129,26 +129,26 @@ START_TEST(the_delimiter_changes_while_a_frame_is_waited_for)
     fb_test_says(peer, "z");
     fb_test_run(test);
     ck_assert_str_eq(got, "one|||");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 /* Looks for one delimiter and then for another, in the same bytes and behind some of them. */
-static size_t search_twice(struct actor *a, fb_bytes in)
+static size_t search_twice(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
     if (fb_frame_until(a->conn, &rest, "\n", 1, &limit, &frame) ||
         fb_frame_until(a->conn, &rest, ";", 1, &limit, &frame)) {
-        keep(frame);
+        keep_frame(frame);
         return in.n - rest.n;
     }
     if (rest.n < 3)
         return 0;
-    rest.p += 3; /* which are dropped */
+    rest.p += 3; /* bytes that are discarded */
     rest.n -= 3;
     if (fb_frame_until(a->conn, &rest, ".", 1, &limit, &frame))
-        keep(frame);
+        keep_frame(frame);
     return in.n - rest.n;
 }
 
@@ -167,21 +167,21 @@ START_TEST(several_searches_in_one_callback)
     fb_test_says(peer, ";");
     fb_test_run(test);
     ck_assert_str_eq(got, "a|b|45678|");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 static fb_frame_limit timed = { .most = 4096, .timeout = 1000 };
 
 /* Lines; "raw" goes on with bytes of no frame. */
-static size_t lines_then_raw(struct actor *a, fb_bytes in)
+static size_t lines_then_raw(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
     if (a->n == 1)
         return 0;
     while (fb_frame_until(a->conn, &rest, "\n", 1, &timed, &frame))
-        keep(frame);
+        keep_frame(frame);
     return in.n - rest.n;
 }
 
@@ -191,16 +191,16 @@ START_TEST(who_leaves_frames_has_no_timeout)
 
     fb_test_says(peer, "beginning");
     fb_test_pass(test, 500);
-    actor.n = 1;
-    actor.data = NULL; /* it is consumed some other way */
+    script.n = 1;
+    script.data = NULL; /* consumed in some other way */
     fb_test_says(peer, " of a line");
     fb_test_pass(test, 5000);
-    ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    ck_assert_uint_eq(script.closings, 0);
+    scripted_finish(&test);
 }
 END_TEST
 
-static size_t pipe_to_other(struct actor *a, fb_bytes in)
+static size_t pipe_to_other(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
@@ -213,21 +213,21 @@ static size_t pipe_to_other(struct actor *a, fb_bytes in)
 START_TEST(who_is_piped_has_no_timeout_of_frames)
 {
     fb_test *test = start_with(pipe_to_other);
-    struct actor b = { 0 };
-    fb_test_peer *other = visit(test, &b);
+    struct scripted_conn b = { 0 };
+    fb_test_peer *other = scripted_conn_open(test, &b);
 
-    actor.other = &b;
+    script.other = &b;
     fb_test_says(peer, "line\nno line");
     fb_test_pass(test, 5000);
-    ck_assert_uint_eq(actor.closings, 0);
-    ck_assert_str_eq(heard(other), "no line");
-    finish(&test);
+    ck_assert_uint_eq(script.closings, 0);
+    ck_assert_str_eq(peer_heard(other), "no line");
+    scripted_finish(&test);
 }
 END_TEST
 
-static void stay_after_end(struct actor *a, fb_bytes rest)
+static void stay_after_end(struct scripted_conn *a, fb_bytes rest)
 {
-    keep(rest);
+    keep_frame(rest);
     fb_write(a->conn, "incomplete", 10);
 }
 
@@ -235,13 +235,13 @@ START_TEST(a_frame_that_never_will_be_whole_has_no_timeout)
 {
     fb_test *test = start_with(lines_then_raw);
 
-    actor.eof = stay_after_end;
+    script.eof = stay_after_end;
     fb_test_says(peer, "a line without an end");
     fb_test_shut(peer);
     fb_test_pass(test, 5000);
     ck_assert_str_eq(got, "a line without an end|");
-    ck_assert_uint_eq(actor.closings, 0);
-    finish(&test);
+    ck_assert_uint_eq(script.closings, 0);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -252,14 +252,14 @@ START_TEST(who_closes_waits_for_no_frame)
     fb_test_take(peer, 0);
     fb_test_says(peer, "a line without an end");
     fb_test_run(test);
-    fb_write(actor.conn, "goodbye", 7);
-    fb_close(actor.conn);
-    settle(test);
+    fb_write(script.conn, "goodbye", 7);
+    fb_close(script.conn);
+    scripted_settle(test);
     fb_test_pass(test, 5000);
     fb_test_take(peer, SIZE_MAX);
-    ck_assert_str_eq(heard(peer), "goodbye");
-    ck_assert_int_eq(actor.reason, FB_FINISHED);
-    finish(&test);
+    ck_assert_str_eq(peer_heard(peer), "goodbye");
+    ck_assert_int_eq(script.reason, FB_FINISHED);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -269,15 +269,15 @@ START_TEST(who_is_not_listened_to_is_given_time)
 
     fb_test_says(peer, "a li");
     fb_test_run(test);
-    fb_stop(actor.conn);
+    fb_stop(script.conn);
     fb_test_says(peer, "ne\nand");
     fb_test_pass(test, 5000);
-    fb_resume(actor.conn);
-    settle(test);
+    fb_resume(script.conn);
+    scripted_settle(test);
     ck_assert_str_eq(got, "a line|");
     fb_test_pass(test, 2000);
-    ck_assert_int_eq(actor.reason, FB_TIMED_OUT);
-    finish(&test);
+    ck_assert_int_eq(script.reason, FB_TIMED_OUT);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -300,11 +300,11 @@ START_TEST(a_long_frame_is_searched_once)
     ck_assert_uint_eq(strlen(got), 4001);
     ck_assert_uint_le(searched, 3 * 4000);
     ck_assert_uint_le(fb_test_allocations(test) - asked, 20);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static size_t count_lines(struct actor *a, fb_bytes in)
+static size_t count_lines(struct scripted_conn *a, fb_bytes in)
 {
     fb_bytes rest = in, frame;
 
@@ -324,9 +324,9 @@ START_TEST(many_short_frames_in_one_piece)
     searched = 0;
     fb_test_say(peer, wire, sizeof(wire));
     fb_test_run(test);
-    ck_assert_uint_eq(actor.n, LINES);
+    ck_assert_uint_eq(script.n, LINES);
     ck_assert_uint_le(searched, sizeof(wire));
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 

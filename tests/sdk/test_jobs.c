@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fb_run(): threads, and the beginning and the end of a protocol in its worker. */
 #include "kit/printed.h"
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -12,15 +12,15 @@
 struct job {
     fb_ref to;
     int n;
-    pthread_t worked; /* which thread has */
+    pthread_t worked; /* thread that has run it */
 };
 
-static atomic_int going; /* that work now */
-static atomic_bool gate; /* those wait that must not end yet */
+static atomic_int going; /* jobs that work now */
+static atomic_bool gate; /* lock at which jobs wait that must not end yet */
 static unsigned dones;
 static int sum;
 
-static void work(void *arg)
+static void work_job(void *arg)
 {
     struct job *job = arg;
 
@@ -34,7 +34,7 @@ static void work(void *arg)
 
 static pthread_t loops_thread;
 
-static void done(fb_worker *worker, void *arg)
+static void finish_job(fb_worker *worker, void *arg)
 {
     const struct job *job = arg;
     fb_conn *conn = fb_find(worker, job->to);
@@ -50,44 +50,44 @@ static fb_test *start_jobs(const char *threads)
 {
     const fb_test_options options = {
         .size = sizeof(options),
-        .server = "actor; first_byte_timeout off;",
+        .server = "scripted; first_byte_timeout off;",
         .main = threads,
     };
-    fb_test *test = fb_test_start_with(&fb_protocol_actor, &options);
+    fb_test *test = fb_test_start_with(&fb_protocol_scripted, &options);
 
     ck_assert_ptr_nonnull(test);
     loops_thread = pthread_self();
     return test;
 }
 
-static int run(fb_test *test, fb_ref to, int n)
+static int run_job(fb_test *test, fb_ref to, int n)
 {
     struct job job = { .to = to, .n = n };
-    int rc = fb_run(fb_test_worker(test), work, done, &job, sizeof(job));
+    int rc = fb_run(fb_test_worker(test), work_job, finish_job, &job, sizeof(job));
 
-    memset(&job, 0xff, sizeof(job)); /* what runs is a copy */
+    memset(&job, 0xff, sizeof(job)); /* the job that runs is a copy */
     return rc;
 }
 
 START_TEST(done_runs_on_the_loop)
 {
     fb_test *test = start_jobs(NULL);
-    struct actor a = { 0 };
-    fb_test_peer *peer = visit(test, &a);
+    struct scripted_conn a = { 0 };
+    fb_test_peer *peer = scripted_conn_open(test, &a);
 
-    ck_assert_int_eq(run(test, fb_ref_of(a.conn), 21), 0);
+    ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), 21), 0);
     ck_assert_uint_eq(dones, 0);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 1);
     ck_assert_int_eq(sum, 42);
-    ck_assert_str_eq(heard(peer), "done");
-    finish(&test);
+    ck_assert_str_eq(peer_heard(peer), "done");
+    scripted_finish(&test);
 }
 END_TEST
 
 static void *seen_by_work;
 
-static void look(void *arg)
+static void look_at_job(void *arg)
 {
     seen_by_work = arg;
 }
@@ -104,16 +104,16 @@ START_TEST(a_job_without_bytes)
     fb_test *test = start_jobs(NULL);
     uint8_t byte = 1;
 
-    ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, NULL, 0), 0);
+    ck_assert_int_eq(fb_run(fb_test_worker(test), look_at_job, look_too, NULL, 0), 0);
     fb_test_run(test);
     ck_assert_ptr_null(seen_by_work);
-    ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, &byte, 1), 0);
+    ck_assert_int_eq(fb_run(fb_test_worker(test), look_at_job, look_too, &byte, 1), 0);
     fb_test_run(test);
     ck_assert_ptr_nonnull(seen_by_work);
     ck_assert_uint_eq((uintptr_t)seen_by_work % _Alignof(max_align_t), 0);
     ck_assert_uint_eq(dones, 2);
-    ck_assert_int_eq(fb_run(fb_test_worker(test), look, look_too, &byte, SIZE_MAX), -1);
-    finish(&test);
+    ck_assert_int_eq(fb_run(fb_test_worker(test), look_at_job, look_too, &byte, SIZE_MAX), -1);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -123,17 +123,17 @@ START_TEST(many_jobs_on_few_threads)
     int expected = 0;
 
     for (int i = 0; i < 1000; i++) {
-        ck_assert_int_eq(run(test, 0, i), 0);
+        ck_assert_int_eq(run_job(test, 0, i), 0);
         expected += 2 * i;
     }
     fb_test_run(test);
     ck_assert_uint_eq(dones, 1000);
     ck_assert_int_eq(sum, expected);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static void await(int n)
+static void await_jobs(int n)
 {
     for (int i = 0; atomic_load(&going) != n; i++) {
         ck_assert_int_lt(i, 100000);
@@ -141,7 +141,7 @@ static void await(int n)
     }
 }
 
-/* Of this process, with the one that runs the test. */
+/* The threads of this process, with the one that runs the test. */
 static unsigned count_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -167,29 +167,29 @@ START_TEST(threads_and_queue_have_an_end)
     fb_test *test = start_jobs("thread_pool default threads=2 max_queue=3;");
     int accepted = 0;
 
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    await(1);
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    await(2);
-    while (run(test, 0, -1) == 0)
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    await_jobs(1);
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    await_jobs(2);
+    while (run_job(test, 0, -1) == 0)
         accepted++;
     ck_assert_int_eq(accepted, 3);
     ck_assert_int_eq(atomic_load(&going), 2);
     atomic_store(&gate, true);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 5);
-    ck_assert_int_eq(run(test, 0, 1), 0); /* there is room again */
-    finish(&test);
+    ck_assert_int_eq(run_job(test, 0, 1), 0); /* the queue has room again */
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(the_connection_has_gone_meanwhile)
 {
     fb_test *test = start_jobs(NULL);
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
 
-    visit(test, &a);
-    ck_assert_int_eq(run(test, fb_ref_of(a.conn), -1), 0);
+    scripted_conn_open(test, &a);
+    ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
     fb_net_settle(&test->worker.stream.net);
     ck_assert_uint_eq(a.closings, 1);
@@ -197,7 +197,7 @@ START_TEST(the_connection_has_gone_meanwhile)
     atomic_store(&gate, true);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 1);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -212,10 +212,10 @@ START_TEST(a_worker_that_ends_gracefully_waits)
 {
     fb_test *test = start_jobs(NULL);
     struct fb_timer timer = { .expired = open_gate };
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
 
-    visit(test, &a);
-    ck_assert_int_eq(run(test, fb_ref_of(a.conn), -1), 0);
+    scripted_conn_open(test, &a);
+    ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
     fb_net_settle(&test->worker.stream.net);
     fb_sim_set_auto(test->sim, true);
@@ -223,7 +223,7 @@ START_TEST(a_worker_that_ends_gracefully_waits)
     fb_order_give(FB_ORDER_QUIT);
     fb_worker_run(&test->worker); /* returns when nothing is left */
     ck_assert_uint_eq(dones, 1);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -234,15 +234,15 @@ START_TEST(a_worker_that_ends_at_once_does_not)
     fb_test *test = start_jobs("thread_pool default threads=2;");
     unsigned before = count_threads();
 
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    ck_assert_int_eq(run(test, 0, -1), 0);
-    await(2);
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    ck_assert_int_eq(run_job(test, 0, -1), 0);
+    await_jobs(2);
     left = test->worker.threads;
     fb_worker_done(&test->worker);
-    memset(&test->worker, 0xff, sizeof(test->worker)); /* nobody may look there any more */
+    memset(&test->worker, 0xff, sizeof(test->worker)); /* must not be read any more */
     atomic_store(&gate, true);
-    await(0);
+    await_jobs(0);
     await_threads(before); /* they have seen that there is no loop any more, and ended */
     ck_assert_uint_eq(dones, 0);
 }
@@ -251,14 +251,14 @@ END_TEST
 START_TEST(without_memory_for_it)
 {
     fb_test *test = start_jobs(NULL);
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     fb_test_refuse_memory(test, 0, UINT64_MAX);
-    ck_assert_int_eq(run(test, 0, 1), -1);
+    ck_assert_int_eq(run_job(test, 0, 1), -1);
     fb_test_run(test);
     ck_assert_uint_eq(dones, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -349,7 +349,7 @@ START_TEST(it_starts_before_and_stops_after_all)
     ck_assert_str_eq(order, "s");
     fb_test_connect(current);
     fb_test_run(current);
-    finish(&current);
+    scripted_finish(&current);
     ck_assert_str_eq(order, "soce");
 }
 END_TEST
@@ -366,12 +366,12 @@ START_TEST(it_cannot_start)
     ck_assert_ptr_null(current);
     ck_assert_ptr_nonnull(strstr(text, "no database"));
     ck_assert_ptr_nonnull(strstr(text, "\"proto\" could not start in this worker"));
-    ck_assert_str_eq(order, "s"); /* what has not started is not stopped */
+    ck_assert_str_eq(order, "s"); /* a thread that has not started is not stopped */
     start_result = 0;
     current = fb_test_start(&proto, "proto;");
     ck_assert_ptr_nonnull(current);
     fb_test_connect(current);
-    finish(&current);
+    scripted_finish(&current);
 }
 END_TEST
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections to servers that are kept between sessions. */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <errno.h>
 #include <string.h>
 
 struct scene {
     fb_test *test;
-    struct actor client, first, second;
-    fb_test_peer *peer, *server; /* of the client, and of the first */
+    struct scripted_conn client, first, second;
+    fb_test_peer *peer, *server; /* states of the client, and of the first server */
 };
 
 static void set_up(struct scene *scene)
 {
     memset(scene, 0, sizeof(*scene));
-    scene->test = start();
-    scene->peer = visit(scene->test, &scene->client);
-    scene->server = connect_to(scene->test, &scene->client, &scene->first);
+    scene->test = scripted_start();
+    scene->peer = scripted_conn_open(scene->test, &scene->client);
+    scene->server = scripted_conn_connect(scene->test, &scene->client, &scene->first);
 }
 
 static unsigned tries(struct scene *scene, const char *address)
@@ -27,7 +27,7 @@ static unsigned tries(struct scene *scene, const char *address)
 static void keep_first(struct scene *scene)
 {
     fb_keep(scene->first.conn, 10000);
-    settle(scene->test);
+    scripted_settle(scene->test);
     ck_assert_uint_eq(scene->first.closings, 1);
     ck_assert_int_eq(scene->first.reason, FB_FINISHED);
 }
@@ -38,10 +38,10 @@ static bool reuses(struct scene *scene)
     unsigned before = tries(scene, SERVER);
     bool reused;
 
-    ck_assert_ptr_nonnull(begin_connect(&scene->client, &scene->second, SERVER));
+    ck_assert_ptr_nonnull(scripted_conn_begin(&scene->client, &scene->second, SERVER));
     reused = fb_is_reused(scene->second.conn);
     ck_assert_uint_eq(scene->second.openings, 0);
-    settle(scene->test);
+    scripted_settle(scene->test);
     ck_assert_uint_eq(scene->second.openings, 1);
     ck_assert_uint_eq(scene->second.closings, 0);
     ck_assert_uint_eq(tries(scene, SERVER) - before, !reused);
@@ -50,7 +50,7 @@ static bool reuses(struct scene *scene)
 
 static void finish_scene(struct scene *scene)
 {
-    finish(&scene->test);
+    scripted_finish(&scene->test);
     ck_assert_uint_le(scene->second.closings, 1);
 }
 
@@ -63,8 +63,8 @@ START_TEST(the_next_has_it)
     ck_assert(!fb_test_is_closed(scene.server));
     ck_assert(reuses(&scene));
     fb_write(scene.second.conn, "question", 8);
-    settle(scene.test);
-    ck_assert_str_eq(heard(scene.server), "question");
+    scripted_settle(scene.test);
+    ck_assert_str_eq(peer_heard(scene.server), "question");
     fb_test_says(scene.server, "answer");
     fb_test_run(scene.test);
     ck_assert_str_eq(scene.second.last, "answer");
@@ -86,7 +86,7 @@ START_TEST(it_is_as_new)
     old = fb_ref_of(scene.first.conn);
     fb_write(scene.first.conn, "hello", 5);
     fb_stop(scene.first.conn);
-    settle(scene.test);
+    scripted_settle(scene.test);
     keep_first(&scene);
     ck_assert_ptr_null(fb_find(fb_test_worker(scene.test), old));
     ck_assert(reuses(&scene));
@@ -105,20 +105,20 @@ END_TEST
 START_TEST(it_is_for_another_client_too)
 {
     struct scene scene;
-    struct actor other = { 0 };
+    struct scripted_conn other = { 0 };
 
     set_up(&scene);
     fb_keep(scene.first.conn, 10000);
     fb_close(scene.client.conn); /* with which it does not end */
-    settle(scene.test);
+    scripted_settle(scene.test);
     ck_assert_uint_eq(scene.client.closings, 1);
     ck_assert_int_eq(scene.first.reason, FB_FINISHED);
-    visit(scene.test, &other);
-    begin_connect(&other, &scene.second, SERVER);
+    scripted_conn_open(scene.test, &other);
+    scripted_conn_begin(&other, &scene.second, SERVER);
     ck_assert(fb_is_reused(scene.second.conn));
-    settle(scene.test);
+    scripted_settle(scene.test);
     fb_abort(other.conn); /* with this one it does */
-    settle(scene.test);
+    scripted_settle(scene.test);
     ck_assert_int_eq(scene.second.reason, FB_ABORTED);
     ck_assert(fb_test_was_reset(scene.server));
     finish_scene(&scene);
@@ -134,10 +134,10 @@ START_TEST(it_is_not_for_all)
     keep_first(&scene);
     fb_test_serve(scene.test, "10.0.0.1:81", FB_TEST_ACCEPTS);
     target = fb_make_target(scene.client.conn, _i == 0 ? "10.0.0.1:81" : SERVER);
-    scene.second.conn =
-        fb_connect(scene.client.conn, target, _i == 0 ? &actor_ops : &actor_ops_too, &scene.second);
+    scene.second.conn = fb_connect(scene.client.conn, target,
+        _i == 0 ? &scripted_conn_ops : &scripted_conn_other_ops, &scene.second);
     ck_assert(!fb_is_reused(scene.second.conn));
-    settle(scene.test);
+    scripted_settle(scene.test);
     ck_assert_uint_eq(scene.second.openings, 1);
     ck_assert(!fb_test_is_closed(scene.server));
     finish_scene(&scene);
@@ -153,11 +153,11 @@ START_TEST(it_is_kept_once_its_output_has_left)
     fb_write(scene.first.conn, "last words", 10);
     fb_keep(scene.first.conn, 10000);
     fb_write(scene.first.conn, "too late", 8);
-    settle(scene.test);
+    scripted_settle(scene.test);
     ck_assert_uint_eq(scene.first.closings, 0);
-    ck_assert(!reuses(&scene)); /* it is still in use */
+    ck_assert(!reuses(&scene)); /* in use still */
     fb_test_take(scene.server, SIZE_MAX);
-    ck_assert_str_eq(heard(scene.server), "last words");
+    ck_assert_str_eq(peer_heard(scene.server), "last words");
     ck_assert_int_eq(scene.first.reason, FB_FINISHED);
     ck_assert(!fb_test_is_closed(scene.server));
     finish_scene(&scene);
@@ -166,15 +166,15 @@ END_TEST
 
 /* ---- What is not kept ---- */
 
-static size_t keep_with_a_rest(struct actor *actor, fb_bytes in)
+static size_t keep_with_a_rest(struct scripted_conn *script, fb_bytes in)
 {
-    fb_keep(actor->conn, 10000);
+    fb_keep(script->conn, 10000);
     return in.n - 1;
 }
 
 static void leave_input_before(struct scene *scene)
 {
-    scene->first.data = leave_all;
+    scene->first.data = scripted_leave_input;
     fb_test_says(scene->server, "unconsumed");
     fb_test_run(scene->test);
     fb_keep(scene->first.conn, 10000);
@@ -190,7 +190,7 @@ static void leave_input_of_slow_one(struct scene *scene)
 {
     fb_test_take(scene->server, 0);
     fb_write(scene->first.conn, "unsent", 6);
-    settle(scene->test);
+    scripted_settle(scene->test);
     leave_input_now(scene);
     fb_test_run(scene->test);
     fb_test_take(scene->server, SIZE_MAX);
@@ -198,7 +198,7 @@ static void leave_input_of_slow_one(struct scene *scene)
 
 static void keep_after_end(struct scene *scene)
 {
-    scene->first.eof = stay;
+    scene->first.eof = scripted_ignore_eof;
     fb_test_shut(scene->server);
     fb_test_run(scene->test);
     fb_keep(scene->first.conn, 10000);
@@ -232,7 +232,7 @@ START_TEST(it_is_closed_instead)
 
     set_up(&scene);
     not_kept[_i](&scene);
-    settle(scene.test);
+    scripted_settle(scene.test);
     ck_assert_uint_eq(scene.first.closings, 1);
     ck_assert_int_eq(scene.first.reason, FB_FINISHED);
     ck_assert(fb_test_is_closed(scene.server));
@@ -247,13 +247,13 @@ START_TEST(what_cannot_be_kept_is_closed)
 
     set_up(&scene);
     fb_test_serve(scene.test, SERVER, FB_TEST_SILENT);
-    begin_connect(&scene.client, &scene.second, SERVER);
-    fb_keep(scene.second.conn, 10000); /* it is not connected */
-    settle(scene.test);
+    scripted_conn_begin(&scene.client, &scene.second, SERVER);
+    fb_keep(scene.second.conn, 10000); /* no connection yet */
+    scripted_settle(scene.test);
     ck_assert_uint_eq(scene.second.openings, 0);
     ck_assert_int_eq(scene.second.reason, FB_FINISHED);
-    fb_keep(scene.client.conn, 10000); /* and this is a client's */
-    settle(scene.test);
+    fb_keep(scene.client.conn, 10000); /* a client's */
+    scripted_settle(scene.test);
     ck_assert_int_eq(scene.client.reason, FB_FINISHED);
     finish_scene(&scene);
 }
@@ -291,7 +291,7 @@ static void worker_drains(struct scene *scene)
 static void (*const what_ends_it[])(struct scene *scene) = { server_ends, server_breaks,
     server_speaks, time_passes, worker_drains };
 
-/* Nobody is told, and the next connection is a new one. */
+/* The end of an idle connection is silent, and the next connection is a new one. */
 START_TEST(it_ends_while_it_is_kept)
 {
     struct scene scene;
@@ -299,7 +299,7 @@ START_TEST(it_ends_while_it_is_kept)
     set_up(&scene);
     keep_first(&scene);
     what_ends_it[_i](&scene);
-    settle(scene.test);
+    scripted_settle(scene.test);
     ck_assert(fb_test_is_closed(scene.server));
     ck_assert_uint_eq(scene.first.closings, 1);
     ck_assert_uint_eq(scene.first.datas + scene.first.eofs, 0);
@@ -308,9 +308,9 @@ START_TEST(it_ends_while_it_is_kept)
 }
 END_TEST
 
-static size_t connect_second(struct actor *actor, fb_bytes in)
+static size_t connect_second(struct scripted_conn *script, fb_bytes in)
 {
-    begin_connect(actor, actor->other, SERVER);
+    scripted_conn_begin(script, script->other, SERVER);
     return in.n;
 }
 
@@ -333,7 +333,7 @@ START_TEST(it_ends_in_the_turn_in_which_it_is_wanted)
 }
 END_TEST
 
-/* What waits for its output when the drain begins is not kept either. */
+/* A connection that waits for its output when the drain begins is not kept either. */
 START_TEST(one_that_waits_when_the_drain_begins)
 {
     struct scene scene;
@@ -342,7 +342,7 @@ START_TEST(one_that_waits_when_the_drain_begins)
     fb_test_take(scene.server, 0);
     fb_write(scene.first.conn, "unsent", 6);
     fb_keep(scene.first.conn, 10000);
-    settle(scene.test);
+    scripted_settle(scene.test);
     fb_test_drain(scene.test, 0);
     fb_test_take(scene.server, SIZE_MAX);
     fb_test_run(scene.test);
@@ -352,27 +352,27 @@ START_TEST(one_that_waits_when_the_drain_begins)
 }
 END_TEST
 
-static void write_when_closed(struct actor *actor, fb_reason reason)
+static void write_when_closed(struct scripted_conn *script, fb_reason reason)
 {
-    struct actor *none = actor->other;
+    struct scripted_conn *none = script->other;
 
     (void)reason;
-    fb_write(actor->conn, "late", 4);
-    fb_timer(actor->conn, 1, 10);
-    ck_assert_ptr_null(begin_connect(actor, none, SERVER));
+    fb_write(script->conn, "late", 4);
+    fb_timer(script->conn, 1, 10);
+    ck_assert_ptr_null(scripted_conn_begin(script, none, SERVER));
 }
 
 START_TEST(closed_leaves_nothing_behind)
 {
     struct scene scene;
-    struct actor none = { 0 };
+    struct scripted_conn none = { 0 };
 
     set_up(&scene);
     scene.first.closed = write_when_closed;
     scene.first.other = &none;
     keep_first(&scene);
     fb_test_pass(scene.test, 100);
-    ck_assert_str_eq(heard(scene.server), "");
+    ck_assert_str_eq(peer_heard(scene.server), "");
     ck_assert_uint_eq(scene.first.timers, 0);
     ck_assert(reuses(&scene));
     finish_scene(&scene);
@@ -382,12 +382,12 @@ END_TEST
 START_TEST(connections_made_for_it_end)
 {
     struct scene scene;
-    struct actor child = { .letter = 'c' };
+    struct scripted_conn child = { .letter = 'c' };
     fb_test_peer *peer;
 
     set_up(&scene);
     scene.first.letter = 'f';
-    peer = connect_to(scene.test, &scene.first, &child);
+    peer = scripted_conn_connect(scene.test, &scene.first, &child);
     keep_first(&scene);
     ck_assert_str_eq(ended, "cf");
     ck_assert(fb_test_is_closed(peer));
@@ -404,12 +404,12 @@ START_TEST(kept_a_thousand_times_it_costs_no_more)
     set_up(&scene);
     keep_first(&scene);
     for (int i = 0; i < 1000; i++) {
-        scene.second = (struct actor) { 0 };
+        scene.second = (struct scripted_conn) { 0 };
         ck_assert(reuses(&scene));
         fb_timer(scene.second.conn, 1, 1000);
         memset(fb_alloc(scene.second.conn, 10000), 1, 10000);
         fb_keep(scene.second.conn, 10000);
-        settle(scene.test);
+        scripted_settle(scene.test);
         ck_assert_int_eq(scene.second.reason, FB_FINISHED);
         if (i == 10)
             held = scene.test->memory.held;

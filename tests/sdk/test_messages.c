@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* References, and messages within a worker. */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <string.h>
 
 struct two {
     fb_test *test;
-    struct actor a, b;
+    struct scripted_conn a, b;
 };
 
 static void set_up(struct two *two)
 {
     memset(two, 0, sizeof(*two));
-    two->test = start();
-    visit(two->test, &two->a);
-    visit(two->test, &two->b);
+    two->test = scripted_start();
+    scripted_conn_open(two->test, &two->a);
+    scripted_conn_open(two->test, &two->b);
 }
 
 static uint64_t send_to(struct two *two, fb_ref to)
@@ -34,7 +34,7 @@ START_TEST(a_reference_is_found)
     b = fb_ref_of(two.b.conn);
     ck_assert_uint_ne(a, 0);
     ck_assert_uint_ne(a, b);
-    ck_assert_uint_eq(fb_ref_of(two.a.conn), a); /* it has one */
+    ck_assert_uint_eq(fb_ref_of(two.a.conn), a); /* with an answer */
     ck_assert_ptr_eq(fb_find(worker, a), two.a.conn);
     ck_assert_ptr_eq(fb_find(worker, b), two.b.conn);
     ck_assert_ptr_null(fb_find(worker, 0));
@@ -42,39 +42,39 @@ START_TEST(a_reference_is_found)
     ck_assert_ptr_null(fb_find(worker, UINT64_MAX));
     ck_assert_ptr_null(fb_find(worker, a & UINT32_MAX)); /* another worker's */
     fb_abort(two.a.conn);
-    ck_assert_ptr_eq(fb_find(worker, a), two.a.conn); /* it is valid until `closed` returns */
-    settle(two.test);
+    ck_assert_ptr_eq(fb_find(worker, a), two.a.conn); /* valid until `closed` returns */
+    scripted_settle(two.test);
     ck_assert_ptr_null(fb_find(worker, a));
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
 START_TEST(it_never_means_another)
 {
     enum { N = 300 };
-    fb_test *test = start();
-    struct actor actors[N];
+    fb_test *test = scripted_start();
+    struct scripted_conn scripts[N];
     fb_ref refs[N];
 
     for (int i = 0; i < N; i++) {
-        actors[i] = (struct actor) { 0 };
-        visit(test, &actors[i]);
-        refs[i] = fb_ref_of(actors[i].conn);
+        scripts[i] = (struct scripted_conn) { 0 };
+        scripted_conn_open(test, &scripts[i]);
+        refs[i] = fb_ref_of(scripts[i].conn);
         for (int k = 0; k < i; k++) {
             ck_assert_uint_ne(refs[k], refs[i]);
-            ck_assert_ptr_eq(fb_find(fb_test_worker(test), refs[k]), actors[k].conn);
+            ck_assert_ptr_eq(fb_find(fb_test_worker(test), refs[k]), scripts[k].conn);
         }
         if (i % 3 == 0)
-            fb_abort(actors[i / 2].conn != NULL ? actors[i / 2].conn : actors[i].conn);
-        settle(test);
+            fb_abort(scripts[i / 2].conn != NULL ? scripts[i / 2].conn : scripts[i].conn);
+        scripted_settle(test);
     }
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static int decline(struct actor *actor, fb_ref from, fb_bytes message)
+static int decline_message(struct scripted_conn *script, fb_ref from, fb_bytes message)
 {
-    (void)actor;
+    (void)script;
     (void)from;
     (void)message;
     return -1;
@@ -86,26 +86,26 @@ START_TEST(it_is_handled_or_declined)
     uint64_t number;
 
     set_up(&two);
-    two.b.message = _i == 0 ? NULL : decline;
+    two.b.message = _i == 0 ? NULL : decline_message;
     number = send_to(&two, fb_ref_of(two.b.conn));
     ck_assert_uint_ne(number, 0);
     ck_assert_uint_eq(two.b.messages + two.a.answers, 0); /* no callback within the call */
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.b.messages, 1);
     ck_assert_str_eq(two.b.last, "hello");
     ck_assert_uint_eq(two.b.from, fb_ref_of(two.a.conn));
     ck_assert_uint_eq(two.a.answers, 1);
     ck_assert_uint_eq(two.a.number, number);
     ck_assert_int_eq(two.a.outcome, _i == 0 ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
 static void pipe_both(struct two *two)
 {
-    static struct actor third;
+    static struct scripted_conn third;
 
-    visit(two->test, &third);
+    scripted_conn_open(two->test, &third);
     fb_pipe(two->b.conn, third.conn, NULL);
 }
 
@@ -128,7 +128,7 @@ static const struct {
     void (*happens)(struct two *two);
     fb_outcome outcome;
 } unheard[] = {
-    { pipe_both, FB_MESSAGE_DECLINED }, /* of which only `closed` is called */
+    { pipe_both, FB_MESSAGE_DECLINED }, /* only `closed` is called for it */
     { close_slowly, FB_MESSAGE_UNKNOWN },
     { abort_b, FB_MESSAGE_UNKNOWN },
 };
@@ -142,11 +142,11 @@ START_TEST(it_is_not_heard)
     b = fb_ref_of(two.b.conn);
     unheard[_i].happens(&two);
     send_to(&two, b);
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.b.messages, 0);
     ck_assert_uint_eq(two.a.answers, 1);
     ck_assert_int_eq(two.a.outcome, unheard[_i].outcome);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
@@ -161,33 +161,33 @@ START_TEST(there_is_no_such_connection)
     number = send_to(&two, nobodies[_i]);
     ck_assert_uint_ne(number, 0);
     ck_assert_uint_eq(two.a.answers, 0);
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.a.answers, 1);
     ck_assert_uint_eq(two.a.number, number);
     ck_assert_int_eq(two.a.outcome, FB_MESSAGE_UNKNOWN);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
 START_TEST(to_oneself_and_to_a_server)
 {
     struct two two;
-    struct actor server = { 0 };
+    struct scripted_conn server = { 0 };
 
     set_up(&two);
-    connect_to(two.test, &two.b, &server);
+    scripted_conn_connect(two.test, &two.b, &server);
     send_to(&two, fb_ref_of(two.a.conn));
     send_to(&two, fb_ref_of(server.conn));
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.a.messages, 1);
     ck_assert_uint_eq(server.messages, 1);
     ck_assert_uint_eq(two.a.answers, 2);
 
     /* a server's connection is answered through an operation that it does not have */
     fb_send_message(server.conn, fb_ref_of(two.b.conn), "x", 1);
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.b.messages, 1);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
@@ -201,20 +201,20 @@ START_TEST(how_long_it_may_be)
     b = fb_ref_of(two.b.conn);
     ck_assert_uint_eq(fb_send_message(two.a.conn, b, bytes, FB_MESSAGE_MAX + 1), 0);
     ck_assert_uint_ne(fb_send_message(two.a.conn, b, bytes, FB_MESSAGE_MAX), 0);
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.b.last_n, FB_MESSAGE_MAX);
     ck_assert_uint_ne(fb_send_message(two.a.conn, b, NULL, 0), 0);
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.b.last_n, 0);
     ck_assert_uint_eq(two.b.messages, 2);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
-static void count_up(struct actor *actor, uint64_t number, fb_outcome outcome)
+static void count_up(struct scripted_conn *script, uint64_t number, fb_outcome outcome)
 {
     (void)outcome;
-    ck_assert_uint_eq(number, ++actor->n); /* in the order in which they were sent */
+    ck_assert_uint_eq(number, ++script->n); /* in the order in which they were sent */
 }
 
 START_TEST(a_thousand_may_be_under_way)
@@ -229,38 +229,38 @@ START_TEST(a_thousand_may_be_under_way)
         for (int i = 0; i < 1024; i++)
             ck_assert_uint_ne(send_to(&two, b), 0);
         ck_assert_uint_eq(send_to(&two, b), 0);
-        ck_assert_uint_ne(fb_send_message(two.b.conn, b, "x", 1), 0); /* each has its own */
-        settle(two.test);
+        ck_assert_uint_ne(fb_send_message(two.b.conn, b, "x", 1), 0); /* two numbers */
+        scripted_settle(two.test);
         two.a.n++; /* the other's number */
     }
     ck_assert_uint_eq(two.a.answers, 3 * 1024);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
 START_TEST(the_sender_has_gone)
 {
     struct two two;
-    struct actor c = { 0 };
+    struct scripted_conn c = { 0 };
 
     set_up(&two);
     for (int i = 0; i < 10; i++)
         send_to(&two, i % 2 ? fb_ref_of(two.b.conn) : 0);
     fb_abort(two.a.conn);
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.a.answers, 0);
     ck_assert_uint_eq(two.b.messages, 5);
-    visit(two.test, &c); /* perhaps in its place */
-    settle(two.test);
+    scripted_conn_open(two.test, &c); /* perhaps in its place */
+    scripted_settle(two.test);
     ck_assert_uint_eq(c.answers, 0);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
-static int answer_by_message(struct actor *actor, fb_ref from, fb_bytes message)
+static int answer_by_message(struct scripted_conn *script, fb_ref from, fb_bytes message)
 {
-    if (actor->n-- > 0)
-        fb_send_message(actor->conn, from, message.p, message.n);
+    if (script->n-- > 0)
+        fb_send_message(script->conn, from, message.p, message.n);
     return 0;
 }
 
@@ -272,21 +272,21 @@ START_TEST(it_goes_to_and_fro)
     two.a.message = two.b.message = answer_by_message;
     two.a.n = two.b.n = 500;
     send_to(&two, fb_ref_of(two.b.conn));
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.a.messages, 500);
     ck_assert_uint_eq(two.b.messages, 501);
     ck_assert_uint_eq(two.a.answers, 501);
     ck_assert_str_eq(two.a.last, "hello");
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
-static int close_both(struct actor *actor, fb_ref from, fb_bytes message)
+static int close_both(struct scripted_conn *script, fb_ref from, fb_bytes message)
 {
     (void)message;
-    fb_write(actor->conn, "bye", 3);
-    fb_close(actor->conn);
-    fb_abort(fb_find(fb_worker_of(actor->conn), from));
+    fb_write(script->conn, "bye", 3);
+    fb_close(script->conn);
+    fb_abort(fb_find(fb_worker_of(script->conn), from));
     return 0;
 }
 
@@ -298,16 +298,16 @@ START_TEST(a_message_may_end_both)
     two.b.message = close_both;
     send_to(&two, fb_ref_of(two.b.conn));
     send_to(&two, fb_ref_of(two.b.conn));
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_uint_eq(two.b.messages, 1);
     ck_assert_int_eq(two.b.reason, FB_FINISHED);
     ck_assert_int_eq(two.a.reason, FB_ABORTED);
     ck_assert_uint_eq(two.a.answers, 0);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
-/* What was not answered when the worker ends is given back. */
+/* Messages that were not answered when the worker ends are given back. */
 START_TEST(the_worker_ends)
 {
     struct two two;
@@ -315,7 +315,7 @@ START_TEST(the_worker_ends)
     set_up(&two);
     for (int i = 0; i < 100; i++)
         send_to(&two, fb_ref_of(two.b.conn));
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
@@ -329,21 +329,21 @@ START_TEST(each_allocation_fails)
     fb_test_refuse_memory(two.test, (uint64_t)_i, 1);
     b = fb_ref_of(two.b.conn);
     number = two.a.conn != NULL ? send_to(&two, b) : 0;
-    settle(two.test);
+    scripted_settle(two.test);
     if (number != 0 && two.a.conn != NULL)
         ck_assert_uint_eq(two.a.answers, 1); /* exactly once, whatever there is no memory for */
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
-static void send_again(struct actor *actor, uint64_t number, fb_outcome outcome)
+static void send_again(struct scripted_conn *script, uint64_t number, fb_outcome outcome)
 {
     (void)number;
     (void)outcome;
-    ck_assert_uint_ne(fb_send_message(actor->conn, 0, "x", 1), 0);
+    ck_assert_uint_ne(fb_send_message(script->conn, 0, "x", 1), 0);
 }
 
-/* Whoever tries again each time does not keep the others from their turn. */
+/* A connection that tries again each time does not keep the others from their turn. */
 START_TEST(what_is_answered_at_once_is_answered_next_turn)
 {
     struct two two;
@@ -358,7 +358,7 @@ START_TEST(what_is_answered_at_once_is_answered_next_turn)
     }
     ck_assert_uint_ge(two.a.answers, 5);
     two.a.answered = NULL;
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Operations with few callbacks, and those of a header that knew fewer. */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ static const fb_directive directives[] = {
     { .name = "proto", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
 };
 
-/* All that may happen to a client happens. */
+/* Lets everything happen to a client that may. */
 static void happen_to(fb_test *test, fb_test_peer *peer)
 {
     fb_ref ref;
@@ -54,12 +54,12 @@ static void happen_to(fb_test *test, fb_test_peer *peer)
         fb_write(client, "0123456789012345678901234567890123456789", 40);
     for (int i = 0; i < 2000; i++)
         fb_write(client, "0123456789012345678901234567890123456789", 40);
-    settle(test);
+    scripted_settle(test);
     fb_test_take(peer, SIZE_MAX); /* writable */
     fb_test_pass(test, 100);
     ref = fb_ref_of(client);
     ck_assert_uint_ne(fb_send_message(client, ref, "x", 1), 0);
-    settle(test);
+    scripted_settle(test);
     ck_assert_uint_eq(fb_test_heard(peer).n, 84000);
 }
 
@@ -81,41 +81,41 @@ START_TEST(a_client_without)
     ck_assert(fb_test_is_closed(peer));
     if (_i >= OPS)
         fb_test_reset(other);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-/* What lies behind an operations' size is not looked at. */
+/* Fields behind an operations' size are not looked at. */
 static const fb_ops no_ops = { .size = sizeof(fb_ops) };
 static const fb_ops shortest_ops = { .size = sizeof(size_t), .opened = (void *)1 };
 
 START_TEST(a_server_without)
 {
-    fb_test *test = start();
-    struct actor a = { 0 };
-    fb_test_peer *peer = visit(test, &a);
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 };
+    fb_test_peer *peer = scripted_conn_open(test, &a);
     const fb_ops *ops = _i % 2 ? &no_ops : &shortest_ops;
     fb_test_server *there = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
 
     server = fb_connect(a.conn, fb_make_target(a.conn, SERVER), ops, NULL);
     ck_assert_ptr_nonnull(server);
-    settle(test);
+    scripted_settle(test);
     peer = fb_test_accept(there);
     client = server;
     happen_to(test, peer);
     if (_i / 2 == 0) {
         fb_keep(server, 1000);
-        settle(test);
+        scripted_settle(test);
         server = fb_connect(a.conn, fb_make_target(a.conn, SERVER), ops, NULL);
         ck_assert(fb_is_reused(server));
-        settle(test);
+        scripted_settle(test);
     }
     fb_test_drain(test, 30000);
     fb_test_shut(peer);
     ck_assert(fb_test_is_closed(peer));
     server = fb_connect(a.conn, fb_make_target(a.conn, "10.0.0.9:9"), ops, NULL); /* refused */
-    settle(test);
-    finish(&test);
+    scripted_settle(test);
+    scripted_finish(&test);
 }
 END_TEST
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fb_pipe(): two connections of a worker's, and what they may no longer do. */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <string.h>
 
 struct two {
     fb_test *test;
-    struct actor a, b;
+    struct scripted_conn a, b;
     fb_test_peer *client, *server;
 };
 
 static void set_up(struct two *two)
 {
     memset(two, 0, sizeof(*two));
-    two->test = start();
-    two->client = visit(two->test, &two->a);
-    two->server = connect_to(two->test, &two->a, &two->b);
+    two->test = scripted_start();
+    two->client = scripted_conn_open(two->test, &two->a);
+    two->server = scripted_conn_connect(two->test, &two->a, &two->b);
 }
 
 START_TEST(a_client_and_its_server)
@@ -24,11 +24,11 @@ START_TEST(a_client_and_its_server)
 
     set_up(&two);
     fb_pipe(two.a.conn, two.b.conn, NULL);
-    settle(two.test);
+    scripted_settle(two.test);
     fb_test_says(two.client, "question");
-    ck_assert_str_eq(heard(two.server), "question");
+    ck_assert_str_eq(peer_heard(two.server), "question");
     fb_test_says(two.server, "answer");
-    ck_assert_str_eq(heard(two.client), "answer");
+    ck_assert_str_eq(peer_heard(two.client), "answer");
     fb_test_shut(two.client);
     ck_assert(fb_test_has_ended(two.server) && !fb_test_is_closed(two.server));
     fb_test_shut(two.server);
@@ -36,17 +36,17 @@ START_TEST(a_client_and_its_server)
     ck_assert_int_eq(two.a.reason, FB_FINISHED);
     ck_assert_int_eq(two.b.reason, FB_FINISHED);
     ck_assert_uint_eq(two.a.datas + two.b.datas + two.a.eofs + two.b.eofs, 0);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
 START_TEST(calls_that_a_pipe_does_not_heed)
 {
     struct two two;
-    struct actor sender = { 0 };
+    struct scripted_conn sender = { 0 };
 
     set_up(&two);
-    visit(two.test, &sender);
+    scripted_conn_open(two.test, &sender);
     fb_timer(two.a.conn, 1, 1000);
     fb_set_timeout(two.a.conn, 2000);
     fb_pipe(two.a.conn, two.b.conn, NULL);
@@ -58,14 +58,14 @@ START_TEST(calls_that_a_pipe_does_not_heed)
     fb_shutdown(two.b.conn);
     fb_set_timeout(two.b.conn, 2000);
     fb_send_message(sender.conn, fb_ref_of(two.a.conn), "x", 1);
-    settle(two.test);
+    scripted_settle(two.test);
     fb_test_pass(two.test, 5000);
     ck_assert_uint_eq(two.a.timers + two.a.messages, 0);
     ck_assert_int_eq(sender.outcome, FB_MESSAGE_DECLINED);
     ck_assert_uint_eq(two.a.closings + two.b.closings + sender.closings, 0);
     fb_test_says(two.client, "question");
-    ck_assert_str_eq(heard(two.server), "question");
-    finish(&two.test);
+    ck_assert_str_eq(peer_heard(two.server), "question");
+    scripted_finish(&two.test);
 }
 END_TEST
 
@@ -75,15 +75,15 @@ START_TEST(its_timeout)
     struct two two;
 
     set_up(&two);
-    fb_set_timeout(two.a.conn, 1000); /* which is over */
+    fb_set_timeout(two.a.conn, 1000); /* over by now */
     fb_pipe(two.a.conn, two.b.conn, &options);
-    settle(two.test);
+    scripted_settle(two.test);
     fb_test_pass(two.test, 2999);
     ck_assert_uint_eq(two.a.closings + two.b.closings, 0);
     fb_test_pass(two.test, 1);
     ck_assert_int_eq(two.a.reason, FB_TIMED_OUT);
     ck_assert_int_eq(two.b.reason, FB_TIMED_OUT);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
@@ -94,10 +94,10 @@ START_TEST(without_memory_both_end)
     set_up(&two);
     fb_test_refuse_memory(two.test, 0, 1);
     fb_pipe(two.a.conn, two.b.conn, NULL);
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_int_eq(two.a.reason, FB_NO_MEMORY);
     ck_assert_int_eq(two.b.reason, FB_NO_MEMORY);
-    finish(&two.test);
+    scripted_finish(&two.test);
 }
 END_TEST
 
@@ -130,33 +130,33 @@ START_TEST(one_of_them_ends_already)
         fb_pipe(two.a.conn, two.b.conn, NULL);
     else
         fb_pipe(two.b.conn, two.a.conn, NULL);
-    settle(two.test);
+    scripted_settle(two.test);
     ck_assert_int_eq(two.a.reason, endings[_i / 2].a);
     ck_assert_int_eq(two.b.reason, endings[_i / 2].b);
-    ck_assert_str_eq(heard(two.server), _i / 2 == 0 ? "last words" : "");
-    finish(&two.test);
+    ck_assert_str_eq(peer_heard(two.server), _i / 2 == 0 ? "last words" : "");
+    scripted_finish(&two.test);
 }
 END_TEST
 
-static size_t pipe_behind_header(struct actor *actor, fb_bytes in)
+static size_t pipe_behind_header(struct scripted_conn *script, fb_bytes in)
 {
     static const fb_frame_limit limit = { .most = 100, .timeout = 1000 };
     fb_bytes rest = in, line;
 
-    if (fb_frame_until(actor->conn, &rest, "\n", 1, &limit, &line)) {
-        begin_connect(actor, actor->other, SERVER);
-        fb_write(actor->other->conn, "header ", 7);
-        fb_pipe(actor->conn, actor->other->conn, NULL);
+    if (fb_frame_until(script->conn, &rest, "\n", 1, &limit, &line)) {
+        scripted_conn_begin(script, script->other, SERVER);
+        fb_write(script->other->conn, "header ", 7);
+        fb_pipe(script->conn, script->other->conn, NULL);
     }
     return in.n - rest.n;
 }
 
-/* As a proxy does it: at once, and the server may take its time. */
+/* Pipes at once, like a proxy, and the server may take its time. */
 START_TEST(piped_before_the_server_has_answered)
 {
-    fb_test *test = start();
-    struct actor b = { 0 }, a = { .data = pipe_behind_header, .other = &b };
-    fb_test_peer *client = visit(test, &a), *server;
+    fb_test *test = scripted_start();
+    struct scripted_conn b = { 0 }, a = { .data = pipe_behind_header, .other = &b };
+    fb_test_peer *client = scripted_conn_open(test, &a), *server;
     fb_test_server *there = fb_test_serve(test, SERVER, FB_TEST_SILENT);
 
     fb_test_says(client, "li");
@@ -168,22 +168,22 @@ START_TEST(piped_before_the_server_has_answered)
     ck_assert_uint_eq(a.closings, 0);
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
     server = fb_test_accept(there);
-    ck_assert_str_eq(heard(server), "header body and more");
+    ck_assert_str_eq(peer_heard(server), "header body and more");
     ck_assert_uint_eq(b.openings, 0);
     fb_test_pass(test, 500000);
     ck_assert_uint_eq(a.closings, 0);
     fb_abort(a.conn);
-    settle(test);
+    scripted_settle(test);
     ck_assert_int_eq(b.reason, FB_ABORTED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(the_server_never_answers)
 {
-    fb_test *test = start();
-    struct actor b = { 0 }, a = { .data = pipe_behind_header, .other = &b };
-    fb_test_peer *client = visit(test, &a);
+    fb_test *test = scripted_start();
+    struct scripted_conn b = { 0 }, a = { .data = pipe_behind_header, .other = &b };
+    fb_test_peer *client = scripted_conn_open(test, &a);
 
     fb_test_serve(test, SERVER, FB_TEST_SILENT);
     fb_test_says(client, "line\n");
@@ -192,7 +192,7 @@ START_TEST(the_server_never_answers)
     fb_test_pass(test, 1);
     ck_assert_int_eq(a.reason, FB_TIMED_OUT);
     ck_assert_int_eq(b.reason, FB_TIMED_OUT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The SDK's calls, as protocols use them. */
-#include "stream/stage.h"
+#include "support/fixture.h"
 
 #include <string.h>
 
@@ -18,17 +18,17 @@ static size_t echo_and_close(fb_conn *conn, void *state, fb_bytes in)
 
 START_TEST(write_and_close)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client = stage_connect(stage);
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client = scripted_connect(fixture);
 
-    stage->script.data = echo_and_close;
-    fake_says(client, "hello");
-    stage_run(stage);
-    ck_assert_str_eq(stage_sent(client), "you said: hello");
+    fixture->server.script.data = echo_and_close;
+    fb_sim_says(client, "hello");
+    fixture_run(fixture);
+    ck_assert_str_eq(fb_sim_sent(client), "you said: hello");
     ck_assert_uint_eq(client->sends, 1);
-    ck_assert_int_eq(stage->record.reason, FB_FINISHED);
-    stage_end(stage);
-    stage_tear_down(stage);
+    ck_assert_int_eq(fixture->server.record.reason, FB_FINISHED);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -43,17 +43,17 @@ static size_t write_and_abort(fb_conn *conn, void *state, fb_bytes in)
 
 START_TEST(abort_drops_and_resets)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client = stage_connect(stage);
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client = scripted_connect(fixture);
 
-    stage->script.data = write_and_abort;
-    fake_says(client, "hello");
-    stage_run(stage);
-    ck_assert_str_eq(stage_sent(client), "");
+    fixture->server.script.data = write_and_abort;
+    fb_sim_says(client, "hello");
+    fixture_run(fixture);
+    ck_assert_str_eq(fb_sim_sent(client), "");
     ck_assert(client->closed && client->reset);
-    ck_assert_int_eq(stage->record.reason, FB_ABORTED);
-    stage_end(stage);
-    stage_tear_down(stage);
+    ck_assert_int_eq(fixture->server.record.reason, FB_ABORTED);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -66,22 +66,22 @@ static size_t stop_in_the_middle(fb_conn *conn, void *state, fb_bytes in)
 
 START_TEST(stop_and_resume)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client = stage_connect(stage);
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client = scripted_connect(fixture);
 
-    stage->script.data = stop_in_the_middle;
-    fake_says(client, "onetwo");
-    stage_run(stage);
-    fake_says(client, "three");
-    stage_run(stage);
-    ck_assert_uint_eq(stage->record.datas, 1);
-    stage->script.data = NULL;
-    fb_resume(stage->record.conn);
-    stage_run(stage);
-    ck_assert_uint_eq(stage->record.datas, 3);
-    ck_assert_str_eq(stage->record.last, "three");
-    stage_end(stage);
-    stage_tear_down(stage);
+    fixture->server.script.data = stop_in_the_middle;
+    fb_sim_says(client, "onetwo");
+    fixture_run(fixture);
+    fb_sim_says(client, "three");
+    fixture_run(fixture);
+    ck_assert_uint_eq(fixture->server.record.datas, 1);
+    fixture->server.script.data = NULL;
+    fb_resume(fixture->server.record.conn);
+    fixture_run(fixture);
+    ck_assert_uint_eq(fixture->server.record.datas, 3);
+    ck_assert_str_eq(fixture->server.record.last, "three");
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -103,91 +103,91 @@ static void say_done(fb_conn *conn, void *state)
 
 START_TEST(writable_follows_a_flood)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client;
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client;
 
-    stage->script.opened = fill_up;
-    stage->script.writable = say_done;
-    client = stage_connect_slow(stage, 10);
-    fake_says(client, "not heard meanwhile");
-    stage_run(stage);
-    ck_assert_uint_eq(stage->record.datas + stage->record.writables, 0);
-    fake_take(client, SIZE_MAX);
-    stage_run(stage);
-    ck_assert_uint_eq(stage->record.writables, 1);
+    fixture->server.script.opened = fill_up;
+    fixture->server.script.writable = say_done;
+    client = scripted_connect_slow(fixture, 10);
+    fb_sim_says(client, "not heard meanwhile");
+    fixture_run(fixture);
+    ck_assert_uint_eq(fixture->server.record.datas + fixture->server.record.writables, 0);
+    fb_sim_take(client, SIZE_MAX);
+    fixture_run(fixture);
+    ck_assert_uint_eq(fixture->server.record.writables, 1);
     ck_assert_uint_eq(client->sent_n, 70004);
-    fake_end(client);
-    stage_run(stage);
+    fb_sim_end(client);
+    fixture_run(fixture);
     ck_assert(client->closed);
-    stage_end(stage);
-    stage_tear_down(stage);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(the_clock_is_the_loops)
 {
-    struct stage *stage = stage_set_up(1);
+    struct fixture *fixture = fixture_start_stream(1);
     int64_t before;
 
-    stage_connect(stage);
-    before = fb_wall_ms(fb_worker_of(stage->record.conn));
-    fake_pass(5);
-    ck_assert_int_eq(fb_wall_ms(fb_worker_of(stage->record.conn)), before);
-    stage_run(stage);
-    ck_assert_int_eq(
-        fb_wall_ms(fb_worker_of(stage->record.conn)), before + 5); /* the simulated one's */
-    stage_end(stage);
-    stage_tear_down(stage);
+    scripted_connect(fixture);
+    before = fb_wall_ms(fb_worker_of(fixture->server.record.conn));
+    fb_sim_pass(fixture->sim, 5);
+    ck_assert_int_eq(fb_wall_ms(fb_worker_of(fixture->server.record.conn)), before);
+    fixture_run(fixture);
+    ck_assert_int_eq(fb_wall_ms(fb_worker_of(fixture->server.record.conn)),
+        before + 5); /* the simulated one's */
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(lines_end_with_client_and_server)
 {
-    struct stage *stage = stage_set_up(1);
+    struct fixture *fixture = fixture_start_stream(1);
     fb_conn *conn;
 
-    stage_connect(stage);
-    conn = stage->record.conn;
+    scripted_connect(fixture);
+    conn = fixture->server.record.conn;
     fb_conn_logf(conn, FB_LOG_ALERT, "%d %s", 1, "alert");
     fb_conn_logf(conn, FB_LOG_ERROR, "error");
     fb_conn_logf(conn, FB_LOG_WARN, "warning");
     fb_conn_logf(conn, FB_LOG_NOTICE, "notice");
     fb_conn_logf(conn, FB_LOG_INFO, "info");
     fb_conn_logf(conn, FB_LOG_DEBUG, "not at this level");
-    ck_assert_str_eq(stage_logged(stage),
+    ck_assert_str_eq(fixture_logged(fixture),
         "t: [alert] *1 1 alert" CONTEXT "t: [error] *1 error" CONTEXT "t: [warn] *1 warning" CONTEXT
         "t: [notice] *1 notice" CONTEXT "t: [info] *1 info" CONTEXT);
-    stage_end(stage);
-    stage_tear_down(stage);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(statistics_are_those_of_all_workers)
 {
-    struct stage *stage = stage_set_up(4);
+    struct fixture *fixture = fixture_start_stream(4);
     struct fb_counters *others;
     struct fb_slot_id other, dead;
     fb_statistics s = { .size = sizeof(s) };
-    struct fake_socket *client;
+    struct fb_sim_socket *client;
 
-    ck_assert(fb_slot_take(stage->shared, &other));
-    ck_assert(fb_slot_take(stage->shared, &dead));
-    others = &stage->shared->slots[other.slot].counters;
+    ck_assert(fb_slot_take(fixture->shared, &other));
+    ck_assert(fb_slot_take(fixture->shared, &dead));
+    others = &fixture->shared->slots[other.slot].counters;
     fb_count(others, FB_ACCEPTS, 100);
     fb_count(others, FB_ACTIVE, 10);
     fb_count(others, FB_WRITING, 3);
-    fb_count(&stage->shared->slots[dead.slot].counters, FB_REQUESTS, 1000);
-    fb_count(&stage->shared->slots[dead.slot].counters, FB_ACTIVE, 1000);
-    fb_slot_bury(stage->shared, dead);
+    fb_count(&fixture->shared->slots[dead.slot].counters, FB_REQUESTS, 1000);
+    fb_count(&fixture->shared->slots[dead.slot].counters, FB_ACTIVE, 1000);
+    fb_slot_bury(fixture->shared, dead);
 
-    stage->script.data = stop_in_the_middle; /* keeps some of it: it is reading */
-    client = stage_connect(stage);
-    fake_says(client, "request");
-    stage_connect(stage);
-    stage_run(stage);
-    fb_count_request(stage->record.conn);
-    fb_count_request(stage->record.conn);
-    fb_get_statistics(fb_worker_of(stage->record.conn), &s);
+    fixture->server.script.data = stop_in_the_middle; /* keeps some of it: it is reading */
+    client = scripted_connect(fixture);
+    fb_sim_says(client, "request");
+    scripted_connect(fixture);
+    fixture_run(fixture);
+    fb_count_request(fixture->server.record.conn);
+    fb_count_request(fixture->server.record.conn);
+    fb_get_statistics(fb_worker_of(fixture->server.record.conn), &s);
     ck_assert_uint_eq(s.size, sizeof(s));
     ck_assert_uint_eq(s.accepts, 100); /* the worker counts those */
     ck_assert_uint_eq(s.handled, 2);
@@ -196,28 +196,28 @@ START_TEST(statistics_are_those_of_all_workers)
     ck_assert_uint_eq(s.reading, 1);
     ck_assert_uint_eq(s.writing, 3);
     ck_assert_uint_eq(s.waiting, 8);
-    fb_slot_bury(stage->shared, other);
-    stage_end(stage);
-    stage_tear_down(stage);
+    fb_slot_bury(fixture->shared, other);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 /* A module that was built with an older header knows less of it. */
 START_TEST(statistics_fill_what_the_caller_has)
 {
-    struct stage *stage = stage_set_up(1);
+    struct fixture *fixture = fixture_start_stream(1);
     fb_statistics s;
 
-    stage_connect(stage);
+    scripted_connect(fixture);
     memset(&s, 0x55, sizeof(s));
     s.size = offsetof(fb_statistics, requests);
-    fb_get_statistics(fb_worker_of(stage->record.conn), &s);
+    fb_get_statistics(fb_worker_of(fixture->server.record.conn), &s);
     ck_assert_uint_eq(s.size, offsetof(fb_statistics, requests));
     ck_assert_uint_eq(s.handled, 1);
     ck_assert_uint_eq(s.requests, 0x5555555555555555u);
     ck_assert_uint_eq(s.waiting, 0x5555555555555555u);
-    stage_end(stage);
-    stage_tear_down(stage);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fb_connect(). */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <errno.h>
 #include <string.h>
 
 START_TEST(a_server_answers)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 };
     fb_test_peer *server;
 
-    visit(test, &a);
-    server = connect_to(test, &a, &b);
+    scripted_conn_open(test, &a);
+    server = scripted_conn_connect(test, &a, &b);
     ck_assert_uint_eq(b.openings, 1);
     ck_assert(!fb_is_reused(b.conn));
     ck_assert(!fb_is_reused(a.conn));
     fb_write(b.conn, "question", 8);
-    settle(test);
-    ck_assert_str_eq(heard(server), "question");
+    scripted_settle(test);
+    ck_assert_str_eq(peer_heard(server), "question");
     fb_test_says(server, "answer");
     fb_test_run(test);
     ck_assert_str_eq(b.last, "answer");
@@ -27,23 +27,23 @@ START_TEST(a_server_answers)
     ck_assert_uint_eq(b.eofs, 1);
     ck_assert_int_eq(b.reason, FB_FINISHED);
     ck_assert_uint_eq(a.closings, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static size_t forward(struct actor *actor, fb_bytes in)
+static size_t forward_input(struct scripted_conn *script, fb_bytes in)
 {
-    if (actor->other->conn == NULL)
-        begin_connect(actor, actor->other, SERVER);
-    fb_write(actor->other->conn, in.p, in.n);
+    if (script->other->conn == NULL)
+        scripted_conn_begin(script, script->other, SERVER);
+    fb_write(script->other->conn, in.p, in.n);
     return in.n;
 }
 
 START_TEST(a_request_is_forwarded_before_the_server_has_answered)
 {
-    fb_test *test = start();
-    struct actor b = { 0 }, a = { .data = forward, .other = &b };
-    fb_test_peer *client = visit(test, &a);
+    fb_test *test = scripted_start();
+    struct scripted_conn b = { 0 }, a = { .data = forward_input, .other = &b };
+    fb_test_peer *client = scripted_conn_open(test, &a);
     fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_SILENT);
 
     fb_test_says(client, "one, ");
@@ -53,20 +53,20 @@ START_TEST(a_request_is_forwarded_before_the_server_has_answered)
     fb_test_says(client, "three");
     fb_test_run(test);
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
-    ck_assert_str_eq(heard(fb_test_accept(server)), "one, two, three");
-    finish(&test);
+    ck_assert_str_eq(peer_heard(fb_test_accept(server)), "one, two, three");
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(nobody_is_there)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 };
 
-    visit(test, &a);
-    ck_assert_ptr_nonnull(begin_connect(&a, &b, _i == 0 ? "10.0.0.9:9" : "unix:/nowhere"));
+    scripted_conn_open(test, &a);
+    ck_assert_ptr_nonnull(scripted_conn_begin(&a, &b, _i == 0 ? "10.0.0.9:9" : "unix:/nowhere"));
     ck_assert_uint_eq(b.closings, 0);
-    settle(test);
+    scripted_settle(test);
     ck_assert_uint_eq(b.openings, 0);
     ck_assert_uint_eq(b.closings, 1);
     ck_assert_int_eq(b.reason, FB_REFUSED);
@@ -76,43 +76,43 @@ START_TEST(nobody_is_there)
                   "server: 192.0.2.80:80, upstream: \"10.0.0.9:9\"\n"
                 : "[error] *1 connect() failed (111: Connection refused), client: 192.0.2.1, "
                   "server: 192.0.2.80:80, upstream: \"unix:/nowhere\"\n"));
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(a_refusal_that_connect_itself_tells)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 };
     fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_REFUSES);
 
     fb_sim_answer_at_once(server->server, true);
-    visit(test, &a);
-    ck_assert_ptr_nonnull(begin_connect(&a, &b, SERVER));
+    scripted_conn_open(test, &a);
+    ck_assert_ptr_nonnull(scripted_conn_begin(&a, &b, SERVER));
     ck_assert_uint_eq(b.closings, 0);
-    settle(test);
+    scripted_settle(test);
     ck_assert_int_eq(b.reason, FB_REFUSED);
     ck_assert_ptr_nonnull(strstr(fb_test_logged(test), "[error] *1 connect() failed"));
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static int refuse(struct actor *actor)
+static int refuse_server(struct scripted_conn *script)
 {
-    fb_write(actor->conn, "unsent", 6);
+    fb_write(script->conn, "unsent", 6);
     return -1;
 }
 
 START_TEST(opened_refuses_a_server)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { .opened = refuse };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { .opened = refuse_server };
 
-    visit(test, &a);
-    connect_to(test, &a, &b);
+    scripted_conn_open(test, &a);
+    scripted_conn_connect(test, &a, &b);
     ck_assert_uint_eq(b.closings, 1);
     ck_assert_int_eq(b.reason, FB_REFUSED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -121,31 +121,31 @@ END_TEST
 START_TEST(a_silent_server_times_out)
 {
     uint64_t ms = _i == 0 ? 60000 : 2000;
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 };
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     fb_test_serve(test, SERVER, FB_TEST_SILENT);
-    begin_connect(&a, &b, SERVER);
+    scripted_conn_begin(&a, &b, SERVER);
     if (_i > 0)
         fb_set_timeout(b.conn, ms);
-    settle(test);
+    scripted_settle(test);
     fb_test_pass(test, ms - 1);
     ck_assert_uint_eq(b.closings, 0);
     fb_test_pass(test, 1);
     ck_assert_int_eq(b.reason, FB_TIMED_OUT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(a_connected_one_waits_as_long_as_it_is_told)
 {
-    fb_test *test = fb_test_start(&fb_protocol_actor, "actor; idle_timeout off;");
-    struct actor a = { 0 }, b = { 0 };
-    fb_test_peer *client = visit(test, &a);
+    fb_test *test = fb_test_start(&fb_protocol_scripted, "scripted; idle_timeout off;");
+    struct scripted_conn a = { 0 }, b = { 0 };
+    fb_test_peer *client = scripted_conn_open(test, &a);
 
     fb_test_says(client, "x");
-    connect_to(test, &a, &b);
+    scripted_conn_connect(test, &a, &b);
     fb_test_pass(test, 10000000);
     ck_assert_uint_eq(b.closings, 0); /* never */
     fb_set_timeout(b.conn, 1000);
@@ -153,7 +153,7 @@ START_TEST(a_connected_one_waits_as_long_as_it_is_told)
     ck_assert_uint_eq(b.closings, 0);
     fb_test_pass(test, 1);
     ck_assert_int_eq(b.reason, FB_TIMED_OUT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -163,77 +163,77 @@ START_TEST(all_connections_are_in_use)
 {
     const fb_test_options options = {
         .size = sizeof(options),
-        .server = "actor; first_byte_timeout off;",
+        .server = "scripted; first_byte_timeout off;",
         .worker_connections = 2,
     };
-    fb_test *test = fb_test_start_with(&fb_protocol_actor, &options);
-    struct actor a = { 0 }, b = { 0 }, c = { 0 };
+    fb_test *test = fb_test_start_with(&fb_protocol_scripted, &options);
+    struct scripted_conn a = { 0 }, b = { 0 }, c = { 0 };
 
-    visit(test, &a);
-    connect_to(test, &a, &b);
-    ck_assert_ptr_null(begin_connect(&a, &c, SERVER));
-    settle(test);
+    scripted_conn_open(test, &a);
+    scripted_conn_connect(test, &a, &b);
+    ck_assert_ptr_null(scripted_conn_begin(&a, &c, SERVER));
+    scripted_settle(test);
     ck_assert_uint_eq(c.openings + c.closings, 0);
     fb_close(b.conn);
-    settle(test);
-    ck_assert_ptr_nonnull(begin_connect(&a, &c, SERVER));
-    settle(test);
+    scripted_settle(test);
+    ck_assert_ptr_nonnull(scripted_conn_begin(&a, &c, SERVER));
+    scripted_settle(test);
     ck_assert_uint_eq(c.openings, 1);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-/* What is kept gives its slot to whoever needs one. */
+/* An idle connection gives its slot to one that needs it. */
 START_TEST(what_is_kept_makes_room)
 {
     const fb_test_options options = {
         .size = sizeof(options),
-        .server = "actor; first_byte_timeout off;",
+        .server = "scripted; first_byte_timeout off;",
         .worker_connections = 3,
     };
-    fb_test *test = fb_test_start_with(&fb_protocol_actor, &options);
-    struct actor client = { 0 }, kept[2] = { { 0 } }, others[2] = { { 0 } };
+    fb_test *test = fb_test_start_with(&fb_protocol_scripted, &options);
+    struct scripted_conn client = { 0 }, kept[2] = { { 0 } }, others[2] = { { 0 } };
     fb_test_peer *old, *new;
 
-    visit(test, &client);
-    old = connect_to(test, &client, &kept[0]);
-    new = connect_to(test, &client, &kept[1]);
+    scripted_conn_open(test, &client);
+    old = scripted_conn_connect(test, &client, &kept[0]);
+    new = scripted_conn_connect(test, &client, &kept[1]);
     fb_keep(kept[0].conn, 10000);
-    settle(test);
+    scripted_settle(test);
     fb_keep(kept[1].conn, 10000);
-    settle(test);
+    scripted_settle(test);
     fb_test_serve(test, "10.0.0.2:80", FB_TEST_ACCEPTS);
-    ck_assert_ptr_nonnull(begin_connect(&client, &others[0], "10.0.0.2:80"));
-    settle(test);
+    ck_assert_ptr_nonnull(scripted_conn_begin(&client, &others[0], "10.0.0.2:80"));
+    scripted_settle(test);
     ck_assert_uint_eq(others[0].openings, 1);
     ck_assert(fb_test_is_closed(old) && !fb_test_is_closed(new)); /* the longest unused */
-    visit(test, &others[1]);
+    scripted_conn_open(test, &others[1]);
     ck_assert_uint_eq(others[1].openings, 1);
     ck_assert(fb_test_is_closed(new));
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(servers_are_no_clients)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { .data = leave_all };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { .data = scripted_leave_input };
     fb_statistics s = { .size = sizeof(s) };
     fb_test_peer *server;
 
-    visit(test, &a);
-    server = connect_to(test, &a, &b);
+    scripted_conn_open(test, &a);
+    server = scripted_conn_connect(test, &a, &b);
     fb_test_take(server, 0);
     fb_test_says(server, "not consumed");
     fb_write(b.conn, "not sent", 8);
-    settle(test);
+    scripted_settle(test);
     fb_get_statistics(fb_test_worker(test), &s);
     ck_assert_uint_eq(s.accepts, 1);
     ck_assert_uint_eq(s.handled, 1);
     ck_assert_uint_eq(s.active, 1);
     ck_assert_uint_eq(s.reading + s.writing, 0);
     ck_assert_uint_eq(s.waiting, 1);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -242,17 +242,17 @@ static const char *const bad_targets[] = { "", "10.0.0.1", "10.0.0.1:0", "10.0.0
 
 START_TEST(what_is_no_target)
 {
-    fb_test *test = start();
-    struct actor a = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 };
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     for (size_t i = 0; i < fb_countof(bad_targets); i++)
         ck_assert_ptr_null(fb_make_target(a.conn, bad_targets[i]));
     ck_assert_ptr_nonnull(fb_make_target(a.conn, "[::1]:80"));
     ck_assert_ptr_nonnull(fb_make_target(a.conn, "unix:/x"));
-    settle(test);
+    scripted_settle(test);
     ck_assert_uint_eq(a.closings, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -260,45 +260,45 @@ END_TEST
 
 START_TEST(each_allocation_fails)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 };
     const fb_target *target;
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     target = fb_make_target(a.conn, SERVER);
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
     if (_i % 2) { /* an owner that has had nothing yet: only its connect makes something */
-        struct actor c = { 0 };
+        struct scripted_conn c = { 0 };
 
-        visit(test, &c);
+        scripted_conn_open(test, &c);
         fb_test_refuse_memory(test, (uint64_t)_i / 2, 1);
-        b.conn = fb_connect(c.conn, target, &actor_ops, &b);
-        settle(test);
+        b.conn = fb_connect(c.conn, target, &scripted_conn_ops, &b);
+        scripted_settle(test);
         fb_abort(a.conn);
         if (c.conn != NULL)
             fb_abort(c.conn);
-        settle(test);
+        scripted_settle(test);
     } else {
         fb_test_refuse_memory(test, (uint64_t)_i / 2, 1);
-        b.conn = fb_connect(a.conn, target, &actor_ops, &b);
-        settle(test);
+        b.conn = fb_connect(a.conn, target, &scripted_conn_ops, &b);
+        scripted_settle(test);
     }
-    finish(&test); /* nothing is left */
+    scripted_finish(&test); /* no bytes are left */
 }
 END_TEST
 
 /* ---- What log lines say ---- */
 
-/* Of one that has been closed and is only listened to, too. */
+/* A connection that has been closed and is only listened to gives its slot too. */
 START_TEST(lines_of_connections_to_servers)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 };
     fb_test_peer *server;
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     a.conn->debug = 1; /* debug_connection */
-    server = connect_to(test, &a, &b);
+    server = scripted_conn_connect(test, &a, &b);
     fb_conn_logf(b.conn, FB_LOG_WARN, "strange");
     ck_assert_ptr_nonnull(strstr(fb_test_logged(test), "[warn] *1 strange, client: 192.0.2.1, "
                                                        "server: 192.0.2.80:80, "
@@ -306,25 +306,25 @@ START_TEST(lines_of_connections_to_servers)
     fb_stop(b.conn);
     fb_test_says(server, "unread");
     fb_close(b.conn);
-    settle(test);
+    scripted_settle(test);
     ck_assert_int_eq(b.reason, FB_FINISHED);
-    ck_assert(!server->socket->closed); /* it lingers */
+    ck_assert(!server->socket->closed); /* lingers */
     fb_test_reset(server);
     fb_test_run(test);
     ck_assert(server->socket->closed);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(addresses_of_both_ends)
 {
-    fb_test *test = start();
-    struct actor a = { 0 }, b = { 0 }, c = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 }, c = { 0 };
     struct sockaddr_storage address;
     char text[120];
 
-    visit(test, &a);
-    connect_to(test, &a, &b);
+    scripted_conn_open(test, &a);
+    scripted_conn_connect(test, &a, &b);
     ck_assert_int_eq(fb_peer_address(a.conn, &address), 0);
     ck_assert_str_eq(fb_address_text(&address, text, sizeof(text)), "192.0.2.1:40001");
     ck_assert_int_eq(fb_local_address(a.conn, &address), 0);
@@ -336,21 +336,21 @@ START_TEST(addresses_of_both_ends)
     ck_assert_str_eq(fb_address_text(&address, text, 5), "192.");
 
     fb_test_serve(test, "unix:/run/server", FB_TEST_ACCEPTS);
-    begin_connect(&a, &c, "unix:/run/server");
-    settle(test);
+    scripted_conn_begin(&a, &c, "unix:/run/server");
+    scripted_settle(test);
     ck_assert_int_eq(fb_peer_address(c.conn, &address), 0);
     ck_assert_str_eq(fb_address_text(&address, text, sizeof(text)), "unix:/run/server");
     ck_assert_int_eq(fb_local_address(c.conn, &address), 0);
     ck_assert_str_eq(fb_address_text(&address, text, sizeof(text)), "unix:");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(bytes_are_counted)
 {
-    fb_test *test = start();
-    struct actor a = { .data = leave_all };
-    fb_test_peer *peer = visit(test, &a);
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { .data = scripted_leave_input };
+    fb_test_peer *peer = scripted_conn_open(test, &a);
 
     ck_assert_uint_eq(fb_received(a.conn) + fb_sent(a.conn), 0);
     fb_test_take(peer, 4);
@@ -358,11 +358,11 @@ START_TEST(bytes_are_counted)
     fb_test_run(test);
     fb_write(a.conn, "welcome", 7);
     ck_assert_uint_eq(fb_unsent(a.conn), 7);
-    settle(test);
+    scripted_settle(test);
     ck_assert_uint_eq(fb_received(a.conn), 5);
     ck_assert_uint_eq(fb_sent(a.conn), 4);
     ck_assert_uint_eq(fb_unsent(a.conn), 3);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 

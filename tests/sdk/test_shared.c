@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What workers share: metrics and maps. */
-#include "sdk/actors.h"
+/* Metrics and maps, which workers share. */
+#include "sdk/scripted_conn.h"
 
 #include "shm/metrics.h"
 #include "stream/shared_map.h"
@@ -27,7 +27,7 @@ static void proto_closed(fb_conn *conn, void *state, fb_reason reason)
 {
     (void)state;
     (void)reason;
-    fb_metric_add(conn, HITS, 1); /* it is valid until this returns */
+    fb_metric_add(conn, HITS, 1); /* valid until this returns */
 }
 
 static const fb_ops ops = {
@@ -104,11 +104,11 @@ START_TEST(metrics_are_summed_over_the_workers)
     ck_assert_int_eq(fb_metric_total(session, HITS), 107);
     ck_assert_int_eq(fb_metric_total(session, USERS), 11);
 
-    fb_zones_bury(&test->cycle->zones, other.slot); /* it has died */
+    fb_zones_bury(&test->cycle->zones, other.slot); /* the worker has died */
     fb_slot_bury(test->shared, other);
     ck_assert_int_eq(fb_metric_total(session, HITS), 107);
     ck_assert_int_eq(fb_metric_total(session, USERS), 1);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -121,19 +121,19 @@ START_TEST(what_is_no_metric_is_not_counted)
     ck_assert_int_eq(fb_metric_total(session, METRICS), 0);
     ck_assert_int_eq(fb_metric_total(session, HITS), 0);
     ck_assert_int_eq(fb_metric_total(session, USERS), 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(a_protocol_without_metrics)
 {
-    fb_test *test = start();
-    struct actor a = { 0 };
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 };
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     fb_metric_add(a.conn, 0, 5);
     ck_assert_int_eq(fb_metric_total(a.conn, 0), 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -188,7 +188,7 @@ START_TEST(set_get_delete)
     ck_assert_int_eq(fb_map_delete(worker, map, bytes("k")), FB_MAP_OK);
     ck_assert_int_eq(fb_map_delete(worker, map, bytes("k")), FB_MAP_ABSENT);
     ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -217,7 +217,7 @@ START_TEST(what_is_too_large_or_too_much)
     ck_assert_int_eq(set("k3", "again", 0), FB_MAP_OK);
     fb_test_pass(test, 500);
     ck_assert_int_eq(set("k5", "", 0), FB_MAP_OK); /* in the place of what has vanished */
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -238,11 +238,11 @@ START_TEST(what_has_a_ttl_vanishes)
     fb_test_pass(test, 1000000);
     ck_assert_int_eq(get("long"), FB_MAP_ABSENT);
     ck_assert_int_eq(get("ever"), FB_MAP_OK);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-/* It is the wall clock's: all workers have the same, also those of the next generation. */
+/* The time is the wall clock's: workers of every generation have the same. */
 START_TEST(a_ttl_goes_by_the_wall_clock)
 {
     fb_test *test = start_map();
@@ -255,7 +255,7 @@ START_TEST(a_ttl_goes_by_the_wall_clock)
     fb_sim_set_wall(test->sim, wall + 1000);
     fb_test_run(test);
     ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -277,11 +277,11 @@ START_TEST(a_ttl_is_kept)
     ck_assert_uint_eq(item.ttl, 600);
     ck_assert_int_eq(set("new", "v", FB_MAP_KEEP_TTL), FB_MAP_OK);
     get("new");
-    ck_assert_uint_eq(item.ttl, 0); /* there was none to keep */
+    ck_assert_uint_eq(item.ttl, 0); /* no value to keep */
     fb_test_pass(test, 600);
     ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
     ck_assert_int_eq(get("n"), FB_MAP_ABSENT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -295,7 +295,7 @@ START_TEST(a_ttl_beyond_all_bounds)
     fb_test_pass(test, 1000000);
     ck_assert_int_eq(get("k"), FB_MAP_OK);
     ck_assert_uint_gt(item.ttl, 1000000000);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -324,7 +324,7 @@ START_TEST(replace_is_for_who_knows_what_is_there)
     ck_assert_int_eq(fb_map_replace(worker, map, key, 0, bytes("three"), 0), FB_MAP_OK);
     get("k");
     ck_assert_str_eq(value, "three");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -344,7 +344,7 @@ START_TEST(numbers)
     ck_assert_int_eq(fb_map_add(worker, map, bytes("text"), 1, &sum), FB_MAP_NOT_A_NUMBER);
     fb_map_set(worker, map, bytes("n"), (fb_bytes) { (void *)&most, sizeof(most) }, 0);
     ck_assert_int_eq(fb_map_add(worker, map, bytes("n"), 1, &sum), FB_MAP_NOT_A_NUMBER);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 

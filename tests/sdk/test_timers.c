@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Timers of protocols, and fb_set_timeout(). */
-#include "sdk/actors.h"
+#include "sdk/scripted_conn.h"
 
 #include <string.h>
 
@@ -9,27 +9,27 @@ static char calls[1024];
 static uint64_t began;
 static fb_test *current;
 
-static void note_timer(struct actor *actor, uint32_t id)
+static void note_timer(struct scripted_conn *script, uint32_t id)
 {
     size_t n = strlen(calls);
 
-    (void)actor;
-    snprintf(calls + n, sizeof(calls) - n, "%u@%u ", id, (unsigned)(mono(current) - began));
+    (void)script;
+    snprintf(calls + n, sizeof(calls) - n, "%u@%u ", id, (unsigned)(mono_ms(current) - began));
 }
 
-static fb_test *start_with(struct actor *actor)
+static fb_test *start_with(struct scripted_conn *script)
 {
-    current = start();
-    actor->timer = note_timer;
-    visit(current, actor);
-    began = mono(current);
+    current = scripted_start();
+    script->timer = note_timer;
+    scripted_conn_open(current, script);
+    began = mono_ms(current);
     calls[0] = '\0';
     return current;
 }
 
 START_TEST(they_are_called_in_time)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
 
     fb_timer(a.conn, 7, 3000);
@@ -43,12 +43,12 @@ START_TEST(they_are_called_in_time)
     ck_assert_ptr_eq(strstr(calls, "4294967295@2000 "), calls + 4);
     ck_assert_ptr_nonnull(strstr(calls, "7@3000 "));
     ck_assert_ptr_nonnull(strstr(calls, "8@3000 "));
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 static const struct move {
-    uint64_t first, then; /* `then` is set after `after` */
+    uint64_t first, then; /* the second time is set after `after` */
     uint64_t after;
     const char *calls;
 } moves[] = {
@@ -64,7 +64,7 @@ static const struct move {
 START_TEST(a_timer_is_moved_exactly)
 {
     const struct move *move = &moves[_i];
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
 
     fb_timer(a.conn, 1, move->first);
@@ -72,13 +72,13 @@ START_TEST(a_timer_is_moved_exactly)
     fb_timer(a.conn, 1, move->then);
     fb_test_pass(test, 100000);
     ck_assert_str_eq(calls, move->calls);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(moved_often_it_is_called_once)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
 
     for (int i = 0; i < 100; i++) {
@@ -89,13 +89,13 @@ START_TEST(moved_often_it_is_called_once)
     ck_assert_uint_eq(a.timers, 0);
     fb_test_pass(test, 100000);
     ck_assert_str_eq(calls, "1@9901 ");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(a_timer_is_cancelled)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
 
     fb_timer(a.conn, 1, 1000);
@@ -105,118 +105,118 @@ START_TEST(a_timer_is_cancelled)
     fb_timer_cancel(a.conn, 3);
     fb_test_pass(test, 5000);
     ck_assert_str_eq(calls, "2@1000 ");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static void set_again(struct actor *actor, uint32_t id)
+static void set_again(struct scripted_conn *script, uint32_t id)
 {
-    note_timer(actor, id);
-    if (id == 1 && actor->timers < 4)
-        fb_timer(actor->conn, 1, 1000);
-    if (actor->timers == 1)
-        fb_timer_cancel(actor->conn, 2);
+    note_timer(script, id);
+    if (id == 1 && script->timers < 4)
+        fb_timer(script->conn, 1, 1000);
+    if (script->timers == 1)
+        fb_timer_cancel(script->conn, 2);
 }
 
 START_TEST(a_timer_may_be_set_when_it_is_called)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
 
     a.timer = set_again;
     fb_timer(a.conn, 1, 1000);
-    fb_timer(a.conn, 2, 1001); /* which is cancelled meanwhile */
+    fb_timer(a.conn, 2, 1001); /* cancelled meanwhile */
     fb_test_pass(test, 10000);
     ck_assert_str_eq(calls, "1@1000 1@2000 1@3000 1@4000 ");
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-/* Its output leaves, and an end of it follows. */
-static void say_and_close(struct actor *actor, uint32_t id)
+/* A timer's output leaves, and an end of it follows. */
+static void say_and_close(struct scripted_conn *script, uint32_t id)
 {
-    fb_write(actor->conn, "time", 4);
+    fb_write(script->conn, "time", 4);
     if (id == 2)
-        fb_close(actor->conn);
+        fb_close(script->conn);
 }
 
 START_TEST(a_timer_is_a_callback_like_others)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
     fb_test_peer *peer;
-    struct actor b = { .timer = say_and_close };
+    struct scripted_conn b = { .timer = say_and_close };
 
-    peer = visit(test, &b);
+    peer = scripted_conn_open(test, &b);
     fb_timer(b.conn, 1, 10);
     fb_test_pass(test, 10);
-    ck_assert_str_eq(heard(peer), "time");
+    ck_assert_str_eq(peer_heard(peer), "time");
     fb_timer(b.conn, 2, 10);
     fb_test_pass(test, 10);
-    ck_assert_str_eq(heard(peer), "timetime");
+    ck_assert_str_eq(peer_heard(peer), "timetime");
     ck_assert_int_eq(b.reason, FB_FINISHED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(none_is_called_of_one_that_closes)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
     fb_test_peer *peer;
-    struct actor b = { .timer = note_timer };
+    struct scripted_conn b = { .timer = note_timer };
 
-    peer = visit(test, &b);
+    peer = scripted_conn_open(test, &b);
     fb_test_take(peer, 0);
     fb_write(b.conn, "unsent", 6);
     fb_timer(b.conn, 1, 100);
     fb_close(b.conn);
     fb_timer(b.conn, 2, 100);
-    settle(test);
+    scripted_settle(test);
     fb_test_pass(test, 1000);
     ck_assert_uint_eq(b.closings, 0);
     ck_assert_uint_eq(b.timers, 0);
     fb_test_take(peer, SIZE_MAX);
     fb_test_run(test);
     ck_assert_int_eq(b.reason, FB_FINISHED);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
-static void set_when_closed(struct actor *actor, fb_reason reason)
+static void set_when_closed(struct scripted_conn *script, fb_reason reason)
 {
     (void)reason;
-    fb_timer(actor->conn, 1, 10);
-    fb_timer_cancel(actor->conn, 2);
+    fb_timer(script->conn, 1, 10);
+    fb_timer_cancel(script->conn, 2);
 }
 
 START_TEST(all_end_with_the_connection)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
 
     a.closed = set_when_closed;
     for (uint32_t i = 0; i < 100; i++)
         fb_timer(a.conn, i, 1000 + i);
     fb_abort(a.conn);
-    settle(test);
+    scripted_settle(test);
     ck_assert_uint_eq(a.closings, 1);
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(a.timers, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(without_memory_it_ends)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
 
     fb_test_refuse_memory(test, (uint64_t)_i, 1);
     fb_timer(a.conn, 1, 10);
-    settle(test);
+    scripted_settle(test);
     ck_assert_int_eq(a.reason, FB_NO_MEMORY);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -227,7 +227,7 @@ static const uint64_t timeouts[] = { 1, 50, 299, 300, 1000, 100000 };
 START_TEST(a_timeout_ends_it)
 {
     uint64_t ms = timeouts[_i];
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
 
     fb_set_timeout(a.conn, 5000);
@@ -236,7 +236,7 @@ START_TEST(a_timeout_ends_it)
     ck_assert_uint_eq(a.closings, 0);
     fb_test_pass(test, 1);
     ck_assert_int_eq(a.reason, FB_TIMED_OUT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
@@ -244,9 +244,9 @@ END_TEST
 START_TEST(what_moves_does_not_time_out)
 {
     uint64_t ms = timeouts[_i];
-    struct actor a = { 0 };
-    fb_test *test = start();
-    fb_test_peer *peer = visit(test, &a);
+    struct scripted_conn a = { 0 };
+    fb_test *test = scripted_start();
+    fb_test_peer *peer = scripted_conn_open(test, &a);
 
     fb_set_timeout(a.conn, ms);
     for (int i = 0; i < 12; i++) {
@@ -262,42 +262,42 @@ START_TEST(what_moves_does_not_time_out)
             fb_write(a.conn, "z", 1);
             fb_flush(a.conn);
         }
-        settle(test);
+        scripted_settle(test);
         ck_assert_uint_eq(a.closings, 0);
     }
-    ck_assert_str_eq(heard(peer), "yzyzyzyz");
-    finish(&test);
+    ck_assert_str_eq(peer_heard(peer), "yzyzyzyz");
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(no_timeout_is_for_ever)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test =
-        fb_test_start(&fb_protocol_actor, "actor; idle_timeout 10s; first_byte_timeout 5s;");
-    fb_test_peer *peer = visit(test, &a);
+        fb_test_start(&fb_protocol_scripted, "scripted; idle_timeout 10s; first_byte_timeout 5s;");
+    fb_test_peer *peer = scripted_conn_open(test, &a);
 
     fb_set_timeout(a.conn, 0);
-    fb_test_pass(test, 4999); /* it has still to say its first byte */
+    fb_test_pass(test, 4999); /* the first byte is still to come */
     fb_test_says(peer, "x");
     fb_test_pass(test, 1000000000);
     ck_assert_uint_eq(a.closings, 0);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 
 START_TEST(at_first_it_is_the_servers)
 {
-    struct actor a = { 0 };
+    struct scripted_conn a = { 0 };
     fb_test *test =
-        fb_test_start(&fb_protocol_actor, "actor; idle_timeout 10s; first_byte_timeout off;");
+        fb_test_start(&fb_protocol_scripted, "scripted; idle_timeout 10s; first_byte_timeout off;");
 
-    visit(test, &a);
+    scripted_conn_open(test, &a);
     fb_test_pass(test, 9999);
     ck_assert_uint_eq(a.closings, 0);
     fb_test_pass(test, 1);
     ck_assert_int_eq(a.reason, FB_TIMED_OUT);
-    finish(&test);
+    scripted_finish(&test);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes files into a directory, loads a configuration of them, and compares the messages. */
 #include "settings/loading.h"
 
 #include "protocols/table.h"
@@ -61,13 +62,13 @@ void add_module(struct loading *loading, const char *name)
 {
     char from[PATH_MAX], to[128];
 
-    snprintf(from, sizeof(from), FB_TEST_MODULES "/%s", name);
+    snprintf(from, sizeof(from), MODULES_PATH "/%s", name);
     snprintf(to, sizeof(to), "%s/%s", loading->directory, name);
     ck_assert_int_eq(symlink(from, to), 0);
 }
 
 /* `with` is not longer than `what`. */
-static void replace(char *text, const char *what, const char *with)
+static void replace_text(char *text, const char *what, const char *with)
 {
     size_t n = strlen(what), m = strlen(with);
 
@@ -85,9 +86,9 @@ static void read_report(struct loading *loading, int fd)
     ck_assert_int_ge(n, 0);
     ck_assert_int_lt(n, (ssize_t)sizeof(loading->report) - 1);
     loading->report[n] = '\0';
-    replace(loading->report, loading->directory, "");
-    replace(loading->report, ": [emerg] ", "");
-    replace(loading->report, ": [warn] ", "warning: ");
+    replace_text(loading->report, loading->directory, "");
+    replace_text(loading->report, ": [emerg] ", "");
+    replace_text(loading->report, ": [warn] ", "warning: ");
 }
 
 void load(struct loading *loading, const char *text)

@@ -3,10 +3,8 @@
  * the manual promises, and the daemon's tables are held against them, so that a new directive fails
  * until it has its row. What is wrong with a value: test_values.c. */
 #include "settings/loading.h"
-#include "settings/rows.h"
+#include "settings/samples.h"
 #include "support/test.h"
-
-#include "protocols/table.h"
 
 #include <limits.h>
 #include <string.h>
@@ -20,16 +18,47 @@ uid_t geteuid(void)
     return 0;
 }
 
+#define WRITTEN_MAX 128
+
+/* The directive as it stands in a file. Returns its length. */
+static size_t write_directive(
+    char *written, const char *name, const struct directive_case *directive, const char *value)
+{
+    return (size_t)snprintf(
+        written, WRITTEN_MAX, "%s %s%s", name, value, directive->block ? "" : ";");
+}
+
+/* The default as the manual shows it. */
+static const char *default_of(const struct directive_case *directive)
+{
+    return directive->initial != NULL ? directive->initial : directive->unset;
+}
+
+/* The places as messages name them. */
+static const char *name_places(unsigned at, char text[64])
+{
+    static const char *const blocks[] = { "events", "stream", "server" };
+    size_t n = 0;
+
+    if (at & FB_AT_MAIN)
+        return "the main context";
+    for (unsigned i = 0; i < fb_countof(blocks); i++)
+        if (at & (FB_AT_EVENTS << i))
+            n += (size_t)snprintf(text + n, 64 - n, "%s\"%s\"", n > 0 ? " or " : "", blocks[i]);
+    return text;
+}
+
 static const unsigned places[] = { FB_AT_MAIN, FB_AT_EVENTS, FB_AT_STREAM, FB_AT_SERVER };
 
 /* A configuration with a directive, all on one line. Returns the directive's column. */
-static unsigned wrap(char text[512], unsigned at, const struct row *row, const char *directive)
+static unsigned wrap_directive(
+    char text[512], unsigned at, const struct directive_case *directive, const char *written)
 {
     const char *before = "", *behind = "";
 
     switch (at) {
     case FB_AT_MAIN:
-        behind = strcmp(row->name, "events") == 0 ? "" : " events { }";
+        behind = strcmp(directive->name, "events") == 0 ? "" : " events { }";
         break;
     case FB_AT_EVENTS:
         before = "events { ";
@@ -44,26 +73,32 @@ static unsigned wrap(char text[512], unsigned at, const struct row *row, const c
         behind = " listen 127.0.0.1:1; } }";
         break;
     }
-    snprintf(text, 512, "%s%s%s", before, directive, behind);
+    snprintf(text, 512, "%s%s%s", before, written, behind);
     return (unsigned)strlen(before) + 1;
 }
 
-static void check_number(const struct fb_cycle *cycle, const struct row *row, int64_t expected)
+/* The field of a directive that the table says. */
+static const void *field_of(const struct fb_cycle *cycle, const struct directive_case *directive)
 {
-    const char *base = row->in_core ? (const char *)&cycle->core : (const char *)&cycle->events;
+    const char *base = (const char *)&cycle->core;
 
-    if (row->in_server)
+    if (directive->field_of == FIELD_OF_EVENTS)
+        base = (const char *)&cycle->events;
+    else if (directive->field_of == FIELD_OF_SERVER)
         base = (const char *)&STAILQ_FIRST(&cycle->stream.servers)->settings;
-    ck_assert_msg(*(const int64_t *)(const void *)(base + row->offset) == expected,
-        "\"%s\" sets something else", row->name);
+    return base + directive->offset;
 }
 
-/* The field's text; `directory`, if any, is taken from its beginning. */
-static void check_string(const struct fb_cycle *cycle, const struct row *row, const char *directory,
-    const char *expected)
+static int64_t number_of(const struct fb_cycle *cycle, const struct directive_case *directive)
 {
-    const char *field =
-        *(const char *const *)(const void *)((const char *)&cycle->core + row->offset);
+    return *(const int64_t *)field_of(cycle, directive);
+}
+
+/* The field's text; `directory` is taken from its beginning. */
+static void check_text(const struct fb_cycle *cycle, const struct directive_case *directive,
+    const char *directory, const char *expected)
+{
+    const char *field = *(const char *const *)field_of(cycle, directive);
 
     if (expected == NULL) {
         ck_assert_ptr_null(field);
@@ -74,18 +109,22 @@ static void check_string(const struct fb_cycle *cycle, const struct row *row, co
     ck_assert_str_eq(field + strlen(directory), expected);
 }
 
-static void check_set(const struct loading *loading, const struct row *row)
+static void check_set(const struct loading *loading, const struct directive_case *directive)
 {
-    if (row->check != NULL)
-        row->check(loading->cycle);
-    else if (row->text)
-        check_string(loading->cycle, row, loading->directory, row->expected_text);
-    else if (row->in_core || row->in_events || row->in_server)
-        check_number(loading->cycle, row, row->expected);
+    const struct sample *sample = directive->sample;
+
+    if (sample->check != NULL)
+        sample->check(loading->cycle);
+    else if (sample->field == FIELD_TEXT)
+        check_text(loading->cycle, directive, loading->directory, sample->text);
+    else if (sample->field == FIELD_NUMBER)
+        ck_assert_msg(number_of(loading->cycle, directive) == sample->number,
+            "\"%s\" sets something else", directive->name);
 }
 
-/* Calls `each` for every row in every place. */
-static void for_each(void (*each)(struct loading *loading, const struct row *row, unsigned at))
+/* Calls `each` for every directive in every place. */
+static void for_each(
+    void (*each)(struct loading *loading, const struct directive_case *directive, unsigned at))
 {
     struct loading loading;
 
@@ -93,22 +132,23 @@ static void for_each(void (*each)(struct loading *loading, const struct row *row
     add_file(&loading, "other", "# nothing\n");
     add_module(&loading, "plain_a.so");
     add_module(&loading, "plain_b.so");
-    for (const struct row *row = directive_rows; row->name != NULL; row++)
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++)
         for (size_t i = 0; i < fb_countof(places); i++)
             each(&loading, row, places[i]);
     loading_end(&loading);
 }
 
-static void try_accepted(struct loading *loading, const struct row *row, unsigned at)
+static void try_accepted(
+    struct loading *loading, const struct directive_case *directive, unsigned at)
 {
-    char directive[128], text[512];
+    char written[WRITTEN_MAX], text[512];
 
-    if (!(row->at & at))
+    if (!(directive->at & at))
         return;
-    snprintf(directive, sizeof(directive), "%s %s", row->name, row->value);
-    wrap(text, at, row, directive);
+    write_directive(written, directive->name, directive, directive->sample->value);
+    wrap_directive(text, at, directive, written);
     accept_text(loading, text, "");
-    check_set(loading, row);
+    check_set(loading, directive);
 }
 
 START_TEST(a_directive_is_accepted_where_it_belongs)
@@ -117,20 +157,21 @@ START_TEST(a_directive_is_accepted_where_it_belongs)
 }
 END_TEST
 
-static void try_misplaced(struct loading *loading, const struct row *row, unsigned at)
+static void try_misplaced(
+    struct loading *loading, const struct directive_case *directive, unsigned at)
 {
-    char directive[128], text[512], expected[256];
+    char written[WRITTEN_MAX], text[512], expected[256], belongs[64];
     unsigned column;
 
-    if (row->at & at)
+    if (directive->at & at)
         return;
-    snprintf(directive, sizeof(directive), "%s %s", row->name, row->value);
-    column = wrap(text, at, row, directive);
-    if (at == FB_AT_MAIN && strcmp(row->name, "events") == 0)
+    write_directive(written, directive->name, directive, directive->sample->value);
+    column = wrap_directive(text, at, directive, written);
+    if (at == FB_AT_MAIN && strcmp(directive->name, "events") == 0)
         return;
     snprintf(expected, sizeof(expected),
-        "\"%s\" directive is not allowed here, it belongs in %s in " HERE "%u\n", row->name,
-        row->belongs, column);
+        "\"%s\" directive is not allowed here, it belongs in %s in " HERE "%u\n", directive->name,
+        name_places(directive->at, belongs), column);
     refuse_text(loading, text, expected);
 }
 
@@ -140,23 +181,25 @@ START_TEST(a_directive_elsewhere_is_told_where_it_belongs)
 }
 END_TEST
 
-static void try_misspelt(struct loading *loading, const struct row *row, unsigned at)
+static void try_misspelt(
+    struct loading *loading, const struct directive_case *directive, unsigned at)
 {
-    char name[64], directive[128], text[512], expected[256];
-    size_t last = strlen(row->name) - 1;
+    char name[64], written[WRITTEN_MAX], text[512], expected[256];
+    size_t last = strlen(directive->name) - 1;
     unsigned column;
 
-    if (!(row->at & at))
+    if (!(directive->at & at))
         return;
-    strcpy(name, row->name);
+    strcpy(name, directive->name);
     while (name[last] == name[last - 1])
         last--;
-    name[last] = row->name[last - 1];
-    name[last - 1] = row->name[last];
-    snprintf(directive, sizeof(directive), "%s %s", name, row->value);
-    column = wrap(text, at, row, directive);
+    name[last] = directive->name[last - 1];
+    name[last - 1] = directive->name[last];
+    write_directive(written, name, directive, directive->sample->value);
+    column = wrap_directive(text, at, directive, written);
     snprintf(expected, sizeof(expected),
-        "unknown directive \"%s\", did you mean \"%s\"? in " HERE "%u\n", name, row->name, column);
+        "unknown directive \"%s\", did you mean \"%s\"? in " HERE "%u\n", name, directive->name,
+        column);
     refuse_text(loading, text, expected);
 }
 
@@ -166,24 +209,28 @@ START_TEST(a_misspelt_directive_is_recognised)
 }
 END_TEST
 
-static void try_repeated(struct loading *loading, const struct row *row, unsigned at)
+static void try_repeated(
+    struct loading *loading, const struct directive_case *directive, unsigned at)
 {
-    char directive[256], text[512], expected[256];
-    const char *again = row->again != NULL ? row->again : row->value;
+    char written[2 * WRITTEN_MAX], text[512], expected[256];
+    size_t length;
+    const char *again = directive->repeats ? directive->sample->again : directive->sample->value;
     unsigned column;
 
-    if (!(row->at & at))
+    if (!(directive->at & at))
         return;
-    snprintf(directive, sizeof(directive), "%s %s %s %s", row->name, row->value, row->name, again);
-    column = wrap(text, at, row, directive);
-    if (row->again != NULL) {
+    length = write_directive(written, directive->name, directive, directive->sample->value);
+    written[length] = ' ';
+    write_directive(written + length + 1, directive->name, directive, again);
+    column = wrap_directive(text, at, directive, written);
+    if (directive->repeats) {
         accept_text(loading, text, "");
         return;
     }
-    column += (unsigned)(strlen(row->name) + strlen(row->value)) + 2;
+    column += (unsigned)length + 1;
     snprintf(expected, sizeof(expected),
         "\"%s\" directive is duplicate, it is already set in /main:1 already in " HERE "%u\n",
-        row->name, column);
+        directive->name, column);
     refuse_text(loading, text, expected);
 }
 
@@ -194,40 +241,39 @@ START_TEST(a_directive_is_repeated_only_where_that_has_a_meaning)
 END_TEST
 
 static void try_arguments(
-    struct loading *loading, const struct row *row, unsigned at, unsigned n, bool block)
+    struct loading *loading, const struct directive_case *directive, unsigned at, unsigned n)
 {
-    char directive[256], text[512], expected[512], number[32];
-    unsigned column, length = (unsigned)strlen(row->name);
+    char written[256], text[512], expected[512], number[32];
+    unsigned column, length = (unsigned)strlen(directive->name);
 
-    strcpy(directive, row->name);
+    strcpy(written, directive->name);
     for (unsigned i = 0; i < n; i++)
-        strcat(directive, " x");
-    strcat(directive, block ? " { }" : ";");
-    column = wrap(text, at, row, directive);
-    if (n > row->most) /* the first that is too many is marked */
-        column += length + 2 * row->most + 1;
-    if (row->least == row->most)
-        snprintf(number, sizeof(number), "%u", row->least);
-    else if (row->most == UCHAR_MAX)
-        snprintf(number, sizeof(number), "at least %u", row->least);
+        strcat(written, " x");
+    strcat(written, directive->block ? " { }" : ";");
+    column = wrap_directive(text, at, directive, written);
+    if (n > directive->most) /* the first that is too many is marked */
+        column += length + 2 * directive->most + 1;
+    if (directive->least == directive->most)
+        snprintf(number, sizeof(number), "%u", directive->least);
+    else if (directive->most == UCHAR_MAX)
+        snprintf(number, sizeof(number), "at least %u", directive->least);
     else
-        snprintf(number, sizeof(number), "%u to %u", row->least, row->most);
+        snprintf(number, sizeof(number), "%u to %u", directive->least, directive->most);
     snprintf(expected, sizeof(expected),
         "invalid number of arguments in \"%s\" directive: expected %s, found %u in " HERE "%u\n",
-        row->name, number, n, column);
+        directive->name, number, n, column);
     refuse_text(loading, text, expected);
 }
 
-static void try_wrong_arguments(struct loading *loading, const struct row *row, unsigned at)
+static void try_wrong_arguments(
+    struct loading *loading, const struct directive_case *directive, unsigned at)
 {
-    bool block = strchr(row->value, '{') != NULL;
-
-    if (!(row->at & at))
+    if (!(directive->at & at))
         return;
-    if (row->least > 0)
-        try_arguments(loading, row, at, row->least - 1, block);
-    if (row->most < UCHAR_MAX)
-        try_arguments(loading, row, at, row->most + 1, block);
+    if (directive->least > 0)
+        try_arguments(loading, directive, at, directive->least - 1);
+    if (directive->most < UCHAR_MAX)
+        try_arguments(loading, directive, at, directive->most + 1);
 }
 
 START_TEST(the_number_of_arguments_is_checked)
@@ -236,20 +282,21 @@ START_TEST(the_number_of_arguments_is_checked)
 }
 END_TEST
 
-static void try_other_form(struct loading *loading, const struct row *row, unsigned at)
+static void try_other_form(
+    struct loading *loading, const struct directive_case *directive, unsigned at)
 {
-    char directive[256], text[512], expected[256];
-    bool block = strchr(row->value, '{') != NULL;
+    char written[256], text[512], expected[256];
+    bool block = directive->block;
     unsigned column;
 
-    if (!(row->at & at))
+    if (!(directive->at & at))
         return;
-    snprintf(directive, sizeof(directive), block ? "%s;" : "%s { bogus; }", row->name);
-    column = wrap(text, at, row, directive);
+    snprintf(written, sizeof(written), block ? "%s;" : "%s { bogus; }", directive->name);
+    column = wrap_directive(text, at, directive, written);
     snprintf(expected, sizeof(expected),
         block ? "directive \"%s\" has no opening \"{\" in " HERE "%u\n"
               : "directive \"%s\" is not terminated by \";\", it takes no block in " HERE "%u\n",
-        row->name, column);
+        directive->name, column);
     refuse_text(loading, text, expected);
 }
 
@@ -266,13 +313,11 @@ START_TEST(what_is_not_written_has_its_default)
 
     loading_begin(&loading);
     accept_text(&loading, "events { } stream { server { listen 127.0.0.1:1; } }", "");
-    for (const struct row *row = directive_rows; row->name != NULL; row++) {
-        if (row->text)
-            check_string(loading.cycle, row, "", row->initial_text);
-        else if (row->in_core || row->in_events || row->in_server)
-            check_number(loading.cycle, row, row->initial);
-    }
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++)
+        if (row->sample->field == FIELD_TEXT)
+            check_text(loading.cycle, row, "", row->sample->initial_text);
     core = &loading.cycle->core;
+    ck_assert_int_eq(core->threads, 32);
     ck_assert_uint_eq(core->log_n, 1);
     ck_assert_str_eq(core->logs[0].path, "/default/error.log");
     ck_assert_int_eq(core->logs[0].level, FB_ERROR);
@@ -284,6 +329,34 @@ START_TEST(what_is_not_written_has_its_default)
         ck_assert_int_eq(loading.cycle->events.mechanism_option, 512);
     ck_assert_ptr_null(STAILQ_FIRST(&loading.cycle->stream.servers)->protocol);
     loading_end(&loading);
+}
+END_TEST
+
+/* A number that is not written is the one that its written default sets. */
+static void try_default(
+    struct loading *loading, const struct directive_case *directive, unsigned at)
+{
+    char written[WRITTEN_MAX], text[512];
+    int64_t unwritten;
+
+    if (!(directive->at & at) || directive->sample->field != FIELD_NUMBER)
+        return;
+    accept_text(loading, "events { } stream { server { listen 127.0.0.1:1; } }", "");
+    unwritten = number_of(loading->cycle, directive);
+    if (directive->initial == NULL) {
+        ck_assert_int_eq(unwritten, directive->sample->initial);
+        return;
+    }
+    write_directive(written, directive->name, directive, directive->initial);
+    wrap_directive(text, at, directive, written);
+    accept_text(loading, text, "");
+    ck_assert_msg(number_of(loading->cycle, directive) == unwritten,
+        "the default of \"%s\" is not \"%s\"", directive->name, directive->initial);
+}
+
+START_TEST(a_default_may_be_written)
+{
+    for_each(try_default);
 }
 END_TEST
 
@@ -317,114 +390,64 @@ static char *manual_default(const char *name)
 
 START_TEST(the_manual_shows_the_default)
 {
-    for (const struct row *row = directive_rows; row->name != NULL; row++) {
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
         char *text = manual_default(row->name);
 
         ck_assert_msg(text != NULL, "the manual has no default of \"%s\"", row->name);
-        ck_assert_str_eq(text, row->manual);
+        ck_assert_str_eq(text, default_of(row));
         free(text);
     }
 }
 END_TEST
 
-static const struct row *find_row(const char *name)
+START_TEST(every_directive_has_its_sample)
 {
-    const struct row *row = directive_rows;
-
-    while (row->name != NULL && strcmp(row->name, name) != 0)
-        row++;
-    ck_assert_msg(row->name != NULL, "\"%s\" has no row in rows.c", name);
-    return row;
-}
-
-/* The number of directives. */
-static unsigned compare_table(const struct fb_setting *table)
-{
-    unsigned n = 0;
-
-    for (; table->name != NULL; table++, n++) {
-        const struct row *row = find_row(table->name);
-
-        ck_assert_uint_eq(row->at, table->at);
-        ck_assert_uint_eq(row->least, table->least);
-        ck_assert_uint_eq(row->most, table->most);
-        ck_assert_int_eq(row->again != NULL, table->repeats);
-        ck_assert_int_eq(strchr(row->value, '{') != NULL, table->block);
-        ck_assert_msg((table->initial != NULL) != (table->unset != NULL),
-            "\"%s\" has a default, or the word for none", table->name);
-        ck_assert_str_eq(row->manual, table->initial != NULL ? table->initial : table->unset);
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
+        ck_assert_msg(row->repeats == (row->sample->again != NULL),
+            "\"%s\" has a second value only if it may be repeated", row->name);
+        ck_assert_msg(row->block == (row->sample->value[0] == '{'),
+            "\"%s\" has braces only if it has a block", row->name);
+        ck_assert_msg((row->initial != NULL) != (row->unset != NULL),
+            "\"%s\" has a default, or the word for none", row->name);
     }
-    return n;
-}
-
-START_TEST(every_directive_has_its_row)
-{
-    unsigned n = compare_table(fb_core_table) + compare_table(fb_events_table) +
-                 compare_table(fb_stream_table);
-
-    for (int i = 0; fb_mechanisms[i] != NULL; i++) {
-        const struct fb_mechanism_option *option = &fb_mechanisms[i]->option;
-
-        if (option->name == NULL)
-            continue;
-        ck_assert_int_eq(atoll(find_row(option->name)->manual), option->initial);
-        n++;
-    }
-    for (int i = 0; fb_protocols[i] != NULL; i++)
-        for (unsigned j = 0; j < fb_protocols[i]->directive_n; j++, n++)
-            ck_assert_uint_eq(find_row(fb_protocols[i]->directives[j].name)->at,
-                fb_protocols[i]->directives[j].flags & FB_DIRECTIVE_HANDLER
-                    ? FB_AT_SERVER
-                    : FB_AT_STREAM | FB_AT_SERVER);
-    for (const struct row *row = directive_rows; row->name != NULL; row++)
-        n--;
-    ck_assert_msg(n == 0, "rows.c has rows of directives that there are not");
 }
 END_TEST
 
-static void check_made(const struct row *row, const void *settings)
-{
-    if (!row->text)
-        ck_assert_msg(
-            *(const int64_t *)(const void *)((const char *)settings + row->offset) == row->initial,
-            "\"%s\" has another default", row->name);
-}
-
-/* A struct without a configuration. */
+/* Structs without a configuration have what a configuration without directives sets. */
 START_TEST(what_is_made_by_hand_has_the_same_defaults)
 {
-    struct fb_core_settings core;
-    struct fb_events_settings events;
-    struct fb_server_settings server;
+    struct loading loading;
+    struct fb_cycle made;
+    struct fb_server server;
 
-    memset(&core, 0xff, sizeof(core));
-    memset(&events, 0xff, sizeof(events));
+    memset(&made, 0xff, sizeof(made));
     memset(&server, 0xff, sizeof(server));
-    core_settings_defaults(&core);
-    events_settings_defaults(&events);
-    stream_settings_defaults(&server);
-    for (const struct row *row = directive_rows; row->name != NULL; row++) {
-        if (row->in_core)
-            check_made(row, &core);
-        if (row->in_events)
-            check_made(row, &events);
-        if (row->in_server)
-            check_made(row, &server);
-    }
-    ck_assert_int_eq(core.log_burst, 1000);
-    ck_assert_int_eq(core.log_interval, 1000);
-    ck_assert_int_eq(core.threads, 32);
-    ck_assert_int_eq(core.thread_queue, 65536);
-    ck_assert_ptr_null(core.pid);
-    ck_assert(!events.connections_auto);
+    STAILQ_INIT(&made.stream.servers);
+    STAILQ_INSERT_TAIL(&made.stream.servers, &server, link);
+    core_settings_defaults(&made.core);
+    events_settings_defaults(&made.events);
+    stream_settings_defaults(&server.settings);
+    loading_begin(&loading);
+    accept_text(&loading, "events { } stream { server { listen 127.0.0.1:1; } }", "");
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++)
+        if (row->sample->field == FIELD_NUMBER)
+            ck_assert_msg(number_of(&made, row) == number_of(loading.cycle, row),
+                "\"%s\" has another default", row->name);
+    loading_end(&loading);
+    ck_assert_int_eq(made.core.log_burst, 1000);
+    ck_assert_int_eq(made.core.log_interval, 1000);
+    ck_assert_int_eq(made.core.threads, 32);
+    ck_assert_int_eq(made.core.thread_queue, 65536);
+    ck_assert_ptr_null(made.core.pid);
+    ck_assert(!made.events.connections_auto);
     for (unsigned i = 0; fb_mechanisms[i] != NULL; i++)
-        ck_assert_int_eq(events.mechanism_options[i], fb_mechanisms[i]->option.initial);
+        ck_assert_int_eq(made.events.mechanism_options[i], fb_mechanisms[i]->option.initial);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_test(tcase, every_directive_has_its_row);
+    tcase_add_test(tcase, every_directive_has_its_sample);
     tcase_add_test(tcase, a_directive_is_accepted_where_it_belongs);
     tcase_add_test(tcase, a_directive_elsewhere_is_told_where_it_belongs);
     tcase_add_test(tcase, a_misspelt_directive_is_recognised);
@@ -432,6 +455,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_number_of_arguments_is_checked);
     tcase_add_test(tcase, a_block_is_no_simple_directive_nor_the_reverse);
     tcase_add_test(tcase, what_is_not_written_has_its_default);
+    tcase_add_test(tcase, a_default_may_be_written);
     tcase_add_test(tcase, what_is_made_by_hand_has_the_same_defaults);
     tcase_add_test(tcase, the_manual_shows_the_default);
 }

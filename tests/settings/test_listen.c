@@ -306,7 +306,7 @@ START_TEST(a_server_needs_one)
     refuse_text(&loading, STREAM("server { } server { listen 80; } server { }"),
         "no \"listen\" is defined for this server in /main:1:21\n"
         "no \"listen\" is defined for this server in /main:1:54\n");
-    /* one that was refused has been told */
+    /* an error was reported once */
     refuse_text(&loading, STREAM("server { listen x; } server { }"),
         "invalid value \"x\" in \"listen\" directive: no port in /main:1:37\n"
         "no \"listen\" is defined for this server in /main:1:42\n");

@@ -93,7 +93,7 @@ static void fail_each(struct loading *loading, const char *text)
     }
 }
 
-static void begin(struct loading *loading)
+static void begin_loading(struct loading *loading)
 {
     loading_begin(loading);
     loading->options.protocols = protocols;
@@ -107,7 +107,7 @@ START_TEST(one_request_that_fails_refuses_the_configuration)
     struct loading loading;
 
     scarce_init(&scarce);
-    begin(&loading);
+    begin_loading(&loading);
     fail_each(&loading, configuration);
     loading.options.globals = "daemon off;";
     fail_each(&loading, "events { }");
@@ -121,7 +121,7 @@ START_TEST(so_do_all_from_one_on)
 
     scarce_init(&scarce);
     scarce.for_good = true;
-    begin(&loading);
+    begin_loading(&loading);
     fail_each(&loading, configuration);
     loading_end(&loading);
 }

@@ -30,7 +30,7 @@ START_TEST(a_module_s_protocol_serves)
         loading.cycle->protocols[STAILQ_FIRST(&loading.cycle->stream.servers)->protocol_index],
         protocol_of(&loading));
     snprintf(text, sizeof(text),
-        "load_module " FB_TEST_MODULES
+        "load_module " MODULES_PATH
         "/plain_a.so; events { } stream { server { listen 1; plain_a; } }");
     accept_text(&loading, text, "");
     ck_assert_str_eq(protocol_of(&loading)->name, "plain_a");

@@ -47,7 +47,7 @@ static const fb_protocol other = {
 };
 static const fb_protocol *const protocols[] = { &other, &kinds, NULL };
 
-static void begin(struct loading *loading)
+static void begin_loading(struct loading *loading)
 {
     loading_begin(loading);
     loading->options.protocols = protocols;
@@ -69,7 +69,7 @@ START_TEST(every_kind_of_value_is_set)
     struct loading loading;
     const struct values *values;
 
-    begin(&loading);
+    begin_loading(&loading);
     accept_text(&loading,
         SERVER("kind_number -3; kind_flag off; kinds; kind_text \"x;y\"; kind_size 64k;"
                " kind_msec 1500ms; kind_silent z; kind_bare 7;"),
@@ -91,7 +91,7 @@ START_TEST(what_is_not_written_has_its_initial_value)
     struct loading loading;
     const struct values *values;
 
-    begin(&loading);
+    begin_loading(&loading);
     accept_text(&loading, SERVER("kinds; kind_msec off;"), "");
     values = values_of(&loading);
     ck_assert_str_eq(values->text, "a b");
@@ -109,7 +109,7 @@ START_TEST(servers_of_a_protocol_are_independent)
     struct loading loading;
     const struct fb_server *second;
 
-    begin(&loading);
+    begin_loading(&loading);
     accept_text(&loading,
         "events { } stream { server { listen 1; kinds; kind_bare 1; }"
         " server { listen 2; kind_bare 2; kinds; } server { listen 3; other; } }",
@@ -141,7 +141,7 @@ START_TEST(values_are_held_against_their_range)
     struct loading loading;
     char text[256], expected[256];
 
-    begin(&loading);
+    begin_loading(&loading);
     for (size_t i = 0; i < fb_countof(cases); i++) {
         snprintf(text, sizeof(text), SERVER("kinds; %s"), cases[i].directive);
         snprintf(expected, sizeof(expected),
@@ -161,7 +161,7 @@ START_TEST(a_server_has_one_protocol)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     refuse_text(&loading, SERVER("kinds; other;"),
         "\"other\" directive conflicts with \"kinds\" in line 1: a server has one protocol "
         "in /main:1:47\n");
@@ -176,7 +176,7 @@ START_TEST(an_option_needs_its_protocol)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     refuse_text(&loading, SERVER("other_option;"),
         "\"other_option\" directive needs \"other\" in the same server in /main:1:40\n");
     /* a mistake in another server hides nothing, one in the same may have been the handler */
@@ -194,7 +194,7 @@ START_TEST(a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_ser
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     refuse_text(&loading, "events { kind_bare 1; } stream { kinds; } kind_nubmer 1;",
         "\"kind_bare\" directive is not allowed here, it belongs in \"stream\" or \"server\" "
         "in /main:1:10\n"

@@ -31,7 +31,7 @@ static struct {
     struct fb_map *map[4];
 } done;
 
-static int remember(fb_conf *conf, void *own, const void *parent)
+static int remember_call(fb_conf *conf, void *own, const void *parent)
 {
     unsigned n = done.n++;
 
@@ -83,7 +83,7 @@ static const fb_protocol own = {
     FB_PROTOCOL_METRICS(metrics),
     .conf_state = sizeof(struct values),
     .ops = &ops,
-    .conf_done = remember,
+    .conf_done = remember_call,
 };
 
 static const fb_directive bare_directives[] = {
@@ -107,14 +107,14 @@ static const fb_protocol bare = {
 };
 static const fb_protocol *const protocols[] = { &bare, &own, NULL };
 
-static void begin(struct loading *loading)
+static void begin_loading(struct loading *loading)
 {
     memset(&done, 0, sizeof(done));
     loading_begin(loading);
     loading->options.protocols = protocols;
 }
 
-static void expect(const struct values *values, int64_t number, int64_t mode, int64_t sum)
+static void expect_error(const struct values *values, int64_t number, int64_t mode, int64_t sum)
 {
     ck_assert_int_eq(values->number, number);
     ck_assert_int_eq(values->mode, mode);
@@ -131,13 +131,13 @@ START_TEST(a_server_has_what_its_stream_has)
     };
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     for (size_t i = 0; i < fb_countof(texts); i++) {
         done.n = 0;
         accept_text(&loading, texts[i], "");
         ck_assert_uint_eq(done.n, 2);
-        expect(done.own[0], 7, 2, 7);
-        expect(done.own[1], 8, 2, 18);
+        expect_error(done.own[0], 7, 2, 7);
+        expect_error(done.own[1], 8, 2, 18);
         ck_assert_str_eq(done.own[0]->text, "a");
         ck_assert_str_eq(done.own[1]->text, "b");
         ck_assert_str_eq(done.own[0]->pair.last, "4");
@@ -145,7 +145,7 @@ START_TEST(a_server_has_what_its_stream_has)
         ck_assert_str_eq(done.own[1]->note, "n");
         ck_assert_ptr_ne(done.own[0], done.own[1]);
         ck_assert_ptr_eq(done.parent[0], done.parent[1]);
-        expect(done.parent[0], 7, 2, 7);
+        expect_error(done.parent[0], 7, 2, 7);
         ck_assert_ptr_null(done.parent[0]->text);
         ck_assert_ptr_null(done.parent[0]->target);
     }
@@ -157,16 +157,16 @@ START_TEST(what_neither_has_is_initial)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     accept_text(&loading,
         "events { } stream { server { listen 1; own a; own_number 6; } server { listen 2; bare; } "
         "}",
         "");
     ck_assert_uint_eq(done.n, 1);
-    expect(done.own[0], 6, 1, 3);
+    expect_error(done.own[0], 6, 1, 3);
     ck_assert_str_eq(done.own[0]->pair.last, "2");
     ck_assert_ptr_null(done.own[0]->note);
-    expect(done.parent[0], 5, 1, 3);
+    expect_error(done.parent[0], 5, 1, 3);
     ck_assert_uint_eq(STAILQ_FIRST(&loading.cycle->stream.servers)->protocol_index, 1);
     loading_end(&loading);
 }
@@ -176,7 +176,7 @@ START_TEST(a_stream_s_value_needs_no_server)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     accept_text(&loading, "events { } stream { own_number 7; server { listen 1; } }", "");
     accept_text(&loading, "events { } stream { own_number 7; server { listen 1; bare; } }", "");
     ck_assert_uint_eq(done.n, 0);
@@ -240,7 +240,7 @@ START_TEST(a_mistake_is_told_where_it_was_written)
     struct loading loading;
     char expected[256];
 
-    begin(&loading);
+    begin_loading(&loading);
     done.answer = find_wrong;
     for (size_t i = 0; i < fb_countof(cases); i++) {
         snprintf(expected, sizeof(expected), "%s in /main:1:%u\n", cases[i].message,
@@ -267,7 +267,7 @@ START_TEST(a_server_with_mistakes_is_not_judged)
     };
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     for (size_t i = 0; i < fb_countof(texts); i++) {
         load(&loading, texts[i]);
         ck_assert_ptr_null(loading.cycle);
@@ -288,7 +288,7 @@ START_TEST(names_and_arguments_are_checked)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     refuse_text(&loading,
         "events { } stream { server { listen 1; own a; own_mode carefull; own_pair 1; } }",
         "invalid value \"carefull\" in \"own_mode\" directive: expected \"fast\", \"careful\" or "
@@ -307,7 +307,7 @@ START_TEST(targets_are_addresses)
     struct loading loading;
     const struct fb_target *target;
 
-    begin(&loading);
+    begin_loading(&loading);
     accept_text(&loading,
         "events { } stream { own_target unix:/run/x; server { listen 1; own a; own_target"
         " [::1]:81; } server { listen 2; own b; } }",
@@ -344,7 +344,7 @@ START_TEST(a_protocol_asks_for_memory_and_targets)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     done.answer = ask_for_memory;
     accept_text(
         &loading, "events { } stream { own_note 127.0.0.1:81; server { listen 1; own a; } }", "");
@@ -379,7 +379,7 @@ START_TEST(servers_that_name_a_map_share_it)
     struct loading loading;
     const struct fb_zone *zone;
 
-    begin(&loading);
+    begin_loading(&loading);
     done.answer = ask_for_map;
     accept_text(&loading,
         "events { } stream { server { listen 1; own a; } server { listen 2; own b; } }", "");
@@ -424,7 +424,7 @@ START_TEST(a_map_has_bounds)
     struct loading loading;
     char expected[256];
 
-    begin(&loading);
+    begin_loading(&loading);
     done.answer = ask_for_map;
     for (size_t i = 0; i < fb_countof(cases); i++) {
         map_options = cases[i].options;
@@ -449,7 +449,7 @@ START_TEST(a_protocol_s_metrics_are_one_zone)
     const struct fb_shm_metrics_shape *shape;
     const struct fb_zone *zone;
 
-    begin(&loading);
+    begin_loading(&loading);
     accept_text(&loading,
         "events { } stream { server { listen 1; own a; } server { listen 2; bare; }"
         " server { listen 3; own b; } server { listen 4; } }",

@@ -100,7 +100,7 @@ START_TEST(too_many_are_warned_of)
         "warning: 16777216 \"worker_connections\" of each of 2 \"worker_processes\" need at least "
         "65536 MiB when all are in use, and there are 512 MiB: lower them, or use "
         "\"worker_connections auto\"\n");
-    memory = 0; /* not known */
+    memory = 0; /* unknown */
     accept_text(&loading, "events { worker_connections 16777216; }", "");
     loading_end(&loading);
 }

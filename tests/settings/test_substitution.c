@@ -12,7 +12,7 @@ static const char *const environment[] = { "PORT=7007", "WORKERS=3", "FILE=other
     "BAD=2; daemon on", "WORD=hello world", "SIZE=64", "LINE=a;\nb", "MODULE=plain_a",
     "EMPTY=", "GLOB=oth*", "ON=on", "SECRET=hunter2", NULL };
 
-static void begin(struct loading *loading)
+static void begin_loading(struct loading *loading)
 {
     loading_begin(loading);
     loading->options.environment = environment;
@@ -23,7 +23,7 @@ START_TEST(every_argument_may_have_variables)
     const struct fb_server *server;
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     add_module(&loading, "plain_a.so");
     add_file(&loading, "other", "worker_processes ${WORKERS};\n");
     accept_text(&loading,
@@ -54,7 +54,7 @@ START_TEST(without_the_directive_the_text_stays)
     struct loading loading;
     char text[256];
 
-    begin(&loading);
+    begin_loading(&loading);
     for (size_t i = 0; i < fb_countof(before); i++) {
         snprintf(text, sizeof(text),
             "%sevents { } stream { server { listen 1; return ${WORD}${NONE}; } }", before[i]);
@@ -71,7 +71,7 @@ START_TEST(it_holds_for_all_of_the_configuration)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     add_file(&loading, "other", MAIN "\n");
     refuse_text(&loading, "daemon off; " MAIN REST,
         "\"env_substitution\" must stand before all other directives, and \"daemon\" stands before "
@@ -95,7 +95,7 @@ START_TEST(a_value_is_never_syntax)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     refuse_text(&loading, MAIN "worker_processes ${BAD};" REST,
         "invalid value \"2; daemon on\" in \"worker_processes\" directive: expected a number "
         "between 1 and 512, or \"auto\" (from \"${BAD}\") in /main:1:39\n");
@@ -114,7 +114,7 @@ START_TEST(all_mistakes_are_told)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     refuse_text(&loading,
         MAIN "\nworker_processes ${NONE};\nworker_cpu_affinity ${A} ${B};\nevents ${C} { }\n"
              "stream { server { listen ${NO_PORT}; echo; } }",
@@ -139,7 +139,7 @@ START_TEST(the_way_to_the_master_may_have_variables)
 {
     struct loading loading;
 
-    begin(&loading);
+    begin_loading(&loading);
     loading.options.only_pid = true;
     accept_text(&loading,
         MAIN "worker_processes ${NONE}; pid ${DIR}/a.pid; control unix:${DIR}/a.sock; events {",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of directives about values that they cannot use, and what odd ones mean. */
 #include "settings/loading.h"
-#include "settings/rows.h"
+#include "settings/samples.h"
 #include "support/test.h"
 
 #include "base/cpu.h"
@@ -128,7 +128,7 @@ static const char *const exempt[] = { "events", "include", "listen", "server", "
 
 /* A configuration on one line with the directive in the first place where it may stand. Returns the
  * column of its first value. */
-static unsigned wrap(char text[512], unsigned at, const char *name, const char *values)
+static unsigned wrap_directive(char text[512], unsigned at, const char *name, const char *values)
 {
     const char *before = "", *behind = " events { }";
 
@@ -145,12 +145,12 @@ static unsigned wrap(char text[512], unsigned at, const char *name, const char *
 
 static unsigned place_of(const char *name)
 {
-    const struct row *row = directive_rows;
+    const struct directive_case *directive = directive_cases();
 
-    while (row->name != NULL && strcmp(row->name, name) != 0)
-        row++;
-    ck_assert_msg(row->name != NULL, "\"%s\" is no directive", name);
-    return row->at;
+    while (directive->name != NULL && strcmp(directive->name, name) != 0)
+        directive++;
+    ck_assert_msg(directive->name != NULL, "\"%s\" is no directive", name);
+    return directive->at;
 }
 
 START_TEST(a_wrong_value_is_refused_with_what_was_expected)
@@ -160,7 +160,8 @@ START_TEST(a_wrong_value_is_refused_with_what_was_expected)
     loading_begin(&loading);
     for (size_t i = 0; i < fb_countof(wrong); i++) {
         char text[512], expected[512];
-        unsigned column = wrap(text, place_of(wrong[i].name), wrong[i].name, wrong[i].values);
+        unsigned column =
+            wrap_directive(text, place_of(wrong[i].name), wrong[i].name, wrong[i].values);
 
         if (wrong[i].word[0] != '\0') /* the last of its kind: a value may stand there twice */
             column += (unsigned)(strstr(wrong[i].values, wrong[i].word) - wrong[i].values);
@@ -185,7 +186,7 @@ static bool is_exempt(const char *name)
 
 START_TEST(every_directive_refuses_something)
 {
-    for (const struct row *row = directive_rows; row->name != NULL; row++) {
+    for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
         bool found = is_exempt(row->name);
 
         for (size_t i = 0; i < fb_countof(wrong) && !found; i++)
@@ -285,7 +286,7 @@ START_TEST(several_logs_each_with_its_level)
 }
 END_TEST
 
-/* ... and "control"; its path, or NULL. */
+/* Loads the text and "control"; returns the path, or NULL. */
 static const struct {
     const char *text, *path;
 } controls[] = {

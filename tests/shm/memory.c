@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Maps of any shape in memory that processes share, and children that use them. */
 #include "shm/memory.h"
 
 #include "shm/map_private.h"

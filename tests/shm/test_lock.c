@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks owned by worker slots: one holder at a time, and taken back from dead ones. */
 #include "shm/shared.h"
 #include "support/test.h"
 
@@ -15,7 +16,7 @@ START_TEST(it_is_held_by_one)
     struct fb_slot_id a = { 0, 1 }, b = { 1, 1 };
 
     ck_assert(fb_shm_lock_try(&lock, a));
-    ck_assert(!fb_shm_lock_try(&lock, a)); /* not even again by its holder */
+    ck_assert(!fb_shm_lock_try(&lock, a)); /* held: its holder cannot take it again either */
     ck_assert(!fb_shm_lock_try(&lock, b));
     fb_shm_lock_release(&lock, a);
     ck_assert(fb_shm_lock_try(&lock, b));
@@ -31,7 +32,7 @@ START_TEST(only_the_dead_life_of_a_slot_loses_it)
     struct fb_shm_lock lock = { 0 };
     struct fb_slot_id holder = { 3, 7 };
 
-    ck_assert(!fb_shm_lock_reclaim(&lock, holder)); /* it is free */
+    ck_assert(!fb_shm_lock_reclaim(&lock, holder)); /* free */
     ck_assert(fb_shm_lock_try(&lock, holder));
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         ck_assert(!fb_shm_lock_reclaim(&lock, others[i]));
@@ -55,7 +56,7 @@ START_TEST(the_last_slot_and_serial_are_owners_too)
 }
 END_TEST
 
-/* What is behind a lock, without atomic instructions. */
+/* Plain data behind a lock, changed without atomic instructions. */
 struct guarded {
     struct fb_shm_lock lock;
     volatile unsigned n, inside;

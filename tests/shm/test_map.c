@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each call does, by one process. */
+/* The calls of a map, made by one process. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "support/test.h"
@@ -12,19 +12,19 @@
 
 static const struct fb_shm_map_shape small = { .capacity = 4, .key_max = 16, .value_max = 24 };
 
-static enum fb_shm_map_status set(
+static enum fb_shm_map_status set_key(
     struct fb_shm_map *map, const char *key, const char *value, uint64_t now, uint64_t expires)
 {
     return fb_shm_map_set(map, key, strlen(key), now, value, strlen(value), expires, NULL);
 }
 
-static enum fb_shm_map_status replace(struct fb_shm_map *map, const char *key, uint64_t expected,
-    const char *value, uint64_t *version)
+static enum fb_shm_map_status replace_key(struct fb_shm_map *map, const char *key,
+    uint64_t expected, const char *value, uint64_t *version)
 {
     return fb_shm_map_replace(map, key, strlen(key), 1, expected, value, strlen(value), 0, version);
 }
 
-static enum fb_shm_map_status get(
+static enum fb_shm_map_status get_key(
     struct fb_shm_map *map, const char *key, uint64_t now, struct fb_shm_item *item)
 {
     static char room[64];
@@ -35,10 +35,10 @@ static enum fb_shm_map_status get(
 }
 
 /* NULL: it must be absent. */
-static void expect(struct fb_shm_map *map, const char *key, uint64_t now, const char *value)
+static void expect_value(struct fb_shm_map *map, const char *key, uint64_t now, const char *value)
 {
     struct fb_shm_item item;
-    enum fb_shm_map_status status = get(map, key, now, &item);
+    enum fb_shm_map_status status = get_key(map, key, now, &item);
 
     ck_assert_int_eq(status, value == NULL ? FB_SHM_MAP_ABSENT : FB_SHM_MAP_OK);
     if (value == NULL)
@@ -52,7 +52,7 @@ static uint64_t version_of(struct fb_shm_map *map, const char *key)
 {
     struct fb_shm_item item;
 
-    ck_assert_int_eq(get(map, key, 1, &item), FB_SHM_MAP_OK);
+    ck_assert_int_eq(get_key(map, key, 1, &item), FB_SHM_MAP_OK);
     return item.version;
 }
 
@@ -102,21 +102,21 @@ START_TEST(what_was_set_is_there_until_it_is_deleted)
 {
     struct fb_shm_map *map = map_create(&small);
 
-    expect(map, "a", 1, NULL);
-    ck_assert_int_eq(set(map, "a", "one", 1, 0), FB_SHM_MAP_OK);
-    ck_assert_int_eq(set(map, "b", "two", 1, 0), FB_SHM_MAP_OK);
-    expect(map, "a", 1, "one");
-    expect(map, "b", 1, "two");
-    expect(map, "", 1, NULL);
-    ck_assert_int_eq(set(map, "a", "another one", 1, 0), FB_SHM_MAP_OK);
-    ck_assert_int_eq(set(map, "a", "", 1, 0), FB_SHM_MAP_OK);
-    expect(map, "a", 1, "");
-    expect(map, "b", 1, "two");
+    expect_value(map, "a", 1, NULL);
+    ck_assert_int_eq(set_key(map, "a", "one", 1, 0), FB_SHM_MAP_OK);
+    ck_assert_int_eq(set_key(map, "b", "two", 1, 0), FB_SHM_MAP_OK);
+    expect_value(map, "a", 1, "one");
+    expect_value(map, "b", 1, "two");
+    expect_value(map, "", 1, NULL);
+    ck_assert_int_eq(set_key(map, "a", "another one", 1, 0), FB_SHM_MAP_OK);
+    ck_assert_int_eq(set_key(map, "a", "", 1, 0), FB_SHM_MAP_OK);
+    expect_value(map, "a", 1, "");
+    expect_value(map, "b", 1, "two");
     ck_assert_uint_eq(fb_shm_map_count(map), 2);
     ck_assert_int_eq(fb_shm_map_delete(map, "a", 1, 1), FB_SHM_MAP_OK);
     ck_assert_int_eq(fb_shm_map_delete(map, "a", 1, 1), FB_SHM_MAP_ABSENT);
-    expect(map, "a", 1, NULL);
-    expect(map, "b", 1, "two");
+    expect_value(map, "a", 1, NULL);
+    expect_value(map, "b", 1, "two");
     ck_assert_uint_eq(fb_shm_map_count(map), 1);
     check_room(map, small.capacity);
     map_destroy(&map);
@@ -152,22 +152,22 @@ START_TEST(versions_tell_every_state_from_every_other)
     struct fb_shm_map *map = map_create(&small);
     uint64_t first, second, third;
 
-    ck_assert_int_eq(replace(map, "a", 1, "x", NULL), FB_SHM_MAP_CHANGED); /* there is none */
-    ck_assert_int_eq(replace(map, "a", 0, "x", &first), FB_SHM_MAP_OK);
+    ck_assert_int_eq(replace_key(map, "a", 1, "x", NULL), FB_SHM_MAP_CHANGED); /* absent */
+    ck_assert_int_eq(replace_key(map, "a", 0, "x", &first), FB_SHM_MAP_OK);
     ck_assert_uint_eq(version_of(map, "a"), first);
-    ck_assert_int_eq(replace(map, "a", 0, "y", NULL), FB_SHM_MAP_CHANGED);
-    ck_assert_int_eq(replace(map, "a", first + 1, "y", NULL), FB_SHM_MAP_CHANGED);
-    expect(map, "a", 1, "x");
-    ck_assert_int_eq(replace(map, "a", first, "x", &second), FB_SHM_MAP_OK);
+    ck_assert_int_eq(replace_key(map, "a", 0, "y", NULL), FB_SHM_MAP_CHANGED);
+    ck_assert_int_eq(replace_key(map, "a", first + 1, "y", NULL), FB_SHM_MAP_CHANGED);
+    expect_value(map, "a", 1, "x");
+    ck_assert_int_eq(replace_key(map, "a", first, "x", &second), FB_SHM_MAP_OK);
     ck_assert_uint_ne(first, second);
-    ck_assert_int_eq(replace(map, "a", first, "z", NULL), FB_SHM_MAP_CHANGED);
+    ck_assert_int_eq(replace_key(map, "a", first, "z", NULL), FB_SHM_MAP_CHANGED);
     /* the same value again, but not the same state */
     ck_assert_int_eq(fb_shm_map_delete(map, "a", 1, 1), FB_SHM_MAP_OK);
     ck_assert_int_eq(fb_shm_map_set(map, "a", 1, 1, "x", 1, 0, &third), FB_SHM_MAP_OK);
     ck_assert_uint_eq(version_of(map, "a"), third);
     ck_assert(third != first && third != second);
-    ck_assert_int_eq(replace(map, "a", second, "z", NULL), FB_SHM_MAP_CHANGED);
-    expect(map, "a", 1, "x");
+    ck_assert_int_eq(replace_key(map, "a", second, "z", NULL), FB_SHM_MAP_CHANGED);
+    expect_value(map, "a", 1, "x");
     map_destroy(&map);
 }
 END_TEST
@@ -207,14 +207,14 @@ START_TEST(numbers_are_added_up)
     ck_assert_int_eq(fb_shm_map_add(map, "n", 1, 1, 7, NULL), FB_SHM_MAP_OK);
     ck_assert_int_eq(fb_shm_map_add(map, "n", 1, 1, 0, &sum), FB_SHM_MAP_OK);
     ck_assert_int_eq(sum, 2);
-    ck_assert_int_eq(get(map, "n", 1, &item), FB_SHM_MAP_OK);
+    ck_assert_int_eq(get_key(map, "n", 1, &item), FB_SHM_MAP_OK);
     ck_assert_uint_eq(item.n, sizeof(sum));
     ck_assert_mem_eq(item.value, &sum, sizeof(sum));
     ck_assert_uint_eq(item.expires_ms, 0);
 
-    set(map, "s", "1234567", 1, 0);
+    set_key(map, "s", "1234567", 1, 0);
     ck_assert_int_eq(fb_shm_map_add(map, "s", 1, 1, 1, &sum), FB_SHM_MAP_NOT_A_NUMBER);
-    expect(map, "s", 1, "1234567");
+    expect_value(map, "s", 1, "1234567");
     fb_shm_map_set(map, "g", 1, 1, &greatest, 8, 0, NULL);
     fb_shm_map_set(map, "l", 1, 1, &least, 8, 0, NULL);
     ck_assert_int_eq(fb_shm_map_add(map, "g", 1, 1, 1, &sum), FB_SHM_MAP_NOT_A_NUMBER);
@@ -243,26 +243,26 @@ START_TEST(what_has_expired_is_absent)
     struct fb_shm_item item;
     int64_t sum;
 
-    set(map, "a", "x", 1, 10);
-    expect(map, "a", 9, "x");
-    expect(map, "a", 10, NULL);
+    set_key(map, "a", "x", 1, 10);
+    expect_value(map, "a", 9, "x");
+    expect_value(map, "a", 10, NULL);
     ck_assert_int_eq(fb_shm_map_delete(map, "a", 1, 10), FB_SHM_MAP_ABSENT);
-    expect(map, "a", 9, NULL);
+    expect_value(map, "a", 9, NULL);
 
-    set(map, "a", "x", 1, 10);
+    set_key(map, "a", "x", 1, 10);
     ck_assert_int_eq(fb_shm_map_replace(map, "a", 1, 10, version_of(map, "a"), "y", 1, 0, NULL),
         FB_SHM_MAP_CHANGED);
     ck_assert_int_eq(fb_shm_map_replace(map, "a", 1, 10, 0, "y", 1, KEEP, NULL), FB_SHM_MAP_OK);
-    ck_assert_int_eq(get(map, "a", 1000, &item), FB_SHM_MAP_OK);
+    ck_assert_int_eq(get_key(map, "a", 1000, &item), FB_SHM_MAP_OK);
     ck_assert_uint_eq(item.expires_ms, 0); /* the expired one's was not kept */
     ck_assert_uint_eq(fb_shm_map_count(map), 1);
 
-    set(map, "n", "no number", 1, 10);
+    set_key(map, "n", "no number", 1, 10);
     ck_assert_int_eq(fb_shm_map_add(map, "n", 1, 10, 3, &sum), FB_SHM_MAP_OK);
     ck_assert_int_eq(sum, 3);
-    expect(map, "b", 1, NULL);
-    set(map, "b", "x", 50, 40); /* already */
-    expect(map, "b", 50, NULL);
+    expect_value(map, "b", 1, NULL);
+    set_key(map, "b", "x", 50, 40); /* already */
+    expect_value(map, "b", 50, NULL);
     map_destroy(&map);
 }
 END_TEST
@@ -272,20 +272,20 @@ START_TEST(an_expiry_can_be_kept)
     struct fb_shm_map *map = map_create(&small);
     struct fb_shm_item item;
 
-    set(map, "a", "x", 1, 10);
-    set(map, "a", "y", 1, KEEP);
-    ck_assert_int_eq(get(map, "a", 1, &item), FB_SHM_MAP_OK);
+    set_key(map, "a", "x", 1, 10);
+    set_key(map, "a", "y", 1, KEEP);
+    ck_assert_int_eq(get_key(map, "a", 1, &item), FB_SHM_MAP_OK);
     ck_assert_uint_eq(item.expires_ms, 10);
-    expect(map, "a", 10, NULL);
-    set(map, "a", "y", 1, 20);
-    expect(map, "a", 10, "y");
-    set(map, "a", "y", 1, 0);
-    expect(map, "a", UINT64_MAX, "y");
-    set(map, "b", "12345678", 1, 10);
+    expect_value(map, "a", 10, NULL);
+    set_key(map, "a", "y", 1, 20);
+    expect_value(map, "a", 10, "y");
+    set_key(map, "a", "y", 1, 0);
+    expect_value(map, "a", UINT64_MAX, "y");
+    set_key(map, "b", "12345678", 1, 10);
     ck_assert_int_eq(fb_shm_map_add(map, "b", 1, 1, 1, NULL), FB_SHM_MAP_OK);
-    expect(map, "b", 10, NULL);
-    set(map, "c", "new", 1, KEEP);
-    expect(map, "c", UINT64_MAX, "new");
+    expect_value(map, "b", 10, NULL);
+    set_key(map, "c", "new", 1, KEEP);
+    expect_value(map, "c", UINT64_MAX, "new");
     map_destroy(&map);
 }
 END_TEST
@@ -300,9 +300,9 @@ START_TEST(exactly_so_many_keys_fit)
 
     for (int round = 0; round < 3; round++)
         check_room(map, shape.capacity);
-    ck_assert_int_eq(set(map, "a", "x", 1, 0), FB_SHM_MAP_OK);
+    ck_assert_int_eq(set_key(map, "a", "x", 1, 0), FB_SHM_MAP_OK);
     check_room(map, shape.capacity);
-    expect(map, "a", 1, "x");
+    expect_value(map, "a", 1, "x");
     map_destroy(&map);
 }
 END_TEST
@@ -311,22 +311,22 @@ START_TEST(a_full_map_still_changes_its_keys)
 {
     struct fb_shm_map *map = map_create(&small);
 
-    set(map, "a", "1", 1, 0);
-    set(map, "b", "2", 1, 0);
-    set(map, "c", "3", 1, 0);
-    set(map, "d", "4", 1, 0);
-    ck_assert_int_eq(set(map, "e", "5", 1, 0), FB_SHM_MAP_FULL);
-    ck_assert_int_eq(replace(map, "e", 0, "5", NULL), FB_SHM_MAP_FULL);
+    set_key(map, "a", "1", 1, 0);
+    set_key(map, "b", "2", 1, 0);
+    set_key(map, "c", "3", 1, 0);
+    set_key(map, "d", "4", 1, 0);
+    ck_assert_int_eq(set_key(map, "e", "5", 1, 0), FB_SHM_MAP_FULL);
+    ck_assert_int_eq(replace_key(map, "e", 0, "5", NULL), FB_SHM_MAP_FULL);
     ck_assert_int_eq(fb_shm_map_add(map, "e", 1, 1, 1, NULL), FB_SHM_MAP_FULL);
     for (int i = 0; i < 20; i++)
-        ck_assert_int_eq(set(map, i % 2 == 0 ? "b" : "d", "new", 1, 0), FB_SHM_MAP_OK);
-    expect(map, "a", 1, "1");
-    expect(map, "b", 1, "new");
-    expect(map, "c", 1, "3");
-    expect(map, "d", 1, "new");
-    expect(map, "e", 1, NULL);
+        ck_assert_int_eq(set_key(map, i % 2 == 0 ? "b" : "d", "new", 1, 0), FB_SHM_MAP_OK);
+    expect_value(map, "a", 1, "1");
+    expect_value(map, "b", 1, "new");
+    expect_value(map, "c", 1, "3");
+    expect_value(map, "d", 1, "new");
+    expect_value(map, "e", 1, NULL);
     ck_assert_int_eq(fb_shm_map_delete(map, "c", 1, 1), FB_SHM_MAP_OK);
-    ck_assert_int_eq(set(map, "e", "5", 1, 0), FB_SHM_MAP_OK);
+    ck_assert_int_eq(set_key(map, "e", "5", 1, 0), FB_SHM_MAP_OK);
     map_destroy(&map);
 }
 END_TEST
@@ -340,7 +340,7 @@ START_TEST(the_expired_make_room)
     for (i = 0; i < shape.capacity; i++)
         fb_must(fb_shm_map_set(map, &i, sizeof(i), 1, "", 0, i < expiring ? 10 + i : 0, NULL) ==
                 FB_SHM_MAP_OK);
-    for (uint32_t j = 0; j < expiring; j++, i++) { /* one expires each millisecond */
+    for (uint32_t j = 0; j < expiring; j++, i++) { /* entries expire, one a millisecond */
         fb_must(fb_shm_map_set(map, &i, sizeof(i), 9 + j, "", 0, 0, NULL) == FB_SHM_MAP_FULL);
         fb_must(fb_shm_map_set(map, &i, sizeof(i), 10 + j, "", 0, 0, NULL) == FB_SHM_MAP_OK);
     }
@@ -374,14 +374,14 @@ START_TEST(memory_is_touched_as_it_is_used)
     unsigned char *in_core = malloc(size / page + 1);
 
     ck_assert_ptr_nonnull(in_core);
-    set(map, "a", "x", 1, 0);
-    expect(map, "a", 1, "x");
+    set_key(map, "a", "x", 1, 0);
+    expect_value(map, "a", 1, "x");
     check_room(map, 100000);
     map_destroy(&map);
     map = map_create(&shape);
-    set(map, "a", "x", 1, 0);
-    expect(map, "a", 1, "x");
-    expect(map, "b", 1, NULL);
+    set_key(map, "a", "x", 1, 0);
+    expect_value(map, "a", 1, "x");
+    expect_value(map, "b", 1, NULL);
     ck_assert_int_eq(mincore(map, size, in_core), 0);
     for (size_t i = 0; i < (size + page - 1) / page; i++)
         touched += in_core[i] & 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers are killed while they write, as often as FB_SOAK_KILLS says. What a call has told its
+/* Workers are killed while they write, as often as SOAK_KILLS says. What a call has told its
  * caller stays true, and what a killed one was about has been done or not. */
 #include "shm/map_private.h"
 #include "shm/memory.h"
@@ -14,11 +14,11 @@
 
 #define KILLS 200
 #define ALL_AT_ONCE 20 /* kills between those of all workers */
-#define STEPS_MOST 400 /* of a worker, between two kills */
+#define STEPS_MOST 400 /* updates of a worker between two kills */
 #define DEADLINE_S 20
 
 #define WORKERS 3
-#define KEYS 8     /* of each worker */
+#define KEYS 8     /* keys of a worker */
 #define SUMS 4     /* to which all add */
 #define GARBAGE 50 /* keys that have expired when they are set, for which there is no room */
 #define CAPACITY (WORKERS * KEYS + SUMS + 8)
@@ -26,7 +26,7 @@
 
 static const struct fb_shm_map_shape shape = { CAPACITY, 16, 200 };
 
-/* What a worker has told about a key of its own. Its states are numbered. */
+/* Tells what a worker did with a key of its own. The states are numbered. */
 struct line {
     _Atomic uint32_t begun; /* the state that it is about to make */
     _Atomic uint32_t done;  /* the last that it has made */
@@ -159,7 +159,7 @@ static void work_on_sum(
     ledger->done[worker][sum]++;
 }
 
-static void work(const struct soak *soak, uint32_t worker, uint64_t random)
+static void work_on_map(const struct soak *soak, uint32_t worker, uint64_t random)
 {
     for (;;) {
         uint32_t what = random_below(&random, 4), n = random_below(&random, GARBAGE);
@@ -176,12 +176,12 @@ static void work(const struct soak *soak, uint32_t worker, uint64_t random)
     }
 }
 
-static void spawn(struct soak *soak, uint32_t worker)
+static void spawn_worker(struct soak *soak, uint32_t worker)
 {
     soak->spawned++;
     soak->pids[worker] = fork_child();
     if (soak->pids[worker] == 0)
-        work(soak, worker, soak->spawned);
+        work_on_map(soak, worker, soak->spawned);
 }
 
 /* Before anybody writes to the keys again. */
@@ -257,7 +257,7 @@ static void let_work(struct soak *soak, uint32_t worker)
 
 START_TEST(a_killed_worker_takes_nothing_with_it)
 {
-    const char *wanted = getenv("FB_SOAK_KILLS");
+    const char *wanted = getenv("SOAK_KILLS");
     unsigned kills = wanted != NULL ? (unsigned)strtoul(wanted, NULL, 10) : KILLS;
     struct soak soak = { .map = map_create(&shape), .random = (uint64_t)time(NULL) };
     int64_t added = 0;
@@ -266,13 +266,13 @@ START_TEST(a_killed_worker_takes_nothing_with_it)
     ck_assert_uint_gt(soak.map->shard_n, 1);
     while (soak.spawned < kills) {
         for (uint32_t worker = 0; worker < WORKERS; worker++)
-            spawn(&soak, worker);
+            spawn_worker(&soak, worker);
         for (unsigned i = 0; i < ALL_AT_ONCE; i++) {
             uint32_t worker = random_below(&soak.random, WORKERS);
 
             let_work(&soak, worker);
             kill_worker(&soak, worker);
-            spawn(&soak, worker);
+            spawn_worker(&soak, worker);
         }
         let_work(&soak, 0);
         for (uint32_t worker = 0; worker < WORKERS; worker++)
@@ -288,7 +288,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    if (getenv("FB_SOAK_KILLS") != NULL)
+    if (getenv("SOAK_KILLS") != NULL)
         tcase_set_timeout(tcase, 1800);
     tcase_add_test(tcase, a_killed_worker_takes_nothing_with_it);
 }

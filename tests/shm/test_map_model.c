@@ -52,7 +52,7 @@ static size_t name_of(char name[16], uint32_t key)
     return (size_t)snprintf(name, 16, "%.*s%u", (int)(key % 7), "abcdefg", key);
 }
 
-/* What a write must answer, before anything else is wrong with it. */
+/* The answer that a write must have, before anything else is wrong with it. */
 static enum fb_shm_map_status room_for(const struct model *m, const struct state *state)
 {
     return present(m, state) || live(m) < m->capacity ? FB_SHM_MAP_OK : FB_SHM_MAP_FULL;

@@ -48,7 +48,7 @@ START_TEST(sums_are_exact)
 }
 END_TEST
 
-/* One more, as a caller would do it who has a state of his own in a value. */
+/* Adds one, as a caller would do it who has a state of his own in a value. */
 static void count_up(struct fb_shm_map *map)
 {
     for (int i = 0; i < ROUNDS / 4;) {
@@ -91,7 +91,7 @@ END_TEST
 
 #define VALUE 600
 
-/* Each byte of a value is the same, and its length too says which. */
+/* Bytes of a value are alike, and its length too says which value it is. */
 static void write_values(struct fb_shm_map *map, int writer)
 {
     char value[VALUE];
@@ -157,8 +157,8 @@ START_TEST(no_value_is_seen_half_written)
 }
 END_TEST
 
-/* There are more keys than fit, of shards that take entries from one another, and some expire. */
-static void churn(struct fb_shm_map *map, uint64_t seed)
+/* More keys than fit, of shards that take entries from one another; some expire. */
+static void churn_keys(struct fb_shm_map *map, uint64_t seed)
 {
     for (int i = 0; i < ROUNDS; i++) {
         uint32_t key = random_below(&seed, 60);
@@ -186,7 +186,7 @@ START_TEST(no_entry_is_lost_between_the_shards)
     ck_assert_uint_gt(map->shard_n, 1);
     for (int w = 0; w < WORKERS; w++)
         if ((pids[w] = fork_child()) == 0)
-            churn(map, (uint64_t)w);
+            churn_keys(map, (uint64_t)w);
     for (int w = 0; w < WORKERS; w++)
         wait_for_child(pids[w]);
     fb_shm_map_sweep(map, ROUNDS + 10);

@@ -23,7 +23,7 @@
 #define KEYS "abcdefghijklmnopqrstuvwxyz"
 #define CALL_MS 20      /* when the call is made; everything before is made at 1 */
 #define EXPIRY_MS 10    /* "!" */
-#define KILL_STEPS 2000 /* of the children that are really killed, for each call */
+#define KILL_STEPS 2000 /* children that are really killed, for each call */
 
 /* A few calls in a row: "+k5" sets k to 5, "+k5!" with an expiry, "?k5" replaces what is there, or
  * what is not there, "&k5" adds 5, "-k" deletes, "~" sweeps, "#" counts. */
@@ -59,7 +59,7 @@ static const struct scenario scenarios[] = {
     { "a count", 6, "+a1+b2", "#" },
 };
 
-/* What the keys are; 0: absent. */
+/* Values of the keys; 0: absent. */
 struct state {
     int64_t values[sizeof(KEYS)];
 };
@@ -69,7 +69,7 @@ struct copy {
     void *map;
 };
 
-struct stage {
+struct stepping {
     const struct scenario *scenario;
     struct fb_shm_map *map; /* shared with the child that makes the call */
     struct fb_shm_map *scratch;
@@ -141,7 +141,7 @@ static bool same(const struct state *a, const struct state *b)
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* As the kernel does for each lock that a dead thread has had. */
+/* Marks the locks of a dead thread, as the kernel does. */
 static void die_with(pthread_mutex_t *mutex, pid_t pid)
 {
     uint32_t word;
@@ -153,23 +153,23 @@ static void die_with(pthread_mutex_t *mutex, pid_t pid)
     memcpy(mutex, &word, sizeof(word));
 }
 
-static void die(struct fb_shm_map *map, pid_t pid)
+static void die_holding(struct fb_shm_map *map, pid_t pid)
 {
     die_with(&map->pool.mutex, pid);
     for (uint32_t i = 0; i < map->shard_n; i++)
         die_with(&map->shards[i].mutex, pid);
 }
 
-/* What is left of a call is the state before or after it, and every entry is still of use. */
-static void check(struct stage *stage, struct fb_shm_map *map)
+/* A call leaves the state before or after it, and every entry is still of use. */
+static void check_map(struct stepping *stepping, struct fb_shm_map *map)
 {
     struct state state = state_of(map), again;
-    uint32_t capacity = stage->scenario->capacity;
+    uint32_t capacity = stepping->scenario->capacity;
 
-    fb_must(same(&state, stage->is_after ? &stage->after : &stage->before) ||
-            same(&state, &stage->after));
-    if (!same(&stage->before, &stage->after) && same(&state, &stage->after))
-        stage->is_after = true;
+    fb_must(same(&state, stepping->is_after ? &stepping->after : &stepping->before) ||
+            same(&state, &stepping->after));
+    if (!same(&stepping->before, &stepping->after) && same(&state, &stepping->after))
+        stepping->is_after = true;
     fb_shm_map_sweep(map, CALL_MS);
     ck_assert_uint_eq(fb_shm_map_count(map), keys_in(&state));
     shm_map_check(map);
@@ -187,7 +187,7 @@ static void check(struct stage *stage, struct fb_shm_map *map)
 }
 
 /* For the handler of a signal, which is told nothing. */
-static struct stage *stepped;
+static struct stepping *stepped;
 
 /* In the child, at the call's first store into the map. */
 static void allow_stores(int number)
@@ -196,21 +196,21 @@ static void allow_stores(int number)
     mprotect(stepped->map, stepped->size, PROT_READ | PROT_WRITE);
 }
 
-static void make_stepped_call(struct stage *stage, const char *call)
+static void make_stepped_call(struct stepping *stepping, const char *call)
 {
     struct sigaction action = { .sa_handler = allow_stores };
 
-    stepped = stage;
+    stepped = stepping;
     sigaction(SIGSEGV, &action, NULL);
-    mprotect(stage->map, stage->size, PROT_READ);
+    mprotect(stepping->map, stepping->size, PROT_READ);
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
     raise(SIGSTOP);
-    make_call(stage->map, call, CALL_MS);
-    raise(SIGUSR1); /* it has returned */
+    make_call(stepping->map, call, CALL_MS);
+    raise(SIGUSR1); /* the call has returned */
 }
 
 /* The signal that the child has stopped with. */
-static int run(pid_t pid, enum __ptrace_request request, int number)
+static int run_steps(pid_t pid, enum __ptrace_request request, int number)
 {
     int status;
 
@@ -221,67 +221,67 @@ static int run(pid_t pid, enum __ptrace_request request, int number)
 }
 
 /* A child that is about to enter its handler, and then to change the map for the first time. */
-static pid_t fork_stepped(struct stage *stage, const char *call)
+static pid_t fork_stepped(struct stepping *stepping, const char *call)
 {
     pid_t pid = fork_child();
     int status;
 
     if (pid == 0)
-        make_stepped_call(stage, call);
+        make_stepped_call(stepping, call);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
-    ck_assert_int_eq(run(pid, PTRACE_CONT, 0), SIGSEGV);
-    ck_assert_int_eq(run(pid, PTRACE_SINGLESTEP, SIGSEGV), SIGTRAP);
+    ck_assert_int_eq(run_steps(pid, PTRACE_CONT, 0), SIGSEGV);
+    ck_assert_int_eq(run_steps(pid, PTRACE_SINGLESTEP, SIGSEGV), SIGTRAP);
     return pid;
 }
 
 /* False when the call has returned. */
-static bool step(pid_t pid)
+static bool step_child(pid_t pid)
 {
-    int number = run(pid, PTRACE_SINGLESTEP, 0);
+    int number = run_steps(pid, PTRACE_SINGLESTEP, 0);
 
     fb_must(number == SIGTRAP || number == SIGUSR1);
     return number == SIGTRAP;
 }
 
-static void keep_copy(struct stage *stage, unsigned at, pid_t pid)
+static void keep_copy(struct stepping *stepping, unsigned at, pid_t pid)
 {
-    struct copy *copy = &stage->copies[stage->copy_n++];
+    struct copy *copy = &stepping->copies[stepping->copy_n++];
 
-    fb_must(stage->copy_n <= COPIES);
+    fb_must(stepping->copy_n <= COPIES);
     copy->step = at;
-    copy->map = malloc(stage->size);
+    copy->map = malloc(stepping->size);
     fb_must(copy->map != NULL);
-    memcpy(copy->map, stage->map, stage->size);
-    die(copy->map, pid);
+    memcpy(copy->map, stepping->map, stepping->size);
+    die_holding(copy->map, pid);
 }
 
 /* Makes the call, from the map as it is, and keeps a copy for each state of the map within it. */
-static void make_copies(struct stage *stage, const char *call)
+static void make_copies(struct stepping *stepping, const char *call)
 {
-    void *last = malloc(stage->size);
-    pid_t pid = fork_stepped(stage, call);
+    void *last = malloc(stepping->size);
+    pid_t pid = fork_stepped(stepping, call);
 
     ck_assert_ptr_nonnull(last);
-    memcpy(last, stage->map, stage->size);
-    for (unsigned at = 1; step(pid); at++) {
-        if (memcmp(last, stage->map, stage->size) == 0)
+    memcpy(last, stepping->map, stepping->size);
+    for (unsigned at = 1; step_child(pid); at++) {
+        if (memcmp(last, stepping->map, stepping->size) == 0)
             continue;
-        memcpy(last, stage->map, stage->size);
-        keep_copy(stage, at, pid);
+        memcpy(last, stepping->map, stepping->size);
+        keep_copy(stepping, at, pid);
     }
     kill_child(pid);
     free(last);
 }
 
-static void free_copies(struct stage *stage)
+static void free_copies(struct stepping *stepping)
 {
-    for (unsigned i = 0; i < stage->copy_n; i++)
-        free(stage->copies[i].map);
-    stage->copy_n = 0;
+    for (unsigned i = 0; i < stepping->copy_n; i++)
+        free(stepping->copies[i].map);
+    stepping->copy_n = 0;
 }
 
-/* Who still reads what the dead one has taken out of a chain must find that it is used again. */
+/* A reader of an entry that the dead one has taken out of a chain must notice its new use. */
 static void check_readers(struct fb_shm_map *map, const struct fb_shm_map *left)
 {
     fb_shm_map_count(map);
@@ -294,7 +294,7 @@ static void check_readers(struct fb_shm_map *map, const struct fb_shm_map *left)
     }
 }
 
-/* All room is found by who writes to one shard only, also what is left in the others. */
+/* A writer to one shard finds all room, also what is left in the others. */
 static void check_room_from(struct fb_shm_map *map, uint32_t shard, uint32_t capacity)
 {
     struct state state = state_of(map);
@@ -314,26 +314,26 @@ static void check_room_from(struct fb_shm_map *map, uint32_t shard, uint32_t cap
     ck_assert_uint_eq(n, capacity);
 }
 
-static void check_copies(struct stage *stage)
+static void check_copies(struct stepping *stepping)
 {
-    struct fb_shm_map *map = stage->scratch;
+    struct fb_shm_map *map = stepping->scratch;
 
-    for (unsigned i = 0; i < stage->copy_n; i++) {
-        memcpy(map, stage->copies[i].map, stage->size);
-        check(stage, map);
-        memcpy(map, stage->copies[i].map, stage->size);
-        check_readers(map, stage->copies[i].map);
+    for (unsigned i = 0; i < stepping->copy_n; i++) {
+        memcpy(map, stepping->copies[i].map, stepping->size);
+        check_map(stepping, map);
+        memcpy(map, stepping->copies[i].map, stepping->size);
+        check_readers(map, stepping->copies[i].map);
         for (uint32_t shard = 0; shard < map->shard_n; shard++) {
-            memcpy(map, stage->copies[i].map, stage->size);
-            check_room_from(map, shard, stage->scenario->capacity);
+            memcpy(map, stepping->copies[i].map, stepping->size);
+            check_room_from(map, shard, stepping->scenario->capacity);
         }
     }
 }
 
 /* From the map as it is after a death: whoever repairs it dies as well. */
-static void check_repair(struct stage *stage, const struct copy *left)
+static void check_repair(struct stepping *stepping, const struct copy *left)
 {
-    struct stage within = *stage;
+    struct stepping within = *stepping;
     struct state state;
 
     within.copy_n = 0;
@@ -346,17 +346,17 @@ static void check_repair(struct stage *stage, const struct copy *left)
     free_copies(&within);
 }
 
-static void check_kill(struct stage *stage, unsigned steps)
+static void check_kill(struct stepping *stepping, unsigned steps)
 {
     pid_t pid;
 
-    memcpy(stage->map, stage->start, stage->size);
-    pid = fork_stepped(stage, stage->scenario->call);
+    memcpy(stepping->map, stepping->start, stepping->size);
+    pid = fork_stepped(stepping, stepping->scenario->call);
     for (unsigned i = 0; i < steps; i++)
-        fb_must(step(pid));
+        fb_must(step_child(pid));
     kill_child(pid);
-    stage->is_after = false;
-    check(stage, stage->map);
+    stepping->is_after = false;
+    check_map(stepping, stepping->map);
 }
 
 /* Stepping is several times as fast when both are on one processor. */
@@ -369,78 +369,79 @@ static void stay_on_this_processor(void)
     sched_setaffinity(0, sizeof(here), &here);
 }
 
-static void set_up(struct stage *stage, const struct scenario *scenario)
+static void set_up(struct stepping *stepping, const struct scenario *scenario)
 {
     const struct fb_shm_map_shape shape = { scenario->capacity, 8, 8 };
     const char *text = scenario->before;
 
-    memset(stage, 0, sizeof(*stage));
+    memset(stepping, 0, sizeof(*stepping));
     stay_on_this_processor();
-    stage->scenario = scenario;
-    stage->size = fb_shm_map_size(&shape);
-    stage->map = map_create(&shape);
-    stage->scratch = map_create(&shape);
-    stage->start = malloc(stage->size);
-    ck_assert_ptr_nonnull(stage->start);
-    stage->map->seed[0] = 1; /* the same chains each time */
-    stage->map->seed[1] = 2;
+    stepping->scenario = scenario;
+    stepping->size = fb_shm_map_size(&shape);
+    stepping->map = map_create(&shape);
+    stepping->scratch = map_create(&shape);
+    stepping->start = malloc(stepping->size);
+    ck_assert_ptr_nonnull(stepping->start);
+    stepping->map->seed[0] = 1; /* the same chains each time */
+    stepping->map->seed[1] = 2;
     while (*text != 0)
-        text = make_call(stage->map, text, 1);
-    memcpy(stage->start, stage->map, stage->size);
-    memcpy(stage->scratch, stage->map, stage->size);
-    stage->before = state_of(stage->map);
-    make_call(stage->scratch, scenario->call, CALL_MS);
-    stage->after = state_of(stage->scratch);
+        text = make_call(stepping->map, text, 1);
+    memcpy(stepping->start, stepping->map, stepping->size);
+    memcpy(stepping->scratch, stepping->map, stepping->size);
+    stepping->before = state_of(stepping->map);
+    make_call(stepping->scratch, scenario->call, CALL_MS);
+    stepping->after = state_of(stepping->scratch);
 }
 
-static void tear_down(struct stage *stage)
+static void tear_down(struct stepping *stepping)
 {
-    free_copies(stage);
-    free(stage->start);
-    map_destroy(&stage->map);
-    map_destroy(&stage->scratch);
+    free_copies(stepping);
+    free(stepping->start);
+    map_destroy(&stepping->map);
+    map_destroy(&stepping->scratch);
 }
 
 START_TEST(a_call_is_done_or_not_wherever_it_ends)
 {
-    struct stage stage;
+    struct stepping stepping;
 
-    set_up(&stage, &scenarios[_i]);
-    make_copies(&stage, stage.scenario->call);
-    ck_assert_uint_ge(stage.copy_n, 4); /* a lock that is taken and given back changes that often */
-    check_copies(&stage);
-    ck_assert(stage.is_after || same(&stage.before, &stage.after));
-    tear_down(&stage);
+    set_up(&stepping, &scenarios[_i]);
+    make_copies(&stepping, stepping.scenario->call);
+    ck_assert_uint_ge(
+        stepping.copy_n, 4); /* a lock that is taken and given back changes that often */
+    check_copies(&stepping);
+    ck_assert(stepping.is_after || same(&stepping.before, &stepping.after));
+    tear_down(&stepping);
 }
 END_TEST
 
 START_TEST(a_repair_can_be_repaired)
 {
-    struct stage stage;
+    struct stepping stepping;
     unsigned every;
 
-    set_up(&stage, &scenarios[_i]);
-    make_copies(&stage, stage.scenario->call);
-    every = getenv("FB_SOAK_KILLS") != NULL ? 1 : stage.copy_n / 2;
-    for (unsigned i = every / 2; i < stage.copy_n; i += every)
-        check_repair(&stage, &stage.copies[i]);
-    tear_down(&stage);
+    set_up(&stepping, &scenarios[_i]);
+    make_copies(&stepping, stepping.scenario->call);
+    every = getenv("SOAK_KILLS") != NULL ? 1 : stepping.copy_n / 2;
+    for (unsigned i = every / 2; i < stepping.copy_n; i += every)
+        check_repair(&stepping, &stepping.copies[i]);
+    tear_down(&stepping);
 }
 END_TEST
 
 START_TEST(a_kill_is_what_it_is_taken_for)
 {
-    struct stage stage;
+    struct stepping stepping;
     unsigned every, steps = 0;
 
-    set_up(&stage, &scenarios[_i]);
-    make_copies(&stage, stage.scenario->call);
-    for (unsigned i = 0; i < stage.copy_n; i++)
-        steps += stage.copies[i].step;
-    every = getenv("FB_SOAK_KILLS") != NULL ? 1 : steps / KILL_STEPS + 1;
-    for (unsigned i = every / 2; i < stage.copy_n; i += every)
-        check_kill(&stage, stage.copies[i].step);
-    tear_down(&stage);
+    set_up(&stepping, &scenarios[_i]);
+    make_copies(&stepping, stepping.scenario->call);
+    for (unsigned i = 0; i < stepping.copy_n; i++)
+        steps += stepping.copies[i].step;
+    every = getenv("SOAK_KILLS") != NULL ? 1 : steps / KILL_STEPS + 1;
+    for (unsigned i = every / 2; i < stepping.copy_n; i += every)
+        check_kill(&stepping, stepping.copies[i].step);
+    tear_down(&stepping);
 }
 END_TEST
 
@@ -448,7 +449,7 @@ static void add_tests(TCase *tcase)
 {
     const int n = (int)fb_countof(scenarios);
 
-    tcase_set_timeout(tcase, getenv("FB_SOAK_KILLS") != NULL ? 600 : 60);
+    tcase_set_timeout(tcase, getenv("SOAK_KILLS") != NULL ? 600 : 60);
     tcase_add_loop_test(tcase, a_call_is_done_or_not_wherever_it_ends, 0, n);
     tcase_add_loop_test(tcase, a_repair_can_be_repaired, 0, n);
     tcase_add_loop_test(tcase, a_kill_is_what_it_is_taken_for, 0, n);

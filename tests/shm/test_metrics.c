@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters and gauges: totals over all workers, rows of dead ones folded in, and never less than
+ * was told. */
 #include "base/compiler.h"
 #include "shm/memory.h"
 #include "shm/metrics.h"
@@ -19,7 +21,7 @@
 static const uint8_t kinds[] = { FB_SHM_COUNTER, FB_SHM_GAUGE, FB_SHM_COUNTER };
 static const struct fb_shm_metrics_shape three = { fb_countof(kinds), kinds };
 
-static struct fb_shm_metrics *create(const struct fb_shm_metrics_shape *shape)
+static struct fb_shm_metrics *create_metrics(const struct fb_shm_metrics_shape *shape)
 {
     struct fb_shm_metrics *metrics = shared_memory(fb_shm_metrics_size(shape));
 
@@ -27,12 +29,13 @@ static struct fb_shm_metrics *create(const struct fb_shm_metrics_shape *shape)
     return metrics;
 }
 
-static void destroy(struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape)
+static void destroy_metrics(
+    struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape)
 {
     ck_assert_int_eq(munmap(metrics, fb_shm_metrics_size(shape)), 0);
 }
 
-static void expect(const struct fb_shm_metrics *metrics, int64_t a, int64_t b, int64_t c)
+static void expect_total(const struct fb_shm_metrics *metrics, int64_t a, int64_t b, int64_t c)
 {
     int64_t totals[fb_countof(kinds)];
 
@@ -66,34 +69,34 @@ END_TEST
 START_TEST(it_knows_its_shape)
 {
     static const uint8_t others[] = { FB_SHM_COUNTER, FB_SHM_GAUGE, FB_SHM_GAUGE, FB_SHM_GAUGE };
-    struct fb_shm_metrics *metrics = create(&three);
+    struct fb_shm_metrics *metrics = create_metrics(&three);
 
     ck_assert(fb_shm_metrics_is(metrics, &three));
     ck_assert(!fb_shm_metrics_is(metrics, &(struct fb_shm_metrics_shape) { 2, kinds }));
     ck_assert(!fb_shm_metrics_is(metrics, &(struct fb_shm_metrics_shape) { 3, others }));
     ck_assert(!fb_shm_metrics_is(metrics, &(struct fb_shm_metrics_shape) { 4, others }));
     ck_assert_uint_eq(fb_shm_metrics_n(metrics), 3);
-    destroy(metrics, &three);
+    destroy_metrics(metrics, &three);
 }
 END_TEST
 
 START_TEST(totals_are_over_all_slots)
 {
-    struct fb_shm_metrics *metrics = create(&three);
+    struct fb_shm_metrics *metrics = create_metrics(&three);
     fb_shm_row *first = fb_shm_metrics_row(metrics, 0);
     fb_shm_row *last = fb_shm_metrics_row(metrics, FB_SLOT_MAX - 1);
     fb_shm_row *middle = fb_shm_metrics_row(metrics, 500);
 
-    expect(metrics, 0, 0, 0);
+    expect_total(metrics, 0, 0, 0);
     fb_shm_metric_add(&first[0], 1);
     fb_shm_metric_add(&middle[0], 20);
     fb_shm_metric_add(&last[0], 300);
     fb_shm_metric_add(&first[1], -4);
     fb_shm_metric_set(&last[1], 9);
     fb_shm_metric_add(&last[2], INT64_MAX);
-    expect(metrics, 321, 5, INT64_MAX);
+    expect_total(metrics, 321, 5, INT64_MAX);
     ck_assert_ptr_eq(fb_shm_metrics_row(metrics, 500), middle);
-    destroy(metrics, &three);
+    destroy_metrics(metrics, &three);
 }
 END_TEST
 
@@ -103,7 +106,7 @@ START_TEST(rows_lie_apart)
 
     for (uint32_t n = 1; n <= fb_countof(many); n++) {
         const struct fb_shm_metrics_shape shape = { n, many };
-        struct fb_shm_metrics *metrics = create(&shape);
+        struct fb_shm_metrics *metrics = create_metrics(&shape);
         uintptr_t a = (uintptr_t)fb_shm_metrics_row(metrics, 0);
         uintptr_t b = (uintptr_t)fb_shm_metrics_row(metrics, 1);
         uintptr_t last = (uintptr_t)fb_shm_metrics_row(metrics, FB_SLOT_MAX - 1);
@@ -113,40 +116,40 @@ START_TEST(rows_lie_apart)
         ck_assert_uint_eq((b - a) % FB_CACHE_LINE, 0);
         ck_assert_uint_le(
             last + n * sizeof(int64_t), (uintptr_t)metrics + fb_shm_metrics_size(&shape));
-        destroy(metrics, &shape);
+        destroy_metrics(metrics, &shape);
     }
 }
 END_TEST
 
 START_TEST(the_dead_leave_their_counters_but_not_their_gauges)
 {
-    struct fb_shm_metrics *metrics = create(&three);
+    struct fb_shm_metrics *metrics = create_metrics(&three);
     fb_shm_row *dead = fb_shm_metrics_row(metrics, 2), *living = fb_shm_metrics_row(metrics, 3);
 
     for (uint32_t i = 0; i < 3; i++) {
         fb_shm_metric_add(&dead[i], 10);
         fb_shm_metric_add(&living[i], 1);
     }
-    expect(metrics, 11, 11, 11);
+    expect_total(metrics, 11, 11, 11);
     fb_shm_metrics_fold(metrics, 2);
-    expect(metrics, 11, 1, 11);
+    expect_total(metrics, 11, 1, 11);
     fb_shm_metrics_fold(metrics, 2); /* by way of another zone of the same memory */
-    expect(metrics, 11, 1, 11);
+    expect_total(metrics, 11, 1, 11);
     fb_shm_metric_add(&dead[0], 100); /* the slot's next life */
-    expect(metrics, 111, 1, 11);
+    expect_total(metrics, 111, 1, 11);
     fb_shm_metrics_fold(metrics, 2);
     fb_shm_metrics_fold(metrics, 3);
-    fb_shm_metrics_fold(metrics, 4); /* it never took its row */
+    fb_shm_metrics_fold(metrics, 4); /* no row was taken */
     fb_shm_metrics_fold(metrics, FB_SLOT_MAX - 1);
-    expect(metrics, 111, 0, 11);
-    destroy(metrics, &three);
+    expect_total(metrics, 111, 0, 11);
+    destroy_metrics(metrics, &three);
 }
 END_TEST
 
 /* Two master processes side by side: each folds the rows of its own workers. */
 START_TEST(sides_are_told_apart)
 {
-    struct fb_shm_metrics *metrics = create(&three);
+    struct fb_shm_metrics *metrics = create_metrics(&three);
     fb_shm_row *a = fb_shm_metrics_row(metrics, 5),
                *b = fb_shm_metrics_row(metrics, FB_SLOT_MAX + 5);
     fb_shm_row *last = fb_shm_metrics_row(metrics, FB_SLOT_SIDES * FB_SLOT_MAX - 1);
@@ -158,38 +161,38 @@ START_TEST(sides_are_told_apart)
         fb_shm_metric_add(&b[i], 10);
         fb_shm_metric_add(&last[i], 100);
     }
-    expect(metrics, 111, 111, 111);
+    expect_total(metrics, 111, 111, 111);
     fb_shm_metrics_fold(metrics, FB_SLOT_MAX + 5);
-    expect(metrics, 111, 101, 111);
+    expect_total(metrics, 111, 101, 111);
     fb_shm_metrics_fold(metrics, 5);
-    expect(metrics, 111, 100, 111);
+    expect_total(metrics, 111, 100, 111);
     fb_shm_metric_add(&b[0], 1000);
     fb_shm_metrics_fold(metrics, FB_SLOT_SIDES * FB_SLOT_MAX - 1);
     fb_shm_metrics_fold(metrics, FB_SLOT_MAX + 5);
-    expect(metrics, 1111, 0, 111);
-    destroy(metrics, &three);
+    expect_total(metrics, 1111, 0, 111);
+    destroy_metrics(metrics, &three);
 }
 END_TEST
 
 START_TEST(rows_are_touched_as_they_are_taken)
 {
-    struct fb_shm_metrics *metrics = create(&three);
+    struct fb_shm_metrics *metrics = create_metrics(&three);
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = fb_shm_metrics_size(&three), touched = 0;
     unsigned char in_core[128];
 
     fb_shm_metric_add(fb_shm_metrics_row(metrics, 1), 1);
     fb_shm_metrics_fold(metrics, FB_SLOT_MAX - 1);
-    expect(metrics, 1, 0, 0);
+    expect_total(metrics, 1, 0, 0);
     ck_assert_uint_le((size + page - 1) / page, sizeof(in_core));
     ck_assert_int_eq(mincore(metrics, size, in_core), 0);
     for (size_t i = 0; i < (size + page - 1) / page; i++)
         touched += in_core[i] & 1;
     ck_assert_uint_eq(touched, 1);
-    destroy(metrics, &three);
+    destroy_metrics(metrics, &three);
 }
 END_TEST
 
-/* What a counter has been told, of which its total is never less nor more. */
+/* The sum that a counter was given, of which its total is never less nor more. */
 struct told {
     _Atomic int64_t begun, done;
     _Atomic bool read;
@@ -231,7 +234,7 @@ static void read_on(const struct fb_shm_metrics *metrics, struct told *told)
 
 START_TEST(totals_are_right_while_the_master_folds)
 {
-    struct fb_shm_metrics *metrics = create(&three);
+    struct fb_shm_metrics *metrics = create_metrics(&three);
     struct told *told = shared_memory(sizeof(*told));
     pid_t pid = fork_child();
 
@@ -242,14 +245,14 @@ START_TEST(totals_are_right_while_the_master_folds)
     for (uint32_t i = 0; i < FOLDS; i++)
         count_and_fold(metrics, told, i % 8);
     wait_for_child(pid);
-    expect(metrics, FOLDS * COUNTED, 0, 0);
-    destroy(metrics, &three);
+    expect_total(metrics, FOLDS * COUNTED, 0, 0);
+    destroy_metrics(metrics, &three);
 }
 END_TEST
 
 START_TEST(a_master_that_dies_while_folding_loses_nothing)
 {
-    struct fb_shm_metrics *metrics = create(&three);
+    struct fb_shm_metrics *metrics = create_metrics(&three);
     struct told *told = shared_memory(sizeof(*told));
     uint64_t random = 1;
     int64_t total = 0, first = 0;
@@ -271,19 +274,19 @@ START_TEST(a_master_that_dies_while_folding_loses_nothing)
         ck_assert_int_ge(total, 0);
         for (uint32_t slot = 0; slot < 3; slot++)
             fb_shm_metrics_fold(metrics, slot);
-        expect(metrics, total, 0, 0);
+        expect_total(metrics, total, 0, 0);
         told->begun = told->done = total;
         first = first == 0 ? total : first;
     }
     ck_assert_int_gt(total, first);
-    destroy(metrics, &three);
+    destroy_metrics(metrics, &three);
 }
 END_TEST
 
 /* Several workers come, each with a row of its own, and only their counts stay. */
 START_TEST(workers_count_side_by_side)
 {
-    struct fb_shm_metrics *metrics = create(&three);
+    struct fb_shm_metrics *metrics = create_metrics(&three);
     pid_t pids[4];
 
     for (uint32_t w = 0; w < 4; w++) {
@@ -302,11 +305,11 @@ START_TEST(workers_count_side_by_side)
     }
     for (uint32_t w = 0; w < 4; w++)
         wait_for_child(pids[w]);
-    expect(metrics, 40000, 28, 60000);
+    expect_total(metrics, 40000, 28, 60000);
     for (uint32_t w = 0; w < 4; w++)
         fb_shm_metrics_fold(metrics, w);
-    expect(metrics, 40000, 0, 60000);
-    destroy(metrics, &three);
+    expect_total(metrics, 40000, 0, 60000);
+    destroy_metrics(metrics, &three);
 }
 END_TEST
 

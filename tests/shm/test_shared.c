@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared region: its layout, worker slots, and the sum of the counters of all slots. */
 #include "shm/shared.h"
 #include "support/test.h"
 
@@ -10,7 +11,7 @@
 #define FOLDS 20000
 #define COUNTED 3 /* between two folds */
 
-static struct fb_shared *create(void)
+static struct fb_shared *create_shared(void)
 {
     struct fb_shared *shared = fb_shared_create();
 
@@ -18,7 +19,7 @@ static struct fb_shared *create(void)
     return shared;
 }
 
-static struct fb_slot_id take(struct fb_shared *shared)
+static struct fb_slot_id take_slot(struct fb_shared *shared)
 {
     struct fb_slot_id id;
 
@@ -36,11 +37,11 @@ static uint64_t total_of(struct fb_shared *shared, enum fb_counter counter)
 
 START_TEST(the_layout_is_the_version)
 {
-    struct fb_shared *shared = create();
+    struct fb_shared *shared = create_shared();
 
     ck_assert_uint_eq(shared->magic, FB_SHARED_MAGIC);
     ck_assert_uint_eq(shared->version, FB_SHARED_VERSION);
-    /* who changes one of these changes the version too */
+    /* a change of one of these changes the version too */
     ck_assert_uint_eq(FB_SHARED_VERSION, 2);
     ck_assert_uint_eq(sizeof(struct fb_slot), 128);
     ck_assert_uint_eq(offsetof(struct fb_slot, counters), 8);
@@ -64,8 +65,8 @@ END_TEST
 
 START_TEST(a_slot_has_one_life_after_the_other)
 {
-    struct fb_shared *shared = create();
-    struct fb_slot_id a = take(shared), b = take(shared), again;
+    struct fb_shared *shared = create_shared();
+    struct fb_slot_id a = take_slot(shared), b = take_slot(shared), again;
 
     ck_assert_uint_eq(a.slot, 0);
     ck_assert_uint_eq(b.slot, 1);
@@ -74,13 +75,13 @@ START_TEST(a_slot_has_one_life_after_the_other)
     ck_assert_uint_ne(shared->slots[0].pid, 0);
     fb_slot_bury(shared, a);
     ck_assert_uint_eq(shared->slots[0].pid, 0);
-    again = take(shared);
+    again = take_slot(shared);
     ck_assert_uint_eq(again.slot, 0);
     ck_assert_uint_eq(again.serial, 2);
     ck_assert_uint_eq(shared->slot_n, 2);
     fb_slot_bury(shared, again);
     shared->slots[0].serial = UINT32_MAX; /* 0 would mean that it was never used */
-    again = take(shared);
+    again = take_slot(shared);
     ck_assert_uint_eq(again.serial, 1);
     fb_shared_destroy(&shared);
 }
@@ -89,20 +90,20 @@ END_TEST
 /* The slots of a master process beside another, whose lives are not those of any before. */
 START_TEST(a_side_has_numbers_of_its_own)
 {
-    struct fb_shared *shared = create();
+    struct fb_shared *shared = create_shared();
     struct fb_slot_id a, b;
 
     fb_shared_begin(shared, 1, 41);
     ck_assert_uint_eq(fb_shared_serial(shared), 41);
-    a = take(shared);
-    b = take(shared);
+    a = take_slot(shared);
+    b = take_slot(shared);
     ck_assert_uint_eq(a.slot, FB_SLOT_MAX);
     ck_assert_uint_eq(b.slot, FB_SLOT_MAX + 1);
     ck_assert_uint_eq(a.serial, 42);
     ck_assert_uint_eq(b.serial, 42);
     ck_assert_ptr_eq(fb_shared_slot(shared, b), &shared->slots[1]);
     fb_slot_bury(shared, b);
-    b = take(shared);
+    b = take_slot(shared);
     ck_assert_uint_eq(b.slot, FB_SLOT_MAX + 1);
     ck_assert_uint_eq(b.serial, 43);
     ck_assert_uint_eq(fb_shared_serial(shared), 43);
@@ -113,14 +114,14 @@ END_TEST
 
 START_TEST(slots_end)
 {
-    struct fb_shared *shared = create();
+    struct fb_shared *shared = create_shared();
     struct fb_slot_id id;
 
     for (uint32_t i = 0; i < FB_SLOT_MAX; i++)
-        ck_assert_uint_eq(take(shared).slot, i);
+        ck_assert_uint_eq(take_slot(shared).slot, i);
     ck_assert(!fb_slot_take(shared, &id));
     fb_slot_bury(shared, (struct fb_slot_id) { 500, 1 });
-    ck_assert_uint_eq(take(shared).slot, 500);
+    ck_assert_uint_eq(take_slot(shared).slot, 500);
     ck_assert(!fb_slot_take(shared, &id));
     fb_shared_destroy(&shared);
 }
@@ -128,8 +129,8 @@ END_TEST
 
 START_TEST(the_dead_leave_their_counts_but_not_their_gauges)
 {
-    struct fb_shared *shared = create();
-    struct fb_slot_id a = take(shared), b = take(shared);
+    struct fb_shared *shared = create_shared();
+    struct fb_slot_id a = take_slot(shared), b = take_slot(shared);
     struct fb_counters *counters[2] = { &shared->slots[a.slot].counters,
         &shared->slots[b.slot].counters };
 
@@ -144,7 +145,7 @@ START_TEST(the_dead_leave_their_counts_but_not_their_gauges)
     ck_assert(!fb_slot_bury(shared, a));
     for (int i = 0; i < FB_COUNTERS; i++)
         ck_assert_uint_eq(total_of(shared, i), i < FB_GAUGES ? 107u + (unsigned)i : 7u);
-    fb_count(&shared->slots[take(shared).slot].counters, FB_ACCEPTS, 1); /* the next life's */
+    fb_count(&shared->slots[take_slot(shared).slot].counters, FB_ACCEPTS, 1); /* the next life's */
     ck_assert_uint_eq(total_of(shared, FB_ACCEPTS), 108);
     fb_slot_bury(shared, b);
     ck_assert_uint_eq(total_of(shared, FB_HANDLED), 108);
@@ -157,14 +158,14 @@ END_TEST
 
 START_TEST(the_dead_leave_the_accept_mutex)
 {
-    struct fb_shared *shared = create();
-    struct fb_slot_id a = take(shared), b = take(shared);
+    struct fb_shared *shared = create_shared();
+    struct fb_slot_id a = take_slot(shared), b = take_slot(shared);
 
     ck_assert(fb_shm_lock_try(&shared->accept_mutex, a));
     ck_assert(!fb_slot_bury(shared, b));
     ck_assert(!fb_shm_lock_try(&shared->accept_mutex, b));
     ck_assert(fb_slot_bury(shared, a));
-    b = take(shared);
+    b = take_slot(shared);
     ck_assert(fb_shm_lock_try(&shared->accept_mutex, b));
     shared_check(shared);
     fb_shared_destroy(&shared);
@@ -187,7 +188,7 @@ static _Noreturn void read_on(struct fb_shared *shared)
 
 START_TEST(totals_are_right_while_the_master_folds)
 {
-    struct fb_shared *shared = create();
+    struct fb_shared *shared = create_shared();
     pid_t pid = fork();
     int status;
 
@@ -212,9 +213,9 @@ END_TEST
 
 START_TEST(a_master_that_died_while_folding_keeps_nobody)
 {
-    struct fb_shared *shared = create();
+    struct fb_shared *shared = create_shared();
 
-    fb_count(&shared->slots[take(shared).slot].counters, FB_ACCEPTS, 5);
+    fb_count(&shared->slots[take_slot(shared).slot].counters, FB_ACCEPTS, 5);
     shared->folds++;
     ck_assert_uint_eq(total_of(shared, FB_ACCEPTS), 5);
     fb_shared_destroy(&shared);
@@ -223,8 +224,8 @@ END_TEST
 
 START_TEST(children_share_it)
 {
-    struct fb_shared *shared = create();
-    struct fb_slot_id id = take(shared);
+    struct fb_shared *shared = create_shared();
+    struct fb_slot_id id = take_slot(shared);
     int status;
     pid_t pid = fork();
 
@@ -241,13 +242,13 @@ END_TEST
 
 START_TEST(slots_are_touched_as_they_come_into_use)
 {
-    struct fb_shared *shared = create();
+    struct fb_shared *shared = create_shared();
     size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (sizeof(*shared) + page - 1) / page;
     unsigned char in_core[sizeof(struct fb_shared) / 4096 + 2];
     size_t touched = 0;
 
     ck_assert_uint_le(pages, sizeof(in_core));
-    take(shared);
+    take_slot(shared);
     total_of(shared, FB_ACCEPTS);
     ck_assert_int_eq(mincore(shared, sizeof(*shared), in_core), 0);
     for (size_t i = 0; i < pages; i++)

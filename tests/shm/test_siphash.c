@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* SipHash against its authors' vectors. */
 #include "shm/siphash.h"
 #include "support/test.h"
 

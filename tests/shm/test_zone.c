@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Zones: declared, opened, handed to the next configuration, adopted by another process, and
+ * refused. */
 #include "base/compiler.h"
 #include "shm/map.h"
 #include "shm/memory.h"
 #include "shm/metrics.h"
 #include "shm/zone.h"
+#include "support/memory_log.h"
 #include "support/test.h"
 
 #include <dirent.h>
@@ -23,43 +26,26 @@ static const uint8_t kinds[] = { FB_SHM_COUNTER, FB_SHM_GAUGE };
 static const struct fb_shm_metrics_shape metrics_shape = { fb_countof(kinds), kinds };
 
 /* A configuration's, with a log that can be looked at. */
-struct stage {
+struct declared {
     struct fb_arena *arena;
     struct fb_zones zones;
-    struct fb_log log;
-    struct fb_log_target target;
+    struct memory_log log;
 };
 
-static void set_up(struct stage *stage)
+static void declared_start(struct declared *declared)
 {
-    stage->arena = fb_arena_create();
-    ck_assert_ptr_nonnull(stage->arena);
-    fb_zones_init(&stage->zones);
-    stage->target = (struct fb_log_target) { .level = FB_DEBUG };
-    stage->target.fd = memfd_create("log", MFD_CLOEXEC);
-    ck_assert_int_ne(stage->target.fd, -1);
-    memset(&stage->log, 0, sizeof(stage->log));
-    fb_log_init(&stage->log, &stage->target, 1);
+    declared->arena = fb_arena_create();
+    ck_assert_ptr_nonnull(declared->arena);
+    fb_zones_init(&declared->zones);
+    memory_log_open(&declared->log, FB_DEBUG);
 }
 
-static void tear_down(struct stage *stage)
+static void declared_stop(struct declared *declared)
 {
-    fb_zones_close(&stage->zones);
-    fb_arena_destroy(&stage->arena);
-    close(stage->target.fd);
-}
-
-/* What was logged since the last time; empty when nothing was. */
-static const char *logged(struct stage *stage)
-{
-    static char text[1024];
-    ssize_t n = pread(stage->target.fd, text, sizeof(text) - 1, 0);
-
-    ck_assert_int_ge(n, 0);
-    text[n] = 0;
-    ck_assert_int_eq(ftruncate(stage->target.fd, 0), 0);
-    ck_assert_int_eq(lseek(stage->target.fd, 0, SEEK_SET), 0);
-    return text;
+    fb_zones_close(&declared->zones);
+    fb_arena_destroy(&declared->arena);
+    memory_log_take(&declared->log);
+    memory_log_close(&declared->log);
 }
 
 static unsigned lines_in(const char *text)
@@ -71,22 +57,22 @@ static unsigned lines_in(const char *text)
     return n;
 }
 
-static struct fb_zone *declare_map(struct stage *stage, const char *name, uint32_t version)
+static struct fb_zone *declare_map(struct declared *declared, const char *name, uint32_t version)
 {
-    struct fb_zone *zone =
-        fb_zone_declare(&stage->zones, stage->arena, &fb_shm_map_kind, name, version, &map_shape);
+    struct fb_zone *zone = fb_zone_declare(
+        &declared->zones, declared->arena, &fb_shm_map_kind, name, version, &map_shape);
 
     ck_assert_ptr_nonnull(zone);
     return zone;
 }
 
-static void open_all(struct stage *stage, struct stage *old)
+static void open_all(struct declared *declared, struct declared *old)
 {
     ck_assert_int_eq(
-        fb_zones_open(&stage->zones, old == NULL ? NULL : &old->zones, &stage->log), 0);
+        fb_zones_open(&declared->zones, old == NULL ? NULL : &old->zones, &declared->log.log), 0);
 }
 
-static void put(struct fb_zone *zone, const char *key)
+static void put_key(struct fb_zone *zone, const char *key)
 {
     ck_assert_int_eq(
         fb_shm_map_set(fb_zone_memory(zone), key, strlen(key), 1, "", 0, 0, NULL), FB_SHM_MAP_OK);
@@ -111,7 +97,7 @@ static unsigned open_descriptors(void)
     return n;
 }
 
-/* Of a zone's memory in this process. */
+/* Address and size of a zone's memory in this process. */
 static unsigned mappings_of(const char *name)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -128,20 +114,20 @@ static unsigned mappings_of(const char *name)
 
 START_TEST(a_declaration_makes_nothing_outside_of_memory)
 {
-    struct stage stage;
+    struct declared declared;
     struct fb_zone *zone;
     unsigned before;
 
-    set_up(&stage);
+    declared_start(&declared);
     before = open_descriptors();
-    zone = declare_map(&stage, "sessions", 1);
+    zone = declare_map(&declared, "sessions", 1);
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("sessions"), 0);
     ck_assert_ptr_null(fb_zone_memory(zone));
-    ck_assert_ptr_eq(fb_zones_find(&stage.zones, "sessions"), zone);
-    ck_assert_ptr_null(fb_zones_find(&stage.zones, "session"));
-    fb_zones_bury(&stage.zones, 1); /* of those that are not open nobody is told */
-    tear_down(&stage);
+    ck_assert_ptr_eq(fb_zones_find(&declared.zones, "sessions"), zone);
+    ck_assert_ptr_null(fb_zones_find(&declared.zones, "session"));
+    fb_zones_bury(&declared.zones, 1); /* zones that are not open are passed over */
+    declared_stop(&declared);
 }
 END_TEST
 
@@ -166,37 +152,37 @@ static const struct {
 START_TEST(some_declarations_are_refused)
 {
     struct fb_zone *zone;
-    struct stage stage;
+    struct declared declared;
 
-    set_up(&stage);
-    declare_map(&stage, "taken", 1);
-    zone = fb_zone_declare(&stage.zones, stage.arena, declarations[_i].kind, declarations[_i].name,
-        1, declarations[_i].shape);
+    declared_start(&declared);
+    declare_map(&declared, "taken", 1);
+    zone = fb_zone_declare(&declared.zones, declared.arena, declarations[_i].kind,
+        declarations[_i].name, 1, declarations[_i].shape);
     if (declarations[_i].error != 0) {
         ck_assert_ptr_null(zone);
         ck_assert_int_eq(errno, declarations[_i].error);
     } else {
         ck_assert_ptr_nonnull(zone);
-        open_all(&stage, NULL);
+        open_all(&declared, NULL);
         ck_assert_str_eq(zone->base->name, declarations[_i].name);
         ck_assert_uint_eq(mappings_of(declarations[_i].name), 1);
     }
-    tear_down(&stage);
+    declared_stop(&declared);
 }
 END_TEST
 
 START_TEST(an_open_zone_is_shared_with_children)
 {
-    struct stage stage;
+    struct declared declared;
     struct fb_zone *map, *metrics;
     pid_t pid;
     int64_t totals[2];
 
-    set_up(&stage);
-    map = declare_map(&stage, "sessions", 7);
+    declared_start(&declared);
+    map = declare_map(&declared, "sessions", 7);
     metrics = fb_zone_declare(
-        &stage.zones, stage.arena, &fb_shm_metrics_kind, "numbers", 1, &metrics_shape);
-    open_all(&stage, NULL);
+        &declared.zones, declared.arena, &fb_shm_metrics_kind, "numbers", 1, &metrics_shape);
+    open_all(&declared, NULL);
     ck_assert_uint_eq((uintptr_t)fb_zone_memory(map) % FB_CACHE_LINE, 0);
     ck_assert_uint_eq(map->base->magic, FB_ZONE_MAGIC);
     ck_assert_uint_eq(map->base->version, 7);
@@ -204,38 +190,38 @@ START_TEST(an_open_zone_is_shared_with_children)
     ck_assert_int_ne(fcntl(map->fd, F_GETFD) & FD_CLOEXEC, 0);
     pid = fork_child();
     if (pid == 0) {
-        put(map, "a");
+        put_key(map, "a");
         fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[0], 5);
         fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[1], 6);
         _exit(0);
     }
     wait_for_child(pid);
     ck_assert(has(map, "a"));
-    fb_zones_bury(&stage.zones, 3);
+    fb_zones_bury(&declared.zones, 3);
     fb_shm_metrics_totals(fb_zone_memory(metrics), totals);
     ck_assert_int_eq(totals[0], 5);
     ck_assert_int_eq(totals[1], 0);
-    ck_assert_str_eq(logged(&stage), "");
-    tear_down(&stage);
+    ck_assert_str_eq(memory_log_take(&declared.log), "");
+    declared_stop(&declared);
 }
 END_TEST
 
 START_TEST(memory_is_touched_as_it_is_used)
 {
     static const struct fb_shm_map_shape shape = { 1 << 20, 1000, 1 << 20 };
-    struct stage stage;
+    struct declared declared;
     struct fb_zone *zone;
     struct stat file;
 
-    set_up(&stage);
-    zone = fb_zone_declare(&stage.zones, stage.arena, &fb_shm_map_kind, "large", 1, &shape);
-    open_all(&stage, NULL);
-    put(zone, "a");
+    declared_start(&declared);
+    zone = fb_zone_declare(&declared.zones, declared.arena, &fb_shm_map_kind, "large", 1, &shape);
+    open_all(&declared, NULL);
+    put_key(zone, "a");
     ck_assert_int_eq(fstat(zone->fd, &file), 0);
     ck_assert_uint_eq((uint64_t)file.st_size, zone->size);
     ck_assert_uint_gt(zone->size, UINT64_C(1) << 40);
     ck_assert_uint_le((uint64_t)file.st_blocks * 512, 64 * 1024);
-    tear_down(&stage);
+    declared_stop(&declared);
 }
 END_TEST
 
@@ -243,31 +229,31 @@ END_TEST
 START_TEST(a_zone_of_the_same_layout_is_taken_over)
 {
     bool aborted = _i == 1;
-    struct stage old, new;
+    struct declared old, new;
     struct fb_zone *a, *b;
     unsigned before = open_descriptors();
 
-    set_up(&old);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&new);
     a = declare_map(&old, "sessions", 1);
     open_all(&old, NULL);
-    put(a, "from the old");
+    put_key(a, "from the old");
     b = declare_map(&new, "sessions", 1);
     open_all(&new, &old);
     ck_assert_int_ne(a->fd, b->fd);
     ck_assert_ptr_ne(a->base, b->base);
     ck_assert_uint_eq(mappings_of("sessions"), 2);
     ck_assert(has(b, "from the old"));
-    put(b, "from the new");
+    put_key(b, "from the new");
     ck_assert(has(a, "from the new"));
-    ck_assert_str_eq(logged(&new), "");
+    ck_assert_str_eq(memory_log_take(&new.log), "");
 
-    tear_down(aborted ? &new : &old);
+    declared_stop(aborted ? &new : &old);
     ck_assert_uint_eq(mappings_of("sessions"), 1);
-    put(aborted ? a : b, "later");
+    put_key(aborted ? a : b, "later");
     ck_assert(has(aborted ? a : b, "from the old"));
     ck_assert(has(aborted ? a : b, "from the new"));
-    tear_down(aborted ? &old : &new);
+    declared_stop(aborted ? &old : &new);
     ck_assert_uint_eq(mappings_of("sessions"), 0);
     ck_assert_uint_eq(open_descriptors(), before);
 }
@@ -275,12 +261,12 @@ END_TEST
 
 START_TEST(what_the_dead_have_counted_is_folded_once)
 {
-    struct stage old, new;
+    struct declared old, new;
     struct fb_zone *a, *b;
     int64_t totals[2];
 
-    set_up(&old);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&new);
     a = fb_zone_declare(&old.zones, old.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
     open_all(&old, NULL);
     b = fb_zone_declare(&new.zones, new.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
@@ -290,8 +276,8 @@ START_TEST(what_the_dead_have_counted_is_folded_once)
     fb_zones_bury(&new.zones, 0);
     fb_shm_metrics_totals(fb_zone_memory(b), totals);
     ck_assert_int_eq(totals[0], 5);
-    tear_down(&old);
-    tear_down(&new);
+    declared_stop(&old);
+    declared_stop(&new);
 }
 END_TEST
 
@@ -303,39 +289,39 @@ static const struct {
 } layouts[] = {
     { &fb_shm_map_kind, 2, &map_shape },
     { &fb_shm_map_kind, 1, &other_shape },
-    { &fb_shm_map_kind, 1, &(struct fb_shm_map_shape) { 100, 15, 8 } }, /* of the same size */
+    { &fb_shm_map_kind, 1, &(struct fb_shm_map_shape) { 100, 15, 8 } }, /* the same size */
     { &fb_shm_metrics_kind, 1, &metrics_shape },
 };
 
 START_TEST(a_zone_of_another_layout_begins_empty)
 {
-    struct stage old, new;
+    struct declared old, new;
     struct fb_zone *a, *b;
     const char *text;
 
-    set_up(&old);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&new);
     a = declare_map(&old, "sessions", 1);
     open_all(&old, NULL);
-    put(a, "a");
-    declare_map(&new, "another", 1); /* of which nothing is to be said */
+    put_key(a, "a");
+    declare_map(&new, "another", 1); /* no line about this one */
     b = fb_zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
         layouts[_i].shape);
     open_all(&new, &old);
-    text = logged(&new);
+    text = memory_log_take(&new.log);
     ck_assert_uint_eq(lines_in(text), 1);
     ck_assert_ptr_nonnull(strstr(text, "[notice]"));
     ck_assert_ptr_nonnull(
         strstr(text, "zone \"sessions\" begins empty because its layout changed"));
     if (b->kind == &fb_shm_map_kind) {
         ck_assert(!has(b, "a"));
-        put(b, "b");
+        put_key(b, "b");
         ck_assert(!has(a, "b"));
     }
     ck_assert(has(a, "a"));
-    tear_down(&new);
-    put(a, "c");
-    tear_down(&old);
+    declared_stop(&new);
+    put_key(a, "c");
+    declared_stop(&old);
 }
 END_TEST
 
@@ -361,9 +347,9 @@ static const struct {
     { RLIMIT_FSIZE, 4096, "ftruncate() failed", false },
 };
 
-static void expect_failure(struct stage *stage, const struct fb_zone *zone, const char *call)
+static void expect_failure(struct declared *declared, const struct fb_zone *zone, const char *call)
 {
-    const char *text = logged(stage);
+    const char *text = memory_log_take(&declared->log);
     char wanted[128];
 
     ck_assert_uint_eq(lines_in(text), 1);
@@ -375,31 +361,30 @@ static void expect_failure(struct stage *stage, const struct fb_zone *zone, cons
 
 START_TEST(a_failure_takes_all_back)
 {
-    struct stage old, new;
+    struct declared old, new;
     struct fb_zone *zone;
     unsigned before;
     struct rlimit was;
 
-    set_up(&old);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&new);
     declare_map(&old, "b", 1);
     open_all(&old, NULL);
     before = open_descriptors();
     if (ways[_i].resource == RLIMIT_FSIZE)
-        fb_zone_declare(
-            &new.zones, new.arena, &fb_shm_map_kind, "a", 1, &tiny_shape); /* it could be opened */
+        fb_zone_declare(&new.zones, new.arena, &fb_shm_map_kind, "a", 1, &tiny_shape); /* opened */
     zone = declare_map(&new, "b", 1);
     was = limit(ways[_i].resource, ways[_i].value);
     ck_assert_int_eq(
-        fb_zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log), -1);
+        fb_zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log.log), -1);
     ck_assert_int_eq(setrlimit(ways[_i].resource, &was), 0);
     expect_failure(&new, zone, ways[_i].call);
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("a"), 0);
     ck_assert_uint_eq(mappings_of("b"), 1);
-    open_all(&new, &old); /* it is whole still */
-    tear_down(&new);
-    tear_down(&old);
+    open_all(&new, &old); /* the map is whole still */
+    declared_stop(&new);
+    declared_stop(&old);
 }
 END_TEST
 
@@ -407,49 +392,49 @@ START_TEST(what_is_beyond_all_memory_is_refused)
 {
     static const struct fb_shm_map_shape largest = { FB_SHM_MAP_CAPACITY_MAX, FB_SHM_MAP_KEY_MAX,
         FB_SHM_MAP_VALUE_MAX };
-    struct stage stage;
+    struct declared declared;
     struct fb_zone *zone;
     unsigned before;
 
-    set_up(&stage);
+    declared_start(&declared);
     before = open_descriptors();
-    declare_map(&stage, "a", 1);
-    zone = fb_zone_declare(&stage.zones, stage.arena, &fb_shm_map_kind, "b", 1, &largest);
-    ck_assert_int_eq(fb_zones_open(&stage.zones, NULL, &stage.log), -1);
-    expect_failure(&stage, zone, "");
+    declare_map(&declared, "a", 1);
+    zone = fb_zone_declare(&declared.zones, declared.arena, &fb_shm_map_kind, "b", 1, &largest);
+    ck_assert_int_eq(fb_zones_open(&declared.zones, NULL, &declared.log.log), -1);
+    expect_failure(&declared, zone, "");
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("a"), 0);
-    tear_down(&stage);
+    declared_stop(&declared);
 }
 END_TEST
 
-/* As another process is given it. */
+/* Passes a descriptor on as another process is given it. */
 START_TEST(memory_that_is_handed_on_is_taken_over)
 {
-    struct stage old, given, new;
+    struct declared old, given, new;
     struct fb_zone *zone;
 
-    set_up(&old);
-    set_up(&given);
-    set_up(&new);
+    declared_start(&old);
+    declared_start(&given);
+    declared_start(&new);
     zone = declare_map(&old, "m", 3);
     open_all(&old, NULL);
-    put(zone, "kept");
+    put_key(zone, "kept");
     ck_assert_int_eq(fb_zones_adopt(&given.zones, given.arena, dup(zone->fd)), 0);
     fb_zones_close(&old.zones);
     zone = declare_map(&new, "m", 3);
     open_all(&new, &given);
     fb_zones_close(&given.zones);
     ck_assert(has(zone, "kept"));
-    ck_assert_str_eq(logged(&new), "");
-    tear_down(&new);
-    tear_down(&given);
-    tear_down(&old);
+    ck_assert_str_eq(memory_log_take(&new.log), "");
+    declared_stop(&new);
+    declared_stop(&given);
+    declared_stop(&old);
 }
 END_TEST
 
 static const struct {
-    size_t size;   /* of the memory */
+    size_t size;   /* descriptor of the memory */
     uint64_t told; /* in its header */
     uint32_t magic;
 } no_zones[] = {
@@ -463,16 +448,16 @@ START_TEST(what_is_no_zone_is_not)
 {
     struct fb_zone_header header = { .magic = no_zones[_i].magic, .size = no_zones[_i].told };
     int fd = memfd_create("no zone", MFD_CLOEXEC);
-    struct stage stage;
+    struct declared declared;
 
-    set_up(&stage);
+    declared_start(&declared);
     ck_assert_int_eq(ftruncate(fd, (off_t)no_zones[_i].size), 0);
     if (no_zones[_i].size >= sizeof(header))
         ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-    ck_assert_int_eq(fb_zones_adopt(&stage.zones, stage.arena, fd), -1);
-    ck_assert(STAILQ_EMPTY(&stage.zones));
+    ck_assert_int_eq(fb_zones_adopt(&declared.zones, declared.arena, fd), -1);
+    ck_assert(STAILQ_EMPTY(&declared.zones));
     close(fd);
-    tear_down(&stage);
+    declared_stop(&declared);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a protocol is told and may do, and what the log says of a session. */
-#include "stream/stage.h"
+/* Callbacks and calls of a protocol, and what the log says of a session. */
+#include "support/fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,68 +8,68 @@
 #define CONTEXT ", client: 192.0.2.1, server: 192.0.2.7:77\n"
 
 /* Fails unless the session number 1 has ended, by the log too. */
-static void check_ended(struct stage *stage, fb_reason reason, const char *text)
+static void check_ended(struct fixture *fixture, fb_reason reason, const char *text)
 {
     char expected[256];
 
-    ck_assert_uint_eq(stage->record.closings, 1);
-    ck_assert_int_eq(stage->record.reason, reason);
+    ck_assert_uint_eq(fixture->server.record.closings, 1);
+    ck_assert_int_eq(fixture->server.record.reason, reason);
     snprintf(expected, sizeof(expected), "t: [info] *1 session ended: %s" CONTEXT, text);
-    ck_assert_str_eq(stage_logged(stage), expected);
-    stage_tear_down(stage);
+    ck_assert_str_eq(fixture_logged(fixture), expected);
+    fixture_stop(fixture);
 }
 
 START_TEST(a_protocol_is_told_everything)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client = stage_connect(stage);
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client = scripted_connect(fixture);
 
-    ck_assert_uint_eq(stage->record.openings, 1);
-    ck_assert_uint_eq(stage->shared->slots[stage->slot.slot].counters.n[FB_HANDLED], 1);
-    fake_says(client, "hello");
-    stage_run(stage);
-    ck_assert_str_eq(stage->record.last, "hello");
-    fake_end(client);
-    stage_run(stage);
-    ck_assert_uint_eq(stage->record.eofs, 1);
-    check_ended(stage, FB_FINISHED, "finished");
+    ck_assert_uint_eq(fixture->server.record.openings, 1);
+    ck_assert_uint_eq(fixture_count(fixture, FB_HANDLED), 1);
+    fb_sim_says(client, "hello");
+    fixture_run(fixture);
+    ck_assert_str_eq(fixture->server.record.last, "hello");
+    fb_sim_end(client);
+    fixture_run(fixture);
+    ck_assert_uint_eq(fixture->server.record.eofs, 1);
+    check_ended(fixture, FB_FINISHED, "finished");
 }
 END_TEST
 
 START_TEST(a_protocol_may_leave_everything_out)
 {
     static const fb_ops nothing = { .size = sizeof(fb_ops) };
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client;
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client;
 
-    stage->protocol.ops = &nothing;
-    client = stage_connect(stage);
-    fake_says(client, "dropped");
-    stage_run(stage);
-    ck_assert_uint_eq(fake_unread(client), 0);
+    fixture->server.protocol.ops = &nothing;
+    client = scripted_connect(fixture);
+    fb_sim_says(client, "dropped");
+    fixture_run(fixture);
+    ck_assert_uint_eq(fb_sim_unread(client), 0);
     ck_assert(!client->closed);
-    fake_end(client); /* without `eof` it is closed */
-    stage_run(stage);
+    fb_sim_end(client); /* without `eof` it is closed */
+    fixture_run(fixture);
     ck_assert(client->closed);
-    ck_assert_str_eq(stage_logged(stage), "t: [info] *1 session ended: finished" CONTEXT);
-    stage_tear_down(stage);
+    ck_assert_str_eq(fixture_logged(fixture), "t: [info] *1 session ended: finished" CONTEXT);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_server_without_protocol_closes)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client;
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client;
 
-    stage->server.protocol = NULL;
-    client = stage_connect(stage);
+    fixture->server.server.protocol = NULL;
+    client = scripted_connect(fixture);
     ck_assert(client->closed && !client->reset);
-    ck_assert_str_eq(stage_logged(stage), "t: [info] *1 session ended: finished" CONTEXT);
-    stage_tear_down(stage);
+    ck_assert_str_eq(fixture_logged(fixture), "t: [info] *1 session ended: finished" CONTEXT);
+    fixture_stop(fixture);
 }
 END_TEST
 
-static int refuse(fb_conn *conn, void *state)
+static int refuse_client(fb_conn *conn, void *state)
 {
     (void)conn;
     (void)state;
@@ -78,17 +78,17 @@ static int refuse(fb_conn *conn, void *state)
 
 START_TEST(a_protocol_may_refuse)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client;
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client;
 
-    stage->script.opened = refuse;
-    client = stage_connect(stage);
+    fixture->server.script.opened = refuse_client;
+    client = scripted_connect(fixture);
     ck_assert(client->closed && !client->reset);
-    check_ended(stage, FB_REFUSED, "refused by the protocol");
+    check_ended(fixture, FB_REFUSED, "refused by the protocol");
 }
 END_TEST
 
-static size_t leave(fb_conn *conn, void *state, fb_bytes in)
+static size_t leave_input(fb_conn *conn, void *state, fb_bytes in)
 {
     (void)conn;
     (void)state;
@@ -111,41 +111,41 @@ static const struct {
 
 START_TEST(unconsumed_input_has_a_limit)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client;
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client;
     static const char bytes[65535];
 
-    stage->script.data = leave;
-    stage->protocol.input_limit = limits[_i].limit;
-    client = stage_connect(stage);
+    fixture->server.script.data = leave_input;
+    fixture->server.protocol.input_limit = limits[_i].limit;
+    client = scripted_connect(fixture);
     if (limits[_i].first > 0) {
-        fake_say(client, bytes, limits[_i].first);
-        stage_run(stage);
-        ck_assert_uint_eq(stage->record.datas, 1);
-        ck_assert_uint_eq(stage->record.closings, 0);
+        fb_sim_say(client, bytes, limits[_i].first);
+        fixture_run(fixture);
+        ck_assert_uint_eq(fixture->server.record.datas, 1);
+        ck_assert_uint_eq(fixture->server.record.closings, 0);
     }
-    fake_say(client, bytes, limits[_i].rest);
-    stage_run(stage);
+    fb_sim_say(client, bytes, limits[_i].rest);
+    fixture_run(fixture);
     ck_assert(client->closed && !client->reset);
-    check_ended(stage, FB_INPUT_LIMIT, "too much input that the protocol does not consume");
+    check_ended(fixture, FB_INPUT_LIMIT, "too much input that the protocol does not consume");
 }
 END_TEST
 
 START_TEST(who_is_stopped_is_not_at_its_limit)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client;
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client;
 
-    stage->script.data = leave_and_stop;
-    stage->protocol.input_limit = 3;
-    client = stage_connect(stage);
-    fake_says(client, "more than that");
-    stage_run(stage);
-    ck_assert_uint_eq(stage->record.closings, 0);
-    stage->script.data = leave;
-    fb_resume(stage->record.conn);
-    stage_run(stage);
-    check_ended(stage, FB_INPUT_LIMIT, "too much input that the protocol does not consume");
+    fixture->server.script.data = leave_and_stop;
+    fixture->server.protocol.input_limit = 3;
+    client = scripted_connect(fixture);
+    fb_sim_says(client, "more than that");
+    fixture_run(fixture);
+    ck_assert_uint_eq(fixture->server.record.closings, 0);
+    fixture->server.script.data = leave_input;
+    fb_resume(fixture->server.record.conn);
+    fixture_run(fixture);
+    check_ended(fixture, FB_INPUT_LIMIT, "too much input that the protocol does not consume");
 }
 END_TEST
 
@@ -158,24 +158,24 @@ static size_t consume_too_much(fb_conn *conn, void *state, fb_bytes in)
 
 START_TEST(a_protocol_that_consumes_what_is_not_there_is_aborted)
 {
-    struct stage *stage = stage_set_up(1);
-    struct fake_socket *client = stage_connect(stage);
+    struct fixture *fixture = fixture_start_stream(1);
+    struct fb_sim_socket *client = scripted_connect(fixture);
 
-    stage->script.data = consume_too_much;
-    fake_says(client, "four");
-    stage_run(stage);
+    fixture->server.script.data = consume_too_much;
+    fb_sim_says(client, "four");
+    fixture_run(fixture);
     ck_assert(client->closed && client->reset);
-    ck_assert_int_eq(stage->record.reason, FB_ABORTED);
-    ck_assert_str_eq(stage_logged(stage),
-        "t: [alert] *1 \"proto\" consumed 5 bytes of 4" CONTEXT
+    ck_assert_int_eq(fixture->server.record.reason, FB_ABORTED);
+    ck_assert_str_eq(fixture_logged(fixture),
+        "t: [alert] *1 \"scripted\" consumed 5 bytes of 4" CONTEXT
         "t: [info] *1 session ended: aborted by the protocol" CONTEXT);
-    stage_tear_down(stage);
+    fixture_stop(fixture);
 }
 END_TEST
 
 static int check_zeroed(fb_conn *conn, void *state)
 {
-    static const uint8_t zeros[STAGE_STATE];
+    static const uint8_t zeros[SCRIPTED_STATE];
 
     (void)conn;
     ck_assert_int_eq(memcmp(state, zeros, sizeof(zeros)), 0);
@@ -186,7 +186,7 @@ static int check_zeroed(fb_conn *conn, void *state)
 
 static void check_kept(fb_conn *conn, void *state, fb_reason reason)
 {
-    uint8_t expected[STAGE_STATE];
+    uint8_t expected[SCRIPTED_STATE];
 
     (void)conn;
     (void)reason;
@@ -196,48 +196,48 @@ static void check_kept(fb_conn *conn, void *state, fb_reason reason)
 
 START_TEST(the_state_is_zeroed_each_time)
 {
-    struct stage *stage = stage_set_up(8);
+    struct fixture *fixture = fixture_start_stream(8);
 
-    stage->script.opened = check_zeroed;
-    stage->script.closed = check_kept;
+    fixture->server.script.opened = check_zeroed;
+    fixture->server.script.closed = check_kept;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 8; i++)
-            stage_connect(stage);
-        stage_end(stage);
+            scripted_connect(fixture);
+        scripted_end_sessions(fixture);
     }
-    ck_assert_uint_eq(stage->record.openings, 24);
-    stage_tear_down(stage);
+    ck_assert_uint_eq(fixture->server.record.openings, 24);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(without_state_it_is_null)
 {
-    struct stage *stage = stage_set_up(1);
+    struct fixture *fixture = fixture_start_stream(1);
 
-    stage->protocol.conn_state = 0;
-    stage->record.state = stage;
-    stage_connect(stage);
-    ck_assert_ptr_null(stage->record.state);
-    stage_end(stage);
-    stage_tear_down(stage);
+    fixture->server.protocol.conn_state = 0;
+    fixture->server.record.state = fixture;
+    scripted_connect(fixture);
+    ck_assert_ptr_null(fixture->server.record.state);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 /* More than there are addresses. */
 START_TEST(without_memory_for_its_state_a_protocol_hears_nothing)
 {
-    struct stage *stage = stage_set_up(1024 * 1024);
-    struct fake_socket *client;
+    struct fixture *fixture = fixture_start_stream(1024 * 1024);
+    struct fb_sim_socket *client;
 
-    stage->protocol.conn_state = UINT32_MAX;
-    client = stage_connect(stage);
+    fixture->server.protocol.conn_state = UINT32_MAX;
+    client = scripted_connect(fixture);
     ck_assert(client->closed);
-    ck_assert_uint_eq(stage->record.openings, 0);
-    ck_assert_uint_eq(stage->record.closings, 0);
-    ck_assert_str_eq(stage_logged(stage),
-        "t: [crit] *1 no memory for the state of \"proto\" (12: Cannot allocate memory)" CONTEXT
+    ck_assert_uint_eq(fixture->server.record.openings, 0);
+    ck_assert_uint_eq(fixture->server.record.closings, 0);
+    ck_assert_str_eq(fixture_logged(fixture),
+        "t: [crit] *1 no memory for the state of \"scripted\" (12: Cannot allocate memory)" CONTEXT
         "t: [info] *1 session ended: no memory" CONTEXT);
-    stage_tear_down(stage);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -249,30 +249,30 @@ static const struct {
 
 START_TEST(debug_connection_shows_chosen_ones)
 {
-    struct stage *stage = stage_set_up(1);
+    struct fixture *fixture = fixture_start_stream(1);
     struct fb_address_block blocks[2];
-    struct fake_socket *client;
+    struct fb_sim_socket *client;
     const char *lines;
 
-    stage->target.level = FB_ERROR;
-    fb_log_update(&stage->log);
+    fixture->log.target.level = FB_ERROR;
+    fb_log_update(&fixture->log.log);
     ck_assert_ptr_null(fb_address_block_parse("10.0.0.0/8", &blocks[0]));
     ck_assert_ptr_null(fb_address_block_parse(debugged[_i].block, &blocks[1]));
-    stage->worker.stream.debug = blocks;
-    stage->worker.stream.debug_n = 2;
-    client = stage_connect(stage);
-    fake_says(client, "hello");
-    stage_run(stage);
-    fb_conn_logf(stage->record.conn, FB_LOG_DEBUG, "from the %s", "protocol");
-    lines = stage_logged(stage);
+    fixture->stream->debug = blocks;
+    fixture->stream->debug_n = 2;
+    client = scripted_connect(fixture);
+    fb_sim_says(client, "hello");
+    fixture_run(fixture);
+    fb_conn_logf(fixture->server.record.conn, FB_LOG_DEBUG, "from the %s", "protocol");
+    lines = fixture_logged(fixture);
     if (debugged[_i].matches)
         ck_assert_str_eq(lines,
-            "t: [debug] *1 opened for \"proto\"" CONTEXT "t: [debug] *1 received 5 bytes" CONTEXT
+            "t: [debug] *1 opened for \"scripted\"" CONTEXT "t: [debug] *1 received 5 bytes" CONTEXT
             "t: [debug] *1 from the protocol" CONTEXT);
     else
         ck_assert_str_eq(lines, "");
-    stage_end(stage);
-    stage_tear_down(stage);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 

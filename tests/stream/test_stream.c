@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which server a connection belongs to: on the kernel's sockets, which know their own address. */
-#include "stream/stage.h"
+/* The server that a connection belongs to: on the kernel's sockets, which know their own
+ * address. */
+#include "support/fixture.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-struct house {
-    struct stage *stage;
+struct wildcard {
+    struct fixture *fixture;
     struct fb_binding bindings[3]; /* beside the wildcard's */
     int listener;
     in_port_t port;
@@ -20,55 +21,55 @@ struct house {
 static const char *const hosts[] = { "127.0.0.2", "127.0.0.3", "127.0.0.4" };
 
 /* A wildcard's socket that takes in three other addresses. */
-static struct house *build(void)
+static struct wildcard *open_wildcard(void)
 {
-    struct house *house = calloc(1, sizeof(*house));
+    struct wildcard *wildcard = calloc(1, sizeof(*wildcard));
     struct sockaddr_in any = { .sin_family = AF_INET };
     socklen_t length = sizeof(any);
 
-    ck_assert_ptr_nonnull(house);
-    house->stage = stage_with(fb_mechanism_find(NULL), 16);
-    house->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_ne(house->listener, -1);
-    ck_assert_int_eq(bind(house->listener, (struct sockaddr *)&any, sizeof(any)), 0);
-    ck_assert_int_eq(listen(house->listener, 16), 0);
-    ck_assert_int_eq(getsockname(house->listener, (struct sockaddr *)&any, &length), 0);
-    house->port = ntohs(any.sin_port);
+    ck_assert_ptr_nonnull(wildcard);
+    wildcard->fixture = fixture_start_stream_on(fb_mechanism_find(NULL), 16);
+    wildcard->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_ne(wildcard->listener, -1);
+    ck_assert_int_eq(bind(wildcard->listener, (struct sockaddr *)&any, sizeof(any)), 0);
+    ck_assert_int_eq(listen(wildcard->listener, 16), 0);
+    ck_assert_int_eq(getsockname(wildcard->listener, (struct sockaddr *)&any, &length), 0);
+    wildcard->port = ntohs(any.sin_port);
     for (int i = 0; i < 3; i++) {
-        struct fb_binding *binding = &house->bindings[i];
+        struct fb_binding *binding = &wildcard->bindings[i];
 
-        ck_assert_ptr_null(fb_address_parse(hosts[i], house->port, &binding->address));
-        binding->server = &house->stage->server;
+        ck_assert_ptr_null(fb_address_parse(hosts[i], wildcard->port, &binding->address));
+        binding->server = &wildcard->fixture->server.server;
         fb_address_format(&binding->address, true, binding->text);
-        STAILQ_INSERT_TAIL(&house->stage->port.bindings, binding, link);
+        STAILQ_INSERT_TAIL(&wildcard->fixture->server.port.bindings, binding, link);
     }
-    house->stage->port.several = true;
-    return house;
+    wildcard->fixture->server.port.several = true;
+    return wildcard;
 }
 
-static void pull_down(struct house *house)
+static void close_wildcard(struct wildcard *wildcard)
 {
-    stage_end(house->stage);
-    stage_tear_down(house->stage);
-    close(house->listener);
-    free(house);
+    scripted_end_sessions(wildcard->fixture);
+    fixture_stop(wildcard->fixture);
+    close(wildcard->listener);
+    free(wildcard);
 }
 
 /* The binding that a client of the address is given to. */
-static struct fb_binding *visit(struct house *house, const char *host)
+static struct fb_binding *serve_client(struct wildcard *wildcard, const char *host)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(house->port) }, peer;
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(wildcard->port) }, peer;
     socklen_t length = sizeof(peer);
     int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), served;
     struct fb_conn *conn;
 
     address.sin_addr.s_addr = inet_addr(host);
     ck_assert_int_eq(connect(client, (struct sockaddr *)&address, sizeof(address)), 0);
-    served =
-        accept4(house->listener, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    served = accept4(
+        wildcard->listener, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     ck_assert_int_ne(served, -1);
-    conn = fb_session_start(
-        &house->stage->worker.stream, &house->stage->port, served, (struct sockaddr *)&peer);
+    conn = fb_session_start(wildcard->fixture->stream, &wildcard->fixture->server.port, served,
+        (struct sockaddr *)&peer);
     ck_assert_ptr_nonnull(conn);
     close(client);
     return conn->owner;
@@ -76,103 +77,104 @@ static struct fb_binding *visit(struct house *house, const char *host)
 
 START_TEST(clients_are_told_apart_by_the_address_they_came_to)
 {
-    struct house *house = build();
+    struct wildcard *wildcard = open_wildcard();
 
     for (int i = 0; i < 3; i++)
-        ck_assert_ptr_eq(visit(house, hosts[i]), &house->bindings[i]);
-    ck_assert_ptr_eq(visit(house, "127.0.0.1"), &house->stage->binding); /* the wildcard's */
-    ck_assert_ptr_eq(visit(house, "127.0.0.5"), &house->stage->binding);
-    pull_down(house);
+        ck_assert_ptr_eq(serve_client(wildcard, hosts[i]), &wildcard->bindings[i]);
+    ck_assert_ptr_eq(serve_client(wildcard, "127.0.0.1"),
+        &wildcard->fixture->server.binding); /* the wildcard's */
+    ck_assert_ptr_eq(serve_client(wildcard, "127.0.0.5"), &wildcard->fixture->server.binding);
+    close_wildcard(wildcard);
 }
 END_TEST
 
 START_TEST(without_others_the_first_serves_all)
 {
-    struct house *house = build();
+    struct wildcard *wildcard = open_wildcard();
 
-    house->stage->port.several = false;
-    ck_assert_ptr_eq(visit(house, hosts[1]), &house->stage->binding);
-    pull_down(house);
+    wildcard->fixture->server.port.several = false;
+    ck_assert_ptr_eq(serve_client(wildcard, hosts[1]), &wildcard->fixture->server.binding);
+    close_wildcard(wildcard);
 }
 END_TEST
 
 START_TEST(the_log_names_the_address)
 {
-    struct house *house = build();
+    struct wildcard *wildcard = open_wildcard();
     char expected[256];
 
-    visit(house, hosts[1]);
-    stage_run(house->stage);
-    fb_net_fail_all(&house->stage->worker.stream.net, FB_DRAINED);
+    serve_client(wildcard, hosts[1]);
+    fixture_run(wildcard->fixture);
+    fixture_end_all(wildcard->fixture);
     snprintf(
-        expected, sizeof(expected), ", client: 127.0.0.1, server: 127.0.0.3:%u\n", house->port);
-    ck_assert_ptr_nonnull(strstr(stage_logged(house->stage), expected));
-    pull_down(house);
+        expected, sizeof(expected), ", client: 127.0.0.1, server: 127.0.0.3:%u\n", wildcard->port);
+    ck_assert_ptr_nonnull(strstr(fixture_logged(wildcard->fixture), expected));
+    close_wildcard(wildcard);
 }
 END_TEST
 
 START_TEST(a_unix_client_has_no_name)
 {
-    struct stage *stage = stage_with(fb_mechanism_find(NULL), 1);
+    struct fixture *fixture = fixture_start_stream_on(fb_mechanism_find(NULL), 1);
     struct sockaddr_un peer = { .sun_family = AF_UNIX };
     int fds[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    stage->port.several = true;
+    fixture->server.port.several = true;
     ck_assert_ptr_nonnull(
-        fb_session_start(&stage->worker.stream, &stage->port, fds[0], (struct sockaddr *)&peer));
-    while (stage->record.openings == 0)
-        stage_run(stage);
-    fb_net_fail_all(&stage->worker.stream.net, FB_DRAINED);
-    ck_assert_str_eq(stage_logged(stage),
+        fb_session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
+    while (fixture->server.record.openings == 0)
+        fixture_run(fixture);
+    fixture_end_all(fixture);
+    ck_assert_str_eq(fixture_logged(fixture),
         "t: [info] *1 session ended: the worker ends, client: unix:, server: 192.0.2.7:77\n");
     close(fds[1]);
-    stage_tear_down(stage);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(without_a_slot_the_descriptor_is_closed)
 {
-    struct stage *stage = stage_with(fb_mechanism_find(NULL), 1);
+    struct fixture *fixture = fixture_start_stream_on(fb_mechanism_find(NULL), 1);
     struct sockaddr_un peer = { .sun_family = AF_UNIX };
     int fds[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     ck_assert_ptr_nonnull(
-        fb_session_start(&stage->worker.stream, &stage->port, fds[0], (struct sockaddr *)&peer));
+        fb_session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
     ck_assert_ptr_null(
-        fb_session_start(&stage->worker.stream, &stage->port, fds[1], (struct sockaddr *)&peer));
+        fb_session_start(fixture->stream, &fixture->server.port, fds[1], (struct sockaddr *)&peer));
     ck_assert_int_eq(fcntl(fds[1], F_GETFD), -1);
     ck_assert_int_eq(errno, EBADF);
-    ck_assert_uint_eq(stage->shared->slots[stage->slot.slot].counters.n[FB_HANDLED], 1);
-    stage_run(stage);
-    stage_end(stage);
-    stage_tear_down(stage);
+    ck_assert_uint_eq(fixture_count(fixture, FB_HANDLED), 1);
+    fixture_run(fixture);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 /* Two protocols do not share a state. */
 START_TEST(each_protocol_has_its_own_slab)
 {
-    struct stage *stage = stage_set_up(4);
-    struct fb_server second = stage->server;
-    fb_protocol other = stage->protocol;
+    struct fixture *fixture = fixture_start_stream(4);
+    struct fb_server second = fixture->server.server;
+    fb_protocol other = fixture->server.protocol;
     char *states[2];
 
     other.conn_state = 1000;
     second.protocol = &other;
     second.protocol_index = FB_PROTOCOLS_MAX - 1;
-    stage_connect(stage);
-    states[0] = stage->record.state;
-    stage->binding.server = &second;
-    stage_connect(stage);
-    states[1] = stage->record.state;
-    ck_assert(states[1] + 1000 <= states[0] || states[0] + STAGE_STATE <= states[1]);
+    scripted_connect(fixture);
+    states[0] = fixture->server.record.state;
+    fixture->server.binding.server = &second;
+    scripted_connect(fixture);
+    states[1] = fixture->server.record.state;
+    ck_assert(states[1] + 1000 <= states[0] || states[0] + SCRIPTED_STATE <= states[1]);
     memset(states[1], 0xff, 1000);
-    for (int i = 0; i < STAGE_STATE; i++)
+    for (int i = 0; i < SCRIPTED_STATE; i++)
         ck_assert_int_eq(states[0][i], 0);
-    stage_end(stage);
-    stage_tear_down(stage);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 

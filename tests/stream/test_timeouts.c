@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* first_byte_timeout and idle_timeout. A timer that is moved by less than 300 ms stays, so that a
  * session may end so much early, but never late. */
-#include "stream/stage.h"
+#include "support/fixture.h"
 
 #include <string.h>
 
@@ -12,25 +12,26 @@
     "192.0.2.7:77\nt: [info] *1 session ended: timed out, client: 192.0.2.1, server: "             \
     "192.0.2.7:77\n"
 
-static struct stage *start(int64_t first_byte_timeout, int64_t idle_timeout)
+static struct fixture *start_timed(int64_t first_byte_timeout, int64_t idle_timeout)
 {
-    struct stage *stage = stage_set_up(2);
+    struct fixture *fixture = fixture_start_stream(2);
 
-    stage->server.settings.first_byte_timeout = first_byte_timeout;
-    stage->server.settings.idle_timeout = idle_timeout;
-    return stage;
+    fixture->server.server.settings.first_byte_timeout = first_byte_timeout;
+    fixture->server.server.settings.idle_timeout = idle_timeout;
+    return fixture;
 }
 
-/* The session is still there until `ms` from now, less what the timers may be early, and then not. */
-static void check_ends_after(struct stage *stage, uint64_t ms)
+/* The session is still there until `ms` from now, less what the timers may be early, and then
+ * not. */
+static void check_ends_after(struct fixture *fixture, uint64_t ms)
 {
-    stage_pass(stage, ms - LAZY);
-    ck_assert_uint_eq(stage->record.closings, 0);
-    stage_pass(stage, LAZY);
-    ck_assert_uint_eq(stage->record.closings, 1);
-    ck_assert_int_eq(stage->record.reason, FB_TIMED_OUT);
-    ck_assert_str_eq(stage_logged(stage), TIMED_OUT);
-    stage_tear_down(stage);
+    fixture_pass(fixture, ms - LAZY);
+    ck_assert_uint_eq(fixture->server.record.closings, 0);
+    fixture_pass(fixture, LAZY);
+    ck_assert_uint_eq(fixture->server.record.closings, 1);
+    ck_assert_int_eq(fixture->server.record.reason, FB_TIMED_OUT);
+    ck_assert_str_eq(fixture_logged(fixture), TIMED_OUT);
+    fixture_stop(fixture);
 }
 
 static size_t echo(fb_conn *conn, void *state, fb_bytes in)
@@ -49,10 +50,10 @@ START_TEST(who_says_nothing_ends_with_the_first_timeout)
         { 0, 7000, 7000 } };
 
     for (size_t i = 0; i < fb_countof(cases); i++) {
-        struct stage *stage = start(cases[i].first_byte_timeout, cases[i].idle_timeout);
+        struct fixture *fixture = start_timed(cases[i].first_byte_timeout, cases[i].idle_timeout);
 
-        stage_connect(stage);
-        check_ends_after(stage, cases[i].ends);
+        scripted_connect(fixture);
+        check_ends_after(fixture, cases[i].ends);
     }
 }
 END_TEST
@@ -64,84 +65,84 @@ START_TEST(the_first_byte_starts_the_idle_timeout)
     } cases[] = { { 5000, 60000 }, { 60000, 5000 }, { 5000, 5000 }, { 1000, 1100 }, { 0, 5000 } };
 
     for (size_t i = 0; i < fb_countof(cases); i++) {
-        struct stage *stage = start(cases[i].first_byte_timeout, cases[i].idle_timeout);
-        struct fake_socket *client = stage_connect(stage);
+        struct fixture *fixture = start_timed(cases[i].first_byte_timeout, cases[i].idle_timeout);
+        struct fb_sim_socket *client = scripted_connect(fixture);
 
-        stage_pass(stage, 900);
-        fake_says(client, "hello");
-        stage_run(stage);
-        check_ends_after(stage, (uint64_t)cases[i].idle_timeout);
+        fixture_pass(fixture, 900);
+        fb_sim_says(client, "hello");
+        fixture_run(fixture);
+        check_ends_after(fixture, (uint64_t)cases[i].idle_timeout);
     }
 }
 END_TEST
 
 START_TEST(without_timeouts_it_stays)
 {
-    struct stage *stage = start(0, 0);
-    struct fake_socket *client = stage_connect(stage);
+    struct fixture *fixture = start_timed(0, 0);
+    struct fb_sim_socket *client = scripted_connect(fixture);
 
-    stage_pass(stage, 1000u * 3600 * 24 * 30);
-    ck_assert_uint_eq(stage->record.closings, 0);
-    fake_says(client, "still here");
-    stage_run(stage);
-    ck_assert_str_eq(stage->record.last, "still here");
-    ck_assert_int_eq(fb_timers_distance(&stage->worker.stream.net.loop), -1);
-    stage_end(stage);
-    stage_tear_down(stage);
+    fixture_pass(fixture, 1000u * 3600 * 24 * 30);
+    ck_assert_uint_eq(fixture->server.record.closings, 0);
+    fb_sim_says(client, "still here");
+    fixture_run(fixture);
+    ck_assert_str_eq(fixture->server.record.last, "still here");
+    ck_assert_int_eq(fb_timers_distance(fixture->loop), -1);
+    scripted_end_sessions(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(input_defers_the_idle_timeout)
 {
-    struct stage *stage = start(1000, 1000);
-    struct fake_socket *client = stage_connect(stage);
+    struct fixture *fixture = start_timed(1000, 1000);
+    struct fb_sim_socket *client = scripted_connect(fixture);
 
     for (int i = 0; i < 20; i++) {
-        stage_pass(stage, 600);
-        fake_says(client, "more");
-        stage_run(stage);
+        fixture_pass(fixture, 600);
+        fb_sim_says(client, "more");
+        fixture_run(fixture);
     }
-    check_ends_after(stage, 1000);
+    check_ends_after(fixture, 1000);
 }
 END_TEST
 
 /* A reply is no reason to wait twice as long. */
 START_TEST(it_is_the_last_move_that_counts)
 {
-    struct stage *stage = start(60000, 10000);
-    struct fake_socket *client = stage_connect(stage);
+    struct fixture *fixture = start_timed(60000, 10000);
+    struct fb_sim_socket *client = scripted_connect(fixture);
 
-    stage->script.data = echo;
-    fake_says(client, "request");
-    stage_run(stage);
-    ck_assert_str_eq(stage_sent(client), "request");
-    check_ends_after(stage, 10000);
+    fixture->server.script.data = echo;
+    fb_sim_says(client, "request");
+    fixture_run(fixture);
+    ck_assert_str_eq(fb_sim_sent(client), "request");
+    check_ends_after(fixture, 10000);
 }
 END_TEST
 
 /* The client takes ten bytes at a time, twenty times. */
-static void take_slowly(struct stage *stage, struct fake_socket *client)
+static void take_slowly(struct fixture *fixture, struct fb_sim_socket *client)
 {
     for (size_t i = 1; i <= 20; i++) {
-        stage_pass(stage, 600);
-        fake_take(client, 10);
-        stage_run(stage);
+        fixture_pass(fixture, 600);
+        fb_sim_take(client, 10);
+        fixture_run(fixture);
         ck_assert_uint_eq(client->sent_n, 10 * i);
     }
 }
 
 START_TEST(output_that_moves_defers_the_idle_timeout)
 {
-    struct stage *stage = start(60000, 1000);
-    struct fake_socket *client = stage_connect(stage);
+    struct fixture *fixture = start_timed(60000, 1000);
+    struct fb_sim_socket *client = scripted_connect(fixture);
     static const char bytes[10000];
 
-    stage->script.data = echo;
-    fake_take(client, 0);
-    fake_say(client, bytes, sizeof(bytes));
-    stage_run(stage);
-    take_slowly(stage, client);
-    check_ends_after(stage, 1000); /* and then it does not */
+    fixture->server.script.data = echo;
+    fb_sim_take(client, 0);
+    fb_sim_say(client, bytes, sizeof(bytes));
+    fixture_run(fixture);
+    take_slowly(fixture, client);
+    check_ends_after(fixture, 1000); /* the client stops reading */
 }
 END_TEST
 
@@ -156,26 +157,26 @@ static int write_much(fb_conn *conn, void *state)
 
 START_TEST(output_is_no_first_byte)
 {
-    struct stage *stage = start(5000, 60000);
-    struct fake_socket *client;
+    struct fixture *fixture = start_timed(5000, 60000);
+    struct fb_sim_socket *client;
 
-    stage->script.opened = write_much;
-    client = stage_connect_slow(stage, 0);
-    stage_pass(stage, 2000);
-    fake_take(client, 100);
-    stage_run(stage);
+    fixture->server.script.opened = write_much;
+    client = scripted_connect_slow(fixture, 0);
+    fixture_pass(fixture, 2000);
+    fb_sim_take(client, 100);
+    fixture_run(fixture);
     ck_assert_uint_eq(client->sent_n, 100);
-    check_ends_after(stage, 3000);
+    check_ends_after(fixture, 3000);
 }
 END_TEST
 
 START_TEST(without_a_first_byte_timeout_output_defers_the_idle_one)
 {
-    struct stage *stage = start(0, 1000);
+    struct fixture *fixture = start_timed(0, 1000);
 
-    stage->script.opened = write_much;
-    take_slowly(stage, stage_connect_slow(stage, 0));
-    check_ends_after(stage, 1000);
+    fixture->server.script.opened = write_much;
+    take_slowly(fixture, scripted_connect_slow(fixture, 0));
+    check_ends_after(fixture, 1000);
 }
 END_TEST
 
@@ -188,11 +189,11 @@ static int write_much_and_close(fb_conn *conn, void *state)
 
 START_TEST(closing_waits_for_who_takes_output)
 {
-    struct stage *stage = start(5000, 1000);
+    struct fixture *fixture = start_timed(5000, 1000);
 
-    stage->script.opened = write_much_and_close;
-    take_slowly(stage, stage_connect_slow(stage, 0));
-    check_ends_after(stage, 1000);
+    fixture->server.script.opened = write_much_and_close;
+    take_slowly(fixture, scripted_connect_slow(fixture, 0));
+    check_ends_after(fixture, 1000);
 }
 END_TEST
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One check program a file: its tests, and FB_TEST_MAIN at its end. */
+/* A test program is one file: its tests, and FB_TEST_MAIN at its end. */
 #pragma once
 
 #include <check.h>
 #include <stdlib.h>
 
-/* As ck_assert(), but it does not note the place each time it holds: for what runs very often. */
+/* ck_assert() that does not note the place each time it holds: for what runs very often. */
 #define fb_must(condition) ((condition) ? (void)0 : ck_abort_msg("%s", #condition))
 
 /* FB_TEST_MAIN("number", tcase): `tcase` adds the file's tests to a TCase. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accepting when there is not enough of something, and looking after who was left behind. */
-#include "worker/shop.h"
+#include "support/fixture_worker.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,129 +8,129 @@
 
 #define FULL "t: [alert] 2 worker_connections are not enough, accepting is suspended\n"
 
-static const struct shop_options small[] = {
+static const struct fixture_worker_options small[] = {
     { .connections = 2 },
     { .connections = 2, .multi_accept = true },
     { .connections = 2, .processes = 2 },
     { .connections = 2, .processes = 2, .mutex = true, .multi_accept = true },
 };
 
-static void leave(struct shop *shop)
+static void end_sessions(struct fixture *fixture)
 {
-    fb_close(shop->conn);
-    fb_net_settle(&shop->worker.stream.net);
+    fb_close(fixture->server.record.conn);
+    fb_net_settle(fixture->net);
 }
 
 START_TEST(a_full_worker_pauses_until_a_slot_is_free)
 {
-    struct shop *shop = shop_open(&small[_i]);
+    struct fixture *fixture = fixture_start_worker(&small[_i]);
     uint64_t before;
 
-    shop_crowd(shop, 2);
-    shop_turn_until_open(shop, 2);
-    shop_turn(shop);
-    ck_assert_str_eq(shop_logged(shop), ""); /* nobody was turned away */
+    fixture_connect_clients(fixture, 2);
+    fixture_turn_until_open(fixture, 2);
+    fixture_turn(fixture);
+    ck_assert_str_eq(fixture_logged(fixture), ""); /* no client was turned away */
 
-    shop_crowd(shop, 3);
-    before = shop->worker.stream.net.loop.clock.mono_ms;
-    for (int i = 0; i < 10; i++) /* it does not spin */
-        shop_turn(shop);
-    ck_assert_uint_eq(shop->openings, 2);
-    ck_assert_uint_ge(shop->worker.stream.net.loop.clock.mono_ms, before + 4 * SHOP_DELAY);
-    ck_assert_str_eq(shop_logged(shop), FULL);
+    fixture_connect_clients(fixture, 3);
+    before = fixture->loop->clock.mono_ms;
+    for (int i = 0; i < 10; i++) /* no spinning */
+        fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 2);
+    ck_assert_uint_ge(fixture->loop->clock.mono_ms, before + 4 * WORKER_DELAY_MS);
+    ck_assert_str_eq(fixture_logged(fixture), FULL);
 
     for (unsigned n = 3; n <= 5; n++) {
-        leave(shop);
-        for (int i = 0; i < 10 && shop->openings < n; i++)
-            shop_turn(shop);
-        ck_assert_uint_eq(shop->openings, n);
+        end_sessions(fixture);
+        for (int i = 0; i < 10 && fixture->server.record.openings < n; i++)
+            fixture_turn(fixture);
+        ck_assert_uint_eq(fixture->server.record.openings, n);
         for (int i = 0; i < 5; i++)
-            shop_turn(shop);
+            fixture_turn(fixture);
     }
-    ck_assert_uint_eq(fake_waiting(shop->doors[0]), 0);
-    ck_assert_ptr_null(strstr(shop_logged(shop), "[alert]")); /* once is enough */
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
-    shop_logged(shop);
-    shop_close(shop);
+    ck_assert_uint_eq(fb_sim_waiting(fixture->listening[0]), 0);
+    ck_assert_ptr_null(strstr(fixture_logged(fixture), "[alert]")); /* once is enough */
+    fixture_end_all(fixture);
+    fixture_logged(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_shortage_is_said_again_after_a_while)
 {
-    struct shop *shop = shop_open(&small[0]);
+    struct fixture *fixture = fixture_start_worker(&small[0]);
 
-    shop_crowd(shop, 3);
-    shop_turn_until_open(shop, 2);
-    shop_turn(shop);
-    ck_assert_str_eq(shop_logged(shop), FULL);
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
-    shop_turn_until_open(shop, 1);
-    shop_logged(shop);
-    fake_pass(61 * 1000);
-    shop_crowd(shop, 2);
-    shop_turn_until_open(shop, 2);
-    shop_turn(shop);
-    ck_assert_str_eq(shop_logged(shop), FULL);
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
-    shop_logged(shop);
-    shop_close(shop);
+    fixture_connect_clients(fixture, 3);
+    fixture_turn_until_open(fixture, 2);
+    fixture_turn(fixture);
+    ck_assert_str_eq(fixture_logged(fixture), FULL);
+    fixture_end_all(fixture);
+    fixture_turn_until_open(fixture, 1);
+    fixture_logged(fixture);
+    fb_sim_pass(fixture->sim, 61 * 1000);
+    fixture_connect_clients(fixture, 2);
+    fixture_turn_until_open(fixture, 2);
+    fixture_turn(fixture);
+    ck_assert_str_eq(fixture_logged(fixture), FULL);
+    fixture_end_all(fixture);
+    fixture_logged(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
-/* What is short, and what else is wrong with the listener itself. */
+/* Shortages of the process, and faults of the listener itself. */
 static const int shortages[] = { EMFILE, ENFILE, ENOMEM, ENOBUFS, EINVAL };
 
 START_TEST(a_shortage_pauses_for_a_while)
 {
     for (size_t i = 0; i < fb_countof(small); i++) {
-        struct shop *shop = shop_open(&small[i]);
+        struct fixture *fixture = fixture_start_worker(&small[i]);
         char expected[256];
 
-        shop_visit(shop);
-        shop->doors[0]->accept_error = shortages[_i];
-        shop_turn(shop);
+        fixture_connect_client(fixture);
+        fixture->listening[0]->accept_error = shortages[_i];
+        fixture_turn(fixture);
         snprintf(expected, sizeof(expected),
             "t: [crit] accept4() failed, accepting is suspended (%d: %s)\n", shortages[_i],
             strerror(shortages[_i]));
-        ck_assert_str_eq(shop_logged(shop), expected);
-        for (int j = 0; j < 10; j++) { /* each takes the delay, as the clock says */
-            uint64_t before = shop->worker.stream.net.loop.clock.mono_ms;
+        ck_assert_str_eq(fixture_logged(fixture), expected);
+        for (int j = 0; j < 10; j++) { /* a try takes the delay, as the clock says */
+            uint64_t before = fixture->loop->clock.mono_ms;
 
-            ck_assert(!shop->doors[0]->listening);
-            shop_turn(shop); /* waits */
-            ck_assert_uint_eq(shop->worker.stream.net.loop.clock.mono_ms, before + SHOP_DELAY);
-            shop_turn(shop); /* and tries again */
+            ck_assert(!fixture->listening[0]->listening);
+            fixture_turn(fixture); /* waits */
+            ck_assert_uint_eq(fixture->loop->clock.mono_ms, before + WORKER_DELAY_MS);
+            fixture_turn(fixture); /* the next try */
         }
-        ck_assert_str_eq(shop_logged(shop), ""); /* once is enough */
-        shop->doors[0]->accept_error = 0;
-        shop_turn_until_open(shop, 1);
-        fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
-        shop_logged(shop);
-        shop_close(shop);
+        ck_assert_str_eq(fixture_logged(fixture), ""); /* once is enough */
+        fixture->listening[0]->accept_error = 0;
+        fixture_turn_until_open(fixture, 1);
+        fixture_end_all(fixture);
+        fixture_logged(fixture);
+        fixture_stop(fixture);
     }
 }
 END_TEST
 
-/* Of the client that was waiting: the next one may be fine. */
+/* Faults of the client that was waiting: the next one may be fine. */
 static const int losses[] = { ECONNABORTED, ENETDOWN, EPROTO, EHOSTUNREACH, EPERM };
 
 START_TEST(a_client_that_was_lost_is_no_shortage)
 {
-    for (size_t i = 0; i < fb_countof(small); i += 2) { /* those that take one a turn */
-        struct shop *shop = shop_open(&small[i]);
+    for (size_t i = 0; i < fb_countof(small); i += 2) { /* mechanisms that take one client a turn */
+        struct fixture *fixture = fixture_start_worker(&small[i]);
         char expected[256];
 
-        shop->doors[0]->accept_error = losses[_i];
-        shop_turn(shop);
+        fixture->listening[0]->accept_error = losses[_i];
+        fixture_turn(fixture);
         snprintf(expected, sizeof(expected), "t: [info] accept4() failed (%d: %s)\n", losses[_i],
             strerror(losses[_i]));
-        ck_assert_str_eq(shop_logged(shop), expected);
-        ck_assert(shop->doors[0]->listening);
-        shop->doors[0]->accept_error = 0;
-        shop_visit(shop);
-        shop_turn(shop);
-        ck_assert_uint_eq(shop->openings, 1);
-        shop_close(shop);
+        ck_assert_str_eq(fixture_logged(fixture), expected);
+        ck_assert(fixture->listening[0]->listening);
+        fixture->listening[0]->accept_error = 0;
+        fixture_connect_client(fixture);
+        fixture_turn(fixture);
+        ck_assert_uint_eq(fixture->server.record.openings, 1);
+        fixture_stop(fixture);
     }
 }
 END_TEST
@@ -138,55 +138,57 @@ END_TEST
 /* The kernel has woken this one alone. */
 START_TEST(an_exclusive_waiter_that_pauses_tells_the_others)
 {
-    struct shop *shop = shop_open(&small[2]);
+    struct fixture *fixture = fixture_start_worker(&small[2]);
 
-    ck_assert(shop->doors[0]->exclusive);
-    shop_crowd(shop, 3);
-    shop_turn_until_open(shop, 2);
-    ck_assert_uint_eq(shop_told(shop), 0);
-    shop_turn(shop);
-    ck_assert_uint_eq(shop_told(shop), FB_MESSAGE_LOOK);
-    ck_assert_uint_eq(shop_told(shop), 0);
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
-    shop_logged(shop);
-    shop_close(shop);
+    ck_assert(fixture->listening[0]->exclusive);
+    fixture_connect_clients(fixture, 3);
+    fixture_turn_until_open(fixture, 2);
+    ck_assert_uint_eq(fixture_receive_message(fixture), 0);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture_receive_message(fixture), FB_MESSAGE_LOOK);
+    ck_assert_uint_eq(fixture_receive_message(fixture), 0);
+    fixture_end_all(fixture);
+    fixture_logged(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_look_takes_all_who_wait)
 {
-    static const struct shop_options options = { .connections = 16, .processes = 2 };
-    struct shop *shop = shop_open(&options);
+    static const struct fixture_worker_options options = { .connections = 16, .processes = 2 };
+    struct fixture *fixture = fixture_start_worker(&options);
 
-    fb_accept_look(&shop->worker); /* nobody is there */
-    shop_turn(shop);
-    ck_assert_uint_eq(shop->openings, 0);
-    shop_crowd(shop, 5);
-    fb_accept_look(&shop->worker);
-    shop_turn(shop);
-    ck_assert_uint_eq(shop->openings, 5);
-    shop_crowd(shop, 2); /* after it, one a turn again */
-    shop_turn(shop);
-    ck_assert_uint_eq(shop->openings, 6);
-    shop_turn(shop);
-    shop_close(shop);
+    fb_accept_look(fixture->worker); /* no client waits */
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 0);
+    fixture_connect_clients(fixture, 5);
+    fb_accept_look(fixture->worker);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 5);
+    fixture_connect_clients(fixture, 2); /* after it, one a turn again */
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 6);
+    fixture_turn(fixture);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(before_it_is_told_it_accepts_nothing)
 {
-    static const struct shop_options options = { .connections = 16, .processes = 2, .mutex = true };
-    struct shop *shop = shop_prepare(&options);
+    static const struct fixture_worker_options options = {
+        .connections = 16, .processes = 2, .mutex = true
+    };
+    struct fixture *fixture = fixture_prepare_worker(&options);
 
-    shop_visit(shop);
-    fb_accept_look(&shop->worker);
+    fixture_connect_client(fixture);
+    fb_accept_look(fixture->worker);
     for (int i = 0; i < 3; i++)
-        shop_turn(shop);
-    ck_assert_uint_eq(shop->openings, 0);
-    ck_assert(!shop->doors[0]->listening);
-    fb_accept_open(&shop->worker);
-    shop_turn_until_open(shop, 1);
-    shop_close(shop);
+        fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 0);
+    ck_assert(!fixture->listening[0]->listening);
+    fb_accept_open(fixture->worker);
+    fixture_turn_until_open(fixture, 1);
+    fixture_stop(fixture);
 }
 END_TEST
 

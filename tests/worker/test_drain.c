@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker is told, and how it ends. */
-#include "worker/shop.h"
+/* Commands to a worker, and how it ends. */
+#include "support/fixture_worker.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -9,177 +9,179 @@
 
 #define DRAINING "t: [notice] gracefully shutting down\n"
 
-static const struct shop_options one_of_two = {
+static const struct fixture_worker_options one_of_two = {
     .connections = 16,
     .processes = 2,
     .mutex = true,
 };
 
-static void order(struct shop *shop, enum fb_order order)
+static void give_order(struct fixture *fixture, enum fb_order order)
 {
     fb_order_give(order);
-    fb_worker_take_orders(&shop->worker);
+    fb_worker_take_orders(fixture->worker);
 }
 
 START_TEST(a_drain_lets_sessions_finish)
 {
-    struct shop *shop = shop_open(&one_of_two);
-    struct fake_socket *first = shop_visit(shop);
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
+    struct fb_sim_socket *first = fixture_connect_client(fixture);
 
-    shop_turn(shop);
-    shop_crowd(shop, 3); /* they came before it: nobody else may know of them */
-    order(shop, FB_ORDER_QUIT);
-    ck_assert_str_eq(shop_logged(shop), DRAINING);
-    ck_assert_uint_eq(fake_waiting(shop->doors[0]), 0);
-    ck_assert(!shop->doors[0]->listening);
-    ck_assert_int_eq(shop->listener->fds[0], -1);
-    order(shop, FB_ORDER_QUIT); /* once is enough */
+    fixture_turn(fixture);
+    fixture_connect_clients(fixture, 3); /* they came before it: nobody else may know of them */
+    give_order(fixture, FB_ORDER_QUIT);
+    ck_assert_str_eq(fixture_logged(fixture), DRAINING);
+    ck_assert_uint_eq(fb_sim_waiting(fixture->listening[0]), 0);
+    ck_assert(!fixture->listening[0]->listening);
+    ck_assert_int_eq(fixture->listener->fds[0], -1);
+    give_order(fixture, FB_ORDER_QUIT); /* once is enough */
 
-    shop_turn(shop);
-    ck_assert_int_eq(fake_timeout(), 0); /* they are opened without waiting for anything */
-    ck_assert_uint_eq(shop->openings, 4);
-    shop_turn(shop);
-    ck_assert_int_eq(fake_timeout(), -1); /* the mutex is no concern of it any more */
-    fake_says(first, "still here");
-    shop_turn(shop);
+    fixture_turn(fixture);
+    ck_assert_int_eq(
+        fb_sim_timeout(fixture->sim), 0); /* they are opened without waiting for anything */
+    ck_assert_uint_eq(fixture->server.record.openings, 4);
+    fixture_turn(fixture);
+    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1); /* the mutex is no concern of it any more */
+    fb_sim_says(first, "still here");
+    fixture_turn(fixture);
     ck_assert_uint_eq(first->sent_n, 10);
-    ck_assert_int_eq(shop->worker.phase, WORKER_DRAINING);
+    ck_assert_int_eq(fixture->worker->phase, WORKER_DRAINING);
 
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
-    shop_logged(shop);
-    fb_worker_run(&shop->worker); /* returns, because nothing is left */
-    shop_close(shop);
+    fixture_end_all(fixture);
+    fixture_logged(fixture);
+    fb_worker_run(fixture->worker); /* returns, because nothing is left */
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_drain_ends)
 {
-    struct shop_options options = one_of_two;
-    struct shop *shop;
+    struct fixture_worker_options options = one_of_two;
+    struct fixture *fixture;
     uint64_t start;
 
     options.shutdown_timeout = 3000;
-    shop = shop_open(&options);
-    shop_crowd(shop, 2);
-    shop_turn_until_open(shop, 2);
-    order(shop, FB_ORDER_QUIT);
-    start = shop->worker.stream.net.loop.clock.mono_ms;
-    fb_worker_run(&shop->worker);
-    ck_assert_uint_eq(shop->worker.stream.net.loop.clock.mono_ms, start + 3000);
-    ck_assert_uint_eq(shop->closings, 2);
-    ck_assert_int_eq(shop->reason, FB_DRAINED);
-    ck_assert_ptr_nonnull(strstr(shop_logged(shop),
+    fixture = fixture_start_worker(&options);
+    fixture_connect_clients(fixture, 2);
+    fixture_turn_until_open(fixture, 2);
+    give_order(fixture, FB_ORDER_QUIT);
+    start = fixture->loop->clock.mono_ms;
+    fb_worker_run(fixture->worker);
+    ck_assert_uint_eq(fixture->loop->clock.mono_ms, start + 3000);
+    ck_assert_uint_eq(fixture->server.record.closings, 2);
+    ck_assert_int_eq(fixture->server.record.reason, FB_DRAINED);
+    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture),
         "t: [notice] worker_shutdown_timeout has passed, 2 connections are closed\n"));
-    shop_close(shop);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(an_end_at_once_closes_everything)
 {
-    struct shop *shop = shop_open(&one_of_two);
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
 
-    shop_crowd(shop, 2);
-    shop_turn_until_open(shop, 2);
-    shop_visit(shop); /* is not taken any more */
-    order(shop, FB_ORDER_TERMINATE);
-    fb_worker_run(&shop->worker);
-    ck_assert_str_eq(shop_logged(shop), "");
-    shop_close(shop);
+    fixture_connect_clients(fixture, 2);
+    fixture_turn_until_open(fixture, 2);
+    fixture_connect_client(fixture); /* no client is taken any more */
+    give_order(fixture, FB_ORDER_TERMINATE);
+    fb_worker_run(fixture->worker);
+    ck_assert_str_eq(fixture_logged(fixture), "");
+    fixture_stop(fixture);
 }
 END_TEST
 
 /* From here on with the kernel's channel. */
 
-static struct shop *open_real(void)
+static struct fixture *open_real(void)
 {
-    struct shop_options options = one_of_two;
+    struct fixture_worker_options options = one_of_two;
 
     options.mechanism = fb_mechanism_find(NULL);
-    return shop_prepare(&options);
+    return fixture_prepare_worker(&options);
 }
 
-static void send_order(struct shop *shop, enum fb_message_kind kind, uint32_t argument, int fd)
+static void send_order(
+    struct fixture *fixture, enum fb_message_kind kind, uint32_t argument, int fd)
 {
     struct fb_message message = { .kind = kind, .argument = argument, .fd = fd };
 
-    ck_assert_int_eq(fb_channel_send(shop->master, &message), 0);
+    ck_assert_int_eq(fb_channel_send(fixture->master, &message), 0);
 }
 
-static void check_told(struct shop *shop, enum fb_message_kind kind)
+static void check_told(struct fixture *fixture, enum fb_message_kind kind)
 {
-    struct pollfd ready = { .fd = shop->master, .events = POLLIN };
+    struct pollfd ready = { .fd = fixture->master, .events = POLLIN };
 
     ck_assert_int_eq(poll(&ready, 1, 10000), 1);
-    ck_assert_uint_eq(shop_told(shop), kind);
+    ck_assert_uint_eq(fixture_receive_message(fixture), kind);
 }
 
 START_TEST(the_master_has_it_begin)
 {
-    struct shop *shop = open_real();
+    struct fixture *fixture = open_real();
 
-    fb_worker_tell(&shop->worker, FB_MESSAGE_READY);
-    check_told(shop, FB_MESSAGE_READY);
-    ck_assert_int_ne(shop->worker.accept.phase, ACCEPT_OPEN);
-    send_order(shop, FB_MESSAGE_ARM, 0, -1);
-    fb_worker_turn(&shop->worker);
-    ck_assert_int_eq(shop->worker.accept.phase, ACCEPT_OPEN);
-    check_told(shop, FB_MESSAGE_ARMED);
-    shop_close(shop);
+    fb_worker_tell(fixture->worker, FB_MESSAGE_READY);
+    check_told(fixture, FB_MESSAGE_READY);
+    ck_assert_int_ne(fixture->worker->accept.phase, ACCEPT_OPEN);
+    send_order(fixture, FB_MESSAGE_ARM, 0, -1);
+    fb_worker_turn(fixture->worker);
+    ck_assert_int_eq(fixture->worker->accept.phase, ACCEPT_OPEN);
+    check_told(fixture, FB_MESSAGE_ARMED);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(one_that_drains_does_not_begin)
 {
-    struct shop *shop = open_real();
+    struct fixture *fixture = open_real();
 
-    order(shop, FB_ORDER_QUIT);
-    send_order(shop, FB_MESSAGE_ARM, 0, -1);
-    fb_worker_turn(&shop->worker);
-    ck_assert_int_ne(shop->worker.accept.phase, ACCEPT_OPEN);
-    check_told(shop, FB_MESSAGE_CLOSED);
-    check_told(shop, FB_MESSAGE_ARMED); /* else the master would wait for it */
-    ck_assert_str_eq(shop_logged(shop), DRAINING);
-    shop_close(shop);
+    give_order(fixture, FB_ORDER_QUIT);
+    send_order(fixture, FB_MESSAGE_ARM, 0, -1);
+    fb_worker_turn(fixture->worker);
+    ck_assert_int_ne(fixture->worker->accept.phase, ACCEPT_OPEN);
+    check_told(fixture, FB_MESSAGE_CLOSED);
+    check_told(fixture, FB_MESSAGE_ARMED); /* the master would wait for it otherwise */
+    ck_assert_str_eq(fixture_logged(fixture), DRAINING);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(the_master_hands_it_new_logs)
 {
-    struct shop *shop = open_real();
-    int old = shop->target.fd, file[2], spare;
+    struct fixture *fixture = open_real();
+    int old = fixture->log.target.fd, file[2], spare;
 
     ck_assert_int_eq(pipe2(file, O_CLOEXEC | O_NONBLOCK), 0);
-    shop->target.fd = dup(old); /* which is closed for the new one */
-    spare = shop->target.fd;
-    send_order(shop, FB_MESSAGE_REOPEN, 7, file[1]); /* there is no such log: it is dropped */
-    send_order(shop, FB_MESSAGE_REOPEN, 0, file[1]);
-    fb_worker_turn(&shop->worker);
+    fixture->log.target.fd = dup(old); /* closed by the worker for the new one */
+    spare = fixture->log.target.fd;
+    send_order(fixture, FB_MESSAGE_REOPEN, 7, file[1]); /* no such log: the descriptor is closed */
+    send_order(fixture, FB_MESSAGE_REOPEN, 0, file[1]);
+    fb_worker_turn(fixture->worker);
     close(file[1]);
-    ck_assert_int_ne(shop->target.fd, spare);
-    fb_log(&shop->worker.log, FB_NOTICE, 0, "into the new file");
-    close(shop->target.fd);
-    shop->target.fd = old;
+    ck_assert_int_ne(fixture->log.target.fd, spare);
+    fb_log(&fixture->worker->log, FB_NOTICE, 0, "into the new file");
+    close(fixture->log.target.fd);
+    fixture->log.target.fd = old;
 
-    ck_assert_int_eq(read(file[0], shop->text, sizeof(shop->text)), 30);
-    ck_assert_int_eq(memcmp(shop->text, "t: [notice] into the new file\n", 30), 0);
-    ck_assert_int_eq(read(file[0], shop->text, 1), 0); /* no other end of it is left */
+    ck_assert_int_eq(read(file[0], fixture->log.text, sizeof(fixture->log.text)), 30);
+    ck_assert_int_eq(memcmp(fixture->log.text, "t: [notice] into the new file\n", 30), 0);
+    ck_assert_int_eq(read(file[0], fixture->log.text, 1), 0); /* no other end of it is left */
     close(file[0]);
-    shop_close(shop);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(without_its_master_it_drains)
 {
-    struct shop *shop = open_real();
+    struct fixture *fixture = open_real();
 
-    fb_accept_open(&shop->worker);
-    close(shop->master);
-    shop->master = -1;
-    fb_worker_run(&shop->worker);
-    ck_assert_str_eq(shop_logged(shop), "t: [alert] the master process has gone\n" DRAINING);
-    ck_assert_ptr_null(shop->worker.channel);
-    fb_worker_tell(&shop->worker, FB_MESSAGE_LOOK); /* to nobody */
-    shop_close(shop);
+    fb_accept_open(fixture->worker);
+    close(fixture->master);
+    fixture->master = -1;
+    fb_worker_run(fixture->worker);
+    ck_assert_str_eq(fixture_logged(fixture), "t: [alert] the master process has gone\n" DRAINING);
+    ck_assert_ptr_null(fixture->worker->channel);
+    fb_worker_tell(fixture->worker, FB_MESSAGE_LOOK); /* to nobody */
+    fixture_stop(fixture);
 }
 END_TEST
 

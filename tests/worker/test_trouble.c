@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A whole worker on a kernel that makes trouble: every client that it leaves alone is served to the
  * end, and nothing is left of the others. The number of a test that fails is its seed. */
-#include "worker/shop.h"
+#include "support/fixture_worker.h"
 
 #define CLIENTS 24
 #define SLOTS 6
@@ -25,35 +25,30 @@ static const struct fb_sim_trouble trouble = {
     .aborted = 50,
 };
 
-static uint32_t any(uint32_t below)
+static void connect_client(struct fixture *fixture, struct client *client)
 {
-    return fb_sim_any(fake_sim, below);
+    client->socket = fixture_connect_client(fixture);
+    client->socket->lends = fb_sim_any(fixture->sim, 4) == 0;
+    client->socket->tells_eof = fb_sim_any(fixture->sim, 2) == 0;
+    client->to_say = 1 + fb_sim_any(fixture->sim, SAID_MAX);
 }
 
-static void arrive(struct shop *shop, struct client *client)
+static void say_some(struct fixture *fixture, struct client *client)
 {
-    client->socket = shop_visit(shop);
-    client->socket->lends = any(4) == 0;
-    client->socket->tells_eof = any(2) == 0;
-    client->to_say = 1 + any(SAID_MAX);
-}
-
-static void speak(struct client *client)
-{
-    size_t left = client->to_say - client->said_n, n = 1 + any(2000);
+    size_t left = client->to_say - client->said_n, n = 1 + fb_sim_any(fixture->sim, 2000);
 
     if (client->socket->broke || left == 0)
         return;
     n = n < left ? n : left;
     for (size_t i = 0; i < n; i++)
-        client->said[client->said_n + i] = (uint8_t)any(256);
+        client->said[client->said_n + i] = (uint8_t)fb_sim_any(fixture->sim, 256);
     fb_sim_say(client->socket, client->said + client->said_n, n);
     client->said_n += n;
     if (client->said_n == client->to_say)
         fb_sim_end(client->socket);
 }
 
-static void check(const struct client *client)
+static void check_client(const struct client *client)
 {
     const struct fb_sim_socket *socket = client->socket;
 
@@ -74,29 +69,29 @@ static unsigned count_open(const struct client *clients)
     return n;
 }
 
-static uint64_t play(uint64_t seed, const struct fb_mechanism *mechanism, unsigned *broke)
+static uint64_t serve_clients(uint64_t seed, enum fixture_events events, unsigned *broke)
 {
-    struct shop_options options = { .mechanism = mechanism, .connections = SLOTS };
-    struct shop *shop = shop_open(&options);
+    struct fixture_worker_options options = { .events = events, .connections = SLOTS };
+    struct fixture *fixture = fixture_start_worker(&options);
     struct client *clients = calloc(CLIENTS, sizeof(*clients));
     uint64_t digest;
 
     ck_assert_ptr_nonnull(clients);
-    fb_sim_trouble(fake_sim, seed, &trouble);
+    fb_sim_trouble(fixture->sim, seed, &trouble);
     for (int i = 0; i < CLIENTS; i++)
-        arrive(shop, &clients[i]);
+        connect_client(fixture, &clients[i]);
     for (int turns = 0; count_open(clients) > 0; turns++) {
         fb_must(turns < TURNS_MAX);
-        speak(&clients[any(CLIENTS)]);
-        shop_turn(shop);
+        say_some(fixture, &clients[fb_sim_any(fixture->sim, CLIENTS)]);
+        fixture_turn(fixture);
     }
     for (int i = 0; i < CLIENTS; i++) {
-        check(&clients[i]);
+        check_client(&clients[i]);
         *broke += clients[i].socket->broke;
     }
-    digest = fb_sim_digest(fake_sim);
-    shop_logged(shop); /* of those that broke, and that the slots were not enough */
-    shop_close(shop);
+    digest = fb_sim_digest(fixture->sim);
+    fixture_logged(fixture); /* lines about broken connections and lack of slots */
+    fixture_stop(fixture);
     free(clients);
     return digest;
 }
@@ -105,21 +100,20 @@ START_TEST(who_is_left_alone_is_served)
 {
     unsigned broke = 0;
 
-    play((uint64_t)_i, _i % 2 == 0 ? &fake_edge : &fake_level, &broke);
+    serve_clients((uint64_t)_i, _i % FIXTURE_EVENTS, &broke);
     ck_assert_uint_lt(broke, CLIENTS);
 }
 END_TEST
 
 START_TEST(the_same_seed_is_the_same_run)
 {
-    const struct fb_mechanism *mechanism = _i == 0 ? &fake_edge : &fake_level;
     unsigned broke = 0;
 
     for (uint64_t seed = 100; seed < 110; seed++) {
-        uint64_t digest = play(seed, mechanism, &broke);
+        uint64_t digest = serve_clients(seed, _i, &broke);
 
-        ck_assert_uint_eq(play(seed, mechanism, &broke), digest);
-        ck_assert_uint_ne(play(seed + 10, mechanism, &broke), digest);
+        ck_assert_uint_eq(serve_clients(seed, _i, &broke), digest);
+        ck_assert_uint_ne(serve_clients(seed + 10, _i, &broke), digest);
     }
     ck_assert_uint_gt(broke, 0);
 }
@@ -128,7 +122,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, who_is_left_alone_is_served, 0, SEEDS);
-    tcase_add_loop_test(tcase, the_same_seed_is_the_same_run, 0, 2);
+    tcase_add_loop_test(tcase, the_same_seed_is_the_same_run, 0, FIXTURE_EVENTS);
 }
 
 FB_TEST_MAIN("trouble", add_tests)

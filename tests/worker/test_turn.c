@@ -1,110 +1,111 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The turn of the loop, and the accept mutex. */
-#include "worker/shop.h"
+#include "support/fixture_worker.h"
 
 #include <string.h>
 
-static const struct shop_options one_of_two = {
+static const struct fixture_worker_options one_of_two = {
     .connections = 16,
     .processes = 2,
     .mutex = true,
 };
-static const struct shop_options single = { .connections = 16 };
+static const struct fixture_worker_options single = { .connections = 16 };
 
 struct clerk {
-    struct shop *shop;
+    struct fixture *fixture;
     struct fb_timer timer;
 };
 
 /* Connections have been accepted by now, and not opened; the mutex is free again. */
 static void clerk_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
-    struct shop *shop = fb_container(timer, struct clerk, timer)->shop;
+    struct fixture *fixture = fb_container(timer, struct clerk, timer)->fixture;
 
     (void)loop;
-    ck_assert_uint_eq(fake_waiting(shop->doors[0]), 0);
-    ck_assert_uint_eq(shop->openings, 0);
-    ck_assert(!shop_holds_mutex(shop));
-    shop_note(shop, 't');
+    ck_assert_uint_eq(fb_sim_waiting(fixture->listening[0]), 0);
+    ck_assert_uint_eq(fixture->server.record.openings, 0);
+    ck_assert(!fixture_holds_mutex(fixture));
+    fixture_note(fixture, 't');
 }
 
 START_TEST(a_turn_has_its_order)
 {
-    struct shop *shop = shop_open(&one_of_two);
-    struct clerk clerk = { .shop = shop, .timer.expired = clerk_expired };
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
+    struct clerk clerk = { .fixture = fixture, .timer.expired = clerk_expired };
 
-    fb_timer_set(&shop->worker.stream.net.loop, &clerk.timer, 1);
-    fake_pass(1);
-    shop_visit(shop);
-    shop_turn(shop);
-    ck_assert_str_eq(shop->order, "wto");
-    ck_assert_uint_eq(shop->shared->slots[0].counters.n[FB_ACCEPTS], 1);
-    shop_turn(shop);
-    ck_assert_str_eq(shop->order, "w");
-    shop_close(shop);
+    fb_timer_set(fixture->loop, &clerk.timer, 1);
+    fb_sim_pass(fixture->sim, 1);
+    fixture_connect_client(fixture);
+    fixture_turn(fixture);
+    ck_assert_str_eq(fixture->order, "wto");
+    ck_assert_uint_eq(fixture->shared->slots[0].counters.n[FB_ACCEPTS], 1);
+    fixture_turn(fixture);
+    ck_assert_str_eq(fixture->order, "w");
+    fixture_stop(fixture);
 }
 END_TEST
 
 static void check_watching(struct fb_loop *loop, int timeout)
 {
-    struct shop *shop = (struct shop *)fb_loop_worker(loop);
+    struct fixture *fixture = (struct fixture *)fb_loop_worker(loop);
 
     (void)timeout;
-    ck_assert_uint_eq(shop->shared->accept_mutex.owner, (uint64_t)shop->heritage.slot.serial << 32);
-    ck_assert(shop->doors[0]->listening && !shop->doors[0]->exclusive);
-    shop_note(shop, 'w');
+    ck_assert_uint_eq(
+        fixture->shared->accept_mutex.owner, (uint64_t)fixture->heritage.slot.serial << 32);
+    ck_assert(fixture->listening[0]->listening && !fixture->listening[0]->exclusive);
+    fixture_note(fixture, 'w');
 }
 
 START_TEST(the_holder_watches_and_gives_the_lock_back)
 {
-    struct shop *shop = shop_open(&one_of_two);
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
 
-    ck_assert(!shop->doors[0]->listening);
-    fake_on_wait(check_watching);
+    ck_assert(!fixture->listening[0]->listening);
+    fb_sim_on_wait(fixture->sim, check_watching);
     for (int i = 0; i < 3; i++) {
-        shop_turn(shop);
-        ck_assert_str_eq(shop->order, "w");
-        ck_assert(!shop_holds_mutex(shop));
+        fixture_turn(fixture);
+        ck_assert_str_eq(fixture->order, "w");
+        ck_assert(!fixture_holds_mutex(fixture));
     }
-    shop_close(shop);
+    fixture_stop(fixture);
 }
 END_TEST
 
 static void check_not_watching(struct fb_loop *loop, int timeout)
 {
-    struct shop *shop = (struct shop *)fb_loop_worker(loop);
+    struct fixture *fixture = (struct fixture *)fb_loop_worker(loop);
 
-    ck_assert(!shop->doors[0]->listening);
+    ck_assert(!fixture->listening[0]->listening);
     ck_assert_int_ge(timeout, 0);
-    ck_assert_int_le(timeout, SHOP_DELAY);
-    shop_note(shop, 'n');
+    ck_assert_int_le(timeout, WORKER_DELAY_MS);
+    fixture_note(fixture, 'n');
 }
 
 START_TEST(who_does_not_hold_it_does_not_watch)
 {
-    struct shop *shop = shop_open(&one_of_two);
-    struct fb_slot_id rival = shop_rival(shop);
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
+    struct fb_slot_id rival = fixture_take_slot(fixture);
 
-    ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival));
-    fake_on_wait(check_not_watching);
-    shop_visit(shop);
+    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival));
+    fb_sim_on_wait(fixture->sim, check_not_watching);
+    fixture_connect_client(fixture);
     for (int i = 0; i < 3; i++) {
-        shop_turn(shop);
-        ck_assert_str_eq(shop->order, "n");
-        ck_assert_int_eq(fake_timeout(), SHOP_DELAY);
+        fixture_turn(fixture);
+        ck_assert_str_eq(fixture->order, "n");
+        ck_assert_int_eq(fb_sim_timeout(fixture->sim), WORKER_DELAY_MS);
     }
-    fb_shm_lock_release(&shop->shared->accept_mutex, rival);
-    fake_on_wait(check_watching);
-    shop_turn(shop);
-    ck_assert_uint_eq(shop->openings, 1);
+    fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
+    fb_sim_on_wait(fixture->sim, check_watching);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 1);
 
-    /* and once more: it watched in its last turn */
-    ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival));
-    fake_on_wait(check_not_watching);
-    shop_turn(shop);
-    ck_assert_str_eq(shop->order, "n");
-    fb_shm_lock_release(&shop->shared->accept_mutex, rival);
-    shop_close(shop);
+    /* once more: it watched in its last turn */
+    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival));
+    fb_sim_on_wait(fixture->sim, check_not_watching);
+    fixture_turn(fixture);
+    ck_assert_str_eq(fixture->order, "n");
+    fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -116,139 +117,139 @@ static void nothing(struct fb_loop *loop, struct fb_timer *timer)
 
 START_TEST(the_wait_is_as_long_as_the_nearest_of_all)
 {
-    struct shop *shop = shop_open(&one_of_two);
-    struct fb_loop *loop = &shop->worker.stream.net.loop;
-    struct fb_slot_id rival = shop_rival(shop);
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
+    struct fb_loop *loop = fixture->loop;
+    struct fb_slot_id rival = fixture_take_slot(fixture);
     struct fb_timer near = { .expired = nothing }, far = { .expired = nothing };
 
-    shop_turn(shop);
-    ck_assert_int_eq(fake_timeout(), -1); /* it holds the mutex */
+    fixture_turn(fixture);
+    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1); /* the worker holds the mutex */
     fb_timer_set(loop, &far, 10000);
-    shop_turn(shop);
-    ck_assert_int_eq(fake_timeout(), 10000);
+    fixture_turn(fixture);
+    ck_assert_int_eq(fb_sim_timeout(fixture->sim), 10000);
 
-    ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival));
+    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival));
     fb_timer_set(loop, &far, 10000);
     fb_timer_set(loop, &near, 100);
-    shop_turn(shop);
-    ck_assert_int_eq(fake_timeout(), 100);
-    shop_turn(shop);
-    ck_assert_int_eq(fake_timeout(), SHOP_DELAY);
+    fixture_turn(fixture);
+    ck_assert_int_eq(fb_sim_timeout(fixture->sim), 100);
+    fixture_turn(fixture);
+    ck_assert_int_eq(fb_sim_timeout(fixture->sim), WORKER_DELAY_MS);
     fb_timer_del(loop, &far);
-    fb_shm_lock_release(&shop->shared->accept_mutex, rival);
-    shop_close(shop);
+    fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(what_waits_for_this_turn_is_not_kept_waiting)
 {
-    struct shop *shop = shop_open(&single);
-    struct fake_socket *client = shop_visit(shop);
+    struct fixture *fixture = fixture_start_worker(&single);
+    struct fb_sim_socket *client = fixture_connect_client(fixture);
 
-    shop_turn(shop);
-    fake_says(client, "hello");
-    fb_stop(shop->conn);
-    shop_turn(shop);
+    fixture_turn(fixture);
+    fb_sim_says(client, "hello");
+    fb_stop(fixture->server.record.conn);
+    fixture_turn(fixture);
     ck_assert_uint_eq(client->sent_n, 0);
-    fb_resume(shop->conn);
-    shop_turn(shop);
-    ck_assert_int_eq(fake_timeout(), 0); /* resuming posts to the next turn */
+    fb_resume(fixture->server.record.conn);
+    fixture_turn(fixture);
+    ck_assert_int_eq(fb_sim_timeout(fixture->sim), 0); /* resuming posts to the next turn */
     ck_assert_uint_eq(client->sent_n, 5);
-    shop_turn(shop);
-    ck_assert_int_eq(fake_timeout(), -1);
-    shop_close(shop);
+    fixture_turn(fixture);
+    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(alone_it_needs_no_mutex)
 {
-    static const struct shop_options alone[] = {
+    static const struct fixture_worker_options alone[] = {
         { .connections = 16, .processes = 1, .mutex = true },
         { .connections = 16, .mutex = true },
         { .connections = 16, .processes = 1 },
     };
 
     for (size_t i = 0; i < fb_countof(alone); i++) {
-        struct shop *shop = shop_open(&alone[i]);
-        struct fb_slot_id rival = shop_rival(shop);
+        struct fixture *fixture = fixture_start_worker(&alone[i]);
+        struct fb_slot_id rival = fixture_take_slot(fixture);
 
-        ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival));
-        ck_assert(shop->doors[0]->listening && !shop->doors[0]->exclusive);
-        shop_visit(shop);
-        shop_turn(shop);
-        ck_assert_int_eq(fake_timeout(), -1);
-        ck_assert_uint_eq(shop->openings, 1);
-        fb_shm_lock_release(&shop->shared->accept_mutex, rival);
-        shop_close(shop);
+        ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival));
+        ck_assert(fixture->listening[0]->listening && !fixture->listening[0]->exclusive);
+        fixture_connect_client(fixture);
+        fixture_turn(fixture);
+        ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1);
+        ck_assert_uint_eq(fixture->server.record.openings, 1);
+        fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
+        fixture_stop(fixture);
     }
 }
 END_TEST
 
 START_TEST(without_the_mutex_listeners_are_exclusive_where_they_can_be)
 {
-    const struct shop_options edge = { .connections = 16, .processes = 2 };
-    const struct shop_options level = {
-        .mechanism = &fake_level,
+    const struct fixture_worker_options edge = { .connections = 16, .processes = 2 };
+    const struct fixture_worker_options level = {
+        .events = FIXTURE_LEVEL,
         .connections = 16,
         .processes = 2,
     };
-    struct shop *shop = shop_open(&edge);
+    struct fixture *fixture = fixture_start_worker(&edge);
 
-    ck_assert(shop->doors[0]->listening && shop->doors[0]->exclusive);
-    shop_turn(shop);
-    ck_assert(shop->doors[0]->listening);
-    ck_assert_int_eq(fake_timeout(), -1);
-    shop_close(shop);
+    ck_assert(fixture->listening[0]->listening && fixture->listening[0]->exclusive);
+    fixture_turn(fixture);
+    ck_assert(fixture->listening[0]->listening);
+    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1);
+    fixture_stop(fixture);
 
-    shop = shop_open(&level);
-    ck_assert(shop->doors[0]->listening && !shop->doors[0]->exclusive);
-    shop_close(shop);
+    fixture = fixture_start_worker(&level);
+    ck_assert(fixture->listening[0]->listening && !fixture->listening[0]->exclusive);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(a_reuseport_socket_is_one_workers)
 {
-    const struct shop_options second = {
+    const struct fixture_worker_options second = {
         .connections = 16,
         .processes = 2,
         .index = 1,
         .mutex = true,
         .reuseport = 4,
     };
-    struct shop *shop = shop_open(&second);
-    struct fb_slot_id rival = shop_rival(shop);
+    struct fixture *fixture = fixture_start_worker(&second);
+    struct fb_slot_id rival = fixture_take_slot(fixture);
 
     /* two more than there are workers now are shared out */
-    ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival)); /* which is not needed */
-    shop_turn(shop);
+    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival)); /* held by a rival */
+    fixture_turn(fixture);
     for (unsigned i = 0; i < 4; i++) {
-        ck_assert_int_eq(shop->doors[i]->listening, i % 2 == 1);
-        ck_assert(!shop->doors[i]->exclusive);
-        fake_client(shop->doors[i]);
+        ck_assert_int_eq(fixture->listening[i]->listening, i % 2 == 1);
+        ck_assert(!fixture->listening[i]->exclusive);
+        fb_sim_client(fixture->listening[i]);
     }
-    shop_turn_until_open(shop, 2);
+    fixture_turn_until_open(fixture, 2);
     for (unsigned i = 0; i < 4; i++)
-        ck_assert_uint_eq(fake_waiting(shop->doors[i]), 1 - i % 2);
-    fb_shm_lock_release(&shop->shared->accept_mutex, rival);
-    shop_close(shop);
+        ck_assert_uint_eq(fb_sim_waiting(fixture->listening[i]), 1 - i % 2);
+    fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
+    fixture_stop(fixture);
 }
 END_TEST
 
 START_TEST(it_takes_one_or_all)
 {
-    struct shop_options options = one_of_two;
-    struct shop *shop;
+    struct fixture_worker_options options = one_of_two;
+    struct fixture *fixture;
 
     for (int many = 0; many < 2; many++) {
         options.multi_accept = many;
-        shop = shop_open(&options);
-        shop_crowd(shop, 5);
-        shop_turn(shop);
-        ck_assert_str_eq(shop->order, many ? "wooooo" : "wo");
-        shop_turn(shop);
-        ck_assert_str_eq(shop->order, many ? "w" : "wo");
-        shop_turn_until_open(shop, 5);
-        shop_close(shop);
+        fixture = fixture_start_worker(&options);
+        fixture_connect_clients(fixture, 5);
+        fixture_turn(fixture);
+        ck_assert_str_eq(fixture->order, many ? "wooooo" : "wo");
+        fixture_turn(fixture);
+        ck_assert_str_eq(fixture->order, many ? "w" : "wo");
+        fixture_turn_until_open(fixture, 5);
+        fixture_stop(fixture);
     }
 }
 END_TEST
@@ -256,34 +257,34 @@ END_TEST
 /* accept_disabled = connections / 8 - free */
 START_TEST(who_has_more_than_its_share_leaves_it_to_others)
 {
-    struct shop *shop = shop_open(&one_of_two);
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
     int64_t disabled;
 
     for (unsigned n = 1; n <= 14; n++) {
-        shop_visit(shop);
-        shop_turn(shop);
-        ck_assert_uint_eq(shop->openings, n);
-        ck_assert_int_eq(shop->worker.accept.disabled, 16 / 8 - (16 - (int)n));
+        fixture_connect_client(fixture);
+        fixture_turn(fixture);
+        ck_assert_uint_eq(fixture->server.record.openings, n);
+        ck_assert_int_eq(fixture->worker->accept.disabled, 16 / 8 - (16 - (int)n));
     }
-    shop_crowd(shop, 2);
-    shop_turn(shop);
-    ck_assert_uint_eq(shop->openings, 15);
-    ck_assert_int_eq(shop->worker.accept.disabled, 1);
+    fixture_connect_clients(fixture, 2);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 15);
+    ck_assert_int_eq(fixture->worker->accept.disabled, 1);
 
-    fake_on_wait(check_not_watching); /* although nobody holds the lock */
-    shop_turn(shop);
-    ck_assert_uint_eq(shop->openings, 15);
-    ck_assert_int_eq(shop->worker.accept.disabled, 0);
-    fake_on_wait(check_watching);
-    shop_turn(shop);
-    ck_assert_uint_eq(shop->openings, 16);
-    disabled = shop->worker.accept.disabled;
+    fb_sim_on_wait(fixture->sim, check_not_watching); /* although nobody holds the lock */
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 15);
+    ck_assert_int_eq(fixture->worker->accept.disabled, 0);
+    fb_sim_on_wait(fixture->sim, check_watching);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 16);
+    disabled = fixture->worker->accept.disabled;
     ck_assert_int_eq(disabled, 2);
-    fake_on_wait(check_not_watching);
-    shop_turn(shop);
-    shop_turn(shop);
-    ck_assert_int_eq(shop->worker.accept.disabled, 0);
-    shop_close(shop);
+    fb_sim_on_wait(fixture->sim, check_not_watching);
+    fixture_turn(fixture);
+    fixture_turn(fixture);
+    ck_assert_int_eq(fixture->worker->accept.disabled, 0);
+    fixture_stop(fixture);
 }
 END_TEST
 

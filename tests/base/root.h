@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-/* A tree of files that a test puts in the place of the system's. */
-#pragma once
-
-/* A mount table's line of cgroup v2. */
-#define V2_MOUNT "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
-
-/* Writes a file below root, with the directories on the way. */
-void store(const char *root, const char *name, const char *text);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks the binary under test for its event mechanisms once, before the tests are made. */
+#include "daemon/mechanisms.h"
+
+#include "event/mechanism.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LABEL "event mechanisms: "
+
+static char line[256]; /* the line of -V, cut into names */
+static const char *names[FB_MECHANISMS_MAX];
+static int name_n;
+
+/* The list is needed before a test runs, where check's assertions cannot be used. */
+static void require(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "mechanisms: %s\n", what);
+    exit(EXIT_FAILURE);
+}
+
+static void read_version(void)
+{
+    const char *binary = getenv("FORKBEARD"), *wrapper = getenv("FORKBEARD_WRAPPER");
+    char command[1024];
+    FILE *output;
+
+    snprintf(command, sizeof(command), "%s '%s' -V 2>&1", wrapper != NULL ? wrapper : "",
+        binary != NULL ? binary : DAEMON_PATH);
+    output = popen(command, "re");
+    require(output != NULL, "the binary cannot be run");
+    while (fgets(line, sizeof(line), output) != NULL && strncmp(line, LABEL, strlen(LABEL)) != 0)
+        ;
+    require(strncmp(line, LABEL, strlen(LABEL)) == 0, "-V says nothing of event mechanisms");
+    while (fgetc(output) != EOF)
+        ;
+    require(pclose(output) == 0, "-V fails");
+}
+
+static void parse_line(void)
+{
+    char *rest = line + strlen(LABEL), *name;
+
+    line[strcspn(line, "\n")] = '\0';
+    while ((name = strsep(&rest, " ")) != NULL) {
+        const struct fb_mechanism *mechanism = fb_mechanism_find(name);
+
+        if (mechanism != NULL && !mechanism->available())
+            continue;
+        require(name_n < FB_MECHANISMS_MAX, "there are too many");
+        names[name_n++] = name;
+    }
+    require(name_n > 0, "this kernel has none");
+}
+
+int mechanisms_count(void)
+{
+    if (name_n == 0) {
+        read_version();
+        parse_line();
+    }
+    return name_n;
+}
+
+const char *mechanisms_name(int i)
+{
+    require(i < mechanisms_count(), "there are not so many");
+    return names[i];
+}

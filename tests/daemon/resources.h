@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Directories, processes and ports of a test program, of which it leaves none behind. */
+#pragma once
+
+#include "support/test.h"
+
+#include <netinet/in.h>
+
+/* The place of sanitizers' reports, below a test's directory: any user may write there. */
+#define RESOURCES_REPORTS "reports"
+
+/* The program: a directory for all its tests before them; behind them it shows what the failed ones
+ * have logged, ends what they have left, and removes it. */
+void resources_fixture(TCase *tcase);
+
+/* A test: an empty directory of its own, and orphans become its children. */
+void resources_begin_test(char *directory, size_t size);
+/* Fails if there are reports, or files that are neither the harness's nor among `owned`; removes
+ * the directory. */
+void resources_end_test(const char *directory, const char *const *owned, unsigned owned_n);
+
+/* Free TCP ports in a row, for IPv4 and IPv6. The sockets keep others, clients too, from taking
+ * them and leave them free for who sets SO_REUSEADDR and listens. */
+void resources_reserve_ports(in_port_t *ports, int *sockets, unsigned n);

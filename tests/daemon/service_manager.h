@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A service manager that the daemon under test talks to: it takes what sd_notify(3) sends, and
+ * keeps descriptors as systemd does. */
+#pragma once
+
+#include "daemon/daemon.h"
+
+#define SERVICE_MANAGER_STORE_MAX 64
+
+struct service_manager_message {
+    char text[8192];
+    pid_t pid; /* the sender's */
+};
+
+struct service_manager_stored {
+    char name[256];
+    int fd;
+};
+
+struct service_manager {
+    struct daemon *daemon;
+    int fd;
+    struct service_manager_message message; /* the latest */
+    struct service_manager_stored store[SERVICE_MANAGER_STORE_MAX];
+    unsigned stored_n;
+};
+
+/* From now on the daemon is started by it. `watchdog_us`: how often it wants to hear of the daemon,
+ * or 0; `other`: it wants to of another process. */
+struct service_manager *service_manager_create(
+    struct daemon *daemon, uint64_t watchdog_us, bool other);
+/* Destroys the manager; the daemon has to be stopped before. */
+void service_manager_destroy(struct service_manager *manager);
+/* Crashes: nobody reads from the socket any more. */
+void service_manager_go(struct service_manager *manager);
+
+/* The next message, which is the main process's, and whole. */
+const char *service_manager_next(struct service_manager *manager);
+/* The next that is neither a sign of life nor about descriptors must be this. */
+void service_manager_expect(struct service_manager *manager, const char *text);
+/* Passes over messages until one that begins so, and returns it. */
+const char *service_manager_wait(struct service_manager *manager, const char *beginning);
+/* Whether nothing has been sent beyond what was taken. */
+bool service_manager_is_quiet(const struct service_manager *manager);

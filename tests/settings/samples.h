@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every directive with values to try. What the daemon's tables say of a directive is taken from
+ * them; what they cannot know, good values and what these set, is in samples.c. A directive without
+ * a sample fails the tests, and so does a sample without a directive. */
+#pragma once
+
+#include "settings/cycle.h"
+#include "settings/setting.h"
+
+enum field { FIELD_OTHER, FIELD_NUMBER, FIELD_TEXT };
+
+/* The struct that a field of the table lies in. */
+enum field_of { FIELD_OF_CORE, FIELD_OF_EVENTS, FIELD_OF_SERVER };
+
+struct sample {
+    const char *name;
+    const char *value;               /* good; of a block: its braces */
+    const char *again;               /* another good value, where it may be repeated; or NULL */
+    enum field field;                /* the kind of the field that the table says */
+    int64_t number;                  /* the number that the value sets */
+    int64_t initial;                 /* the number by default, where that cannot be written */
+    const char *text, *initial_text; /* the first is within the directory */
+    void (*check)(const struct fb_cycle *cycle); /* whether the value was set; or NULL */
+};
+
+struct directive_case {
+    const char *name;
+    unsigned at, least, most;
+    bool repeats, block;
+    const char *initial; /* the default in the table, or NULL: */
+    const char *unset;   /* the word that the table has for no default */
+    char number[24];     /* text of `initial`, for a mechanism's option */
+    enum field_of field_of;
+    size_t offset;
+    const struct sample *sample;
+};
+
+/* Returns all directives; the last one has no name. */
+const struct directive_case *directive_cases(void);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A worker over the simulated kernel, or the lower part of one: a test program starts the level
+ * that it tests, and has the same calls on every level. Time passes only when the test says so, or
+ * when a wait has nothing else to do; what the program does wrong with a descriptor fails the test.
+ *
+ * Levels, each on the one before it:
+ *   loop    fixture_start_loop()    sources that the test watches (support/watched.h)
+ *   net     fixture_start_net()     connections with recording owners (support/owner.h)
+ *   stream  fixture_start_stream()  sessions of a scripted protocol (support/scripted.h)
+ *   worker  fixture_start_worker()  the whole: a configuration, a listener, the channel to a master
+ * Protocols, which need a configuration's text, are tested with the kit that is shipped
+ * (<forkbeard/test.h>). */
+#pragma once
+
+#include "sim/sim.h"
+#include "support/memory_log.h"
+#include "support/scripted.h"
+#include "support/test.h"
+#include "worker/worker.h"
+
+#define FIXTURE_LISTENERS 4
+
+/* How the simulation reports events: once a change, or as long as a direction is ready. Tests of
+ * both are loop tests from 0 to FIXTURE_EVENTS. */
+enum fixture_events { FIXTURE_EDGE, FIXTURE_LEVEL, FIXTURE_EVENTS };
+
+/* Memory for connections, counted. */
+struct fixture_memory {
+    struct fb_memory memory;
+    unsigned blocks;        /* taken and not given back */
+    unsigned until_failure; /* allocations that succeed before some fail; UINT_MAX: none does */
+    unsigned failures_max;  /* number of allocations that fail then; UINT_MAX at first: all */
+    unsigned failures;
+};
+
+struct fixture {
+    struct fb_worker parts; /* the first member: storage, of which a level uses its part */
+    /* parts that the level has; NULL above it */
+    struct fb_loop *loop;
+    struct fb_net *net;
+    struct fb_stream *stream;
+    struct fb_worker *worker;
+
+    struct fb_sim *sim;
+    bool sim_borrowed; /* another fixture destroys it */
+    bool simulated;    /* the loop runs on the simulation, not on the real kernel */
+    struct memory_log log;
+    void *test; /* for callbacks of the test, which find it by fixture_of() */
+    void (*stop_parts)(struct fixture *f); /* the level's */
+    void (*turn)(struct fixture *f, int timeout);
+
+    /* from the net level on */
+    struct fixture_memory memory;
+    struct fb_counters *counters, own_counters;
+    bool inside;       /* a callback is running */
+    unsigned released; /* slots of connections that have become free; net level only */
+
+    /* from the stream level on */
+    struct fb_shared *shared;
+    struct fb_slot_id slot;
+    struct scripted_server server;
+
+    /* worker level */
+    struct fb_heritage heritage;
+    struct fb_cycle cycle;
+    struct fb_listener *listener;
+    struct fb_sim_socket *listening[FIXTURE_LISTENERS]; /* the listener's sockets */
+    int master;                                         /* the channel's other end, or -1 */
+    /* events of the latest turn, a letter each: 'w' a wait, 'o' a session opened, 'c' closed, and
+       what the test notes itself */
+    char order[256];
+};
+
+/* ---- Starting and stopping ---- */
+
+/* A loop with room for so many sources, in which no time passes by itself. */
+struct fixture *fixture_start_loop(uint32_t sources);
+/* Starts a loop on the simulation of another fixture, which is stopped later. */
+struct fixture *fixture_start_loop_beside(
+    struct fixture *other, enum fixture_events events, uint32_t sources);
+/* Starts a loop with these options, but for the log and the size of a slot (no mechanism: the
+ * simulation's edge); on a simulation that the caller destroys, or NULL: on one of its own. */
+struct fixture *fixture_start_loop_with(struct fb_sim *sim, const struct fb_loop_options *options);
+struct fixture *fixture_start_net(enum fixture_events events, uint32_t connections);
+/* Sessions with the default settings of a server; the scripted one is at 192.0.2.7:77. */
+struct fixture *fixture_start_stream(uint32_t connections);
+/* Starts sessions of connections of the real kernel. */
+struct fixture *fixture_start_stream_on(const struct fb_mechanism *mechanism, uint32_t connections);
+
+/* Fails if a line was logged that no test has taken, a connection is open, memory is held, or a
+ * gauge has not returned to zero. */
+void fixture_stop(struct fixture *fixture);
+/* Ends the loop and leaves its simulation, for tests of what is found when that is destroyed. */
+void fixture_stop_loop(struct fixture *fixture);
+
+/* ---- The turn ---- */
+
+/* Fails where a structure of the fixture contradicts itself; called after every turn. */
+void fixture_check(const struct fixture *fixture);
+/* Turns the loop once, in which no time passes; a worker's turn takes the time that it waits. */
+void fixture_turn(struct fixture *fixture);
+/* Turns the loop once, waiting for at most so many ms. */
+void fixture_turn_waiting(struct fixture *fixture, int timeout);
+/* Turns until nothing is left to do; fails when there is no end to it. */
+void fixture_run(struct fixture *fixture);
+/* Lets time pass, then runs what has expired and what follows from it. */
+void fixture_pass(struct fixture *fixture, uint64_t ms);
+/* Runs what follows from calls that the test has made outside of callbacks. */
+void fixture_settle(struct fixture *fixture);
+/* Ends every connection with FB_DRAINED. */
+void fixture_end_all(struct fixture *fixture);
+
+/* ---- Looking ---- */
+
+/* Returns what was logged since the last call. */
+const char *fixture_logged(struct fixture *fixture);
+uint64_t fixture_count(const struct fixture *fixture, enum fb_counter counter);
+/* How many blocks of memory connections hold. */
+unsigned fixture_blocks_held(const struct fixture *fixture);
+
+static inline struct fixture *fixture_of(struct fb_loop *loop)
+{
+    return fb_container(fb_loop_worker(loop), struct fixture, parts);
+}
+
+/* ---- For the levels ---- */
+
+struct fixture *fixture_create(struct fb_sim *sim);
+const struct fb_mechanism *fixture_mechanism(
+    const struct fixture *fixture, enum fixture_events events);
+void fixture_init_memory(struct fixture_memory *memory);
+/* Options of the fixture's net on a mechanism. */
+struct fb_net_options fixture_net_options(
+    struct fixture *fixture, const struct fb_mechanism *mechanism, uint32_t connections);
+void fixture_check_gauges(const struct fixture *fixture);

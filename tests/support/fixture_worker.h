@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The fixture's level of a whole worker, of a configuration that was made by hand: one listener,
+ * one server that echoes. */
+#pragma once
+
+#include "process/channel.h"
+#include "support/fixture.h"
+#include "worker/commands.h"
+
+#include <string.h>
+
+#define WORKER_DELAY_MS 500 /* accept_mutex_delay */
+
+struct fixture_worker_options {
+    enum fixture_events events;
+    const struct fb_mechanism
+        *mechanism; /* a mechanism of the real kernel; NULL: the simulation's */
+    uint32_t connections;
+    unsigned processes; /* workers, of which this is number `index`; 0: a single process */
+    unsigned index;
+    bool mutex, multi_accept;
+    unsigned reuseport; /* sockets of the listener; 0: one without reuseport */
+    int64_t shutdown_timeout;
+};
+
+/* Starts a worker that accepts. */
+struct fixture *fixture_start_worker(const struct fixture_worker_options *options);
+/* Starts a worker that has not been told to accept. */
+struct fixture *fixture_prepare_worker(const struct fixture_worker_options *options);
+
+/* Adds a letter to the order of the turn's events. */
+void fixture_note(struct fixture *fixture, char letter);
+
+/* A client that connects to the first listener; and so many at once. */
+struct fb_sim_socket *fixture_connect_client(struct fixture *fixture);
+void fixture_connect_clients(struct fixture *fixture, unsigned n);
+
+/* Turns until so many sessions are open; fails when that does not happen. */
+void fixture_turn_until_open(struct fixture *fixture, unsigned n);
+
+/* Takes the slot of another worker. */
+struct fb_slot_id fixture_take_slot(struct fixture *fixture);
+/* Receives what the worker has sent to the master: the kind of the next message, or 0. */
+unsigned fixture_receive_message(struct fixture *fixture);
+
+static inline bool fixture_holds_mutex(const struct fixture *fixture)
+{
+    return fixture->shared->accept_mutex.owner != 0;
+}

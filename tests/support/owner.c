@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Records the callbacks of connections, and checks that none runs within another and that none
+ * comes after `closed`. */
+#include "support/owner.h"
+
+#include "net/address.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+static struct owner *enter_callback(struct fb_conn *conn)
+{
+    struct owner *owner = conn->owner;
+
+    fb_must(!owner->fixture->inside); /* no callback is run within another, or within a call */
+    fb_must(owner->conn == conn);
+    owner->fixture->inside = true;
+    return owner;
+}
+
+static void leave_callback(struct owner *owner)
+{
+    owner->fixture->inside = false;
+}
+
+static void owner_opened(struct fb_conn *conn)
+{
+    struct owner *owner = enter_callback(conn);
+
+    owner->openings++;
+    if (owner->opened != NULL)
+        owner->opened(owner);
+    leave_callback(owner);
+}
+
+static void remember_input(struct owner *owner, fb_bytes in)
+{
+    size_t n = in.n < sizeof(owner->last) - 1 ? in.n : sizeof(owner->last) - 1;
+
+    if (n > 0)
+        memcpy(owner->last, in.p, n);
+    owner->last[n] = '\0';
+    owner->last_n = in.n;
+    owner->last_p = in.p;
+}
+
+static size_t owner_data(struct fb_conn *conn, fb_bytes in)
+{
+    struct owner *owner = enter_callback(conn);
+    size_t used = in.n;
+
+    fb_must(in.n > 0 && owner->eofs == 0);
+    owner->datas++;
+    remember_input(owner, in);
+    if (owner->data != NULL)
+        used = owner->data(owner, in);
+    leave_callback(owner);
+    return used;
+}
+
+static void owner_eof(struct fb_conn *conn, fb_bytes rest)
+{
+    struct owner *owner = enter_callback(conn);
+
+    owner->eofs++;
+    remember_input(owner, rest);
+    if (owner->eof != NULL)
+        owner->eof(owner, rest);
+    else
+        fb_conn_close(conn);
+    leave_callback(owner);
+}
+
+static void owner_writable(struct fb_conn *conn)
+{
+    struct owner *owner = enter_callback(conn);
+
+    owner->writables++;
+    if (owner->writable != NULL)
+        owner->writable(owner);
+    leave_callback(owner);
+}
+
+static void owner_moved(struct fb_conn *conn)
+{
+    struct owner *owner = enter_callback(conn);
+
+    owner->moves++;
+    leave_callback(owner);
+}
+
+static void owner_expired(struct fb_conn *conn)
+{
+    struct owner *owner = enter_callback(conn);
+
+    owner->expirations++;
+    if (owner->expired != NULL)
+        owner->expired(owner);
+    leave_callback(owner);
+}
+
+static void owner_closed(struct fb_conn *conn, fb_reason reason)
+{
+    struct owner *owner = enter_callback(conn);
+
+    ck_assert(owner->openings == 1 || (owner->outgoing && owner->openings == 0));
+    owner->closings++;
+    owner->reason = reason;
+    if (owner->closed != NULL)
+        owner->closed(owner);
+    /* the calls do nothing any more */
+    fb_conn_write(conn, "late", 4);
+    fb_conn_stop(conn);
+    fb_conn_resume(conn);
+    fb_conn_close(conn);
+    leave_callback(owner);
+    owner->conn = NULL;
+}
+
+static void owner_describe(
+    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
+{
+    (void)conn;
+    (void)client;
+    line->server = "fixture";
+}
+
+static const struct fb_conn_ops owner_ops = {
+    .opened = owner_opened,
+    .data = owner_data,
+    .eof = owner_eof,
+    .writable = owner_writable,
+    .moved = owner_moved,
+    .expired = owner_expired,
+    .closed = owner_closed,
+    .describe = owner_describe,
+};
+
+struct owner *owner_create(struct fixture *fixture, const struct owner *like)
+{
+    static const struct owner plain;
+    struct owner *owner = malloc(sizeof(*owner));
+    struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(1234) };
+
+    ck_assert_ptr_nonnull(owner);
+    *owner = like != NULL ? *like : plain;
+    owner->fixture = fixture;
+    owner->socket = fb_sim_connection(fixture->sim);
+    peer.sin_addr.s_addr = inet_addr("192.0.2.1");
+    owner->conn = fb_conn_create(
+        fixture->net, owner->socket->fd, (struct sockaddr *)&peer, &owner_ops, owner);
+    ck_assert_ptr_nonnull(owner->conn);
+    return owner;
+}
+
+struct owner *owner_open(struct fixture *fixture)
+{
+    struct owner *owner = owner_create(fixture, NULL);
+
+    fixture_run(fixture);
+    ck_assert_uint_eq(owner->openings, 1);
+    return owner;
+}
+
+static const struct fb_address *server_address(void)
+{
+    static struct fb_address address;
+
+    ck_assert_ptr_null(fb_address_parse("192.0.2.9:80", 0, &address));
+    return &address;
+}
+
+struct fb_sim_server *owner_server(struct fixture *fixture)
+{
+    return fb_sim_server(fixture->sim, &server_address()->any, server_address()->length);
+}
+
+struct owner *owner_connect(struct fixture *fixture, const struct owner *like)
+{
+    static const struct owner plain;
+    struct owner *owner = malloc(sizeof(*owner));
+
+    ck_assert_ptr_nonnull(owner);
+    *owner = like != NULL ? *like : plain;
+    owner->fixture = fixture;
+    owner->outgoing = true;
+    owner->conn = fb_conn_connect(fixture->net, NULL, &server_address()->any,
+        server_address()->length, &owner_ops, owner, NULL);
+    return owner;
+}
+
+struct owner *owner_accept(struct fb_sim_server *server, struct owner *owner)
+{
+    owner->socket = fb_sim_server_take(server);
+    ck_assert_ptr_nonnull(owner->socket);
+    ck_assert(owner->conn == NULL || owner->socket->fd == owner->conn->source.fd);
+    return owner;
+}
+
+void owner_free(struct owner **owner)
+{
+    ck_assert_ptr_null((*owner)->conn);
+    ck_assert((*owner)->openings == 1 || (*owner)->outgoing);
+    ck_assert_uint_eq((*owner)->closings, 1);
+    free(*owner);
+    *owner = NULL;
+}
+
+const char *owner_sent(const struct owner *owner)
+{
+    return fb_sim_sent(owner->socket);
+}
+
+size_t owner_echo(struct owner *owner, fb_bytes in)
+{
+    fb_conn_write(owner->conn, in.p, in.n);
+    return in.n;
+}
+
+size_t owner_leave_input(struct owner *owner, fb_bytes in)
+{
+    (void)owner;
+    (void)in;
+    return 0;
+}
+
+void owner_ignore_eof(struct owner *owner, fb_bytes rest)
+{
+    (void)owner;
+    (void)rest;
+}
+
+void owner_abort(struct owner *owner)
+{
+    fb_conn_fail(owner->conn, FB_ABORTED);
+}
+
+/* The period is prime, so that a shifted piece is noticed. */
+static uint8_t pattern_byte(size_t at)
+{
+    return (uint8_t)(at % 251);
+}
+
+void owner_write_pattern(struct owner *owner, size_t n)
+{
+    uint8_t *bytes = malloc(n);
+    size_t at = owner->socket->sent_n + owner->conn->unsent;
+
+    ck_assert_ptr_nonnull(bytes);
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = pattern_byte(at + i);
+    fb_conn_write(owner->conn, bytes, n);
+    free(bytes);
+}
+
+void owner_check_pattern(const struct owner *owner, size_t n)
+{
+    size_t i = 0;
+
+    ck_assert_uint_eq(owner->socket->sent_n, n);
+    while (i < n && owner->socket->sent[i] == pattern_byte(i))
+        i++;
+    ck_assert_uint_eq(i, n);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Owners of a fixture's connections, on the net level: each records what it is told and does what
+ * the test says. Fails where a callback runs within another. */
+#pragma once
+
+#include "support/fixture.h"
+
+/* The owner of one connection. */
+struct owner {
+    struct fixture *fixture;
+    struct fb_conn *conn; /* NULL once it has been closed */
+    struct fb_sim_socket *socket;
+    bool outgoing; /* `opened` may never come */
+    /* callbacks, besides recording; NULL: nothing, consume everything, close at the end */
+    void (*opened)(struct owner *owner);
+    size_t (*data)(struct owner *owner, fb_bytes in);
+    void (*eof)(struct owner *owner, fb_bytes rest);
+    void (*writable)(struct owner *owner);
+    void (*expired)(struct owner *owner);
+    void (*closed)(struct owner *owner);
+    struct owner *other; /* for the callbacks */
+    size_t n;            /* for the callbacks */
+    /* the record */
+    unsigned openings, datas, eofs, writables, moves, expirations, closings;
+    fb_reason reason;
+    char last[256]; /* the bytes of the latest `data` or `eof` */
+    size_t last_n;
+    const uint8_t *last_p;
+};
+
+/* A connection on a socket of its own; `opened` has run. Freed with owner_free(). */
+struct owner *owner_open(struct fixture *fixture);
+/* Makes a connection with the callbacks of `like`, not yet opened. */
+struct owner *owner_create(struct fixture *fixture, const struct owner *like);
+/* A server, at 192.0.2.9:80, and a connection to it, whose socket is known when the server has
+ * accepted it: owner_accept(). */
+struct fb_sim_server *owner_server(struct fixture *fixture);
+struct owner *owner_connect(struct fixture *fixture, const struct owner *like);
+struct owner *owner_accept(struct fb_sim_server *server, struct owner *owner);
+/* Fails if it has not been closed, or not exactly once for its opening. */
+void owner_free(struct owner **owner);
+
+/* Returns what was sent, as a string. */
+const char *owner_sent(const struct owner *owner);
+
+/* `data` that writes all of it back without copying, and that consumes nothing. */
+size_t owner_echo(struct owner *owner, fb_bytes in);
+size_t owner_leave_input(struct owner *owner, fb_bytes in);
+/* `eof` that does nothing. */
+void owner_ignore_eof(struct owner *owner, fb_bytes rest);
+void owner_abort(struct owner *owner);
+/* Writes n bytes of a pattern that goes on where it ended. */
+void owner_write_pattern(struct owner *owner, size_t n);
+/* Fails unless exactly n bytes of that pattern were sent. */
+void owner_check_pattern(const struct owner *owner, size_t n);

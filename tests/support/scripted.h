@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A server whose protocol does what the test says and records what it is told. Made by hand,
+ * without a configuration: its settings are all zero, which is "off". */
+#pragma once
+
+#include "stream/session.h"
+
+#define SCRIPTED_STATE 40 /* bytes a connection */
+
+struct fixture;
+
+struct scripted_record {
+    unsigned openings, datas, eofs, writables, closings;
+    fb_reason reason;
+    char last[256]; /* the beginning of the latest input */
+    fb_conn *conn;  /* the latest */
+    void *state;
+};
+
+/* The server's configuration, as the protocol sees it: what the callbacks do besides recording.
+ * NULL: nothing, consume everything, close at the end. */
+struct scripted_calls {
+    int (*opened)(fb_conn *conn, void *state);
+    size_t (*data)(fb_conn *conn, void *state, fb_bytes in);
+    void (*eof)(fb_conn *conn, void *state, fb_bytes rest);
+    void (*writable)(fb_conn *conn, void *state);
+    void (*closed)(fb_conn *conn, void *state, fb_reason reason);
+    struct scripted_record *record;
+};
+
+struct scripted_server {
+    fb_protocol protocol; /* may be changed before its first session */
+    fb_ops ops;           /* may be changed before its first session */
+    struct scripted_calls script;
+    struct scripted_record record;
+    struct fb_server server;
+    struct fb_binding binding;
+    struct fb_port port;
+};
+
+void scripted_server_init(struct scripted_server *server, const char *address);
+/* `data` that writes everything back. */
+size_t scripted_echo(fb_conn *conn, void *state, fb_bytes in);
+
+/* Starts a session of the fixture's server and lets it open; the second has a client that takes
+ * only so many bytes. */
+struct fb_sim_socket *scripted_connect(struct fixture *fixture);
+struct fb_sim_socket *scripted_connect_slow(struct fixture *fixture, size_t room);
+/* Ends the sessions that are open, and takes the lines that say so. */
+void scripted_end_sessions(struct fixture *fixture);

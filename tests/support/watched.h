@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sources of a fixture's loop that count their events, and do with each what the test says. */
+#pragma once
+
+#include "support/fixture.h"
+
+struct watched {
+    struct fb_source source; /* the first member: a slot of the loop's table */
+    struct fixture *fixture;
+    unsigned runs[FB_DIRECTIONS];
+    /* action of an event besides; NULL: the direction is no longer ready */
+    void (*run)(struct watched *watched, enum fb_direction direction);
+    void (*then)(struct watched *watched); /* for `run`, as the rest */
+    char name;
+    struct watched *other;
+    bool receives; /* takes all bytes */
+    size_t received;
+    uint8_t held[4096];
+    size_t held_n;
+    bool ended; /* recv has said so */
+    int error;  /* recv has failed so */
+};
+
+/* A source on a descriptor, or (-1) without one; not armed. */
+struct watched *watched_create(struct fixture *fixture, int fd);
+/* A source on a descriptor, armed in both directions. */
+struct watched *watched_create_armed(struct fixture *fixture, int fd);
+void watched_close(struct fixture *fixture, struct watched **watched);
+
+struct fb_io_result watched_recv(struct watched *watched, void *p, size_t n);
+struct fb_io_result watched_send(struct watched *watched, const void *p, size_t n);
