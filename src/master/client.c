@@ -2,6 +2,8 @@
 /* The bytes of a client of the control socket, who may be slow, rude or gone: nothing waits for it. */
 #include "master/master.h"
 
+#include "process/channel.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 #define PATIENCE_MS 30000
 
 /* Why this peer may not ask, or NULL. */
-static const char *refuse(struct fb_master *master, int fd, pid_t *pid)
+static const char *refuse(struct master *master, int fd, pid_t *pid)
 {
     struct ucred peer;
     socklen_t length = sizeof(peer);
@@ -128,7 +130,7 @@ static enum step receive(struct fb_client *client)
 }
 
 /* Obeys the next request, if there is a whole one; the last may lack its end. */
-static enum step obey_next(struct fb_master *master, struct fb_client *client)
+static enum step obey_next(struct master *master, struct fb_client *client)
 {
     const char *end = memchr(client->in, '\n', client->in_n);
     size_t n = end != NULL ? (size_t)(end - client->in) : client->in_n;
@@ -143,7 +145,7 @@ static enum step obey_next(struct fb_master *master, struct fb_client *client)
     return GOES_ON;
 }
 
-static enum step step(struct fb_master *master, struct fb_client *client)
+static enum step step(struct master *master, struct fb_client *client)
 {
     if (client->out != NULL) {
         if (client->deadline_ms == 0) /* it was kept waiting until now */
@@ -161,7 +163,7 @@ static enum step step(struct fb_master *master, struct fb_client *client)
     return obey_next(master, client);
 }
 
-void fb_client_go_on(struct fb_master *master, struct fb_client *client)
+void fb_client_go_on(struct master *master, struct fb_client *client)
 {
     enum step next = GOES_ON;
 
@@ -174,7 +176,7 @@ void fb_client_go_on(struct fb_master *master, struct fb_client *client)
         raise(SIGIO); /* the others first */
 }
 
-void fb_client_create(struct fb_master *master, int fd)
+void fb_client_create(struct master *master, int fd)
 {
     struct fb_control *control = &master->control;
     struct fb_client *client = malloc(sizeof(*client));

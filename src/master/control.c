@@ -2,6 +2,8 @@
 /* The socket itself. What can fail while we serve is a line in the log; signals still work. */
 #include "master/master.h"
 
+#include "process/channel.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +46,7 @@ static bool is_named(const struct fb_control *control, const char *path)
 }
 
 /* Only a socket that nobody answers on may be replaced: a crash has left it behind. */
-static int check_replaceable(struct fb_master *master, const char *path)
+static int check_replaceable(struct master *master, const char *path)
 {
     struct sockaddr_un address;
     struct stat st;
@@ -133,14 +135,14 @@ static void remove_socket(struct fb_log *log, struct fb_control *control)
 }
 
 /* It will make way for ours. */
-static bool is_old_ones(const struct fb_master *master, const char *path)
+static bool is_old_ones(const struct master *master, const char *path)
 {
     const char *old = master->upgrade.control;
 
     return old != NULL && strcmp(old, path) == 0;
 }
 
-int fb_control_prepare(struct fb_master *master, const char *path)
+int fb_control_prepare(struct master *master, const char *path)
 {
     struct fb_control *control = &master->control, *next = &master->next_control;
     const char *failed;
@@ -164,11 +166,11 @@ int fb_control_prepare(struct fb_master *master, const char *path)
     return -1;
 }
 
-void fb_control_publish(struct fb_master *master)
+void fb_control_publish(struct master *master)
 {
     struct fb_control *control = &master->control, *next = &master->next_control;
 
-    if (next->path == NULL && master->live->cycle->core.control != NULL)
+    if (next->path == NULL && master->pool.serving->cycle->core.control != NULL)
         return;
     remove_socket(&master->log, control); /* the one before, if it is still at its name */
     control->path = next->path;
@@ -179,12 +181,12 @@ void fb_control_publish(struct fb_master *master)
     raise(SIGIO); /* there may be clients who have not been looked at */
 }
 
-void fb_control_undo(struct fb_master *master)
+void fb_control_undo(struct master *master)
 {
     remove_socket(&master->log, &master->next_control);
 }
 
-void fb_control_copy(struct fb_master *master)
+void fb_control_copy(struct master *master)
 {
     struct sockaddr_un old;
 
@@ -197,7 +199,7 @@ void fb_control_copy(struct fb_master *master)
             master->control.path, old.sun_path);
 }
 
-void fb_control_move(struct fb_master *master)
+void fb_control_move(struct master *master)
 {
     struct fb_control *control = &master->control;
     char *old;
@@ -210,7 +212,7 @@ void fb_control_move(struct fb_master *master)
     control->path = old;
 }
 
-void fb_control_return(struct fb_master *master)
+void fb_control_return(struct master *master)
 {
     struct fb_control *control = &master->control;
     size_t n = control->path != NULL ? strlen(control->path) : 0, suffix = strlen(OLD_SUFFIX);
@@ -228,7 +230,7 @@ void fb_control_return(struct fb_master *master)
         fb_log(&master->log, FB_ERROR, errno, "unlink() \"%s\" failed", old.sun_path);
 }
 
-void fb_control_end(struct fb_master *master)
+void fb_control_end(struct master *master)
 {
     struct fb_client *client;
 
@@ -253,7 +255,7 @@ void fb_control_forget(struct fb_control *control)
 }
 
 /* Whoever waits is not announced again. */
-static void accept_later(struct fb_master *master, int error)
+static void accept_later(struct master *master, int error)
 {
     if (!master->control.troubled)
         fb_log(&master->log, FB_ERROR, error, "accept4() for the control socket failed");
@@ -261,7 +263,7 @@ static void accept_later(struct fb_master *master, int error)
     master->control.retry_ms = master->clock.mono_ms + RETRY_MS;
 }
 
-static void accept_all(struct fb_master *master)
+static void accept_all(struct master *master)
 {
     for (int i = 0; i < ACCEPT_MAX; i++) {
         int fd = accept4(master->control.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -280,7 +282,7 @@ static void accept_all(struct fb_master *master)
     raise(SIGIO); /* there may be more */
 }
 
-void fb_control_listen(struct fb_master *master)
+void fb_control_listen(struct master *master)
 {
     struct fb_client *client, *next;
 
@@ -290,7 +292,7 @@ void fb_control_listen(struct fb_master *master)
         fb_client_go_on(master, client);
 }
 
-void fb_control_meet_deadlines(struct fb_master *master, uint64_t *next)
+void fb_control_meet_deadlines(struct master *master, uint64_t *next)
 {
     struct fb_control *control = &master->control;
     struct fb_client *client, *behind;

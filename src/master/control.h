@@ -15,7 +15,7 @@
 #define FB_REQUEST_MAX 65536 /* bytes of a request */
 #define FB_REASON_MAX 3200   /* a line that was told, with its place */
 
-struct fb_master;
+struct master;
 
 /* What a client is kept waiting for. */
 enum fb_awaited {
@@ -63,60 +63,60 @@ struct fb_result {
 void fb_control_init(struct fb_control *control);
 /* Makes the socket that is to be at this path (NULL: none), unless it is there; -1 after an emerg
  * line. Who connects waits until it is published. */
-int fb_control_prepare(struct fb_master *master, const char *path);
+int fb_control_prepare(struct master *master, const char *path);
 /* It takes the place of the one before, as the configuration in force has it. */
-void fb_control_publish(struct fb_master *master);
+void fb_control_publish(struct master *master);
 /* Removes what was prepared and not published. */
-void fb_control_undo(struct fb_master *master);
+void fb_control_undo(struct master *master);
 /* The way of the old one of two master processes: it answers at PATH.oldbin as well, then there alone,
  * and at last at PATH alone again. */
-void fb_control_copy(struct fb_master *master);
-void fb_control_move(struct fb_master *master);
-void fb_control_return(struct fb_master *master);
+void fb_control_copy(struct master *master);
+void fb_control_move(struct master *master);
+void fb_control_return(struct master *master);
 /* We end: removes the socket. Clients stay connected until the process is gone. */
-void fb_control_end(struct fb_master *master);
+void fb_control_end(struct master *master);
 /* In a child: lets go of all of it. */
 void fb_control_forget(struct fb_control *control);
 /* Takes new clients, and goes on with all. */
-void fb_control_listen(struct fb_master *master);
+void fb_control_listen(struct master *master);
 /* Cuts off who is slow. */
-void fb_control_meet_deadlines(struct fb_master *master, uint64_t *next);
+void fb_control_meet_deadlines(struct master *master, uint64_t *next);
 
 /* Clients (client.c) */
 
 /* Takes the descriptor and goes on; who may not ask is told so and cut off. */
-void fb_client_create(struct fb_master *master, int fd);
+void fb_client_create(struct master *master, int fd);
 void fb_client_destroy(struct fb_control *control, struct fb_client *client);
 /* Sends, receives and obeys what can be without waiting, and may destroy it. */
-void fb_client_go_on(struct fb_master *master, struct fb_client *client);
+void fb_client_go_on(struct master *master, struct fb_client *client);
 /* Gives it this line, which is freed; NULL: there was no memory for it, and it is cut off. */
 void fb_client_answer(struct fb_client *client, char *line, size_t n);
 void fb_client_answer_error(struct fb_client *client, const char *error);
 
 /* What requests do (request.c) */
 
-void fb_client_obey(struct fb_master *master, struct fb_client *client, size_t n);
+void fb_client_obey(struct master *master, struct fb_client *client, size_t n);
 /* Whether the master was asked for it since the last time. */
-bool fb_request_take(struct fb_master *master, enum fb_order order);
+bool fb_request_take(struct master *master, enum fb_order order);
 
 /* A reload has begun: what is logged is told, and who has asked waits for its end. */
-void fb_result_begin(struct fb_master *master);
+void fb_result_begin(struct master *master);
 /* It has ended, if there was one, and who has asked is answered. */
-void fb_result_end(struct fb_master *master, bool ok);
+void fb_result_end(struct master *master, bool ok);
 /* Who still waits for a reload learns that there will be none. */
-void fb_result_none(struct fb_master *master);
-void fb_master_reopen(struct fb_master *master);
+void fb_result_none(struct master *master);
+void fb_master_reopen(struct master *master);
 
 /* An upgrade is refused, has begun, and has come to this: `why` is replaced by what was told. */
-void fb_upgrade_refused(struct fb_master *master, const char *why);
-void fb_upgrade_begun(struct fb_master *master);
+void fb_upgrade_refused(struct master *master, const char *why);
+void fb_upgrade_begun(struct master *master);
 void fb_upgrade_answer(
-    struct fb_master *master, bool ok, char why[FB_REASON_MAX], const struct fb_told *told);
+    struct master *master, bool ok, char why[FB_REASON_MAX], const struct fb_told *told);
 /* "messages" */
 void fb_told_write(struct fb_json *json, const struct fb_told *told);
 
 /* What is shown (status.c) */
 
-void fb_status_write(struct fb_master *master, struct fb_json *json);
+void fb_status_write(struct master *master, struct fb_json *json);
 /* "2026-11-21T09:30:00Z" */
 void fb_status_time(struct fb_json *json, const char *key, int64_t ms);

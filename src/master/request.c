@@ -33,7 +33,7 @@ static void end_answer(struct fb_json *json, struct fb_client *client)
     fb_client_answer(client, line, n);
 }
 
-static void answer_status(struct fb_master *master, struct fb_client *client)
+static void answer_status(struct master *master, struct fb_client *client)
 {
     struct fb_json json;
 
@@ -42,14 +42,12 @@ static void answer_status(struct fb_master *master, struct fb_client *client)
     end_answer(&json, client);
 }
 
-static void answer_order(
-    struct fb_master *master, struct fb_client *client, const struct fb_signal *s)
+static void answer_order(struct master *master, struct fb_client *client, const struct fb_signal *s)
 {
     enum fb_order order = s->orders[FB_ROLE_MASTER];
     struct fb_json json;
 
-    if ((order == FB_ORDER_RELOAD || order == FB_ORDER_UPGRADE) &&
-        master->state != FB_MASTER_RUNS) {
+    if ((order == FB_ORDER_RELOAD || order == FB_ORDER_UPGRADE) && master->phase != MASTER_RUNS) {
         fb_client_answer_error(client, "the daemon is ending");
         return;
     }
@@ -75,7 +73,7 @@ static void answer_order(
     }
 }
 
-void fb_client_obey(struct fb_master *master, struct fb_client *client, size_t n)
+void fb_client_obey(struct master *master, struct fb_client *client, size_t n)
 {
     struct fb_json_value request = fb_json_parse(client->in, n);
     const struct fb_signal *order;
@@ -100,7 +98,7 @@ void fb_client_obey(struct fb_master *master, struct fb_client *client, size_t n
     }
 }
 
-bool fb_request_take(struct fb_master *master, enum fb_order order)
+bool fb_request_take(struct master *master, enum fb_order order)
 {
     bool requested = master->requested[order];
 
@@ -158,7 +156,7 @@ static void find_reason(const struct fb_told *told, enum fb_level least, char wh
 }
 
 /* Gives everyone who awaits it the same answer. */
-static void answer_all(struct fb_master *master, enum fb_awaited awaited, bool ok, const char *why,
+static void answer_all(struct master *master, enum fb_awaited awaited, bool ok, const char *why,
     const struct fb_told *told)
 {
     struct fb_client *client, *next;
@@ -173,7 +171,7 @@ static void answer_all(struct fb_master *master, enum fb_awaited awaited, bool o
         if (awaited == FB_AWAITS_NEW && ok)
             fb_json_number(&json, "pid", master->upgrade.other);
         if (awaited == FB_AWAITS_RESULT)
-            fb_json_number(&json, "generation", master->live->number);
+            fb_json_number(&json, "generation", master->pool.serving->number);
         fb_told_write(&json, told);
         end_answer(&json, client);
         fb_client_go_on(master, client);
@@ -181,7 +179,7 @@ static void answer_all(struct fb_master *master, enum fb_awaited awaited, bool o
 }
 
 /* What is logged from now on is told. */
-static void listen_to_log(struct fb_master *master, struct fb_told *told)
+static void listen_to_log(struct master *master, struct fb_told *told)
 {
     master->log.told = told;
     if (told != NULL)
@@ -189,7 +187,7 @@ static void listen_to_log(struct fb_master *master, struct fb_told *told)
     fb_log_update(&master->log);
 }
 
-static void move_clients(struct fb_master *master, enum fb_awaited from, enum fb_awaited to)
+static void move_clients(struct master *master, enum fb_awaited from, enum fb_awaited to)
 {
     struct fb_client *client;
 
@@ -198,58 +196,54 @@ static void move_clients(struct fb_master *master, enum fb_awaited from, enum fb
             client->awaits = to;
 }
 
-void fb_result_begin(struct fb_master *master)
+void fb_result_begin(struct master *master)
 {
-    master->reloading = true;
-    fb_manager_reloading(master);
+    service_manager_reloading(&master->manager, fb_upgrade_is_main(master));
     listen_to_log(master, master->told);
     move_clients(master, FB_AWAITS_RELOAD, FB_AWAITS_RESULT);
 }
 
-void fb_result_end(struct fb_master *master, bool ok)
+void fb_result_end(struct master *master, bool ok)
 {
     struct fb_result *result = &master->result;
 
-    if (!master->reloading)
-        return;
-    master->reloading = false;
     *result = (struct fb_result) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
     if (!ok) {
         snprintf(result->why, sizeof(result->why), "%s",
-            master->state != FB_MASTER_RUNS ? "the daemon is ending" : "the error log says why");
+            master->phase != MASTER_RUNS ? "the daemon is ending" : "the error log says why");
         find_reason(master->told, FB_EMERG, result->why);
     }
-    fb_manager_reloaded(master);
+    service_manager_reloaded(&master->manager, fb_upgrade_is_main(master));
     answer_all(master, FB_AWAITS_RESULT, ok, result->why, master->told);
     master->log.told = NULL;
     fb_log_update(&master->log);
 }
 
-void fb_result_none(struct fb_master *master)
+void fb_result_none(struct master *master)
 {
     answer_all(master, FB_AWAITS_RELOAD, false, "the daemon is ending", NULL);
     answer_all(master, FB_AWAITS_UPGRADE, false, "the daemon is ending", NULL);
 }
 
-void fb_upgrade_refused(struct fb_master *master, const char *why)
+void fb_upgrade_refused(struct master *master, const char *why)
 {
     answer_all(master, FB_AWAITS_UPGRADE, false, why, NULL);
 }
 
-void fb_upgrade_begun(struct fb_master *master)
+void fb_upgrade_begun(struct master *master)
 {
     move_clients(master, FB_AWAITS_UPGRADE, FB_AWAITS_NEW);
 }
 
 void fb_upgrade_answer(
-    struct fb_master *master, bool ok, char why[FB_REASON_MAX], const struct fb_told *told)
+    struct master *master, bool ok, char why[FB_REASON_MAX], const struct fb_told *told)
 {
     if (!ok)
         find_reason(told, FB_ALERT, why);
     answer_all(master, FB_AWAITS_NEW, ok, why, told);
 }
 
-void fb_master_reopen(struct fb_master *master)
+void fb_master_reopen(struct master *master)
 {
     struct fb_log *log = &master->log;
     struct fb_told *told = fb_told_create(), *before = log->told;
@@ -257,7 +251,7 @@ void fb_master_reopen(struct fb_master *master)
     char why[FB_REASON_MAX] = "";
 
     listen_to_log(master, told);
-    fb_master_reopen_logs(master);
+    pool_reopen_logs(&master->pool);
     find_reason(told, FB_ALERT, why);
     log->told = before;
     log->told_round = round;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `master_process off`: one process is the worker and does what a master must. */
-#include "master/master.h"
+/* `master_process off`: one process is the worker and does what a master must: it opens listeners, logs
+ * and zones, writes the pid file, and removes what it has made. It cannot reload, nor change its
+ * binary. */
+#include "master/single.h"
 
 #include "net/overlaps.h"
 #include "process/environment.h"
@@ -9,11 +11,12 @@
 #include "process/store.h"
 #include "worker/worker.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* The worker's part closes them when it stops accepting; here is what it never got to. */
-static void close_all(struct fb_cycle *cycle, struct fb_log *log)
+/* Closes the listeners that the worker's part has not closed, because it never began to accept. */
+static void close_listeners(struct fb_cycle *cycle, struct fb_log *log)
 {
     struct fb_listener *listener;
 
@@ -25,7 +28,8 @@ static void close_all(struct fb_cycle *cycle, struct fb_log *log)
     }
 }
 
-static int open_all(struct fb_cycle *cycle, struct fb_inherited *inherited, struct fb_log *log)
+static int open_listeners(
+    struct fb_cycle *cycle, struct fb_inherited *inherited, struct fb_log *log)
 {
     struct fb_listener *listener;
 
@@ -44,15 +48,15 @@ static int open_all(struct fb_cycle *cycle, struct fb_inherited *inherited, stru
     return 0;
 }
 
-/* A container's orphans that have ended before we took signals; the kernel reaps later ones, because
- * this role ignores SIGCHLD. */
+/* Reaps a container's orphans that have ended before we took signals; the kernel reaps later ones,
+ * because this role ignores SIGCHLD. */
 static void reap_orphans(void)
 {
     while (waitpid(-1, NULL, WNOHANG) > 0)
         continue;
 }
 
-int fb_single_main(struct fb_start *start)
+int single_main(struct start *start)
 {
     struct fb_cycle *cycle = start->cycle;
     struct fb_shared *shared = start->shared;
@@ -62,13 +66,15 @@ int fb_single_main(struct fb_start *start)
     struct fb_heritage heritage = { .cycle = cycle, .shared = shared, .channel = -1 };
     int status = EXIT_FAILURE;
 
+    assert(cycle != NULL && shared != NULL);
+    descriptors_done(&start->opened); /* there is no worker that would close them */
     reap_orphans();
-    if (fb_slot_take(shared, &heritage.slot) && open_all(cycle, inherited, &log) == 0 &&
+    if (fb_slot_take(shared, &heritage.slot) && open_listeners(cycle, inherited, &log) == 0 &&
         fb_zones_open(&cycle->zones, NULL, &log) == 0 && fb_pidfile_write(&pidfile, &log) == 0) {
         fb_process_background_done(start->background, fb_logs_use_stderr(&cycle->core));
         status = fb_worker_main(&heritage, FB_ROLE_SINGLE);
     }
-    close_all(cycle, &log);
+    close_listeners(cycle, &log);
     fb_pidfile_remove(&pidfile, &log);
     free((char *)pidfile.path);
     fb_logs_close(&cycle->core);

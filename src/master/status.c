@@ -32,18 +32,18 @@ static void write_result(const struct fb_result *result, struct fb_json *json)
     fb_json_close(json);
 }
 
-static const char *seat_state(const struct fb_generation *generation, const struct fb_seat *seat)
+static const char *seat_state(const struct generation *generation, const struct pool_worker *seat)
 {
     if (seat->pid == 0)
         return "waiting";
-    if (generation->draining)
+    if (generation_is_ending(generation))
         return "draining";
-    switch (seat->state) {
-    case FB_SEAT_CLOSED: /* somebody has told it to, not us */
+    switch (seat->phase) {
+    case POOL_WORKER_RELEASED: /* somebody has told it to, not us */
         return "draining";
-    case FB_SEAT_ARMED:
+    case POOL_WORKER_ACCEPTING:
         return "accepting";
-    case FB_SEAT_READY:
+    case POOL_WORKER_READY:
         return "ready";
     default:
         return "starting";
@@ -57,8 +57,8 @@ static void write_counter(struct fb_json *json, const char *key, const struct fb
         json, key, (int64_t)atomic_load_explicit(&counters->n[counter], memory_order_relaxed));
 }
 
-static void write_seat(const struct fb_master *master, const struct fb_generation *generation,
-    const struct fb_seat *seat, struct fb_json *json)
+static void write_seat(const struct master *master, const struct generation *generation,
+    const struct pool_worker *seat, struct fb_json *json)
 {
     const struct fb_counters *counters = &fb_shared_slot(master->shared, seat->slot)->counters;
 
@@ -78,27 +78,27 @@ static void write_seat(const struct fb_master *master, const struct fb_generatio
 }
 
 static const char *generation_state(
-    const struct fb_master *master, const struct fb_generation *generation)
+    const struct master *master, const struct generation *generation)
 {
-    if (generation->draining)
+    if (generation_is_ending(generation))
         return "draining";
-    return generation == master->live ? "live" : "starting";
+    return generation == master->pool.serving ? "live" : "starting";
 }
 
-static void write_generations(const struct fb_master *master, struct fb_json *json)
+static void write_generations(const struct master *master, struct fb_json *json)
 {
-    const struct fb_generation *generation;
+    const struct generation *generation;
 
     fb_json_array(json, "generations");
-    TAILQ_FOREACH (generation, &master->generations, link) {
+    TAILQ_FOREACH (generation, &master->pool.generations, link) {
         fb_json_object(json, NULL);
         fb_json_number(json, "number", generation->number);
         fb_json_string(json, "state", generation_state(master, generation));
         fb_status_time(json, "since", generation->since_ms);
         fb_json_number(json, "worker_connections", generation->cycle->events.worker_connections);
         fb_json_array(json, "workers");
-        for (unsigned i = 0; i < generation->seat_n; i++)
-            write_seat(master, generation, &generation->seats[i], json);
+        for (unsigned i = 0; i < generation->worker_n; i++)
+            write_seat(master, generation, &generation->workers[i], json);
         fb_json_close(json);
         fb_json_close(json);
     }
@@ -187,17 +187,17 @@ static void write_listeners(const struct fb_cycle *cycle, struct fb_json *json)
     fb_json_close(json);
 }
 
-static const char *master_state(const struct fb_master *master)
+static const char *master_state(const struct master *master)
 {
-    switch (master->state) {
-    case FB_MASTER_QUITS:
+    switch (master->phase) {
+    case MASTER_QUITS:
         return "quitting";
-    case FB_MASTER_TERMINATES:
+    case MASTER_TERMINATES:
         return "stopping";
     default:
         if (fb_upgrade_is_pending(master))
             return "upgrading";
-        return master->reloading ? "reloading" : "running";
+        return reload_is_under_way(&master->reload) ? "reloading" : "running";
     }
 }
 
@@ -214,7 +214,7 @@ static void write_upgrade(const struct fb_upgrade *upgrade, struct fb_json *json
     fb_json_close(json);
 }
 
-void fb_status_write(struct fb_master *master, struct fb_json *json)
+void fb_status_write(struct master *master, struct fb_json *json)
 {
     fb_json_string(json, "version", FB_VERSION);
     fb_json_number(json, "pid", getpid());
@@ -226,5 +226,5 @@ void fb_status_write(struct fb_master *master, struct fb_json *json)
     write_upgrade(&master->upgrade, json);
     write_generations(master, json);
     write_totals(master->shared, json);
-    write_listeners(master->live->cycle, json);
+    write_listeners(master->pool.serving->cycle, json);
 }

@@ -2,6 +2,7 @@
 #include "master/master.h"
 
 #include "process/binary.h"
+#include "process/channel.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 /* Until one that was told to end is killed. */
 #define KILL_MS 2000
 
-void fb_upgrade_init(struct fb_master *master, struct fb_inheritance *inheritance)
+void fb_upgrade_init(struct master *master, struct fb_inheritance *inheritance)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 
@@ -34,17 +35,17 @@ void fb_upgrade_init(struct fb_master *master, struct fb_inheritance *inheritanc
     fb_upgrade_listen(master);
 }
 
-bool fb_upgrade_is_pending(const struct fb_master *master)
+bool fb_upgrade_is_pending(const struct master *master)
 {
     return master->upgrade.role == FB_UPGRADE_OLD && !master->upgrade.serves;
 }
 
-bool fb_upgrade_has_made_way(const struct fb_master *master)
+bool fb_upgrade_has_made_way(const struct master *master)
 {
     return master->upgrade.role == FB_UPGRADE_OLD && master->upgrade.serves;
 }
 
-bool fb_upgrade_is_main(const struct fb_master *master)
+bool fb_upgrade_is_main(const struct master *master)
 {
     const struct fb_upgrade *upgrade = &master->upgrade;
 
@@ -63,7 +64,7 @@ static void forget_other(struct fb_upgrade *upgrade)
     *upgrade = (struct fb_upgrade) { .link = -1 };
 }
 
-void fb_upgrade_forget(struct fb_master *master)
+void fb_upgrade_forget(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 
@@ -73,7 +74,7 @@ void fb_upgrade_forget(struct fb_master *master)
 }
 
 /* Of a new one, to which all of its grave lines went until now. */
-void fb_upgrade_drop_told(struct fb_master *master)
+void fb_upgrade_drop_told(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 
@@ -85,7 +86,7 @@ void fb_upgrade_drop_told(struct fb_master *master)
     fb_told_destroy(&upgrade->told);
 }
 
-void fb_upgrade_done(struct fb_master *master)
+void fb_upgrade_done(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 
@@ -97,11 +98,11 @@ void fb_upgrade_done(struct fb_master *master)
 }
 
 /* Why it is refused, or NULL. */
-static const char *refuse(const struct fb_master *master, char text[FB_REASON_MAX])
+static const char *refuse(const struct master *master, char text[FB_REASON_MAX])
 {
     const struct fb_upgrade *upgrade = &master->upgrade;
 
-    if (master->state != FB_MASTER_RUNS)
+    if (master->phase != MASTER_RUNS)
         return "the daemon is ending";
     if (getpid() == 1)
         return "process 1 cannot be replaced, its container would end with it: start another "
@@ -119,17 +120,17 @@ static const char *refuse(const struct fb_master *master, char text[FB_REASON_MA
 }
 
 /* All that the new one needs of us. */
-static int hand_over(struct fb_master *master, struct fb_handover *handover, int link)
+static int hand_over(struct master *master, struct fb_handover *handover, int link)
 {
     const struct fb_inherited_socket *passed;
-    const struct fb_cycle *cycle = master->live->cycle;
+    const struct fb_cycle *cycle = master->pool.serving->cycle;
     const struct fb_listener *listener;
     const struct fb_zone *zone;
 
     master->pidfile.shared = true;
     fb_handover_begin(handover, link, master->pidfile.lock_fd, 1 - master->shared->side,
         fb_shared_serial(master->shared));
-    STAILQ_FOREACH (passed, &master->inherited->sockets, link)
+    STAILQ_FOREACH (passed, &master->pool.adopted->sockets, link)
         if (passed->fd != -1)
             fb_handover_passed(handover, passed);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
@@ -142,12 +143,12 @@ static int hand_over(struct fb_master *master, struct fb_handover *handover, int
 }
 
 /* The side that the new one's workers get may have numbers of a master process that was killed. */
-static void clear_side(struct fb_master *master)
+static void clear_side(struct master *master)
 {
     uint32_t side = 1 - master->shared->side;
 
     for (uint32_t i = 0; i < FB_SLOT_MAX; i++)
-        fb_zones_bury(&master->live->cycle->zones, side * FB_SLOT_MAX + i);
+        fb_zones_bury(&master->pool.serving->cycle->zones, side * FB_SLOT_MAX + i);
 }
 
 /* The child: what it says when it cannot become the new one is told as the new one would. */
@@ -168,10 +169,10 @@ static FB_NORETURN void become(int link, const struct fb_handover *handover)
 }
 
 /* NULL, or what has failed, with errno. */
-static const char *start(struct fb_master *master, struct fb_handover *handover)
+static const char *start(struct master *master, struct fb_handover *handover)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
-    int64_t limit = master->live->cycle->core.worker_start_timeout;
+    int64_t limit = master->pool.serving->cycle->core.worker_start_timeout;
     int ends[2];
     pid_t pid;
 
@@ -202,7 +203,7 @@ static const char *start(struct fb_master *master, struct fb_handover *handover)
     return NULL;
 }
 
-static void fail(struct fb_master *master, char why[FB_REASON_MAX])
+static void fail(struct master *master, char why[FB_REASON_MAX])
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 
@@ -214,15 +215,15 @@ static void fail(struct fb_master *master, char why[FB_REASON_MAX])
     forget_other(upgrade);
 }
 
-void fb_upgrade_begin(struct fb_master *master)
+void fb_upgrade_begin(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     struct fb_handover handover = { .fds = NULL };
     char why[FB_REASON_MAX];
     const char *failed;
 
-    if (master->reloading || master->starting != NULL || master->live == NULL ||
-        !fb_master_take(master, FB_ORDER_UPGRADE))
+    if (reload_is_under_way(&master->reload) || master->pool.starting != NULL ||
+        master->pool.serving == NULL || !master_take_command(master, FB_ORDER_UPGRADE))
         return;
     failed = refuse(master, why);
     if (failed != NULL) {
@@ -247,7 +248,7 @@ void fb_upgrade_begin(struct fb_master *master)
     fail(master, why);
 }
 
-void fb_upgrade_served(struct fb_master *master)
+void fb_upgrade_served(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     char why[FB_REASON_MAX] = "";
@@ -263,32 +264,11 @@ void fb_upgrade_served(struct fb_master *master)
         (int)upgrade->other, (int)getpid());
     fb_upgrade_answer(master, true, why, upgrade->told);
     fb_told_destroy(&upgrade->told);
-    fb_manager_give_way(master, upgrade->other);
+    service_manager_give_way(&master->manager, upgrade->other);
     fb_upgrade_tell_main(master);
 }
 
-/* Workers that were told to drain with WINCH: others take their place, as with nginx. */
-static void revive(struct fb_master *master)
-{
-    struct fb_generation *live = master->live;
-    bool all = true;
-
-    if (live == NULL || !live->draining)
-        return;
-    if (master->starting != NULL && master->committed) /* it has their listeners */
-        return;
-    live->draining = false;
-    for (unsigned i = 0; i < live->seat_n; i++) {
-        if (live->seats[i].pid == 0)
-            live->seats[i].respawn_ms = master->clock.mono_ms;
-        else
-            all = false;
-    }
-    if (!all) /* some have sessions yet: a whole generation */
-        fb_order_give(FB_ORDER_RELOAD);
-}
-
-static void describe_end(const struct fb_master *master, int status, char *text, size_t size)
+static void describe_end(const struct master *master, int status, char *text, size_t size)
 {
     int pid = (int)master->upgrade.other;
 
@@ -302,7 +282,7 @@ static void describe_end(const struct fb_master *master, int status, char *text,
         snprintf(text, size, "new binary process %d exited with code %d", pid, WEXITSTATUS(status));
 }
 
-bool fb_upgrade_reaped(struct fb_master *master, pid_t pid, int status)
+bool fb_upgrade_reaped(struct master *master, pid_t pid, int status)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     char why[FB_REASON_MAX];
@@ -320,15 +300,16 @@ bool fb_upgrade_reaped(struct fb_master *master, pid_t pid, int status)
         fb_pidfile_return(&master->pidfile, &master->log);
         fb_control_return(master);
     }
-    if (master->state == FB_MASTER_RUNS) {
-        fb_master_publish(master, false); /* where a reload meanwhile would have them */
-        revive(master);
-        fb_master_spread_look(master, NULL);
+    if (master->phase == MASTER_RUNS) {
+        master_publish(master, false);   /* where a reload meanwhile would have them */
+        if (!pool_revive(&master->pool)) /* some have sessions yet: a whole generation */
+            fb_order_give(FB_ORDER_RELOAD);
+        pool_rescan(&master->pool, NULL);
     }
     return true;
 }
 
-void fb_upgrade_left_alone(struct fb_master *master)
+void fb_upgrade_left_alone(struct master *master)
 {
     bool mute = master->upgrade.serves && !master->upgrade.main;
 
@@ -338,11 +319,11 @@ void fb_upgrade_left_alone(struct fb_master *master)
     fb_upgrade_drop_told(master);
     forget_other(&master->upgrade);
     if (mute)
-        fb_manager_ready(master);
-    fb_master_spread_look(master, NULL);
+        service_manager_ready(&master->manager, fb_upgrade_is_main(master));
+    pool_rescan(&master->pool, NULL);
 }
 
-static void signal_other(struct fb_master *master, int number)
+static void signal_other(struct master *master, int number)
 {
     pid_t pid = master->upgrade.other;
 
@@ -351,7 +332,7 @@ static void signal_other(struct fb_master *master, int number)
 }
 
 /* Gently first. */
-static void end_other(struct fb_master *master)
+static void end_other(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 
@@ -360,7 +341,7 @@ static void end_other(struct fb_master *master)
     upgrade->told_to_end = true;
 }
 
-void fb_upgrade_meet_deadline(struct fb_master *master, uint64_t *next)
+void fb_upgrade_meet_deadline(struct master *master, uint64_t *next)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 
@@ -374,7 +355,7 @@ void fb_upgrade_meet_deadline(struct fb_master *master, uint64_t *next)
         *next = upgrade->deadline_ms;
 }
 
-void fb_upgrade_ending(struct fb_master *master, bool gracefully, bool both)
+void fb_upgrade_ending(struct master *master, bool gracefully, bool both)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 
@@ -386,14 +367,14 @@ void fb_upgrade_ending(struct fb_master *master, bool gracefully, bool both)
     }
     fb_upgrade_give_queues(master);
     if (upgrade->role == FB_UPGRADE_NEW && upgrade->main) {
-        fb_manager_give_way(master, upgrade->other);
+        service_manager_give_way(&master->manager, upgrade->other);
         fb_upgrade_tell_main(master);
         upgrade->main = false;
     }
 }
 
 /* What is stored stays so, for the service's next start. */
-void fb_upgrade_ended(struct fb_master *master)
+void fb_upgrade_ended(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
 

@@ -13,7 +13,7 @@
 
 /* Sending */
 
-static void send_line(struct fb_master *master, struct fb_json *json)
+static void send_line(struct master *master, struct fb_json *json)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     size_t n;
@@ -29,19 +29,19 @@ static void send_line(struct fb_master *master, struct fb_json *json)
     free(line);
 }
 
-static void write_sockets(const struct fb_master *master, struct fb_json *json)
+static void write_sockets(const struct master *master, struct fb_json *json)
 {
     const struct fb_listener *listener;
 
     fb_json_array(json, "sockets");
-    if (master->live != NULL)
-        STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link)
+    if (master->pool.serving != NULL)
+        STAILQ_FOREACH (listener, &master->pool.serving->cycle->stream.listeners, link)
             for (unsigned i = 0; i < listener->fd_n; i++)
                 fb_json_number(json, NULL, (int64_t)fb_upgrade_inode(listener->fds[i]));
     fb_json_close(json);
 }
 
-void fb_upgrade_announce(struct fb_master *master)
+void fb_upgrade_announce(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     struct fb_json json;
@@ -61,7 +61,7 @@ void fb_upgrade_announce(struct fb_master *master)
     send_line(master, &json);
 }
 
-static void send_flag(struct fb_master *master, const char *name)
+static void send_flag(struct master *master, const char *name)
 {
     struct fb_json json;
 
@@ -73,12 +73,12 @@ static void send_flag(struct fb_master *master, const char *name)
     send_line(master, &json);
 }
 
-void fb_upgrade_tell_main(struct fb_master *master)
+void fb_upgrade_tell_main(struct master *master)
 {
     send_flag(master, "main");
 }
 
-void fb_upgrade_spread_look(struct fb_master *master)
+void fb_upgrade_spread_look(struct master *master)
 {
     send_flag(master, "look");
 }
@@ -148,7 +148,7 @@ static void hear_why(struct fb_upgrade *upgrade, struct fb_json_value messages)
     }
 }
 
-static void hear(struct fb_master *master, struct fb_json_value message)
+static void hear(struct master *master, struct fb_json_value message)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     struct fb_json_value sockets = fb_json_member(message, "sockets");
@@ -162,17 +162,17 @@ static void hear(struct fb_master *master, struct fb_json_value message)
         upgrade->control = strdup(control);
     }
     if (fb_json_is_true(fb_json_member(message, "look")))
-        fb_master_spread_look(master, NULL);
+        pool_rescan(&master->pool, NULL);
     if (fb_json_is_true(fb_json_member(message, "main"))) {
         upgrade->main = true;
-        master->manager.status[0] = '\0'; /* the other one has shown its own */
-        fb_manager_ready(master);
+        service_manager_forget_status(&master->manager);
+        service_manager_ready(&master->manager, fb_upgrade_is_main(master));
     }
     if (upgrade->role == FB_UPGRADE_OLD && fb_json_is_true(fb_json_member(message, "serves")))
         fb_upgrade_served(master);
 }
 
-static void hear_lines(struct fb_master *master)
+static void hear_lines(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     char *end;
@@ -200,7 +200,7 @@ static bool make_room(struct fb_upgrade *upgrade)
     return true;
 }
 
-void fb_upgrade_listen(struct fb_master *master)
+void fb_upgrade_listen(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     ssize_t n = 0;

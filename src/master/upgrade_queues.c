@@ -33,7 +33,7 @@ static bool is_shared(const struct fb_upgrade *upgrade, int fd)
     return false;
 }
 
-bool fb_upgrade_shares(const struct fb_master *master, const struct fb_listener *listener)
+bool fb_upgrade_shares(const struct master *master, const struct fb_listener *listener)
 {
     return listener->fd_n > 0 && is_shared(&master->upgrade, listener->fds[0]);
 }
@@ -59,14 +59,14 @@ static int send_socket(int link, int fd)
     return sendmsg(link, &header, MSG_NOSIGNAL) == -1 && errno != EPIPE ? -1 : 0;
 }
 
-void fb_upgrade_give_queues(struct fb_master *master)
+void fb_upgrade_give_queues(struct master *master)
 {
     struct fb_upgrade *upgrade = &master->upgrade;
     const struct fb_listener *listener;
 
-    if (upgrade->link == -1 || !upgrade->serves || master->live == NULL)
+    if (upgrade->link == -1 || !upgrade->serves || master->pool.serving == NULL)
         return;
-    STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &master->pool.serving->cycle->stream.listeners, link)
         for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++)
             if (listener->fds[i] != -1 && !is_shared(upgrade, listener->fds[i]) &&
                 send_socket(upgrade->link, listener->fds[i]) == -1)
@@ -112,24 +112,24 @@ static bool take(struct fb_listeners *listeners, const struct fb_address *addres
 
 /* Those of a generation that starts are the live one's as well until it is committed, and then its
  * alone. */
-static bool take_all(struct fb_master *master, const struct fb_address *address, int fd)
+static bool take_all(struct master *master, const struct fb_address *address, int fd)
 {
-    struct fb_generation *starting = master->starting;
+    struct generation *starting = master->pool.starting;
     bool taken = false;
 
-    if (starting == NULL || !master->committed)
-        taken = take(&master->live->cycle->stream.listeners, address, fd);
+    if (starting == NULL || starting->phase == GENERATION_STARTING)
+        taken = take(&master->pool.serving->cycle->stream.listeners, address, fd);
     if (starting != NULL)
         taken = take(&starting->cycle->stream.listeners, address, fd) || taken;
     return taken;
 }
 
-void fb_upgrade_take_queue(struct fb_master *master, int fd)
+void fb_upgrade_take_queue(struct master *master, int fd)
 {
     struct fb_address address = { .length = sizeof(address.un) };
     char text[FB_ADDRESS_TEXT];
 
-    if (master->state != FB_MASTER_RUNS || master->live == NULL ||
+    if (master->phase != MASTER_RUNS || master->pool.serving == NULL ||
         getsockname(fd, &address.any, &address.length) == -1 || !take_all(master, &address, fd)) {
         close(fd);
         return;

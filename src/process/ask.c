@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "process/pidfile.h"
-#include "process/rehearse.h"
+#include "process/config_check.h"
 #include "process/show.h"
 #include "process/signals.h"
 
@@ -165,7 +165,7 @@ static int send_signal(
     pid_t pid;
 
     if (strcmp(cmdline->signal, "reload") == 0 &&
-        fb_cycle_rehearse(&cmdline->cycle, log, STDERR_FILENO) == -1)
+        config_check_run(&cmdline->cycle, log, STDERR_FILENO) == -1)
         return EXIT_FAILURE; /* no mistake is sent on its way */
     pid = fb_pidfile_read(cycle->core.pid, log);
     if (pid == -1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The throw-away process that reads a configuration first: what it finds is told in its parent's log
  * and nothing else is left of it. */
-#include "process/rehearse.h"
+#include "process/config_check.h"
 #include "process/signals.h"
 #include "support/test.h"
 
@@ -46,12 +46,12 @@ static struct bed {
     struct fb_cycle_options options;
     struct fb_log_target target;
     struct fb_log log;
-    char said[4096]; /* by the last rehearsal; ends of lines are "\n" */
+    char said[4096]; /* by the last check; ends of lines are "\n" */
 } bed;
 
 static void set_up(void)
 {
-    strcpy(bed.directory, "/tmp/fb_rehearse.XXXXXX");
+    strcpy(bed.directory, "/tmp/fb_config_check.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(bed.directory));
     snprintf(bed.conf, sizeof(bed.conf), "%s/main", bed.directory);
     bed.options = (struct fb_cycle_options) {
@@ -86,7 +86,7 @@ static void write_conf(const char *text)
 
 #define SERVED "events { } stream { server { listen 1; acting; } }"
 
-static int rehearse(const char *text)
+static int check_text(const char *text)
 {
     ssize_t n;
     int status;
@@ -94,7 +94,7 @@ static int rehearse(const char *text)
     write_conf(text);
     ck_assert_int_eq(ftruncate(bed.target.fd, 0), 0);
     ck_assert_int_eq(lseek(bed.target.fd, 0, SEEK_SET), 0);
-    status = fb_cycle_rehearse(&bed.options, &bed.log, -1);
+    status = config_check_run(&bed.options, &bed.log, -1);
     n = pread(bed.target.fd, bed.said, sizeof(bed.said) - 1, 0);
     ck_assert_int_ge(n, 0);
     bed.said[n] = '\0';
@@ -119,9 +119,9 @@ static int do_nothing(fb_conf *conf)
 START_TEST(what_is_well_is_silent)
 {
     act = do_nothing;
-    ck_assert_int_eq(rehearse(SERVED), 0);
+    ck_assert_int_eq(check_text(SERVED), 0);
     ck_assert_str_eq(bed.said, "");
-    ck_assert_int_eq(rehearse("events { } # and nothing more"), 0);
+    ck_assert_int_eq(check_text("events { } # and nothing more"), 0);
     ck_assert_str_eq(bed.said, "");
 }
 END_TEST
@@ -136,7 +136,7 @@ START_TEST(warnings_are_left_to_the_real_thing)
     ck_assert_int_eq(chmod(bed.directory, 0755), 0);
     if (geteuid() == 0)
         ck_assert_int_eq(seteuid(65534), 0);
-    ck_assert_int_eq(fb_cycle_rehearse(&bed.options, &bed.log, -1), 0);
+    ck_assert_int_eq(config_check_run(&bed.options, &bed.log, -1), 0);
     ck_assert_int_eq(lseek(bed.target.fd, 0, SEEK_END), 0);
     cycle = fb_cycle_load(&bed.options, &bed.log, -1);
     ck_assert_ptr_nonnull(cycle);
@@ -150,7 +150,7 @@ END_TEST
 START_TEST(mistakes_are_shown_once)
 {
     act = do_nothing;
-    ck_assert_int_eq(rehearse("events { } demon on;"), -1);
+    ck_assert_int_eq(check_text("events { } demon on;"), -1);
     expect_line("unknown directive \"demon\", did you mean \"daemon\"? in ");
 }
 END_TEST
@@ -200,7 +200,7 @@ static const struct {
 START_TEST(a_fault_is_told)
 {
     act = faults[_i].act;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    ck_assert_int_eq(check_text(SERVED), -1);
     expect_line("[emerg] protocol \"acting\" ");
     expect_line(faults[_i].line);
     expect_line("/main:1:21\n");
@@ -233,7 +233,7 @@ START_TEST(what_hangs_is_ended)
 {
     act = hang;
     hurries = true;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    ck_assert_int_eq(check_text(SERVED), -1);
     hurries = false;
     expect_line(
         "protocol \"acting\" did not come to an end when its configuration was done: it was "
@@ -264,11 +264,11 @@ START_TEST(the_child_holds_what_it_needs)
     for (size_t i = 0; i < fb_countof(others); i++)
         others[i] = open("/dev/null", O_RDONLY);
     act = count_descriptors;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    ck_assert_int_eq(check_text(SERVED), -1);
     expect_line("4 descriptors in ");
     fb_log_init(&other, more, 2);
     bed.log.also = &other;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    ck_assert_int_eq(check_text(SERVED), -1);
     expect_line("5 descriptors in ");
     bed.log.also = NULL;
     for (size_t i = 0; i < fb_countof(others); i++) {
@@ -311,7 +311,7 @@ START_TEST(a_master_s_signals_are_not_disturbed)
     kill(getpid(), SIGHUP);
 
     act = count_signals;
-    ck_assert_int_eq(rehearse(SERVED), -1);
+    ck_assert_int_eq(check_text(SERVED), -1);
     expect_line("0 signals in ");
     sigprocmask(SIG_SETMASK, NULL, &blocked);
     ck_assert_int_eq(sigismember(&blocked, SIGHUP), 1);
@@ -353,12 +353,12 @@ START_TEST(it_ends_with_its_parent)
         close(pipe_ends[0]);
         close(pipe_ends[1]);
         act = say_and_hang;
-        rehearse(SERVED);
+        check_text(SERVED);
         _exit(0);
     }
     close(pipe_ends[1]);
     for (time_t deadline = time(NULL) + DEADLINE_S; *begun == 0; usleep(1000))
-        ck_assert_msg(time(NULL) < deadline, "the rehearsal does not begin");
+        ck_assert_msg(time(NULL) < deadline, "the check does not begin");
     ck_assert_int_eq(kill(*begun, 0), 0);
     ck_assert_int_eq(kill(parent, SIGKILL), 0);
     ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
@@ -381,4 +381,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, it_ends_with_its_parent);
 }
 
-FB_TEST_MAIN("rehearse", add_tests)
+FB_TEST_MAIN("config_check", add_tests)

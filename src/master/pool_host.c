@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the master does about the pool's news: the operations that it hands down. Each news is acted on
+ * where it arrives; nothing is looked for afterwards. */
+#include "master/master.h"
+
+#include "base/check.h"
+#include "process/environment.h"
+#include "process/logs.h"
+#include "process/role.h"
+#include "process/store.h"
+
+#include <assert.h>
+
+static struct master *master_of(void *host)
+{
+    struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    assert(role_is(FB_ROLE_MASTER));
+    return master;
+}
+
+static void committed(void *host)
+{
+    struct master *master = master_of(host);
+
+    if (fb_upgrade_is_main(master))
+        fb_store_listeners(&master->pool.starting->cycle->stream.listeners, &master->log);
+    if (reload_is_under_way(&master->reload)) /* else the daemon starts */
+        reload_set_phase(&master->reload, RELOAD_COMMITTED);
+}
+
+/* Lets go of the process that has started us, which waits until we serve. */
+static void leave_foreground(struct fb_log *log, int *background, const struct fb_cycle *cycle)
+{
+    fb_process_background_done(*background, fb_logs_use_stderr(&cycle->core));
+    *background = -1;
+    log->also = NULL;
+    fb_log_update(log);
+}
+
+static void serves(void *host, bool first)
+{
+    struct master *master = master_of(host);
+
+    assert(first == !reload_is_under_way(&master->reload));
+    if (master_publish(master, first) == -1) { /* nobody would find us */
+        master->failed = true;
+        if (master->phase == MASTER_RUNS)
+            master_end(master, false);
+        return;
+    }
+    if (!first) {
+        reload_set_phase(&master->reload, RELOAD_IDLE);
+        fb_result_end(master, true);
+    }
+    fb_upgrade_announce(master);
+    if (first)
+        service_manager_ready(&master->manager, fb_upgrade_is_main(master));
+    leave_foreground(&master->log, &master->background, master->pool.serving->cycle);
+}
+
+static void failed(void *host)
+{
+    struct master *master = master_of(host);
+
+    if (reload_is_under_way(&master->reload))
+        reload_fail(master);
+    else
+        master->failed = true;
+}
+
+static void rescan(void *host)
+{
+    fb_upgrade_spread_look(master_of(host));
+}
+
+static bool is_shared(void *host, const struct fb_listener *listener)
+{
+    return fb_upgrade_shares(master_of(host), listener);
+}
+
+static void in_child(void *host, const struct fb_cycle *cycle)
+{
+    const struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    if (master->background != -1) /* not yet cut off from who started us */
+        fb_process_detach(fb_logs_use_stderr(&cycle->core));
+}
+
+static void reaped(void *host, pid_t pid, int status)
+{
+    struct master *master = master_of(host);
+
+    if (master->reload.check.pid == pid)
+        reload_checked(master, status);
+    else
+        fb_upgrade_reaped(master, pid, status);
+}
+
+const struct pool_ops master_pool_ops = {
+    .committed = committed,
+    .serves = serves,
+    .failed = failed,
+    .rescan = rescan,
+    .is_shared = is_shared,
+    .in_child = in_child,
+    .reaped = reaped,
+};

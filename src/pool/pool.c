@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pool as a whole: what its owner asks about it and has it do. Each generation's own steps are in
+ * generation.c. A generation that ends is destroyed when its last worker has exited, never before. */
+#include "pool/pool.h"
+
+#include "process/logs.h"
+#include "process/role.h"
+
+#include <assert.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+
+/* Wakes the master, which looks for what is due after each wake-up. */
+static void wake_up(struct fb_loop *loop, struct fb_timer *timer)
+{
+    (void)loop;
+    (void)timer;
+}
+
+void pool_init(struct pool *pool, const struct pool_options *options)
+{
+    assert(options->ops != NULL && options->log != NULL);
+    assert(options->clock != NULL && options->timers != NULL && options->shared != NULL);
+    *pool = (struct pool) {
+        .ops = options->ops,
+        .host = options->host,
+        .log = options->log,
+        .clock = options->clock,
+        .timers = options->timers,
+        .shared = options->shared,
+        .adopted = options->adopted,
+        .adopted_zones = options->adopted_zones,
+        .log_due = { .expired = wake_up },
+    };
+    TAILQ_INIT(&pool->generations);
+    STAILQ_INIT(&pool->requests);
+}
+
+void pool_discard_cycle(struct pool *pool, struct fb_cycle *cycle)
+{
+    if (pool->log->targets == cycle->core.logs) { /* the first one, which could not start */
+        pool->log->targets = NULL;
+        pool->log->target_n = 0;
+        fb_log_update(pool->log);
+    }
+    fb_logs_close(&cycle->core);
+    fb_zones_close(&cycle->zones);
+    fb_cycle_destroy(&cycle);
+}
+
+static bool is_empty(const struct generation *generation)
+{
+    const struct pool_worker *worker;
+
+    GENERATION_FOREACH_WORKER(worker, generation)
+    if (worker->phase != POOL_WORKER_EMPTY)
+        return false;
+    return true;
+}
+
+static void destroy_generation(struct generation *generation)
+{
+    struct pool *pool = generation->pool;
+    struct pool_worker *worker;
+
+    assert(is_empty(generation));
+    assert(generation != pool->serving && generation != pool->starting);
+    GENERATION_FOREACH_WORKER(worker, generation)
+    timers_disarm(pool->timers, &worker->respawn);
+    timers_disarm(pool->timers, &generation->release);
+    timers_disarm(pool->timers, &generation->watch);
+    TAILQ_REMOVE(&pool->generations, generation, link);
+    pool_discard_cycle(pool, generation->cycle);
+    descriptors_done(&generation->opened);
+    free(generation);
+    malloc_trim(0); /* it lay between others, and years of reloads are to leave no trace */
+}
+
+void pool_sweep(struct pool *pool)
+{
+    struct generation *generation, *next;
+
+    TAILQ_FOREACH_SAFE (generation, &pool->generations, link, next)
+        if (generation != pool->serving && generation_is_ending(generation) && is_empty(generation))
+            destroy_generation(generation);
+}
+
+void pool_done(struct pool *pool)
+{
+    struct generation *generation;
+
+    assert(!pool_has_workers(pool));
+    assert(STAILQ_EMPTY(&pool->requests));
+    pool->serving = pool->starting = NULL;
+    while ((generation = TAILQ_FIRST(&pool->generations)) != NULL)
+        destroy_generation(generation);
+    timers_disarm(pool->timers, &pool->log_due);
+}
+
+bool pool_has_workers(const struct pool *pool)
+{
+    const struct pool_worker *worker;
+
+    POOL_FOREACH_WORKER(worker, pool)
+    if (worker->phase != POOL_WORKER_EMPTY)
+        return true;
+    return false;
+}
+
+unsigned pool_count_workers(const struct pool *pool, bool draining)
+{
+    const struct pool_worker *worker;
+    unsigned n = 0;
+
+    POOL_FOREACH_WORKER(worker, pool)
+    n += worker->generation != pool->starting && worker->phase != POOL_WORKER_EMPTY &&
+         generation_is_ending(worker->generation) == draining;
+    return n;
+}
+
+static bool is_full(const struct pool *pool)
+{
+    int64_t most = pool->serving == NULL ? 0 : pool->serving->cycle->core.max_generations, n = 0;
+    const struct generation *generation;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        n++;
+    return most != 0 && n > most;
+}
+
+/* Whether workers that drain hold listeners, which would be in the way of the same ones. A worker that
+ * is stuck may hold none that matter, so that it is waited for only while the timer runs. */
+static bool is_releasing(const struct pool *pool)
+{
+    const struct pool_worker *worker;
+
+    POOL_FOREACH_WORKER(worker, pool)
+    if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED &&
+        fb_timer_is_set(&worker->generation->release))
+        return true;
+    return false;
+}
+
+bool pool_may_start(const struct pool *pool)
+{
+    return pool->starting == NULL && !pool->ending && !is_full(pool) && !is_releasing(pool);
+}
+
+void pool_drain(struct pool *pool)
+{
+    struct generation *serving = pool->serving;
+
+    assert(role_is(FB_ROLE_MASTER));
+    if (serving != NULL && serving->phase != GENERATION_CLOSING)
+        generation_drain(serving);
+}
+
+bool pool_revive(struct pool *pool)
+{
+    struct generation *serving = pool->serving;
+    struct pool_worker *worker;
+    bool all = true;
+
+    if (serving == NULL || serving->phase != GENERATION_DRAINING)
+        return true;
+    if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
+        return true; /* it has the listeners */
+    generation_set_phase(serving, GENERATION_SERVING);
+    GENERATION_FOREACH_WORKER(worker, serving)
+    {
+        if (worker->phase == POOL_WORKER_EMPTY)
+            pool_worker_respawn_in(worker, 0);
+        else
+            all = false;
+    }
+    return all;
+}
+
+void pool_end(struct pool *pool, bool gracefully)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    assert(role_is(FB_ROLE_MASTER));
+    assert(pool->starting == NULL);
+    pool->ending = true;
+    POOL_FOREACH_WORKER(worker, pool)
+    timers_disarm(pool->timers, &worker->respawn);
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        if (gracefully)
+            generation_signal(generation, SIGQUIT);
+        else
+            generation_close(generation);
+    }
+}
