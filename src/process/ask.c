@@ -2,8 +2,8 @@
 #include "process/ask.h"
 
 #include "base/json.h"
-#include "process/pidfile.h"
 #include "process/config_check.h"
+#include "process/pidfile.h"
 #include "process/show.h"
 #include "process/signals.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages over a pair of sequenced-packet sockets: a packet is a message, whole or not at all. */
 #include "process/channel.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -39,6 +41,7 @@ int fb_channel_send(int fd, const struct fb_message *message)
     struct msghdr header = { .msg_iov = &piece, .msg_iovlen = 1 };
     union control control;
 
+    assert(message->kind != 0 && message->fd >= -1);
     if (message->fd != -1) {
         struct cmsghdr *c;
 
@@ -53,7 +56,7 @@ int fb_channel_send(int fd, const struct fb_message *message)
     }
     if (sendmsg(fd, &header, MSG_NOSIGNAL) != -1)
         return 0;
-    if (errno == ECONNRESET) /* it has gone with messages unread */
+    if (errno == ECONNRESET) /* the receiver has gone with messages unread */
         errno = EPIPE;
     return -1;
 }

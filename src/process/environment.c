@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Standard descriptors, environment variables and the background, by plain system calls. */
 #include "process/environment.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ static int set_variable(const char *text, char **inherited)
     return status;
 }
 
-/* A copy of the environment's list, which the C library may free once it is emptied; the strings
+/* Copies the environment's list, which the C library may free once it is emptied; the strings
  * stay where they are. NULL without memory. */
 static char **copy_list(void)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of signals, their handler, and the flags that it sets. A flag is read and cleared by the
+ * loop alone; the handler only sets it. */
 #include "process/signals.h"
 
 #include "base/compiler.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -35,7 +38,7 @@ static volatile sig_atomic_t senders[FB_ORDERS];
 static volatile sig_atomic_t current_role;
 static sigset_t wait_mask;
 
-static void handle(int number, siginfo_t *info, void *context)
+static void handle_signal(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
 
@@ -66,7 +69,7 @@ void fb_signals_reset(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static FB_NORETURN void end(int number)
+static FB_NORETURN void end_process(int number)
 {
     _exit(128 + number); /* as a shell tells of a signal */
 }
@@ -74,7 +77,7 @@ static FB_NORETURN void end(int number)
 void fb_signals_end_first_process(void)
 {
     static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM };
-    struct sigaction action = { .sa_handler = end };
+    struct sigaction action = { .sa_handler = end_process };
 
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < fb_countof(numbers) && getpid() == 1; i++)
@@ -85,14 +88,15 @@ void fb_signals_install(enum fb_role role)
 {
     sigset_t blocked;
 
+    assert(role < FB_ROLES);
     sigemptyset(&wait_mask);
     sigemptyset(&blocked);
     current_role = role;
     for (int order = 0; order < FB_ORDERS; order++)
-        given[order] = 0; /* of the process that we were forked from */
+        given[order] = 0; /* they were given to the process that has forked us */
 
     for (const struct fb_signal *s = fb_signals; s->number != 0; s++) {
-        struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle };
+        struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle_signal };
 
         if (s->orders[role] == FB_ORDER_NONE)
             action = (struct sigaction) { .sa_handler = SIG_IGN };
@@ -111,6 +115,7 @@ const sigset_t *fb_signals_wait_mask(void)
 
 bool fb_order_take(enum fb_order order, pid_t *from)
 {
+    assert(order > FB_ORDER_NONE && order < FB_ORDERS);
     if (!given[order])
         return false;
     given[order] = 0;
@@ -121,6 +126,7 @@ bool fb_order_take(enum fb_order order, pid_t *from)
 
 void fb_order_give(enum fb_order order)
 {
+    assert(order > FB_ORDER_NONE && order < FB_ORDERS);
     senders[order] = 0;
     given[order] = 1;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Sets titles by libbsd, in the memory of the command line. */
 #include "process/title.h"
 
+#include <assert.h>
 #include <bsd/unistd.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@ static int width; /* of argv[0]; 0: fb_title_init() was not called, and titles s
 
 void fb_title_init(int argc, char **argv)
 {
+    assert(argc > 0);
     width = (int)strlen(argv[0]);
     setproctitle_init(argc, argv, environ);
 }
