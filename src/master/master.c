@@ -62,14 +62,12 @@ void master_end(struct master *master, bool gracefully)
 
 /* SIGTERM means what `sigterm_shutdown` says; but a second one ends the daemon at once, and so does one
  * before it serves. */
-static void take_term(struct master *master)
+static void handle_term(struct master *master)
 {
     const struct generation *serving = master->pool.serving;
     bool gracefully = !master->termed && master->phase != MASTER_TERMINATES && serving != NULL &&
                       serving->cycle->core.sigterm_graceful;
 
-    if (!fb_order_take(FB_ORDER_TERM, &master->sender))
-        return;
     log_signal(&master->log, FB_ORDER_TERM, gracefully ? FB_ORDER_QUIT : FB_ORDER_TERMINATE,
         master->sender);
     master->termed = true;
@@ -79,7 +77,8 @@ static void take_term(struct master *master)
 
 static void carry_out_commands(struct master *master)
 {
-    take_term(master);
+    if (fb_order_take(FB_ORDER_TERM, &master->sender))
+        handle_term(master);
     if (master_take_command(master, FB_ORDER_TERMINATE) && master->phase != MASTER_TERMINATES)
         master_end(master, false);
     if (master_take_command(master, FB_ORDER_QUIT) && master->phase == MASTER_RUNS)

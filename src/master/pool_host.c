@@ -30,13 +30,16 @@ static void committed(void *host)
         reload_set_phase(&master->reload, RELOAD_COMMITTED);
 }
 
-/* Lets go of the process that has started us, which waits until we serve. */
-static void leave_foreground(struct fb_log *log, int *background, const struct fb_cycle *cycle)
+/* The daemon has begun to serve: whoever has started it goes on. */
+static void finish_start(struct master *master)
 {
-    fb_process_background_done(*background, fb_logs_use_stderr(&cycle->core));
-    *background = -1;
-    log->also = NULL;
-    fb_log_update(log);
+    const struct fb_core_settings *core = &master->pool.serving->cycle->core;
+
+    service_manager_ready(&master->manager, fb_upgrade_is_main(master));
+    fb_process_background_done(master->background, fb_logs_use_stderr(core));
+    master->background = -1;
+    master->log.also = NULL;
+    fb_log_update(&master->log);
 }
 
 static void serves(void *host, bool first)
@@ -56,8 +59,7 @@ static void serves(void *host, bool first)
     }
     fb_upgrade_announce(master);
     if (first)
-        service_manager_ready(&master->manager, fb_upgrade_is_main(master));
-    leave_foreground(&master->log, &master->background, master->pool.serving->cycle);
+        finish_start(master);
 }
 
 static void failed(void *host)

@@ -39,6 +39,11 @@ void reload_set_phase(struct reload *reload, enum reload_phase phase)
     reload->phase = phase;
 }
 
+bool reload_is_under_way(const struct reload *reload)
+{
+    return reload->phase != RELOAD_IDLE;
+}
+
 void reload_check(const struct reload *reload, const struct pool *pool)
 {
     const struct generation *starting = pool->starting;

@@ -29,7 +29,4 @@ void reload_set_phase(struct reload *reload, enum reload_phase phase);
 /* Asserts that phase, check and the pool's starting generation agree. */
 void reload_check(const struct reload *reload, const struct pool *pool);
 
-static inline bool reload_is_under_way(const struct reload *reload)
-{
-    return reload->phase != RELOAD_IDLE;
-}
+bool reload_is_under_way(const struct reload *reload);

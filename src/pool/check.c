@@ -9,6 +9,7 @@
 static void check_worker(const struct pool_worker *worker, const struct generation *generation)
 {
     const struct pool *pool = generation->pool;
+    const struct pool_worker *other = pool_next_worker(pool, worker);
 
     assert(worker->generation == generation);
     assert(worker->index == (unsigned)(worker - generation->workers));
@@ -23,6 +24,8 @@ static void check_worker(const struct pool_worker *worker, const struct generati
         assert(worker->channel > 2);
         assert(worker->inbox != worker->channel);
         assert(worker->fills > 0);
+        assert(other == NULL || other->pid != worker->pid);
+        assert(other == NULL || other->channel != worker->channel);
         assert(!fb_timer_is_set(&worker->respawn));
     }
     if (fb_timer_is_set(&worker->respawn))
@@ -41,11 +44,11 @@ static void check_generation(const struct generation *generation, const struct p
     assert(generation->number >= 1 && generation->number <= pool->generation_n);
     assert(generation->worker_n >= 1);
     assert(generation->worker_n == (unsigned)generation->cycle->core.worker_processes);
-    GENERATION_FOREACH_WORKER(worker, generation)
-    {
+    GENERATION_FOREACH_WORKER (worker, generation) {
         check_worker(worker, generation);
         n += worker->phase != POOL_WORKER_EMPTY;
     }
+    assert(generation->process_n == n);
     switch (generation->phase) {
     case GENERATION_STARTING:
     case GENERATION_COMMITTED:
@@ -66,47 +69,23 @@ static void check_generation(const struct generation *generation, const struct p
     }
 }
 
-static bool is_listed(const struct pool *pool, const struct generation *wanted)
-{
-    const struct generation *generation;
-
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        if (generation == wanted)
-            return true;
-    return false;
-}
-
-static void check_pids(const struct pool *pool)
-{
-    const struct pool_worker *one, *other;
-
-    POOL_FOREACH_WORKER(one, pool)
-    {
-        if (one->phase == POOL_WORKER_EMPTY)
-            continue;
-        for (other = pool_next_worker(pool, one); other != NULL;
-             other = pool_next_worker(pool, other)) {
-            assert(other->pid != one->pid);
-            assert(other->channel == -1 || other->channel != one->channel);
-        }
-    }
-}
-
 void pool_check(const struct pool *pool)
 {
     const struct generation *generation;
     unsigned before = 0;
+    bool starting = false, serving = false;
 
     assert(pool->ops != NULL && pool->log != NULL);
     assert(STAILQ_EMPTY(&pool->requests));
-    assert(pool->starting == NULL || is_listed(pool, pool->starting));
-    assert(pool->serving == NULL || is_listed(pool, pool->serving));
     assert(pool->serving == NULL || pool->serving != pool->starting);
     assert(!pool->ending || pool->starting == NULL);
     TAILQ_FOREACH (generation, &pool->generations, link) {
         assert(generation->number > before);
         before = generation->number;
+        starting = starting || generation == pool->starting;
+        serving = serving || generation == pool->serving;
         check_generation(generation, pool);
     }
-    check_pids(pool);
+    assert(starting == (pool->starting != NULL)); /* each is listed */
+    assert(serving == (pool->serving != NULL));
 }

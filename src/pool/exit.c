@@ -20,9 +20,9 @@ static struct pool_worker *find_worker(const struct pool *pool, pid_t pid)
     struct pool_worker *worker;
 
     assert(pid > 0);
-    POOL_FOREACH_WORKER(worker, pool)
-    if (worker->pid == pid)
-        return worker;
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker->pid == pid)
+            return worker;
     return NULL;
 }
 

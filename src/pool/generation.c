@@ -39,6 +39,11 @@ void generation_set_phase(struct generation *generation, enum generation_phase p
     generation->phase = phase;
 }
 
+bool generation_is_ending(const struct generation *generation)
+{
+    return generation->phase >= GENERATION_REPLACED;
+}
+
 /* Wakes the master, in which a reload may wait. */
 static void release_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
@@ -71,16 +76,6 @@ static struct generation *create_generation(
         pool_worker_init(&generation->workers[i], generation, i);
     TAILQ_INSERT_TAIL(&pool->generations, generation, link);
     return generation;
-}
-
-static int open_zones(struct pool *pool, struct fb_cycle *cycle)
-{
-    struct generation *serving = pool->serving;
-    int status = fb_zones_open(
-        &cycle->zones, serving == NULL ? pool->adopted_zones : &serving->cycle->zones, pool->log);
-
-    fb_zones_close(pool->adopted_zones); /* the first generation has them now */
-    return status;
 }
 
 /* Gives up the starting generation: its workers, who have accepted nothing, are ended. */
@@ -120,25 +115,29 @@ static int give_up_start(struct pool *pool, struct fb_cycle *cycle, struct descr
 
 int generation_start(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
 {
-    struct generation *generation;
+    const struct fb_zones *zones =
+        pool->serving == NULL ? pool->adopted_zones : &pool->serving->cycle->zones;
+    struct generation *generation = NULL;
     struct pool_worker *worker;
 
     assert(role_is(FB_ROLE_MASTER));
     assert(pool->starting == NULL && !pool->ending);
     if (fb_sandbox_prepare(cycle, pool->log) == -1 || listeners_open(pool, cycle) == -1)
         return give_up_start(pool, cycle, opened);
-    generation = open_zones(pool, cycle) == -1 ? NULL : create_generation(pool, cycle, opened);
+    if (fb_zones_open(&cycle->zones, zones, pool->log) == 0)
+        generation = create_generation(pool, cycle, opened);
+    fb_zones_close(pool->adopted_zones); /* the first generation has them now */
     if (generation == NULL) {
         listeners_abandon(pool, cycle, NULL);
         return give_up_start(pool, cycle, opened);
     }
     pool->starting = generation;
-    GENERATION_FOREACH_WORKER(worker, generation)
-    if (pool_spawn(worker) == -1) {
-        log_abort(pool, "a worker process could not be forked");
-        take_start_back(generation);
-        return -1;
-    }
+    GENERATION_FOREACH_WORKER (worker, generation)
+        if (pool_spawn(worker) == -1) {
+            log_abort(pool, "a worker process could not be forked");
+            take_start_back(generation);
+            return -1;
+        }
     pool_watchdog_start(generation);
     return 0;
 }
@@ -147,14 +146,13 @@ void generation_signal(struct generation *generation, int number)
 {
     struct pool_worker *worker;
 
-    GENERATION_FOREACH_WORKER(worker, generation)
-    if (worker->pid > 0 && kill(worker->pid, number) == -1 && errno != ESRCH)
-        fb_log(generation->pool->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid,
-            number);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        if (worker->pid > 0 && kill(worker->pid, number) == -1 && errno != ESRCH)
+            fb_log(generation->pool->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid,
+                number);
 }
 
-/* From now on no worker is replaced, and a reload waits for the listeners. */
-static void begin_drain(struct generation *generation)
+void generation_drain(struct generation *generation)
 {
     struct timers *timers = generation->pool->timers;
     struct pool_worker *worker;
@@ -162,13 +160,8 @@ static void begin_drain(struct generation *generation)
     if (generation->phase != GENERATION_DRAINING)
         generation_set_phase(generation, GENERATION_DRAINING);
     timers_arm(timers, &generation->release, RELEASE_MS);
-    GENERATION_FOREACH_WORKER(worker, generation)
-    timers_disarm(timers, &worker->respawn);
-}
-
-void generation_drain(struct generation *generation)
-{
-    begin_drain(generation);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        timers_disarm(timers, &worker->respawn);
     generation_signal(generation, SIGQUIT);
 }
 
@@ -180,8 +173,7 @@ void generation_close(struct generation *generation)
 
     if (generation->phase != GENERATION_CLOSING)
         generation_set_phase(generation, GENERATION_CLOSING);
-    GENERATION_FOREACH_WORKER(worker, generation)
-    {
+    GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
         if (worker->pid > 0 &&
             (!fb_timer_is_set(&worker->deadline) || worker->deadline.deadline > kill_ms))
@@ -222,9 +214,11 @@ static void take_commit_back(struct generation *generation)
         "a listener could not be opened, the configuration before stays in force");
     pool->starting = NULL;
     listeners_restore(pool, generation->cycle);
-    begin_drain(generation); /* each worker is told when it has said that it accepts */
-    GENERATION_FOREACH_WORKER(worker, generation)
-    pool_worker_arm(worker);
+    generation_set_phase(
+        generation, GENERATION_DRAINING); /* each is told when it says that it accepts */
+    timers_arm(pool->timers, &generation->release, RELEASE_MS);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        pool_worker_arm(worker);
     pool_sweep(pool);
     pool->ops->failed(pool->host);
 }
@@ -249,12 +243,12 @@ static void commit_generation(struct generation *generation)
         listeners_retire(pool, old->cycle, generation->cycle);
         if (old->phase == GENERATION_SERVING) {
             generation_set_phase(old, GENERATION_REPLACED);
-            GENERATION_FOREACH_WORKER(worker, old)
-            timers_disarm(pool->timers, &worker->respawn);
+            GENERATION_FOREACH_WORKER (worker, old)
+                timers_disarm(pool->timers, &worker->respawn);
         }
     }
-    GENERATION_FOREACH_WORKER(worker, generation)
-    pool_worker_arm(worker);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        pool_worker_arm(worker);
 }
 
 static void serve_generation(struct generation *generation)
@@ -278,23 +272,17 @@ static void serve_generation(struct generation *generation)
     pool->ops->serves(pool->host, old == NULL);
 }
 
-static bool all_have_come_to(const struct generation *generation, enum pool_worker_phase phase)
-{
-    const struct pool_worker *worker;
-
-    GENERATION_FOREACH_WORKER(worker, generation)
-    if (worker->phase < phase)
-        return false;
-    return true;
-}
-
 void generation_advance(struct generation *generation)
 {
+    enum pool_worker_phase least = POOL_WORKER_RELEASED;
+    const struct pool_worker *worker;
+
     assert(generation == generation->pool->starting);
-    if (generation->phase == GENERATION_STARTING && all_have_come_to(generation, POOL_WORKER_READY))
+    GENERATION_FOREACH_WORKER (worker, generation)
+        least = worker->phase < least ? worker->phase : least;
+    if (generation->phase == GENERATION_STARTING && least >= POOL_WORKER_READY)
         commit_generation(generation);
-    else if (generation->phase == GENERATION_COMMITTED &&
-             all_have_come_to(generation, POOL_WORKER_ACCEPTING))
+    else if (generation->phase == GENERATION_COMMITTED && least >= POOL_WORKER_ACCEPTING)
         serve_generation(generation);
 }
 

@@ -9,11 +9,6 @@
 
 #include <assert.h>
 
-static struct fb_listeners *listeners_in_force(const struct pool *pool)
-{
-    return pool->serving != NULL ? &pool->serving->cycle->stream.listeners : NULL;
-}
-
 /* The listener whose sockets this one takes over, or NULL. */
 static struct fb_listener *find_previous_holder(
     const struct pool *pool, const struct fb_listener *listener)
@@ -21,14 +16,16 @@ static struct fb_listener *find_previous_holder(
     struct fb_listener *from = NULL;
 
     if (pool->serving != NULL)
-        from = fb_listener_find(listeners_in_force(pool), listener);
+        from = fb_listener_find(&pool->serving->cycle->stream.listeners, listener);
     return from != NULL ? from : fb_inherited_lender(pool->adopted, listener);
 }
 
 static void allow_overlaps(struct pool *pool, struct fb_cycle *cycle, bool allow)
 {
-    fb_overlaps_allow(
-        &cycle->stream.listeners, listeners_in_force(pool), &pool->adopted->lenders, allow);
+    const struct fb_listeners *in_force =
+        pool->serving != NULL ? &pool->serving->cycle->stream.listeners : NULL;
+
+    fb_overlaps_allow(&cycle->stream.listeners, in_force, &pool->adopted->lenders, allow);
 }
 
 void listeners_abandon(struct pool *pool, struct fb_cycle *cycle, const struct fb_listener *last)
@@ -51,7 +48,8 @@ int listeners_open(struct pool *pool, struct fb_cycle *cycle)
 
     assert(role_is(FB_ROLE_MASTER));
     assert(pool->starting == NULL);
-    if (pool->serving != NULL && fb_ports_keep(cycle, listeners_in_force(pool)) == -1) {
+    if (pool->serving != NULL &&
+        fb_ports_keep(cycle, &pool->serving->cycle->stream.listeners) == -1) {
         fb_log(pool->log, FB_EMERG, 0, "no memory for the listeners");
         return -1;
     }
@@ -83,7 +81,7 @@ void listeners_restore(struct pool *pool, struct fb_cycle *cycle)
 
     assert(pool->serving != NULL);
     listeners_abandon(pool, cycle, NULL);
-    STAILQ_FOREACH (listener, listeners_in_force(pool), link) {
+    STAILQ_FOREACH (listener, &pool->serving->cycle->stream.listeners, link) {
         listener->adopted = true; /* options that it did not ask for are what they were */
         fb_listener_commit(listener, pool->log);
     }
@@ -120,6 +118,6 @@ void pool_close_listeners(struct pool *pool)
 
     if (pool->serving == NULL)
         return;
-    STAILQ_FOREACH (listener, listeners_in_force(pool), link)
+    STAILQ_FOREACH (listener, &pool->serving->cycle->stream.listeners, link)
         close_listener(pool, listener);
 }

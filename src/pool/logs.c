@@ -3,7 +3,6 @@
  * too, which open nothing. No line is ever waited for: what cannot be written is lost and counted. */
 #include "pool/pool.h"
 
-#include "process/channel.h"
 #include "process/logs.h"
 #include "process/role.h"
 
@@ -33,17 +32,10 @@ static void pass_files(struct generation *generation)
     const struct fb_core_settings *core = &generation->cycle->core;
     struct pool_worker *worker;
 
-    GENERATION_FOREACH_WORKER(worker, generation)
-    for (unsigned log = 0; log < core->log_n; log++) {
-        struct fb_message message = {
-            .kind = FB_MESSAGE_REOPEN,
-            .argument = log,
-            .fd = core->logs[log].fd,
-        };
-
-        if (core->logs[log].path != NULL)
-            pool_worker_send(worker, &message);
-    }
+    GENERATION_FOREACH_WORKER (worker, generation)
+        for (unsigned log = 0; log < core->log_n; log++)
+            if (core->logs[log].path != NULL)
+                pool_worker_send(worker, FB_MESSAGE_REOPEN, log, core->logs[log].fd);
 }
 
 void pool_reopen_logs(struct pool *pool)
@@ -84,11 +76,12 @@ static uint64_t repair_logs(struct pool *pool)
 
 void pool_tend_logs(struct pool *pool)
 {
-    uint64_t again, held;
+    uint64_t again = 0, held;
 
     if (pool->log_limit.due_ms != 0)
         fb_log_tend(pool->log, false);
-    again = repair_logs(pool);
+    if (pool->log->broken)
+        again = repair_logs(pool);
     held = pool->log_limit.due_ms;
     if (again == 0 || (held != 0 && held < again))
         again = held;

@@ -3,7 +3,6 @@
  * ignored, numbers in it are looked up and never trusted, descriptors that nobody wants are closed. */
 #include "pool/pool.h"
 
-#include "process/channel.h"
 #include "process/role.h"
 
 #include <assert.h>
@@ -18,43 +17,31 @@ struct inbox_request {
     uint32_t wanted; /* incarnation, as fb_slot_life() gives it */
 };
 
-void pool_worker_send(struct pool_worker *worker, const struct fb_message *message)
+void pool_worker_send(
+    struct pool_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd)
 {
-    assert(message->kind != 0);
-    if (worker->channel == -1 || fb_channel_send(worker->channel, message) == 0)
+    struct fb_message message = { .kind = kind, .argument = argument, .fd = fd };
+
+    if (worker->channel == -1 || fb_channel_send(worker->channel, &message) == 0)
         return;
     if (errno != EPIPE) /* a dead worker is reaped soon */
         fb_log(worker->generation->pool->log, FB_ALERT, errno,
             "worker process %d could not be told", (int)worker->pid);
 }
 
-static void send_kind(struct pool_worker *worker, enum fb_message_kind kind)
-{
-    struct fb_message message = { .kind = kind, .fd = -1 };
-
-    pool_worker_send(worker, &message);
-}
-
 void pool_worker_arm(struct pool_worker *worker)
 {
     pool_worker_expect(worker);
-    send_kind(worker, FB_MESSAGE_ARM);
+    pool_worker_send(worker, FB_MESSAGE_ARM, 0, -1);
 }
 
 void pool_rescan(struct pool *pool, const struct pool_worker *except)
 {
     struct pool_worker *worker;
 
-    POOL_FOREACH_WORKER(worker, pool)
-    if (worker->phase == POOL_WORKER_ACCEPTING && worker != except)
-        send_kind(worker, FB_MESSAGE_LOOK);
-}
-
-static void send_gone(struct pool_worker *worker, uint32_t incarnation)
-{
-    struct fb_message gone = { .kind = FB_MESSAGE_GONE, .argument = incarnation, .fd = -1 };
-
-    pool_worker_send(worker, &gone);
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker->phase == POOL_WORKER_ACCEPTING && worker != except)
+            pool_worker_send(worker, FB_MESSAGE_LOOK, 0, -1);
 }
 
 void pool_tell_gone(struct pool *pool, const struct pool_worker *gone)
@@ -64,9 +51,9 @@ void pool_tell_gone(struct pool *pool, const struct pool_worker *gone)
     assert(gone->generation->pool == pool);
     if (gone->inbox == -1) /* nobody has been given it */
         return;
-    POOL_FOREACH_WORKER(worker, pool)
-    if (worker != gone)
-        send_gone(worker, fb_slot_life(gone->slot));
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker != gone)
+            pool_worker_send(worker, FB_MESSAGE_GONE, fb_slot_life(gone->slot), -1);
 }
 
 static void note_request(struct pool_worker *worker, uint32_t wanted)
@@ -74,7 +61,7 @@ static void note_request(struct pool_worker *worker, uint32_t wanted)
     struct inbox_request *request = malloc(sizeof(*request));
 
     if (request == NULL) {
-        send_gone(worker, wanted);
+        pool_worker_send(worker, FB_MESSAGE_GONE, wanted, -1);
         return;
     }
     *request = (struct inbox_request) { .from = worker, .wanted = wanted };
@@ -85,31 +72,25 @@ static int find_inbox(const struct pool *pool, uint32_t incarnation)
 {
     const struct pool_worker *worker;
 
-    POOL_FOREACH_WORKER(worker, pool)
-    if (worker->pid > 0 && fb_slot_life(worker->slot) == incarnation)
-        return worker->inbox;
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker->pid > 0 && fb_slot_life(worker->slot) == incarnation)
+            return worker->inbox;
     return -1;
 }
 
-/* Replies to these requests; returns whether there were any. */
-static bool answer_requests(struct pool *pool, struct inbox_requests *requests)
+/* Replies to these requests, and frees them. */
+static void answer_requests(struct pool *pool, struct inbox_requests *requests)
 {
-    bool any = !STAILQ_EMPTY(requests);
     struct inbox_request *request;
 
     while ((request = STAILQ_FIRST(requests)) != NULL) {
-        struct fb_message peer = { .kind = FB_MESSAGE_PEER,
-            .argument = request->wanted,
-            .fd = find_inbox(pool, request->wanted) };
+        int inbox = find_inbox(pool, request->wanted);
 
-        if (peer.fd != -1)
-            pool_worker_send(request->from, &peer);
-        else
-            send_gone(request->from, request->wanted);
+        pool_worker_send(
+            request->from, inbox != -1 ? FB_MESSAGE_PEER : FB_MESSAGE_GONE, request->wanted, inbox);
         STAILQ_REMOVE_HEAD(requests, link);
         free(request);
     }
-    return any;
 }
 
 static void handle_ready(struct pool_worker *worker)
@@ -193,33 +174,32 @@ static bool receive_all(struct pool *pool)
     struct fb_message message;
     bool changed = false;
 
-    POOL_FOREACH_WORKER(worker, pool)
-    while (
-        worker->channel != -1 && fb_channel_receive(worker->channel, &message) == FB_CHANNEL_DONE) {
-        changed = handle_message(worker, &message) || changed;
-        if (message.fd != -1)
-            close(message.fd);
-    }
+    POOL_FOREACH_WORKER (worker, pool)
+        while (worker->channel != -1 &&
+               fb_channel_receive(worker->channel, &message) == FB_CHANNEL_DONE) {
+            changed = handle_message(worker, &message) || changed;
+            if (message.fd != -1)
+                close(message.fd);
+        }
     return changed;
 }
 
 void pool_receive_messages(struct pool *pool)
 {
-    bool changed, any;
+    bool changed;
 
     assert(role_is(FB_ROLE_MASTER));
     assert(STAILQ_EMPTY(&pool->requests));
     changed = receive_all(pool);
     /* A worker that asks for an inbox learned of its peer after the peer had sent the inbox to us, perhaps
      * on a channel that was read before: reading all channels once more finds it. */
-    do {
+    while (!STAILQ_EMPTY(&pool->requests)) {
         struct inbox_requests requests = STAILQ_HEAD_INITIALIZER(requests);
 
         STAILQ_CONCAT(&requests, &pool->requests);
-        if (!STAILQ_EMPTY(&requests))
-            changed = receive_all(pool) || changed;
-        any = answer_requests(pool, &requests);
-    } while (any);
+        changed = receive_all(pool) || changed;
+        answer_requests(pool, &requests);
+    }
     if (changed && pool->starting != NULL)
         generation_advance(pool->starting);
 }

@@ -49,14 +49,15 @@ void pool_discard_cycle(struct pool *pool, struct fb_cycle *cycle)
     fb_cycle_destroy(&cycle);
 }
 
-static bool is_empty(const struct generation *generation)
+struct pool_worker *pool_next_worker(const struct pool *pool, const struct pool_worker *worker)
 {
-    const struct pool_worker *worker;
+    struct generation *generation;
 
-    GENERATION_FOREACH_WORKER(worker, generation)
-    if (worker->phase != POOL_WORKER_EMPTY)
-        return false;
-    return true;
+    if (worker != NULL && worker->index + 1 < worker->generation->worker_n)
+        return &worker->generation->workers[worker->index + 1];
+    generation =
+        worker == NULL ? TAILQ_FIRST(&pool->generations) : TAILQ_NEXT(worker->generation, link);
+    return generation == NULL ? NULL : &generation->workers[0];
 }
 
 static void destroy_generation(struct generation *generation)
@@ -64,10 +65,10 @@ static void destroy_generation(struct generation *generation)
     struct pool *pool = generation->pool;
     struct pool_worker *worker;
 
-    assert(is_empty(generation));
+    assert(generation->process_n == 0);
     assert(generation != pool->serving && generation != pool->starting);
-    GENERATION_FOREACH_WORKER(worker, generation)
-    timers_disarm(pool->timers, &worker->respawn);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        timers_disarm(pool->timers, &worker->respawn);
     timers_disarm(pool->timers, &generation->release);
     timers_disarm(pool->timers, &generation->watch);
     TAILQ_REMOVE(&pool->generations, generation, link);
@@ -82,7 +83,8 @@ void pool_sweep(struct pool *pool)
     struct generation *generation, *next;
 
     TAILQ_FOREACH_SAFE (generation, &pool->generations, link, next)
-        if (generation != pool->serving && generation_is_ending(generation) && is_empty(generation))
+        if (generation != pool->serving && generation->process_n == 0 &&
+            generation_is_ending(generation))
             destroy_generation(generation);
 }
 
@@ -100,51 +102,42 @@ void pool_done(struct pool *pool)
 
 bool pool_has_workers(const struct pool *pool)
 {
-    const struct pool_worker *worker;
+    const struct generation *generation;
 
-    POOL_FOREACH_WORKER(worker, pool)
-    if (worker->phase != POOL_WORKER_EMPTY)
-        return true;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        if (generation->process_n > 0)
+            return true;
     return false;
 }
 
 unsigned pool_count_workers(const struct pool *pool, bool draining)
 {
-    const struct pool_worker *worker;
+    const struct generation *generation;
     unsigned n = 0;
 
-    POOL_FOREACH_WORKER(worker, pool)
-    n += worker->generation != pool->starting && worker->phase != POOL_WORKER_EMPTY &&
-         generation_is_ending(worker->generation) == draining;
-    return n;
-}
-
-static bool is_full(const struct pool *pool)
-{
-    int64_t most = pool->serving == NULL ? 0 : pool->serving->cycle->core.max_generations, n = 0;
-    const struct generation *generation;
-
     TAILQ_FOREACH (generation, &pool->generations, link)
-        n++;
-    return most != 0 && n > most;
-}
-
-/* Whether workers that drain hold listeners, which would be in the way of the same ones. A worker that
- * is stuck may hold none that matter, so that it is waited for only while the timer runs. */
-static bool is_releasing(const struct pool *pool)
-{
-    const struct pool_worker *worker;
-
-    POOL_FOREACH_WORKER(worker, pool)
-    if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED &&
-        fb_timer_is_set(&worker->generation->release))
-        return true;
-    return false;
+        if (generation != pool->starting && generation_is_ending(generation) == draining)
+            n += generation->process_n;
+    return n;
 }
 
 bool pool_may_start(const struct pool *pool)
 {
-    return pool->starting == NULL && !pool->ending && !is_full(pool) && !is_releasing(pool);
+    int64_t most = pool->serving == NULL ? 0 : pool->serving->cycle->core.max_generations, n = 0;
+    const struct generation *generation;
+    const struct pool_worker *worker;
+
+    if (pool->starting != NULL || pool->ending)
+        return false;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        n++;
+    if (most != 0 && n > most)
+        return false;
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED &&
+            fb_timer_is_set(&worker->generation->release))
+            return false;
+    return true;
 }
 
 void pool_drain(struct pool *pool)
@@ -167,8 +160,7 @@ bool pool_revive(struct pool *pool)
     if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
         return true; /* it has the listeners */
     generation_set_phase(serving, GENERATION_SERVING);
-    GENERATION_FOREACH_WORKER(worker, serving)
-    {
+    GENERATION_FOREACH_WORKER (worker, serving) {
         if (worker->phase == POOL_WORKER_EMPTY)
             pool_worker_respawn_in(worker, 0);
         else
@@ -185,8 +177,8 @@ void pool_end(struct pool *pool, bool gracefully)
     assert(role_is(FB_ROLE_MASTER));
     assert(pool->starting == NULL);
     pool->ending = true;
-    POOL_FOREACH_WORKER(worker, pool)
-    timers_disarm(pool->timers, &worker->respawn);
+    POOL_FOREACH_WORKER (worker, pool)
+        timers_disarm(pool->timers, &worker->respawn);
     TAILQ_FOREACH (generation, &pool->generations, link) {
         if (gracefully)
             generation_signal(generation, SIGQUIT);

@@ -11,6 +11,7 @@
 #include "base/log_limit.h"
 #include "event/timer.h"
 #include "net/inherited.h"
+#include "process/channel.h"
 #include "process/descriptors.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
@@ -78,6 +79,7 @@ struct generation {
     struct fb_timer release; /* how long a reload waits for the workers to release listeners */
     struct fb_timer watch;   /* when the watchdog looks again */
     int64_t since_ms;        /* start, since the epoch */
+    unsigned process_n;      /* workers that are not empty */
     unsigned worker_n;
     struct pool_worker workers[];
 };
@@ -142,27 +144,11 @@ struct pool_options {
          (worker) < (generation)->workers + (generation)->worker_n; (worker)++)
 
 /* The worker behind this one, over all generations; the first one for NULL. */
-static inline struct pool_worker *pool_next_worker(
-    const struct pool *pool, const struct pool_worker *worker)
-{
-    struct generation *generation;
-
-    if (worker != NULL && worker->index + 1 < worker->generation->worker_n)
-        return &worker->generation->workers[worker->index + 1];
-    generation =
-        worker == NULL ? TAILQ_FIRST(&pool->generations) : TAILQ_NEXT(worker->generation, link);
-    return generation == NULL ? NULL : &generation->workers[0];
-}
+struct pool_worker *pool_next_worker(const struct pool *pool, const struct pool_worker *worker);
 
 #define POOL_FOREACH_WORKER(worker, pool)                                                          \
     for ((worker) = pool_next_worker((pool), NULL); (worker) != NULL;                              \
          (worker) = pool_next_worker((pool), (worker)))
-
-/* Whether workers of this generation are told to end, and not replaced. */
-static inline bool generation_is_ending(const struct generation *generation)
-{
-    return generation->phase >= GENERATION_REPLACED;
-}
 
 /* The pool (pool.c) */
 
@@ -176,7 +162,8 @@ bool pool_has_workers(const struct pool *pool);
 /* Processes of generations that drain or close, or of all others but the one that starts. */
 unsigned pool_count_workers(const struct pool *pool, bool draining);
 /* Whether a generation may start now: none is starting, max_generations allows it, and no draining
- * worker holds listeners that would be in the way (it is not waited for longer than 5 seconds). */
+ * worker holds listeners, which would be in the way of the same ones. It is waited for only as long as
+ * its generation's timer runs: a worker that is stuck may hold none that matter. */
 bool pool_may_start(const struct pool *pool);
 
 /* Tells the serving generation's workers to drain, and none to replace them. */
@@ -203,8 +190,10 @@ void pool_sweep(struct pool *pool);
 int generation_start(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened);
 /* Takes the starting generation back after an emerg line, and tells the host. */
 void generation_abort(struct generation *generation, const char *why);
-/* A worker of the starting generation has become ready, or accepts: goes on when all have. */
+/* A worker of the starting generation has come further: the generation does when all have. */
 void generation_advance(struct generation *generation);
+/* Whether its workers are to end, and are not replaced. */
+bool generation_is_ending(const struct generation *generation);
 void generation_set_phase(struct generation *generation, enum generation_phase phase);
 /* Tells its workers to finish their sessions. */
 void generation_drain(struct generation *generation);
@@ -238,11 +227,13 @@ void pool_tell_gone(struct pool *pool, const struct pool_worker *gone);
 void pool_rescan(struct pool *pool, const struct pool_worker *except);
 /* Lets the worker accept. */
 void pool_worker_arm(struct pool_worker *worker);
-struct fb_message;
-void pool_worker_send(struct pool_worker *worker, const struct fb_message *message);
+/* `fd` (or -1) stays the caller's. */
+void pool_worker_send(
+    struct pool_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd);
 
 /* Watchdog (watchdog.c) */
 
+/* Has the workers looked at in half of worker_watchdog, and again and again. */
 void pool_watchdog_start(struct generation *generation);
 
 /* Logs (logs.c) */

@@ -107,28 +107,23 @@ static void check_heartbeat(struct pool_worker *worker)
         kill_stuck(worker);
 }
 
-static void look_again(struct generation *generation)
-{
-    uint64_t limit = (uint64_t)generation->cycle->core.worker_watchdog;
-
-    timers_arm(generation->pool->timers, &generation->watch, (limit + 1) / 2);
-}
-
 static void watch_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
     struct generation *generation = fb_container(timer, struct generation, watch);
     struct pool_worker *worker;
 
     (void)loop;
-    GENERATION_FOREACH_WORKER(worker, generation)
-    check_heartbeat(worker);
-    look_again(generation);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        check_heartbeat(worker);
+    pool_watchdog_start(generation);
 }
 
 void pool_watchdog_start(struct generation *generation)
 {
+    uint64_t limit = (uint64_t)generation->cycle->core.worker_watchdog;
+
     assert(!fb_timer_is_set(&generation->watch));
     generation->watch.expired = watch_expired;
-    if (generation->cycle->core.worker_watchdog > 0)
-        look_again(generation);
+    if (limit > 0)
+        timers_arm(generation->pool->timers, &generation->watch, (limit + 1) / 2);
 }

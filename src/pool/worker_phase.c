@@ -29,6 +29,10 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
 
     assert(role_is(FB_ROLE_MASTER));
     assert((legal[worker->phase] >> phase & 1) != 0);
+    if (worker->phase == POOL_WORKER_EMPTY)
+        worker->generation->process_n++;
+    if (phase == POOL_WORKER_EMPTY)
+        worker->generation->process_n--;
     worker->phase = phase;
 }
 
