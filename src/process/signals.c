@@ -44,15 +44,15 @@ static void handle_signal(int number, siginfo_t *info, void *context)
 
     (void)context;
     for (const struct fb_signal *s = fb_signals; s->number != 0; s++) {
-        enum fb_order order = s->orders[current_role];
+        enum fb_order command = s->orders[current_role];
 
         if (s->number != number)
             continue;
         /* a terminal that is resized sends it too; only a person means it */
         if (number == SIGWINCH && info->si_code == SI_KERNEL)
             continue;
-        senders[order] = info->si_code == SI_USER || info->si_code == SI_QUEUE ? info->si_pid : 0;
-        given[order] = 1;
+        senders[command] = info->si_code == SI_USER || info->si_code == SI_QUEUE ? info->si_pid : 0;
+        given[command] = 1;
     }
     errno = saved;
 }
@@ -92,8 +92,8 @@ void fb_signals_install(enum fb_role role)
     sigemptyset(&wait_mask);
     sigemptyset(&blocked);
     current_role = role;
-    for (int order = 0; order < FB_ORDERS; order++)
-        given[order] = 0; /* they were given to the process that has forked us */
+    for (int command = 0; command < FB_ORDERS; command++)
+        given[command] = 0; /* they were given to the process that has forked us */
 
     for (const struct fb_signal *s = fb_signals; s->number != 0; s++) {
         struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle_signal };
@@ -113,27 +113,27 @@ const sigset_t *fb_signals_wait_mask(void)
     return &wait_mask;
 }
 
-bool fb_order_take(enum fb_order order, pid_t *from)
+bool fb_order_take(enum fb_order command, pid_t *from)
 {
-    if (!given[order])
+    if (!given[command])
         return false;
-    given[order] = 0;
+    given[command] = 0;
     if (from != NULL)
-        *from = senders[order];
+        *from = senders[command];
     return true;
 }
 
-void fb_order_give(enum fb_order order)
+void fb_order_give(enum fb_order command)
 {
-    assert(order > FB_ORDER_NONE && order < FB_ORDERS);
-    senders[order] = 0;
-    given[order] = 1;
+    assert(command > FB_ORDER_NONE && command < FB_ORDERS);
+    senders[command] = 0;
+    given[command] = 1;
 }
 
-const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order order)
+const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order command)
 {
     for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
-        if (s->orders[role] == order)
+        if (s->orders[role] == command)
             return s;
     return NULL;
 }

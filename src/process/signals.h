@@ -49,9 +49,9 @@ const sigset_t *fb_signals_wait_mask(void);
 
 /* Takes the command; returns whether it was given since it was taken last. `from`, if not NULL, becomes
  * the pid of the last process that sent it, 0 for the kernel. */
-bool fb_order_take(enum fb_order order, pid_t *from);
+bool fb_order_take(enum fb_order command, pid_t *from);
 /* Gives a command from within the process. */
-void fb_order_give(enum fb_order order);
+void fb_order_give(enum fb_order command);
 
 /* The signal that means this command in this role; NULL where none does. */
-const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order order);
+const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order command);
