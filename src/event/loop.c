@@ -16,7 +16,7 @@ int fb_loop_init(struct fb_loop *loop, const struct fb_loop_options *options)
     };
     for (int i = 0; i < FB_QUEUES; i++)
         TAILQ_INIT(&loop->queues[i]);
-    RB_INIT(&loop->timers);
+    timers_init(&loop->timers, &loop->clock, loop);
     loop->mechanism->read_clock(loop);
 
     if (fb_source_table_init(&loop->sources, options->slots + OWN_SLOTS, options->stride) == -1) {

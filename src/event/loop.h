@@ -19,7 +19,7 @@ struct fb_loop {
     void *mechanism_state; /* the mechanism's */
     struct fb_source_table sources;
     struct fb_posted queues[FB_QUEUES];
-    struct fb_timers timers;
+    struct timers timers;
     struct fb_log *log;
     const sigset_t *wait_mask;  /* signals blocked within the wait; NULL: leave the mask alone */
     struct fb_source *notifier; /* an eventfd, or NULL */

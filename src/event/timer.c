@@ -1,18 +1,100 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps timers in a tree and runs those whose deadline has passed by the owner's cached clock. */
 #include "event/timer.h"
 
 #include "event/loop.h"
 
+#include <assert.h>
 #include <limits.h>
 
-static int compare(const struct fb_timer *a, const struct fb_timer *b)
+static int compare_timers(const struct fb_timer *a, const struct fb_timer *b)
 {
     if (a->deadline != b->deadline)
         return a->deadline < b->deadline ? -1 : 1;
     return (a > b) - (a < b);
 }
 
-RB_GENERATE_INTERNAL(fb_timers, fb_timer, node, compare, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(timer_tree, fb_timer, node, compare_timers, static __attribute__((unused)))
+
+void timers_init(struct timers *timers, const struct fb_clock *clock, struct fb_loop *loop)
+{
+    assert(clock != NULL);
+    RB_INIT(&timers->tree);
+    timers->clock = clock;
+    timers->loop = loop;
+}
+
+static inline void remove_timer(struct timers *timers, struct fb_timer *timer)
+{
+    RB_REMOVE(timer_tree, &timers->tree, timer);
+    timer->deadline = 0;
+}
+
+static inline void insert_timer(struct timers *timers, struct fb_timer *timer, uint64_t deadline)
+{
+    timer->deadline = deadline;
+    RB_INSERT(timer_tree, &timers->tree, timer);
+}
+
+void timers_arm_at(struct timers *timers, struct fb_timer *timer, uint64_t deadline)
+{
+    uint64_t soonest = timers->clock->mono_ms + 1;
+
+    assert(timer->expired != NULL);
+    timers_disarm(timers, timer);
+    insert_timer(timers, timer, deadline > soonest ? deadline : soonest);
+}
+
+void timers_arm(struct timers *timers, struct fb_timer *timer, uint64_t ms)
+{
+    timers_arm_at(timers, timer, timers->clock->mono_ms + ms);
+}
+
+void timers_disarm(struct timers *timers, struct fb_timer *timer)
+{
+    if (fb_timer_is_set(timer))
+        remove_timer(timers, timer);
+}
+
+int timers_wait(const struct timers *timers)
+{
+    const struct fb_timer *first = RB_MIN(timer_tree, (struct timer_tree *)&timers->tree);
+    uint64_t now = timers->clock->mono_ms;
+
+    if (first == NULL)
+        return -1;
+    if (first->deadline <= now)
+        return 0;
+    return first->deadline - now > INT_MAX ? INT_MAX : (int)(first->deadline - now);
+}
+
+void timers_run(struct timers *timers)
+{
+    struct fb_timer *timer;
+
+    /* ends although handlers set timers: what they set lies at least 1 ms after the cached time */
+    while ((timer = RB_MIN(timer_tree, &timers->tree)) != NULL &&
+           timer->deadline <= timers->clock->mono_ms) {
+        remove_timer(timers, timer);
+        timer->expired(timers->loop, timer);
+    }
+}
+
+size_t timers_check(const struct timers *timers)
+{
+    struct fb_timer *timer, *before = NULL;
+    size_t n = 0;
+
+    assert(timers->clock != NULL);
+    RB_FOREACH (timer, timer_tree, (struct timer_tree *)&timers->tree) {
+        assert(timer->deadline != 0);
+        assert(timer->expired != NULL);
+        assert(before == NULL || compare_timers(before, timer) < 0);
+        before = timer;
+        n++;
+    }
+    return n;
+}
 
 void fb_timer_set(struct fb_loop *loop, struct fb_timer *timer, uint64_t ms)
 {
@@ -24,40 +106,22 @@ void fb_timer_set(struct fb_loop *loop, struct fb_timer *timer, uint64_t ms)
 
         if (apart < FB_TIMER_LAZY_MS)
             return;
-        RB_REMOVE(fb_timers, &loop->timers, timer);
+        remove_timer(&loop->timers, timer);
     }
-    timer->deadline = deadline;
-    RB_INSERT(fb_timers, &loop->timers, timer);
+    insert_timer(&loop->timers, timer, deadline);
 }
 
 void fb_timer_del(struct fb_loop *loop, struct fb_timer *timer)
 {
-    if (!fb_timer_is_set(timer))
-        return;
-    RB_REMOVE(fb_timers, &loop->timers, timer);
-    timer->deadline = 0;
+    timers_disarm(&loop->timers, timer);
 }
 
 int fb_timers_distance(const struct fb_loop *loop)
 {
-    const struct fb_timer *first = RB_MIN(fb_timers, (struct fb_timers *)&loop->timers);
-    uint64_t now = loop->clock.mono_ms;
-
-    if (first == NULL)
-        return -1;
-    if (first->deadline <= now)
-        return 0;
-    return first->deadline - now > INT_MAX ? INT_MAX : (int)(first->deadline - now);
+    return timers_wait(&loop->timers);
 }
 
 void fb_timers_expire(struct fb_loop *loop)
 {
-    struct fb_timer *timer;
-
-    /* ends although handlers set timers: what they set lies at least 1 ms after the cached time */
-    while ((timer = RB_MIN(fb_timers, &loop->timers)) != NULL &&
-           timer->deadline <= loop->clock.mono_ms) {
-        fb_timer_del(loop, timer);
-        timer->expired(loop, timer);
-    }
+    timers_run(&loop->timers);
 }

@@ -247,7 +247,7 @@ static void check_rest(fb_test *test)
     if (test->closings != test->openings)
         fb_kit_fault(test, "%" PRIu64 " connections were opened, and %" PRIu64 " were closed",
             test->openings, test->closings);
-    if (!RB_EMPTY(&net->loop.timers))
+    if (fb_timers_distance(&net->loop) != -1)
         fb_kit_fault(test, "timers are left");
     if (test->memory.held > 0)
         fb_kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.held);

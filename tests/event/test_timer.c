@@ -203,6 +203,56 @@ START_TEST(one_that_is_deleted_by_another_does_not_expire)
 }
 END_TEST
 
+/* A tree without a loop, as the master has it */
+
+struct alarm {
+    struct timers *timers;
+    struct fb_timer timer;
+    uint64_t again_ms; /* 0: it is not set again */
+    int n;             /* how often it has expired */
+};
+
+static void rung(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct alarm *alarm = fb_container(timer, struct alarm, timer);
+
+    ck_assert_ptr_null(loop);
+    ck_assert(!fb_timer_is_set(timer));
+    alarm->n++;
+    if (alarm->again_ms != 0)
+        timers_arm(alarm->timers, timer, alarm->again_ms);
+}
+
+START_TEST(a_tree_needs_a_clock_alone)
+{
+    struct fb_clock clock = { .mono_ms = 1000 };
+    struct timers timers;
+    struct alarm first = { .timers = &timers, .timer = { .expired = rung }, .again_ms = 50 };
+    struct alarm second = { .timers = &timers, .timer = { .expired = rung } };
+
+    timers_init(&timers, &clock, NULL);
+    ck_assert_int_eq(timers_wait(&timers), -1);
+    timers_arm(&timers, &first.timer, 100);
+    timers_arm_at(&timers, &second.timer, 1050);
+    ck_assert_uint_eq(timers_check(&timers), 2);
+    ck_assert_int_eq(timers_wait(&timers), 50);
+    timers_arm(&timers, &second.timer, 49); /* moved exactly, however near */
+    ck_assert_int_eq(timers_wait(&timers), 49);
+    clock.mono_ms = 1100;
+    ck_assert_int_eq(timers_wait(&timers), 0);
+    timers_run(&timers);
+    ck_assert_int_eq(first.n, 1);
+    ck_assert_int_eq(second.n, 1);
+    ck_assert_int_eq(timers_wait(&timers), 50); /* set again from within */
+    timers_disarm(&timers, &first.timer);
+    timers_disarm(&timers, &first.timer);
+    timers_arm_at(&timers, &second.timer, 1); /* has passed: at the next wake-up */
+    ck_assert_int_eq(timers_wait(&timers), 1);
+    timers_disarm(&timers, &second.timer);
+    ck_assert_uint_eq(timers_check(&timers), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, they_expire_in_order);
@@ -211,6 +261,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, one_that_is_kept_awake_by_re_arming_expires_late);
     tcase_add_test(tcase, one_that_sets_itself_again_waits_for_the_next_turn);
     tcase_add_test(tcase, one_that_is_deleted_by_another_does_not_expire);
+    tcase_add_test(tcase, a_tree_needs_a_clock_alone);
 }
 
 FB_TEST_MAIN("timer", add_tests)
