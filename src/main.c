@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The order of a start, then the master or a single process. */
+#include "cli/cmdline.h"
+#include "cli/command.h"
 #include "master/master.h"
-#include "process/ask.h"
-#include "process/binary.h"
-#include "process/cmdline.h"
 #include "process/environment.h"
-#include "process/inherit.h"
-#include "process/journal.h"
 #include "process/logs.h"
-#include "process/notify.h"
 #include "process/rehearse.h"
 #include "process/role.h"
 #include "process/sandbox.h"
 #include "process/title.h"
 #include "protocols/table.h"
+#include "systemd/journal.h"
+#include "systemd/notify.h"
+#include "upgrade/binary.h"
+#include "upgrade/exec_state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,13 +61,13 @@ static void log_as_configured(struct fb_start *start, struct fb_log *standard_er
     struct fb_core_settings *core = &start->cycle->core;
 
     fb_log_init(&start->log, core->logs, core->log_n);
-    start->log.told = standard_error->told;
-    start->log.told_round = standard_error->told_round;
+    start->log.diag = standard_error->diag;
+    start->log.diag_session = standard_error->diag_session;
     fb_log_update(&start->log);
     if (fb_logs_use_stderr(core))
         return;
     standard_error->targets[0].level = FB_WARN;
-    standard_error->told = NULL;
+    standard_error->diag = NULL;
     fb_log_update(standard_error);
     start->log.also = standard_error;
     fb_log_update(&start->log);
@@ -163,9 +163,9 @@ static void tell_old_one(const struct fb_start *start, struct fb_log *log)
 {
     if (start->inheritance.link == -1)
         return;
-    log->told = fb_told_create();
-    if (log->told != NULL)
-        log->told_round = fb_told_begin(log->told);
+    log->diag = fb_told_create();
+    if (log->diag != NULL)
+        log->diag_session = fb_told_begin(log->diag);
     fb_log_update(log);
 }
 
@@ -204,7 +204,7 @@ static int serve(struct fb_cmdline *cmdline, struct fb_log *log, char **argv)
     fb_notify_init();
     status = inherit(&start, &cmdline->cycle, log);
     tell_old_one(&start, log);
-    told = log->told;
+    told = log->diag;
     start.log = *log;
     if (status == -1 || load_first(&start, log) == -1)
         return give_up(&start, told);

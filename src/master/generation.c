@@ -7,7 +7,7 @@
 #include "net/overlaps.h"
 #include "process/logs.h"
 #include "process/sandbox.h"
-#include "process/store.h"
+#include "systemd/fdstore.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -267,7 +267,7 @@ static void retire_listeners(struct fb_master *master, struct fb_cycle *old, str
             continue;
         }
         fb_store_forget(listener, &master->log);
-        if (!fb_upgrade_shares(master, listener))
+        if (!upgrade_shares(&master->upgrade, listener))
             fb_listener_unlink(listener, &master->log);
         fb_listener_close(listener);
     }
@@ -318,7 +318,7 @@ static void commit(struct fb_master *master)
     }
     master->committed = true;
     allow_overlaps(master, new->cycle, false);
-    if (fb_upgrade_is_main(master))
+    if (master->upgrade.main)
         fb_store_listeners(&new->cycle->stream.listeners, &master->log);
     if (old != NULL) {
         retire_listeners(master, old->cycle, new->cycle);

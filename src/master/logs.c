@@ -13,8 +13,8 @@ void fb_master_take_log(struct fb_master *master, struct fb_generation *generati
     before = master->log;
     fb_log_init(&master->log, core->logs, core->log_n);
     master->log.also = before.also; /* until we have said that we serve */
-    master->log.told = before.told;
-    master->log.told_round = before.told_round;
+    master->log.diag = before.diag;
+    master->log.diag_session = before.diag_session;
     if (core->log_burst > 0) {
         fb_log_limit_init(
             &master->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);

@@ -2,7 +2,7 @@
 #include "master/manager.h"
 
 #include "master/master.h"
-#include "process/store.h"
+#include "systemd/fdstore.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void describe_service(const struct fb_master *master, char *text, size_t 
 /* Whether we are listened to: the main process is. */
 static bool speaks(const struct fb_master *master)
 {
-    return fb_notify_is_on() && fb_upgrade_is_main(master);
+    return fb_notify_is_on() && master->upgrade.main;
 }
 
 void fb_manager_show(struct fb_master *master)

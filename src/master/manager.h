@@ -2,7 +2,7 @@
 /* What the service manager is told, and when. Private to master/. */
 #pragma once
 
-#include "process/notify.h"
+#include "systemd/notify.h"
 
 #include <stdbool.h>
 #include <stdint.h>

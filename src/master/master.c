@@ -2,7 +2,6 @@
 #include "master/master.h"
 
 #include "process/environment.h"
-#include "process/inherit.h"
 #include "process/logs.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@ static void log_order(
 
 bool fb_master_take(struct fb_master *master, enum fb_order order)
 {
-    bool requested = fb_request_take(master, order);
+    bool requested = control_take_command(&master->control, order);
     pid_t from;
 
     master->sender = 0;
@@ -53,7 +52,7 @@ static void close_listeners(struct fb_master *master)
     if (master->live == NULL)
         return;
     STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link) {
-        if (!fb_upgrade_shares(master, listener))
+        if (!upgrade_shares(&master->upgrade, listener))
             fb_listener_unlink(listener, &master->log);
         fb_listener_close(listener);
     }
@@ -63,7 +62,8 @@ static void begin_end(struct fb_master *master, bool gracefully)
 {
     fb_rehearsal_drop(&master->rehearsal);
     fb_generation_conclude(master);
-    fb_upgrade_ending(master, gracefully, fb_notify_is_on() && master->sender == MANAGER_PID);
+    upgrade_ending(
+        &master->upgrade, gracefully, fb_notify_is_on() && master->sender == MANAGER_PID);
     if (master->state == FB_MASTER_RUNS) /* else a unix path may be another daemon's by now */
         close_listeners(master);
     master->state = gracefully ? FB_MASTER_QUITS : FB_MASTER_TERMINATES;
@@ -95,8 +95,8 @@ static void take_orders(struct fb_master *master)
         fb_master_reap(master);
     if (fb_order_take(FB_ORDER_CHANNEL, NULL)) {
         fb_master_listen_to_workers(master);
-        fb_control_listen(master);
-        fb_upgrade_listen(master);
+        control_serve(&master->control);
+        upgrade_receive(&master->upgrade);
     }
     fb_order_take(FB_ORDER_DEADLINE, NULL);
     fb_master_check_start(master);
@@ -127,7 +127,7 @@ static bool has_workers(const struct fb_master *master)
 static void settle(struct fb_master *master, const struct fb_generation *before)
 {
     if (master->starting == NULL && master->rehearsal.pid == 0 && master->live == before) {
-        fb_reload_undo(master);
+        endpoints_undo(&master->endpoints, &master->log);
         fb_result_end(master, false);
     }
     if (master->live == before)
@@ -138,7 +138,7 @@ static void settle(struct fb_master *master, const struct fb_generation *before)
         return;
     }
     fb_result_end(master, true);
-    fb_upgrade_announce(master);
+    upgrade_announce(&master->upgrade);
     if (before == NULL)
         fb_manager_ready(master);
     fb_process_background_done(master->background, fb_logs_use_stderr(&master->live->cycle->core));
@@ -152,11 +152,12 @@ static void run(struct fb_master *master)
     fb_master_meet_deadlines(master); /* the first workers have one */
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     while (!(master->state != FB_MASTER_RUNS || master->failed) || has_workers(master) ||
-           fb_upgrade_is_pending(master)) {
+           upgrade_is_pending(&master->upgrade)) {
         struct fb_generation *before = master->live;
 
         sigsuspend(fb_signals_wait_mask());
         fb_clock_read(&master->clock);
+        timers_run(&master->timers);
         take_orders(master);
         settle(master, before);
         fb_reload_begin(master);
@@ -171,18 +172,16 @@ static void clean_up(struct fb_master *master)
 {
     fb_log(&master->log, FB_NOTICE, 0, "exit");
     fb_log_tend(&master->log, true);
-    fb_upgrade_listen(master); /* whether the other one is there yet */
-    fb_upgrade_ended(master);
-    fb_control_end(master);
-    fb_reload_undo(master);
-    fb_pidfile_remove(&master->pidfile, &master->log);
-    free((char *)master->pidfile.path);
+    upgrade_receive(&master->upgrade); /* whether the other one is there yet */
+    upgrade_ended(&master->upgrade);
+    control_end(&master->control);
+    endpoints_remove(&master->endpoints, &master->log);
     if (master->live != NULL) {
         master->live->draining = true;
         master->live = NULL;
     }
     fb_generations_sweep(master);
-    fb_upgrade_done(master);
+    upgrade_done(&master->upgrade, master->failed);
     fb_told_destroy(&master->told);
     fb_shared_destroy(&master->shared);
 }
@@ -195,17 +194,15 @@ int fb_master_main(struct fb_start *start)
         .inherited = start->inheritance.sockets,
         .zones = &start->inheritance.zones,
         .options = start->options,
-        .pidfile = start->pidfile,
-        .next_pidfile = { .lock_fd = -1 },
         .background = start->background,
         .told = fb_told_create(), /* without it, who asks for a reload is told less */
-        .upgrade = { .link = -1 },
     };
 
     TAILQ_INIT(&master.generations);
     STAILQ_INIT(&master.wants);
-    fb_control_init(&master.control);
-    fb_control_init(&master.next_control);
+    timers_init(&master.timers, &master.clock, NULL);
+    endpoints_init(&master.endpoints, &start->pidfile);
+    control_host_init(&master);
     fb_clock_read(&master.clock);
     master.started = master.clock;
     fb_upgrade_init(&master, &start->inheritance);

@@ -5,9 +5,10 @@
 
 #include "base/clock.h"
 #include "base/log_limit.h"
-#include "master/control.h"
+#include "event/timer.h"
+#include "master/endpoints.h"
+#include "master/host.h"
 #include "master/manager.h"
-#include "master/upgrade.h"
 #include "master/watchdog.h"
 #include "net/inherited.h"
 #include "process/channel.h"
@@ -58,6 +59,13 @@ struct fb_generation {
 
 struct fb_want;
 
+/* Outcome of the latest reload. */
+struct fb_result {
+    bool any, ok;
+    int64_t at_ms;             /* since the epoch */
+    char why[DIAG_REASON_MAX]; /* why it failed */
+};
+
 struct fb_master {
     struct fb_log log;
     struct fb_log_limit log_limit;
@@ -66,9 +74,9 @@ struct fb_master {
     struct fb_inherited *inherited; /* listening sockets */
     struct fb_zones *zones;         /* to take over at the first start */
     const struct fb_cycle_options *options;
-    struct fb_pidfile pidfile;
-    struct fb_pidfile next_pidfile; /* of a reload that names another; not locked otherwise */
-    int background;                 /* to be told when we serve, or -1 */
+    struct timers timers;
+    struct endpoints endpoints;
+    int background;                          /* to be told when we serve, or -1 */
     TAILQ_HEAD(, fb_generation) generations; /* all with a worker, and `live` */
     unsigned generation_n;                   /* ever made */
     struct fb_generation *live;              /* the one that serves; NULL until the first does */
@@ -80,15 +88,13 @@ struct fb_master {
     bool failed;  /* the first generation could not start */
     STAILQ_HEAD(fb_wants, fb_want) wants; /* inboxes that workers have asked for */
     struct fb_clock started;
-    struct fb_control control;
-    struct fb_control next_control; /* of a reload, until it is in force; without clients */
-    bool requested[FB_ORDERS];      /* by the control socket's clients */
-    struct fb_rehearsal rehearsal;  /* of a reload's configuration */
-    bool reloading;                 /* from the reading of the configuration to the reload's end */
-    struct fb_told *told;           /* what a reload has said; NULL: there was no memory */
-    struct fb_result result;        /* of the latest reload */
+    struct control control;
+    struct fb_rehearsal rehearsal; /* of a reload's configuration */
+    bool reloading;                /* from the reading of the configuration to the reload's end */
+    struct fb_told *told;          /* what a reload has said; NULL: there was no memory */
+    struct fb_result result;       /* of the latest reload */
     struct fb_manager manager;
-    struct fb_upgrade upgrade;
+    struct upgrade upgrade;
 };
 
 /* What a start has made ready for a master or a single process, which takes it over. */
@@ -116,12 +122,6 @@ void fb_reload_begin(struct fb_master *master);
 /* Whether that was the process that checks its configuration; then it goes on. */
 bool fb_reload_reaped(struct fb_master *master, pid_t pid, int status);
 void fb_reload_meet_deadline(struct fb_master *master, uint64_t *next);
-/* Lets go of the pid file and the control socket that it would have had. */
-void fb_reload_undo(struct fb_master *master);
-/* The live generation serves: the control socket and the pid file are where it has them. What was not
- * prepared is made now; where that fails, -1 after an emerg line at the first start, else they stay
- * where they are. */
-int fb_master_publish(struct fb_master *master, bool first);
 
 /* Generations (generation.c) */
 

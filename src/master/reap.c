@@ -98,7 +98,7 @@ void fb_master_reap(struct fb_master *master)
             fb_log(&master->log, FB_NOTICE, 0,
                 "the accept mutex was taken back from worker process %d", (int)pid);
         if (waitpid(pid, &status, 0) == pid && !fb_reload_reaped(master, pid, status) &&
-            !fb_upgrade_reaped(master, pid, status) && seat != NULL) {
+            !upgrade_reaped(&master->upgrade, pid, status) && seat != NULL) {
             log_death(master, pid, status);
             bereave(master, generation, seat, status);
             fb_master_spread_look(master, NULL);
@@ -189,11 +189,15 @@ void fb_master_meet_deadlines(struct fb_master *master)
         fill_due_seats(master, &next);
     kill_due_workers(master, &next);
     fb_reload_meet_deadline(master, &next);
-    fb_control_meet_deadlines(master, &next);
     fb_watchdog_meet_deadlines(master, &next);
-    fb_upgrade_meet_deadline(master, &next);
     fb_manager_meet_deadlines(master, &next);
     fb_master_tend_logs(master, &next);
+    if (timers_wait(&master->timers) != -1) {
+        uint64_t due = master->clock.mono_ms + (uint64_t)timers_wait(&master->timers);
+
+        if (next == 0 || due < next)
+            next = due;
+    }
     if (next != 0) {
         wait = next > master->clock.mono_ms ? next - master->clock.mono_ms : 1;
         timer.it_value.tv_sec = (time_t)(wait / 1000);

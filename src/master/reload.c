@@ -1,79 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A reload, up to its new generation's start: a process of its own checks the configuration while we go
- * on, then we read it ourselves. Also what the outside finds us by, which a reload may move. */
+ * on, then we read it ourselves. */
 #include "master/master.h"
 
 #include "process/logs.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-void fb_reload_undo(struct fb_master *master)
-{
-    fb_control_undo(master);
-    if (master->next_pidfile.lock_fd == -1)
-        return;
-    fb_pidfile_remove(&master->next_pidfile, &master->log);
-    free((char *)master->next_pidfile.path);
-    master->next_pidfile = (struct fb_pidfile) { .lock_fd = -1 };
-}
-
-static int lock_pid(struct fb_master *master, const char *path)
-{
-    char *copy;
-
-    if (fb_pidfile_is_at(&master->pidfile, path) || fb_pidfile_is_at(&master->next_pidfile, path))
-        return 0;
-    copy = strdup(path);
-    if (copy == NULL || fb_pidfile_lock(&master->next_pidfile, copy, &master->log) == -1) {
-        free(copy);
-        master->next_pidfile = (struct fb_pidfile) { .lock_fd = -1 };
-        return -1;
-    }
-    return 0;
-}
-
-/* What the outside finds us by, where it is not there yet. It is made before anything is committed, as
- * it can fail. */
-static int prepare_names(struct fb_master *master, const struct fb_core_settings *core)
-{
-    bool moves;
-
-    if (fb_upgrade_has_made_way(master)) /* they are the other's, until it has gone */
-        return 0;
-    if (lock_pid(master, core->pid) == -1 || fb_control_prepare(master, core->control) == -1)
-        return -1;
-    moves = master->next_pidfile.lock_fd != -1;
-    return fb_pidfile_write(moves ? &master->next_pidfile : &master->pidfile, &master->log);
-}
-
-static int publish_none(struct fb_master *master, bool first)
-{
-    if (first)
-        return -1;
-    fb_reload_undo(master);
-    fb_log(&master->log, FB_ERROR, 0,
-        "the pid file and the control socket stay where they are, reload to try again");
-    return 0;
-}
-
-int fb_master_publish(struct fb_master *master, bool first)
-{
-    struct fb_pidfile *next = &master->next_pidfile;
-
-    /* to the outside the first pid file says that every listener is ready; and a reload has prepared
-     * nothing while the names were another's */
-    if (prepare_names(master, &master->live->cycle->core) == -1)
-        return publish_none(master, first);
-    fb_control_publish(master);
-    if (next->lock_fd == -1)
-        return 0;
-    fb_pidfile_remove(&master->pidfile, &master->log);
-    free((char *)master->pidfile.path);
-    master->pidfile = *next;
-    *next = (struct fb_pidfile) { .lock_fd = -1 };
-    return 0;
-}
 
 static int start_generation(struct fb_master *master)
 {
@@ -82,7 +12,7 @@ static int start_generation(struct fb_master *master)
     if (cycle == NULL)
         return -1;
     if (fb_logs_open(&cycle->core, &master->log) == -1 ||
-        prepare_names(master, &cycle->core) == -1) {
+        fb_master_prepare_endpoints(master, &cycle->core) == -1) {
         fb_master_discard(master, cycle);
         return -1;
     }
@@ -92,7 +22,7 @@ static int start_generation(struct fb_master *master)
 
 static void fail(struct fb_master *master)
 {
-    fb_reload_undo(master);
+    endpoints_undo(&master->endpoints, &master->log);
     fb_log(&master->log, FB_ERROR, 0,
         "reload failed: the configuration before stays in force, correct the new one and try "
         "again");
@@ -107,7 +37,7 @@ static bool may_begin(const struct fb_master *master)
 
     return master->state == FB_MASTER_RUNS && master->live != NULL && !master->reloading &&
            master->starting == NULL && !fb_generations_are_full(master) &&
-           !fb_generations_step_back(master, &next) && !fb_upgrade_is_pending(master);
+           !fb_generations_step_back(master, &next) && !upgrade_is_pending(&master->upgrade);
 }
 
 void fb_reload_begin(struct fb_master *master)

@@ -55,10 +55,8 @@ static void forget_master(struct fb_master *master)
         fb_cycle_destroy(&generation->cycle);
         free(generation);
     }
-    free((char *)master->pidfile.path);
-    free((char *)master->next_pidfile.path);
     fb_rehearsal_forget(&master->rehearsal);
-    fb_upgrade_done(master);
+    upgrade_done(&master->upgrade, false);
     fb_told_destroy(&master->told);
     fb_inherited_destroy(&master->inherited);
     fb_shared_destroy(&master->shared);
@@ -73,11 +71,9 @@ static FB_NORETURN void be_worker(
     TAILQ_FOREACH (generation, &master->generations, link)
         close_foreign(own, generation);
     fb_inherited_forget(master->inherited, &own->cycle->stream.listeners);
-    fb_pidfile_forget(&master->pidfile);
-    fb_pidfile_forget(&master->next_pidfile);
-    fb_control_forget(&master->control);
-    fb_control_forget(&master->next_control);
-    fb_upgrade_forget(master);
+    control_close(&master->control);
+    endpoints_close(&master->endpoints);
+    upgrade_link_close(&master->upgrade.link);
     if (master->background != -1) { /* not yet cut off from who started us */
         close(master->background);
         fb_process_detach(fb_logs_use_stderr(&own->cycle->core));
@@ -101,8 +97,8 @@ static int fork_worker(
     };
 
     if (generation == master->starting && !master->committed) {
-        heritage.told = master->log.told;
-        heritage.told_round = master->log.told_round;
+        heritage.diag = master->log.diag;
+        heritage.diag_session = master->log.diag_session;
     }
     seat->pid = fork();
     if (seat->pid == 0) {

@@ -145,7 +145,7 @@ static bool hear(struct fb_master *master, struct fb_generation *generation, str
         return false;
     case FB_MESSAGE_LOOK:
         fb_master_spread_look(master, seat);
-        fb_upgrade_spread_look(master);
+        upgrade_send_rescan(&master->upgrade);
         return false;
     case FB_MESSAGE_BROKEN:
         fb_master_note_broken(master, generation, message->argument);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "process/logs.h"
 
-#include "process/journal.h"
+#include "systemd/journal.h"
 
 #include <errno.h>
 #include <unistd.h>
