@@ -194,9 +194,10 @@ static int give_up(struct fb_start *start, struct fb_told *told)
     return EXIT_FAILURE;
 }
 
-static int serve(struct fb_cmdline *cmdline, struct fb_log *log, char **argv)
+static int serve(
+    struct fb_cmdline *cmdline, const struct binary *binary, struct fb_log *log, char **argv)
 {
-    struct fb_start start = { .options = &cmdline->cycle, .background = -1 };
+    struct fb_start start = { .options = &cmdline->cycle, .binary = binary, .background = -1 };
     struct fb_told *told;
     pid_t child = 0;
     int status;
@@ -222,6 +223,7 @@ int main(int argc, char **argv)
 {
     struct fb_log_target standard_error;
     struct fb_cmdline cmdline;
+    struct binary binary;
     struct fb_log log;
     int status;
 
@@ -248,11 +250,11 @@ int main(int argc, char **argv)
     } else if (cmdline.status) {
         status = fb_ask_status(&cmdline, &log);
     } else {
-        status = fb_binary_remember(argv, cmdline.cycle.environment);
+        status = binary_remember(&binary, argv, cmdline.cycle.environment);
         if (status == -1)
             fb_log(&log, FB_EMERG, errno, "no memory to start");
         fb_title_init(argc, argv);
-        status = status == -1 ? EXIT_FAILURE : serve(&cmdline, &log, argv);
+        status = status == -1 ? EXIT_FAILURE : serve(&cmdline, &binary, &log, argv);
     }
     fb_cmdline_done(&cmdline);
     return status;

@@ -23,6 +23,6 @@ struct fb_cmdline {
 int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct fb_log *log);
 void fb_cmdline_done(struct fb_cmdline *cmdline);
 
-/* Both write to standard error, as nginx does. */
+/* Write to standard error, as nginx does. */
 void fb_cmdline_show_help(void);
 void fb_cmdline_show_version(const struct fb_cmdline *cmdline);

@@ -45,7 +45,7 @@ void control_client_destroy(struct control_client *client);
 void control_client_check(const struct control_client *client);
 /* Changes the phase. */
 void control_client_set(struct control_client *client, enum client_phase phase);
-/* Has the client wait for this, and disarms its timer. */
+/* Makes the client wait for this, and disarms its timer. */
 void control_client_wait(struct control_client *client, enum control_wait waiting_for);
 /* Begins to send this line, which is freed then; NULL: there was no memory for it, and the client is cut
  * off. `last` closes the connection behind it. */

@@ -19,7 +19,7 @@
 
 #define CONTROL_KIND KIND('C', 'n', 't', 'l')
 
-/* What a client waits for. */
+/* Events that clients wait for. */
 enum control_wait {
     CONTROL_WAIT_NONE,
     CONTROL_WAIT_RELOAD,      /* the beginning of a reload */
@@ -30,7 +30,7 @@ enum control_wait {
     CONTROL_WAIT_EXIT,        /* the master's exit: the kernel closes the connection */
 };
 
-/* What came of a command. */
+/* The outcome of a command. */
 struct control_outcome {
     bool ok;
     const char *error;          /* why not */
@@ -67,7 +67,7 @@ struct control {
     bool commands[FB_ORDERS]; /* that clients have given and the host has not taken */
 };
 
-/* All pointers stay the caller's and outlive the control. */
+/* The pointers stay the caller's and outlive the control. */
 void control_init(struct control *control, const struct control_ops *ops, void *host,
     const struct control_socket *socket, struct fb_log *log, struct timers *timers);
 /* Asserts what must hold between two calls, of all clients too. */
@@ -76,7 +76,7 @@ void control_check(const struct control *control);
 void control_serve(struct control *control);
 /* Whether clients have given this command since it was taken last. */
 bool control_take_command(struct control *control, enum fb_order command);
-/* Has the clients that wait for `from` wait for `to`. */
+/* Makes the clients that wait for `from` wait for `to`. */
 void control_wait_on(struct control *control, enum control_wait from, enum control_wait to);
 /* Replies the same to all clients that wait for this. */
 void control_reply(

@@ -109,7 +109,7 @@ static void write_totals(const uint64_t totals[FB_COUNTERS], struct fb_json *jso
     fb_json_close(json);
 }
 
-/* What the kernel knows of the queues of a listener's sockets. */
+/* Lengths of the queues of a listener's sockets, added up. */
 struct queues {
     int64_t backlog, queue, drops;
 };
@@ -123,7 +123,8 @@ static bool add_queue(int fd, struct queues *queues)
 
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == -1)
         return false;
-    queues->queue += info.tcpi_unacked; /* what these two mean for a socket that listens */
+    queues->queue +=
+        info.tcpi_unacked; /* of a socket that listens these two are the queue and its limit */
     queues->backlog = info.tcpi_sacked;
     length = sizeof(memory);
     if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &length) == -1)

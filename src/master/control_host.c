@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What control/ asks of the master, and what the master has clients told: the status, and the outcomes of
- * reloads and of reopened logs. Pointers into generations are never kept. */
+/* Gives control/ what it needs of the master: the status, and the outcomes of reloads and of reopened logs.
+ * Pointers into generations are never kept. */
 #include "base/check.h"
 #include "master/master.h"
 #include "process/role.h"
@@ -144,7 +144,7 @@ void control_host_init(struct fb_master *master)
         &master->log, &master->timers);
 }
 
-/* Has grave lines of the log added to a new session of these diagnostics. */
+/* Adds grave lines of the log to a new session of these diagnostics from now on; NULL: to none. */
 static void collect(struct fb_log *log, struct fb_told *diag)
 {
     log->diag = diag;

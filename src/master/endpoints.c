@@ -163,7 +163,7 @@ static const struct endpoint_ops control_ops = {
     .restore_path = restore_control,
 };
 
-/* One endpoint */
+/* An endpoint of either kind */
 
 static void init_endpoint(struct endpoint *endpoint, const struct endpoint_ops *ops)
 {
@@ -197,7 +197,7 @@ static int show_endpoint(struct endpoint *endpoint, struct fb_log *log)
     return endpoint->ops->show(moves ? &endpoint->next : &endpoint->current, log);
 }
 
-/* Has `next` take the place of `current`, which goes too where the configuration has none. */
+/* Puts `next` in the place of `current`, which is removed too where the configuration has none. */
 static void publish_endpoint(struct endpoint *endpoint, bool wanted, struct fb_log *log)
 {
     const struct endpoint_ops *ops = endpoint->ops;
@@ -210,7 +210,7 @@ static void publish_endpoint(struct endpoint *endpoint, bool wanted, struct fb_l
     ops->init(&endpoint->next);
 }
 
-/* Both */
+/* The two of them */
 
 static void endpoints_set(struct endpoints *endpoints, enum endpoints_phase phase)
 {

@@ -33,7 +33,7 @@ struct endpoint_ops {
     bool (*is_at)(const union endpoint_file *file, const char *path);
     /* Makes it; with `replace` one that is in use at the path makes way. -1 after an emerg line. */
     int (*create)(union endpoint_file *file, const char *path, bool replace, struct fb_log *log);
-    /* Has it be found, if creating it does not do so yet; -1 after an emerg line. */
+    /* Makes it visible to the outside, if creating it did not; -1 after an emerg line. */
     int (*show)(union endpoint_file *file, struct fb_log *log);
     void (*remove)(union endpoint_file *file, struct fb_log *log);
     void (*close)(union endpoint_file *file); /* in a child */

@@ -31,6 +31,7 @@ int fb_master_publish(struct fb_master *master, bool first);
 /* Upgrades (upgrade_host.c) */
 
 /* Takes the link of a new process. */
-void fb_upgrade_init(struct fb_master *master, struct fb_inheritance *inheritance);
+void fb_upgrade_init(
+    struct fb_master *master, struct fb_inheritance *inheritance, const struct binary *binary);
 /* Begins an upgrade that was asked for, once no reload is under way; or refuses it. */
 void fb_upgrade_begin(struct fb_master *master);

@@ -205,7 +205,7 @@ int fb_master_main(struct fb_start *start)
     control_host_init(&master);
     fb_clock_read(&master.clock);
     master.started = master.clock;
-    fb_upgrade_init(&master, &start->inheritance);
+    fb_upgrade_init(&master, &start->inheritance, start->binary);
     if (fb_generation_start(&master, start->cycle) == -1)
         master.failed = true;
     run(&master);

@@ -102,6 +102,7 @@ struct fb_start {
     struct fb_cycle *cycle;                 /* loaded, with open logs */
     const struct fb_cycle_options *options; /* for reloads */
     struct fb_shared *shared;
+    const struct binary *binary; /* for upgrades */
     struct fb_inheritance inheritance;
     struct fb_pidfile pidfile; /* locked; its path is allocated */
     int background;            /* to be told when we serve, or -1 */

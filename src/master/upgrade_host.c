@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What upgrade/ asks of the master: its endpoints, its listeners, its workers, its clients and the service
+/* Gives upgrade/ what it needs of the master: endpoints, listeners, workers, clients and the service
  * manager. The other master process's messages end up here: nothing that they cause is asserted. */
 #include "base/check.h"
 #include "master/master.h"
@@ -206,9 +206,11 @@ static const struct upgrade_ops ops = {
     .adopt_socket = adopt_socket,
 };
 
-void fb_upgrade_init(struct fb_master *master, struct fb_inheritance *inheritance)
+void fb_upgrade_init(
+    struct fb_master *master, struct fb_inheritance *inheritance, const struct binary *binary)
 {
-    upgrade_init(&master->upgrade, &ops, master, inheritance, &master->log, &master->timers);
+    upgrade_init(
+        &master->upgrade, &ops, master, inheritance, binary, &master->log, &master->timers);
 }
 
 void fb_upgrade_begin(struct fb_master *master)

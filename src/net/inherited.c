@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps adopted sockets in listeners by address, and gives up those that no configuration wants. A socket
+ * that a service manager or another version of the daemon has passed is inspected before it is taken. */
 #include "net/inherited.h"
 
 #include "base/number.h"
@@ -10,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Clients of a socket that nobody serves any more; there are never more in a queue. */
+/* Clients that are closed with a socket; no queue is longer. */
 #define DRAIN_MAX 65536
 
 struct fb_inherited *fb_inherited_create(void)
@@ -40,8 +42,8 @@ void fb_inherited_destroy(struct fb_inherited **inherited)
     fb_arena_destroy(&arena);
 }
 
-/* -1 with errno. */
-static int option(int fd, int level, int name, int *value)
+/* Reads an option of a socket; -1 with errno. */
+static int read_option(int fd, int level, int name, int *value)
 {
     socklen_t length = sizeof(*value);
 
@@ -49,27 +51,27 @@ static int option(int fd, int level, int name, int *value)
     return getsockopt(fd, level, name, value, &length);
 }
 
-/* Its address and options; NULL, or what is wrong. */
-static const char *inspect(
+/* Reads the address and the options of a socket. Returns NULL, or what is wrong with it. */
+static const char *inspect_socket(
     int fd, struct fb_address *address, struct fb_listen_options *options, bool *ipv6only)
 {
     int type, listens, reuseport, v6only;
 
     *address = (struct fb_address) { .length = sizeof(address->un) };
-    if (option(fd, SOL_SOCKET, SO_TYPE, &type) == -1)
+    if (read_option(fd, SOL_SOCKET, SO_TYPE, &type) == -1)
         return "it is no socket";
     errno = 0;
     if (type != SOCK_STREAM)
         return "it is no stream socket";
-    if (option(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == -1 || !listens)
+    if (read_option(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == -1 || !listens)
         return "it does not listen";
     if (getsockname(fd, &address->any, &address->length) == -1)
         return "its address is not known";
     if (address->any.sa_family != AF_INET && address->any.sa_family != AF_INET6 &&
         address->any.sa_family != AF_UNIX)
         return "it is neither TCP nor a unix domain socket";
-    option(fd, SOL_SOCKET, SO_REUSEPORT, &reuseport); /* a unix socket has none */
-    option(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only);
+    read_option(fd, SOL_SOCKET, SO_REUSEPORT, &reuseport); /* a unix socket has none */
+    read_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only);
     errno = 0;
     *options = fb_listen_defaults;
     options->reuseport = reuseport != 0;
@@ -77,7 +79,7 @@ static const char *inspect(
     return NULL;
 }
 
-static int make_private(int fd)
+static int set_flags(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
@@ -86,7 +88,7 @@ static int make_private(int fd)
     return fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* The lender of an address; NULL without memory. */
+/* Finds or makes the previous holder of an address; NULL without memory. */
 static struct fb_listener *lender_at(struct fb_inherited *inherited,
     const struct fb_address *address, const struct fb_listen_options *options)
 {
@@ -101,8 +103,8 @@ static struct fb_listener *lender_at(struct fb_inherited *inherited,
     return lender;
 }
 
-/* Adds it behind those that are kept, if it is, else behind all; -1 without memory. */
-static int lend(struct fb_listener *lender, int fd, bool kept)
+/* Adds a socket, behind those that are kept open for good or behind all; -1 without memory. */
+static int add_to_lender(struct fb_listener *lender, int fd, bool kept)
 {
     unsigned n = lender->fd_n, at = kept ? lender->kept_n : n;
     int *fds = fb_arena_alloc(lender->arena, (n + 1) * sizeof(*fds));
@@ -131,14 +133,14 @@ const char *fb_inherited_add(
         return "there is no memory for it";
     *own = *passed;
     own->name = fb_arena_strdup(inherited->arena, passed->name);
-    wrong = inspect(own->fd, &address, &options, &own->ipv6only);
+    wrong = inspect_socket(own->fd, &address, &options, &own->ipv6only);
     if (wrong != NULL)
         return wrong;
-    if (make_private(own->fd) == -1)
+    if (set_flags(own->fd) == -1)
         return "its flags cannot be set";
     own->lender = lender_at(inherited, &address, &options);
     if (own->name == NULL || own->lender == NULL ||
-        lend(own->lender, own->fd, own->from == FB_FROM_MANAGER) == -1)
+        add_to_lender(own->lender, own->fd, own->from == FB_FROM_MANAGER) == -1)
         return "there is no memory for it";
     own->lender->stored_n += own->from == FB_FROM_STORE;
     STAILQ_INSERT_TAIL(&inherited->sockets, own, link);
@@ -149,7 +151,7 @@ static bool is_called(const struct fb_inherited_socket *passed, const char *name
 {
     int64_t number;
 
-    /* a socket that was ours has another number in each life */
+    /* other sockets have another number at each start */
     if (passed->number == 0 || passed->from != FB_FROM_MANAGER)
         return false;
     if (fb_parse_number(name, FB_PASSED_FIRST, INT_MAX, &number) == FB_NUMBER_OK)
@@ -157,7 +159,8 @@ static bool is_called(const struct fb_inherited_socket *passed, const char *name
     return strcmp(passed->name, name) == 0;
 }
 
-static bool contains(const struct fb_address *all, unsigned n, const struct fb_address *address)
+static bool contains_address(
+    const struct fb_address *all, unsigned n, const struct fb_address *address)
 {
     for (unsigned i = 0; i < n; i++)
         if (fb_address_equal(&all[i], address))
@@ -174,7 +177,7 @@ unsigned fb_inherited_find(const struct fb_inherited *inherited, const char *nam
     STAILQ_FOREACH (passed, &inherited->sockets, link) {
         const struct fb_address *address = &passed->lender->address;
 
-        if (!is_called(passed, name) || contains(out, n < max ? n : max, address))
+        if (!is_called(passed, name) || contains_address(out, n < max ? n : max, address))
             continue;
         if (n == 0)
             *ipv6only = passed->ipv6only;
@@ -210,9 +213,9 @@ struct fb_listener *fb_inherited_lender(
     return inherited == NULL ? NULL : fb_listener_find(&inherited->lenders, listener);
 }
 
-/* Closes the connections of all who wait; what they have sent is read first, as far as it is there,
- * because a close on top of it would be a reset. */
-static unsigned drain(int fd)
+/* Closes the connections of all clients in the queue, and returns how many. What a client has sent is read
+ * first, because a close with unread input is a reset. */
+static unsigned close_waiting(int fd)
 {
     char discarded[4096];
     unsigned n = 0;
@@ -229,7 +232,7 @@ static unsigned drain(int fd)
     return n;
 }
 
-/* No listener wants it. */
+/* Logs that no listener wants the socket, and closes it if we may. */
 static void give_up(struct fb_inherited_socket *passed, struct fb_log *log)
 {
     struct fb_listener *lender = passed->lender;
@@ -243,7 +246,7 @@ static void give_up(struct fb_inherited_socket *passed, struct fb_log *log)
             passed->number, passed->name, lender->text);
         break;
     case FB_FROM_STORE:
-        n = drain(passed->fd);
+        n = close_waiting(passed->fd);
         close(passed->fd);
         fb_listener_unlink(lender, log);
         fb_log(log, FB_NOTICE, 0,
@@ -251,7 +254,7 @@ static void give_up(struct fb_inherited_socket *passed, struct fb_log *log)
             "closed, and so are %u clients that waited",
             lender->text, n);
         break;
-    case FB_FROM_MASTER: /* who served it goes on to, and would miss the clients that we took */
+    case FB_FROM_MASTER: /* it still serves the clients in the queue */
         close(passed->fd);
         fb_log(log, FB_NOTICE, 0,
             "no \"listen\" wants %s any more, which the master process before serves until it "
@@ -280,7 +283,7 @@ void fb_inherited_settle(
         lender->fd_n = lender->kept_n;
 }
 
-static bool have(const struct fb_listeners *listeners, int fd)
+static bool listeners_have(const struct fb_listeners *listeners, int fd)
 {
     const struct fb_listener *listener;
 
@@ -299,7 +302,7 @@ void fb_inherited_forget(struct fb_inherited *inherited, const struct fb_listene
     if (inherited == NULL)
         return;
     STAILQ_FOREACH (passed, &inherited->sockets, link) {
-        if (passed->fd != -1 && !have(own, passed->fd))
+        if (passed->fd != -1 && !listeners_have(own, passed->fd))
             close(passed->fd);
         passed->fd = -1;
     }

@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-/* As send() without SIGPIPE; `passed` goes along unless it is -1, and stays the caller's. -1 with errno,
- * EPIPE where the receiver has gone. */
+/* Sends like send() without SIGPIPE; `passed` goes along unless it is -1, and stays the caller's. -1 with
+ * errno, EPIPE where the receiver has gone. */
 ssize_t fd_send(int socket, const void *bytes, size_t n, int passed);
-/* As recv(); *passed is a descriptor that came along, close-on-exec and the caller's, or -1. */
+/* Receives like recv(); *passed is a descriptor that came along, close-on-exec and the caller's, or -1. */
 ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed);

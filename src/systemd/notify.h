@@ -36,7 +36,7 @@ void fb_notify_mainpid(struct fb_log *log, pid_t pid);
 uint64_t fb_notify_interval(void);
 void fb_notify_alive(struct fb_log *log);
 
-/* Has the manager keep a copy of a descriptor for the process that follows us, or drop those of a name.
+/* Makes the manager keep a copy of a descriptor for the process that follows us, or drop those of a name.
  * Names are printable ASCII without ':', at most 255 bytes. -1 where nothing was sent; the manager sends
  * no reply. */
 int fb_notify_store(struct fb_log *log, const char *name, int fd);

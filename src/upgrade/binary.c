@@ -17,10 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static char *path, *directory;
-static char **arguments;
-static const char *const *environment; /* the caller's */
-
 /* Copies a list that ends with NULL; NULL without memory. */
 static char **copy_list(char **list)
 {
@@ -51,7 +47,7 @@ static bool is_for_us_alone(const char *text)
 }
 
 /* Returns the environment for the new process, with one variable more; NULL without memory. */
-static char **list_environment(char *variable)
+static char **list_environment(const char *const *environment, char *variable)
 {
     size_t n = 0, m = 0;
     char **all;
@@ -100,7 +96,7 @@ static char *ask_kernel(void)
 }
 
 /* Makes the path absolute without following links. */
-static char *resolve_path(const char *name)
+static char *resolve_path(const char *directory, const char *name)
 {
     char *found = strchr(name, '/') != NULL ? strdup(name) : search_path(name), *absolute;
 
@@ -114,39 +110,37 @@ static char *resolve_path(const char *name)
     return absolute;
 }
 
-int fb_binary_remember(char **argv, const char *const *inherited)
+int binary_remember(struct binary *binary, char **argv, const char *const *environment)
 {
-    assert(path == NULL && arguments == NULL); /* remembered once */
-    assert(argv[0] != NULL);
-    environment = inherited;
-    directory = getcwd(NULL, 0);
-    if (directory == NULL) /* one that was removed */
+    char *directory = getcwd(NULL, 0);
+
+    assert(argv[0] != NULL && environment != NULL);
+    if (directory == NULL) /* it was removed */
         directory = strdup("/");
-    path = directory != NULL ? resolve_path(argv[0]) : NULL;
-    arguments = copy_list(argv);
-    return path == NULL || arguments == NULL ? -1 : 0;
+    *binary = (struct binary) {
+        .path = directory != NULL ? resolve_path(directory, argv[0]) : NULL,
+        .directory = directory,
+        .arguments = copy_list(argv),
+        .environment = environment,
+    };
+    return binary->path == NULL || binary->arguments == NULL ? -1 : 0;
 }
 
-const char *fb_binary_path(void)
-{
-    return path;
-}
-
-void fb_binary_execute(char *variable, const int *fds, unsigned n)
+void binary_execute(const struct binary *binary, char *variable, const int *fds, unsigned n)
 {
     char **list;
 
-    assert(path != NULL && directory != NULL);
+    assert(binary->path != NULL && binary->directory != NULL);
     assert(strncmp(variable, FB_HANDOVER "=", sizeof(FB_HANDOVER)) == 0);
-    list = list_environment(variable);
+    list = list_environment(binary->environment, variable);
     if (list == NULL)
         return;
     for (unsigned i = 0; i < n; i++)
         if (fcntl(fds[i], F_SETFD, 0) == -1)
             return;
-    if (chdir(directory) == -1)
+    if (chdir(binary->directory) == -1)
         return;
     environ = list;
     if (fb_notify_hand_on() == 0)
-        execve(path, arguments, environ);
+        execve(binary->path, binary->arguments, environ);
 }

@@ -40,7 +40,7 @@ int fb_handover_end(struct fb_handover *handover);
 /* Frees it; descriptors stay open. */
 void fb_handover_destroy(struct fb_handover *handover);
 
-/* What a start was given. */
+/* State that a start was given. */
 struct fb_inheritance {
     struct fb_inherited *sockets; /* of the service manager too */
     struct fb_zones zones;        /* open, to be taken over, and closed by whoever has done so */

@@ -6,7 +6,6 @@
 #include "process/channel.h"
 #include "process/role.h"
 #include "process/signals.h"
-#include "upgrade/binary.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -189,14 +188,15 @@ static const char *refuse(const struct upgrade *upgrade, char text[DIAG_REASON_M
 }
 
 /* In the child: executes the new binary. A failure is reported as the new binary would report its own. */
-static FB_NORETURN void execute(int link, const struct fb_handover *state)
+static FB_NORETURN void execute(
+    const struct binary *binary, int link, const struct fb_handover *state)
 {
     struct fb_told *diag = fb_told_create();
     char text[1024];
 
     fb_signals_reset(); /* the new binary need not do it */
-    fb_binary_execute(state->text, state->fds, state->fd_n);
-    snprintf(text, sizeof(text), "execve() \"%s\" failed (%d: %s)", fb_binary_path(), errno,
+    binary_execute(binary, state->text, state->fds, state->fd_n);
+    snprintf(text, sizeof(text), "execve() \"%s\" failed (%d: %s)", binary->path, errno,
         strerror(errno));
     if (diag != NULL)
         fb_told_add(diag, fb_told_begin(diag),
@@ -224,7 +224,7 @@ static const char *start(struct upgrade *upgrade, struct fb_handover *state, int
         return "malloc()";
     pid = fork();
     if (pid == 0)
-        execute(ends[1], state);
+        execute(upgrade->binary, ends[1], state);
     if (pid == -1)
         return "fork()";
     upgrade->other = pid;
@@ -270,7 +270,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
         if (timeout_ms != 0)
             timers_arm(upgrade->timers, &upgrade->deadline, (uint64_t)timeout_ms + GRACE_MS);
         fb_log(upgrade->log, FB_NOTICE, 0, "start new binary process %d, %s", (int)upgrade->other,
-            fb_binary_path());
+            upgrade->binary->path);
     }
     if (ends[1] != -1)
         close(ends[1]);
@@ -333,7 +333,8 @@ bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
 /* The new process */
 
 void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
-    struct fb_inheritance *state, struct fb_log *log, struct timers *timers)
+    struct fb_inheritance *state, const struct binary *binary, struct fb_log *log,
+    struct timers *timers)
 {
     *upgrade = (struct upgrade) {
         .kind = UPGRADE_KIND,
@@ -341,6 +342,7 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *
         .host = host,
         .log = log,
         .timers = timers,
+        .binary = binary,
         .main = true,
         .deadline = { .expired = meet_deadline },
     };
@@ -375,7 +377,7 @@ static void outlive(struct upgrade *upgrade)
     upgrade->ops->rescan(upgrade->host);
 }
 
-/* Both */
+/* Messages, for both processes */
 
 static void handle_message(struct upgrade *upgrade, const struct upgrade_message *message)
 {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "event/timer.h"
 #include "net/listener.h"
+#include "upgrade/binary.h"
 #include "upgrade/exec_state.h"
 #include "upgrade/link.h"
 #include "upgrade/sockets.h"
@@ -35,7 +36,7 @@ enum upgrade_phase {
 struct upgrade_ops {
     /* The listeners of the configuration that serves, or NULL before the first does. */
     const struct fb_listeners *(*listeners)(void *host);
-    /* Where our control socket is, or NULL. */
+    /* Returns the path of our control socket, or NULL. */
     const char *(*control_path)(void *host);
     /* Writes what the new process needs; `link` leads to us. */
     void (*write_state)(void *host, struct fb_handover *state, int link);
@@ -56,7 +57,7 @@ struct upgrade_ops {
     void (*become_main)(void *host);
     /* The old one is alone again, by the new one's end. */
     void (*left_alone)(void *host);
-    /* Has the workers look at their listeners, which another process has released. */
+    /* Makes the workers look at their listeners, which another process has released. */
     void (*rescan)(void *host);
     /* Takes a listening socket that only the other process had. */
     void (*adopt_socket)(void *host, int fd);
@@ -69,6 +70,7 @@ struct upgrade {
     void *host;
     struct fb_log *log;
     struct timers *timers;
+    const struct binary *binary;    /* to be executed */
     bool main;                      /* we are the service manager's main process */
     pid_t other;                    /* the other master process; 0: there is none, or none yet */
     struct upgrade_link link;       /* to it */
@@ -82,7 +84,8 @@ struct upgrade {
 
 /* Takes the link of `state`, if another master process has started us, and the diagnostics of `log`. */
 void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
-    struct fb_inheritance *state, struct fb_log *log, struct timers *timers);
+    struct fb_inheritance *state, const struct binary *binary, struct fb_log *log,
+    struct timers *timers);
 /* Asserts what must hold between two calls. */
 void upgrade_check(const struct upgrade *upgrade);
 /* Begins an upgrade, or refuses it for the reason given (NULL: for reasons of its own). The new process
@@ -92,7 +95,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
 void upgrade_receive(struct upgrade *upgrade);
 /* Tells the other process that another generation serves, and on which sockets. */
 void upgrade_announce(struct upgrade *upgrade);
-/* Has the other process's workers look at their listeners, from which one of ours has withdrawn. */
+/* Makes the other process's workers look at their listeners, from which one of ours has withdrawn. */
 void upgrade_send_rescan(struct upgrade *upgrade);
 /* Whether this is the new process, which has ended; then the old one goes on alone. */
 bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
