@@ -10,28 +10,28 @@
 
 struct fb_told *fb_told_create(void)
 {
-    struct fb_told *told =
-        mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct fb_told *diag =
+        mmap(NULL, sizeof(*diag), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    return told == MAP_FAILED ? NULL : told;
+    return diag == MAP_FAILED ? NULL : diag;
 }
 
-void fb_told_destroy(struct fb_told **told)
+void fb_told_destroy(struct fb_told **diag)
 {
-    if (*told != NULL)
-        munmap(*told, sizeof(**told));
-    *told = NULL;
+    if (*diag != NULL)
+        munmap(*diag, sizeof(**diag));
+    *diag = NULL;
 }
 
-uint32_t fb_told_begin(struct fb_told *told)
+uint32_t fb_told_begin(struct fb_told *diag)
 {
-    uint32_t round = told->round + 1, n = fb_told_n(told);
+    uint32_t session = diag->session + 1, n = fb_told_n(diag);
 
-    told->round = round; /* from here on no message of an earlier session is begun */
+    diag->session = session; /* from here on no message of an earlier session is begun */
     for (uint32_t i = 0; i < n; i++)
-        told->lines[i].whole = 0;
-    told->n = 0;
-    return round;
+        diag->lines[i].whole = 0;
+    diag->n = 0;
+    return session;
 }
 
 static void copy_text(char *to, size_t size, const char *from, int n)
@@ -39,17 +39,17 @@ static void copy_text(char *to, size_t size, const char *from, int n)
     snprintf(to, size, "%.*s", n, from != NULL ? from : "");
 }
 
-void fb_told_add(struct fb_told *told, uint32_t round, const struct fb_telling *telling)
+void fb_told_add(struct fb_told *diag, uint32_t session, const struct fb_telling *telling)
 {
     struct fb_told_line *line;
     uint32_t i;
 
-    if (told->round != round || told->n >= FB_TOLD_MAX)
+    if (diag->session != session || diag->n >= FB_TOLD_MAX)
         return;
-    i = atomic_fetch_add(&told->n, 1);
+    i = atomic_fetch_add(&diag->n, 1);
     if (i >= FB_TOLD_MAX)
         return;
-    line = &told->lines[i];
+    line = &diag->lines[i];
     line->level = telling->level;
     line->line = telling->line;
     line->column = telling->column;
@@ -59,16 +59,16 @@ void fb_told_add(struct fb_told *told, uint32_t round, const struct fb_telling *
     line->whole = 1;
 }
 
-uint32_t fb_told_n(const struct fb_told *told)
+uint32_t fb_told_n(const struct fb_told *diag)
 {
-    uint32_t n = told->n;
+    uint32_t n = diag->n;
 
     return n < FB_TOLD_MAX ? n : FB_TOLD_MAX;
 }
 
-bool fb_told_get(const struct fb_told *told, uint32_t i, struct fb_told_line *out)
+bool fb_told_get(const struct fb_told *diag, uint32_t i, struct fb_told_line *out)
 {
-    const struct fb_told_line *line = &told->lines[i];
+    const struct fb_told_line *line = &diag->lines[i];
 
     assert(i < FB_TOLD_MAX);
     if (line->whole == 0)
@@ -80,12 +80,12 @@ bool fb_told_get(const struct fb_told *told, uint32_t i, struct fb_told_line *ou
     return true;
 }
 
-bool diag_reason(const struct fb_told *told, uint32_t level, char *reason, size_t size)
+bool diag_reason(const struct fb_told *diag, uint32_t level, char *reason, size_t size)
 {
     struct fb_told_line message;
 
-    for (uint32_t i = 0; told != NULL && i < fb_told_n(told); i++) {
-        if (!fb_told_get(told, i, &message) || message.level > level)
+    for (uint32_t i = 0; diag != NULL && i < fb_told_n(diag); i++) {
+        if (!fb_told_get(diag, i, &message) || message.level > level)
             continue;
         if (message.line != 0)
             snprintf(reason, size, "%s in %s:%u:%u", message.text, message.file, message.line,

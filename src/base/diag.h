@@ -26,8 +26,8 @@ struct fb_told_line {
 };
 
 struct fb_told {
-    _Atomic uint32_t round; /* the session: messages of other sessions are dropped */
-    _Atomic uint32_t n;     /* messages begun */
+    _Atomic uint32_t session; /* messages of other sessions are dropped */
+    _Atomic uint32_t n;       /* messages begun */
     struct fb_told_line lines[FB_TOLD_MAX];
 };
 
@@ -40,18 +40,18 @@ struct fb_telling {
 
 /* Makes a mapping that children share; NULL with errno. */
 struct fb_told *fb_told_create(void);
-void fb_told_destroy(struct fb_told **told);
+void fb_told_destroy(struct fb_told **diag);
 
 /* Drops all messages, and returns the number of the session that begins. */
-uint32_t fb_told_begin(struct fb_told *told);
+uint32_t fb_told_begin(struct fb_told *diag);
 /* Adds a message to its session, from any process; longer strings are cut. */
-void fb_told_add(struct fb_told *told, uint32_t round, const struct fb_telling *telling);
+void fb_told_add(struct fb_told *diag, uint32_t session, const struct fb_telling *telling);
 
 /* Returns how many messages there are, at most FB_TOLD_MAX. */
-uint32_t fb_told_n(const struct fb_told *told);
+uint32_t fb_told_n(const struct fb_told *diag);
 /* Copies a message; false if it was not written to its end. */
-bool fb_told_get(const struct fb_told *told, uint32_t i, struct fb_told_line *copy);
+bool fb_told_get(const struct fb_told *diag, uint32_t i, struct fb_told_line *copy);
 
 /* Puts the first message of this level or a graver one into `reason`, with its place: what follows is
- * mostly its consequence. False, and `reason` as it was, where there is none. `told` may be NULL. */
-bool diag_reason(const struct fb_told *told, uint32_t level, char *reason, size_t size);
+ * mostly its consequence. False, and `reason` as it was, where there is none. `diag` may be NULL. */
+bool diag_reason(const struct fb_told *diag, uint32_t level, char *reason, size_t size);

@@ -27,13 +27,13 @@ static void write_message(struct fb_json *json, const struct fb_told_line *messa
     fb_json_close(json);
 }
 
-void diag_to_json(struct fb_json *json, const struct fb_told *told)
+void diag_to_json(struct fb_json *json, const struct fb_told *diag)
 {
     struct fb_told_line message;
 
     fb_json_array(json, "messages");
-    for (uint32_t i = 0; told != NULL && i < fb_told_n(told); i++)
-        if (fb_told_get(told, i, &message))
+    for (uint32_t i = 0; diag != NULL && i < fb_told_n(diag); i++)
+        if (fb_told_get(diag, i, &message))
             write_message(json, &message);
     fb_json_close(json);
 }
@@ -62,13 +62,13 @@ bool diag_from_json(
     return true;
 }
 
-void diag_add_json(struct fb_told *told, uint32_t session, struct fb_json_value messages)
+void diag_add_json(struct fb_told *diag, uint32_t session, struct fb_json_value messages)
 {
     struct fb_json_value at = { NULL, 0 };
     struct fb_told_line message;
 
-    while (told != NULL && diag_from_json(messages, &at, &message))
-        fb_told_add(told, session,
+    while (diag != NULL && diag_from_json(messages, &at, &message))
+        fb_told_add(diag, session,
             &(struct fb_telling) {
                 .level = message.level,
                 .line = message.line,

@@ -10,7 +10,7 @@
 #include "master/host.h"
 #include "master/manager.h"
 #include "master/watchdog.h"
-#include "net/inherited.h"
+#include "net/adopted.h"
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/pidfile.h"

@@ -4,7 +4,7 @@
  * opened itself are never stored. */
 #pragma once
 
-#include "net/inherited.h"
+#include "net/adopted.h"
 
 /* The name of a socket in the store: this, or this with a suffix for the address. */
 #define FB_STORE_NAME "forkbeard"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/log.h"
-#include "net/inherited.h"
+#include "net/adopted.h"
 
 /* Adds the sockets that were passed to us, if any; -1 after an emerg line. The variables are removed. To
  * be called before any descriptor is opened. */

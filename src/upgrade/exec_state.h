@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/log.h"
-#include "net/inherited.h"
+#include "net/adopted.h"
 #include "shm/zone.h"
 
 #include <stdbool.h>

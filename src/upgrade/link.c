@@ -73,7 +73,7 @@ int upgrade_link_send_fd(struct upgrade_link *link, int fd)
     return fd_send(link->fd, empty, sizeof(empty) - 1, fd) == -1 && errno != EPIPE ? -1 : 0;
 }
 
-void fb_upgrade_report(int link, const struct fb_told *told)
+void fb_upgrade_report(int link, const struct fb_told *diag)
 {
     struct timeval limit = { .tv_sec = REPORT_S };
     struct fb_json json;
@@ -84,7 +84,7 @@ void fb_upgrade_report(int link, const struct fb_told *told)
     if (link == -1)
         return;
     upgrade_link_begin(&json);
-    diag_to_json(&json, told);
+    diag_to_json(&json, diag);
     fb_json_close(&json);
     line = fb_json_end(&json, &n);
     setsockopt(link, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));

@@ -50,4 +50,4 @@ enum upgrade_link_status upgrade_link_next(
 
 /* A new process that cannot start sends the old one its diagnostics, and waits until they are read or a
  * few seconds are over. `link` may be -1. */
-void fb_upgrade_report(int link, const struct fb_told *told);
+void fb_upgrade_report(int link, const struct fb_told *diag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keeps adopted sockets in listeners by address, and gives up those that no configuration wants. A socket
  * that a service manager or another version of the daemon has passed is inspected before it is taken. */
-#include "net/inherited.h"
+#include "net/adopted.h"
 
 #include "base/number.h"
 
