@@ -19,15 +19,15 @@ static void init_pidfile(union endpoint_file *file)
     file->pidfile = (struct fb_pidfile) { .lock_fd = -1 };
 }
 
-static bool pidfile_exists(const union endpoint_file *file)
+static bool exists_pidfile(const union endpoint_file *file)
 {
     assert((file->pidfile.lock_fd == -1) == (file->pidfile.path == NULL));
     return file->pidfile.lock_fd != -1;
 }
 
-static bool pidfile_is_at(const union endpoint_file *file, const char *path)
+static bool match_pidfile(const union endpoint_file *file, const char *path)
 {
-    return pidfile_exists(file) && fb_pidfile_is_at(&file->pidfile, path);
+    return exists_pidfile(file) && fb_pidfile_is_at(&file->pidfile, path);
 }
 
 static int create_pidfile(
@@ -82,8 +82,8 @@ static void restore_pidfile(union endpoint_file *file, struct fb_log *log)
 
 static const struct endpoint_ops pidfile_ops = {
     .init = init_pidfile,
-    .exists = pidfile_exists,
-    .is_at = pidfile_is_at,
+    .exists = exists_pidfile,
+    .is_at = match_pidfile,
     .create = create_pidfile,
     .show = show_pidfile,
     .remove = remove_pidfile,
@@ -100,12 +100,12 @@ static void init_control(union endpoint_file *file)
     control_socket_init(&file->control);
 }
 
-static bool control_exists(const union endpoint_file *file)
+static bool exists_control(const union endpoint_file *file)
 {
     return file->control.path != NULL;
 }
 
-static bool control_is_at(const union endpoint_file *file, const char *path)
+static bool match_control(const union endpoint_file *file, const char *path)
 {
     return control_socket_is_at(&file->control, path);
 }
@@ -152,8 +152,8 @@ static void restore_control(union endpoint_file *file, struct fb_log *log)
 
 static const struct endpoint_ops control_ops = {
     .init = init_control,
-    .exists = control_exists,
-    .is_at = control_is_at,
+    .exists = exists_control,
+    .is_at = match_control,
     .create = create_control,
     .show = show_control,
     .remove = remove_control,
@@ -225,7 +225,7 @@ void endpoints_check(const struct endpoints *endpoints)
     CHECK_KIND(endpoints, ENDPOINTS_KIND);
     assert(endpoints->phase < ENDPOINTS_PHASES);
     assert(endpoints->pidfile.ops == &pidfile_ops && endpoints->control.ops == &control_ops);
-    assert(pidfile_exists(&endpoints->pidfile.current));
+    assert(exists_pidfile(&endpoints->pidfile.current));
     assert(endpoints->pidfile.current.pidfile.old == (endpoints->phase == ENDPOINTS_HANDED_OVER));
     control_socket_check(&endpoints->control.current.control);
     control_socket_check(&endpoints->control.next.control);
