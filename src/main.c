@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The entry: standard descriptors, signals, the command line, and then what it asks for. */
+#include "cli/cmdline.h"
+#include "cli/command.h"
 #include "master/start.h"
-#include "process/ask.h"
-#include "process/binary.h"
-#include "process/cmdline.h"
 #include "process/environment.h"
 #include "process/signals.h"
 #include "process/title.h"
 #include "protocols/table.h"
+#include "upgrade/binary.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,12 +22,13 @@ static int show_help(const struct fb_cmdline *cmdline)
 
 static int serve(struct fb_cmdline *cmdline, struct fb_log *log, int argc, char **argv)
 {
-    int status = fb_binary_remember(argv, cmdline->cycle.environment);
+    struct binary binary;
+    int status = binary_remember(&binary, argv, cmdline->cycle.environment);
 
     if (status == -1)
         fb_log(log, FB_EMERG, errno, "no memory to start");
     fb_title_init(argc, argv);
-    return status == -1 ? EXIT_FAILURE : start_daemon(&cmdline->cycle, log, argv);
+    return status == -1 ? EXIT_FAILURE : start_daemon(&cmdline->cycle, &binary, log, argv);
 }
 
 static int run(struct fb_cmdline *cmdline, struct fb_log *log, int argc, char **argv)

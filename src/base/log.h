@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/told.h"
+#include "base/diag.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -67,8 +67,8 @@ struct fb_log {
     struct fb_log_target *targets; /* the owner's */
     const char *plain;             /* set: lines go as "NAME: [level] message", without a time */
     struct fb_log *also;           /* is given every line that it takes, too; or NULL */
-    struct fb_told *told;          /* is told of alerts and emergencies; or NULL ... */
-    uint32_t told_round;           /* ... in this round */
+    struct fb_told *diag;          /* takes copies of alerts and emergencies; or NULL */
+    uint32_t diag_session;         /* the session of `diag` that takes them */
     struct fb_log_limit *limit; /* the owner's, who calls fb_log_tend() when it is due; or NULL */
     bool broken;                /* a target is: its owner does something about it */
     pid_t pid;
@@ -92,7 +92,7 @@ struct fb_log_line {
 void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n);
 /* A start-up log: lines go to standard error as "name: [level] message". */
 void fb_log_init_plain(struct fb_log *log, struct fb_log_target *target, const char *name);
-/* To be called after the levels of targets, `also` or `told` have changed. */
+/* To be called after the levels of targets, `also` or `diag` have changed. */
 void fb_log_update(struct fb_log *log);
 
 /* Opens the target's path for appending; -1 with errno, and then the old descriptor stays. */

@@ -5,8 +5,8 @@
 #include "master/master.h"
 
 #include "base/check.h"
-#include "process/inherit.h"
 #include "process/role.h"
+#include "upgrade/exec_state.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static void log_signal(struct fb_log *log, enum fb_order command, enum fb_order 
 
 bool master_take_command(struct master *master, enum fb_order command)
 {
-    bool requested = fb_request_take(master, command);
+    bool requested = control_take_command(&master->control, command);
     pid_t from;
 
     master->sender = 0;
@@ -52,11 +52,11 @@ void master_end(struct master *master, bool gracefully)
     set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
     reload_cancel(master);
     pool_conclude_start(&master->pool);
-    fb_upgrade_ending(master, gracefully, by_service_manager);
+    upgrade_ending(&master->upgrade, gracefully, by_service_manager);
     if (running) /* else a unix path may be another daemon's by now */
         pool_close_listeners(&master->pool);
     pool_end(&master->pool, gracefully);
-    service_manager_stopping(&master->manager, fb_upgrade_is_main(master));
+    service_manager_stopping(&master->manager, master->upgrade.main);
     fb_result_none(master);
 }
 
@@ -98,30 +98,11 @@ static void handle_events(struct master *master)
         pool_reap(&master->pool);
     if (fb_order_take(FB_ORDER_CHANNEL, NULL)) {
         pool_receive_messages(&master->pool);
-        fb_control_listen(master);
-        fb_upgrade_listen(master);
+        control_serve(&master->control);
+        upgrade_receive(&master->upgrade);
     }
     fb_order_take(FB_ORDER_DEADLINE, NULL);
     timers_run(&master->timers);
-}
-
-/* Wakes the master for parts that have their deadlines in fields of their own. */
-static void others_due(struct fb_loop *loop, struct fb_timer *timer)
-{
-    (void)loop;
-    (void)timer;
-}
-
-static void meet_deadlines_of_others(struct master *master)
-{
-    uint64_t next = 0;
-
-    fb_control_meet_deadlines(master, &next);
-    fb_upgrade_meet_deadline(master, &next);
-    if (next == 0)
-        timers_disarm(&master->timers, &master->others_due);
-    else
-        timers_arm_at(&master->timers, &master->others_due, next);
 }
 
 static void set_alarm(const struct timers *timers)
@@ -141,6 +122,9 @@ static void check_parts(const struct master *master)
     CHECK_KIND(master, MASTER_KIND);
     pool_check(&master->pool);
     reload_check(&master->reload, &master->pool);
+    control_check(&master->control);
+    upgrade_check(&master->upgrade);
+    endpoints_check(&master->endpoints);
     timers_check(&master->timers);
     assert(master->phase == MASTER_RUNS || master->pool.ending);
     assert(!master->pool.ending || master->phase != MASTER_RUNS);
@@ -152,7 +136,7 @@ static void check_parts(const struct master *master)
 static bool is_over(const struct master *master)
 {
     return (master->phase != MASTER_RUNS || master->failed) && !pool_has_workers(&master->pool) &&
-           !fb_upgrade_is_pending(master);
+           !upgrade_is_pending(&master->upgrade);
 }
 
 static void run(struct master *master)
@@ -164,9 +148,8 @@ static void run(struct master *master)
         fb_clock_read(&master->clock);
         handle_events(master);
         carry_out_commands(master);
-        meet_deadlines_of_others(master);
         pool_tend_logs(&master->pool);
-        service_manager_show(&master->manager, fb_upgrade_is_main(master));
+        service_manager_show(&master->manager, master->upgrade.main);
         check_parts(master);
     }
 }
@@ -176,15 +159,13 @@ static void clean_up(struct master *master)
 {
     fb_log(&master->log, FB_NOTICE, 0, "exit");
     fb_log_tend(&master->log, true);
-    fb_upgrade_listen(master); /* whether the other one is there yet */
-    fb_upgrade_ended(master);
-    fb_control_end(master);
-    master_undo_names(master);
-    fb_pidfile_remove(&master->pidfile, &master->log);
-    free((char *)master->pidfile.path);
+    upgrade_receive(&master->upgrade); /* whether the other one is there yet */
+    upgrade_ended(&master->upgrade);
+    control_end(&master->control);
+    endpoints_remove(&master->endpoints, &master->log);
     pool_done(&master->pool);
-    fb_upgrade_done(master);
-    fb_told_destroy(&master->told);
+    upgrade_done(&master->upgrade, master->failed);
+    fb_told_destroy(&master->diag);
     fb_shared_destroy(&master->shared);
 }
 
@@ -210,9 +191,9 @@ static void init_parts(struct master *master, struct start *start)
                                                .result = &master->result,
                                                .phase = &master->phase,
                                            });
-    fb_control_init(&master->control);
-    fb_control_init(&master->next_control);
-    fb_upgrade_init(master, &start->inheritance);
+    endpoints_init(&master->endpoints, &start->pidfile);
+    control_host_init(master);
+    fb_upgrade_init(master, &start->inheritance, start->binary);
 }
 
 int master_main(struct start *start)
@@ -222,12 +203,8 @@ int master_main(struct start *start)
         .log = start->log,
         .shared = start->shared,
         .options = start->options,
-        .pidfile = start->pidfile,
-        .next_pidfile = { .lock_fd = -1 },
         .background = start->background,
-        .told = fb_told_create(), /* without it, clients that ask for a reload are told less */
-        .upgrade = { .link = -1 },
-        .others_due = { .expired = others_due },
+        .diag = fb_told_create(), /* without it, clients that ask for a reload are told less */
     };
 
     assert(role_is(FB_ROLE_MASTER));

@@ -6,14 +6,13 @@
 
 #include "base/clock.h"
 #include "event/timer.h"
-#include "master/control.h"
+#include "master/endpoints.h"
+#include "master/host.h"
 #include "master/phase.h"
 #include "master/reload.h"
 #include "master/service_manager.h"
 #include "master/start.h"
-#include "master/upgrade.h"
 #include "pool/pool.h"
-#include "process/pidfile.h"
 
 #define MASTER_KIND KIND('M', 'a', 's', 't')
 
@@ -28,15 +27,11 @@ struct master {
     struct pool pool;
     struct reload reload;
     struct service_manager manager;
-    struct fb_upgrade upgrade;
-    struct fb_control control;
-    struct fb_control next_control; /* of a reload, until it is in force; without clients */
-    bool requested[FB_ORDERS];      /* by the control socket's clients */
-    struct fb_told *told;           /* diagnostics of a reload; NULL: there was no memory */
-    struct fb_result result;        /* of the latest reload */
-    struct fb_pidfile pidfile;
-    struct fb_pidfile next_pidfile; /* of a reload that names another; not locked otherwise */
-    struct fb_timer others_due;     /* deadlines of control and upgrade */
+    struct upgrade upgrade;
+    struct control control;
+    struct endpoints endpoints;
+    struct fb_told *diag;    /* diagnostics of a reload; NULL: there was no memory */
+    struct fb_result result; /* of the latest reload */
     enum master_phase phase;
     pid_t sender;   /* of the signal that is handled; 0: not known, or no signal */
     bool termed;    /* a SIGTERM has come */
@@ -64,13 +59,3 @@ void reload_checked(struct master *master, int status);
 void reload_fail(struct master *master);
 /* The daemon ends: a check that is under way is of no interest any more. */
 void reload_cancel(struct master *master);
-
-/* Pid file and control socket (publish.c) */
-
-/* Makes them where this configuration wants them, if they are not there yet; -1 after an emerg line. */
-int master_prepare_names(struct master *master, const struct fb_core_settings *core);
-/* Moves them to where the serving generation has them. Where that fails: -1 after an emerg line at the
- * first start, else they stay where they are. */
-int master_publish(struct master *master, bool first);
-/* Removes what a reload has prepared. */
-void master_undo_names(struct master *master);

@@ -7,7 +7,7 @@
 #include "process/environment.h"
 #include "process/logs.h"
 #include "process/role.h"
-#include "process/store.h"
+#include "systemd/fdstore.h"
 
 #include <assert.h>
 
@@ -24,7 +24,7 @@ static void committed(void *host)
 {
     struct master *master = master_of(host);
 
-    if (fb_upgrade_is_main(master))
+    if (master->upgrade.main)
         fb_store_listeners(&master->pool.starting->cycle->stream.listeners, &master->log);
     if (reload_is_under_way(&master->reload)) /* else the daemon starts */
         reload_set_phase(&master->reload, RELOAD_COMMITTED);
@@ -35,7 +35,7 @@ static void finish_start(struct master *master)
 {
     const struct fb_core_settings *core = &master->pool.serving->cycle->core;
 
-    service_manager_ready(&master->manager, fb_upgrade_is_main(master));
+    service_manager_ready(&master->manager, master->upgrade.main);
     fb_process_background_done(master->background, fb_logs_use_stderr(core));
     master->background = -1;
     master->log.also = NULL;
@@ -47,7 +47,7 @@ static void serves(void *host, bool first)
     struct master *master = master_of(host);
 
     assert(first == !reload_is_under_way(&master->reload));
-    if (master_publish(master, first) == -1) { /* nobody would find us */
+    if (fb_master_publish(master, first) == -1) { /* nobody would find us */
         master->failed = true;
         if (master->phase == MASTER_RUNS)
             master_end(master, false);
@@ -57,7 +57,7 @@ static void serves(void *host, bool first)
         reload_set_phase(&master->reload, RELOAD_IDLE);
         fb_result_end(master, true);
     }
-    fb_upgrade_announce(master);
+    upgrade_announce(&master->upgrade);
     if (first)
         finish_start(master);
 }
@@ -74,12 +74,12 @@ static void failed(void *host)
 
 static void rescan(void *host)
 {
-    fb_upgrade_spread_look(master_of(host));
+    upgrade_send_rescan(&master_of(host)->upgrade);
 }
 
 static bool is_shared(void *host, const struct fb_listener *listener)
 {
-    return fb_upgrade_shares(master_of(host), listener);
+    return upgrade_shares(&master_of(host)->upgrade, listener);
 }
 
 static void in_child(void *host, const struct fb_cycle *cycle)
@@ -98,7 +98,7 @@ static void reaped(void *host, pid_t pid, int status)
     if (master->reload.check.pid == pid)
         reload_checked(master, status);
     else
-        fb_upgrade_reaped(master, pid, status);
+        upgrade_reaped(&master->upgrade, pid, status);
 }
 
 const struct pool_ops master_pool_ops = {

@@ -82,7 +82,8 @@ static int start_generation(struct master *master)
     fb_clock_read(&master->clock); /* it may have taken long */
     if (cycle == NULL)
         return -1;
-    if (fb_logs_open(&cycle->core, log) == -1 || master_prepare_names(master, &cycle->core) == -1) {
+    if (fb_logs_open(&cycle->core, log) == -1 ||
+        fb_master_prepare_endpoints(master, &cycle->core) == -1) {
         descriptors_done(&opened);
         pool_discard_cycle(&master->pool, cycle);
         return -1;
@@ -94,7 +95,7 @@ static int start_generation(struct master *master)
 void reload_fail(struct master *master)
 {
     reload_set_phase(&master->reload, RELOAD_IDLE);
-    master_undo_names(master);
+    endpoints_undo(&master->endpoints, &master->log);
     fb_clock_read(&master->clock);
     fb_result_end(master, false);
 }
@@ -112,7 +113,7 @@ void reload_begin(struct master *master)
     struct reload *reload = &master->reload;
 
     if (reload_is_under_way(reload) || master->pool.serving == NULL ||
-        !pool_may_start(&master->pool) || fb_upgrade_is_pending(master) ||
+        !pool_may_start(&master->pool) || upgrade_is_pending(&master->upgrade) ||
         !master_take_command(master, FB_ORDER_RELOAD))
         return;
     assert(master->phase == MASTER_RUNS); /* else the pool may start nothing */

@@ -3,10 +3,12 @@
  * says so explicitly, nothing is inferred. */
 #pragma once
 
+#include "base/diag.h"
 #include "event/timer.h"
 #include "process/config_check.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct pool;
 
@@ -22,6 +24,13 @@ struct reload {
     struct config_check check;
     struct fb_timer deadline; /* of the check */
     struct timers *timers;
+};
+
+/* Outcome of the latest reload. */
+struct fb_result {
+    bool any, ok;
+    int64_t at_ms;             /* since the epoch */
+    char why[DIAG_REASON_MAX]; /* why it failed */
 };
 
 void reload_init(struct reload *reload, struct timers *timers);

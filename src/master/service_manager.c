@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "master/master.h"
 #include "process/role.h"
-#include "process/store.h"
+#include "systemd/fdstore.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "event/timer.h"
 #include "master/phase.h"
-#include "process/notify.h"
+#include "systemd/notify.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -6,9 +6,8 @@
 
 #include "net/overlaps.h"
 #include "process/environment.h"
-#include "process/inherit.h"
 #include "process/logs.h"
-#include "process/store.h"
+#include "systemd/fdstore.h"
 #include "worker/worker.h"
 
 #include <assert.h>

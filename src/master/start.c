@@ -7,13 +7,13 @@
 #include "master/single.h"
 #include "process/config_check.h"
 #include "process/environment.h"
-#include "process/inherit.h"
-#include "process/journal.h"
 #include "process/logs.h"
-#include "process/notify.h"
 #include "process/role.h"
 #include "process/sandbox.h"
 #include "process/title.h"
+#include "systemd/journal.h"
+#include "systemd/notify.h"
+#include "upgrade/exec_state.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -69,13 +69,13 @@ static void log_as_configured(struct start *start, struct fb_log *standard_error
     struct fb_core_settings *core = &start->cycle->core;
 
     fb_log_init(&start->log, core->logs, core->log_n);
-    start->log.told = standard_error->told;
-    start->log.told_round = standard_error->told_round;
+    start->log.diag = standard_error->diag;
+    start->log.diag_session = standard_error->diag_session;
     fb_log_update(&start->log);
     if (fb_logs_use_stderr(core))
         return;
     standard_error->targets[0].level = FB_WARN;
-    standard_error->told = NULL;
+    standard_error->diag = NULL;
     fb_log_update(standard_error);
     start->log.also = standard_error;
     fb_log_update(&start->log);
@@ -173,9 +173,9 @@ static void keep_diagnostics(const struct start *start, struct fb_log *log)
 {
     if (start->inheritance.link == -1)
         return;
-    log->told = fb_told_create();
-    if (log->told != NULL)
-        log->told_round = fb_told_begin(log->told);
+    log->diag = fb_told_create();
+    if (log->diag != NULL)
+        log->diag_session = fb_told_begin(log->diag);
     fb_log_update(log);
 }
 
@@ -205,9 +205,10 @@ static int give_up(struct start *start, struct fb_told *told)
     return EXIT_FAILURE;
 }
 
-int start_daemon(struct fb_cycle_options *options, struct fb_log *log, char **argv)
+int start_daemon(
+    struct fb_cycle_options *options, const struct binary *binary, struct fb_log *log, char **argv)
 {
-    struct start start = { .options = options, .background = -1 };
+    struct start start = { .options = options, .binary = binary, .background = -1 };
     struct fb_told *told;
     pid_t child = 0;
     int status;
@@ -215,7 +216,7 @@ int start_daemon(struct fb_cycle_options *options, struct fb_log *log, char **ar
     fb_notify_init();
     status = take_inheritance(&start, options, log);
     keep_diagnostics(&start, log);
-    told = log->told;
+    told = log->diag;
     start.log = *log;
     if (status == -1 || load_first(&start, log) == -1)
         return give_up(&start, told);

@@ -6,10 +6,10 @@
 
 #include "base/log.h"
 #include "process/descriptors.h"
-#include "process/handover.h"
 #include "process/pidfile.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
+#include "upgrade/exec_state.h"
 
 #include <stdbool.h>
 
@@ -18,6 +18,7 @@ struct start {
     struct descriptors opened;              /* by modules while the configuration was read */
     const struct fb_cycle_options *options; /* for reloads */
     struct fb_shared *shared;
+    const struct binary *binary; /* for upgrades */
     struct fb_inheritance inheritance;
     struct fb_pidfile pidfile; /* locked; its path is allocated */
     int background;            /* a pipe to the process that waits until we serve, or -1 */
@@ -25,6 +26,7 @@ struct start {
 };
 
 /* Starts the daemon and runs it to its end; returns the exit code. `log` writes to standard error. */
-int start_daemon(struct fb_cycle_options *options, struct fb_log *log, char **argv);
+int start_daemon(
+    struct fb_cycle_options *options, const struct binary *binary, struct fb_log *log, char **argv);
 /* Checks the configuration for -t, with `dump` shows it (-T), and returns the exit code. */
 int start_test(const struct fb_cycle_options *options, bool quiet, bool dump, struct fb_log *log);

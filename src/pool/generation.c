@@ -8,7 +8,7 @@
 #include "pool/listeners.h"
 #include "process/role.h"
 #include "process/sandbox.h"
-#include "process/store.h"
+#include "systemd/fdstore.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "net/overlaps.h"
 #include "process/role.h"
-#include "process/store.h"
+#include "systemd/fdstore.h"
 
 #include <assert.h>
 

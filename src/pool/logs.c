@@ -17,8 +17,8 @@ void pool_take_log(struct pool *pool)
     before = *pool->log;
     fb_log_init(pool->log, core->logs, core->log_n);
     pool->log->also = before.also; /* until we have said that we serve */
-    pool->log->told = before.told;
-    pool->log->told_round = before.told_round;
+    pool->log->diag = before.diag;
+    pool->log->diag_session = before.diag_session;
     if (core->log_burst > 0) {
         fb_log_limit_init(
             &pool->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "event/timer.h"
-#include "net/inherited.h"
+#include "net/adopted.h"
 #include "process/channel.h"
 #include "process/descriptors.h"
 #include "settings/cycle.h"

@@ -78,8 +78,8 @@ static const char *fork_worker(struct pool_worker *worker, int ends[2])
     pid_t pid = -1;
 
     if (generation->phase == GENERATION_STARTING) {
-        heritage.told = pool->log->told;
-        heritage.told_round = pool->log->told_round;
+        heritage.diag = pool->log->diag;
+        heritage.diag_session = pool->log->diag_session;
     }
     gather_descriptors(&heritage.kept, generation, ends[1]);
     if (!heritage.kept.failed)

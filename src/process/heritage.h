@@ -16,7 +16,7 @@ struct fb_heritage {
     unsigned index;                 /* which of worker_processes it is, from 0 */
     int channel;                    /* the worker's end; -1 in a single process */
     const struct fb_memory *memory; /* of connections; NULL: the allocator's */
-    struct fb_told *told; /* diagnostics for whoever waits for the start to succeed; or NULL ... */
-    uint32_t told_round;  /* ... in this round */
-    struct descriptors kept; /* the worker's descriptors, beside the standard ones */
+    struct fb_told *diag;           /* collects why the worker cannot start; or NULL */
+    uint32_t diag_session;          /* the session of `diag` that takes it */
+    struct descriptors kept;        /* the worker's descriptors, beside the standard ones */
 };

@@ -3,7 +3,7 @@
  * again. */
 #include "process/logs.h"
 
-#include "process/journal.h"
+#include "systemd/journal.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 #include "conf/conf.h"
 #include "event/mechanism.h"
 #include "module/module.h"
-#include "net/inherited.h"
+#include "net/adopted.h"
 #include "settings/needs.h"
 #include "settings/progress.h"
 #include "shm/zone.h"

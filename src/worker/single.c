@@ -2,7 +2,7 @@
 /* `master_process off`: what the service manager is told by a worker that has no master. */
 #include "worker/worker.h"
 
-#include "process/notify.h"
+#include "systemd/notify.h"
 
 static void alive_expired(struct fb_loop *loop, struct fb_timer *timer)
 {
