@@ -11,4 +11,4 @@
 #define fb_unlikely(x) __builtin_expect(!!(x), 0)
 
 #define fb_countof(a) (sizeof(a) / sizeof((a)[0]))
-#define fb_container(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+#define fb_container(ptr, type, member) ((type *)(void *)((char *)(ptr) - (offsetof(type, member))))

@@ -25,12 +25,12 @@ static int include_file(const struct include *include, const char *path)
 {
     struct fb_conf_source *source = include->source;
     unsigned depth = 0, errors = source->report->error_n;
+    const struct fb_conf_file *file;
     struct fb_conf_block *block;
     int rc;
 
     /* a file that includes itself by another name runs into the limit instead */
-    for (const struct fb_conf_file *file = include->word->file; file != NULL;
-         file = file->includer) {
+    for (file = include->word->file; file != NULL; file = file->includer) {
         if (strcmp(file->name, path) == 0)
             return refuse(include, "includes itself", path);
         if (++depth > FB_CONF_INCLUDE_MAX)

@@ -41,7 +41,7 @@ static inline bool fb_timer_is_set(const struct fb_timer *timer)
 void timers_init(struct timers *timers, const struct fb_clock *clock, struct fb_loop *loop);
 /* Expires in `ms` (at least 1) from the cached time; a set timer is moved, exactly. */
 void timers_arm(struct timers *timers, struct fb_timer *timer, uint64_t ms);
-/* As above, at this time of the monotonic clock; at least 1 ms after the cached time. */
+/* Expires at this time of the monotonic clock; at least 1 ms after the cached time. */
 void timers_arm_at(struct timers *timers, struct fb_timer *timer, uint64_t deadline);
 /* May be called on a timer that is not set. */
 void timers_disarm(struct timers *timers, struct fb_timer *timer);

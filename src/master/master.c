@@ -53,7 +53,7 @@ void master_end(struct master *master, bool gracefully)
     reload_cancel(master);
     pool_conclude_start(&master->pool);
     upgrade_ending(&master->upgrade, gracefully, by_service_manager);
-    if (running) /* else a unix path may be another daemon's by now */
+    if (running) /* later a unix path may be another daemon's */
         pool_close_listeners(&master->pool);
     pool_end(&master->pool, gracefully);
     service_manager_stopping(&master->manager, master->upgrade.main);

@@ -19,8 +19,8 @@
 struct master {
     unsigned kind;
     struct fb_log log;
-    struct fb_clock clock; /* as of the latest wake-up */
-    struct timers timers;  /* of all parts; SIGALRM wakes for the earliest */
+    struct fb_clock clock; /* read at the latest wake-up */
+    struct timers timers;  /* deadlines of all parts; SIGALRM wakes for the earliest */
     struct fb_clock started;
     struct fb_shared *shared;
     const struct fb_cycle_options *options;
@@ -31,9 +31,9 @@ struct master {
     struct control control;
     struct endpoints endpoints;
     struct fb_told *diag;    /* diagnostics of a reload; NULL: there was no memory */
-    struct fb_result result; /* of the latest reload */
+    struct fb_result result; /* outcome of the latest reload */
     enum master_phase phase;
-    pid_t sender;   /* of the signal that is handled; 0: not known, or no signal */
+    pid_t sender;   /* sender of the signal that is handled; 0: not known, or no signal */
     bool termed;    /* a SIGTERM has come */
     bool failed;    /* the daemon could not begin to serve */
     int background; /* a pipe to the process that waits until we serve, or -1 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the master does about the pool's news: the operations that it hands down. Each news is acted on
- * where it arrives; nothing is looked for afterwards. */
+/* The pool's operations: what the master does when a generation commits, serves or fails, and when a
+ * child exits. Each event is acted on where it arrives; nothing is looked for afterwards. */
 #include "master/master.h"
 
 #include "base/check.h"
@@ -26,7 +26,7 @@ static void committed(void *host)
 
     if (master->upgrade.main)
         fb_store_listeners(&master->pool.starting->cycle->stream.listeners, &master->log);
-    if (reload_is_under_way(&master->reload)) /* else the daemon starts */
+    if (reload_is_under_way(&master->reload)) /* at the daemon's start there is no reload */
         reload_set_phase(&master->reload, RELOAD_COMMITTED);
 }
 
@@ -47,7 +47,7 @@ static void serves(void *host, bool first)
     struct master *master = master_of(host);
 
     assert(first == !reload_is_under_way(&master->reload));
-    if (fb_master_publish(master, first) == -1) { /* nobody would find us */
+    if (fb_master_publish(master, first) == -1) { /* without them nobody would find us */
         master->failed = true;
         if (master->phase == MASTER_RUNS)
             master_end(master, false);
@@ -87,7 +87,7 @@ static void in_child(void *host, const struct fb_cycle *cycle)
     const struct master *master = host;
 
     CHECK_KIND(master, MASTER_KIND);
-    if (master->background != -1) /* not yet cut off from who started us */
+    if (master->background != -1) /* a process waits for us, or reads our standard error */
         fb_process_detach(fb_logs_use_stderr(&cycle->core));
 }
 

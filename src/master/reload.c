@@ -79,7 +79,7 @@ static int start_generation(struct master *master)
     if (cycle != NULL)
         descriptors_add_open(&opened, &before);
     descriptors_done(&before);
-    fb_clock_read(&master->clock); /* it may have taken long */
+    fb_clock_read(&master->clock); /* reading may have taken long */
     if (cycle == NULL)
         return -1;
     if (fb_logs_open(&cycle->core, log) == -1 ||
@@ -116,7 +116,7 @@ void reload_begin(struct master *master)
         !pool_may_start(&master->pool) || upgrade_is_pending(&master->upgrade) ||
         !master_take_command(master, FB_ORDER_RELOAD))
         return;
-    assert(master->phase == MASTER_RUNS); /* else the pool may start nothing */
+    assert(master->phase == MASTER_RUNS); /* a pool that ends may start nothing */
     reload_set_phase(reload, RELOAD_CHECKING);
     fb_result_begin(master);
     if (config_check_begin(&reload->check, master->options, &master->log, -1) == -1)

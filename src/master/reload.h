@@ -22,7 +22,7 @@ enum reload_phase {
 struct reload {
     enum reload_phase phase;
     struct config_check check;
-    struct fb_timer deadline; /* of the check */
+    struct fb_timer deadline; /* deadline of the check */
     struct timers *timers;
 };
 

@@ -134,7 +134,7 @@ void service_manager_reloading(struct service_manager *manager, bool is_main)
     service_manager_show(manager, is_main);
 }
 
-/* Whoever has waited for us to be ready finds the status that says why nothing has changed. */
+/* The status comes before the readiness: a failed reload is explained when its waiting ends. */
 void service_manager_reloaded(struct service_manager *manager, bool is_main)
 {
     assert(!reload_is_under_way(manager->reload));

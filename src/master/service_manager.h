@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the service manager is told, and when. Only the main process is listened to: each call says
+/* Notifications to the service manager. Only the main process is listened to: each call says
  * whether that is us (`is_main`), and does nothing if it is not. Without a service manager all of it does
  * nothing. */
 #pragma once
@@ -21,11 +21,11 @@ struct service_manager {
     struct timers *timers;
     const struct pool *pool;
     const struct reload *reload;
-    const struct fb_result *result; /* of the latest reload */
+    const struct fb_result *result; /* outcome of the latest reload */
     const enum master_phase *phase;
     char status[FB_NOTIFY_STATUS_MAX]; /* the latest that was shown */
     struct fb_timer alive;             /* when to say again that we are alive */
-    bool is_main;                      /* as of the latest call */
+    bool is_main;                      /* said by the latest call */
 };
 
 /* The first generation serves, or we have become the main process, after another one. */

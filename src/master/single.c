@@ -21,7 +21,7 @@ static void close_listeners(struct fb_cycle *cycle, struct fb_log *log)
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
         if (listener->fd_n == 0 || listener->fds[0] == -1)
-            continue; /* its path may be another daemon's */
+            continue; /* a path that we did not bind may be another daemon's */
         fb_listener_unlink(listener, log);
         fb_listener_close(listener);
     }
@@ -43,7 +43,7 @@ static int open_listeners(
     fb_store_listeners(&cycle->stream.listeners, log);
     fb_store_forget_unclaimed(inherited, &cycle->stream.listeners, log);
     fb_inherited_settle(inherited, &cycle->stream.listeners, log);
-    fb_inherited_forget(inherited, &cycle->stream.listeners); /* there is no reload */
+    fb_inherited_forget(inherited, &cycle->stream.listeners); /* no reload will want them */
     return 0;
 }
 
@@ -66,7 +66,7 @@ int single_main(struct start *start)
     int status = EXIT_FAILURE;
 
     assert(cycle != NULL && shared != NULL);
-    descriptors_done(&start->opened); /* there is no worker that would close them */
+    descriptors_done(&start->opened); /* no worker is forked that would need them */
     reap_orphans();
     if (fb_slot_take(shared, &heritage.slot) && open_listeners(cycle, inherited, &log) == 0 &&
         fb_zones_open(&cycle->zones, NULL, &log) == 0 && fb_pidfile_write(&pidfile, &log) == 0) {

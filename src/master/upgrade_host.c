@@ -116,7 +116,7 @@ static void become_main(void *host)
 {
     struct master *master = host;
 
-    if (master->pool.serving == NULL) /* it is said once a generation serves */
+    if (master->pool.serving == NULL) /* told once a generation serves */
         return;
     service_manager_forget_status(&master->manager); /* the other process has shown its own */
     service_manager_ready(&master->manager, master->upgrade.main);
@@ -135,7 +135,7 @@ static void go_on_alone(void *host)
 
     if (master->phase != MASTER_RUNS || master->pool.serving == NULL)
         return;
-    fb_master_publish(master, false); /* where a reload meanwhile would have them */
+    fb_master_publish(master, false); /* a reload meanwhile may have moved them */
     if (!pool_revive(&master->pool))  /* some have sessions yet: a whole generation */
         fb_order_give(FB_ORDER_RELOAD);
     pool_rescan(&master->pool, NULL);

@@ -52,7 +52,7 @@ static int create_memory(const char *path)
 
     snprintf(name, sizeof(name), "%s", slash != NULL ? slash + 1 : path);
     for (size_t i = 0; i < fb_countof(flags) && fd == -1; i++)
-        fd = memfd_create(name, MFD_CLOEXEC | flags[i]);
+        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags[i]);
     return fd;
 }
 
@@ -83,6 +83,13 @@ static int copy(int from, int to)
             return -1;
     } while (n != 0);
     return 0;
+}
+
+/* Fixes the copy's bytes before they are loaded: workers inherit the descriptor, and the master runs
+ * what stands in pages that it has not touched yet when it unloads the module. */
+static int seal(int memory)
+{
+    return fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
 static bool is_elf(int fd)
@@ -123,7 +130,7 @@ static int read_file(struct load *load, const struct fb_modules *modules, const 
         return -1;
     }
     load->memory = create_memory(path);
-    if (load->memory == -1 || copy(fd, load->memory) == -1) {
+    if (load->memory == -1 || copy(fd, load->memory) == -1 || seal(load->memory) == -1) {
         say(load, "cannot be copied into memory (%d: %s)", errno, strerror(errno));
         return -1;
     }

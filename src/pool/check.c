@@ -64,7 +64,7 @@ static void check_generation(const struct generation *generation, const struct p
     case GENERATION_DRAINING:
     case GENERATION_CLOSING:
         assert(generation != pool->starting);
-        assert(n > 0 || generation == pool->serving); /* else it is swept */
+        assert(n > 0 || generation == pool->serving); /* an empty one is swept */
         break;
     }
 }
@@ -86,6 +86,6 @@ void pool_check(const struct pool *pool)
         serving = serving || generation == pool->serving;
         check_generation(generation, pool);
     }
-    assert(starting == (pool->starting != NULL)); /* each is listed */
+    assert(starting == (pool->starting != NULL)); /* found in the list */
     assert(serving == (pool->serving != NULL));
 }

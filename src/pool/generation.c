@@ -179,7 +179,7 @@ void generation_close(struct generation *generation)
             (!fb_timer_is_set(&worker->deadline) || worker->deadline.deadline > kill_ms))
             timers_arm_at(pool->timers, &worker->deadline, kill_ms);
     }
-    generation_signal(generation, SIGINT); /* which `sigterm_shutdown` leaves alone */
+    generation_signal(generation, SIGINT); /* `sigterm_shutdown` is about SIGTERM alone */
 }
 
 /* Closes the oldest generations that drain, if more are alive than max_generations allows. */
@@ -214,8 +214,8 @@ static void take_commit_back(struct generation *generation)
         "a listener could not be opened, the configuration before stays in force");
     pool->starting = NULL;
     listeners_restore(pool, generation->cycle);
-    generation_set_phase(
-        generation, GENERATION_DRAINING); /* each is told when it says that it accepts */
+    /* a worker is told to end when it says that it accepts (messages.c) */
+    generation_set_phase(generation, GENERATION_DRAINING);
     timers_arm(pool->timers, &generation->release, RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation)
         pool_worker_arm(worker);

@@ -49,7 +49,7 @@ void pool_tell_gone(struct pool *pool, const struct pool_worker *gone)
     struct pool_worker *worker;
 
     assert(gone->generation->pool == pool);
-    if (gone->inbox == -1) /* nobody has been given it */
+    if (gone->inbox == -1) /* no worker has been given it */
         return;
     POOL_FOREACH_WORKER (worker, pool)
         if (worker != gone)
@@ -116,7 +116,7 @@ static void handle_armed(struct pool_worker *worker)
         pool_worker_set_phase(worker, POOL_WORKER_ACCEPTING);
     if (generation->phase != GENERATION_CLOSING)
         timers_disarm(generation->pool->timers, &worker->deadline);
-    if (generation->phase == GENERATION_DRAINING) /* its listeners are gone again */
+    if (generation->phase == GENERATION_DRAINING) /* a failed commit has closed its listeners */
         kill(worker->pid, SIGQUIT);
 }
 

@@ -75,7 +75,8 @@ static void destroy_generation(struct generation *generation)
     pool_discard_cycle(pool, generation->cycle);
     descriptors_done(&generation->opened);
     free(generation);
-    malloc_trim(0); /* it lay between others, and years of reloads are to leave no trace */
+    malloc_trim(
+        0); /* freed pieces lie between others, and years of reloads are to leave no trace */
 }
 
 void pool_sweep(struct pool *pool)
@@ -158,7 +159,7 @@ bool pool_revive(struct pool *pool)
     if (serving == NULL || serving->phase != GENERATION_DRAINING)
         return true;
     if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
-        return true; /* it has the listeners */
+        return true; /* the starting one has the listeners */
     generation_set_phase(serving, GENERATION_SERVING);
     GENERATION_FOREACH_WORKER (worker, serving) {
         if (worker->phase == POOL_WORKER_EMPTY)

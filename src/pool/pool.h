@@ -26,7 +26,7 @@ enum pool_worker_phase {
     POOL_WORKER_STARTING,  /* forked */
     POOL_WORKER_READY,     /* set up, but for accepting */
     POOL_WORKER_ACCEPTING, /* accepts clients */
-    POOL_WORKER_RELEASED,  /* has released the listeners for good */
+    POOL_WORKER_RELEASED,  /* released the listeners for good */
 };
 
 /* Findings of the watchdog about one worker. */
@@ -60,12 +60,12 @@ struct pool_worker {
  * DRAINING back to SERVING; any but CLOSING to CLOSING, and to DRAINING from STARTING when a listener
  * fails while committing. */
 enum generation_phase {
-    GENERATION_STARTING,  /* its workers set themselves up; no trace would be left of it */
-    GENERATION_COMMITTED, /* has taken the listeners over; its workers begin to accept */
+    GENERATION_STARTING,  /* workers set themselves up; no trace would be left of it */
+    GENERATION_COMMITTED, /* took the listeners over; workers begin to accept */
     GENERATION_SERVING,
     GENERATION_REPLACED, /* still accepts, but the listeners are the successor's: no respawn */
-    GENERATION_DRAINING, /* its workers were told to finish their sessions and end; no respawn */
-    GENERATION_CLOSING,  /* its workers were told to end at once; no respawn */
+    GENERATION_DRAINING, /* workers were told to finish their sessions and end; no respawn */
+    GENERATION_CLOSING,  /* workers were told to end at once; no respawn */
 };
 
 struct generation {
@@ -90,12 +90,12 @@ TAILQ_HEAD(generations, generation);
 struct inbox_request;
 STAILQ_HEAD(inbox_requests, inbox_request);
 
-/* What the pool tells its owner. No operation may start or end a generation, but for `serves`, which may
+/* Operations by which the pool tells its owner what happens. None of them may start or end a generation, but for `serves`, which may
  * call pool_end(). */
 struct pool_ops {
     /* The starting generation has the listeners now; going back is not possible any more. */
     void (*committed)(void *host);
-    /* All its workers accept: pool->serving is another one now. */
+    /* The starting generation's workers all accept: pool->serving is another one now. */
     void (*serves)(void *host, bool first);
     /* The starting generation was taken back, after an emerg line; its workers are being ended. */
     void (*failed)(void *host);
@@ -118,12 +118,13 @@ struct pool {
     struct fb_shared *shared;
     struct fb_inherited *adopted;   /* listening sockets that the process was started with */
     struct fb_zones *adopted_zones; /* the first generation takes these over */
-    struct fb_log_limit log_limit;  /* of the log, as the serving generation has it */
+    struct fb_log_limit log_limit;  /* limit of `log`, as the serving generation has it */
     struct fb_timer log_due;        /* when held-back lines are written, or logs repaired */
     struct generations generations; /* with a process each, but for `serving` */
     unsigned generation_n;          /* ever made */
-    struct generation *serving;     /* its configuration is in force; NULL until the first serves */
-    struct generation *starting;    /* STARTING or COMMITTED; NULL: none */
+    struct generation
+        *serving; /* generation whose configuration is in force; NULL until the first serves */
+    struct generation *starting; /* STARTING or COMMITTED; NULL: none */
     struct inbox_requests requests;
     bool ending; /* the daemon ends: no worker is replaced, no generation starts */
 };
@@ -223,7 +224,7 @@ void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
 void pool_receive_messages(struct pool *pool);
 /* Tells all others that the worker's incarnation has ended, if they can know of it. */
 void pool_tell_gone(struct pool *pool, const struct pool_worker *gone);
-/* Has every accepting worker but `except` (or NULL) rescan its listeners once. */
+/* Makes every accepting worker but `except` (or NULL) rescan its listeners once. */
 void pool_rescan(struct pool *pool, const struct pool_worker *except);
 /* Lets the worker accept. */
 void pool_worker_arm(struct pool_worker *worker);
@@ -233,7 +234,7 @@ void pool_worker_send(
 
 /* Watchdog (watchdog.c) */
 
-/* Has the workers looked at in half of worker_watchdog, and again and again. */
+/* Arms the timer for the next look at the workers, in half of worker_watchdog. */
 void pool_watchdog_start(struct generation *generation);
 
 /* Logs (logs.c) */

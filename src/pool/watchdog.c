@@ -31,7 +31,7 @@ static char process_state(pid_t pid)
     if (fgets(text, sizeof(text), file) == NULL)
         text[0] = '\0';
     fclose(file);
-    end = strrchr(text, ')'); /* its name may hold any character */
+    end = strrchr(text, ')'); /* a process name may hold any character */
     return end != NULL && end[1] == ' ' ? end[2] : '\0';
 }
 
@@ -80,7 +80,7 @@ static void kill_stuck(struct pool_worker *worker)
         (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     worker->watch.stuck = true;
     timers_arm(pool->timers, &worker->deadline, limit < KILL_MS ? limit : KILL_MS);
-    if (kill(worker->pid, SIGABRT) == -1 && errno != ESRCH) /* its core shows where it hangs */
+    if (kill(worker->pid, SIGABRT) == -1 && errno != ESRCH) /* the core dump shows where it hangs */
         fb_log(pool->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid, SIGABRT);
 }
 

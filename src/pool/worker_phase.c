@@ -109,7 +109,7 @@ void pool_worker_expect(struct pool_worker *worker)
     struct generation *generation = worker->generation;
     int64_t limit = generation->cycle->core.worker_start_timeout;
 
-    if (generation->phase == GENERATION_CLOSING) /* which has a deadline of its own */
+    if (generation->phase == GENERATION_CLOSING) /* closing has a deadline of its own */
         return;
     timers_disarm(generation->pool->timers, &worker->deadline);
     if (limit > 0)

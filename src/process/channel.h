@@ -34,7 +34,7 @@ enum fb_channel_status { FB_CHANNEL_DONE, FB_CHANNEL_AGAIN, FB_CHANNEL_CLOSED };
 /* Makes a channel: ends[0] is the master's, ends[1] the worker's, both close-on-exec and non-blocking.
  * Returns -1 with errno. */
 int fb_channel_open(int ends[2]);
-/* Has `fd` wake this process by SIGIO when there is something to receive; -1 with errno. */
+/* Makes `fd` wake this process by SIGIO when there is something to receive; -1 with errno. */
 int fb_channel_wake(int fd);
 
 /* Sends; -1 with errno: EAGAIN when the receiver does not keep up, EPIPE when it has gone. */

@@ -150,7 +150,7 @@ void fb_process_background_done(int ready, bool keep_stderr)
     if (ready == -1)
         return;
     fb_process_detach(keep_stderr);
-    /* nobody waits any more if this fails */
+    /* a failure means that the parent has gone */
     if (write(ready, "", 1) == -1)
         errno = 0;
     close(ready);

@@ -71,7 +71,7 @@ void fb_signals_reset(void)
 
 static FB_NORETURN void end_process(int number)
 {
-    _exit(128 + number); /* as a shell tells of a signal */
+    _exit(128 + number); /* the code by which a shell tells of a signal */
 }
 
 void fb_signals_end_first_process(void)

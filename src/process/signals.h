@@ -29,7 +29,7 @@ struct fb_signal {
     int number;
     const char *name;  /* "SIGHUP" */
     const char *order; /* the word that -s takes, or NULL */
-    const char *doing; /* what the log says is done about it, or NULL: it is not logged */
+    const char *doing; /* log text of what is done about it; NULL: the signal is not logged */
     enum fb_order orders[FB_ROLES];
 };
 

@@ -28,16 +28,18 @@ static const struct fb_conf_word *find_written(
  * where it was written; or else the block. */
 static const struct fb_conf_word *place_of(const struct fb_conf *conf, const char *directive)
 {
+    const struct fb_frame *frame = conf->frame;
     const struct fb_conf_word *word = NULL;
 
     if (conf->directive != NULL &&
         find_written(conf->frame, conf->protocol, conf->directive->name.text) != NULL)
         return &conf->directive->name;
-    if (directive != NULL)
-        for (const struct fb_frame *frame = conf->frame;
-             word == NULL && frame != NULL && (frame->at & (FB_AT_STREAM | FB_AT_SERVER));
-             frame = frame->outer)
-            word = find_written(frame, conf->protocol, directive);
+    if (directive == NULL)
+        return &conf->frame->directive->name;
+    while (word == NULL && frame != NULL && (frame->at & (FB_AT_STREAM | FB_AT_SERVER))) {
+        word = find_written(frame, conf->protocol, directive);
+        frame = frame->outer;
+    }
     return word != NULL ? word : &conf->frame->directive->name;
 }
 

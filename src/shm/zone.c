@@ -89,7 +89,7 @@ static int create_memory(const struct fb_zone *zone)
     snprintf(name, sizeof(name), "forkbeard:%s", zone->name);
     fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
     if (fd == -1 && errno == EINVAL)
-        fd = memfd_create(name, MFD_CLOEXEC);
+        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     return fd;
 }
 
@@ -103,6 +103,13 @@ static int set_size(const struct fb_zone *zone)
         return -1;
     }
     return ftruncate(zone->fd, (off_t)zone->size);
+}
+
+/* Fixes the size: a worker that cut the memory short would have every process that reads it killed
+ * (SIGBUS), and a seal of its own against writing would keep the next generation from mapping it. */
+static int seal(const struct fb_zone *zone)
+{
+    return fcntl(zone->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
 static int fill(struct fb_zone *zone)
@@ -129,6 +136,8 @@ static const char *open_zone(struct fb_zone *zone, const struct fb_zone *old)
         return old != NULL ? "fcntl(F_DUPFD_CLOEXEC)" : "memfd_create()";
     if (old == NULL && set_size(zone) == -1)
         return "ftruncate()";
+    if (old == NULL && seal(zone) == -1)
+        return "fcntl(F_ADD_SEALS)";
     base = mmap(NULL, zone->size, PROT_READ | PROT_WRITE, MAP_SHARED, zone->fd, 0);
     if (base == MAP_FAILED)
         return "mmap()";

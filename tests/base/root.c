@@ -14,8 +14,7 @@ void store(const char *root, const char *name, const char *text)
     FILE *file;
 
     snprintf(path, sizeof(path), "%s%s", root, name);
-    for (char *slash = strchr(path + strlen(root) + 1, '/'); slash != NULL;
-         slash = strchr(slash + 1, '/')) {
+    for (char *slash = path + strlen(root); (slash = strchr(slash + 1, '/')) != NULL;) {
         *slash = '\0';
         ck_assert(mkdir(path, 0755) == 0 || errno == EEXIST);
         *slash = '/';

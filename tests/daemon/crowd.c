@@ -80,6 +80,8 @@ static void be_clients(const in_port_t ports[CROWD_PORTS], unsigned n, struct cr
 
 void crowd_start(struct crowd *crowd, const in_port_t ports[CROWD_PORTS], unsigned sessions)
 {
+    unsigned before;
+
     crowd->counts = mmap(
         NULL, sizeof(*crowd->counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(crowd->counts, MAP_FAILED);
@@ -89,8 +91,7 @@ void crowd_start(struct crowd *crowd, const in_port_t ports[CROWD_PORTS], unsign
         if (crowd->pids[i] == 0)
             be_clients(ports, sessions / CROWD_PROCESSES, crowd->counts);
     }
-    for (unsigned before = 0, now; (now = atomic_load(&crowd->counts->open)) < sessions;
-         before = now)
+    while ((before = atomic_load(&crowd->counts->open)) < sessions)
         WAIT_FOR(atomic_load(&crowd->counts->open) > before);
 }
 

@@ -10,13 +10,16 @@
 #define CROWD_PROCESSES 5
 #define CROWD_PORTS 2
 
+/* The counters of all processes, in memory that they share. */
+struct crowd_counts {
+    atomic_uint open;     /* just now */
+    atomic_uint returned; /* connected again */
+    atomic_uint refused;
+};
+
 struct crowd {
     pid_t pids[CROWD_PROCESSES];
-    struct crowd_counts {
-        atomic_uint open;     /* just now */
-        atomic_uint returned; /* connected again */
-        atomic_uint refused;
-    } * counts; /* which all processes share */
+    struct crowd_counts *counts;
 };
 
 /* Waits until so many are connected, the same number to each of the ports. */

@@ -48,7 +48,7 @@ void idle_run(const struct idle *plan)
 {
     struct daemon *daemon = daemon_create(CROWD_PORTS);
     struct crowd crowd;
-    int64_t begun_ms, reloaded_ms, gone_ms;
+    int64_t begun_ms, reloaded_ms, gone_ms, until;
     unsigned most = 0;
 
     configure(daemon, plan);
@@ -58,8 +58,8 @@ void idle_run(const struct idle *plan)
     for (unsigned i = 0; i < plan->reloads; i++)
         most = reload(daemon, most);
     reloaded_ms = now_ms();
-    for (int64_t until = reloaded_ms + plan->shutdown_ms + 10000;
-         proc_child_n(daemon->pid) != WORKERS && now_ms() < until;)
+    until = reloaded_ms + plan->shutdown_ms + 10000;
+    while (proc_child_n(daemon->pid) != WORKERS && now_ms() < until)
         pause_briefly();
     gone_ms = now_ms() - reloaded_ms;
     WAIT_FOR(atomic_load(&crowd.counts->open) == plan->sessions); /* all have come back */

@@ -323,6 +323,7 @@ END_TEST
 START_TEST(workers_inherit_the_zone)
 {
     struct daemon *daemon = daemon_create(1);
+    const char *line;
 
     write_zone(daemon);
     daemon->before_exec = set_zone;
@@ -332,8 +333,8 @@ START_TEST(workers_inherit_the_zone)
     ck_assert_int_eq(unlink(daemon_path(daemon, "Ahead")), 0);
     client_reset(client_open(daemon->ports[0]));
     daemon_wait_log(daemon, "session ended");
-    for (char *line = (char *)daemon_text(daemon, "error.log"); *line != '\0';
-         line = strchr(line, '\n') + 1)
+    line = daemon_text(daemon, "error.log");
+    for (; *line != '\0'; line = strchr(line, '\n') + 1)
         ck_assert_msg(is_in_zone(line, 5), "%s", line);
     daemon_finish(daemon);
 }

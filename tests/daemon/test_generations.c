@@ -196,9 +196,11 @@ static int open_elsewhere(const struct daemon *daemon, const pid_t *old, unsigne
 /* Reloads, and looks all the while. */
 static void reload_within_bound(struct daemon *daemon, unsigned number)
 {
+    int64_t until;
+
     daemon_signal(daemon, SIGHUP);
-    for (int64_t until = deadline_ms();
-         daemon_count_log(daemon, "start worker process") < (number + 1) * WORKERS;) {
+    until = deadline_ms();
+    while (daemon_count_log(daemon, "start worker process") < (number + 1) * WORKERS) {
         ck_assert_int_lt(now_ms(), until);
         check_bound(daemon);
     }

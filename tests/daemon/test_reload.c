@@ -61,8 +61,8 @@ static void reload(struct daemon *daemon, unsigned n)
 
     daemon_signal(daemon, SIGHUP);
     WAIT_FOR(is_replaced(daemon, &before, n));
-    for (unsigned i = 0; i < before.worker_n;
-         i++) /* the master buries them when all else is done */
+    /* the master reaps them when all else is done */
+    for (unsigned i = 0; i < before.worker_n; i++)
         WAIT_FOR(proc_state(before.workers[i]) == 0);
     daemon_wait_log(daemon, "gracefully shutting down");
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,6 +124,26 @@ START_TEST(a_module_is_loaded)
     ck_assert_ptr_nonnull(module->protocol->ops->data);
     ck_assert_ptr_null(module->protocol->ops->opened);
     ck_assert_uint_eq(count_descriptors(), descriptors + 1); /* the copy, for debuggers */
+    tear_down(&bed);
+}
+END_TEST
+
+START_TEST(the_copy_of_a_module_cannot_be_changed)
+{
+    struct bed bed;
+    struct fb_module *module;
+    char path[64];
+
+    set_up(&bed);
+    module = load(&bed, &bed.modules, built(&bed, "plain_a.so"));
+    ck_assert_int_eq(pwrite(module->memory, "x", 1, 0), -1);
+    ck_assert_int_eq(errno, EPERM);
+    ck_assert_int_eq(ftruncate(module->memory, 0), -1);
+    ck_assert_int_eq(errno, EPERM);
+    ck_assert_ptr_eq(
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, module->memory, 0), MAP_FAILED);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", module->memory);
+    ck_assert_int_eq(truncate(path, 0), -1);
     tear_down(&bed);
 }
 END_TEST
@@ -286,6 +307,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_module_is_loaded);
+    tcase_add_test(tcase, the_copy_of_a_module_cannot_be_changed);
     tcase_add_test(tcase, each_load_has_its_own_variables);
     tcase_add_test(tcase, a_changed_file_is_new_code);
     tcase_add_test(tcase, a_loaded_module_does_not_need_its_file);

@@ -208,13 +208,11 @@ static void server_closed(fb_conn *conn, void *state, fb_reason reason)
 }
 
 #define SERVER_OPS                                                                                 \
-    {                                                                                              \
-        .size = sizeof(fb_ops), .opened = server_opened, .data = server_data, .eof = server_eof,   \
-        .timer = server_timer, .draining = server_draining, .message = server_message,             \
-        .closed = server_closed,                                                                   \
-    }
+    .size = sizeof(fb_ops), .opened = server_opened, .data = server_data, .eof = server_eof,       \
+    .timer = server_timer, .draining = server_draining, .message = server_message,                 \
+    .closed = server_closed
 
-const fb_ops actor_ops = SERVER_OPS, actor_ops_too = SERVER_OPS;
+const fb_ops actor_ops = { SERVER_OPS }, actor_ops_too = { SERVER_OPS };
 
 static const fb_directive directives[] = {
     { .name = "actor", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },

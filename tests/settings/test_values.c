@@ -19,10 +19,7 @@
 #define PARAMETERS "expected server=, facility=, tag=, severity= or nohostname"
 #define LIMIT "expected burst=number, interval=time, or \"off\" alone"
 #define TAG_32 "abcdefghijklmnopqrstuvwxyz012345"
-#define SYSLOG(text, message)                                                                      \
-    {                                                                                              \
-        "error_log", "syslog:" text " error", "syslog:" text, message                              \
-    }
+#define SYSLOG(text, message) "error_log", "syslog:" text " error", "syslog:" text, message
 
 static const struct {
     const char *name, *values, *word, *message;
@@ -43,22 +40,22 @@ static const struct {
     { "error_log", "e.log error text", "text", "expected \"json\"" },
     { "error_log", "memory:32m", "memory:32m",
         "only files, \"stderr\" and \"syslog:\" are supported" },
-    SYSLOG("", "\"\": " PARAMETERS),
-    SYSLOG("tag=x", "there is no \"server\""),
-    SYSLOG("server=", "\"server=\": no host"),
-    SYSLOG("server=::1", "\"server=::1\": more than one \":\", an IPv6 address needs brackets"),
-    SYSLOG("server=1.2.3.4:0", "\"server=1.2.3.4:0\": port out of range 1 to 65535"),
-    SYSLOG("server=*", "\"server=*\": expected a host"),
-    SYSLOG("server=unix:", "\"server=unix:\": no path of the unix domain socket"),
-    SYSLOG(
-        "server=1.2.3.4,server=1.2.3.5", "\"server=1.2.3.5\": there is more than one \"server\""),
-    SYSLOG("server=1.2.3.4,", "\"\": " PARAMETERS),
-    SYSLOG("server=1.2.3.4,hostname", "\"hostname\": " PARAMETERS),
-    SYSLOG("server=1.2.3.4,facility=local8", "\"facility=local8\": there is no such facility"),
-    SYSLOG("server=1.2.3.4,tag=", "\"tag=\": a tag has 1 to 32 characters"),
-    SYSLOG("tag=" TAG_32 "x", "\"tag=" TAG_32 "x\": a tag has 1 to 32 characters"),
-    SYSLOG("tag=a-b", "\"tag=a-b\": a tag consists of letters, digits and \"_\""),
-    SYSLOG("severity=loud", "\"severity=loud\": there is no such severity"),
+    { SYSLOG("", "\"\": " PARAMETERS) },
+    { SYSLOG("tag=x", "there is no \"server\"") },
+    { SYSLOG("server=", "\"server=\": no host") },
+    { SYSLOG("server=::1", "\"server=::1\": more than one \":\", an IPv6 address needs brackets") },
+    { SYSLOG("server=1.2.3.4:0", "\"server=1.2.3.4:0\": port out of range 1 to 65535") },
+    { SYSLOG("server=*", "\"server=*\": expected a host") },
+    { SYSLOG("server=unix:", "\"server=unix:\": no path of the unix domain socket") },
+    { SYSLOG(
+        "server=1.2.3.4,server=1.2.3.5", "\"server=1.2.3.5\": there is more than one \"server\"") },
+    { SYSLOG("server=1.2.3.4,", "\"\": " PARAMETERS) },
+    { SYSLOG("server=1.2.3.4,hostname", "\"hostname\": " PARAMETERS) },
+    { SYSLOG("server=1.2.3.4,facility=local8", "\"facility=local8\": there is no such facility") },
+    { SYSLOG("server=1.2.3.4,tag=", "\"tag=\": a tag has 1 to 32 characters") },
+    { SYSLOG("tag=" TAG_32 "x", "\"tag=" TAG_32 "x\": a tag has 1 to 32 characters") },
+    { SYSLOG("tag=a-b", "\"tag=a-b\": a tag consists of letters, digits and \"_\"") },
+    { SYSLOG("severity=loud", "\"severity=loud\": there is no such severity") },
     { "error_log_rate_limit", "on", "on", LIMIT },
     { "error_log_rate_limit", "burst=1 off", "off", LIMIT },
     { "error_log_rate_limit", "off burst=1", "off", LIMIT },

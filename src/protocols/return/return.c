@@ -27,7 +27,9 @@ static const fb_directive directives[] = {
         .offset = offsetof(struct return_conf, text) },
 };
 
-FB_PROTOCOL(return ) = {
+/* clang-format off */
+FB_PROTOCOL(return) = {
+    /* clang-format on */
     FB_PROTOCOL_HEADER,
     .name = "return",
     FB_PROTOCOL_DIRECTIVES(directives),

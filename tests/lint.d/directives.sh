@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
+# Directives, their manual and the example agree.
+
+# "NAME DEFAULT", or "NAME" alone, for each row of the tables of directives.
+directives() {
+    set -- "$src"/src/settings/*.c "$src"/src/event/mechanisms/*.c "$src"/src/protocols/*/*.c
+    awk '
+    function value(key,   text) {
+        text = row
+        if (!match(text, "\\." key " = [^,}]*"))
+            return ""
+        text = substr(text, RSTART + length(key) + 4, RLENGTH - length(key) - 4)
+        sub(/ *$/, "", text)
+        gsub(/"/, "", text)
+        return text
+    }
+    /^ *\{ "[a-z_]+", FB_AT_/ || /^ *\.option = \{ *\.name = "/ || /^ *\{ *\.name = "/ {
+        row = ""
+        open = 1
+    }
+    open {
+        row = row " " $0
+    }
+    open && /\},?$/ {
+        open = 0
+        name = value("name")
+        if (match(row, /\{ "[a-z_]+", FB_AT_/)) {
+            split(row, word, "\"")
+            name = word[2]
+        } else if (row !~ /\.option = / && row !~ /\.value = FB_VALUE_/)
+            next
+        print name, value("initial")
+    }' "$@" | sort -u
+}
+
+# The same for the entries of the manual.
+manual_entries() {
+    awk '
+    /^\.It Ic / {
+        name = $3
+    }
+    wanted {
+        print name, $0
+    }
+    {
+        wanted = $0 == ".It Default:"
+    }' "$src/man/forkbeard.conf.5.in" | sort -u
+}
+
+check_directives() {
+    example=$src/conf/forkbeard.conf.in
+    manual=$(manual_entries)
+    tables=$(directives)
+
+    [ "$(echo "$tables" | wc -l)" -gt 20 ] || echo "$src/src: the tables of directives are not found"
+    echo "$tables" | while read -r name initial; do
+        entry=$(echo "$manual" | grep "^$name ")
+        if [ -z "$entry" ]; then
+            echo "$src/man/forkbeard.conf.5.in: \"$name\" has no entry with a default"
+        elif [ -n "$initial" ] && [ "$entry" != "$name $initial" ]; then
+            echo "$src/man/forkbeard.conf.5.in: the default of \"$name\" is \"$initial\"," \
+                "not \"${entry#"$name "}\""
+        fi
+        grep -Eq "^[ #]*$name([ ;{]|\$)" "$example" || echo "$example: \"$name\" is not named"
+    done
+    echo "$manual" | while read -r name _; do
+        echo "$tables" | grep -Eq "^$name( |\$)" ||
+            echo "$src/man/forkbeard.conf.5.in: there is no directive \"$name\""
+    done
+}

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Reads C files, and writes what the checks ask for by the letters in `kinds`, a fact a line, its
+# fields divided by tabs. `root` is left out of the paths.
+#   F path line linkage name parameters   a function that is defined; linkage is static or public.
+#                                         Of a macro that defines one, MACRO(name), the name alone
+#   W path word called                    a word of the code, once a file, and whether a "(" follows
+#                                         it anywhere; no member's name and no tag
+#   I path header                         an include, as a path of a header of src/
+#   C path line text                      a comment
+#   A path lines assertions               a file's length, and how many assertions it has
+
+function fact(kind, text) {
+    if (index(kinds, kind))
+        print kind "\t" path "\t" text
+}
+
+function end_comment() {
+    gsub(/[ \t]+/, " ", comment)
+    sub(/^[ *]+/, "", comment)
+    sub(/[ *]+$/, "", comment)
+    fact("C", comment_line "\t" comment)
+    within_comment = 0
+}
+
+# The line without comments, and with empty strings.
+function code_of(line,   code, at, token) {
+    code = ""
+    for (;;) {
+        if (within_comment) {
+            at = index(line, "*/")
+            if (at == 0) {
+                sub(/^[ \t]*\*/, "", line)
+                comment = comment " " line
+                return code
+            }
+            comment = comment " " substr(line, 1, at - 1)
+            end_comment()
+            line = substr(line, at + 2)
+            code = code " "
+        }
+        if (!match(line, /\/\*|\/\/|["']/))
+            return code line
+        code = code substr(line, 1, RSTART - 1)
+        line = substr(line, RSTART)
+        token = substr(line, 1, 2)
+        if (token == "/*") {
+            within_comment = 1
+            comment = ""
+            comment_line = FNR
+            line = substr(line, 3)
+        } else if (token == "//") {
+            comment = substr(line, 3)
+            comment_line = FNR
+            end_comment()
+            return code
+        } else {
+            if (!match(line, /^"(\\.|[^"\\])*"/) && !match(line, /^'(\\.|[^'\\])*'/))
+                return code
+            line = substr(line, RLENGTH + 1)
+            code = code "\"\""
+        }
+    }
+}
+
+# `head` is what stands before a brace outside of all others.
+function define(head,   name, rest, linkage) {
+    gsub(/__attribute__ *\(\(([^()]|\([^()]*\))*\)\)/, "", head)
+    if (head ~ /=/ || head !~ /\(/)
+        return
+    linkage = head ~ /(^|[^A-Za-z_0-9])static([^A-Za-z_0-9]|$)/ ? "static" : "public"
+    rest = head
+    while (match(rest, /[A-Za-z_][A-Za-z_0-9]*[ \t]*\(/)) {
+        name = substr(rest, RSTART, RLENGTH - 1)
+        rest = substr(rest, RSTART + RLENGTH)
+        sub(/[ \t]+$/, "", name)
+        if (name !~ /^[A-Z_0-9]+$/ && name !~ /^(void|int|unsigned|char|long|double|bool)$/) {
+            gsub(/[ \t]+/, " ", rest)
+            fact("F", head_line "\t" linkage "\t" name "\t" rest)
+            return
+        }
+    }
+    if (match(head, /[A-Z_0-9]+\([a-z_0-9]+[,)]/)) {
+        split(substr(head, RSTART, RLENGTH - 1), part, "(")
+        if (part[1] in static_macro)
+            linkage = "static"
+        fact("F", head_line "\t" linkage "\t" part[2] "\t")
+    }
+}
+
+function outside(code,   mark) {
+    while (match(code, /[{};]/)) {
+        mark = substr(code, RSTART, 1)
+        if (depth == 0)
+            head = head " " substr(code, 1, RSTART - 1)
+        code = substr(code, RSTART + 1)
+        if (mark == "{") {
+            if (depth++ == 0)
+                define(head)
+        } else if (mark == "}" && depth > 0)
+            depth--
+        if (depth == 0)
+            head = ""
+    }
+    if (depth == 0) {
+        if (head ~ /^[ \t]*$/)
+            head_line = FNR
+        head = head " " code
+    }
+}
+
+function words(code,   word, n, i) {
+    gsub(/(struct|union|enum)[ \t]+[A-Za-z_][A-Za-z_0-9]*/, " ", code)
+    gsub(/(->|\.)[ \t]*[A-Za-z_][A-Za-z_0-9]*/, " ", code)
+    gsub(/\(\*[A-Za-z_][A-Za-z_0-9]*\)/, " ", code)
+    gsub(/[ \t]*\(/, "( ", code)
+    n = split(code, word, /[^A-Za-z_0-9(]+/)
+    for (i = 1; i <= n; i++)
+        if (sub(/\($/, "", word[i]))
+            is_word[word[i]] = 1
+        else if (!(word[i] in is_word))
+            is_word[word[i]] = 0
+}
+
+function end_words(   word) {
+    for (word in is_word) {
+        if (word ~ /^[A-Za-z_]/)
+            fact("W", word "\t" is_word[word])
+        delete is_word[word]
+    }
+}
+
+function include(line) {
+    gsub(/^[ \t]*#[ \t]*include[ \t]*["<]|[">].*/, "", line)
+    fact("I", line ~ /^forkbeard\// ? "src/include/" line : "src/" line)
+}
+
+function end_file() {
+    if (path == "")
+        return
+    end_words()
+    fact("A", lines "\t" assertions)
+}
+
+FNR == 1 {
+    end_file()
+    path = FILENAME
+    if (index(path, root) == 1)
+        path = substr(path, length(root) + 1)
+    within_comment = directive = depth = assertions = 0
+    head = ""
+}
+{
+    lines = FNR
+    code = code_of($0)
+    if (index(kinds, "W"))
+        words(code)
+    if ($0 ~ /^[ \t]*#[ \t]*include[ \t]/)
+        include($0)
+    if (directive || code ~ /^[ \t]*#/) {
+        if (!directive)
+            macro = code ~ /^[ \t]*#[ \t]*define[ \t]/ ? $2 : ""
+        sub(/\(.*/, "", macro)
+        if (macro != "" && code ~ /(^|[ \t])static /)
+            static_macro[macro] = 1
+        directive = $0 ~ /\\$/
+        next
+    }
+    if (index(kinds, "A")) {
+        rest = code
+        while (match(rest, /(^|[^A-Za-z_0-9])(assert|(FB_)?CHECK_KIND)[ \t]*\(/)) {
+            assertions++
+            rest = substr(rest, RSTART + RLENGTH)
+        }
+    }
+    if (index(kinds, "F"))
+        outside(code)
+}
+END {
+    end_file()
+}
