@@ -33,5 +33,5 @@ int fb_master_publish(struct master *master, bool first);
 /* Takes the link of a new process. */
 void fb_upgrade_init(
     struct master *master, struct fb_inheritance *inheritance, const struct binary *binary);
-/* Begins an upgrade that was asked for, once no reload is under way; or refuses it. */
+/* Begins an upgrade, or refuses it. No reload is under way. */
 void fb_upgrade_begin(struct master *master);

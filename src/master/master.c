@@ -24,7 +24,8 @@ static void log_signal(struct fb_log *log, enum fb_order command, enum fb_order 
         fb_signal_of(FB_ROLE_MASTER, meaning)->doing);
 }
 
-bool master_take_command(struct master *master, enum fb_order command)
+/* Takes a command that was given by a signal or by a client of the control socket; false if none was. */
+static bool take_command(struct master *master, enum fb_order command)
 {
     bool requested = control_take_command(&master->control, command);
     pid_t from;
@@ -79,16 +80,19 @@ static void carry_out_commands(struct master *master)
 {
     if (fb_order_take(FB_ORDER_TERM, &master->sender))
         handle_term(master);
-    if (master_take_command(master, FB_ORDER_TERMINATE) && master->phase != MASTER_TERMINATES)
+    if (take_command(master, FB_ORDER_TERMINATE) && master->phase != MASTER_TERMINATES)
         master_end(master, false);
-    if (master_take_command(master, FB_ORDER_QUIT) && master->phase == MASTER_RUNS)
+    if (take_command(master, FB_ORDER_QUIT) && master->phase == MASTER_RUNS)
         master_end(master, true);
-    if (master_take_command(master, FB_ORDER_REOPEN))
+    if (take_command(master, FB_ORDER_REOPEN))
         fb_master_reopen(master);
-    if (master_take_command(master, FB_ORDER_DRAIN))
+    if (take_command(master, FB_ORDER_DRAIN))
         pool_drain(&master->pool);
-    reload_begin(master);
-    fb_upgrade_begin(master);
+    if (reload_may_begin(master) && take_command(master, FB_ORDER_RELOAD))
+        reload_begin(master);
+    if (!reload_is_under_way(&master->reload) && master->pool.starting == NULL &&
+        master->pool.serving != NULL && take_command(master, FB_ORDER_UPGRADE))
+        fb_upgrade_begin(master);
 }
 
 /* Reaps children, reads channels and sockets, and runs what is due. */
@@ -211,7 +215,7 @@ int master_main(struct start *start)
     fb_clock_read(&master.clock);
     master.started = master.clock;
     init_parts(&master, start);
-    if (generation_start(&master.pool, start->cycle, &start->opened) == -1)
+    if (pool_start_generation(&master.pool, start->cycle, &start->opened) == -1)
         master.failed = true;
     run(&master);
     clean_up(&master);

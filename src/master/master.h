@@ -41,8 +41,6 @@ struct master {
 
 /* Runs until the daemon is told to end, and returns the exit code. The role's signals are installed. */
 int master_main(struct start *start);
-/* Whether this command was given, by a signal or by a client of the control socket; it is taken. */
-bool master_take_command(struct master *master, enum fb_order command);
 /* Begins to end the daemon, or goes on to end it at once. */
 void master_end(struct master *master, bool gracefully);
 /* The pool's operations, for a `struct master` as host (pool_host.c). */
@@ -50,8 +48,8 @@ extern const struct pool_ops master_pool_ops;
 
 /* Reloads (reload.c) */
 
-/* Begins a reload if one was asked for and may begin now. One begins after the other: a command that
- * comes meanwhile waits. */
+/* Whether a reload may begin now: one begins after the other, and a command that comes meanwhile waits. */
+bool reload_may_begin(const struct master *master);
 void reload_begin(struct master *master);
 /* The process that checks the configuration has exited with this status of waitpid(). */
 void reload_checked(struct master *master, int status);

@@ -4,68 +4,9 @@
  * one call, reload_fail() or the pool's `serves`. At most one reload is under way. */
 #include "master/master.h"
 
-#include "base/compiler.h"
 #include "process/logs.h"
-#include "process/role.h"
 
 #include <assert.h>
-
-/* A check takes too long. */
-static void deadline_expired(struct fb_loop *loop, struct fb_timer *timer)
-{
-    struct reload *reload = fb_container(timer, struct reload, deadline);
-
-    (void)loop;
-    assert(reload->phase == RELOAD_CHECKING);
-    config_check_kill(&reload->check);
-}
-
-void reload_init(struct reload *reload, struct timers *timers)
-{
-    *reload = (struct reload) { .timers = timers, .deadline = { .expired = deadline_expired } };
-}
-
-void reload_set_phase(struct reload *reload, enum reload_phase phase)
-{
-    static const unsigned legal[] = {
-        [RELOAD_IDLE] = 1u << RELOAD_CHECKING,
-        [RELOAD_CHECKING] = 1u << RELOAD_PREPARING | 1u << RELOAD_IDLE,
-        [RELOAD_PREPARING] = 1u << RELOAD_COMMITTED | 1u << RELOAD_IDLE,
-        [RELOAD_COMMITTED] = 1u << RELOAD_IDLE,
-    };
-
-    assert(role_is(FB_ROLE_MASTER));
-    assert((legal[reload->phase] >> phase & 1) != 0);
-    reload->phase = phase;
-}
-
-bool reload_is_under_way(const struct reload *reload)
-{
-    return reload->phase != RELOAD_IDLE;
-}
-
-void reload_check(const struct reload *reload, const struct pool *pool)
-{
-    const struct generation *starting = pool->starting;
-
-    assert((reload->check.pid > 0) == (reload->phase == RELOAD_CHECKING));
-    assert(reload->phase == RELOAD_CHECKING || !fb_timer_is_set(&reload->deadline));
-    switch (reload->phase) {
-    case RELOAD_IDLE:
-        assert(starting == NULL || pool->serving == NULL); /* the daemon's start */
-        break;
-    case RELOAD_CHECKING:
-        assert(starting == NULL && pool->serving != NULL);
-        break;
-    case RELOAD_PREPARING:
-        assert(starting != NULL && starting->phase == GENERATION_STARTING);
-        assert(pool->serving != NULL);
-        break;
-    case RELOAD_COMMITTED:
-        assert(starting != NULL && starting->phase == GENERATION_COMMITTED);
-        break;
-    }
-}
 
 /* Reads the configuration and starts its generation; -1 after an emerg line. */
 static int start_generation(struct master *master)
@@ -89,7 +30,7 @@ static int start_generation(struct master *master)
         return -1;
     }
     fb_sizing_log(cycle, log);
-    return generation_start(&master->pool, cycle, &opened);
+    return pool_start_generation(&master->pool, cycle, &opened);
 }
 
 void reload_fail(struct master *master)
@@ -108,14 +49,17 @@ static void fail_at_once(struct master *master)
     reload_fail(master);
 }
 
+bool reload_may_begin(const struct master *master)
+{
+    return !reload_is_under_way(&master->reload) && master->pool.serving != NULL &&
+           pool_may_start(&master->pool) && !upgrade_is_pending(&master->upgrade);
+}
+
 void reload_begin(struct master *master)
 {
     struct reload *reload = &master->reload;
 
-    if (reload_is_under_way(reload) || master->pool.serving == NULL ||
-        !pool_may_start(&master->pool) || upgrade_is_pending(&master->upgrade) ||
-        !master_take_command(master, FB_ORDER_RELOAD))
-        return;
+    assert(reload_may_begin(master));
     assert(master->phase == MASTER_RUNS); /* a pool that ends may start nothing */
     reload_set_phase(reload, RELOAD_CHECKING);
     fb_result_begin(master);

@@ -198,9 +198,8 @@ void fb_upgrade_init(
 
 void fb_upgrade_begin(struct master *master)
 {
-    if (reload_is_under_way(&master->reload) || master->pool.starting != NULL ||
-        master->pool.serving == NULL || !master_take_command(master, FB_ORDER_UPGRADE))
-        return;
+    assert(!reload_is_under_way(&master->reload));
+    assert(master->pool.starting == NULL && master->pool.serving != NULL);
     upgrade_begin(&master->upgrade, master->phase != MASTER_RUNS ? "the daemon is ending" : NULL,
         master->pool.serving->cycle->core.worker_start_timeout);
 }

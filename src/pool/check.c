@@ -29,7 +29,7 @@ static void check_worker(const struct pool_worker *worker, const struct generati
         assert(!fb_timer_is_set(&worker->respawn));
     }
     if (fb_timer_is_set(&worker->respawn))
-        assert(!generation_is_ending(generation) && !pool->ending);
+        assert(!pool_generation_is_ending(generation) && !pool->ending);
     if (generation->phase == GENERATION_CLOSING && worker->pid > 0)
         assert(fb_timer_is_set(&worker->deadline) || worker->deadline_passed);
 }

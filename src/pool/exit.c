@@ -63,7 +63,7 @@ static void handle_exit(struct pool_worker *worker, int status)
 
     pool_tell_gone(pool, worker);
     pool_worker_clear(worker);
-    if (generation_is_ending(generation) || pool->ending)
+    if (pool_generation_is_ending(generation) || pool->ending)
         return;
     if (generation->phase == GENERATION_STARTING && !killed) {
         generation_abort(generation, "a worker process could not start");

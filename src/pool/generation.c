@@ -6,77 +6,17 @@
 #include "pool/pool.h"
 
 #include "pool/listeners.h"
-#include "process/role.h"
-#include "process/sandbox.h"
 #include "systemd/fdstore.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 
 /* Workers that have not ended so long after SIGINT are killed. */
 #define KILL_MS 2000
 /* How long the next reload waits for draining workers to release their listeners. */
 #define RELEASE_MS 5000
-
-void generation_set_phase(struct generation *generation, enum generation_phase phase)
-{
-    static const unsigned legal[] = {
-        [GENERATION_STARTING] =
-            1u << GENERATION_COMMITTED | 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
-        [GENERATION_COMMITTED] = 1u << GENERATION_SERVING,
-        [GENERATION_SERVING] =
-            1u << GENERATION_REPLACED | 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
-        [GENERATION_REPLACED] = 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
-        [GENERATION_DRAINING] = 1u << GENERATION_SERVING | 1u << GENERATION_CLOSING,
-        [GENERATION_CLOSING] = 0,
-    };
-
-    assert(role_is(FB_ROLE_MASTER));
-    assert((legal[generation->phase] >> phase & 1) != 0);
-    generation->phase = phase;
-}
-
-bool generation_is_ending(const struct generation *generation)
-{
-    return generation->phase >= GENERATION_REPLACED;
-}
-
-/* Wakes the master, in which a reload may wait. */
-static void release_expired(struct fb_loop *loop, struct fb_timer *timer)
-{
-    (void)loop;
-    (void)timer;
-}
-
-static struct generation *create_generation(
-    struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
-{
-    unsigned n = (unsigned)cycle->core.worker_processes;
-    struct generation *generation =
-        calloc(1, sizeof(*generation) + n * sizeof(generation->workers[0]));
-
-    assert(n > 0);
-    if (generation == NULL) {
-        fb_log(pool->log, FB_EMERG, errno, "no memory for %u workers", n);
-        return NULL;
-    }
-    generation->pool = pool;
-    generation->phase = GENERATION_STARTING;
-    generation->cycle = cycle;
-    generation->opened = *opened;
-    *opened = (struct descriptors) { .fds = NULL };
-    generation->number = ++pool->generation_n;
-    generation->since_ms = pool->clock->wall_ms;
-    generation->release.expired = release_expired;
-    generation->worker_n = n;
-    for (unsigned i = 0; i < n; i++)
-        pool_worker_init(&generation->workers[i], generation, i);
-    TAILQ_INSERT_TAIL(&pool->generations, generation, link);
-    return generation;
-}
 
 /* Gives up the starting generation: its workers, who have accepted nothing, are ended. */
 static void take_start_back(struct generation *generation)
@@ -90,56 +30,21 @@ static void take_start_back(struct generation *generation)
     pool_sweep(pool);
 }
 
-static void log_abort(const struct pool *pool, const char *why)
+void generation_withdraw(struct generation *generation, const char *why)
 {
+    const struct pool *pool = generation->pool;
+
     fb_log(pool->log, FB_EMERG, 0, "%s, %s", why,
         pool->serving != NULL ? "the configuration before stays in force" : "nothing is served");
+    take_start_back(generation);
 }
 
 void generation_abort(struct generation *generation, const char *why)
 {
     struct pool *pool = generation->pool;
 
-    log_abort(pool, why);
-    take_start_back(generation);
+    generation_withdraw(generation, why);
     pool->ops->failed(pool->host);
-}
-
-/* Undoes a start up to its listeners. */
-static int give_up_start(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
-{
-    descriptors_done(opened);
-    pool_discard_cycle(pool, cycle);
-    return -1;
-}
-
-int generation_start(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
-{
-    const struct fb_zones *zones =
-        pool->serving == NULL ? pool->adopted_zones : &pool->serving->cycle->zones;
-    struct generation *generation = NULL;
-    struct pool_worker *worker;
-
-    assert(role_is(FB_ROLE_MASTER));
-    assert(pool->starting == NULL && !pool->ending);
-    if (fb_sandbox_prepare(cycle, pool->log) == -1 || listeners_open(pool, cycle) == -1)
-        return give_up_start(pool, cycle, opened);
-    if (fb_zones_open(&cycle->zones, zones, pool->log) == 0)
-        generation = create_generation(pool, cycle, opened);
-    fb_zones_close(pool->adopted_zones); /* the first generation has them now */
-    if (generation == NULL) {
-        listeners_abandon(pool, cycle, NULL);
-        return give_up_start(pool, cycle, opened);
-    }
-    pool->starting = generation;
-    GENERATION_FOREACH_WORKER (worker, generation)
-        if (pool_spawn(worker) == -1) {
-            log_abort(pool, "a worker process could not be forked");
-            take_start_back(generation);
-            return -1;
-        }
-    pool_watchdog_start(generation);
-    return 0;
 }
 
 void generation_signal(struct generation *generation, int number)
@@ -158,7 +63,7 @@ void generation_drain(struct generation *generation)
     struct pool_worker *worker;
 
     if (generation->phase != GENERATION_DRAINING)
-        generation_set_phase(generation, GENERATION_DRAINING);
+        pool_set_generation_phase(generation, GENERATION_DRAINING);
     timers_arm(timers, &generation->release, RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation)
         timers_disarm(timers, &worker->respawn);
@@ -172,7 +77,7 @@ void generation_close(struct generation *generation)
     struct pool_worker *worker;
 
     if (generation->phase != GENERATION_CLOSING)
-        generation_set_phase(generation, GENERATION_CLOSING);
+        pool_set_generation_phase(generation, GENERATION_CLOSING);
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
         if (worker->pid > 0 &&
@@ -215,7 +120,7 @@ static void take_commit_back(struct generation *generation)
     pool->starting = NULL;
     listeners_restore(pool, generation->cycle);
     /* a worker is told to end when it says that it accepts (messages.c) */
-    generation_set_phase(generation, GENERATION_DRAINING);
+    pool_set_generation_phase(generation, GENERATION_DRAINING);
     timers_arm(pool->timers, &generation->release, RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation)
         pool_worker_arm(worker);
@@ -237,12 +142,12 @@ static void commit_generation(struct generation *generation)
             generation_abort(generation, "a listener could not be opened");
         return;
     }
-    generation_set_phase(generation, GENERATION_COMMITTED);
+    pool_set_generation_phase(generation, GENERATION_COMMITTED);
     pool->ops->committed(pool->host);
     if (old != NULL) {
         listeners_retire(pool, old->cycle, generation->cycle);
         if (old->phase == GENERATION_SERVING) {
-            generation_set_phase(old, GENERATION_REPLACED);
+            pool_set_generation_phase(old, GENERATION_REPLACED);
             GENERATION_FOREACH_WORKER (worker, old)
                 timers_disarm(pool->timers, &worker->respawn);
         }
@@ -257,7 +162,7 @@ static void serve_generation(struct generation *generation)
     struct generation *old = pool->serving;
 
     assert(generation == pool->starting);
-    generation_set_phase(generation, GENERATION_SERVING);
+    pool_set_generation_phase(generation, GENERATION_SERVING);
     pool->serving = generation;
     pool->starting = NULL;
     pool_take_log(pool);

@@ -3,13 +3,10 @@
  * generation.c. A generation that ends is destroyed when its last worker has exited, never before. */
 #include "pool/pool.h"
 
-#include "process/logs.h"
 #include "process/role.h"
 
 #include <assert.h>
-#include <malloc.h>
 #include <signal.h>
-#include <stdlib.h>
 
 /* Wakes the master, which looks for what is due after each wake-up. */
 static void wake_up(struct fb_loop *loop, struct fb_timer *timer)
@@ -37,58 +34,6 @@ void pool_init(struct pool *pool, const struct pool_options *options)
     STAILQ_INIT(&pool->requests);
 }
 
-void pool_discard_cycle(struct pool *pool, struct fb_cycle *cycle)
-{
-    if (pool->log->targets == cycle->core.logs) { /* the first one, which could not start */
-        pool->log->targets = NULL;
-        pool->log->target_n = 0;
-        fb_log_update(pool->log);
-    }
-    fb_logs_close(&cycle->core);
-    fb_zones_close(&cycle->zones);
-    fb_cycle_destroy(&cycle);
-}
-
-struct pool_worker *pool_next_worker(const struct pool *pool, const struct pool_worker *worker)
-{
-    struct generation *generation;
-
-    if (worker != NULL && worker->index + 1 < worker->generation->worker_n)
-        return &worker->generation->workers[worker->index + 1];
-    generation =
-        worker == NULL ? TAILQ_FIRST(&pool->generations) : TAILQ_NEXT(worker->generation, link);
-    return generation == NULL ? NULL : &generation->workers[0];
-}
-
-static void destroy_generation(struct generation *generation)
-{
-    struct pool *pool = generation->pool;
-    struct pool_worker *worker;
-
-    assert(generation->process_n == 0);
-    assert(generation != pool->serving && generation != pool->starting);
-    GENERATION_FOREACH_WORKER (worker, generation)
-        timers_disarm(pool->timers, &worker->respawn);
-    timers_disarm(pool->timers, &generation->release);
-    timers_disarm(pool->timers, &generation->watch);
-    TAILQ_REMOVE(&pool->generations, generation, link);
-    pool_discard_cycle(pool, generation->cycle);
-    descriptors_done(&generation->opened);
-    free(generation);
-    malloc_trim(
-        0); /* freed pieces lie between others, and years of reloads are to leave no trace */
-}
-
-void pool_sweep(struct pool *pool)
-{
-    struct generation *generation, *next;
-
-    TAILQ_FOREACH_SAFE (generation, &pool->generations, link, next)
-        if (generation != pool->serving && generation->process_n == 0 &&
-            generation_is_ending(generation))
-            destroy_generation(generation);
-}
-
 void pool_done(struct pool *pool)
 {
     struct generation *generation;
@@ -97,7 +42,7 @@ void pool_done(struct pool *pool)
     assert(STAILQ_EMPTY(&pool->requests));
     pool->serving = pool->starting = NULL;
     while ((generation = TAILQ_FIRST(&pool->generations)) != NULL)
-        destroy_generation(generation);
+        pool_destroy_generation(generation);
     timers_disarm(pool->timers, &pool->log_due);
 }
 
@@ -117,7 +62,7 @@ unsigned pool_count_workers(const struct pool *pool, bool draining)
     unsigned n = 0;
 
     TAILQ_FOREACH (generation, &pool->generations, link)
-        if (generation != pool->starting && generation_is_ending(generation) == draining)
+        if (generation != pool->starting && pool_generation_is_ending(generation) == draining)
             n += generation->process_n;
     return n;
 }
@@ -160,7 +105,7 @@ bool pool_revive(struct pool *pool)
         return true;
     if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
         return true; /* the starting one has the listeners */
-    generation_set_phase(serving, GENERATION_SERVING);
+    pool_set_generation_phase(serving, GENERATION_SERVING);
     GENERATION_FOREACH_WORKER (worker, serving) {
         if (worker->phase == POOL_WORKER_EMPTY)
             pool_worker_respawn_in(worker, 0);

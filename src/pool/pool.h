@@ -140,16 +140,14 @@ struct pool_options {
     struct fb_zones *adopted_zones;
 };
 
-#define GENERATION_FOREACH_WORKER(worker, generation)                                              \
-    for ((worker) = (generation)->workers;                                                         \
-         (worker) < (generation)->workers + (generation)->worker_n; (worker)++)
+#define GENERATION_FOREACH_WORKER(w, generation)                                                   \
+    for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->worker_n; (w)++)
 
 /* The worker behind this one, over all generations; the first one for NULL. */
 struct pool_worker *pool_next_worker(const struct pool *pool, const struct pool_worker *worker);
 
-#define POOL_FOREACH_WORKER(worker, pool)                                                          \
-    for ((worker) = pool_next_worker((pool), NULL); (worker) != NULL;                              \
-         (worker) = pool_next_worker((pool), (worker)))
+#define POOL_FOREACH_WORKER(w, pool)                                                               \
+    for ((w) = pool_next_worker(pool, NULL); (w) != NULL; (w) = pool_next_worker(pool, w))
 
 /* The pool (pool.c) */
 
@@ -178,31 +176,43 @@ void pool_conclude_start(struct pool *pool);
 void pool_end(struct pool *pool, bool gracefully);
 /* Closes the serving generation's listeners, and unlinks the paths that nobody else listens on. */
 void pool_close_listeners(struct pool *pool);
+/* Phases (phases.c) */
+
+/* Whether its workers are to end, and are not replaced. */
+bool pool_generation_is_ending(const struct generation *generation);
+void pool_set_generation_phase(struct generation *generation, enum generation_phase phase);
+void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase);
+
+/* Destroying (sweep.c) */
+
 /* Closes logs and zones of a configuration that no worker uses, and destroys it. */
 void pool_discard_cycle(struct pool *pool, struct fb_cycle *cycle);
 /* Destroys generations that end and have no process left. */
 void pool_sweep(struct pool *pool);
+void pool_destroy_generation(struct generation *generation);
 
-/* Generations (generation.c) */
+/* Starting (start.c) */
 
 /* Opens listeners and zones of this configuration, taking over those in force, and forks its workers.
  * Takes `cycle` and `opened` (the descriptors that modules opened while it was read). Returns -1 after
  * an emerg line, with nothing left of it. What comes later of it the operations tell. */
-int generation_start(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened);
-/* Takes the starting generation back after an emerg line, and tells the host. */
+int pool_start_generation(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened);
+
+/* Generations (generation.c) */
+
+/* Takes the starting generation back after an emerg line. */
+void generation_withdraw(struct generation *generation, const char *why);
+/* Does the same and tells the host, for which the start is under way. */
 void generation_abort(struct generation *generation, const char *why);
 /* A worker of the starting generation has come further: the generation does when all have. */
 void generation_advance(struct generation *generation);
-/* Whether its workers are to end, and are not replaced. */
-bool generation_is_ending(const struct generation *generation);
-void generation_set_phase(struct generation *generation, enum generation_phase phase);
 /* Tells its workers to finish their sessions. */
 void generation_drain(struct generation *generation);
 /* Tells its workers to end at once; those that do not are killed soon. */
 void generation_close(struct generation *generation);
 void generation_signal(struct generation *generation, int number);
 
-/* Workers: forking (spawn.c), exits (exit.c), phases and deadlines (worker_phase.c) */
+/* Workers: forking (spawn.c), exits (exit.c), one record (worker.c) */
 
 /* Forks a process; -1 after an alert line. */
 int pool_spawn(struct pool_worker *worker);
@@ -210,13 +220,16 @@ int pool_spawn(struct pool_worker *worker);
 void pool_reap(struct pool *pool);
 /* Gives up the record's process, which is gone: channel, inbox, deadline. */
 void pool_worker_clear(struct pool_worker *worker);
-void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase);
-/* Sets the timers' handlers of an empty record. */
-void pool_worker_init(struct pool_worker *worker, struct generation *generation, unsigned index);
 /* Gives the worker worker_start_timeout to come further. */
 void pool_worker_expect(struct pool_worker *worker);
 /* Schedules a new process after this time. */
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
+
+/* Lets the worker accept. */
+void pool_worker_arm(struct pool_worker *worker);
+/* `fd` (or -1) stays the caller's. */
+void pool_worker_send(
+    struct pool_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd);
 
 /* Messages (messages.c) */
 
@@ -226,12 +239,6 @@ void pool_receive_messages(struct pool *pool);
 void pool_tell_gone(struct pool *pool, const struct pool_worker *gone);
 /* Makes every accepting worker but `except` (or NULL) rescan its listeners once. */
 void pool_rescan(struct pool *pool, const struct pool_worker *except);
-/* Lets the worker accept. */
-void pool_worker_arm(struct pool_worker *worker);
-/* `fd` (or -1) stays the caller's. */
-void pool_worker_send(
-    struct pool_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd);
-
 /* Watchdog (watchdog.c) */
 
 /* Arms the timer for the next look at the workers, in half of worker_watchdog. */

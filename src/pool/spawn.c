@@ -120,7 +120,7 @@ int pool_spawn(struct pool_worker *worker)
 
     assert(role_is(FB_ROLE_MASTER));
     assert(worker->phase == POOL_WORKER_EMPTY && worker->channel == -1);
-    assert(!generation_is_ending(generation) && !pool->ending);
+    assert(!pool_generation_is_ending(generation) && !pool->ending);
     timers_disarm(pool->timers, &worker->respawn);
     if (!fb_slot_take(pool->shared, &worker->slot)) {
         fb_log(pool->log, FB_ALERT, 0, "no more than %d worker processes can run at once",
