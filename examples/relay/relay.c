@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* relay ADDRESS: connects each client with a server, and moves bytes both ways. */
+/* relay ADDRESS: connects each client with the server at the address, and moves bytes both ways. */
 #include <forkbeard/forkbeard.h>
 #include <inttypes.h>
 
@@ -8,11 +8,11 @@ struct relay_conf {
     int64_t connect_timeout, timeout;
 };
 
-/* One for each client; its server's connection shares it. */
+/* The state of a client, which its connection to the server shares. */
 struct relay {
     fb_conn *client;
-    uint64_t from_server, to_server;
-    int connected;
+    uint64_t from_server, to_server; /* bytes */
+    int connected;                   /* the server has been reached */
 };
 
 static int server_opened(fb_conn *server, void *state)
@@ -26,7 +26,7 @@ static int server_opened(fb_conn *server, void *state)
     return 0;
 }
 
-/* It comes before the client's. Why a server cannot be reached, the daemon has logged. */
+/* Runs before client_closed(). When the server could not be reached, the daemon has logged why. */
 static void server_closed(fb_conn *server, void *state, fb_reason reason)
 {
     struct relay *relay = state;
@@ -55,7 +55,7 @@ static int client_opened(fb_conn *client, void *state)
         return -1;
     }
     relay->client = client;
-    fb_stop(client); /* what it sends before there is a server waits in the kernel */
+    fb_stop(client); /* early input waits in the kernel until the server is there */
     fb_set_timeout(server, (uint64_t)conf->connect_timeout);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of commands, and those that are about the connection and the server. */
+/* The table of commands, and the commands about the connection and the server. */
 #include "resp.h"
 
 #include <inttypes.h>
@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 struct command {
-    const char *name;   /* of one that belongs to another: "config|get" */
+    const char *name;   /* in lower case; of a command's part: "config|get" */
     size_t least, most; /* words, its name included; 0: any number */
     void (*run)(struct resp_request *request);
-    const struct command *parts; /* commands that the second word chooses among */
+    const struct command *parts; /* the second word is the name of one of these */
 };
 
-/* In the table below. */
+/* Counts the table below. */
 static size_t count_commands(void);
 
 static void run_ping(struct resp_request *request)
@@ -54,7 +54,7 @@ static void run_dbsize(struct resp_request *request)
     resp_integer(request->conn, (int64_t)fb_map_count(request->conf->map));
 }
 
-/* What clients tell of themselves is not kept. */
+/* Accepts what clients tell of themselves, and does not store it. */
 static void run_ok(struct resp_request *request)
 {
     resp_status(request->conn, "OK");
@@ -70,7 +70,7 @@ static void run_client_id(struct resp_request *request)
     resp_integer(request->conn, (int64_t)(fb_ref_of(request->conn) & INT64_MAX));
 }
 
-/* Descriptions of commands, of which there are none: redis-cli is content with that. */
+/* Describes no command: redis-cli needs no descriptions. */
 static void run_nothing(struct resp_request *request)
 {
     resp_array(request->conn, 0);
@@ -81,7 +81,7 @@ static void run_command_count(struct resp_request *request)
     resp_integer(request->conn, (int64_t)count_commands());
 }
 
-/* What redis-benchmark asks for. */
+/* Answers what redis-benchmark asks for. */
 static void run_config_get(struct resp_request *request)
 {
     static const char *const values[][2] = { { "save", "" }, { "appendonly", "no" } };
@@ -143,7 +143,7 @@ static const struct command config_parts[] = {
     { NULL, 0, 0, NULL, NULL },
 };
 
-/* The most frequent ones first. */
+/* The most frequent commands come first. */
 static const struct command commands[] = {
     { "get", 2, 2, resp_get, NULL },
     { "set", 3, 0, resp_set, NULL },
@@ -177,7 +177,7 @@ static size_t count_commands(void)
     return sizeof(commands) / sizeof(commands[0]) - 1;
 }
 
-/* `skip`: bytes of the names that are the same for all. */
+/* Finds a command by its name without the first `skip` bytes, which are the same for all. */
 static const struct command *find(const struct command *table, fb_bytes word, size_t skip)
 {
     for (; table->name != NULL; table++)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands as a person types them: words on a line, quoted where they have spaces or bytes that
- * cannot be typed. They are copied, because quotes and escapes are not part of them. */
+/* Parses commands that a person types: words on a line, in quotes where they have spaces or bytes
+ * that cannot be typed. Words are copied, because quotes and escapes are not part of them. */
 #include "resp.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* What is left of the line, and of the room for its words. */
+/* The rest of the line, and of the room for its words. */
 struct line {
     const uint8_t *p, *end;
     char *out;
@@ -22,7 +22,7 @@ static int hex_value(uint8_t digit)
     return isdigit(digit) ? digit - '0' : tolower(digit) - 'a' + 10;
 }
 
-/* Behind a backslash within double quotes. */
+/* Reads an escape, after its backslash, within double quotes. */
 static char take_escape(struct line *line)
 {
     static const char escapes[] = "n\nr\rt\tb\ba\a";
@@ -38,8 +38,8 @@ static char take_escape(struct line *line)
     return (char)c;
 }
 
-/* Behind the opening quote. The closing one is followed by a space or ends the line; -1: it is not,
- * or there is none. */
+/* Reads a word after its opening quote. A space or the end of the line must follow the closing
+ * quote; -1 otherwise. */
 static int take_quoted(struct line *line, uint8_t quote)
 {
     while (line->p < line->end && *line->p != quote) {

@@ -47,7 +47,8 @@ struct set_options {
     uint64_t ttl;
 };
 
-/* EX seconds, PX milliseconds, KEEPTTL, NX, XX; 1 after a reply that they are wrong. */
+/* Reads EX seconds, PX milliseconds, KEEPTTL, NX, XX. Returns 0, or 1 after a reply that they are
+ * wrong. */
 static int take_set_options(struct resp_request *request, struct set_options *options)
 {
     const fb_bytes *words = request->words, *time = NULL;
@@ -132,7 +133,7 @@ void resp_mget(struct resp_request *request)
         reply_value(request, request->words[i]);
 }
 
-/* Key by key: another client may see some of them set and others not yet. */
+/* Sets one key after the other: another client may see some of them set and others not yet. */
 void resp_mset(struct resp_request *request)
 {
     const fb_bytes *words = request->words;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands about numbers, and about how long keys live. */
+/* Commands about numbers and times to live. */
 #include "resp.h"
 
-/* A number is kept as its decimal text, as clients have set it, and not as fb_map_add() has it. */
+/* Adds to a number. Clients set numbers as decimal text, so fb_map_add() cannot be used. */
 static void add(struct resp_request *request, int64_t by)
 {
     fb_bytes key = request->words[1];
@@ -85,7 +85,7 @@ void resp_pttl(struct resp_request *request)
     reply_ttl(request, 1);
 }
 
-/* Sets the same value with another time to live; `only_timed`: if it has had one. */
+/* Sets the same value with another time to live; with `only_timed`, only if the key had one. */
 static void set_ttl(struct resp_request *request, uint64_t ttl, int only_timed)
 {
     fb_bytes key = request->words[1];
@@ -113,7 +113,7 @@ static void expire(struct resp_request *request, int64_t unit)
         return;
     if (ms > 0) {
         set_ttl(request, (uint64_t)ms, 0);
-    } else { /* it has expired */
+    } else { /* the time has passed already */
         request->n = 2;
         resp_del(request);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands out of bytes. One that is whole is parsed where it lies: its words point into the input.
- * Of one that is not, nothing is remembered but how many bytes it needs at least. To look again costs
+/* Parses commands where they lie: the words of a complete command point into the input. Of an
+ * incomplete command only the number of bytes that it needs is remembered. To parse it again costs
  * little, because words are skipped by their lengths and not read. */
 #include "resp.h"
 
@@ -49,7 +49,8 @@ int resp_number(fb_bytes text, int64_t *out)
     return 0;
 }
 
-/* The number of a line "*12\r\n" or "$12\r\n" at *at, which is moved behind it; `what` names it. */
+/* Reads the number of a line "*12\r\n" or "$12\r\n" at *at, and moves *at after it; errors name it
+ * `what`. */
 static enum resp_parsed take_number(
     struct resp_parser *parser, fb_bytes in, size_t *at, int64_t *number, const char *what)
 {
@@ -66,7 +67,7 @@ static enum resp_parsed take_number(
     return RESP_WHOLE;
 }
 
-/* The word at *at, "$3\r\nfoo\r\n". */
+/* Reads the word at *at, "$3\r\nfoo\r\n". */
 static enum resp_parsed take_word(
     struct resp_parser *parser, fb_bytes in, size_t *at, fb_bytes *word)
 {

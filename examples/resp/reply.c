@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replies. All that one callback writes leaves in one system call after it. */
+/* Writes replies. The daemon sends all that one callback writes in one system call after it. */
 #include "resp.h"
 
 #include <stdarg.h>
@@ -21,7 +21,7 @@ fb_bytes resp_decimal(int64_t number, char text[24])
     return (fb_bytes) { (uint8_t *)p, (size_t)(end - p) };
 }
 
-/* A letter, a number and the end of the line: how most replies begin. */
+/* Writes the beginning of most replies: a letter, a number and the end of the line. */
 static size_t head(char *out, char letter, int64_t number)
 {
     char text[24];
@@ -54,7 +54,7 @@ void resp_error(fb_conn *conn, const char *format, ...)
     vsnprintf(text + 1, ERROR_MAX - 1, format, args);
     va_end(args);
     n = strlen(text);
-    for (size_t i = 0; i < n; i++) /* what the client sent may be in it, but it is one line */
+    for (size_t i = 0; i < n; i++) /* keeps the error one line, whatever the client has sent */
         if (text[i] == '\r' || text[i] == '\n')
             text[i] = ' ';
     memcpy(text + n, "\r\n", 2);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The descriptor of the protocol, and a session. */
+/* The descriptor of the protocol, and its sessions. */
 #include "resp.h"
 
-/* Replies that may pile up before other connections have their turn. */
+/* Bytes of replies after which other connections get their turn. */
 #define REPLIES_A_TURN (256 * 1024)
 
 struct resp_session {
-    size_t need; /* with fewer bytes than these the next command is not whole */
+    size_t need; /* bytes that the next command needs at least */
 };
 
 static int resp_opened(fb_conn *conn, void *state)
@@ -41,7 +41,7 @@ static int run(fb_conn *conn, const struct resp_parser *parser)
     return request.ended;
 }
 
-/* Runs what has arrived whole, and consumes nothing else. */
+/* Runs the commands that have arrived completely, and consumes nothing else. */
 static size_t resp_data(fb_conn *conn, void *state, fb_bytes in)
 {
     const struct resp_conf *conf = fb_conf_of(conn);
@@ -68,7 +68,7 @@ static size_t resp_data(fb_conn *conn, void *state, fb_bytes in)
             fb_close(conn);
             return in.n;
         }
-        if (fb_unsent(conn) > REPLIES_A_TURN) { /* the rest comes again when these have left */
+        if (fb_unsent(conn) > REPLIES_A_TURN) { /* the rest is offered again when they are sent */
             fb_stop(conn);
             fb_resume(conn);
             break;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* resp: a key-value server that speaks RESP2, the protocol of Redis. What its files share:
+/* resp: a key-value server that speaks RESP2, the protocol of Redis. Its files, and what they
+ * share:
  *
  *     resp.c      the descriptor and its directives; a session
- *     parse.c     commands out of bytes, without copying them;  inline.c: those typed by hand
- *     commands.c  the table of commands, and those about the connection and the server
- *     keys.c      those about keys and values;  numbers.c: about numbers and times to live
+ *     parse.c     parses commands, without copying them;  inline.c: commands typed by hand
+ *     commands.c  the table of commands, and commands about the connection and the server
+ *     keys.c      commands about keys and values;  numbers.c: about numbers and times to live
  *     reply.c     replies */
 #pragma once
 
 #include <forkbeard/forkbeard.h>
 
-/* Words of one command; a command's bytes; a line's that is typed by hand; a value's at most. */
-#define RESP_WORDS_MAX 4096
-#define RESP_INPUT_MAX (2 * 1024 * 1024)
-#define RESP_LINE_MAX (64 * 1024)
-#define RESP_VALUE_GREATEST (1024 * 1024)
+#define RESP_WORDS_MAX 4096               /* words of one command */
+#define RESP_INPUT_MAX (2 * 1024 * 1024)  /* bytes of one command */
+#define RESP_LINE_MAX (64 * 1024)         /* bytes of a command typed by hand */
+#define RESP_VALUE_GREATEST (1024 * 1024) /* bytes of a value */
 
 enum resp_metric { RESP_COMMANDS, RESP_CONNECTIONS, RESP_CLIENTS };
 
@@ -23,7 +23,8 @@ struct resp_conf {
     fb_map *map;
 };
 
-/* What a worker needs while it runs one command: callbacks do not nest, so there is one of each. */
+/* Buffers of a worker for the command that it runs: callbacks do not nest, so one of each is
+ * enough. */
 struct resp_worker {
     fb_bytes words[RESP_WORDS_MAX];
     char line[RESP_LINE_MAX];
@@ -36,10 +37,10 @@ struct resp_request {
     fb_worker *worker;
     const struct resp_conf *conf;
     struct resp_worker *room;
-    const fb_bytes *words; /* in the input: the first is the command's name */
+    const fb_bytes *words; /* in the input; the first is the name of the command */
     size_t n;
     const char *name; /* the command's, as replies write it */
-    int ended;        /* nothing that follows on this connection is run */
+    int ended;        /* the connection closes, and no further command is run */
 };
 
 /* Runs the command in `words` and replies. */
@@ -51,12 +52,12 @@ void resp_wrong_number(const struct resp_request *request);
 
 enum resp_parsed {
     RESP_WHOLE,   /* a command of `n` words, which may be 0, in the first `used` bytes */
-    RESP_PARTIAL, /* one that is not whole with less than `need` bytes */
-    RESP_BROKEN,  /* nothing can be understood from here on: `error` */
+    RESP_PARTIAL, /* a command that needs at least `need` bytes to be complete */
+    RESP_BROKEN,  /* `error`; the input that follows cannot be understood */
 };
 
 struct resp_parser {
-    struct resp_worker *room; /* where words are noted */
+    struct resp_worker *room; /* for the words */
     size_t bulk_max;          /* bytes of one word */
     size_t n, used, need;
     char error[64];
@@ -64,26 +65,28 @@ struct resp_parser {
 
 enum resp_parsed resp_parse(struct resp_parser *parser, fb_bytes in);
 enum resp_parsed resp_parse_inline(struct resp_parser *parser, fb_bytes in);
-/* As snprintf() into `error`; returns RESP_BROKEN. */
+/* Formats `error` as snprintf() does; returns RESP_BROKEN. */
 enum resp_parsed resp_broken(struct resp_parser *parser, const char *format, ...);
 
-/* Whether it is the word, in upper or lower case. */
+/* Compares with a word in lower case; upper and lower case are the same. */
 int resp_is(fb_bytes text, const char *word);
-/* A whole number, written as the protocol does: no sign "+", no spaces, no leading zeros. 0 or -1. */
+/* Reads an integer as the protocol writes it: no "+", no spaces, no leading zeros. Returns 0 or
+ * -1. */
 int resp_number(fb_bytes text, int64_t *out);
-/* The other way round: the bytes lie in `text`. */
+/* Writes an integer into `text`, and returns the bytes of it that are used. */
 fb_bytes resp_decimal(int64_t number, char text[24]);
 
-/* The keys: a map that all workers share, each call of which is atomic. A command that reads, decides
- * and writes begins again while it is told FB_MAP_CHANGED: somebody else was faster. */
+/* The keys are in a map that all workers share. Its calls are atomic. A command that reads, decides
+ * and writes begins again while the result is FB_MAP_CHANGED: another worker has changed the
+ * key. */
 
-/* The value is copied into the worker's room, which holds any. */
+/* Copies the value into the worker's buffer, which has room for any. */
 fb_map_status resp_map_get(struct resp_request *request, fb_bytes key, fb_item *item);
 fb_map_status resp_map_replace(
     struct resp_request *request, fb_bytes key, uint64_t version, fb_bytes value, uint64_t ttl);
-/* 1 after a reply that the map has not taken it. */
+/* Replies that the map has refused a key or value, and returns 1; or returns 0. */
 int resp_is_refused(struct resp_request *request, fb_map_status status);
-/* The time to live in a word, in a unit of so many ms; 1 after a reply that it is none. */
+/* Reads a time to live in units of `unit` ms. Returns 0, or 1 after a reply that it is wrong. */
 int resp_take_ttl(struct resp_request *request, fb_bytes word, int64_t unit, int64_t *ms);
 
 /* Commands about keys */
@@ -115,7 +118,7 @@ void resp_error(fb_conn *conn, const char *format, ...);
 void resp_integer(fb_conn *conn, int64_t number);
 void resp_bulk(fb_conn *conn, fb_bytes bytes);
 void resp_text(fb_conn *conn, const char *text);
-/* In the place of a value that there is not. */
+/* Replies that there is no value. */
 void resp_nil(fb_conn *conn);
-/* So many replies follow, which belong to it. */
+/* Begins an array, whose n elements are the replies that follow. */
 void resp_array(fb_conn *conn, size_t n);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* upper: answers each line in upper case. forkbeard_guide(7) leads to one like it, step by step. */
+/* upper: answers each line in upper case. forkbeard_guide(7) explains such a protocol step by
+ * step. */
 #include <ctype.h>
 #include <forkbeard/forkbeard.h>
 
 #define LINE_MAX_BYTES 1024
 
-/* A longer line, or one that is not whole 30 s after its first byte, ends the connection. */
+/* A longer line, or a line that is not complete 30 s after its first byte, ends the connection. */
 static const fb_frame_limit limit = { .most = LINE_MAX_BYTES, .timeout = 30000 };
 
-/* Whatever has arrived: some lines, perhaps the beginning of one more. What is not consumed comes
- * again together with what follows it. */
+/* Receives what has arrived: some lines, and perhaps the beginning of one more. Bytes that are not
+ * consumed are offered again, together with those that follow. */
 static size_t upper_data(fb_conn *conn, void *state, fb_bytes in)
 {
     fb_bytes rest = in, line;

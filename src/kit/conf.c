@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A test's configuration: the directives that it is given, in a file as the daemon reads it. */
+/* Reads a test's configuration: puts the directives that the test has given into a file, and has
+ * the daemon's own parser read it. Reports name the test's parts instead of paths. */
 #include "kit/kit.h"
 
 #include <pwd.h>
@@ -10,13 +11,13 @@
 
 #define CONNECTIONS 512
 
-/* A part that the test has written, which is included by the path of its descriptor and shown by its
- * name. */
+/* A part that the test has written: a file in memory, which the whole file includes by its
+ * path. */
 struct part {
-    const char *name;
-    int fd;
+    const char *name; /* in reports */
+    int fd;           /* -1: the test has not written it */
     char path[32];
-    char line[48]; /* that includes it */
+    char line[48]; /* the `include` */
 };
 
 enum { MAIN, STREAM, SERVER, PARTS };
@@ -31,7 +32,7 @@ static void open_part(struct part *part, const char *name, const char *text)
     snprintf(part->line, sizeof(part->line), "include %s;", part->path);
 }
 
-/* The worker's user, who is never become: it only has to exist. */
+/* A `user` line for root, whose configuration needs one. The test never changes its user. */
 static const char *user_line(char *line, size_t size)
 {
     const struct passwd *user = geteuid() == 0 ? getpwuid(0) : NULL;
@@ -40,8 +41,8 @@ static const char *user_line(char *line, size_t size)
     return user != NULL ? line : "";
 }
 
-/* The file around the parts. */
-static char *write_file(const struct part *parts, uint32_t connections)
+/* The text of the file around the parts, which the caller frees. */
+static char *compose_file(const struct part *parts, uint32_t connections)
 {
     char user[64], *text;
     int n = asprintf(&text,
@@ -57,7 +58,7 @@ static char *write_file(const struct part *parts, uint32_t connections)
 }
 
 /* Prints the report with the names of the parts instead of their paths. */
-static void show(const char *report, const struct part *parts)
+static void show_report(const char *report, const struct part *parts)
 {
     while (*report != '\0') {
         const struct part *part = parts;
@@ -74,7 +75,7 @@ static void show(const char *report, const struct part *parts)
     }
 }
 
-static struct fb_cycle *load(
+static struct fb_cycle *load_file(
     const fb_protocol *const *protocols, const char *path, const char *label, char **report)
 {
     struct fb_log_target target;
@@ -106,14 +107,15 @@ struct fb_cycle *fb_kit_load(
     char path[32], *text, *report;
     int fd;
 
+    assert(options->server != NULL && connections > 0);
     open_part(&parts[MAIN], "the test's main directives", options->main);
     open_part(&parts[STREAM], "the test's stream directives", options->stream);
     open_part(&parts[SERVER], "the test's server directives", options->server);
-    text = write_file(parts, connections);
+    text = compose_file(parts, connections);
     fd = fb_kit_file(text);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    cycle = load(protocols, path, label, &report);
-    show(report, parts);
+    cycle = load_file(protocols, path, label, &report);
+    show_report(report, parts);
     free(report);
     free(text);
     close(fd);

@@ -1,45 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In which ways a script is played. */
+/* Chooses the variants of a script that a conversation runs: other pieces, slow peers, a network
+ * that makes trouble, early ends and failing allocations. A script that fails as it is written is
+ * run only once, because its variants would only repeat the failure. */
 #include "kit/converse.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Places that are tried, of more a part, evenly spread. */
+/* Places that are tried at most. Of a longer script a part is tried, evenly spread. */
 #define CUTS_MOST 200
 #define ENDINGS_MOST 100
 #define REFUSALS_MOST 300
-/* Windows in which all is taken; usually of one byte. */
+/* Windows in which a peer takes all output at most. They have one byte unless that makes more. */
 #define WINDOWS_MOST 10000
-/* Networks that make trouble. */
+/* Seeds of trouble that are tried. */
 #define SEEDS 10
-/* More failures are not looked for. */
+/* Failures after which no more are looked for. */
 #define FAILURES_MOST 20
 
 struct converse {
     const struct fb_kit_script *script;
     int failures;
-    uint64_t allocations; /* of the script as it is */
+    uint64_t allocations; /* needed by the script as it is written */
     bool verbose;
 };
 
-static bool is_enough(const struct converse *converse)
+static bool has_failed_enough(const struct converse *converse)
 {
     return converse->failures >= FAILURES_MOST;
 }
 
-static struct fb_kit_outcome play(struct converse *converse, const struct fb_kit_way *way)
+static struct fb_kit_outcome run_variant(
+    struct converse *converse, const struct fb_kit_way *variant)
 {
     struct fb_kit_outcome outcome = { .failures = 0 };
 
-    if (is_enough(converse))
+    if (has_failed_enough(converse))
         return outcome;
     if (converse->verbose)
-        fprintf(stderr, "%s: %s\n", converse->script->protocol->name, way->name);
-    outcome = fb_kit_play(converse->script, way);
+        fprintf(stderr, "%s: %s\n", converse->script->protocol->name, variant->name);
+    outcome = fb_kit_play(converse->script, variant);
     converse->failures += outcome.failures;
-    if (is_enough(converse))
+    if (has_failed_enough(converse))
         fprintf(stderr, "%s: %d failures, the rest is left out\n", converse->script->protocol->name,
             converse->failures);
     return outcome;
@@ -47,10 +50,12 @@ static struct fb_kit_outcome play(struct converse *converse, const struct fb_kit
 
 static uint64_t stride(uint64_t n, uint64_t most)
 {
+    assert(most > 0);
     return n / most + 1;
 }
 
-static uint64_t count(const struct fb_kit_script *script, uint32_t act)
+/* Bytes of all steps of one kind. */
+static uint64_t count_bytes(const struct fb_kit_script *script, uint32_t act)
 {
     uint64_t n = 0;
 
@@ -60,76 +65,77 @@ static uint64_t count(const struct fb_kit_script *script, uint32_t act)
     return n;
 }
 
-static void cut_in_two(struct converse *converse)
+static void try_cuts(struct converse *converse)
 {
-    uint64_t n = count(converse->script, FB_TEST_ACT_SAY);
+    uint64_t n = count_bytes(converse->script, FB_TEST_ACT_SAY);
 
     for (uint64_t cut = 1; cut < n; cut += stride(n, CUTS_MOST)) {
-        struct fb_kit_way way = { .cut = cut };
+        struct fb_kit_way variant = { .cut = cut };
 
-        snprintf(way.name, sizeof(way.name), "cut at byte %" PRIu64, cut);
-        play(converse, &way);
+        snprintf(variant.name, sizeof(variant.name), "cut at byte %" PRIu64, cut);
+        run_variant(converse, &variant);
     }
 }
 
-static void play_as_others(struct converse *converse)
+static void try_peers(struct converse *converse)
 {
-    size_t window = stride(count(converse->script, FB_TEST_ACT_EXPECT), WINDOWS_MOST);
-    const struct fb_kit_way ways[] = {
+    size_t window = stride(count_bytes(converse->script, FB_TEST_ACT_EXPECT), WINDOWS_MOST);
+    const struct fb_kit_way variants[] = {
         { .name = "byte by byte", .bytes = true },
         { .name = "a peer that takes few bytes at a time", .window = window },
         { .name = "a peer that stops reading", .pausing = true },
         { .name = "byte by byte, a peer that stops reading", .bytes = true, .pausing = true },
     };
 
-    for (size_t i = 0; i < fb_countof(ways); i++)
-        play(converse, &ways[i]);
+    for (size_t i = 0; i < fb_countof(variants); i++)
+        run_variant(converse, &variants[i]);
 }
 
-static void make_trouble(struct converse *converse)
+static void try_trouble(struct converse *converse)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct fb_kit_way way = { .trouble = true, .seed = seed };
+        struct fb_kit_way variant = { .trouble = true, .seed = seed };
 
-        snprintf(way.name, sizeof(way.name), "trouble of seed %" PRIu64, seed);
-        play(converse, &way);
+        snprintf(variant.name, sizeof(variant.name), "trouble of seed %" PRIu64, seed);
+        run_variant(converse, &variant);
     }
 }
 
-static void end_at(struct converse *converse, size_t step, enum fb_kit_ending ending, bool half)
+static void try_end(struct converse *converse, size_t step, enum fb_kit_ending ending, bool half)
 {
-    struct fb_kit_way way = { .ending = ending, .step = step, .half = half };
+    struct fb_kit_way variant = { .ending = ending, .step = step, .half = half };
 
-    snprintf(way.name, sizeof(way.name), "the peer %s %s step %zu",
+    snprintf(variant.name, sizeof(variant.name), "the peer %s %s step %zu",
         ending == FB_KIT_BREAKS ? "breaks" : "ends", half ? "within" : "before", step);
-    play(converse, &way);
+    run_variant(converse, &variant);
 }
 
-static void end_early(struct converse *converse)
+static void try_ends(struct converse *converse)
 {
     const struct fb_kit_script *script = converse->script;
 
     for (size_t i = 0; i < script->n; i += stride(script->n, ENDINGS_MOST)) {
-        end_at(converse, i, FB_KIT_BREAKS, false);
-        end_at(converse, i, FB_KIT_ENDS, false);
+        try_end(converse, i, FB_KIT_BREAKS, false);
+        try_end(converse, i, FB_KIT_ENDS, false);
         if (script->steps[i].act != FB_TEST_ACT_SAY)
             continue;
-        end_at(converse, i, FB_KIT_BREAKS, true);
-        end_at(converse, i, FB_KIT_ENDS, true);
+        try_end(converse, i, FB_KIT_BREAKS, true);
+        try_end(converse, i, FB_KIT_ENDS, true);
     }
 }
 
-/* Peers that stop reading have the worker keep more. */
-static void refuse_memory(struct converse *converse, bool pausing)
+/* Fails one allocation after the other, until a run needs no more of them. With peers that stop
+ * reading the worker keeps more output, and so allocates more. */
+static void try_refusals(struct converse *converse, bool pausing)
 {
     bool refused = true;
 
     for (uint64_t i = 0; refused; i += stride(converse->allocations, REFUSALS_MOST)) {
-        struct fb_kit_way way = { .refuses = true, .after = i, .pausing = pausing };
+        struct fb_kit_way variant = { .refuses = true, .after = i, .pausing = pausing };
 
-        snprintf(way.name, sizeof(way.name), "allocation %" PRIu64 " fails%s", i,
+        snprintf(variant.name, sizeof(variant.name), "allocation %" PRIu64 " fails%s", i,
             pausing ? ", a peer that stops reading" : "");
-        refused = play(converse, &way).refused;
+        refused = run_variant(converse, &variant).refused;
     }
 }
 
@@ -144,15 +150,15 @@ int fb_test_converse_with(const fb_protocol *protocol, const fb_test_options *op
         .verbose = getenv("FB_TEST_VERBOSE") != NULL,
     };
 
-    converse.allocations = play(&converse, &plain).allocations;
-    if (converse.failures > 0) /* the others would only repeat it */
+    converse.allocations = run_variant(&converse, &plain).allocations;
+    if (converse.failures > 0)
         return converse.failures;
-    play_as_others(&converse);
-    cut_in_two(&converse);
-    make_trouble(&converse);
-    end_early(&converse);
-    refuse_memory(&converse, false);
-    refuse_memory(&converse, true);
+    try_peers(&converse);
+    try_cuts(&converse);
+    try_trouble(&converse);
+    try_ends(&converse);
+    try_refusals(&converse, false);
+    try_refusals(&converse, true);
     return converse.failures;
 }
 

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A script is played again and again, each time with something different. */
+/* A conversation: a script that is run again and again, each time as another variant. converse.c
+ * chooses the variants, script.c runs the script as one of them, and report.c prints what
+ * differs. */
 #pragma once
 
 #include "kit/kit.h"
 
+/* How the client ends before the step `step` of a variant. */
 enum fb_kit_ending { FB_KIT_TO_THE_END, FB_KIT_BREAKS, FB_KIT_ENDS };
 
-/* What is different this time. */
+/* A variant: the differences from the script as it is written; all zero: none. */
 struct fb_kit_way {
     char name[64];
-    bool bytes;    /* what is said comes in single bytes, */
-    uint64_t cut;  /* ... or in two pieces with the second beginning here; 0: in one */
-    size_t window; /* bytes that peers take at a time; 0: any number */
-    bool pausing;  /* they take nothing until something is expected */
-    bool trouble;  /* the network makes trouble, by this seed */
-    uint64_t seed;
-    enum fb_kit_ending ending; /* how the peer ends before a step, */
-    size_t step;
-    bool half;    /* ... or in the middle of what it says there */
-    bool refuses; /* one allocation fails, after so many */
-    uint64_t after;
+    bool bytes;                /* clients send single bytes */
+    uint64_t cut;              /* byte at which clients begin a second piece; 0: one piece */
+    size_t window;             /* bytes that peers take at a time; 0: any number */
+    bool pausing;              /* peers take nothing until the script expects something */
+    bool trouble;              /* the network makes trouble */
+    uint64_t seed;             /* of the trouble */
+    enum fb_kit_ending ending; /* how the client ends early */
+    size_t step;               /* the step before which it ends */
+    bool half;                 /* ends in the middle of what this step says instead */
+    bool refuses;              /* one allocation fails */
+    uint64_t after;            /* number of allocations that succeed before it */
 };
 
+/* A script and its test, the same in all variants; lent by the caller. */
 struct fb_kit_script {
     const fb_protocol *protocol;
     const fb_test_options *options;
@@ -29,15 +33,18 @@ struct fb_kit_script {
     size_t n;
 };
 
-/* Of a play. */
+/* The result of one run. */
 struct fb_kit_outcome {
-    int failures;
+    int failures; /* faults included */
     uint64_t allocations;
     bool refused; /* the allocation that was to fail was made */
 };
 
-struct fb_kit_outcome fb_kit_play(const struct fb_kit_script *script, const struct fb_kit_way *way);
+/* Runs the script once, from the start of a worker to its end. */
+struct fb_kit_outcome fb_kit_play(
+    const struct fb_kit_script *script, const struct fb_kit_way *variant);
 
 /* Prints what was heard instead of what was expected: `label: step 3: ...`. */
 void fb_kit_differs(const char *label, size_t step, fb_bytes expected, fb_bytes heard);
+/* Prints what was heard when nothing more was expected. */
 void fb_kit_says_more(const char *label, size_t step, fb_bytes heard);

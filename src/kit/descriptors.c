@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which descriptors the program has, so that one is found that a protocol has not closed, or that it
- * has closed and was another's. */
+/* Compares the program's descriptors before and after a test: finds those that the protocol has
+ * left open, and those of others that it has closed. Where /proc is missing, nothing is found. */
 #include "kit/kit.h"
 
 #include <dirent.h>
@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static void add(struct fb_kit_descriptors *open, int directory, const char *name)
+static void add_descriptor(struct fb_kit_descriptors *open, int directory, const char *name)
 {
     struct fb_kit_descriptor *descriptor = fb_kit_alloc(sizeof(*descriptor));
     ssize_t n = readlinkat(directory, name, descriptor->what, sizeof(descriptor->what) - 1);
 
-    if (n == -1) { /* a thread has closed it just now */
+    if (n == -1) { /* closed just now, by a thread */
         free(descriptor);
         return;
     }
@@ -30,14 +30,15 @@ void fb_kit_look(struct fb_kit_descriptors *open)
 
     SLIST_INIT(open);
     if (directory == NULL)
-        return; /* nothing can be said then */
+        return;
     while ((entry = readdir(directory)) != NULL)
         if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(directory))
-            add(open, dirfd(directory), entry->d_name);
+            add_descriptor(open, dirfd(directory), entry->d_name);
     closedir(directory);
 }
 
-static bool has(const struct fb_kit_descriptors *open, const struct fb_kit_descriptor *wanted)
+static bool has_descriptor(
+    const struct fb_kit_descriptors *open, const struct fb_kit_descriptor *wanted)
 {
     const struct fb_kit_descriptor *descriptor;
 
@@ -47,7 +48,7 @@ static bool has(const struct fb_kit_descriptors *open, const struct fb_kit_descr
     return false;
 }
 
-static void release(struct fb_kit_descriptors *open)
+static void free_list(struct fb_kit_descriptors *open)
 {
     struct fb_kit_descriptor *descriptor;
 
@@ -64,13 +65,13 @@ void fb_kit_compare(fb_test *test, struct fb_kit_descriptors *before)
 
     fb_kit_look(&now);
     SLIST_FOREACH (descriptor, &now, link)
-        if (!has(before, descriptor))
+        if (!has_descriptor(before, descriptor))
             fb_kit_fault(
                 test, "descriptor %d (%s) was not closed", descriptor->fd, descriptor->what);
     SLIST_FOREACH (descriptor, before, link)
-        if (!has(&now, descriptor))
+        if (!has_descriptor(&now, descriptor))
             fb_kit_fault(test, "descriptor %d (%s), which was open before the start, was closed",
                 descriptor->fd, descriptor->what);
-    release(&now);
-    release(before);
+    free_list(&now);
+    free_list(before);
 }

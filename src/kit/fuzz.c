@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client says what a fuzzer has invented. */
+/* Runs one input of a fuzzer: a client says it in pieces, and ends. The first byte chooses the
+ * pieces, the pauses and the end, so that a fuzzer explores these too. */
 #include "kit/kit.h"
 
 #include <stdio.h>
@@ -7,8 +8,8 @@
 
 #define PIECE_MOST 64
 
-/* One of the ways in which the first byte has things done. */
-static bool has(uint8_t how, unsigned bit)
+/* Whether the first byte asks for what this bit stands for. */
+static bool asks_for(uint8_t how, unsigned bit)
 {
     return (how >> bit & 1) != 0;
 }
@@ -18,9 +19,10 @@ static void say_in_pieces(fb_test *test, fb_test_peer *peer, fb_bytes bytes, uin
     uint64_t random = how;
 
     while (bytes.n > 0) {
-        size_t n = 1 + fb_kit_any(&random, has(how, 0) ? PIECE_MOST : 4);
+        size_t n = 1 + fb_kit_any(&random, asks_for(how, 0) ? PIECE_MOST : 4);
 
         n = n < bytes.n ? n : bytes.n;
+        assert(n > 0);
         fb_test_say(peer, bytes.p, n);
         bytes.p += n;
         bytes.n -= n;
@@ -29,14 +31,14 @@ static void say_in_pieces(fb_test *test, fb_test_peer *peer, fb_bytes bytes, uin
     }
 }
 
-static void end(fb_test *test, fb_test_peer *peer, uint8_t how)
+static void end_client(fb_test *test, fb_test_peer *peer, uint8_t how)
 {
-    if (has(how, 1))
+    if (asks_for(how, 1))
         fb_test_pass(test, 1000);
-    if (has(how, 2))
+    if (asks_for(how, 2))
         fb_test_take(peer, 1 + how % 16);
     fb_test_run(test);
-    if (has(how, 3))
+    if (asks_for(how, 3))
         fb_test_reset(peer);
     else
         fb_test_shut(peer);
@@ -53,11 +55,11 @@ int fb_test_fuzz(const fb_protocol *protocol, const char *server, const uint8_t 
     if (test == NULL)
         abort();
     peer = fb_test_connect(test);
-    if (has(how, 2))
+    if (asks_for(how, 2))
         fb_test_take(peer, 0);
     if (n > 1)
         say_in_pieces(test, peer, (fb_bytes) { data + 1, n - 1 }, how);
-    end(test, peer, how);
+    end_client(test, peer, how);
     if (fb_test_end(&test) > 0)
         abort();
     return 0;

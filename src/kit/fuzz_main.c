@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simple driver for fuzz targets: what is there is fed, and what is made from it. */
+/* A simple driver for fuzz targets, for those who have no libFuzzer: feeds a target with each file
+ * that it is given, and with inputs made from these. The inputs are the same in every run. */
 #include "kit/kit.h"
 
 #include <dirent.h>
@@ -33,8 +34,9 @@ static uint32_t any(struct driver *driver, uint32_t below)
     return fb_kit_any(&driver->random, below);
 }
 
-/* In memory of exactly its size, so that a sanitizer sees a byte read too far. */
-static void feed(struct driver *driver, const uint8_t *bytes, size_t n)
+/* Hands the input over in memory of exactly its size, so that a sanitizer sees a byte read too
+ * far. */
+static void feed_target(struct driver *driver, const uint8_t *bytes, size_t n)
 {
     uint8_t *copy = malloc(n > 0 ? n : 1);
 
@@ -47,7 +49,7 @@ static void feed(struct driver *driver, const uint8_t *bytes, size_t n)
     free(copy);
 }
 
-static void complain(struct driver *driver, const char *path)
+static void report_path(struct driver *driver, const char *path)
 {
     fprintf(stderr, "%s: %s\n", path, strerror(errno));
     driver->failed = true;
@@ -61,15 +63,15 @@ static void read_file(struct driver *driver, int fd, size_t size, const char *pa
     ssize_t n = read(fd, input->bytes, size);
 
     if (n == -1) {
-        complain(driver, path);
+        report_path(driver, path);
         free(input);
         return;
     }
     input->n = (size_t)n;
     STAILQ_INSERT_TAIL(&driver->inputs, input, link);
     driver->input_n++;
-    fprintf(stderr, "%s\n", path); /* what a failure is about */
-    feed(driver, input->bytes, input->n);
+    fprintf(stderr, "%s\n", path); /* a crash is about the last that is printed */
+    feed_target(driver, input->bytes, input->n);
 }
 
 static void read_path(struct driver *driver, const char *path);
@@ -81,7 +83,7 @@ static void read_directory(struct driver *driver, const char *path)
     char *inner;
 
     if (n == -1) {
-        complain(driver, path);
+        report_path(driver, path);
         return;
     }
     for (int i = 0; i < n; i++) {
@@ -101,7 +103,7 @@ static void read_path(struct driver *driver, const char *path)
     struct stat status;
 
     if (fd == -1 || fstat(fd, &status) == -1)
-        complain(driver, path);
+        report_path(driver, path);
     else if (S_ISDIR(status.st_mode))
         read_directory(driver, path);
     else
@@ -110,9 +112,9 @@ static void read_path(struct driver *driver, const char *path)
         close(fd);
 }
 
-/* Inventions */
+/* Inputs made from the files */
 
-static const struct input *choose(struct driver *driver)
+static const struct input *choose_input(struct driver *driver)
 {
     const struct input *input = STAILQ_FIRST(&driver->inputs);
 
@@ -121,8 +123,8 @@ static const struct input *choose(struct driver *driver)
     return input;
 }
 
-/* Puts a part of one of the inputs at a place. */
-static size_t paste(struct driver *driver, uint8_t *bytes, size_t n, const struct input *input)
+/* Overwrites a random place with a part of another input. */
+static size_t paste_part(struct driver *driver, uint8_t *bytes, size_t n, const struct input *input)
 {
     size_t at = any(driver, (uint32_t)n + 1), from, part;
 
@@ -131,11 +133,12 @@ static size_t paste(struct driver *driver, uint8_t *bytes, size_t n, const struc
     from = any(driver, (uint32_t)input->n);
     part = 1 + any(driver, (uint32_t)(input->n - from));
     part = part < INPUT_MOST - at ? part : INPUT_MOST - at;
+    assert(at + part <= INPUT_MOST && from + part <= input->n);
     memcpy(bytes + at, input->bytes + from, part);
     return at + part > n ? at + part : n;
 }
 
-static size_t change(struct driver *driver, uint8_t *bytes, size_t n)
+static size_t change_bytes(struct driver *driver, uint8_t *bytes, size_t n)
 {
     static const uint8_t special[] = { '\0', '\n', '\r', ' ', 0x7f, 0x80, 0xff, '0', '9', '-' };
     size_t at = any(driver, (uint32_t)n + 1), part;
@@ -155,18 +158,18 @@ static size_t change(struct driver *driver, uint8_t *bytes, size_t n)
         memmove(bytes + at + 1, bytes + at, n - at);
         bytes[at] = (uint8_t)any(driver, 256);
         return n + 1;
-    case 3: /* some less */
+    case 3: /* some bytes less */
         part = any(driver, (uint32_t)(n - at) + 1);
         memmove(bytes + at, bytes + at + part, n - at - part);
         return n - part;
     default:
-        return paste(driver, bytes, n, choose(driver));
+        return paste_part(driver, bytes, n, choose_input(driver));
     }
 }
 
-static void invent(struct driver *driver)
+static void feed_invented(struct driver *driver)
 {
-    const struct input *input = choose(driver);
+    const struct input *input = choose_input(driver);
     uint8_t bytes[INPUT_MOST];
     size_t n = 0;
 
@@ -175,10 +178,11 @@ static void invent(struct driver *driver)
         memcpy(bytes, input->bytes, n);
     }
     for (uint32_t i = 1 + any(driver, input != NULL ? 8 : 64); i > 0; i--)
-        n = change(driver, bytes, n);
-    if (n > 0) /* which chooses how it is said */
+        n = change_bytes(driver, bytes, n);
+    assert(n <= INPUT_MOST);
+    if (n > 0) /* the first byte chooses how the rest is said */
         bytes[0] = (uint8_t)any(driver, 256);
-    feed(driver, bytes, n);
+    feed_target(driver, bytes, n);
 }
 
 int fb_test_fuzz_main(int argc, char **argv, int (*target)(const uint8_t *data, size_t n))
@@ -188,7 +192,7 @@ int fb_test_fuzz_main(int argc, char **argv, int (*target)(const uint8_t *data, 
     struct input *input;
 
     STAILQ_INIT(&driver.inputs);
-    feed(&driver, NULL, 0);
+    feed_target(&driver, NULL, 0);
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "-runs=", 6) == 0)
             runs = strtoul(argv[i] + 6, NULL, 10);
@@ -196,7 +200,7 @@ int fb_test_fuzz_main(int argc, char **argv, int (*target)(const uint8_t *data, 
             read_path(&driver, argv[i]);
     }
     for (unsigned long i = 0; i < runs && !driver.failed; i++)
-        invent(&driver);
+        feed_invented(&driver);
     fprintf(stderr, "%lu files and %lu other inputs were fed\n", (unsigned long)driver.input_n,
         driver.failed ? 0 : runs);
     while ((input = STAILQ_FIRST(&driver.inputs)) != NULL) {

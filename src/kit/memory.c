@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory of connections: counted, and refused when the test says so. */
+/* The memory of connections and their protocols: counts allocations, and refuses those that the
+ * test has named. Memory of the worker itself, before its start, is counted but never refused. */
 #include "kit/kit.h"
 
 #include <errno.h>
 
-static struct fb_kit_memory *of(const struct fb_memory *memory)
+static struct fb_kit_memory *memory_of(const struct fb_memory *memory)
 {
     return fb_container(memory, struct fb_kit_memory, memory);
 }
 
 static void *counted_alloc(const struct fb_memory *memory, size_t n)
 {
-    struct fb_kit_memory *m = of(memory);
+    struct fb_kit_memory *m = memory_of(memory);
     uint64_t number = m->asked++;
     void *p = NULL;
 
@@ -27,7 +28,10 @@ static void *counted_alloc(const struct fb_memory *memory, size_t n)
 
 static void counted_release(const struct fb_memory *memory, void *p)
 {
-    of(memory)->held -= p != NULL;
+    struct fb_kit_memory *m = memory_of(memory);
+
+    assert(p == NULL || m->held > 0);
+    m->held -= p != NULL;
     free(p);
 }
 
@@ -40,6 +44,7 @@ void fb_kit_memory_init(struct fb_kit_memory *memory)
 
 void fb_test_refuse_memory(fb_test *test, uint64_t after, uint64_t n)
 {
+    CHECK_KIND(test, KIT_TEST);
     test->memory.from = test->memory.asked + after;
     test->memory.most = n;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The other ends of the worker's connections. */
+/* The program's ends of the worker's connections: clients, and servers that the protocol has
+ * connected to. Each is one socket of the simulated kernel. What a test asks a peer for, the worker
+ * first has done. */
 #include "kit/kit.h"
 
 #include <errno.h>
@@ -12,6 +14,7 @@ fb_test_peer *fb_kit_add_peer(fb_test *test, struct fb_sim_socket *socket)
 {
     fb_test_peer *peer = fb_kit_alloc(sizeof(*peer));
 
+    peer->kind = KIT_PEER;
     peer->test = test;
     peer->socket = socket;
     socket->lends = true; /* memory of exactly the size of what is said */
@@ -25,26 +28,31 @@ void fb_kit_forget_peers(fb_test *test)
     fb_test_server *server;
 
     while ((peer = STAILQ_FIRST(&test->peers)) != NULL) {
+        CHECK_KIND(peer, KIT_PEER);
         STAILQ_REMOVE_HEAD(&test->peers, link);
+        peer->kind = 0;
         free(peer);
     }
     while ((server = STAILQ_FIRST(&test->servers)) != NULL) {
+        CHECK_KIND(server, KIT_SERVER);
         STAILQ_REMOVE_HEAD(&test->servers, link);
+        server->kind = 0;
         free(server);
     }
 }
 
 fb_test_peer *fb_test_connect(fb_test *test)
 {
-    fb_test_peer *peer = fb_kit_add_peer(test, fb_sim_client(test->door));
+    fb_test_peer *peer = fb_kit_add_peer(test, fb_sim_client(test->listener));
     struct sockaddr_in *address = (void *)&peer->socket->peer;
 
-    address->sin_port = htons((in_port_t)(FIRST_PORT + test->last_port++ % 20000));
+    address->sin_port = htons((in_port_t)(FIRST_PORT + test->port_n++ % 20000));
     return peer;
 }
 
 void fb_test_say(fb_test_peer *peer, const void *p, size_t n)
 {
+    CHECK_KIND(peer, KIT_PEER);
     if (peer->over)
         fb_kit_misused("fb_test_say() of a peer that has ended its half");
     if (n > 0 && !peer->socket->closed)
@@ -58,6 +66,7 @@ void fb_test_says(fb_test_peer *peer, const char *text)
 
 void fb_test_shut(fb_test_peer *peer)
 {
+    CHECK_KIND(peer, KIT_PEER);
     if (!peer->over && !peer->socket->closed)
         fb_sim_end(peer->socket);
     peer->over = true;
@@ -65,6 +74,7 @@ void fb_test_shut(fb_test_peer *peer)
 
 void fb_test_reset(fb_test_peer *peer)
 {
+    CHECK_KIND(peer, KIT_PEER);
     if (peer->socket->closed)
         return;
     if (!peer->over)
@@ -80,6 +90,7 @@ void fb_test_take(fb_test_peer *peer, size_t n)
 
 fb_bytes fb_test_heard(fb_test_peer *peer)
 {
+    CHECK_KIND(peer, KIT_PEER);
     fb_test_run(peer->test);
     return (fb_bytes) { (const uint8_t *)fb_sim_sent(peer->socket), peer->socket->sent_n };
 }
@@ -96,25 +107,29 @@ int fb_test_has_ended(fb_test_peer *peer)
     return peer->socket->shut || peer->socket->closed;
 }
 
+#define KIT_SEARCH KIND('K', 'S', 'C', 'H')
+
 struct search {
+    unsigned kind; /* KIT_SEARCH */
     int fd;
     bool lingers;
 };
 
-static void look(struct fb_conn *conn, void *arg)
+static void search_connection(struct fb_conn *conn, void *arg)
 {
     struct search *search = arg;
 
+    CHECK_KIND(search, KIT_SEARCH);
     if (conn->source.fd == search->fd)
         search->lingers = conn->lingering;
 }
 
-/* Closed, but for what the peer may still say. */
+/* Whether the worker has closed the connection, and only discards what the peer still says. */
 static bool lingers(const fb_test_peer *peer)
 {
-    struct search search = { .fd = peer->socket->fd };
+    struct search search = { .kind = KIT_SEARCH, .fd = peer->socket->fd };
 
-    fb_net_each(&peer->test->worker.stream.net, look, &search);
+    fb_net_each(&peer->test->worker.stream.net, search_connection, &search);
     return search.lingers;
 }
 
@@ -128,48 +143,4 @@ int fb_test_was_reset(fb_test_peer *peer)
 {
     fb_test_run(peer->test);
     return peer->socket->reset;
-}
-
-static fb_test_server *find_server(const fb_test *test, const struct fb_address *address)
-{
-    fb_test_server *server;
-
-    STAILQ_FOREACH (server, &test->servers, link)
-        if (fb_address_equal(&server->address, address))
-            break;
-    return server;
-}
-
-fb_test_server *fb_test_serve(fb_test *test, const char *text, fb_test_reply reply)
-{
-    static const enum fb_sim_answer answers[] = {
-        [FB_TEST_ACCEPTS] = FB_SIM_ACCEPTS,
-        [FB_TEST_REFUSES] = FB_SIM_REFUSES,
-        [FB_TEST_SILENT] = FB_SIM_SILENT,
-    };
-    struct fb_address address;
-    const char *wrong = fb_address_parse(text, 0, &address);
-    fb_test_server *server;
-
-    if (wrong != NULL || (address.any.sa_family != AF_UNIX && fb_address_port(&address) == 0))
-        fb_kit_misused("fb_test_serve(\"%s\"): %s", text, wrong != NULL ? wrong : "no port");
-    server = find_server(test, &address);
-    if (server == NULL) {
-        server = fb_kit_alloc(sizeof(*server));
-        server->test = test;
-        server->address = address;
-        server->server = fb_sim_server(test->sim, &address.any, address.length);
-        STAILQ_INSERT_TAIL(&test->servers, server, link);
-    }
-    fb_sim_answer(server->server, answers[reply], 0);
-    return server;
-}
-
-fb_test_peer *fb_test_accept(fb_test_server *server)
-{
-    struct fb_sim_socket *socket;
-
-    fb_test_run(server->test);
-    socket = fb_sim_server_take(server->server);
-    return socket != NULL ? fb_kit_add_peer(server->test, socket) : NULL;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What has ended is kept from being used again, so that whoever still uses it is found: the slot is
- * no other connection's for a long time, and the address sanitizer, where there is one, watches the
- * protocol's state. */
+/* Finds protocols that use a connection after its end: its slot is no other connection's for a long
+ * time, so that the SDK reports the handle, and the address sanitizer, where there is one, watches
+ * the protocol's state. */
 #include "kit/kit.h"
 
-/* The sanitizer's; NULL without it. */
+/* Functions of the address sanitizer; NULL in a program without it. */
 extern void __asan_poison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
 
@@ -19,11 +19,11 @@ static void poison_state(const struct fb_conn *conn)
 
 static void slot_released(struct fb_net *net)
 {
-    fb_test *test = fb_container(fb_loop_worker(&net->loop), struct fb_test, worker);
+    fb_test *test = kit_test_of(fb_loop_worker(&net->loop));
     struct fb_source_table *table = &net->loop.sources;
 
     if (table->n - table->used_n > net->connections_max && table->free != FB_NO_SLOT) {
-        /* it was put at the front, and still says what it was */
+        /* the slot is the first of the free list, and still has what it was */
         poison_state((const struct fb_conn *)(void *)fb_source_at(table, table->free));
         table->free = FB_NO_SLOT;
     }
@@ -35,6 +35,7 @@ void fb_kit_guard_slots(fb_test *test)
 {
     struct fb_net *net = &test->worker.stream.net;
 
+    assert(net->released != slot_released);
     test->released = net->released;
     net->released = slot_released;
 }
@@ -43,6 +44,7 @@ void fb_kit_unguard_slots(fb_test *test)
 {
     struct fb_stream *stream = &test->worker.stream;
 
+    assert(stream->net.released == slot_released);
     stream->net.released = test->released;
     if (__asan_unpoison_memory_region == NULL)
         return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The beginning and the end of a test. */
+/* Starts and ends a test: its configuration, its simulated world, its worker; and checks at the end
+ * that nothing is left. What a start has made, the end destroys in reverse order. */
 #include "kit/kit.h"
 #include "module/module.h"
 
@@ -18,40 +19,28 @@ static const struct fb_sim_trouble trouble = {
     .late = 300,
 };
 
-/* splitmix64 */
-uint32_t fb_kit_any(uint64_t *state, uint32_t below)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return (uint32_t)(((z ^ (z >> 31)) >> 32) % below);
-}
-
-static fb_test *test_of(struct fb_worker *worker)
-{
-    return fb_container(worker, struct fb_test, worker);
-}
-
 static void random_bytes(struct fb_worker *worker, void *p, size_t n)
 {
     uint8_t *bytes = p;
 
     for (size_t i = 0; i < n; i++)
-        bytes[i] = (uint8_t)fb_kit_any(&test_of(worker)->random, 256);
+        bytes[i] = (uint8_t)fb_kit_any(&kit_test_of(worker)->random, 256);
 }
 
-static void misused(struct fb_stream *stream, const char *call)
+static void report_misuse(struct fb_stream *stream, const char *call)
 {
     struct fb_worker *worker = fb_container(stream, struct fb_worker, stream);
 
-    fb_kit_fault(test_of(worker), "%s() of a connection that had ended", call);
+    fb_kit_fault(kit_test_of(worker), "%s() of a connection that had ended", call);
 }
 
-/* Of the simulation: what was done to a descriptor of its. */
+/* Makes a fault of a wrong use of a simulated socket. */
 static void sim_fault(void *arg, const char *text)
 {
-    fb_kit_fault(arg, "the connection of %s", text);
+    fb_test *test = arg;
+
+    CHECK_KIND(test, KIT_TEST);
+    fb_kit_fault(test, "the connection of %s", text);
 }
 
 fb_test_options fb_kit_options(const fb_test_options *options)
@@ -64,21 +53,23 @@ fb_test_options fb_kit_options(const fb_test_options *options)
     return own;
 }
 
-/* The listener has a real descriptor, which the worker closes, and stands for a simulated one. */
-static void open_door(fb_test *test)
+/* Opens the listener. The worker closes its descriptor, so it has a real one, which stands for a
+ * simulated socket. */
+static void open_listener(fb_test *test)
 {
     struct fb_listener *listener = STAILQ_FIRST(&test->cycle->stream.listeners);
 
-    test->door_fd = fcntl(test->target.fd, F_DUPFD_CLOEXEC, 0);
-    if (test->door_fd == -1)
+    test->listener_fd = fcntl(test->target.fd, F_DUPFD_CLOEXEC, 0);
+    if (test->listener_fd == -1)
         fb_kit_misused("no descriptor for the listener");
-    listener->fds = &test->door_fd;
+    listener->fds = &test->listener_fd;
     listener->fd_n = 1;
-    test->door = fb_sim_listener(test->sim, test->door_fd);
-    memcpy(&test->door->local, &listener->address.any, listener->address.length);
-    test->door->local_length = listener->address.length;
+    test->listener = fb_sim_listener(test->sim, test->listener_fd);
+    memcpy(&test->listener->local, &listener->address.any, listener->address.length);
+    test->listener->local_length = listener->address.length;
 }
 
+/* Replaces what a test does not take from its configuration: log, mechanism, and spare slots. */
 static void change_cycle(fb_test *test)
 {
     struct fb_cycle *cycle = test->cycle;
@@ -91,7 +82,7 @@ static void change_cycle(fb_test *test)
     cycle->events.worker_connections += FB_KIT_SPARE_SLOTS;
 }
 
-/* -1 when the worker could not start. */
+/* Returns -1 when the worker could not start; the log says why. */
 static int start_worker(fb_test *test)
 {
     struct fb_worker *worker = &test->worker;
@@ -105,7 +96,7 @@ static int start_worker(fb_test *test)
         return -1;
     worker->log.plain = test->protocols[0]->name;
     worker->random = random_bytes;
-    worker->stream.misused = misused;
+    worker->stream.misused = report_misuse;
     worker->stream.net.connections_max -= FB_KIT_SPARE_SLOTS;
     fb_kit_guard_slots(test);
     fb_accept_open(worker);
@@ -128,7 +119,7 @@ static void create_world(fb_test *test)
     test->sim = fb_sim_create();
     fb_sim_on_fault(test->sim, sim_fault, test);
     fb_kit_memory_init(&test->memory);
-    open_door(test);
+    open_listener(test);
     change_cycle(test);
 }
 
@@ -143,8 +134,9 @@ static void destroy_world(fb_test *test)
     fb_kit_forget_peers(test);
 }
 
-/* The protocol as a module's is taken; NULL after a line that says what is wrong with it. */
-static const fb_protocol *take_protocol(struct fb_arena *arena, const fb_protocol *protocol)
+/* Checks and copies the protocol as the loader of modules does; NULL after a line that says what is
+ * wrong with it. */
+static const fb_protocol *adopt_protocol(struct fb_arena *arena, const fb_protocol *protocol)
 {
     char text[FB_MODULE_TEXT];
     const char *wrong = fb_module_check(protocol, text);
@@ -157,19 +149,21 @@ static const fb_protocol *take_protocol(struct fb_arena *arena, const fb_protoco
     return copy;
 }
 
-/* Ends what has not begun. */
-static void discard(fb_test *test)
+/* Destroys a test that has no world, or no longer. */
+static void destroy_test(fb_test *test)
 {
     fb_arena_destroy(&test->arena);
     fb_kit_compare(test, &test->before);
+    test->kind = 0;
     free(test);
 }
 
-/* NULL after the configuration's mistakes were printed. */
-static fb_test *create(const fb_protocol *protocol, const fb_test_options *options)
+/* Makes a test with its configuration; NULL after the mistakes were printed. */
+static fb_test *create_test(const fb_protocol *protocol, const fb_test_options *options)
 {
     fb_test *test = fb_kit_alloc(sizeof(*test));
 
+    test->kind = KIT_TEST;
     fb_kit_look(&test->before);
     STAILQ_INIT(&test->peers);
     STAILQ_INIT(&test->servers);
@@ -177,7 +171,7 @@ static fb_test *create(const fb_protocol *protocol, const fb_test_options *optio
     test->arena = fb_arena_create();
     if (test->arena == NULL)
         fb_kit_misused("no memory for the test");
-    test->protocols[0] = take_protocol(test->arena, protocol);
+    test->protocols[0] = adopt_protocol(test->arena, protocol);
     if (test->protocols[0] != NULL) {
         fb_kit_watch_ends(test);
         snprintf(test->label, sizeof(test->label), "%s", protocol->name);
@@ -185,7 +179,7 @@ static fb_test *create(const fb_protocol *protocol, const fb_test_options *optio
     }
     if (test->cycle != NULL)
         return test;
-    discard(test);
+    destroy_test(test);
     return NULL;
 }
 
@@ -197,17 +191,17 @@ void fb_kit_trouble(fb_test *test, uint64_t seed)
 fb_test *fb_test_start_with(const fb_protocol *protocol, const fb_test_options *options)
 {
     fb_test_options own = fb_kit_options(options);
-    fb_test *test = create(protocol, &own);
+    fb_test *test = create_test(protocol, &own);
 
     if (test == NULL)
         return NULL;
     create_world(test);
     if (start_worker(test) == -1) {
         fputs(fb_test_logged(test), stderr);
-        if (test->door_fd != -1)
-            close(test->door_fd);
+        if (test->listener_fd != -1)
+            close(test->listener_fd);
         destroy_world(test);
-        discard(test);
+        destroy_test(test);
         return NULL;
     }
     if (own.trouble != 0)
@@ -223,8 +217,8 @@ fb_test *fb_test_start(const fb_protocol *protocol, const char *server)
     return fb_test_start_with(protocol, &options);
 }
 
-/* Lines about a connection that say that something must not be. */
-static void look_for_alerts(fb_test *test)
+/* Makes a fault of each line of level alert about a connection. */
+static void check_log(fb_test *test)
 {
     const char *line = fb_test_logged(test);
 
@@ -236,7 +230,8 @@ static void look_for_alerts(fb_test *test)
     }
 }
 
-static void check_rest(fb_test *test)
+/* Makes a fault of whatever the worker has left. */
+static void check_left(fb_test *test)
 {
     const struct fb_net *net = &test->worker.stream.net;
     uint64_t totals[FB_COUNTERS];
@@ -258,19 +253,21 @@ int fb_test_end(fb_test **testp)
     fb_test *test = *testp;
     int faults;
 
+    CHECK_KIND(test, KIT_TEST);
     *testp = NULL;
     fb_sim_trouble(test->sim, 0, NULL);
     fb_test_run(test);
     fb_net_fail_all(&test->worker.stream.net, FB_DRAINED);
-    fb_test_run(test); /* what `closed` has begun */
+    fb_test_run(test); /* `closed` may have begun something */
     fb_kit_unguard_slots(test);
     fb_worker_done(&test->worker);
-    look_for_alerts(test);
-    check_rest(test);
+    check_log(test);
+    check_left(test);
     destroy_world(test);
     fb_arena_destroy(&test->arena);
     fb_kit_compare(test, &test->before);
     faults = test->faults;
+    test->kind = 0;
     free(test);
     return faults;
 }
@@ -282,6 +279,7 @@ int fb_test_faults(const fb_test *test)
 
 fb_worker *fb_test_worker(fb_test *test)
 {
+    CHECK_KIND(test, KIT_TEST);
     return &test->worker;
 }
 

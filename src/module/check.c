@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a descriptor has to be like. Its structs may be shorter or longer than ours: fields are only
- * ever appended, and each says how large it is. */
+/* Checks a protocol's descriptor and copies it. Its structs may be shorter or longer than ours:
+ * fields are only ever appended, and each struct says how large it is. No field is read that its
+ * size does not cover, and no field is followed before it was checked; a wrong descriptor is a
+ * message, never an assertion. */
 #include "module/module.h"
 
 #include "base/compiler.h"
@@ -13,25 +15,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The least that ABI 1 has: up to the last field of its first version. */
+/* The smallest structs of ABI 1: up to the last field of its first version. */
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 #define PROTOCOL_LEAST END_OF(fb_protocol, worker_stop)
 #define DIRECTIVE_LEAST END_OF(fb_directive, args_most)
 #define OPS_LEAST END_OF(fb_ops, closed)
-/* Beyond these a descriptor is garbage. */
+/* A descriptor with more than these is garbage. */
 #define SIZE_MOST 65536
 #define DIRECTIVES_MOST 1000
 
 #define PATH_FLAGS (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES)
 #define NEEDS (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN)
 
-#define NAME_MOST 31 /* a zone's name has a protocol's and a map's */
+#define NAME_MOST 31 /* the name of a map's zone is a protocol's and the map's */
 
 static_assert(
     sizeof(void *) != 8 || (PROTOCOL_LEAST == 96 && DIRECTIVE_LEAST == 72 && OPS_LEAST == 80),
     "ABI 1 begins with these, whatever is appended");
 
-static const char *FB_PRINTF(2, 3) say(char text[FB_MODULE_TEXT], const char *format, ...)
+static const char *FB_PRINTF(2, 3) write_text(char text[FB_MODULE_TEXT], const char *format, ...)
 {
     va_list args;
 
@@ -49,8 +51,11 @@ static bool is_name(const char *s)
     return n > 0 && n <= NAME_MOST && s[n] == '\0';
 }
 
-static void take(void *own, size_t own_size, const void *other, size_t size)
+/* Copies a struct of `size` bytes into one of ours: what it lacks is zero, what it has beyond is
+ * left out. */
+static void copy_struct(void *own, size_t own_size, const void *other, size_t size)
 {
+    assert(other != NULL && size <= SIZE_MOST);
     memset(own, 0, own_size);
     memcpy(own, other, size < own_size ? size : own_size);
 }
@@ -60,7 +65,8 @@ static fb_directive directive_at(const fb_protocol *protocol, uint32_t i)
     const char *table = (const char *)protocol->directives;
     fb_directive directive;
 
-    take(&directive, sizeof(directive), table + (size_t)i * protocol->directive_size,
+    assert(i < protocol->directive_n && protocol->directive_size >= DIRECTIVE_LEAST);
+    copy_struct(&directive, sizeof(directive), table + (size_t)i * protocol->directive_size,
         protocol->directive_size);
     return directive;
 }
@@ -68,17 +74,17 @@ static fb_directive directive_at(const fb_protocol *protocol, uint32_t i)
 static const char *check_sizes(const fb_protocol *protocol, char *text)
 {
     if (protocol->abi != FB_ABI)
-        return say(text,
+        return write_text(text,
             "was built for ABI %" PRIu32
             ", this forkbeard has ABI %u: build it again with this version's headers",
             protocol->abi, FB_ABI);
     if (protocol->size < PROTOCOL_LEAST || protocol->size > SIZE_MOST)
-        return say(text,
+        return write_text(text,
             "says that its fb_protocol has %" PRIu32
             " bytes, and it cannot: begin it with FB_PROTOCOL_HEADER",
             protocol->size);
     if (protocol->directive_size < DIRECTIVE_LEAST || protocol->directive_size > SIZE_MOST)
-        return say(text,
+        return write_text(text,
             "says that its fb_directive has %" PRIu32
             " bytes, and it cannot: begin it with FB_PROTOCOL_HEADER",
             protocol->directive_size);
@@ -90,31 +96,32 @@ static const char *check_ops(const fb_protocol *protocol, char *text)
     fb_ops ops;
 
     if (protocol->ops == NULL)
-        return say(text, "has no callbacks: its \"ops\" is NULL");
+        return write_text(text, "has no callbacks: its \"ops\" is NULL");
     if (protocol->ops->size < OPS_LEAST || protocol->ops->size > SIZE_MOST)
-        return say(text,
+        return write_text(text,
             "says that its fb_ops has %zu bytes, and it cannot: begin it with "
             ".size = sizeof(fb_ops)",
             protocol->ops->size);
-    take(&ops, sizeof(ops), protocol->ops, protocol->ops->size);
+    copy_struct(&ops, sizeof(ops), protocol->ops, protocol->ops->size);
     if (ops.opened == NULL && ops.data == NULL && ops.eof == NULL && ops.writable == NULL &&
         ops.timer == NULL && ops.draining == NULL && ops.message == NULL && ops.answered == NULL &&
         ops.closed == NULL)
-        return say(text, "has no callbacks: set at least one in its fb_ops");
+        return write_text(text, "has no callbacks: set at least one in its fb_ops");
     return NULL;
 }
 
 static const char *check_name(const fb_protocol *protocol, char *text)
 {
     if (protocol->name == NULL)
-        return say(text, "has no protocol name: set \"name\"");
+        return write_text(text, "has no protocol name: set \"name\"");
     if (!is_name(protocol->name))
-        return say(text, "has the protocol name \"%.64s\": use 1 to %d letters, digits and \"_\"",
+        return write_text(text,
+            "has the protocol name \"%.64s\": use 1 to %d letters, digits and \"_\"",
             protocol->name, NAME_MOST);
     return NULL;
 }
 
-/* Where the value lies in the configuration. */
+/* Checks that the value lies within the configuration, and aligned. */
 static const char *check_place(
     const fb_protocol *protocol, const fb_directive *directive, char *text)
 {
@@ -126,12 +133,12 @@ static const char *check_place(
     if (directive->value == FB_VALUE_CUSTOM)
         width = directive->room;
     if (directive->offset + width > protocol->conf_state)
-        return say(text,
+        return write_text(text,
             "has the value of \"%s\" outside of its conf_state: %" PRIu64 " bytes at %" PRIu32
             " of %" PRIu32,
             directive->name, width, directive->offset, protocol->conf_state);
     if (directive->value != FB_VALUE_CUSTOM && directive->offset % sizeof(int64_t) != 0)
-        return say(text, "has the value of \"%s\" at an odd place: offset %" PRIu32,
+        return write_text(text, "has the value of \"%s\" at an odd place: offset %" PRIu32,
             directive->name, directive->offset);
     return NULL;
 }
@@ -145,20 +152,21 @@ static const char *check_value(const fb_directive *directive, char *text)
     case FB_VALUE_SIZE:
     case FB_VALUE_MSEC:
         if (directive->least > directive->greatest)
-            return say(text,
+            return write_text(text,
                 "has a directive \"%s\" that no value fits: its least, %" PRId64
                 ", is above its greatest, %" PRId64,
                 name, directive->least, directive->greatest);
         return NULL;
     case FB_VALUE_NAME:
         if (directive->names == NULL || directive->names[0] == NULL)
-            return say(text, "has a directive \"%s\" of names without any: set \"names\"", name);
+            return write_text(
+                text, "has a directive \"%s\" of names without any: set \"names\"", name);
         return NULL;
     case FB_VALUE_CUSTOM:
         if (directive->set == NULL)
-            return say(text, "has a directive \"%s\" of its own kind without \"set\"", name);
+            return write_text(text, "has a directive \"%s\" of its own kind without \"set\"", name);
         if (directive->args_least > directive->args_most)
-            return say(text,
+            return write_text(text,
                 "has a directive \"%s\" with at least %" PRIu32 " and at most %" PRIu32
                 " arguments",
                 name, directive->args_least, directive->args_most);
@@ -174,21 +182,21 @@ static const char *check_directive(const fb_protocol *protocol, uint32_t i, char
     const char *wrong;
 
     if (directive.name == NULL)
-        return say(text, "has a directive without a name, number %" PRIu32, i);
+        return write_text(text, "has a directive without a name, number %" PRIu32, i);
     if (!is_name(directive.name))
-        return say(text, "has a directive \"%.64s\": use 1 to %d letters, digits and \"_\"",
+        return write_text(text, "has a directive \"%.64s\": use 1 to %d letters, digits and \"_\"",
             directive.name, NAME_MOST);
     for (uint32_t j = 0; j < i; j++)
         if (strcmp(directive_at(protocol, j).name, directive.name) == 0)
-            return say(text, "has the directive \"%s\" twice", directive.name);
+            return write_text(text, "has the directive \"%s\" twice", directive.name);
     if (directive.value > FB_VALUE_CUSTOM ||
         (directive.flags & ~(FB_DIRECTIVE_HANDLER | PATH_FLAGS)) != 0)
-        return say(text,
+        return write_text(text,
             "has a directive \"%s\" of a kind that is not known (value %" PRIu32 ", flags %#" PRIx32
             "): is it built for a newer forkbeard?",
             directive.name, directive.value, directive.flags);
     if ((directive.flags & PATH_FLAGS) != 0 && directive.value != FB_VALUE_STRING)
-        return say(text,
+        return write_text(text,
             "has a directive \"%s\" with a path that is not its value: FB_DIRECTIVE_READS and "
             "FB_DIRECTIVE_WRITES are for FB_VALUE_STRING",
             directive.name);
@@ -202,7 +210,7 @@ static const char *check_directives(const fb_protocol *protocol, char *text)
 
     if (protocol->directive_n > DIRECTIVES_MOST ||
         (protocol->directive_n > 0 && protocol->directives == NULL))
-        return say(text,
+        return write_text(text,
             "says that it has %" PRIu32 " directives, and it cannot: use FB_PROTOCOL_DIRECTIVES()",
             protocol->directive_n);
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
@@ -214,14 +222,14 @@ static const char *check_directives(const fb_protocol *protocol, char *text)
         if (!(directive.flags & FB_DIRECTIVE_HANDLER))
             continue;
         if (handler != NULL)
-            return say(text,
+            return write_text(text,
                 "has more than one handler directive, \"%s\" and \"%s\": FB_DIRECTIVE_HANDLER is "
                 "for the one that gives it a server",
                 handler, directive.name);
         handler = directive.name;
     }
     if (handler == NULL)
-        return say(text,
+        return write_text(text,
             "has no handler directive: FB_DIRECTIVE_HANDLER is for the one that gives it a server");
     return NULL;
 }
@@ -230,25 +238,25 @@ static const char *check_metrics(const fb_protocol *protocol, char *text)
 {
     if (protocol->metric_n > FB_SHM_METRICS_MAX ||
         (protocol->metric_n > 0 && protocol->metrics == NULL))
-        return say(text,
+        return write_text(text,
             "says that it has %" PRIu32 " metrics, and it cannot: use FB_PROTOCOL_METRICS()",
             protocol->metric_n);
     for (uint32_t i = 0; i < protocol->metric_n; i++) {
         const fb_metric *metric = &protocol->metrics[i];
 
         if (metric->name == NULL || !is_name(metric->name))
-            return say(text,
+            return write_text(text,
                 "has a metric without a proper name, number %" PRIu32
                 ": use 1 to %d letters, digits and \"_\"",
                 i, NAME_MOST);
         if (metric->kind > FB_GAUGE)
-            return say(text,
+            return write_text(text,
                 "has a metric \"%s\" of a kind that is not known (%" PRIu32
                 "): is it built for a newer forkbeard?",
                 metric->name, metric->kind);
         for (uint32_t j = 0; j < i; j++)
             if (strcmp(protocol->metrics[j].name, metric->name) == 0)
-                return say(text, "has the metric \"%s\" twice", metric->name);
+                return write_text(text, "has the metric \"%s\" twice", metric->name);
     }
     return NULL;
 }
@@ -257,9 +265,9 @@ static const char *check_needs(const fb_protocol *protocol, char *text)
 {
     fb_protocol own;
 
-    take(&own, sizeof(own), protocol, protocol->size);
+    copy_struct(&own, sizeof(own), protocol, protocol->size);
     if ((own.needs & ~(uint64_t)NEEDS) != 0)
-        return say(text,
+        return write_text(text,
             "needs what is not known (needs %#" PRIx64 "): is it built for a newer forkbeard?",
             own.needs);
     return NULL;
@@ -273,6 +281,7 @@ const char *fb_module_check(const fb_protocol *protocol, char text[FB_MODULE_TEX
 
     for (size_t i = 0; i < fb_countof(checks) && wrong == NULL; i++)
         wrong = checks[i](protocol, text);
+    assert(wrong == NULL || wrong == text);
     return wrong;
 }
 
@@ -283,10 +292,12 @@ const fb_protocol *fb_module_copy(struct fb_arena *arena, const fb_protocol *pro
     fb_directive *directives = fb_arena_alloc(arena, (n + 1) * sizeof(*directives));
     fb_ops *ops = fb_arena_alloc(arena, sizeof(*ops));
 
+    assert(protocol->abi == FB_ABI && protocol->size >= PROTOCOL_LEAST);
+    assert(protocol->ops != NULL && protocol->ops->size >= OPS_LEAST);
     if (copy == NULL || directives == NULL || ops == NULL)
         return NULL;
-    take(copy, sizeof(*copy), protocol, protocol->size);
-    take(ops, sizeof(*ops), protocol->ops, protocol->ops->size);
+    copy_struct(copy, sizeof(*copy), protocol, protocol->size);
+    copy_struct(ops, sizeof(*ops), protocol->ops, protocol->ops->size);
     for (uint32_t i = 0; i < n; i++)
         directives[i] = directive_at(protocol, i);
     copy->size = sizeof(*copy);

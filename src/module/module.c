@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file is copied into memory of its own, and that is loaded: dlopen() takes a file that it knows
- * by name or inode for the one that is loaded already, however it was changed since. */
+/* Loads a shared object: copies the file into memory of its own, and loads that copy, because
+ * dlopen() takes a file that it knows by name or inode for the one that is loaded already, however
+ * it was changed since. Every symbol is bound at once, so that no call can fail later. A load that
+ * fails leaves nothing open. */
 #include "module/module.h"
 
 #include <dlfcn.h>
@@ -15,8 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Linux 6.3: before, memory is executable without the first, and there is no second, which is needed
- * where vm.memfd_noexec is 2: it keeps from execve(), not from dlopen(). */
+/* Flags of Linux 6.3. Older kernels know neither, and their memory can always be loaded. Where the
+ * sysctl vm.memfd_noexec is 2, the second is the only one allowed: it forbids execve(), but not
+ * dlopen(). */
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
 #endif
@@ -24,17 +27,21 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-#define NAME_MOST 200 /* of the memory, as it shows in /proc/PID/maps */
+#define NAME_MOST 200 /* bytes of the memory's name, as /proc/PID/maps shows it */
 #define COPY_PATH 1024
+
+/* Makes the linker take all of the SDK's calls into the program, although only modules may use
+ * them. */
+static void (*const *const calls)(void) __attribute__((used)) = sdk_calls;
 
 /* A load under way. */
 struct load {
-    char *text;
-    int memory;           /* with the file's copy */
+    char *text;           /* says what is wrong; FB_MODULE_TEXT bytes of the caller */
+    int memory;           /* descriptor of the file's copy; -1: none yet */
     char path[COPY_PATH]; /* of the copy */
 };
 
-static void FB_PRINTF(2, 3) say(struct load *load, const char *format, ...)
+static void FB_PRINTF(2, 3) write_text(struct load *load, const char *format, ...)
 {
     va_list args;
 
@@ -71,8 +78,8 @@ static int write_all(int fd, const char *bytes, ssize_t n)
     return 0;
 }
 
-/* -1 with errno. */
-static int copy(int from, int to)
+/* Copies all of a file; -1 with errno. */
+static int copy_file(int from, int to)
 {
     char bytes[16384];
     ssize_t n;
@@ -85,9 +92,9 @@ static int copy(int from, int to)
     return 0;
 }
 
-/* Fixes the copy's bytes before they are loaded: workers inherit the descriptor, and the master runs
- * what stands in pages that it has not touched yet when it unloads the module. */
-static int seal(int memory)
+/* Makes the copy unchangeable before it is loaded: workers inherit the descriptor, and when the
+ * master unloads the module it runs code from pages that it may not have read yet. */
+static int seal_copy(int memory)
 {
     return fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
@@ -101,7 +108,7 @@ static bool is_elf(int fd)
 
 static bool is_loaded(const struct fb_modules *modules, const struct stat *file)
 {
-    const struct fb_module *module;
+    const struct module *module;
 
     SLIST_FOREACH (module, modules, link)
         if (module->device == file->st_dev && module->inode == file->st_ino)
@@ -109,42 +116,43 @@ static bool is_loaded(const struct fb_modules *modules, const struct stat *file)
     return false;
 }
 
-/* Copies the open file; -1 when something is wrong with it. */
+/* Copies the open file into memory; -1 with a text when something is wrong with the file. */
 static int read_file(struct load *load, const struct fb_modules *modules, const char *path, int fd,
     struct stat *file)
 {
     if (fstat(fd, file) == -1) {
-        say(load, "cannot be read (%d: %s)", errno, strerror(errno));
+        write_text(load, "cannot be read (%d: %s)", errno, strerror(errno));
         return -1;
     }
     if (!S_ISREG(file->st_mode)) {
-        say(load, "is no file: name the shared object itself");
+        write_text(load, "is no file: name the shared object itself");
         return -1;
     }
     if (is_loaded(modules, file)) {
-        say(load, "is loaded already");
+        write_text(load, "is loaded already");
         return -1;
     }
     if (!is_elf(fd)) {
-        say(load, "is not a shared object: build it with \"cc -shared -fPIC\"");
+        write_text(load, "is not a shared object: build it with \"cc -shared -fPIC\"");
         return -1;
     }
     load->memory = create_memory(path);
-    if (load->memory == -1 || copy(fd, load->memory) == -1 || seal(load->memory) == -1) {
-        say(load, "cannot be copied into memory (%d: %s)", errno, strerror(errno));
+    if (load->memory == -1 || copy_file(fd, load->memory) == -1 || seal_copy(load->memory) == -1) {
+        write_text(load, "cannot be copied into memory (%d: %s)", errno, strerror(errno));
         return -1;
     }
     return 0;
 }
 
-/* Names the copy as no other is: the number of a descriptor comes again, and an object that was
- * loaded by the same path would be taken for it. A debugger opens the path too, and must not find a
- * descriptor of its own there. */
+/* Gives the copy a path that no loaded object has: descriptors' numbers are used again, and
+ * dlopen() would return the older object of the same path. The path names this process, not "self",
+ * because a debugger opens it too, and must not find a descriptor of its own there. */
 static int name_copy(struct load *load)
 {
     size_t n = (size_t)sprintf(load->path, "/proc/%ld/fd/", (long)getpid());
     void *other;
 
+    assert(load->memory != -1);
     for (; n + sizeof("./2147483647") < sizeof(load->path); n += 2) {
         snprintf(load->path + n, sizeof(load->path) - n, "%d", load->memory);
         other = dlopen(load->path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
@@ -153,11 +161,11 @@ static int name_copy(struct load *load)
         dlclose(other);
         memcpy(load->path + n, "./", 2);
     }
-    say(load, "cannot be loaded: too many others are");
+    write_text(load, "cannot be loaded: too many others are");
     return -1;
 }
 
-/* What dlerror() says, without the copy's path. */
+/* The text of dlerror(), without the copy's path in front. */
 static const char *dl_text(const struct load *load)
 {
     const char *error = dlerror();
@@ -169,20 +177,22 @@ static const char *dl_text(const struct load *load)
                                                                                   : error;
 }
 
-/* The descriptor, checked; NULL when something is wrong with it. */
+/* Finds and checks the descriptor; NULL with a text when something is wrong with it. */
 static const fb_protocol *find_protocol(struct load *load, void *handle)
 {
     const fb_protocol *const *symbol = dlsym(handle, "fb_module");
 
     if (symbol == NULL || *symbol == NULL) {
-        say(load, "is no Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)");
+        write_text(
+            load, "is no Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)");
         return NULL;
     }
     return fb_module_check(*symbol, load->text) == NULL ? *symbol : NULL;
 }
 
-/* It could not be bound. A descriptor of another ABI, or none, says more than the symbol. */
-static void explain(struct load *load)
+/* Says why a copy could not be loaded. Where a symbol is missing, a look at the descriptor may say
+ * more: it may be of another ABI, or missing too. */
+static void explain_failure(struct load *load)
 {
     static const char undefined[] = "undefined symbol: ";
     const char *error = dl_text(load), *newer = "";
@@ -191,7 +201,7 @@ static void explain(struct load *load)
     void *handle;
 
     snprintf(reason, sizeof(reason), "%s", error);
-    say(load, "cannot be loaded: %s", reason);
+    write_text(load, "cannot be loaded: %s", reason);
     if (strncmp(reason, undefined, sizeof(undefined) - 1) != 0)
         return;
     handle = dlopen(load->path, RTLD_LAZY | RTLD_LOCAL);
@@ -204,51 +214,51 @@ static void explain(struct load *load)
             return;
     }
     if (strncmp(reason + sizeof(undefined) - 1, "fb_", 3) == 0)
-        say(load, "needs \"%s\", which this forkbeard does not have%s",
+        write_text(load, "needs \"%s\", which this forkbeard does not have%s",
             reason + sizeof(undefined) - 1,
             *newer != '\0' ? newer : ": is it built for a newer one?");
     else
-        say(load, "needs \"%s\": link it with the library that has it",
+        write_text(load, "needs \"%s\": link it with the library that has it",
             reason + sizeof(undefined) - 1);
 }
 
-/* NULL when something is wrong with it. */
-static struct fb_module *load_copy(struct load *load, struct fb_arena *arena)
+/* Loads the copy and takes its protocol; NULL with a text when something is wrong with it. */
+static struct module *load_copy(struct load *load, struct fb_arena *arena)
 {
-    struct fb_module *module = fb_arena_alloc(arena, sizeof(*module));
+    struct module *module = fb_arena_alloc(arena, sizeof(*module));
     const fb_protocol *protocol;
 
     if (module == NULL) {
-        say(load, "cannot be loaded: out of memory");
+        write_text(load, "cannot be loaded: out of memory");
         return NULL;
     }
     if (name_copy(load) == -1)
         return NULL;
     module->handle = dlopen(load->path, RTLD_NOW | RTLD_LOCAL);
     if (module->handle == NULL) {
-        explain(load);
+        explain_failure(load);
         return NULL;
     }
     protocol = find_protocol(load, module->handle);
     if (protocol != NULL && (module->protocol = fb_module_copy(arena, protocol)) == NULL)
-        say(load, "cannot be loaded: out of memory");
+        write_text(load, "cannot be loaded: out of memory");
     if (module->protocol != NULL)
         return module;
     dlclose(module->handle);
     return NULL;
 }
 
-struct fb_module *fb_module_load(
+struct module *fb_module_load(
     struct fb_modules *modules, struct fb_arena *arena, const char *path, char text[FB_MODULE_TEXT])
 {
     struct load load = { .text = text, .memory = -1 };
-    struct fb_module *module = NULL;
+    struct module *module = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat file;
     int error = errno;
 
     if (fd == -1) {
-        say(&load, "cannot be opened (%d: %s)", error, strerror(error));
+        write_text(&load, "cannot be opened (%d: %s)", error, strerror(error));
         errno = error;
         return NULL;
     }
@@ -261,6 +271,8 @@ struct fb_module *fb_module_load(
             close(load.memory);
         return NULL;
     }
+    assert(module->handle != NULL && module->protocol != NULL);
+    module->kind = MODULE_KIND;
     module->memory = load.memory;
     module->path = path;
     module->device = file.st_dev;
@@ -271,8 +283,10 @@ struct fb_module *fb_module_load(
 
 void fb_module_unload(struct fb_modules *modules)
 {
-    struct fb_module *module = SLIST_FIRST(modules);
+    struct module *module = SLIST_FIRST(modules);
 
+    CHECK_KIND(module, MODULE_KIND);
+    module->kind = 0;
     SLIST_REMOVE_HEAD(modules, link);
     dlclose(module->handle);
     close(module->memory);

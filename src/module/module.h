@@ -1,41 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protocols in shared objects: loading one for one configuration, and what a descriptor has to be
- * like. */
+/* Protocols in shared objects: module.c loads one for one configuration, check.c says whether a
+ * descriptor is one that this daemon can work with. A module's code runs here only as its
+ * constructors: nothing of it is called before its descriptor was checked. */
 #pragma once
 
 #include "base/arena.h"
+#include "base/check.h"
 
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
 #include <sys/types.h>
 
-/* Room for what is wrong with a module. */
+/* Room for a text that says what is wrong with a module, its NUL included. */
 #define FB_MODULE_TEXT 512
 
-struct fb_module {
-    SLIST_ENTRY(fb_module) link;
+/* The SDK's calls, which modules are bound to; NULL behind the last. They are listed in sdk/link.c,
+ * and the loader refers to them, so that each program that loads modules has them all. */
+extern void (*const sdk_calls[])(void);
+
+#define MODULE_KIND KIND('M', 'O', 'D', 'L')
+
+struct module {
+    unsigned kind; /* MODULE_KIND while it is loaded */
+    SLIST_ENTRY(module) link;
     const char *path;
-    dev_t device; /* of the file that was loaded, */
-    ino_t inode;  /* which may not be there any more */
-    void *handle;
-    int memory;                  /* that it was loaded from: debuggers read it */
+    dev_t device; /* device of the loaded file, */
+    ino_t inode;  /* inode; the path may name another file now */
+    void *handle; /* of dlopen() */
+    int memory;   /* descriptor of the copy that was loaded, kept open for debuggers */
     const fb_protocol *protocol; /* a copy, see fb_module_copy() */
 };
 
-/* Those of one configuration; the last loaded first. */
-SLIST_HEAD(fb_modules, fb_module);
+/* The modules of one configuration; the last loaded first. */
+SLIST_HEAD(fb_modules, module);
 
-/* Loads a file and adds it to the list. The code and its variables are this load's alone: another one
- * of the same path, for another configuration, has its own. NULL with what is wrong in `text`, which
- * goes behind the module's name; errno is not 0 where the file could not be opened. */
-struct fb_module *fb_module_load(struct fb_modules *modules, struct fb_arena *arena,
-    const char *path, char text[FB_MODULE_TEXT]);
-/* Unloads the first of the list, which nothing uses any more. */
+/* Loads a file and adds it to the list. The code and its variables are this load's alone: a load of
+ * the same path for another configuration has its own. NULL with what is wrong in `text`, which
+ * goes behind the module's name in a message; errno is not 0 where the file could not be opened. */
+struct module *fb_module_load(struct fb_modules *modules, struct fb_arena *arena, const char *path,
+    char text[FB_MODULE_TEXT]);
+/* Unloads the first module of the list. Nothing may use its protocol any more. */
 void fb_module_unload(struct fb_modules *modules);
 
-/* Whether this daemon can work with a protocol, which may be of another version's make. NULL, or what
- * is wrong with it, which is `text`. */
+/* Checks whether this daemon can work with a protocol, which may have been built for another
+ * version. Returns NULL, or `text` with what is wrong. */
 const char *fb_module_check(const fb_protocol *protocol, char text[FB_MODULE_TEXT]);
-/* A protocol that was checked, as this version knows it: what its version lacked is zero, what only
- * later ones have is left out. Names and functions stay the original's. NULL without memory. */
+/* Copies a checked protocol into this version's structs: fields that its version lacked are zero,
+ * fields of later versions are left out. Names, tables of names and functions stay the original's.
+ * NULL without memory. */
 const fb_protocol *fb_module_copy(struct fb_arena *arena, const fb_protocol *protocol);

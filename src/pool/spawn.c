@@ -20,7 +20,7 @@ static void gather_descriptors(
 {
     const struct fb_cycle *cycle = generation->cycle;
     const struct fb_listener *listener;
-    const struct fb_module *module;
+    const struct module *module;
     const struct fb_zone *zone;
 
     descriptors_add(kept, channel);

@@ -29,7 +29,7 @@ static void add_log(struct descriptors *kept, const struct fb_log *log)
 /* Unloads the modules, so that what a destructor does wrong is reported too. */
 static void unload(struct fb_cycle *cycle, struct fb_progress *progress)
 {
-    const struct fb_module *module;
+    const struct module *module;
 
     while ((module = SLIST_FIRST(&cycle->modules)) != NULL) {
         fb_progress_enter(progress, NULL, "while it was unloaded", "module \"%s\"", module->path);

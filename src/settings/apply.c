@@ -275,7 +275,7 @@ static void set(struct fb_apply *apply, const struct fb_setting *setting,
     char *field;
 
     if (setting->protocol != NULL)
-        field = fb_protocol_field(apply, setting, directive);
+        field = protocol_field(apply, setting, directive);
     else
         field = (char *)base_of(apply, setting) + setting->offset;
     if (field != NULL)

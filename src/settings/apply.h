@@ -164,14 +164,14 @@ FB_SETTER(fb_set_listen);
 const struct fb_setting *fb_mechanism_table(struct fb_apply *apply);
 /* Adds a protocol, or begins the list with those that are built in (NULL), and makes the directives
  * of all of them rows; -1 after a report. */
-int fb_protocol_add(struct fb_apply *apply, const fb_protocol *protocol);
+int protocol_add(struct fb_apply *apply, const fb_protocol *protocol);
 /* The field of a protocol's directive in the frame's server or stream; NULL after a report. */
-void *fb_protocol_field(struct fb_apply *apply, const struct fb_setting *setting,
+void *protocol_field(struct fb_apply *apply, const struct fb_setting *setting,
     const struct fb_conf_directive *directive);
 /* Checks the server's protocol and sets what was not written. */
-void fb_protocol_finish(struct fb_apply *apply, struct fb_frame *frame);
+void protocol_finish(struct fb_apply *apply, struct fb_frame *frame);
 /* Declares the zone of the metrics of the server's protocol; NULL if it has none, or after a report. */
-struct fb_zone *fb_protocol_metrics(struct fb_apply *apply, const fb_protocol *protocol);
+struct fb_zone *settings_protocol_metrics(struct fb_apply *apply, const fb_protocol *protocol);
 
 /* The stream block, behind all else. */
 void fb_stream_apply(struct fb_apply *apply);

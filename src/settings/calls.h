@@ -15,7 +15,6 @@ int fb_settings_vreport(fb_conf *conf, const char *directive, const char *format
     FB_PRINTF(3, 0);
 int fb_settings_report(fb_conf *conf, const char *directive, const char *format, ...)
     FB_PRINTF(3, 4);
-/* Zeroed, with the configuration's life; NULL after a report, as for the two below. */
-void *fb_settings_alloc(fb_conf *conf, size_t n);
+/* An address or a map that lives as long as the configuration; NULL after a report. */
 const struct fb_target *fb_settings_target(fb_conf *conf, const char *directive, const char *text);
 struct fb_map *fb_settings_map(fb_conf *conf, const fb_map_options *options);

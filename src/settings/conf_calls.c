@@ -62,14 +62,9 @@ int fb_settings_report(fb_conf *conf, const char *directive, const char *format,
     return -1;
 }
 
-void *fb_settings_alloc(fb_conf *conf, size_t n)
-{
-    return fb_apply_alloc(conf->apply, n);
-}
-
 const struct fb_target *fb_settings_target(fb_conf *conf, const char *directive, const char *text)
 {
-    struct fb_target *target = fb_settings_alloc(conf, sizeof(*target));
+    struct fb_target *target = fb_apply_alloc(conf->apply, sizeof(*target));
     const char *wrong = target == NULL ? NULL : fb_target_parse(text, true, target);
 
     if (wrong == NULL)
@@ -108,7 +103,7 @@ static const char *check_map(const fb_map_options *options)
 static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const fb_map_options *o)
 {
     struct fb_cycle *cycle = conf->apply->cycle;
-    struct fb_map *map = fb_settings_alloc(conf, sizeof(*map));
+    struct fb_map *map = fb_apply_alloc(conf->apply, sizeof(*map));
 
     if (map == NULL)
         return NULL;
@@ -165,7 +160,7 @@ static uint32_t version_of(const fb_protocol *protocol)
     return hash;
 }
 
-struct fb_zone *fb_protocol_metrics(struct fb_apply *apply, const fb_protocol *protocol)
+struct fb_zone *settings_protocol_metrics(struct fb_apply *apply, const fb_protocol *protocol)
 {
     struct fb_cycle *cycle = apply->cycle;
     struct fb_zone *zone = fb_zones_find(&cycle->zones, protocol->name);

@@ -77,7 +77,7 @@ static void apply_configuration(
     struct fb_apply apply = { .cycle = cycle, .report = report, .options = options };
     const struct fb_setting *mechanisms = fb_mechanism_table(&apply);
 
-    if (mechanisms == NULL || fb_protocol_add(&apply, NULL) == -1) /* which is table 4 */
+    if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* which is table 4 */
         return;
     apply.tables[0] = fb_core_table;
     apply.tables[1] = fb_events_table;

@@ -23,7 +23,7 @@ static const char *path_of(struct fb_apply *apply, const char *text)
 /* Who has a protocol, or a directive that is no protocol's (NULL). */
 static const char *owner(const struct fb_apply *apply, const fb_protocol *protocol, char text[512])
 {
-    const struct fb_module *module;
+    const struct module *module;
 
     SLIST_FOREACH (module, &apply->cycle->modules, link)
         if (module->protocol == protocol) {
@@ -94,7 +94,7 @@ static int load(struct fb_apply *apply, const struct fb_conf_word *word, const c
 {
     struct fb_cycle *cycle = apply->cycle;
     char why[FB_MODULE_TEXT];
-    struct fb_module *module;
+    struct module *module;
 
     fb_progress_enter(apply->options->progress, word, "while it was loaded", "module \"%s\"", path);
     module = fb_module_load(&cycle->modules, cycle->arena, path, why);
@@ -105,7 +105,7 @@ static int load(struct fb_apply *apply, const struct fb_conf_word *word, const c
     }
     if (check_number(apply, word, path) == -1 ||
         check_names(apply, word, path, module->protocol) == -1 ||
-        fb_protocol_add(apply, module->protocol) == -1)
+        protocol_add(apply, module->protocol) == -1)
         return -1;
     return 0;
 }

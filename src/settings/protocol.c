@@ -73,7 +73,7 @@ static const struct fb_setting *make_rows(
     return table;
 }
 
-int fb_protocol_add(struct fb_apply *apply, const fb_protocol *protocol)
+int protocol_add(struct fb_apply *apply, const fb_protocol *protocol)
 {
     const fb_protocol *const *before =
         protocol == NULL ? apply->options->protocols : apply->cycle->protocols;
@@ -163,7 +163,7 @@ static int take_server(struct fb_apply *apply, const struct fb_setting *setting,
     return 0;
 }
 
-void *fb_protocol_field(struct fb_apply *apply, const struct fb_setting *setting,
+void *protocol_field(struct fb_apply *apply, const struct fb_setting *setting,
     const struct fb_conf_directive *directive)
 {
     const fb_protocol *protocol = setting->protocol;
@@ -231,7 +231,7 @@ static void conclude(struct fb_apply *apply, struct fb_frame *frame, const void 
             "protocol \"%s\" refuses this server and does not say why", protocol->name);
 }
 
-void fb_protocol_finish(struct fb_apply *apply, struct fb_frame *frame)
+void protocol_finish(struct fb_apply *apply, struct fb_frame *frame)
 {
     const fb_protocol *protocol = frame->server->protocol;
     unsigned index = frame->server->protocol_index, errors;
@@ -248,7 +248,7 @@ void fb_protocol_finish(struct fb_apply *apply, struct fb_frame *frame)
     parent = frame->outer->confs[index];
     inherit(apply, frame, parent);
     if (protocol->metric_n > 0)
-        frame->server->metrics = fb_protocol_metrics(apply, protocol);
+        frame->server->metrics = settings_protocol_metrics(apply, protocol);
     if (protocol->conf_done != NULL && fb_frame_is_whole(apply, frame) && !frame->outer->refused &&
         apply->report->error_n == errors)
         conclude(apply, frame, parent);

@@ -66,7 +66,7 @@ void fb_stream_apply(struct fb_apply *apply)
     /* only now: what the stream sets behind a server holds for it too */
     STAILQ_FOREACH (server, &frame->servers, link) {
         fb_apply_defaults(apply, server, fb_stream_table);
-        fb_protocol_finish(apply, server);
+        protocol_finish(apply, server);
     }
     fb_ports_build(apply, frame);
 }

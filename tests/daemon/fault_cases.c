@@ -171,7 +171,7 @@ const struct fault_case fault_cases[] = {
         .says = "other.pid.lock\" failed (28: " },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 4,
+        .nth = 6,
         .error = ENOLCK,
         .says = "other.pid.lock\" failed (37: " },
     { .call = "mkostemp",
@@ -213,7 +213,7 @@ const struct fault_case fault_cases[] = {
         .says = "listen() for the control socket" },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 5,
+        .nth = 7,
         .error = ENOMEM,
         .says = "fcntl() for the control socket" },
 
@@ -282,7 +282,7 @@ const struct fault_case fault_cases[] = {
         .says = "setsockopt(SO_REUSEPORT, 1) 127.0.0.1:$1 failed" },
 
     /* shared memory */
-    { .call = "fcntl", .process = MASTER, .nth = 8, .error = EMFILE, .says = "zone \"trouble\"" },
+    { .call = "fcntl", .process = MASTER, .nth = 10, .error = EMFILE, .says = "zone \"trouble\"" },
     { .call = "memfd_create",
         .process = MASTER,
         .nth = 3,
@@ -333,12 +333,12 @@ const struct fault_case fault_cases[] = {
         .says = "fork() failed while spawning a worker (11: " },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 9,
+        .nth = 12,
         .error = EBADF,
         .says = "fcntl() failed while spawning a worker (9: " },
     { .call = "fcntl",
         .process = MASTER,
-        .nth = 12,
+        .nth = 15,
         .error = EBADF,
         .says = "fcntl() failed while spawning a worker (9: " },
 

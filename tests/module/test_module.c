@@ -80,9 +80,9 @@ static void copy(struct bed *bed, const char *name, const char *to)
     fclose(in);
 }
 
-static struct fb_module *load(struct bed *bed, struct fb_modules *modules, const char *path)
+static struct module *load(struct bed *bed, struct fb_modules *modules, const char *path)
 {
-    struct fb_module *module = fb_module_load(modules, bed->arena, path, bed->text);
+    struct module *module = fb_module_load(modules, bed->arena, path, bed->text);
 
     ck_assert_msg(module != NULL, "%s %s", path, bed->text);
     ck_assert_ptr_eq(SLIST_FIRST(modules), module);
@@ -90,7 +90,7 @@ static struct fb_module *load(struct bed *bed, struct fb_modules *modules, const
     return module;
 }
 
-static unsigned count_of(const struct fb_module *module)
+static unsigned count_of(const struct module *module)
 {
     unsigned (*count)(void) = (unsigned (*)(void))dlsym(module->handle, "plain_count");
 
@@ -112,7 +112,7 @@ static unsigned count_descriptors(void)
 
 START_TEST(a_module_is_loaded)
 {
-    struct fb_module *module;
+    struct module *module;
     unsigned descriptors;
     struct bed bed;
 
@@ -131,7 +131,7 @@ END_TEST
 START_TEST(the_copy_of_a_module_cannot_be_changed)
 {
     struct bed bed;
-    struct fb_module *module;
+    struct module *module;
     char path[64];
 
     set_up(&bed);
@@ -151,7 +151,7 @@ END_TEST
 START_TEST(each_load_has_its_own_variables)
 {
     struct fb_modules others = SLIST_HEAD_INITIALIZER(others);
-    struct fb_module *first, *second;
+    struct module *first, *second;
     struct bed bed;
 
     set_up(&bed);
@@ -173,7 +173,7 @@ START_TEST(a_changed_file_is_new_code)
 {
     static const char *const names[] = { "plain_a", "plain_b" };
     struct fb_modules cycles[24];
-    struct fb_module *loaded[24];
+    struct module *loaded[24];
     struct bed bed;
     char *path, name[32];
 
@@ -201,7 +201,7 @@ END_TEST
 /* The file is not needed any more, and is nobody's to overwrite code with. */
 START_TEST(a_loaded_module_does_not_need_its_file)
 {
-    struct fb_module *module;
+    struct module *module;
     struct bed bed;
     char *path;
     FILE *file;
@@ -224,7 +224,7 @@ END_TEST
 static void refuse(struct bed *bed, const char *path, const char *wrong)
 {
     unsigned descriptors = count_descriptors(), n = 0;
-    const struct fb_module *module;
+    const struct module *module;
 
     SLIST_FOREACH (module, &bed->modules, link)
         n++;

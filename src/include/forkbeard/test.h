@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Forkbeard's test kit: drives a protocol without a daemon. What runs is the daemon's own worker with
- * its sessions, buffers, timers and limits; only the kernel is simulated: the sockets are in memory,
- * time passes when the test says so, and random numbers come from a seed. So a test opens no port,
- * waits for nothing, and does the same each time.
+/* Forkbeard's test kit: drives a protocol without a daemon. It runs the daemon's own worker, with
+ * its sessions, buffers, timers and limits; only the kernel is simulated. Sockets are in memory,
+ * time passes when the test says so, and random numbers come from a seed: a test opens no port,
+ * waits for nothing, and does the same in every run.
  *
  *     #include <forkbeard/test.h>
  *
@@ -21,13 +21,14 @@
  *     }
  *
  * Test and protocol are compiled with the flags of pkg-config forkbeard-test (FB_STATIC is among
- * them) and linked with its libraries into one program. Build it with -fsanitize=address,undefined:
- * then what a protocol does to its own memory is found too; input is lent in blocks of exactly its
- * size, and a connection's state may not be touched when it has ended.
+ * them) and linked with its libraries into one program. Build it with -fsanitize=address,undefined,
+ * which finds wrong uses of memory too: input is lent in blocks of exactly its size, and the state
+ * of a connection that has ended may not be touched.
  *
- * Calls that ask what has happened (fb_test_heard() and so on) first let the worker do what there is
- * to do. A mistake in the use of these calls ends the program with a line that says which. One thread
- * uses a test at a time. */
+ * Calls that ask what has happened (fb_test_heard() and so on) first let the worker finish its
+ * work. A mistake in the use of these calls ends the program with a line that names it. Only one
+ * thread at a time may use a test. Strings and bytes are lent until the call returns, times are ms,
+ * and pointers to peers and servers are valid until fb_test_end(). */
 #pragma once
 
 #include <forkbeard/forkbeard.h>
@@ -42,9 +43,9 @@ extern "C" {
 #define FB_TEST_API
 #endif
 
-/* A worker with one server, and its world. */
+/* A test: a worker whose configuration has one server, on a simulated kernel of its own. */
 typedef struct fb_test fb_test;
-/* The other end of one of its connections: a client, or a server that it has connected to. */
+/* The program's end of a connection: a client, or a server that the protocol has connected to. */
 typedef struct fb_test_peer fb_test_peer;
 /* An address that the protocol can connect to. */
 typedef struct fb_test_server fb_test_server;
@@ -53,67 +54,73 @@ typedef struct fb_test_server fb_test_server;
 
 typedef struct fb_test_options {
     size_t size;                 /* sizeof(fb_test_options) */
-    const char *server;          /* what stands in `server {}` besides `listen`: "upper; max 4k;" */
-    const char *stream;          /* ... in `stream {}` besides the server; NULL: nothing */
-    const char *main;            /* ... outside of it: "threads 2;"; NULL: nothing */
+    const char *server;          /* directives of `server {}` besides `listen`: "upper; max 4k;" */
+    const char *stream;          /* directives of `stream {}` besides the server; NULL: none */
+    const char *main;            /* directives outside of `stream {}`: "env A=1;"; NULL: none */
     uint32_t worker_connections; /* 0: 512 */
-    /* Not 0: the network makes all the trouble that a right protocol cannot notice. Bytes arrive and
-     * leave in parts, later than they could, and events come without a reason. */
+    /* When not 0, the network makes all the trouble that a correct protocol cannot notice. Bytes
+     * arrive and leave in parts, and late, and events come without a cause. */
     uint32_t trouble;
-    uint64_t seed; /* of random numbers, and of what trouble there is */
-    /* What the protocol may begin to say instead of what is expected, in conversations in which an
-     * allocation has failed: "-ERR"; "": anything; NULL: nothing */
+    uint64_t seed; /* for random numbers, and for the trouble */
+    /* The beginning of what the protocol may say instead of the expected bytes in a conversation
+     * in which an allocation has failed: "-ERR"; "": anything; NULL: nothing */
     const char *excuse;
 } fb_test_options;
 
-/* A worker that has started, of a configuration that has one server of the protocol. NULL after the
- * mistakes have been printed. It begins at 2026-11-21 09:30:00 UTC. */
+/* Starts a worker whose configuration has one server, with these directives or options. Its clock
+ * begins at 2026-11-21 09:30:00 UTC. Returns a test for fb_test_end() to free; or NULL, after lines
+ * on standard error, when the protocol, the configuration or the start of the worker fails. */
 FB_TEST_API fb_test *fb_test_start(const fb_protocol *protocol, const char *server);
 FB_TEST_API fb_test *fb_test_start_with(
     const fb_protocol *protocol, const fb_test_options *options);
 
-/* Ends the worker, with FB_DRAINED for who is still connected, and sets *test to NULL; peers and
- * servers go with it. Returns the number of faults. Each has been printed as one line:
- *  - a call on a connection that had ended (its place is not another's for a long time);
- *  - a line of level alert about a connection, such as that `data` consumed more than there was;
- *  - a descriptor that is still open although it was not before the start, or the other way round;
- *  - memory of connections, timers or connections that are left, or `closed` that did not come once;
- *  - a worker that never comes to rest. */
+/* Ends the worker, frees the test with its peers and servers, and sets *test to NULL. Connections
+ * that are still open end as FB_DRAINED. Returns the number of faults, each of which has been
+ * printed as one line:
+ *  - a call on a connection that had ended (no other connection gets its handle for a long time);
+ *  - a log line of level alert about a connection, such as that `data` consumed more than there
+ *    was;
+ *  - a descriptor that was opened since the start and is still open, or was open then and is
+ *    closed;
+ *  - memory of connections, timers or connections that are left, or a missing or second `closed`;
+ *  - a worker that never stops working. */
 FB_TEST_API int fb_test_end(fb_test **test);
-/* How many there were so far. */
+/* Returns the number of faults so far. */
 FB_TEST_API int fb_test_faults(const fb_test *test);
 
-/* For the SDK's calls that take a worker, such as fb_map_get(). Between the calls of the kit a test
- * may make any of the SDK's, as a callback may. */
+/* Returns the worker, for calls of the SDK that take one, such as fb_map_get(). Between the calls
+ * of the kit a test may make any call of the SDK that a callback may make. */
 FB_TEST_API fb_worker *fb_test_worker(fb_test *test);
-/* The error log so far, of all levels: lines such as "upper: [info] *1 session ended: ...". Lent
- * until the next call. */
+/* Returns the error log so far, all levels included, as one string of lines such as
+ * "upper: [info] *1 session ended: ...". It is lent until the next call of fb_test_logged(). */
 FB_TEST_API const char *fb_test_logged(fb_test *test);
 
 /* ---- Peers ---- */
 
-/* A client that connects, from 192.0.2.1 to 192.0.2.80:80. With all worker_connections in use it
- * waits; a worker that drains leaves it waiting. */
+/* Connects a client, from 192.0.2.1 to 192.0.2.80:80. The client waits while all worker_connections
+ * are in use, and for ever when the worker drains. Never returns NULL. */
 FB_TEST_API fb_test_peer *fb_test_connect(fb_test *test);
 
-/* n bytes, which arrive together. What is said to a closed connection is lost. */
+/* Sends n bytes, which arrive together, or a string without its NUL. Bytes for a closed connection
+ * are lost. */
 FB_TEST_API void fb_test_say(fb_test_peer *peer, const void *p, size_t n);
 FB_TEST_API void fb_test_says(fb_test_peer *peer, const char *text);
-/* Ends its half, behind what it has said. After this it says nothing more. */
+/* Ends the peer's half, after what it has said. It may say nothing more. */
 FB_TEST_API void fb_test_shut(fb_test_peer *peer);
-/* Breaks the connection, behind what it has said. */
+/* Breaks the connection, after what the peer has said. */
 FB_TEST_API void fb_test_reset(fb_test_peer *peer);
-/* From now on it takes n more bytes, and then none; SIZE_MAX, as at first: all. */
+/* Lets the peer take n more bytes of output, and then none; SIZE_MAX, as at first: all. */
 FB_TEST_API void fb_test_take(fb_test_peer *peer, size_t n);
 
-/* What it has received and not forgotten; lent until the next call with this peer. */
+/* Returns what the peer has received since the start or the last fb_test_forget(); lent until the
+ * next call with this peer. */
 FB_TEST_API fb_bytes fb_test_heard(fb_test_peer *peer);
 FB_TEST_API void fb_test_forget(fb_test_peer *peer);
-/* Whether it would read the end: the protocol has shut down its half, or closed. */
+/* Returns whether the peer would read the end: the protocol has ended its half, or closed. */
 FB_TEST_API int fb_test_has_ended(fb_test_peer *peer);
-/* Whether the connection is closed: nobody listens to it any more. */
+/* Returns whether the connection is closed: the protocol reads nothing any more. */
 FB_TEST_API int fb_test_is_closed(fb_test_peer *peer);
-/* Whether the protocol has broken it: fb_abort(). */
+/* Returns whether the protocol has reset the connection, as with fb_abort(). */
 FB_TEST_API int fb_test_was_reset(fb_test_peer *peer);
 
 /* ---- Servers for fb_connect() ---- */
@@ -121,33 +128,33 @@ FB_TEST_API int fb_test_was_reset(fb_test_peer *peer);
 typedef enum fb_test_reply {
     FB_TEST_ACCEPTS,
     FB_TEST_REFUSES,
-    FB_TEST_SILENT, /* the connect stays without an answer until it is one of the others */
+    FB_TEST_SILENT, /* connects stay unanswered, until another reply is set */
 } fb_test_reply;
 
-/* There is a server at the address ("10.0.0.1:80", "unix:/path"), which does so; or from now on does
- * so, if it is there already. Where there is none, connections are refused. */
+/* Makes a server at the address ("10.0.0.1:80", "unix:/path") that replies so to connects, or
+ * changes the reply of the server that is there. Connects to other addresses are refused. */
 FB_TEST_API fb_test_server *fb_test_serve(fb_test *test, const char *address, fb_test_reply reply);
-/* The first of the connections to it that was not given out yet; NULL without one. */
+/* Returns the first connection to the server that no call has returned yet; NULL without one. */
 FB_TEST_API fb_test_peer *fb_test_accept(fb_test_server *server);
 
 /* ---- The worker ---- */
 
-/* Lets it do what there is to do, the jobs of fb_run() too, which run on threads as always. */
+/* Runs the worker until it has no more work. Waits for jobs of fb_run(), which run on threads. */
 FB_TEST_API void fb_test_run(fb_test *test);
-/* Time passes: timers expire one after the other, each with what follows from it. */
+/* Lets time pass: timers expire one after the other, each with the work that follows from it. */
 FB_TEST_API void fb_test_pass(fb_test *test, uint64_t ms);
-/* It takes no more clients and begins to end, as when the daemon reloads; `deadline` in ms is
- * worker_shutdown_timeout; 0: none. */
+/* Drains the worker, as in a reload: it accepts no more clients and ends its connections.
+ * `deadline` is the worker_shutdown_timeout; 0: none. */
 FB_TEST_API void fb_test_drain(fb_test *test, uint64_t deadline);
-/* Of the allocations for connections, those of fb_alloc() too, the next `after` succeed and then n
- * fail. */
+/* Lets the next `after` allocations for connections succeed, those of fb_alloc() included, and the
+ * n that follow fail. */
 FB_TEST_API void fb_test_refuse_memory(fb_test *test, uint64_t after, uint64_t n);
-/* How many were asked for since the start. */
+/* Returns the number of allocations since the start, failed ones included. */
 FB_TEST_API uint64_t fb_test_allocations(const fb_test *test);
 
 /* ---- Conversations ---- */
 
-/* A step of a script; made by the macros below. */
+/* A step of a script, made by one of the macros below. */
 typedef struct fb_test_step {
     uint32_t act;
     const void *p;
@@ -174,46 +181,51 @@ enum {
 /* The client says a string (without its NUL), or bytes. */
 #define FB_TEST_SAY(text) { FB_TEST_ACT_SAY, (text), sizeof(text) - 1 }
 #define FB_TEST_SAY_BYTES(p, n) { FB_TEST_ACT_SAY, (p), (n) }
-/* It hears exactly these next, or n whatever they are. */
+/* The client hears exactly these bytes next, or any n bytes. */
 #define FB_TEST_EXPECT(text) { FB_TEST_ACT_EXPECT, (text), sizeof(text) - 1 }
 #define FB_TEST_EXPECT_BYTES(p, n) { FB_TEST_ACT_EXPECT, (p), (n) }
 #define FB_TEST_EXPECT_ANY(n) { FB_TEST_ACT_EXPECT_ANY, NULL, (n) }
-/* It has heard no more than was expected, and the protocol has ended its half; or has closed, if
- * need be when the client has ended its half too; or has broken the connection. */
+/* The client has heard no more than was expected, and the protocol has: ended its half; or closed,
+ * perhaps only after the client has ended its half too; or reset the connection. */
 #define FB_TEST_EXPECT_END() { FB_TEST_ACT_EXPECT_END, NULL, 0 }
 #define FB_TEST_EXPECT_CLOSED() { FB_TEST_ACT_EXPECT_CLOSED, NULL, 0 }
 #define FB_TEST_EXPECT_RESET() { FB_TEST_ACT_EXPECT_RESET, NULL, 0 }
-/* It ends its half; it breaks the connection. */
+/* The client ends its half, or breaks the connection. */
 #define FB_TEST_SHUT() { FB_TEST_ACT_SHUT, NULL, 0 }
 #define FB_TEST_RESET() { FB_TEST_ACT_RESET, NULL, 0 }
-/* fb_test_pass() and fb_test_drain() */
+/* Time passes, or the worker drains: fb_test_pass() and fb_test_drain(). */
 #define FB_TEST_PASS(ms) { FB_TEST_ACT_PASS, NULL, (ms) }
 #define FB_TEST_DRAIN(deadline) { FB_TEST_ACT_DRAIN, NULL, (deadline) }
-/* From now on the peer is number i (below FB_TEST_PEERS), which connects if it has not; at first it
- * is 0. Or it becomes a server's end: of the next connection that was made to the address. */
+/* Steps that follow are those of peer i, below FB_TEST_PEERS: of a client, which connects unless it
+ * has; or of a server, which accepts the next connection that was made to the address. At first
+ * they are those of client 0. */
 #define FB_TEST_PEER(i) { FB_TEST_ACT_PEER, NULL, (i) }
 #define FB_TEST_SERVER(i, address) { FB_TEST_ACT_SERVER, (address), (i) }
-/* From now on the server at the address does so: an fb_test_reply. At first all accept. */
+/* The server at the address gives this fb_test_reply from now on. At first all accept. */
 #define FB_TEST_REPLY(address, reply) { FB_TEST_ACT_REPLY, (address), (reply) }
 /* clang-format on */
 
 #define FB_TEST_PEERS 16
 #define FB_TEST_SCRIPT(script) (script), sizeof(script) / sizeof((script)[0])
 
-/* Plays the script, and again
+/* Runs the script, and runs it again
  *  - with what is said cut into single bytes, and in two, at one place after the other;
- *  - with peers that take one byte at a time (of much output a few), or nothing before it is expected;
+ *  - with peers that take one byte at a time (of much output a few), or nothing until the script
+ *    expects something;
  *  - on a network that makes trouble (see fb_test_options);
- *  - up to each step, and to the middle of what is said, where then the peer breaks the connection,
- *    or ends its half: then nothing but faults counts, and after a break that this peer has heard
- *    nothing else than was expected;
- *  - with one allocation that fails, one after the other: then no peer may hear anything else (see
- *    `excuse`), but less.
- * Of long scripts a part of the places is tried. If the script fails as it is, that is all.
+ *  - up to each step, and to the middle of what is said, where the peer then breaks the connection
+ *    or ends its half. Only faults count then; after a break, also that this peer has heard nothing
+ *    but what was expected;
+ *  - with one allocation that fails, one after the other. Peers may then hear less than was
+ *    expected, but nothing else (see `excuse`).
  *
- * Returns the number of failures, faults included. Each has been printed, with what was done and the
+ * Long scripts are tried at a part of these places. A script that fails as it is written is not run
+ * again.
+ *
+ * Returns the number of failures, faults included. Each has been printed with the variant and the
  * step, counted from 0: "upper: cut at byte 7: step 3: expected "HELLO\n", heard "HEL"". With
- * FB_TEST_VERBOSE in the environment each play is announced, which tells where one crashes. */
+ * FB_TEST_VERBOSE in the environment each run is announced, which shows where the program
+ * crashes. */
 FB_TEST_API int fb_test_converse(
     const fb_protocol *protocol, const char *server, const fb_test_step *script, size_t n);
 FB_TEST_API int fb_test_converse_with(const fb_protocol *protocol, const fb_test_options *options,
@@ -221,14 +233,14 @@ FB_TEST_API int fb_test_converse_with(const fb_protocol *protocol, const fb_test
 
 /* ---- Fuzzing ---- */
 
-/* One client that says these bytes, in pieces and with pauses that the first byte chooses, and ends.
- * A fault aborts the program. Returns 0. */
+/* Runs one client that says these bytes and ends; the first byte chooses the pieces and pauses. A
+ * fault aborts the program. Returns 0. */
 FB_TEST_API int fb_test_fuzz(
     const fb_protocol *protocol, const char *server, const uint8_t *data, size_t n);
 
-/* Feeds the target with each file that an argument names, or that lies in a directory which it names,
- * and with as many inputs that it makes from these, always the same ones, as "-runs=N" says, 2000 by
- * default. The `main` of those who have no libFuzzer. */
+/* A `main` for programs without libFuzzer. Gives the target each file that an argument names, or
+ * that lies in a directory that an argument names; then N inputs made from them, the same in every
+ * run. "-runs=N" sets N, which is 2000 by default. Returns the exit status. */
 FB_TEST_API int fb_test_fuzz_main(
     int argc, char **argv, int (*target)(const uint8_t *data, size_t n));
 
@@ -246,7 +258,7 @@ FB_TEST_API int fb_test_fuzz_main(
         return fb_test_fuzz(&(protocol), (server), data, n);                                       \
     }
 
-/* ... which also runs without it; for it, compile with -DFB_TEST_LIBFUZZER. */
+/* Defines a `main` for a target, unless it is compiled with -DFB_TEST_LIBFUZZER for libFuzzer. */
 #ifdef FB_TEST_LIBFUZZER
 #define FB_TEST_FUZZ_MAIN
 #else

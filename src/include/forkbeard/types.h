@@ -1,49 +1,82 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The plain types of Forkbeard's SDK. Include <forkbeard/forkbeard.h>. */
+/* The plain types of Forkbeard's SDK: handles, numbers and results. Protocols include
+ * <forkbeard/forkbeard.h>, which includes this. Later versions only append values to enumerations,
+ * so that a switch over one needs a default. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* A connection: of a client, from `opened`, or to a server, from fb_connect(), until its `closed`
- * returns. */
+/* A connection. The handle of a client's is valid from `opened`, that of a server's from
+ * fb_connect(), until `closed` returns. */
 typedef struct fb_conn fb_conn;
 /* The worker process that a callback runs in; it outlives its connections. */
 typedef struct fb_worker fb_worker;
-/* A configuration that is being read; valid until the callback returns. */
+/* The configuration that is being read; valid until the callback returns. */
 typedef struct fb_conf fb_conf;
-/* An address to connect to. */
+/* An address to connect to, from a directive, fb_conf_target() or fb_make_target(). */
 typedef struct fb_target fb_target;
-/* A map that all workers share. */
+/* A map that all workers share, from fb_conf_map(). */
 typedef struct fb_map fb_map;
 
-/* Names a connection in any worker: it may be kept anywhere and sent anywhere, and never comes to
- * mean another connection. 0 is none. */
+/* The name of a connection, from fb_ref_of(). It may be kept and sent anywhere, in any worker, and
+ * never names another connection, not even after the end of its own. 0 names none. */
 typedef uint64_t fb_ref;
 
-/* Bytes that belong to somebody else. */
+/* A span of n bytes that the caller or the daemon owns. */
 typedef struct fb_bytes {
     const uint8_t *p;
     size_t n;
 } fb_bytes;
 
-/* Why a connection ended. Values are only ever appended. */
+/* Why a connection ended. */
 typedef enum fb_reason {
-    FB_FINISHED = 1, /* fb_close(): all output was handed to the kernel, and our end was sent */
+    FB_FINISHED = 1, /* fb_close() or both halves ended: the kernel has taken all output */
     FB_PEER_GONE,    /* the peer closed, and nothing was left to do */
     FB_RESET,        /* the peer broke the connection */
-    FB_TIMED_OUT,    /* a timeout of the configuration or the protocol, or the network's */
-    FB_INPUT_LIMIT,  /* more unconsumed input than the protocol's input_limit or a frame's most */
-    FB_ABORTED,      /* fb_abort(), or the end of the connection that it was made for */
-    FB_DRAINED,      /* the worker ends */
-    FB_REFUSED,      /* `opened` refused it, or the server that was to be connected to */
-    FB_NO_MEMORY,
-    FB_IO_ERROR, /* any other error of the connection */
+    FB_TIMED_OUT,    /* a timeout of the configuration, the protocol or the network */
+    FB_INPUT_LIMIT,  /* unconsumed input above input_limit, or a frame above its `most` */
+    FB_ABORTED,      /* fb_abort(), or the end of the owner that fb_connect() was given */
+    FB_DRAINED,      /* the worker ends, and the connection was idle or the deadline came */
+    FB_REFUSED,      /* `opened` refused the connection, or the server the connect */
+    FB_NO_MEMORY,    /* the worker had no memory for it */
+    FB_IO_ERROR,     /* any other error of the connection */
 } fb_reason;
 
-/* What became of a message. Values are only ever appended. */
+/* The outcome of a message of fb_send_message(). */
 typedef enum fb_outcome {
     FB_MESSAGE_HANDLED = 1, /* `message` returned 0 */
-    FB_MESSAGE_DECLINED, /* it returned something else, there is none, or its worker is flooded */
-    FB_MESSAGE_UNKNOWN,  /* there is no such connection, or its worker died before it answered */
+    FB_MESSAGE_DECLINED, /* `message` returned another value or is NULL, or its worker is flooded */
+    FB_MESSAGE_UNKNOWN,  /* no such connection, or its worker died before it answered */
 } fb_outcome;
+
+/* The result of a call on a map. */
+typedef enum fb_map_status {
+    FB_MAP_OK,
+    FB_MAP_ABSENT,       /* the map has no such key */
+    FB_MAP_CHANGED,      /* the key does not have the expected version */
+    FB_MAP_FULL,         /* the map has `capacity` other keys */
+    FB_MAP_TOO_LARGE,    /* the key or the value is longer than the map allows */
+    FB_MAP_NOT_A_NUMBER, /* the value is not an int64_t, or the sum would not fit into one */
+} fb_map_status;
+
+typedef struct fb_item {
+    void *value;      /* in: the caller's memory for the value */
+    size_t room;      /* in: bytes of that memory */
+    size_t n;         /* out: bytes of the whole value, of which up to `room` were copied */
+    uint64_t version; /* out: differs after each change of the key, a deletion included */
+    uint64_t ttl;     /* out: ms until the key expires; 0: never */
+} fb_item;
+
+/* Given as `ttl`: the key keeps the time that it has. */
+#define FB_MAP_KEEP_TTL UINT64_MAX
+
+/* The level of a line in the error log. */
+typedef enum fb_log_level {
+    FB_LOG_ALERT = 1,
+    FB_LOG_ERROR = 3,
+    FB_LOG_WARN = 4,
+    FB_LOG_NOTICE = 5,
+    FB_LOG_INFO = 6,
+    FB_LOG_DEBUG = 7,
+} fb_log_level;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes in lines about failures. */
+/* Prints bytes in lines about failures: escaped, so that a terminal is safe, and only around the
+ * first that differs. */
 #include "kit/converse.h"
 
 #include <stdio.h>
 
-/* So many are shown, and of those before the first that differs so many. */
+/* Bytes that are printed at most, and those of them before the first that differs. */
 #define SHOWN 48
 #define BEFORE 16
 
@@ -29,10 +30,11 @@ static void show_byte(uint8_t c)
     }
 }
 
-static void show(fb_bytes bytes, size_t from)
+static void show_bytes(fb_bytes bytes, size_t from)
 {
     size_t end = bytes.n > from + SHOWN ? from + SHOWN : bytes.n;
 
+    assert(from <= bytes.n);
     if (bytes.n == 0) {
         fputs("nothing", stderr);
         return;
@@ -56,15 +58,15 @@ void fb_kit_differs(const char *label, size_t step, fb_bytes expected, fb_bytes 
         fprintf(stderr, "%s: step %zu: expected ", label, step);
         same = 0;
     }
-    show(expected, same);
+    show_bytes(expected, same);
     fputs(", heard ", stderr);
-    show(heard, same);
+    show_bytes(heard, same);
     fputc('\n', stderr);
 }
 
 void fb_kit_says_more(const char *label, size_t step, fb_bytes heard)
 {
     fprintf(stderr, "%s: step %zu: heard more than was expected: ", label, step);
-    show(heard, 0);
+    show_bytes(heard, 0);
     fputc('\n', stderr);
 }

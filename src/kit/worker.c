@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The worker goes on, and time does. */
+/* Lets the worker do its work, time pass, and the worker drain. The worker runs only within these
+ * calls, and each returns when nothing is left to do. */
 #include "kit/kit.h"
 
-/* More turns without a pause are no work any more; nor is it waited for any more after that. */
+/* Turns without a pause, after which the worker is said never to rest. */
 #define TURNS_MAX 100000
+/* Turns that such a worker is given from then on. */
 #define RESTLESS_TURNS 100
+/* Time for a job of fb_run(), ms of the real clock. */
 #define JOB_MS 60000
 
 static struct fb_loop *loop_of(fb_test *test)
@@ -12,8 +15,8 @@ static struct fb_loop *loop_of(fb_test *test)
     return &test->worker.stream.net.loop;
 }
 
-/* Whether there is more to do, perhaps after a while. */
-static bool goes_on(fb_test *test)
+/* Whether there is more to do. Waits for the jobs of threads. */
+static bool has_work(fb_test *test)
 {
     if (!fb_sim_idle(loop_of(test)))
         return true;
@@ -28,10 +31,11 @@ void fb_test_run(fb_test *test)
 {
     unsigned turns = test->restless ? RESTLESS_TURNS : TURNS_MAX;
 
+    CHECK_KIND(test, KIT_TEST);
     fb_net_settle(&test->worker.stream.net); /* after calls that the test has made itself */
     do
         fb_worker_turn(&test->worker);
-    while (goes_on(test) && --turns > 0);
+    while (has_work(test) && --turns > 0);
     if (turns > 0 || test->restless)
         return;
     fb_kit_fault(test, "the worker does not come to rest");
@@ -45,6 +49,7 @@ void fb_test_pass(fb_test *test, uint64_t ms)
         int distance = fb_timers_distance(loop_of(test));
         uint64_t step = distance <= 0 || (uint64_t)distance > ms ? ms : (uint64_t)distance;
 
+        assert(step > 0 && step <= ms);
         fb_sim_pass(test->sim, step);
         fb_test_run(test);
         ms -= step;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Files in memory: the parts of a configuration, its report, and the error log. A test leaves no
+ * file behind. */
+#include "kit/kit.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int fb_kit_file(const char *text)
+{
+    int fd = memfd_create("forkbeard-test", MFD_CLOEXEC);
+    size_t n = strlen(text);
+
+    if (fd == -1 || write(fd, text, n) != (ssize_t)n)
+        fb_kit_misused("no memory for the test's files");
+    return fd;
+}
+
+char *fb_kit_read(int fd)
+{
+    struct stat status;
+    size_t n = fstat(fd, &status) == 0 ? (size_t)status.st_size : 0;
+    char *text = fb_kit_alloc(n + 1);
+
+    if (pread(fd, text, n, 0) != (ssize_t)n)
+        fb_kit_misused("a file of the test's cannot be read");
+    return text;
+}

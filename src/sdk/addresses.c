@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The SDK's calls on the addresses of a connection's two ends, and on their text. */
+#include "net/target.h"
+#include "sdk/handle.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static void copy_target(struct sockaddr_storage *out, const struct fb_target *target)
+{
+    assert(target->address.length <= sizeof(*out));
+    memcpy(out, &target->address.any, target->address.length);
+}
+
+int fb_peer_address(const fb_conn *conn, struct sockaddr_storage *out)
+{
+    if (!SDK_VALID(conn))
+        return -1;
+    memset(out, 0, sizeof(*out));
+    if (conn->outgoing)
+        copy_target(out, fb_side_of(conn)->target);
+    else
+        memcpy(out, &conn->peer, sizeof(conn->peer));
+    return 0;
+}
+
+int fb_local_address(const fb_conn *conn, struct sockaddr_storage *out)
+{
+    socklen_t length = sizeof(*out);
+
+    if (!SDK_VALID(conn))
+        return -1;
+    memset(out, 0, sizeof(*out));
+    return conn->source.io->name(&conn->source, (struct sockaddr *)out, &length);
+}
+
+char *fb_address_text(const struct sockaddr_storage *address, char *text, size_t size)
+{
+    struct fb_address a = { .length = sizeof(a.un) };
+    char whole[FB_ADDRESS_TEXT];
+
+    memcpy(&a.un, address, sizeof(a.un));
+    snprintf(text, size, "%s", fb_address_format(&a, true, whole));
+    return text;
+}

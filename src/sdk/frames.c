@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The SDK's frame calls. stream/frame.c cuts the frames; these refuse a connection that has ended,
+ * and then there is no frame. */
+#include "sdk/handle.h"
+#include "stream/frame.h"
+
+#include <assert.h>
+
+/* A frame that was cut lies before what is left of the input. */
+static int check_cut(int cut, const fb_bytes *rest, const fb_bytes *frame)
+{
+    assert(!cut || frame->p + frame->n <= rest->p);
+    return cut;
+}
+
+int fb_frame_until(fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t delimiter_n,
+    const fb_frame_limit *limit, fb_bytes *frame)
+{
+    if (!SDK_VALID(conn))
+        return 0;
+    return check_cut(
+        fb_session_frame_until(conn, rest, delimiter, delimiter_n, limit, frame), rest, frame);
+}
+
+int fb_frame_fixed(
+    fb_conn *conn, fb_bytes *rest, size_t n, const fb_frame_limit *limit, fb_bytes *frame)
+{
+    if (!SDK_VALID(conn))
+        return 0;
+    return check_cut(fb_session_frame_fixed(conn, rest, n, limit, frame), rest, frame);
+}
+
+int fb_frame_prefixed(fb_conn *conn, fb_bytes *rest, unsigned width, int little,
+    const fb_frame_limit *limit, fb_bytes *frame)
+{
+    if (!SDK_VALID(conn))
+        return 0;
+    return check_cut(
+        fb_session_frame_prefixed(conn, rest, width, little != 0, limit, frame), rest, frame);
+}

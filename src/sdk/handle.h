@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Handles: each call of the SDK on a connection first asks here whether its protocol may still use
+ * the connection. A handle that has ended is reported as the protocol's mistake as long as its slot
+ * is free, and the call then does nothing. */
+#pragma once
+
+#include "base/compiler.h"
+#include "stream/side.h"
+#include "worker/worker.h"
+
+#include <assert.h>
+
+/* Whether the call, which is named for the report, may go on. */
+#define SDK_VALID(conn) sdk_handle_check(conn, __func__)
+
+/* Tells the stream's owner of the mistake, or the log where nobody wants to know. */
+void sdk_handle_report(const fb_conn *conn, const char *call);
+
+static inline bool sdk_handle_check(const fb_conn *conn, const char *call)
+{
+    if (fb_likely(conn->source.in_use && !conn->lingering && !fb_session_is_kept(conn)))
+        return true;
+    sdk_handle_report(conn, call);
+    return false;
+}
+
+static inline struct fb_worker *sdk_worker_of(const fb_conn *conn)
+{
+    return fb_container(fb_stream_of(conn), struct fb_worker, stream);
+}
+
+/* The protocol's part of its worker. */
+static inline struct fb_worker_protocol *sdk_protocol_of(const fb_conn *conn)
+{
+    unsigned index = fb_binding_of(conn)->server->protocol_index;
+
+    assert(index < FB_PROTOCOLS_MAX);
+    return &sdk_worker_of(conn)->protocols[index];
+}

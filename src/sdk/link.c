@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The binary contract with modules: the addresses of all calls, and the layouts of ABI 1. The
+ * loader (module/module.c) refers to the table, so that the linker takes every call into a program
+ * that loads modules: a convenience library is an archive, which loses members that nothing refers
+ * to. A new call is appended here. */
+#include "module/module.h"
+
+#include <assert.h>
+
+#if UINTPTR_MAX == UINT64_MAX
+static_assert(offsetof(fb_ops, closed) == 72 && sizeof(fb_ops) == 80, "layout of ABI 1");
+static_assert(offsetof(fb_directive, initial) == 40 && offsetof(fb_directive, set) == 56 &&
+                  sizeof(fb_directive) == 72,
+    "layout of ABI 1");
+static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) == 64 &&
+                  offsetof(fb_protocol, needs) == 96 && sizeof(fb_protocol) == 120,
+    "layout of ABI 1");
+static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
+static_assert(sizeof(fb_frame_limit) == 16 && sizeof(fb_bytes) == 16, "layout of ABI 1");
+static_assert(sizeof(fb_map_options) == 32 && sizeof(fb_pipe_options) == 16, "layout of ABI 1");
+#endif
+
+/* Any function's type may be turned into this one, and none is called through it. */
+#define CALL(function) (void (*)(void))(function)
+
+void (*const sdk_calls[])(void) = {
+    CALL(fb_conf_errorf),
+    CALL(fb_conf_alloc),
+    CALL(fb_conf_target),
+    CALL(fb_conf_map),
+    CALL(fb_write),
+    CALL(fb_writev),
+    CALL(fb_write_ref),
+    CALL(fb_send_file),
+    CALL(fb_flush),
+    CALL(fb_unsent),
+    CALL(fb_stop),
+    CALL(fb_resume),
+    CALL(fb_shutdown),
+    CALL(fb_close),
+    CALL(fb_abort),
+    CALL(fb_set_timeout),
+    CALL(fb_timer),
+    CALL(fb_timer_cancel),
+    CALL(fb_set_idle),
+    CALL(fb_alloc),
+    CALL(fb_temp_alloc),
+    CALL(fb_temp_reset),
+    CALL(fb_conf_of),
+    CALL(fb_peer_address),
+    CALL(fb_local_address),
+    CALL(fb_address_text),
+    CALL(fb_received),
+    CALL(fb_sent),
+    CALL(fb_frame_until),
+    CALL(fb_frame_fixed),
+    CALL(fb_frame_prefixed),
+    CALL(fb_connect),
+    CALL(fb_make_target),
+    CALL(fb_is_reused),
+    CALL(fb_keep),
+    CALL(fb_pipe),
+    CALL(fb_worker_of),
+    CALL(fb_worker_state),
+    CALL(fb_wall_ms),
+    CALL(fb_mono_ms),
+    CALL(fb_random),
+    CALL(fb_run),
+    CALL(fb_ref_of),
+    CALL(fb_find),
+    CALL(fb_send_message),
+    CALL(fb_metric_add),
+    CALL(fb_metric_total),
+    CALL(fb_map_get),
+    CALL(fb_map_set),
+    CALL(fb_map_replace),
+    CALL(fb_map_add),
+    CALL(fb_map_delete),
+    CALL(fb_map_count),
+    CALL(fb_conn_logf),
+    CALL(fb_worker_logf),
+    CALL(fb_count_request),
+    CALL(fb_get_statistics),
+    NULL,
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The SDK's lines in the error log. Lines of a connection end with its client and server, and
+ * appear at level debug for the clients that `debug_connection` names. */
+#include "base/log.h"
+#include "sdk/handle.h"
+
+#include <assert.h>
+
+/* Modules were built with these numbers. */
+static_assert((int)FB_LOG_ALERT == (int)FB_ALERT, "levels are the log's");
+static_assert((int)FB_LOG_ERROR == (int)FB_ERROR, "levels are the log's");
+static_assert((int)FB_LOG_DEBUG == (int)FB_DEBUG, "levels are the log's");
+
+void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
+{
+    va_list args;
+
+    if (!SDK_VALID(conn) || ((int)level > (int)conn->net->log->level && !conn->debug))
+        return;
+    assert(conn->net->log != NULL);
+    va_start(args, format);
+    fb_conn_vlog(conn, (enum fb_level)level, 0, format, args);
+    va_end(args);
+}
+
+void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
+{
+    struct fb_log_line line = { .level = (enum fb_level)level };
+    va_list args;
+
+    if ((int)level > (int)worker->log.level)
+        return;
+    va_start(args, format);
+    fb_log_vwrite(&worker->log, &line, format, args);
+    va_end(args);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The SDK's references to connections, and messages between connections of any worker. A reference
+ * names one connection for ever; only fb_find() turns it back into a handle. */
+#include "process/role.h"
+#include "sdk/handle.h"
+
+#include <assert.h>
+
+fb_ref fb_ref_of(fb_conn *conn)
+{
+    return SDK_VALID(conn) ? fb_mail_ref(sdk_worker_of(conn), conn) : 0;
+}
+
+fb_conn *fb_find(fb_worker *worker, fb_ref ref)
+{
+    assert(role_is(FB_ROLE_WORKER));
+    return fb_mail_find(worker, ref);
+}
+
+uint64_t fb_send_message(fb_conn *from, fb_ref to, const void *p, size_t n)
+{
+    assert(role_is(FB_ROLE_WORKER));
+    return SDK_VALID(from) ? fb_mail_send(sdk_worker_of(from), from, to, p, n) : 0;
+}
