@@ -9,6 +9,7 @@
 #include <bsd/sys/queue.h>
 
 #define CONTROL_REQUEST_MAX 65536 /* bytes of a request */
+#define CONTROL_PATIENCE_MS 30000 /* to ask, or to take the reply */
 #define CONTROL_CLIENT_KIND KIND('C', 'C', 'l', 'i')
 
 enum client_phase {
@@ -20,6 +21,9 @@ enum client_phase {
     CLIENT_CLOSING,    /* to be destroyed */
     CLIENT_PHASES,
 };
+
+/* Outcome of one step of an exchange. */
+enum client_step { CLIENT_DONE, CLIENT_BLOCKED, CLIENT_GONE };
 
 struct control_client {
     unsigned kind;
@@ -37,9 +41,6 @@ struct control_client {
     char in[CONTROL_REQUEST_MAX];
 };
 
-/* Takes the descriptor and serves the client as far as it can. A process that may not use the socket is
- * told so and cut off. */
-void control_client_create(struct control *control, int fd);
 void control_client_destroy(struct control_client *client);
 /* Asserts what must hold between two calls. */
 void control_client_check(const struct control_client *client);
@@ -50,8 +51,18 @@ void control_client_wait(struct control_client *client, enum control_wait waitin
 /* Begins to send this line, which is freed then; NULL: there was no memory for it, and the client is cut
  * off. `last` closes the connection behind it. */
 void control_client_reply(struct control_client *client, char *line, size_t n, bool last);
+/* Sends as much of the reply as the client takes, and goes on to the next phase when it has all of it. */
+enum client_step control_client_send(struct control_client *client);
+
+/* Commands (command.c) */
+
+/* Handles the request in the first `n` bytes of the input. */
+void control_command_handle(struct control_client *client, size_t n);
+
+/* Exchanges (exchange.c) */
+
+/* Takes the descriptor and serves the client as far as it can. A process that may not use the socket is
+ * told so and cut off. */
+void control_client_create(struct control *control, int fd);
 /* Sends, receives and handles what can be without waiting, and may destroy the client. */
 void control_client_run(struct control_client *client);
-
-/* Handles the request in the first `n` bytes of the input (command.c). */
-void control_command_handle(struct control_client *client, size_t n);
