@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client of the control socket. Private to control/. Its phase says what is waited for; one function
- * changes it, and keeps the timer that cuts off slow clients. */
+/* A client of the control socket. Private to control/. Its phase says what is waited for; one
+ * function changes it, and keeps the timer that cuts off slow clients. */
 #pragma once
 
 #include "base/check.h"
@@ -48,8 +48,9 @@ void control_client_check(const struct control_client *client);
 void control_client_set(struct control_client *client, enum client_phase phase);
 /* Makes the client wait for this, and disarms its timer. */
 void control_client_wait(struct control_client *client, enum control_wait waiting_for);
-/* Begins to send this line, which is freed then; NULL: there was no memory for it, and the client is cut
- * off. `last` closes the connection behind it. */
+/* Begins to send this line, which is freed then; NULL: there was no memory for it, and the
+ * client is cut off. `last` closes the connection behind it. */
 void control_client_reply(struct control_client *client, char *line, size_t n, bool last);
-/* Sends as much of the reply as the client takes, and goes on to the next phase when it has all of it. */
+/* Sends as much of the reply as the client takes, and goes on to the next phase when it has all
+ * of it. */
 enum client_step control_client_send(struct control_client *client);

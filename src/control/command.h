@@ -4,5 +4,6 @@
 
 #include "control/client.h"
 
-/* Handles the request in the first `n` bytes of the input; the client is not reading any more then. */
+/* Handles the request in the first `n` bytes of the input; the client is not reading any more
+ * then. */
 void control_command_handle(struct control_client *client, size_t n);

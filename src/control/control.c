@@ -78,7 +78,7 @@ static void accept_clients(struct control *control)
         control->accept_failed = false;
         control_exchange_begin(control, fd);
     }
-    raise(SIGIO); /* there may be more */
+    raise(SIGIO); /* perhaps more wait */
 }
 
 void control_serve(struct control *control)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exchanges requests and replies with one client, which may be slow, rude or gone. Nothing here blocks, and
- * no client can keep the master busy: the work of one call is bounded. */
+/* Exchanges requests and replies with one client, which may be slow, rude or gone. Nothing here
+ * blocks, and no client can keep the master busy: the work of one call is bounded. */
 #include "control/exchange.h"
 
 #include "control/command.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define CLIENTS_MAX 16
-#define REQUESTS_MAX 16 /* of one client in one call */
+#define REQUESTS_MAX 16 /* most requests of one client in one call */
 
 /* Returns why this peer may not use the socket, or NULL. */
 static const char *refuse_peer(struct control *control, int fd, pid_t *pid)
