@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared memory of diagnostics. Writers from several processes take a message each by its number;
- * readers copy, end every string themselves, and skip messages that are not whole. */
+/* The shared memory of diagnostics. Writers from several processes take a message each by its
+ * number; readers copy, end every string themselves, and skip messages that are not whole. */
 #include "base/diag.h"
 
 #include <assert.h>

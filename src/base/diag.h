@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Diagnostics: the messages that explain to a client why the change that it has requested failed. All
- * processes that take part in the change add to one shared memory: a log adds its grave lines (log.h),
- * and the report of a configuration those that have a place in a file.
+/* Diagnostics: the messages that explain to a client why the change that it has requested
+ * failed. All processes that take part in the change add to one shared memory: a log adds its
+ * grave lines (log.h), and the report of a configuration those that have a place in a file.
  *
- * A process may write at any time, because it came too late or because foreign code in it went astray:
- * readers are given checked copies and never assert on what the memory holds. */
+ * A process may write at any time, because it came too late or because foreign code in it went
+ * astray: readers are given checked copies and never assert on what the memory holds. */
 #pragma once
 
 #include <stdatomic.h>
@@ -52,6 +52,7 @@ uint32_t fb_told_n(const struct fb_told *diag);
 /* Copies a message; false if it was not written to its end. */
 bool fb_told_get(const struct fb_told *diag, uint32_t i, struct fb_told_line *copy);
 
-/* Puts the first message of this level or a graver one into `reason`, with its place: what follows is
- * mostly its consequence. False, and `reason` as it was, where there is none. `diag` may be NULL. */
+/* Puts the first message of this level or a graver one into `reason`, with its place: what
+ * follows is mostly its consequence. False, and `reason` as it was, where there is none. `diag`
+ * may be NULL. */
 bool diag_reason(const struct fb_told *diag, uint32_t level, char *reason, size_t size);

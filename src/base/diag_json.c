@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes and reads diagnostics as JSON. A message is an object of level, text, file, line, column and
- * excerpt, which are null where it has none. */
+/* Writes and reads diagnostics as JSON. A message is an object of level, text, file, line,
+ * column and excerpt, which are null where it has none. */
 #include "base/diag_json.h"
 
 #include "base/log.h"

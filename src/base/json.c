@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes JSON into memory that grows. Commas and the ends of levels are put by themselves; the caller closes
- * what it has opened, which is asserted. */
+/* Writes JSON into memory that grows. Commas and the ends of levels are put by themselves; the
+ * caller closes what it has opened, which is asserted. */
 #include "base/json.h"
 
 #include "base/utf8.h"

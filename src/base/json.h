@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* JSON (RFC 8259), as far as one line to another process needs it. Writing never fails in between: memory
- * that runs out shows at the end. Reading makes no tree: values are pieces of the text, and text that is not
- * well-formed has none. Nothing here asserts on a text that is read. */
+/* JSON (RFC 8259), as far as one line to another process needs it. Writing never fails in
+ * between: memory that runs out shows at the end. Reading makes no tree: values are pieces of
+ * the text, and text that is not well-formed has none. Nothing here asserts on a text that is
+ * read. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +11,8 @@
 
 #define FB_JSON_DEPTH_MAX 16
 
-/* Writing (json.c). A key is NULL where there is none: for the value itself and for elements of an array. */
+/* Writing (json.c). A key is NULL where there is none: for the value itself and for elements of
+ * an array. */
 struct fb_json {
     char *text;
     size_t n, size;
@@ -34,9 +36,9 @@ void fb_json_number(struct fb_json *json, const char *key, int64_t value);
 void fb_json_bool(struct fb_json *json, const char *key, bool value);
 void fb_json_null(struct fb_json *json, const char *key);
 
-/* Escapes the next character of a string as it stands between quotes, and returns how many bytes that is;
- * *s, which is not at its end, moves behind it. A byte that is no UTF-8 becomes U+FFFD, and characters that
- * a terminal would act on are escaped. */
+/* Escapes the next character of a string as it stands between quotes, and returns how many bytes
+ * that is; *s, which is not at its end, moves behind it. A byte that is no UTF-8 becomes U+FFFD,
+ * and characters that a terminal would act on are escaped. */
 #define FB_JSON_ESCAPED_MAX 6
 size_t fb_json_escape(const char **s, char out[FB_JSON_ESCAPED_MAX]);
 
@@ -46,11 +48,13 @@ struct fb_json_value {
     size_t n;
 };
 
-/* Returns the text as one value; none where it is not well-formed, or deeper than FB_JSON_DEPTH_MAX. */
+/* Returns the text as one value; none where it is not well-formed, or deeper than
+ * FB_JSON_DEPTH_MAX. */
 struct fb_json_value fb_json_parse(const char *text, size_t n);
 /* Returns the first member of that name; none if there is none, or `object` is no object. */
 struct fb_json_value fb_json_member(struct fb_json_value object, const char *name);
-/* Returns the element of an array behind `last`, which is none for the first; none behind the last. */
+/* Returns the element of an array behind `last`, which is none for the first; none behind the
+ * last. */
 struct fb_json_value fb_json_next(struct fb_json_value array, struct fb_json_value last);
 /* Copies a string, cut to `size` with its NUL; false, and "", if the value is no string. */
 bool fb_json_text(struct fb_json_value value, char *text, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads JSON without building anything: a search for a value walks over those before it. Depth is bounded,
- * so that no text can exhaust the stack. */
+/* Reads JSON without building anything: a search for a value walks over those before it. Depth
+ * is bounded, so that no text can exhaust the stack. */
 #include "base/json.h"
 
 #include "base/number.h"
@@ -210,7 +210,7 @@ struct fb_json_value fb_json_next(struct fb_json_value array, struct fb_json_val
 
 static size_t encode(unsigned code, char out[4])
 {
-    if (code == 0) /* which would end the string */
+    if (code == 0) /* a NUL would end the string */
         code = 0xfffd;
     if (code < 0x80) {
         out[0] = (char)code;

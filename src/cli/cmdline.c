@@ -64,7 +64,7 @@ static int resolve_paths(struct fb_cmdline *cmdline, const char *prefix, const c
     char *base = prefix == NULL ? NULL : resolve_path(NULL, prefix);
     struct fb_cycle_options *cycle = &cmdline->cycle;
 
-    if (prefix != NULL) { /* as in nginx, the prefix has all of it */
+    if (prefix != NULL) { /* with a prefix, everything lies below it, as in nginx */
         cycle->conf =
             conf == NULL ? join_path(base, "conf/forkbeard.conf") : resolve_path(base, conf);
         cycle->pid = join_path(base, "logs/forkbeard.pid");

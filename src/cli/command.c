@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Talks to the daemon over one connection, a request and a reply. The reply may be of another version of
- * the daemon: members that it lacks are empty, and nothing in it is asserted on. */
+/* Talks to the daemon over one connection, a request and a reply. The reply may be of another
+ * version of the daemon: members that it lacks are empty, and nothing in it is asserted on. */
 #include "cli/command.h"
 
 #include "base/diag_json.h"
@@ -151,8 +151,8 @@ static int print_outcome(
     return EXIT_FAILURE;
 }
 
-/* Sends the signal that stands in for the command; `why` is the errno of connecting to the control socket,
- * or 0 where the configuration has none. */
+/* Sends the signal that stands in for the command; `why` is the errno of connecting to the
+ * control socket, or 0 where the configuration has none. */
 static int send_signal(
     const struct fb_cmdline *cmdline, const struct fb_cycle *cycle, int why, struct fb_log *log)
 {

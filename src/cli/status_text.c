@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TEXT_MAX 1024
-#define PLACE_MAX 32 /* of a number or a state */
+#define PLACE_MAX 32 /* bytes of a number or a state */
 
 static int64_t number(struct fb_json_value object, const char *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the phase of a client, and sends its reply. What a client may do next is asserted; what it sends
- * never is. */
+/* Keeps the phase of a client, and sends its reply. What a client may do next is asserted; what
+ * it sends never is. */
 #include "control/client.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ void control_client_set(struct control_client *client, enum client_phase phase)
     client->phase = phase;
     if (phase == CLIENT_REPLYING || phase == CLIENT_LAST_REPLY)
         timers_arm(client->control->timers, &client->patience, CONTROL_PATIENCE_MS);
-    else if (phase != CLIENT_READING) /* which goes by the time of the reply before it */
+    else if (phase != CLIENT_READING) /* READING keeps the time of the reply before it */
         timers_disarm(client->control->timers, &client->patience);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client of the control socket. Private to control/. Its phase says what is waited for; one function
- * changes it, and keeps the timer that cuts off slow clients. */
+/* A client of the control socket. Private to control/. Its phase says what is waited for; one
+ * function changes it, and keeps the timer that cuts off slow clients. */
 #pragma once
 
 #include "base/check.h"
@@ -48,21 +48,9 @@ void control_client_check(const struct control_client *client);
 void control_client_set(struct control_client *client, enum client_phase phase);
 /* Makes the client wait for this, and disarms its timer. */
 void control_client_wait(struct control_client *client, enum control_wait waiting_for);
-/* Begins to send this line, which is freed then; NULL: there was no memory for it, and the client is cut
- * off. `last` closes the connection behind it. */
+/* Begins to send this line, which is freed then; NULL: there was no memory for it, and the
+ * client is cut off. `last` closes the connection behind it. */
 void control_client_reply(struct control_client *client, char *line, size_t n, bool last);
-/* Sends as much of the reply as the client takes, and goes on to the next phase when it has all of it. */
+/* Sends as much of the reply as the client takes, and goes on to the next phase when it has all
+ * of it. */
 enum client_step control_client_send(struct control_client *client);
-
-/* Commands (command.c) */
-
-/* Handles the request in the first `n` bytes of the input. */
-void control_command_handle(struct control_client *client, size_t n);
-
-/* Exchanges (exchange.c) */
-
-/* Takes the descriptor and serves the client as far as it can. A process that may not use the socket is
- * told so and cut off. */
-void control_client_create(struct control *control, int fd);
-/* Sends, receives and handles what can be without waiting, and may destroy the client. */
-void control_client_run(struct control_client *client);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Turns a client's request into a reply, or into a command that the host takes. The words of commands
- * are those of -s, which the table of signals has. Requests are input: each is checked, none is
- * trusted. */
+/* Turns a client's request into a reply, or into a command that the host takes. The words of
+ * commands are those of -s, which the table of signals has. Requests are input: each is checked,
+ * none is trusted. */
+#include "control/command.h"
+
 #include "base/json.h"
-#include "control/client.h"
 #include "control/reply.h"
 
 #include <signal.h>

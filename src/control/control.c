@@ -4,6 +4,7 @@
 #include "control/control.h"
 
 #include "control/client.h"
+#include "control/exchange.h"
 #include "control/reply.h"
 
 #include <errno.h>
@@ -75,9 +76,9 @@ static void accept_clients(struct control *control)
             return;
         }
         control->accept_failed = false;
-        control_client_create(control, fd);
+        control_exchange_begin(control, fd);
     }
-    raise(SIGIO); /* there may be more */
+    raise(SIGIO); /* perhaps more wait */
 }
 
 void control_serve(struct control *control)
@@ -88,7 +89,7 @@ void control_serve(struct control *control)
     if (control->socket->fd != -1)
         accept_clients(control);
     TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
-        control_client_run(client);
+        control_exchange_run(client);
     control_check(control);
 }
 
@@ -126,7 +127,7 @@ void control_reply(
             continue;
         assert(client->phase == CLIENT_WAITING);
         control_reply_outcome(client, outcome);
-        control_client_run(client);
+        control_exchange_run(client);
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket's clients: each sends lines of JSON, {"command":"reload"}, and gets a reply line
- * with the outcome. Commands are noted here and carried out by the master, which takes them when it can
- * and reports their outcome; until then the client waits. Nothing here knows the master: the host is
- * reached through operations that it hands down. */
+/* The control socket's clients: each sends lines of JSON, {"command":"reload"}, and gets a reply
+ * line with the outcome. Commands are noted here and carried out by the master, which takes them
+ * when it can and reports their outcome; until then the client waits. Nothing here knows the
+ * master: the host is reached through operations that it hands down. */
 #pragma once
 
 #include "base/diag.h"
@@ -35,7 +35,7 @@ struct control_outcome {
     bool ok;
     const char *error;          /* why not */
     pid_t pid;                  /* the new binary's; 0: left out of the reply */
-    unsigned generation;        /* that serves; 0: left out of the reply */
+    unsigned generation;        /* the one that serves; 0: left out of the reply */
     const struct fb_told *diag; /* messages, or NULL */
 };
 
@@ -43,7 +43,8 @@ struct control_outcome {
 struct control_ops {
     /* Fills in the daemon's state; strings stay valid until the next call. */
     void (*status)(void *host, struct control_status *out);
-    /* Fills in generation number `i` of those that have workers, oldest first; false behind the last. */
+    /* Fills in generation number `i` of those that have workers, oldest first; false behind the
+     * last. */
     bool (*generation)(void *host, unsigned i, struct control_generation *out);
     /* Fills in worker number `j` of generation number `i`; false behind the last. */
     bool (*worker)(void *host, unsigned i, unsigned j, struct control_worker *out);
@@ -59,12 +60,12 @@ struct control {
     void *host;
     struct fb_log *log;
     struct timers *timers;
-    const struct control_socket *socket; /* where clients come from; the host's */
+    const struct control_socket *socket; /* clients come from here; the host's */
     TAILQ_HEAD(, control_client) clients;
     unsigned client_n;
     bool accept_failed;       /* the latest accept has, which was logged */
     struct fb_timer retry;    /* accepts again, as nothing else tells when to */
-    bool commands[FB_ORDERS]; /* that clients have given and the host has not taken */
+    bool commands[FB_ORDERS]; /* given by clients, and not taken by the host yet */
 };
 
 /* The pointers stay the caller's and outlive the control. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exchanges requests and replies with one client, which may be slow, rude or gone. Nothing here blocks, and
- * no client can keep the master busy: the work of one call is bounded. */
-#include "control/client.h"
+/* Exchanges requests and replies with one client, which may be slow, rude or gone. Nothing here
+ * blocks, and no client can keep the master busy: the work of one call is bounded. */
+#include "control/exchange.h"
+
+#include "control/command.h"
 #include "control/reply.h"
 #include "process/channel.h"
 
@@ -14,7 +16,7 @@
 #include <unistd.h>
 
 #define CLIENTS_MAX 16
-#define REQUESTS_MAX 16 /* of one client in one call */
+#define REQUESTS_MAX 16 /* most requests of one client in one call */
 
 /* Returns why this peer may not use the socket, or NULL. */
 static const char *refuse_peer(struct control *control, int fd, pid_t *pid)
@@ -108,7 +110,7 @@ static enum client_step run_step(struct control_client *client)
     }
 }
 
-void control_client_run(struct control_client *client)
+void control_exchange_run(struct control_client *client)
 {
     enum client_step step = CLIENT_DONE;
 
@@ -130,7 +132,7 @@ static void cut_off(struct fb_loop *loop, struct fb_timer *timer)
     control_client_destroy(client);
 }
 
-void control_client_create(struct control *control, int fd)
+void control_exchange_begin(struct control *control, int fd)
 {
     struct control_client *client = malloc(sizeof(*client));
     const char *refused;
@@ -153,5 +155,5 @@ void control_client_create(struct control *control, int fd)
     refused = refuse_peer(control, fd, &client->pid);
     if (refused != NULL)
         control_reply_error(client, refused, true);
-    control_client_run(client); /* a client that has gone already is not counted with the next */
+    control_exchange_run(client); /* a client that has gone already is not counted with the next */
 }

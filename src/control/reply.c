@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes replies. Each is one object on one line that begins with "ok", and has "error" when that is
- * false. Memory that runs out cuts the client off. */
+/* Writes replies. Each is one object on one line that begins with "ok", and has "error" when
+ * that is false. Memory that runs out cuts the client off. */
 #include "control/reply.h"
 
 #include "base/diag_json.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes, names and removes the control socket. A failure while the daemon serves is a line in the log;
- * signals still work. */
+/* Makes, names and removes the control socket. A failure while the daemon serves is a line in
+ * the log; signals still work. */
 #include "control/socket.h"
 
 #include "process/channel.h"
@@ -58,7 +58,7 @@ static int check_replaceable(const char *path, struct fb_log *log)
     struct stat st;
     int fd, error;
 
-    if (lstat(path, &st) == -1) /* there is none, or bind() will say what is wrong */
+    if (lstat(path, &st) == -1) /* no file, or bind() will say what is wrong */
         return 0;
     if (!S_ISSOCK(st.st_mode)) {
         fb_log(log, FB_EMERG, 0, "the control socket \"%s\" exists and is not a socket", path);
@@ -130,7 +130,7 @@ int control_socket_create(
         return 0;
     }
     fb_log(log, FB_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
-    if (control->fd != -1 && strcmp(failed, "bind") != 0) /* else the file is not ours */
+    if (control->fd != -1 && strcmp(failed, "bind") != 0) /* the file is ours */
         unlink(aside.sun_path);
     control_socket_close(control);
     return -1;

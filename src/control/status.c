@@ -123,8 +123,7 @@ static bool add_queue(int fd, struct queues *queues)
 
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == -1)
         return false;
-    queues->queue +=
-        info.tcpi_unacked; /* of a socket that listens these two are the queue and its limit */
+    queues->queue += info.tcpi_unacked; /* for a listening socket: the queue, and below its limit */
     queues->backlog = info.tcpi_sacked;
     length = sizeof(memory);
     if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &length) == -1)

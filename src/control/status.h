@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The daemon's status as clients get it: plain values that the host fills in, and their form in JSON,
- * whose keys are a promise to users. Counters of workers are numbers that the host has read once. */
+/* The daemon's status as clients get it: plain values that the host fills in, and their form in
+ * JSON, whose keys are a promise to users. Counters of workers are numbers that the host has
+ * read once. */
 #pragma once
 
 #include "base/json.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Moves both endpoints through their common life, each by the operations of its kind. endpoints_set() alone
- * changes the phase. */
+/* Moves both endpoints through their common life, each by the operations of its kind.
+ * endpoints_set() alone changes the phase. */
 #include "master/endpoints.h"
 
 #include "base/check.h"
@@ -186,7 +186,7 @@ static int prepare_endpoint(
 
     if (path == NULL || ops->is_at(&endpoint->current, path) || ops->is_at(&endpoint->next, path))
         return 0;
-    undo_endpoint(endpoint, log); /* its file was removed by somebody else */
+    undo_endpoint(endpoint, log); /* another process has removed its file */
     return ops->create(&endpoint->next, path, replace, log);
 }
 
@@ -215,7 +215,7 @@ static void publish_endpoint(struct endpoint *endpoint, bool wanted, struct fb_l
 static void endpoints_set(struct endpoints *endpoints, enum endpoints_phase phase)
 {
     assert(phase < ENDPOINTS_PHASES);
-    /* one step forward, or all the way back */
+    /* a step forward, or all the way back */
     assert(phase == endpoints->phase + 1 || phase == ENDPOINTS_OURS);
     endpoints->phase = phase;
 }

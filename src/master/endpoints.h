@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The endpoints by which the outside finds the daemon: the pid file and the control socket. Both go through
- * the same life. A start or a reload prepares what is to be at new paths, which can fail; publishing it
- * replaces what was there before, and undoing leaves that alone. In an upgrade the old process gives both
- * second names, leaves the first ones to the new process, and takes them back when that has ended.
- * Endpoints that were handed over are never prepared or published: they are the other process's. */
+/* The endpoints by which the outside finds the daemon: the pid file and the control socket. Both
+ * go through the same life. A start or a reload prepares what is to be at new paths, which can
+ * fail; publishing it replaces what was there before, and undoing leaves that alone. In an
+ * upgrade the old process gives both second names, leaves the first ones to the new process, and
+ * takes them back when that has ended. Endpoints that were handed over are never prepared or
+ * published: they are the other process's. */
 #pragma once
 
 #include "base/log.h"
@@ -45,8 +46,8 @@ struct endpoint_ops {
 
 struct endpoint {
     const struct endpoint_ops *ops;
-    union endpoint_file current; /* where the outside finds us */
-    union endpoint_file next;    /* of a reload, until it is in force */
+    union endpoint_file current; /* in force: the outside finds us here */
+    union endpoint_file next;    /* prepared, until it is in force */
 };
 
 struct endpoints {
@@ -68,8 +69,8 @@ void endpoints_check(const struct endpoints *endpoints);
 /* Makes what is to be at these paths and is not there yet; -1 after an emerg line. */
 int endpoints_prepare(
     struct endpoints *endpoints, const struct endpoint_paths *paths, struct fb_log *log);
-/* Puts in force what is prepared, and removes what it replaces; prepares first what is not. -1 after an
- * emerg line, and then nothing has changed. */
+/* Puts in force what is prepared, and removes what it replaces; prepares first what is not. -1
+ * after an emerg line, and then nothing has changed. */
 int endpoints_publish(
     struct endpoints *endpoints, const struct endpoint_paths *paths, struct fb_log *log);
 /* Removes what was prepared and not published. */

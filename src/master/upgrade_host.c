@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives upgrade/ what it needs of the master: endpoints, listeners, workers, clients and the service
- * manager. The other master process's messages end up here: nothing that they cause is asserted. */
+/* Gives upgrade/ what it needs of the master: endpoints, listeners, workers, clients and the
+ * service manager. The other master process's messages end up here: nothing that they cause is
+ * asserted. */
 #include "base/check.h"
 #include "master/master.h"
 #include "process/role.h"
@@ -23,8 +24,8 @@ static const char *find_control_path(void *host)
     return master->endpoints.control.current.control.path;
 }
 
-/* Clears the side of the worker slots that the new process gets: a master process that was killed may have
- * left numbers there. */
+/* Clears the side of the worker slots that the new process gets: a master process that was
+ * killed may have left numbers there. */
 static void clear_side(struct fb_zones *zones, unsigned side)
 {
     assert(side <= 1);
@@ -141,8 +142,8 @@ static void go_on_alone(void *host)
     pool_rescan(&master->pool, NULL);
 }
 
-/* Adds a socket to the listeners that serve. Those of a generation that starts are the live one's too until
- * it is committed, and then its alone. */
+/* Adds a socket to the listeners that serve. Those of a generation that starts are the live
+ * one's too until it is committed, and then its alone. */
 static bool add_socket(struct master *master, const struct fb_address *address, int fd)
 {
     struct generation *starting = master->pool.starting;

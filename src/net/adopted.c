@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps adopted sockets in listeners by address, and gives up those that no configuration wants. A socket
- * that a service manager or another version of the daemon has passed is inspected before it is taken. */
+/* Keeps adopted sockets in listeners by address, and gives up those that no configuration wants.
+ * A socket that a service manager or another version of the daemon has passed is inspected
+ * before it is taken. */
 #include "net/adopted.h"
 
 #include "base/number.h"
@@ -213,8 +214,8 @@ struct fb_listener *fb_inherited_lender(
     return inherited == NULL ? NULL : fb_listener_find(&inherited->lenders, listener);
 }
 
-/* Closes the connections of all clients in the queue, and returns how many. What a client has sent is read
- * first, because a close with unread input is a reset. */
+/* Closes the connections of all clients in the queue, and returns how many. What a client has
+ * sent is read first, because a close with unread input is a reset. */
 static unsigned close_waiting(int fd)
 {
     char discarded[4096];
@@ -254,7 +255,7 @@ static void give_up(struct fb_inherited_socket *passed, struct fb_log *log)
             "closed, and so are %u clients that waited",
             lender->text, n);
         break;
-    case FB_FROM_MASTER: /* it still serves the clients in the queue */
+    case FB_FROM_MASTER: /* that process still serves the queue */
         close(passed->fd);
         fb_log(log, FB_NOTICE, 0,
             "no \"listen\" wants %s any more, which the master process before serves until it "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks, writes, names and removes the pid file. Any step may meet a file that another process has put
- * there meanwhile: what is removed is looked at first, and a lock whose name has gone is tried again. */
+/* Locks, writes, names and removes the pid file. Any step may meet a file that another process
+ * has put there meanwhile: what is removed is looked at first, and a lock whose name has gone is
+ * tried again. */
 #include "process/pidfile.h"
 
 #include "base/number.h"
@@ -57,8 +58,8 @@ static int try_lock(int fd)
     return 1;
 }
 
-/* Reads as much of the file as fits, without the ends of lines behind it. NULL, or the name of the call
- * that failed, with errno. */
+/* Reads as much of the file as fits, without the ends of lines behind it. NULL, or the name of
+ * the call that failed, with errno. */
 static const char *read_text(const char *path, struct pid_text *text)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error;
@@ -85,8 +86,8 @@ static pid_t parse_pid(const struct pid_text *text)
     return fb_parse_number(text->bytes, 1, INT_MAX, &pid) == FB_NUMBER_OK ? (pid_t)pid : -1;
 }
 
-/* Names the process that holds the lock. The kernel does not say which it is, but the lock's file does,
- * unless that pid is of a namespace that we do not see. */
+/* Names the process that holds the lock. The kernel does not say which it is, but the lock's
+ * file does, unless that pid is of a namespace that we do not see. */
 static void log_holder(struct fb_log *log, const char *path, const char *name)
 {
     struct pid_text text;
@@ -114,8 +115,8 @@ static void write_holder(int fd)
         errno = 0;
 }
 
-/* Tries once to open and lock: a locked descriptor, or -1 where another try is worth it, or -2 after an
- * emerg line. */
+/* Tries once to open and lock: a locked descriptor, or -1 where another try is worth it, or -2
+ * after an emerg line. */
 static int open_locked(const char *path, const char *name, struct fb_log *log)
 {
     int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, fd = open(name, flags | O_EXCL, 0644);
@@ -286,9 +287,9 @@ int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log)
     return fb_pidfile_write(pidfile, log);
 }
 
-/* Removes the lock's file while it is locked: a process that has opened it before sees that its name has
- * gone. The other of two master processes may hold our lock too; it does not if a second lock succeeds once
- * ours is released. */
+/* Removes the lock's file while it is locked: a process that has opened it before sees that its
+ * name has gone. The other of two master processes may hold our lock too; it does not if a
+ * second lock succeeds once ours is released. */
 static void remove_lock(struct fb_pidfile *pidfile, const char *name, struct fb_log *log)
 {
     if (pidfile->shared) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stores and drops copies of sockets. All sockets of one address have one name, which is made from a hash
- * of the address. */
+/* Stores and drops copies of sockets. All sockets of one address have one name, which is made
+ * from a hash of the address. */
 #include "systemd/fdstore.h"
 
 #include "systemd/notify.h"
@@ -12,7 +12,8 @@
 #define HASH_DIGITS "0123456789abcdef"
 #define HASH_LENGTH 16
 
-/* Hashes the address (FNV-1a): it may be longer than a name in the store, and have other characters. */
+/* Hashes the address (FNV-1a): it may be longer than a name in the store, and have other
+ * characters. */
 static void name_of(const struct fb_listener *listener, char name[FB_STORE_NAME_MAX])
 {
     uint64_t h = 0xcbf29ce484222325;
@@ -32,7 +33,7 @@ bool fb_store_is_name(const char *name)
     if (*name == '\0')
         return true;
     return *name == '-' && strspn(name + 1, HASH_DIGITS) == HASH_LENGTH &&
-           name[1 + HASH_LENGTH] == '\0'; /* else it may be "forkbeard-x.socket" */
+           name[1 + HASH_LENGTH] == '\0'; /* a unit "forkbeard-x.socket" is no name of ours */
 }
 
 static void store_sockets(struct fb_listener *listener, struct fb_log *log)

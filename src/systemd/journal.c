@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the journal's stream and socket. Lines are lost to no one while the socket is not connected: they
- * go to standard error instead. */
+/* Keeps the journal's stream and socket. Lines are lost to no one while the socket is not
+ * connected: they go to standard error instead. */
 #include "systemd/journal.h"
 
 #include <stdio.h>
@@ -47,6 +47,6 @@ int fb_journal_socket(void)
         return journal.fd;
     journal.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (journal.fd != -1)
-        fb_journal_connect(); /* else lines go to standard error until logs are reopened */
+        fb_journal_connect(); /* on failure lines go to standard error until logs are reopened */
     return journal.fd;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds out whether systemd's journal reads our standard error. If it does, lines go to the journal's own
- * socket, with their fields. The stream and the socket are the process's own, as its environment is. */
+/* Finds out whether systemd's journal reads our standard error. If it does, lines go to the
+ * journal's own socket, with their fields. The stream and the socket are the process's own, as
+ * its environment is. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the variables and adds the sockets. A descriptor of the store that is of no use is closed with a
- * warning, because it would be passed to every further start; any other one is an error. */
+/* Reads the variables and adds the sockets. A descriptor of the store that is of no use is
+ * closed with a warning, because it would be passed to every further start; any other one is an
+ * error. */
 #include "systemd/listen_fds.h"
 
 #include "base/number.h"
@@ -44,7 +45,7 @@ static int add_socket(
 
     if (wrong == NULL)
         return 0;
-    if (passed->from == FB_FROM_STORE) { /* else no start would ever succeed again */
+    if (passed->from == FB_FROM_STORE) { /* an error would fail every further start */
         fb_log(log, FB_WARN, errno,
             "descriptor %d (\"%s\"), which the service manager has kept, cannot be listened on: "
             "%s, it is closed",
@@ -62,7 +63,7 @@ static int add_sockets(struct fb_inherited *inherited, int64_t n, char *names, s
 {
     char name[NAME_MAX_BYTES + 1];
 
-    for (int fd = FB_PASSED_FIRST; fd < FB_PASSED_FIRST + n; fd++) /* all of them first */
+    for (int fd = FB_PASSED_FIRST; fd < FB_PASSED_FIRST + n; fd++) /* first of all */
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1) {
             fb_log(log, FB_EMERG, errno,
                 "LISTEN_FDS promises %d descriptors, but number %d is not open", (int)n, fd);

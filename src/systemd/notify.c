@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends the service manager's messages by libsystemd. The manager's address is kept here and out of the
- * environment, so that no child speaks for us. */
+/* Sends the service manager's messages by libsystemd. The manager's address is kept here and out
+ * of the environment, so that no child speaks for us. */
 #include "systemd/notify.h"
 
 #include "base/utf8.h"
@@ -50,7 +50,8 @@ int fb_notify_hand_on(void)
     return setenv(SOCKET, strchr(manager[0], '=') + 1, 1);
 }
 
-/* Sends with an environment that holds the manager's address alone, which is where libsystemd finds it. */
+/* Sends with an environment that holds the manager's address alone, which is where libsystemd
+ * finds it. */
 static int send_state(struct fb_log *log, const char *state, const int *fds, unsigned n)
 {
     char **saved = environ;

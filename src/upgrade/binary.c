@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps how this process was executed, and executes it again. A path without a directory is looked for
- * as a shell does; links are kept, because they lead to the newest binary. */
+/* Keeps how this process was executed, and executes it again. A path without a directory is
+ * looked for as a shell does; links are kept, because they lead to the newest binary. */
 #include "upgrade/binary.h"
 
 #include "base/compiler.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes and reads the variable. It is a list of items behind ":", which no name of a service manager has
- * in it. An item is a letter that says what it is, a number, which is mostly a descriptor, and further
- * values behind ",". */
+/* Writes and reads the variable. It is a list of items behind ":", which no name of a service
+ * manager has in it. An item is a letter that says what it is, a number, which is mostly a
+ * descriptor, and further values behind ",". */
 #include "upgrade/exec_state.h"
 
 #include "base/number.h"
@@ -196,8 +196,8 @@ static int refuse_item(struct fb_log *log, const char *item, const char *wrong)
     return -1;
 }
 
-/* Whether the process that has started us has written the text. In all versions the first item is the
- * writer's pid. */
+/* Whether the process that has started us has written the text. In all versions the first item
+ * is the writer's pid. */
 static bool is_parents(struct reader *reader, char *item)
 {
     bool is = item != NULL && *item == PARENT;

@@ -139,7 +139,7 @@ static ssize_t receive_bytes(struct upgrade_link *link)
         link->in_n += (size_t)n;
     if (fd == -1)
         return n;
-    if (link->passed != -1) /* its message has no end */
+    if (link->passed != -1) /* the message of that descriptor has no end */
         close(link->passed);
     link->passed = fd;
     return n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The link between the two master processes of an upgrade: messages, each an object of JSON on a line,
- * some with a descriptor. The two may be of different versions: what is not known is ignored, and nothing
- * that the other process writes is asserted on. Here messages become bytes and bytes messages; what they
- * cause is upgrade.c's. */
+/* The link between the two master processes of an upgrade: messages, each an object of JSON on a
+ * line, some with a descriptor. The two may be of different versions: what is not known is
+ * ignored, and nothing that the other process writes is asserted on. Here messages become bytes
+ * and bytes messages; what they cause is upgrade.c's. */
 #pragma once
 
 #include "base/diag_json.h"
@@ -48,6 +48,6 @@ int upgrade_link_send_fd(struct upgrade_link *link, int fd);
 enum upgrade_link_status upgrade_link_next(
     struct upgrade_link *link, struct upgrade_message *message);
 
-/* A new process that cannot start sends the old one its diagnostics, and waits until they are read or a
- * few seconds are over. `link` may be -1. */
+/* A new process that cannot start sends the old one its diagnostics, and waits until they are
+ * read or a few seconds are over. `link` may be -1. */
 void fb_upgrade_report(int link, const struct fb_told *diag);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the list of the other process's sockets, and adds those that it gives to ours. A list from the
- * other process is input: numbers that are no inodes match nothing. */
+/* Keeps the list of the other process's sockets, and adds those that it gives to ours. A list
+ * from the other process is input: numbers that are no inodes match nothing. */
 #include "upgrade/sockets.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phases of an upgrade, of the old process and of the new one. upgrade_set() alone changes the phase.
- * What the other process sends may be anything, and come in any phase: it is checked, not asserted. */
+/* The phases of an upgrade, of the old process and of the new one. upgrade_set() alone changes
+ * the phase. What the other process sends may be anything, and come in any phase: it is checked,
+ * not asserted. */
 #include "upgrade/upgrade.h"
 
 #include "process/channel.h"
@@ -187,7 +188,8 @@ static const char *refuse(const struct upgrade *upgrade, char text[DIAG_REASON_M
     return text;
 }
 
-/* In the child: executes the new binary. A failure is reported as the new binary would report its own. */
+/* In the child: executes the new binary. A failure is reported as the new binary would report
+ * its own. */
 static FB_NORETURN void execute(
     const struct binary *binary, int link, const struct fb_handover *state)
 {
@@ -205,7 +207,8 @@ static FB_NORETURN void execute(
     _exit(EXIT_FAILURE);
 }
 
-/* Makes the link, and starts the new process with `ends[1]`. NULL, or what has failed, with errno. */
+/* Makes the link, and starts the new process with `ends[1]`. NULL, or what has failed, with
+ * errno. */
 static const char *start(struct upgrade *upgrade, struct fb_handover *state, int ends[2])
 {
     pid_t pid;

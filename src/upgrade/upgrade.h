@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An upgrade: the master process starts the binary that lies at its path now, and hands it the listening
- * sockets. The new master process serves beside the old one until one of the two is told to quit. Until
- * the new one serves a failure is a rollback, which leaves the old one as it was; afterwards the end of
- * either leaves the other alone. At any time at most one of the two is the service manager's main
- * process. Nothing here knows the master: the host is reached through operations that it hands down. */
+/* An upgrade: the master process starts the binary that lies at its path now, and hands it the
+ * listening sockets. The new master process serves beside the old one until one of the two is
+ * told to quit. Until the new one serves a failure is a rollback, which leaves the old one as it
+ * was; afterwards the end of either leaves the other alone. At any time at most one of the two
+ * is the service manager's main process. Nothing here knows the master: the host is reached
+ * through operations that it hands down. */
 #pragma once
 
 #include "base/check.h"
@@ -23,7 +24,7 @@
 #define UPGRADE_KIND KIND('U', 'p', 'g', 'r')
 
 enum upgrade_phase {
-    UPGRADE_NONE,         /* there is no other master process */
+    UPGRADE_NONE,         /* no other master process runs */
     UPGRADE_STARTING,     /* old: the new one was started and does not serve yet */
     UPGRADE_ROLLING_BACK, /* old: the new one was told to end, and is killed if it does not */
     UPGRADE_HANDED_OVER,  /* old: the new one serves, and has the pid file and the control socket */
@@ -50,8 +51,8 @@ struct upgrade_ops {
     void (*refused)(void *host, const char *why);
     void (*begun)(void *host);
     void (*ended)(void *host, bool ok, const char *why, const struct fb_told *diag);
-    /* Names `to` to the service manager as the main process; `stored`: and has our copies of listening
-     * sockets dropped, because that process stores its own. */
+    /* Names `to` to the service manager as the main process; `stored`: and has our copies of
+     * listening sockets dropped, because that process stores its own. */
     void (*leave_main)(void *host, pid_t to, bool stored);
     /* We are the service manager's main process from now on. */
     void (*become_main)(void *host);
@@ -74,34 +75,36 @@ struct upgrade {
     bool main;                      /* we are the service manager's main process */
     pid_t other;                    /* the other master process; 0: there is none, or none yet */
     struct upgrade_link link;       /* to it */
-    struct upgrade_sockets sockets; /* that it listens on */
+    struct upgrade_sockets sockets; /* the listening sockets of the other process */
     char *control;                  /* new: path of the old one's control socket, or NULL */
-    struct fb_timer deadline;       /* of STARTING, and of ROLLING_BACK until it is killed */
-    bool late;                      /* it has not served in time */
+    struct fb_timer deadline;       /* for STARTING, and for ROLLING_BACK until the kill */
+    bool late;                      /* the new process has not served in time */
     struct fb_told *diag;           /* why the new one could not start, or NULL */
     uint32_t diag_session;
 };
 
-/* Takes the link of `state`, if another master process has started us, and the diagnostics of `log`. */
+/* Takes the link of `state`, if another master process has started us, and the diagnostics of
+ * `log`. */
 void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
     struct fb_inheritance *state, const struct binary *binary, struct fb_log *log,
     struct timers *timers);
 /* Asserts what must hold between two calls. */
 void upgrade_check(const struct upgrade *upgrade);
-/* Begins an upgrade, or refuses it for the reason given (NULL: for reasons of its own). The new process
- * has `timeout_ms` (0: for ever) to serve. */
+/* Begins an upgrade, or refuses it for the reason given (NULL: for reasons of its own). The new
+ * process has `timeout_ms` (0: for ever) to serve. */
 void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout_ms);
 /* Handles all messages that have come from the other process. */
 void upgrade_receive(struct upgrade *upgrade);
 /* Tells the other process that another generation serves, and on which sockets. */
 void upgrade_announce(struct upgrade *upgrade);
-/* Makes the other process's workers look at their listeners, from which one of ours has withdrawn. */
+/* Makes the other process's workers look at their listeners, from which one of ours has
+ * withdrawn. */
 void upgrade_send_rescan(struct upgrade *upgrade);
 /* Whether this is the new process, which has ended; then the old one goes on alone. */
 bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
-/* The daemon begins to end and its listeners are still open: gives the queues that the other process
- * lacks to it. With `both` the other process ends too, as the service manager ends the service and knows
- * of one process alone. */
+/* The daemon begins to end and its listeners are still open: gives the queues that the other
+ * process lacks to it. With `both` the other process ends too, as the service manager ends the
+ * service and knows of one process alone. */
 void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both);
 /* The daemon exits: if the other process still runs, it becomes the main process. */
 void upgrade_ended(struct upgrade *upgrade);
