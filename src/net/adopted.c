@@ -255,7 +255,7 @@ static void give_up(struct fb_inherited_socket *passed, struct fb_log *log)
             "closed, and so are %u clients that waited",
             lender->text, n);
         break;
-    case FB_FROM_MASTER: /* that process still serves the queue */
+    case FB_FROM_MASTER: /* the other process still serves the queue */
         close(passed->fd);
         fb_log(log, FB_NOTICE, 0,
             "no \"listen\" wants %s any more, which the master process before serves until it "
