@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes JSON into memory that grows. Commas and the ends of levels are put by themselves; the
+ * caller closes what it has opened, which is asserted. */
 #include "base/json.h"
 
 #include "base/utf8.h"
@@ -33,7 +35,7 @@ char *fb_json_end(struct fb_json *json, size_t *n)
     return text;
 }
 
-/* There is always room for one byte more, which ends the line. */
+/* Appends, and leaves room for one byte more, which ends the line. */
 static void append(struct fb_json *json, const char *bytes, size_t n)
 {
     size_t size = json->size > 0 ? json->size : SIZE_MIN;
@@ -61,8 +63,8 @@ static void append_text(struct fb_json *json, const char *text)
     append(json, text, strlen(text));
 }
 
-/* A control character's code: below U+0020, U+007F to U+009F; or 0 */
-static unsigned control(const unsigned char *s, size_t n)
+/* Returns the code of a control character (below U+0020, U+007F to U+009F), or 0. */
+static unsigned control_code(const unsigned char *s, size_t n)
 {
     if (n == 1)
         return *s < 0x20 || *s == 0x7f ? *s : 0;
@@ -88,7 +90,7 @@ size_t fb_json_escape(const char **s, char out[FB_JSON_ESCAPED_MAX])
 {
     const unsigned char *c = (const unsigned char *)*s;
     size_t n = fb_utf8_character(*s);
-    unsigned code = control(c, n);
+    unsigned code = control_code(c, n);
 
     *s += n > 0 ? n : 1;
     if (n == 0) {
@@ -119,8 +121,8 @@ static void append_string(struct fb_json *json, const char *value)
     append_text(json, "\"");
 }
 
-/* What stands before a value. */
-static void begin(struct fb_json *json, const char *key)
+/* Writes the comma and the key before a value. */
+static void begin_value(struct fb_json *json, const char *key)
 {
     if (json->comma)
         append_text(json, ",");
@@ -134,7 +136,7 @@ static void begin(struct fb_json *json, const char *key)
 static void open_level(struct fb_json *json, const char *key, const char *start, char end)
 {
     assert(json->depth < FB_JSON_DEPTH_MAX);
-    begin(json, key);
+    begin_value(json, key);
     append_text(json, start);
     json->comma = false;
     json->ends[json->depth++] = end;
@@ -163,7 +165,7 @@ void fb_json_string(struct fb_json *json, const char *key, const char *value)
         fb_json_null(json, key);
         return;
     }
-    begin(json, key);
+    begin_value(json, key);
     append_string(json, value);
 }
 
@@ -172,18 +174,18 @@ void fb_json_number(struct fb_json *json, const char *key, int64_t value)
     char text[24];
 
     snprintf(text, sizeof(text), "%" PRId64, value);
-    begin(json, key);
+    begin_value(json, key);
     append_text(json, text);
 }
 
 void fb_json_bool(struct fb_json *json, const char *key, bool value)
 {
-    begin(json, key);
+    begin_value(json, key);
     append_text(json, value ? "true" : "false");
 }
 
 void fb_json_null(struct fb_json *json, const char *key)
 {
-    begin(json, key);
+    begin_value(json, key);
     append_text(json, "null");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Nothing is built: whoever looks for a value walks over those before it. */
+/* Reads JSON without building anything: a search for a value walks over those before it. Depth
+ * is bounded, so that no text can exhaust the stack. */
 #include "base/json.h"
 
 #include "base/number.h"
@@ -18,7 +19,7 @@ static const char *skip_blanks(const char *p, const char *end)
     return p;
 }
 
-/* The four hexadecimal digits of \u; -1 where they are none. */
+/* Reads the four hexadecimal digits of \u; -1 where they are none. */
 static int hex4(const char *p, const char *end)
 {
     int code = 0;
@@ -89,7 +90,7 @@ static const char *skip_word(const char *p, const char *end, const char *word)
     return (size_t)(end - p) >= n && memcmp(p, word, n) == 0 ? p + n : NULL;
 }
 
-/* The name of a member and its colon. */
+/* Skips the name of a member and its colon. */
 static const char *skip_name(const char *p, const char *end)
 {
     p = skip_string(p, end);
@@ -124,7 +125,7 @@ static const char *skip_level(const char *p, const char *end, unsigned depth)
     }
 }
 
-/* Behind the value that begins at p; NULL where it is not well-formed. */
+/* Returns the end of the value that begins at p; NULL where it is not well-formed. */
 static const char *skip_value(const char *p, const char *end, unsigned depth)
 {
     if (p >= end)
@@ -156,12 +157,12 @@ struct fb_json_value fb_json_parse(const char *text, size_t n)
     return (struct fb_json_value) { start, (size_t)(behind - start) };
 }
 
-static bool is(struct fb_json_value value, char first)
+static bool begins_with(struct fb_json_value value, char first)
 {
     return value.text != NULL && value.text[0] == first;
 }
 
-/* The value at p and what is behind it, for one that is known to be well-formed. */
+/* Returns the value at p, which is known to be well-formed. */
 static struct fb_json_value value_at(const char *p, const char *end)
 {
     const char *behind = skip_value(p, end, 0);
@@ -175,7 +176,7 @@ struct fb_json_value fb_json_member(struct fb_json_value object, const char *nam
     const char *p, *end;
     char text[64];
 
-    if (!is(object, '{'))
+    if (!begins_with(object, '{'))
         return none;
     end = object.text + object.n;
     p = skip_blanks(object.text + 1, end);
@@ -198,7 +199,7 @@ struct fb_json_value fb_json_next(struct fb_json_value array, struct fb_json_val
 {
     const char *end, *p;
 
-    if (!is(array, '['))
+    if (!begins_with(array, '['))
         return none;
     end = array.text + array.n;
     p = skip_blanks(last.text == NULL ? array.text + 1 : last.text + last.n, end);
@@ -209,7 +210,7 @@ struct fb_json_value fb_json_next(struct fb_json_value array, struct fb_json_val
 
 static size_t encode(unsigned code, char out[4])
 {
-    if (code == 0) /* which would end the string */
+    if (code == 0) /* a NUL would end the string */
         code = 0xfffd;
     if (code < 0x80) {
         out[0] = (char)code;
@@ -233,7 +234,7 @@ static size_t encode(unsigned code, char out[4])
     return 4;
 }
 
-/* A \u behind its "u", or two that are a pair; *p moves behind it. */
+/* Decodes a \u behind its "u", or two that are a pair; *p moves behind them. */
 static unsigned take_code(const char **p, const char *end)
 {
     int high = hex4(*p, end), low = -1;
@@ -249,7 +250,7 @@ static unsigned take_code(const char **p, const char *end)
     return 0x10000 + ((unsigned)(high - 0xd800) << 10) + (unsigned)(low - 0xdc00);
 }
 
-/* What stands behind a backslash; *p moves behind it. */
+/* Decodes the characters behind a backslash; *p moves behind them. */
 static size_t take_escape(const char **p, const char *end, char out[4])
 {
     static const char names[] = "bfnrt", meanings[] = "\b\f\n\r\t";
@@ -268,7 +269,7 @@ bool fb_json_text(struct fb_json_value value, char *text, size_t size)
     size_t n = 0;
 
     text[0] = '\0';
-    if (!is(value, '"'))
+    if (!begins_with(value, '"'))
         return false;
     p = value.text + 1;
     end = value.text + value.n - 1;

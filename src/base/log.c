@@ -24,7 +24,7 @@ void fb_log_update(struct fb_log *log)
             log->level = log->targets[i].level;
     if (log->also != NULL && log->also->level > log->level)
         log->level = log->also->level;
-    if (log->told != NULL && log->level < FB_ALERT)
+    if (log->diag != NULL && log->level < FB_ALERT)
         log->level = FB_ALERT;
 }
 
@@ -48,27 +48,27 @@ static void tell(const struct fb_log *log, struct fb_log_entry *entry)
 {
     struct fb_telling telling = { .level = entry->line->level };
 
-    if (log->told == NULL || entry->line->level > FB_ALERT)
+    if (log->diag == NULL || entry->line->level > FB_ALERT)
         return;
     fb_log_form_text(entry);
     telling.text = entry->text.bytes + entry->head;
     telling.text_n = (int)(entry->text.n - entry->head) - 1;
-    fb_told_add(log->told, log->told_round, &telling);
+    fb_told_add(log->diag, log->diag_session, &telling);
 }
 
 /* Writes to a target that takes lines again how many it lacks. */
 static void confess(struct fb_log *log, struct fb_log_target *target)
 {
-    struct fb_told *told = log->told;
+    struct fb_told *told = log->diag;
     uint64_t n = target->lost;
 
     assert(n > 0);
     target->lost = 0;
-    log->told = NULL; /* the line is about the log, not about what was asked for */
+    log->diag = NULL; /* the line is about the log, not about what was asked for */
     fb_log_write(log, FB_ALERT, 0, "%" PRIu64 " line%s not accepted by %s%s", n,
         n == 1 ? " was" : "s were", target->syslog != NULL ? "syslog server " : "the journal",
         target->syslog != NULL ? target->syslog->name : "");
-    log->told = told;
+    log->diag = told;
     if (target->lost > 0) /* the target has refused the line about them, too */
         target->lost += n;
 }

@@ -11,11 +11,11 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/diag.h"
 #include "base/log_level.h"
 #include "base/log_line.h"
 #include "base/log_stamp.h"
 #include "base/log_target.h"
-#include "base/told.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -28,10 +28,10 @@ struct fb_log {
     enum fb_level level; /* the finest level that any target takes */
     unsigned target_n;
     struct fb_log_target *targets; /* array of the owner */
-    const char *plain;    /* name: lines are "NAME: [level] message", without a time; or NULL */
-    struct fb_log *also;  /* second log, which gets every line, too; or NULL */
-    struct fb_told *told; /* collector of alerts and emergencies, or NULL */
-    uint32_t told_round;  /* round of the collector */
+    const char *plain;     /* name: lines are "NAME: [level] message", without a time; or NULL */
+    struct fb_log *also;   /* second log, which gets every line, too; or NULL */
+    struct fb_told *diag;  /* collector of alerts and emergencies, or NULL */
+    uint32_t diag_session; /* session of the collector */
     struct fb_log_limit
         *limit;  /* flood limit, whose owner calls fb_log_tend() when it is due; or NULL */
     bool broken; /* a target is broken: the owner connects it again */
@@ -43,7 +43,7 @@ struct fb_log {
 void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n);
 /* A start-up log: lines go to standard error as "name: [level] message". */
 void fb_log_init_plain(struct fb_log *log, struct fb_log_target *target, const char *name);
-/* To be called after the levels of targets, `also` or `told` have changed. */
+/* To be called after the levels of targets, `also` or `diag` have changed. */
 void fb_log_update(struct fb_log *log);
 
 void fb_log_vwrite(struct fb_log *log, const struct fb_log_line *line, const char *format,

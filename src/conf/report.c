@@ -156,7 +156,7 @@ static void write_all(int fd, const char *text)
  * own. */
 static void show(const struct fb_conf_mistake *mistake, struct fb_log *log)
 {
-    struct fb_told *told = log->told;
+    struct fb_told *told = log->diag;
     struct fb_telling telling = {
         .level = mistake->level,
         .line = mistake->line,
@@ -167,11 +167,11 @@ static void show(const struct fb_conf_mistake *mistake, struct fb_log *log)
         .excerpt = mistake->excerpt,
     };
 
-    log->told = NULL;
+    log->diag = NULL;
     fb_log(log, mistake->level, 0, "%s", mistake->message);
-    log->told = told;
+    log->diag = told;
     if (told != NULL)
-        fb_told_add(told, log->told_round, &telling);
+        fb_told_add(told, log->diag_session, &telling);
 }
 
 static void show_dropped(const struct fb_conf_report *report, struct fb_log *log,

@@ -56,10 +56,9 @@ void timers_disarm(struct timers *timers, struct fb_timer *timer)
         remove_timer(timers, timer);
 }
 
-int timers_wait(const struct timers *timers)
+static inline int wait_from(const struct timers *timers, uint64_t now)
 {
     const struct fb_timer *first = RB_MIN(timer_tree, (struct timer_tree *)&timers->tree);
-    uint64_t now = timers->clock->mono_ms;
 
     if (first == NULL)
         return -1;
@@ -68,16 +67,26 @@ int timers_wait(const struct timers *timers)
     return first->deadline - now > INT_MAX ? INT_MAX : (int)(first->deadline - now);
 }
 
-void timers_run(struct timers *timers)
+int timers_wait(const struct timers *timers)
+{
+    return wait_from(timers, timers->clock->mono_ms);
+}
+
+static inline void run_until(struct timers *timers, const struct fb_clock *clock)
 {
     struct fb_timer *timer;
 
     /* ends although handlers set timers: what they set lies at least 1 ms after the cached time */
-    while ((timer = RB_MIN(timer_tree, &timers->tree)) != NULL &&
-           timer->deadline <= timers->clock->mono_ms) {
+    while (
+        (timer = RB_MIN(timer_tree, &timers->tree)) != NULL && timer->deadline <= clock->mono_ms) {
         remove_timer(timers, timer);
         timer->expired(timers->loop, timer);
     }
+}
+
+void timers_run(struct timers *timers)
+{
+    run_until(timers, timers->clock);
 }
 
 size_t timers_check(const struct timers *timers)
@@ -113,15 +122,16 @@ void fb_timer_set(struct fb_loop *loop, struct fb_timer *timer, uint64_t ms)
 
 void fb_timer_del(struct fb_loop *loop, struct fb_timer *timer)
 {
-    timers_disarm(&loop->timers, timer);
+    if (fb_timer_is_set(timer))
+        remove_timer(&loop->timers, timer);
 }
 
 int fb_timers_distance(const struct fb_loop *loop)
 {
-    return timers_wait(&loop->timers);
+    return wait_from(&loop->timers, loop->clock.mono_ms);
 }
 
 void fb_timers_expire(struct fb_loop *loop)
 {
-    timers_run(&loop->timers);
+    run_until(&loop->timers, &loop->clock);
 }

@@ -1,215 +1,221 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The master's loop: it sleeps in sigsuspend(), and a wake-up reads what has come, carries commands out
+ * in a fixed order, and sets SIGALRM for the earliest timer. A flag is cleared before it is acted on. At
+ * the end of each wake-up the parts' invariants hold. */
 #include "master/master.h"
 
-#include "process/environment.h"
-#include "process/inherit.h"
-#include "process/logs.h"
+#include "base/check.h"
+#include "process/role.h"
+#include "upgrade/exec_state.h"
 
-#include <errno.h>
+#include <assert.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/time.h>
 
-#define MANAGER_PID 1 /* the service manager's, unless it is a user's */
+#define SERVICE_MANAGER_PID 1 /* unless it is a user's */
 
-/* `meaning` is the order that is followed, which is the signal's own except for SIGTERM. */
-static void log_order(
-    struct fb_master *master, enum fb_order order, enum fb_order meaning, pid_t from)
+/* Logs a signal; `meaning` is the command that is carried out, the signal's own except for SIGTERM. */
+static void log_signal(struct fb_log *log, enum fb_order command, enum fb_order meaning, pid_t from)
 {
-    const struct fb_signal *s = fb_signal_of(FB_ROLE_MASTER, order);
+    const struct fb_signal *s = fb_signal_of(FB_ROLE_MASTER, command);
 
-    master->sender = from;
-    fb_log(&master->log, FB_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number, s->name,
-        (int)from, fb_signal_of(FB_ROLE_MASTER, meaning)->doing);
+    fb_log(log, FB_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number, s->name, (int)from,
+        fb_signal_of(FB_ROLE_MASTER, meaning)->doing);
 }
 
-bool fb_master_take(struct fb_master *master, enum fb_order order)
+/* Takes a command that was given by a signal or by a client of the control socket; false if none was. */
+static bool take_command(struct master *master, enum fb_order command)
 {
-    bool requested = fb_request_take(master, order);
+    bool requested = control_take_command(&master->control, command);
     pid_t from;
 
     master->sender = 0;
-    if (!fb_order_take(order, &from))
+    if (!fb_order_take(command, &from))
         return requested;
-    log_order(master, order, order, from);
+    master->sender = from;
+    log_signal(&master->log, command, command, from);
     return true;
 }
 
-static void end_all(struct fb_master *master, bool gracefully)
+static void set_phase(struct master *master, enum master_phase phase)
 {
-    struct fb_generation *generation;
-
-    TAILQ_FOREACH (generation, &master->generations, link) {
-        if (gracefully)
-            fb_generation_signal(master, generation, SIGQUIT);
-        else
-            fb_generation_close(master, generation);
-    }
+    assert(phase != MASTER_RUNS);
+    assert(master->phase < phase);
+    master->phase = phase;
 }
 
-static void close_listeners(struct fb_master *master)
+void master_end(struct master *master, bool gracefully)
 {
-    struct fb_listener *listener;
+    bool running = master->phase == MASTER_RUNS;
+    bool by_service_manager = fb_notify_is_on() && master->sender == SERVICE_MANAGER_PID;
 
-    if (master->live == NULL)
-        return;
-    STAILQ_FOREACH (listener, &master->live->cycle->stream.listeners, link) {
-        if (!fb_upgrade_shares(master, listener))
-            fb_listener_unlink(listener, &master->log);
-        fb_listener_close(listener);
-    }
-}
-
-static void begin_end(struct fb_master *master, bool gracefully)
-{
-    fb_rehearsal_drop(&master->rehearsal);
-    fb_generation_conclude(master);
-    fb_upgrade_ending(master, gracefully, fb_notify_is_on() && master->sender == MANAGER_PID);
-    if (master->state == FB_MASTER_RUNS) /* else a unix path may be another daemon's by now */
-        close_listeners(master);
-    master->state = gracefully ? FB_MASTER_QUITS : FB_MASTER_TERMINATES;
-    end_all(master, gracefully);
-    fb_manager_stopping(master);
+    set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
+    reload_cancel(master);
+    pool_conclude_start(&master->pool);
+    upgrade_ending(&master->upgrade, gracefully, by_service_manager);
+    if (running) /* later a unix path may be another daemon's */
+        pool_close_listeners(&master->pool);
+    pool_end(&master->pool, gracefully);
+    service_manager_stopping(&master->manager, master->upgrade.main);
     fb_result_none(master);
 }
 
-/* What `sigterm_shutdown` says; but a second one ends at once, and so does one before we serve. */
-static void take_term(struct fb_master *master)
+/* SIGTERM means what `sigterm_shutdown` says; but a second one ends the daemon at once, and so does one
+ * before it serves. */
+static void handle_term(struct master *master)
 {
-    bool gracefully = !master->termed && master->state != FB_MASTER_TERMINATES &&
-                      master->live != NULL && master->live->cycle->core.sigterm_graceful;
-    pid_t from;
+    const struct generation *serving = master->pool.serving;
+    bool gracefully = !master->termed && master->phase != MASTER_TERMINATES && serving != NULL &&
+                      serving->cycle->core.sigterm_graceful;
 
-    if (!fb_order_take(FB_ORDER_TERM, &from))
-        return;
-    log_order(master, FB_ORDER_TERM, gracefully ? FB_ORDER_QUIT : FB_ORDER_TERMINATE, from);
+    log_signal(&master->log, FB_ORDER_TERM, gracefully ? FB_ORDER_QUIT : FB_ORDER_TERMINATE,
+        master->sender);
     master->termed = true;
-    if (gracefully && master->state == FB_MASTER_RUNS)
-        begin_end(master, true);
-    else if (!gracefully && master->state != FB_MASTER_TERMINATES)
-        begin_end(master, false);
+    if (gracefully ? master->phase == MASTER_RUNS : master->phase != MASTER_TERMINATES)
+        master_end(master, gracefully);
 }
 
-static void take_orders(struct fb_master *master)
+static void carry_out_commands(struct master *master)
+{
+    if (fb_order_take(FB_ORDER_TERM, &master->sender))
+        handle_term(master);
+    if (take_command(master, FB_ORDER_TERMINATE) && master->phase != MASTER_TERMINATES)
+        master_end(master, false);
+    if (take_command(master, FB_ORDER_QUIT) && master->phase == MASTER_RUNS)
+        master_end(master, true);
+    if (take_command(master, FB_ORDER_REOPEN))
+        fb_master_reopen(master);
+    if (take_command(master, FB_ORDER_DRAIN))
+        pool_drain(&master->pool);
+    if (reload_may_begin(master) && take_command(master, FB_ORDER_RELOAD))
+        reload_begin(master);
+    if (!reload_is_under_way(&master->reload) && master->pool.starting == NULL &&
+        master->pool.serving != NULL && take_command(master, FB_ORDER_UPGRADE))
+        fb_upgrade_begin(master);
+}
+
+/* Reaps children, reads channels and sockets, and runs what is due. */
+static void handle_events(struct master *master)
 {
     if (fb_order_take(FB_ORDER_REAP, NULL))
-        fb_master_reap(master);
+        pool_reap(&master->pool);
     if (fb_order_take(FB_ORDER_CHANNEL, NULL)) {
-        fb_master_listen_to_workers(master);
-        fb_control_listen(master);
-        fb_upgrade_listen(master);
+        pool_receive_messages(&master->pool);
+        control_serve(&master->control);
+        upgrade_receive(&master->upgrade);
     }
     fb_order_take(FB_ORDER_DEADLINE, NULL);
-    fb_master_check_start(master);
-
-    take_term(master);
-    if (fb_master_take(master, FB_ORDER_TERMINATE) && master->state != FB_MASTER_TERMINATES)
-        begin_end(master, false);
-    if (fb_master_take(master, FB_ORDER_QUIT) && master->state == FB_MASTER_RUNS)
-        begin_end(master, true);
-    if (fb_master_take(master, FB_ORDER_REOPEN))
-        fb_master_reopen(master);
-    if (fb_master_take(master, FB_ORDER_DRAIN) && master->live != NULL)
-        fb_generation_drain(master, master->live);
+    timers_run(&master->timers);
 }
 
-static bool has_workers(const struct fb_master *master)
+static void set_alarm(const struct timers *timers)
 {
-    const struct fb_generation *generation;
+    struct itimerval alarm = { .it_value = { 0, 0 } };
+    int wait = timers_wait(timers);
 
-    TAILQ_FOREACH (generation, &master->generations, link)
-        for (unsigned i = 0; i < generation->seat_n; i++)
-            if (generation->seats[i].pid > 0)
-                return true;
-    return false;
-}
-
-/* What follows from a generation's having begun to serve, or having failed to. */
-static void settle(struct fb_master *master, const struct fb_generation *before)
-{
-    if (master->starting == NULL && master->rehearsal.pid == 0 && master->live == before) {
-        fb_reload_undo(master);
-        fb_result_end(master, false);
+    if (wait != -1) {
+        alarm.it_value.tv_sec = wait / 1000;
+        alarm.it_value.tv_usec = wait > 0 ? wait % 1000 * 1000 : 1;
     }
-    if (master->live == before)
-        return;
-    if (fb_master_publish(master, before == NULL) == -1) { /* nobody would find us */
-        master->failed = true;
-        begin_end(master, false);
-        return;
-    }
-    fb_result_end(master, true);
-    fb_upgrade_announce(master);
-    if (before == NULL)
-        fb_manager_ready(master);
-    fb_process_background_done(master->background, fb_logs_use_stderr(&master->live->cycle->core));
-    master->background = -1;
-    master->log.also = NULL;
-    fb_log_update(&master->log);
+    setitimer(ITIMER_REAL, &alarm, NULL);
 }
 
-static void run(struct fb_master *master)
+static void check_parts(const struct master *master)
 {
-    fb_master_meet_deadlines(master); /* the first workers have one */
+    CHECK_KIND(master, MASTER_KIND);
+    pool_check(&master->pool);
+    reload_check(&master->reload, &master->pool);
+    control_check(&master->control);
+    upgrade_check(&master->upgrade);
+    endpoints_check(&master->endpoints);
+    timers_check(&master->timers);
+    assert(master->phase == MASTER_RUNS || master->pool.ending);
+    assert(!master->pool.ending || master->phase != MASTER_RUNS);
+    assert(!master->failed || master->pool.serving == NULL || master->phase != MASTER_RUNS);
+    assert(master->phase == MASTER_RUNS || !reload_is_under_way(&master->reload));
+    assert(master->background == -1 || !reload_is_under_way(&master->reload));
+}
+
+static bool is_over(const struct master *master)
+{
+    return (master->phase != MASTER_RUNS || master->failed) && !pool_has_workers(&master->pool) &&
+           !upgrade_is_pending(&master->upgrade);
+}
+
+static void run(struct master *master)
+{
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
-    while (!(master->state != FB_MASTER_RUNS || master->failed) || has_workers(master) ||
-           fb_upgrade_is_pending(master)) {
-        struct fb_generation *before = master->live;
-
+    while (!is_over(master)) {
+        set_alarm(&master->timers);
         sigsuspend(fb_signals_wait_mask());
         fb_clock_read(&master->clock);
-        take_orders(master);
-        settle(master, before);
-        fb_reload_begin(master);
-        fb_upgrade_begin(master);
-        fb_master_meet_deadlines(master);
-        fb_manager_show(master);
+        handle_events(master);
+        carry_out_commands(master);
+        pool_tend_logs(&master->pool);
+        service_manager_show(&master->manager, master->upgrade.main);
+        check_parts(master);
     }
 }
 
-/* Nobody works for us any more. */
-static void clean_up(struct fb_master *master)
+/* Undoes what is left when no worker runs any more. */
+static void clean_up(struct master *master)
 {
     fb_log(&master->log, FB_NOTICE, 0, "exit");
     fb_log_tend(&master->log, true);
-    fb_upgrade_listen(master); /* whether the other one is there yet */
-    fb_upgrade_ended(master);
-    fb_control_end(master);
-    fb_reload_undo(master);
-    fb_pidfile_remove(&master->pidfile, &master->log);
-    free((char *)master->pidfile.path);
-    if (master->live != NULL) {
-        master->live->draining = true;
-        master->live = NULL;
-    }
-    fb_generations_sweep(master);
-    fb_upgrade_done(master);
-    fb_told_destroy(&master->told);
+    upgrade_receive(&master->upgrade); /* whether the other one is there yet */
+    upgrade_ended(&master->upgrade);
+    control_end(&master->control);
+    endpoints_remove(&master->endpoints, &master->log);
+    pool_done(&master->pool);
+    upgrade_done(&master->upgrade, master->failed);
+    fb_told_destroy(&master->diag);
     fb_shared_destroy(&master->shared);
 }
 
-int fb_master_main(struct fb_start *start)
+static void init_parts(struct master *master, struct start *start)
 {
-    struct fb_master master = {
+    timers_init(&master->timers, &master->clock, NULL);
+    pool_init(&master->pool, &(struct pool_options) {
+                                 .ops = &master_pool_ops,
+                                 .host = master,
+                                 .log = &master->log,
+                                 .clock = &master->clock,
+                                 .timers = &master->timers,
+                                 .shared = master->shared,
+                                 .adopted = start->inheritance.sockets,
+                                 .adopted_zones = &start->inheritance.zones,
+                             });
+    reload_init(&master->reload, &master->timers);
+    service_manager_init(&master->manager, &(struct service_manager) {
+                                               .log = &master->log,
+                                               .timers = &master->timers,
+                                               .pool = &master->pool,
+                                               .reload = &master->reload,
+                                               .result = &master->result,
+                                               .phase = &master->phase,
+                                           });
+    endpoints_init(&master->endpoints, &start->pidfile);
+    control_host_init(master);
+    fb_upgrade_init(master, &start->inheritance, start->binary);
+}
+
+int master_main(struct start *start)
+{
+    struct master master = {
+        .kind = MASTER_KIND,
         .log = start->log,
         .shared = start->shared,
-        .inherited = start->inheritance.sockets,
-        .zones = &start->inheritance.zones,
         .options = start->options,
-        .pidfile = start->pidfile,
-        .next_pidfile = { .lock_fd = -1 },
         .background = start->background,
-        .told = fb_told_create(), /* without it, who asks for a reload is told less */
-        .upgrade = { .link = -1 },
+        .diag = fb_told_create(), /* without it, clients that ask for a reload are told less */
     };
 
-    TAILQ_INIT(&master.generations);
-    STAILQ_INIT(&master.wants);
-    fb_control_init(&master.control);
-    fb_control_init(&master.next_control);
+    assert(role_is(FB_ROLE_MASTER));
     fb_clock_read(&master.clock);
     master.started = master.clock;
-    fb_upgrade_init(&master, &start->inheritance);
-    if (fb_generation_start(&master, start->cycle) == -1)
+    init_parts(&master, start);
+    if (pool_start_generation(&master.pool, start->cycle, &start->opened) == -1)
         master.failed = true;
     run(&master);
     clean_up(&master);

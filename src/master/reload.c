@@ -1,145 +1,96 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A reload, up to its new generation's start: a process of its own checks the configuration while we go
- * on, then we read it ourselves. Also what the outside finds us by, which a reload may move. */
+/* Reloads, step by step: a process of its own checks the configuration while we go on to serve, then we
+ * read it ourselves and start a generation, which commits and serves or fails. Each end of a reload is
+ * one call, reload_fail() or the pool's `serves`. At most one reload is under way. */
 #include "master/master.h"
 
 #include "process/logs.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <assert.h>
 
-void fb_reload_undo(struct fb_master *master)
+/* Reads the configuration and starts its generation; -1 after an emerg line. */
+static int start_generation(struct master *master)
 {
-    fb_control_undo(master);
-    if (master->next_pidfile.lock_fd == -1)
-        return;
-    fb_pidfile_remove(&master->next_pidfile, &master->log);
-    free((char *)master->next_pidfile.path);
-    master->next_pidfile = (struct fb_pidfile) { .lock_fd = -1 };
-}
+    struct descriptors before = { .fds = NULL }, opened = { .fds = NULL };
+    struct fb_log *log = &master->log;
+    struct fb_cycle *cycle;
 
-static int lock_pid(struct fb_master *master, const char *path)
-{
-    char *copy;
-
-    if (fb_pidfile_is_at(&master->pidfile, path) || fb_pidfile_is_at(&master->next_pidfile, path))
-        return 0;
-    copy = strdup(path);
-    if (copy == NULL || fb_pidfile_lock(&master->next_pidfile, copy, &master->log) == -1) {
-        free(copy);
-        master->next_pidfile = (struct fb_pidfile) { .lock_fd = -1 };
-        return -1;
-    }
-    return 0;
-}
-
-/* What the outside finds us by, where it is not there yet. It is made before anything is committed, as
- * it can fail. */
-static int prepare_names(struct fb_master *master, const struct fb_core_settings *core)
-{
-    bool moves;
-
-    if (fb_upgrade_has_made_way(master)) /* they are the other's, until it has gone */
-        return 0;
-    if (lock_pid(master, core->pid) == -1 || fb_control_prepare(master, core->control) == -1)
-        return -1;
-    moves = master->next_pidfile.lock_fd != -1;
-    return fb_pidfile_write(moves ? &master->next_pidfile : &master->pidfile, &master->log);
-}
-
-static int publish_none(struct fb_master *master, bool first)
-{
-    if (first)
-        return -1;
-    fb_reload_undo(master);
-    fb_log(&master->log, FB_ERROR, 0,
-        "the pid file and the control socket stay where they are, reload to try again");
-    return 0;
-}
-
-int fb_master_publish(struct fb_master *master, bool first)
-{
-    struct fb_pidfile *next = &master->next_pidfile;
-
-    /* to the outside the first pid file says that every listener is ready; and a reload has prepared
-     * nothing while the names were another's */
-    if (prepare_names(master, &master->live->cycle->core) == -1)
-        return publish_none(master, first);
-    fb_control_publish(master);
-    if (next->lock_fd == -1)
-        return 0;
-    fb_pidfile_remove(&master->pidfile, &master->log);
-    free((char *)master->pidfile.path);
-    master->pidfile = *next;
-    *next = (struct fb_pidfile) { .lock_fd = -1 };
-    return 0;
-}
-
-static int start_generation(struct fb_master *master)
-{
-    struct fb_cycle *cycle = fb_cycle_load(master->options, &master->log, -1);
-
+    descriptors_add_open(&before, NULL);
+    cycle = fb_cycle_load(master->options, log, -1);
+    if (cycle != NULL)
+        descriptors_add_open(&opened, &before);
+    descriptors_done(&before);
+    fb_clock_read(&master->clock); /* reading may have taken long */
     if (cycle == NULL)
         return -1;
-    if (fb_logs_open(&cycle->core, &master->log) == -1 ||
-        prepare_names(master, &cycle->core) == -1) {
-        fb_master_discard(master, cycle);
+    if (fb_logs_open(&cycle->core, log) == -1 ||
+        fb_master_prepare_endpoints(master, &cycle->core) == -1) {
+        descriptors_done(&opened);
+        pool_discard_cycle(&master->pool, cycle);
         return -1;
     }
-    fb_sizing_log(cycle, &master->log);
-    return fb_generation_start(master, cycle);
+    fb_sizing_log(cycle, log);
+    return pool_start_generation(&master->pool, cycle, &opened);
 }
 
-static void fail(struct fb_master *master)
+void reload_fail(struct master *master)
 {
-    fb_reload_undo(master);
-    fb_log(&master->log, FB_ERROR, 0,
-        "reload failed: the configuration before stays in force, correct the new one and try "
-        "again");
+    reload_set_phase(&master->reload, RELOAD_IDLE);
+    endpoints_undo(&master->endpoints, &master->log);
     fb_clock_read(&master->clock);
     fb_result_end(master, false);
 }
 
-/* One after the other: an order that comes meanwhile waits. */
-static bool may_begin(const struct fb_master *master)
+static void fail_at_once(struct master *master)
 {
-    uint64_t next = 0;
-
-    return master->state == FB_MASTER_RUNS && master->live != NULL && !master->reloading &&
-           master->starting == NULL && !fb_generations_are_full(master) &&
-           !fb_generations_step_back(master, &next) && !fb_upgrade_is_pending(master);
+    fb_log(&master->log, FB_ERROR, 0,
+        "reload failed: the configuration before stays in force, correct the new one and try "
+        "again");
+    reload_fail(master);
 }
 
-void fb_reload_begin(struct fb_master *master)
+bool reload_may_begin(const struct master *master)
 {
-    if (!may_begin(master) || !fb_master_take(master, FB_ORDER_RELOAD))
-        return;
+    return !reload_is_under_way(&master->reload) && master->pool.serving != NULL &&
+           pool_may_start(&master->pool) && !upgrade_is_pending(&master->upgrade);
+}
+
+void reload_begin(struct master *master)
+{
+    struct reload *reload = &master->reload;
+
+    assert(reload_may_begin(master));
+    assert(master->phase == MASTER_RUNS); /* a pool that ends may start nothing */
+    reload_set_phase(reload, RELOAD_CHECKING);
     fb_result_begin(master);
-    if (fb_rehearsal_begin(&master->rehearsal, master->options, &master->log, -1) == -1)
-        fail(master);
+    if (config_check_begin(&reload->check, master->options, &master->log, -1) == -1)
+        fail_at_once(master);
+    else
+        timers_arm(reload->timers, &reload->deadline, CONFIG_CHECK_MS);
 }
 
-bool fb_reload_reaped(struct fb_master *master, pid_t pid, int status)
+void reload_checked(struct master *master, int status)
 {
-    struct fb_rehearsal *rehearsal = &master->rehearsal;
+    struct reload *reload = &master->reload;
 
-    if (rehearsal->pid == 0 || rehearsal->pid != pid)
-        return false;
-    if (fb_rehearsal_end(rehearsal, status, master->options->conf, &master->log) == -1 ||
-        start_generation(master) == -1)
-        fail(master);
-    return true;
-}
-
-void fb_reload_meet_deadline(struct fb_master *master, uint64_t *next)
-{
-    struct fb_rehearsal *rehearsal = &master->rehearsal;
-
-    fb_generations_step_back(master, next);
-    if (rehearsal->pid == 0 || rehearsal->deadline_ms == 0)
+    assert(reload->phase == RELOAD_CHECKING);
+    timers_disarm(reload->timers, &reload->deadline);
+    if (config_check_end(&reload->check, status, master->options->conf, &master->log) == -1) {
+        fail_at_once(master);
         return;
-    if (rehearsal->deadline_ms <= master->clock.mono_ms)
-        fb_rehearsal_kill(rehearsal);
-    else if (*next == 0 || rehearsal->deadline_ms < *next)
-        *next = rehearsal->deadline_ms;
+    }
+    reload_set_phase(reload, RELOAD_PREPARING);
+    if (start_generation(master) == -1)
+        fail_at_once(master);
+}
+
+void reload_cancel(struct master *master)
+{
+    struct reload *reload = &master->reload;
+
+    if (reload->phase != RELOAD_CHECKING)
+        return;
+    timers_disarm(reload->timers, &reload->deadline);
+    config_check_cancel(&reload->check);
+    reload_fail(master);
 }

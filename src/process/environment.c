@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Standard descriptors, environment variables and the background, by plain system calls. */
 #include "process/environment.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ static int set_variable(const char *text, char **inherited)
     return status;
 }
 
-/* A copy of the environment's list, which the C library may free once it is emptied; the strings
+/* Copies the environment's list, which the C library may free once it is emptied; the strings
  * stay where they are. NULL without memory. */
 static char **copy_list(void)
 {
@@ -149,7 +150,7 @@ void fb_process_background_done(int ready, bool keep_stderr)
     if (ready == -1)
         return;
     fb_process_detach(keep_stderr);
-    /* nobody waits any more if this fails */
+    /* a failure means that the parent has gone */
     if (write(ready, "", 1) == -1)
         errno = 0;
     close(ready);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process's environment, descriptors and title. */
+/* The surroundings of the process: standard descriptors, environment variables, the background. Each is
+ * set up once, at the start, before there is a worker. */
 #pragma once
 
 #include "base/log.h"
@@ -9,24 +10,24 @@
  * given their numbers; -1 with errno. */
 int fb_process_fill_standard(void);
 
-/* A copy of the environment, which titles and the call below change: each reading of the
- * configuration may ask for it, and a newer binary is started with it. To be freed with free(); NULL
- * without memory. */
+/* Copies the environment, which titles and the call below change: each reading of the configuration may
+ * ask for it, and a newer binary is started with it. The caller frees it with free(); NULL without
+ * memory. */
 const char *const *fb_process_keep_environment(void);
 
-/* Leaves of the environment TZ and what `env` names, and sets what it gives a value. Called once a
- * process; -1 after an emerg line. */
+/* Removes all variables but TZ and those that `env` names, and sets those that it gives a value. Called
+ * once; -1 after an emerg line. */
 int fb_process_environment(const struct fb_core_settings *core, struct fb_log *log);
 
-/* Goes into the background, as fork(): 0 in the child, which goes on, its pid in the parent, -1 after
- * an emerg line. *ready is for the child to give to fb_process_background_done(), and for the parent
+/* Goes into the background. Returns as fork() does: 0 in the child, which goes on, its pid in the parent,
+ * -1 after an emerg line. *ready is for the child to give to fb_process_background_done(), and for the parent
  * to fb_process_background_wait(). */
 pid_t fb_process_background(int *ready, struct fb_log *log);
-/* The parent: waits until the child serves or ends, and returns the exit code. */
+/* In the parent: waits until the child serves or ends, and returns the exit code. */
 int fb_process_background_wait(int ready);
 /* The daemon serves: standard descriptors go to /dev/null as below, and the parent exits. `ready` may
  * be -1, and then nothing is done. */
 void fb_process_background_done(int ready, bool keep_stderr);
-/* Lets go of the terminal or pipe that we were started on, but for standard error if a log goes
- * there: who reads from it waits until nobody holds it. */
+/* Points the standard descriptors to /dev/null, so that a reader of the pipe or terminal that we were
+ * started on does not wait for us; but not standard error if a log goes there. */
 void fb_process_detach(bool keep_stderr);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All that crosses the fork from the master to a worker. What is not here, a worker does not use. */
+/* The heritage: all that crosses the fork from the master to a worker: memory, and the descriptors that it needs. A
+ * worker uses nothing that is not named here, and closes every other descriptor before it begins. */
 #pragma once
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/descriptors.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
 
@@ -11,9 +13,10 @@ struct fb_heritage {
     struct fb_cycle *cycle; /* with open listeners and logs */
     struct fb_shared *shared;
     struct fb_slot_id slot;
-    unsigned index;                 /* which of worker_processes it is, from 0 */
+    unsigned index;                 /* number among worker_processes, from 0 */
     int channel;                    /* the worker's end; -1 in a single process */
-    const struct fb_memory *memory; /* of connections; NULL: the allocator's */
-    struct fb_told *told;           /* who asked for us is told why we cannot start; or NULL ... */
-    uint32_t told_round;            /* ... in this round */
+    const struct fb_memory *memory; /* memory of connections; NULL: the allocator's */
+    struct fb_told *diag;           /* collects why the worker cannot start; or NULL */
+    uint32_t diag_session;          /* the session of `diag` that takes it */
+    struct descriptors kept;        /* the worker's descriptors, beside the standard ones */
 };

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens, reopens, repairs and closes logs. A broken log is said once, and once more when it is whole
+ * again. */
 #include "process/logs.h"
 
-#include "process/journal.h"
+#include "systemd/journal.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 #define RETRY_MS 1000
 
-/* -1 after a line, which is said once. */
+/* Connects to the server; -1 after an alert, which is written only the first time. */
 static int connect_syslog(struct fb_log_target *target, struct fb_log *log)
 {
     if (fb_log_target_connect(target) == 0) {
@@ -24,7 +26,7 @@ static int connect_syslog(struct fb_log_target *target, struct fb_log *log)
     return -1;
 }
 
-static int open_one(struct fb_log_target *target, struct fb_log *log)
+static int open_target(struct fb_log_target *target, struct fb_log *log)
 {
     if (target->path != NULL && fb_log_target_open(target) == -1) {
         fb_log(log, FB_EMERG, errno, "open() \"%s\" failed", target->path);
@@ -48,20 +50,20 @@ static int open_one(struct fb_log_target *target, struct fb_log *log)
 int fb_logs_open(struct fb_core_settings *core, struct fb_log *log)
 {
     for (unsigned i = 0; i < core->log_n; i++)
-        if (open_one(&core->logs[i], log) == -1) {
+        if (open_target(&core->logs[i], log) == -1) {
             fb_logs_close(core);
             return -1;
         }
     return 0;
 }
 
-static void reopen_one(struct fb_log_target *target, struct fb_log *log)
+static void reopen_target(struct fb_log_target *target, struct fb_log *log)
 {
     if (target->path != NULL && fb_log_target_open(target) == -1)
         fb_log(
             log, FB_ALERT, errno, "open() \"%s\" failed, the old file is written on", target->path);
     if (target->syslog != NULL) {
-        target->down = false; /* who asks is told */
+        target->down = false; /* a failure is said again to whoever asks for this */
         connect_syslog(target, log);
     }
     if (target->journal && target->journal_fd != -1)
@@ -71,7 +73,7 @@ static void reopen_one(struct fb_log_target *target, struct fb_log *log)
 void fb_logs_reopen(struct fb_core_settings *core, struct fb_log *log)
 {
     for (unsigned i = 0; i < core->log_n; i++)
-        reopen_one(&core->logs[i], log);
+        reopen_target(&core->logs[i], log);
 }
 
 bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms, uint64_t *next)

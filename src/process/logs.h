@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The logs of a cycle: its files, and its sockets to syslog servers and the journal. Workers inherit
  * them and open none: a socket that has lost its receiver is connected again by the master, which
- * is so in all processes that share it. */
+ * is so in all processes that share it. A log that fails loses lines and never stops anybody. */
 #pragma once
 
 #include "base/log.h"
 #include "settings/cycle.h"
 
-/* Opens every one; -1 after an emerg line, with those that were opened closed again. A syslog server
- * that cannot be reached is an alert. */
+/* Opens all logs; -1 after an emerg line, with those that were opened closed again. A syslog server that
+ * cannot be reached is an alert. */
 int fb_logs_open(struct fb_core_settings *core, struct fb_log *log);
-/* Opens every file again by its name, and connects every socket again; one that cannot be is an alert
- * and stays as it was. */
+/* Opens every file again by its name, and connects every socket again. Where that fails, the log stays as
+ * it was, after an alert. */
 void fb_logs_reopen(struct fb_core_settings *core, struct fb_log *log);
-/* Connects those that are broken, each once a second at most. *next becomes the time of the next
+/* Connects broken logs again, each once a second at most. *next becomes the time of the next
  * attempt if that is earlier, or if it is 0. */
 void fb_logs_repair(
     struct fb_core_settings *core, struct fb_log *log, uint64_t now_ms, uint64_t *next);
+/* Closes all but standard error. */
 void fb_logs_close(struct fb_core_settings *core);
 /* Whether standard error is one of them. */
 bool fb_logs_use_stderr(const struct fb_core_settings *core);
 
-/* Whether the target is broken and may be connected again by now, which is so once a second at most:
- * it counts as not broken from then on, until a line is lost again. *next as above. */
+/* Whether the target is broken and may be connected again by now, once a second at most. If so it counts
+ * as whole from then on, until a line is lost again. *next as above. */
 bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms, uint64_t *next);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks, writes, names and removes the pid file. Any step may meet a file that another process
+ * has put there meanwhile: what is removed is looked at first, and a lock whose name has gone is
+ * tried again. */
 #include "process/pidfile.h"
 
 #include "base/number.h"
@@ -15,7 +18,7 @@
 
 #define LOCK_TRIES 100
 
-/* Room for a number that is too long to be one, so that it is seen whole. */
+/* The text of a pid file. A number that is too long to be a pid still fits, and is shown whole. */
 struct pid_text {
     char bytes[64];
 };
@@ -28,7 +31,7 @@ static int append_suffix(char name[PATH_MAX], const char *path, const char *suff
     return -1;
 }
 
-/* Whether the name still stands for the open file: its owner before may have removed it. */
+/* Whether the name still leads to the open file, which its previous holder may have removed. */
 static bool is_name_of(const char *name, int fd)
 {
     struct stat open_file, named;
@@ -37,7 +40,7 @@ static bool is_name_of(const char *name, int fd)
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
-/* 0 locked, 1 held by another, -1 with errno. */
+/* Returns 0 when locked, 1 when another process holds it, -1 with errno. */
 static int try_lock(int fd)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -48,15 +51,15 @@ static int try_lock(int fd)
         return -1;
     if (fcntl(fd, F_OFD_GETLK, &lock) == -1)
         return -1;
-    if (lock.l_type == F_UNLCK) { /* given back in between */
+    if (lock.l_type == F_UNLCK) { /* released between the two calls */
         errno = EAGAIN;
         return -1;
     }
     return 1;
 }
 
-/* The file's text, of which as much as fits, without the ends of lines behind it. The name of the
- * call that failed, with errno, or NULL. */
+/* Reads as much of the file as fits, without the ends of lines behind it. NULL, or the name of
+ * the call that failed, with errno. */
 static const char *read_text(const char *path, struct pid_text *text)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error;
@@ -83,8 +86,8 @@ static pid_t parse_pid(const struct pid_text *text)
     return fb_parse_number(text->bytes, 1, INT_MAX, &pid) == FB_NUMBER_OK ? (pid_t)pid : -1;
 }
 
-/* The kernel does not say whose lock it is, but its file does, unless that is a pid of a namespace that
- * we do not see. */
+/* Names the process that holds the lock. The kernel does not say which it is, but the lock's
+ * file does, unless that pid is of a namespace that we do not see. */
 static void log_holder(struct fb_log *log, const char *path, const char *name)
 {
     struct pid_text text;
@@ -102,7 +105,7 @@ static void log_holder(struct fb_log *log, const char *path, const char *name)
             path);
 }
 
-/* What keeps others out without it is the lock. */
+/* Writes our pid into the lock's file, for log_holder() alone: a failure does no harm. */
 static void write_holder(int fd)
 {
     char text[16];
@@ -112,8 +115,8 @@ static void write_holder(int fd)
         errno = 0;
 }
 
-/* One try: a locked descriptor, or -1 with errno EAGAIN where it is worth another one, or -2 after
- * the line. */
+/* Tries once to open and lock: a locked descriptor, or -1 where another try is worth it, or -2
+ * after an emerg line. */
 static int open_locked(const char *path, const char *name, struct fb_log *log)
 {
     int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, fd = open(name, flags | O_EXCL, 0644);
@@ -142,7 +145,7 @@ static int open_locked(const char *path, const char *name, struct fb_log *log)
     }
     if (errno != EAGAIN) {
         fb_log(log, FB_EMERG, errno, "fcntl(F_OFD_SETLK) \"%s\" failed", name);
-        if (made) /* where one cannot lock, it is nobody else's */
+        if (made) /* no process can lock here: the file is of no use */
             unlink(name);
         close(fd);
         return -2;
@@ -178,7 +181,7 @@ bool fb_pidfile_is_at(const struct fb_pidfile *pidfile, const char *path)
     return append_suffix(name, path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd);
 }
 
-/* The rename would replace a device or the like, /dev/null for one, by our file. */
+/* Refuses what the rename would replace although it is no file, as /dev/null. */
 static int check_replaceable(const char *path, struct fb_log *log)
 {
     struct stat st;
@@ -198,8 +201,8 @@ static int write_pid(int fd)
     return 0;
 }
 
-/* Our pid, in a file of this name. */
-static int write_to(const char *path, struct fb_log *log)
+/* Writes our pid into a file of this name, aside and by a rename. */
+static int write_aside(const char *path, struct fb_log *log)
 {
     char name[PATH_MAX];
     int fd, written;
@@ -237,10 +240,10 @@ int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log)
 {
     if (pidfile->written && names_us(pidfile->path))
         return 0;
-    if (write_to(pidfile->path, log) == -1)
+    if (write_aside(pidfile->path, log) == -1)
         return -1;
     pidfile->written = true;
-    write_holder(pidfile->lock_fd); /* it may have been another's before */
+    write_holder(pidfile->lock_fd); /* the other process may have written its own */
     return 0;
 }
 
@@ -263,14 +266,14 @@ int fb_pidfile_copy(const struct fb_pidfile *pidfile, struct fb_log *log)
     char name[PATH_MAX];
 
     if (append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
-        return write_to(name, log);
+        return write_aside(name, log);
     fb_log(log, FB_EMERG, errno, "the pid file \"%s\" cannot be moved", pidfile->path);
     return -1;
 }
 
 void fb_pidfile_move(struct fb_pidfile *pidfile, struct fb_log *log)
 {
-    remove_pid(pidfile->path, log); /* if the other one has another path */
+    remove_pid(pidfile->path, log); /* unless it is the other process's by now */
     pidfile->old = true;
 }
 
@@ -284,8 +287,9 @@ int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log)
     return fb_pidfile_write(pidfile, log);
 }
 
-/* Removed while it is locked: who opened it before sees that its name is gone. The other of two master
- * processes may have our lock too: then it is we alone who have it if it can be had once more. */
+/* Removes the lock's file while it is locked: a process that has opened it before sees that its
+ * name has gone. The other of two master processes may hold our lock too; it does not if a
+ * second lock succeeds once ours is released. */
 static void remove_lock(struct fb_pidfile *pidfile, const char *name, struct fb_log *log)
 {
     if (pidfile->shared) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pid file, and the lock beside it that keeps a second master out.
+/* The pid file, and the lock beside it that keeps a second master process out.
  *
- * The pid file is written aside and renamed, so that nobody ever reads it empty; the lock is a file
- * of its own (PATH.lock), because the name of the pid file changes hands by the rename. The lock is
- * that of an open file: whoever inherits the descriptor has it too, which a child forgets, and a
- * master process that changes its binary hands on. While two run, the old one's pid file is
- * PATH.oldbin. */
+ * The pid file is written aside and renamed, so that no reader ever finds it empty; the lock is
+ * a file of its own (PATH.lock), because the rename gives the name of the pid file to another
+ * file. The lock belongs to an open file: a process that inherits the descriptor has the lock
+ * too. A child closes it; a master process hands it to the new one in an upgrade. While the two
+ * run, the old one's pid file is PATH.oldbin. A file that does not name us is never removed. */
 #pragma once
 
 #include "base/log.h"
@@ -17,29 +17,29 @@ struct fb_pidfile {
     const char *path; /* the caller's */
     int lock_fd;      /* -1: not locked */
     bool written;     /* the file at `path` is ours */
-    bool shared;      /* the other of two master processes has, or had, the lock as well */
-    bool old;         /* our pid is at `path`.oldbin, and `path` another's */
+    bool shared;      /* the other of two master processes has, or had, the lock too */
+    bool old;         /* our pid is at `path`.oldbin, and `path` is the other process's */
 };
 
 #define FB_PIDFILE_OLD ".oldbin"
 
 /* Locks; -1 after an emerg line that names the process that holds it. */
 int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log *log);
-/* Whether `path`, however it is spelled, is that of this locked file. To lock it again would succeed,
- * because the lock is the process's, and give it up with the first of the two. */
+/* Whether `path`, however it is spelled, is that of this locked file. A second lock of the same
+ * file would conflict with our own. */
 bool fb_pidfile_is_at(const struct fb_pidfile *pidfile, const char *path);
 /* Writes our pid, unless the file that we have written still has it; -1 after an emerg line. */
 int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log);
-/* The way of the old one of two master processes: our pid is in PATH.oldbin as well, then there alone,
- * and at last in PATH alone again. -1 after an emerg line. */
+/* The three steps of the old one of two master processes: our pid is in PATH.oldbin too, then
+ * there alone, and at last in PATH alone again. -1 after an emerg line. */
 int fb_pidfile_copy(const struct fb_pidfile *pidfile, struct fb_log *log);
 void fb_pidfile_move(struct fb_pidfile *pidfile, struct fb_log *log);
 int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log);
-/* Unlocks, and removes both files: the pid file only if we have written it and it still names us, the
- * lock's unless the other of two master processes has it too. */
+/* Unlocks, and removes both files: the pid file only if we have written it and it still names
+ * us, the lock's file unless the other of two master processes holds it too. */
 void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log);
-/* In a child: drops the descriptor, the lock stays the master's. */
+/* Closes the descriptor in a child; the lock stays the master's. */
 void fb_pidfile_forget(struct fb_pidfile *pidfile);
 
-/* The pid in a file, for -s; -1 after a line that says what to do. */
+/* Reads the pid in a file, for -s; -1 after a line that says what to do. */
 pid_t fb_pidfile_read(const char *path, struct fb_log *log);

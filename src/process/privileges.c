@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Confines a worker. Only a change of user or directory that fails ends the worker; all else is an alert. */
 #include "process/privileges.h"
 
 #include "base/cpu.h"
+#include "process/role.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -25,8 +28,8 @@ static void limit(
         fb_log(log, FB_ALERT, errno, "setrlimit() for \"%s %" PRId64 "\" failed", directive, value);
 }
 
-/* A mechanism with a limit sees no descriptor beyond it: the kernel then says that there are none
- * left before one is accepted that cannot be watched. */
+/* Limits descriptors to what the event mechanism can watch: so the kernel runs out of them before a
+ * connection is accepted that cannot be watched. */
 static void limit_for_mechanism(const struct fb_cycle *cycle, struct fb_log *log)
 {
     uint32_t most = cycle->events.mechanism->descriptors_max;
@@ -92,6 +95,8 @@ int fb_process_confine(const struct fb_cycle *cycle, unsigned index, struct fb_l
 {
     const struct fb_core_settings *core = &cycle->core;
 
+    assert(role_is(FB_ROLE_WORKER));
+    assert(index < (unsigned)core->worker_processes);
     fb_process_limit(cycle, log);
     if (core->worker_priority != 0 &&
         setpriority(PRIO_PROCESS, 0, (int)core->worker_priority) == -1)

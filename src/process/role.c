@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps the role for assertions; nothing decides by it. */
 #include "process/role.h"
 
 static enum fb_role current = FB_ROLES;

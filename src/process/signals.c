@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of signals, their handler, and the flags that it sets. A flag is read and cleared by the
+ * loop alone; the handler only sets it. */
 #include "process/signals.h"
 
 #include "base/compiler.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -36,21 +39,21 @@ static volatile sig_atomic_t senders[FB_ORDERS];
 static volatile sig_atomic_t current_role;
 static sigset_t wait_mask;
 
-static void handle(int number, siginfo_t *info, void *context)
+static void handle_signal(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
 
     (void)context;
     for (const struct fb_signal *s = fb_signals; s->number != 0; s++) {
-        enum fb_order order = s->orders[current_role];
+        enum fb_order command = s->orders[current_role];
 
         if (s->number != number)
             continue;
         /* a terminal that is resized sends it too; only a person means it */
         if (number == SIGWINCH && info->si_code == SI_KERNEL)
             continue;
-        senders[order] = info->si_code == SI_USER || info->si_code == SI_QUEUE ? info->si_pid : 0;
-        given[order] = 1;
+        senders[command] = info->si_code == SI_USER || info->si_code == SI_QUEUE ? info->si_pid : 0;
+        given[command] = 1;
         pending = 1;
     }
     errno = saved;
@@ -68,15 +71,15 @@ void fb_signals_reset(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static FB_NORETURN void end(int number)
+static FB_NORETURN void end_process(int number)
 {
-    _exit(128 + number); /* as a shell tells of a signal */
+    _exit(128 + number); /* the code by which a shell tells of a signal */
 }
 
 void fb_signals_end_first_process(void)
 {
     static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM };
-    struct sigaction action = { .sa_handler = end };
+    struct sigaction action = { .sa_handler = end_process };
 
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < fb_countof(numbers) && getpid() == 1; i++)
@@ -87,14 +90,15 @@ void fb_signals_install(enum fb_role role)
 {
     sigset_t blocked;
 
+    assert(role < FB_ROLES);
     sigemptyset(&wait_mask);
     sigemptyset(&blocked);
     current_role = role;
-    for (int order = 0; order < FB_ORDERS; order++)
-        given[order] = 0; /* of the process that we were forked from */
+    for (int command = 0; command < FB_ORDERS; command++)
+        given[command] = 0; /* they were given to the process that has forked us */
 
     for (const struct fb_signal *s = fb_signals; s->number != 0; s++) {
-        struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle };
+        struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle_signal };
 
         if (s->orders[role] == FB_ORDER_NONE)
             action = (struct sigaction) { .sa_handler = SIG_IGN };
@@ -119,27 +123,28 @@ bool fb_order_pending(void)
     return true;
 }
 
-bool fb_order_take(enum fb_order order, pid_t *from)
+bool fb_order_take(enum fb_order command, pid_t *from)
 {
-    if (!given[order])
+    if (!given[command])
         return false;
-    given[order] = 0;
+    given[command] = 0;
     if (from != NULL)
-        *from = senders[order];
+        *from = senders[command];
     return true;
 }
 
-void fb_order_give(enum fb_order order)
+void fb_order_give(enum fb_order command)
 {
-    senders[order] = 0;
-    given[order] = 1;
+    assert(command > FB_ORDER_NONE && command < FB_ORDERS);
+    senders[command] = 0;
+    given[command] = 1;
     pending = 1;
 }
 
-const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order order)
+const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order command)
 {
     for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
-        if (s->orders[role] == order)
+        if (s->orders[role] == command)
             return s;
     return NULL;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Sets titles by libbsd, in the memory of the command line. */
 #include "process/title.h"
 
+#include <assert.h>
 #include <bsd/unistd.h>
 #include <string.h>
 #include <unistd.h>
 
-static int width; /* of argv[0]; 0: fb_title_init() was not called, and titles stay */
+static int width; /* length of argv[0]; 0: fb_title_init() was not called, and titles stay */
 
 void fb_title_init(int argc, char **argv)
 {
+    assert(argc > 0);
     width = (int)strlen(argv[0]);
     setproctitle_init(argc, argv, environ);
 }
@@ -17,6 +20,6 @@ void fb_title_set(const char *role, const char *arguments)
 {
     if (width == 0)
         return;
-    /* behind a title shorter than argv[0] was, libbsd leaves a stray dot */
+    /* libbsd leaves a stray dot after a title that is shorter than argv[0] was */
     setproctitle("%s %-*s", role, width, arguments);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process's title, as ps shows it. */
+/* The process's title, as ps shows it: its role, and for the master the command line. */
 #pragma once
 
-/* Once, with main's arguments, before anything else uses them. */
+/* Called once, with main's arguments, before anything else uses them. */
 void fb_title_init(int argc, char **argv);
-/* "forkbeard: ROLE", with the command line behind it for the master. Without the above it does
- * nothing. */
+/* Sets the title to "forkbeard: ROLE ARGUMENTS". Does nothing before fb_title_init(). */
 void fb_title_set(const char *role, const char *arguments);

@@ -10,7 +10,7 @@
 #include "conf/conf.h"
 #include "event/mechanism.h"
 #include "module/module.h"
-#include "net/inherited.h"
+#include "net/adopted.h"
 #include "settings/check_progress.h"
 #include "settings/needs.h"
 #include "shm/zone.h"

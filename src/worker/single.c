@@ -3,7 +3,7 @@
  * Does nothing to the worker but set its timer `alive`. */
 #include "worker/single.h"
 
-#include "process/notify.h"
+#include "systemd/notify.h"
 #include "worker/worker.h"
 
 #include <assert.h>

@@ -110,8 +110,8 @@ int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage,
     assert(heritage->slot.serial != 0 && cycle->events.worker_connections > 0);
     *worker = (struct fb_worker) { .heritage = heritage, .cycle = cycle, .role = role };
     fb_log_init(&worker->log, cycle->core.logs, cycle->core.log_n);
-    worker->log.told = heritage->told;
-    worker->log.told_round = heritage->told_round;
+    worker->log.diag = heritage->diag;
+    worker->log.diag_session = heritage->diag_session;
     fb_log_update(&worker->log);
     worker->shutdown.expired = shutdown_expired;
     worker->random = random_bytes;
@@ -131,7 +131,7 @@ int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage,
         fb_worker_done(worker);
         return -1;
     }
-    worker->log.told = NULL;
+    worker->log.diag = NULL;
     fb_log_update(&worker->log);
     worker_set_phase(worker, WORKER_READY);
     return 0;

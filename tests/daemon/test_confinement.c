@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The surroundings of workers: limits, user, processors, directory, environment. */
 #include "daemon/client.h"
+#include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
 
@@ -196,6 +197,59 @@ START_TEST(descriptors)
 }
 END_TEST
 
+#define STRAY 57
+
+static void open_stray(void)
+{
+    ck_assert_int_eq(dup2(STDIN_FILENO, STRAY), STRAY);
+}
+
+static bool is_among(pid_t pid, const pid_t *pids, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
+}
+
+/* Nothing else comes along, whatever the master has open when it forks: descriptors that it was started
+ * with, a client of the control socket, channels and listeners of a generation that drains. */
+START_TEST(descriptors_beside_others)
+{
+    struct daemon *daemon = daemon_create(2);
+    pid_t before[2], after[3];
+    int client, asking;
+    unsigned n;
+
+    daemon->before_exec = open_stray;
+    daemon_configure(daemon,
+        "worker_processes 2; events { worker_connections 20; } stream {"
+        " server { listen 127.0.0.1:$0; echo; } server { listen 127.0.0.1:$1; echo; } }");
+    daemon_start(daemon);
+    ck_assert_str_ne(proc_link(daemon->pid, "fd/57"), "");
+    ck_assert_uint_eq(proc_children(daemon->pid, before, 2), 2);
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "stays");
+    asking = control_open(daemon);
+
+    daemon_configure(daemon, "worker_processes 2;" ECHO);
+    control_send(asking, "reload");
+    ck_assert(control_is_ok(control_receive(asking)));
+    WAIT_FOR(proc_child_n(daemon->pid) == 3);
+    n = proc_children(daemon->pid, after, 3);
+    for (unsigned i = 0; i < n; i++)
+        if (!is_among(after[i], before, 2)) { /* 0 to 2, log, listener, channel, epoll, signals */
+            ck_assert_uint_eq(proc_descriptors(after[i]), 8);
+            ck_assert_str_eq(proc_link(after[i], "fd/57"), "");
+        }
+    client_echo(client, "goes on");
+    close(client);
+    close(asking);
+    WAIT_FOR(proc_child_n(daemon->pid) == 2);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static char zones[128]; /* a directory with the zone "Ahead", five hours */
 
 static void set_zone(void)
@@ -292,6 +346,7 @@ static void add_tests(TCase *tcase)
     if (!is_wrapped()) { /* a sanitizer may keep limits to itself, and has descriptors of its own */
         tcase_add_test(tcase, resource_limits);
         tcase_add_test(tcase, descriptors);
+        tcase_add_test(tcase, descriptors_beside_others);
     }
     tcase_add_test(tcase, limit_below_connections);
     tcase_add_test(tcase, priority);

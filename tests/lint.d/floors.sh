@@ -31,7 +31,7 @@ check_floors() {
             breach("a protocol includes <" target "> and not only the SDK and the C library")
     }
     BEGIN {
-        n = split("base shm conf event net sim module stream settings process sandbox systemd " \
+        n = split("base shm conf event net sim module stream settings systemd process sandbox " \
             "worker pool sdk control upgrade master cli kit protocols", names, " ")
         for (i = 1; i <= n; i++)
             floor[names[i]] = i

@@ -15,7 +15,7 @@ check_state() {
     for object in $objects; do
         source=$(source_of "$object")
         case $source in
-        '' | src/process/*) continue ;;
+        '' | src/process/* | src/systemd/*) continue ;;
         esac
         nm --format=sysv "$object" | awk -F'|' -v source="$source" '
         NF == 7 {

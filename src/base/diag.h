@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Diagnostics: the messages that explain to a client why the change that it has requested
+ * failed. All processes that take part in the change add to one shared memory: a log adds its
+ * grave lines (log.h), and the report of a configuration those that have a place in a file.
+ *
+ * A process may write at any time, because it came too late or because foreign code in it went
+ * astray: readers are given checked copies and never assert on what the memory holds. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FB_TOLD_MAX 128 /* messages; further ones are only counted */
+
+#define DIAG_REASON_MAX 3200 /* bytes of a message with its place */
+
+struct fb_told_line {
+    _Atomic uint32_t whole; /* 0: it is being written, or its writer has died */
+    uint32_t level;         /* enum fb_level */
+    uint32_t line, column;  /* in `file`; 0: the message has no place */
+    char text[2048];
+    char file[1024];
+    char excerpt[2816]; /* the file's line and its mark, or "" */
+};
+
+struct fb_told {
+    _Atomic uint32_t session; /* messages of other sessions are dropped */
+    _Atomic uint32_t n;       /* messages begun */
+    struct fb_told_line lines[FB_TOLD_MAX];
+};
+
+/* A message to be added; strings may be NULL. */
+struct fb_telling {
+    uint32_t level, line, column;
+    const char *text, *file, *excerpt;
+    int text_n; /* bytes of the text; -1: up to its NUL */
+};
+
+/* Makes a mapping that children share; NULL with errno. */
+struct fb_told *fb_told_create(void);
+void fb_told_destroy(struct fb_told **diag);
+
+/* Drops all messages, and returns the number of the session that begins. */
+uint32_t fb_told_begin(struct fb_told *diag);
+/* Adds a message to its session, from any process; longer strings are cut. */
+void fb_told_add(struct fb_told *diag, uint32_t session, const struct fb_telling *telling);
+
+/* Returns how many messages there are, at most FB_TOLD_MAX. */
+uint32_t fb_told_n(const struct fb_told *diag);
+/* Copies a message; false if it was not written to its end. */
+bool fb_told_get(const struct fb_told *diag, uint32_t i, struct fb_told_line *copy);
+
+/* Puts the first message of this level or a graver one into `reason`, with its place: what
+ * follows is mostly its consequence. False, and `reason` as it was, where there is none. `diag`
+ * may be NULL. */
+bool diag_reason(const struct fb_told *diag, uint32_t level, char *reason, size_t size);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Diagnostics as JSON: the one form in which they leave a process, for the control socket's
+ * clients and for the other master process of an upgrade. What is written here is read here;
+ * readers take any text and assert nothing about it. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/json.h"
+
+/* Writes the member "messages", an array with all messages of `diag` (NULL: none). */
+void diag_to_json(struct fb_json *json, const struct fb_told *diag);
+
+/* Reads the next message of the array `messages` into `out`; *at is the element read last, none
+ * for the first. A level that is not known becomes FB_EMERG. False behind the last. */
+bool diag_from_json(
+    struct fb_json_value messages, struct fb_json_value *at, struct fb_told_line *out);
+/* Adds all messages of an array to a session. `diag` may be NULL. */
+void diag_add_json(struct fb_told *diag, uint32_t session, struct fb_json_value messages);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parses options and words, and resolves paths. No file is opened. */
+#include "cli/cmdline.h"
+
+#include "process/environment.h"
+#include "process/signals.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Joins directory and path, unless the path is absolute; NULL without memory. */
+static char *join_path(const char *directory, const char *path)
+{
+    char *joined;
+
+    if (path[0] == '/')
+        return strdup(path);
+    return asprintf(&joined, "%s/%s", directory, path) == -1 ? NULL : joined;
+}
+
+/* Resolves a path below the prefix of -p, or without one below the current directory. */
+static char *resolve_path(const char *prefix, const char *path)
+{
+    char *here, *resolved;
+
+    if (prefix != NULL)
+        return join_path(prefix, path);
+    here = path[0] == '/' ? strdup("/") : getcwd(NULL, 0);
+    if (here == NULL)
+        return NULL;
+    resolved = join_path(here, path);
+    free(here);
+    return resolved;
+}
+
+/* Copies what a reload needs again: the process's title overwrites the arguments themselves. */
+static int keep_globals(struct fb_cmdline *cmdline, const char *globals, struct fb_log *log)
+{
+    if (globals == NULL)
+        return 0;
+    cmdline->cycle.globals = strdup(globals);
+    if (cmdline->cycle.globals != NULL)
+        return 0;
+    fb_log(log, FB_EMERG, errno, "no memory for the directives of the command line");
+    return -1;
+}
+
+static int keep_environment(struct fb_cmdline *cmdline, struct fb_log *log)
+{
+    cmdline->cycle.environment = fb_process_keep_environment();
+    if (cmdline->cycle.environment != NULL)
+        return 0;
+    fb_log(log, FB_EMERG, errno, "no memory for the environment");
+    return -1;
+}
+
+static int resolve_paths(struct fb_cmdline *cmdline, const char *prefix, const char *conf,
+    const char *error_log, struct fb_log *log)
+{
+    char *base = prefix == NULL ? NULL : resolve_path(NULL, prefix);
+    struct fb_cycle_options *cycle = &cmdline->cycle;
+
+    if (prefix != NULL) { /* with a prefix, everything lies below it, as in nginx */
+        cycle->conf =
+            conf == NULL ? join_path(base, "conf/forkbeard.conf") : resolve_path(base, conf);
+        cycle->pid = join_path(base, "logs/forkbeard.pid");
+        cycle->error_log = join_path(base, "logs/error.log");
+        cycle->module_directory = strdup(base != NULL ? base : "");
+    } else {
+        cycle->conf = conf == NULL ? strdup(FB_CONF_PATH) : resolve_path(NULL, conf);
+        cycle->pid = strdup(FB_PID_PATH);
+        cycle->error_log = strdup(FB_ERROR_LOG_PATH);
+        cycle->module_directory = strdup(FB_MODULE_DIR);
+    }
+    if (error_log != NULL) {
+        free((char *)cycle->error_log);
+        cycle->error_log =
+            strcmp(error_log, "stderr") == 0 ? strdup(error_log) : resolve_path(base, error_log);
+    }
+    free(base);
+    if (cycle->conf != NULL && cycle->pid != NULL && cycle->error_log != NULL &&
+        cycle->module_directory != NULL)
+        return 0;
+    fb_log(log, FB_EMERG, errno, "a path of the command line could not be resolved");
+    return -1;
+}
+
+static int check_signal(const char *name, struct fb_log *log)
+{
+    for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
+        if (s->order != NULL && strcmp(s->order, name) == 0)
+            return 0;
+    fb_log(log, FB_EMERG, 0,
+        "invalid option: \"-s %s\", expected stop, quit, reopen, reload or upgrade", name);
+    return -1;
+}
+
+/* Reports an option that getopt does not know; -? is one of them. */
+static int check_unknown(
+    struct fb_cmdline *cmdline, int letter, const char *argument, struct fb_log *log)
+{
+    if (letter == 0 && strncmp(argument, "--", 2) == 0) {
+        fb_log(log, FB_EMERG, 0, "invalid option: \"%s\", see -h", argument);
+        return -1;
+    }
+    if (letter != 0 && letter != '?') {
+        fb_log(log, FB_EMERG, 0, "invalid option: \"-%c\", see -h", letter);
+        return -1;
+    }
+    cmdline->help = true;
+    return 0;
+}
+
+/* Parses the words behind the options: "status", or none. */
+static int check_words(struct fb_cmdline *cmdline, char **words, struct fb_log *log)
+{
+    if (words[0] != NULL && strcmp(words[0], "status") == 0) {
+        cmdline->status = true;
+        words++;
+    }
+    if (words[0] != NULL)
+        fb_log(log, FB_EMERG, 0, "invalid option: \"%s\", see -h", words[0]);
+    else if (cmdline->json && !cmdline->status)
+        fb_log(log, FB_EMERG, 0, "invalid option: \"--json\" belongs to \"status\"");
+    else
+        return 0;
+    return -1;
+}
+
+int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct fb_log *log)
+{
+    static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { .name = NULL } };
+    const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
+    int option;
+
+    *cmdline = (struct fb_cmdline) { .help = false };
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":hvVtTqs:p:c:e:g:?", options, NULL)) != -1) {
+        switch (option) {
+        case 'h':
+            cmdline->help = true;
+            break;
+        case 'v':
+            cmdline->version = true;
+            break;
+        case 'V':
+            cmdline->version = cmdline->build = true;
+            break;
+        case 'T':
+            cmdline->dump = true;
+            /* fall through */
+        case 't':
+            cmdline->test = true;
+            break;
+        case 'q':
+            cmdline->quiet = true;
+            break;
+        case 's':
+            cmdline->signal = optarg;
+            if (check_signal(optarg, log) == -1)
+                return -1;
+            break;
+        case 'p':
+            prefix = optarg;
+            break;
+        case 'c':
+            conf = optarg;
+            break;
+        case 'e':
+            error_log = optarg;
+            break;
+        case 'g':
+            globals = optarg;
+            break;
+        case 'j':
+            cmdline->json = true;
+            break;
+        case ':':
+            fb_log(log, FB_EMERG, 0, "option \"-%c\" requires an argument", optopt);
+            return -1;
+        default:
+            if (check_unknown(cmdline, optopt, argv[optind - 1], log) == -1)
+                return -1;
+            break;
+        }
+    }
+    if (check_words(cmdline, argv + optind, log) == -1)
+        return -1;
+    cmdline->cycle.testing = cmdline->test;
+    if (keep_globals(cmdline, globals, log) == -1 || keep_environment(cmdline, log) == -1)
+        return -1;
+    return resolve_paths(cmdline, prefix, conf, error_log, log);
+}
+
+void fb_cmdline_done(struct fb_cmdline *cmdline)
+{
+    struct fb_cycle_options *cycle = &cmdline->cycle;
+
+    free((char *)cycle->conf);
+    free((char *)cycle->pid);
+    free((char *)cycle->error_log);
+    free((char *)cycle->module_directory);
+    free((char *)cycle->globals);
+    free((void *)cycle->environment);
+    cycle->conf = cycle->pid = cycle->error_log = cycle->globals = NULL;
+    cycle->module_directory = NULL;
+    cycle->environment = NULL;
+}
+
+void fb_cmdline_show_help(void)
+{
+    fprintf(stderr,
+        "Usage: forkbeard [-?hvVtTq] [-s signal] [-p prefix] [-e filename] [-c filename] "
+        "[-g directives]\n"
+        "       forkbeard status [--json] [-c filename] ...\n\n"
+        "Options:\n"
+        "  -?,-h         : this help\n"
+        "  -v            : show version and exit\n"
+        "  -V            : show version and what it was built with, then exit\n"
+        "  -t            : test configuration and exit\n"
+        "  -T            : test configuration, dump it and exit\n"
+        "  -q            : suppress non-error messages during configuration testing\n"
+        "  -s signal     : send to the master process: stop, quit, reopen, reload, upgrade;\n"
+        "                  wait for the outcome of the last three\n"
+        "  status        : show the workers, connections and queues of the daemon that runs\n"
+        "  --json        : as one line of JSON\n"
+        "  -p prefix     : set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
+        "                  logs/error.log are found below it\n"
+        "  -e filename   : set error log file (default: " FB_ERROR_LOG_PATH ")\n"
+        "  -c filename   : set configuration file (default: " FB_CONF_PATH ")\n"
+        "  -g directives : set global directives out of configuration file\n");
+}
+
+void fb_cmdline_show_version(const struct fb_cmdline *cmdline)
+{
+    fprintf(stderr, "forkbeard version: forkbeard/%s\n", FB_VERSION);
+    if (!cmdline->build)
+        return;
+    fprintf(stderr, "built by %s\nconfigure arguments: %s\n", FB_COMPILER, FB_CONFIGURE_ARGS);
+    fprintf(stderr, "debug lines: %s\nevent mechanisms:", FB_DEBUG_BUILD ? "yes" : "no");
+    for (int i = 0; fb_mechanisms[i] != NULL; i++)
+        fprintf(stderr, " %s", fb_mechanisms[i]->name);
+    fprintf(stderr, "\nmodule directory: %s\nprotocols:", cmdline->cycle.module_directory);
+    for (int i = 0; cmdline->cycle.protocols[i] != NULL; i++)
+        fprintf(stderr, " %s", cmdline->cycle.protocols[i]->name);
+    fprintf(stderr, "\n");
+}

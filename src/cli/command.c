@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Talks to the daemon over one connection, a request and a reply. The reply may be of another
+ * version of the daemon: members that it lacks are empty, and nothing in it is asserted on. */
+#include "cli/command.h"
+
+#include "base/diag_json.h"
+#include "cli/status_text.h"
+#include "process/config_check.h"
+#include "process/pidfile.h"
+#include "process/signals.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* A reply line of the daemon. */
+struct reply {
+    char *text; /* NULL: there is none */
+    size_t n;
+};
+
+/* Returns a connected socket; -1 with errno. */
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd, error;
+
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd == -1 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+        return fd;
+    error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static int send_command(int fd, const char *command)
+{
+    char request[64];
+    int n = snprintf(request, sizeof(request), "{\"command\":\"%s\"}\n", command);
+    ssize_t sent;
+
+    do
+        sent = send(fd, request, (size_t)n, MSG_NOSIGNAL); /* a new socket takes it at once */
+    while (sent == -1 && errno == EINTR);
+    /* a daemon that refuses us may have closed already: its reply says why */
+    return sent == n || errno == EPIPE ? 0 : -1;
+}
+
+/* Receives up to the line's end; no reply, with errno 0, where the daemon has closed before it. */
+static struct reply receive_reply(int fd)
+{
+    struct reply reply = { NULL, 0 };
+    size_t size = 0;
+
+    while (reply.n == 0 || reply.text[reply.n - 1] != '\n') {
+        ssize_t n = 0;
+
+        if (size == reply.n) {
+            char *larger = realloc(reply.text, size = size > 0 ? 2 * size : 4096);
+
+            if (larger == NULL)
+                break;
+            reply.text = larger;
+        }
+        n = recv(fd, reply.text + reply.n, size - reply.n, 0);
+        if (n == -1 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n == 0 ? 0 : errno;
+            free(reply.text);
+            return (struct reply) { NULL, 0 };
+        }
+        reply.n += (size_t)n;
+    }
+    return reply;
+}
+
+static struct reply send_and_wait(int fd, const char *command, struct fb_log *log)
+{
+    struct reply reply = { NULL, 0 };
+
+    if (send_command(fd, command) == 0)
+        reply = receive_reply(fd);
+    if (reply.text == NULL)
+        fb_log(log, FB_EMERG, errno, "the daemon did not answer \"%s\"", command);
+    close(fd);
+    return reply;
+}
+
+/* Reads from the configuration where the daemon is found; NULL after a report. */
+static struct fb_cycle *load_paths(const struct fb_cmdline *cmdline, struct fb_log *log)
+{
+    struct fb_cycle_options options = cmdline->cycle;
+
+    options.only_pid = true;
+    return fb_cycle_load(&options, log, STDERR_FILENO);
+}
+
+static void print_message(const struct fb_told_line *message, struct fb_log *log)
+{
+    if (message->line != 0)
+        fb_log(log, (enum fb_level)message->level, 0, "%s in %s:%d:%d", message->text,
+            message->file, (int)message->line, (int)message->column);
+    else
+        fb_log(log, (enum fb_level)message->level, 0, "%s", message->text);
+    fputs(message->excerpt, stderr);
+}
+
+/* Returns what a failed command leaves as it was. */
+static const char *consequence(const char *order)
+{
+    if (strcmp(order, "reload") == 0)
+        return ": the configuration before stays in force";
+    return strcmp(order, "upgrade") == 0 ? ": the process before goes on to serve" : "";
+}
+
+static int print_outcome(
+    const struct fb_cmdline *cmdline, const struct reply *reply, struct fb_log *log)
+{
+    struct fb_json_value outcome = fb_json_parse(reply->text, reply->n);
+    struct fb_json_value messages = fb_json_member(outcome, "messages"), at = { NULL, 0 };
+    bool ok = fb_json_is_true(fb_json_member(outcome, "ok")), shown = false;
+    int64_t pid = fb_json_integer(fb_json_member(outcome, "pid"), 0);
+    struct fb_told_line message;
+    char error[4096];
+
+    while (!(ok && cmdline->quiet) && diag_from_json(messages, &at, &message)) {
+        print_message(&message, log);
+        shown = true;
+    }
+    if (ok) {
+        if (pid > 0 && !cmdline->quiet)
+            fb_log(log, FB_NOTICE, 0, "the new binary serves, process %d", (int)pid);
+        return EXIT_SUCCESS;
+    }
+    if (!fb_json_text(fb_json_member(outcome, "error"), error, sizeof(error)))
+        snprintf(error, sizeof(error), "the daemon's answer was not understood");
+    if (!shown)
+        fb_log(log, FB_EMERG, 0, "%s", error);
+    fb_log(log, FB_ERROR, 0, "%s failed%s", cmdline->signal, consequence(cmdline->signal));
+    return EXIT_FAILURE;
+}
+
+/* Sends the signal that stands in for the command; `why` is the errno of connecting to the
+ * control socket, or 0 where the configuration has none. */
+static int send_signal(
+    const struct fb_cmdline *cmdline, const struct fb_cycle *cycle, int why, struct fb_log *log)
+{
+    const struct fb_signal *s = fb_signals;
+    pid_t pid;
+
+    if (strcmp(cmdline->signal, "reload") == 0 &&
+        config_check_run(&cmdline->cycle, log, STDERR_FILENO) == -1)
+        return EXIT_FAILURE; /* a configuration with mistakes is not reloaded */
+    pid = fb_pidfile_read(cycle->core.pid, log);
+    if (pid == -1)
+        return EXIT_FAILURE;
+    while (s->order == NULL || strcmp(s->order, cmdline->signal) != 0)
+        s++;
+    if (kill(pid, s->number) == -1) {
+        fb_log(log, FB_ALERT, errno, "kill(%d, %d) failed", (int)pid, s->number);
+        return EXIT_FAILURE;
+    }
+    if (!cmdline->quiet)
+        fb_log(log, FB_NOTICE, why,
+            "%s was sent to process %d, the error log says what comes of it: there is no control "
+            "socket",
+            s->name, (int)pid);
+    return EXIT_SUCCESS;
+}
+
+int fb_ask_order(const struct fb_cmdline *cmdline, struct fb_log *log)
+{
+    struct fb_cycle *cycle = load_paths(cmdline, log);
+    int status = EXIT_FAILURE, fd = -1, error = 0;
+
+    if (cycle == NULL)
+        return EXIT_FAILURE;
+    if (cycle->core.control != NULL) {
+        fd = connect_to(cycle->core.control);
+        error = errno;
+    }
+    if (fd == -1) {
+        status = send_signal(cmdline, cycle, error, log);
+    } else {
+        struct reply reply = send_and_wait(fd, cmdline->signal, log);
+
+        if (reply.text != NULL)
+            status = print_outcome(cmdline, &reply, log);
+        free(reply.text);
+    }
+    fb_cycle_destroy(&cycle);
+    return status;
+}
+
+static int print_status(
+    const struct fb_cmdline *cmdline, const struct reply *reply, struct fb_log *log)
+{
+    struct fb_json_value status = fb_json_parse(reply->text, reply->n);
+    bool ok = fb_json_is_true(fb_json_member(status, "ok"));
+    char error[4096];
+
+    if (cmdline->json) {
+        fwrite(reply->text, 1, reply->n, stdout);
+    } else if (ok) {
+        fb_show_status(status, stdout);
+    } else {
+        if (!fb_json_text(fb_json_member(status, "error"), error, sizeof(error)))
+            snprintf(error, sizeof(error), "the daemon's answer was not understood");
+        fb_log(log, FB_EMERG, 0, "%s", error);
+    }
+    return ok && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int fb_ask_status(const struct fb_cmdline *cmdline, struct fb_log *log)
+{
+    struct fb_cycle *cycle = load_paths(cmdline, log);
+    int status = EXIT_FAILURE, fd = -1;
+
+    if (cycle == NULL)
+        return EXIT_FAILURE;
+    if (cycle->core.control == NULL)
+        fb_log(log, FB_EMERG, 0, "there is no control socket: see \"control\"");
+    else if ((fd = connect_to(cycle->core.control)) == -1)
+        fb_log(log, FB_EMERG, errno, "nobody answers on the control socket \"%s\"",
+            cycle->core.control);
+    if (fd != -1) {
+        struct reply reply = send_and_wait(fd, "status", log);
+
+        if (reply.text != NULL)
+            status = print_status(cmdline, &reply, log);
+        free(reply.text);
+    }
+    fb_cycle_destroy(&cycle);
+    return status;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The daemon's status as text for people. It is read from the reply of the control socket, which
+ * may be of another version: what is missing is shown as "-". */
+#pragma once
+
+#include "base/json.h"
+
+#include <stdio.h>
+
+/* Writes the reply to "status" as text. */
+void fb_show_status(struct fb_json_value status, FILE *out);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps the phase of a client, and sends its reply. What a client may do next is asserted; what
+ * it sends never is. */
+#include "control/client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void control_client_check(const struct control_client *client)
+{
+    bool replies = client->phase == CLIENT_REPLYING || client->phase == CLIENT_LAST_REPLY;
+    bool waits = client->phase == CLIENT_WAITING || client->phase == CLIENT_HELD;
+
+    CHECK_KIND(client, CONTROL_CLIENT_KIND);
+    assert(client->phase < CLIENT_PHASES);
+    assert(client->in_n <= CONTROL_REQUEST_MAX);
+    assert((client->out != NULL) == replies);
+    assert(client->out_sent <= client->out_n);
+    assert(!waits || client->waiting_for != CONTROL_WAIT_NONE);
+    assert(client->phase != CLIENT_HELD || client->waiting_for == CONTROL_WAIT_EXIT);
+    assert(client->phase != CLIENT_READING || client->waiting_for == CONTROL_WAIT_NONE);
+    assert(!waits || !fb_timer_is_set(&client->patience));
+}
+
+void control_client_set(struct control_client *client, enum client_phase phase)
+{
+    static const unsigned next[CLIENT_PHASES] = {
+        [CLIENT_READING] = 1u << CLIENT_WAITING | 1u << CLIENT_REPLYING | 1u << CLIENT_LAST_REPLY |
+                           1u << CLIENT_CLOSING,
+        [CLIENT_WAITING] = 1u << CLIENT_REPLYING | 1u << CLIENT_CLOSING,
+        [CLIENT_REPLYING] = 1u << CLIENT_READING | 1u << CLIENT_HELD | 1u << CLIENT_CLOSING,
+        [CLIENT_LAST_REPLY] = 1u << CLIENT_CLOSING,
+        [CLIENT_HELD] = 1u << CLIENT_CLOSING,
+    };
+
+    assert(phase < CLIENT_PHASES);
+    assert((next[client->phase] & 1u << phase) != 0);
+    client->phase = phase;
+    if (phase == CLIENT_REPLYING || phase == CLIENT_LAST_REPLY)
+        timers_arm(client->control->timers, &client->patience, CONTROL_PATIENCE_MS);
+    else if (phase != CLIENT_READING) /* READING keeps the time of the reply before it */
+        timers_disarm(client->control->timers, &client->patience);
+}
+
+void control_client_destroy(struct control_client *client)
+{
+    struct control *control = client->control;
+
+    CHECK_KIND(client, CONTROL_CLIENT_KIND);
+    assert(control->client_n > 0);
+    TAILQ_REMOVE(&control->clients, client, link);
+    control->client_n--;
+    timers_disarm(control->timers, &client->patience);
+    if (client->fd != -1)
+        close(client->fd);
+    free(client->out);
+    client->kind = 0;
+    free(client);
+}
+
+void control_client_wait(struct control_client *client, enum control_wait waiting_for)
+{
+    assert(waiting_for != CONTROL_WAIT_NONE && waiting_for != CONTROL_WAIT_EXIT);
+    client->waiting_for = waiting_for;
+    control_client_set(client, CLIENT_WAITING);
+}
+
+void control_client_reply(struct control_client *client, char *line, size_t n, bool last)
+{
+    assert(client->out == NULL);
+    if (client->waiting_for != CONTROL_WAIT_EXIT)
+        client->waiting_for = CONTROL_WAIT_NONE;
+    client->out = line;
+    client->out_n = line != NULL ? n : 0;
+    client->out_sent = 0;
+    control_client_set(client, line == NULL ? CLIENT_CLOSING
+                               : last       ? CLIENT_LAST_REPLY
+                                            : CLIENT_REPLYING);
+}
+
+enum client_step control_client_send(struct control_client *client)
+{
+    while (client->out_sent < client->out_n) {
+        ssize_t n = send(client->fd, client->out + client->out_sent,
+            client->out_n - client->out_sent, MSG_NOSIGNAL);
+
+        if (n == -1 && errno == EINTR)
+            continue;
+        if (n == -1)
+            return errno == EAGAIN ? CLIENT_BLOCKED : CLIENT_GONE;
+        client->out_sent += (size_t)n;
+    }
+    free(client->out);
+    client->out = NULL;
+    client->out_n = client->out_sent = 0;
+    if (client->phase == CLIENT_LAST_REPLY)
+        control_client_set(client, CLIENT_CLOSING);
+    else if (client->waiting_for == CONTROL_WAIT_EXIT)
+        control_client_set(client, CLIENT_HELD);
+    else
+        control_client_set(client, CLIENT_READING);
+    return CLIENT_DONE;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A client of the control socket. Private to control/. Its phase says what is waited for; one
+ * function changes it, and keeps the timer that cuts off slow clients. */
+#pragma once
+
+#include "base/check.h"
+#include "control/control.h"
+
+#include <bsd/sys/queue.h>
+
+#define CONTROL_REQUEST_MAX 65536 /* bytes of a request */
+#define CONTROL_PATIENCE_MS 30000 /* to ask, or to take the reply */
+#define CONTROL_CLIENT_KIND KIND('C', 'C', 'l', 'i')
+
+enum client_phase {
+    CLIENT_READING,    /* a request is awaited */
+    CLIENT_WAITING,    /* the command is under way; see waiting_for */
+    CLIENT_REPLYING,   /* a reply is being sent, then the next request is read */
+    CLIENT_LAST_REPLY, /* a reply is being sent, then the connection is closed */
+    CLIENT_HELD,       /* connected until the master has gone: the kernel closes the connection */
+    CLIENT_CLOSING,    /* to be destroyed */
+    CLIENT_PHASES,
+};
+
+/* Outcome of one step of an exchange. */
+enum client_step { CLIENT_DONE, CLIENT_BLOCKED, CLIENT_GONE };
+
+struct control_client {
+    unsigned kind;
+    TAILQ_ENTRY(control_client) link;
+    struct control *control;
+    enum client_phase phase;
+    enum control_wait waiting_for; /* CONTROL_WAIT_NONE but in WAITING, and for the exit */
+    int fd;
+    pid_t pid;
+    bool ended;               /* the client sends nothing more */
+    struct fb_timer patience; /* to ask, or to take the reply; not set while the client must wait */
+    char *out;                /* the reply in REPLYING and LAST_REPLY, else NULL */
+    size_t out_n, out_sent;
+    size_t in_n;
+    char in[CONTROL_REQUEST_MAX];
+};
+
+void control_client_destroy(struct control_client *client);
+/* Asserts what must hold between two calls. */
+void control_client_check(const struct control_client *client);
+/* Changes the phase. */
+void control_client_set(struct control_client *client, enum client_phase phase);
+/* Makes the client wait for this, and disarms its timer. */
+void control_client_wait(struct control_client *client, enum control_wait waiting_for);
+/* Begins to send this line, which is freed then; NULL: there was no memory for it, and the
+ * client is cut off. `last` closes the connection behind it. */
+void control_client_reply(struct control_client *client, char *line, size_t n, bool last);
+/* Sends as much of the reply as the client takes, and goes on to the next phase when it has all
+ * of it. */
+enum client_step control_client_send(struct control_client *client);

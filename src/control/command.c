@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Turns a client's request into a reply, or into a command that the host takes. The words of
+ * commands are those of -s, which the table of signals has. Requests are input: each is checked,
+ * none is trusted. */
+#include "control/command.h"
+
+#include "base/json.h"
+#include "control/reply.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COMMANDS "expected status, reload, reopen, upgrade, quit or stop"
+
+static const struct fb_signal *find_command(const char *word)
+{
+    for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
+        if (s->order != NULL && strcmp(s->order, word) == 0)
+            return s;
+    return NULL;
+}
+
+static void reply_status(struct control_client *client)
+{
+    struct fb_json json;
+
+    control_reply_begin(&json, true);
+    control_status_write(client->control, &json);
+    control_reply_end(&json, client);
+}
+
+/* Replies at once to those who end the daemon, and keeps them connected until it has. */
+static void reply_then_hold(struct control_client *client)
+{
+    struct fb_json json;
+
+    client->waiting_for = CONTROL_WAIT_EXIT;
+    control_reply_begin(&json, true);
+    control_reply_end(&json, client);
+}
+
+static void give_command(struct control_client *client, const struct fb_signal *s)
+{
+    struct control *control = client->control;
+    enum fb_order command = s->orders[FB_ROLE_MASTER];
+    const char *refused = control->ops->refusal(control->host, command);
+
+    assert(command != FB_ORDER_NONE); /* the table has a command for each word */
+    if (refused != NULL) {
+        control_reply_error(client, refused, false);
+        return;
+    }
+    fb_log(control->log, FB_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
+        s->order, (int)client->pid, s->doing);
+    control->commands[command] = true;
+    raise(SIGIO); /* the master may have looked for commands already in this wake-up */
+    switch (command) {
+    case FB_ORDER_RELOAD:
+        control_client_wait(client, CONTROL_WAIT_RELOAD);
+        break;
+    case FB_ORDER_REOPEN:
+        control_client_wait(client, CONTROL_WAIT_REOPEN);
+        break;
+    case FB_ORDER_UPGRADE:
+        control_client_wait(client, CONTROL_WAIT_UPGRADE);
+        break;
+    default:
+        reply_then_hold(client);
+        break;
+    }
+}
+
+void control_command_handle(struct control_client *client, size_t n)
+{
+    struct fb_json_value request = fb_json_parse(client->in, n);
+    const struct fb_signal *command;
+    char word[32], error[128];
+
+    assert(client->phase == CLIENT_READING);
+    assert(n <= client->in_n);
+    if (request.text == NULL || *request.text != '{') {
+        control_reply_error(client, "the request is no JSON object on a line", false);
+        return;
+    }
+    if (!fb_json_text(fb_json_member(request, "command"), word, sizeof(word))) {
+        control_reply_error(client, "the request has no \"command\": " COMMANDS, false);
+        return;
+    }
+    command = find_command(word);
+    if (strcmp(word, "status") == 0) {
+        reply_status(client);
+    } else if (command != NULL) {
+        give_command(client, command);
+    } else {
+        snprintf(error, sizeof(error), "unknown command \"%s\", " COMMANDS, word);
+        control_reply_error(client, error, false);
+    }
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The control socket's clients: each sends lines of JSON, {"command":"reload"}, and gets a reply
+ * line with the outcome. Commands are noted here and carried out by the master, which takes them
+ * when it can and reports their outcome; until then the client waits. Nothing here knows the
+ * master: the host is reached through operations that it hands down. */
+#pragma once
+
+#include "base/diag.h"
+#include "base/log.h"
+#include "control/socket.h"
+#include "control/status.h"
+#include "event/timer.h"
+#include "process/signals.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CONTROL_KIND KIND('C', 'n', 't', 'l')
+
+/* Events that clients wait for. */
+enum control_wait {
+    CONTROL_WAIT_NONE,
+    CONTROL_WAIT_RELOAD,      /* the beginning of a reload */
+    CONTROL_WAIT_RELOAD_END,  /* the outcome of the reload that has begun */
+    CONTROL_WAIT_REOPEN,      /* open logs */
+    CONTROL_WAIT_UPGRADE,     /* the beginning of an upgrade */
+    CONTROL_WAIT_UPGRADE_END, /* a new binary that serves */
+    CONTROL_WAIT_EXIT,        /* the master's exit: the kernel closes the connection */
+};
+
+/* The outcome of a command. */
+struct control_outcome {
+    bool ok;
+    const char *error;          /* why not */
+    pid_t pid;                  /* the new binary's; 0: left out of the reply */
+    unsigned generation;        /* the one that serves; 0: left out of the reply */
+    const struct fb_told *diag; /* messages, or NULL */
+};
+
+/* Operations of the host; `host` is its own pointer, given at control_init(). */
+struct control_ops {
+    /* Fills in the daemon's state; strings stay valid until the next call. */
+    void (*status)(void *host, struct control_status *out);
+    /* Fills in generation number `i` of those that have workers, oldest first; false behind the
+     * last. */
+    bool (*generation)(void *host, unsigned i, struct control_generation *out);
+    /* Fills in worker number `j` of generation number `i`; false behind the last. */
+    bool (*worker)(void *host, unsigned i, unsigned j, struct control_worker *out);
+    /* Returns why this command is refused now, or NULL. */
+    const char *(*refusal)(void *host, enum fb_order command);
+};
+
+struct control_client;
+
+struct control {
+    unsigned kind;
+    const struct control_ops *ops;
+    void *host;
+    struct fb_log *log;
+    struct timers *timers;
+    const struct control_socket *socket; /* clients come from here; the host's */
+    TAILQ_HEAD(, control_client) clients;
+    unsigned client_n;
+    bool accept_failed;       /* the latest accept has, which was logged */
+    struct fb_timer retry;    /* accepts again, as nothing else tells when to */
+    bool commands[FB_ORDERS]; /* given by clients, and not taken by the host yet */
+};
+
+/* The pointers stay the caller's and outlive the control. */
+void control_init(struct control *control, const struct control_ops *ops, void *host,
+    const struct control_socket *socket, struct fb_log *log, struct timers *timers);
+/* Asserts what must hold between two calls, of all clients too. */
+void control_check(const struct control *control);
+/* Accepts clients, and serves all of them as far as it can without waiting. */
+void control_serve(struct control *control);
+/* Whether clients have given this command since it was taken last. */
+bool control_take_command(struct control *control, enum fb_order command);
+/* Makes the clients that wait for `from` wait for `to`. */
+void control_wait_on(struct control *control, enum control_wait from, enum control_wait to);
+/* Replies the same to all clients that wait for this. */
+void control_reply(
+    struct control *control, enum control_wait waiting_for, const struct control_outcome *outcome);
+/* Drops all clients as the daemon exits; those that wait for the exit stay connected until then. */
+void control_end(struct control *control);
+/* Closes the clients' connections in a child. */
+void control_close(struct control *control);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Exchanges requests and replies with one client, which may be slow, rude or gone. Nothing here
+ * blocks, and no client can keep the master busy: the work of one call is bounded. */
+#include "control/exchange.h"
+
+#include "control/command.h"
+#include "control/reply.h"
+#include "process/channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CLIENTS_MAX 16
+#define REQUESTS_MAX 16 /* most requests of one client in one call */
+
+/* Returns why this peer may not use the socket, or NULL. */
+static const char *refuse_peer(struct control *control, int fd, pid_t *pid)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == -1) {
+        fb_log(control->log, FB_ERROR, errno, "a client of the control socket is unknown");
+        return "who asks could not be found out";
+    }
+    *pid = peer.pid;
+    if (peer.uid != 0 && peer.uid != geteuid()) {
+        fb_log(control->log, FB_WARN, 0,
+            "process %d of user %u may not use the control socket, refused", (int)peer.pid,
+            (unsigned)peer.uid);
+        return "permission denied: only root and the daemon's own user may ask";
+    }
+    if (control->client_n > CLIENTS_MAX)
+        return "too many clients at once, try again";
+    return NULL;
+}
+
+/* A client that has to wait may have gone; one that only sends nothing more has not. */
+static enum client_step check_connected(const struct control_client *client)
+{
+    struct pollfd peer = { .fd = client->fd };
+
+    return poll(&peer, 1, 0) == 1 && (peer.revents & (POLLHUP | POLLERR)) != 0 ? CLIENT_GONE
+                                                                               : CLIENT_BLOCKED;
+}
+
+static void drop_request(struct control_client *client, size_t n)
+{
+    assert(n <= client->in_n);
+    client->in_n -= n;
+    memmove(client->in, client->in + n, client->in_n);
+}
+
+static enum client_step receive_input(struct control_client *client)
+{
+    ssize_t n;
+
+    if (client->in_n == CONTROL_REQUEST_MAX) {
+        control_reply_error(
+            client, "the request is too long: 65536 bytes without a line's end", true);
+        return CLIENT_DONE;
+    }
+    do
+        n = recv(client->fd, client->in + client->in_n, CONTROL_REQUEST_MAX - client->in_n, 0);
+    while (n == -1 && errno == EINTR);
+    if (n == -1)
+        return errno == EAGAIN ? CLIENT_BLOCKED : CLIENT_GONE;
+    if (n == 0)
+        client->ended = true;
+    client->in_n += (size_t)n;
+    return CLIENT_DONE;
+}
+
+/* Handles the next request, if there is a whole one; the last may lack its line's end. */
+static enum client_step handle_next(struct control_client *client)
+{
+    const char *end = memchr(client->in, '\n', client->in_n);
+    size_t n = end != NULL ? (size_t)(end - client->in) : client->in_n;
+
+    if (end == NULL && !client->ended)
+        return receive_input(client);
+    if (end == NULL && n == 0)
+        return CLIENT_GONE;
+    control_command_handle(client, n);
+    assert(client->phase != CLIENT_READING);
+    drop_request(client, n + (end != NULL));
+    return CLIENT_DONE;
+}
+
+static enum client_step run_step(struct control_client *client)
+{
+    control_client_check(client);
+    switch (client->phase) {
+    case CLIENT_READING:
+        return handle_next(client);
+    case CLIENT_REPLYING:
+    case CLIENT_LAST_REPLY:
+        return control_client_send(client);
+    case CLIENT_WAITING:
+    case CLIENT_HELD:
+        return check_connected(client);
+    default: /* input that was left unread would reset the connection, and the reply be lost */
+        recv(client->fd, client->in, sizeof(client->in), 0);
+        return CLIENT_GONE;
+    }
+}
+
+void control_exchange_run(struct control_client *client)
+{
+    enum client_step step = CLIENT_DONE;
+
+    /* sending, receiving and handling are a step each */
+    for (unsigned steps = 0; step == CLIENT_DONE && steps < 3 * REQUESTS_MAX; steps++)
+        step = run_step(client);
+    if (step == CLIENT_GONE)
+        control_client_destroy(client);
+    else if (step == CLIENT_DONE)
+        raise(SIGIO); /* the other clients come first */
+}
+
+static void cut_off(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct control_client *client = fb_container(timer, struct control_client, patience);
+
+    assert(loop == NULL);
+    control_client_check(client);
+    control_client_destroy(client);
+}
+
+void control_exchange_begin(struct control *control, int fd)
+{
+    struct control_client *client = malloc(sizeof(*client));
+    const char *refused;
+
+    assert(fd != -1);
+    if (client == NULL || fb_channel_wake(fd) == -1) {
+        fb_log(control->log, FB_ERROR, errno, "a client of the control socket is not served");
+        free(client);
+        close(fd);
+        return;
+    }
+    memset(client, 0, offsetof(struct control_client, in));
+    client->kind = CONTROL_CLIENT_KIND;
+    client->control = control;
+    client->fd = fd;
+    client->patience.expired = cut_off;
+    timers_arm(control->timers, &client->patience, CONTROL_PATIENCE_MS);
+    TAILQ_INSERT_TAIL(&control->clients, client, link);
+    control->client_n++;
+    refused = refuse_peer(control, fd, &client->pid);
+    if (refused != NULL)
+        control_reply_error(client, refused, true);
+    control_exchange_run(client); /* a client that has gone already is not counted with the next */
+}

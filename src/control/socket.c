@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes, names and removes the control socket. A failure while the daemon serves is a line in
+ * the log; signals still work. */
+#include "control/socket.h"
+
+#include "process/channel.h"
+#include "settings/cycle.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 16
+#define NEW_SUFFIX ".new"
+#define OLD_SUFFIX ".oldbin" /* the pid file's too */
+
+static_assert(
+    FB_CONTROL_PATH_MAX + sizeof(OLD_SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
+    "a path has room for the suffix");
+
+void control_socket_init(struct control_socket *control)
+{
+    *control = (struct control_socket) { .fd = -1 };
+}
+
+void control_socket_check(const struct control_socket *control)
+{
+    assert((control->path == NULL) == (control->fd == -1));
+    assert(control->path == NULL || control->inode != 0);
+}
+
+static void set_address(struct sockaddr_un *address, const char *path, const char *suffix)
+{
+    assert(strlen(path) + strlen(suffix) < sizeof(address->sun_path));
+    *address = (struct sockaddr_un) { .sun_family = AF_UNIX };
+    snprintf(address->sun_path, sizeof(address->sun_path), "%s%s", path, suffix);
+}
+
+bool control_socket_is_at(const struct control_socket *control, const char *path)
+{
+    struct stat st;
+
+    control_socket_check(control);
+    return control->path != NULL && lstat(path, &st) == 0 && st.st_dev == control->device &&
+           st.st_ino == control->inode;
+}
+
+/* A socket that refuses connections was left behind by a crash, and may be replaced. */
+static int check_replaceable(const char *path, struct fb_log *log)
+{
+    struct sockaddr_un address;
+    struct stat st;
+    int fd, error;
+
+    if (lstat(path, &st) == -1) /* no file, or bind() will say what is wrong */
+        return 0;
+    if (!S_ISSOCK(st.st_mode)) {
+        fb_log(log, FB_EMERG, 0, "the control socket \"%s\" exists and is not a socket", path);
+        return -1;
+    }
+    set_address(&address, path, "");
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    error = fd == -1 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == -1 ? errno : 0;
+    if (fd != -1)
+        close(fd);
+    if (error == ECONNREFUSED || error == ENOENT)
+        return 0;
+    fb_log(log, FB_EMERG, error,
+        "the control socket \"%s\" is in use: give this daemon another \"control\"", path);
+    return -1;
+}
+
+/* Binds with a mode that lets our user alone connect. */
+static int bind_private(int fd, const struct sockaddr_un *address)
+{
+    mode_t mask = umask(0177);
+    int status = bind(fd, (const struct sockaddr *)address, sizeof(*address));
+    int error = errno;
+
+    umask(mask);
+    errno = error;
+    return status;
+}
+
+/* Returns NULL, or the call that failed, with errno. */
+static const char *open_aside(struct control_socket *control, const struct sockaddr_un *aside)
+{
+    struct stat st;
+
+    control->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (control->fd == -1)
+        return "socket";
+    if (unlink(aside->sun_path) == -1 && errno != ENOENT)
+        return "unlink";
+    if (bind_private(control->fd, aside) == -1)
+        return "bind";
+    if (listen(control->fd, BACKLOG) == -1)
+        return "listen";
+    if (lstat(aside->sun_path, &st) == -1)
+        return "lstat";
+    if (fb_channel_wake(control->fd) == -1)
+        return "fcntl";
+    if (rename(aside->sun_path, control->path) == -1)
+        return "rename";
+    control->device = st.st_dev;
+    control->inode = st.st_ino;
+    return NULL;
+}
+
+int control_socket_create(
+    struct control_socket *control, const char *path, bool replace, struct fb_log *log)
+{
+    struct sockaddr_un aside;
+    const char *failed;
+
+    assert(control->path == NULL && control->fd == -1);
+    if (!replace && check_replaceable(path, log) == -1)
+        return -1;
+    set_address(&aside, path, NEW_SUFFIX);
+    control->path = strdup(path);
+    failed = control->path == NULL ? "strdup" : open_aside(control, &aside);
+    if (failed == NULL) {
+        control_socket_check(control);
+        return 0;
+    }
+    fb_log(log, FB_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
+    if (control->fd != -1 && strcmp(failed, "bind") != 0) /* the file is ours */
+        unlink(aside.sun_path);
+    control_socket_close(control);
+    return -1;
+}
+
+void control_socket_close(struct control_socket *control)
+{
+    if (control->fd != -1)
+        close(control->fd);
+    free(control->path);
+    control_socket_init(control);
+}
+
+void control_socket_remove(struct control_socket *control, struct fb_log *log)
+{
+    control_socket_check(control);
+    if (control->path == NULL)
+        return;
+    if (control_socket_is_at(control, control->path) && unlink(control->path) == -1)
+        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", control->path);
+    control_socket_close(control);
+}
+
+void control_socket_link_old(const struct control_socket *control, struct fb_log *log)
+{
+    struct sockaddr_un old;
+
+    control_socket_check(control);
+    if (control->path == NULL)
+        return;
+    set_address(&old, control->path, OLD_SUFFIX);
+    if ((unlink(old.sun_path) == -1 && errno != ENOENT) || link(control->path, old.sun_path) == -1)
+        fb_log(log, FB_ERROR, errno, "link() \"%s\" to \"%s\" failed", control->path, old.sun_path);
+}
+
+void control_socket_leave_path(struct control_socket *control)
+{
+    char *old;
+
+    control_socket_check(control);
+    if (control->path == NULL || asprintf(&old, "%s%s", control->path, OLD_SUFFIX) == -1)
+        return;
+    if (control_socket_is_at(control, control->path)) /* the other process has another path */
+        unlink(control->path);
+    free(control->path);
+    control->path = old;
+}
+
+void control_socket_restore_path(struct control_socket *control, struct fb_log *log)
+{
+    size_t n = control->path != NULL ? strlen(control->path) : 0, suffix = strlen(OLD_SUFFIX);
+    struct sockaddr_un old;
+
+    control_socket_check(control);
+    if (n > suffix && strcmp(control->path + n - suffix, OLD_SUFFIX) == 0)
+        control->path[n - suffix] = '\0';
+    if (n == 0)
+        return;
+    set_address(&old, control->path, OLD_SUFFIX);
+    if (!control_socket_is_at(control, control->path) && rename(old.sun_path, control->path) == -1)
+        fb_log(
+            log, FB_ERROR, errno, "rename() \"%s\" to \"%s\" failed", old.sun_path, control->path);
+    if (unlink(old.sun_path) == -1 && errno != ENOENT)
+        fb_log(log, FB_ERROR, errno, "unlink() \"%s\" failed", old.sun_path);
+}
+
+int control_socket_accept(const struct control_socket *control)
+{
+    int fd;
+
+    assert(control->fd != -1);
+    do
+        fd = accept4(control->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    while (fd == -1 && (errno == EINTR || errno == ECONNABORTED));
+    return fd;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The daemon's status as clients get it: plain values that the host fills in, and their form in
+ * JSON, whose keys are a promise to users. Counters of workers are numbers that the host has
+ * read once. */
+#pragma once
+
+#include "base/json.h"
+#include "net/listener.h"
+#include "shm/shared.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct control;
+
+struct control_status {
+    const char *state;
+    const char *configuration; /* the file's path */
+    int64_t started_ms;        /* since the epoch */
+    int64_t uptime_ms;
+    struct {
+        bool any, ok;
+        int64_t at_ms;     /* since the epoch */
+        const char *error; /* why it failed */
+    } reload;              /* the latest one */
+    struct {
+        const char *role; /* "old" or "new"; NULL: we are the only master process */
+        pid_t other;
+        bool serves; /* the new one does */
+    } upgrade;
+    uint64_t totals[FB_COUNTERS];
+    const struct fb_listeners *listeners;
+};
+
+struct control_generation {
+    unsigned number;
+    const char *state;
+    int64_t since_ms; /* since the epoch */
+    int64_t worker_connections;
+};
+
+struct control_worker {
+    pid_t pid; /* 0: the worker is to be started again, and has no slot and no counters */
+    uint32_t slot;
+    const char *state;
+    unsigned restarts;
+    uint64_t connections, requests;
+    uint64_t uptime_ms;
+};
+
+/* Writes the members of a reply to "status". */
+void control_status_write(struct control *control, struct fb_json *json);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Gives control/ what it needs of the master: the status, and the outcomes of reloads and of
+ * reopened logs. Pointers into generations are never kept. */
+#include "base/check.h"
+#include "master/master.h"
+#include "process/role.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+
+static const char *describe_state(const struct master *master)
+{
+    switch (master->phase) {
+    case MASTER_QUITS:
+        return "quitting";
+    case MASTER_TERMINATES:
+        return "stopping";
+    default:
+        if (upgrade_is_pending(&master->upgrade))
+            return "upgrading";
+        return reload_is_under_way(&master->reload) ? "reloading" : "running";
+    }
+}
+
+static void fill_status(void *host, struct control_status *out)
+{
+    const struct master *master = host;
+    const struct upgrade *upgrade = &master->upgrade;
+
+    assert(role_is(FB_ROLE_MASTER));
+    assert(
+        master->pool.serving != NULL); /* the control socket is published by the first generation */
+    *out = (struct control_status) {
+        .state = describe_state(master),
+        .configuration = master->options->conf,
+        .started_ms = master->started.wall_ms,
+        .uptime_ms = (int64_t)(master->clock.mono_ms - master->started.mono_ms),
+        .reload = { master->result.any, master->result.ok, master->result.at_ms,
+            master->result.why },
+        .listeners = &master->pool.serving->cycle->stream.listeners,
+    };
+    if (upgrade->phase != UPGRADE_NONE) {
+        out->upgrade.role = upgrade_is_new(upgrade) ? "new" : "old";
+        out->upgrade.other = upgrade->other;
+        out->upgrade.serves =
+            upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE;
+    }
+    fb_shared_totals(master->shared, out->totals);
+}
+
+static const struct generation *find_generation(const struct master *master, unsigned i)
+{
+    const struct generation *generation = TAILQ_FIRST(&master->pool.generations);
+
+    for (; generation != NULL && i > 0; i--)
+        generation = TAILQ_NEXT(generation, link);
+    return generation;
+}
+
+static bool fill_generation(void *host, unsigned i, struct control_generation *out)
+{
+    const struct master *master = host;
+    const struct generation *generation = find_generation(master, i);
+
+    if (generation == NULL)
+        return false;
+    *out = (struct control_generation) {
+        .number = generation->number,
+        .state = pool_generation_is_ending(generation) ? "draining"
+                 : generation == master->pool.serving  ? "live"
+                                                       : "starting",
+        .since_ms = generation->since_ms,
+        .worker_connections = generation->cycle->events.worker_connections,
+    };
+    return true;
+}
+
+static const char *worker_state(
+    const struct generation *generation, const struct pool_worker *worker)
+{
+    if (worker->pid == 0)
+        return "waiting";
+    if (pool_generation_is_ending(generation))
+        return "draining";
+    switch (worker->phase) {
+    case POOL_WORKER_RELEASED: /* by a signal that was not ours */
+        return "draining";
+    case POOL_WORKER_ACCEPTING:
+        return "accepting";
+    case POOL_WORKER_READY:
+        return "ready";
+    default:
+        return "starting";
+    }
+}
+
+static uint64_t read_counter(const struct fb_counters *counters, enum fb_counter counter)
+{
+    return atomic_load_explicit(&counters->n[counter], memory_order_relaxed);
+}
+
+static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worker *out)
+{
+    const struct master *master = host;
+    const struct generation *generation = find_generation(master, i);
+    const struct fb_counters *counters;
+    const struct pool_worker *worker;
+
+    if (generation == NULL || j >= generation->worker_n)
+        return false;
+    worker = &generation->workers[j];
+    *out = (struct control_worker) {
+        .state = worker_state(generation, worker),
+        .restarts = worker->fills > 0 ? worker->fills - 1 : 0,
+    };
+    if (worker->pid <= 0)
+        return true;
+    counters = &fb_shared_slot(master->shared, worker->slot)->counters;
+    out->pid = worker->pid;
+    out->slot = worker->slot.slot;
+    out->connections = read_counter(counters, FB_ACTIVE);
+    out->requests = read_counter(counters, FB_REQUESTS);
+    out->uptime_ms = master->clock.mono_ms - worker->started_ms;
+    return true;
+}
+
+static const char *find_refusal(void *host, enum fb_order command)
+{
+    const struct master *master = host;
+    bool begins = command == FB_ORDER_RELOAD || command == FB_ORDER_UPGRADE;
+
+    return begins && master->phase != MASTER_RUNS ? "the daemon is ending" : NULL;
+}
+
+static const struct control_ops ops = {
+    .status = fill_status,
+    .generation = fill_generation,
+    .worker = fill_worker,
+    .refusal = find_refusal,
+};
+
+void control_host_init(struct master *master)
+{
+    control_init(&master->control, &ops, master, &master->endpoints.control.current.control,
+        &master->log, &master->timers);
+}
+
+/* Adds grave lines of the log to a new session of these diagnostics from now on; NULL: to none. */
+static void collect(struct fb_log *log, struct fb_told *diag)
+{
+    log->diag = diag;
+    if (diag != NULL)
+        log->diag_session = fb_told_begin(diag);
+    fb_log_update(log);
+}
+
+void fb_result_begin(struct master *master)
+{
+    assert(role_is(FB_ROLE_MASTER));
+    assert(reload_is_under_way(&master->reload));
+    service_manager_reloading(&master->manager, master->upgrade.main);
+    collect(&master->log, master->diag);
+    control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
+}
+
+void fb_result_end(struct master *master, bool ok)
+{
+    struct fb_result *result = &master->result;
+    struct control_outcome outcome = { .ok = ok, .error = result->why, .diag = master->diag };
+
+    assert(!reload_is_under_way(&master->reload));
+    assert(master->pool.serving != NULL);
+    *result = (struct fb_result) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
+    if (!ok) {
+        snprintf(result->why, sizeof(result->why), "%s",
+            master->phase != MASTER_RUNS ? "the daemon is ending" : "the error log says why");
+        diag_reason(master->diag, FB_EMERG, result->why, sizeof(result->why));
+    }
+    service_manager_reloaded(&master->manager, master->upgrade.main);
+    outcome.generation = master->pool.serving->number;
+    control_reply(&master->control, CONTROL_WAIT_RELOAD_END, &outcome);
+    collect(&master->log, NULL);
+}
+
+void fb_result_none(struct master *master)
+{
+    struct control_outcome outcome = { .ok = false, .error = "the daemon is ending" };
+
+    assert(master->phase != MASTER_RUNS);
+    control_reply(&master->control, CONTROL_WAIT_RELOAD, &outcome);
+    control_reply(&master->control, CONTROL_WAIT_UPGRADE, &outcome);
+}
+
+void fb_master_reopen(struct master *master)
+{
+    struct fb_log *log = &master->log;
+    struct fb_told *diag = fb_told_create(), *before = log->diag;
+    uint32_t session = log->diag_session;
+    char why[DIAG_REASON_MAX] = "";
+    struct control_outcome outcome = { .error = why, .diag = diag };
+
+    collect(log, diag);
+    pool_reopen_logs(&master->pool);
+    outcome.ok = !diag_reason(diag, FB_ALERT, why, sizeof(why));
+    log->diag = before;
+    log->diag_session = session;
+    fb_log_update(log);
+    control_reply(&master->control, CONTROL_WAIT_REOPEN, &outcome);
+    fb_told_destroy(&diag);
+}
+
+static struct endpoint_paths list_paths(
+    const struct fb_core_settings *core, const struct upgrade *upgrade)
+{
+    return (struct endpoint_paths) {
+        .pidfile = core->pid, .control = core->control, .replaced = upgrade->control
+    };
+}
+
+int fb_master_prepare_endpoints(struct master *master, const struct fb_core_settings *core)
+{
+    struct endpoint_paths paths = list_paths(core, &master->upgrade);
+
+    return endpoints_prepare(&master->endpoints, &paths, &master->log);
+}
+
+int fb_master_publish(struct master *master, bool first)
+{
+    struct endpoint_paths paths = list_paths(&master->pool.serving->cycle->core, &master->upgrade);
+
+    /* the first pid file says to the outside that every listener is ready */
+    if (endpoints_publish(&master->endpoints, &paths, &master->log) == -1) {
+        if (first)
+            return -1;
+        endpoints_undo(&master->endpoints, &master->log);
+        fb_log(&master->log, FB_ERROR, 0,
+            "the pid file and the control socket stay where they are, reload to try again");
+        return 0;
+    }
+    raise(SIGIO); /* clients may have connected before */
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The master as the host of control/ and upgrade/. These two know nothing of it: they reach it
+ * through operations, which control_host.c and upgrade_host.c implement, and nothing else of the
+ * master does. */
+#pragma once
+
+#include "control/control.h"
+#include "settings/cycle.h"
+#include "upgrade/upgrade.h"
+
+struct master;
+
+/* Control socket (control_host.c) */
+
+void control_host_init(struct master *master);
+/* A reload has begun: grave lines of the log become its diagnostics, and the clients that have
+ * asked for it wait for its end. */
+void fb_result_begin(struct master *master);
+/* The reload has ended: its clients get their replies. */
+void fb_result_end(struct master *master, bool ok);
+/* The daemon ends: clients that wait for a reload or an upgrade to begin learn that there will
+ * be none. */
+void fb_result_none(struct master *master);
+/* Opens the logs again, and replies to the clients that have asked for it. */
+void fb_master_reopen(struct master *master);
+
+/* Makes the endpoints of this configuration; -1 after an emerg line. */
+int fb_master_prepare_endpoints(struct master *master, const struct fb_core_settings *core);
+/* Moves the endpoints to where the configuration that serves has them. Where that fails: -1
+ * after an emerg line at the first start, else they stay where they are. */
+int fb_master_publish(struct master *master, bool first);
+
+/* Upgrades (upgrade_host.c) */
+
+/* Takes the link of a new process. */
+void fb_upgrade_init(
+    struct master *master, struct fb_inheritance *inheritance, const struct binary *binary);
+/* Begins an upgrade, or refuses it. No reload is under way. */
+void fb_upgrade_begin(struct master *master);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pool's operations: what the master does when a generation commits, serves or fails, and when a
+ * child exits. Each event is acted on where it arrives; nothing is looked for afterwards. */
+#include "master/master.h"
+
+#include "base/check.h"
+#include "process/environment.h"
+#include "process/logs.h"
+#include "process/role.h"
+#include "systemd/fdstore.h"
+
+#include <assert.h>
+
+static struct master *master_of(void *host)
+{
+    struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    assert(role_is(FB_ROLE_MASTER));
+    return master;
+}
+
+static void committed(void *host)
+{
+    struct master *master = master_of(host);
+
+    if (master->upgrade.main)
+        fb_store_listeners(&master->pool.starting->cycle->stream.listeners, &master->log);
+    if (reload_is_under_way(&master->reload)) /* at the daemon's start there is no reload */
+        reload_set_phase(&master->reload, RELOAD_COMMITTED);
+}
+
+/* The daemon has begun to serve: whoever has started it goes on. */
+static void finish_start(struct master *master)
+{
+    const struct fb_core_settings *core = &master->pool.serving->cycle->core;
+
+    service_manager_ready(&master->manager, master->upgrade.main);
+    fb_process_background_done(master->background, fb_logs_use_stderr(core));
+    master->background = -1;
+    master->log.also = NULL;
+    fb_log_update(&master->log);
+}
+
+static void serves(void *host, bool first)
+{
+    struct master *master = master_of(host);
+
+    assert(first == !reload_is_under_way(&master->reload));
+    if (fb_master_publish(master, first) == -1) { /* without them nobody would find us */
+        master->failed = true;
+        if (master->phase == MASTER_RUNS)
+            master_end(master, false);
+        return;
+    }
+    if (!first) {
+        reload_set_phase(&master->reload, RELOAD_IDLE);
+        fb_result_end(master, true);
+    }
+    upgrade_announce(&master->upgrade);
+    if (first)
+        finish_start(master);
+}
+
+static void failed(void *host)
+{
+    struct master *master = master_of(host);
+
+    if (reload_is_under_way(&master->reload))
+        reload_fail(master);
+    else
+        master->failed = true;
+}
+
+static void rescan(void *host)
+{
+    upgrade_send_rescan(&master_of(host)->upgrade);
+}
+
+static bool is_shared(void *host, const struct fb_listener *listener)
+{
+    return upgrade_shares(&master_of(host)->upgrade, listener);
+}
+
+static void in_child(void *host, const struct fb_cycle *cycle)
+{
+    const struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    if (master->background != -1) /* a process waits for us, or reads our standard error */
+        fb_process_detach(fb_logs_use_stderr(&cycle->core));
+}
+
+static void reaped(void *host, pid_t pid, int status)
+{
+    struct master *master = master_of(host);
+
+    if (master->reload.check.pid == pid)
+        reload_checked(master, status);
+    else
+        upgrade_reaped(&master->upgrade, pid, status);
+}
+
+const struct pool_ops master_pool_ops = {
+    .committed = committed,
+    .serves = serves,
+    .failed = failed,
+    .rescan = rescan,
+    .is_shared = is_shared,
+    .in_child = in_child,
+    .reaped = reaped,
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Puts the daemon's state into words for the service manager, and sends its watchdog what it waits for.
+ * The state is read from the parts whose it is; nothing is kept but what was shown last. */
+#include "master/service_manager.h"
+
+#include "base/compiler.h"
+#include "master/master.h"
+#include "process/role.h"
+#include "systemd/fdstore.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *plural(unsigned n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* The end: how many workers are waited for. */
+static void describe_end(const struct service_manager *manager, char *text, size_t size)
+{
+    unsigned n = pool_count_workers(manager->pool, false) + pool_count_workers(manager->pool, true);
+
+    if (*manager->phase == MASTER_QUITS)
+        snprintf(text, size, "Draining: the sessions of %u worker%s may end by themselves", n,
+            plural(n));
+    else
+        snprintf(text, size, "Stopping: %u worker%s", n, plural(n));
+}
+
+/* A failure stands first and stays until a reload succeeds. */
+static void describe_service(const struct service_manager *manager, char *text, size_t size)
+{
+    unsigned n = pool_count_workers(manager->pool, false);
+    unsigned draining = pool_count_workers(manager->pool, true);
+    const struct fb_result *result = manager->result;
+    size_t used = 0;
+
+    if (reload_is_under_way(manager->reload))
+        used = (size_t)snprintf(text, size, "Reloading; serving: ");
+    else if (result->any && !result->ok)
+        used = (size_t)snprintf(text, size, "Reload failed: %s; serving: ", result->why);
+    else
+        used = (size_t)snprintf(text, size, "Serving: ");
+    if (used >= size)
+        return;
+    used += (size_t)snprintf(text + used, size - used, "%u worker%s, generation %u", n, plural(n),
+        manager->pool->serving->number);
+    if (draining > 0 && used < size)
+        snprintf(text + used, size - used, ", %u draining", draining);
+}
+
+/* Whether the service manager is there and listens to us. */
+static bool is_heard(struct service_manager *manager, bool is_main)
+{
+    assert(role_is(FB_ROLE_MASTER));
+    manager->is_main = is_main;
+    return is_main && fb_notify_is_on();
+}
+
+static void alive_expired(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct service_manager *manager = fb_container(timer, struct service_manager, alive);
+
+    (void)loop;
+    if (manager->is_main)
+        fb_notify_alive(manager->log);
+    timers_arm(manager->timers, timer, (fb_notify_interval() + 1) / 2);
+}
+
+void service_manager_init(struct service_manager *manager, const struct service_manager *from)
+{
+    assert(from->log != NULL && from->timers != NULL && from->pool != NULL);
+    assert(from->reload != NULL && from->result != NULL && from->phase != NULL);
+    *manager = *from;
+    manager->alive.expired = alive_expired;
+}
+
+void service_manager_show(struct service_manager *manager, bool is_main)
+{
+    char text[FB_NOTIFY_STATUS_MAX] = "";
+
+    if (!is_heard(manager, is_main))
+        return;
+    if (*manager->phase != MASTER_RUNS)
+        describe_end(manager, text, sizeof(text));
+    else if (manager->pool->serving != NULL)
+        describe_service(manager, text, sizeof(text));
+    if (strcmp(text, manager->status) == 0)
+        return;
+    memcpy(manager->status, text, sizeof(text));
+    fb_notify_status(manager->log, text);
+}
+
+void service_manager_ready(struct service_manager *manager, bool is_main)
+{
+    if (!is_heard(manager, is_main))
+        return;
+    if (fb_notify_interval() > 0)
+        timers_arm(manager->timers, &manager->alive, 0);
+    if (*manager->phase != MASTER_RUNS) { /* we are the main process again, and end */
+        service_manager_stopping(manager, is_main);
+        return;
+    }
+    assert(manager->pool->serving != NULL);
+    service_manager_show(manager, is_main);
+    fb_store_listeners(&manager->pool->serving->cycle->stream.listeners, manager->log);
+    fb_notify_ready(manager->log);
+}
+
+void service_manager_give_way(struct service_manager *manager, pid_t to)
+{
+    struct fb_listener *listener;
+
+    assert(to > 0);
+    if (manager->pool->serving != NULL)
+        STAILQ_FOREACH (listener, &manager->pool->serving->cycle->stream.listeners, link)
+            fb_store_forget(listener, manager->log);
+    fb_notify_mainpid(manager->log, to);
+}
+
+void service_manager_forget_status(struct service_manager *manager)
+{
+    manager->status[0] = '\0';
+}
+
+void service_manager_reloading(struct service_manager *manager, bool is_main)
+{
+    assert(reload_is_under_way(manager->reload));
+    if (!is_heard(manager, is_main))
+        return;
+    fb_notify_reloading(manager->log);
+    service_manager_show(manager, is_main);
+}
+
+/* The status comes before the readiness: a failed reload is explained when its waiting ends. */
+void service_manager_reloaded(struct service_manager *manager, bool is_main)
+{
+    assert(!reload_is_under_way(manager->reload));
+    if (*manager->phase != MASTER_RUNS || !is_heard(manager, is_main))
+        return;
+    service_manager_show(manager, is_main);
+    fb_notify_ready(manager->log);
+}
+
+void service_manager_stopping(struct service_manager *manager, bool is_main)
+{
+    assert(*manager->phase != MASTER_RUNS);
+    if (!is_heard(manager, is_main))
+        return;
+    fb_notify_stopping(manager->log);
+    service_manager_show(manager, is_main);
+}

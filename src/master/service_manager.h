@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Notifications to the service manager. Only the main process is listened to: each call says
+ * whether that is us (`is_main`), and does nothing if it is not. Without a service manager all of it does
+ * nothing. */
+#pragma once
+
+#include "event/timer.h"
+#include "master/phase.h"
+#include "systemd/notify.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct fb_log;
+struct fb_result;
+struct pool;
+struct reload;
+
+struct service_manager {
+    struct fb_log *log;
+    struct timers *timers;
+    const struct pool *pool;
+    const struct reload *reload;
+    const struct fb_result *result; /* outcome of the latest reload */
+    const enum master_phase *phase;
+    char status[FB_NOTIFY_STATUS_MAX]; /* the latest that was shown */
+    struct fb_timer alive;             /* when to say again that we are alive */
+    bool is_main;                      /* said by the latest call */
+};
+
+/* The first generation serves, or we have become the main process, after another one. */
+void service_manager_ready(struct service_manager *manager, bool is_main);
+/* Another process becomes the main one: it has its own sockets stored, in place of ours. */
+void service_manager_give_way(struct service_manager *manager, pid_t to);
+/* We are the main process again, after one that has shown a status of its own. */
+void service_manager_forget_status(struct service_manager *manager);
+/* A reload has begun, and has ended as its result says. */
+void service_manager_reloading(struct service_manager *manager, bool is_main);
+void service_manager_reloaded(struct service_manager *manager, bool is_main);
+/* The daemon begins to end. */
+void service_manager_stopping(struct service_manager *manager, bool is_main);
+/* Shows the state that the daemon is in, unless it is what was shown last. Called after anything has
+ * happened. */
+void service_manager_show(struct service_manager *manager, bool is_main);
+/* Sets the pointers that are the master's; the rest is zero. */
+void service_manager_init(struct service_manager *manager, const struct service_manager *from);

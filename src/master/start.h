@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The order of a start: what is inherited, the configuration, the background, logs, environment, shared
+ * memory, signals, the lock; then a master or a single process takes over what was made ready. What
+ * fails before that is undone here. */
+#pragma once
+
+#include "base/log.h"
+#include "process/descriptors.h"
+#include "process/pidfile.h"
+#include "settings/cycle.h"
+#include "shm/shared.h"
+#include "upgrade/exec_state.h"
+
+#include <stdbool.h>
+
+struct start {
+    struct fb_cycle *cycle;                 /* loaded, with open logs */
+    struct descriptors opened;              /* by modules while the configuration was read */
+    const struct fb_cycle_options *options; /* for reloads */
+    struct fb_shared *shared;
+    const struct binary *binary; /* for upgrades */
+    struct fb_inheritance inheritance;
+    struct fb_pidfile pidfile; /* locked; its path is allocated */
+    int background;            /* a pipe to the process that waits until we serve, or -1 */
+    struct fb_log log;         /* until we serve */
+};
+
+/* Starts the daemon and runs it to its end; returns the exit code. `log` writes to standard error. */
+int start_daemon(
+    struct fb_cycle_options *options, const struct binary *binary, struct fb_log *log, char **argv);
+/* Checks the configuration for -t, with `dump` shows it (-T), and returns the exit code. */
+int start_test(const struct fb_cycle_options *options, bool quiet, bool dump, struct fb_log *log);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Gives upgrade/ what it needs of the master: endpoints, listeners, workers, clients and the
+ * service manager. The other master process's messages end up here: nothing that they cause is
+ * asserted. */
+#include "base/check.h"
+#include "master/master.h"
+#include "process/role.h"
+
+#include <assert.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const struct fb_listeners *find_listeners(void *host)
+{
+    const struct master *master = host;
+
+    return master->pool.serving != NULL ? &master->pool.serving->cycle->stream.listeners : NULL;
+}
+
+static const char *find_control_path(void *host)
+{
+    const struct master *master = host;
+
+    return master->endpoints.control.current.control.path;
+}
+
+/* Clears the side of the worker slots that the new process gets: a master process that was
+ * killed may have left numbers there. */
+static void clear_side(struct fb_zones *zones, unsigned side)
+{
+    assert(side <= 1);
+    for (uint32_t i = 0; i < FB_SLOT_MAX; i++)
+        fb_zones_bury(zones, side * FB_SLOT_MAX + i);
+}
+
+static void write_state(void *host, struct fb_handover *state, int link)
+{
+    struct master *master = host;
+    struct fb_pidfile *pidfile = &master->endpoints.pidfile.current.pidfile;
+    const struct fb_cycle *cycle = master->pool.serving->cycle;
+    const struct fb_inherited_socket *passed;
+    const struct fb_listener *listener;
+    const struct fb_zone *zone;
+    unsigned side = 1 - master->shared->side;
+
+    assert(role_is(FB_ROLE_MASTER));
+    clear_side(&master->pool.serving->cycle->zones, side);
+    pidfile->shared = true;
+    fb_handover_begin(state, link, pidfile->lock_fd, side, fb_shared_serial(master->shared));
+    STAILQ_FOREACH (passed, &master->pool.adopted->sockets, link)
+        if (passed->fd != -1)
+            fb_handover_passed(state, passed);
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        for (unsigned i = listener->kept_n; i < listener->fd_n; i++)
+            if (listener->fds[i] != -1)
+                fb_handover_socket(state, listener->fds[i]);
+    STAILQ_FOREACH (zone, &cycle->zones, link)
+        fb_handover_zone(state, zone->fd);
+}
+
+static int prepare_hand_over(void *host)
+{
+    struct master *master = host;
+
+    return endpoints_prepare_hand_over(&master->endpoints, &master->log);
+}
+
+static void hand_over(void *host)
+{
+    struct master *master = host;
+
+    endpoints_hand_over(&master->endpoints, &master->log);
+}
+
+static void take_back(void *host)
+{
+    struct master *master = host;
+
+    endpoints_take_back(&master->endpoints, &master->log);
+}
+
+static void reply_refused(void *host, const char *why)
+{
+    struct master *master = host;
+    struct control_outcome outcome = { .ok = false, .error = why };
+
+    control_reply(&master->control, CONTROL_WAIT_UPGRADE, &outcome);
+}
+
+static void note_begun(void *host)
+{
+    struct master *master = host;
+
+    control_wait_on(&master->control, CONTROL_WAIT_UPGRADE, CONTROL_WAIT_UPGRADE_END);
+}
+
+static void reply_ended(void *host, bool ok, const char *why, const struct fb_told *diag)
+{
+    struct master *master = host;
+    struct control_outcome outcome = { .ok = ok, .error = why, .diag = diag };
+
+    outcome.pid = ok ? master->upgrade.other : 0;
+    control_reply(&master->control, CONTROL_WAIT_UPGRADE_END, &outcome);
+}
+
+static void leave_main(void *host, pid_t to, bool stored)
+{
+    struct master *master = host;
+
+    if (stored)
+        service_manager_give_way(&master->manager, to);
+    else
+        fb_notify_mainpid(&master->log, to);
+}
+
+static void become_main(void *host)
+{
+    struct master *master = host;
+
+    if (master->pool.serving == NULL) /* told once a generation serves */
+        return;
+    service_manager_forget_status(&master->manager); /* the other process has shown its own */
+    service_manager_ready(&master->manager, master->upgrade.main);
+}
+
+static void rescan(void *host)
+{
+    struct master *master = host;
+
+    pool_rescan(&master->pool, NULL);
+}
+
+static void go_on_alone(void *host)
+{
+    struct master *master = host;
+
+    if (master->phase != MASTER_RUNS || master->pool.serving == NULL)
+        return;
+    fb_master_publish(master, false); /* a reload meanwhile may have moved them */
+    if (!pool_revive(&master->pool))  /* some have sessions yet: a whole generation */
+        fb_order_give(FB_ORDER_RELOAD);
+    pool_rescan(&master->pool, NULL);
+}
+
+/* Adds a socket to the listeners that serve. Those of a generation that starts are the live
+ * one's too until it is committed, and then its alone. */
+static bool add_socket(struct master *master, const struct fb_address *address, int fd)
+{
+    struct generation *starting = master->pool.starting;
+    bool added = false;
+
+    if (starting == NULL || starting->phase == GENERATION_STARTING)
+        added = upgrade_sockets_adopt(&master->pool.serving->cycle->stream.listeners, address, fd);
+    if (starting != NULL)
+        added = upgrade_sockets_adopt(&starting->cycle->stream.listeners, address, fd) || added;
+    return added;
+}
+
+static void adopt_socket(void *host, int fd)
+{
+    struct master *master = host;
+    struct fb_address address = { .length = sizeof(address.un) };
+    char text[FB_ADDRESS_TEXT];
+
+    if (master->phase != MASTER_RUNS || master->pool.serving == NULL ||
+        getsockname(fd, &address.any, &address.length) == -1 || !add_socket(master, &address, fd)) {
+        close(fd);
+        return;
+    }
+    fb_log(&master->log, FB_NOTICE, 0,
+        "a socket of %s comes from process %d: workers that serve it are started",
+        fb_address_format(&address, true, text), (int)master->upgrade.other);
+    fb_order_give(FB_ORDER_RELOAD);
+}
+
+static const struct upgrade_ops ops = {
+    .listeners = find_listeners,
+    .control_path = find_control_path,
+    .write_state = write_state,
+    .prepare_hand_over = prepare_hand_over,
+    .hand_over = hand_over,
+    .take_back = take_back,
+    .refused = reply_refused,
+    .begun = note_begun,
+    .ended = reply_ended,
+    .leave_main = leave_main,
+    .become_main = become_main,
+    .left_alone = go_on_alone,
+    .rescan = rescan,
+    .adopt_socket = adopt_socket,
+};
+
+void fb_upgrade_init(
+    struct master *master, struct fb_inheritance *inheritance, const struct binary *binary)
+{
+    upgrade_init(
+        &master->upgrade, &ops, master, inheritance, binary, &master->log, &master->timers);
+}
+
+void fb_upgrade_begin(struct master *master)
+{
+    assert(!reload_is_under_way(&master->reload));
+    assert(master->pool.starting == NULL && master->pool.serving != NULL);
+    upgrade_begin(&master->upgrade, master->phase != MASTER_RUNS ? "the daemon is ending" : NULL,
+        master->pool.serving->cycle->core.worker_start_timeout);
+}

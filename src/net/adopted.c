@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps adopted sockets in listeners by address, and gives up those that no configuration wants.
+ * A socket that a service manager or another version of the daemon has passed is inspected
+ * before it is taken. */
+#include "net/adopted.h"
+
+#include "base/number.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Clients that are closed with a socket; no queue is longer. */
+#define DRAIN_MAX 65536
+
+struct fb_inherited *fb_inherited_create(void)
+{
+    struct fb_arena *arena = fb_arena_create();
+    struct fb_inherited *inherited =
+        arena == NULL ? NULL : fb_arena_alloc(arena, sizeof(*inherited));
+
+    if (inherited == NULL) {
+        fb_arena_destroy(&arena);
+        return NULL;
+    }
+    inherited->arena = arena;
+    STAILQ_INIT(&inherited->sockets);
+    STAILQ_INIT(&inherited->lenders);
+    return inherited;
+}
+
+void fb_inherited_destroy(struct fb_inherited **inherited)
+{
+    struct fb_arena *arena;
+
+    if (*inherited == NULL)
+        return;
+    arena = (*inherited)->arena;
+    *inherited = NULL;
+    fb_arena_destroy(&arena);
+}
+
+/* Reads an option of a socket; -1 with errno. */
+static int read_option(int fd, int level, int name, int *value)
+{
+    socklen_t length = sizeof(*value);
+
+    *value = 0;
+    return getsockopt(fd, level, name, value, &length);
+}
+
+/* Reads the address and the options of a socket. Returns NULL, or what is wrong with it. */
+static const char *inspect_socket(
+    int fd, struct fb_address *address, struct fb_listen_options *options, bool *ipv6only)
+{
+    int type, listens, reuseport, v6only;
+
+    *address = (struct fb_address) { .length = sizeof(address->un) };
+    if (read_option(fd, SOL_SOCKET, SO_TYPE, &type) == -1)
+        return "it is no socket";
+    errno = 0;
+    if (type != SOCK_STREAM)
+        return "it is no stream socket";
+    if (read_option(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == -1 || !listens)
+        return "it does not listen";
+    if (getsockname(fd, &address->any, &address->length) == -1)
+        return "its address is not known";
+    if (address->any.sa_family != AF_INET && address->any.sa_family != AF_INET6 &&
+        address->any.sa_family != AF_UNIX)
+        return "it is neither TCP nor a unix domain socket";
+    read_option(fd, SOL_SOCKET, SO_REUSEPORT, &reuseport); /* a unix socket has none */
+    read_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only);
+    errno = 0;
+    *options = fb_listen_defaults;
+    options->reuseport = reuseport != 0;
+    *ipv6only = v6only != 0;
+    return NULL;
+}
+
+static int set_flags(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags == -1 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1)
+        return -1;
+    return fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* Finds or makes the previous holder of an address; NULL without memory. */
+static struct fb_listener *lender_at(struct fb_inherited *inherited,
+    const struct fb_address *address, const struct fb_listen_options *options)
+{
+    struct fb_listener *lender;
+
+    STAILQ_FOREACH (lender, &inherited->lenders, link)
+        if (fb_address_equal(&lender->address, address))
+            return lender;
+    lender = fb_listener_create(inherited->arena, address, options);
+    if (lender != NULL)
+        STAILQ_INSERT_TAIL(&inherited->lenders, lender, link);
+    return lender;
+}
+
+/* Adds a socket, behind those that are kept open for good or behind all; -1 without memory. */
+static int add_to_lender(struct fb_listener *lender, int fd, bool kept)
+{
+    unsigned n = lender->fd_n, at = kept ? lender->kept_n : n;
+    int *fds = fb_arena_alloc(lender->arena, (n + 1) * sizeof(*fds));
+
+    if (fds == NULL)
+        return -1;
+    for (unsigned i = 0; i < n; i++)
+        fds[i < at ? i : i + 1] = lender->fds[i];
+    fds[at] = fd;
+    lender->fds = fds;
+    lender->fd_n = n + 1;
+    lender->kept_n += kept;
+    lender->foreign = lender->foreign || kept;
+    return 0;
+}
+
+const char *fb_inherited_add(
+    struct fb_inherited *inherited, const struct fb_inherited_socket *passed)
+{
+    struct fb_inherited_socket *own = fb_arena_alloc(inherited->arena, sizeof(*own));
+    struct fb_listen_options options;
+    struct fb_address address;
+    const char *wrong;
+
+    if (own == NULL)
+        return "there is no memory for it";
+    *own = *passed;
+    own->name = fb_arena_strdup(inherited->arena, passed->name);
+    wrong = inspect_socket(own->fd, &address, &options, &own->ipv6only);
+    if (wrong != NULL)
+        return wrong;
+    if (set_flags(own->fd) == -1)
+        return "its flags cannot be set";
+    own->lender = lender_at(inherited, &address, &options);
+    if (own->name == NULL || own->lender == NULL ||
+        add_to_lender(own->lender, own->fd, own->from == FB_FROM_MANAGER) == -1)
+        return "there is no memory for it";
+    own->lender->stored_n += own->from == FB_FROM_STORE;
+    STAILQ_INSERT_TAIL(&inherited->sockets, own, link);
+    return NULL;
+}
+
+static bool is_called(const struct fb_inherited_socket *passed, const char *name)
+{
+    int64_t number;
+
+    /* other sockets have another number at each start */
+    if (passed->number == 0 || passed->from != FB_FROM_MANAGER)
+        return false;
+    if (fb_parse_number(name, FB_PASSED_FIRST, INT_MAX, &number) == FB_NUMBER_OK)
+        return passed->number == number;
+    return strcmp(passed->name, name) == 0;
+}
+
+static bool contains_address(
+    const struct fb_address *all, unsigned n, const struct fb_address *address)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (fb_address_equal(&all[i], address))
+            return true;
+    return false;
+}
+
+unsigned fb_inherited_find(const struct fb_inherited *inherited, const char *name,
+    struct fb_address *out, unsigned max, bool *ipv6only)
+{
+    const struct fb_inherited_socket *passed;
+    unsigned n = 0;
+
+    STAILQ_FOREACH (passed, &inherited->sockets, link) {
+        const struct fb_address *address = &passed->lender->address;
+
+        if (!is_called(passed, name) || contains_address(out, n < max ? n : max, address))
+            continue;
+        if (n == 0)
+            *ipv6only = passed->ipv6only;
+        if (n < max)
+            out[n] = *address;
+        n++;
+    }
+    return n;
+}
+
+void fb_inherited_show(const struct fb_inherited *inherited, char *text, size_t size)
+{
+    const struct fb_inherited_socket *passed;
+    size_t n = 0;
+
+    snprintf(text, size, "none");
+    STAILQ_FOREACH (passed, &inherited->sockets, link) {
+        int more;
+
+        if (passed->from != FB_FROM_MANAGER)
+            continue;
+        more = snprintf(text + n, size - n, "%s%d (\"%s\") %s", n > 0 ? ", " : "", passed->number,
+            passed->name, passed->lender->text);
+        if (more < 0 || (size_t)more >= size - n)
+            return;
+        n += (size_t)more;
+    }
+}
+
+struct fb_listener *fb_inherited_lender(
+    const struct fb_inherited *inherited, const struct fb_listener *listener)
+{
+    return inherited == NULL ? NULL : fb_listener_find(&inherited->lenders, listener);
+}
+
+/* Closes the connections of all clients in the queue, and returns how many. What a client has
+ * sent is read first, because a close with unread input is a reset. */
+static unsigned close_waiting(int fd)
+{
+    char discarded[4096];
+    unsigned n = 0;
+    int client;
+
+    while (
+        n < DRAIN_MAX && (client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) != -1) {
+        shutdown(client, SHUT_WR);
+        while (recv(client, discarded, sizeof(discarded), 0) > 0)
+            ;
+        close(client);
+        n++;
+    }
+    return n;
+}
+
+/* Logs that no listener wants the socket, and closes it if we may. */
+static void give_up(struct fb_inherited_socket *passed, struct fb_log *log)
+{
+    struct fb_listener *lender = passed->lender;
+    unsigned n;
+
+    switch (passed->from) {
+    case FB_FROM_MANAGER:
+        fb_log(log, FB_WARN, 0,
+            "the service manager has passed socket %d (\"%s\"), %s, which no \"listen\" wants: it "
+            "is kept, and nobody accepts on it",
+            passed->number, passed->name, lender->text);
+        break;
+    case FB_FROM_STORE:
+        n = close_waiting(passed->fd);
+        close(passed->fd);
+        fb_listener_unlink(lender, log);
+        fb_log(log, FB_NOTICE, 0,
+            "%s was kept by the service manager, but no \"listen\" wants it any more: it is "
+            "closed, and so are %u clients that waited",
+            lender->text, n);
+        break;
+    case FB_FROM_MASTER: /* the other process still serves the queue */
+        close(passed->fd);
+        fb_log(log, FB_NOTICE, 0,
+            "no \"listen\" wants %s any more, which the master process before serves until it "
+            "quits",
+            lender->text);
+        break;
+    }
+}
+
+void fb_inherited_settle(
+    struct fb_inherited *inherited, const struct fb_listeners *serving, struct fb_log *log)
+{
+    struct fb_inherited_socket *passed;
+    struct fb_listener *lender;
+
+    if (inherited == NULL || inherited->settled)
+        return;
+    inherited->settled = true;
+    STAILQ_FOREACH (passed, &inherited->sockets, link) {
+        if (fb_listener_find(serving, passed->lender) == NULL)
+            give_up(passed, log);
+        if (passed->from != FB_FROM_MANAGER)
+            passed->fd = -1;
+    }
+    STAILQ_FOREACH (lender, &inherited->lenders, link)
+        lender->fd_n = lender->kept_n;
+}
+
+static bool listeners_have(const struct fb_listeners *listeners, int fd)
+{
+    const struct fb_listener *listener;
+
+    STAILQ_FOREACH (listener, listeners, link)
+        for (unsigned i = 0; i < listener->fd_n; i++)
+            if (listener->fds[i] == fd)
+                return true;
+    return false;
+}
+
+void fb_inherited_forget(struct fb_inherited *inherited, const struct fb_listeners *own)
+{
+    struct fb_inherited_socket *passed;
+    struct fb_listener *listener;
+
+    if (inherited == NULL)
+        return;
+    STAILQ_FOREACH (passed, &inherited->sockets, link) {
+        if (passed->fd != -1 && !listeners_have(own, passed->fd))
+            close(passed->fd);
+        passed->fd = -1;
+    }
+    STAILQ_FOREACH (listener, own, link)
+        listener->kept_n = 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Generations change by a transaction. Prepare: sockets are bound but do not listen, workers are forked
+ * and set themselves up but accept nothing; all of it can be taken back without a trace. Commit: the
+ * sockets listen and the new workers are told to accept. Serve: all of them do, and the old generation
+ * drains. At every moment at most one generation starts, and one that serves keeps its listeners. */
+#include "pool/pool.h"
+
+#include "pool/listeners.h"
+#include "systemd/fdstore.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+
+/* Workers that have not ended so long after SIGINT are killed. */
+#define KILL_MS 2000
+/* How long the next reload waits for draining workers to release their listeners. */
+#define RELEASE_MS 5000
+
+/* Gives up the starting generation: its workers, who have accepted nothing, are ended. */
+static void take_start_back(struct generation *generation)
+{
+    struct pool *pool = generation->pool;
+
+    assert(generation == pool->starting && generation->phase == GENERATION_STARTING);
+    pool->starting = NULL;
+    listeners_abandon(pool, generation->cycle, NULL);
+    generation_close(generation);
+    pool_sweep(pool);
+}
+
+void generation_withdraw(struct generation *generation, const char *why)
+{
+    const struct pool *pool = generation->pool;
+
+    fb_log(pool->log, FB_EMERG, 0, "%s, %s", why,
+        pool->serving != NULL ? "the configuration before stays in force" : "nothing is served");
+    take_start_back(generation);
+}
+
+void generation_abort(struct generation *generation, const char *why)
+{
+    struct pool *pool = generation->pool;
+
+    generation_withdraw(generation, why);
+    pool->ops->failed(pool->host);
+}
+
+void generation_signal(struct generation *generation, int number)
+{
+    struct pool_worker *worker;
+
+    GENERATION_FOREACH_WORKER (worker, generation)
+        if (worker->pid > 0 && kill(worker->pid, number) == -1 && errno != ESRCH)
+            fb_log(generation->pool->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid,
+                number);
+}
+
+void generation_drain(struct generation *generation)
+{
+    struct timers *timers = generation->pool->timers;
+    struct pool_worker *worker;
+
+    if (generation->phase != GENERATION_DRAINING)
+        pool_set_generation_phase(generation, GENERATION_DRAINING);
+    timers_arm(timers, &generation->release, RELEASE_MS);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        timers_disarm(timers, &worker->respawn);
+    generation_signal(generation, SIGQUIT);
+}
+
+void generation_close(struct generation *generation)
+{
+    struct pool *pool = generation->pool;
+    uint64_t kill_ms = pool->clock->mono_ms + KILL_MS;
+    struct pool_worker *worker;
+
+    if (generation->phase != GENERATION_CLOSING)
+        pool_set_generation_phase(generation, GENERATION_CLOSING);
+    GENERATION_FOREACH_WORKER (worker, generation) {
+        timers_disarm(pool->timers, &worker->respawn);
+        if (worker->pid > 0 &&
+            (!fb_timer_is_set(&worker->deadline) || worker->deadline.deadline > kill_ms))
+            timers_arm_at(pool->timers, &worker->deadline, kill_ms);
+    }
+    generation_signal(generation, SIGINT); /* `sigterm_shutdown` is about SIGTERM alone */
+}
+
+/* Closes the oldest generations that drain, if more are alive than max_generations allows. */
+static void bound_generations(struct pool *pool)
+{
+    int64_t most = pool->serving->cycle->core.max_generations, n = 0;
+    struct generation *generation;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        n += generation->phase != GENERATION_CLOSING;
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        if (most == 0 || n <= most)
+            return;
+        if (generation->phase == GENERATION_CLOSING || generation == pool->serving)
+            continue;
+        fb_log(pool->log, FB_NOTICE, 0,
+            "more than %" PRId64 " generations (max_generations): generation %u is closed", most,
+            generation->number);
+        generation_close(generation);
+        n--;
+    }
+}
+
+/* A listener has failed after others have begun to listen, and these may have clients already: a new
+ * socket of reuseport has taken them from one that is kept. So the new workers accept them, and end. */
+static void take_commit_back(struct generation *generation)
+{
+    struct pool *pool = generation->pool;
+    struct pool_worker *worker;
+
+    fb_log(pool->log, FB_EMERG, 0,
+        "a listener could not be opened, the configuration before stays in force");
+    pool->starting = NULL;
+    listeners_restore(pool, generation->cycle);
+    /* a worker is told to end when it says that it accepts (messages.c) */
+    pool_set_generation_phase(generation, GENERATION_DRAINING);
+    timers_arm(pool->timers, &generation->release, RELEASE_MS);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        pool_worker_arm(worker);
+    pool_sweep(pool);
+    pool->ops->failed(pool->host);
+}
+
+static void commit_generation(struct generation *generation)
+{
+    struct pool *pool = generation->pool;
+    struct generation *old = pool->serving;
+    struct pool_worker *worker;
+
+    assert(generation == pool->starting);
+    if (listeners_commit(pool, generation->cycle) == -1) {
+        if (old != NULL)
+            take_commit_back(generation);
+        else
+            generation_abort(generation, "a listener could not be opened");
+        return;
+    }
+    pool_set_generation_phase(generation, GENERATION_COMMITTED);
+    pool->ops->committed(pool->host);
+    if (old != NULL) {
+        listeners_retire(pool, old->cycle, generation->cycle);
+        if (old->phase == GENERATION_SERVING) {
+            pool_set_generation_phase(old, GENERATION_REPLACED);
+            GENERATION_FOREACH_WORKER (worker, old)
+                timers_disarm(pool->timers, &worker->respawn);
+        }
+    }
+    GENERATION_FOREACH_WORKER (worker, generation)
+        pool_worker_arm(worker);
+}
+
+static void serve_generation(struct generation *generation)
+{
+    struct pool *pool = generation->pool;
+    struct generation *old = pool->serving;
+
+    assert(generation == pool->starting);
+    pool_set_generation_phase(generation, GENERATION_SERVING);
+    pool->serving = generation;
+    pool->starting = NULL;
+    pool_take_log(pool);
+    fb_store_forget_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+    fb_inherited_settle(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+    if (old != NULL) {
+        if (old->phase != GENERATION_CLOSING)
+            generation_drain(old);
+        pool_sweep(pool);
+        bound_generations(pool);
+    }
+    pool->ops->serves(pool->host, old == NULL);
+}
+
+void generation_advance(struct generation *generation)
+{
+    enum pool_worker_phase least = POOL_WORKER_RELEASED;
+    const struct pool_worker *worker;
+
+    assert(generation == generation->pool->starting);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        least = worker->phase < least ? worker->phase : least;
+    if (generation->phase == GENERATION_STARTING && least >= POOL_WORKER_READY)
+        commit_generation(generation);
+    else if (generation->phase == GENERATION_COMMITTED && least >= POOL_WORKER_ACCEPTING)
+        serve_generation(generation);
+}
+
+void pool_conclude_start(struct pool *pool)
+{
+    struct generation *starting = pool->starting;
+
+    if (starting == NULL)
+        return;
+    if (starting->phase == GENERATION_COMMITTED) {
+        serve_generation(starting);
+        return;
+    }
+    take_start_back(starting);
+    pool->ops->failed(pool->host);
+}

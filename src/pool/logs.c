@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The log files and sockets of all generations. The master opens and repairs them, on behalf of workers
+ * too, which open nothing. No line is ever waited for: what cannot be written is lost and counted. */
+#include "pool/pool.h"
+
+#include "process/logs.h"
+#include "process/role.h"
+
+#include <assert.h>
+
+void pool_take_log(struct pool *pool)
+{
+    const struct fb_core_settings *core = &pool->serving->cycle->core;
+    struct fb_log before;
+
+    fb_log_tend(pool->log, true);
+    before = *pool->log;
+    fb_log_init(pool->log, core->logs, core->log_n);
+    pool->log->also = before.also; /* until we have said that we serve */
+    pool->log->diag = before.diag;
+    pool->log->diag_session = before.diag_session;
+    if (core->log_burst > 0) {
+        fb_log_limit_init(
+            &pool->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
+        pool->log->limit = &pool->log_limit;
+    }
+    fb_log_update(pool->log);
+}
+
+static void pass_files(struct generation *generation)
+{
+    const struct fb_core_settings *core = &generation->cycle->core;
+    struct pool_worker *worker;
+
+    GENERATION_FOREACH_WORKER (worker, generation)
+        for (unsigned log = 0; log < core->log_n; log++)
+            if (core->logs[log].path != NULL)
+                pool_worker_send(worker, FB_MESSAGE_REOPEN, log, core->logs[log].fd);
+}
+
+void pool_reopen_logs(struct pool *pool)
+{
+    struct generation *generation;
+
+    assert(role_is(FB_ROLE_MASTER));
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        fb_logs_reopen(&generation->cycle->core, pool->log);
+        pass_files(generation);
+    }
+}
+
+void pool_note_broken_log(struct generation *generation, unsigned log)
+{
+    if (log >= generation->cycle->core.log_n)
+        return;
+    generation->cycle->core.logs[log].broken = true;
+    generation->pool->log->broken = true;
+}
+
+/* Connects broken logs again, each once: a line about one may show that another is broken. Returns when
+ * to try again; 0: all are whole. */
+static uint64_t repair_logs(struct pool *pool)
+{
+    struct generation *generation;
+    uint64_t again = 0;
+
+    while (pool->log->broken) {
+        pool->log->broken = false;
+        again = 0;
+        TAILQ_FOREACH (generation, &pool->generations, link)
+            fb_logs_repair(&generation->cycle->core, pool->log, pool->clock->mono_ms, &again);
+    }
+    pool->log->broken = again != 0;
+    return again;
+}
+
+void pool_tend_logs(struct pool *pool)
+{
+    uint64_t again = 0, held;
+
+    if (pool->log_limit.due_ms != 0)
+        fb_log_tend(pool->log, false);
+    if (pool->log->broken)
+        again = repair_logs(pool);
+    held = pool->log_limit.due_ms;
+    if (again == 0 || (held != 0 && held < again))
+        again = held;
+    if (again == 0)
+        timers_disarm(pool->timers, &pool->log_due);
+    else
+        timers_arm_at(pool->timers, &pool->log_due, again);
+}

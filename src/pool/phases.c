@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The phases of generations and of workers' records: each is changed here alone, by a step that must be
+ * legal. Also the walk over all workers. */
+#include "pool/pool.h"
+
+#include "process/role.h"
+
+#include <assert.h>
+
+void pool_set_generation_phase(struct generation *generation, enum generation_phase phase)
+{
+    static const unsigned legal[] = {
+        [GENERATION_STARTING] =
+            1u << GENERATION_COMMITTED | 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
+        [GENERATION_COMMITTED] = 1u << GENERATION_SERVING,
+        [GENERATION_SERVING] =
+            1u << GENERATION_REPLACED | 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
+        [GENERATION_REPLACED] = 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
+        [GENERATION_DRAINING] = 1u << GENERATION_SERVING | 1u << GENERATION_CLOSING,
+        [GENERATION_CLOSING] = 0,
+    };
+
+    assert(role_is(FB_ROLE_MASTER));
+    assert((legal[generation->phase] >> phase & 1) != 0);
+    generation->phase = phase;
+}
+
+bool pool_generation_is_ending(const struct generation *generation)
+{
+    return generation->phase >= GENERATION_REPLACED;
+}
+
+void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase)
+{
+    static const unsigned legal[] = {
+        [POOL_WORKER_EMPTY] = 1u << POOL_WORKER_STARTING,
+        [POOL_WORKER_STARTING] = 1u << POOL_WORKER_EMPTY | 1u << POOL_WORKER_READY,
+        [POOL_WORKER_READY] =
+            1u << POOL_WORKER_EMPTY | 1u << POOL_WORKER_ACCEPTING | 1u << POOL_WORKER_RELEASED,
+        [POOL_WORKER_ACCEPTING] = 1u << POOL_WORKER_EMPTY | 1u << POOL_WORKER_RELEASED,
+        [POOL_WORKER_RELEASED] = 1u << POOL_WORKER_EMPTY,
+    };
+
+    assert(role_is(FB_ROLE_MASTER));
+    assert((legal[worker->phase] >> phase & 1) != 0);
+    if (worker->phase == POOL_WORKER_EMPTY)
+        worker->generation->process_n++;
+    if (phase == POOL_WORKER_EMPTY)
+        worker->generation->process_n--;
+    worker->phase = phase;
+}
+
+struct pool_worker *pool_next_worker(const struct pool *pool, const struct pool_worker *worker)
+{
+    struct generation *generation;
+
+    if (worker != NULL && worker->index + 1 < worker->generation->worker_n)
+        return &worker->generation->workers[worker->index + 1];
+    generation =
+        worker == NULL ? TAILQ_FIRST(&pool->generations) : TAILQ_NEXT(worker->generation, link);
+    return generation == NULL ? NULL : &generation->workers[0];
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pool as a whole: what its owner asks about it and has it do. Each generation's own steps are in
+ * generation.c. A generation that ends is destroyed when its last worker has exited, never before. */
+#include "pool/pool.h"
+
+#include "process/role.h"
+
+#include <assert.h>
+#include <signal.h>
+
+/* Wakes the master, which looks for what is due after each wake-up. */
+static void wake_up(struct fb_loop *loop, struct fb_timer *timer)
+{
+    (void)loop;
+    (void)timer;
+}
+
+void pool_init(struct pool *pool, const struct pool_options *options)
+{
+    assert(options->ops != NULL && options->log != NULL);
+    assert(options->clock != NULL && options->timers != NULL && options->shared != NULL);
+    *pool = (struct pool) {
+        .ops = options->ops,
+        .host = options->host,
+        .log = options->log,
+        .clock = options->clock,
+        .timers = options->timers,
+        .shared = options->shared,
+        .adopted = options->adopted,
+        .adopted_zones = options->adopted_zones,
+        .log_due = { .expired = wake_up },
+    };
+    TAILQ_INIT(&pool->generations);
+    STAILQ_INIT(&pool->requests);
+}
+
+void pool_done(struct pool *pool)
+{
+    struct generation *generation;
+
+    assert(!pool_has_workers(pool));
+    assert(STAILQ_EMPTY(&pool->requests));
+    pool->serving = pool->starting = NULL;
+    while ((generation = TAILQ_FIRST(&pool->generations)) != NULL)
+        pool_destroy_generation(generation);
+    timers_disarm(pool->timers, &pool->log_due);
+}
+
+bool pool_has_workers(const struct pool *pool)
+{
+    const struct generation *generation;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        if (generation->process_n > 0)
+            return true;
+    return false;
+}
+
+unsigned pool_count_workers(const struct pool *pool, bool draining)
+{
+    const struct generation *generation;
+    unsigned n = 0;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        if (generation != pool->starting && pool_generation_is_ending(generation) == draining)
+            n += generation->process_n;
+    return n;
+}
+
+bool pool_may_start(const struct pool *pool)
+{
+    int64_t most = pool->serving == NULL ? 0 : pool->serving->cycle->core.max_generations, n = 0;
+    const struct generation *generation;
+    const struct pool_worker *worker;
+
+    if (pool->starting != NULL || pool->ending)
+        return false;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        n++;
+    if (most != 0 && n > most)
+        return false;
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED &&
+            fb_timer_is_set(&worker->generation->release))
+            return false;
+    return true;
+}
+
+void pool_drain(struct pool *pool)
+{
+    struct generation *serving = pool->serving;
+
+    assert(role_is(FB_ROLE_MASTER));
+    if (serving != NULL && serving->phase != GENERATION_CLOSING)
+        generation_drain(serving);
+}
+
+bool pool_revive(struct pool *pool)
+{
+    struct generation *serving = pool->serving;
+    struct pool_worker *worker;
+    bool all = true;
+
+    if (serving == NULL || serving->phase != GENERATION_DRAINING)
+        return true;
+    if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
+        return true; /* the starting one has the listeners */
+    pool_set_generation_phase(serving, GENERATION_SERVING);
+    GENERATION_FOREACH_WORKER (worker, serving) {
+        if (worker->phase == POOL_WORKER_EMPTY)
+            pool_worker_respawn_in(worker, 0);
+        else
+            all = false;
+    }
+    return all;
+}
+
+void pool_end(struct pool *pool, bool gracefully)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    assert(role_is(FB_ROLE_MASTER));
+    assert(pool->starting == NULL);
+    pool->ending = true;
+    POOL_FOREACH_WORKER (worker, pool)
+        timers_disarm(pool->timers, &worker->respawn);
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        if (gracefully)
+            generation_signal(generation, SIGQUIT);
+        else
+            generation_close(generation);
+    }
+}

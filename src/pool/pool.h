@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pool: generations of workers, of which one serves. A generation is the workers of one reading of
+ * the configuration; a new one takes the place of another in a transaction (generation.c). The pool
+ * forks, replaces, kills and ends workers, and listens to them. It knows nothing of commands, reloads,
+ * control sockets and pid files: what its owner must know goes through `struct pool_ops`. Nothing that
+ * a worker says or writes is asserted on. */
+#pragma once
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/log_limit.h"
+#include "event/timer.h"
+#include "net/adopted.h"
+#include "process/channel.h"
+#include "process/descriptors.h"
+#include "settings/cycle.h"
+#include "shm/shared.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum pool_worker_phase {
+    POOL_WORKER_EMPTY,     /* no process: not forked yet, or waiting to be replaced */
+    POOL_WORKER_STARTING,  /* forked */
+    POOL_WORKER_READY,     /* set up, but for accepting */
+    POOL_WORKER_ACCEPTING, /* accepts clients */
+    POOL_WORKER_RELEASED,  /* released the listeners for good */
+};
+
+/* Findings of the watchdog about one worker. */
+struct pool_watch {
+    uint64_t heartbeat; /* the value that was read last */
+    uint64_t since_ms;  /* when that value was read first; 0: never */
+    unsigned repeats;   /* how often it was read again, unchanged */
+    bool stuck;         /* the watchdog has sent SIGABRT */
+};
+
+/* The master's record of one of worker_processes; filled again when its process has exited. */
+struct pool_worker {
+    struct generation *generation;
+    unsigned index; /* among the generation's workers */
+    enum pool_worker_phase phase;
+    pid_t pid;   /* 0: no process */
+    int channel; /* the master's end; -1: no process */
+    int inbox;   /* other workers send messages to it here; -1 until the worker has made one */
+    struct fb_slot_id slot;
+    uint64_t started_ms;
+    struct fb_timer respawn;  /* when a new process is forked */
+    struct fb_timer deadline; /* when the process is killed unless it has come further */
+    bool deadline_passed;     /* SIGKILL was sent */
+    bool late;                /* killed because it did not become ready in time */
+    struct pool_watch watch;
+    unsigned failures; /* early deaths in a row, which make the wait for the next one longer */
+    unsigned fills;    /* how many processes it has had */
+};
+
+/* Legal steps: STARTING to COMMITTED to SERVING; SERVING to REPLACED or DRAINING; REPLACED to DRAINING;
+ * DRAINING back to SERVING; any but CLOSING to CLOSING, and to DRAINING from STARTING when a listener
+ * fails while committing. */
+enum generation_phase {
+    GENERATION_STARTING,  /* workers set themselves up; no trace would be left of it */
+    GENERATION_COMMITTED, /* took the listeners over; workers begin to accept */
+    GENERATION_SERVING,
+    GENERATION_REPLACED, /* still accepts, but the listeners are the successor's: no respawn */
+    GENERATION_DRAINING, /* workers were told to finish their sessions and end; no respawn */
+    GENERATION_CLOSING,  /* workers were told to end at once; no respawn */
+};
+
+struct generation {
+    TAILQ_ENTRY(generation) link;
+    struct pool *pool;
+    unsigned number; /* from 1 */
+    enum generation_phase phase;
+    struct fb_cycle *cycle;
+    struct descriptors
+        opened; /* by modules while the configuration was read: its workers keep them */
+    struct fb_timer release; /* how long a reload waits for the workers to release listeners */
+    struct fb_timer watch;   /* when the watchdog looks again */
+    int64_t since_ms;        /* start, since the epoch */
+    unsigned process_n;      /* workers that are not empty */
+    unsigned worker_n;
+    struct pool_worker workers[];
+};
+
+TAILQ_HEAD(generations, generation);
+
+/* A worker's request for the inbox of another; private to messages.c. */
+struct inbox_request;
+STAILQ_HEAD(inbox_requests, inbox_request);
+
+/* Operations by which the pool tells its owner what happens. None of them may start or end a generation, but for `serves`, which may
+ * call pool_end(). */
+struct pool_ops {
+    /* The starting generation has the listeners now; going back is not possible any more. */
+    void (*committed)(void *host);
+    /* The starting generation's workers all accept: pool->serving is another one now. */
+    void (*serves)(void *host, bool first);
+    /* The starting generation was taken back, after an emerg line; its workers are being ended. */
+    void (*failed)(void *host);
+    /* A worker has released listeners that another master process may serve too. */
+    void (*rescan)(void *host);
+    /* Whether another master process listens on this socket: then its path stays. */
+    bool (*is_shared)(void *host, const struct fb_listener *listener);
+    /* In a new child, before it becomes a worker of this configuration. */
+    void (*in_child)(void *host, const struct fb_cycle *cycle);
+    /* A child that is none of the pool's workers was reaped. */
+    void (*reaped)(void *host, pid_t pid, int status);
+};
+
+struct pool {
+    const struct pool_ops *ops;
+    void *host; /* given to the operations */
+    struct fb_log *log;
+    const struct fb_clock *clock;
+    struct timers *timers;
+    struct fb_shared *shared;
+    struct fb_inherited *adopted;   /* listening sockets that the process was started with */
+    struct fb_zones *adopted_zones; /* the first generation takes these over */
+    struct fb_log_limit log_limit;  /* limit of `log`, as the serving generation has it */
+    struct fb_timer log_due;        /* when held-back lines are written, or logs repaired */
+    struct generations generations; /* with a process each, but for `serving` */
+    unsigned generation_n;          /* ever made */
+    struct generation
+        *serving; /* generation whose configuration is in force; NULL until the first serves */
+    struct generation *starting; /* STARTING or COMMITTED; NULL: none */
+    struct inbox_requests requests;
+    bool ending; /* the daemon ends: no worker is replaced, no generation starts */
+};
+
+struct pool_options {
+    const struct pool_ops *ops;
+    void *host;
+    struct fb_log *log;
+    const struct fb_clock *clock;
+    struct timers *timers;
+    struct fb_shared *shared;
+    struct fb_inherited *adopted;
+    struct fb_zones *adopted_zones;
+};
+
+#define GENERATION_FOREACH_WORKER(w, generation)                                                   \
+    for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->worker_n; (w)++)
+
+/* The worker behind this one, over all generations; the first one for NULL. */
+struct pool_worker *pool_next_worker(const struct pool *pool, const struct pool_worker *worker);
+
+#define POOL_FOREACH_WORKER(w, pool)                                                               \
+    for ((w) = pool_next_worker(pool, NULL); (w) != NULL; (w) = pool_next_worker(pool, w))
+
+/* The pool (pool.c) */
+
+void pool_init(struct pool *pool, const struct pool_options *options);
+/* Destroys all generations; no worker is left. */
+void pool_done(struct pool *pool);
+/* Asserts what must hold of the whole structure between two wake-ups of the master. */
+void pool_check(const struct pool *pool);
+
+bool pool_has_workers(const struct pool *pool);
+/* Processes of generations that drain or close, or of all others but the one that starts. */
+unsigned pool_count_workers(const struct pool *pool, bool draining);
+/* Whether a generation may start now: none is starting, max_generations allows it, and no draining
+ * worker holds listeners, which would be in the way of the same ones. It is waited for only as long as
+ * its generation's timer runs: a worker that is stuck may hold none that matter. */
+bool pool_may_start(const struct pool *pool);
+
+/* Tells the serving generation's workers to drain, and none to replace them. */
+void pool_drain(struct pool *pool);
+/* Undoes pool_drain(): workers that have gone are replaced. Returns false where some are left with
+ * sessions, so that only a new generation makes all of them accept. */
+bool pool_revive(struct pool *pool);
+/* The daemon ends: a committed generation becomes the serving one, any other start is taken back. */
+void pool_conclude_start(struct pool *pool);
+/* ... and then all workers end, after their sessions or at once. */
+void pool_end(struct pool *pool, bool gracefully);
+/* Closes the serving generation's listeners, and unlinks the paths that nobody else listens on. */
+void pool_close_listeners(struct pool *pool);
+/* Phases (phases.c) */
+
+/* Whether its workers are to end, and are not replaced. */
+bool pool_generation_is_ending(const struct generation *generation);
+void pool_set_generation_phase(struct generation *generation, enum generation_phase phase);
+void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase);
+
+/* Destroying (sweep.c) */
+
+/* Closes logs and zones of a configuration that no worker uses, and destroys it. */
+void pool_discard_cycle(struct pool *pool, struct fb_cycle *cycle);
+/* Destroys generations that end and have no process left. */
+void pool_sweep(struct pool *pool);
+void pool_destroy_generation(struct generation *generation);
+
+/* Starting (start.c) */
+
+/* Opens listeners and zones of this configuration, taking over those in force, and forks its workers.
+ * Takes `cycle` and `opened` (the descriptors that modules opened while it was read). Returns -1 after
+ * an emerg line, with nothing left of it. What comes later of it the operations tell. */
+int pool_start_generation(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened);
+
+/* Generations (generation.c) */
+
+/* Takes the starting generation back after an emerg line. */
+void generation_withdraw(struct generation *generation, const char *why);
+/* Does the same and tells the host, for which the start is under way. */
+void generation_abort(struct generation *generation, const char *why);
+/* A worker of the starting generation has come further: the generation does when all have. */
+void generation_advance(struct generation *generation);
+/* Tells its workers to finish their sessions. */
+void generation_drain(struct generation *generation);
+/* Tells its workers to end at once; those that do not are killed soon. */
+void generation_close(struct generation *generation);
+void generation_signal(struct generation *generation, int number);
+
+/* Workers: forking (spawn.c), exits (exit.c), one record (worker.c) */
+
+/* Forks a process; -1 after an alert line. */
+int pool_spawn(struct pool_worker *worker);
+/* Reaps all children that have exited, and replaces workers as their exit deserves. */
+void pool_reap(struct pool *pool);
+/* Gives up the record's process, which is gone: channel, inbox, deadline. */
+void pool_worker_clear(struct pool_worker *worker);
+/* Gives the worker worker_start_timeout to come further. */
+void pool_worker_expect(struct pool_worker *worker);
+/* Schedules a new process after this time. */
+void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
+
+/* Lets the worker accept. */
+void pool_worker_arm(struct pool_worker *worker);
+/* `fd` (or -1) stays the caller's. */
+void pool_worker_send(
+    struct pool_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd);
+
+/* Messages (messages.c) */
+
+/* Receives and handles all that workers have sent. */
+void pool_receive_messages(struct pool *pool);
+/* Tells all others that the worker's incarnation has ended, if they can know of it. */
+void pool_tell_gone(struct pool *pool, const struct pool_worker *gone);
+/* Makes every accepting worker but `except` (or NULL) rescan its listeners once. */
+void pool_rescan(struct pool *pool, const struct pool_worker *except);
+/* Watchdog (watchdog.c) */
+
+/* Arms the timer for the next look at the workers, in half of worker_watchdog. */
+void pool_watchdog_start(struct generation *generation);
+
+/* Logs (logs.c) */
+
+/* Makes the host's log that of the serving generation. */
+void pool_take_log(struct pool *pool);
+/* Opens the log files of all generations again, and passes them to their workers. */
+void pool_reopen_logs(struct pool *pool);
+/* A worker says that a log of its generation has lost its receiver. */
+void pool_note_broken_log(struct generation *generation, unsigned log);
+/* Repairs broken logs, writes what was held back, and arms the timer for what is due later. Cheap when
+ * nothing is the matter; called after each wake-up, because any line may have failed. */
+void pool_tend_logs(struct pool *pool);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Forks workers. A child keeps the descriptors that its heritage names, and closes all others; memory of
+ * the master's that it has no use for stays as it is, copied on write, until it exits. */
+#include "pool/pool.h"
+
+#include "process/channel.h"
+#include "process/heritage.h"
+#include "process/role.h"
+#include "process/title.h"
+#include "worker/worker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Names what a worker of this generation keeps. Modules' code is kept for debuggers, which open it. */
+static void gather_descriptors(
+    struct descriptors *kept, const struct generation *generation, int channel)
+{
+    const struct fb_cycle *cycle = generation->cycle;
+    const struct fb_listener *listener;
+    const struct module *module;
+    const struct fb_zone *zone;
+
+    descriptors_add(kept, channel);
+    descriptors_add_targets(kept, cycle->core.logs, cycle->core.log_n);
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        for (unsigned i = 0; i < listener->fd_n; i++)
+            descriptors_add(kept, listener->fds[i]);
+    STAILQ_FOREACH (zone, &cycle->zones, link)
+        descriptors_add(kept, zone->fd);
+    SLIST_FOREACH (module, &cycle->modules, link)
+        descriptors_add(kept, module->memory);
+    descriptors_add_all(kept, &generation->opened);
+}
+
+/* Ends the child. The configurations are destroyed, because the destructors of modules may want to do
+ * something; all other memory goes with the process. */
+static FB_NORETURN void end_child(struct pool *pool, struct fb_heritage *heritage, int status)
+{
+    struct generation *generation;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        fb_cycle_destroy(&generation->cycle);
+    descriptors_done(&heritage->kept);
+    exit(status);
+}
+
+static FB_NORETURN void run_child(
+    struct pool *pool, struct generation *own, struct fb_heritage *heritage)
+{
+    struct fb_listener *listener;
+    int status;
+
+    role_set(FB_ROLE_WORKER);
+    descriptors_close_others(&heritage->kept);
+    STAILQ_FOREACH (listener, &own->cycle->stream.listeners, link)
+        listener->kept_n = 0; /* only the master keeps sockets open for others */
+    pool->ops->in_child(pool->host, own->cycle);
+    fb_title_set("worker process", "");
+    status = fb_worker_main(heritage, FB_ROLE_WORKER);
+    end_child(pool, heritage, status);
+}
+
+/* NULL, or the call that failed, with errno. */
+static const char *fork_worker(struct pool_worker *worker, int ends[2])
+{
+    struct generation *generation = worker->generation;
+    struct pool *pool = generation->pool;
+    struct fb_heritage heritage = {
+        .cycle = generation->cycle,
+        .shared = pool->shared,
+        .slot = worker->slot,
+        .index = worker->index,
+        .channel = ends[1],
+    };
+    pid_t pid = -1;
+
+    if (generation->phase == GENERATION_STARTING) {
+        heritage.diag = pool->log->diag;
+        heritage.diag_session = pool->log->diag_session;
+    }
+    gather_descriptors(&heritage.kept, generation, ends[1]);
+    if (!heritage.kept.failed)
+        pid = fork();
+    if (pid == 0)
+        run_child(pool, generation, &heritage);
+    descriptors_done(&heritage.kept);
+    if (pid == -1)
+        return "fork";
+    worker->pid = pid;
+    return NULL;
+}
+
+/* NULL, or the call that failed, with errno and without a process. */
+static const char *open_and_fork(struct pool_worker *worker)
+{
+    const char *failed;
+    int ends[2], error;
+
+    if (fb_channel_open(ends) == -1)
+        return "socketpair";
+    failed = fb_channel_wake(ends[0]) == -1 ? "fcntl" : fork_worker(worker, ends);
+    error = errno;
+    close(ends[1]);
+    if (failed == NULL)
+        worker->channel = ends[0];
+    else
+        close(ends[0]);
+    errno = error;
+    return failed;
+}
+
+int pool_spawn(struct pool_worker *worker)
+{
+    struct generation *generation = worker->generation;
+    struct pool *pool = generation->pool;
+    const char *failed;
+
+    assert(role_is(FB_ROLE_MASTER));
+    assert(worker->phase == POOL_WORKER_EMPTY && worker->channel == -1);
+    assert(!pool_generation_is_ending(generation) && !pool->ending);
+    timers_disarm(pool->timers, &worker->respawn);
+    if (!fb_slot_take(pool->shared, &worker->slot)) {
+        fb_log(pool->log, FB_ALERT, 0, "no more than %d worker processes can run at once",
+            FB_SLOT_MAX);
+        return -1;
+    }
+    failed = open_and_fork(worker);
+    if (failed != NULL) {
+        fb_log(pool->log, FB_ALERT, errno, "%s() failed while spawning a worker", failed);
+        fb_slot_bury(pool->shared, worker->slot);
+        return -1;
+    }
+    pool_worker_set_phase(worker, POOL_WORKER_STARTING);
+    worker->started_ms = pool->clock->mono_ms;
+    worker->late = false;
+    worker->fills++;
+    pool_worker_expect(worker);
+    fb_log(pool->log, FB_NOTICE, 0, "start worker process %d", (int)worker->pid);
+    return 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The start of a generation: listeners, zones, record, workers. Also the deadlines of its workers: until
+ * the generation has committed, a worker that is late ends the start; afterwards it is killed. */
+#include "pool/pool.h"
+
+#include "base/compiler.h"
+#include "pool/listeners.h"
+#include "process/role.h"
+#include "sandbox/sandbox.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The next attempt to fork after one that has failed. */
+#define FORK_AGAIN_MS 1000
+
+/* A worker may hang where it listens to no other signal. */
+static void kill_worker(struct pool_worker *worker)
+{
+    struct generation *generation = worker->generation;
+    struct fb_log *log = generation->pool->log;
+
+    worker->deadline_passed = true;
+    if (generation->phase != GENERATION_CLOSING && !worker->watch.stuck) {
+        worker->late = true;
+        fb_log(log, FB_ALERT, 0,
+            "worker process %d was not ready within worker_start_timeout (%" PRId64
+            " ms), it is killed",
+            (int)worker->pid, generation->cycle->core.worker_start_timeout);
+    }
+    if (kill(worker->pid, SIGKILL) == -1 && errno != ESRCH)
+        fb_log(log, FB_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid, SIGKILL);
+}
+
+static void abort_start(struct pool_worker *worker)
+{
+    char why[96];
+
+    snprintf(why, sizeof(why),
+        "worker process %d was not ready within worker_start_timeout (%" PRId64 " ms)",
+        (int)worker->pid, worker->generation->cycle->core.worker_start_timeout);
+    generation_abort(worker->generation, why);
+}
+
+static void deadline_expired(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct pool_worker *worker = fb_container(timer, struct pool_worker, deadline);
+
+    (void)loop;
+    assert(worker->pid > 0);
+    if (worker->generation->phase == GENERATION_STARTING)
+        abort_start(worker);
+    else
+        kill_worker(worker);
+}
+
+static void respawn_expired(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct pool_worker *worker = fb_container(timer, struct pool_worker, respawn);
+
+    (void)loop;
+    if (pool_spawn(worker) == -1)
+        pool_worker_respawn_in(worker, FORK_AGAIN_MS);
+}
+
+static void init_worker(struct pool_worker *worker, struct generation *generation, unsigned index)
+{
+    *worker = (struct pool_worker) {
+        .generation = generation,
+        .index = index,
+        .channel = -1,
+        .inbox = -1,
+        .respawn = { .expired = respawn_expired },
+        .deadline = { .expired = deadline_expired },
+    };
+}
+
+/* Wakes the master, in which a reload may wait. */
+static void release_expired(struct fb_loop *loop, struct fb_timer *timer)
+{
+    (void)loop;
+    (void)timer;
+}
+
+static struct generation *create_generation(
+    struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
+{
+    unsigned n = (unsigned)cycle->core.worker_processes;
+    struct generation *generation =
+        calloc(1, sizeof(*generation) + n * sizeof(generation->workers[0]));
+
+    assert(n > 0);
+    if (generation == NULL) {
+        fb_log(pool->log, FB_EMERG, errno, "no memory for %u workers", n);
+        return NULL;
+    }
+    generation->pool = pool;
+    generation->phase = GENERATION_STARTING;
+    generation->cycle = cycle;
+    generation->opened = *opened;
+    *opened = (struct descriptors) { .fds = NULL };
+    generation->number = ++pool->generation_n;
+    generation->since_ms = pool->clock->wall_ms;
+    generation->release.expired = release_expired;
+    generation->worker_n = n;
+    for (unsigned i = 0; i < n; i++)
+        init_worker(&generation->workers[i], generation, i);
+    TAILQ_INSERT_TAIL(&pool->generations, generation, link);
+    return generation;
+}
+
+/* Undoes a start up to its listeners. */
+static int give_up_start(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
+{
+    descriptors_done(opened);
+    pool_discard_cycle(pool, cycle);
+    return -1;
+}
+
+int pool_start_generation(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
+{
+    const struct fb_zones *zones =
+        pool->serving == NULL ? pool->adopted_zones : &pool->serving->cycle->zones;
+    struct generation *generation = NULL;
+    struct pool_worker *worker;
+
+    assert(role_is(FB_ROLE_MASTER));
+    assert(pool->starting == NULL && !pool->ending);
+    if (fb_sandbox_prepare(cycle, pool->log) == -1 || listeners_open(pool, cycle) == -1)
+        return give_up_start(pool, cycle, opened);
+    if (fb_zones_open(&cycle->zones, zones, pool->log) == 0)
+        generation = create_generation(pool, cycle, opened);
+    fb_zones_close(pool->adopted_zones); /* the first generation has them now */
+    if (generation == NULL) {
+        listeners_abandon(pool, cycle, NULL);
+        return give_up_start(pool, cycle, opened);
+    }
+    pool->starting = generation;
+    GENERATION_FOREACH_WORKER (worker, generation)
+        if (pool_spawn(worker) == -1) {
+            generation_withdraw(generation, "a worker process could not be forked");
+            return -1;
+        }
+    pool_watchdog_start(generation);
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Destroys generations that end and have no process left, with their configurations. The serving one is
+ * never swept: its listeners are in use although all its workers may have gone. */
+#include "pool/pool.h"
+
+#include "process/logs.h"
+
+#include <assert.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+void pool_discard_cycle(struct pool *pool, struct fb_cycle *cycle)
+{
+    if (pool->log->targets == cycle->core.logs) { /* the first one, which could not start */
+        pool->log->targets = NULL;
+        pool->log->target_n = 0;
+        fb_log_update(pool->log);
+    }
+    fb_logs_close(&cycle->core);
+    fb_zones_close(&cycle->zones);
+    fb_cycle_destroy(&cycle);
+}
+
+void pool_destroy_generation(struct generation *generation)
+{
+    struct pool *pool = generation->pool;
+    struct pool_worker *worker;
+
+    assert(generation->process_n == 0);
+    assert(generation != pool->serving && generation != pool->starting);
+    GENERATION_FOREACH_WORKER (worker, generation)
+        timers_disarm(pool->timers, &worker->respawn);
+    timers_disarm(pool->timers, &generation->release);
+    timers_disarm(pool->timers, &generation->watch);
+    TAILQ_REMOVE(&pool->generations, generation, link);
+    pool_discard_cycle(pool, generation->cycle);
+    descriptors_done(&generation->opened);
+    free(generation);
+    malloc_trim(
+        0); /* freed pieces lie between others, and years of reloads are to leave no trace */
+}
+
+void pool_sweep(struct pool *pool)
+{
+    struct generation *generation, *next;
+
+    TAILQ_FOREACH_SAFE (generation, &pool->generations, link, next)
+        if (generation != pool->serving && generation->process_n == 0 &&
+            pool_generation_is_ending(generation))
+            pool_destroy_generation(generation);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Kills a worker that stays in one callback for longer than worker_watchdog; it is replaced like one that
+ * has crashed. Each worker's heartbeat is read twice in that time, and must have been found unchanged
+ * three times in a row: a machine that was suspended, or busy with others, lets some time pass without
+ * any reading. The heartbeat is the worker's word: it can at worst have that worker killed or spared. */
+#include "pool/pool.h"
+
+#include "base/compiler.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REPEATS 2 /* after the first reading */
+/* How long a core dump may take; then, or when the signal is ignored, SIGKILL follows. */
+#define KILL_MS 10000
+
+/* The letter that /proc has for the state of a process; 0 where it cannot be read. */
+static char process_state(pid_t pid)
+{
+    char path[32], text[512] = "", *end;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    if (fgets(text, sizeof(text), file) == NULL)
+        text[0] = '\0';
+    fclose(file);
+    end = strrchr(text, ')'); /* a process name may hold any character */
+    return end != NULL && end[1] == ' ' ? end[2] : '\0';
+}
+
+/* Whether a signal or a debugger has stopped the process: somebody takes care of it then. */
+static bool is_stopped(pid_t pid)
+{
+    char state = process_state(pid);
+
+    return state == 'T' || state == 't';
+}
+
+static const char *protocol_name(const struct fb_cycle *cycle, unsigned index)
+{
+    const struct fb_server *server;
+
+    STAILQ_FOREACH (server, &cycle->stream.servers, link)
+        if (server->protocol != NULL && server->protocol_index == index)
+            return server->protocol->name;
+    return NULL;
+}
+
+static void describe(const struct fb_cycle *cycle, uint64_t seen, char *text, size_t size)
+{
+    const char *callback = fb_callback_names[fb_heartbeat_callback(seen)];
+    const char *protocol = protocol_name(cycle, fb_heartbeat_protocol(seen));
+
+    if (callback == NULL)
+        snprintf(text, size, "outside of callbacks");
+    else if (protocol == NULL)
+        snprintf(text, size, "in callback \"%s\"", callback);
+    else
+        snprintf(text, size, "in callback \"%s\" of protocol \"%s\"", callback, protocol);
+}
+
+static void kill_stuck(struct pool_worker *worker)
+{
+    struct pool *pool = worker->generation->pool;
+    uint64_t ms = pool->clock->mono_ms - worker->watch.since_ms;
+    uint64_t limit = (uint64_t)worker->generation->cycle->core.worker_watchdog;
+    char where[128];
+
+    assert(worker->pid > 0 && !worker->watch.stuck);
+    describe(worker->generation->cycle, worker->watch.heartbeat, where, sizeof(where));
+    fb_log(pool->log, FB_ALERT, 0,
+        "worker process %d was stuck %s for %" PRIu64 " %s (worker_watchdog), it is killed",
+        (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
+    worker->watch.stuck = true;
+    timers_arm(pool->timers, &worker->deadline, limit < KILL_MS ? limit : KILL_MS);
+    if (kill(worker->pid, SIGABRT) == -1 && errno != ESRCH) /* the core dump shows where it hangs */
+        fb_log(pool->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid, SIGABRT);
+}
+
+/* Before a worker accepts it has worker_start_timeout, and when it is to end, another deadline. */
+static bool is_watched(const struct pool_worker *worker)
+{
+    return worker->phase >= POOL_WORKER_ACCEPTING && !fb_timer_is_set(&worker->deadline) &&
+           !worker->deadline_passed && !worker->watch.stuck;
+}
+
+static void check_heartbeat(struct pool_worker *worker)
+{
+    struct pool *pool = worker->generation->pool;
+    struct pool_watch *watch = &worker->watch;
+    uint64_t now;
+
+    if (!is_watched(worker))
+        return;
+    now = fb_heartbeat_now(&fb_shared_slot(pool->shared, worker->slot)->heartbeat);
+    if (watch->since_ms == 0 || now != watch->heartbeat ||
+        fb_heartbeat_callback(now) == FB_CALLBACK_WAIT || is_stopped(worker->pid))
+        *watch = (struct pool_watch) { .heartbeat = now, .since_ms = pool->clock->mono_ms };
+    else if (++watch->repeats >= REPEATS)
+        kill_stuck(worker);
+}
+
+static void watch_expired(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct generation *generation = fb_container(timer, struct generation, watch);
+    struct pool_worker *worker;
+
+    (void)loop;
+    GENERATION_FOREACH_WORKER (worker, generation)
+        check_heartbeat(worker);
+    pool_watchdog_start(generation);
+}
+
+void pool_watchdog_start(struct generation *generation)
+{
+    uint64_t limit = (uint64_t)generation->cycle->core.worker_watchdog;
+
+    assert(!fb_timer_is_set(&generation->watch));
+    generation->watch.expired = watch_expired;
+    if (limit > 0)
+        timers_arm(generation->pool->timers, &generation->watch, (limit + 1) / 2);
+}

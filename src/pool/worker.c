@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A worker's record: the master waits for the worker to come further, sends to it,
+ * schedules its replacement, clears it. Nothing here decides for a generation. */
+#include "pool/pool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms)
+{
+    assert(worker->phase == POOL_WORKER_EMPTY);
+    assert(!pool_generation_is_ending(worker->generation));
+    timers_arm(worker->generation->pool->timers, &worker->respawn, ms);
+}
+
+void pool_worker_expect(struct pool_worker *worker)
+{
+    struct generation *generation = worker->generation;
+    int64_t limit = generation->cycle->core.worker_start_timeout;
+
+    if (generation->phase == GENERATION_CLOSING) /* closing has a deadline of its own */
+        return;
+    timers_disarm(generation->pool->timers, &worker->deadline);
+    if (limit > 0)
+        timers_arm(generation->pool->timers, &worker->deadline, (uint64_t)limit);
+}
+
+void pool_worker_clear(struct pool_worker *worker)
+{
+    assert(worker->phase != POOL_WORKER_EMPTY);
+    assert(worker->channel != -1);
+    close(worker->channel);
+    if (worker->inbox != -1)
+        close(worker->inbox);
+    worker->channel = worker->inbox = -1;
+    worker->pid = 0;
+    worker->deadline_passed = false;
+    timers_disarm(worker->generation->pool->timers, &worker->deadline);
+    worker->watch = (struct pool_watch) { .repeats = 0 };
+    pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
+}
+
+void pool_worker_send(
+    struct pool_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd)
+{
+    struct fb_message message = { .kind = kind, .argument = argument, .fd = fd };
+
+    if (worker->channel == -1 || fb_channel_send(worker->channel, &message) == 0)
+        return;
+    if (errno != EPIPE) /* a dead worker is reaped soon */
+        fb_log(worker->generation->pool->log, FB_ALERT, errno,
+            "worker process %d could not be told", (int)worker->pid);
+}
+
+void pool_worker_arm(struct pool_worker *worker)
+{
+    pool_worker_expect(worker);
+    pool_worker_send(worker, FB_MESSAGE_ARM, 0, -1);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Runs a configuration check in a child and puts its end into words. What the child finds wrong with the
+ * configuration it logs itself; the parent speaks only where the child could not: when it crashed,
+ * exited or took too long, in whoever's code that was. */
+#include "process/config_check.h"
+
+#include "base/clock.h"
+#include "process/descriptors.h"
+#include "process/signals.h"
+#include "process/title.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void add_log(struct descriptors *kept, const struct fb_log *log)
+{
+    for (; log != NULL; log = log->also)
+        descriptors_add_targets(kept, log->targets, log->target_n);
+}
+
+/* Unloads the modules, so that what a destructor does wrong is reported too. */
+static void unload(struct fb_cycle *cycle, struct fb_progress *progress)
+{
+    const struct module *module;
+
+    while ((module = SLIST_FIRST(&cycle->modules)) != NULL) {
+        fb_progress_enter(progress, NULL, "while it was unloaded", "module \"%s\"", module->path);
+        fb_module_unload(&cycle->modules);
+        fb_progress_leave(progress);
+    }
+}
+
+/* Detaches the child from its parent: no signal handler of the parent's role is left, and the kernel
+ * ends the child with the parent. */
+static void become_child(pid_t parent)
+{
+    fb_signals_reset();
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+}
+
+static FB_NORETURN void check_in_child(
+    const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
+{
+    struct fb_cycle *cycle;
+
+    fb_title_set("configuration check", "");
+    cycle = fb_cycle_load(options, log, excerpts);
+    if (cycle != NULL)
+        unload(cycle, options->progress);
+    options->progress->done = true;
+    _exit(cycle != NULL ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+static bool is_crash(int number)
+{
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
+
+    for (size_t i = 0; i < fb_countof(numbers); i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+static int judge(
+    const struct fb_progress *progress, bool late, int status, const char *conf, struct fb_log *log)
+{
+    bool foreign = progress->foreign;
+    const char *who = foreign ? progress->who : "the process that checks the configuration";
+    const char *when = foreign ? progress->when : "at its work";
+    const char *where = foreign ? progress->where : "";
+    int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+    if (progress->done && WIFEXITED(status))
+        return WEXITSTATUS(status) == EXIT_SUCCESS ? 0 : -1;
+    if (late)
+        fb_log(log, FB_EMERG, 0, "%s did not come to an end %s: it was given %d seconds%s", who,
+            when, CONFIG_CHECK_MS / 1000, where);
+    else if (number != 0)
+        fb_log(log, FB_EMERG, 0, "%s %s %s: signal %d (%s)%s", who,
+            is_crash(number) ? "crashed" : "was ended", when, number, strsignal(number), where);
+    else
+        fb_log(log, FB_EMERG, 0, "%s exited %s: code %d%s", who, when, WEXITSTATUS(status), where);
+    if (!foreign)
+        fb_log(log, FB_EMERG, 0, "configuration file %s could not be checked", conf);
+    return -1;
+}
+
+static void check_done(struct config_check *check)
+{
+    assert((check->pid != 0) == (check->progress != NULL));
+    if (check->progress != NULL)
+        munmap(check->progress, sizeof(*check->progress));
+    *check = (struct config_check) { .pid = 0 };
+}
+
+static int fork_check(struct config_check *check, const struct fb_cycle_options *options,
+    struct fb_log *log, int excerpts, struct descriptors *kept)
+{
+    pid_t parent = getpid();
+
+    check->pid = fork();
+    if (check->pid == 0) {
+        become_child(parent);
+        descriptors_close_others(kept);
+        check_in_child(options, log, excerpts);
+    }
+    return check->pid == -1 ? -1 : 0;
+}
+
+int config_check_begin(struct config_check *check, const struct fb_cycle_options *options,
+    struct fb_log *log, int excerpts)
+{
+    struct fb_cycle_options own = *options;
+    struct descriptors kept = { .fds = NULL };
+    int status;
+
+    assert(check->pid == 0 && check->progress == NULL);
+    descriptors_add(&kept, excerpts);
+    add_log(&kept, log);
+    own.progress = kept.failed ? MAP_FAILED
+                               : mmap(NULL, sizeof(*own.progress), PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (own.progress == MAP_FAILED) {
+        fb_log(log, FB_EMERG, errno, "no memory to check the configuration");
+        descriptors_done(&kept);
+        return -1;
+    }
+    check->progress = own.progress;
+    status = fork_check(check, &own, log, excerpts, &kept);
+    descriptors_done(&kept);
+    if (status == -1) {
+        fb_log(log, FB_EMERG, errno, "fork() failed while checking the configuration");
+        check_done(check);
+    }
+    return status;
+}
+
+void config_check_kill(struct config_check *check)
+{
+    assert(check->pid > 0);
+    check->late = true;
+    kill(check->pid, SIGKILL);
+}
+
+void config_check_cancel(struct config_check *check)
+{
+    if (check->pid == 0)
+        return;
+    config_check_kill(check);
+    waitpid(check->pid, NULL, 0); /* at once; else it could outlive us */
+    check_done(check);
+}
+
+int config_check_end(struct config_check *check, int status, const char *conf, struct fb_log *log)
+{
+    int verdict;
+
+    assert(check->pid > 0 && check->progress != NULL);
+    verdict = judge(check->progress, check->late, status, conf, log);
+    check_done(check);
+    return verdict;
+}
+
+static uint64_t now_ms(void)
+{
+    struct fb_clock clock;
+
+    fb_clock_read(&clock);
+    return clock.mono_ms;
+}
+
+/* Waits for the process itself: foreign code may close any descriptor. */
+static int wait_for_child(struct config_check *check)
+{
+    struct pollfd ended = { .fd = pidfd_open(check->pid, 0), .events = POLLIN };
+    uint64_t deadline = now_ms() + CONFIG_CHECK_MS;
+    int status = EXIT_FAILURE << 8; /* unless waitpid() gives another */
+
+    while (waitpid(check->pid, &status, WNOHANG) == 0) {
+        if (!check->late && now_ms() >= deadline)
+            config_check_kill(check);
+        poll(&ended, 1, ended.fd != -1 ? 100 : 1);
+    }
+    if (ended.fd != -1)
+        close(ended.fd);
+    return status;
+}
+
+int config_check_run(const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
+{
+    struct config_check check = { .pid = 0 };
+
+    if (config_check_begin(&check, options, log, excerpts) == -1)
+        return -1;
+    return config_check_end(&check, wait_for_child(&check), options->conf, log);
+}

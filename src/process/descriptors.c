@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Gathers the descriptors that a child keeps, before the fork, and closes all others by ranges, in the
+ * child. A set that lacks a descriptor is never used to close others. */
+#include "process/descriptors.h"
+
+#include "base/number.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FIRST_SIZE 16u
+
+void descriptors_add(struct descriptors *set, int fd)
+{
+    assert(set->n <= set->size);
+    assert(fd >= -1);
+    if (fd == -1)
+        return;
+    if (set->n == set->size) {
+        unsigned size = set->size > 0 ? 2 * set->size : FIRST_SIZE;
+        int *larger = realloc(set->fds, size * sizeof(*larger));
+
+        if (larger == NULL) {
+            set->failed = true;
+            return;
+        }
+        set->fds = larger;
+        set->size = size;
+    }
+    set->fds[set->n++] = fd;
+}
+
+void descriptors_add_targets(
+    struct descriptors *set, const struct fb_log_target *targets, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        descriptors_add(set, targets[i].fd);
+        if (targets[i].journal)
+            descriptors_add(set, targets[i].journal_fd);
+    }
+}
+
+void descriptors_add_all(struct descriptors *set, const struct descriptors *other)
+{
+    assert(set != other);
+    for (unsigned i = 0; i < other->n; i++)
+        descriptors_add(set, other->fds[i]);
+    set->failed = set->failed || other->failed;
+}
+
+static bool has_descriptor(const struct descriptors *set, int fd)
+{
+    for (unsigned i = 0; set != NULL && i < set->n; i++)
+        if (set->fds[i] == fd)
+            return true;
+    return false;
+}
+
+void descriptors_add_open(struct descriptors *set, const struct descriptors *except)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    const struct dirent *entry;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        int64_t fd;
+
+        if (fb_parse_number(entry->d_name, 0, INT_MAX, &fd) == FB_NUMBER_OK &&
+            fd != dirfd(directory) && !has_descriptor(except, (int)fd))
+            descriptors_add(set, (int)fd);
+    }
+    if (directory != NULL)
+        closedir(directory);
+}
+
+static int compare_descriptors(const void *a, const void *b)
+{
+    int one = *(const int *)a, other = *(const int *)b;
+
+    return (one > other) - (one < other);
+}
+
+void descriptors_close_others(struct descriptors *set)
+{
+    unsigned next = STDERR_FILENO + 1;
+
+    assert(!set->failed);
+    if (set->n > 0)
+        qsort(set->fds, set->n, sizeof(set->fds[0]), compare_descriptors);
+    for (unsigned i = 0; i < set->n; i++) {
+        unsigned fd = (unsigned)set->fds[i];
+
+        assert(i == 0 || set->fds[i - 1] <= set->fds[i]);
+        if (fd > next)
+            close_range(next, fd - 1, 0);
+        if (fd >= next)
+            next = fd + 1;
+    }
+    close_range(next, UINT_MAX, 0);
+}
+
+void descriptors_done(struct descriptors *set)
+{
+    free(set->fds);
+    *set = (struct descriptors) { .fds = NULL };
+}

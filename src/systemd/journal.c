@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps the journal's stream and socket. Lines are lost to no one while the socket is not
+ * connected: they go to standard error instead. */
+#include "systemd/journal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SOCKET_PATH "/run/systemd/journal/socket"
+
+static struct {
+    bool named; /* JOURNAL_STREAM was there */
+    unsigned long long device, inode;
+    int fd;
+} journal = { .fd = -1 };
+
+void fb_journal_init(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+
+    journal.named =
+        stream != NULL && sscanf(stream, "%llu:%llu", &journal.device, &journal.inode) == 2;
+}
+
+bool fb_journal_is_stderr(void)
+{
+    struct stat st;
+
+    return journal.named && fstat(STDERR_FILENO, &st) == 0 && st.st_dev == journal.device &&
+           st.st_ino == journal.inode;
+}
+
+int fb_journal_connect(void)
+{
+    static const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SOCKET_PATH };
+
+    return connect(journal.fd, (const struct sockaddr *)&address, sizeof(address));
+}
+
+int fb_journal_socket(void)
+{
+    if (journal.fd != -1)
+        return journal.fd;
+    journal.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (journal.fd != -1)
+        fb_journal_connect(); /* on failure lines go to standard error until logs are reopened */
+    return journal.fd;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the variables and adds the sockets. A descriptor of the store that is of no use is
+ * closed with a warning, because it would be passed to every further start; any other one is an
+ * error. */
+#include "systemd/listen_fds.h"
+
+#include "base/number.h"
+#include "systemd/fdstore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The service manager's name for a descriptor without a name. */
+#define UNNAMED "unknown"
+#define NAME_MAX_BYTES 255
+
+/* Takes a variable out of the environment: a copy of its value, or NULL. */
+static char *take_variable(const char *name)
+{
+    const char *value = getenv(name);
+    char *copy = value != NULL ? strdup(value) : NULL;
+
+    unsetenv(name);
+    return copy;
+}
+
+/* Takes the name of the next descriptor off the list. */
+static const char *next_name(char **names, char name[NAME_MAX_BYTES + 1])
+{
+    const char *next = *names != NULL ? strsep(names, ":") : NULL;
+
+    strncpy(name, next != NULL ? next : UNNAMED, NAME_MAX_BYTES);
+    name[NAME_MAX_BYTES] = '\0';
+    return name;
+}
+
+static int add_socket(
+    struct fb_inherited *inherited, const struct fb_inherited_socket *passed, struct fb_log *log)
+{
+    const char *wrong = fb_inherited_add(inherited, passed);
+
+    if (wrong == NULL)
+        return 0;
+    if (passed->from == FB_FROM_STORE) { /* an error would fail every further start */
+        fb_log(log, FB_WARN, errno,
+            "descriptor %d (\"%s\"), which the service manager has kept, cannot be listened on: "
+            "%s, it is closed",
+            passed->fd, passed->name, wrong);
+        close(passed->fd);
+        return 0;
+    }
+    fb_log(log, FB_EMERG, errno,
+        "descriptor %d (\"%s\"), which the service manager has passed, cannot be listened on: %s",
+        passed->fd, passed->name, wrong);
+    return -1;
+}
+
+static int add_sockets(struct fb_inherited *inherited, int64_t n, char *names, struct fb_log *log)
+{
+    char name[NAME_MAX_BYTES + 1];
+
+    for (int fd = FB_PASSED_FIRST; fd < FB_PASSED_FIRST + n; fd++) /* first of all */
+        if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1) {
+            fb_log(log, FB_EMERG, errno,
+                "LISTEN_FDS promises %d descriptors, but number %d is not open", (int)n, fd);
+            return -1;
+        }
+    for (int fd = FB_PASSED_FIRST; fd < FB_PASSED_FIRST + n; fd++) {
+        struct fb_inherited_socket passed = { .fd = fd, .number = fd };
+
+        passed.name = next_name(&names, name);
+        passed.from = fb_store_is_name(name) ? FB_FROM_STORE : FB_FROM_MANAGER;
+        if (add_socket(inherited, &passed, log) == -1)
+            return -1;
+    }
+    return 0;
+}
+
+/* Whether the pid is ours: another process may have left its variables in the environment. */
+static bool is_our_pid(const char *text)
+{
+    int64_t pid;
+
+    return text != NULL && fb_parse_number(text, 1, INT_MAX, &pid) == FB_NUMBER_OK &&
+           pid == getpid();
+}
+
+int listen_fds_take(struct fb_inherited *inherited, struct fb_log *log)
+{
+    char *pid = take_variable("LISTEN_PID"), *fds = take_variable("LISTEN_FDS"),
+         *names = take_variable("LISTEN_FDNAMES");
+    int status = 0;
+    int64_t n;
+
+    unsetenv("LISTEN_PIDFDID");
+    if (is_our_pid(pid) && fds != NULL) {
+        if (fb_parse_number(fds, 0, INT_MAX - FB_PASSED_FIRST, &n) == FB_NUMBER_OK) {
+            status = add_sockets(inherited, n, names, log);
+        } else {
+            fb_log(log, FB_EMERG, 0, "LISTEN_FDS=\"%s\" is not a number of descriptors", fds);
+            status = -1;
+        }
+    }
+    free(pid);
+    free(fds);
+    free(names);
+    return status;
+}

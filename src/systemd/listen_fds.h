@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Listening sockets that a service manager has passed to this process: LISTEN_PID, LISTEN_FDS
+ * and LISTEN_FDNAMES of the environment, as sd_listen_fds(3) describes them. Sockets from its
+ * descriptor store come in the same way and are told apart by their names. */
+#pragma once
+
+#include "base/log.h"
+#include "net/adopted.h"
+
+/* Adds the sockets that were passed to us, if any; -1 after an emerg line. The variables are
+ * removed. To be called before any descriptor is opened. */
+int listen_fds_take(struct fb_inherited *sockets, struct fb_log *log);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps how this process was executed, and executes it again. A path without a directory is
+ * looked for as a shell does; links are kept, because they lead to the newest binary. */
+#include "upgrade/binary.h"
+
+#include "base/compiler.h"
+#include "systemd/notify.h"
+#include "upgrade/exec_state.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Copies a list that ends with NULL; NULL without memory. */
+static char **copy_list(char **list)
+{
+    size_t n = 0;
+    char **all;
+
+    while (list[n] != NULL)
+        n++;
+    all = calloc(n + 1, sizeof(*all));
+    for (size_t i = 0; i < n && all != NULL; i++) {
+        all[i] = strdup(list[i]);
+        if (all[i] == NULL)
+            return NULL;
+    }
+    return all;
+}
+
+/* Whether a variable of the environment was meant for our pid alone. */
+static bool is_for_us_alone(const char *text)
+{
+    static const char *const names[] = { "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES=",
+        "LISTEN_PIDFDID=", "WATCHDOG_PID=", FB_HANDOVER "=" };
+
+    for (size_t i = 0; i < fb_countof(names); i++)
+        if (strncmp(text, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Returns the environment for the new process, with one variable more; NULL without memory. */
+static char **list_environment(const char *const *environment, char *variable)
+{
+    size_t n = 0, m = 0;
+    char **all;
+
+    while (environment[n] != NULL)
+        n++;
+    all = calloc(n + 2, sizeof(*all));
+    if (all == NULL)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!is_for_us_alone(environment[i]))
+            all[m++] = (char *)environment[i];
+    all[m] = variable;
+    return all;
+}
+
+/* Looks for a command in PATH, as a shell does; NULL where there is none. */
+static char *search_path(const char *name)
+{
+    const char *all = getenv("PATH");
+    char *found;
+
+    for (const char *p = all; p != NULL; p = *p == ':' ? p + 1 : NULL) {
+        int n = (int)strcspn(p, ":");
+
+        if (asprintf(&found, "%.*s%s%s", n, p, n > 0 ? "/" : "./", name) == -1)
+            return NULL;
+        if (access(found, X_OK) == 0)
+            return found;
+        free(found);
+        p += n;
+    }
+    return NULL;
+}
+
+/* Returns the path that the kernel has executed; NULL without memory or /proc. */
+static char *ask_kernel(void)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", target, sizeof(target) - 1);
+
+    if (n == -1)
+        return NULL;
+    target[n] = '\0';
+    return strdup(target);
+}
+
+/* Makes the path absolute without following links. */
+static char *resolve_path(const char *directory, const char *name)
+{
+    char *found = strchr(name, '/') != NULL ? strdup(name) : search_path(name), *absolute;
+
+    if (found == NULL)
+        return ask_kernel();
+    if (*found == '/')
+        return found;
+    if (asprintf(&absolute, "%s/%s", directory, found) == -1)
+        absolute = NULL;
+    free(found);
+    return absolute;
+}
+
+int binary_remember(struct binary *binary, char **argv, const char *const *environment)
+{
+    char *directory = getcwd(NULL, 0);
+
+    assert(argv[0] != NULL && environment != NULL);
+    if (directory == NULL) /* it was removed */
+        directory = strdup("/");
+    *binary = (struct binary) {
+        .path = directory != NULL ? resolve_path(directory, argv[0]) : NULL,
+        .directory = directory,
+        .arguments = copy_list(argv),
+        .environment = environment,
+    };
+    return binary->path == NULL || binary->arguments == NULL ? -1 : 0;
+}
+
+void binary_execute(const struct binary *binary, char *variable, const int *fds, unsigned n)
+{
+    char **list;
+
+    assert(binary->path != NULL && binary->directory != NULL);
+    assert(strncmp(variable, FB_HANDOVER "=", sizeof(FB_HANDOVER)) == 0);
+    list = list_environment(binary->environment, variable);
+    if (list == NULL)
+        return;
+    for (unsigned i = 0; i < n; i++)
+        if (fcntl(fds[i], F_SETFD, 0) == -1)
+            return;
+    if (chdir(binary->directory) == -1)
+        return;
+    environ = list;
+    if (fb_notify_hand_on() == 0)
+        execve(binary->path, binary->arguments, environ);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes and reads the variable. It is a list of items behind ":", which no name of a service
+ * manager has in it. An item is a letter that says what it is, a number, which is mostly a
+ * descriptor, and further values behind ",". */
+#include "upgrade/exec_state.h"
+
+#include "base/number.h"
+#include "systemd/listen_fds.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FORM "1" /* the text's first item: the version of its form */
+
+enum {
+    PARENT = 'p',
+    LINK = 'l',
+    LOCK = 'k',
+    SLOTS = 'n', /* the side, and the serial */
+    SOCKET = 's',
+    PASSED = 'm', /* with number and name */
+    ZONE = 'z',
+};
+
+static void add_fd(struct fb_handover *handover, int fd)
+{
+    int *fds;
+
+    assert(fd >= 0);
+    fds = realloc(handover->fds, (handover->fd_n + 1) * sizeof(*fds));
+
+    if (fds == NULL) {
+        if (handover->file != NULL)
+            fclose(handover->file);
+        handover->file = NULL;
+        return;
+    }
+    handover->fds = fds;
+    fds[handover->fd_n++] = fd;
+}
+
+static void add_item(struct fb_handover *handover, char kind, int fd)
+{
+    add_fd(handover, fd);
+    if (handover->file != NULL)
+        fprintf(handover->file, ":%c%d", kind, fd);
+}
+
+void fb_handover_begin(
+    struct fb_handover *handover, int link, int lock, unsigned side, uint32_t serial)
+{
+    assert(side <= 1);
+    *handover = (struct fb_handover) { .fds = NULL };
+    handover->file = open_memstream(&handover->text, &handover->size);
+    if (handover->file == NULL)
+        return;
+    fprintf(handover->file, "%s=%s:%c%d:%c%u,%lu", FB_HANDOVER, FORM, PARENT, (int)getpid(), SLOTS,
+        side, (unsigned long)serial);
+    add_item(handover, LINK, link);
+    if (lock != -1)
+        add_item(handover, LOCK, lock);
+}
+
+void fb_handover_socket(struct fb_handover *handover, int fd)
+{
+    add_item(handover, SOCKET, fd);
+}
+
+void fb_handover_passed(struct fb_handover *handover, const struct fb_inherited_socket *passed)
+{
+    add_item(handover, PASSED, passed->fd);
+    if (handover->file != NULL)
+        fprintf(handover->file, ",%d,%s", passed->number, passed->name);
+}
+
+void fb_handover_zone(struct fb_handover *handover, int fd)
+{
+    add_item(handover, ZONE, fd);
+}
+
+int fb_handover_end(struct fb_handover *handover)
+{
+    FILE *file = handover->file;
+
+    handover->file = NULL;
+    return file != NULL && fclose(file) == 0 ? 0 : -1;
+}
+
+void fb_handover_destroy(struct fb_handover *handover)
+{
+    if (handover->file != NULL)
+        fclose(handover->file);
+    free(handover->text);
+    free(handover->fds);
+    *handover = (struct fb_handover) { .fds = NULL };
+}
+
+/* Reading */
+
+struct reader {
+    struct fb_inheritance *inheritance;
+    const char *wrong; /* with an item, or NULL */
+};
+
+/* Reads the number that `rest` begins with; *rest is what stands behind its "," then, or NULL. */
+static int64_t read_number(struct reader *reader, char **rest, int64_t most)
+{
+    const char *text = strsep(rest, ",");
+    int64_t n = 0;
+
+    if (text == NULL || fb_parse_number(text, 0, most, &n) != FB_NUMBER_OK)
+        reader->wrong = "it has no number where one is expected";
+    return n;
+}
+
+/* Reads a descriptor and makes it close-on-exec. */
+static int read_descriptor(struct reader *reader, char **rest)
+{
+    int fd = (int)read_number(reader, rest, INT_MAX);
+
+    if (reader->wrong == NULL && fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
+        reader->wrong = "its descriptor is not open";
+    return fd;
+}
+
+static void read_socket(struct reader *reader, char *rest, bool passed)
+{
+    struct fb_inherited_socket one = { .from = FB_FROM_MASTER, .name = "" };
+
+    one.fd = read_descriptor(reader, &rest);
+    if (passed) {
+        one.from = FB_FROM_MANAGER;
+        one.number = (int)read_number(reader, &rest, INT_MAX);
+        one.name = rest != NULL ? rest : "";
+    }
+    if (reader->wrong == NULL)
+        reader->wrong = fb_inherited_add(reader->inheritance->sockets, &one);
+}
+
+static void read_zone(struct reader *reader, char *rest)
+{
+    struct fb_inheritance *inheritance = reader->inheritance;
+    int fd = read_descriptor(reader, &rest);
+
+    /* a zone that cannot be used begins empty, as one of another layout does */
+    if (reader->wrong == NULL &&
+        fb_zones_adopt(&inheritance->zones, inheritance->sockets->arena, fd) == -1)
+        close(fd);
+}
+
+static void read_item(struct reader *reader, char *item)
+{
+    struct fb_inheritance *inheritance = reader->inheritance;
+    char *rest = item + 1;
+
+    switch (*item) {
+    case PARENT:
+        if (inheritance->parent != 0)
+            reader->wrong = "it stands there twice";
+        else
+            inheritance->parent = (pid_t)read_number(reader, &rest, INT_MAX);
+        break;
+    case SLOTS:
+        inheritance->side = (unsigned)read_number(reader, &rest, 1);
+        inheritance->serial = (uint32_t)read_number(reader, &rest, UINT32_MAX - 1);
+        break;
+    case LINK:
+        inheritance->link = read_descriptor(reader, &rest);
+        break;
+    case LOCK:
+        inheritance->lock = read_descriptor(reader, &rest);
+        break;
+    case SOCKET:
+    case PASSED:
+        read_socket(reader, rest, *item == PASSED);
+        break;
+    case ZONE:
+        read_zone(reader, rest);
+        break;
+    default:
+        reader->wrong = "it is of no known kind";
+        break;
+    }
+}
+
+static int refuse_item(struct fb_log *log, const char *item, const char *wrong)
+{
+    fb_log(log, FB_EMERG, errno,
+        "what the master process before has handed over (\"%s\") is not understood: %s", item,
+        wrong);
+    return -1;
+}
+
+/* Whether the process that has started us has written the text. In all versions the first item
+ * is the writer's pid. */
+static bool is_parents(struct reader *reader, char *item)
+{
+    bool is = item != NULL && *item == PARENT;
+
+    if (is)
+        read_item(reader, item);
+    return is && reader->wrong == NULL && reader->inheritance->parent > 0 &&
+           reader->inheritance->parent == getppid();
+}
+
+/* Reads the variable, which is given without its name; -1 after an emerg line. */
+static int read_state(struct fb_inheritance *inheritance, char *text, struct fb_log *log)
+{
+    struct reader reader = { .inheritance = inheritance };
+    const char *form = strsep(&text, ":");
+    char *item;
+
+    errno = 0;
+    if (!is_parents(&reader, strsep(&text, ":"))) {
+        fb_log(log, FB_WARN, 0,
+            "the environment's " FB_HANDOVER " is not of the process that has started us, it is "
+            "ignored");
+        inheritance->parent = 0;
+        return 0;
+    }
+    if (strcmp(form, FORM) != 0)
+        return refuse_item(log, form, "it has another form");
+    while ((item = strsep(&text, ":")) != NULL) {
+        char whole[64];
+
+        snprintf(whole, sizeof(whole), "%s", item);
+        read_item(&reader, item);
+        if (reader.wrong != NULL)
+            return refuse_item(log, whole, reader.wrong);
+    }
+    return inheritance->link != -1 ? 0 : refuse_item(log, "", "it lacks the link");
+}
+
+/* Takes the variable out of the environment and reads it. */
+static int take_state(struct fb_inheritance *inheritance, struct fb_log *log)
+{
+    const char *value = getenv(FB_HANDOVER);
+    char *text = value != NULL ? strdup(value) : NULL;
+    int status = text == NULL ? 0 : read_state(inheritance, text, log);
+
+    unsetenv(FB_HANDOVER);
+    free(text);
+    assert(status == -1 || (inheritance->link == -1) == (inheritance->parent == 0));
+    return status;
+}
+
+int fb_inherit(struct fb_inheritance *inheritance, struct fb_log *log)
+{
+    *inheritance = (struct fb_inheritance) { .link = -1, .lock = -1 };
+    fb_zones_init(&inheritance->zones);
+    inheritance->sockets = fb_inherited_create();
+    if (inheritance->sockets == NULL) {
+        fb_log(log, FB_EMERG, errno, "no memory for the sockets that were passed");
+        return -1;
+    }
+    if (listen_fds_take(inheritance->sockets, log) == -1)
+        return -1;
+    return take_state(inheritance, log);
+}
+
+void fb_inheritance_done(struct fb_inheritance *inheritance)
+{
+    assert(inheritance->link >= -1 && inheritance->lock >= -1);
+    fb_zones_close(&inheritance->zones);
+    if (inheritance->link != -1)
+        close(inheritance->link);
+    if (inheritance->lock != -1)
+        close(inheritance->lock);
+    inheritance->link = inheritance->lock = -1;
+    fb_inherited_destroy(&inheritance->sockets);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sends and receives the messages of the link. A message longer than MESSAGE_MAX, which no version
+ * sends, is dropped. */
+#include "upgrade/link.h"
+
+#include "process/fd_passing.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MESSAGE_MAX (4u << 20) /* bytes */
+#define REPORT_S 5             /* for which a new process waits for an old one that does not read */
+
+void upgrade_link_init(struct upgrade_link *link, int fd)
+{
+    *link = (struct upgrade_link) { .fd = fd, .passed = -1 };
+}
+
+void upgrade_link_check(const struct upgrade_link *link)
+{
+    assert(link->in_n <= link->in_size);
+    assert(link->line_n <= link->in_n);
+    assert((link->in == NULL) == (link->in_size == 0));
+}
+
+void upgrade_link_close(struct upgrade_link *link)
+{
+    upgrade_link_check(link);
+    if (link->fd != -1)
+        close(link->fd);
+    if (link->passed != -1)
+        close(link->passed);
+    free(link->in);
+    upgrade_link_init(link, -1);
+}
+
+/* Sending */
+
+void upgrade_link_begin(struct fb_json *json)
+{
+    fb_json_begin(json);
+    fb_json_object(json, NULL);
+}
+
+int upgrade_link_send(struct upgrade_link *link, struct fb_json *json)
+{
+    ssize_t sent = -1;
+    size_t n;
+    char *line;
+
+    assert(link->fd != -1);
+    assert(json->depth == 1); /* the caller has closed all that it has opened */
+    fb_json_close(json);
+    line = fb_json_end(json, &n);
+    if (line != NULL) /* the socket's buffer takes much more than a line at once */
+        sent = send(link->fd, line, n, MSG_NOSIGNAL);
+    free(line);
+    if (line != NULL && sent == -1)
+        return errno == EPIPE || errno == ECONNRESET ? 0 : -1;
+    return line != NULL && sent == (ssize_t)n ? 0 : -1;
+}
+
+int upgrade_link_send_fd(struct upgrade_link *link, int fd)
+{
+    static const char empty[] = "{}\n";
+
+    assert(link->fd != -1 && fd != -1);
+    return fd_send(link->fd, empty, sizeof(empty) - 1, fd) == -1 && errno != EPIPE ? -1 : 0;
+}
+
+void fb_upgrade_report(int link, const struct fb_told *diag)
+{
+    struct timeval limit = { .tv_sec = REPORT_S };
+    struct fb_json json;
+    size_t n, sent = 0;
+    ssize_t piece = 0;
+    char *line;
+
+    if (link == -1)
+        return;
+    upgrade_link_begin(&json);
+    diag_to_json(&json, diag);
+    fb_json_close(&json);
+    line = fb_json_end(&json, &n);
+    setsockopt(link, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    fcntl(link, F_SETFL, 0);
+    while (line != NULL && sent < n && piece != -1) {
+        piece = send(link, line + sent, n - sent, MSG_NOSIGNAL);
+        sent += piece > 0 ? (size_t)piece : 0;
+    }
+    free(line);
+}
+
+/* Receiving */
+
+static void drop_handled(struct upgrade_link *link)
+{
+    upgrade_link_check(link);
+    link->in_n -= link->line_n;
+    if (link->line_n > 0)
+        memmove(link->in, link->in + link->line_n, link->in_n);
+    link->line_n = 0;
+}
+
+static bool make_room(struct upgrade_link *link)
+{
+    size_t size = link->in_size > 0 ? 2 * link->in_size : 4096;
+    char *larger;
+
+    if (link->in_n < link->in_size)
+        return true;
+    if (size > MESSAGE_MAX || (larger = realloc(link->in, size)) == NULL)
+        return false;
+    link->in = larger;
+    link->in_size = size;
+    return true;
+}
+
+/* Receives once; the return value and errno are recv()'s. */
+static ssize_t receive_bytes(struct upgrade_link *link)
+{
+    ssize_t n;
+    int fd;
+
+    assert(link->line_n == 0);
+    if (!make_room(link))
+        link->in_n = 0; /* no process sends so much */
+    if (link->in_size == 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    n = fd_receive(link->fd, link->in + link->in_n, link->in_size - link->in_n, &fd);
+    if (n > 0)
+        link->in_n += (size_t)n;
+    if (fd == -1)
+        return n;
+    if (link->passed != -1) /* the message of that descriptor has no end */
+        close(link->passed);
+    link->passed = fd;
+    return n;
+}
+
+static void parse_message(struct upgrade_link *link, size_t n, struct upgrade_message *out)
+{
+    struct fb_json_value message = fb_json_parse(link->in, n);
+
+    assert(n < link->in_n && link->in[n] == '\n');
+    link->line_n = n + 1;
+    *out = (struct upgrade_message) {
+        .serves = fb_json_is_true(fb_json_member(message, "serves")),
+        .main = fb_json_is_true(fb_json_member(message, "main")),
+        .rescan = fb_json_is_true(fb_json_member(message, "look")),
+        .sockets = fb_json_member(message, "sockets"),
+        .diag = fb_json_member(message, "messages"),
+        .fd = link->passed,
+    };
+    fb_json_text(fb_json_member(message, "control"), out->control, sizeof(out->control));
+    link->passed = -1;
+}
+
+enum upgrade_link_status upgrade_link_next(
+    struct upgrade_link *link, struct upgrade_message *message)
+{
+    while (link->fd != -1) {
+        const char *end;
+        ssize_t n;
+
+        drop_handled(link);
+        end = link->in_n > 0 ? memchr(link->in, '\n', link->in_n) : NULL;
+        if (end != NULL) {
+            parse_message(link, (size_t)(end - link->in), message);
+            return LINK_MESSAGE;
+        }
+        n = receive_bytes(link);
+        if (n == -1 && errno == EAGAIN)
+            return LINK_EMPTY;
+        if (n == 0 || (n == -1 && errno != EINTR))
+            upgrade_link_close(link);
+    }
+    return LINK_ENDED;
+}

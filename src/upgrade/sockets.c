@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps the list of the other process's sockets, and adds those that it gives to ours. A list
+ * from the other process is input: numbers that are no inodes match nothing. */
+#include "upgrade/sockets.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* Returns the inode of a socket; 0 where there is none. */
+static uint64_t inode_of(int fd)
+{
+    struct stat st;
+
+    return fd != -1 && fstat(fd, &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+void upgrade_sockets_write(struct fb_json *json, const struct fb_listeners *listeners)
+{
+    const struct fb_listener *listener;
+
+    fb_json_array(json, "sockets");
+    if (listeners != NULL)
+        STAILQ_FOREACH (listener, listeners, link)
+            for (unsigned i = 0; i < listener->fd_n; i++)
+                fb_json_number(json, NULL, (int64_t)inode_of(listener->fds[i]));
+    fb_json_close(json);
+}
+
+void upgrade_sockets_free(struct upgrade_sockets *sockets)
+{
+    assert(sockets->n == 0 || sockets->inodes != NULL);
+    free(sockets->inodes);
+    *sockets = (struct upgrade_sockets) { .n = 0 };
+}
+
+void upgrade_sockets_read(struct upgrade_sockets *sockets, struct fb_json_value list)
+{
+    struct fb_json_value socket = { NULL, 0 };
+
+    upgrade_sockets_free(sockets);
+    while ((socket = fb_json_next(list, socket)).text != NULL) {
+        uint64_t *more = realloc(sockets->inodes, (sockets->n + 1) * sizeof(*more));
+
+        if (more == NULL)
+            return;
+        sockets->inodes = more;
+        more[sockets->n++] = (uint64_t)fb_json_integer(socket, 0);
+    }
+}
+
+bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd)
+{
+    uint64_t inode = inode_of(fd);
+
+    assert(sockets->n == 0 || sockets->inodes != NULL);
+    for (unsigned i = 0; i < sockets->n; i++)
+        if (inode != 0 && sockets->inodes[i] == inode)
+            return true;
+    return false;
+}
+
+bool upgrade_sockets_adopt(struct fb_listeners *listeners, const struct fb_address *address, int fd)
+{
+    struct fb_listener *listener;
+
+    assert(fd != -1);
+    STAILQ_FOREACH (listener, listeners, link) {
+        if (!fb_address_equal(&listener->address, address))
+            continue;
+        for (unsigned i = 0; i < listener->fd_n; i++)
+            if (inode_of(listener->fds[i]) == inode_of(fd))
+                return false;
+        return fb_listener_add(listener, fd) == 0;
+    }
+    return false;
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The phases of an upgrade, of the old process and of the new one. upgrade_set() alone changes
+ * the phase. What the other process sends may be anything, and come in any phase: it is checked,
+ * not asserted. */
+#include "upgrade/upgrade.h"
+
+#include "process/channel.h"
+#include "process/role.h"
+#include "process/signals.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Beyond worker_start_timeout, which the new process meets itself and has more to say about. */
+#define GRACE_MS 5000
+/* Between SIGTERM and SIGKILL. */
+#define KILL_MS 2000
+
+static void upgrade_set(struct upgrade *upgrade, enum upgrade_phase phase)
+{
+    static const unsigned next[UPGRADE_PHASES] = {
+        [UPGRADE_NONE] = 1u << UPGRADE_STARTING | 1u << UPGRADE_JOINING,
+        [UPGRADE_STARTING] =
+            1u << UPGRADE_ROLLING_BACK | 1u << UPGRADE_HANDED_OVER | 1u << UPGRADE_NONE,
+        [UPGRADE_ROLLING_BACK] = 1u << UPGRADE_HANDED_OVER | 1u << UPGRADE_NONE,
+        [UPGRADE_HANDED_OVER] = 1u << UPGRADE_NONE,
+        [UPGRADE_JOINING] = 1u << UPGRADE_BESIDE | 1u << UPGRADE_NONE,
+        [UPGRADE_BESIDE] = 1u << UPGRADE_NONE,
+    };
+
+    assert(phase < UPGRADE_PHASES);
+    assert((next[upgrade->phase] & 1u << phase) != 0);
+    upgrade->phase = phase;
+}
+
+void upgrade_check(const struct upgrade *upgrade)
+{
+    bool alone = upgrade->phase == UPGRADE_NONE;
+
+    CHECK_KIND(upgrade, UPGRADE_KIND);
+    assert(upgrade->phase < UPGRADE_PHASES);
+    upgrade_link_check(&upgrade->link);
+    assert(upgrade->other >= 0);
+    assert(!alone || upgrade->other == 0);
+    assert(!alone || upgrade->main);
+    assert(!alone || (upgrade->link.fd == -1 && upgrade->diag == NULL && upgrade->control == NULL));
+    assert(!alone || upgrade->sockets.n == 0);
+    assert(!upgrade_is_pending(upgrade) || upgrade->main);
+    assert(!fb_timer_is_set(&upgrade->deadline) || upgrade_is_pending(upgrade));
+    assert(!upgrade->late || upgrade->phase == UPGRADE_ROLLING_BACK ||
+           upgrade->phase == UPGRADE_HANDED_OVER);
+}
+
+/* Diagnostics of a new process, which all of its grave lines went to until now. */
+static void drop_diag(struct upgrade *upgrade)
+{
+    if (upgrade->diag == NULL)
+        return;
+    if (upgrade->log->diag == upgrade->diag)
+        upgrade->log->diag = NULL;
+    fb_log_update(upgrade->log);
+    fb_told_destroy(&upgrade->diag);
+}
+
+/* Forgets the other process, however it has ended; then we are the main process. */
+static void be_alone(struct upgrade *upgrade)
+{
+    upgrade_set(upgrade, UPGRADE_NONE);
+    upgrade_link_close(&upgrade->link);
+    upgrade_sockets_free(&upgrade->sockets);
+    free(upgrade->control);
+    upgrade->control = NULL;
+    timers_disarm(upgrade->timers, &upgrade->deadline);
+    drop_diag(upgrade);
+    upgrade->other = 0;
+    upgrade->late = false;
+    upgrade->main = true;
+    upgrade_check(upgrade);
+}
+
+static void signal_other(struct upgrade *upgrade, int number)
+{
+    assert(upgrade->other > 0);
+    if (kill(upgrade->other, number) == -1 && errno != ESRCH)
+        fb_log(upgrade->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)upgrade->other, number);
+}
+
+/* Begins the rollback of a new process that still runs: gently first. */
+static void end_other(struct upgrade *upgrade)
+{
+    upgrade_set(upgrade, UPGRADE_ROLLING_BACK);
+    signal_other(upgrade, SIGTERM);
+    timers_arm(upgrade->timers, &upgrade->deadline, KILL_MS);
+}
+
+static void meet_deadline(struct fb_loop *loop, struct fb_timer *timer)
+{
+    struct upgrade *upgrade = fb_container(timer, struct upgrade, deadline);
+
+    assert(loop == NULL);
+    upgrade_check(upgrade);
+    assert(upgrade_is_pending(upgrade));
+    if (upgrade->phase == UPGRADE_ROLLING_BACK) {
+        signal_other(upgrade, SIGKILL);
+        return;
+    }
+    end_other(upgrade);
+    upgrade->late = true;
+}
+
+/* Sending */
+
+static void send_message(struct upgrade *upgrade, struct fb_json *json)
+{
+    if (upgrade_link_send(&upgrade->link, json) == -1)
+        fb_log(upgrade->log, FB_ALERT, errno, "no message could be sent to master process %d",
+            (int)upgrade->other);
+}
+
+static void send_flag(struct upgrade *upgrade, const char *name)
+{
+    struct fb_json json;
+
+    if (upgrade->link.fd == -1)
+        return;
+    upgrade_link_begin(&json);
+    fb_json_bool(&json, name, true);
+    send_message(upgrade, &json);
+}
+
+/* The other process is the main one from now on. */
+static void send_main(struct upgrade *upgrade)
+{
+    upgrade->main = false;
+    send_flag(upgrade, "main");
+}
+
+void upgrade_send_rescan(struct upgrade *upgrade)
+{
+    upgrade_check(upgrade);
+    send_flag(upgrade, "look");
+}
+
+void upgrade_announce(struct upgrade *upgrade)
+{
+    struct fb_json json;
+
+    upgrade_check(upgrade);
+    if (upgrade->phase == UPGRADE_JOINING) {
+        upgrade_set(upgrade, UPGRADE_BESIDE);
+        drop_diag(upgrade);
+    }
+    if (upgrade->link.fd == -1)
+        return;
+    upgrade_link_begin(&json);
+    if (upgrade->phase == UPGRADE_BESIDE)
+        fb_json_bool(&json, "serves", true);
+    else
+        fb_json_string(&json, "control", upgrade->ops->control_path(upgrade->host));
+    upgrade_sockets_write(&json, upgrade->ops->listeners(upgrade->host));
+    send_message(upgrade, &json);
+}
+
+/* The old process */
+
+/* Returns why an upgrade is refused, or NULL. */
+static const char *refuse(const struct upgrade *upgrade, char text[DIAG_REASON_MAX])
+{
+    if (getpid() == 1)
+        return "process 1 cannot be replaced, its container would end with it: start another "
+               "container";
+    if (upgrade->phase == UPGRADE_NONE)
+        return NULL;
+    if (upgrade_is_new(upgrade))
+        snprintf(text, DIAG_REASON_MAX, "the old binary still runs, process %d: have it quit first",
+            (int)upgrade->other);
+    else
+        snprintf(text, DIAG_REASON_MAX,
+            "a new binary runs already, process %d: have it quit, or this one",
+            (int)upgrade->other);
+    return text;
+}
+
+/* In the child: executes the new binary. A failure is reported as the new binary would report
+ * its own. */
+static FB_NORETURN void execute(
+    const struct binary *binary, int link, const struct fb_handover *state)
+{
+    struct fb_told *diag = fb_told_create();
+    char text[1024];
+
+    fb_signals_reset(); /* the new binary need not do it */
+    binary_execute(binary, state->text, state->fds, state->fd_n);
+    snprintf(text, sizeof(text), "execve() \"%s\" failed (%d: %s)", binary->path, errno,
+        strerror(errno));
+    if (diag != NULL)
+        fb_told_add(diag, fb_told_begin(diag),
+            &(struct fb_telling) { .level = FB_EMERG, .text = text, .text_n = -1 });
+    fb_upgrade_report(link, diag);
+    _exit(EXIT_FAILURE);
+}
+
+/* Makes the link, and starts the new process with `ends[1]`. NULL, or what has failed, with
+ * errno. */
+static const char *start(struct upgrade *upgrade, struct fb_handover *state, int ends[2])
+{
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == -1)
+        return "socketpair()";
+    upgrade_link_init(&upgrade->link, ends[0]);
+    if (fb_channel_wake(ends[0]) == -1)
+        return "fcntl()";
+    upgrade->diag = fb_told_create(); /* without it clients learn less */
+    if (upgrade->diag != NULL)
+        upgrade->diag_session = fb_told_begin(upgrade->diag);
+    upgrade_announce(upgrade); /* the message waits in the link */
+    upgrade->ops->write_state(upgrade->host, state, ends[1]);
+    if (fb_handover_end(state) == -1)
+        return "malloc()";
+    pid = fork();
+    if (pid == 0)
+        execute(upgrade->binary, ends[1], state);
+    if (pid == -1)
+        return "fork()";
+    upgrade->other = pid;
+    return NULL;
+}
+
+/* The old process goes on as if there had been no upgrade. */
+static void roll_back(struct upgrade *upgrade, char why[DIAG_REASON_MAX])
+{
+    upgrade->ops->take_back(upgrade->host);
+    diag_reason(upgrade->diag, FB_ALERT, why, DIAG_REASON_MAX);
+    upgrade->ops->ended(upgrade->host, false, why, upgrade->diag);
+    fb_log(upgrade->log, FB_ERROR, 0, "upgrade failed, process %d goes on to serve: %s",
+        (int)getpid(), why);
+    be_alone(upgrade);
+}
+
+void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout_ms)
+{
+    struct fb_handover state = { .fds = NULL };
+    char why[DIAG_REASON_MAX];
+    int ends[2] = { -1, -1 };
+    const char *failed;
+
+    assert(role_is(FB_ROLE_MASTER));
+    upgrade_check(upgrade);
+    failed = refused != NULL ? refused : refuse(upgrade, why);
+    if (failed != NULL) {
+        fb_log(upgrade->log, FB_ERROR, 0, "upgrade refused: %s", failed);
+        upgrade->ops->refused(upgrade->host, failed);
+        return;
+    }
+    upgrade->ops->begun(upgrade->host);
+    upgrade_set(upgrade, UPGRADE_STARTING);
+    if (upgrade->ops->prepare_hand_over(upgrade->host) == -1)
+        failed = "a second pid file could not be written";
+    else
+        failed = start(upgrade, &state, ends);
+    if (failed != NULL) {
+        snprintf(why, sizeof(why), "%s (%d: %s)", failed, errno, strerror(errno));
+        roll_back(upgrade, why);
+    } else {
+        if (timeout_ms != 0)
+            timers_arm(upgrade->timers, &upgrade->deadline, (uint64_t)timeout_ms + GRACE_MS);
+        fb_log(upgrade->log, FB_NOTICE, 0, "start new binary process %d, %s", (int)upgrade->other,
+            upgrade->binary->path);
+    }
+    if (ends[1] != -1)
+        close(ends[1]);
+    fb_handover_destroy(&state);
+    upgrade_check(upgrade);
+}
+
+/* The new process serves: the pid file and the control socket are its. */
+static void hand_over(struct upgrade *upgrade)
+{
+    upgrade_set(upgrade, UPGRADE_HANDED_OVER);
+    timers_disarm(upgrade->timers, &upgrade->deadline);
+    upgrade->ops->hand_over(upgrade->host);
+    fb_log(upgrade->log, FB_NOTICE, 0,
+        "new binary process %d serves: the upgrade is complete when process %d has quit",
+        (int)upgrade->other, (int)getpid());
+    upgrade->ops->ended(upgrade->host, true, NULL, upgrade->diag);
+    fb_told_destroy(&upgrade->diag);
+    upgrade->ops->leave_main(upgrade->host, upgrade->other, true);
+    send_main(upgrade);
+    upgrade_check(upgrade);
+}
+
+static void describe_end(const struct upgrade *upgrade, int status, char *text, size_t size)
+{
+    int pid = (int)upgrade->other;
+
+    if (upgrade->late)
+        snprintf(text, size,
+            "new binary process %d did not serve within worker_start_timeout and %d ms", pid,
+            GRACE_MS);
+    else if (WIFSIGNALED(status))
+        snprintf(text, size, "new binary process %d exited on signal %d", pid, WTERMSIG(status));
+    else
+        snprintf(text, size, "new binary process %d exited with code %d", pid, WEXITSTATUS(status));
+}
+
+bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
+{
+    char why[DIAG_REASON_MAX];
+
+    upgrade_check(upgrade);
+    assert(pid > 0);
+    if (upgrade->phase == UPGRADE_NONE || upgrade_is_new(upgrade) || pid != upgrade->other)
+        return false;
+    upgrade_receive(upgrade); /* its last messages */
+    describe_end(upgrade, status, why, sizeof(why));
+    if (upgrade_is_pending(upgrade)) {
+        roll_back(upgrade, why);
+    } else {
+        fb_log(upgrade->log, WIFEXITED(status) ? FB_NOTICE : FB_ALERT, 0,
+            "%s: process %d is the only one again", why, (int)getpid());
+        be_alone(upgrade);
+        upgrade->ops->take_back(upgrade->host);
+    }
+    upgrade->ops->left_alone(upgrade->host);
+    return true;
+}
+
+/* The new process */
+
+void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
+    struct fb_inheritance *state, const struct binary *binary, struct fb_log *log,
+    struct timers *timers)
+{
+    *upgrade = (struct upgrade) {
+        .kind = UPGRADE_KIND,
+        .ops = ops,
+        .host = host,
+        .log = log,
+        .timers = timers,
+        .binary = binary,
+        .main = true,
+        .deadline = { .expired = meet_deadline },
+    };
+    upgrade_link_init(&upgrade->link, state->link);
+    if (state->link == -1) {
+        upgrade_check(upgrade);
+        return;
+    }
+    assert(state->parent > 0);
+    state->link = -1;
+    upgrade_set(upgrade, UPGRADE_JOINING);
+    upgrade->main = false;
+    upgrade->other = state->parent;
+    upgrade->diag = log->diag;
+    if (fb_channel_wake(upgrade->link.fd) == -1)
+        fb_log(log, FB_ALERT, errno, "the link to master process %d is not watched",
+            (int)upgrade->other);
+    upgrade_receive(upgrade);
+}
+
+/* The old process has ended. */
+static void outlive(struct upgrade *upgrade)
+{
+    bool becomes_main = upgrade->phase == UPGRADE_BESIDE && !upgrade->main;
+
+    fb_log(upgrade->log, FB_NOTICE, 0,
+        "old binary process %d has ended: process %d is the only one", (int)upgrade->other,
+        (int)getpid());
+    be_alone(upgrade);
+    if (becomes_main)
+        upgrade->ops->become_main(upgrade->host);
+    upgrade->ops->rescan(upgrade->host);
+}
+
+/* Messages, for both processes */
+
+static void handle_message(struct upgrade *upgrade, const struct upgrade_message *message)
+{
+    if (message->fd != -1)
+        upgrade->ops->adopt_socket(upgrade->host, message->fd);
+    if (message->diag.text != NULL && upgrade_is_pending(upgrade))
+        diag_add_json(upgrade->diag, upgrade->diag_session, message->diag);
+    if (message->sockets.text != NULL)
+        upgrade_sockets_read(&upgrade->sockets, message->sockets);
+    if (message->control[0] != '\0') {
+        free(upgrade->control);
+        upgrade->control = strdup(message->control);
+    }
+    if (message->rescan)
+        upgrade->ops->rescan(upgrade->host);
+    if (message->main) {
+        upgrade->main = true;
+        upgrade->ops->become_main(upgrade->host);
+    }
+    if (message->serves && upgrade_is_pending(upgrade))
+        hand_over(upgrade);
+}
+
+void upgrade_receive(struct upgrade *upgrade)
+{
+    enum upgrade_link_status status = LINK_ENDED;
+    struct upgrade_message message;
+
+    upgrade_check(upgrade);
+    while ((status = upgrade_link_next(&upgrade->link, &message)) == LINK_MESSAGE)
+        handle_message(upgrade, &message);
+    if (status == LINK_ENDED && upgrade_is_new(upgrade))
+        outlive(upgrade);
+    upgrade_check(upgrade);
+}
+
+bool upgrade_shares(const struct upgrade *upgrade, const struct fb_listener *listener)
+{
+    CHECK_KIND(upgrade, UPGRADE_KIND);
+    return listener->fd_n > 0 && upgrade_sockets_have(&upgrade->sockets, listener->fds[0]);
+}
+
+static void give_queues(struct upgrade *upgrade)
+{
+    const struct fb_listeners *listeners = upgrade->ops->listeners(upgrade->host);
+    const struct fb_listener *listener;
+
+    if (upgrade->link.fd == -1 || listeners == NULL ||
+        (upgrade->phase != UPGRADE_HANDED_OVER && upgrade->phase != UPGRADE_BESIDE))
+        return;
+    STAILQ_FOREACH (listener, listeners, link)
+        for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++)
+            if (listener->fds[i] != -1 &&
+                !upgrade_sockets_have(&upgrade->sockets, listener->fds[i]) &&
+                upgrade_link_send_fd(&upgrade->link, listener->fds[i]) == -1)
+                fb_log(upgrade->log, FB_ALERT, errno,
+                    "a socket of %s could not be given to process %d", listener->text,
+                    (int)upgrade->other);
+}
+
+void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
+{
+    upgrade_check(upgrade);
+    if (upgrade->phase == UPGRADE_STARTING) /* no one who ends a daemon wants another one */
+        end_other(upgrade);
+    if (both && upgrade_is_new(upgrade)) {
+        signal_other(upgrade, gracefully ? SIGQUIT : SIGINT);
+        return;
+    }
+    give_queues(upgrade);
+    if (upgrade_is_new(upgrade) && upgrade->main) {
+        upgrade->ops->leave_main(upgrade->host, upgrade->other, true);
+        send_main(upgrade);
+    }
+}
+
+void upgrade_ended(struct upgrade *upgrade)
+{
+    upgrade_check(upgrade);
+    if (!upgrade_is_new(upgrade) || !upgrade->main)
+        return;
+    upgrade->ops->leave_main(upgrade->host, upgrade->other, false); /* for the next start */
+    send_main(upgrade);
+}
+
+void upgrade_done(struct upgrade *upgrade, bool failed)
+{
+    CHECK_KIND(upgrade, UPGRADE_KIND);
+    if (failed && upgrade_is_new(upgrade))
+        fb_upgrade_report(upgrade->link.fd, upgrade->diag);
+    if (upgrade->phase != UPGRADE_NONE)
+        be_alone(upgrade);
+    upgrade->kind = 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An upgrade: the master process starts the binary that lies at its path now, and hands it the
+ * listening sockets. The new master process serves beside the old one until one of the two is
+ * told to quit. Until the new one serves a failure is a rollback, which leaves the old one as it
+ * was; afterwards the end of either leaves the other alone. At any time at most one of the two
+ * is the service manager's main process. Nothing here knows the master: the host is reached
+ * through operations that it hands down. */
+#pragma once
+
+#include "base/check.h"
+#include "base/diag.h"
+#include "base/log.h"
+#include "event/timer.h"
+#include "net/listener.h"
+#include "upgrade/binary.h"
+#include "upgrade/exec_state.h"
+#include "upgrade/link.h"
+#include "upgrade/sockets.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define UPGRADE_KIND KIND('U', 'p', 'g', 'r')
+
+enum upgrade_phase {
+    UPGRADE_NONE,         /* no other master process runs */
+    UPGRADE_STARTING,     /* old: the new one was started and does not serve yet */
+    UPGRADE_ROLLING_BACK, /* old: the new one was told to end, and is killed if it does not */
+    UPGRADE_HANDED_OVER,  /* old: the new one serves, and has the pid file and the control socket */
+    UPGRADE_JOINING,      /* new: started by the old one, we do not serve yet */
+    UPGRADE_BESIDE,       /* new: we serve, and the old one still runs */
+    UPGRADE_PHASES,
+};
+
+/* Operations of the host; `host` is its own pointer, given at upgrade_init(). */
+struct upgrade_ops {
+    /* The listeners of the configuration that serves, or NULL before the first does. */
+    const struct fb_listeners *(*listeners)(void *host);
+    /* Returns the path of our control socket, or NULL. */
+    const char *(*control_path)(void *host);
+    /* Writes what the new process needs; `link` leads to us. */
+    void (*write_state)(void *host, struct fb_handover *state, int link);
+    /* Gives the pid file and the control socket second names; -1 after an emerg line. */
+    int (*prepare_hand_over)(void *host);
+    /* Leaves the first names to the new process. */
+    void (*hand_over)(void *host);
+    /* Takes the first names again, and gives up the second ones. */
+    void (*take_back)(void *host);
+    /* The upgrade that clients have asked for is refused, has begun, and has come to an outcome. */
+    void (*refused)(void *host, const char *why);
+    void (*begun)(void *host);
+    void (*ended)(void *host, bool ok, const char *why, const struct fb_told *diag);
+    /* Names `to` to the service manager as the main process; `stored`: and has our copies of
+     * listening sockets dropped, because that process stores its own. */
+    void (*leave_main)(void *host, pid_t to, bool stored);
+    /* We are the service manager's main process from now on. */
+    void (*become_main)(void *host);
+    /* The old one is alone again, by the new one's end. */
+    void (*left_alone)(void *host);
+    /* Makes the workers look at their listeners, which another process has released. */
+    void (*rescan)(void *host);
+    /* Takes a listening socket that only the other process had. */
+    void (*adopt_socket)(void *host, int fd);
+};
+
+struct upgrade {
+    unsigned kind;
+    enum upgrade_phase phase;
+    const struct upgrade_ops *ops;
+    void *host;
+    struct fb_log *log;
+    struct timers *timers;
+    const struct binary *binary;    /* to be executed */
+    bool main;                      /* we are the service manager's main process */
+    pid_t other;                    /* the other master process; 0: there is none, or none yet */
+    struct upgrade_link link;       /* to it */
+    struct upgrade_sockets sockets; /* the listening sockets of the other process */
+    char *control;                  /* new: path of the old one's control socket, or NULL */
+    struct fb_timer deadline;       /* for STARTING, and for ROLLING_BACK until the kill */
+    bool late;                      /* the new process has not served in time */
+    struct fb_told *diag;           /* why the new one could not start, or NULL */
+    uint32_t diag_session;
+};
+
+/* Takes the link of `state`, if another master process has started us, and the diagnostics of
+ * `log`. */
+void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
+    struct fb_inheritance *state, const struct binary *binary, struct fb_log *log,
+    struct timers *timers);
+/* Asserts what must hold between two calls. */
+void upgrade_check(const struct upgrade *upgrade);
+/* Begins an upgrade, or refuses it for the reason given (NULL: for reasons of its own). The new
+ * process has `timeout_ms` (0: for ever) to serve. */
+void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout_ms);
+/* Handles all messages that have come from the other process. */
+void upgrade_receive(struct upgrade *upgrade);
+/* Tells the other process that another generation serves, and on which sockets. */
+void upgrade_announce(struct upgrade *upgrade);
+/* Makes the other process's workers look at their listeners, from which one of ours has
+ * withdrawn. */
+void upgrade_send_rescan(struct upgrade *upgrade);
+/* Whether this is the new process, which has ended; then the old one goes on alone. */
+bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
+/* The daemon begins to end and its listeners are still open: gives the queues that the other
+ * process lacks to it. With `both` the other process ends too, as the service manager ends the
+ * service and knows of one process alone. */
+void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both);
+/* The daemon exits: if the other process still runs, it becomes the main process. */
+void upgrade_ended(struct upgrade *upgrade);
+/* Frees all; `failed`: and tells the old process why we could not start. */
+void upgrade_done(struct upgrade *upgrade, bool failed);
+
+/* Whether a new process runs and does not serve yet. */
+static inline bool upgrade_is_pending(const struct upgrade *upgrade)
+{
+    return upgrade->phase == UPGRADE_STARTING || upgrade->phase == UPGRADE_ROLLING_BACK;
+}
+
+static inline bool upgrade_is_new(const struct upgrade *upgrade)
+{
+    return upgrade->phase == UPGRADE_JOINING || upgrade->phase == UPGRADE_BESIDE;
+}
+
+/* Whether the other process listens on this unix socket too: then its path stays. */
+bool upgrade_shares(const struct upgrade *upgrade, const struct fb_listener *listener);

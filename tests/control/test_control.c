@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The control socket's clients, for a host that the test is. Time is what the test says it is. */
+#include "control/control.h"
+
+#include "support/test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct host {
+    char directory[32], path[64];
+    struct fb_log log;
+    struct fb_clock clock;
+    struct timers timers;
+    struct control_socket socket;
+    struct control control;
+    struct fb_listeners listeners;
+    const char *refusal;
+};
+
+static void fill_status(void *host, struct control_status *out)
+{
+    out->state = "running";
+    out->configuration = "test.conf";
+    out->listeners = &((struct host *)host)->listeners;
+}
+
+static bool fill_generation(void *host, unsigned i, struct control_generation *out)
+{
+    (void)host;
+    *out = (struct control_generation) { .number = 7, .state = "live" };
+    return i == 0;
+}
+
+static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worker *out)
+{
+    (void)host;
+    *out =
+        (struct control_worker) { .pid = j == 0 ? 42 : 0, .state = j == 0 ? "ready" : "waiting" };
+    return i == 0 && j < 2;
+}
+
+static const char *find_refusal(void *host, enum fb_order command)
+{
+    (void)command;
+    return ((struct host *)host)->refusal;
+}
+
+static const struct control_ops ops = { fill_status, fill_generation, fill_worker, find_refusal };
+
+static void set_up(struct host *host)
+{
+    memset(host, 0, sizeof(*host));
+    signal(SIGIO, SIG_IGN);
+    strcpy(host->directory, "/tmp/fb_control.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(host->directory));
+    snprintf(host->path, sizeof(host->path), "%s/sock", host->directory);
+    fb_log_init(&host->log, NULL, 0);
+    STAILQ_INIT(&host->listeners);
+    host->clock.mono_ms = 1000;
+    timers_init(&host->timers, &host->clock, NULL);
+    control_socket_init(&host->socket);
+    ck_assert_int_eq(control_socket_create(&host->socket, host->path, false, &host->log), 0);
+    control_init(&host->control, &ops, host, &host->socket, &host->log, &host->timers);
+}
+
+static void tear_down(struct host *host)
+{
+    control_end(&host->control);
+    ck_assert_uint_eq(timers_check(&host->timers), 0);
+    control_socket_remove(&host->socket, &host->log);
+    ck_assert_int_eq(access(host->path, F_OK), -1);
+    ck_assert_int_eq(rmdir(host->directory), 0);
+}
+
+static int connect_client(const struct host *host)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    strcpy(address.sun_path, host->path);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static void send_text(struct host *host, int fd, const char *text)
+{
+    ck_assert_int_eq(send(fd, text, strlen(text), 0), (int)strlen(text));
+    control_serve(&host->control);
+}
+
+/* The reply that has come, or "" where there is none yet. */
+static const char *received(int fd)
+{
+    static char text[4096];
+    ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+START_TEST(a_status_names_generations_and_workers)
+{
+    struct host host;
+    const char *reply;
+    int fd;
+
+    set_up(&host);
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"status\"}\n");
+    reply = received(fd);
+    ck_assert_ptr_nonnull(strstr(reply, "{\"ok\":true,\"version\":"));
+    ck_assert_ptr_nonnull(strstr(reply, "\"number\":7,\"state\":\"live\""));
+    ck_assert_ptr_nonnull(strstr(reply, "{\"pid\":42,\"slot\":0,\"state\":\"ready\""));
+    ck_assert_ptr_nonnull(strstr(reply, "{\"state\":\"waiting\",\"restarts\":0}"));
+    close(fd);
+    tear_down(&host);
+}
+END_TEST
+
+START_TEST(a_reload_is_replied_to_at_its_end)
+{
+    struct control_outcome outcome = { .ok = false, .error = "why", .generation = 3 };
+    struct host host;
+    int fd;
+
+    set_up(&host);
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"reload\"}\n");
+    ck_assert(control_take_command(&host.control, FB_ORDER_RELOAD));
+    ck_assert(!control_take_command(&host.control, FB_ORDER_RELOAD));
+    control_wait_on(&host.control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
+    host.clock.mono_ms += 3600 * 1000; /* whoever must wait is not cut off */
+    timers_run(&host.timers);
+    ck_assert_str_eq(received(fd), "");
+    control_reply(&host.control, CONTROL_WAIT_RELOAD_END, &outcome);
+    ck_assert_str_eq(
+        received(fd), "{\"ok\":false,\"error\":\"why\",\"generation\":3,\"messages\":[]}\n");
+    ck_assert_uint_eq(host.control.client_n, 1); /* it may ask again */
+    close(fd);
+    control_serve(&host.control);
+    ck_assert_uint_eq(host.control.client_n, 0);
+    tear_down(&host);
+}
+END_TEST
+
+START_TEST(a_refused_command_is_not_given)
+{
+    struct host host;
+    int fd;
+
+    set_up(&host);
+    host.refusal = "the daemon is ending";
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"upgrade\"}\n");
+    ck_assert(!control_take_command(&host.control, FB_ORDER_UPGRADE));
+    ck_assert_str_eq(received(fd), "{\"ok\":false,\"error\":\"the daemon is ending\"}\n");
+    close(fd);
+    tear_down(&host);
+}
+END_TEST
+
+START_TEST(slow_clients_are_cut_off)
+{
+    struct host host;
+    int silent, slow;
+
+    set_up(&host);
+    silent = connect_client(&host);
+    slow = connect_client(&host);
+    control_serve(&host.control);
+    ck_assert_uint_eq(host.control.client_n, 2);
+    host.clock.mono_ms += 29999;
+    timers_run(&host.timers);
+    ck_assert_uint_eq(host.control.client_n, 2);
+    send_text(&host, slow, "nonsense\n");
+    host.clock.mono_ms += 1;
+    timers_run(&host.timers);
+    ck_assert_uint_eq(host.control.client_n, 1); /* the other has asked, and has time again */
+    host.clock.mono_ms += 30000;
+    timers_run(&host.timers);
+    ck_assert_uint_eq(host.control.client_n, 0);
+    close(silent);
+    close(slow);
+    tear_down(&host);
+}
+END_TEST
+
+START_TEST(whoever_ends_the_daemon_stays_connected)
+{
+    struct host host;
+    int fd;
+
+    set_up(&host);
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"quit\"}\n");
+    ck_assert(control_take_command(&host.control, FB_ORDER_QUIT));
+    ck_assert_str_eq(received(fd), "{\"ok\":true}\n");
+    tear_down(&host);
+    ck_assert_int_eq(recv(fd, &(char) { 0 }, 1, MSG_DONTWAIT), -1); /* no end of file */
+    close(fd);
+}
+END_TEST
+
+START_TEST(a_socket_in_use_is_not_replaced)
+{
+    struct control_socket second;
+    struct host host;
+
+    set_up(&host);
+    control_socket_init(&second);
+    ck_assert_int_eq(control_socket_create(&second, host.path, false, &host.log), -1);
+    ck_assert(control_socket_is_at(&host.socket, host.path));
+    ck_assert_int_eq(control_socket_create(&second, host.path, true, &host.log), 0);
+    ck_assert(!control_socket_is_at(&host.socket, host.path));
+    control_socket_remove(&second, &host.log);
+    tear_down(&host);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_status_names_generations_and_workers);
+    tcase_add_test(tcase, a_reload_is_replied_to_at_its_end);
+    tcase_add_test(tcase, a_refused_command_is_not_given);
+    tcase_add_test(tcase, slow_clients_are_cut_off);
+    tcase_add_test(tcase, whoever_ends_the_daemon_stays_connected);
+    tcase_add_test(tcase, a_socket_in_use_is_not_replaced);
+}
+
+FB_TEST_MAIN("control", add_tests)

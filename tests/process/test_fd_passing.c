@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A descriptor that is passed, and bytes without one. */
+#include "process/fd_passing.h"
+
+#include "support/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+
+START_TEST(a_descriptor_goes_along)
+{
+    int ends[2], tube[2], passed = -1;
+    char c = 0;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, types[_i], 0, ends), 0);
+    ck_assert_int_eq(pipe(tube), 0);
+    ck_assert_int_eq(fd_send(ends[0], "a", 1, tube[1]), 1);
+    ck_assert_int_eq(fd_send(ends[0], "b", 1, -1), 1);
+    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
+    ck_assert_int_eq(c, 'a');
+    ck_assert_int_eq(fcntl(passed, F_GETFD), FD_CLOEXEC);
+    ck_assert_int_eq(write(passed, "x", 1), 1);
+    ck_assert_int_eq(read(tube[0], &c, 1), 1);
+    close(passed);
+    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
+    ck_assert_int_eq(passed, -1);
+    close(ends[0]);
+    ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 0);
+    ck_assert_int_eq(fd_send(ends[1], "c", 1, tube[1]), -1);
+    ck_assert_int_eq(errno, EPIPE);
+    close(ends[1]);
+    close(tube[0]);
+    close(tube[1]);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, a_descriptor_goes_along, 0, 2);
+}
+
+FB_TEST_MAIN("fd_passing", add_tests)
