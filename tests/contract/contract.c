@@ -9,21 +9,21 @@
 
 #define QUIET_MS 15
 
-static void run(struct fb_source *source, enum fb_direction direction)
+static void run(struct source *source, enum event_direction direction)
 {
-    struct watched *watched = fb_container(source, struct watched, source);
+    struct watched *watched = container_of(source, struct watched, source);
 
     watched->runs[direction]++;
-    while (direction == FB_READ && watched->receives && !watched->ended && watched->error == 0) {
+    while (direction == EVENT_READ && watched->receives && !watched->ended && watched->error == 0) {
         uint8_t bytes[4096];
-        struct fb_span span = { bytes, sizeof(bytes) };
-        struct fb_io_result result = source->io->recv(source, &span);
+        struct io_span span = { bytes, sizeof(bytes) };
+        struct io_result result = source->io->recv(source, &span);
 
         watched->received += result.n;
-        watched->ended = result.status == FB_IO_EOF;
+        watched->ended = result.status == IO_EOF;
         watched->error = result.error;
-        if (result.status == FB_IO_AGAIN_READ) {
-            source->events[FB_READ].ready = false;
+        if (result.status == IO_AGAIN_READ) {
+            source->events[EVENT_READ].ready = false;
             break;
         }
     }
@@ -31,27 +31,27 @@ static void run(struct fb_source *source, enum fb_direction direction)
         watched->then(watched);
 }
 
-static void run_read(struct fb_loop *loop, struct fb_source *source)
+static void run_read(struct loop *loop, struct source *source)
 {
     (void)loop;
-    run(source, FB_READ);
+    run(source, EVENT_READ);
 }
 
-static void run_write(struct fb_loop *loop, struct fb_source *source)
+static void run_write(struct loop *loop, struct source *source)
 {
     (void)loop;
-    run(source, FB_WRITE);
+    run(source, EVENT_WRITE);
 }
 
-static const struct fb_source_ops watched_ops = {
-    .run = { [FB_READ] = run_read, [FB_WRITE] = run_write },
+static const struct source_ops watched_ops = {
+    .run = { [EVENT_READ] = run_read, [EVENT_WRITE] = run_write },
 };
 
 static int real_n(void)
 {
     int n = 0;
 
-    while (fb_mechanisms[n] != NULL)
+    while (mechanism_table[n] != NULL)
         n++;
     return n;
 }
@@ -61,18 +61,18 @@ bool is_simulated(int i)
     return i >= real_n();
 }
 
-const struct fb_mechanism *mechanism_at(int i)
+const struct mechanism *mechanism_at(int i)
 {
     if (!is_simulated(i))
-        return fb_mechanisms[i];
-    return i == real_n() ? fb_sim_edge(simulation) : fb_sim_level(simulation);
+        return mechanism_table[i];
+    return i == real_n() ? sim_edge(simulation) : sim_level(simulation);
 }
 
 struct bench *bench_with(
-    const struct fb_mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask)
+    const struct mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask)
 {
     struct bench *bench = calloc(1, sizeof(*bench));
-    struct fb_loop_options options = {
+    struct loop_options options = {
         .mechanism = mechanism,
         .mechanism_option = option,
         .slots = n,
@@ -83,11 +83,11 @@ struct bench *bench_with(
     ck_assert_ptr_nonnull(bench);
     bench->target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(bench->target.fd, -1);
-    bench->target.level = FB_INFO;
-    fb_log_init(&bench->log, &bench->target, 1);
+    bench->target.level = LEVEL_INFO;
+    log_init(&bench->log, &bench->target, 1);
     bench->log.plain = "t";
     options.log = &bench->log;
-    ck_assert_int_eq(fb_loop_init(&bench->loop, &options), 0);
+    ck_assert_int_eq(loop_init(&bench->loop, &options), 0);
     return bench;
 }
 
@@ -110,17 +110,17 @@ const char *bench_logged(struct bench *bench)
 void bench_tear_down(struct bench *bench)
 {
     ck_assert_str_eq(bench_logged(bench), "");
-    for (int i = 0; i < FB_QUEUES; i++)
+    for (int i = 0; i < QUEUES; i++)
         ck_assert(TAILQ_EMPTY(&bench->loop.queues[i]));
-    fb_loop_done(&bench->loop);
+    loop_done(&bench->loop);
     close(bench->target.fd);
     free(bench);
 }
 
 struct watched *watch(struct bench *bench, int fd)
 {
-    struct fb_source *source = fb_source_get(&bench->loop.sources);
-    struct watched *watched = fb_container(source, struct watched, source);
+    struct source *source = source_get(&bench->loop.sources);
+    struct watched *watched = container_of(source, struct watched, source);
 
     ck_assert_ptr_nonnull(source);
     source->fd = fd;
@@ -133,13 +133,13 @@ struct watched *watch(struct bench *bench, int fd)
 
 void watch_no_more(struct watched **watched)
 {
-    fb_source_close(&(*watched)->bench->loop, &(*watched)->source, false);
+    source_close(&(*watched)->bench->loop, &(*watched)->source, false);
     *watched = NULL;
 }
 
-void arm(struct watched *watched, enum fb_direction direction)
+void arm(struct watched *watched, enum event_direction direction)
 {
-    int result = fb_source_arm(&watched->bench->loop, &watched->source, direction);
+    int result = source_arm(&watched->bench->loop, &watched->source, direction);
 
     ck_assert_msg(result == 0, "it cannot be watched: %s", strerror(errno));
 }
@@ -147,35 +147,35 @@ void arm(struct watched *watched, enum fb_direction direction)
 size_t take(struct watched *watched)
 {
     uint8_t bytes[64];
-    struct fb_span span = { bytes, sizeof(bytes) };
-    struct fb_io_result result = watched->source.io->recv(&watched->source, &span);
+    struct io_span span = { bytes, sizeof(bytes) };
+    struct io_result result = watched->source.io->recv(&watched->source, &span);
 
-    ck_assert(result.status == FB_IO_DONE || result.status == FB_IO_EOF);
+    ck_assert(result.status == IO_DONE || result.status == IO_EOF);
     return result.n;
 }
 
 void serve(struct watched *listener)
 {
-    struct fb_source served = { .io = listener->source.io, .io_state = listener->source.io_state };
+    struct source served = { .io = listener->source.io, .io_state = listener->source.io_state };
     struct sockaddr_storage peer;
     socklen_t length = sizeof(peer);
-    struct fb_io_result result =
+    struct io_result result =
         served.io->accept(&listener->source, &served.fd, (struct sockaddr *)&peer, &length);
 
-    ck_assert_int_eq(result.status, FB_IO_DONE);
+    ck_assert_int_eq(result.status, IO_DONE);
     served.io->close(&served, false);
 }
 
-void disarm(struct watched *watched, enum fb_direction direction)
+void disarm(struct watched *watched, enum event_direction direction)
 {
-    fb_source_disarm(&watched->bench->loop, &watched->source, direction);
+    source_disarm(&watched->bench->loop, &watched->source, direction);
 }
 
 void turn(struct bench *bench, int timeout)
 {
-    fb_loop_wait(&bench->loop, timeout);
-    fb_loop_run(&bench->loop, FB_QUEUE_ACCEPT);
-    fb_loop_run(&bench->loop, FB_QUEUE_NORMAL);
+    loop_wait(&bench->loop, timeout);
+    loop_run(&bench->loop, QUEUE_ACCEPT);
+    loop_run(&bench->loop, QUEUE_NORMAL);
 }
 
 void turn_until_quiet(struct bench *bench)
@@ -183,9 +183,9 @@ void turn_until_quiet(struct bench *bench)
     bool any;
 
     do {
-        fb_loop_wait(&bench->loop, 0);
-        any = !TAILQ_EMPTY(&bench->loop.queues[FB_QUEUE_NORMAL]);
-        fb_loop_run(&bench->loop, FB_QUEUE_NORMAL);
+        loop_wait(&bench->loop, 0);
+        any = !TAILQ_EMPTY(&bench->loop.queues[QUEUE_NORMAL]);
+        loop_run(&bench->loop, QUEUE_NORMAL);
     } while (any);
 }
 
@@ -195,8 +195,8 @@ void check_quiet(struct bench *bench)
     for (int i = 0; i < 3; i++) {
         uint64_t start = now_us();
 
-        fb_loop_wait(&bench->loop, QUIET_MS);
-        for (int queue = 0; queue < FB_QUEUES; queue++)
+        loop_wait(&bench->loop, QUIET_MS);
+        for (int queue = 0; queue < QUEUES; queue++)
             ck_assert_msg(TAILQ_EMPTY(&bench->loop.queues[queue]), "something was reported");
         if (i > 0)
             ck_assert_msg(now_us() - start >= (QUIET_MS - 1) * 1000, "the wait was cut short");
@@ -208,7 +208,7 @@ uint64_t now_us(void)
     struct timespec now;
 
     if (simulation != NULL)
-        return fb_sim_now(simulation) * 1000;
+        return sim_now_ms(simulation) * 1000;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
@@ -220,7 +220,7 @@ int contract_main(const char *name, add_tests_fn *add_tests)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    for (int i = 0; i < real_n() + (int)fb_countof(simulated); i++) {
+    for (int i = 0; i < real_n() + (int)countof(simulated); i++) {
         TCase *tcase;
 
         if (!is_simulated(i) && !mechanism_at(i)->available())

@@ -8,17 +8,17 @@
 #include "support/test.h"
 
 struct bench {
-    struct fb_loop loop; /* the first member */
-    struct fb_log log;
-    struct fb_log_target target;
+    struct loop loop; /* the first member */
+    struct log log;
+    struct log_target target;
     char text[4096];
 };
 
 /* A source whose events are counted. */
 struct watched {
-    struct fb_source source; /* the first member: a slot of the loop's table */
+    struct source source; /* the first member: a slot of the loop's table */
     struct bench *bench;
-    unsigned runs[FB_DIRECTIONS];
+    unsigned runs[EVENT_DIRECTIONS];
     bool receives; /* a read event takes all bytes and ends "ready", else it leaves both */
     size_t received;
     bool ended; /* recv has said so */
@@ -28,16 +28,16 @@ struct watched {
 };
 
 /* Of the test that runs, NULL where it runs on the real kernel. */
-extern struct fb_sim *simulation;
+extern struct sim *simulation;
 
 /* The mechanism with the number that a loop test is given. */
-const struct fb_mechanism *mechanism_at(int i);
+const struct mechanism *mechanism_at(int i);
 bool is_simulated(int i);
 
 /* A loop with room for n sources. */
 struct bench *bench_set_up(int i, uint32_t n);
 struct bench *bench_with(
-    const struct fb_mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask);
+    const struct mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask);
 /* Fails if a line was logged that no test has asked for. */
 void bench_tear_down(struct bench *bench);
 const char *bench_logged(struct bench *bench);
@@ -46,8 +46,8 @@ const char *bench_logged(struct bench *bench);
 struct watched *watch(struct bench *bench, int fd);
 void watch_no_more(struct watched **watched);
 /* Arms it and fails if that is refused. */
-void arm(struct watched *watched, enum fb_direction direction);
-void disarm(struct watched *watched, enum fb_direction direction);
+void arm(struct watched *watched, enum event_direction direction);
+void disarm(struct watched *watched, enum event_direction direction);
 
 /* Waits once and runs what was posted. */
 void turn(struct bench *bench, int timeout);

@@ -83,11 +83,11 @@ START_TEST(an_endless_wait_that_ends_is_an_alert)
     struct bench *bench = bench_set_up(_i, 1);
 
     answer_with(0, 0);
-    fb_loop_wait(&bench->loop, -1);
+    loop_wait(&bench->loop, -1);
     ck_assert(!answer.set);
     check_alert(bench, "t: [alert] %s() returned no events without timeout%s\n", "");
     answer_with(0, 0);
-    fb_loop_wait(&bench->loop, 10);
+    loop_wait(&bench->loop, 10);
     bench_tear_down(bench);
 }
 END_TEST
@@ -97,11 +97,11 @@ START_TEST(a_wait_that_fails_is_an_alert)
     struct bench *bench = bench_set_up(_i, 1);
 
     answer_with(-1, EINVAL);
-    fb_loop_wait(&bench->loop, 1000);
+    loop_wait(&bench->loop, 1000);
     ck_assert(!answer.set);
     check_alert(bench, "t: [alert] %s() failed (22: %s)\n", "Invalid argument");
     answer_with(-1, EINTR); /* a signal is nothing to speak of */
-    fb_loop_wait(&bench->loop, 1000);
+    loop_wait(&bench->loop, 1000);
     bench_tear_down(bench);
 }
 END_TEST
@@ -112,7 +112,7 @@ START_TEST(a_wrong_count_is_an_alert)
 
     if (!mechanism_at(_i)->edge) { /* those that look for who is ready */
         answer_with(2, 0);
-        fb_loop_wait(&bench->loop, 1000);
+        loop_wait(&bench->loop, 1000);
         ck_assert(!answer.set);
         check_alert(bench, "t: [alert] %s() counted %s more ready than there are\n", "2");
     }
@@ -133,13 +133,13 @@ START_TEST(a_descriptor_closed_by_somebody_else)
     lost = watch(bench, pairs[0][0]);
     fine = watch(bench, pairs[1][0]);
     lost->receives = fine->receives = true;
-    arm(lost, FB_READ);
-    arm(fine, FB_READ);
+    arm(lost, EVENT_READ);
+    arm(fine, EVENT_READ);
     close(pairs[0][0]);
     say(pairs[1][1], "x");
     turn_until(bench, fine->received == 1);
     snprintf(fd_text, sizeof(fd_text), "descriptor %d", pairs[0][0]);
-    if (lost->runs[FB_READ] > 0) {
+    if (lost->runs[EVENT_READ] > 0) {
         ck_assert_int_eq(lost->error, EBADF); /* its owner has found out by trying */
         ck_assert_ptr_nonnull(strstr(bench_logged(bench), fd_text));
     } else {

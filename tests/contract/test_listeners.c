@@ -20,14 +20,14 @@ static struct watched *watch_listener(struct bench *bench, int fd)
 {
     struct watched *watched = watch(bench, fd);
 
-    watched->source.queue = FB_QUEUE_ACCEPT;
+    watched->source.queue = QUEUE_ACCEPT;
     return watched;
 }
 
 START_TEST(a_listener_is_level_triggered)
 {
     struct bench *bench = bench_set_up(_i, 1);
-    struct fb_loop *loop = &bench->loop;
+    struct loop *loop = &bench->loop;
     struct sockaddr_in address;
     struct watched *listener = watch_listener(bench, make_listener(&address));
     int clients[2];
@@ -35,12 +35,12 @@ START_TEST(a_listener_is_level_triggered)
     for (int exclusive = 0; exclusive < 2; exclusive++) {
         unsigned runs;
 
-        ck_assert_int_eq(fb_listener_arm(loop, &listener->source, exclusive), 0);
+        ck_assert_int_eq(source_arm_listener(loop, &listener->source, exclusive), 0);
         check_quiet(bench);
         clients[0] = make_client(&address);
         clients[1] = make_client(&address);
-        listener->runs[FB_READ] = 0;
-        turn_until(bench, listener->runs[FB_READ] >= 3); /* as long as it lasts */
+        listener->runs[EVENT_READ] = 0;
+        turn_until(bench, listener->runs[EVENT_READ] >= 3); /* as long as it lasts */
         for (int i = 0; i < 2; i++) {
             turn(bench, 1000);
             serve(listener);
@@ -48,17 +48,17 @@ START_TEST(a_listener_is_level_triggered)
         }
         check_quiet(bench);
 
-        fb_listener_disarm(loop, &listener->source);
+        source_disarm_listener(loop, &listener->source);
         clients[0] = make_client(&address);
         check_quiet(bench);
-        ck_assert_int_eq(fb_listener_arm(loop, &listener->source, exclusive), 0);
-        runs = listener->runs[FB_READ];
-        turn_until(bench, listener->runs[FB_READ] > runs); /* for a client from before */
-        fb_listener_disarm(loop, &listener->source);
+        ck_assert_int_eq(source_arm_listener(loop, &listener->source, exclusive), 0);
+        runs = listener->runs[EVENT_READ];
+        turn_until(bench, listener->runs[EVENT_READ] > runs); /* for a client from before */
+        source_disarm_listener(loop, &listener->source);
         serve(listener);
         hang_up(clients[0]);
     }
-    ck_assert_uint_eq(listener->runs[FB_WRITE], 0);
+    ck_assert_uint_eq(listener->runs[EVENT_WRITE], 0);
     watch_no_more(&listener);
     bench_tear_down(bench);
 }
@@ -71,14 +71,14 @@ START_TEST(a_disarmed_listener_is_not_run)
     struct watched *listener = watch_listener(bench, make_listener(&address));
     int client = make_client(&address);
 
-    ck_assert_int_eq(fb_listener_arm(&bench->loop, &listener->source, false), 0);
-    ck_assert_int_eq(fb_listener_arm(&bench->loop, &listener->source, false), 0); /* is no-op */
-    while (TAILQ_EMPTY(&bench->loop.queues[FB_QUEUE_ACCEPT]))
-        fb_loop_wait(&bench->loop, 1000);
-    fb_listener_disarm(&bench->loop, &listener->source);
-    fb_loop_run(&bench->loop, FB_QUEUE_ACCEPT);
-    ck_assert_uint_eq(listener->runs[FB_READ], 0);
-    fb_listener_disarm(&bench->loop, &listener->source);
+    ck_assert_int_eq(source_arm_listener(&bench->loop, &listener->source, false), 0);
+    ck_assert_int_eq(source_arm_listener(&bench->loop, &listener->source, false), 0); /* is no-op */
+    while (TAILQ_EMPTY(&bench->loop.queues[QUEUE_ACCEPT]))
+        loop_wait(&bench->loop, 1000);
+    source_disarm_listener(&bench->loop, &listener->source);
+    loop_run(&bench->loop, QUEUE_ACCEPT);
+    ck_assert_uint_eq(listener->runs[EVENT_READ], 0);
+    source_disarm_listener(&bench->loop, &listener->source);
     hang_up(client);
     watch_no_more(&listener);
     bench_tear_down(bench);
@@ -92,7 +92,7 @@ START_TEST(a_closed_listener_is_watched_by_nobody)
     int fd = make_listener(&address), kept = dup(fd), client; /* as the master keeps it */
     struct watched *listener = watch_listener(bench, fd);
 
-    ck_assert_int_eq(fb_listener_arm(&bench->loop, &listener->source, false), 0);
+    ck_assert_int_eq(source_arm_listener(&bench->loop, &listener->source, false), 0);
     watch_no_more(&listener);
     client = make_client(&address);
     check_quiet(bench);
@@ -128,16 +128,16 @@ static _Noreturn void work(int i, int listener_fd, int reports)
     struct watched *listener = watch_listener(bench, listener_fd);
 
     listener->then = serve_all;
-    if (fb_listener_arm(&bench->loop, &listener->source, true) == -1)
+    if (source_arm_listener(&bench->loop, &listener->source, true) == -1)
         _exit(1);
     while (served_n == 0) {
-        unsigned runs = listener->runs[FB_READ];
+        unsigned runs = listener->runs[EVENT_READ];
 
         turn(bench, -1);
-        if (served_n == 0 && listener->runs[FB_READ] > runs && write(reports, "-", 1) != 1)
+        if (served_n == 0 && listener->runs[EVENT_READ] > runs && write(reports, "-", 1) != 1)
             _exit(1);
     }
-    fb_listener_disarm(&bench->loop, &listener->source);
+    source_disarm_listener(&bench->loop, &listener->source);
     while (served_n-- > 0)
         if (write(reports, "+", 1) != 1)
             _exit(1);
@@ -222,7 +222,7 @@ static int connect_to(const struct sockaddr_un *address, socklen_t length)
 /* A unix socket, whose connect() wakes who is to be woken before it returns. */
 START_TEST(no_client_is_left_behind)
 {
-    const struct fb_mechanism *mechanism = mechanism_at(_i);
+    const struct mechanism *mechanism = mechanism_at(_i);
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     socklen_t length = sizeof(address);
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

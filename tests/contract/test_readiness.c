@@ -27,15 +27,15 @@ START_TEST(input_is_reported)
     struct bench *bench = watched->bench;
 
     watched->receives = true;
-    arm(watched, FB_READ);
+    arm(watched, EVENT_READ);
     check_quiet(bench);
     for (unsigned i = 1; i <= 3; i++) {
         say(fds[1], "hello");
         turn_until(bench, watched->received == 5 * i);
-        ck_assert_uint_eq(watched->runs[FB_WRITE], 0);
+        ck_assert_uint_eq(watched->runs[EVENT_WRITE], 0);
         check_quiet(bench);
     }
-    ck_assert_uint_eq(watched->runs[FB_READ], 3);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 3);
     hang_up(fds[1]);
     end(watched);
 }
@@ -47,14 +47,14 @@ START_TEST(room_for_output_is_reported)
     struct watched *watched = start(_i, fds);
     struct bench *bench = watched->bench;
 
-    arm(watched, FB_WRITE);
-    turn_until(bench, watched->runs[FB_WRITE] == 1);
+    arm(watched, EVENT_WRITE);
+    turn_until(bench, watched->runs[EVENT_WRITE] == 1);
     fill(fds[0]);
-    watched->source.events[FB_WRITE].ready = false;
+    watched->source.events[EVENT_WRITE].ready = false;
     check_quiet(bench);
     drain(fds[1]);
-    turn_until(bench, watched->runs[FB_WRITE] == 2);
-    ck_assert_uint_eq(watched->runs[FB_READ], 0);
+    turn_until(bench, watched->runs[EVENT_WRITE] == 2);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 0);
     hang_up(fds[1]);
     end(watched);
 }
@@ -68,16 +68,16 @@ START_TEST(edges_come_once_a_change_and_levels_as_long_as_it_lasts)
     bool edge = mechanism_at(_i)->edge;
 
     say(fds[1], "a");
-    arm(watched, FB_READ);
-    turn_until(bench, watched->runs[FB_READ] == 1);
+    arm(watched, EVENT_READ);
+    turn_until(bench, watched->runs[EVENT_READ] == 1);
     for (int i = 0; i < 3; i++)
         turn(bench, 1);
-    ck_assert_uint_eq(watched->runs[FB_READ], edge ? 1 : 4);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], edge ? 1 : 4);
     say(fds[1], "b");
     turn(bench, 1000);
-    ck_assert_uint_eq(watched->runs[FB_READ], edge ? 2 : 5);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], edge ? 2 : 5);
     turn(bench, 1);
-    ck_assert_uint_eq(watched->runs[FB_READ], edge ? 2 : 6);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], edge ? 2 : 6);
     hang_up(fds[1]);
     end(watched);
 }
@@ -90,19 +90,19 @@ START_TEST(both_directions_are_reported)
 
     say(fds[1], "a");
     watched->receives = true;
-    arm(watched, FB_READ);
-    arm(watched, FB_WRITE);
-    turn_until(watched->bench, watched->runs[FB_READ] > 0 && watched->runs[FB_WRITE] > 0);
-    disarm(watched, FB_WRITE);
+    arm(watched, EVENT_READ);
+    arm(watched, EVENT_WRITE);
+    turn_until(watched->bench, watched->runs[EVENT_READ] > 0 && watched->runs[EVENT_WRITE] > 0);
+    disarm(watched, EVENT_WRITE);
     turn_until_quiet(watched->bench);
     /* the other direction goes on alone */
     say(fds[1], "b");
     turn_until(watched->bench, watched->received == 2);
-    disarm(watched, FB_READ);
-    watched->runs[FB_WRITE] = 0;
-    arm(watched, FB_WRITE);
-    turn_until(watched->bench, watched->runs[FB_WRITE] > 0);
-    ck_assert_uint_eq(watched->runs[FB_READ], 2);
+    disarm(watched, EVENT_READ);
+    watched->runs[EVENT_WRITE] = 0;
+    arm(watched, EVENT_WRITE);
+    turn_until(watched->bench, watched->runs[EVENT_WRITE] > 0);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 2);
     hang_up(fds[1]);
     end(watched);
 }
@@ -115,8 +115,8 @@ START_TEST(arm_both_reports_both)
 
     say(fds[1], "a");
     watched->receives = true;
-    ck_assert_int_eq(fb_source_arm_both(&watched->bench->loop, &watched->source), 0);
-    turn_until(watched->bench, watched->received == 1 && watched->runs[FB_WRITE] > 0);
+    ck_assert_int_eq(source_arm_both(&watched->bench->loop, &watched->source), 0);
+    turn_until(watched->bench, watched->received == 1 && watched->runs[EVENT_WRITE] > 0);
     hang_up(fds[1]);
     end(watched);
 }
@@ -129,13 +129,13 @@ START_TEST(what_came_while_paused_is_reported_when_armed)
     struct bench *bench = watched->bench;
 
     watched->receives = true;
-    arm(watched, FB_READ);
+    arm(watched, EVENT_READ);
     for (unsigned i = 1; i <= 3; i++) {
-        disarm(watched, FB_READ);
+        disarm(watched, EVENT_READ);
         say(fds[1], "hello");
         check_quiet(bench);
         ck_assert_uint_eq(watched->received, 5 * (i - 1));
-        arm(watched, FB_READ);
+        arm(watched, EVENT_READ);
         turn_until(bench, watched->received == 5 * i);
     }
     hang_up(fds[1]);
@@ -150,13 +150,13 @@ START_TEST(what_is_known_to_be_ready_is_posted_when_armed)
     struct bench *bench = watched->bench;
 
     say(fds[1], "hello"); /* and nobody takes it */
-    arm(watched, FB_READ);
-    turn_until(bench, watched->runs[FB_READ] == 1);
-    disarm(watched, FB_READ);
+    arm(watched, EVENT_READ);
+    turn_until(bench, watched->runs[EVENT_READ] == 1);
+    disarm(watched, EVENT_READ);
     check_quiet(bench);
-    arm(watched, FB_READ);
-    fb_loop_run(&bench->loop, FB_QUEUE_NORMAL); /* without a wait */
-    ck_assert_uint_eq(watched->runs[FB_READ], 2);
+    arm(watched, EVENT_READ);
+    loop_run(&bench->loop, QUEUE_NORMAL); /* without a wait */
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 2);
     hang_up(fds[1]);
     end(watched);
 }
@@ -175,21 +175,21 @@ START_TEST(unarmed_it_reports_nothing_and_does_not_spin)
         make_tcp_pair(fds[1]);
         never = watch(bench, fds[0][0]);
         paused = watch(bench, fds[1][0]);
-        arm(paused, FB_READ);
-        arm(paused, FB_WRITE);
-        turn_until(bench, paused->runs[FB_WRITE] > 0);
-        disarm(paused, FB_READ);
-        disarm(paused, FB_WRITE);
-        paused->runs[FB_WRITE] = 0;
+        arm(paused, EVENT_READ);
+        arm(paused, EVENT_WRITE);
+        turn_until(bench, paused->runs[EVENT_WRITE] > 0);
+        disarm(paused, EVENT_READ);
+        disarm(paused, EVENT_WRITE);
+        paused->runs[EVENT_WRITE] = 0;
         ways[way](fds[0][1]);
         ways[way](fds[1][1]);
         check_quiet(bench);
-        ck_assert_uint_eq(paused->runs[FB_READ] + paused->runs[FB_WRITE], 0);
-        ck_assert_uint_eq(never->runs[FB_READ] + never->runs[FB_WRITE], 0);
+        ck_assert_uint_eq(paused->runs[EVENT_READ] + paused->runs[EVENT_WRITE], 0);
+        ck_assert_uint_eq(never->runs[EVENT_READ] + never->runs[EVENT_WRITE], 0);
 
         /* armed again it is told */
         paused->receives = true;
-        arm(paused, FB_READ);
+        arm(paused, EVENT_READ);
         turn_until(bench, paused->ended || paused->error != 0);
         watch_no_more(&never);
         watch_no_more(&paused);
@@ -209,14 +209,14 @@ START_TEST(the_paused_direction_stays_silent_at_a_hang_up)
     struct bench *bench = watched->bench;
 
     fill(fds[0]);
-    arm(watched, FB_READ);
-    arm(watched, FB_WRITE);
+    arm(watched, EVENT_READ);
+    arm(watched, EVENT_WRITE);
     turn_until_quiet(bench);
-    disarm(watched, FB_READ);
-    watched->runs[FB_WRITE] = 0;
+    disarm(watched, EVENT_READ);
+    watched->runs[EVENT_WRITE] = 0;
     hang_up(fds[1]);
-    turn_until(bench, watched->runs[FB_WRITE] > 0);
-    ck_assert_uint_eq(watched->runs[FB_READ], 0);
+    turn_until(bench, watched->runs[EVENT_WRITE] > 0);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 0);
     end(watched);
 }
 END_TEST
@@ -232,7 +232,7 @@ START_TEST(the_peers_end_is_told)
             make_tcp_pair(fds);
             watched = watch(bench, fds[0]);
             watched->receives = true;
-            arm(watched, FB_READ);
+            arm(watched, EVENT_READ);
             if (with_data)
                 say(fds[1], "last words");
             ways[way](fds[1]);
@@ -258,16 +258,16 @@ START_TEST(the_end_behind_bytes_is_not_lost)
     struct watched *watched = start(_i, fds);
     struct bench *bench = watched->bench;
 
-    arm(watched, FB_READ);
+    arm(watched, EVENT_READ);
     say(fds[1], "last words");
     hang_up(fds[1]);
-    turn_until(bench, watched->runs[FB_READ] > 0);
+    turn_until(bench, watched->runs[EVENT_READ] > 0);
     ck_assert_uint_eq(take(watched), 10);
     if (!watched->source.eof) {
-        unsigned runs = watched->runs[FB_READ];
+        unsigned runs = watched->runs[EVENT_READ];
 
-        watched->source.events[FB_READ].ready = false;
-        turn_until(bench, watched->runs[FB_READ] > runs);
+        watched->source.events[EVENT_READ].ready = false;
+        turn_until(bench, watched->runs[EVENT_READ] > runs);
     }
     ck_assert_uint_eq(take(watched), 0);
     end(watched);
@@ -277,19 +277,19 @@ END_TEST
 static struct watched *watch_connect(struct bench *bench, const struct sockaddr_in *address)
 {
     struct watched *watched = watch(bench, -1);
-    struct fb_io_result result = watched->source.io->connect(
+    struct io_result result = watched->source.io->connect(
         &watched->source, (const struct sockaddr *)address, sizeof(*address));
 
-    ck_assert_int_ne(result.status, FB_IO_FAILED);
-    ck_assert_int_eq(fb_source_arm_both(&bench->loop, &watched->source), 0);
+    ck_assert_int_ne(result.status, IO_FAILED);
+    ck_assert_int_eq(source_arm_both(&bench->loop, &watched->source), 0);
     return watched;
 }
 
 static int error_of(struct watched *watched)
 {
-    struct fb_io_result result = watched->source.io->connected(&watched->source);
+    struct io_result result = watched->source.io->connected(&watched->source);
 
-    ck_assert_int_eq(result.status, result.error == 0 ? FB_IO_DONE : FB_IO_FAILED);
+    ck_assert_int_eq(result.status, result.error == 0 ? IO_DONE : IO_FAILED);
     return result.error;
 }
 
@@ -303,10 +303,10 @@ START_TEST(a_connect_ends_in_a_write_event)
     make_nobody(&nobody);
     served = watch_connect(bench, &address);
     refused = watch_connect(bench, &nobody);
-    turn_until(bench, served->runs[FB_WRITE] > 0 && refused->runs[FB_WRITE] > 0);
+    turn_until(bench, served->runs[EVENT_WRITE] > 0 && refused->runs[EVENT_WRITE] > 0);
     ck_assert_int_eq(error_of(served), 0);
     ck_assert_int_eq(error_of(refused), ECONNREFUSED);
-    ck_assert_uint_eq(served->runs[FB_READ], 0);
+    ck_assert_uint_eq(served->runs[EVENT_READ], 0);
     watch_no_more(&listener);
     watch_no_more(&served);
     watch_no_more(&refused);
@@ -315,9 +315,9 @@ START_TEST(a_connect_ends_in_a_write_event)
 END_TEST
 
 /* The loop's flags follow, as its own functions would have them. */
-static void leave(struct watched *watched, enum fb_direction direction)
+static void leave(struct watched *watched, enum event_direction direction)
 {
-    struct fb_loop *loop = &watched->bench->loop;
+    struct loop *loop = &watched->bench->loop;
 
     ck_assert_int_eq(loop->mechanism->del(loop, &watched->source, direction), 0);
     watched->source.events[direction].active = watched->source.events[direction].armed = false;
@@ -330,22 +330,22 @@ START_TEST(a_deleted_direction_can_be_added_again)
     struct bench *bench = watched->bench;
 
     watched->receives = true;
-    arm(watched, FB_READ);
-    arm(watched, FB_WRITE);
-    turn_until(bench, watched->runs[FB_WRITE] > 0);
-    leave(watched, FB_READ);
-    leave(watched, FB_WRITE);
+    arm(watched, EVENT_READ);
+    arm(watched, EVENT_WRITE);
+    turn_until(bench, watched->runs[EVENT_WRITE] > 0);
+    leave(watched, EVENT_READ);
+    leave(watched, EVENT_WRITE);
     say(fds[1], "a");
     check_quiet(bench);
-    arm(watched, FB_READ);
+    arm(watched, EVENT_READ);
     turn_until(bench, watched->received == 1);
 
     ck_assert_int_eq(bench->loop.mechanism->del_conn(&bench->loop, &watched->source, false), 0);
-    for (int i = 0; i < FB_DIRECTIONS; i++)
+    for (int i = 0; i < EVENT_DIRECTIONS; i++)
         watched->source.events[i].active = watched->source.events[i].armed = false;
     say(fds[1], "b");
     check_quiet(bench);
-    ck_assert_int_eq(fb_source_arm_both(&bench->loop, &watched->source), 0);
+    ck_assert_int_eq(source_arm_both(&bench->loop, &watched->source), 0);
     turn_until(bench, watched->received == 2);
     hang_up(fds[1]);
     end(watched);

@@ -10,7 +10,7 @@
 
 static void close_other(struct watched *watched)
 {
-    if (watched->other == NULL || watched->runs[FB_READ] > 1)
+    if (watched->other == NULL || watched->runs[EVENT_READ] > 1)
         return;
     watched->other->other = NULL;
     watch_no_more(&watched->other);
@@ -31,15 +31,15 @@ START_TEST(who_is_closed_within_the_batch_is_not_run)
     }
     watched[0]->other = watched[1];
     watched[1]->other = watched[0];
-    arm(watched[0], FB_READ);
-    arm(watched[1], FB_READ);
+    arm(watched[0], EVENT_READ);
+    arm(watched[1], EVENT_READ);
     turn(bench, 1000);
     for (int i = 0; i < 2; i++) {
         hang_up(pairs[i][1]);
         if (!watched[i]->source.in_use)
             continue;
         n++;
-        ck_assert_uint_eq(watched[i]->runs[FB_READ], 1);
+        ck_assert_uint_eq(watched[i]->runs[EVENT_READ], 1);
         watch_no_more(&watched[i]);
     }
     ck_assert_uint_eq(n, 1);
@@ -60,7 +60,7 @@ static void replace_other(struct watched *watched)
     watch_no_more(&watched->other);
     watched->other = watch(bench, silent[0]);
     ck_assert_ptr_eq(watched->other, old);
-    arm(watched->other, FB_READ);
+    arm(watched->other, EVENT_READ);
     watched->then = NULL;
     watched->received = (size_t)silent[1]; /* for the test to close */
 }
@@ -79,15 +79,15 @@ START_TEST(a_slot_used_again_within_the_batch_is_somebody_else)
     }
     watched[0]->other = watched[1];
     watched[1]->other = watched[0];
-    arm(watched[0], FB_READ);
-    arm(watched[1], FB_READ);
+    arm(watched[0], EVENT_READ);
+    arm(watched[1], EVENT_READ);
     turn(bench, 1000);
     turn(bench, 0);
     survivor = watched[0]->received != 0 ? 0 : 1;
-    ck_assert_uint_gt(watched[survivor]->runs[FB_READ], 0);
-    ck_assert_uint_eq(watched[!survivor]->runs[FB_READ], 0);
+    ck_assert_uint_gt(watched[survivor]->runs[EVENT_READ], 0);
+    ck_assert_uint_eq(watched[!survivor]->runs[EVENT_READ], 0);
     say((int)watched[survivor]->received, "now it is");
-    turn_until(bench, watched[!survivor]->runs[FB_READ] > 0);
+    turn_until(bench, watched[!survivor]->runs[EVENT_READ] > 0);
     hang_up((int)watched[survivor]->received);
     for (int i = 0; i < 2; i++) {
         hang_up(pairs[i][1]);
@@ -107,7 +107,7 @@ START_TEST(a_late_event_of_an_earlier_life_is_dropped)
     make_pair(new);
     watched = watch(bench, old[0]);
     watched->receives = true;
-    arm(watched, FB_READ);
+    arm(watched, EVENT_READ);
     kept = dup(old[0]); /* so that the kernel does not notice the end of the source */
     watch_no_more(&watched);
     say(old[1], "late");
@@ -115,13 +115,13 @@ START_TEST(a_late_event_of_an_earlier_life_is_dropped)
     check_quiet(bench);
 
     watched = watch(bench, new[0]);
-    ck_assert_uint_eq(fb_source_index(&bench->loop.sources, &watched->source), 0);
+    ck_assert_uint_eq(source_index(&bench->loop.sources, &watched->source), 0);
     watched->receives = true;
-    arm(watched, FB_READ);
+    arm(watched, EVENT_READ);
     say(old[1], "later still");
     turn(bench, 0);
     check_quiet(bench);
-    ck_assert_uint_eq(watched->runs[FB_READ], 0);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 0);
     say(new[1], "in time");
     turn_until(bench, watched->received == 7);
     close(kept);
@@ -141,7 +141,7 @@ START_TEST(a_descriptor_used_again_is_watched_anew)
     make_pair(pair);
     bystander = watch(bench, pair[0]);
     bystander->receives = true;
-    arm(bystander, FB_READ);
+    arm(bystander, EVENT_READ);
     for (unsigned i = 0; i < 10; i++) {
         int fds[2], again[2], fd;
         struct watched *watched;
@@ -149,8 +149,8 @@ START_TEST(a_descriptor_used_again_is_watched_anew)
         make_pair(fds);
         fd = fds[0];
         watched = watch(bench, fd);
-        arm(watched, FB_READ);
-        arm(watched, FB_WRITE);
+        arm(watched, EVENT_READ);
+        arm(watched, EVENT_WRITE);
         say(fds[1], "left unread");
         if (i % 2 == 0)
             turn(bench, 1000);
@@ -161,11 +161,11 @@ START_TEST(a_descriptor_used_again_is_watched_anew)
         ck_assert_int_eq(again[0], fd);
         watched = watch(bench, fd);
         watched->receives = true;
-        arm(watched, FB_READ);
+        arm(watched, EVENT_READ);
         check_quiet(bench);
         say(again[1], "new");
         turn_until(bench, watched->received == 3);
-        ck_assert_uint_eq(watched->runs[FB_WRITE], 0);
+        ck_assert_uint_eq(watched->runs[EVENT_WRITE], 0);
         watch_no_more(&watched);
         close(again[1]);
         say(pair[1], "x");
@@ -177,7 +177,7 @@ START_TEST(a_descriptor_used_again_is_watched_anew)
 }
 END_TEST
 
-static size_t many_for(const struct fb_mechanism *mechanism)
+static size_t many_for(const struct mechanism *mechanism)
 {
     struct rlimit limits;
     size_t most = mechanism->descriptors_max > 0 ? mechanism->descriptors_max : 4096;
@@ -205,14 +205,14 @@ static void use_many(struct bench *bench, size_t n)
         make_pair(fds);
         watched[i] = watch(bench, fds[0]);
         watched[i]->receives = true;
-        arm(watched[i], FB_READ);
+        arm(watched[i], EVENT_READ);
         peers[i] = fds[1];
     }
     for (size_t i = 0; i < n; i++)
         say(peers[i], "x");
     turn_until_quiet(bench);
     for (size_t i = 0; i < n; i++)
-        ck_assert_uint_eq(watched[i]->runs[FB_READ], 1);
+        ck_assert_uint_eq(watched[i]->runs[EVENT_READ], 1);
 
     /* every other one goes, which moves what a dense table holds */
     for (size_t i = 0; i < n; i += 2)
@@ -243,7 +243,7 @@ END_TEST
 
 START_TEST(so_they_are_with_the_least_value_of_its_option)
 {
-    const struct fb_mechanism *mechanism = mechanism_at(_i);
+    const struct mechanism *mechanism = mechanism_at(_i);
     struct bench *bench = bench_with(mechanism, mechanism->option.least, 100, NULL);
 
     use_many(bench, 100);
@@ -253,9 +253,9 @@ END_TEST
 
 START_TEST(a_descriptor_beyond_its_limit_is_refused)
 {
-    const struct fb_mechanism *mechanism = mechanism_at(_i);
+    const struct mechanism *mechanism = mechanism_at(_i);
     struct bench *bench = bench_set_up(_i, 2);
-    struct fb_loop *loop = &bench->loop;
+    struct loop *loop = &bench->loop;
     struct watched *watched, *fine;
     struct rlimit limits;
     int most = (int)mechanism->descriptors_max, fds[2], beyond;
@@ -271,24 +271,24 @@ START_TEST(a_descriptor_beyond_its_limit_is_refused)
     beyond = fcntl(fds[0], F_DUPFD_CLOEXEC, most);
     ck_assert_int_ge(beyond, most);
     watched = watch(bench, beyond);
-    for (int direction = 0; direction < FB_DIRECTIONS; direction++) {
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
         errno = 0;
-        ck_assert_int_eq(fb_source_arm(loop, &watched->source, direction), -1);
+        ck_assert_int_eq(source_arm(loop, &watched->source, direction), -1);
         ck_assert_int_eq(errno, EMFILE);
     }
     errno = 0;
-    ck_assert_int_eq(fb_source_arm_both(loop, &watched->source), -1);
+    ck_assert_int_eq(source_arm_both(loop, &watched->source), -1);
     ck_assert_int_eq(errno, EMFILE);
-    ck_assert_int_eq(fb_listener_arm(loop, &watched->source, false), -1);
+    ck_assert_int_eq(source_arm_listener(loop, &watched->source, false), -1);
     ck_assert_str_eq(bench_logged(bench),
         "t: [alert] a listener could not be watched (24: Too many open files)\n");
-    for (int direction = 0; direction < FB_DIRECTIONS; direction++)
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
         ck_assert(
             !watched->source.events[direction].armed && !watched->source.events[direction].active);
 
     fine = watch(bench, fds[0]);
     fine->receives = true;
-    arm(fine, FB_READ);
+    arm(fine, EVENT_READ);
     say(fds[1], "x");
     turn_until(bench, fine->received == 1);
     watch_no_more(&watched);
@@ -308,7 +308,7 @@ START_TEST(two_loops_do_not_disturb_each_other)
         make_pair(pairs[i]);
         watched[i] = watch(bench[i], pairs[i][0]);
         watched[i]->receives = true;
-        arm(watched[i], FB_READ);
+        arm(watched[i], EVENT_READ);
     }
     ck_assert_ptr_ne(bench[0]->loop.mechanism_state, bench[1]->loop.mechanism_state);
     say(pairs[1][1], "second");

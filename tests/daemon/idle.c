@@ -29,7 +29,7 @@ static void configure(struct daemon *daemon, const struct idle *plan)
 static unsigned reload(struct daemon *daemon, unsigned most)
 {
     int control = control_open(daemon);
-    struct fb_json_value answer;
+    struct json_value answer;
 
     control_send(control, "reload");
     do {

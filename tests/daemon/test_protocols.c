@@ -402,4 +402,4 @@ static void add_tests(TCase *tcase)
         tcase_add_loop_test(tcase, *tests[i], 0, 3);
 }
 
-FB_TEST_MAIN("protocols", add_tests)
+TEST_MAIN("protocols", add_tests)

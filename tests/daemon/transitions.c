@@ -57,7 +57,7 @@ static void configure(const struct run *run, unsigned i)
 
 static void reload(struct run *run, unsigned i)
 {
-    struct fb_json_value answer;
+    struct json_value answer;
 
     configure(run, i);
     answer = control_ask(run->daemon, "reload");

@@ -7,16 +7,16 @@
 #include "support/test.h"
 
 struct rig {
-    struct fb_loop loop; /* the first member */
-    struct fb_sim *sim;
-    struct fb_log log;
-    struct fb_log_target target;
+    struct loop loop; /* the first member */
+    struct sim *sim;
+    struct log log;
+    struct log_target target;
 };
 
 struct thing {
-    struct fb_source source; /* the first member: a slot of the loop's table */
-    unsigned runs[FB_DIRECTIONS];
-    void (*run)(struct thing *thing, enum fb_direction direction);
+    struct source source; /* the first member: a slot of the loop's table */
+    unsigned runs[EVENT_DIRECTIONS];
+    void (*run)(struct thing *thing, enum event_direction direction);
     uint8_t held[4096]; /* for `run` */
     size_t held_n;
     bool ended;
@@ -26,7 +26,7 @@ struct thing {
 /* A loop with room for n things, on a simulation of its own or on that of another. */
 struct rig *rig_set_up(uint32_t n);
 struct rig *rig_beside(struct rig *other, uint32_t n, bool edge);
-/* Destroys the simulation unless a loop is left on it (fb_sim_destroy would fail). */
+/* Destroys the simulation unless a loop is left on it (sim_destroy would fail). */
 void rig_tear_down(struct rig *rig);
 void rig_tear_down_loop(struct rig *rig);
 
@@ -40,5 +40,5 @@ void rig_close(struct rig *rig, struct thing **thing);
 void rig_turn(struct rig *rig, int timeout);
 void rig_run(struct rig *rig);
 
-struct fb_io_result rig_recv(struct thing *thing, void *p, size_t n);
-struct fb_io_result rig_send(struct thing *thing, const void *p, size_t n);
+struct io_result rig_recv(struct thing *thing, void *p, size_t n);
+struct io_result rig_send(struct thing *thing, const void *p, size_t n);

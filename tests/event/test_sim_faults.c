@@ -21,35 +21,35 @@ static void send_closed(struct rig *rig)
 
 static void close_twice(struct rig *rig)
 {
-    struct fb_sim_socket *socket = fb_sim_connection(rig->sim);
-    struct fb_source first = rig_thing(rig, socket->fd)->source, second = first;
+    struct sim_socket *socket = sim_connection(rig->sim);
+    struct source first = rig_thing(rig, socket->fd)->source, second = first;
 
     first.io->close(&first, false);
     ck_assert_int_eq(first.fd, -1);
-    ck_assert_uint_eq(fb_sim_faults(rig->sim), 0);
+    ck_assert_uint_eq(sim_faults(rig->sim), 0);
     second.io->close(&second, false);
     ck_assert_int_eq(second.fd, -1);
 }
 
 static void close_watched(struct rig *rig)
 {
-    struct thing *thing = rig_watch(rig, fb_sim_connection(rig->sim)->fd);
+    struct thing *thing = rig_watch(rig, sim_connection(rig->sim)->fd);
 
     thing->source.io->close(&thing->source, false);
-    ck_assert(fb_sim_idle(&rig->loop));
+    ck_assert(sim_idle(&rig->loop));
 }
 
 static void watch_closed(struct rig *rig)
 {
     struct thing *thing = rig_thing(rig, BAD_FD);
 
-    ck_assert_int_eq(fb_source_arm(&rig->loop, &thing->source, FB_READ), -1);
+    ck_assert_int_eq(source_arm(&rig->loop, &thing->source, EVENT_READ), -1);
     ck_assert_int_eq(errno, EBADF);
 }
 
 static void leave_unwatched(struct rig *rig)
 {
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct thing *thing = rig_thing(rig, sim_connection(rig->sim)->fd);
 
     rig->loop.mechanism->del_conn(&rig->loop, &thing->source, false);
     thing->source.io->close(&thing->source, false);
@@ -57,16 +57,16 @@ static void leave_unwatched(struct rig *rig)
 
 static void send_behind_the_end(struct rig *rig)
 {
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct thing *thing = rig_thing(rig, sim_connection(rig->sim)->fd);
 
-    ck_assert_int_eq(thing->source.io->shutdown(&thing->source).status, FB_IO_DONE);
+    ck_assert_int_eq(thing->source.io->shutdown(&thing->source).status, IO_DONE);
     ck_assert_int_eq(rig_send(thing, "x", 1).error, EPIPE);
     thing->source.io->close(&thing->source, false);
 }
 
 static void send_nothing(struct rig *rig)
 {
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct thing *thing = rig_thing(rig, sim_connection(rig->sim)->fd);
 
     ck_assert_int_eq(rig_send(thing, "", 0).error, EINVAL);
     thing->source.io->close(&thing->source, false);
@@ -74,9 +74,9 @@ static void send_nothing(struct rig *rig)
 
 static void receive_without_room(struct rig *rig)
 {
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct thing *thing = rig_thing(rig, sim_connection(rig->sim)->fd);
 
-    ck_assert_int_eq(rig_recv(thing, NULL, 0).status, FB_IO_AGAIN_READ);
+    ck_assert_int_eq(rig_recv(thing, NULL, 0).status, IO_AGAIN_READ);
     thing->source.io->close(&thing->source, false);
 }
 
@@ -84,7 +84,7 @@ static void connect_twice(struct rig *rig)
 {
     struct sockaddr address = { .sa_family = AF_UNIX };
     struct thing *thing = rig_thing(rig, -1);
-    struct fb_source first;
+    struct source first;
 
     thing->source.io->connect(&thing->source, &address, sizeof(address));
     first = thing->source;
@@ -95,17 +95,17 @@ static void connect_twice(struct rig *rig)
 
 static void leave_open(struct rig *rig)
 {
-    struct fb_sim_socket *listener = fb_sim_listener(rig->sim, -1);
-    struct fb_source source = rig_thing(rig, listener->fd)->source;
+    struct sim_socket *listener = sim_listener(rig->sim, -1);
+    struct source source = rig_thing(rig, listener->fd)->source;
     struct sockaddr_storage peer;
     socklen_t length = sizeof(peer);
     int fd;
 
-    fb_sim_client(listener); /* whom nobody accepts: it is not the program's */
-    fb_sim_client(listener);
+    sim_client(listener); /* whom nobody accepts: it is not the program's */
+    sim_client(listener);
     source.io->accept(&source, &fd, (struct sockaddr *)&peer, &length);
-    fb_sim_check_closed(rig->sim);
-    fb_sim_check_closed(rig->sim); /* is said once */
+    sim_check_closed(rig->sim);
+    sim_check_closed(rig->sim); /* is said once */
 }
 
 static const struct {
@@ -137,15 +137,15 @@ static void remember(void *arg, const char *text)
 /* What the misdeed has left of sources. */
 static void drop_sources(struct rig *rig)
 {
-    struct fb_source_table *table = &rig->loop.sources;
+    struct source_table *table = &rig->loop.sources;
 
     for (uint32_t i = 0; i < table->used_n; i++) {
-        struct fb_source *source = fb_source_at(table, i);
+        struct source *source = source_at(table, i);
 
         source->fd = -1;
-        for (int direction = 0; direction < FB_DIRECTIONS; direction++)
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
             source->events[direction].active = false;
-        fb_source_put(table, source);
+        source_put(table, source);
     }
 }
 
@@ -154,12 +154,12 @@ START_TEST(a_misdeed_is_noticed)
     struct rig *rig = rig_set_up(4);
     char expected[256];
 
-    fb_sim_on_fault(rig->sim, remember, called);
+    sim_on_fault(rig->sim, remember, called);
     misdeeds[_i].act(rig);
     snprintf(expected, sizeof(expected), "descriptor %d: %s", misdeeds[_i].fd, misdeeds[_i].text);
-    ck_assert_uint_eq(fb_sim_faults(rig->sim), 1);
-    ck_assert_str_eq(fb_sim_fault_text(rig->sim, 0), expected);
-    ck_assert_ptr_null(fb_sim_fault_text(rig->sim, 1));
+    ck_assert_uint_eq(sim_faults(rig->sim), 1);
+    ck_assert_str_eq(sim_fault_text(rig->sim, 0), expected);
+    ck_assert_ptr_null(sim_fault_text(rig->sim, 1));
     ck_assert_str_eq(called, expected);
     drop_sources(rig);
     rig_tear_down(rig);
@@ -178,15 +178,15 @@ static void count(void *arg, const char *text)
 START_TEST(what_is_left_at_the_end_is_noticed)
 {
     struct rig *rig = rig_set_up(1);
-    struct fb_sim *sim = rig->sim;
+    struct sim *sim = rig->sim;
 
-    fb_sim_on_fault(sim, count, NULL);
-    rig_watch(rig, fb_sim_connection(sim)->fd);
+    sim_on_fault(sim, count, NULL);
+    rig_watch(rig, sim_connection(sim)->fd);
     drop_sources(rig);
     rig_tear_down_loop(rig);
     ck_assert_uint_eq(calls, 1);
-    ck_assert_str_eq(fb_sim_fault_text(sim, 0), "descriptor 1000000: is watched at the loop's end");
-    fb_sim_destroy(&sim);
+    ck_assert_str_eq(sim_fault_text(sim, 0), "descriptor 1000000: is watched at the loop's end");
+    sim_destroy(&sim);
     ck_assert_uint_eq(calls, 2); /* and it was never closed */
 }
 END_TEST
@@ -194,24 +194,24 @@ END_TEST
 START_TEST(a_refused_watch_is_no_fault)
 {
     struct rig *rig = rig_set_up(1);
-    struct thing *thing = rig_thing(rig, fb_sim_connection(rig->sim)->fd);
+    struct thing *thing = rig_thing(rig, sim_connection(rig->sim)->fd);
 
-    fb_sim_refuse_watching(rig->sim, ENOSPC);
-    ck_assert_int_eq(fb_source_arm_both(&rig->loop, &thing->source), -1);
+    sim_refuse_watching(rig->sim, ENOSPC);
+    ck_assert_int_eq(source_arm_both(&rig->loop, &thing->source), -1);
     ck_assert_int_eq(errno, ENOSPC);
-    fb_sim_refuse_watching(rig->sim, 0);
-    ck_assert_int_eq(fb_source_arm_both(&rig->loop, &thing->source), 0);
+    sim_refuse_watching(rig->sim, 0);
+    ck_assert_int_eq(source_arm_both(&rig->loop, &thing->source), 0);
     rig_close(rig, &thing);
-    ck_assert_uint_eq(fb_sim_faults(rig->sim), 0);
+    ck_assert_uint_eq(sim_faults(rig->sim), 0);
     rig_tear_down(rig);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_misdeed_is_noticed, 0, (int)fb_countof(misdeeds));
+    tcase_add_loop_test(tcase, a_misdeed_is_noticed, 0, (int)countof(misdeeds));
     tcase_add_test(tcase, what_is_left_at_the_end_is_noticed);
     tcase_add_test(tcase, a_refused_watch_is_no_fault);
 }
 
-FB_TEST_MAIN("sim_faults", add_tests)
+TEST_MAIN("sim_faults", add_tests)

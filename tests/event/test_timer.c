@@ -9,19 +9,19 @@
 #define TIMERS 8
 
 struct clockwork {
-    struct fb_loop loop; /* the first member */
-    struct fb_log log;
-    struct fb_timer timers[TIMERS];
+    struct loop loop; /* the first member */
+    struct log log;
+    struct timer timers[TIMERS];
     char order[64]; /* a letter for each expiration */
-    void (*then)(struct clockwork *works, struct fb_timer *timer);
+    void (*then)(struct clockwork *works, struct timer *timer);
 };
 
-static void expired(struct fb_loop *loop, struct fb_timer *timer)
+static void expired(struct loop *loop, struct timer *timer)
 {
-    struct clockwork *works = fb_container(loop, struct clockwork, loop);
+    struct clockwork *works = container_of(loop, struct clockwork, loop);
     size_t n = strlen(works->order);
 
-    ck_assert(!fb_timer_is_set(timer));
+    ck_assert(!timer_is_set(timer));
     ck_assert_uint_lt(n, sizeof(works->order) - 1);
     works->order[n] = (char)('a' + (timer - works->timers));
     if (works->then != NULL)
@@ -31,17 +31,17 @@ static void expired(struct fb_loop *loop, struct fb_timer *timer)
 static struct clockwork *start(void)
 {
     struct clockwork *works = calloc(1, sizeof(*works));
-    struct fb_loop_options options = {
+    struct loop_options options = {
         .mechanism = &fake_edge,
         .slots = 1,
-        .stride = sizeof(struct fb_source),
+        .stride = sizeof(struct source),
     };
 
     ck_assert_ptr_nonnull(works);
     fake_start();
-    fb_log_init(&works->log, NULL, 0);
+    log_init(&works->log, NULL, 0);
     options.log = &works->log;
-    ck_assert_int_eq(fb_loop_init(&works->loop, &options), 0);
+    ck_assert_int_eq(loop_init(&works->loop, &options), 0);
     for (int i = 0; i < TIMERS; i++)
         works->timers[i].expired = expired;
     return works;
@@ -49,8 +49,8 @@ static struct clockwork *start(void)
 
 static void stop(struct clockwork *works)
 {
-    ck_assert_int_eq(fb_timers_distance(&works->loop), -1); /* none is left */
-    fb_loop_done(&works->loop);
+    ck_assert_int_eq(timers_distance(&works->loop), -1); /* none is left */
+    loop_done(&works->loop);
     fake_stop();
     free(works);
 }
@@ -58,8 +58,8 @@ static void stop(struct clockwork *works)
 static void pass(struct clockwork *works, uint64_t ms)
 {
     fake_pass(ms);
-    fb_loop_wait(&works->loop, 0);
-    fb_timers_expire(&works->loop);
+    loop_wait(&works->loop, 0);
+    timers_expire(&works->loop);
 }
 
 START_TEST(they_expire_in_order)
@@ -68,7 +68,7 @@ START_TEST(they_expire_in_order)
     struct clockwork *works = start();
 
     for (int i = 0; i < TIMERS; i++)
-        fb_timer_set(&works->loop, &works->timers[i], ms[i]);
+        timer_set(&works->loop, &works->timers[i], ms[i]);
     pass(works, 0);
     ck_assert_str_eq(works->order, "");
     pass(works, 1);
@@ -84,30 +84,30 @@ END_TEST
 START_TEST(the_distance_is_to_the_earliest)
 {
     struct clockwork *works = start();
-    struct fb_loop *loop = &works->loop;
+    struct loop *loop = &works->loop;
 
-    ck_assert_int_eq(fb_timers_distance(loop), -1);
-    fb_timer_set(loop, &works->timers[0], 5000);
-    fb_timer_set(loop, &works->timers[1], 700);
-    ck_assert_int_eq(fb_timers_distance(loop), 700);
+    ck_assert_int_eq(timers_distance(loop), -1);
+    timer_set(loop, &works->timers[0], 5000);
+    timer_set(loop, &works->timers[1], 700);
+    ck_assert_int_eq(timers_distance(loop), 700);
     fake_pass(500);
-    ck_assert_int_eq(fb_timers_distance(loop), 700); /* by the cached time */
-    fb_loop_wait(loop, 0);
-    ck_assert_int_eq(fb_timers_distance(loop), 200);
+    ck_assert_int_eq(timers_distance(loop), 700); /* by the cached time */
+    loop_wait(loop, 0);
+    ck_assert_int_eq(timers_distance(loop), 200);
     fake_pass(1000);
-    fb_loop_wait(loop, 0);
-    ck_assert_int_eq(fb_timers_distance(loop), 0); /* not less */
-    fb_timer_del(loop, &works->timers[1]);
-    ck_assert_int_eq(fb_timers_distance(loop), 3500);
-    fb_timer_del(loop, &works->timers[0]);
-    fb_timer_del(loop, &works->timers[0]);
-    ck_assert_int_eq(fb_timers_distance(loop), -1);
+    loop_wait(loop, 0);
+    ck_assert_int_eq(timers_distance(loop), 0); /* not less */
+    timer_del(loop, &works->timers[1]);
+    ck_assert_int_eq(timers_distance(loop), 3500);
+    timer_del(loop, &works->timers[0]);
+    timer_del(loop, &works->timers[0]);
+    ck_assert_int_eq(timers_distance(loop), -1);
 
-    fb_timer_set(loop, &works->timers[2], (uint64_t)INT_MAX + 1000);
-    ck_assert_int_eq(fb_timers_distance(loop), INT_MAX);
-    fb_timer_del(loop, &works->timers[2]);
-    fb_timer_set(loop, &works->timers[3], 0);
-    ck_assert_int_eq(fb_timers_distance(loop), 1);
+    timer_set(loop, &works->timers[2], (uint64_t)INT_MAX + 1000);
+    ck_assert_int_eq(timers_distance(loop), INT_MAX);
+    timer_del(loop, &works->timers[2]);
+    timer_set(loop, &works->timers[3], 0);
+    ck_assert_int_eq(timers_distance(loop), 1);
     pass(works, 1);
     ck_assert_str_eq(works->order, "d");
     stop(works);
@@ -121,24 +121,24 @@ START_TEST(moving_it_a_little_is_free)
         int distance;       /* then */
     } cases[] = {
         { 0, 1000, 1000 },
-        { FB_TIMER_LAZY_MS - 1, 1000, 1000 - (FB_TIMER_LAZY_MS - 1) }, /* stays */
-        { FB_TIMER_LAZY_MS, 1000, 1000 },                              /* moves */
-        { 0, 1000 - FB_TIMER_LAZY_MS + 1, 1000 },                      /* stays */
-        { 0, 1000 - FB_TIMER_LAZY_MS, 1000 - FB_TIMER_LAZY_MS },       /* moves */
+        { TIMER_LAZY_MS - 1, 1000, 1000 - (TIMER_LAZY_MS - 1) }, /* stays */
+        { TIMER_LAZY_MS, 1000, 1000 },                           /* moves */
+        { 0, 1000 - TIMER_LAZY_MS + 1, 1000 },                   /* stays */
+        { 0, 1000 - TIMER_LAZY_MS, 1000 - TIMER_LAZY_MS },       /* moves */
         { 500, 5000, 5000 },
         { 500, 1, 1 },
     };
     struct clockwork *works = start();
-    struct fb_loop *loop = &works->loop;
-    struct fb_timer *timer = &works->timers[0];
+    struct loop *loop = &works->loop;
+    struct timer *timer = &works->timers[0];
 
-    for (size_t i = 0; i < fb_countof(cases); i++) {
-        fb_timer_set(loop, timer, 1000);
+    for (size_t i = 0; i < countof(cases); i++) {
+        timer_set(loop, timer, 1000);
         pass(works, cases[i].after);
-        fb_timer_set(loop, timer, cases[i].ms);
-        ck_assert_int_eq(fb_timers_distance(loop), cases[i].distance);
-        fb_timer_del(loop, timer);
-        ck_assert(!fb_timer_is_set(timer));
+        timer_set(loop, timer, cases[i].ms);
+        ck_assert_int_eq(timers_distance(loop), cases[i].distance);
+        timer_del(loop, timer);
+        ck_assert(!timer_is_set(timer));
     }
     ck_assert_str_eq(works->order, "");
     stop(works);
@@ -149,23 +149,23 @@ START_TEST(one_that_is_kept_awake_by_re_arming_expires_late)
 {
     struct clockwork *works = start();
 
-    fb_timer_set(&works->loop, &works->timers[0], 1000);
+    timer_set(&works->loop, &works->timers[0], 1000);
     for (int i = 0; i < 100; i++) {
         pass(works, 100);
-        fb_timer_set(&works->loop, &works->timers[0], 1000);
+        timer_set(&works->loop, &works->timers[0], 1000);
     }
     ck_assert_str_eq(works->order, "");
-    pass(works, 1000 - FB_TIMER_LAZY_MS);
+    pass(works, 1000 - TIMER_LAZY_MS);
     ck_assert_str_eq(works->order, "");
-    pass(works, FB_TIMER_LAZY_MS);
+    pass(works, TIMER_LAZY_MS);
     ck_assert_str_eq(works->order, "a");
     stop(works);
 }
 END_TEST
 
-static void set_again(struct clockwork *works, struct fb_timer *timer)
+static void set_again(struct clockwork *works, struct timer *timer)
 {
-    fb_timer_set(&works->loop, timer, 0);
+    timer_set(&works->loop, timer, 0);
 }
 
 START_TEST(one_that_sets_itself_again_waits_for_the_next_turn)
@@ -173,8 +173,8 @@ START_TEST(one_that_sets_itself_again_waits_for_the_next_turn)
     struct clockwork *works = start();
 
     works->then = set_again;
-    fb_timer_set(&works->loop, &works->timers[0], 10);
-    fb_timer_set(&works->loop, &works->timers[1], 10);
+    timer_set(&works->loop, &works->timers[0], 10);
+    timer_set(&works->loop, &works->timers[1], 10);
     pass(works, 500);
     ck_assert_str_eq(works->order, "ab");
     pass(works, 1);
@@ -185,9 +185,9 @@ START_TEST(one_that_sets_itself_again_waits_for_the_next_turn)
 }
 END_TEST
 
-static void delete_next(struct clockwork *works, struct fb_timer *timer)
+static void delete_next(struct clockwork *works, struct timer *timer)
 {
-    fb_timer_del(&works->loop, timer + 1);
+    timer_del(&works->loop, timer + 1);
 }
 
 START_TEST(one_that_is_deleted_by_another_does_not_expire)
@@ -196,7 +196,7 @@ START_TEST(one_that_is_deleted_by_another_does_not_expire)
 
     works->then = delete_next;
     for (int i = 0; i < 3; i++)
-        fb_timer_set(&works->loop, &works->timers[i], 10);
+        timer_set(&works->loop, &works->timers[i], 10);
     pass(works, 10);
     ck_assert_str_eq(works->order, "ac");
     stop(works);
@@ -207,17 +207,17 @@ END_TEST
 
 struct alarm {
     struct timers *timers;
-    struct fb_timer timer;
+    struct timer timer;
     uint64_t again_ms; /* 0: it is not set again */
     int n;             /* how often it has expired */
 };
 
-static void rung(struct fb_loop *loop, struct fb_timer *timer)
+static void rung(struct loop *loop, struct timer *timer)
 {
-    struct alarm *alarm = fb_container(timer, struct alarm, timer);
+    struct alarm *alarm = container_of(timer, struct alarm, timer);
 
     ck_assert_ptr_null(loop);
-    ck_assert(!fb_timer_is_set(timer));
+    ck_assert(!timer_is_set(timer));
     alarm->n++;
     if (alarm->again_ms != 0)
         timers_arm(alarm->timers, timer, alarm->again_ms);
@@ -225,7 +225,7 @@ static void rung(struct fb_loop *loop, struct fb_timer *timer)
 
 START_TEST(a_tree_needs_a_clock_alone)
 {
-    struct fb_clock clock = { .mono_ms = 1000 };
+    struct clock clock = { .mono_ms = 1000 };
     struct timers timers;
     struct alarm first = { .timers = &timers, .timer = { .expired = rung }, .again_ms = 50 };
     struct alarm second = { .timers = &timers, .timer = { .expired = rung } };
@@ -264,4 +264,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_tree_needs_a_clock_alone);
 }
 
-FB_TEST_MAIN("timer", add_tests)
+TEST_MAIN("timer", add_tests)

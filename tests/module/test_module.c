@@ -21,24 +21,24 @@
 
 struct bed {
     char directory[32];
-    struct fb_arena *arena;
-    struct fb_modules modules;
-    char text[FB_MODULE_TEXT];
+    struct arena *arena;
+    struct modules modules;
+    char text[MODULE_TEXT];
 };
 
 static void set_up(struct bed *bed)
 {
     strcpy(bed->directory, "/tmp/fb_module.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(bed->directory));
-    bed->arena = fb_arena_create();
+    bed->arena = arena_create();
     ck_assert_ptr_nonnull(bed->arena);
-    ck_assert_ptr_nonnull(fb_protocols[0]); /* links the SDK's calls, which modules need */
+    ck_assert_ptr_nonnull(protocols_builtin[0]); /* links the SDK's calls, which modules need */
     SLIST_INIT(&bed->modules);
 }
 
 static char *path_in(struct bed *bed, const char *name)
 {
-    char *path = fb_arena_printf(bed->arena, "%s/%s", bed->directory, name);
+    char *path = arena_printf(bed->arena, "%s/%s", bed->directory, name);
 
     ck_assert_ptr_nonnull(path);
     return path;
@@ -50,20 +50,20 @@ static void tear_down(struct bed *bed)
     const struct dirent *entry;
 
     while (!SLIST_EMPTY(&bed->modules))
-        fb_module_unload(&bed->modules);
+        module_unload(&bed->modules);
     ck_assert_ptr_nonnull(dir);
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.')
             ck_assert_int_eq(remove(path_in(bed, entry->d_name)), 0);
     closedir(dir);
     ck_assert_int_eq(rmdir(bed->directory), 0);
-    fb_arena_destroy(&bed->arena);
+    arena_destroy(&bed->arena);
 }
 
 /* One of the modules that were built beside us. */
 static const char *built(struct bed *bed, const char *name)
 {
-    return fb_arena_printf(bed->arena, FB_TEST_MODULES "/%s", name);
+    return arena_printf(bed->arena, FB_TEST_MODULES "/%s", name);
 }
 
 /* Writes a copy of a built one over whatever is there: the same inode, as an editor or cp do it. */
@@ -80,9 +80,9 @@ static void copy(struct bed *bed, const char *name, const char *to)
     fclose(in);
 }
 
-static struct module *load(struct bed *bed, struct fb_modules *modules, const char *path)
+static struct module *load(struct bed *bed, struct modules *modules, const char *path)
 {
-    struct module *module = fb_module_load(modules, bed->arena, path, bed->text);
+    struct module *module = module_load(modules, bed->arena, path, bed->text);
 
     ck_assert_msg(module != NULL, "%s %s", path, bed->text);
     ck_assert_ptr_eq(SLIST_FIRST(modules), module);
@@ -150,7 +150,7 @@ END_TEST
 
 START_TEST(each_load_has_its_own_variables)
 {
-    struct fb_modules others = SLIST_HEAD_INITIALIZER(others);
+    struct modules others = SLIST_HEAD_INITIALIZER(others);
     struct module *first, *second;
     struct bed bed;
 
@@ -161,7 +161,7 @@ START_TEST(each_load_has_its_own_variables)
     second = load(&bed, &others, built(&bed, "plain_a.so"));
     ck_assert_uint_eq(count_of(second), 1);
     ck_assert_uint_eq(count_of(first), 3);
-    fb_module_unload(&others);
+    module_unload(&others);
     ck_assert_uint_eq(count_of(first), 4);
     ck_assert(SLIST_EMPTY(&others));
     tear_down(&bed);
@@ -172,14 +172,14 @@ END_TEST
 START_TEST(a_changed_file_is_new_code)
 {
     static const char *const names[] = { "plain_a", "plain_b" };
-    struct fb_modules cycles[24];
+    struct modules cycles[24];
     struct module *loaded[24];
     struct bed bed;
     char *path, name[32];
 
     set_up(&bed);
     path = path_in(&bed, "module.so");
-    for (unsigned i = 0; i < fb_countof(cycles); i++) {
+    for (unsigned i = 0; i < countof(cycles); i++) {
         snprintf(name, sizeof(name), "%s.so", names[i % 2]);
         if (i % 3 == 0)
             unlink(path);
@@ -189,10 +189,10 @@ START_TEST(a_changed_file_is_new_code)
         ck_assert_str_eq(loaded[i]->protocol->name, names[i % 2]);
         ck_assert_uint_eq(count_of(loaded[i]), 1);
     }
-    for (unsigned i = 0; i < fb_countof(cycles); i++) {
+    for (unsigned i = 0; i < countof(cycles); i++) {
         ck_assert_str_eq(loaded[i]->protocol->name, names[i % 2]);
         ck_assert_uint_eq(count_of(loaded[i]), 2);
-        fb_module_unload(&cycles[i]);
+        module_unload(&cycles[i]);
     }
     tear_down(&bed);
 }
@@ -228,7 +228,7 @@ static void refuse(struct bed *bed, const char *path, const char *wrong)
 
     SLIST_FOREACH (module, &bed->modules, link)
         n++;
-    ck_assert_ptr_null(fb_module_load(&bed->modules, bed->arena, path, bed->text));
+    ck_assert_ptr_null(module_load(&bed->modules, bed->arena, path, bed->text));
     ck_assert_msg(
         strncmp(bed->text, wrong, strlen(wrong)) == 0, "%s: it says \"%s\"", path, bed->text);
     ck_assert_ptr_null(strstr(bed->text, "/proc/"));
@@ -311,9 +311,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, each_load_has_its_own_variables);
     tcase_add_test(tcase, a_changed_file_is_new_code);
     tcase_add_test(tcase, a_loaded_module_does_not_need_its_file);
-    tcase_add_loop_test(tcase, what_is_wrong_is_told, 0, fb_countof(refused));
+    tcase_add_loop_test(tcase, what_is_wrong_is_told, 0, countof(refused));
     tcase_add_test(tcase, what_is_no_shared_object_is_told);
     tcase_add_test(tcase, a_module_is_loaded_once);
 }
 
-FB_TEST_MAIN("module", add_tests)
+TEST_MAIN("module", add_tests)

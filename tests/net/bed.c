@@ -15,14 +15,14 @@
 /* More turns without time passing than this many are a loop that spins. */
 #define TURNS_MAX 100000
 
-const struct fb_mechanism *const bed_mechanisms[] = { &fake_edge, &fake_level };
+const struct mechanism *const bed_mechanisms[] = { &fake_edge, &fake_level };
 
 static struct owner *enter(struct fb_conn *conn)
 {
     struct owner *owner = conn->owner;
 
-    fb_must(!owner->bed->inside); /* no callback is run within another, or within a call */
-    fb_must(owner->conn == conn);
+    test_require(!owner->bed->inside); /* no callback is run within another, or within a call */
+    test_require(owner->conn == conn);
     owner->bed->inside = true;
     return owner;
 }
@@ -58,7 +58,7 @@ static size_t owner_data(struct fb_conn *conn, fb_bytes in)
     struct owner *owner = enter(conn);
     size_t used = in.n;
 
-    fb_must(in.n > 0 && owner->eofs == 0);
+    test_require(in.n > 0 && owner->eofs == 0);
     owner->datas++;
     remember(owner, in);
     if (owner->data != NULL)
@@ -76,7 +76,7 @@ static void owner_eof(struct fb_conn *conn, fb_bytes rest)
     if (owner->eof != NULL)
         owner->eof(owner, rest);
     else
-        fb_conn_close(conn);
+        conn_close(conn);
     leave(owner);
 }
 
@@ -118,23 +118,23 @@ static void owner_closed(struct fb_conn *conn, fb_reason reason)
     if (owner->closed != NULL)
         owner->closed(owner);
     /* the calls do nothing any more */
-    fb_conn_write(conn, "late", 4);
-    fb_conn_stop(conn);
-    fb_conn_resume(conn);
-    fb_conn_close(conn);
+    conn_write(conn, "late", 4);
+    conn_stop(conn);
+    conn_resume(conn);
+    conn_close(conn);
     leave(owner);
     owner->conn = NULL;
 }
 
 static void owner_describe(
-    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
+    const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
     (void)conn;
     (void)client;
     line->server = "bed";
 }
 
-static const struct fb_conn_ops owner_ops = {
+static const struct conn_ops owner_ops = {
     .opened = owner_opened,
     .data = owner_data,
     .eof = owner_eof,
@@ -145,14 +145,14 @@ static const struct fb_conn_ops owner_ops = {
     .describe = owner_describe,
 };
 
-static void released(struct fb_net *net)
+static void released(struct net *net)
 {
-    fb_container(net, struct bed, net)->released++;
+    container_of(net, struct bed, net)->released++;
 }
 
-static void *alloc(const struct fb_memory *memory, size_t n)
+static void *alloc(const struct memory *memory, size_t n)
 {
-    struct bed *bed = fb_container(memory, struct bed, memory);
+    struct bed *bed = container_of(memory, struct bed, memory);
 
     if (bed->until_failure == 0) {
         bed->failures++;
@@ -165,16 +165,16 @@ static void *alloc(const struct fb_memory *memory, size_t n)
     return malloc(n);
 }
 
-static void release(const struct fb_memory *memory, void *p)
+static void release(const struct memory *memory, void *p)
 {
-    fb_container(memory, struct bed, memory)->blocks -= p != NULL;
+    container_of(memory, struct bed, memory)->blocks -= p != NULL;
     free(p);
 }
 
-struct bed *bed_set_up(const struct fb_mechanism *mechanism, uint32_t connections)
+struct bed *bed_set_up(const struct mechanism *mechanism, uint32_t connections)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
-    struct fb_net_options options = {
+    struct net_options options = {
         .connections_max = connections,
         .mechanism = mechanism,
         .lingering_timeout = LINGERING_MS,
@@ -184,15 +184,15 @@ struct bed *bed_set_up(const struct fb_mechanism *mechanism, uint32_t connection
     fake_start();
     bed->target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(bed->target.fd, -1);
-    bed->target.level = FB_INFO;
-    fb_log_init(&bed->log, &bed->target, 1);
+    bed->target.level = LEVEL_INFO;
+    log_init(&bed->log, &bed->target, 1);
     bed->log.plain = "t";
     options.log = &bed->log;
     options.counters = &bed->counters;
-    bed->memory = (struct fb_memory) { .alloc = alloc, .release = release };
+    bed->memory = (struct memory) { .alloc = alloc, .release = release };
     bed->until_failure = UINT_MAX;
     options.memory = &bed->memory;
-    ck_assert_int_eq(fb_net_init(&bed->net, &options), 0);
+    ck_assert_int_eq(net_init(&bed->net, &options), 0);
     bed->net.released = released;
     return bed;
 }
@@ -208,7 +208,7 @@ const char *bed_logged(struct bed *bed)
     return bed->text;
 }
 
-uint64_t bed_count(const struct bed *bed, enum fb_counter counter)
+uint64_t bed_count(const struct bed *bed, enum counter counter)
 {
     return bed->counters.n[counter];
 }
@@ -218,10 +218,10 @@ void bed_tear_down(struct bed *bed)
     bed_run(bed);
     ck_assert_str_eq(bed_logged(bed), "");
     ck_assert_uint_eq(bed->net.connection_n, 0);
-    for (int i = FB_GAUGES; i < FB_COUNTERS; i++)
+    for (int i = COUNTER_GAUGES; i < COUNTERS; i++)
         ck_assert_msg(bed->counters.n[i] == 0, "gauge %d has not returned to zero", i);
     ck_assert_uint_eq(bed_held(bed), 0);
-    fb_net_done(&bed->net);
+    net_done(&bed->net);
     ck_assert_uint_eq(bed->blocks, 0);
     fake_stop();
     close(bed->target.fd);
@@ -240,7 +240,7 @@ struct owner *bed_create(struct bed *bed, const struct owner *like)
     owner->socket = fake_connection();
     peer.sin_addr.s_addr = inet_addr("192.0.2.1");
     owner->conn =
-        fb_conn_create(&bed->net, owner->socket->fd, (struct sockaddr *)&peer, &owner_ops, owner);
+        conn_create(&bed->net, owner->socket->fd, (struct sockaddr *)&peer, &owner_ops, owner);
     ck_assert_ptr_nonnull(owner->conn);
     return owner;
 }
@@ -254,17 +254,17 @@ struct owner *bed_open(struct bed *bed)
     return owner;
 }
 
-static const struct fb_address *server_address(void)
+static const struct address *server_address(void)
 {
-    static struct fb_address address;
+    static struct address address;
 
-    ck_assert_ptr_null(fb_address_parse("192.0.2.9:80", 0, &address));
+    ck_assert_ptr_null(address_parse("192.0.2.9:80", 0, &address));
     return &address;
 }
 
-struct fb_sim_server *bed_server(void)
+struct sim_server *bed_server(void)
 {
-    return fb_sim_server(fake_sim, &server_address()->any, server_address()->length);
+    return sim_server(fake_sim, &server_address()->any, server_address()->length);
 }
 
 struct owner *bed_connect(struct bed *bed, const struct owner *like)
@@ -276,14 +276,14 @@ struct owner *bed_connect(struct bed *bed, const struct owner *like)
     *owner = like != NULL ? *like : plain;
     owner->bed = bed;
     owner->outgoing = true;
-    owner->conn = fb_conn_connect(
+    owner->conn = conn_connect(
         &bed->net, NULL, &server_address()->any, server_address()->length, &owner_ops, owner, NULL);
     return owner;
 }
 
-struct owner *bed_accept(struct fb_sim_server *server, struct owner *owner)
+struct owner *bed_accept(struct sim_server *server, struct owner *owner)
 {
-    owner->socket = fb_sim_server_take(server);
+    owner->socket = sim_server_take(server);
     ck_assert_ptr_nonnull(owner->socket);
     ck_assert(owner->conn == NULL || owner->socket->fd == owner->conn->source.fd);
     return owner;
@@ -300,12 +300,12 @@ void bed_free(struct owner **owner)
 
 void bed_turn(struct bed *bed)
 {
-    struct fb_loop *loop = &bed->net.loop;
+    struct loop *loop = &bed->net.loop;
 
-    fb_loop_promote(loop);
-    fb_loop_wait(loop, 0);
-    fb_timers_expire(loop);
-    fb_loop_run(loop, FB_QUEUE_NORMAL);
+    loop_promote(loop);
+    loop_wait(loop, 0);
+    timers_expire(loop);
+    loop_run(loop, QUEUE_NORMAL);
     net_check(&bed->net);
 }
 
@@ -315,8 +315,8 @@ void bed_run(struct bed *bed)
 
     do {
         bed_turn(bed);
-        fb_must(++turns < TURNS_MAX); /* it does not spin */
-    } while (fake_reported() > 0 || !fb_sim_idle(&bed->net.loop));
+        test_require(++turns < TURNS_MAX); /* it does not spin */
+    } while (fake_reported() > 0 || !sim_idle(&bed->net.loop));
 }
 
 void bed_pass(struct bed *bed, uint64_t ms)
@@ -337,7 +337,7 @@ const char *bed_sent(const struct owner *owner)
 
 size_t bed_echo(struct owner *owner, fb_bytes in)
 {
-    fb_conn_write(owner->conn, in.p, in.n);
+    conn_write(owner->conn, in.p, in.n);
     return in.n;
 }
 
@@ -356,7 +356,7 @@ void bed_stay(struct owner *owner, fb_bytes rest)
 
 void bed_abort(struct owner *owner)
 {
-    fb_conn_fail(owner->conn, FB_ABORTED);
+    conn_fail(owner->conn, FB_ABORTED);
 }
 
 /* The period is prime, so that a shifted piece is noticed. */
@@ -373,7 +373,7 @@ void bed_write_pattern(struct owner *owner, size_t n)
     ck_assert_ptr_nonnull(bytes);
     for (size_t i = 0; i < n; i++)
         bytes[i] = pattern(at + i);
-    fb_conn_write(owner->conn, bytes, n);
+    conn_write(owner->conn, bytes, n);
     free(bytes);
 }
 

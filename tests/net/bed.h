@@ -8,18 +8,18 @@
 #include "support/test.h"
 
 /* Both kinds of events, for tests that are run for each with _i. */
-extern const struct fb_mechanism *const bed_mechanisms[];
+extern const struct mechanism *const bed_mechanisms[];
 #define BED_MECHANISMS 2
 
 struct bed {
-    struct fb_net net; /* the first member */
-    struct fb_log log;
-    struct fb_log_target target;
-    struct fb_counters counters;
+    struct net net; /* the first member */
+    struct log log;
+    struct log_target target;
+    struct counters counters;
     char text[16384];
     bool inside; /* a callback is running */
     unsigned released;
-    struct fb_memory memory;
+    struct memory memory;
     unsigned blocks;        /* that are taken from it */
     unsigned until_failure; /* allocations that succeed before all fail; UINT_MAX: none does */
     unsigned failures;
@@ -48,13 +48,13 @@ struct owner {
     const uint8_t *last_p;
 };
 
-struct bed *bed_set_up(const struct fb_mechanism *mechanism, uint32_t connections);
+struct bed *bed_set_up(const struct mechanism *mechanism, uint32_t connections);
 /* Fails if a line was logged that no test has asked for, a connection is still open, or a gauge has
  * not returned to zero. */
 void bed_tear_down(struct bed *bed);
 /* What was logged since the last time. */
 const char *bed_logged(struct bed *bed);
-uint64_t bed_count(const struct bed *bed, enum fb_counter counter);
+uint64_t bed_count(const struct bed *bed, enum counter counter);
 
 /* A connection on a socket of its own; `opened` has run. Freed with bed_free(). */
 struct owner *bed_open(struct bed *bed);
@@ -62,9 +62,9 @@ struct owner *bed_open(struct bed *bed);
 struct owner *bed_create(struct bed *bed, const struct owner *like);
 /* A server, at 192.0.2.9:80, and a connection to it. Its socket is known when the server has
  * accepted it: bed_accept(). */
-struct fb_sim_server *bed_server(void);
+struct sim_server *bed_server(void);
 struct owner *bed_connect(struct bed *bed, const struct owner *like);
-struct owner *bed_accept(struct fb_sim_server *server, struct owner *owner);
+struct owner *bed_accept(struct sim_server *server, struct owner *owner);
 /* Fails if it has not been closed, or not exactly once for its opening. */
 void bed_free(struct owner **owner);
 

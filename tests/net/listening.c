@@ -12,7 +12,7 @@
 
 #define DEADLINE_MS 10000
 
-const struct fb_listen_options every_option = {
+const struct listener_options every_option = {
     .backlog = 511,
     .rcvbuf = 16384,
     .sndbuf = 32768,
@@ -20,7 +20,7 @@ const struct fb_listen_options every_option = {
     .deferred = true,
     .ipv6only = true,
     .tcp_nodelay = true,
-    .keepalive = FB_KEEPALIVE_ON,
+    .keepalive = LISTENER_KEEPALIVE_ON,
     .keepidle = 77,
     .keepintvl = 7,
     .keepcnt = 3,
@@ -42,12 +42,12 @@ struct fixture *set_up(void)
 
     ck_assert_ptr_nonnull(fixture);
     fixture->fd_n = count_fds();
-    fixture->arena = fb_arena_create();
+    fixture->arena = arena_create();
     ck_assert_ptr_nonnull(fixture->arena);
     fixture->target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(fixture->target.fd, -1);
-    fixture->target.level = FB_INFO;
-    fb_log_init(&fixture->log, &fixture->target, 1);
+    fixture->target.level = LEVEL_INFO;
+    log_init(&fixture->log, &fixture->target, 1);
     fixture->log.plain = "t";
     return fixture;
 }
@@ -67,44 +67,44 @@ void tear_down(struct fixture *fixture)
 {
     ck_assert_str_eq(logged(fixture), "");
     close(fixture->target.fd);
-    fb_arena_destroy(&fixture->arena);
+    arena_destroy(&fixture->arena);
     ck_assert_uint_eq(count_fds(), fixture->fd_n);
     free(fixture);
 }
 
-struct fb_listener *create(
-    struct fixture *fixture, const char *text, const struct fb_listen_options *options)
+struct listener *create(
+    struct fixture *fixture, const char *text, const struct listener_options *options)
 {
-    struct fb_address address;
-    const char *wrong = fb_address_parse(text, 0, &address);
-    struct fb_listener *listener;
+    struct address address;
+    const char *wrong = address_parse(text, 0, &address);
+    struct listener *listener;
 
     ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
-    listener = fb_listener_create(
-        fixture->arena, &address, options != NULL ? options : &fb_listen_defaults);
+    listener =
+        listener_create(fixture->arena, &address, options != NULL ? options : &listener_defaults);
     ck_assert_ptr_nonnull(listener);
     return listener;
 }
 
-struct fb_listener *opened(struct fixture *fixture, const char *text,
-    const struct fb_listen_options *options, const struct fb_listener *from, unsigned slots)
+struct listener *opened(struct fixture *fixture, const char *text,
+    const struct listener_options *options, const struct listener *from, unsigned slots)
 {
-    struct fb_listener *listener = create(fixture, text, options);
-    int rc = fb_listener_open(listener, from, slots, &fixture->log);
+    struct listener *listener = create(fixture, text, options);
+    int rc = listener_open(listener, from, slots, &fixture->log);
 
     ck_assert_msg(rc == 0, "%s", logged(fixture));
     return listener;
 }
 
-void commit(struct fixture *fixture, struct fb_listener *listener)
+void commit(struct fixture *fixture, struct listener *listener)
 {
-    int rc = fb_listener_commit(listener, &fixture->log);
+    int rc = listener_commit(listener, &fixture->log);
 
     ck_assert_msg(rc == 0, "%s", logged(fixture));
     ck_assert_str_eq(logged(fixture), "");
 }
 
-int try_connect(const struct fb_address *address)
+int try_connect(const struct address *address)
 {
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
 
@@ -117,7 +117,7 @@ int try_connect(const struct fb_address *address)
     return -1;
 }
 
-unsigned accept_next(const struct fb_listener *listener, int *fd)
+unsigned accept_next(const struct listener *listener, int *fd)
 {
     struct pollfd polls[SLOTS];
 
@@ -135,7 +135,7 @@ unsigned accept_next(const struct fb_listener *listener, int *fd)
     ck_abort_msg("an event that is not a connection");
 }
 
-unsigned slot_of_a_client(const struct fb_listener *listener)
+unsigned slot_of_a_client(const struct listener *listener)
 {
     int client = try_connect(&listener->address), server;
     unsigned slot;

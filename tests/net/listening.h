@@ -7,9 +7,9 @@
 #define SLOTS 4 /* of the largest listener that accept_next takes */
 
 struct fixture {
-    struct fb_arena *arena;
-    struct fb_log log;
-    struct fb_log_target target;
+    struct arena *arena;
+    struct log log;
+    struct log_target target;
     char text[4096];
     unsigned fd_n; /* descriptors that were open before */
 };
@@ -21,25 +21,25 @@ void tear_down(struct fixture *fixture);
 const char *logged(struct fixture *fixture);
 
 /* Every option of a TCP socket but reuseport. */
-extern const struct fb_listen_options every_option;
+extern const struct listener_options every_option;
 
 /* A listener on the address, on any port where it names none, with the defaults for NULL. */
-struct fb_listener *create(
-    struct fixture *fixture, const char *text, const struct fb_listen_options *options);
+struct listener *create(
+    struct fixture *fixture, const char *text, const struct listener_options *options);
 /* The same, open. */
-struct fb_listener *opened(struct fixture *fixture, const char *text,
-    const struct fb_listen_options *options, const struct fb_listener *from, unsigned slots);
+struct listener *opened(struct fixture *fixture, const char *text,
+    const struct listener_options *options, const struct listener *from, unsigned slots);
 /* Without a line in the log. */
-void commit(struct fixture *fixture, struct fb_listener *listener);
+void commit(struct fixture *fixture, struct listener *listener);
 
 /* Descriptors that are open. */
 unsigned count_fds(void);
 
 /* A connected client, or -1 with errno. */
-int try_connect(const struct fb_address *address);
+int try_connect(const struct address *address);
 /* Accepts the next connection and says which slot had it. */
-unsigned accept_next(const struct fb_listener *listener, int *fd);
+unsigned accept_next(const struct listener *listener, int *fd);
 /* Connects once and says which slot got it. */
-unsigned slot_of_a_client(const struct fb_listener *listener);
+unsigned slot_of_a_client(const struct listener *listener);
 
 int option_of(int fd, int level, int option);

@@ -18,22 +18,22 @@ static uint8_t table[2 * PERIOD];
 
 unsigned recvs, splices_in, splices_out;
 
-static struct fb_io_result counting_recv(struct fb_source *source, struct fb_span *span)
+static struct io_result counting_recv(struct source *source, struct io_span *span)
 {
     recvs++;
-    return fb_io_socket.recv(source, span);
+    return io_socket.recv(source, span);
 }
 
-static struct fb_io_result counting_splice_in(struct fb_source *source, int pipe, size_t n)
+static struct io_result counting_splice_in(struct source *source, int pipe, size_t n)
 {
     splices_in++;
-    return fb_io_socket.splice_in(source, pipe, n);
+    return io_socket.splice_in(source, pipe, n);
 }
 
-static struct fb_io_result counting_splice_out(struct fb_source *source, int pipe, size_t n)
+static struct io_result counting_splice_out(struct source *source, int pipe, size_t n)
 {
     splices_out++;
-    return fb_io_socket.splice_out(source, pipe, n);
+    return io_socket.splice_out(source, pipe, n);
 }
 
 static void nothing(struct fb_conn *conn)
@@ -64,15 +64,14 @@ static void closed(struct fb_conn *conn, fb_reason reason)
     side->conn = NULL;
 }
 
-static void describe(
-    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
+static void describe(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
     (void)conn;
     (void)client;
     line->server = "rig";
 }
 
-static const struct fb_conn_ops ops = {
+static const struct conn_ops ops = {
     .opened = nothing,
     .data = no_data,
     .eof = no_eof,
@@ -104,7 +103,7 @@ unsigned count_descriptors(const char *like)
 struct rig *set_up(int i)
 {
     struct rig *rig = calloc(1, sizeof(*rig));
-    struct fb_net_options options = { .connections_max = 64, .lingering_timeout = 5000 };
+    struct net_options options = { .connections_max = 64, .lingering_timeout = 5000 };
 
     ck_assert_ptr_nonnull(rig);
     for (size_t k = 0; k < sizeof(table); k++)
@@ -113,9 +112,9 @@ struct rig *set_up(int i)
     rig->tcp = i % 2 == 0;
     rig->target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(rig->target.fd, -1);
-    rig->target.level = FB_NOTICE;
-    fb_log_init(&rig->log, &rig->target, 1);
-    rig->io = fb_io_socket;
+    rig->target.level = LEVEL_NOTICE;
+    log_init(&rig->log, &rig->target, 1);
+    rig->io = io_socket;
     rig->io.recv = counting_recv;
     rig->io.splice_in = counting_splice_in;
     rig->io.splice_out = counting_splice_out;
@@ -125,7 +124,7 @@ struct rig *set_up(int i)
     options.mechanism_option = rig->mechanism.option.initial;
     options.log = &rig->log;
     options.counters = &rig->counters;
-    ck_assert_int_eq(fb_net_init(&rig->net, &options), 0);
+    ck_assert_int_eq(net_init(&rig->net, &options), 0);
     return rig;
 }
 
@@ -133,8 +132,8 @@ void tear_down(struct rig *rig)
 {
     char text[256];
 
-    fb_net_fail_all(&rig->net, FB_DRAINED);
-    fb_net_done(&rig->net);
+    net_fail_all(&rig->net, FB_DRAINED);
+    net_done(&rig->net);
     ck_assert_int_eq(pread(rig->target.fd, text, sizeof(text), 0), 0);
     close(rig->target.fd);
     ck_assert_uint_eq(count_descriptors(""), rig->descriptors);
@@ -170,27 +169,27 @@ static void open_side(struct rig *rig, struct side *side)
         ck_assert_int_eq(
             socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     *side = (struct side) { .far = fds[1] };
-    side->conn = fb_conn_create(&rig->net, fds[0], (struct sockaddr *)&peer, &ops, side);
+    side->conn = conn_create(&rig->net, fds[0], (struct sockaddr *)&peer, &ops, side);
     ck_assert_ptr_nonnull(side->conn);
 }
 
 void turn(struct rig *rig)
 {
-    struct fb_loop *loop = &rig->net.loop;
+    struct loop *loop = &rig->net.loop;
 
-    fb_loop_promote(loop);
-    fb_loop_wait(loop, TAILQ_EMPTY(&loop->queues[FB_QUEUE_NORMAL]) ? 1 : 0);
-    fb_timers_expire(loop);
-    fb_loop_run(loop, FB_QUEUE_NORMAL);
+    loop_promote(loop);
+    loop_wait(loop, TAILQ_EMPTY(&loop->queues[QUEUE_NORMAL]) ? 1 : 0);
+    timers_expire(loop);
+    loop_run(loop, QUEUE_NORMAL);
 }
 
 void open_pipe(struct rig *rig, struct side sides[2])
 {
     for (int i = 0; i < 2; i++)
         open_side(rig, &sides[i]);
-    fb_loop_run(&rig->net.loop, FB_QUEUE_NORMAL);
-    ck_assert_int_eq(fb_conn_pipe(sides[0].conn, sides[1].conn, 0), 0);
-    fb_net_settle(&rig->net);
+    loop_run(&rig->net.loop, QUEUE_NORMAL);
+    ck_assert_int_eq(conn_pipe(sides[0].conn, sides[1].conn, 0), 0);
+    net_flush(&rig->net);
     recvs = splices_in = splices_out = 0;
 }
 

@@ -12,7 +12,7 @@ START_TEST(opened_comes_from_the_loop)
     struct owner *owner = bed_create(bed, NULL);
 
     ck_assert_uint_eq(owner->openings, 0);
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 1);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_ACTIVE), 1);
     ck_assert_uint_eq(owner->conn->number, 1);
     bed_run(bed);
     ck_assert_uint_eq(owner->openings, 1);
@@ -37,14 +37,14 @@ START_TEST(what_was_not_opened_is_not_closed_for_its_owner)
     struct owner *early = bed_create(bed, NULL), *opened;
 
     fake_says(early->socket, "hello");
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     ck_assert(early->socket->closed);
     bed_run(bed);
     ck_assert_uint_eq(early->openings + early->datas + early->closings, 0);
     ck_assert_uint_eq(bed->released, 1);
 
     opened = bed_open(bed);
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     ck_assert_int_eq(opened->reason, FB_DRAINED);
     free(early);
     bed_free(&opened);
@@ -58,12 +58,12 @@ START_TEST(slots_end_and_come_back)
     struct sockaddr unnamed = { .sa_family = AF_UNIX };
     struct owner *a = bed_open(bed), *b = bed_open(bed), *c;
 
-    ck_assert_ptr_null(fb_conn_create(&bed->net, 0, &unnamed, a->conn->ops, NULL));
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 2);
+    ck_assert_ptr_null(conn_create(&bed->net, 0, &unnamed, a->conn->ops, NULL));
+    ck_assert_uint_eq(bed_count(bed, COUNTER_ACTIVE), 2);
     ck_assert_uint_eq(bed->released, 0);
 
-    fb_conn_fail(a->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    conn_fail(a->conn, FB_ABORTED);
+    net_flush(&bed->net);
     ck_assert_uint_eq(bed->released, 1);
     c = bed_open(bed);
     ck_assert_uint_eq(c->conn->number, 3);
@@ -73,7 +73,7 @@ START_TEST(slots_end_and_come_back)
     ck_assert_str_eq(c->last, "new");
     ck_assert_uint_eq(b->datas, 0);
 
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(&a);
     bed_free(&b);
     bed_free(&c);
@@ -150,7 +150,7 @@ START_TEST(an_error_while_output_waits_is_the_reason)
     bed_run(bed);
     ck_assert_str_eq(bed_sent(owner), "req");
     ck_assert_uint_eq(owner->closings, 0);
-    ck_assert_uint_eq(bed_count(bed, FB_WRITING), 1);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_WRITING), 1);
     fake_break_output(owner->socket, EPIPE);
     bed_run(bed);
     check_failed(bed, owner, 1, "send()");
@@ -164,11 +164,11 @@ START_TEST(abort_resets_and_drops_the_output)
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
     struct owner *owner = bed_open(bed);
 
-    fb_conn_write(owner->conn, "never", 5);
-    fb_conn_fail(owner->conn, FB_ABORTED);
-    fb_conn_write(owner->conn, "after", 5);
+    conn_write(owner->conn, "never", 5);
+    conn_fail(owner->conn, FB_ABORTED);
+    conn_write(owner->conn, "after", 5);
     ck_assert_uint_eq(owner->closings, 0); /* no call runs a callback */
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     ck_assert_int_eq(owner->reason, FB_ABORTED);
     ck_assert_str_eq(bed_sent(owner), "");
     ck_assert(owner->socket->closed && owner->socket->reset);
@@ -179,7 +179,7 @@ END_TEST
 
 static void close_now(struct owner *owner)
 {
-    fb_conn_close(owner->conn);
+    conn_close(owner->conn);
 }
 
 START_TEST(opened_may_end_it)
@@ -205,10 +205,10 @@ START_TEST(the_first_reason_counts)
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
     struct owner *owner = bed_open(bed);
 
-    fb_conn_fail(owner->conn, FB_INPUT_LIMIT);
-    fb_conn_fail(owner->conn, FB_ABORTED);
-    fb_conn_close(owner->conn);
-    fb_net_settle(&bed->net);
+    conn_fail(owner->conn, FB_INPUT_LIMIT);
+    conn_fail(owner->conn, FB_ABORTED);
+    conn_close(owner->conn);
+    net_flush(&bed->net);
     ck_assert_int_eq(owner->reason, FB_INPUT_LIMIT);
     ck_assert(!owner->socket->reset);
     bed_free(&owner);
@@ -218,7 +218,7 @@ END_TEST
 
 static void write_late(struct owner *owner)
 {
-    fb_conn_write(owner->conn, "late", 4);
+    conn_write(owner->conn, "late", 4);
 }
 
 START_TEST(the_owner_has_a_timer)
@@ -227,18 +227,18 @@ START_TEST(the_owner_has_a_timer)
     struct owner *owner = bed_open(bed), *never = bed_open(bed);
 
     owner->expired = write_late;
-    fb_timer_set(&bed->net.loop, &owner->conn->timer, 1000);
-    fb_timer_set(&bed->net.loop, &never->conn->timer, 1000);
+    timer_set(&bed->net.loop, &owner->conn->timer, 1000);
+    timer_set(&bed->net.loop, &never->conn->timer, 1000);
     bed_pass(bed, 999);
     ck_assert_uint_eq(owner->expirations, 0);
-    fb_conn_fail(never->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    conn_fail(never->conn, FB_ABORTED);
+    net_flush(&bed->net);
     bed_pass(bed, 1);
     ck_assert_uint_eq(owner->expirations, 1);
     ck_assert_str_eq(bed_sent(owner), "late"); /* settled after this callback too */
     ck_assert_uint_eq(never->expirations, 0);
 
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(&owner);
     bed_free(&never);
     bed_tear_down(bed);
@@ -262,8 +262,8 @@ START_TEST(a_refused_watch_ends_the_connection)
     owner = bed_open(bed);
     fake_refuse_watching(ENOMEM);
     fake_take(owner->socket, 0);
-    fb_conn_write(owner->conn, "output that waits", 17);
-    fb_net_settle(&bed->net);
+    conn_write(owner->conn, "output that waits", 17);
+    net_flush(&bed->net);
     ck_assert_int_eq(owner->reason, FB_NO_MEMORY);
     fake_refuse_watching(0);
     bed_free(&owner);
@@ -276,25 +276,25 @@ START_TEST(gauges_tell_what_connections_do)
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 3);
     struct owner *reading = bed_open(bed), *writing = bed_open(bed), *waiting = bed_open(bed);
 
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 3);
-    ck_assert_uint_eq(bed_count(bed, FB_READING) + bed_count(bed, FB_WRITING), 0);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_ACTIVE), 3);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_READING) + bed_count(bed, COUNTER_WRITING), 0);
     reading->data = bed_leave;
     fake_says(reading->socket, "half a request");
     fake_take(writing->socket, 0);
     writing->data = bed_echo;
     fake_says(writing->socket, "request");
     bed_run(bed);
-    ck_assert_uint_eq(bed_count(bed, FB_READING), 1);
-    ck_assert_uint_eq(bed_count(bed, FB_WRITING), 1);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_READING), 1);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_WRITING), 1);
 
     reading->data = NULL;
     fake_says(reading->socket, "the rest");
     fake_take(writing->socket, SIZE_MAX);
     bed_run(bed);
-    ck_assert_uint_eq(bed_count(bed, FB_READING) + bed_count(bed, FB_WRITING), 0);
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 3);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_READING) + bed_count(bed, COUNTER_WRITING), 0);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_ACTIVE), 3);
 
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(&reading);
     bed_free(&writing);
     bed_free(&waiting);
@@ -307,8 +307,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, opened_comes_from_the_loop, 0, BED_MECHANISMS);
     tcase_add_loop_test(tcase, what_was_not_opened_is_not_closed_for_its_owner, 0, BED_MECHANISMS);
     tcase_add_loop_test(tcase, slots_end_and_come_back, 0, BED_MECHANISMS);
-    tcase_add_loop_test(tcase, an_error_of_recv_is_the_reason, 0, (int)fb_countof(errors));
-    tcase_add_loop_test(tcase, an_error_of_send_is_the_reason, 0, (int)fb_countof(errors));
+    tcase_add_loop_test(tcase, an_error_of_recv_is_the_reason, 0, (int)countof(errors));
+    tcase_add_loop_test(tcase, an_error_of_send_is_the_reason, 0, (int)countof(errors));
     tcase_add_loop_test(tcase, an_error_while_output_waits_is_the_reason, 0, BED_MECHANISMS);
     tcase_add_loop_test(tcase, abort_resets_and_drops_the_output, 0, BED_MECHANISMS);
     tcase_add_loop_test(tcase, opened_may_end_it, 0, BED_MECHANISMS);
@@ -318,4 +318,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, gauges_tell_what_connections_do, 0, BED_MECHANISMS);
 }
 
-FB_TEST_MAIN("conn", add_tests)
+TEST_MAIN("conn", add_tests)

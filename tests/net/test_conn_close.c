@@ -10,10 +10,10 @@
 
 static size_t reply_and_close(struct owner *owner, fb_bytes in)
 {
-    fb_conn_write(owner->conn, "reply", 5);
-    fb_conn_close(owner->conn);
-    fb_conn_write(owner->conn, "late", 4);
-    fb_conn_close(owner->conn);
+    conn_write(owner->conn, "reply", 5);
+    conn_close(owner->conn);
+    conn_write(owner->conn, "late", 4);
+    conn_close(owner->conn);
     return in.n - owner->n;
 }
 
@@ -69,7 +69,7 @@ START_TEST(closing_it_is_not_read)
     bed_run(bed);
     recvs = owner->socket->recvs;
     fake_says(owner->socket, "more");
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     bed_run(bed);
     ck_assert_uint_eq(owner->socket->recvs, recvs);
     fake_take(owner->socket, SIZE_MAX);
@@ -77,7 +77,7 @@ START_TEST(closing_it_is_not_read)
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
     ck_assert(owner->socket->shut && !owner->socket->closed); /* there was more */
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     ck_assert(owner->socket->closed);
     bed_free(&owner);
     bed_tear_down(bed);
@@ -91,8 +91,8 @@ START_TEST(closing_above_the_mark_is_not_writable)
 
     fake_take(owner->socket, 0);
     bed_write_pattern(owner, 100000);
-    fb_conn_close(owner->conn);
-    fb_net_settle(&bed->net);
+    conn_close(owner->conn);
+    net_flush(&bed->net);
     bed_run(bed);
     fake_take(owner->socket, 99999);
     bed_run(bed);
@@ -111,7 +111,7 @@ static struct owner *linger(struct bed *bed)
 {
     struct owner *owner = bed_open(bed);
 
-    fb_timer_set(&bed->net.loop, &owner->conn->timer, 100);
+    timer_set(&bed->net.loop, &owner->conn->timer, 100);
     owner->data = reply_and_close;
     fake_says(owner->socket, "request");
     fake_says(owner->socket, "body");
@@ -119,8 +119,8 @@ static struct owner *linger(struct bed *bed)
     ck_assert_str_eq(bed_sent(owner), "reply");
     ck_assert_int_eq(owner->reason, FB_FINISHED);
     ck_assert(owner->socket->shut && !owner->socket->closed);
-    ck_assert_uint_eq(bed_count(bed, FB_ACTIVE), 1);
-    ck_assert_uint_eq(bed_count(bed, FB_READING) + bed_count(bed, FB_WRITING), 0);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_ACTIVE), 1);
+    ck_assert_uint_eq(bed_count(bed, COUNTER_READING) + bed_count(bed, COUNTER_WRITING), 0);
     ck_assert_uint_eq(bed->released, 0);
     return owner;
 }
@@ -207,8 +207,8 @@ START_TEST(behind_the_end_nothing_can_be_pending)
     fake_end(owner->socket);
     bed_run(bed);
     recvs = owner->socket->recvs;
-    fb_conn_close(owner->conn);
-    fb_net_settle(&bed->net);
+    conn_close(owner->conn);
+    net_flush(&bed->net);
     ck_assert(owner->socket->closed);
     ck_assert_uint_eq(owner->socket->recvs, recvs);
     bed_free(&owner);
@@ -225,8 +225,8 @@ START_TEST(an_abort_overtakes_the_close)
     fake_take(owner->socket, 2);
     fake_says(owner->socket, "request");
     bed_run(bed);
-    fb_conn_fail(owner->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    conn_fail(owner->conn, FB_ABORTED);
+    net_flush(&bed->net);
     ck_assert_int_eq(owner->reason, FB_ABORTED);
     ck_assert_str_eq(bed_sent(owner), "re");
     ck_assert(owner->socket->reset);
@@ -268,4 +268,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_peer_that_breaks_ends_the_closing, 0, BED_MECHANISMS);
 }
 
-FB_TEST_MAIN("conn_close", add_tests)
+TEST_MAIN("conn_close", add_tests)

@@ -57,7 +57,7 @@ static int reuse_number(int fd)
 
 static void end(struct bed *bed, struct owner **owner)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(owner);
     bed_tear_down(bed);
 }
@@ -70,9 +70,9 @@ START_TEST(a_file_is_sent_whole)
     size_t n = sizes[_i / BED_MECHANISMS];
     int fd = make_file(n);
 
-    ck_assert_int_eq(fb_conn_write_file(a->conn, fd, 0, n), 0);
+    ck_assert_int_eq(conn_write_file(a->conn, fd, 0, n), 0);
     ck_assert_uint_eq(a->conn->unsent, n);
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     bed_run(bed);
     check_pattern(a, 0, n);
     ck_assert_uint_eq(a->conn->unsent, 0);
@@ -91,8 +91,8 @@ START_TEST(a_part_of_a_file_to_a_slow_reader)
 
     fake_take(a->socket, 0);
     a->socket->send_most = 777;
-    fb_conn_write_file(a->conn, fd, 12345, 50000);
-    fb_net_settle(&bed->net);
+    conn_write_file(a->conn, fd, 12345, 50000);
+    net_flush(&bed->net);
     bed_run(bed);
     ck_assert_uint_eq(a->socket->sent_n, 0);
     for (int i = 0; i < 50; i++) {
@@ -114,8 +114,8 @@ START_TEST(a_large_file_holds_input_back)
     struct owner *a = bed_open(bed);
 
     fake_take(a->socket, 0);
-    fb_conn_write_file(a->conn, make_file(100000), 0, 100000);
-    fb_net_settle(&bed->net);
+    conn_write_file(a->conn, make_file(100000), 0, 100000);
+    net_flush(&bed->net);
     fake_says(a->socket, "later");
     bed_run(bed);
     ck_assert_uint_eq(a->datas, 0);
@@ -133,9 +133,9 @@ START_TEST(a_file_that_ends_early_is_an_error)
     struct owner *a = bed_open(bed);
     int fd = make_file(1000);
 
-    fb_conn_write_file(a->conn, fd, 0, 1001);
-    fb_conn_write(a->conn, "behind", 6);
-    fb_net_settle(&bed->net);
+    conn_write_file(a->conn, fd, 0, 1001);
+    conn_write(a->conn, "behind", 6);
+    net_flush(&bed->net);
     bed_run(bed);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_IO_ERROR);
@@ -154,9 +154,9 @@ START_TEST(a_file_is_closed_when_the_connection_breaks)
     int fd = make_file(1000), later = make_file(10);
 
     fake_take(a->socket, 500);
-    fb_conn_write_file(a->conn, fd, 0, 1000);
-    fb_conn_write_file(a->conn, later, 0, 10);
-    fb_net_settle(&bed->net);
+    conn_write_file(a->conn, fd, 0, 1000);
+    conn_write_file(a->conn, later, 0, 10);
+    net_flush(&bed->net);
     bed_run(bed);
     fake_break(a->socket, ECONNRESET);
     bed_run(bed);
@@ -175,9 +175,9 @@ START_TEST(a_close_sends_the_file_first)
     struct owner *a = bed_open(bed);
 
     fake_take(a->socket, 0);
-    fb_conn_write_file(a->conn, make_file(2000000), 0, 2000000);
-    fb_conn_close(a->conn);
-    fb_net_settle(&bed->net);
+    conn_write_file(a->conn, make_file(2000000), 0, 2000000);
+    conn_close(a->conn);
+    net_flush(&bed->net);
     for (int i = 0; i < 4; i++) {
         ck_assert_uint_eq(a->closings, 0);
         fake_take(a->socket, 500000);
@@ -215,18 +215,18 @@ static size_t write_letters(struct owner *owner, fb_bytes in)
 
         switch (kinds[i % (sizeof(kinds) - 1)]) {
         case 'o':
-            fb_conn_write(owner->conn, letters + at, n);
+            conn_write(owner->conn, letters + at, n);
             break;
         case 'v':
-            fb_conn_write(owner->conn, in.p + at, n);
+            conn_write(owner->conn, in.p + at, n);
             break;
         case 'r':
-            refs += fb_conn_write_ref(owner->conn, letters + at, n, released, (void *)refs) == 0;
+            refs += conn_write_ref(owner->conn, letters + at, n, released, (void *)refs) == 0;
             break;
         default:
             fd = memfd_create("letters", MFD_CLOEXEC);
             ck_assert_int_eq(write(fd, letters, 26), 26);
-            if (fb_conn_write_file(owner->conn, fd, at, n) == -1)
+            if (conn_write_file(owner->conn, fd, at, n) == -1)
                 close(fd);
         }
         at += n;
@@ -260,7 +260,7 @@ START_TEST(the_order_is_that_of_the_calls)
     ck_assert_uint_eq(a->conn->unsent, 0);
     ck_assert_uint_ge(releases, 5);
     ck_assert_uint_eq(releases, a->n);
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(&noise);
     end(bed, &a);
 }
@@ -276,9 +276,8 @@ START_TEST(many_pieces_leave_in_order)
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (uint8_t)(i % PERIOD);
     for (size_t i = 0; i < sizeof(bytes); i++)
-        ck_assert_int_eq(
-            fb_conn_write_ref(a->conn, bytes + i, 1, released, (void *)(uintptr_t)i), 0);
-    fb_net_settle(&bed->net);
+        ck_assert_int_eq(conn_write_ref(a->conn, bytes + i, 1, released, (void *)(uintptr_t)i), 0);
+    net_flush(&bed->net);
     bed_run(bed);
     check_pattern(a, 0, sizeof(bytes));
     ck_assert_uint_eq(releases, sizeof(bytes));
@@ -307,7 +306,7 @@ START_TEST(without_memory_all_is_given_back)
     if (bed->failures > 0)
         ck_assert_int_eq(a->reason, FB_NO_MEMORY);
     bed->until_failure = UINT32_MAX;
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     ck_assert_uint_eq(releases, a->n);
     end(bed, &a);
 }
@@ -326,4 +325,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, without_memory_all_is_given_back, 0, LETTERS_BLOCKS + 1);
 }
 
-FB_TEST_MAIN("conn_files", add_tests)
+TEST_MAIN("conn_files", add_tests)

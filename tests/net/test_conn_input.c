@@ -16,7 +16,7 @@ static size_t consume_line(struct owner *owner, fb_bytes in)
 
 static void end_all(struct bed *bed, struct owner **owner)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(owner);
     bed_tear_down(bed);
 }
@@ -99,7 +99,7 @@ END_TEST
 
 static size_t stop_and_leave(struct owner *owner, fb_bytes in)
 {
-    fb_conn_stop(owner->conn);
+    conn_stop(owner->conn);
     return in.n - owner->n;
 }
 
@@ -120,7 +120,7 @@ START_TEST(stopped_it_hears_nothing)
     ck_assert_uint_eq(owner->socket->recvs, recvs);
 
     owner->data = NULL;
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     ck_assert_uint_eq(owner->datas, 1); /* no call runs a callback */
     bed_run(bed);
     ck_assert_uint_eq(owner->datas, 2);
@@ -139,11 +139,11 @@ START_TEST(resumed_it_is_offered_the_rest)
     fake_says(owner->socket, "one two");
     bed_run(bed);
     owner->data = NULL;
-    fb_conn_resume(owner->conn); /* although nothing more has arrived */
+    conn_resume(owner->conn); /* although nothing more has arrived */
     bed_run(bed);
     ck_assert_uint_eq(owner->datas, 2);
     ck_assert_str_eq(owner->last, " two");
-    fb_conn_resume(owner->conn); /* was not stopped */
+    conn_resume(owner->conn); /* was not stopped */
     bed_run(bed);
     ck_assert_uint_eq(owner->datas, 2);
     end_all(bed, &owner);
@@ -154,8 +154,8 @@ static size_t leave_once(struct owner *owner, fb_bytes in)
 {
     if (owner->datas > 1)
         return in.n;
-    fb_conn_stop(owner->conn);
-    fb_conn_resume(owner->conn);
+    conn_stop(owner->conn);
+    conn_resume(owner->conn);
     return 0;
 }
 
@@ -175,7 +175,7 @@ END_TEST
 
 static void stop_at_once(struct owner *owner)
 {
-    fb_conn_stop(owner->conn);
+    conn_stop(owner->conn);
 }
 
 START_TEST(stopped_when_opened_it_is_not_read)
@@ -187,7 +187,7 @@ START_TEST(stopped_when_opened_it_is_not_read)
     fake_says(owner->socket, "early");
     bed_run(bed);
     ck_assert_uint_eq(owner->socket->recvs, 0);
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     bed_run(bed);
     ck_assert_str_eq(owner->last, "early");
     end_all(bed, &owner);
@@ -196,8 +196,8 @@ END_TEST
 
 static size_t stop_and_resume(struct owner *owner, fb_bytes in)
 {
-    fb_conn_stop(owner->conn);
-    fb_conn_resume(owner->conn);
+    conn_stop(owner->conn);
+    conn_resume(owner->conn);
     return in.n - owner->n;
 }
 
@@ -249,14 +249,14 @@ START_TEST(behind_the_end_output_still_leaves)
     bed_run(bed);
     ck_assert_uint_eq(owner->eofs, 1);
     ck_assert_uint_eq(owner->last_n, 0);
-    fb_conn_write(owner->conn, "answer", 6);
-    fb_net_settle(&bed->net);
+    conn_write(owner->conn, "answer", 6);
+    net_flush(&bed->net);
     ck_assert_str_eq(bed_sent(owner), "answer");
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     bed_run(bed);
     ck_assert_uint_eq(owner->eofs, 1);
-    fb_conn_close(owner->conn);
-    fb_net_settle(&bed->net);
+    conn_close(owner->conn);
+    net_flush(&bed->net);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
     bed_free(&owner);
     bed_tear_down(bed);
@@ -276,7 +276,7 @@ START_TEST(the_end_waits_for_resume)
     bed_run(bed);
     ck_assert_uint_eq(owner->eofs, 0);
     owner->data = bed_leave;
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     bed_run(bed);
     ck_assert_uint_eq(owner->datas, 2);
     ck_assert_uint_eq(owner->eofs, 1);
@@ -333,7 +333,7 @@ START_TEST(endless_input_leaves_the_others_their_turn)
         ck_assert_uint_lt(greedy->datas, before + 32);
     }
     greedy->data = NULL;
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(&greedy);
     bed_free(&modest);
     bed_tear_down(bed);
@@ -361,7 +361,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, what_is_left_comes_again_with_what_follows, 0, BED_MECHANISMS);
     tcase_add_loop_test(
-        tcase, pieces_are_gathered_in_a_row, 0, (int)fb_countof(gathered) * BED_MECHANISMS);
+        tcase, pieces_are_gathered_in_a_row, 0, (int)countof(gathered) * BED_MECHANISMS);
     tcase_add_loop_test(tcase, stopped_it_hears_nothing, 0, BED_MECHANISMS);
     tcase_add_loop_test(tcase, resumed_it_is_offered_the_rest, 0, BED_MECHANISMS);
     tcase_add_loop_test(tcase, resumed_within_data_it_is_offered_the_rest, 0, BED_MECHANISMS);
@@ -375,4 +375,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, input_lies_in_memory_of_the_operation, 0, BED_MECHANISMS);
 }
 
-FB_TEST_MAIN("conn_input", add_tests)
+TEST_MAIN("conn_input", add_tests)

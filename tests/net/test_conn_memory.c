@@ -10,12 +10,12 @@
 
 static unsigned until_failure = NEVER; /* allocations that still succeed */
 
-struct fb_chunk *__real_fb_chunk_create(struct chunk_pool *pool, size_t room);
-struct fb_chunk *__wrap_fb_chunk_create(struct chunk_pool *pool, size_t room);
-struct fb_chunk *__real_fb_chunk_foreign(
-    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
-struct fb_chunk *__wrap_fb_chunk_foreign(
-    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
+struct chunk *__real_chunk_create(struct chunk_pool *pool, size_t room);
+struct chunk *__wrap_chunk_create(struct chunk_pool *pool, size_t room);
+struct chunk *__real_chunk_create_foreign(
+    struct chunk_pool *pool, enum chunk_kind kind, const uint8_t *p, size_t n);
+struct chunk *__wrap_chunk_create_foreign(
+    struct chunk_pool *pool, enum chunk_kind kind, const uint8_t *p, size_t n);
 
 /* One failure, and no more after it. */
 static bool fails(void)
@@ -25,15 +25,15 @@ static bool fails(void)
     return until_failure-- == 0;
 }
 
-struct fb_chunk *__wrap_fb_chunk_create(struct chunk_pool *pool, size_t room)
+struct chunk *__wrap_chunk_create(struct chunk_pool *pool, size_t room)
 {
-    return fails() ? NULL : __real_fb_chunk_create(pool, room);
+    return fails() ? NULL : __real_chunk_create(pool, room);
 }
 
-struct fb_chunk *__wrap_fb_chunk_foreign(
-    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n)
+struct chunk *__wrap_chunk_create_foreign(
+    struct chunk_pool *pool, enum chunk_kind kind, const uint8_t *p, size_t n)
 {
-    return fails() ? NULL : __real_fb_chunk_foreign(pool, kind, p, n);
+    return fails() ? NULL : __real_chunk_create_foreign(pool, kind, p, n);
 }
 
 static bool has_failed(void)
@@ -49,9 +49,9 @@ static uint8_t bytes[20000];
 static size_t write_to_other(struct owner *owner, fb_bytes in)
 {
     if (owner->other->conn != NULL) {
-        fb_conn_write(owner->other->conn, in.p, in.n); /* borrowed */
-        fb_conn_write(owner->other->conn, bytes, sizeof(bytes));
-        fb_conn_write(owner->other->conn, in.p, 1);
+        conn_write(owner->other->conn, in.p, in.n); /* borrowed */
+        conn_write(owner->other->conn, bytes, sizeof(bytes));
+        conn_write(owner->other->conn, in.p, 1);
     }
     return in.n / 2;
 }
@@ -73,7 +73,7 @@ static void exercise(struct bed *bed, struct owner *owners[3])
 }
 
 /* Says whether an allocation has failed. */
-static bool exercise_with(const struct fb_mechanism *mechanism, unsigned failing)
+static bool exercise_with(const struct mechanism *mechanism, unsigned failing)
 {
     struct bed *bed = bed_set_up(mechanism, 3);
     struct owner *owners[3];
@@ -85,7 +85,7 @@ static bool exercise_with(const struct fb_mechanism *mechanism, unsigned failing
     until_failure = failing;
     exercise(bed, owners);
     failed = has_failed();
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     for (int i = 0; i < 3; i++) {
         without_memory += owners[i]->reason == FB_NO_MEMORY;
         ck_assert(owners[i]->reason == FB_NO_MEMORY || owners[i]->reason == FB_DRAINED);
@@ -112,4 +112,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_connection_ends_that_lacks_memory, 0, BED_MECHANISMS);
 }
 
-FB_TEST_MAIN("conn_memory", add_tests)
+TEST_MAIN("conn_memory", add_tests)

@@ -6,13 +6,13 @@
 
 static size_t relay(struct owner *owner, fb_bytes in)
 {
-    fb_conn_write(owner->other->conn, in.p, in.n);
+    conn_write(owner->other->conn, in.p, in.n);
     return in.n;
 }
 
 static void end_two(struct bed *bed, struct owner **a, struct owner **b)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(a);
     bed_free(b);
     bed_tear_down(bed);
@@ -39,8 +39,8 @@ START_TEST(output_to_another_leaves_before_the_next_callback)
     ck_assert_uint_eq(c->datas, 1);
     ck_assert_uint_eq(b->socket->sends, 1);
     ck_assert_ptr_eq(b->socket->pieces[0].iov_base, a->last_p); /* borrowed from a's input */
-    fb_conn_fail(c->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    conn_fail(c->conn, FB_ABORTED);
+    net_flush(&bed->net);
     bed_free(&c);
     end_two(bed, &a, &b);
 }
@@ -48,13 +48,13 @@ END_TEST
 
 static size_t relay_and_abort(struct owner *owner, fb_bytes in)
 {
-    fb_conn_fail(owner->conn, FB_ABORTED);
+    conn_fail(owner->conn, FB_ABORTED);
     return relay(owner, in);
 }
 
 static size_t relay_and_close(struct owner *owner, fb_bytes in)
 {
-    fb_conn_close(owner->conn);
+    conn_close(owner->conn);
     return relay(owner, in);
 }
 
@@ -80,7 +80,7 @@ START_TEST(borrowed_output_outlives_the_lender)
     fake_take(b->socket, SIZE_MAX);
     bed_run(bed);
     ck_assert_str_eq(bed_sent(b), "what a has said");
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(&noise);
     end_two(bed, &a, &b);
 }
@@ -93,8 +93,8 @@ START_TEST(output_borrowed_by_one_whose_event_waits)
 
     /* b becomes writable in the batch in which a is given what it writes to b */
     fake_take(b->socket, 0);
-    fb_conn_write(b->conn, "first ", 6);
-    fb_net_settle(&bed->net);
+    conn_write(b->conn, "first ", 6);
+    net_flush(&bed->net);
     bed_run(bed);
     a->data = relay;
     a->other = b;
@@ -105,8 +105,8 @@ START_TEST(output_borrowed_by_one_whose_event_waits)
     ck_assert_uint_eq(a->datas + noise->datas, 2);
     bed_run(bed);
     ck_assert_str_eq(bed_sent(b), "first second");
-    fb_conn_fail(noise->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    conn_fail(noise->conn, FB_ABORTED);
+    net_flush(&bed->net);
     bed_free(&noise);
     end_two(bed, &a, &b);
 }
@@ -115,14 +115,14 @@ END_TEST
 static size_t abort_other(struct owner *owner, fb_bytes in)
 {
     if (owner->other->conn != NULL)
-        fb_conn_fail(owner->other->conn, FB_ABORTED);
+        conn_fail(owner->other->conn, FB_ABORTED);
     return in.n;
 }
 
 static size_t close_other(struct owner *owner, fb_bytes in)
 {
     if (owner->other->conn != NULL)
-        fb_conn_close(owner->other->conn);
+        conn_close(owner->other->conn);
     return in.n;
 }
 
@@ -150,8 +150,8 @@ START_TEST(who_was_closed_by_another_sends_what_it_has)
     struct owner *a = bed_open(bed), *b = bed_open(bed);
 
     fake_take(b->socket, 0);
-    fb_conn_write(b->conn, "rest", 4);
-    fb_net_settle(&bed->net);
+    conn_write(b->conn, "rest", 4);
+    net_flush(&bed->net);
     bed_run(bed);
     a->data = close_other;
     a->other = b;
@@ -170,8 +170,8 @@ static void tell_and_close_other(struct owner *owner)
 {
     if (owner->other == NULL)
         return;
-    fb_conn_write(owner->other->conn, "bye", 3);
-    fb_conn_close(owner->other->conn);
+    conn_write(owner->other->conn, "bye", 3);
+    conn_close(owner->other->conn);
 }
 
 START_TEST(ends_follow_from_ends)
@@ -180,14 +180,14 @@ START_TEST(ends_follow_from_ends)
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 100);
     struct owner *owners[100];
 
-    for (size_t i = 0; i < fb_countof(owners); i++)
+    for (size_t i = 0; i < countof(owners); i++)
         owners[i] = bed_create(bed, &chained);
-    for (size_t i = 0; i + 1 < fb_countof(owners); i++)
+    for (size_t i = 0; i + 1 < countof(owners); i++)
         owners[i]->other = owners[i + 1];
     bed_run(bed);
-    fb_conn_fail(owners[0]->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
-    for (size_t i = 1; i < fb_countof(owners); i++) {
+    conn_fail(owners[0]->conn, FB_ABORTED);
+    net_flush(&bed->net);
+    for (size_t i = 1; i < countof(owners); i++) {
         ck_assert_str_eq(bed_sent(owners[i]), "bye");
         ck_assert_int_eq(owners[i]->reason, FB_FINISHED);
         bed_free(&owners[i]);
@@ -199,7 +199,7 @@ END_TEST
 
 static size_t resume_other(struct owner *owner, fb_bytes in)
 {
-    fb_conn_resume(owner->other->conn);
+    conn_resume(owner->other->conn);
     return in.n;
 }
 
@@ -211,7 +211,7 @@ START_TEST(another_may_stop_and_resume_it)
     b->data = bed_leave;
     fake_says(b->socket, "kept");
     bed_run(bed);
-    fb_conn_stop(b->conn);
+    conn_stop(b->conn);
     b->data = NULL;
     a->data = resume_other;
     a->other = b;
@@ -225,7 +225,7 @@ END_TEST
 
 static void relay_from_writable(struct owner *owner)
 {
-    fb_conn_write(owner->other->conn, "it flows", 8);
+    conn_write(owner->other->conn, "it flows", 8);
 }
 
 START_TEST(writable_touches_another)
@@ -237,7 +237,7 @@ START_TEST(writable_touches_another)
     a->other = b;
     fake_take(a->socket, 0);
     bed_write_pattern(a, 70000);
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     bed_run(bed);
     fake_take(a->socket, SIZE_MAX);
     bed_turn(bed);
@@ -251,7 +251,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(
         tcase, output_to_another_leaves_before_the_next_callback, 0, BED_MECHANISMS);
     tcase_add_loop_test(
-        tcase, borrowed_output_outlives_the_lender, 0, (int)fb_countof(dying) * BED_MECHANISMS);
+        tcase, borrowed_output_outlives_the_lender, 0, (int)countof(dying) * BED_MECHANISMS);
     tcase_add_loop_test(tcase, output_borrowed_by_one_whose_event_waits, 0, BED_MECHANISMS);
     tcase_add_loop_test(tcase, who_was_ended_by_another_hears_no_more, 0, BED_MECHANISMS);
     tcase_add_loop_test(tcase, who_was_closed_by_another_sends_what_it_has, 0, BED_MECHANISMS);
@@ -260,4 +260,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, writable_touches_another, 0, BED_MECHANISMS);
 }
 
-FB_TEST_MAIN("conn_others", add_tests)
+TEST_MAIN("conn_others", add_tests)

@@ -9,7 +9,7 @@
 
 static void end_all(struct bed *bed, struct owner **owner)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(owner);
     bed_tear_down(bed);
 }
@@ -17,8 +17,8 @@ static void end_all(struct bed *bed, struct owner **owner)
 static size_t write_much(struct owner *owner, fb_bytes in)
 {
     for (size_t i = 0; i < owner->n; i++)
-        fb_conn_write(owner->conn, "abc", 3);
-    fb_conn_write(owner->conn, "", 0);
+        conn_write(owner->conn, "abc", 3);
+    conn_write(owner->conn, "", 0);
     return in.n;
 }
 
@@ -71,8 +71,8 @@ END_TEST
 static size_t write_mixed(struct owner *owner, fb_bytes in)
 {
     for (size_t i = 0; i < in.n; i++) {
-        fb_conn_write(owner->conn, in.p + i, 1);
-        fb_conn_write(owner->conn, "-", 1);
+        conn_write(owner->conn, in.p + i, 1);
+        conn_write(owner->conn, "-", 1);
     }
     return in.n;
 }
@@ -103,7 +103,7 @@ static const struct {
 
 START_TEST(copied_and_borrowed_output_keeps_its_order)
 {
-    for (size_t i = 0; i < fb_countof(mixtures); i++) {
+    for (size_t i = 0; i < countof(mixtures); i++) {
         struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
         struct owner *owner = bed_open(bed), *noise = bed_open(bed);
         size_t n = mixtures[i].n;
@@ -127,7 +127,7 @@ START_TEST(copied_and_borrowed_output_keeps_its_order)
             ck_assert_uint_gt(owner->socket->sent_n, before);
         }
         check_mixed(owner, n);
-        fb_net_fail_all(&bed->net, FB_DRAINED);
+        net_fail_all(&bed->net, FB_DRAINED);
         bed_free(&noise);
         bed_free(&owner);
         bed_tear_down(bed);
@@ -139,8 +139,8 @@ END_TEST
 static size_t write_around(struct owner *owner, fb_bytes in)
 {
     ck_assert_uint_eq(in.n, 4);
-    fb_conn_write(owner->conn, in.p + 1, 3);
-    fb_conn_write(owner->conn, in.p + 3, 2); /* one byte of it lies behind */
+    conn_write(owner->conn, in.p + 1, 3);
+    conn_write(owner->conn, in.p + 3, 2); /* one byte of it lies behind */
     return in.n;
 }
 
@@ -170,7 +170,7 @@ START_TEST(output_goes_on_when_the_peer_takes_it)
 
     fake_take(owner->socket, 0);
     bed_write_pattern(owner, n);
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     ck_assert_uint_eq(owner->socket->sends, 1);
     bed_run(bed);
     ck_assert_uint_eq(owner->socket->sends, 1); /* it was not tried again in vain */
@@ -194,7 +194,7 @@ START_TEST(writing_more_keeps_the_order)
     fake_take(owner->socket, 5000);
     for (int i = 0; i < 100; i++) {
         bed_write_pattern(owner, 1 + (size_t)i * 37 % 5001);
-        fb_net_settle(&bed->net);
+        net_flush(&bed->net);
         if (i % 3 == 0) {
             fake_take(owner->socket, 3000);
             bed_run(bed);
@@ -287,7 +287,7 @@ END_TEST
 static size_t answer_and_stop(struct owner *owner, fb_bytes in)
 {
     bed_write_pattern(owner, owner->n);
-    fb_conn_stop(owner->conn);
+    conn_stop(owner->conn);
     return in.n / 2;
 }
 
@@ -302,7 +302,7 @@ START_TEST(resumed_while_held_it_is_offered_the_rest_later)
     fake_says(owner->socket, "onetwo");
     bed_run(bed);
     owner->data = NULL;
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     bed_run(bed);
     ck_assert_uint_eq(owner->datas, 1); /* it is held back */
     fake_take(owner->socket, SIZE_MAX);
@@ -327,4 +327,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, resumed_while_held_it_is_offered_the_rest_later, 0, BED_MECHANISMS);
 }
 
-FB_TEST_MAIN("conn_output", add_tests)
+TEST_MAIN("conn_output", add_tests)

@@ -41,21 +41,21 @@ static size_t echo_some(struct owner *owner, fb_bytes in)
         size_t n = step < used - at ? step : used - at;
 
         if (n < sizeof(copy) && any(2) == 0)
-            fb_conn_write(owner->conn, memcpy(copy, in.p + at, n), n);
+            conn_write(owner->conn, memcpy(copy, in.p + at, n), n);
         else
-            fb_conn_write(owner->conn, in.p + at, n);
+            conn_write(owner->conn, in.p + at, n);
     }
     if (any(8) == 0)
-        fb_conn_stop(owner->conn);
+        conn_stop(owner->conn);
     if (any(8) == 0)
-        fb_conn_resume(owner->conn);
+        conn_resume(owner->conn);
     return used;
 }
 
 static void echo_rest(struct owner *owner, fb_bytes rest)
 {
-    fb_conn_write(owner->conn, rest.p, rest.n);
-    fb_conn_close(owner->conn);
+    conn_write(owner->conn, rest.p, rest.n);
+    conn_close(owner->conn);
 }
 
 static void open_peer(struct bed *bed, struct peer *peer)
@@ -83,7 +83,7 @@ static void say(struct peer *peer)
     size_t n = 1 + any(any(4) == 0 ? PIECE_MAX : 100);
 
     peer->said = realloc(peer->said, peer->said_n + n);
-    fb_must(peer->said != NULL);
+    test_require(peer->said != NULL);
     for (size_t i = 0; i < n; i++)
         peer->said[peer->said_n + i] = (uint8_t)any(256);
     fake_say(peer->live->socket, peer->said + peer->said_n, n);
@@ -94,9 +94,9 @@ static void check(const struct peer *peer)
 {
     const struct fake_socket *socket = peer->live->socket;
 
-    fb_must(socket->sent_n <= peer->said_n);
+    test_require(socket->sent_n <= peer->said_n);
     if (socket->sent_n > 0)
-        fb_must(memcmp(socket->sent, peer->said, socket->sent_n) == 0);
+        test_require(memcmp(socket->sent, peer->said, socket->sent_n) == 0);
 }
 
 static void do_something(struct bed *bed, struct peer *peer)
@@ -117,10 +117,10 @@ static void do_something(struct bed *bed, struct peer *peer)
         socket->send_most = 1 + any(any(2) == 0 ? 20 : 100000);
         break;
     case 4:
-        fb_conn_stop(peer->live->conn);
+        conn_stop(peer->live->conn);
         break;
     case 5:
-        fb_conn_resume(peer->live->conn);
+        conn_resume(peer->live->conn);
         break;
     case 6:
         fake_pass(any(100));
@@ -131,10 +131,10 @@ static void do_something(struct bed *bed, struct peer *peer)
         break;
     case 8:
         if (any(20) == 0)
-            fb_conn_fail(peer->live->conn, FB_ABORTED);
+            conn_fail(peer->live->conn, FB_ABORTED);
         else if (any(20) == 0)
-            fb_conn_close(peer->live->conn);
-        fb_net_settle(&bed->net);
+            conn_close(peer->live->conn);
+        net_flush(&bed->net);
         break;
     case 9:
         if (any(20) == 0 && !peer->ended) {
@@ -164,7 +164,7 @@ static void finish(struct bed *bed, struct peer *peer)
         fake_end(owner->socket);
     fake_take(owner->socket, SIZE_MAX);
     for (int i = 0; i < 1000 && owner->conn != NULL && conn_is_active(owner->conn); i++) {
-        fb_conn_resume(owner->conn);
+        conn_resume(owner->conn);
         bed_turn(bed);
     }
     bed_run(bed);
@@ -219,4 +219,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, whatever_happens, 0, SEEDS);
 }
 
-FB_TEST_MAIN("conn_random", add_tests)
+TEST_MAIN("conn_random", add_tests)

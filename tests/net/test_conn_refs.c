@@ -21,10 +21,10 @@ static void released(void *arg)
 {
     struct lent *lent = arg;
 
-    fb_must(!calling && !lent->bed->inside);
+    test_require(!calling && !lent->bed->inside);
     lent->releases++;
     if (lent->owner != NULL && lent->owner->conn != NULL)
-        fb_conn_write(lent->owner->conn, "again", 5);
+        conn_write(lent->owner->conn, "again", 5);
 }
 
 static int write_ref(struct owner *owner, const void *p, size_t n, struct lent *lent)
@@ -33,14 +33,14 @@ static int write_ref(struct owner *owner, const void *p, size_t n, struct lent *
     int rc;
 
     calling = true;
-    rc = fb_conn_write_ref(owner->conn, p, n, released, lent);
+    rc = conn_write_ref(owner->conn, p, n, released, lent);
     calling = outer;
     return rc;
 }
 
 static void end(struct bed *bed, struct owner **owner)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(owner);
     bed_tear_down(bed);
 }
@@ -54,7 +54,7 @@ START_TEST(a_reference_is_sent_from_where_it_is)
 
     ck_assert_int_eq(write_ref(a, bytes, 10, &lent), 0);
     ck_assert_uint_eq(a->conn->unsent, 10);
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     ck_assert_str_eq(bed_sent(a), bytes);
     ck_assert_ptr_eq(a->socket->pieces[0].iov_base, bytes);
     ck_assert_uint_eq(lent.releases, 1);
@@ -73,7 +73,7 @@ START_TEST(it_is_released_when_its_last_byte_has_left)
     fake_take(a->socket, 0);
     write_ref(a, "first", 5, &first);
     write_ref(a, "second", 6, &second);
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     for (size_t n = 1; n <= 11; n++) {
         fake_take(a->socket, 1);
         bed_run(bed);
@@ -88,13 +88,13 @@ END_TEST
 
 static void do_fail(struct owner *owner)
 {
-    fb_conn_fail(owner->conn, FB_ABORTED);
+    conn_fail(owner->conn, FB_ABORTED);
 }
 
 static void do_close_and_break(struct owner *owner)
 {
-    fb_conn_close(owner->conn);
-    fb_net_settle(&owner->bed->net);
+    conn_close(owner->conn);
+    net_flush(&owner->bed->net);
     fake_break_output(owner->socket, EPIPE);
 }
 
@@ -105,7 +105,7 @@ static void do_reset(struct owner *owner)
 
 static void do_drain(struct owner *owner)
 {
-    fb_net_fail_all(&owner->bed->net, FB_DRAINED);
+    net_fail_all(&owner->bed->net, FB_DRAINED);
 }
 
 static void (*const ways_to_end[])(
@@ -120,12 +120,12 @@ START_TEST(it_is_released_however_the_connection_ends)
     fake_take(a->socket, 2);
     write_ref(a, "first", 5, &part);
     write_ref(a, "second", 6, &none);
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     ck_assert_uint_eq(part.releases + none.releases, 0);
     calling = ways_to_end[_i / BED_MECHANISMS] != do_drain; /* which settles */
     ways_to_end[_i / BED_MECHANISMS](a);
     calling = false;
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     bed_run(bed);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_uint_eq(part.releases, 1);
@@ -137,12 +137,12 @@ END_TEST
 
 static void do_close(struct owner *owner)
 {
-    fb_conn_close(owner->conn);
+    conn_close(owner->conn);
 }
 
 static void do_shut(struct owner *owner)
 {
-    fb_conn_shutdown(owner->conn);
+    conn_shutdown(owner->conn);
 }
 
 static void lack_memory(struct owner *owner)
@@ -169,9 +169,9 @@ START_TEST(nothing_is_taken_where_no_output_can_be)
 
     before[_i](a);
     ck_assert_int_eq(write_ref(a, "x", 1, &lent), -1);
-    ck_assert_int_eq(fb_conn_write_file(a->conn, fd, 0, 1), -1);
+    ck_assert_int_eq(conn_write_file(a->conn, fd, 0, 1), -1);
     bed->until_failure = UINT_MAX;
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     bed_run(bed);
     ck_assert_uint_eq(a->closings, before[_i] == do_close || before[_i] == do_fail);
     ck_assert_uint_eq(a->socket->sent_n, 0);
@@ -187,7 +187,7 @@ static void write_when_closed(struct owner *owner)
     int fd = empty_file();
 
     ck_assert_int_eq(write_ref(owner, "x", 1, &lent), -1);
-    ck_assert_int_eq(fb_conn_write_file(owner->conn, fd, 0, 1), -1);
+    ck_assert_int_eq(conn_write_file(owner->conn, fd, 0, 1), -1);
     ck_assert_int_eq(close(fd), 0);
     ck_assert_uint_eq(lent.releases, 0);
 }
@@ -199,8 +199,8 @@ START_TEST(nothing_is_taken_by_one_that_is_told_its_end)
     struct owner *a = bed_open(bed);
 
     a->closed = write_when_closed;
-    fb_conn_end(a->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    conn_end(a->conn, FB_ABORTED);
+    net_flush(&bed->net);
     end(bed, &a);
 }
 END_TEST
@@ -212,15 +212,15 @@ START_TEST(what_is_empty_is_released_too)
     struct lent lent = { .bed = bed };
 
     write_ref(a, "", 0, &lent);
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     ck_assert_uint_eq(lent.releases, 1);
-    fb_conn_write(a->conn, "a", 1);
+    conn_write(a->conn, "a", 1);
     write_ref(a, "", 0, &lent);
-    ck_assert_int_eq(fb_conn_write_file(a->conn, empty_file(), 0, 0), 0);
+    ck_assert_int_eq(conn_write_file(a->conn, empty_file(), 0, 0), 0);
     write_ref(a, "", 0, &lent);
-    fb_conn_write(a->conn, "b", 1);
+    conn_write(a->conn, "b", 1);
     write_ref(a, "", 0, &lent);
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     bed_run(bed);
     ck_assert_str_eq(bed_sent(a), "ab");
     ck_assert_uint_eq(lent.releases, 4);
@@ -235,11 +235,11 @@ START_TEST(who_is_told_may_write_on)
     struct lent lent = { .bed = bed, .owner = a };
 
     write_ref(a, "once ", 5, &lent);
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     ck_assert_str_eq(bed_sent(a), "once again");
     write_ref(a, "unsent", 6, &lent);
-    fb_conn_fail(a->conn, FB_ABORTED);
-    fb_net_settle(&bed->net);
+    conn_fail(a->conn, FB_ABORTED);
+    net_flush(&bed->net);
     ck_assert_uint_eq(lent.releases, 2);
     end(bed, &a);
 }
@@ -253,12 +253,12 @@ static size_t flush_in_the_middle(struct owner *owner, fb_bytes in)
 {
     calling = true;
     write_ref(owner, "one ", 4, &flushed);
-    fb_conn_write(owner->conn, in.p, in.n);
-    fb_conn_push(owner->conn);
+    conn_write(owner->conn, in.p, in.n);
+    conn_push(owner->conn);
     calling = false;
     ck_assert_str_eq(bed_sent(owner), "one two");
     ck_assert_uint_eq(flushed.releases, 0);
-    fb_conn_write(owner->conn, " three", 6);
+    conn_write(owner->conn, " three", 6);
     ck_assert_str_eq(bed_sent(owner), "one two");
     return in.n;
 }
@@ -282,8 +282,8 @@ END_TEST
 
 static void write_and_flush(struct owner *owner)
 {
-    fb_conn_write(owner->conn, "x", 1);
-    fb_conn_push(owner->conn);
+    conn_write(owner->conn, "x", 1);
+    conn_push(owner->conn);
 }
 
 /* Else its owner would take a connection for idle that sends all the time. */
@@ -294,7 +294,7 @@ START_TEST(what_was_flushed_has_moved)
 
     a->expired = write_and_flush;
     for (unsigned i = 1; i <= 3; i++) {
-        fb_timer_set(&bed->net.loop, &a->conn->timer, 1000);
+        timer_set(&bed->net.loop, &a->conn->timer, 1000);
         bed_pass(bed, 1000);
         ck_assert_uint_eq(a->socket->sent_n, i);
         ck_assert_uint_eq(a->moves, i);
@@ -334,21 +334,21 @@ START_TEST(a_flush_that_gets_no_further_goes_on_later)
 
     fake_take(a->socket, 3);
     bed_write_pattern(a, 10);
-    fb_conn_push(a->conn);
+    conn_push(a->conn);
     ck_assert_uint_eq(a->socket->sent_n, 3);
-    fb_conn_push(a->conn);
-    fb_net_settle(&bed->net);
+    conn_push(a->conn);
+    net_flush(&bed->net);
     fake_take(a->socket, SIZE_MAX);
     bed_run(bed);
     bed_check_pattern(a, 10);
-    fb_conn_push(a->conn); /* of nothing */
+    conn_push(a->conn); /* of nothing */
     end(bed, &a);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    int ends = BED_MECHANISMS * (int)fb_countof(ways_to_end);
+    int ends = BED_MECHANISMS * (int)countof(ways_to_end);
 
     tcase_add_loop_test(tcase, a_reference_is_sent_from_where_it_is, 0, BED_MECHANISMS);
     tcase_add_loop_test(tcase, it_is_released_when_its_last_byte_has_left, 0, BED_MECHANISMS);
@@ -363,4 +363,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_flush_that_gets_no_further_goes_on_later, 0, BED_MECHANISMS);
 }
 
-FB_TEST_MAIN("conn_refs", add_tests)
+TEST_MAIN("conn_refs", add_tests)

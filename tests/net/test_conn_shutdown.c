@@ -7,7 +7,7 @@
 
 static void settle(struct bed *bed)
 {
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     bed_run(bed);
 }
 
@@ -21,7 +21,7 @@ static struct owner *open_staying(struct bed *bed)
 
 static void end(struct bed *bed, struct owner **owner)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(owner);
     bed_tear_down(bed);
 }
@@ -32,9 +32,9 @@ START_TEST(our_half_ends_behind_its_output)
     struct owner *a = open_staying(bed);
 
     fake_take(a->socket, 3);
-    fb_conn_write(a->conn, "all of it", 9);
-    fb_conn_shutdown(a->conn);
-    fb_conn_write(a->conn, "nothing more", 12);
+    conn_write(a->conn, "all of it", 9);
+    conn_shutdown(a->conn);
+    conn_write(a->conn, "nothing more", 12);
     settle(bed);
     ck_assert_str_eq(bed_sent(a), "all");
     ck_assert(!a->socket->shut);
@@ -43,8 +43,8 @@ START_TEST(our_half_ends_behind_its_output)
     ck_assert_str_eq(bed_sent(a), "all of it");
     ck_assert(a->socket->shut);
     ck_assert_uint_eq(a->closings, 0);
-    fb_conn_shutdown(a->conn);
-    fb_conn_write(a->conn, "nothing more", 12);
+    conn_shutdown(a->conn);
+    conn_write(a->conn, "nothing more", 12);
     settle(bed);
     ck_assert_str_eq(bed_sent(a), "all of it");
     end(bed, &a);
@@ -56,7 +56,7 @@ START_TEST(the_peers_half_goes_on)
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
     struct owner *a = open_staying(bed);
 
-    fb_conn_shutdown(a->conn);
+    conn_shutdown(a->conn);
     settle(bed);
     ck_assert(a->socket->shut);
     for (unsigned i = 1; i <= 3; i++) {
@@ -84,12 +84,12 @@ START_TEST(the_peers_end_may_come_first)
     bed_run(bed);
     ck_assert_uint_eq(a->eofs, 1);
     ck_assert_uint_eq(a->closings, 0);
-    fb_conn_write(a->conn, "reply", 5);
+    conn_write(a->conn, "reply", 5);
     settle(bed);
     ck_assert_str_eq(bed_sent(a), "reply");
     fake_take(a->socket, 0);
-    fb_conn_write(a->conn, "rest", 4);
-    fb_conn_shutdown(a->conn);
+    conn_write(a->conn, "rest", 4);
+    conn_shutdown(a->conn);
     settle(bed);
     ck_assert_uint_eq(a->closings, 0);
     fake_take(a->socket, SIZE_MAX);
@@ -104,7 +104,7 @@ END_TEST
 static void shut(struct owner *owner, fb_bytes rest)
 {
     (void)rest;
-    fb_conn_shutdown(owner->conn);
+    conn_shutdown(owner->conn);
 }
 
 START_TEST(both_ends_in_one_callback)
@@ -129,8 +129,8 @@ START_TEST(the_end_behind_unsent_output_of_ours)
     struct owner *a = open_staying(bed);
 
     fake_take(a->socket, 0);
-    fb_conn_write(a->conn, "slow", 4);
-    fb_conn_shutdown(a->conn);
+    conn_write(a->conn, "slow", 4);
+    conn_shutdown(a->conn);
     settle(bed);
     fake_end(a->socket);
     bed_run(bed);
@@ -150,11 +150,11 @@ START_TEST(a_close_ends_what_was_shut_down)
     struct owner *a = open_staying(bed);
     bool at_once = _i / BED_MECHANISMS;
 
-    fb_conn_write(a->conn, "reply", 5);
-    fb_conn_shutdown(a->conn);
+    conn_write(a->conn, "reply", 5);
+    conn_shutdown(a->conn);
     if (!at_once)
         settle(bed);
-    fb_conn_close(a->conn);
+    conn_close(a->conn);
     settle(bed);
     ck_assert_str_eq(bed_sent(a), "reply");
     ck_assert_int_eq(a->reason, FB_FINISHED);
@@ -168,12 +168,12 @@ START_TEST(a_close_after_it_still_lingers)
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
     struct owner *a = open_staying(bed);
 
-    fb_conn_shutdown(a->conn);
-    fb_conn_stop(a->conn);
+    conn_shutdown(a->conn);
+    conn_stop(a->conn);
     settle(bed);
     fake_says(a->socket, "unread");
     bed_run(bed);
-    fb_conn_close(a->conn);
+    conn_close(a->conn);
     settle(bed);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(!a->socket->closed);
@@ -192,10 +192,10 @@ START_TEST(a_failure_ends_what_was_shut_down)
     struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 1);
     struct owner *a = open_staying(bed);
 
-    fb_conn_shutdown(a->conn);
+    conn_shutdown(a->conn);
     settle(bed);
     if (_i / BED_MECHANISMS == 0)
-        fb_conn_fail(a->conn, FB_ABORTED);
+        conn_fail(a->conn, FB_ABORTED);
     else
         fake_break(a->socket, ECONNRESET);
     settle(bed);
@@ -211,14 +211,14 @@ START_TEST(stopped_input_comes_before_the_end)
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 1);
     struct owner *a = open_staying(bed);
 
-    fb_conn_stop(a->conn);
-    fb_conn_shutdown(a->conn);
+    conn_stop(a->conn);
+    conn_shutdown(a->conn);
     settle(bed);
     fake_says(a->socket, "unread");
     fake_end(a->socket);
     bed_run(bed);
     ck_assert_uint_eq(a->datas + a->eofs + a->closings, 0);
-    fb_conn_resume(a->conn);
+    conn_resume(a->conn);
     bed_run(bed);
     ck_assert_uint_eq(a->datas, 1);
     ck_assert_uint_eq(a->eofs, 1);
@@ -240,4 +240,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, stopped_input_comes_before_the_end, 0, BED_MECHANISMS);
 }
 
-FB_TEST_MAIN("conn_shutdown", add_tests)
+TEST_MAIN("conn_shutdown", add_tests)

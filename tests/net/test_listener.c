@@ -13,12 +13,12 @@ static const char *const inet_hosts[] = { "127.0.0.1", "[::1]" };
 START_TEST(prepared_is_not_listening)
 {
     struct fixture *fixture = set_up();
-    struct fb_listener *listener = opened(fixture, inet_hosts[_i], NULL, NULL, 3);
-    char expected[FB_ADDRESS_TEXT];
+    struct listener *listener = opened(fixture, inet_hosts[_i], NULL, NULL, 3);
+    char expected[ADDRESS_TEXT];
 
     ck_assert_uint_eq(listener->fd_n, 1);
-    ck_assert_uint_ne(fb_address_port(&listener->address), 0);
-    fb_address_format(&listener->address, true, expected);
+    ck_assert_uint_ne(address_port(&listener->address), 0);
+    address_format(&listener->address, true, expected);
     ck_assert_str_eq(listener->text, expected);
     ck_assert(!listener->adopted);
     ck_assert_int_eq(try_connect(&listener->address), -1);
@@ -27,7 +27,7 @@ START_TEST(prepared_is_not_listening)
     commit(fixture, listener);
     ck_assert_uint_eq(slot_of_a_client(listener), 0);
 
-    fb_listener_close(listener);
+    listener_close(listener);
     ck_assert_int_eq(listener->fds[0], -1);
     tear_down(fixture);
 }
@@ -36,8 +36,8 @@ END_TEST
 START_TEST(sockets_are_made_ready_before_bind)
 {
     struct fixture *fixture = set_up();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listener *only, *both;
+    struct listener_options options = listener_defaults;
+    struct listener *only, *both;
 
     only = opened(fixture, "[::1]", &options, NULL, 1);
     options.ipv6only = false;
@@ -55,8 +55,8 @@ START_TEST(sockets_are_made_ready_before_bind)
         ck_assert_int_eq(fcntl(both->fds[i], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
         ck_assert_int_eq(fcntl(both->fds[i], F_GETFL) & O_NONBLOCK, O_NONBLOCK);
     }
-    fb_listener_abandon(only, NULL);
-    fb_listener_abandon(both, NULL);
+    listener_undo_open(only, NULL);
+    listener_undo_open(both, NULL);
     tear_down(fixture);
 }
 END_TEST
@@ -64,17 +64,17 @@ END_TEST
 START_TEST(a_port_in_use_is_one_line)
 {
     struct fixture *fixture = set_up();
-    struct fb_listener *first = opened(fixture, "127.0.0.1", NULL, NULL, 1), *second;
+    struct listener *first = opened(fixture, "127.0.0.1", NULL, NULL, 1), *second;
     char expected[256];
 
     commit(fixture, first);
     second = create(fixture, first->text, NULL);
-    ck_assert_int_eq(fb_listener_open(second, NULL, 1, &fixture->log), -1);
+    ck_assert_int_eq(listener_open(second, NULL, 1, &fixture->log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] bind() to %s failed (98: Address already in use)\n", first->text);
     ck_assert_str_eq(logged(fixture), expected);
     ck_assert_int_eq(second->fds[0], -1);
-    fb_listener_close(first);
+    listener_close(first);
     tear_down(fixture);
 }
 END_TEST
@@ -82,19 +82,19 @@ END_TEST
 START_TEST(a_lost_race_is_told_by_commit)
 {
     struct fixture *fixture = set_up();
-    struct fb_listener *first = opened(fixture, "127.0.0.1", NULL, NULL, 1), *second;
+    struct listener *first = opened(fixture, "127.0.0.1", NULL, NULL, 1), *second;
     char expected[256];
 
     /* SO_REUSEADDR lets both bind as long as neither listens */
     second = opened(fixture, first->text, NULL, NULL, 1);
     commit(fixture, first);
-    ck_assert_int_eq(fb_listener_commit(second, &fixture->log), -1);
+    ck_assert_int_eq(listener_commit(second, &fixture->log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] listen() to %s, backlog 511 failed (98: Address already in use)\n",
         first->text);
     ck_assert_str_eq(logged(fixture), expected);
-    fb_listener_close(first);
-    fb_listener_close(second);
+    listener_close(first);
+    listener_close(second);
     tear_down(fixture);
 }
 END_TEST
@@ -102,7 +102,7 @@ END_TEST
 START_TEST(a_kept_socket_is_the_same_descriptor)
 {
     struct fixture *fixture = set_up();
-    struct fb_listener *old = opened(fixture, "127.0.0.1", NULL, NULL, 1), *new;
+    struct listener *old = opened(fixture, "127.0.0.1", NULL, NULL, 1), *new;
     int fd = old->fds[0];
 
     commit(fixture, old);
@@ -112,20 +112,20 @@ START_TEST(a_kept_socket_is_the_same_descriptor)
     ck_assert_int_eq(new->fds[0], fd);
     ck_assert_int_eq(old->fds[0], fd);
 
-    fb_listener_abandon(new, old);
+    listener_undo_open(new, old);
     ck_assert_int_eq(new->fds[0], -1);
     ck_assert_uint_eq(slot_of_a_client(old), 0);
 
     new = opened(fixture, old->text, NULL, old, 2);
     commit(fixture, new);
     ck_assert_uint_eq(slot_of_a_client(new), 0);
-    fb_listener_close(new);
+    listener_close(new);
     tear_down(fixture);
 }
 END_TEST
 
 /* Connects until every slot has had a client. */
-static bool all_slots_serve(const struct fb_listener *listener)
+static bool all_slots_serve(const struct listener *listener)
 {
     bool served[SLOTS] = { false };
     unsigned missing = listener->fd_n;
@@ -142,8 +142,8 @@ static bool all_slots_serve(const struct fb_listener *listener)
 START_TEST(slots_join_their_group_at_commit)
 {
     struct fixture *fixture = set_up();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listener *old, *new;
+    struct listener_options options = listener_defaults;
+    struct listener *old, *new;
 
     options.reuseport = true;
     old = opened(fixture, "127.0.0.1", &options, NULL, 2);
@@ -159,7 +159,7 @@ START_TEST(slots_join_their_group_at_commit)
     for (unsigned i = 0; i < 64; i++)
         ck_assert_uint_lt(slot_of_a_client(old), 2);
 
-    fb_listener_abandon(new, old);
+    listener_undo_open(new, old);
     ck_assert(all_slots_serve(old));
 
     new = opened(fixture, old->text, &options, old, SLOTS);
@@ -172,7 +172,7 @@ START_TEST(slots_join_their_group_at_commit)
     ck_assert_uint_eq(new->fd_n, SLOTS);
     commit(fixture, new);
     ck_assert(all_slots_serve(new));
-    fb_listener_close(new);
+    listener_close(new);
     tear_down(fixture);
 }
 END_TEST
@@ -180,8 +180,8 @@ END_TEST
 START_TEST(a_failed_open_gives_back_what_it_took)
 {
     struct fixture *fixture = set_up();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listener *old, *new;
+    struct listener_options options = listener_defaults;
+    struct listener *old, *new;
     struct rlimit limit, low;
     unsigned before;
     int last;
@@ -200,7 +200,7 @@ START_TEST(a_failed_open_gives_back_what_it_took)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     low = (struct rlimit) { .rlim_cur = (rlim_t)last + 1, .rlim_max = limit.rlim_max };
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
-    ck_assert_int_eq(fb_listener_open(new, old, 3, &fixture->log), -1);
+    ck_assert_int_eq(listener_open(new, old, 3, &fixture->log), -1);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 
     snprintf(expected, sizeof(expected),
@@ -210,7 +210,7 @@ START_TEST(a_failed_open_gives_back_what_it_took)
     for (unsigned i = 0; i < new->fd_n; i++)
         ck_assert_int_eq(new->fds[i], -1);
     ck_assert_uint_eq(slot_of_a_client(old), 0);
-    fb_listener_close(old);
+    listener_close(old);
     tear_down(fixture);
 }
 END_TEST
@@ -218,30 +218,30 @@ END_TEST
 START_TEST(find_wants_the_same_address)
 {
     struct fixture *fixture = set_up();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listeners all = STAILQ_HEAD_INITIALIZER(all);
-    struct fb_listener *in = opened(fixture, "127.0.0.1", NULL, NULL, 1);
-    struct fb_listener *in6 = opened(fixture, "[::1]", NULL, NULL, 1);
-    struct fb_listener *closed = create(fixture, "127.0.0.1:1", NULL);
+    struct listener_options options = listener_defaults;
+    struct listeners all = STAILQ_HEAD_INITIALIZER(all);
+    struct listener *in = opened(fixture, "127.0.0.1", NULL, NULL, 1);
+    struct listener *in6 = opened(fixture, "[::1]", NULL, NULL, 1);
+    struct listener *closed = create(fixture, "127.0.0.1:1", NULL);
 
     STAILQ_INSERT_TAIL(&all, closed, link);
     STAILQ_INSERT_TAIL(&all, in, link);
     STAILQ_INSERT_TAIL(&all, in6, link);
     options.backlog = 1;
-    ck_assert_ptr_eq(fb_listener_find(&all, create(fixture, in->text, &options)), in);
-    ck_assert_ptr_eq(fb_listener_find(&all, create(fixture, in6->text, NULL)), in6);
-    ck_assert_ptr_null(fb_listener_find(&all, create(fixture, "127.0.0.1:1", NULL)));
+    ck_assert_ptr_eq(listener_find(&all, create(fixture, in->text, &options)), in);
+    ck_assert_ptr_eq(listener_find(&all, create(fixture, in6->text, NULL)), in6);
+    ck_assert_ptr_null(listener_find(&all, create(fixture, "127.0.0.1:1", NULL)));
     options.reuseport = true;
-    ck_assert_ptr_eq(fb_listener_find(&all, create(fixture, in->text, &options)), in);
-    fb_listener_close(in);
-    fb_listener_close(in6);
+    ck_assert_ptr_eq(listener_find(&all, create(fixture, in->text, &options)), in);
+    listener_close(in);
+    listener_close(in6);
     tear_down(fixture);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, prepared_is_not_listening, 0, fb_countof(inet_hosts));
+    tcase_add_loop_test(tcase, prepared_is_not_listening, 0, countof(inet_hosts));
     tcase_add_test(tcase, sockets_are_made_ready_before_bind);
     tcase_add_test(tcase, a_port_in_use_is_one_line);
     tcase_add_test(tcase, a_lost_race_is_told_by_commit);
@@ -251,4 +251,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, find_wants_the_same_address);
 }
 
-FB_TEST_MAIN("listener", add_tests)
+TEST_MAIN("listener", add_tests)

@@ -13,7 +13,7 @@ struct two {
 
 static void settle(struct bed *bed)
 {
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     bed_run(bed);
 }
 
@@ -30,7 +30,7 @@ static struct two open_piped(int i, uint64_t timeout)
 {
     struct two two = open_two(i);
 
-    ck_assert_int_eq(fb_conn_pipe(two.a->conn, two.b->conn, timeout), 0);
+    ck_assert_int_eq(conn_pipe(two.a->conn, two.b->conn, timeout), 0);
     settle(two.bed);
     return two;
 }
@@ -45,7 +45,7 @@ static void check_ends(struct two *two, fb_reason a, fb_reason b)
 
 static void end(struct two *two)
 {
-    fb_net_fail_all(&two->bed->net, FB_DRAINED);
+    net_fail_all(&two->bed->net, FB_DRAINED);
     /* once they are piped, only `closed` is called */
     ck_assert_uint_eq(two->a->eofs + two->a->writables + two->a->moves + two->a->expirations, 0);
     ck_assert_uint_eq(two->b->eofs + two->b->writables + two->b->moves + two->b->expirations, 0);
@@ -223,9 +223,9 @@ START_TEST(unconsumed_input_comes_first)
     fake_says(two.a->socket, "from a, ");
     fake_says(two.b->socket, "from b, ");
     bed_run(two.bed);
-    fb_conn_stop(two.b->conn);
+    conn_stop(two.b->conn);
     two.a->moves = two.b->moves = 0;
-    fb_conn_pipe(two.a->conn, two.b->conn, 0);
+    conn_pipe(two.a->conn, two.b->conn, 0);
     settle(two.bed);
     ck_assert_str_eq(bed_sent(two.b), "from a, ");
     ck_assert_str_eq(bed_sent(two.a), "from b, ");
@@ -238,8 +238,8 @@ END_TEST
 
 static size_t join_behind_a_line(struct owner *owner, fb_bytes in)
 {
-    fb_conn_write(owner->other->conn, "header ", 7);
-    fb_conn_pipe(owner->conn, owner->other->conn, 0);
+    conn_write(owner->other->conn, "header ", 7);
+    conn_pipe(owner->conn, owner->other->conn, 0);
     return in.n < 5 ? in.n : 5;
 }
 
@@ -266,7 +266,7 @@ START_TEST(one_had_ended_its_half_before)
     fake_end(two.a->socket);
     bed_run(two.bed);
     two.a->eofs = 0;
-    fb_conn_pipe(two.a->conn, two.b->conn, 0);
+    conn_pipe(two.a->conn, two.b->conn, 0);
     settle(two.bed);
     ck_assert(two.b->socket->shut);
     fake_says(two.b->socket, "reply");
@@ -286,7 +286,7 @@ START_TEST(a_flood_before_the_pipe)
     bed_write_pattern(two.b, 100000);
     settle(two.bed);
     two.b->moves = 0;
-    fb_conn_pipe(two.a->conn, two.b->conn, 0);
+    conn_pipe(two.a->conn, two.b->conn, 0);
     fake_says(two.b->socket, "heard"); /* although it had been held back */
     settle(two.bed);
     ck_assert_str_eq(bed_sent(two.a), "heard");
@@ -321,23 +321,23 @@ END_TEST
 
 static void close_a(struct two *two)
 {
-    fb_conn_close(two->a->conn);
+    conn_close(two->a->conn);
 }
 
 static void abort_a(struct two *two)
 {
-    fb_conn_fail(two->a->conn, FB_ABORTED);
+    conn_fail(two->a->conn, FB_ABORTED);
 }
 
 static void time_a_out(struct two *two)
 {
-    fb_conn_fail(two->a->conn, FB_TIMED_OUT);
+    conn_fail(two->a->conn, FB_TIMED_OUT);
 }
 
 static void close_both(struct two *two)
 {
-    fb_conn_close(two->b->conn);
-    fb_conn_close(two->a->conn);
+    conn_close(two->b->conn);
+    conn_close(two->a->conn);
 }
 
 static const struct {
@@ -382,7 +382,7 @@ START_TEST(all_end_with_the_worker)
     fake_take(two.b->socket, 0);
     say_pattern(two.a, 0, 100000);
     bed_run(two.bed);
-    fb_net_fail_all(&two.bed->net, FB_DRAINED);
+    net_fail_all(&two.bed->net, FB_DRAINED);
     check_ends(&two, FB_DRAINED, FB_DRAINED);
     end(&two);
 }
@@ -393,7 +393,7 @@ START_TEST(without_memory_nothing_changes)
     struct two two = open_two(_i);
 
     two.bed->until_failure = 0;
-    ck_assert_int_eq(fb_conn_pipe(two.a->conn, two.b->conn, 0), -1);
+    ck_assert_int_eq(conn_pipe(two.a->conn, two.b->conn, 0), -1);
     two.bed->until_failure = UINT32_MAX;
     fake_says(two.a->socket, "as ever");
     settle(two.bed);
@@ -419,9 +419,9 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, one_had_ended_its_half_before, 0, n);
     tcase_add_loop_test(tcase, a_flood_before_the_pipe, 0, n);
     tcase_add_loop_test(tcase, a_broken_one_resets_the_other, 0, 2 * n);
-    tcase_add_loop_test(tcase, an_owner_ends_one, 0, n * (int)fb_countof(ends));
+    tcase_add_loop_test(tcase, an_owner_ends_one, 0, n * (int)countof(ends));
     tcase_add_loop_test(tcase, all_end_with_the_worker, 0, n);
     tcase_add_loop_test(tcase, without_memory_nothing_changes, 0, n);
 }
 
-FB_TEST_MAIN("pipe", add_tests)
+TEST_MAIN("pipe", add_tests)

@@ -163,8 +163,8 @@ START_TEST(an_owner_closes_while_bytes_are_held)
     open_pipe(rig, sides);
     move(rig, &sides[0], &sides[1], 2 * MUCH);
     stuff(rig, &sides[0]);
-    fb_conn_close(sides[1].conn);
-    fb_net_settle(&rig->net);
+    conn_close(sides[1].conn);
+    net_flush(&rig->net);
     ck_assert_uint_eq(sides[1].closings, 0);
     turn_until(rig, sides[0].closings == 1 && sides[1].closings == 1, hear(&sides[1], 100000));
     ck_assert_int_eq(sides[1].reason, FB_FINISHED);
@@ -207,4 +207,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, without_descriptors_it_is_copied, 0, RIGS);
 }
 
-FB_TEST_MAIN("pipe_splice", add_tests)
+TEST_MAIN("pipe_splice", add_tests)

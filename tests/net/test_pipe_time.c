@@ -7,13 +7,13 @@
 
 static void settle(struct bed *bed)
 {
-    fb_net_settle(&bed->net);
+    net_flush(&bed->net);
     bed_run(bed);
 }
 
 static void end(struct bed *bed, struct owner **a, struct owner **b)
 {
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(a);
     bed_free(b);
     bed_tear_down(bed);
@@ -27,7 +27,7 @@ START_TEST(when_nothing_moves_both_time_out)
     struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 2);
     struct owner *a = bed_open(bed), *b = bed_open(bed);
 
-    fb_conn_pipe(a->conn, b->conn, ms);
+    conn_pipe(a->conn, b->conn, ms);
     settle(bed);
     bed_pass(bed, ms - 1);
     ck_assert_uint_eq(a->closings + b->closings, 0);
@@ -45,7 +45,7 @@ START_TEST(what_moves_does_not_time_out)
     struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 2);
     struct owner *a = bed_open(bed), *b = bed_open(bed);
 
-    fb_conn_pipe(a->conn, b->conn, ms);
+    conn_pipe(a->conn, b->conn, ms);
     settle(bed);
     for (int i = 0; i < 10; i++) {
         bed_pass(bed, ms * 9 / 10);
@@ -64,7 +64,7 @@ START_TEST(what_a_slow_reader_takes_moves)
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
     struct owner *a = bed_open(bed), *b = bed_open(bed);
 
-    fb_conn_pipe(a->conn, b->conn, 1000);
+    conn_pipe(a->conn, b->conn, 1000);
     fake_take(b->socket, 0);
     fake_says(a->socket, "0123456789");
     settle(bed);
@@ -86,8 +86,8 @@ START_TEST(without_a_timeout_it_waits)
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
     struct owner *a = bed_open(bed), *b = bed_open(bed);
 
-    fb_timer_set(&bed->net.loop, &a->conn->timer, 1000); /* the session's, which is over */
-    fb_conn_pipe(a->conn, b->conn, 0);
+    timer_set(&bed->net.loop, &a->conn->timer, 1000); /* the session's, which is over */
+    conn_pipe(a->conn, b->conn, 0);
     settle(bed);
     bed_pass(bed, 100000000);
     ck_assert_uint_eq(a->closings + a->expirations, 0);
@@ -100,14 +100,14 @@ END_TEST
 START_TEST(the_other_is_still_connecting)
 {
     struct bed *bed = bed_set_up(bed_mechanisms[_i % BED_MECHANISMS], 3);
-    struct fb_sim_server *server = bed_server();
+    struct sim_server *server = bed_server();
     struct owner *a = bed_open(bed), *b, *noise = bed_open(bed);
     bool has_ended = _i / BED_MECHANISMS;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = bed_connect(bed, NULL);
-    fb_conn_write(b->conn, "header, ", 8);
-    fb_conn_pipe(a->conn, b->conn, 0);
+    conn_write(b->conn, "header, ", 8);
+    conn_pipe(a->conn, b->conn, 0);
     fake_says(a->socket, "request, ");
     settle(bed);
     fake_says(a->socket, "more");
@@ -115,7 +115,7 @@ START_TEST(the_other_is_still_connecting)
         fake_end(a->socket);
     fake_says(noise->socket, "################");
     bed_run(bed);
-    fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
     bed_run(bed);
     bed_accept(server, b);
     ck_assert_str_eq(bed_sent(b), "header, request, more");
@@ -126,7 +126,7 @@ START_TEST(the_other_is_still_connecting)
     bed_run(bed);
     ck_assert_str_eq(bed_sent(a), "reply");
     ck_assert_uint_eq(a->closings, has_ended);
-    fb_net_fail_all(&bed->net, FB_DRAINED);
+    net_fail_all(&bed->net, FB_DRAINED);
     bed_free(&noise);
     end(bed, &a, &b);
 }
@@ -135,15 +135,15 @@ END_TEST
 START_TEST(the_other_is_refused)
 {
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct fb_sim_server *server = bed_server();
+    struct sim_server *server = bed_server();
     struct owner *a = bed_open(bed), *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = bed_connect(bed, NULL);
-    fb_conn_pipe(a->conn, b->conn, 0);
+    conn_pipe(a->conn, b->conn, 0);
     fake_says(a->socket, "request");
     settle(bed);
-    fb_sim_answer(server, FB_SIM_REFUSES, 0);
+    sim_server_answer(server, SIM_REFUSES, 0);
     bed_run(bed);
     ck_assert_int_eq(b->reason, FB_REFUSED);
     ck_assert_int_eq(a->reason, FB_ABORTED);
@@ -157,13 +157,13 @@ END_TEST
 START_TEST(the_other_never_answers)
 {
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct fb_sim_server *server = bed_server();
+    struct sim_server *server = bed_server();
     struct owner *a = bed_open(bed), *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = bed_connect(bed, NULL);
-    fb_timer_set(&bed->net.loop, &b->conn->timer, 60000);
-    fb_conn_pipe(a->conn, b->conn, 0);
+    timer_set(&bed->net.loop, &b->conn->timer, 60000);
+    conn_pipe(a->conn, b->conn, 0);
     settle(bed);
     bed_pass(bed, 59999);
     ck_assert_uint_eq(b->closings, 0);
@@ -178,16 +178,16 @@ END_TEST
 START_TEST(the_connects_time_ends_with_it)
 {
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct fb_sim_server *server = bed_server();
+    struct sim_server *server = bed_server();
     struct owner *a = bed_open(bed), *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = bed_connect(bed, NULL);
-    fb_timer_set(&bed->net.loop, &b->conn->timer, 60000);
-    fb_conn_pipe(a->conn, b->conn, 0);
+    timer_set(&bed->net.loop, &b->conn->timer, 60000);
+    conn_pipe(a->conn, b->conn, 0);
     settle(bed);
     bed_pass(bed, 59999);
-    fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
     bed_run(bed);
     bed_accept(server, b);
     bed_pass(bed, 1000000);
@@ -202,15 +202,15 @@ END_TEST
 START_TEST(the_client_goes_before_the_other_is_connected)
 {
     struct bed *bed = bed_set_up(bed_mechanisms[_i], 2);
-    struct fb_sim_server *server = bed_server();
+    struct sim_server *server = bed_server();
     struct owner *a = bed_open(bed), *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = bed_connect(bed, NULL);
-    fb_conn_pipe(a->conn, b->conn, 0);
+    conn_pipe(a->conn, b->conn, 0);
     fake_says(a->socket, "request");
     settle(bed);
-    fb_conn_fail(a->conn, FB_ABORTED);
+    conn_fail(a->conn, FB_ABORTED);
     settle(bed);
     ck_assert_int_eq(a->reason, FB_ABORTED);
     ck_assert_int_eq(b->reason, FB_ABORTED);
@@ -220,7 +220,7 @@ END_TEST
 
 /* ---- Trouble ---- */
 
-static const struct fb_sim_trouble trouble = {
+static const struct sim_trouble trouble = {
     .partial_send = 500, .partial_recv = 500, .again = 200, .spurious = 100, .late = 200
 };
 
@@ -232,18 +232,18 @@ START_TEST(it_gets_through_whatever_the_kernel_does)
     size_t said[2] = { 0 };
     struct owner *ends[] = { a, b };
 
-    fb_conn_pipe(a->conn, b->conn, 0);
-    fb_net_settle(&bed->net);
-    fb_sim_trouble(fake_sim, (uint64_t)_i, &trouble);
+    conn_pipe(a->conn, b->conn, 0);
+    net_flush(&bed->net);
+    sim_trouble(fake_sim, (uint64_t)_i, &trouble);
     for (int step = 0; step < 100; step++) {
-        int i = (int)fb_sim_any(fake_sim, 2);
-        size_t n = 1 + fb_sim_any(fake_sim, sizeof(bytes));
+        int i = (int)sim_random(fake_sim, 2);
+        size_t n = 1 + sim_random(fake_sim, sizeof(bytes));
 
         for (size_t k = 0; k < n; k++)
             bytes[k] = (uint8_t)((said[i] + k) % 251);
         said[i] += n;
         fake_say(ends[i]->socket, bytes, n);
-        fake_take(ends[fb_sim_any(fake_sim, 2)]->socket, fb_sim_any(fake_sim, 5000));
+        fake_take(ends[sim_random(fake_sim, 2)]->socket, sim_random(fake_sim, 5000));
         bed_turn(bed);
     }
     fake_end(a->socket);
@@ -255,7 +255,7 @@ START_TEST(it_gets_through_whatever_the_kernel_does)
     bed_check_pattern(a, said[1]);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_int_eq(b->reason, FB_FINISHED);
-    fb_sim_trouble(fake_sim, 0, NULL);
+    sim_trouble(fake_sim, 0, NULL);
     end(bed, &a, &b);
 }
 END_TEST
@@ -276,4 +276,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, it_gets_through_whatever_the_kernel_does, 0, 30 * n);
 }
 
-FB_TEST_MAIN("pipe_time", add_tests)
+TEST_MAIN("pipe_time", add_tests)

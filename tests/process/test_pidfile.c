@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char directory[] = "/tmp/fb_pidfile.XXXXXX";
+static char directory[] = "/tmp/pidfile.XXXXXX";
 
 static void make_directory(void)
 {
@@ -35,9 +35,9 @@ static void remove_directory(void)
 
 /* A log into memory that children write to as well, and a path. */
 struct fixture {
-    struct fb_log log;
-    struct fb_log_target target;
-    struct fb_pidfile pidfile;
+    struct log log;
+    struct log_target target;
+    struct pidfile pidfile;
     char path[64];
     char text[PATH_MAX + 1024];
 };
@@ -45,9 +45,9 @@ struct fixture {
 static void set_up(struct fixture *fixture, const char *name)
 {
     fixture->target =
-        (struct fb_log_target) { .fd = memfd_create("log", MFD_CLOEXEC), .level = FB_INFO };
+        (struct log_target) { .fd = memfd_create("log", MFD_CLOEXEC), .level = LEVEL_INFO };
     ck_assert_int_ne(fixture->target.fd, -1);
-    fb_log_init(&fixture->log, &fixture->target, 1);
+    log_init(&fixture->log, &fixture->target, 1);
     fixture->log.plain = "t";
     snprintf(fixture->path, sizeof(fixture->path), "%s/%s", directory, name);
 }
@@ -111,10 +111,10 @@ START_TEST(written_and_removed)
     mode_t mask = umask(077);
 
     set_up(&fixture, "plain");
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
     ck_assert_int_eq(fcntl(fixture.pidfile.lock_fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     ck_assert_uint_eq(count_files("plain"), 1);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_write_pid(&fixture.pidfile, &fixture.log), 0);
     umask(mask);
     ck_assert_uint_eq(count_files("plain"), 2);
 
@@ -125,12 +125,12 @@ START_TEST(written_and_removed)
     close(fd);
     snprintf(expected, sizeof(expected), "%d\n", (int)getpid());
     ck_assert_str_eq(text, expected);
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), getpid());
+    ck_assert_int_eq(pidfile_read_pid(fixture.path, &fixture.log), getpid());
 
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    pidfile_release(&fixture.pidfile, &fixture.log);
     ck_assert_uint_eq(count_files("plain"), 0);
     ck_assert_int_eq(fixture.pidfile.lock_fd, -1);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    pidfile_release(&fixture.pidfile, &fixture.log);
     tear_down(&fixture);
 }
 END_TEST
@@ -148,13 +148,14 @@ static pid_t spawn_holder(struct fixture *fixture, bool remove, int *hold)
     ck_assert_int_ne(pid, -1);
     if (pid == 0) {
         close(end[1]);
-        if (fb_pidfile_lock(&fixture->pidfile, fixture->path, &fixture->log) == -1 ||
-            fb_pidfile_write(&fixture->pidfile, &fixture->log) == -1 || write(ready[1], "", 1) != 1)
+        if (pidfile_lock(&fixture->pidfile, fixture->path, &fixture->log) == -1 ||
+            pidfile_write_pid(&fixture->pidfile, &fixture->log) == -1 ||
+            write(ready[1], "", 1) != 1)
             _exit(1);
         if (read(end[0], &byte, 1) != 0)
             _exit(2);
         if (remove)
-            fb_pidfile_remove(&fixture->pidfile, &fixture->log);
+            pidfile_release(&fixture->pidfile, &fixture->log);
         _exit(0);
     }
     close(ready[1]);
@@ -175,14 +176,14 @@ START_TEST(a_second_master_is_kept_out)
 
     set_up(&fixture, "second");
     holder = spawn_holder(&fixture, removes, &hold);
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), -1);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), -1);
     ck_assert_int_eq(fixture.pidfile.lock_fd, -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] another master process %d runs with the pid file \"%s\": "
         "stop it, or give this one another \"pid\"\n",
         (int)holder, fixture.path);
     ck_assert_str_eq(logged(&fixture), expected);
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), holder);
+    ck_assert_int_eq(pidfile_read_pid(fixture.path, &fixture.log), holder);
     ck_assert_uint_eq(count_files("second"), 2);
 
     close(hold);
@@ -190,10 +191,10 @@ START_TEST(a_second_master_is_kept_out)
     ck_assert_uint_eq(count_files("second"), removes ? 0 : 2);
 
     /* also with the files of one that was killed */
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), 0);
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), getpid());
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_write_pid(&fixture.pidfile, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_read_pid(fixture.path, &fixture.log), getpid());
+    pidfile_release(&fixture.pidfile, &fixture.log);
     ck_assert_uint_eq(count_files("second"), 0);
     tear_down(&fixture);
 }
@@ -202,16 +203,16 @@ END_TEST
 START_TEST(a_child_that_forgets_leaves_the_lock)
 {
     struct fixture fixture;
-    struct fb_pidfile other;
+    struct pidfile other;
     char expected[256];
     pid_t pid;
 
     set_up(&fixture, "forget");
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
     pid = fork();
     ck_assert_int_ne(pid, -1);
     if (pid == 0) {
-        fb_pidfile_forget(&fixture.pidfile);
+        pidfile_close_lock(&fixture.pidfile);
         _exit(fixture.pidfile.lock_fd == -1 ? 0 : 1);
     }
     reap(pid);
@@ -219,14 +220,14 @@ START_TEST(a_child_that_forgets_leaves_the_lock)
     pid = fork();
     ck_assert_int_ne(pid, -1);
     if (pid == 0)
-        _exit(fb_pidfile_lock(&other, fixture.path, &fixture.log) == -1 ? 0 : 1);
+        _exit(pidfile_lock(&other, fixture.path, &fixture.log) == -1 ? 0 : 1);
     reap(pid);
     snprintf(expected, sizeof(expected),
         "t: [emerg] another master process %d runs with the pid file \"%s\": "
         "stop it, or give this one another \"pid\"\n",
         (int)getpid(), fixture.path);
     ck_assert_str_eq(logged(&fixture), expected);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    pidfile_release(&fixture.pidfile, &fixture.log);
     tear_down(&fixture);
 }
 END_TEST
@@ -254,12 +255,12 @@ static void contend(struct fixture *fixture, struct contest *contest)
 {
     fixture->target.fd = -1; /* who comes second is told so, which is not looked at here */
     for (unsigned turns = 0; turns < TURNS && !contest->broken;) {
-        if (fb_pidfile_lock(&fixture->pidfile, fixture->path, &fixture->log) == -1)
+        if (pidfile_lock(&fixture->pidfile, fixture->path, &fixture->log) == -1)
             continue;
         if (atomic_fetch_add(&contest->holders, 1) != 0 || !is_named(fixture))
             contest->broken = true;
         atomic_fetch_sub(&contest->holders, 1);
-        fb_pidfile_remove(&fixture->pidfile, &fixture->log);
+        pidfile_release(&fixture->pidfile, &fixture->log);
         turns++;
     }
     _exit(0);
@@ -325,42 +326,42 @@ START_TEST(nobody_reads_half_a_file)
 
     set_up(&fixture, "whole");
     reader.path = fixture.path;
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_write_pid(&fixture.pidfile, &fixture.log), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, read_over_and_over, &reader), 0);
     for (; reader.reads < READS || writes < 100; writes++)
-        ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), 0);
+        ck_assert_int_eq(pidfile_write_pid(&fixture.pidfile, &fixture.log), 0);
     pthread_join(thread, NULL);
     ck_assert(!reader.wrong);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    pidfile_release(&fixture.pidfile, &fixture.log);
     tear_down(&fixture);
 }
 END_TEST
 
 START_TEST(another_ones_pid_file_is_not_removed)
 {
-    struct fb_pidfile other; /* it has the lock as well */
+    struct pidfile other; /* it has the lock as well */
     struct fixture fixture;
 
     set_up(&fixture, "others");
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
     store(fixture.path, "1\n", 2);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    pidfile_release(&fixture.pidfile, &fixture.log);
     ck_assert_uint_eq(count_files("others"), 1);
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), 1);
+    ck_assert_int_eq(pidfile_read_pid(fixture.path, &fixture.log), 1);
 
     /* nor is a lock file that is not ours alone, or no longer */
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
     fixture.pidfile.shared = true;
     other = fixture.pidfile;
     other.lock_fd = dup(fixture.pidfile.lock_fd);
-    fb_pidfile_remove(&other, &fixture.log);
+    pidfile_release(&other, &fixture.log);
     ck_assert_uint_eq(count_files("others.lock"), 1);
     strcat(fixture.path, ".lock");
     ck_assert_int_eq(unlink(fixture.path), 0);
     store(fixture.path, "", 0);
     fixture.path[strlen(fixture.path) - 5] = '\0';
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    pidfile_release(&fixture.pidfile, &fixture.log);
     ck_assert_uint_eq(count_files("others.lock"), 1);
     tear_down(&fixture);
 }
@@ -393,7 +394,7 @@ START_TEST(read_pid)
 
     set_up(&fixture, "read");
     store(fixture.path, read_cases[_i].text, strlen(read_cases[_i].text));
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), read_cases[_i].pid);
+    ck_assert_int_eq(pidfile_read_pid(fixture.path, &fixture.log), read_cases[_i].pid);
     if (read_cases[_i].shown != NULL)
         snprintf(expected, sizeof(expected), "t: [error] invalid PID number \"%s\" in \"%s\"\n",
             read_cases[_i].shown, fixture.path);
@@ -408,12 +409,12 @@ START_TEST(read_failures)
     char expected[256];
 
     set_up(&fixture, "missing");
-    ck_assert_int_eq(fb_pidfile_read(fixture.path, &fixture.log), -1);
+    ck_assert_int_eq(pidfile_read_pid(fixture.path, &fixture.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [error] open() \"%s\" failed (2: No such file or directory)\n", fixture.path);
     ck_assert_str_eq(logged(&fixture), expected);
 
-    ck_assert_int_eq(fb_pidfile_read(directory, &fixture.log), -1);
+    ck_assert_int_eq(pidfile_read_pid(directory, &fixture.log), -1);
     snprintf(expected, sizeof(expected), "t: [error] read() \"%s\" failed (21: Is a directory)\n",
         directory);
     ck_assert_str_eq(logged(&fixture), expected);
@@ -427,11 +428,11 @@ START_TEST(lock_failures)
     char expected[256], path[PATH_MAX + 1];
 
     set_up(&fixture, "none/x");
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), -1);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] open() \"%s.lock\" failed (2: No such file or directory)\n", fixture.path);
     ck_assert_str_eq(logged(&fixture), expected);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), -1);
+    ck_assert_int_eq(pidfile_write_pid(&fixture.pidfile, &fixture.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] mkostemp() \"%s.XXXXXX\" failed (2: No such file or directory)\n",
         fixture.path);
@@ -440,7 +441,7 @@ START_TEST(lock_failures)
     snprintf(fixture.path, sizeof(fixture.path), "%s/link", directory);
     snprintf(path, sizeof(path), "%s.lock", fixture.path);
     ck_assert_int_eq(symlink("elsewhere", path), 0);
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), -1);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] open() \"%s.lock\" failed (40: Too many levels of symbolic links)\n",
         fixture.path);
@@ -448,7 +449,7 @@ START_TEST(lock_failures)
 
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, path, &fixture.log), -1);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, path, &fixture.log), -1);
     /* the line is too long for its own end */
     ck_assert_ptr_eq(strstr(logged(&fixture), "t: [emerg] the pid file \"xxx"), fixture.text);
     tear_down(&fixture);
@@ -463,12 +464,12 @@ START_TEST(only_a_file_is_replaced)
 
     set_up(&fixture, "fifo");
     ck_assert_int_eq(mkfifo(fixture.path, 0600), 0);
-    ck_assert_int_eq(fb_pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
-    ck_assert_int_eq(fb_pidfile_write(&fixture.pidfile, &fixture.log), -1);
+    ck_assert_int_eq(pidfile_lock(&fixture.pidfile, fixture.path, &fixture.log), 0);
+    ck_assert_int_eq(pidfile_write_pid(&fixture.pidfile, &fixture.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] the pid file \"%s\" exists and is not a regular file\n", fixture.path);
     ck_assert_str_eq(logged(&fixture), expected);
-    fb_pidfile_remove(&fixture.pidfile, &fixture.log);
+    pidfile_release(&fixture.pidfile, &fixture.log);
     ck_assert_int_eq(lstat(fixture.path, &st), 0);
     ck_assert(S_ISFIFO(st.st_mode));
     ck_assert_uint_eq(count_files("fifo"), 1);
@@ -485,10 +486,10 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, removing_lets_nobody_lock_a_file_without_a_name);
     tcase_add_test(tcase, nobody_reads_half_a_file);
     tcase_add_test(tcase, another_ones_pid_file_is_not_removed);
-    tcase_add_loop_test(tcase, read_pid, 0, fb_countof(read_cases));
+    tcase_add_loop_test(tcase, read_pid, 0, countof(read_cases));
     tcase_add_test(tcase, read_failures);
     tcase_add_test(tcase, lock_failures);
     tcase_add_test(tcase, only_a_file_is_replaced);
 }
 
-FB_TEST_MAIN("pidfile", add_tests)
+TEST_MAIN("pidfile", add_tests)

@@ -8,7 +8,7 @@ static struct actor *coming; /* the next client's */
 
 static int common_opened(fb_conn *conn, struct actor *actor)
 {
-    fb_must(actor->conn == NULL || actor->conn == conn);
+    test_require(actor->conn == NULL || actor->conn == conn);
     actor->conn = conn;
     actor->openings++;
     return actor->opened != NULL ? actor->opened(actor) : 0;
@@ -26,7 +26,7 @@ static void remember(struct actor *actor, fb_bytes in)
 
 static size_t common_data(struct actor *actor, fb_bytes in)
 {
-    fb_must(in.n > 0 && actor->eofs == 0 && actor->openings == 1);
+    test_require(in.n > 0 && actor->eofs == 0 && actor->openings == 1);
     actor->datas++;
     remember(actor, in);
     return actor->data != NULL ? actor->data(actor, in) : in.n;
@@ -94,7 +94,7 @@ static struct actor *at(void *state)
 {
     struct actor *actor = *(struct actor **)state;
 
-    fb_must(actor != NULL);
+    test_require(actor != NULL);
     return actor;
 }
 
@@ -244,7 +244,7 @@ void finish(fb_test **test)
 
 void settle(fb_test *test)
 {
-    fb_net_settle(&test->worker.stream.net);
+    net_flush(&test->worker.stream.net);
     fb_test_run(test);
     stream_check(&test->worker.stream);
 }

@@ -165,20 +165,20 @@ END_TEST
 START_TEST(statistics_are_those_of_all_workers)
 {
     struct stage *stage = stage_set_up(4);
-    struct fb_counters *others;
-    struct fb_slot_id other, dead;
+    struct counters *others;
+    struct slot_id other, dead;
     fb_statistics s = { .size = sizeof(s) };
     struct fake_socket *client;
 
-    ck_assert(fb_slot_take(stage->shared, &other));
-    ck_assert(fb_slot_take(stage->shared, &dead));
+    ck_assert(slot_acquire(stage->shared, &other));
+    ck_assert(slot_acquire(stage->shared, &dead));
     others = &stage->shared->slots[other.slot].counters;
-    fb_count(others, FB_ACCEPTS, 100);
-    fb_count(others, FB_ACTIVE, 10);
-    fb_count(others, FB_WRITING, 3);
-    fb_count(&stage->shared->slots[dead.slot].counters, FB_REQUESTS, 1000);
-    fb_count(&stage->shared->slots[dead.slot].counters, FB_ACTIVE, 1000);
-    fb_slot_bury(stage->shared, dead);
+    counters_add(others, COUNTER_ACCEPTS, 100);
+    counters_add(others, COUNTER_ACTIVE, 10);
+    counters_add(others, COUNTER_WRITING, 3);
+    counters_add(&stage->shared->slots[dead.slot].counters, COUNTER_REQUESTS, 1000);
+    counters_add(&stage->shared->slots[dead.slot].counters, COUNTER_ACTIVE, 1000);
+    slot_release(stage->shared, dead);
 
     stage->script.data = stop_in_the_middle; /* keeps some of it: it is reading */
     client = stage_connect(stage);
@@ -196,7 +196,7 @@ START_TEST(statistics_are_those_of_all_workers)
     ck_assert_uint_eq(s.reading, 1);
     ck_assert_uint_eq(s.writing, 3);
     ck_assert_uint_eq(s.waiting, 8);
-    fb_slot_bury(stage->shared, other);
+    slot_release(stage->shared, other);
     stage_end(stage);
     stage_tear_down(stage);
 }
@@ -233,4 +233,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, statistics_fill_what_the_caller_has);
 }
 
-FB_TEST_MAIN("sdk", add_tests)
+TEST_MAIN("sdk", add_tests)

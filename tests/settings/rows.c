@@ -6,40 +6,40 @@
 #include <limits.h>
 #include <string.h>
 
-static const struct fb_server *server_of(const struct fb_cycle *cycle)
+static const struct server *server_of(const struct cycle *cycle)
 {
     ck_assert(!STAILQ_EMPTY(&cycle->stream.servers));
     return STAILQ_FIRST(&cycle->stream.servers);
 }
 
-static void check_env(const struct fb_cycle *cycle)
+static void check_env(const struct cycle *cycle)
 {
     ck_assert_uint_eq(cycle->core.env_n, 1);
     ck_assert_str_eq(cycle->core.env[0], "A=1");
 }
 
-static void check_control(const struct fb_cycle *cycle)
+static void check_control(const struct cycle *cycle)
 {
     ck_assert_str_eq(strrchr(cycle->core.control, '/'), "/a.sock");
 }
 
-static void check_error_log(const struct fb_cycle *cycle)
+static void check_error_log(const struct cycle *cycle)
 {
     const char *name = strrchr(cycle->core.logs[0].path, '/');
 
     ck_assert_uint_eq(cycle->core.log_n, 1);
     ck_assert_str_eq(name, "/error.log");
-    ck_assert_int_eq(cycle->core.logs[0].level, FB_NOTICE);
+    ck_assert_int_eq(cycle->core.logs[0].level, LEVEL_NOTICE);
     ck_assert_int_eq(cycle->core.logs[0].fd, -1);
 }
 
-static void check_rate_limit(const struct fb_cycle *cycle)
+static void check_rate_limit(const struct cycle *cycle)
 {
     ck_assert_int_eq(cycle->core.log_burst, 7);
     ck_assert_int_eq(cycle->core.log_interval, 30000);
 }
 
-static void check_affinity(const struct fb_cycle *cycle)
+static void check_affinity(const struct cycle *cycle)
 {
     ck_assert(!cycle->core.cpu_auto);
     ck_assert_uint_eq(cycle->core.cpu_n, 2);
@@ -49,33 +49,33 @@ static void check_affinity(const struct fb_cycle *cycle)
     ck_assert(CPU_ISSET(1, &cycle->core.cpus[1]) && CPU_ISSET(2, &cycle->core.cpus[1]));
 }
 
-static void check_debug(const struct fb_cycle *cycle)
+static void check_debug(const struct cycle *cycle)
 {
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000207) };
 
     ck_assert_uint_eq(cycle->events.debug_n, 1);
-    ck_assert(fb_address_block_matches(&cycle->events.debug[0], (struct sockaddr *)&in));
+    ck_assert(address_block_matches(&cycle->events.debug[0], (struct sockaddr *)&in));
 }
 
-static void check_use(const struct fb_cycle *cycle)
+static void check_use(const struct cycle *cycle)
 {
     ck_assert_ptr_eq(cycle->events.mechanism, &mechanism_poll);
 }
 
-static void check_epoll_events(const struct fb_cycle *cycle)
+static void check_epoll_events(const struct cycle *cycle)
 {
     if (cycle->events.mechanism == &mechanism_epoll)
         ck_assert_int_eq(cycle->events.mechanism_option, 32);
 }
 
-static void check_included(const struct fb_cycle *cycle)
+static void check_included(const struct cycle *cycle)
 {
-    const struct fb_conf_file *file = STAILQ_LAST(&cycle->source.files, fb_conf_file, link);
+    const struct conf_file *file = STAILQ_LAST(&cycle->source.files, conf_file, link);
 
     ck_assert_str_eq(strrchr(file->name, '/'), "/other");
 }
 
-static void check_module(const struct fb_cycle *cycle)
+static void check_module(const struct cycle *cycle)
 {
     const struct module *module = SLIST_FIRST(&cycle->modules);
 
@@ -83,26 +83,26 @@ static void check_module(const struct fb_cycle *cycle)
     ck_assert_str_eq(module->protocol->name, "plain_a");
 }
 
-static void check_listen(const struct fb_cycle *cycle)
+static void check_listen(const struct cycle *cycle)
 {
     ck_assert_str_eq(STAILQ_FIRST(&cycle->stream.listeners)->text, "127.0.0.1:2");
 }
 
-static void check_server(const struct fb_cycle *cycle)
+static void check_server(const struct cycle *cycle)
 {
     ck_assert_ptr_nonnull(server_of(cycle));
 }
 
 /* The server of a protocol whose directive bears the protocol's name. */
 #define PROTOCOL(protocol_name)                                                                    \
-    __attribute__((unused)) static void check_##protocol_name(const struct fb_cycle *cycle)        \
+    __attribute__((unused)) static void check_##protocol_name(const struct cycle *cycle)           \
     {                                                                                              \
         ck_assert_str_eq(server_of(cycle)->protocol->name, #protocol_name);                        \
     }
 #include "protocols/protocols.def"
 #undef PROTOCOL
 
-static void check_returned_text(const struct fb_cycle *cycle)
+static void check_returned_text(const struct cycle *cycle)
 {
     const char *const *text = server_of(cycle)->protocol_conf;
 
@@ -110,19 +110,20 @@ static void check_returned_text(const struct fb_cycle *cycle)
     ck_assert_str_eq(*text, "hello\n");
 }
 
-#define MAIN .at = FB_AT_MAIN, .belongs = "the main context"
-#define EVENTS .at = FB_AT_EVENTS, .belongs = "\"events\""
-#define STREAM .at = FB_AT_STREAM, .belongs = "\"stream\""
-#define SERVER .at = FB_AT_SERVER, .belongs = "\"server\""
-#define STREAM_AND_SERVER .at = FB_AT_STREAM | FB_AT_SERVER, .belongs = "\"stream\" or \"server\""
+#define MAIN .at = CONTEXT_MAIN, .belongs = "the main context"
+#define EVENTS .at = CONTEXT_EVENTS, .belongs = "\"events\""
+#define STREAM .at = CONTEXT_STREAM, .belongs = "\"stream\""
+#define SERVER .at = CONTEXT_SERVER, .belongs = "\"server\""
+#define STREAM_AND_SERVER                                                                          \
+    .at = CONTEXT_STREAM | CONTEXT_SERVER, .belongs = "\"stream\" or \"server\""
 #define ARGS(n, m) .least = (n), .most = (m)
 #define NUMBER(in, type, member, is, is_initially)                                                 \
     .in = true, .offset = offsetof(struct type, member), .expected = (is), .initial = (is_initially)
-#define CORE(member, is, initially) NUMBER(in_core, fb_core_settings, member, is, initially)
-#define EVENT(member, is, initially) NUMBER(in_events, fb_events_settings, member, is, initially)
-#define SETTING(member, is, initially) NUMBER(in_server, fb_server_settings, member, is, initially)
+#define CORE(member, is, initially) NUMBER(in_core, core_settings, member, is, initially)
+#define EVENT(member, is, initially) NUMBER(in_events, events_settings, member, is, initially)
+#define SETTING(member, is, initially) NUMBER(in_server, server_settings, member, is, initially)
 #define PATH(member, is, is_initially)                                                             \
-    .in_core = true, .text = true, .offset = offsetof(struct fb_core_settings, member),            \
+    .in_core = true, .text = true, .offset = offsetof(struct core_settings, member),               \
     .expected_text = (is), .initial_text = (is_initially)
 #define CHECK(function) .check = (function)
 
@@ -137,7 +138,7 @@ const struct row directive_rows[] = {
     { "error_log_rate_limit", "burst=7 interval=30s;", MAIN, ARGS(1, 2), CHECK(check_rate_limit),
         .manual = "burst=1000 interval=1s" },
     { "events", "{ }", MAIN, ARGS(0, 0), .manual = "none" },
-    { "include", "other;", ARGS(1, 1), CHECK(check_included), .at = FB_AT_ANY, .again = "other;",
+    { "include", "other;", ARGS(1, 1), CHECK(check_included), .at = CONTEXT_ANY, .again = "other;",
         .manual = "none" },
     { "load_module", "plain_a.so;", MAIN, ARGS(1, 1), CHECK(check_module), .again = "plain_b.so;",
         .manual = "none" },
@@ -145,7 +146,7 @@ const struct row directive_rows[] = {
     { "max_generations", "3;", MAIN, ARGS(1, 1), CORE(max_generations, 3, 8), .manual = "8" },
     { "pid", "run/pid;", MAIN, ARGS(1, 1), PATH(pid, "/run/pid", "/default/pid"),
         .manual = "@runstatedir@/forkbeard.pid" },
-    { "sandbox", "strict;", MAIN, ARGS(1, 1), CORE(sandbox, FB_SANDBOX_STRICT, FB_SANDBOX_ON),
+    { "sandbox", "strict;", MAIN, ARGS(1, 1), CORE(sandbox, SANDBOX_STRICT, SANDBOX_ON),
         .manual = "on" },
     { "sigterm_shutdown", "graceful;", MAIN, ARGS(1, 1), CORE(sigterm_graceful, 1, 0),
         .manual = "fast" },
@@ -154,7 +155,7 @@ const struct row directive_rows[] = {
         .manual = "default threads=32 max_queue=65536" },
     { "timer_resolution", "100ms;", MAIN, ARGS(1, 1), CORE(timer_resolution, 100, 0),
         .manual = "off" },
-    { "user", "root;", MAIN, ARGS(1, 2), .manual = "@FB_USER@" },
+    { "user", "root;", MAIN, ARGS(1, 2), .manual = "@DEFAULT_USER@" },
     { "worker_cpu_affinity", "01 110;", MAIN, ARGS(1, UCHAR_MAX), CHECK(check_affinity),
         .manual = "none" },
     { "worker_priority", "-5;", MAIN, ARGS(1, 1), CORE(worker_priority, -5, 0), .manual = "0" },

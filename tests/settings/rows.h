@@ -17,7 +17,7 @@ struct row {
     size_t offset;
     int64_t expected, initial;
     const char *expected_text, *initial_text; /* the first one within the directory */
-    void (*check)(const struct fb_cycle *cycle);
+    void (*check)(const struct cycle *cycle);
 };
 
 /* Ends with a row without a name. */

@@ -20,7 +20,7 @@ uid_t geteuid(void)
     return 0;
 }
 
-static const unsigned places[] = { FB_AT_MAIN, FB_AT_EVENTS, FB_AT_STREAM, FB_AT_SERVER };
+static const unsigned places[] = { CONTEXT_MAIN, CONTEXT_EVENTS, CONTEXT_STREAM, CONTEXT_SERVER };
 
 /* A configuration with a directive, all on one line. Returns the directive's column. */
 static unsigned wrap(char text[512], unsigned at, const struct row *row, const char *directive)
@@ -28,14 +28,14 @@ static unsigned wrap(char text[512], unsigned at, const struct row *row, const c
     const char *before = "", *behind = "";
 
     switch (at) {
-    case FB_AT_MAIN:
+    case CONTEXT_MAIN:
         behind = strcmp(row->name, "events") == 0 ? "" : " events { }";
         break;
-    case FB_AT_EVENTS:
+    case CONTEXT_EVENTS:
         before = "events { ";
         behind = " }";
         break;
-    case FB_AT_STREAM:
+    case CONTEXT_STREAM:
         before = "events { } stream { ";
         behind = " server { listen 127.0.0.1:1; } }";
         break;
@@ -48,7 +48,7 @@ static unsigned wrap(char text[512], unsigned at, const struct row *row, const c
     return (unsigned)strlen(before) + 1;
 }
 
-static void check_number(const struct fb_cycle *cycle, const struct row *row, int64_t expected)
+static void check_number(const struct cycle *cycle, const struct row *row, int64_t expected)
 {
     const char *base = row->in_core ? (const char *)&cycle->core : (const char *)&cycle->events;
 
@@ -59,8 +59,8 @@ static void check_number(const struct fb_cycle *cycle, const struct row *row, in
 }
 
 /* The field's text; `directory`, if any, is taken from its beginning. */
-static void check_string(const struct fb_cycle *cycle, const struct row *row, const char *directory,
-    const char *expected)
+static void check_string(
+    const struct cycle *cycle, const struct row *row, const char *directory, const char *expected)
 {
     const char *field =
         *(const char *const *)(const void *)((const char *)&cycle->core + row->offset);
@@ -94,7 +94,7 @@ static void for_each(void (*each)(struct loading *loading, const struct row *row
     add_module(&loading, "plain_a.so");
     add_module(&loading, "plain_b.so");
     for (const struct row *row = directive_rows; row->name != NULL; row++)
-        for (size_t i = 0; i < fb_countof(places); i++)
+        for (size_t i = 0; i < countof(places); i++)
             each(&loading, row, places[i]);
     loading_end(&loading);
 }
@@ -126,7 +126,7 @@ static void try_misplaced(struct loading *loading, const struct row *row, unsign
         return;
     snprintf(directive, sizeof(directive), "%s %s", row->name, row->value);
     column = wrap(text, at, row, directive);
-    if (at == FB_AT_MAIN && strcmp(row->name, "events") == 0)
+    if (at == CONTEXT_MAIN && strcmp(row->name, "events") == 0)
         return;
     snprintf(expected, sizeof(expected),
         "\"%s\" directive is not allowed here, it belongs in %s in " HERE "%u\n", row->name,
@@ -262,7 +262,7 @@ END_TEST
 START_TEST(what_is_not_written_has_its_default)
 {
     struct loading loading;
-    const struct fb_core_settings *core;
+    const struct core_settings *core;
 
     loading_begin(&loading);
     accept_text(&loading, "events { } stream { server { listen 127.0.0.1:1; } }", "");
@@ -275,11 +275,11 @@ START_TEST(what_is_not_written_has_its_default)
     core = &loading.cycle->core;
     ck_assert_uint_eq(core->log_n, 1);
     ck_assert_str_eq(core->logs[0].path, "/default/error.log");
-    ck_assert_int_eq(core->logs[0].level, FB_ERROR);
+    ck_assert_int_eq(core->logs[0].level, LEVEL_ERROR);
     ck_assert_ptr_null(core->cpus);
     ck_assert_uint_eq(core->env_n, 0);
     ck_assert_uint_eq(loading.cycle->events.debug_n, 0);
-    ck_assert_ptr_eq(loading.cycle->events.mechanism, fb_mechanism_find(NULL));
+    ck_assert_ptr_eq(loading.cycle->events.mechanism, mechanism_find(NULL));
     if (loading.cycle->events.mechanism == &mechanism_epoll)
         ck_assert_int_eq(loading.cycle->events.mechanism_option, 512);
     ck_assert_ptr_null(STAILQ_FIRST(&loading.cycle->stream.servers)->protocol);
@@ -338,7 +338,7 @@ static const struct row *find_row(const char *name)
 }
 
 /* The number of directives. */
-static unsigned compare_table(const struct fb_setting *table)
+static unsigned compare_table(const struct setting *table)
 {
     unsigned n = 0;
 
@@ -359,23 +359,23 @@ static unsigned compare_table(const struct fb_setting *table)
 
 START_TEST(every_directive_has_its_row)
 {
-    unsigned n = compare_table(fb_core_table) + compare_table(fb_events_table) +
-                 compare_table(fb_stream_table);
+    unsigned n =
+        compare_table(core_table) + compare_table(events_table) + compare_table(stream_table);
 
-    for (int i = 0; fb_mechanisms[i] != NULL; i++) {
-        const struct fb_mechanism_option *option = &fb_mechanisms[i]->option;
+    for (int i = 0; mechanism_table[i] != NULL; i++) {
+        const struct mechanism_option *option = &mechanism_table[i]->option;
 
         if (option->name == NULL)
             continue;
         ck_assert_int_eq(atoll(find_row(option->name)->manual), option->initial);
         n++;
     }
-    for (int i = 0; fb_protocols[i] != NULL; i++)
-        for (unsigned j = 0; j < fb_protocols[i]->directive_n; j++, n++)
-            ck_assert_uint_eq(find_row(fb_protocols[i]->directives[j].name)->at,
-                fb_protocols[i]->directives[j].flags & FB_DIRECTIVE_HANDLER
-                    ? FB_AT_SERVER
-                    : FB_AT_STREAM | FB_AT_SERVER);
+    for (int i = 0; protocols_builtin[i] != NULL; i++)
+        for (unsigned j = 0; j < protocols_builtin[i]->directive_n; j++, n++)
+            ck_assert_uint_eq(find_row(protocols_builtin[i]->directives[j].name)->at,
+                protocols_builtin[i]->directives[j].flags & FB_DIRECTIVE_HANDLER
+                    ? CONTEXT_SERVER
+                    : CONTEXT_STREAM | CONTEXT_SERVER);
     for (const struct row *row = directive_rows; row->name != NULL; row++)
         n--;
     ck_assert_msg(n == 0, "rows.c has rows of directives that there are not");
@@ -393,9 +393,9 @@ static void check_made(const struct row *row, const void *settings)
 /* A struct without a configuration. */
 START_TEST(what_is_made_by_hand_has_the_same_defaults)
 {
-    struct fb_core_settings core;
-    struct fb_events_settings events;
-    struct fb_server_settings server;
+    struct core_settings core;
+    struct events_settings events;
+    struct server_settings server;
 
     memset(&core, 0xff, sizeof(core));
     memset(&events, 0xff, sizeof(events));
@@ -417,8 +417,8 @@ START_TEST(what_is_made_by_hand_has_the_same_defaults)
     ck_assert_int_eq(core.thread_queue, 65536);
     ck_assert_ptr_null(core.pid);
     ck_assert(!events.connections_auto);
-    for (unsigned i = 0; fb_mechanisms[i] != NULL; i++)
-        ck_assert_int_eq(events.mechanism_options[i], fb_mechanisms[i]->option.initial);
+    for (unsigned i = 0; mechanism_table[i] != NULL; i++)
+        ck_assert_int_eq(events.mechanism_options[i], mechanism_table[i]->option.initial);
 }
 END_TEST
 
@@ -436,4 +436,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_manual_shows_the_default);
 }
 
-FB_TEST_MAIN("directives", add_tests)
+TEST_MAIN("directives", add_tests)

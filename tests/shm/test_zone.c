@@ -16,36 +16,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct fb_shm_map_shape map_shape = { 100, 16, 8 };
-static const struct fb_shm_map_shape other_shape = { 101, 16, 8 };
-static const struct fb_shm_map_shape tiny_shape = { 1, 1, 1 };
-static const uint8_t kinds[] = { FB_SHM_COUNTER, FB_SHM_GAUGE };
-static const struct fb_shm_metrics_shape metrics_shape = { fb_countof(kinds), kinds };
+static const struct shm_map_shape map_shape = { 100, 16, 8 };
+static const struct shm_map_shape other_shape = { 101, 16, 8 };
+static const struct shm_map_shape tiny_shape = { 1, 1, 1 };
+static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE };
+static const struct shm_metrics_shape metrics_shape = { countof(kinds), kinds };
 
 /* A configuration's, with a log that can be looked at. */
 struct stage {
-    struct fb_arena *arena;
-    struct fb_zones zones;
-    struct fb_log log;
-    struct fb_log_target target;
+    struct arena *arena;
+    struct zones zones;
+    struct log log;
+    struct log_target target;
 };
 
 static void set_up(struct stage *stage)
 {
-    stage->arena = fb_arena_create();
+    stage->arena = arena_create();
     ck_assert_ptr_nonnull(stage->arena);
-    fb_zones_init(&stage->zones);
-    stage->target = (struct fb_log_target) { .level = FB_DEBUG };
+    zones_init(&stage->zones);
+    stage->target = (struct log_target) { .level = LEVEL_DEBUG };
     stage->target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(stage->target.fd, -1);
     memset(&stage->log, 0, sizeof(stage->log));
-    fb_log_init(&stage->log, &stage->target, 1);
+    log_init(&stage->log, &stage->target, 1);
 }
 
 static void tear_down(struct stage *stage)
 {
-    fb_zones_close(&stage->zones);
-    fb_arena_destroy(&stage->arena);
+    zones_close(&stage->zones);
+    arena_destroy(&stage->arena);
     close(stage->target.fd);
 }
 
@@ -71,10 +71,10 @@ static unsigned lines_in(const char *text)
     return n;
 }
 
-static struct fb_zone *declare_map(struct stage *stage, const char *name, uint32_t version)
+static struct zone *declare_map(struct stage *stage, const char *name, uint32_t version)
 {
-    struct fb_zone *zone =
-        fb_zone_declare(&stage->zones, stage->arena, &fb_shm_map_kind, name, version, &map_shape);
+    struct zone *zone =
+        zone_declare(&stage->zones, stage->arena, &shm_map_kind, name, version, &map_shape);
 
     ck_assert_ptr_nonnull(zone);
     return zone;
@@ -82,21 +82,20 @@ static struct fb_zone *declare_map(struct stage *stage, const char *name, uint32
 
 static void open_all(struct stage *stage, struct stage *old)
 {
-    ck_assert_int_eq(
-        fb_zones_open(&stage->zones, old == NULL ? NULL : &old->zones, &stage->log), 0);
+    ck_assert_int_eq(zones_open(&stage->zones, old == NULL ? NULL : &old->zones, &stage->log), 0);
 }
 
-static void put(struct fb_zone *zone, const char *key)
+static void put(struct zone *zone, const char *key)
 {
     ck_assert_int_eq(
-        fb_shm_map_set(fb_zone_memory(zone), key, strlen(key), 1, "", 0, 0, NULL), FB_SHM_MAP_OK);
+        shm_map_set(zone_memory(zone), key, strlen(key), 1, "", 0, 0, NULL), SHM_MAP_OK);
 }
 
-static bool has(struct fb_zone *zone, const char *key)
+static bool has(struct zone *zone, const char *key)
 {
-    struct fb_shm_item item = { .room = 0 };
+    struct shm_map_item item = { .room = 0 };
 
-    return fb_shm_map_get(fb_zone_memory(zone), key, strlen(key), 1, &item) == FB_SHM_MAP_OK;
+    return shm_map_get(zone_memory(zone), key, strlen(key), 1, &item) == SHM_MAP_OK;
 }
 
 static unsigned open_descriptors(void)
@@ -129,7 +128,7 @@ static unsigned mappings_of(const char *name)
 START_TEST(a_declaration_makes_nothing_outside_of_memory)
 {
     struct stage stage;
-    struct fb_zone *zone;
+    struct zone *zone;
     unsigned before;
 
     set_up(&stage);
@@ -137,10 +136,10 @@ START_TEST(a_declaration_makes_nothing_outside_of_memory)
     zone = declare_map(&stage, "sessions", 1);
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("sessions"), 0);
-    ck_assert_ptr_null(fb_zone_memory(zone));
-    ck_assert_ptr_eq(fb_zones_find(&stage.zones, "sessions"), zone);
-    ck_assert_ptr_null(fb_zones_find(&stage.zones, "session"));
-    fb_zones_bury(&stage.zones, 1); /* of those that are not open nobody is told */
+    ck_assert_ptr_null(zone_memory(zone));
+    ck_assert_ptr_eq(zones_find(&stage.zones, "sessions"), zone);
+    ck_assert_ptr_null(zones_find(&stage.zones, "session"));
+    zones_slot_released(&stage.zones, 1); /* of those that are not open nobody is told */
     tear_down(&stage);
 }
 END_TEST
@@ -149,29 +148,29 @@ END_TEST
 
 static const struct {
     const char *name;
-    const struct fb_zone_kind *kind;
+    const struct zone_kind *kind;
     const void *shape;
     int error; /* 0: it is taken */
 } declarations[] = {
-    { "", &fb_shm_map_kind, &map_shape, EINVAL },
-    { NAME_63, &fb_shm_map_kind, &map_shape, 0 },
-    { NAME_63 "4", &fb_shm_map_kind, &map_shape, ENAMETOOLONG },
-    { "taken", &fb_shm_map_kind, &map_shape, EEXIST },
-    { "taken", &fb_shm_metrics_kind, &metrics_shape, EEXIST },
-    { "m", &fb_shm_metrics_kind, &metrics_shape, 0 },
-    { "m", &fb_shm_metrics_kind, &(struct fb_shm_metrics_shape) { 0, kinds }, EOVERFLOW },
-    { "m", &fb_shm_map_kind, &(struct fb_shm_map_shape) { 0, 1, 1 }, EOVERFLOW },
+    { "", &shm_map_kind, &map_shape, EINVAL },
+    { NAME_63, &shm_map_kind, &map_shape, 0 },
+    { NAME_63 "4", &shm_map_kind, &map_shape, ENAMETOOLONG },
+    { "taken", &shm_map_kind, &map_shape, EEXIST },
+    { "taken", &shm_metrics_kind, &metrics_shape, EEXIST },
+    { "m", &shm_metrics_kind, &metrics_shape, 0 },
+    { "m", &shm_metrics_kind, &(struct shm_metrics_shape) { 0, kinds }, EOVERFLOW },
+    { "m", &shm_map_kind, &(struct shm_map_shape) { 0, 1, 1 }, EOVERFLOW },
 };
 
 START_TEST(some_declarations_are_refused)
 {
-    struct fb_zone *zone;
+    struct zone *zone;
     struct stage stage;
 
     set_up(&stage);
     declare_map(&stage, "taken", 1);
-    zone = fb_zone_declare(&stage.zones, stage.arena, declarations[_i].kind, declarations[_i].name,
-        1, declarations[_i].shape);
+    zone = zone_declare(&stage.zones, stage.arena, declarations[_i].kind, declarations[_i].name, 1,
+        declarations[_i].shape);
     if (declarations[_i].error != 0) {
         ck_assert_ptr_null(zone);
         ck_assert_int_eq(errno, declarations[_i].error);
@@ -188,31 +187,31 @@ END_TEST
 START_TEST(an_open_zone_is_shared_with_children)
 {
     struct stage stage;
-    struct fb_zone *map, *metrics;
+    struct zone *map, *metrics;
     pid_t pid;
     int64_t totals[2];
 
     set_up(&stage);
     map = declare_map(&stage, "sessions", 7);
-    metrics = fb_zone_declare(
-        &stage.zones, stage.arena, &fb_shm_metrics_kind, "numbers", 1, &metrics_shape);
+    metrics =
+        zone_declare(&stage.zones, stage.arena, &shm_metrics_kind, "numbers", 1, &metrics_shape);
     open_all(&stage, NULL);
-    ck_assert_uint_eq((uintptr_t)fb_zone_memory(map) % FB_CACHE_LINE, 0);
-    ck_assert_uint_eq(map->base->magic, FB_ZONE_MAGIC);
+    ck_assert_uint_eq((uintptr_t)zone_memory(map) % CACHE_LINE, 0);
+    ck_assert_uint_eq(map->base->magic, ZONE_MAGIC);
     ck_assert_uint_eq(map->base->version, 7);
     ck_assert_uint_eq(map->base->size, map->size);
     ck_assert_int_ne(fcntl(map->fd, F_GETFD) & FD_CLOEXEC, 0);
     pid = fork_child();
     if (pid == 0) {
         put(map, "a");
-        fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[0], 5);
-        fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[1], 6);
+        shm_metric_add(&shm_metrics_row(zone_memory(metrics), 3)[0], 5);
+        shm_metric_add(&shm_metrics_row(zone_memory(metrics), 3)[1], 6);
         _exit(0);
     }
     wait_for_child(pid);
     ck_assert(has(map, "a"));
-    fb_zones_bury(&stage.zones, 3);
-    fb_shm_metrics_totals(fb_zone_memory(metrics), totals);
+    zones_slot_released(&stage.zones, 3);
+    shm_metrics_totals(zone_memory(metrics), totals);
     ck_assert_int_eq(totals[0], 5);
     ck_assert_int_eq(totals[1], 0);
     ck_assert_str_eq(logged(&stage), "");
@@ -222,13 +221,13 @@ END_TEST
 
 START_TEST(memory_is_touched_as_it_is_used)
 {
-    static const struct fb_shm_map_shape shape = { 1 << 20, 1000, 1 << 20 };
+    static const struct shm_map_shape shape = { 1 << 20, 1000, 1 << 20 };
     struct stage stage;
-    struct fb_zone *zone;
+    struct zone *zone;
     struct stat file;
 
     set_up(&stage);
-    zone = fb_zone_declare(&stage.zones, stage.arena, &fb_shm_map_kind, "large", 1, &shape);
+    zone = zone_declare(&stage.zones, stage.arena, &shm_map_kind, "large", 1, &shape);
     open_all(&stage, NULL);
     put(zone, "a");
     ck_assert_int_eq(fstat(zone->fd, &file), 0);
@@ -244,7 +243,7 @@ START_TEST(a_zone_of_the_same_layout_is_taken_over)
 {
     bool aborted = _i == 1;
     struct stage old, new;
-    struct fb_zone *a, *b;
+    struct zone *a, *b;
     unsigned before = open_descriptors();
 
     set_up(&old);
@@ -276,19 +275,19 @@ END_TEST
 START_TEST(what_the_dead_have_counted_is_folded_once)
 {
     struct stage old, new;
-    struct fb_zone *a, *b;
+    struct zone *a, *b;
     int64_t totals[2];
 
     set_up(&old);
     set_up(&new);
-    a = fb_zone_declare(&old.zones, old.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
+    a = zone_declare(&old.zones, old.arena, &shm_metrics_kind, "n", 1, &metrics_shape);
     open_all(&old, NULL);
-    b = fb_zone_declare(&new.zones, new.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
+    b = zone_declare(&new.zones, new.arena, &shm_metrics_kind, "n", 1, &metrics_shape);
     open_all(&new, &old);
-    fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(a), 0)[0], 5);
-    fb_zones_bury(&old.zones, 0);
-    fb_zones_bury(&new.zones, 0);
-    fb_shm_metrics_totals(fb_zone_memory(b), totals);
+    shm_metric_add(&shm_metrics_row(zone_memory(a), 0)[0], 5);
+    zones_slot_released(&old.zones, 0);
+    zones_slot_released(&new.zones, 0);
+    shm_metrics_totals(zone_memory(b), totals);
     ck_assert_int_eq(totals[0], 5);
     tear_down(&old);
     tear_down(&new);
@@ -297,20 +296,20 @@ END_TEST
 
 /* Against a map "sessions" of version 1. */
 static const struct {
-    const struct fb_zone_kind *kind;
+    const struct zone_kind *kind;
     uint32_t version;
     const void *shape;
 } layouts[] = {
-    { &fb_shm_map_kind, 2, &map_shape },
-    { &fb_shm_map_kind, 1, &other_shape },
-    { &fb_shm_map_kind, 1, &(struct fb_shm_map_shape) { 100, 15, 8 } }, /* of the same size */
-    { &fb_shm_metrics_kind, 1, &metrics_shape },
+    { &shm_map_kind, 2, &map_shape },
+    { &shm_map_kind, 1, &other_shape },
+    { &shm_map_kind, 1, &(struct shm_map_shape) { 100, 15, 8 } }, /* of the same size */
+    { &shm_metrics_kind, 1, &metrics_shape },
 };
 
 START_TEST(a_zone_of_another_layout_begins_empty)
 {
     struct stage old, new;
-    struct fb_zone *a, *b;
+    struct zone *a, *b;
     const char *text;
 
     set_up(&old);
@@ -319,7 +318,7 @@ START_TEST(a_zone_of_another_layout_begins_empty)
     open_all(&old, NULL);
     put(a, "a");
     declare_map(&new, "another", 1); /* of which nothing is to be said */
-    b = fb_zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
+    b = zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
         layouts[_i].shape);
     open_all(&new, &old);
     text = logged(&new);
@@ -327,7 +326,7 @@ START_TEST(a_zone_of_another_layout_begins_empty)
     ck_assert_ptr_nonnull(strstr(text, "[notice]"));
     ck_assert_ptr_nonnull(
         strstr(text, "zone \"sessions\" begins empty because its layout changed"));
-    if (b->kind == &fb_shm_map_kind) {
+    if (b->kind == &shm_map_kind) {
         ck_assert(!has(b, "a"));
         put(b, "b");
         ck_assert(!has(a, "b"));
@@ -361,7 +360,7 @@ static const struct {
     { RLIMIT_FSIZE, 4096, "ftruncate() failed", false },
 };
 
-static void expect_failure(struct stage *stage, const struct fb_zone *zone, const char *call)
+static void expect_failure(struct stage *stage, const struct zone *zone, const char *call)
 {
     const char *text = logged(stage);
     char wanted[128];
@@ -376,7 +375,7 @@ static void expect_failure(struct stage *stage, const struct fb_zone *zone, cons
 START_TEST(a_failure_takes_all_back)
 {
     struct stage old, new;
-    struct fb_zone *zone;
+    struct zone *zone;
     unsigned before;
     struct rlimit was;
 
@@ -386,12 +385,11 @@ START_TEST(a_failure_takes_all_back)
     open_all(&old, NULL);
     before = open_descriptors();
     if (ways[_i].resource == RLIMIT_FSIZE)
-        fb_zone_declare(
-            &new.zones, new.arena, &fb_shm_map_kind, "a", 1, &tiny_shape); /* it could be opened */
+        zone_declare(
+            &new.zones, new.arena, &shm_map_kind, "a", 1, &tiny_shape); /* it could be opened */
     zone = declare_map(&new, "b", 1);
     was = limit(ways[_i].resource, ways[_i].value);
-    ck_assert_int_eq(
-        fb_zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log), -1);
+    ck_assert_int_eq(zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log), -1);
     ck_assert_int_eq(setrlimit(ways[_i].resource, &was), 0);
     expect_failure(&new, zone, ways[_i].call);
     ck_assert_uint_eq(open_descriptors(), before);
@@ -405,17 +403,17 @@ END_TEST
 
 START_TEST(what_is_beyond_all_memory_is_refused)
 {
-    static const struct fb_shm_map_shape largest = { FB_SHM_MAP_CAPACITY_MAX, FB_SHM_MAP_KEY_MAX,
-        FB_SHM_MAP_VALUE_MAX };
+    static const struct shm_map_shape largest = { SHM_MAP_CAPACITY_MAX, SHM_MAP_KEY_MAX,
+        SHM_MAP_VALUE_MAX };
     struct stage stage;
-    struct fb_zone *zone;
+    struct zone *zone;
     unsigned before;
 
     set_up(&stage);
     before = open_descriptors();
     declare_map(&stage, "a", 1);
-    zone = fb_zone_declare(&stage.zones, stage.arena, &fb_shm_map_kind, "b", 1, &largest);
-    ck_assert_int_eq(fb_zones_open(&stage.zones, NULL, &stage.log), -1);
+    zone = zone_declare(&stage.zones, stage.arena, &shm_map_kind, "b", 1, &largest);
+    ck_assert_int_eq(zones_open(&stage.zones, NULL, &stage.log), -1);
     expect_failure(&stage, zone, "");
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("a"), 0);
@@ -427,7 +425,7 @@ END_TEST
 START_TEST(memory_that_is_handed_on_is_taken_over)
 {
     struct stage old, given, new;
-    struct fb_zone *zone;
+    struct zone *zone;
 
     set_up(&old);
     set_up(&given);
@@ -435,11 +433,11 @@ START_TEST(memory_that_is_handed_on_is_taken_over)
     zone = declare_map(&old, "m", 3);
     open_all(&old, NULL);
     put(zone, "kept");
-    ck_assert_int_eq(fb_zones_adopt(&given.zones, given.arena, dup(zone->fd)), 0);
-    fb_zones_close(&old.zones);
+    ck_assert_int_eq(zones_adopt(&given.zones, given.arena, dup(zone->fd)), 0);
+    zones_close(&old.zones);
     zone = declare_map(&new, "m", 3);
     open_all(&new, &given);
-    fb_zones_close(&given.zones);
+    zones_close(&given.zones);
     ck_assert(has(zone, "kept"));
     ck_assert_str_eq(logged(&new), "");
     tear_down(&new);
@@ -453,15 +451,15 @@ static const struct {
     uint64_t told; /* in its header */
     uint32_t magic;
 } no_zones[] = {
-    { 0, 0, FB_ZONE_MAGIC },
-    { 10, 10, FB_ZONE_MAGIC },
+    { 0, 0, ZONE_MAGIC },
+    { 10, 10, ZONE_MAGIC },
     { 4096, 4096, 1 },
-    { 4096, 8192, FB_ZONE_MAGIC },
+    { 4096, 8192, ZONE_MAGIC },
 };
 
 START_TEST(what_is_no_zone_is_not)
 {
-    struct fb_zone_header header = { .magic = no_zones[_i].magic, .size = no_zones[_i].told };
+    struct zone_header header = { .magic = no_zones[_i].magic, .size = no_zones[_i].told };
     int fd = memfd_create("no zone", MFD_CLOEXEC);
     struct stage stage;
 
@@ -469,7 +467,7 @@ START_TEST(what_is_no_zone_is_not)
     ck_assert_int_eq(ftruncate(fd, (off_t)no_zones[_i].size), 0);
     if (no_zones[_i].size >= sizeof(header))
         ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-    ck_assert_int_eq(fb_zones_adopt(&stage.zones, stage.arena, fd), -1);
+    ck_assert_int_eq(zones_adopt(&stage.zones, stage.arena, fd), -1);
     ck_assert(STAILQ_EMPTY(&stage.zones));
     close(fd);
     tear_down(&stage);
@@ -479,16 +477,16 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_declaration_makes_nothing_outside_of_memory);
-    tcase_add_loop_test(tcase, some_declarations_are_refused, 0, (int)fb_countof(declarations));
+    tcase_add_loop_test(tcase, some_declarations_are_refused, 0, (int)countof(declarations));
     tcase_add_test(tcase, an_open_zone_is_shared_with_children);
     tcase_add_test(tcase, memory_that_is_handed_on_is_taken_over);
-    tcase_add_loop_test(tcase, what_is_no_zone_is_not, 0, (int)fb_countof(no_zones));
+    tcase_add_loop_test(tcase, what_is_no_zone_is_not, 0, (int)countof(no_zones));
     tcase_add_test(tcase, memory_is_touched_as_it_is_used);
     tcase_add_loop_test(tcase, a_zone_of_the_same_layout_is_taken_over, 0, 2);
     tcase_add_test(tcase, what_the_dead_have_counted_is_folded_once);
-    tcase_add_loop_test(tcase, a_zone_of_another_layout_begins_empty, 0, (int)fb_countof(layouts));
-    tcase_add_loop_test(tcase, a_failure_takes_all_back, 0, (int)fb_countof(ways));
+    tcase_add_loop_test(tcase, a_zone_of_another_layout_begins_empty, 0, (int)countof(layouts));
+    tcase_add_loop_test(tcase, a_failure_takes_all_back, 0, (int)countof(ways));
     tcase_add_test(tcase, what_is_beyond_all_memory_is_refused);
 }
 
-FB_TEST_MAIN("zone", add_tests)
+TEST_MAIN("zone", add_tests)

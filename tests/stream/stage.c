@@ -90,8 +90,8 @@ static void set_up_server(struct stage *stage)
     stage->server.protocol_index = 3;
     stage->server.protocol_conf = &stage->script;
     stage->binding.server = &stage->server;
-    ck_assert_ptr_null(fb_address_parse("192.0.2.7:77", 0, &stage->binding.address));
-    fb_address_format(&stage->binding.address, true, stage->binding.text);
+    ck_assert_ptr_null(address_parse("192.0.2.7:77", 0, &stage->binding.address));
+    address_format(&stage->binding.address, true, stage->binding.text);
     STAILQ_INIT(&stage->port.bindings);
     STAILQ_INSERT_TAIL(&stage->port.bindings, &stage->binding, link);
 }
@@ -101,10 +101,10 @@ struct stage *stage_set_up(uint32_t n)
     return stage_with(&fake_edge, n);
 }
 
-struct stage *stage_with(const struct fb_mechanism *mechanism, uint32_t n)
+struct stage *stage_with(const struct mechanism *mechanism, uint32_t n)
 {
     struct stage *stage = calloc(1, sizeof(*stage));
-    struct fb_net_options options = {
+    struct net_options options = {
         .connections_max = n,
         .mechanism = mechanism,
         .mechanism_option = mechanism->option.initial,
@@ -115,15 +115,15 @@ struct stage *stage_with(const struct fb_mechanism *mechanism, uint32_t n)
     fake_start();
     stage->target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(stage->target.fd, -1);
-    stage->target.level = FB_INFO;
-    fb_log_init(&stage->log, &stage->target, 1);
+    stage->target.level = LEVEL_INFO;
+    log_init(&stage->log, &stage->target, 1);
     stage->log.plain = "t";
-    stage->shared = fb_shared_create();
+    stage->shared = shared_create();
     ck_assert_ptr_nonnull(stage->shared);
-    ck_assert(fb_slot_take(stage->shared, &stage->slot));
+    ck_assert(slot_acquire(stage->shared, &stage->slot));
     options.log = &stage->log;
     options.counters = &stage->shared->slots[stage->slot.slot].counters;
-    ck_assert_int_eq(fb_stream_init(&stage->worker.stream, &options, stage->shared, NULL, 0), 0);
+    ck_assert_int_eq(stream_init(&stage->worker.stream, &options, stage->shared, NULL, 0), 0);
     set_up_server(stage);
     return stage;
 }
@@ -141,22 +141,22 @@ const char *stage_logged(struct stage *stage)
 
 void stage_end(struct stage *stage)
 {
-    fb_net_fail_all(&stage->worker.stream.net, FB_DRAINED);
+    net_fail_all(&stage->worker.stream.net, FB_DRAINED);
     stage_logged(stage);
 }
 
 void stage_tear_down(struct stage *stage)
 {
-    uint64_t totals[FB_COUNTERS];
+    uint64_t totals[COUNTERS];
 
     stage_run(stage);
     ck_assert_str_eq(stage_logged(stage), "");
     ck_assert_uint_eq(stage->record.openings, stage->record.closings);
-    fb_shared_totals(stage->shared, totals);
-    for (int i = FB_GAUGES; i < FB_COUNTERS; i++)
+    shared_totals(stage->shared, totals);
+    for (int i = COUNTER_GAUGES; i < COUNTERS; i++)
         ck_assert_uint_eq(totals[i], 0);
-    fb_stream_done(&stage->worker.stream);
-    fb_shared_destroy(&stage->shared);
+    stream_done(&stage->worker.stream);
+    shared_destroy(&stage->shared);
     fake_stop();
     close(stage->target.fd);
     free(stage);
@@ -174,25 +174,25 @@ struct fake_socket *stage_connect_slow(struct stage *stage, size_t room)
 
     fake_take(socket, room);
     peer.sin_addr.s_addr = inet_addr("192.0.2.1");
-    ck_assert_ptr_nonnull(fb_session_start(
-        &stage->worker.stream, &stage->port, socket->fd, (struct sockaddr *)&peer));
+    ck_assert_ptr_nonnull(
+        session_start(&stage->worker.stream, &stage->port, socket->fd, (struct sockaddr *)&peer));
     stage_run(stage);
     return socket;
 }
 
 void stage_run(struct stage *stage)
 {
-    struct fb_loop *loop = &stage->worker.stream.net.loop;
+    struct loop *loop = &stage->worker.stream.net.loop;
     unsigned turns = 0;
 
     do {
-        fb_loop_promote(loop);
-        fb_loop_wait(loop, 0);
-        fb_timers_expire(loop);
-        fb_loop_run(loop, FB_QUEUE_NORMAL);
+        loop_promote(loop);
+        loop_wait(loop, 0);
+        timers_expire(loop);
+        loop_run(loop, QUEUE_NORMAL);
         stream_check(&stage->worker.stream);
-        fb_must(++turns < 10000); /* it does not spin */
-    } while (fake_reported() > 0 || !TAILQ_EMPTY(&loop->queues[FB_QUEUE_NEXT]));
+        test_require(++turns < 10000); /* it does not spin */
+    } while (fake_reported() > 0 || !TAILQ_EMPTY(&loop->queues[QUEUE_NEXT]));
 }
 
 void stage_pass(struct stage *stage, uint64_t ms)

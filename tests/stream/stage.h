@@ -30,23 +30,23 @@ struct record {
 
 struct stage {
     struct fb_worker worker; /* the first member */
-    struct fb_log log;
-    struct fb_log_target target;
+    struct log log;
+    struct log_target target;
     char text[16384];
-    struct fb_shared *shared;
-    struct fb_slot_id slot;
+    struct shared *shared;
+    struct slot_id slot;
     fb_protocol protocol; /* may be changed before its first session */
     fb_ops ops;           /* ... too */
     struct script script;
     struct record record;
-    struct fb_server server;
-    struct fb_binding binding;
-    struct fb_port port;
+    struct server server;
+    struct binding binding;
+    struct port port;
 };
 
 /* With room for n connections, by default without timeouts; and on another mechanism. */
 struct stage *stage_set_up(uint32_t n);
-struct stage *stage_with(const struct fb_mechanism *mechanism, uint32_t n);
+struct stage *stage_with(const struct mechanism *mechanism, uint32_t n);
 /* Fails if a line was logged that no test has asked for, or a connection is left. */
 void stage_tear_down(struct stage *stage);
 /* What was logged since the last time. */

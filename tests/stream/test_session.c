@@ -25,7 +25,7 @@ START_TEST(a_protocol_is_told_everything)
     struct fake_socket *client = stage_connect(stage);
 
     ck_assert_uint_eq(stage->record.openings, 1);
-    ck_assert_uint_eq(stage->shared->slots[stage->slot.slot].counters.n[FB_HANDLED], 1);
+    ck_assert_uint_eq(stage->shared->slots[stage->slot.slot].counters.n[COUNTER_HANDLED], 1);
     fake_says(client, "hello");
     stage_run(stage);
     ck_assert_str_eq(stage->record.last, "hello");
@@ -250,14 +250,14 @@ static const struct {
 START_TEST(debug_connection_shows_chosen_ones)
 {
     struct stage *stage = stage_set_up(1);
-    struct fb_address_block blocks[2];
+    struct address_block blocks[2];
     struct fake_socket *client;
     const char *lines;
 
-    stage->target.level = FB_ERROR;
-    fb_log_update(&stage->log);
-    ck_assert_ptr_null(fb_address_block_parse("10.0.0.0/8", &blocks[0]));
-    ck_assert_ptr_null(fb_address_block_parse(debugged[_i].block, &blocks[1]));
+    stage->target.level = LEVEL_ERROR;
+    log_update(&stage->log);
+    ck_assert_ptr_null(address_block_parse("10.0.0.0/8", &blocks[0]));
+    ck_assert_ptr_null(address_block_parse(debugged[_i].block, &blocks[1]));
     stage->worker.stream.debug = blocks;
     stage->worker.stream.debug_n = 2;
     client = stage_connect(stage);
@@ -282,13 +282,13 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_protocol_may_leave_everything_out);
     tcase_add_test(tcase, a_server_without_protocol_closes);
     tcase_add_test(tcase, a_protocol_may_refuse);
-    tcase_add_loop_test(tcase, unconsumed_input_has_a_limit, 0, (int)fb_countof(limits));
+    tcase_add_loop_test(tcase, unconsumed_input_has_a_limit, 0, (int)countof(limits));
     tcase_add_test(tcase, who_is_stopped_is_not_at_its_limit);
     tcase_add_test(tcase, a_protocol_that_consumes_what_is_not_there_is_aborted);
     tcase_add_test(tcase, the_state_is_zeroed_each_time);
     tcase_add_test(tcase, without_state_it_is_null);
     tcase_add_test(tcase, without_memory_for_its_state_a_protocol_hears_nothing);
-    tcase_add_loop_test(tcase, debug_connection_shows_chosen_ones, 0, (int)fb_countof(debugged));
+    tcase_add_loop_test(tcase, debug_connection_shows_chosen_ones, 0, (int)countof(debugged));
 }
 
-FB_TEST_MAIN("session", add_tests)
+TEST_MAIN("session", add_tests)

@@ -12,7 +12,7 @@
 
 struct house {
     struct stage *stage;
-    struct fb_binding bindings[3]; /* beside the wildcard's */
+    struct binding bindings[3]; /* beside the wildcard's */
     int listener;
     in_port_t port;
 };
@@ -27,7 +27,7 @@ static struct house *build(void)
     socklen_t length = sizeof(any);
 
     ck_assert_ptr_nonnull(house);
-    house->stage = stage_with(fb_mechanism_find(NULL), 16);
+    house->stage = stage_with(mechanism_find(NULL), 16);
     house->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ne(house->listener, -1);
     ck_assert_int_eq(bind(house->listener, (struct sockaddr *)&any, sizeof(any)), 0);
@@ -35,11 +35,11 @@ static struct house *build(void)
     ck_assert_int_eq(getsockname(house->listener, (struct sockaddr *)&any, &length), 0);
     house->port = ntohs(any.sin_port);
     for (int i = 0; i < 3; i++) {
-        struct fb_binding *binding = &house->bindings[i];
+        struct binding *binding = &house->bindings[i];
 
-        ck_assert_ptr_null(fb_address_parse(hosts[i], house->port, &binding->address));
+        ck_assert_ptr_null(address_parse(hosts[i], house->port, &binding->address));
         binding->server = &house->stage->server;
-        fb_address_format(&binding->address, true, binding->text);
+        address_format(&binding->address, true, binding->text);
         STAILQ_INSERT_TAIL(&house->stage->port.bindings, binding, link);
     }
     house->stage->port.several = true;
@@ -55,7 +55,7 @@ static void pull_down(struct house *house)
 }
 
 /* The binding that a client of the address is given to. */
-static struct fb_binding *visit(struct house *house, const char *host)
+static struct binding *visit(struct house *house, const char *host)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(house->port) }, peer;
     socklen_t length = sizeof(peer);
@@ -67,7 +67,7 @@ static struct fb_binding *visit(struct house *house, const char *host)
     served =
         accept4(house->listener, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     ck_assert_int_ne(served, -1);
-    conn = fb_session_start(
+    conn = session_start(
         &house->stage->worker.stream, &house->stage->port, served, (struct sockaddr *)&peer);
     ck_assert_ptr_nonnull(conn);
     close(client);
@@ -103,7 +103,7 @@ START_TEST(the_log_names_the_address)
 
     visit(house, hosts[1]);
     stage_run(house->stage);
-    fb_net_fail_all(&house->stage->worker.stream.net, FB_DRAINED);
+    net_fail_all(&house->stage->worker.stream.net, FB_DRAINED);
     snprintf(
         expected, sizeof(expected), ", client: 127.0.0.1, server: 127.0.0.3:%u\n", house->port);
     ck_assert_ptr_nonnull(strstr(stage_logged(house->stage), expected));
@@ -113,17 +113,17 @@ END_TEST
 
 START_TEST(a_unix_client_has_no_name)
 {
-    struct stage *stage = stage_with(fb_mechanism_find(NULL), 1);
+    struct stage *stage = stage_with(mechanism_find(NULL), 1);
     struct sockaddr_un peer = { .sun_family = AF_UNIX };
     int fds[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     stage->port.several = true;
     ck_assert_ptr_nonnull(
-        fb_session_start(&stage->worker.stream, &stage->port, fds[0], (struct sockaddr *)&peer));
+        session_start(&stage->worker.stream, &stage->port, fds[0], (struct sockaddr *)&peer));
     while (stage->record.openings == 0)
         stage_run(stage);
-    fb_net_fail_all(&stage->worker.stream.net, FB_DRAINED);
+    net_fail_all(&stage->worker.stream.net, FB_DRAINED);
     ck_assert_str_eq(stage_logged(stage),
         "t: [info] *1 session ended: the worker ends, client: unix:, server: 192.0.2.7:77\n");
     close(fds[1]);
@@ -133,18 +133,18 @@ END_TEST
 
 START_TEST(without_a_slot_the_descriptor_is_closed)
 {
-    struct stage *stage = stage_with(fb_mechanism_find(NULL), 1);
+    struct stage *stage = stage_with(mechanism_find(NULL), 1);
     struct sockaddr_un peer = { .sun_family = AF_UNIX };
     int fds[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     ck_assert_ptr_nonnull(
-        fb_session_start(&stage->worker.stream, &stage->port, fds[0], (struct sockaddr *)&peer));
+        session_start(&stage->worker.stream, &stage->port, fds[0], (struct sockaddr *)&peer));
     ck_assert_ptr_null(
-        fb_session_start(&stage->worker.stream, &stage->port, fds[1], (struct sockaddr *)&peer));
+        session_start(&stage->worker.stream, &stage->port, fds[1], (struct sockaddr *)&peer));
     ck_assert_int_eq(fcntl(fds[1], F_GETFD), -1);
     ck_assert_int_eq(errno, EBADF);
-    ck_assert_uint_eq(stage->shared->slots[stage->slot.slot].counters.n[FB_HANDLED], 1);
+    ck_assert_uint_eq(stage->shared->slots[stage->slot.slot].counters.n[COUNTER_HANDLED], 1);
     stage_run(stage);
     stage_end(stage);
     stage_tear_down(stage);
@@ -155,13 +155,13 @@ END_TEST
 START_TEST(each_protocol_has_its_own_slab)
 {
     struct stage *stage = stage_set_up(4);
-    struct fb_server second = stage->server;
+    struct server second = stage->server;
     fb_protocol other = stage->protocol;
     char *states[2];
 
     other.conn_state = 1000;
     second.protocol = &other;
-    second.protocol_index = FB_PROTOCOLS_MAX - 1;
+    second.protocol_index = STREAM_PROTOCOLS_MAX - 1;
     stage_connect(stage);
     states[0] = stage->record.state;
     stage->binding.server = &second;
@@ -186,4 +186,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, each_protocol_has_its_own_slab);
 }
 
-FB_TEST_MAIN("stream", add_tests)
+TEST_MAIN("stream", add_tests)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define LAZY FB_TIMER_LAZY_MS
+#define LAZY TIMER_LAZY_MS
 
 #define TIMED_OUT                                                                                  \
     "t: [info] *1 client timed out (110: Connection timed out), client: 192.0.2.1, server: "       \
@@ -48,7 +48,7 @@ START_TEST(who_says_nothing_ends_with_the_first_timeout)
     } cases[] = { { 5000, 60000, 5000 }, { 60000, 5000, 60000 }, { 5000, 0, 5000 },
         { 0, 7000, 7000 } };
 
-    for (size_t i = 0; i < fb_countof(cases); i++) {
+    for (size_t i = 0; i < countof(cases); i++) {
         struct stage *stage = start(cases[i].first_byte_timeout, cases[i].idle_timeout);
 
         stage_connect(stage);
@@ -63,7 +63,7 @@ START_TEST(the_first_byte_starts_the_idle_timeout)
         int64_t first_byte_timeout, idle_timeout;
     } cases[] = { { 5000, 60000 }, { 60000, 5000 }, { 5000, 5000 }, { 1000, 1100 }, { 0, 5000 } };
 
-    for (size_t i = 0; i < fb_countof(cases); i++) {
+    for (size_t i = 0; i < countof(cases); i++) {
         struct stage *stage = start(cases[i].first_byte_timeout, cases[i].idle_timeout);
         struct fake_socket *client = stage_connect(stage);
 
@@ -85,7 +85,7 @@ START_TEST(without_timeouts_it_stays)
     fake_says(client, "still here");
     stage_run(stage);
     ck_assert_str_eq(stage->record.last, "still here");
-    ck_assert_int_eq(fb_timers_distance(&stage->worker.stream.net.loop), -1);
+    ck_assert_int_eq(timers_distance(&stage->worker.stream.net.loop), -1);
     stage_end(stage);
     stage_tear_down(stage);
 }
@@ -209,4 +209,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, closing_waits_for_who_takes_output);
 }
 
-FB_TEST_MAIN("timeouts", add_tests)
+TEST_MAIN("timeouts", add_tests)

@@ -3,8 +3,8 @@
 
 #include "support/test.h"
 
-struct fb_sim *fake_sim;
-struct fb_mechanism fake_edge, fake_level;
+struct sim *fake_sim;
+struct mechanism fake_edge, fake_level;
 
 static void fault(void *arg, const char *text)
 {
@@ -14,14 +14,14 @@ static void fault(void *arg, const char *text)
 
 void fake_start(void)
 {
-    fake_sim = fb_sim_create();
-    fb_sim_on_fault(fake_sim, fault, NULL);
-    fb_sim_set_auto(fake_sim, true);
-    fake_edge = *fb_sim_edge(fake_sim);
-    fake_level = *fb_sim_level(fake_sim);
+    fake_sim = sim_create();
+    sim_on_fault(fake_sim, fault, NULL);
+    sim_set_auto(fake_sim, true);
+    fake_edge = *sim_edge(fake_sim);
+    fake_level = *sim_level(fake_sim);
 }
 
 void fake_stop(void)
 {
-    fb_sim_destroy(&fake_sim);
+    sim_destroy(&fake_sim);
 }

@@ -5,9 +5,9 @@
 
 #include "sim/sim.h"
 
-extern struct fb_sim *fake_sim;
+extern struct sim *fake_sim;
 /* Its mechanisms, from fake_start() on. */
-extern struct fb_mechanism fake_edge, fake_level;
+extern struct mechanism fake_edge, fake_level;
 
 void fake_start(void);
 /* Fails if a connection has not been closed by the mechanism's operation. */
@@ -15,47 +15,47 @@ void fake_stop(void);
 
 static inline void fake_pass(uint64_t ms)
 {
-    fb_sim_pass(fake_sim, ms);
+    sim_pass(fake_sim, ms);
 }
 
 static inline unsigned fake_reported(void)
 {
-    return fb_sim_reported(fake_sim);
+    return sim_reported(fake_sim);
 }
 
 static inline int fake_timeout(void)
 {
-    return fb_sim_timeout(fake_sim);
+    return sim_timeout(fake_sim);
 }
 
-static inline void fake_on_wait(void (*waiting)(struct fb_loop *loop, int timeout))
+static inline void fake_on_wait(void (*waiting)(struct loop *loop, int timeout))
 {
-    fb_sim_on_wait(fake_sim, waiting);
+    sim_on_wait(fake_sim, waiting);
 }
 
 static inline void fake_refuse_watching(int error)
 {
-    fb_sim_refuse_watching(fake_sim, error);
+    sim_refuse_watching(fake_sim, error);
 }
 
-static inline struct fb_sim_socket *fake_connection(void)
+static inline struct sim_socket *fake_connection(void)
 {
-    return fb_sim_connection(fake_sim);
+    return sim_connection(fake_sim);
 }
 
-static inline struct fb_sim_socket *fake_listener(int fd)
+static inline struct sim_socket *fake_listener(int fd)
 {
-    return fb_sim_listener(fake_sim, fd);
+    return sim_listener(fake_sim, fd);
 }
 
-#define fake_socket fb_sim_socket
-#define fake_client fb_sim_client
-#define fake_waiting fb_sim_waiting
-#define fake_say fb_sim_say
-#define fake_says fb_sim_says
-#define fake_stall fb_sim_stall
-#define fake_end fb_sim_end
-#define fake_break fb_sim_break
-#define fake_take fb_sim_take
-#define fake_break_output fb_sim_break_output
-#define fake_unread fb_sim_unread
+#define fake_socket sim_socket
+#define fake_client sim_client
+#define fake_waiting sim_waiting_clients
+#define fake_say sim_say
+#define fake_says sim_says
+#define fake_stall sim_stall
+#define fake_end sim_end
+#define fake_break sim_break
+#define fake_take sim_set_room
+#define fake_break_output sim_break_output
+#define fake_unread sim_unread

@@ -60,22 +60,22 @@ static const fb_protocol echo = {
     .ops = &echo_ops,
 };
 
-static void waits(struct fb_loop *loop, int timeout)
+static void waits(struct loop *loop, int timeout)
 {
     (void)timeout;
-    shop_note((struct shop *)fb_loop_worker(loop), 'w');
+    shop_note((struct shop *)worker_of_loop(loop), 'w');
 }
 
 static void build_cycle(struct shop *shop, const struct shop_options *options)
 {
-    struct fb_cycle *cycle = &shop->cycle;
+    struct cycle *cycle = &shop->cycle;
 
     shop->target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(shop->target.fd, -1);
-    shop->target.level = FB_INFO;
-    cycle->arena = fb_arena_create();
+    shop->target.level = LEVEL_INFO;
+    cycle->arena = arena_create();
     ck_assert_ptr_nonnull(cycle->arena);
-    cycle->core = (struct fb_core_settings) {
+    cycle->core = (struct core_settings) {
         .worker_processes = options->processes > 0 ? options->processes : 1,
         .worker_shutdown_timeout = options->shutdown_timeout,
         .rlimit_nofile = -1,
@@ -83,7 +83,7 @@ static void build_cycle(struct shop *shop, const struct shop_options *options)
         .logs = &shop->target,
         .log_n = 1,
     };
-    cycle->events = (struct fb_events_settings) {
+    cycle->events = (struct events_settings) {
         .worker_connections = options->connections,
         .multi_accept = options->multi_accept,
         .accept_mutex = options->mutex,
@@ -93,8 +93,8 @@ static void build_cycle(struct shop *shop, const struct shop_options *options)
     cycle->events.mechanism_option = cycle->events.mechanism->option.initial;
     STAILQ_INIT(&cycle->stream.servers);
     STAILQ_INIT(&cycle->stream.listeners);
-    shop->server = (struct fb_server) { .protocol = &echo, .protocol_conf = shop };
-    shop->binding = (struct fb_binding) { .server = &shop->server, .text = "192.0.2.7:77" };
+    shop->server = (struct server) { .protocol = &echo, .protocol_conf = shop };
+    shop->binding = (struct binding) { .server = &shop->server, .text = "192.0.2.7:77" };
     STAILQ_INIT(&shop->port.bindings);
     STAILQ_INSERT_TAIL(&shop->port.bindings, &shop->binding, link);
 }
@@ -102,17 +102,17 @@ static void build_cycle(struct shop *shop, const struct shop_options *options)
 /* Real sockets, which the worker closes, and simulated ones of the same descriptors. */
 static void build_listener(struct shop *shop, const struct shop_options *options)
 {
-    struct fb_listen_options listen = fb_listen_defaults;
+    struct listener_options listen = listener_defaults;
     unsigned slots = options->reuseport > 0 ? options->reuseport : 1;
-    struct fb_log log;
+    struct log log;
 
-    ck_assert_ptr_null(fb_address_parse("127.0.0.1", 0, &shop->binding.address));
-    fb_log_init(&log, &shop->target, 1);
+    ck_assert_ptr_null(address_parse("127.0.0.1", 0, &shop->binding.address));
+    log_init(&log, &shop->target, 1);
     listen.reuseport = options->reuseport > 0;
-    shop->listener = fb_listener_create(shop->cycle.arena, &shop->binding.address, &listen);
+    shop->listener = listener_create(shop->cycle.arena, &shop->binding.address, &listen);
     ck_assert_ptr_nonnull(shop->listener);
-    ck_assert_int_eq(fb_listener_open(shop->listener, NULL, slots, &log), 0);
-    ck_assert_int_eq(fb_listener_commit(shop->listener, &log), 0);
+    ck_assert_int_eq(listener_open(shop->listener, NULL, slots, &log), 0);
+    ck_assert_int_eq(listener_commit(shop->listener, &log), 0);
     ck_assert_uint_le(shop->listener->fd_n, SHOP_LISTENERS);
     for (unsigned i = 0; i < shop->listener->fd_n; i++)
         shop->doors[i] = fake_listener(shop->listener->fds[i]);
@@ -129,20 +129,20 @@ struct shop *shop_prepare(const struct shop_options *options)
     fake_start();
     build_cycle(shop, options);
     build_listener(shop, options);
-    shop->shared = fb_shared_create();
+    shop->shared = shared_create();
     ck_assert_ptr_nonnull(shop->shared);
-    shop->heritage = (struct fb_heritage) {
+    shop->heritage = (struct heritage) {
         .cycle = &shop->cycle,
         .shared = shop->shared,
         .index = options->index,
     };
-    ck_assert(fb_slot_take(shop->shared, &shop->heritage.slot));
+    ck_assert(slot_acquire(shop->shared, &shop->heritage.slot));
     if (options->processes > 0)
-        ck_assert_int_eq(fb_channel_open(ends), 0);
+        ck_assert_int_eq(channel_open(ends), 0);
     shop->master = ends[0];
     shop->heritage.channel = ends[1];
-    ck_assert_int_eq(fb_worker_init(&shop->worker, &shop->heritage,
-                         options->processes > 0 ? FB_ROLE_WORKER : FB_ROLE_SINGLE),
+    ck_assert_int_eq(worker_init(&shop->worker, &shop->heritage,
+                         options->processes > 0 ? ROLE_WORKER : ROLE_SINGLE),
         0);
     shop->worker.log.plain = "t";
     fake_on_wait(waits);
@@ -153,7 +153,7 @@ struct shop *shop_open(const struct shop_options *options)
 {
     struct shop *shop = shop_prepare(options);
 
-    fb_accept_open(&shop->worker);
+    accept_open(&shop->worker);
     return shop;
 }
 
@@ -170,20 +170,20 @@ const char *shop_logged(struct shop *shop)
 
 void shop_close(struct shop *shop)
 {
-    uint64_t totals[FB_COUNTERS];
+    uint64_t totals[COUNTERS];
 
     ck_assert_str_eq(shop_logged(shop), "");
-    fb_worker_done(&shop->worker);
+    worker_done(&shop->worker);
     ck_assert_uint_eq(shop->openings, shop->closings);
     ck_assert(!shop_holds_mutex(shop));
-    fb_shared_totals(shop->shared, totals);
-    ck_assert_uint_eq(totals[FB_ACTIVE], 0);
+    shared_totals(shop->shared, totals);
+    ck_assert_uint_eq(totals[COUNTER_ACTIVE], 0);
     for (unsigned i = 0; i < shop->listener->fd_n; i++)
         ck_assert_int_eq(shop->listener->fds[i], -1);
     if (shop->master != -1)
         close(shop->master);
-    fb_shared_destroy(&shop->shared);
-    fb_arena_destroy(&shop->cycle.arena);
+    shared_destroy(&shop->shared);
+    arena_destroy(&shop->cycle.arena);
     close(shop->target.fd);
     fake_stop();
     free(shop);
@@ -204,7 +204,7 @@ void shop_turn(struct shop *shop)
 {
     shop->order[0] = '\0';
     memset(shop->order, 0, sizeof(shop->order));
-    fb_worker_turn(&shop->worker);
+    worker_turn(&shop->worker);
     stream_check(&shop->worker.stream);
 }
 
@@ -216,19 +216,19 @@ void shop_turn_until_open(struct shop *shop, unsigned n)
     }
 }
 
-struct fb_slot_id shop_rival(struct shop *shop)
+struct slot_id shop_rival(struct shop *shop)
 {
-    struct fb_slot_id id;
+    struct slot_id id;
 
-    ck_assert(fb_slot_take(shop->shared, &id));
+    ck_assert(slot_acquire(shop->shared, &id));
     return id;
 }
 
 unsigned shop_told(struct shop *shop)
 {
-    struct fb_message message;
+    struct channel_message message;
 
-    if (fb_channel_receive(shop->master, &message) != FB_CHANNEL_DONE)
+    if (channel_receive(shop->master, &message) != CHANNEL_DONE)
         return 0;
     ck_assert_int_eq(message.fd, -1);
     return message.kind;

@@ -13,7 +13,7 @@
 #define SHOP_DELAY 500 /* accept_mutex_delay, ms */
 
 struct shop_options {
-    const struct fb_mechanism *mechanism; /* NULL: fake_edge */
+    const struct mechanism *mechanism; /* NULL: fake_edge */
     uint32_t connections;
     unsigned processes; /* of which this is number `index`; 0: a single process */
     unsigned index;
@@ -24,16 +24,16 @@ struct shop_options {
 
 struct shop {
     struct fb_worker worker; /* the first member */
-    struct fb_heritage heritage;
-    struct fb_cycle cycle;
-    struct fb_shared *shared;
-    struct fb_log_target target;
+    struct heritage heritage;
+    struct cycle cycle;
+    struct shared *shared;
+    struct log_target target;
     char text[16384];
-    struct fb_listener *listener;
+    struct listener *listener;
     struct fake_socket *doors[SHOP_LISTENERS]; /* the sockets of the listener */
-    struct fb_server server;
-    struct fb_binding binding;
-    struct fb_port port;
+    struct server server;
+    struct binding binding;
+    struct port port;
     int master; /* the other end of the channel; -1 in a single process */
     /* what has happened, a letter each: 'w' a wait, 'o' a session opened, 'c' closed, and what a
        test adds itself */
@@ -63,7 +63,7 @@ void shop_turn(struct shop *shop);
 void shop_turn_until_open(struct shop *shop, unsigned n);
 
 /* Another worker, and what the master is told; the kind of the next message, or 0. */
-struct fb_slot_id shop_rival(struct shop *shop);
+struct slot_id shop_rival(struct shop *shop);
 unsigned shop_told(struct shop *shop);
 
 static inline bool shop_holds_mutex(const struct shop *shop)

@@ -18,7 +18,7 @@ static const struct shop_options small[] = {
 static void leave(struct shop *shop)
 {
     fb_close(shop->conn);
-    fb_net_settle(&shop->worker.stream.net);
+    net_flush(&shop->worker.stream.net);
 }
 
 START_TEST(a_full_worker_pauses_until_a_slot_is_free)
@@ -49,7 +49,7 @@ START_TEST(a_full_worker_pauses_until_a_slot_is_free)
     }
     ck_assert_uint_eq(fake_waiting(shop->doors[0]), 0);
     ck_assert_ptr_null(strstr(shop_logged(shop), "[alert]")); /* once is enough */
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
+    net_fail_all(&shop->worker.stream.net, FB_DRAINED);
     shop_logged(shop);
     shop_close(shop);
 }
@@ -63,7 +63,7 @@ START_TEST(a_shortage_is_said_again_after_a_while)
     shop_turn_until_open(shop, 2);
     shop_turn(shop);
     ck_assert_str_eq(shop_logged(shop), FULL);
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
+    net_fail_all(&shop->worker.stream.net, FB_DRAINED);
     shop_turn_until_open(shop, 1);
     shop_logged(shop);
     fake_pass(61 * 1000);
@@ -71,7 +71,7 @@ START_TEST(a_shortage_is_said_again_after_a_while)
     shop_turn_until_open(shop, 2);
     shop_turn(shop);
     ck_assert_str_eq(shop_logged(shop), FULL);
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
+    net_fail_all(&shop->worker.stream.net, FB_DRAINED);
     shop_logged(shop);
     shop_close(shop);
 }
@@ -82,7 +82,7 @@ static const int shortages[] = { EMFILE, ENFILE, ENOMEM, ENOBUFS, EINVAL };
 
 START_TEST(a_shortage_pauses_for_a_while)
 {
-    for (size_t i = 0; i < fb_countof(small); i++) {
+    for (size_t i = 0; i < countof(small); i++) {
         struct shop *shop = shop_open(&small[i]);
         char expected[256];
 
@@ -104,7 +104,7 @@ START_TEST(a_shortage_pauses_for_a_while)
         ck_assert_str_eq(shop_logged(shop), ""); /* once is enough */
         shop->doors[0]->accept_error = 0;
         shop_turn_until_open(shop, 1);
-        fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
+        net_fail_all(&shop->worker.stream.net, FB_DRAINED);
         shop_logged(shop);
         shop_close(shop);
     }
@@ -116,7 +116,7 @@ static const int losses[] = { ECONNABORTED, ENETDOWN, EPROTO, EHOSTUNREACH, EPER
 
 START_TEST(a_client_that_was_lost_is_no_shortage)
 {
-    for (size_t i = 0; i < fb_countof(small); i += 2) { /* those that take one a turn */
+    for (size_t i = 0; i < countof(small); i += 2) { /* those that take one a turn */
         struct shop *shop = shop_open(&small[i]);
         char expected[256];
 
@@ -145,9 +145,9 @@ START_TEST(an_exclusive_waiter_that_pauses_tells_the_others)
     shop_turn_until_open(shop, 2);
     ck_assert_uint_eq(shop_told(shop), 0);
     shop_turn(shop);
-    ck_assert_uint_eq(shop_told(shop), FB_MESSAGE_LOOK);
+    ck_assert_uint_eq(shop_told(shop), MESSAGE_RESCAN);
     ck_assert_uint_eq(shop_told(shop), 0);
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
+    net_fail_all(&shop->worker.stream.net, FB_DRAINED);
     shop_logged(shop);
     shop_close(shop);
 }
@@ -158,11 +158,11 @@ START_TEST(a_look_takes_all_who_wait)
     static const struct shop_options options = { .connections = 16, .processes = 2 };
     struct shop *shop = shop_open(&options);
 
-    fb_accept_look(&shop->worker); /* nobody is there */
+    accept_rescan(&shop->worker); /* nobody is there */
     shop_turn(shop);
     ck_assert_uint_eq(shop->openings, 0);
     shop_crowd(shop, 5);
-    fb_accept_look(&shop->worker);
+    accept_rescan(&shop->worker);
     shop_turn(shop);
     ck_assert_uint_eq(shop->openings, 5);
     shop_crowd(shop, 2); /* after it, one a turn again */
@@ -179,12 +179,12 @@ START_TEST(before_it_is_told_it_accepts_nothing)
     struct shop *shop = shop_prepare(&options);
 
     shop_visit(shop);
-    fb_accept_look(&shop->worker);
+    accept_rescan(&shop->worker);
     for (int i = 0; i < 3; i++)
         shop_turn(shop);
     ck_assert_uint_eq(shop->openings, 0);
     ck_assert(!shop->doors[0]->listening);
-    fb_accept_open(&shop->worker);
+    accept_open(&shop->worker);
     shop_turn_until_open(shop, 1);
     shop_close(shop);
 }
@@ -192,14 +192,13 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(
-        tcase, a_full_worker_pauses_until_a_slot_is_free, 0, (int)fb_countof(small));
+    tcase_add_loop_test(tcase, a_full_worker_pauses_until_a_slot_is_free, 0, (int)countof(small));
     tcase_add_test(tcase, a_shortage_is_said_again_after_a_while);
-    tcase_add_loop_test(tcase, a_shortage_pauses_for_a_while, 0, (int)fb_countof(shortages));
-    tcase_add_loop_test(tcase, a_client_that_was_lost_is_no_shortage, 0, (int)fb_countof(losses));
+    tcase_add_loop_test(tcase, a_shortage_pauses_for_a_while, 0, (int)countof(shortages));
+    tcase_add_loop_test(tcase, a_client_that_was_lost_is_no_shortage, 0, (int)countof(losses));
     tcase_add_test(tcase, an_exclusive_waiter_that_pauses_tells_the_others);
     tcase_add_test(tcase, a_look_takes_all_who_wait);
     tcase_add_test(tcase, before_it_is_told_it_accepts_nothing);
 }
 
-FB_TEST_MAIN("accept", add_tests)
+TEST_MAIN("accept", add_tests)

@@ -15,10 +15,10 @@ static const struct shop_options one_of_two = {
     .mutex = true,
 };
 
-static void order(struct shop *shop, enum fb_order order)
+static void order(struct shop *shop, enum command order)
 {
-    fb_order_give(order);
-    fb_worker_take_orders(&shop->worker);
+    signals_give(order);
+    worker_take_commands(&shop->worker);
 }
 
 START_TEST(a_drain_lets_sessions_finish)
@@ -28,12 +28,12 @@ START_TEST(a_drain_lets_sessions_finish)
 
     shop_turn(shop);
     shop_crowd(shop, 3); /* they came before it: nobody else may know of them */
-    order(shop, FB_ORDER_QUIT);
+    order(shop, COMMAND_QUIT);
     ck_assert_str_eq(shop_logged(shop), DRAINING);
     ck_assert_uint_eq(fake_waiting(shop->doors[0]), 0);
     ck_assert(!shop->doors[0]->listening);
     ck_assert_int_eq(shop->listener->fds[0], -1);
-    order(shop, FB_ORDER_QUIT); /* once is enough */
+    order(shop, COMMAND_QUIT); /* once is enough */
 
     shop_turn(shop);
     ck_assert_int_eq(fake_timeout(), 0); /* they are opened without waiting for anything */
@@ -45,9 +45,9 @@ START_TEST(a_drain_lets_sessions_finish)
     ck_assert_uint_eq(first->sent_n, 10);
     ck_assert_int_eq(shop->worker.phase, WORKER_DRAINING);
 
-    fb_net_fail_all(&shop->worker.stream.net, FB_DRAINED);
+    net_fail_all(&shop->worker.stream.net, FB_DRAINED);
     shop_logged(shop);
-    fb_worker_run(&shop->worker); /* returns, because nothing is left */
+    worker_run(&shop->worker); /* returns, because nothing is left */
     shop_close(shop);
 }
 END_TEST
@@ -62,9 +62,9 @@ START_TEST(a_drain_ends)
     shop = shop_open(&options);
     shop_crowd(shop, 2);
     shop_turn_until_open(shop, 2);
-    order(shop, FB_ORDER_QUIT);
+    order(shop, COMMAND_QUIT);
     start = shop->worker.stream.net.loop.clock.mono_ms;
-    fb_worker_run(&shop->worker);
+    worker_run(&shop->worker);
     ck_assert_uint_eq(shop->worker.stream.net.loop.clock.mono_ms, start + 3000);
     ck_assert_uint_eq(shop->closings, 2);
     ck_assert_int_eq(shop->reason, FB_DRAINED);
@@ -81,8 +81,8 @@ START_TEST(an_end_at_once_closes_everything)
     shop_crowd(shop, 2);
     shop_turn_until_open(shop, 2);
     shop_visit(shop); /* is not taken any more */
-    order(shop, FB_ORDER_TERMINATE);
-    fb_worker_run(&shop->worker);
+    order(shop, COMMAND_TERMINATE);
+    worker_run(&shop->worker);
     ck_assert_str_eq(shop_logged(shop), "");
     shop_close(shop);
 }
@@ -94,18 +94,18 @@ static struct shop *open_real(void)
 {
     struct shop_options options = one_of_two;
 
-    options.mechanism = fb_mechanism_find(NULL);
+    options.mechanism = mechanism_find(NULL);
     return shop_prepare(&options);
 }
 
-static void send_order(struct shop *shop, enum fb_message_kind kind, uint32_t argument, int fd)
+static void send_order(struct shop *shop, enum channel_message_kind kind, uint32_t argument, int fd)
 {
-    struct fb_message message = { .kind = kind, .argument = argument, .fd = fd };
+    struct channel_message message = { .kind = kind, .argument = argument, .fd = fd };
 
-    ck_assert_int_eq(fb_channel_send(shop->master, &message), 0);
+    ck_assert_int_eq(channel_send(shop->master, &message), 0);
 }
 
-static void check_told(struct shop *shop, enum fb_message_kind kind)
+static void check_told(struct shop *shop, enum channel_message_kind kind)
 {
     struct pollfd ready = { .fd = shop->master, .events = POLLIN };
 
@@ -117,13 +117,13 @@ START_TEST(the_master_has_it_begin)
 {
     struct shop *shop = open_real();
 
-    fb_worker_tell(&shop->worker, FB_MESSAGE_READY);
-    check_told(shop, FB_MESSAGE_READY);
+    worker_send(&shop->worker, MESSAGE_READY);
+    check_told(shop, MESSAGE_READY);
     ck_assert_int_ne(shop->worker.accept.phase, ACCEPT_OPEN);
-    send_order(shop, FB_MESSAGE_ARM, 0, -1);
-    fb_worker_turn(&shop->worker);
+    send_order(shop, MESSAGE_ACCEPT, 0, -1);
+    worker_turn(&shop->worker);
     ck_assert_int_eq(shop->worker.accept.phase, ACCEPT_OPEN);
-    check_told(shop, FB_MESSAGE_ARMED);
+    check_told(shop, MESSAGE_ACCEPTING);
     shop_close(shop);
 }
 END_TEST
@@ -132,12 +132,12 @@ START_TEST(one_that_drains_does_not_begin)
 {
     struct shop *shop = open_real();
 
-    order(shop, FB_ORDER_QUIT);
-    send_order(shop, FB_MESSAGE_ARM, 0, -1);
-    fb_worker_turn(&shop->worker);
+    order(shop, COMMAND_QUIT);
+    send_order(shop, MESSAGE_ACCEPT, 0, -1);
+    worker_turn(&shop->worker);
     ck_assert_int_ne(shop->worker.accept.phase, ACCEPT_OPEN);
-    check_told(shop, FB_MESSAGE_CLOSED);
-    check_told(shop, FB_MESSAGE_ARMED); /* else the master would wait for it */
+    check_told(shop, MESSAGE_RELEASED);
+    check_told(shop, MESSAGE_ACCEPTING); /* else the master would wait for it */
     ck_assert_str_eq(shop_logged(shop), DRAINING);
     shop_close(shop);
 }
@@ -151,12 +151,12 @@ START_TEST(the_master_hands_it_new_logs)
     ck_assert_int_eq(pipe2(file, O_CLOEXEC | O_NONBLOCK), 0);
     shop->target.fd = dup(old); /* which is closed for the new one */
     spare = shop->target.fd;
-    send_order(shop, FB_MESSAGE_REOPEN, 7, file[1]); /* there is no such log: it is dropped */
-    send_order(shop, FB_MESSAGE_REOPEN, 0, file[1]);
-    fb_worker_turn(&shop->worker);
+    send_order(shop, MESSAGE_LOG_FILE, 7, file[1]); /* there is no such log: it is dropped */
+    send_order(shop, MESSAGE_LOG_FILE, 0, file[1]);
+    worker_turn(&shop->worker);
     close(file[1]);
     ck_assert_int_ne(shop->target.fd, spare);
-    fb_log(&shop->worker.log, FB_NOTICE, 0, "into the new file");
+    log_write(&shop->worker.log, LEVEL_NOTICE, 0, "into the new file");
     close(shop->target.fd);
     shop->target.fd = old;
 
@@ -172,13 +172,13 @@ START_TEST(without_its_master_it_drains)
 {
     struct shop *shop = open_real();
 
-    fb_accept_open(&shop->worker);
+    accept_open(&shop->worker);
     close(shop->master);
     shop->master = -1;
-    fb_worker_run(&shop->worker);
+    worker_run(&shop->worker);
     ck_assert_str_eq(shop_logged(shop), "t: [alert] the master process has gone\n" DRAINING);
     ck_assert_ptr_null(shop->worker.channel);
-    fb_worker_tell(&shop->worker, FB_MESSAGE_LOOK); /* to nobody */
+    worker_send(&shop->worker, MESSAGE_RESCAN); /* to nobody */
     shop_close(shop);
 }
 END_TEST
@@ -194,4 +194,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, without_its_master_it_drains);
 }
 
-FB_TEST_MAIN("drain", add_tests)
+TEST_MAIN("drain", add_tests)

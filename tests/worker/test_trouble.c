@@ -10,12 +10,12 @@
 #define TURNS_MAX 200000
 
 struct client {
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     uint8_t said[SAID_MAX];
     size_t said_n, to_say;
 };
 
-static const struct fb_sim_trouble trouble = {
+static const struct sim_trouble trouble = {
     .partial_send = 200,
     .partial_recv = 200,
     .again = 200,
@@ -27,7 +27,7 @@ static const struct fb_sim_trouble trouble = {
 
 static uint32_t any(uint32_t below)
 {
-    return fb_sim_any(fake_sim, below);
+    return sim_random(fake_sim, below);
 }
 
 static void arrive(struct shop *shop, struct client *client)
@@ -47,15 +47,15 @@ static void speak(struct client *client)
     n = n < left ? n : left;
     for (size_t i = 0; i < n; i++)
         client->said[client->said_n + i] = (uint8_t)any(256);
-    fb_sim_say(client->socket, client->said + client->said_n, n);
+    sim_say(client->socket, client->said + client->said_n, n);
     client->said_n += n;
     if (client->said_n == client->to_say)
-        fb_sim_end(client->socket);
+        sim_end(client->socket);
 }
 
 static void check(const struct client *client)
 {
-    const struct fb_sim_socket *socket = client->socket;
+    const struct sim_socket *socket = client->socket;
 
     ck_assert(socket->closed);
     ck_assert_uint_le(socket->sent_n, client->said_n);
@@ -74,7 +74,7 @@ static unsigned count_open(const struct client *clients)
     return n;
 }
 
-static uint64_t play(uint64_t seed, const struct fb_mechanism *mechanism, unsigned *broke)
+static uint64_t play(uint64_t seed, const struct mechanism *mechanism, unsigned *broke)
 {
     struct shop_options options = { .mechanism = mechanism, .connections = SLOTS };
     struct shop *shop = shop_open(&options);
@@ -82,11 +82,11 @@ static uint64_t play(uint64_t seed, const struct fb_mechanism *mechanism, unsign
     uint64_t digest;
 
     ck_assert_ptr_nonnull(clients);
-    fb_sim_trouble(fake_sim, seed, &trouble);
+    sim_trouble(fake_sim, seed, &trouble);
     for (int i = 0; i < CLIENTS; i++)
         arrive(shop, &clients[i]);
     for (int turns = 0; count_open(clients) > 0; turns++) {
-        fb_must(turns < TURNS_MAX);
+        test_require(turns < TURNS_MAX);
         speak(&clients[any(CLIENTS)]);
         shop_turn(shop);
     }
@@ -94,7 +94,7 @@ static uint64_t play(uint64_t seed, const struct fb_mechanism *mechanism, unsign
         check(&clients[i]);
         *broke += clients[i].socket->broke;
     }
-    digest = fb_sim_digest(fake_sim);
+    digest = sim_digest(fake_sim);
     shop_logged(shop); /* of those that broke, and that the slots were not enough */
     shop_close(shop);
     free(clients);
@@ -112,7 +112,7 @@ END_TEST
 
 START_TEST(the_same_seed_is_the_same_run)
 {
-    const struct fb_mechanism *mechanism = _i == 0 ? &fake_edge : &fake_level;
+    const struct mechanism *mechanism = _i == 0 ? &fake_edge : &fake_level;
     unsigned broke = 0;
 
     for (uint64_t seed = 100; seed < 110; seed++) {
@@ -131,4 +131,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_same_seed_is_the_same_run, 0, 2);
 }
 
-FB_TEST_MAIN("trouble", add_tests)
+TEST_MAIN("trouble", add_tests)

@@ -13,13 +13,13 @@ static const struct shop_options single = { .connections = 16 };
 
 struct clerk {
     struct shop *shop;
-    struct fb_timer timer;
+    struct timer timer;
 };
 
 /* Connections have been accepted by now, and not opened; the mutex is free again. */
-static void clerk_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void clerk_expired(struct loop *loop, struct timer *timer)
 {
-    struct shop *shop = fb_container(timer, struct clerk, timer)->shop;
+    struct shop *shop = container_of(timer, struct clerk, timer)->shop;
 
     (void)loop;
     ck_assert_uint_eq(fake_waiting(shop->doors[0]), 0);
@@ -33,21 +33,21 @@ START_TEST(a_turn_has_its_order)
     struct shop *shop = shop_open(&one_of_two);
     struct clerk clerk = { .shop = shop, .timer.expired = clerk_expired };
 
-    fb_timer_set(&shop->worker.stream.net.loop, &clerk.timer, 1);
+    timer_set(&shop->worker.stream.net.loop, &clerk.timer, 1);
     fake_pass(1);
     shop_visit(shop);
     shop_turn(shop);
     ck_assert_str_eq(shop->order, "wto");
-    ck_assert_uint_eq(shop->shared->slots[0].counters.n[FB_ACCEPTS], 1);
+    ck_assert_uint_eq(shop->shared->slots[0].counters.n[COUNTER_ACCEPTS], 1);
     shop_turn(shop);
     ck_assert_str_eq(shop->order, "w");
     shop_close(shop);
 }
 END_TEST
 
-static void check_watching(struct fb_loop *loop, int timeout)
+static void check_watching(struct loop *loop, int timeout)
 {
-    struct shop *shop = (struct shop *)fb_loop_worker(loop);
+    struct shop *shop = (struct shop *)worker_of_loop(loop);
 
     (void)timeout;
     ck_assert_uint_eq(shop->shared->accept_mutex.owner, (uint64_t)shop->heritage.slot.serial << 32);
@@ -70,9 +70,9 @@ START_TEST(the_holder_watches_and_gives_the_lock_back)
 }
 END_TEST
 
-static void check_not_watching(struct fb_loop *loop, int timeout)
+static void check_not_watching(struct loop *loop, int timeout)
 {
-    struct shop *shop = (struct shop *)fb_loop_worker(loop);
+    struct shop *shop = (struct shop *)worker_of_loop(loop);
 
     ck_assert(!shop->doors[0]->listening);
     ck_assert_int_ge(timeout, 0);
@@ -83,9 +83,9 @@ static void check_not_watching(struct fb_loop *loop, int timeout)
 START_TEST(who_does_not_hold_it_does_not_watch)
 {
     struct shop *shop = shop_open(&one_of_two);
-    struct fb_slot_id rival = shop_rival(shop);
+    struct slot_id rival = shop_rival(shop);
 
-    ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival));
+    ck_assert(shm_lock_try(&shop->shared->accept_mutex, rival));
     fake_on_wait(check_not_watching);
     shop_visit(shop);
     for (int i = 0; i < 3; i++) {
@@ -93,22 +93,22 @@ START_TEST(who_does_not_hold_it_does_not_watch)
         ck_assert_str_eq(shop->order, "n");
         ck_assert_int_eq(fake_timeout(), SHOP_DELAY);
     }
-    fb_shm_lock_release(&shop->shared->accept_mutex, rival);
+    shm_lock_release(&shop->shared->accept_mutex, rival);
     fake_on_wait(check_watching);
     shop_turn(shop);
     ck_assert_uint_eq(shop->openings, 1);
 
     /* and once more: it watched in its last turn */
-    ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival));
+    ck_assert(shm_lock_try(&shop->shared->accept_mutex, rival));
     fake_on_wait(check_not_watching);
     shop_turn(shop);
     ck_assert_str_eq(shop->order, "n");
-    fb_shm_lock_release(&shop->shared->accept_mutex, rival);
+    shm_lock_release(&shop->shared->accept_mutex, rival);
     shop_close(shop);
 }
 END_TEST
 
-static void nothing(struct fb_loop *loop, struct fb_timer *timer)
+static void nothing(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -117,25 +117,25 @@ static void nothing(struct fb_loop *loop, struct fb_timer *timer)
 START_TEST(the_wait_is_as_long_as_the_nearest_of_all)
 {
     struct shop *shop = shop_open(&one_of_two);
-    struct fb_loop *loop = &shop->worker.stream.net.loop;
-    struct fb_slot_id rival = shop_rival(shop);
-    struct fb_timer near = { .expired = nothing }, far = { .expired = nothing };
+    struct loop *loop = &shop->worker.stream.net.loop;
+    struct slot_id rival = shop_rival(shop);
+    struct timer near = { .expired = nothing }, far = { .expired = nothing };
 
     shop_turn(shop);
     ck_assert_int_eq(fake_timeout(), -1); /* it holds the mutex */
-    fb_timer_set(loop, &far, 10000);
+    timer_set(loop, &far, 10000);
     shop_turn(shop);
     ck_assert_int_eq(fake_timeout(), 10000);
 
-    ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival));
-    fb_timer_set(loop, &far, 10000);
-    fb_timer_set(loop, &near, 100);
+    ck_assert(shm_lock_try(&shop->shared->accept_mutex, rival));
+    timer_set(loop, &far, 10000);
+    timer_set(loop, &near, 100);
     shop_turn(shop);
     ck_assert_int_eq(fake_timeout(), 100);
     shop_turn(shop);
     ck_assert_int_eq(fake_timeout(), SHOP_DELAY);
-    fb_timer_del(loop, &far);
-    fb_shm_lock_release(&shop->shared->accept_mutex, rival);
+    timer_del(loop, &far);
+    shm_lock_release(&shop->shared->accept_mutex, rival);
     shop_close(shop);
 }
 END_TEST
@@ -168,17 +168,17 @@ START_TEST(alone_it_needs_no_mutex)
         { .connections = 16, .processes = 1 },
     };
 
-    for (size_t i = 0; i < fb_countof(alone); i++) {
+    for (size_t i = 0; i < countof(alone); i++) {
         struct shop *shop = shop_open(&alone[i]);
-        struct fb_slot_id rival = shop_rival(shop);
+        struct slot_id rival = shop_rival(shop);
 
-        ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival));
+        ck_assert(shm_lock_try(&shop->shared->accept_mutex, rival));
         ck_assert(shop->doors[0]->listening && !shop->doors[0]->exclusive);
         shop_visit(shop);
         shop_turn(shop);
         ck_assert_int_eq(fake_timeout(), -1);
         ck_assert_uint_eq(shop->openings, 1);
-        fb_shm_lock_release(&shop->shared->accept_mutex, rival);
+        shm_lock_release(&shop->shared->accept_mutex, rival);
         shop_close(shop);
     }
 }
@@ -216,10 +216,10 @@ START_TEST(a_reuseport_socket_is_one_workers)
         .reuseport = 4,
     };
     struct shop *shop = shop_open(&second);
-    struct fb_slot_id rival = shop_rival(shop);
+    struct slot_id rival = shop_rival(shop);
 
     /* two more than there are workers now are shared out */
-    ck_assert(fb_shm_lock_try(&shop->shared->accept_mutex, rival)); /* which is not needed */
+    ck_assert(shm_lock_try(&shop->shared->accept_mutex, rival)); /* which is not needed */
     shop_turn(shop);
     for (unsigned i = 0; i < 4; i++) {
         ck_assert_int_eq(shop->doors[i]->listening, i % 2 == 1);
@@ -229,7 +229,7 @@ START_TEST(a_reuseport_socket_is_one_workers)
     shop_turn_until_open(shop, 2);
     for (unsigned i = 0; i < 4; i++)
         ck_assert_uint_eq(fake_waiting(shop->doors[i]), 1 - i % 2);
-    fb_shm_lock_release(&shop->shared->accept_mutex, rival);
+    shm_lock_release(&shop->shared->accept_mutex, rival);
     shop_close(shop);
 }
 END_TEST
@@ -301,4 +301,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, who_has_more_than_its_share_leaves_it_to_others);
 }
 
-FB_TEST_MAIN("turn", add_tests)
+TEST_MAIN("turn", add_tests)
