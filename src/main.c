@@ -12,53 +12,53 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int show_help(const struct fb_cmdline *cmdline)
+static int show_help(const struct cmdline *cmdline)
 {
-    fb_cmdline_show_version(cmdline);
+    cmdline_show_version(cmdline);
     if (cmdline->help)
-        fb_cmdline_show_help();
+        cmdline_show_help();
     return EXIT_SUCCESS;
 }
 
-static int serve(struct fb_cmdline *cmdline, struct fb_log *log, int argc, char **argv)
+static int serve(struct cmdline *cmdline, struct log *log, int argc, char **argv)
 {
     struct binary binary;
     int status = binary_remember(&binary, argv, cmdline->cycle.environment);
 
     if (status == -1)
-        fb_log(log, FB_EMERG, errno, "no memory to start");
-    fb_title_init(argc, argv);
+        log_write(log, LEVEL_EMERG, errno, "no memory to start");
+    title_init(argc, argv);
     return status == -1 ? EXIT_FAILURE : start_daemon(&cmdline->cycle, &binary, log, argv);
 }
 
-static int run(struct fb_cmdline *cmdline, struct fb_log *log, int argc, char **argv)
+static int run(struct cmdline *cmdline, struct log *log, int argc, char **argv)
 {
-    cmdline->cycle.protocols = fb_protocols;
+    cmdline->cycle.protocols = protocols_builtin;
     if (cmdline->help || cmdline->version)
         return show_help(cmdline);
     if (cmdline->test)
         return start_test(&cmdline->cycle, cmdline->quiet, cmdline->dump, log);
     if (cmdline->signal != NULL)
-        return fb_ask_order(cmdline, log);
+        return cli_command(cmdline, log);
     if (cmdline->status)
-        return fb_ask_status(cmdline, log);
+        return cli_status(cmdline, log);
     return serve(cmdline, log, argc, argv);
 }
 
 int main(int argc, char **argv)
 {
-    struct fb_log_target standard_error;
-    struct fb_cmdline cmdline;
-    struct fb_log log;
+    struct log_target standard_error;
+    struct cmdline cmdline;
+    struct log log;
     int status = EXIT_FAILURE;
 
-    if (fb_process_fill_standard() == -1)
+    if (process_fill_standard() == -1)
         return EXIT_FAILURE;
-    fb_signals_reset();
-    fb_signals_end_first_process();
-    fb_log_init_plain(&log, &standard_error, "forkbeard");
-    if (fb_cmdline_parse(&cmdline, argc, argv, &log) == 0)
+    signals_reset();
+    signals_end_first_process();
+    log_init_plain(&log, &standard_error, "forkbeard");
+    if (cmdline_parse(&cmdline, argc, argv, &log) == 0)
         status = run(&cmdline, &log, argc, argv);
-    fb_cmdline_done(&cmdline);
+    cmdline_done(&cmdline);
     return status;
 }

@@ -24,22 +24,22 @@ struct block {
 
 #define ARENA_KIND KIND('A', 'R', 'E', 'N')
 
-struct fb_arena {
+struct arena {
     unsigned kind; /* ARENA_KIND */
-    const struct fb_memory *memory;
+    const struct memory *memory;
     size_t block_size;
     SLIST_HEAD(, block) blocks; /* the one that still has room is the first */
 };
 
 /* Zeroed. */
-static void *get_memory(const struct fb_memory *memory, size_t size)
+static void *get_memory(const struct memory *memory, size_t size)
 {
-    void *p = fb_memory_alloc(memory, size);
+    void *p = memory_alloc(memory, size);
 
     return p != NULL ? memset(p, 0, size) : NULL;
 }
 
-static struct block *block_create(const struct fb_memory *memory, size_t size)
+static struct block *block_create(const struct memory *memory, size_t size)
 {
     struct block *block = get_memory(memory, sizeof(*block) + size);
 
@@ -50,9 +50,9 @@ static struct block *block_create(const struct fb_memory *memory, size_t size)
     return block;
 }
 
-struct fb_arena *arena_create_from(const struct fb_memory *memory)
+struct arena *arena_create_from(const struct memory *memory)
 {
-    struct fb_arena *arena = get_memory(memory, sizeof(*arena));
+    struct arena *arena = get_memory(memory, sizeof(*arena));
 
     if (arena == NULL)
         return NULL;
@@ -63,14 +63,14 @@ struct fb_arena *arena_create_from(const struct fb_memory *memory)
     return arena;
 }
 
-struct fb_arena *fb_arena_create(void)
+struct arena *arena_create(void)
 {
-    return arena_create_from(&fb_memory_plain);
+    return arena_create_from(&memory_plain);
 }
 
-void fb_arena_destroy(struct fb_arena **arena)
+void arena_destroy(struct arena **arena)
 {
-    const struct fb_memory *memory;
+    const struct memory *memory;
     struct block *block;
 
     if (*arena == NULL)
@@ -80,15 +80,15 @@ void fb_arena_destroy(struct fb_arena **arena)
     while ((block = SLIST_FIRST(&(*arena)->blocks)) != NULL) {
         assert(block->free >= block->data && block->free <= block->end);
         SLIST_REMOVE_HEAD(&(*arena)->blocks, link);
-        fb_memory_release(memory, block);
+        memory_release(memory, block);
     }
     (*arena)->kind = 0;
-    fb_memory_release(memory, *arena);
+    memory_release(memory, *arena);
     *arena = NULL;
 }
 
 /* A block with room for `size` bytes; NULL without memory. */
-static struct block *get_block(struct fb_arena *arena, size_t size)
+static struct block *get_block(struct arena *arena, size_t size)
 {
     struct block *first = SLIST_FIRST(&arena->blocks), *block;
     bool large = size > arena->block_size;
@@ -105,7 +105,7 @@ static struct block *get_block(struct fb_arena *arena, size_t size)
     return block;
 }
 
-void *fb_arena_alloc(struct fb_arena *arena, size_t size)
+void *arena_alloc(struct arena *arena, size_t size)
 {
     struct block *block;
     void *p;
@@ -123,21 +123,21 @@ void *fb_arena_alloc(struct fb_arena *arena, size_t size)
     return p;
 }
 
-char *fb_arena_strndup(struct fb_arena *arena, const char *s, size_t n)
+char *arena_strndup(struct arena *arena, const char *s, size_t n)
 {
-    char *copy = n < SIZE_MAX ? fb_arena_alloc(arena, n + 1) : NULL;
+    char *copy = n < SIZE_MAX ? arena_alloc(arena, n + 1) : NULL;
 
     if (copy != NULL)
         memcpy(copy, s, n);
     return copy;
 }
 
-char *fb_arena_strdup(struct fb_arena *arena, const char *s)
+char *arena_strdup(struct arena *arena, const char *s)
 {
-    return fb_arena_strndup(arena, s, strlen(s));
+    return arena_strndup(arena, s, strlen(s));
 }
 
-char *fb_arena_printf(struct fb_arena *arena, const char *format, ...)
+char *arena_printf(struct arena *arena, const char *format, ...)
 {
     va_list args;
     char *text;
@@ -146,7 +146,7 @@ char *fb_arena_printf(struct fb_arena *arena, const char *format, ...)
     va_start(args, format);
     n = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (n < 0 || (text = fb_arena_alloc(arena, (size_t)n + 1)) == NULL)
+    if (n < 0 || (text = arena_alloc(arena, (size_t)n + 1)) == NULL)
         return NULL;
 
     va_start(args, format);

@@ -8,18 +8,18 @@
 
 #include <stddef.h>
 
-struct fb_arena;
+struct arena;
 
 /* NULL without memory. */
-struct fb_arena *fb_arena_create(void);
+struct arena *arena_create(void);
 /* Makes one that takes its blocks from `memory`, which outlives it. */
-struct fb_arena *arena_create_from(const struct fb_memory *memory);
+struct arena *arena_create_from(const struct memory *memory);
 /* Gives back everything that was allocated from it, and sets *arena to NULL; *arena may be NULL. */
-void fb_arena_destroy(struct fb_arena **arena);
+void arena_destroy(struct arena **arena);
 
 /* Returns memory that is zeroed and aligned for any type; NULL without memory. */
-void *fb_arena_alloc(struct fb_arena *arena, size_t size);
+void *arena_alloc(struct arena *arena, size_t size);
 /* Copies n bytes and puts a NUL behind them; NULL without memory. */
-char *fb_arena_strndup(struct fb_arena *arena, const char *s, size_t n);
-char *fb_arena_strdup(struct fb_arena *arena, const char *s);
-char *fb_arena_printf(struct fb_arena *arena, const char *format, ...) FB_PRINTF(2, 3);
+char *arena_strndup(struct arena *arena, const char *s, size_t n);
+char *arena_strdup(struct arena *arena, const char *s);
+char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_FORMAT(2, 3);

@@ -328,14 +328,14 @@ static int64_t least_limit(const char *root, const struct controller *controller
     return least;
 }
 
-unsigned fb_cgroup_cpu_quota(const char *root)
+unsigned cgroup_cpu_quota(const char *root)
 {
     int64_t quota = least_limit(root, &cpu);
 
     return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
 }
 
-int64_t fb_cgroup_memory_limit(const char *root)
+int64_t cgroup_memory_limit(const char *root)
 {
     return least_limit(root, &memory);
 }

@@ -6,6 +6,6 @@
 #include <stdint.h>
 
 /* Processors by the cpu controller's quota, rounded up; 0: there is no quota. */
-unsigned fb_cgroup_cpu_quota(const char *root);
+unsigned cgroup_cpu_quota(const char *root);
 /* Bytes by the memory controller's limit; 0: there is no limit. */
-int64_t fb_cgroup_memory_limit(const char *root);
+int64_t cgroup_memory_limit(const char *root);

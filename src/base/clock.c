@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-void fb_clock_read(struct fb_clock *clock)
+void clock_read(struct clock *clock)
 {
     struct timespec mono, wall;
 

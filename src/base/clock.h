@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-struct fb_clock {
+struct clock {
     uint64_t mono_ms; /* monotonic, for timers */
     int64_t wall_ms;  /* since the epoch, for people */
 };
 
 /* Reads the system's clocks. */
-void fb_clock_read(struct fb_clock *clock);
+void clock_read(struct clock *clock);

@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-#define FB_PRINTF(text, args) __attribute__((format(printf, text, args)))
-#define FB_NORETURN __attribute__((noreturn))
+#define PRINTF_FORMAT(text, args) __attribute__((format(printf, text, args)))
+#define NORETURN __attribute__((noreturn))
 
-#define fb_likely(x) __builtin_expect(!!(x), 1)
-#define fb_unlikely(x) __builtin_expect(!!(x), 0)
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define fb_countof(a) (sizeof(a) / sizeof((a)[0]))
-#define fb_container(ptr, type, member) ((type *)(void *)((char *)(ptr) - (offsetof(type, member))))
+#define countof(a) (sizeof(a) / sizeof((a)[0]))
+#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - (offsetof(type, member))))

@@ -37,21 +37,21 @@ static unsigned count_affinity(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
-unsigned fb_cpu_allowed_below(const char *root)
+unsigned cpu_allowed_below(const char *root)
 {
     unsigned count = count_affinity();
-    unsigned quota = fb_cgroup_cpu_quota(root);
+    unsigned quota = cgroup_cpu_quota(root);
 
     assert(count > 0);
     return quota != 0 && quota < count ? quota : count;
 }
 
-unsigned fb_cpu_allowed(void)
+unsigned cpu_allowed(void)
 {
-    return fb_cpu_allowed_below("");
+    return cpu_allowed_below("");
 }
 
-void fb_cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out)
+void cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out)
 {
     unsigned count = (unsigned)CPU_COUNT(allowed);
 
@@ -71,7 +71,7 @@ void fb_cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out)
     assert(!"the mask has fewer processors than it counts");
 }
 
-const char *fb_cpu_parse_mask(const char *text, cpu_set_t *out)
+const char *cpu_parse_mask(const char *text, cpu_set_t *out)
 {
     size_t n = strlen(text);
 

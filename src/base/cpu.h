@@ -6,13 +6,13 @@
 
 /* Counts the processors that the affinity mask and the control group's quota allow (v2 cpu.max or
  * v1 cfs_quota, the least on the way up to the root, rounded up); at least 1. */
-unsigned fb_cpu_allowed(void);
+unsigned cpu_allowed(void);
 /* Counts the same with the cgroup and the mount table read from below `root` instead of "/"
  * (tests). */
-unsigned fb_cpu_allowed_below(const char *root);
+unsigned cpu_allowed_below(const char *root);
 
 /* The mask that `worker_cpu_affinity auto` gives worker number `index`: one processor of `allowed`,
  * in turn. */
-void fb_cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out);
+void cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out);
 /* "0101": the rightmost digit is processor 0. Returns NULL, or what is wrong. */
-const char *fb_cpu_parse_mask(const char *text, cpu_set_t *out);
+const char *cpu_parse_mask(const char *text, cpu_set_t *out);

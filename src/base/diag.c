@@ -8,24 +8,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
-struct fb_told *fb_told_create(void)
+struct diag *diag_create(void)
 {
-    struct fb_told *diag =
+    struct diag *diag =
         mmap(NULL, sizeof(*diag), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     return diag == MAP_FAILED ? NULL : diag;
 }
 
-void fb_told_destroy(struct fb_told **diag)
+void diag_destroy(struct diag **diag)
 {
     if (*diag != NULL)
         munmap(*diag, sizeof(**diag));
     *diag = NULL;
 }
 
-uint32_t fb_told_begin(struct fb_told *diag)
+uint32_t diag_begin(struct diag *diag)
 {
-    uint32_t session = diag->session + 1, n = fb_told_n(diag);
+    uint32_t session = diag->session + 1, n = diag_count(diag);
 
     diag->session = session; /* from here on no message of an earlier session is begun */
     for (uint32_t i = 0; i < n; i++)
@@ -39,15 +39,15 @@ static void copy_text(char *to, size_t size, const char *from, int n)
     snprintf(to, size, "%.*s", n, from != NULL ? from : "");
 }
 
-void fb_told_add(struct fb_told *diag, uint32_t session, const struct fb_telling *telling)
+void diag_add(struct diag *diag, uint32_t session, const struct diag_text *telling)
 {
-    struct fb_told_line *line;
+    struct diag_message *line;
     uint32_t i;
 
-    if (diag->session != session || diag->n >= FB_TOLD_MAX)
+    if (diag->session != session || diag->n >= DIAG_MAX)
         return;
     i = atomic_fetch_add(&diag->n, 1);
-    if (i >= FB_TOLD_MAX)
+    if (i >= DIAG_MAX)
         return;
     line = &diag->lines[i];
     line->level = telling->level;
@@ -59,18 +59,18 @@ void fb_told_add(struct fb_told *diag, uint32_t session, const struct fb_telling
     line->whole = 1;
 }
 
-uint32_t fb_told_n(const struct fb_told *diag)
+uint32_t diag_count(const struct diag *diag)
 {
     uint32_t n = diag->n;
 
-    return n < FB_TOLD_MAX ? n : FB_TOLD_MAX;
+    return n < DIAG_MAX ? n : DIAG_MAX;
 }
 
-bool fb_told_get(const struct fb_told *diag, uint32_t i, struct fb_told_line *out)
+bool diag_get(const struct diag *diag, uint32_t i, struct diag_message *out)
 {
-    const struct fb_told_line *line = &diag->lines[i];
+    const struct diag_message *line = &diag->lines[i];
 
-    assert(i < FB_TOLD_MAX);
+    assert(i < DIAG_MAX);
     if (line->whole == 0)
         return false;
     memcpy(out, line, sizeof(*out));
@@ -80,12 +80,12 @@ bool fb_told_get(const struct fb_told *diag, uint32_t i, struct fb_told_line *ou
     return true;
 }
 
-bool diag_reason(const struct fb_told *diag, uint32_t level, char *reason, size_t size)
+bool diag_reason(const struct diag *diag, uint32_t level, char *reason, size_t size)
 {
-    struct fb_told_line message;
+    struct diag_message message;
 
-    for (uint32_t i = 0; diag != NULL && i < fb_told_n(diag); i++) {
-        if (!fb_told_get(diag, i, &message) || message.level > level)
+    for (uint32_t i = 0; diag != NULL && i < diag_count(diag); i++) {
+        if (!diag_get(diag, i, &message) || message.level > level)
             continue;
         if (message.line != 0)
             snprintf(reason, size, "%s in %s:%u:%u", message.text, message.file, message.line,

@@ -12,47 +12,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FB_TOLD_MAX 128 /* messages; further ones are only counted */
+#define DIAG_MAX 128 /* messages; further ones are only counted */
 
 #define DIAG_REASON_MAX 3200 /* bytes of a message with its place */
 
-struct fb_told_line {
+struct diag_message {
     _Atomic uint32_t whole; /* 0: it is being written, or its writer has died */
-    uint32_t level;         /* enum fb_level */
+    uint32_t level;         /* enum log_level */
     uint32_t line, column;  /* in `file`; 0: the message has no place */
     char text[2048];
     char file[1024];
     char excerpt[2816]; /* the file's line and its mark, or "" */
 };
 
-struct fb_told {
+struct diag {
     _Atomic uint32_t session; /* messages of other sessions are dropped */
     _Atomic uint32_t n;       /* messages begun */
-    struct fb_told_line lines[FB_TOLD_MAX];
+    struct diag_message lines[DIAG_MAX];
 };
 
 /* A message to be added; strings may be NULL. */
-struct fb_telling {
+struct diag_text {
     uint32_t level, line, column;
     const char *text, *file, *excerpt;
     int text_n; /* bytes of the text; -1: up to its NUL */
 };
 
 /* Makes a mapping that children share; NULL with errno. */
-struct fb_told *fb_told_create(void);
-void fb_told_destroy(struct fb_told **diag);
+struct diag *diag_create(void);
+void diag_destroy(struct diag **diag);
 
 /* Drops all messages, and returns the number of the session that begins. */
-uint32_t fb_told_begin(struct fb_told *diag);
+uint32_t diag_begin(struct diag *diag);
 /* Adds a message to its session, from any process; longer strings are cut. */
-void fb_told_add(struct fb_told *diag, uint32_t session, const struct fb_telling *telling);
+void diag_add(struct diag *diag, uint32_t session, const struct diag_text *telling);
 
-/* Returns how many messages there are, at most FB_TOLD_MAX. */
-uint32_t fb_told_n(const struct fb_told *diag);
+/* Returns how many messages there are, at most DIAG_MAX. */
+uint32_t diag_count(const struct diag *diag);
 /* Copies a message; false if it was not written to its end. */
-bool fb_told_get(const struct fb_told *diag, uint32_t i, struct fb_told_line *copy);
+bool diag_get(const struct diag *diag, uint32_t i, struct diag_message *copy);
 
 /* Puts the first message of this level or a graver one into `reason`, with its place: what
  * follows is mostly its consequence. False, and `reason` as it was, where there is none. `diag`
  * may be NULL. */
-bool diag_reason(const struct fb_told *diag, uint32_t level, char *reason, size_t size);
+bool diag_reason(const struct diag *diag, uint32_t level, char *reason, size_t size);

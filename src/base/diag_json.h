@@ -8,11 +8,10 @@
 #include "base/json.h"
 
 /* Writes the member "messages", an array with all messages of `diag` (NULL: none). */
-void diag_to_json(struct fb_json *json, const struct fb_told *diag);
+void diag_to_json(struct json *json, const struct diag *diag);
 
 /* Reads the next message of the array `messages` into `out`; *at is the element read last, none
- * for the first. A level that is not known becomes FB_EMERG. False behind the last. */
-bool diag_from_json(
-    struct fb_json_value messages, struct fb_json_value *at, struct fb_told_line *out);
+ * for the first. A level that is not known becomes LEVEL_EMERG. False behind the last. */
+bool diag_from_json(struct json_value messages, struct json_value *at, struct diag_message *out);
 /* Adds all messages of an array to a session. `diag` may be NULL. */
-void diag_add_json(struct fb_told *diag, uint32_t session, struct fb_json_value messages);
+void diag_add_json(struct diag *diag, uint32_t session, struct json_value messages);

@@ -13,12 +13,12 @@
 
 #define SIZE_MIN 512
 
-void fb_json_begin(struct fb_json *json)
+void json_begin(struct json *json)
 {
-    *json = (struct fb_json) { .text = NULL };
+    *json = (struct json) { .text = NULL };
 }
 
-char *fb_json_end(struct fb_json *json, size_t *n)
+char *json_end(struct json *json, size_t *n)
 {
     char *text = json->text;
 
@@ -31,12 +31,12 @@ char *fb_json_end(struct fb_json *json, size_t *n)
         text[json->n] = '\n';
         ++*n;
     }
-    fb_json_begin(json);
+    json_begin(json);
     return text;
 }
 
 /* Appends, and leaves room for one byte more, which ends the line. */
-static void append(struct fb_json *json, const char *bytes, size_t n)
+static void append(struct json *json, const char *bytes, size_t n)
 {
     size_t size = json->size > 0 ? json->size : SIZE_MIN;
     char *larger;
@@ -58,7 +58,7 @@ static void append(struct fb_json *json, const char *bytes, size_t n)
     json->n += n;
 }
 
-static void append_text(struct fb_json *json, const char *text)
+static void append_text(struct json *json, const char *text)
 {
     append(json, text, strlen(text));
 }
@@ -71,7 +71,7 @@ static unsigned control_code(const unsigned char *s, size_t n)
     return n == 2 && s[0] == 0xc2 && s[1] < 0xa0 ? s[1] : 0;
 }
 
-static size_t escape_control(unsigned code, char out[FB_JSON_ESCAPED_MAX])
+static size_t escape_control(unsigned code, char out[JSON_ESCAPED_MAX])
 {
     static const char hex[] = "0123456789abcdef";
     const char letter = code == '\n' ? 'n' : code == '\t' ? 't' : code == '\r' ? 'r' : 'u';
@@ -86,10 +86,10 @@ static size_t escape_control(unsigned code, char out[FB_JSON_ESCAPED_MAX])
     return 6;
 }
 
-size_t fb_json_escape(const char **s, char out[FB_JSON_ESCAPED_MAX])
+size_t json_escape(const char **s, char out[JSON_ESCAPED_MAX])
 {
     const unsigned char *c = (const unsigned char *)*s;
-    size_t n = fb_utf8_character(*s);
+    size_t n = utf8_character(*s);
     unsigned code = control_code(c, n);
 
     *s += n > 0 ? n : 1;
@@ -108,13 +108,13 @@ size_t fb_json_escape(const char **s, char out[FB_JSON_ESCAPED_MAX])
     return n;
 }
 
-static void append_string(struct fb_json *json, const char *value)
+static void append_string(struct json *json, const char *value)
 {
-    char c[FB_JSON_ESCAPED_MAX];
+    char c[JSON_ESCAPED_MAX];
 
     append_text(json, "\"");
     while (*value != '\0') {
-        size_t n = fb_json_escape(&value, c);
+        size_t n = json_escape(&value, c);
 
         append(json, c, n);
     }
@@ -122,7 +122,7 @@ static void append_string(struct fb_json *json, const char *value)
 }
 
 /* Writes the comma and the key before a value. */
-static void begin_value(struct fb_json *json, const char *key)
+static void begin_value(struct json *json, const char *key)
 {
     if (json->comma)
         append_text(json, ",");
@@ -133,43 +133,43 @@ static void begin_value(struct fb_json *json, const char *key)
     append_text(json, ":");
 }
 
-static void open_level(struct fb_json *json, const char *key, const char *start, char end)
+static void open_level(struct json *json, const char *key, const char *start, char end)
 {
-    assert(json->depth < FB_JSON_DEPTH_MAX);
+    assert(json->depth < JSON_DEPTH_MAX);
     begin_value(json, key);
     append_text(json, start);
     json->comma = false;
     json->ends[json->depth++] = end;
 }
 
-void fb_json_object(struct fb_json *json, const char *key)
+void json_object(struct json *json, const char *key)
 {
     open_level(json, key, "{", '}');
 }
 
-void fb_json_array(struct fb_json *json, const char *key)
+void json_array(struct json *json, const char *key)
 {
     open_level(json, key, "[", ']');
 }
 
-void fb_json_close(struct fb_json *json)
+void json_close(struct json *json)
 {
     assert(json->depth > 0);
     append(json, &json->ends[--json->depth], 1);
     json->comma = true;
 }
 
-void fb_json_string(struct fb_json *json, const char *key, const char *value)
+void json_string(struct json *json, const char *key, const char *value)
 {
     if (value == NULL) {
-        fb_json_null(json, key);
+        json_null(json, key);
         return;
     }
     begin_value(json, key);
     append_string(json, value);
 }
 
-void fb_json_number(struct fb_json *json, const char *key, int64_t value)
+void json_number(struct json *json, const char *key, int64_t value)
 {
     char text[24];
 
@@ -178,13 +178,13 @@ void fb_json_number(struct fb_json *json, const char *key, int64_t value)
     append_text(json, text);
 }
 
-void fb_json_bool(struct fb_json *json, const char *key, bool value)
+void json_bool(struct json *json, const char *key, bool value)
 {
     begin_value(json, key);
     append_text(json, value ? "true" : "false");
 }
 
-void fb_json_null(struct fb_json *json, const char *key)
+void json_null(struct json *json, const char *key)
 {
     begin_value(json, key);
     append_text(json, "null");

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct fb_json_value none;
+static const struct json_value none;
 
 static const char *skip_value(const char *p, const char *end, unsigned depth);
 
@@ -104,7 +104,7 @@ static const char *skip_level(const char *p, const char *end, unsigned depth)
     bool object = *p == '{';
     char last = object ? '}' : ']';
 
-    if (depth == FB_JSON_DEPTH_MAX)
+    if (depth == JSON_DEPTH_MAX)
         return NULL;
     p = skip_blanks(p + 1, end);
     if (p < end && *p == last)
@@ -147,32 +147,32 @@ static const char *skip_value(const char *p, const char *end, unsigned depth)
     }
 }
 
-struct fb_json_value fb_json_parse(const char *text, size_t n)
+struct json_value json_parse(const char *text, size_t n)
 {
     const char *end = text + n, *start = skip_blanks(text, end);
     const char *behind = skip_value(start, end, 0);
 
     if (behind == NULL || skip_blanks(behind, end) != end)
         return none;
-    return (struct fb_json_value) { start, (size_t)(behind - start) };
+    return (struct json_value) { start, (size_t)(behind - start) };
 }
 
-static bool begins_with(struct fb_json_value value, char first)
+static bool begins_with(struct json_value value, char first)
 {
     return value.text != NULL && value.text[0] == first;
 }
 
 /* Returns the value at p, which is known to be well-formed. */
-static struct fb_json_value value_at(const char *p, const char *end)
+static struct json_value value_at(const char *p, const char *end)
 {
     const char *behind = skip_value(p, end, 0);
 
-    return behind == NULL ? none : (struct fb_json_value) { p, (size_t)(behind - p) };
+    return behind == NULL ? none : (struct json_value) { p, (size_t)(behind - p) };
 }
 
-struct fb_json_value fb_json_member(struct fb_json_value object, const char *name)
+struct json_value json_member(struct json_value object, const char *name)
 {
-    struct fb_json_value key, value;
+    struct json_value key, value;
     const char *p, *end;
     char text[64];
 
@@ -186,7 +186,7 @@ struct fb_json_value fb_json_member(struct fb_json_value object, const char *nam
         value = p == NULL ? none : value_at(p, end);
         if (value.text == NULL)
             return none;
-        if (fb_json_text(key, text, sizeof(text)) && strcmp(text, name) == 0)
+        if (json_text(key, text, sizeof(text)) && strcmp(text, name) == 0)
             return value;
         p = skip_blanks(value.text + value.n, end);
         if (p < end && *p == ',')
@@ -195,7 +195,7 @@ struct fb_json_value fb_json_member(struct fb_json_value object, const char *nam
     return none;
 }
 
-struct fb_json_value fb_json_next(struct fb_json_value array, struct fb_json_value last)
+struct json_value json_next(struct json_value array, struct json_value last)
 {
     const char *end, *p;
 
@@ -263,7 +263,7 @@ static size_t take_escape(const char **p, const char *end, char out[4])
     return 1;
 }
 
-bool fb_json_text(struct fb_json_value value, char *text, size_t size)
+bool json_text(struct json_value value, char *text, size_t size)
 {
     const char *p, *end;
     size_t n = 0;
@@ -288,7 +288,7 @@ bool fb_json_text(struct fb_json_value value, char *text, size_t size)
     return true;
 }
 
-int64_t fb_json_integer(struct fb_json_value value, int64_t otherwise)
+int64_t json_integer(struct json_value value, int64_t otherwise)
 {
     char text[32];
     int64_t n;
@@ -296,10 +296,10 @@ int64_t fb_json_integer(struct fb_json_value value, int64_t otherwise)
     if (value.text == NULL || value.n >= sizeof(text))
         return otherwise;
     snprintf(text, sizeof(text), "%.*s", (int)value.n, value.text);
-    return fb_parse_number(text, INT64_MIN, INT64_MAX, &n) == FB_NUMBER_OK ? n : otherwise;
+    return number_parse(text, INT64_MIN, INT64_MAX, &n) == NUMBER_OK ? n : otherwise;
 }
 
-bool fb_json_is_true(struct fb_json_value value)
+bool json_is_true(struct json_value value)
 {
     return value.n == 4 && memcmp(value.text, "true", 4) == 0;
 }

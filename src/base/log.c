@@ -15,57 +15,57 @@
 #include <time.h>
 #include <unistd.h>
 
-void fb_log_update(struct fb_log *log)
+void log_update(struct log *log)
 {
     assert(log->also != log);
-    log->level = FB_EMERG;
+    log->level = LEVEL_EMERG;
     for (unsigned i = 0; i < log->target_n; i++)
         if (log->targets[i].level > log->level)
             log->level = log->targets[i].level;
     if (log->also != NULL && log->also->level > log->level)
         log->level = log->also->level;
-    if (log->diag != NULL && log->level < FB_ALERT)
-        log->level = FB_ALERT;
+    if (log->diag != NULL && log->level < LEVEL_ALERT)
+        log->level = LEVEL_ALERT;
 }
 
-void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n)
+void log_init(struct log *log, struct log_target *targets, unsigned n)
 {
     assert(n == 0 || targets != NULL);
-    *log = (struct fb_log) { .targets = targets, .target_n = n, .pid = getpid() };
+    *log = (struct log) { .targets = targets, .target_n = n, .pid = getpid() };
     log->stamp.second = -1;
-    fb_log_update(log);
+    log_update(log);
 }
 
-void fb_log_init_plain(struct fb_log *log, struct fb_log_target *target, const char *name)
+void log_init_plain(struct log *log, struct log_target *target, const char *name)
 {
-    *target = (struct fb_log_target) { .fd = STDERR_FILENO, .level = FB_NOTICE };
-    fb_log_init(log, target, 1);
+    *target = (struct log_target) { .fd = STDERR_FILENO, .level = LEVEL_NOTICE };
+    log_init(log, target, 1);
     log->plain = name;
 }
 
 /* Gives grave lines to the collector, without the time and the pid. */
-static void tell(const struct fb_log *log, struct fb_log_entry *entry)
+static void tell(const struct log *log, struct log_entry *entry)
 {
-    struct fb_telling telling = { .level = entry->line->level };
+    struct diag_text telling = { .level = entry->line->level };
 
-    if (log->diag == NULL || entry->line->level > FB_ALERT)
+    if (log->diag == NULL || entry->line->level > LEVEL_ALERT)
         return;
-    fb_log_form_text(entry);
+    log_text_make(entry);
     telling.text = entry->text.bytes + entry->head;
     telling.text_n = (int)(entry->text.n - entry->head) - 1;
-    fb_told_add(log->diag, log->diag_session, &telling);
+    diag_add(log->diag, log->diag_session, &telling);
 }
 
 /* Writes to a target that takes lines again how many it lacks. */
-static void confess(struct fb_log *log, struct fb_log_target *target)
+static void confess(struct log *log, struct log_target *target)
 {
-    struct fb_told *told = log->diag;
+    struct diag *told = log->diag;
     uint64_t n = target->lost;
 
     assert(n > 0);
     target->lost = 0;
     log->diag = NULL; /* the line is about the log, not about what was asked for */
-    fb_log_write(log, FB_ALERT, 0, "%" PRIu64 " line%s not accepted by %s%s", n,
+    log_put(log, LEVEL_ALERT, 0, "%" PRIu64 " line%s not accepted by %s%s", n,
         n == 1 ? " was" : "s were", target->syslog != NULL ? "syslog server " : "the journal",
         target->syslog != NULL ? target->syslog->name : "");
     log->diag = told;
@@ -73,15 +73,15 @@ static void confess(struct fb_log *log, struct fb_log_target *target)
         target->lost += n;
 }
 
-static void deliver(struct fb_log *log, struct fb_log_entry *entry)
+static void deliver(struct log *log, struct log_entry *entry)
 {
     for (unsigned i = 0; i < log->target_n; i++) {
-        struct fb_log_target *target = &log->targets[i];
+        struct log_target *target = &log->targets[i];
         uint64_t lost = target->lost;
 
         if (target->fd == -1 || (entry->line->level > target->level && !entry->line->force))
             continue;
-        fb_log_deliver(target, entry);
+        log_target_write(target, entry);
         log->broken = log->broken || target->broken;
         if (lost > 0 && lost == target->lost)
             confess(log, target);
@@ -89,16 +89,16 @@ static void deliver(struct fb_log *log, struct fb_log_entry *entry)
 }
 
 /* Writes a line without asking the limit. */
-static void FB_PRINTF(3, 0)
-    emit(struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
+static void PRINTF_FORMAT(3, 0)
+    emit(struct log *log, const struct log_line *line, const char *format, va_list args)
 {
-    struct fb_log_entry entry; /* too large to be cleared for nothing */
+    struct log_entry entry; /* too large to be cleared for nothing */
 
     if (log->also != NULL) {
         va_list copy;
 
         va_copy(copy, args);
-        fb_log_vwrite(log->also, line, format, copy);
+        log_vput(log->also, line, format, copy);
         va_end(copy);
     }
     entry.line = line;
@@ -112,8 +112,8 @@ static void FB_PRINTF(3, 0)
     deliver(log, &entry);
 }
 
-static void FB_PRINTF(3, 4)
-    say(struct fb_log *log, const struct fb_log_line *line, const char *format, ...)
+static void PRINTF_FORMAT(3, 4)
+    say(struct log *log, const struct log_line *line, const char *format, ...)
 {
     va_list args;
 
@@ -130,14 +130,14 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void fb_log_tend(struct fb_log *log, bool all)
+void log_report_held(struct log *log, bool all)
 {
     uint64_t now = now_ms();
-    struct fb_log_held held;
+    struct log_limit_held held;
     int saved = errno;
 
-    while (log->limit != NULL && fb_log_limit_take(log->limit, now, all, &held)) {
-        struct fb_log_line line = { .level = held.level };
+    while (log->limit != NULL && log_limit_take(log->limit, now, all, &held)) {
+        struct log_line line = { .level = held.level };
 
         if (line.level <= log->level) /* the levels may have changed */
             say(log, &line,
@@ -150,26 +150,26 @@ void fb_log_tend(struct fb_log *log, bool all)
 
 /* Asks the limit. It never holds back grave lines, lines for debugging, and those of a connection
  * that is being debugged, because somebody looks for them. */
-static bool FB_PRINTF(3, 0)
-    is_held(struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
+static bool PRINTF_FORMAT(3, 0)
+    is_held(struct log *log, const struct log_line *line, const char *format, va_list args)
 {
     uint64_t now;
     va_list copy;
     bool held;
 
-    if (log->limit == NULL || line->level <= FB_CRIT || line->level >= FB_DEBUG || line->force)
+    if (log->limit == NULL || line->level <= LEVEL_CRIT || line->level >= LEVEL_DEBUG ||
+        line->force)
         return false;
     now = now_ms();
-    if (fb_log_limit_is_due(log->limit, now))
-        fb_log_tend(log, false);
+    if (log_limit_is_due(log->limit, now))
+        log_report_held(log, false);
     va_copy(copy, args);
-    held = fb_log_limit_holds(log->limit, now, line, format, copy);
+    held = log_limit_holds(log->limit, now, line, format, copy);
     va_end(copy);
     return held;
 }
 
-void fb_log_vwrite(
-    struct fb_log *log, const struct fb_log_line *line, const char *format, va_list args)
+void log_vput(struct log *log, const struct log_line *line, const char *format, va_list args)
 {
     int saved = errno;
 
@@ -178,12 +178,12 @@ void fb_log_vwrite(
     errno = saved;
 }
 
-void fb_log_write(struct fb_log *log, enum fb_level level, int error, const char *format, ...)
+void log_put(struct log *log, enum log_level level, int error, const char *format, ...)
 {
-    struct fb_log_line line = { .level = level, .error = error };
+    struct log_line line = { .level = level, .error = error };
     va_list args;
 
     va_start(args, format);
-    fb_log_vwrite(log, &line, format, args);
+    log_vput(log, &line, format, args);
     va_end(args);
 }

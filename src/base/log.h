@@ -4,7 +4,7 @@
  *
  *   2026/11/21 09:30:00 [error] 123#0: *5 message (111: Connection refused), client: ...
  *
- * A struct fb_log is owned by one process role. It never allocates while it logs, keeps errno, does
+ * A struct log is owned by one process role. It never allocates while it logs, keeps errno, does
  * not wait for a syslog server or the journal, and shows bytes that a terminal would act on as
  * \xNN, or as JSON has it. */
 #pragma once
@@ -22,41 +22,41 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct fb_log_limit;
+struct log_limit;
 
-struct fb_log {
-    enum fb_level level; /* the finest level that any target takes */
+struct log {
+    enum log_level level; /* the finest level that any target takes */
     unsigned target_n;
-    struct fb_log_target *targets; /* array of the owner */
+    struct log_target *targets; /* array of the owner */
     const char *plain;     /* name: lines are "NAME: [level] message", without a time; or NULL */
-    struct fb_log *also;   /* second log, which gets every line, too; or NULL */
-    struct fb_told *diag;  /* collector of alerts and emergencies, or NULL */
+    struct log *also;      /* second log, which gets every line, too; or NULL */
+    struct diag *diag;     /* collector of alerts and emergencies, or NULL */
     uint32_t diag_session; /* session of the collector */
-    struct fb_log_limit
-        *limit;  /* flood limit, whose owner calls fb_log_tend() when it is due; or NULL */
+    struct log_limit
+        *limit;  /* flood limit, whose owner calls log_report_held() when it is due; or NULL */
     bool broken; /* a target is broken: the owner connects it again */
     pid_t pid;
     struct log_stamp stamp;
 };
 
 /* Sets the log up on the given targets, which stay the caller's. */
-void fb_log_init(struct fb_log *log, struct fb_log_target *targets, unsigned n);
+void log_init(struct log *log, struct log_target *targets, unsigned n);
 /* A start-up log: lines go to standard error as "name: [level] message". */
-void fb_log_init_plain(struct fb_log *log, struct fb_log_target *target, const char *name);
+void log_init_plain(struct log *log, struct log_target *target, const char *name);
 /* To be called after the levels of targets, `also` or `diag` have changed. */
-void fb_log_update(struct fb_log *log);
+void log_update(struct log *log);
 
-void fb_log_vwrite(struct fb_log *log, const struct fb_log_line *line, const char *format,
-    va_list args) FB_PRINTF(3, 0);
-void fb_log_write(struct fb_log *log, enum fb_level level, int error, const char *format, ...)
-    FB_PRINTF(4, 5);
+void log_vput(struct log *log, const struct log_line *line, const char *format, va_list args)
+    PRINTF_FORMAT(3, 0);
+void log_put(struct log *log, enum log_level level, int error, const char *format, ...)
+    PRINTF_FORMAT(4, 5);
 
 /* Says of the limit what is due by now; with `all`, all that was held back. */
-void fb_log_tend(struct fb_log *log, bool all);
+void log_report_held(struct log *log, bool all);
 
-/* fb_log(log, level, errno or 0, format, ...) */
-#define fb_log(log, lvl, ...)                                                                      \
+/* log_write(log, level, errno or 0, format, ...) */
+#define log_write(log, lvl, ...)                                                                   \
     do {                                                                                           \
         if ((lvl) <= (log)->level)                                                                 \
-            fb_log_write((log), (lvl), __VA_ARGS__);                                               \
+            log_put((log), (lvl), __VA_ARGS__);                                                    \
     } while (0)

@@ -12,28 +12,28 @@
 #include <sys/types.h>
 
 /* Bytes of a line in any form: what a pipe takes whole. */
-#define FB_LOG_LINE_MAX 4096
+#define LOG_LINE_MAX 4096
 
-struct fb_log_text {
-    char bytes[FB_LOG_LINE_MAX];
+struct log_text {
+    char bytes[LOG_LINE_MAX];
     size_t n; /* a byte is always left for the newline */
 };
 
-struct fb_log_entry {
-    const struct fb_log_line *line;
+struct log_entry {
+    const struct log_line *line;
     const char *plain; /* name in place of the time and the pid, or NULL */
     pid_t pid;
     struct log_stamp *stamp;
-    char message[FB_LOG_LINE_MAX]; /* formatted by the caller */
-    bool has_text, has_json;       /* forms that were made */
-    struct fb_log_text text, json; /* with their newlines */
-    size_t head;                   /* bytes of the text before the message */
+    char message[LOG_LINE_MAX]; /* formatted by the caller */
+    bool has_text, has_json;    /* forms that were made */
+    struct log_text text, json; /* with their newlines */
+    size_t head;                /* bytes of the text before the message */
 };
 
-const struct fb_log_text *fb_log_form_text(struct fb_log_entry *entry);
-const struct fb_log_text *fb_log_form_json(struct fb_log_entry *entry);
+const struct log_text *log_text_make(struct log_entry *entry);
+const struct log_text *log_json_make(struct log_entry *entry);
 
 /* Add to a text; bytes that a terminal would act on become \xNN, and what has no room is left out.
  * */
-void fb_log_add(struct fb_log_text *text, const char *s);
-void fb_log_add_format(struct fb_log_text *text, const char *format, ...) FB_PRINTF(2, 3);
+void log_text_add(struct log_text *text, const char *s);
+void log_text_add_format(struct log_text *text, const char *format, ...) PRINTF_FORMAT(2, 3);

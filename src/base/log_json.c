@@ -31,13 +31,13 @@ static void add(struct piece *piece, const char *s)
 /* Adds the value between quotes, cut so that it takes at most `most` bytes. */
 static void add_string(struct piece *piece, const char *value, size_t most)
 {
-    char c[FB_JSON_ESCAPED_MAX];
+    char c[JSON_ESCAPED_MAX];
     size_t end = piece->n + most - 1; /* last place for the closing quote */
 
     assert(most >= 2 && piece->n + most <= piece->size);
     piece->bytes[piece->n++] = '"';
     while (*value != '\0') {
-        size_t n = fb_json_escape(&value, c);
+        size_t n = json_escape(&value, c);
 
         if (n > end - piece->n)
             break;
@@ -57,7 +57,7 @@ static void add_member(struct piece *piece, const char *name, const char *value)
     add_string(piece, value, VALUE_MAX);
 }
 
-static void add_tail(struct piece *tail, const struct fb_log_line *line)
+static void add_tail(struct piece *tail, const struct log_line *line)
 {
     char number[32], reason[128];
 
@@ -73,9 +73,9 @@ static void add_tail(struct piece *tail, const struct fb_log_line *line)
     add(tail, "}\n");
 }
 
-static void add_head(struct piece *out, const struct fb_log_entry *entry)
+static void add_head(struct piece *out, const struct log_entry *entry)
 {
-    const struct fb_log_line *line = entry->line;
+    const struct log_line *line = entry->line;
     char time[32], head[128];
     struct timespec now;
     struct tm tm;
@@ -84,7 +84,7 @@ static void add_head(struct piece *out, const struct fb_log_entry *entry)
     gmtime_r(&now.tv_sec, &tm);
     strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(head, sizeof(head), "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"pid\":%d", time,
-        (int)(now.tv_nsec / 1000000), fb_level_name(line->level), (int)entry->pid);
+        (int)(now.tv_nsec / 1000000), log_level_name(line->level), (int)entry->pid);
     add(out, head);
     if (line->connection != 0) {
         snprintf(head, sizeof(head), ",\"connection\":%llu", (unsigned long long)line->connection);
@@ -92,7 +92,7 @@ static void add_head(struct piece *out, const struct fb_log_entry *entry)
     }
 }
 
-const struct fb_log_text *fb_log_form_json(struct fb_log_entry *entry)
+const struct log_text *log_json_make(struct log_entry *entry)
 {
     char bytes[TAIL_MAX];
     struct piece tail = { .bytes = bytes, .size = sizeof(bytes) };

@@ -10,15 +10,15 @@
 static const char *const names[] = { "emerg", "alert", "crit", "error", "warn", "notice", "info",
     "debug" };
 
-const char *fb_level_name(enum fb_level level)
+const char *log_level_name(enum log_level level)
 {
-    assert((unsigned)level < fb_countof(names));
+    assert((unsigned)level < countof(names));
     return names[level];
 }
 
-int fb_level_parse(const char *name)
+int log_level_parse(const char *name)
 {
-    for (unsigned i = 0; i < fb_countof(names); i++)
+    for (unsigned i = 0; i < countof(names); i++)
         if (strcmp(names[i], name) == 0)
             return (int)i;
     return -1;

@@ -2,17 +2,17 @@
 /* Levels of log lines: nginx's names, and the numbers of syslog's severities. */
 #pragma once
 
-enum fb_level {
-    FB_EMERG,
-    FB_ALERT,
-    FB_CRIT,
-    FB_ERROR,
-    FB_WARN,
-    FB_NOTICE,
-    FB_INFO,
-    FB_DEBUG,
+enum log_level {
+    LEVEL_EMERG,
+    LEVEL_ALERT,
+    LEVEL_CRIT,
+    LEVEL_ERROR,
+    LEVEL_WARN,
+    LEVEL_NOTICE,
+    LEVEL_INFO,
+    LEVEL_DEBUG,
 };
 
-const char *fb_level_name(enum fb_level level);
+const char *log_level_name(enum log_level level);
 /* Returns the level of the name, or -1. */
-int fb_level_parse(const char *name);
+int log_level_parse(const char *name);

@@ -9,18 +9,18 @@
 
 #define PLACES 4 /* successive entries of the table in which a kind may lie */
 
-void fb_log_limit_init(struct fb_log_limit *limit, uint32_t burst, uint64_t interval_ms)
+void log_limit_init(struct log_limit *limit, uint32_t burst, uint64_t interval_ms)
 {
     assert(burst > 0 && interval_ms > 0);
-    *limit = (struct fb_log_limit) { .burst = burst, .interval_ms = interval_ms };
+    *limit = (struct log_limit) { .burst = burst, .interval_ms = interval_ms };
 }
 
-static bool is_over(const struct fb_log_limit *limit, const struct fb_log_kind *kind, uint64_t now)
+static bool is_over(const struct log_limit *limit, const struct log_limit_kind *kind, uint64_t now)
 {
     return now - kind->begun_ms >= limit->interval_ms;
 }
 
-static size_t place_of(const struct fb_log_line *line, const char *format)
+static size_t place_of(const struct log_line *line, const char *format)
 {
     uint64_t key = (uint64_t)(uintptr_t)format ^ (uint64_t)(unsigned)line->error << 32 ^
                    (uint64_t)line->level << 56;
@@ -30,14 +30,14 @@ static size_t place_of(const struct fb_log_line *line, const char *format)
 
 /* Finds the kind of the line. A new kind takes the place of the one that began first; NULL where
  * all of them have lines that are still to be reported. */
-static struct fb_log_kind *find(
-    struct fb_log_limit *limit, uint64_t now, const struct fb_log_line *line, const char *format)
+static struct log_limit_kind *find(
+    struct log_limit *limit, uint64_t now, const struct log_line *line, const char *format)
 {
     size_t first = place_of(line, format);
-    struct fb_log_kind *oldest = NULL;
+    struct log_limit_kind *oldest = NULL;
 
     for (size_t i = 0; i < PLACES; i++) {
-        struct fb_log_kind *kind = &limit->kinds[(first + i) % FB_LOG_KINDS];
+        struct log_limit_kind *kind = &limit->kinds[(first + i) % LOG_LIMIT_KINDS];
 
         if (kind->format == format && kind->level == line->level && kind->error == line->error)
             return kind;
@@ -54,8 +54,8 @@ static struct fb_log_kind *find(
     return oldest;
 }
 
-static void FB_PRINTF(3, 0)
-    note(struct fb_log_kind *kind, int error, const char *format, va_list args)
+static void PRINTF_FORMAT(3, 0)
+    note(struct log_limit_kind *kind, int error, const char *format, va_list args)
 {
     size_t n, most = sizeof(kind->like);
     char reason[128];
@@ -67,10 +67,10 @@ static void FB_PRINTF(3, 0)
             strerror_r(error, reason, sizeof(reason)));
 }
 
-bool fb_log_limit_holds(struct fb_log_limit *limit, uint64_t now, const struct fb_log_line *line,
+bool log_limit_holds(struct log_limit *limit, uint64_t now, const struct log_line *line,
     const char *format, va_list args)
 {
-    struct fb_log_kind *kind = find(limit, now, line, format);
+    struct log_limit_kind *kind = find(limit, now, line, format);
 
     if (kind == NULL)
         return false;
@@ -92,13 +92,13 @@ bool fb_log_limit_holds(struct fb_log_limit *limit, uint64_t now, const struct f
     return true;
 }
 
-bool fb_log_limit_take(struct fb_log_limit *limit, uint64_t now, bool all, struct fb_log_held *held)
+bool log_limit_take(struct log_limit *limit, uint64_t now, bool all, struct log_limit_held *held)
 {
-    struct fb_log_kind *found = NULL;
+    struct log_limit_kind *found = NULL;
 
     limit->due_ms = 0;
-    for (size_t i = 0; i < FB_LOG_KINDS; i++) {
-        struct fb_log_kind *kind = &limit->kinds[i];
+    for (size_t i = 0; i < LOG_LIMIT_KINDS; i++) {
+        struct log_limit_kind *kind = &limit->kinds[i];
         uint64_t due = kind->begun_ms + limit->interval_ms;
 
         if (kind->held == 0)
@@ -111,7 +111,7 @@ bool fb_log_limit_take(struct fb_log_limit *limit, uint64_t now, bool all, struc
     if (found == NULL)
         return false;
     assert(found->format != NULL && found->held > 0);
-    *held = (struct fb_log_held) { .level = found->level, .n = found->held };
+    *held = (struct log_limit_held) { .level = found->level, .n = found->held };
     held->ms = is_over(limit, found, now) ? limit->interval_ms : now - found->begun_ms;
     memcpy(held->like, found->like, sizeof(held->like));
     found->held = 0;

@@ -10,44 +10,43 @@
 
 #include <stdarg.h>
 
-#define FB_LOG_KINDS 32 /* a power of two */
-#define FB_LOG_LIKE_MAX 160
+#define LOG_LIMIT_KINDS 32 /* a power of two */
+#define LOG_LIMIT_LIKE_MAX 160
 
-struct fb_log_kind {
+struct log_limit_kind {
     const char *format; /* only compared: it may be of a module that has gone; NULL: free */
-    enum fb_level level;
+    enum log_level level;
     int error;
-    uint64_t begun_ms;          /* start of its interval */
-    uint32_t n;                 /* lines of it that were written */
-    uint32_t held;              /* lines of it that were held back */
-    char like[FB_LOG_LIKE_MAX]; /* first line that was held back */
+    uint64_t begun_ms;             /* start of its interval */
+    uint32_t n;                    /* lines of it that were written */
+    uint32_t held;                 /* lines of it that were held back */
+    char like[LOG_LIMIT_LIKE_MAX]; /* first line that was held back */
 };
 
-struct fb_log_limit {
+struct log_limit {
     uint32_t burst; /* lines of a kind within an interval */
     uint64_t interval_ms;
     uint64_t due_ms; /* monotonic time of the next report; 0: nothing was held back */
-    struct fb_log_kind kinds[FB_LOG_KINDS];
+    struct log_limit_kind kinds[LOG_LIMIT_KINDS];
 };
 
 /* A report on lines of a kind that were held back. */
-struct fb_log_held {
-    enum fb_level level;
+struct log_limit_held {
+    enum log_level level;
     uint32_t n;
     uint64_t ms; /* time in which they came */
-    char like[FB_LOG_LIKE_MAX];
+    char like[LOG_LIMIT_LIKE_MAX];
 };
 
-void fb_log_limit_init(struct fb_log_limit *limit, uint32_t burst, uint64_t interval_ms);
+void log_limit_init(struct log_limit *limit, uint32_t burst, uint64_t interval_ms);
 /* Counts the line, and tells whether it is held back. */
-bool fb_log_limit_holds(struct fb_log_limit *limit, uint64_t now, const struct fb_log_line *line,
-    const char *format, va_list args) FB_PRINTF(4, 0);
+bool log_limit_holds(struct log_limit *limit, uint64_t now, const struct log_line *line,
+    const char *format, va_list args) PRINTF_FORMAT(4, 0);
 /* Removes a kind's report whose interval is over, or any kind's with `all`; false if there is none.
  * */
-bool fb_log_limit_take(
-    struct fb_log_limit *limit, uint64_t now, bool all, struct fb_log_held *held);
+bool log_limit_take(struct log_limit *limit, uint64_t now, bool all, struct log_limit_held *held);
 
-static inline bool fb_log_limit_is_due(const struct fb_log_limit *limit, uint64_t now)
+static inline bool log_limit_is_due(const struct log_limit *limit, uint64_t now)
 {
     return limit->due_ms != 0 && now >= limit->due_ms;
 }

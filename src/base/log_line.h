@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* Texts may be NULL. */
-struct fb_log_line {
-    enum fb_level level;
+struct log_line {
+    enum log_level level;
     int error;                              /* an errno to name, or 0 */
     uint64_t connection;                    /* number of the connection, or 0 */
     const char *client, *server, *upstream; /* addresses */

@@ -32,7 +32,7 @@ static int dup_standard(const char *path)
     return copy;
 }
 
-int fb_log_target_open(struct fb_log_target *target)
+int log_target_open(struct log_target *target)
 {
     int fd;
 
@@ -49,7 +49,7 @@ int fb_log_target_open(struct fb_log_target *target)
     return 0;
 }
 
-int fb_log_target_make_socket(struct fb_log_target *target)
+int log_target_make_socket(struct log_target *target)
 {
     int family = target->syslog->address->sa_family;
 
@@ -57,9 +57,9 @@ int fb_log_target_make_socket(struct fb_log_target *target)
     return target->fd == -1 ? -1 : 0;
 }
 
-int fb_log_target_connect(struct fb_log_target *target)
+int log_target_connect(struct log_target *target)
 {
-    const struct fb_syslog *syslog = target->syslog;
+    const struct syslog_server *syslog = target->syslog;
     struct sockaddr none = { .sa_family = AF_UNSPEC };
 
     /* a UDP socket would keep the address that it has sent from */
@@ -81,17 +81,16 @@ static bool is_full(int error)
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
 }
 
-static void miss(struct fb_log_target *target)
+static void miss(struct log_target *target)
 {
     target->lost++;
     if (!is_full(errno))
         target->broken = true;
 }
 
-static void send_syslog(
-    struct fb_log_target *target, const struct fb_log_entry *entry, struct iovec line)
+static void send_syslog(struct log_target *target, const struct log_entry *entry, struct iovec line)
 {
-    const struct fb_syslog *syslog = target->syslog;
+    const struct syslog_server *syslog = target->syslog;
     struct iovec parts[2] = { { .iov_base = NULL }, line };
     char head[400];
 
@@ -110,20 +109,20 @@ static void send_syslog(
     miss(target);
 }
 
-static void add_field(struct fb_log_text *fields, const char *name, const char *value)
+static void add_field(struct log_text *fields, const char *name, const char *value)
 {
     if (value == NULL || sizeof(fields->bytes) - fields->n < FIELD_MIN)
         return;
-    fb_log_add(fields, name);
-    fb_log_add(fields, value);
+    log_text_add(fields, name);
+    log_text_add(fields, value);
     fields->bytes[fields->n++] = '\n';
 }
 
 /* systemd's "native protocol": lines NAME=value. */
-static bool send_journal(struct fb_log_target *target, struct fb_log_entry *entry)
+static bool send_journal(struct log_target *target, struct log_entry *entry)
 {
-    const struct fb_log_line *line = entry->line;
-    struct fb_log_text fields;
+    const struct log_line *line = entry->line;
+    struct log_text fields;
     char head[80], number[24];
     struct iovec parts[3];
 
@@ -150,7 +149,7 @@ static bool send_journal(struct fb_log_target *target, struct fb_log_entry *entr
 }
 
 /* Writes to standard error instead of the journal's socket; the journal reads both. */
-static void send_prefixed(struct fb_log_target *target, enum fb_level level, struct iovec line)
+static void send_prefixed(struct log_target *target, enum log_level level, struct iovec line)
 {
     char head[8];
     struct iovec parts[2] = { { .iov_base = head }, line };
@@ -164,7 +163,7 @@ static void send_prefixed(struct fb_log_target *target, enum fb_level level, str
         return;
 }
 
-static void to_journal(struct fb_log_target *target, struct fb_log_entry *entry)
+static void to_journal(struct log_target *target, struct log_entry *entry)
 {
     struct iovec line = { .iov_base = entry->text.bytes, .iov_len = entry->text.n };
 
@@ -176,10 +175,10 @@ static void to_journal(struct fb_log_target *target, struct fb_log_entry *entry)
     send_prefixed(target, entry->line->level, line);
 }
 
-void fb_log_deliver(struct fb_log_target *target, struct fb_log_entry *entry)
+void log_target_write(struct log_target *target, struct log_entry *entry)
 {
-    bool is_json = target->format == FB_LOG_JSON;
-    const struct fb_log_text *form = is_json ? fb_log_form_json(entry) : fb_log_form_text(entry);
+    bool is_json = target->format == LOG_FORMAT_JSON;
+    const struct log_text *form = is_json ? log_json_make(entry) : log_text_make(entry);
     struct iovec line = { .iov_base = (char *)form->bytes, .iov_len = form->n };
 
     assert(target->fd != -1 && form->n > 0);

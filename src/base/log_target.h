@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum fb_log_format { FB_LOG_TEXT, FB_LOG_JSON };
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 /* A server that takes lines as datagrams, in the format of RFC 3164. */
-struct fb_syslog {
+struct syslog_server {
     const struct sockaddr *address;
     socklen_t address_n;
     const char *name; /* the address as lines show it */
@@ -23,12 +23,12 @@ struct fb_syslog {
     unsigned facility;
 };
 
-struct fb_log_target {
-    int fd;              /* -1: closed, nothing is written */
-    enum fb_level level; /* least grave level that is written */
-    enum fb_log_format format;
-    const char *path;               /* file, or NULL */
-    const struct fb_syslog *syslog; /* server to which `fd` is a connected socket, or NULL */
+struct log_target {
+    int fd;               /* -1: closed, nothing is written */
+    enum log_level level; /* least grave level that is written */
+    enum log_format format;
+    const char *path;                   /* file, or NULL */
+    const struct syslog_server *syslog; /* server to which `fd` is a connected socket, or NULL */
     /* Without path and syslog the target is standard error, which is never reopened. If it leads to
      * the journal, text goes to the journal's own socket, and to `fd` only what that socket
      * refuses. */
@@ -40,18 +40,18 @@ struct fb_log_target {
     bool down;         /* connecting again has failed, and that was logged */
 };
 
-struct fb_log_entry;
+struct log_entry;
 
 /* Opens the target's path for appending; -1 with errno, and then the old descriptor stays. */
-int fb_log_target_open(struct fb_log_target *target);
+int log_target_open(struct log_target *target);
 /* Makes the socket of a syslog target; -1 with errno. */
-int fb_log_target_make_socket(struct fb_log_target *target);
+int log_target_make_socket(struct log_target *target);
 /* Connects it, or connects it again, in all processes that have inherited it; -1 with errno. */
-int fb_log_target_connect(struct fb_log_target *target);
+int log_target_connect(struct log_target *target);
 /* Tells whether the target has a descriptor of its own, which its owner opens and closes. */
-static inline bool fb_log_target_is_own(const struct fb_log_target *target)
+static inline bool log_target_is_own(const struct log_target *target)
 {
     return target->path != NULL || target->syslog != NULL;
 }
 /* Writes the entry to a target that is open. */
-void fb_log_deliver(struct fb_log_target *target, struct fb_log_entry *entry);
+void log_target_write(struct log_target *target, struct log_entry *entry);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void fb_log_add(struct fb_log_text *text, const char *s)
+void log_text_add(struct log_text *text, const char *s)
 {
     static const char hex[] = "0123456789abcdef";
     unsigned char before = 0;
@@ -33,7 +33,7 @@ void fb_log_add(struct fb_log_text *text, const char *s)
     }
 }
 
-void fb_log_add_format(struct fb_log_text *text, const char *format, ...)
+void log_text_add_format(struct log_text *text, const char *format, ...)
 {
     char piece[256];
     va_list args;
@@ -41,44 +41,44 @@ void fb_log_add_format(struct fb_log_text *text, const char *format, ...)
     va_start(args, format);
     vsnprintf(piece, sizeof(piece), format, args);
     va_end(args);
-    fb_log_add(text, piece);
+    log_text_add(text, piece);
 }
 
-static void add_head(struct fb_log_text *text, const struct fb_log_entry *entry)
+static void add_head(struct log_text *text, const struct log_entry *entry)
 {
-    const char *level = fb_level_name(entry->line->level);
+    const char *level = log_level_name(entry->line->level);
 
     if (entry->plain != NULL) {
-        fb_log_add(text, entry->plain);
-        fb_log_add_format(text, ": [%s] ", level);
+        log_text_add(text, entry->plain);
+        log_text_add_format(text, ": [%s] ", level);
         return;
     }
     log_stamp_update(entry->stamp);
-    fb_log_add_format(text, "%s [%s] %d#0: ", entry->stamp->date, level, (int)entry->pid);
+    log_text_add_format(text, "%s [%s] %d#0: ", entry->stamp->date, level, (int)entry->pid);
 }
 
 /* Adds the addresses, which nginx calls the line's context. */
-static void add_context(struct fb_log_text *text, const struct fb_log_line *line)
+static void add_context(struct log_text *text, const struct log_line *line)
 {
     if (line->client != NULL) {
-        fb_log_add(text, ", client: ");
-        fb_log_add(text, line->client);
+        log_text_add(text, ", client: ");
+        log_text_add(text, line->client);
     }
     if (line->server != NULL) {
-        fb_log_add(text, ", server: ");
-        fb_log_add(text, line->server);
+        log_text_add(text, ", server: ");
+        log_text_add(text, line->server);
     }
     if (line->upstream != NULL) {
-        fb_log_add(text, ", upstream: \"");
-        fb_log_add(text, line->upstream);
-        fb_log_add(text, "\"");
+        log_text_add(text, ", upstream: \"");
+        log_text_add(text, line->upstream);
+        log_text_add(text, "\"");
     }
 }
 
-const struct fb_log_text *fb_log_form_text(struct fb_log_entry *entry)
+const struct log_text *log_text_make(struct log_entry *entry)
 {
-    struct fb_log_text *text = &entry->text;
-    const struct fb_log_line *line = entry->line;
+    struct log_text *text = &entry->text;
+    const struct log_line *line = entry->line;
     char reason[128];
 
     if (entry->has_text)
@@ -88,10 +88,10 @@ const struct fb_log_text *fb_log_form_text(struct fb_log_entry *entry)
     add_head(text, entry);
     entry->head = text->n;
     if (line->connection != 0)
-        fb_log_add_format(text, "*%llu ", (unsigned long long)line->connection);
-    fb_log_add(text, entry->message);
+        log_text_add_format(text, "*%llu ", (unsigned long long)line->connection);
+    log_text_add(text, entry->message);
     if (line->error != 0) /* the GNU function, which may answer with a constant */
-        fb_log_add_format(
+        log_text_add_format(
             text, " (%d: %s)", line->error, strerror_r(line->error, reason, sizeof(reason)));
     add_context(text, line);
     assert(text->n < sizeof(text->bytes));

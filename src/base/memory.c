@@ -2,16 +2,16 @@
 /* The C library's memory. */
 #include "base/memory.h"
 
-static void *plain_alloc(const struct fb_memory *memory, size_t n)
+static void *plain_alloc(const struct memory *memory, size_t n)
 {
     (void)memory;
     return malloc(n);
 }
 
-static void plain_release(const struct fb_memory *memory, void *p)
+static void plain_release(const struct memory *memory, void *p)
 {
     (void)memory;
     free(p);
 }
 
-const struct fb_memory fb_memory_plain = { .alloc = plain_alloc, .release = plain_release };
+const struct memory memory_plain = { .alloc = plain_alloc, .release = plain_release };

@@ -5,23 +5,23 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-struct fb_memory {
-    void *(*alloc)(const struct fb_memory *memory, size_t n); /* NULL with errno */
-    void (*release)(const struct fb_memory *memory, void *p); /* p may be NULL */
+struct memory {
+    void *(*alloc)(const struct memory *memory, size_t n); /* NULL with errno */
+    void (*release)(const struct memory *memory, void *p); /* p may be NULL */
     /* bytes that an arena takes at once; 0: as it sees fit; 1: each piece alone, which a test can
      * refuse */
     size_t block;
 };
 
 /* The C library's. */
-extern const struct fb_memory fb_memory_plain;
+extern const struct memory memory_plain;
 
-static inline void *fb_memory_alloc(const struct fb_memory *memory, size_t n)
+static inline void *memory_alloc(const struct memory *memory, size_t n)
 {
     return memory->alloc(memory, n);
 }
 
-static inline void fb_memory_release(const struct fb_memory *memory, void *p)
+static inline void memory_release(const struct memory *memory, void *p)
 {
     memory->release(memory, p);
 }

@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <string.h>
 
-static enum fb_number_status in_range(int64_t value, int64_t least, int64_t greatest, int64_t *out)
+static enum number_status in_range(int64_t value, int64_t least, int64_t greatest, int64_t *out)
 {
     assert(least <= greatest);
     /* INT64_MAX stands for every number that is too large */
     if (value < least || value > greatest || value == INT64_MAX)
-        return FB_NUMBER_RANGE;
+        return NUMBER_RANGE;
     *out = value;
-    return FB_NUMBER_OK;
+    return NUMBER_OK;
 }
 
 /* Reads digits and moves *s behind them; a number too large becomes INT64_MAX. */
@@ -42,7 +42,7 @@ static int64_t multiply(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-enum fb_number_status fb_parse_number(const char *s, int64_t least, int64_t greatest, int64_t *out)
+enum number_status number_parse(const char *s, int64_t least, int64_t greatest, int64_t *out)
 {
     bool negative = *s == '-';
     int64_t value;
@@ -50,18 +50,18 @@ enum fb_number_status fb_parse_number(const char *s, int64_t least, int64_t grea
     if (negative)
         s++;
     if (!digits(&s, &value) || *s != '\0')
-        return FB_NUMBER_MALFORMED;
+        return NUMBER_MALFORMED;
     return in_range(negative ? -value : value, least, greatest, out);
 }
 
-enum fb_number_status fb_parse_size(const char *s, int64_t least, int64_t greatest, int64_t *out)
+enum number_status number_parse_size(const char *s, int64_t least, int64_t greatest, int64_t *out)
 {
     int64_t value;
 
     if (!digits(&s, &value))
-        return FB_NUMBER_MALFORMED;
+        return NUMBER_MALFORMED;
     if (*s != '\0' && s[1] != '\0')
-        return FB_NUMBER_MALFORMED;
+        return NUMBER_MALFORMED;
     switch (*s) {
     case '\0':
         break;
@@ -78,12 +78,12 @@ enum fb_number_status fb_parse_size(const char *s, int64_t least, int64_t greate
         value = multiply(value, 1024 * 1024 * 1024);
         break;
     default:
-        return FB_NUMBER_MALFORMED;
+        return NUMBER_MALFORMED;
     }
     return in_range(value, least, greatest, out);
 }
 
-enum fb_number_status fb_parse_msec(const char *s, int64_t least, int64_t greatest, int64_t *out)
+enum number_status number_parse_msec(const char *s, int64_t least, int64_t greatest, int64_t *out)
 {
     static const struct {
         const char *name;
@@ -105,19 +105,19 @@ enum fb_number_status fb_parse_msec(const char *s, int64_t least, int64_t greate
         size_t length, unit;
 
         if (!digits(&s, &value))
-            return FB_NUMBER_MALFORMED;
+            return NUMBER_MALFORMED;
         length = strcspn(s, " 0123456789");
         if (length == 0) {
             if (*s == ' ') /* "1 h": the unit belongs to its number */
-                return FB_NUMBER_MALFORMED;
+                return NUMBER_MALFORMED;
             unit = 6;
         } else {
-            for (unit = 0; unit < fb_countof(units); unit++)
+            for (unit = 0; unit < countof(units); unit++)
                 if (strlen(units[unit].name) == length && strncmp(units[unit].name, s, length) == 0)
                     break;
         }
-        if (unit == fb_countof(units) || unit < next)
-            return FB_NUMBER_MALFORMED;
+        if (unit == countof(units) || unit < next)
+            return NUMBER_MALFORMED;
         next = unit + 1;
         if (__builtin_add_overflow(sum, multiply(value, units[unit].ms), &sum))
             sum = INT64_MAX;

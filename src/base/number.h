@@ -5,16 +5,16 @@
 
 #include <stdint.h>
 
-enum fb_number_status {
-    FB_NUMBER_OK,
-    FB_NUMBER_MALFORMED, /* no number, or an unknown unit */
-    FB_NUMBER_RANGE,     /* a number, but below the least or above the greatest */
+enum number_status {
+    NUMBER_OK,
+    NUMBER_MALFORMED, /* no number, or an unknown unit */
+    NUMBER_RANGE,     /* a number, but below the least or above the greatest */
 };
 
 /* Reads decimal digits, with a minus sign or without, and nothing else. */
-enum fb_number_status fb_parse_number(const char *s, int64_t least, int64_t greatest, int64_t *out);
+enum number_status number_parse(const char *s, int64_t least, int64_t greatest, int64_t *out);
 /* Reads bytes: digits and an optional unit k or K, m or M, g or G (powers of 1024). */
-enum fb_number_status fb_parse_size(const char *s, int64_t least, int64_t greatest, int64_t *out);
+enum number_status number_parse_size(const char *s, int64_t least, int64_t greatest, int64_t *out);
 /* Reads milliseconds from "1h 30m" and the like: units ms s m h d w M (30 days) y (365 days), the
  * larger ones first, each once; a number without a unit is seconds. */
-enum fb_number_status fb_parse_msec(const char *s, int64_t least, int64_t greatest, int64_t *out);
+enum number_status number_parse_msec(const char *s, int64_t least, int64_t greatest, int64_t *out);

@@ -27,14 +27,14 @@ static int64_t machine_memory(const char *root)
     return kilobytes > 0 && kilobytes < INT64_MAX / 1024 ? kilobytes * 1024 : 0;
 }
 
-int64_t fb_ram_allowed_below(const char *root)
+int64_t ram_allowed_below(const char *root)
 {
-    int64_t machine = machine_memory(root), limit = fb_cgroup_memory_limit(root);
+    int64_t machine = machine_memory(root), limit = cgroup_memory_limit(root);
 
     return limit != 0 && (machine == 0 || limit < machine) ? limit : machine;
 }
 
-int64_t fb_ram_allowed(void)
+int64_t ram_allowed(void)
 {
-    return fb_ram_allowed_below("");
+    return ram_allowed_below("");
 }

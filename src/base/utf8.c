@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-size_t fb_utf8_character(const char *text)
+size_t utf8_character(const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };

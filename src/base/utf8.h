@@ -5,4 +5,4 @@
 #include <stddef.h>
 
 /* The bytes of the character that begins here; 0 where none does. Behind the text stands a NUL. */
-size_t fb_utf8_character(const char *text);
+size_t utf8_character(const char *text);

@@ -38,31 +38,31 @@ static char *resolve_path(const char *prefix, const char *path)
 }
 
 /* Copies what a reload needs again: the process's title overwrites the arguments themselves. */
-static int keep_globals(struct fb_cmdline *cmdline, const char *globals, struct fb_log *log)
+static int keep_globals(struct cmdline *cmdline, const char *globals, struct log *log)
 {
     if (globals == NULL)
         return 0;
     cmdline->cycle.globals = strdup(globals);
     if (cmdline->cycle.globals != NULL)
         return 0;
-    fb_log(log, FB_EMERG, errno, "no memory for the directives of the command line");
+    log_write(log, LEVEL_EMERG, errno, "no memory for the directives of the command line");
     return -1;
 }
 
-static int keep_environment(struct fb_cmdline *cmdline, struct fb_log *log)
+static int keep_environment(struct cmdline *cmdline, struct log *log)
 {
-    cmdline->cycle.environment = fb_process_keep_environment();
+    cmdline->cycle.environment = process_keep_environment();
     if (cmdline->cycle.environment != NULL)
         return 0;
-    fb_log(log, FB_EMERG, errno, "no memory for the environment");
+    log_write(log, LEVEL_EMERG, errno, "no memory for the environment");
     return -1;
 }
 
-static int resolve_paths(struct fb_cmdline *cmdline, const char *prefix, const char *conf,
-    const char *error_log, struct fb_log *log)
+static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char *conf,
+    const char *error_log, struct log *log)
 {
     char *base = prefix == NULL ? NULL : resolve_path(NULL, prefix);
-    struct fb_cycle_options *cycle = &cmdline->cycle;
+    struct cycle_options *cycle = &cmdline->cycle;
 
     if (prefix != NULL) { /* with a prefix, everything lies below it, as in nginx */
         cycle->conf =
@@ -71,10 +71,10 @@ static int resolve_paths(struct fb_cmdline *cmdline, const char *prefix, const c
         cycle->error_log = join_path(base, "logs/error.log");
         cycle->module_directory = strdup(base != NULL ? base : "");
     } else {
-        cycle->conf = conf == NULL ? strdup(FB_CONF_PATH) : resolve_path(NULL, conf);
-        cycle->pid = strdup(FB_PID_PATH);
-        cycle->error_log = strdup(FB_ERROR_LOG_PATH);
-        cycle->module_directory = strdup(FB_MODULE_DIR);
+        cycle->conf = conf == NULL ? strdup(DEFAULT_CONF_PATH) : resolve_path(NULL, conf);
+        cycle->pid = strdup(DEFAULT_PID_PATH);
+        cycle->error_log = strdup(DEFAULT_ERROR_LOG_PATH);
+        cycle->module_directory = strdup(DEFAULT_MODULE_DIR);
     }
     if (error_log != NULL) {
         free((char *)cycle->error_log);
@@ -85,30 +85,29 @@ static int resolve_paths(struct fb_cmdline *cmdline, const char *prefix, const c
     if (cycle->conf != NULL && cycle->pid != NULL && cycle->error_log != NULL &&
         cycle->module_directory != NULL)
         return 0;
-    fb_log(log, FB_EMERG, errno, "a path of the command line could not be resolved");
+    log_write(log, LEVEL_EMERG, errno, "a path of the command line could not be resolved");
     return -1;
 }
 
-static int check_signal(const char *name, struct fb_log *log)
+static int check_signal(const char *name, struct log *log)
 {
-    for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
+    for (const struct signal_row *s = signals_table; s->number != 0; s++)
         if (s->order != NULL && strcmp(s->order, name) == 0)
             return 0;
-    fb_log(log, FB_EMERG, 0,
+    log_write(log, LEVEL_EMERG, 0,
         "invalid option: \"-s %s\", expected stop, quit, reopen, reload or upgrade", name);
     return -1;
 }
 
 /* Reports an option that getopt does not know; -? is one of them. */
-static int check_unknown(
-    struct fb_cmdline *cmdline, int letter, const char *argument, struct fb_log *log)
+static int check_unknown(struct cmdline *cmdline, int letter, const char *argument, struct log *log)
 {
     if (letter == 0 && strncmp(argument, "--", 2) == 0) {
-        fb_log(log, FB_EMERG, 0, "invalid option: \"%s\", see -h", argument);
+        log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s\", see -h", argument);
         return -1;
     }
     if (letter != 0 && letter != '?') {
-        fb_log(log, FB_EMERG, 0, "invalid option: \"-%c\", see -h", letter);
+        log_write(log, LEVEL_EMERG, 0, "invalid option: \"-%c\", see -h", letter);
         return -1;
     }
     cmdline->help = true;
@@ -116,28 +115,28 @@ static int check_unknown(
 }
 
 /* Parses the words behind the options: "status", or none. */
-static int check_words(struct fb_cmdline *cmdline, char **words, struct fb_log *log)
+static int check_words(struct cmdline *cmdline, char **words, struct log *log)
 {
     if (words[0] != NULL && strcmp(words[0], "status") == 0) {
         cmdline->status = true;
         words++;
     }
     if (words[0] != NULL)
-        fb_log(log, FB_EMERG, 0, "invalid option: \"%s\", see -h", words[0]);
+        log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s\", see -h", words[0]);
     else if (cmdline->json && !cmdline->status)
-        fb_log(log, FB_EMERG, 0, "invalid option: \"--json\" belongs to \"status\"");
+        log_write(log, LEVEL_EMERG, 0, "invalid option: \"--json\" belongs to \"status\"");
     else
         return 0;
     return -1;
 }
 
-int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct fb_log *log)
+int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *log)
 {
     static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { .name = NULL } };
     const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
     int option;
 
-    *cmdline = (struct fb_cmdline) { .help = false };
+    *cmdline = (struct cmdline) { .help = false };
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":hvVtTqs:p:c:e:g:?", options, NULL)) != -1) {
         switch (option) {
@@ -180,7 +179,7 @@ int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct f
             cmdline->json = true;
             break;
         case ':':
-            fb_log(log, FB_EMERG, 0, "option \"-%c\" requires an argument", optopt);
+            log_write(log, LEVEL_EMERG, 0, "option \"-%c\" requires an argument", optopt);
             return -1;
         default:
             if (check_unknown(cmdline, optopt, argv[optind - 1], log) == -1)
@@ -196,9 +195,9 @@ int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct f
     return resolve_paths(cmdline, prefix, conf, error_log, log);
 }
 
-void fb_cmdline_done(struct fb_cmdline *cmdline)
+void cmdline_done(struct cmdline *cmdline)
 {
-    struct fb_cycle_options *cycle = &cmdline->cycle;
+    struct cycle_options *cycle = &cmdline->cycle;
 
     free((char *)cycle->conf);
     free((char *)cycle->pid);
@@ -211,7 +210,7 @@ void fb_cmdline_done(struct fb_cmdline *cmdline)
     cycle->environment = NULL;
 }
 
-void fb_cmdline_show_help(void)
+void cmdline_show_help(void)
 {
     fprintf(stderr,
         "Usage: forkbeard [-?hvVtTq] [-s signal] [-p prefix] [-e filename] [-c filename] "
@@ -230,20 +229,20 @@ void fb_cmdline_show_help(void)
         "  --json        : as one line of JSON\n"
         "  -p prefix     : set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
         "                  logs/error.log are found below it\n"
-        "  -e filename   : set error log file (default: " FB_ERROR_LOG_PATH ")\n"
-        "  -c filename   : set configuration file (default: " FB_CONF_PATH ")\n"
+        "  -e filename   : set error log file (default: " DEFAULT_ERROR_LOG_PATH ")\n"
+        "  -c filename   : set configuration file (default: " DEFAULT_CONF_PATH ")\n"
         "  -g directives : set global directives out of configuration file\n");
 }
 
-void fb_cmdline_show_version(const struct fb_cmdline *cmdline)
+void cmdline_show_version(const struct cmdline *cmdline)
 {
-    fprintf(stderr, "forkbeard version: forkbeard/%s\n", FB_VERSION);
+    fprintf(stderr, "forkbeard version: forkbeard/%s\n", BUILD_VERSION);
     if (!cmdline->build)
         return;
-    fprintf(stderr, "built by %s\nconfigure arguments: %s\n", FB_COMPILER, FB_CONFIGURE_ARGS);
-    fprintf(stderr, "debug lines: %s\nevent mechanisms:", FB_DEBUG_BUILD ? "yes" : "no");
-    for (int i = 0; fb_mechanisms[i] != NULL; i++)
-        fprintf(stderr, " %s", fb_mechanisms[i]->name);
+    fprintf(stderr, "built by %s\nconfigure arguments: %s\n", BUILD_COMPILER, BUILD_CONFIGURE_ARGS);
+    fprintf(stderr, "debug lines: %s\nevent mechanisms:", DEBUG_BUILD ? "yes" : "no");
+    for (int i = 0; mechanism_table[i] != NULL; i++)
+        fprintf(stderr, " %s", mechanism_table[i]->name);
     fprintf(stderr, "\nmodule directory: %s\nprotocols:", cmdline->cycle.module_directory);
     for (int i = 0; cmdline->cycle.protocols[i] != NULL; i++)
         fprintf(stderr, " %s", cmdline->cycle.protocols[i]->name);

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "settings/cycle.h"
 
-struct fb_cmdline {
+struct cmdline {
     bool help;          /* -h, -? */
     bool version;       /* -v */
     bool build;         /* -V */
@@ -16,13 +16,13 @@ struct fb_cmdline {
     const char *signal; /* -s */
     bool status;        /* the word "status" */
     bool json;          /* --json */
-    struct fb_cycle_options cycle;
+    struct cycle_options cycle;
 };
 
-/* Returns -1 after an emerg line. Paths are allocated, until fb_cmdline_done() in either case. */
-int fb_cmdline_parse(struct fb_cmdline *cmdline, int argc, char **argv, struct fb_log *log);
-void fb_cmdline_done(struct fb_cmdline *cmdline);
+/* Returns -1 after an emerg line. Paths are allocated, until cmdline_done() in either case. */
+int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *log);
+void cmdline_done(struct cmdline *cmdline);
 
 /* Write to standard error, as nginx does. */
-void fb_cmdline_show_help(void);
-void fb_cmdline_show_version(const struct fb_cmdline *cmdline);
+void cmdline_show_help(void);
+void cmdline_show_version(const struct cmdline *cmdline);

@@ -85,34 +85,34 @@ static struct reply receive_reply(int fd)
     return reply;
 }
 
-static struct reply send_and_wait(int fd, const char *command, struct fb_log *log)
+static struct reply send_and_wait(int fd, const char *command, struct log *log)
 {
     struct reply reply = { NULL, 0 };
 
     if (send_command(fd, command) == 0)
         reply = receive_reply(fd);
     if (reply.text == NULL)
-        fb_log(log, FB_EMERG, errno, "the daemon did not answer \"%s\"", command);
+        log_write(log, LEVEL_EMERG, errno, "the daemon did not answer \"%s\"", command);
     close(fd);
     return reply;
 }
 
 /* Reads from the configuration where the daemon is found; NULL after a report. */
-static struct fb_cycle *load_paths(const struct fb_cmdline *cmdline, struct fb_log *log)
+static struct cycle *load_paths(const struct cmdline *cmdline, struct log *log)
 {
-    struct fb_cycle_options options = cmdline->cycle;
+    struct cycle_options options = cmdline->cycle;
 
     options.only_pid = true;
-    return fb_cycle_load(&options, log, STDERR_FILENO);
+    return cycle_load(&options, log, STDERR_FILENO);
 }
 
-static void print_message(const struct fb_told_line *message, struct fb_log *log)
+static void print_message(const struct diag_message *message, struct log *log)
 {
     if (message->line != 0)
-        fb_log(log, (enum fb_level)message->level, 0, "%s in %s:%d:%d", message->text,
+        log_write(log, (enum log_level)message->level, 0, "%s in %s:%d:%d", message->text,
             message->file, (int)message->line, (int)message->column);
     else
-        fb_log(log, (enum fb_level)message->level, 0, "%s", message->text);
+        log_write(log, (enum log_level)message->level, 0, "%s", message->text);
     fputs(message->excerpt, stderr);
 }
 
@@ -124,14 +124,13 @@ static const char *consequence(const char *order)
     return strcmp(order, "upgrade") == 0 ? ": the process before goes on to serve" : "";
 }
 
-static int print_outcome(
-    const struct fb_cmdline *cmdline, const struct reply *reply, struct fb_log *log)
+static int print_outcome(const struct cmdline *cmdline, const struct reply *reply, struct log *log)
 {
-    struct fb_json_value outcome = fb_json_parse(reply->text, reply->n);
-    struct fb_json_value messages = fb_json_member(outcome, "messages"), at = { NULL, 0 };
-    bool ok = fb_json_is_true(fb_json_member(outcome, "ok")), shown = false;
-    int64_t pid = fb_json_integer(fb_json_member(outcome, "pid"), 0);
-    struct fb_told_line message;
+    struct json_value outcome = json_parse(reply->text, reply->n);
+    struct json_value messages = json_member(outcome, "messages"), at = { NULL, 0 };
+    bool ok = json_is_true(json_member(outcome, "ok")), shown = false;
+    int64_t pid = json_integer(json_member(outcome, "pid"), 0);
+    struct diag_message message;
     char error[4096];
 
     while (!(ok && cmdline->quiet) && diag_from_json(messages, &at, &message)) {
@@ -140,48 +139,48 @@ static int print_outcome(
     }
     if (ok) {
         if (pid > 0 && !cmdline->quiet)
-            fb_log(log, FB_NOTICE, 0, "the new binary serves, process %d", (int)pid);
+            log_write(log, LEVEL_NOTICE, 0, "the new binary serves, process %d", (int)pid);
         return EXIT_SUCCESS;
     }
-    if (!fb_json_text(fb_json_member(outcome, "error"), error, sizeof(error)))
+    if (!json_text(json_member(outcome, "error"), error, sizeof(error)))
         snprintf(error, sizeof(error), "the daemon's answer was not understood");
     if (!shown)
-        fb_log(log, FB_EMERG, 0, "%s", error);
-    fb_log(log, FB_ERROR, 0, "%s failed%s", cmdline->signal, consequence(cmdline->signal));
+        log_write(log, LEVEL_EMERG, 0, "%s", error);
+    log_write(log, LEVEL_ERROR, 0, "%s failed%s", cmdline->signal, consequence(cmdline->signal));
     return EXIT_FAILURE;
 }
 
 /* Sends the signal that stands in for the command; `why` is the errno of connecting to the
  * control socket, or 0 where the configuration has none. */
 static int send_signal(
-    const struct fb_cmdline *cmdline, const struct fb_cycle *cycle, int why, struct fb_log *log)
+    const struct cmdline *cmdline, const struct cycle *cycle, int why, struct log *log)
 {
-    const struct fb_signal *s = fb_signals;
+    const struct signal_row *s = signals_table;
     pid_t pid;
 
     if (strcmp(cmdline->signal, "reload") == 0 &&
         config_check_run(&cmdline->cycle, log, STDERR_FILENO) == -1)
         return EXIT_FAILURE; /* a configuration with mistakes is not reloaded */
-    pid = fb_pidfile_read(cycle->core.pid, log);
+    pid = pidfile_read_pid(cycle->core.pid, log);
     if (pid == -1)
         return EXIT_FAILURE;
     while (s->order == NULL || strcmp(s->order, cmdline->signal) != 0)
         s++;
     if (kill(pid, s->number) == -1) {
-        fb_log(log, FB_ALERT, errno, "kill(%d, %d) failed", (int)pid, s->number);
+        log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)pid, s->number);
         return EXIT_FAILURE;
     }
     if (!cmdline->quiet)
-        fb_log(log, FB_NOTICE, why,
+        log_write(log, LEVEL_NOTICE, why,
             "%s was sent to process %d, the error log says what comes of it: there is no control "
             "socket",
             s->name, (int)pid);
     return EXIT_SUCCESS;
 }
 
-int fb_ask_order(const struct fb_cmdline *cmdline, struct fb_log *log)
+int cli_command(const struct cmdline *cmdline, struct log *log)
 {
-    struct fb_cycle *cycle = load_paths(cmdline, log);
+    struct cycle *cycle = load_paths(cmdline, log);
     int status = EXIT_FAILURE, fd = -1, error = 0;
 
     if (cycle == NULL)
@@ -199,40 +198,39 @@ int fb_ask_order(const struct fb_cmdline *cmdline, struct fb_log *log)
             status = print_outcome(cmdline, &reply, log);
         free(reply.text);
     }
-    fb_cycle_destroy(&cycle);
+    cycle_destroy(&cycle);
     return status;
 }
 
-static int print_status(
-    const struct fb_cmdline *cmdline, const struct reply *reply, struct fb_log *log)
+static int print_status(const struct cmdline *cmdline, const struct reply *reply, struct log *log)
 {
-    struct fb_json_value status = fb_json_parse(reply->text, reply->n);
-    bool ok = fb_json_is_true(fb_json_member(status, "ok"));
+    struct json_value status = json_parse(reply->text, reply->n);
+    bool ok = json_is_true(json_member(status, "ok"));
     char error[4096];
 
     if (cmdline->json) {
         fwrite(reply->text, 1, reply->n, stdout);
     } else if (ok) {
-        fb_show_status(status, stdout);
+        status_text_write(status, stdout);
     } else {
-        if (!fb_json_text(fb_json_member(status, "error"), error, sizeof(error)))
+        if (!json_text(json_member(status, "error"), error, sizeof(error)))
             snprintf(error, sizeof(error), "the daemon's answer was not understood");
-        fb_log(log, FB_EMERG, 0, "%s", error);
+        log_write(log, LEVEL_EMERG, 0, "%s", error);
     }
     return ok && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-int fb_ask_status(const struct fb_cmdline *cmdline, struct fb_log *log)
+int cli_status(const struct cmdline *cmdline, struct log *log)
 {
-    struct fb_cycle *cycle = load_paths(cmdline, log);
+    struct cycle *cycle = load_paths(cmdline, log);
     int status = EXIT_FAILURE, fd = -1;
 
     if (cycle == NULL)
         return EXIT_FAILURE;
     if (cycle->core.control == NULL)
-        fb_log(log, FB_EMERG, 0, "there is no control socket: see \"control\"");
+        log_write(log, LEVEL_EMERG, 0, "there is no control socket: see \"control\"");
     else if ((fd = connect_to(cycle->core.control)) == -1)
-        fb_log(log, FB_EMERG, errno, "nobody answers on the control socket \"%s\"",
+        log_write(log, LEVEL_EMERG, errno, "nobody answers on the control socket \"%s\"",
             cycle->core.control);
     if (fd != -1) {
         struct reply reply = send_and_wait(fd, "status", log);
@@ -241,6 +239,6 @@ int fb_ask_status(const struct fb_cmdline *cmdline, struct fb_log *log)
             status = print_status(cmdline, &reply, log);
         free(reply.text);
     }
-    fb_cycle_destroy(&cycle);
+    cycle_destroy(&cycle);
     return status;
 }

@@ -10,6 +10,6 @@
 /* -s: sends the command and waits for its outcome. Where there is no control socket the signal
  * is sent instead, and a line says so. Mistakes in the configuration do not keep the daemon from
  * being ended. */
-int fb_ask_order(const struct fb_cmdline *cmdline, struct fb_log *log);
+int cli_command(const struct cmdline *cmdline, struct log *log);
 /* The word "status". */
-int fb_ask_status(const struct fb_cmdline *cmdline, struct fb_log *log);
+int cli_status(const struct cmdline *cmdline, struct log *log);

@@ -10,22 +10,22 @@
 #define TEXT_MAX 1024
 #define PLACE_MAX 32 /* bytes of a number or a state */
 
-static int64_t number(struct fb_json_value object, const char *name)
+static int64_t number(struct json_value object, const char *name)
 {
-    return fb_json_integer(fb_json_member(object, name), 0);
+    return json_integer(json_member(object, name), 0);
 }
 
-static const char *text(struct fb_json_value object, const char *name, char out[TEXT_MAX])
+static const char *text(struct json_value object, const char *name, char out[TEXT_MAX])
 {
-    if (!fb_json_text(fb_json_member(object, name), out, TEXT_MAX))
+    if (!json_text(json_member(object, name), out, TEXT_MAX))
         strcpy(out, "-");
     return out;
 }
 
 /* Formats a number; "-" where there is none. */
-static const char *count(struct fb_json_value object, const char *name, char out[PLACE_MAX])
+static const char *count(struct json_value object, const char *name, char out[PLACE_MAX])
 {
-    int64_t n = fb_json_integer(fb_json_member(object, name), -1);
+    int64_t n = json_integer(json_member(object, name), -1);
 
     if (n < 0)
         strcpy(out, "-");
@@ -44,9 +44,9 @@ static const char *span(int64_t ms, char out[PLACE_MAX])
     int64_t s = ms / 1000 % 100000000000;
     size_t i = 0;
 
-    while (i < fb_countof(units) - 1 && s < units[i].seconds)
+    while (i < countof(units) - 1 && s < units[i].seconds)
         i++;
-    if (i == fb_countof(units) - 1)
+    if (i == countof(units) - 1)
         snprintf(out, PLACE_MAX, "%" PRId64 "s", s);
     else
         snprintf(out, PLACE_MAX, "%" PRId64 "%s %" PRId64 "%s", s / units[i].seconds, units[i].name,
@@ -54,43 +54,43 @@ static const char *span(int64_t ms, char out[PLACE_MAX])
     return out;
 }
 
-static void show_reload(struct fb_json_value reload, FILE *out)
+static void show_reload(struct json_value reload, FILE *out)
 {
     char at[TEXT_MAX], error[TEXT_MAX];
 
-    if (fb_json_member(reload, "ok").text == NULL)
+    if (json_member(reload, "ok").text == NULL)
         return;
-    if (fb_json_is_true(fb_json_member(reload, "ok")))
+    if (json_is_true(json_member(reload, "ok")))
         fprintf(out, "reloaded at %s\n", text(reload, "at", at));
     else
         fprintf(
             out, "reload failed at %s: %s\n", text(reload, "at", at), text(reload, "error", error));
 }
 
-static void show_upgrade(struct fb_json_value upgrade, FILE *out)
+static void show_upgrade(struct json_value upgrade, FILE *out)
 {
     char role[TEXT_MAX];
 
-    if (fb_json_member(upgrade, "role").text == NULL)
+    if (json_member(upgrade, "role").text == NULL)
         return;
     if (strcmp(text(upgrade, "role", role), "new") == 0)
         fprintf(out, "new binary; the old one is process %" PRId64 "\n", number(upgrade, "other"));
     else
         fprintf(out, "old binary; the new one is process %" PRId64 "%s\n", number(upgrade, "other"),
-            fb_json_is_true(fb_json_member(upgrade, "serves")) ? "" : ", which does not serve yet");
+            json_is_true(json_member(upgrade, "serves")) ? "" : ", which does not serve yet");
 }
 
-static void show_head(struct fb_json_value status, FILE *out)
+static void show_head(struct json_value status, FILE *out)
 {
-    struct fb_json_value totals = fb_json_member(status, "totals");
+    struct json_value totals = json_member(status, "totals");
     char version[TEXT_MAX], state[TEXT_MAX], conf[TEXT_MAX], up[PLACE_MAX];
 
     fprintf(out, "forkbeard %s, master process %" PRId64 ", %s, up %s\n",
         text(status, "version", version), number(status, "pid"), text(status, "state", state),
         span(number(status, "uptime_ms"), up));
     fprintf(out, "configuration %s\n", text(status, "configuration", conf));
-    show_reload(fb_json_member(status, "reload"), out);
-    show_upgrade(fb_json_member(status, "upgrade"), out);
+    show_reload(json_member(status, "reload"), out);
+    show_upgrade(json_member(status, "upgrade"), out);
     fprintf(out,
         "connections: %" PRId64 " active, %" PRId64 " accepted, %" PRId64 " handled; %" PRId64
         " requests\n",
@@ -98,10 +98,10 @@ static void show_head(struct fb_json_value status, FILE *out)
         number(totals, "requests"));
 }
 
-static void show_worker(struct fb_json_value generation, struct fb_json_value worker, FILE *out)
+static void show_worker(struct json_value generation, struct json_value worker, FILE *out)
 {
     char of[TEXT_MAX], state[TEXT_MAX], places[5][PLACE_MAX], up[PLACE_MAX] = "-";
-    int64_t ms = fb_json_integer(fb_json_member(worker, "uptime_ms"), -1);
+    int64_t ms = json_integer(json_member(worker, "uptime_ms"), -1);
 
     if (ms >= 0)
         span(ms, up);
@@ -112,50 +112,50 @@ static void show_worker(struct fb_json_value generation, struct fb_json_value wo
         count(worker, "requests", places[3]), up, count(worker, "restarts", places[4]));
 }
 
-static void show_generations(struct fb_json_value generations, FILE *out)
+static void show_generations(struct json_value generations, FILE *out)
 {
-    struct fb_json_value generation = { NULL, 0 };
+    struct json_value generation = { NULL, 0 };
 
     fprintf(out, "\n%10s  %-8s  %8s  %4s  %-9s  %11s  %12s  %8s  %8s\n", "GENERATION", "STATE",
         "WORKER", "SLOT", "STATE", "CONNECTIONS", "REQUESTS", "UP", "RESTARTS");
-    while ((generation = fb_json_next(generations, generation)).text != NULL) {
-        struct fb_json_value workers = fb_json_member(generation, "workers");
-        struct fb_json_value worker = { NULL, 0 };
+    while ((generation = json_next(generations, generation)).text != NULL) {
+        struct json_value workers = json_member(generation, "workers");
+        struct json_value worker = { NULL, 0 };
 
-        while ((worker = fb_json_next(workers, worker)).text != NULL)
+        while ((worker = json_next(workers, worker)).text != NULL)
             show_worker(generation, worker, out);
     }
 }
 
-static int address_width(struct fb_json_value listeners)
+static int address_width(struct json_value listeners)
 {
-    struct fb_json_value listener = { NULL, 0 };
+    struct json_value listener = { NULL, 0 };
     size_t width = strlen("LISTENER");
     char address[TEXT_MAX];
 
-    while ((listener = fb_json_next(listeners, listener)).text != NULL)
+    while ((listener = json_next(listeners, listener)).text != NULL)
         if (strlen(text(listener, "address", address)) > width)
             width = strlen(address);
     return (int)width;
 }
 
-static void show_listeners(struct fb_json_value listeners, FILE *out)
+static void show_listeners(struct json_value listeners, FILE *out)
 {
-    struct fb_json_value listener = { NULL, 0 };
+    struct json_value listener = { NULL, 0 };
     int width = address_width(listeners);
     char address[TEXT_MAX], places[4][PLACE_MAX];
 
     fprintf(out, "\n%-*s  %7s  %7s  %7s  %8s\n", width, "LISTENER", "SOCKETS", "BACKLOG", "QUEUE",
         "DROPS");
-    while ((listener = fb_json_next(listeners, listener)).text != NULL)
+    while ((listener = json_next(listeners, listener)).text != NULL)
         fprintf(out, "%-*s  %7s  %7s  %7s  %8s\n", width, text(listener, "address", address),
             count(listener, "sockets", places[0]), count(listener, "backlog", places[1]),
             count(listener, "queue", places[2]), count(listener, "drops", places[3]));
 }
 
-void fb_show_status(struct fb_json_value status, FILE *out)
+void status_text_write(struct json_value status, FILE *out)
 {
     show_head(status, out);
-    show_generations(fb_json_member(status, "generations"), out);
-    show_listeners(fb_json_member(status, "listeners"), out);
+    show_generations(json_member(status, "generations"), out);
+    show_listeners(json_member(status, "listeners"), out);
 }

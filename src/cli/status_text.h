@@ -8,4 +8,4 @@
 #include <stdio.h>
 
 /* Writes the reply to "status" as text. */
-void fb_show_status(struct fb_json_value status, FILE *out);
+void status_text_write(struct json_value status, FILE *out);

@@ -12,74 +12,73 @@
 #include <stddef.h>
 #include <stdio.h>
 
-struct fb_conf_report;
+struct conf_report;
 
-#define FB_CONF_FILE_MAX (16 * 1024 * 1024) /* bytes */
-#define FB_CONF_DEPTH_MAX 64                /* blocks within each other */
-#define FB_CONF_INCLUDE_MAX 16              /* files within each other */
+#define CONF_FILE_MAX (16 * 1024 * 1024) /* bytes */
+#define CONF_DEPTH_MAX 64                /* blocks within each other */
+#define CONF_INCLUDE_MAX 16              /* files within each other */
 
 /* A file as it was read, or the text of the command line's -g. */
-struct fb_conf_file {
-    STAILQ_ENTRY(fb_conf_file) link;
+struct conf_file {
+    STAILQ_ENTRY(conf_file) link;
     const char *name; /* shown in messages: an absolute path, or "command line" */
     const char *text; /* NUL-terminated; may hold other NUL bytes, which are a lexical error */
     size_t size;
-    const struct fb_conf_file *includer; /* NULL: the main file, or a text */
+    const struct conf_file *includer; /* NULL: the main file, or a text */
 };
 
-struct fb_conf_word {
+struct conf_word {
     const char *text;    /* quotes and escapes resolved */
     const char *written; /* before variables were replaced; NULL: there was none */
-    const struct fb_conf_file *file;
+    const struct conf_file *file;
     unsigned line, column; /* place in the file, from 1, the column in bytes */
     unsigned width;        /* bytes that a mark covers, quotes included */
 };
 
-struct fb_conf_directive {
-    STAILQ_ENTRY(fb_conf_directive) link;
-    struct fb_conf_word name;
-    struct fb_conf_word *args;
+struct conf_directive {
+    STAILQ_ENTRY(conf_directive) link;
+    struct conf_word name;
+    struct conf_word *args;
     unsigned arg_n;
-    struct fb_conf_block *block; /* NULL: a simple directive, ended by ";" */
+    struct conf_block *block; /* NULL: a simple directive, ended by ";" */
 };
 
-struct fb_conf_block {
-    STAILQ_HEAD(, fb_conf_directive) directives;
+struct conf_block {
+    STAILQ_HEAD(, conf_directive) directives;
 };
 
 /* Owner of everything that a parse makes. */
-struct fb_conf_source {
-    struct fb_arena *arena;
-    struct fb_conf_report *report;
-    STAILQ_HEAD(, fb_conf_file) files; /* in the order in which they were read, each once a read */
-    bool too_deep;                     /* an include was refused: only the main file's are read */
-    bool lenient;                      /* a file that may not be read is a warning (-t) */
-    bool partial;                      /* a file was not read, and may hold what is missing */
+struct conf_source {
+    struct arena *arena;
+    struct conf_report *report;
+    STAILQ_HEAD(, conf_file) files; /* in the order in which they were read, each once a read */
+    bool too_deep;                  /* an include was refused: only the main file's are read */
+    bool lenient;                   /* a file that may not be read is a warning (-t) */
+    bool partial;                   /* a file was not read, and may hold what is missing */
 };
 
-void fb_conf_source_init(
-    struct fb_conf_source *source, struct fb_arena *arena, struct fb_conf_report *report);
+void conf_source_init(struct conf_source *source, struct arena *arena, struct conf_report *report);
 
 /* Reads and parses a file. All mistakes go to the report; what could be understood is returned (a
  * lexical error ends its file, and the directives before it are kept). NULL when the file could not
  * be read: `from` is the word that named it, or NULL for the main file. `path` is absolute. */
-struct fb_conf_block *fb_conf_parse_file(
-    struct fb_conf_source *source, const char *path, const struct fb_conf_word *from);
+struct conf_block *conf_parse_file(
+    struct conf_source *source, const char *path, const struct conf_word *from);
 
 /* Parses a text, named `name` in messages. The text is copied; it is none of the source's files.
  * NULL, after a report, when it is too large or memory has run out. */
-struct fb_conf_block *fb_conf_parse_text(
-    struct fb_conf_source *source, const char *name, const char *text, size_t size);
+struct conf_block *conf_parse_text(
+    struct conf_source *source, const char *name, const char *text, size_t size);
 
 /* Reads the files of an "include": `word` is its argument, `pattern` the same as an absolute path
  * or glob. Parses the files in the order of their names, and calls `each` for every one, with what
  * could be understood of it. `each` returns -1 after a report. A pattern that matches nothing is
  * accepted; a path without wildcards that does not exist, a file that includes itself, and
- * including deeper than FB_CONF_INCLUDE_MAX are mistakes. After one of the last two only the main
+ * including deeper than CONF_INCLUDE_MAX are mistakes. After one of the last two only the main
  * file's includes are read on, so that it is reported once. A file that the user may not read is
  * only a warning where the source is lenient. Returns 0, or -1 when anything was reported. */
-int fb_conf_include(struct fb_conf_source *source, const struct fb_conf_word *word,
-    const char *pattern, int (*each)(void *arg, struct fb_conf_block *block), void *arg);
+int conf_include(struct conf_source *source, const struct conf_word *word, const char *pattern,
+    int (*each)(void *arg, struct conf_block *block), void *arg);
 
 /* Every file's name and text, as `-T` shows them; a file that was read twice is shown once. */
-void fb_conf_dump(const struct fb_conf_source *source, FILE *out);
+void conf_dump(const struct conf_source *source, FILE *out);

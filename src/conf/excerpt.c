@@ -25,7 +25,7 @@ struct drawing {
 };
 
 /* The line's bytes; false where the file has no such line. */
-static bool find_line(const struct fb_conf_file *file, unsigned number, struct span *line)
+static bool find_line(const struct conf_file *file, unsigned number, struct span *line)
 {
     const char *p = file->text, *end = file->text + file->size;
 
@@ -147,7 +147,7 @@ static void draw_line(struct drawing *drawing, const struct span *line, const st
         draw(drawing, ELLIPSIS, strlen(ELLIPSIS), strlen(ELLIPSIS));
 }
 
-const char *fb_conf_excerpt(struct fb_arena *arena, const struct fb_conf_word *word)
+const char *conf_excerpt(struct arena *arena, const struct conf_word *word)
 {
     struct drawing drawing;
     struct span line, marked;
@@ -165,6 +165,6 @@ const char *fb_conf_excerpt(struct fb_arena *arena, const struct fb_conf_word *w
         marked.end = marked.start + width;
     drawing.line_n = drawing.mark_n = drawing.column = 0;
     draw_line(&drawing, &line, &marked);
-    return fb_arena_printf(arena, "%.*s\n%.*s\n", (int)drawing.line_n, drawing.line,
+    return arena_printf(arena, "%.*s\n%.*s\n", (int)drawing.line_n, drawing.line,
         (int)drawing.mark_n, drawing.mark);
 }

@@ -8,4 +8,4 @@
 /* The line, clipped around the word, and below it a line that marks the word with "^~~~"; each
  * ended by "\n", and without any byte that a terminal would act on. NULL where there is nothing to
  * show: an empty line, a place that the file does not have, or no memory. */
-const char *fb_conf_excerpt(struct fb_arena *arena, const struct fb_conf_word *word);
+const char *conf_excerpt(struct arena *arena, const struct conf_word *word);

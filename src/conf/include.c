@@ -11,35 +11,35 @@
 #include <string.h>
 
 struct include {
-    struct fb_conf_source *source;
-    const struct fb_conf_word *word;
-    int (*each)(void *arg, struct fb_conf_block *block);
+    struct conf_source *source;
+    const struct conf_word *word;
+    int (*each)(void *arg, struct conf_block *block);
     void *arg;
 };
 
 static int refuse(const struct include *include, const char *what, const char *path)
 {
     include->source->too_deep = true;
-    fb_conf_error(include->source->report, include->word, "\"%s\" %s", path, what);
+    report_error(include->source->report, include->word, "\"%s\" %s", path, what);
     return -1;
 }
 
 static int include_file(const struct include *include, const char *path)
 {
-    struct fb_conf_source *source = include->source;
+    struct conf_source *source = include->source;
     unsigned depth = 0, errors = source->report->error_n;
-    const struct fb_conf_file *file;
-    struct fb_conf_block *block;
+    const struct conf_file *file;
+    struct conf_block *block;
     int rc;
 
     /* a file that includes itself by another name runs into the limit instead */
     for (file = include->word->file; file != NULL; file = file->includer) {
         if (strcmp(file->name, path) == 0)
             return refuse(include, "includes itself", path);
-        if (++depth > FB_CONF_INCLUDE_MAX)
+        if (++depth > CONF_INCLUDE_MAX)
             return refuse(include, "is included too deeply, does it include itself?", path);
     }
-    if ((block = fb_conf_parse_file(source, path, include->word)) == NULL)
+    if ((block = conf_parse_file(source, path, include->word)) == NULL)
         return -1;
     rc = include->each(include->arg, block);
     return rc == -1 || source->report->error_n > errors ? -1 : 0;
@@ -54,7 +54,7 @@ static int glob_failed(const char *path, int error)
 
 static int include_pattern(const struct include *include, const char *pattern)
 {
-    struct fb_conf_report *report = include->source->report;
+    struct conf_report *report = include->source->report;
     glob_t found;
     int rc = 0;
 
@@ -68,11 +68,11 @@ static int include_pattern(const struct include *include, const char *pattern)
     case GLOB_NOMATCH:
         break;
     case GLOB_NOSPACE:
-        fb_conf_error(report, include->word, "out of memory");
+        report_error(report, include->word, "out of memory");
         rc = -1;
         break;
     default:
-        fb_conf_call_failed(include->source, include->word, "glob", pattern, errno);
+        conf_call_failed(include->source, include->word, "glob", pattern, errno);
         rc = -1;
         break;
     }
@@ -80,8 +80,8 @@ static int include_pattern(const struct include *include, const char *pattern)
     return rc;
 }
 
-int fb_conf_include(struct fb_conf_source *source, const struct fb_conf_word *word,
-    const char *pattern, int (*each)(void *arg, struct fb_conf_block *block), void *arg)
+int conf_include(struct conf_source *source, const struct conf_word *word, const char *pattern,
+    int (*each)(void *arg, struct conf_block *block), void *arg)
 {
     const struct include include = { source, word, each, arg };
 

@@ -8,12 +8,12 @@
 #include <assert.h>
 #include <string.h>
 
-void fb_lexer_init(struct fb_lexer *lexer, struct fb_conf_source *source,
-    const struct fb_conf_file *file, const char *unit)
+void lexer_init(
+    struct lexer *lexer, struct conf_source *source, const struct conf_file *file, const char *unit)
 {
     const char *nul = memchr(file->text, '\0', file->size);
 
-    *lexer = (struct fb_lexer) {
+    *lexer = (struct lexer) {
         .source = source,
         .file = file,
         .unit = unit,
@@ -29,7 +29,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static void step(struct fb_lexer *lexer)
+static void step(struct lexer *lexer)
 {
     assert(lexer->at < lexer->end);
     if (*lexer->at++ == '\n') {
@@ -38,9 +38,9 @@ static void step(struct fb_lexer *lexer)
     }
 }
 
-static void mark(const struct fb_lexer *lexer, struct fb_conf_word *word, unsigned width)
+static void mark(const struct lexer *lexer, struct conf_word *word, unsigned width)
 {
-    *word = (struct fb_conf_word) {
+    *word = (struct conf_word) {
         .file = lexer->file,
         .line = lexer->line,
         .column = (unsigned)(lexer->at - lexer->line_start) + 1,
@@ -48,7 +48,7 @@ static void mark(const struct fb_lexer *lexer, struct fb_conf_word *word, unsign
     };
 }
 
-static void skip_blank(struct fb_lexer *lexer)
+static void skip_blank(struct lexer *lexer)
 {
     bool comment = false;
 
@@ -63,7 +63,7 @@ static void skip_blank(struct fb_lexer *lexer)
 }
 
 /* The bytes of the character at `at`, so that a message does not show half of one. */
-static unsigned character_width(const struct fb_lexer *lexer)
+static unsigned character_width(const struct lexer *lexer)
 {
     const char *p = lexer->at + 1;
 
@@ -78,33 +78,33 @@ static bool may_follow_quote(char c)
     return is_space(c) || c == ';' || c == '{' || c == ')';
 }
 
-static enum fb_token fail_after_quote(struct fb_lexer *lexer, struct fb_conf_word *word)
+static enum lexer_token fail_after_quote(struct lexer *lexer, struct conf_word *word)
 {
     mark(lexer, word, character_width(lexer));
     if (lexer->quote_line == lexer->line)
-        fb_conf_error(lexer->source->report, word,
+        report_error(lexer->source->report, word,
             "unexpected \"%.*s\" after a quoted word, expecting white space, \";\" or \"{\"",
             (int)word->width, lexer->at);
     else
-        fb_conf_error(lexer->source->report, word,
+        report_error(lexer->source->report, word,
             "unexpected \"%.*s\" after a quoted word, expecting white space, \";\" or \"{\"; "
             "its quote was opened at line %u",
             (int)word->width, lexer->at, lexer->quote_line);
-    return FB_TOKEN_FAILED;
+    return TOKEN_FAILED;
 }
 
 /* Ends the text, or reports the NUL byte before which it was made to end. */
-static enum fb_token text_end(struct fb_lexer *lexer, struct fb_conf_word *word)
+static enum lexer_token text_end(struct lexer *lexer, struct conf_word *word)
 {
     mark(lexer, word, 1);
     if (lexer->end == lexer->file->text + lexer->file->size)
-        return FB_TOKEN_END;
-    fb_conf_error(lexer->source->report, word, "unexpected NUL byte, expecting text");
-    return FB_TOKEN_FAILED;
+        return TOKEN_END;
+    report_error(lexer->source->report, word, "unexpected NUL byte, expecting text");
+    return TOKEN_FAILED;
 }
 
-static enum fb_token punctuation(
-    struct fb_lexer *lexer, struct fb_conf_word *word, const char *text, enum fb_token token)
+static enum lexer_token punctuation(
+    struct lexer *lexer, struct conf_word *word, const char *text, enum lexer_token token)
 {
     mark(lexer, word, 1);
     word->text = text;
@@ -132,15 +132,15 @@ static char escaped(char c)
 }
 
 /* Makes the word of the `n` bytes at `raw`, which lie within its quotes. */
-static enum fb_token finish_word(
-    struct fb_lexer *lexer, struct fb_conf_word *word, const char *raw, size_t n)
+static enum lexer_token finish_word(
+    struct lexer *lexer, struct conf_word *word, const char *raw, size_t n)
 {
-    char *text = fb_arena_alloc(lexer->source->arena, n + 1), *to = text;
+    char *text = arena_alloc(lexer->source->arena, n + 1), *to = text;
 
     assert(word->width >= n);
     if (text == NULL) {
-        fb_conf_error(lexer->source->report, word, "out of memory");
-        return FB_TOKEN_FAILED;
+        report_error(lexer->source->report, word, "out of memory");
+        return TOKEN_FAILED;
     }
     for (const char *end = raw + n; raw < end; raw++) {
         char c = *raw == '\\' && end - raw > 1 ? escaped(raw[1]) : '\0';
@@ -150,24 +150,24 @@ static enum fb_token finish_word(
         *to++ = c != '\0' ? c : *raw;
     }
     word->text = text;
-    return FB_TOKEN_WORD;
+    return TOKEN_WORD;
 }
 
-static enum fb_token fail_open_quote(
-    struct fb_lexer *lexer, struct fb_conf_word *word, const char *opening)
+static enum lexer_token fail_open_quote(
+    struct lexer *lexer, struct conf_word *word, const char *opening)
 {
-    struct fb_conf_word end;
+    struct conf_word end;
 
-    if (text_end(lexer, &end) == FB_TOKEN_FAILED)
-        return FB_TOKEN_FAILED;
+    if (text_end(lexer, &end) == TOKEN_FAILED)
+        return TOKEN_FAILED;
     word->width = (unsigned)(lexer->end - opening);
-    fb_conf_error(lexer->source->report, word,
+    report_error(lexer->source->report, word,
         "unexpected end of %s, the quote (%c) opened at line %u is not closed", lexer->unit,
         *opening, word->line);
-    return FB_TOKEN_FAILED;
+    return TOKEN_FAILED;
 }
 
-static enum fb_token quoted_word(struct fb_lexer *lexer, struct fb_conf_word *word)
+static enum lexer_token quoted_word(struct lexer *lexer, struct conf_word *word)
 {
     const char *opening = lexer->at, *closing;
 
@@ -186,7 +186,7 @@ static enum fb_token quoted_word(struct fb_lexer *lexer, struct fb_conf_word *wo
     return finish_word(lexer, word, opening + 1, (size_t)(closing - opening) - 1);
 }
 
-static enum fb_token plain_word(struct fb_lexer *lexer, struct fb_conf_word *word)
+static enum lexer_token plain_word(struct lexer *lexer, struct conf_word *word)
 {
     const char *start = lexer->at;
     bool variable = false; /* the "{" of "${" opens no block */
@@ -207,7 +207,7 @@ static enum fb_token plain_word(struct fb_lexer *lexer, struct fb_conf_word *wor
     return finish_word(lexer, word, start, word->width);
 }
 
-enum fb_token fb_lexer_next(struct fb_lexer *lexer, struct fb_conf_word *word)
+enum lexer_token lexer_next(struct lexer *lexer, struct conf_word *word)
 {
     if (lexer->quote_line != 0 && lexer->at < lexer->end && !may_follow_quote(*lexer->at))
         return fail_after_quote(lexer, word);
@@ -219,11 +219,11 @@ enum fb_token fb_lexer_next(struct fb_lexer *lexer, struct fb_conf_word *word)
         return text_end(lexer, word);
     switch (*lexer->at) {
     case ';':
-        return punctuation(lexer, word, ";", FB_TOKEN_SEMICOLON);
+        return punctuation(lexer, word, ";", TOKEN_SEMICOLON);
     case '{':
-        return punctuation(lexer, word, "{", FB_TOKEN_OPEN);
+        return punctuation(lexer, word, "{", TOKEN_OPEN);
     case '}':
-        return punctuation(lexer, word, "}", FB_TOKEN_CLOSE);
+        return punctuation(lexer, word, "}", TOKEN_CLOSE);
     case '"':
     case '\'':
         return quoted_word(lexer, word);

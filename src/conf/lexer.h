@@ -6,18 +6,18 @@
 
 #include <stdbool.h>
 
-enum fb_token {
-    FB_TOKEN_WORD,
-    FB_TOKEN_SEMICOLON,
-    FB_TOKEN_OPEN,  /* { */
-    FB_TOKEN_CLOSE, /* } */
-    FB_TOKEN_END,
-    FB_TOKEN_FAILED, /* after a report; the text cannot be read on */
+enum lexer_token {
+    TOKEN_WORD,
+    TOKEN_SEMICOLON,
+    TOKEN_OPEN,  /* { */
+    TOKEN_CLOSE, /* } */
+    TOKEN_END,
+    TOKEN_FAILED, /* after a report; the text cannot be read on */
 };
 
-struct fb_lexer {
-    struct fb_conf_source *source;
-    const struct fb_conf_file *file;
+struct lexer {
+    struct conf_source *source;
+    const struct conf_file *file;
     const char *unit; /* name of the text in messages: "file" or "parameter" */
     const char *at, *end;
     const char *line_start;
@@ -25,8 +25,8 @@ struct fb_lexer {
     unsigned quote_line; /* line where the last word's quote began; 0: the word was not quoted */
 };
 
-void fb_lexer_init(struct fb_lexer *lexer, struct fb_conf_source *source,
-    const struct fb_conf_file *file, const char *unit);
+void lexer_init(struct lexer *lexer, struct conf_source *source, const struct conf_file *file,
+    const char *unit);
 
 /* Reads the next token; *word says where it stands, and what it is when it is a word. */
-enum fb_token fb_lexer_next(struct fb_lexer *lexer, struct fb_conf_word *word);
+enum lexer_token lexer_next(struct lexer *lexer, struct conf_word *word);

@@ -38,7 +38,7 @@ static unsigned distance(const char *a, size_t a_n, const char *b, size_t b_n)
     return last[b_n];
 }
 
-const char *fb_nearest(const char *word, const char *(*next)(void *arg), void *arg)
+const char *nearest_name(const char *word, const char *(*next)(void *arg), void *arg)
 {
     size_t n = strlen(word);
     unsigned nearest = n < 6 ? 1 : n < 9 ? 2 : 3; /* a third of the word, from 1 to 3 */

@@ -13,37 +13,37 @@
 #define NAME "\"%.100s\""
 
 struct parser {
-    struct fb_conf_source *source;
+    struct conf_source *source;
     const char *unit;
     /* the words of the directive that is being read, its name first */
-    struct fb_conf_word *words;
+    struct conf_word *words;
     unsigned word_n, word_max;
     /* the open blocks, the text itself first, and the directives that opened the others */
-    struct fb_conf_block *blocks[FB_CONF_DEPTH_MAX + 1];
-    const struct fb_conf_directive *openers[FB_CONF_DEPTH_MAX + 1];
+    struct conf_block *blocks[CONF_DEPTH_MAX + 1];
+    const struct conf_directive *openers[CONF_DEPTH_MAX + 1];
     unsigned depth;
 };
 
-static bool fail_memory(struct parser *parser, const struct fb_conf_word *at)
+static bool fail_memory(struct parser *parser, const struct conf_word *at)
 {
-    fb_conf_error(parser->source->report, at, "out of memory");
+    report_error(parser->source->report, at, "out of memory");
     return false;
 }
 
-static struct fb_conf_block *block_create(struct fb_arena *arena)
+static struct conf_block *block_create(struct arena *arena)
 {
-    struct fb_conf_block *block = fb_arena_alloc(arena, sizeof(*block));
+    struct conf_block *block = arena_alloc(arena, sizeof(*block));
 
     if (block != NULL)
         STAILQ_INIT(&block->directives);
     return block;
 }
 
-static bool add_word(struct parser *parser, const struct fb_conf_word *word)
+static bool add_word(struct parser *parser, const struct conf_word *word)
 {
     if (parser->word_n == parser->word_max) {
         unsigned max = parser->word_max == 0 ? 16 : parser->word_max * 2;
-        struct fb_conf_word *words = reallocarray(parser->words, max, sizeof(*words));
+        struct conf_word *words = reallocarray(parser->words, max, sizeof(*words));
 
         if (words == NULL)
             return fail_memory(parser, word);
@@ -56,19 +56,19 @@ static bool add_word(struct parser *parser, const struct fb_conf_word *word)
 }
 
 /* Makes a directive of the words and adds it to the innermost block; NULL without memory. */
-static struct fb_conf_directive *add_directive(struct parser *parser)
+static struct conf_directive *add_directive(struct parser *parser)
 {
-    struct fb_arena *arena = parser->source->arena;
-    struct fb_conf_directive *directive = fb_arena_alloc(arena, sizeof(*directive));
+    struct arena *arena = parser->source->arena;
+    struct conf_directive *directive = arena_alloc(arena, sizeof(*directive));
     unsigned n = parser->word_n - 1;
 
-    assert(parser->word_n > 0 && parser->depth <= FB_CONF_DEPTH_MAX);
+    assert(parser->word_n > 0 && parser->depth <= CONF_DEPTH_MAX);
     if (directive == NULL)
         return NULL;
     directive->name = parser->words[0];
     directive->arg_n = n;
     if (n > 0) {
-        directive->args = fb_arena_alloc(arena, n * sizeof(*directive->args));
+        directive->args = arena_alloc(arena, n * sizeof(*directive->args));
         if (directive->args == NULL)
             return NULL;
         memcpy(directive->args, parser->words + 1, n * sizeof(*directive->args));
@@ -78,31 +78,31 @@ static struct fb_conf_directive *add_directive(struct parser *parser)
     return directive;
 }
 
-static bool fail_unexpected(struct parser *parser, const struct fb_conf_word *token)
+static bool fail_unexpected(struct parser *parser, const struct conf_word *token)
 {
-    fb_conf_error(parser->source->report, token, "unexpected \"%s\", expecting a directive%s",
+    report_error(parser->source->report, token, "unexpected \"%s\", expecting a directive%s",
         token->text, parser->depth > 0 ? " or \"}\"" : "");
     return false;
 }
 
-static bool end_directive(struct parser *parser, const struct fb_conf_word *token)
+static bool end_directive(struct parser *parser, const struct conf_word *token)
 {
     if (parser->word_n == 0)
         return fail_unexpected(parser, token);
     return add_directive(parser) != NULL || fail_memory(parser, token);
 }
 
-static bool open_block(struct parser *parser, const struct fb_conf_word *token)
+static bool open_block(struct parser *parser, const struct conf_word *token)
 {
-    struct fb_conf_directive *directive;
-    struct fb_conf_block *block;
+    struct conf_directive *directive;
+    struct conf_block *block;
 
     if (parser->word_n == 0)
         return fail_unexpected(parser, token);
-    if (parser->depth == FB_CONF_DEPTH_MAX) {
-        fb_conf_error(parser->source->report, &parser->words[0],
+    if (parser->depth == CONF_DEPTH_MAX) {
+        report_error(parser->source->report, &parser->words[0],
             "block " NAME " is nested too deeply: at most %d blocks can contain it",
-            parser->words[0].text, FB_CONF_DEPTH_MAX);
+            parser->words[0].text, CONF_DEPTH_MAX);
         return false;
     }
     if ((block = block_create(parser->source->arena)) == NULL ||
@@ -115,16 +115,16 @@ static bool open_block(struct parser *parser, const struct fb_conf_word *token)
     return true;
 }
 
-static bool close_block(struct parser *parser, const struct fb_conf_word *token)
+static bool close_block(struct parser *parser, const struct conf_word *token)
 {
     if (parser->word_n > 0) {
         /* the last word is where the ";" is missing; the "}" may be many lines below */
-        fb_conf_error(parser->source->report, &parser->words[parser->word_n - 1],
+        report_error(parser->source->report, &parser->words[parser->word_n - 1],
             "directive " NAME " is not terminated by \";\"", parser->words[0].text);
         return false;
     }
     if (parser->depth == 0) {
-        fb_conf_error(parser->source->report, token, "unexpected \"}\", no block is open");
+        report_error(parser->source->report, token, "unexpected \"}\", no block is open");
         return false;
     }
     assert(parser->depth > 0 &&
@@ -133,60 +133,60 @@ static bool close_block(struct parser *parser, const struct fb_conf_word *token)
     return true;
 }
 
-static void check_end(struct parser *parser, const struct fb_conf_word *token)
+static void check_end(struct parser *parser, const struct conf_word *token)
 {
-    const struct fb_conf_word *opener;
+    const struct conf_word *opener;
 
     if (parser->word_n > 0) {
-        fb_conf_error(parser->source->report, &parser->words[parser->word_n - 1],
+        report_error(parser->source->report, &parser->words[parser->word_n - 1],
             "unexpected end of %s, expecting \";\": directive " NAME " is not terminated",
             parser->unit, parser->words[0].text);
         return;
     }
     if (parser->depth > 0) {
         opener = &parser->openers[parser->depth]->name;
-        fb_conf_error(parser->source->report, token,
+        report_error(parser->source->report, token,
             "unexpected end of %s, expecting \"}\" to close " NAME " opened at line %u",
             parser->unit, opener->text, opener->line);
     }
 }
 
 static bool handle_token(
-    struct parser *parser, enum fb_token token, const struct fb_conf_word *word)
+    struct parser *parser, enum lexer_token token, const struct conf_word *word)
 {
     switch (token) {
-    case FB_TOKEN_WORD:
+    case TOKEN_WORD:
         return add_word(parser, word);
-    case FB_TOKEN_SEMICOLON:
+    case TOKEN_SEMICOLON:
         return end_directive(parser, word);
-    case FB_TOKEN_OPEN:
+    case TOKEN_OPEN:
         return open_block(parser, word);
-    case FB_TOKEN_CLOSE:
+    case TOKEN_CLOSE:
         return close_block(parser, word);
-    case FB_TOKEN_END:
+    case TOKEN_END:
         check_end(parser, word);
         return false;
-    case FB_TOKEN_FAILED:
+    case TOKEN_FAILED:
         break;
     }
     return false;
 }
 
-struct fb_conf_block *fb_conf_parse(
-    struct fb_conf_source *source, const struct fb_conf_file *file, const char *unit)
+struct conf_block *conf_parse(
+    struct conf_source *source, const struct conf_file *file, const char *unit)
 {
     struct parser parser = { .source = source, .unit = unit };
-    struct fb_lexer lexer;
-    struct fb_conf_word word;
-    enum fb_token token;
+    struct lexer lexer;
+    struct conf_word word;
+    enum lexer_token token;
 
     if ((parser.blocks[0] = block_create(source->arena)) == NULL) {
         fail_memory(&parser, NULL);
         return NULL;
     }
-    fb_lexer_init(&lexer, source, file, unit);
+    lexer_init(&lexer, source, file, unit);
     do
-        token = fb_lexer_next(&lexer, &word);
+        token = lexer_next(&lexer, &word);
     while (handle_token(&parser, token, &word));
     free(parser.words);
     return parser.blocks[0];

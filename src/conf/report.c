@@ -17,14 +17,14 @@
 #define TEXT_MAX 1024   /* a message without its place; the log's line takes both */
 #define WRITTEN_MAX 100 /* bytes of a word with variables, as the file has it */
 
-void fb_conf_report_init(struct fb_conf_report *report, struct fb_arena *arena)
+void report_init(struct conf_report *report, struct arena *arena)
 {
-    *report = (struct fb_conf_report) { .arena = arena };
+    *report = (struct conf_report) { .arena = arena };
     STAILQ_INIT(&report->mistakes);
 }
 
 /* Formats a message. A long one ends in "...", never within a character. */
-static void FB_PRINTF(2, 0) format_text(char *text, const char *format, va_list args)
+static void PRINTF_FORMAT(2, 0) format_text(char *text, const char *format, va_list args)
 {
     int n = vsnprintf(text, TEXT_MAX, format, args);
     size_t end = TEXT_MAX - sizeof("...");
@@ -38,9 +38,9 @@ static void FB_PRINTF(2, 0) format_text(char *text, const char *format, va_list 
     memcpy(text + end, "...", sizeof("..."));
 }
 
-static unsigned count_kept(const struct fb_conf_report *report, enum fb_level level)
+static unsigned count_kept(const struct conf_report *report, enum log_level level)
 {
-    const struct fb_conf_mistake *mistake;
+    const struct report_mistake *mistake;
     unsigned n = 0;
 
     STAILQ_FOREACH (mistake, &report->mistakes, link)
@@ -48,9 +48,9 @@ static unsigned count_kept(const struct fb_conf_report *report, enum fb_level le
     return n;
 }
 
-static bool is_known(const struct fb_conf_report *report, enum fb_level level, const char *message)
+static bool is_known(const struct conf_report *report, enum log_level level, const char *message)
 {
-    const struct fb_conf_mistake *mistake;
+    const struct report_mistake *mistake;
 
     STAILQ_FOREACH (mistake, &report->mistakes, link) {
         if (mistake->level == level && strcmp(mistake->message, message) == 0)
@@ -59,33 +59,33 @@ static bool is_known(const struct fb_conf_report *report, enum fb_level level, c
     return false;
 }
 
-static void drop(struct fb_conf_report *report, enum fb_level level)
+static void drop(struct conf_report *report, enum log_level level)
 {
-    if (level == FB_EMERG)
+    if (level == LEVEL_EMERG)
         report->dropped_errors++;
     else
         report->dropped_warnings++;
 }
 
-static void keep(struct fb_conf_report *report, enum fb_level level,
-    const struct fb_conf_word *word, const char *message, size_t text_n)
+static void keep(struct conf_report *report, enum log_level level, const struct conf_word *word,
+    const char *message, size_t text_n)
 {
-    struct fb_conf_mistake *mistake;
+    struct report_mistake *mistake;
 
-    assert(level == FB_EMERG || level == FB_WARN);
+    assert(level == LEVEL_EMERG || level == LEVEL_WARN);
     assert(text_n <= strlen(message));
     if (is_known(report, level, message))
         return;
-    if (report->arena == NULL || count_kept(report, level) == FB_CONF_MISTAKES_MAX ||
-        (mistake = fb_arena_alloc(report->arena, sizeof(*mistake))) == NULL ||
-        (mistake->message = fb_arena_strdup(report->arena, message)) == NULL) {
+    if (report->arena == NULL || count_kept(report, level) == REPORT_MISTAKES_MAX ||
+        (mistake = arena_alloc(report->arena, sizeof(*mistake))) == NULL ||
+        (mistake->message = arena_strdup(report->arena, message)) == NULL) {
         drop(report, level);
         return;
     }
     mistake->level = level;
     mistake->text_n = (int)text_n;
     if (word != NULL)
-        mistake->excerpt = fb_conf_excerpt(report->arena, word);
+        mistake->excerpt = conf_excerpt(report->arena, word);
     if (word != NULL && word->file != NULL) {
         mistake->file = word->file->name;
         mistake->line = word->line;
@@ -94,8 +94,8 @@ static void keep(struct fb_conf_report *report, enum fb_level level,
     STAILQ_INSERT_TAIL(&report->mistakes, mistake, link);
 }
 
-static void FB_PRINTF(4, 0) add(struct fb_conf_report *report, enum fb_level level,
-    const struct fb_conf_word *word, const char *format, va_list args)
+static void PRINTF_FORMAT(4, 0) add(struct conf_report *report, enum log_level level,
+    const struct conf_word *word, const char *format, va_list args)
 {
     char text[TEXT_MAX + WRITTEN_MAX + 16];
     char message[sizeof(text) + PATH_MAX + 64];
@@ -114,24 +114,22 @@ static void FB_PRINTF(4, 0) add(struct fb_conf_report *report, enum fb_level lev
     keep(report, level, word, message, strlen(text));
 }
 
-void fb_conf_error(
-    struct fb_conf_report *report, const struct fb_conf_word *word, const char *format, ...)
+void report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
 {
     va_list args;
 
     report->error_n++;
     va_start(args, format);
-    add(report, FB_EMERG, word, format, args);
+    add(report, LEVEL_EMERG, word, format, args);
     va_end(args);
 }
 
-void fb_conf_warn(
-    struct fb_conf_report *report, const struct fb_conf_word *word, const char *format, ...)
+void report_warn(struct conf_report *report, const struct conf_word *word, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    add(report, FB_WARN, word, format, args);
+    add(report, LEVEL_WARN, word, format, args);
     va_end(args);
 }
 
@@ -154,10 +152,10 @@ static void write_all(int fd, const char *text)
 
 /* Writes a mistake to the log, and to the collector of diagnostics with its place in fields of its
  * own. */
-static void show(const struct fb_conf_mistake *mistake, struct fb_log *log)
+static void show(const struct report_mistake *mistake, struct log *log)
 {
-    struct fb_told *told = log->diag;
-    struct fb_telling telling = {
+    struct diag *told = log->diag;
+    struct diag_text telling = {
         .level = mistake->level,
         .line = mistake->line,
         .column = mistake->column,
@@ -168,26 +166,26 @@ static void show(const struct fb_conf_mistake *mistake, struct fb_log *log)
     };
 
     log->diag = NULL;
-    fb_log(log, mistake->level, 0, "%s", mistake->message);
+    log_write(log, mistake->level, 0, "%s", mistake->message);
     log->diag = told;
     if (told != NULL)
-        fb_told_add(told, log->diag_session, &telling);
+        diag_add(told, log->diag_session, &telling);
 }
 
-static void show_dropped(const struct fb_conf_report *report, struct fb_log *log,
-    enum fb_level level, unsigned n, const char *what)
+static void show_dropped(const struct conf_report *report, struct log *log, enum log_level level,
+    unsigned n, const char *what)
 {
     if (n == 0)
         return;
-    if (count_kept(report, level) == FB_CONF_MISTAKES_MAX)
-        fb_log(log, level, 0, "too many %s, %u more not shown", what, n);
+    if (count_kept(report, level) == REPORT_MISTAKES_MAX)
+        log_write(log, level, 0, "too many %s, %u more not shown", what, n);
     else
-        fb_log(log, level, 0, "out of memory, %s not shown: %u", what, n);
+        log_write(log, level, 0, "out of memory, %s not shown: %u", what, n);
 }
 
-void fb_conf_report_show(const struct fb_conf_report *report, struct fb_log *log, int excerpts)
+void report_show(const struct conf_report *report, struct log *log, int excerpts)
 {
-    const struct fb_conf_mistake *mistake;
+    const struct report_mistake *mistake;
 
     STAILQ_FOREACH (mistake, &report->mistakes, link) {
         if (mistake->level > log->level)
@@ -197,6 +195,6 @@ void fb_conf_report_show(const struct fb_conf_report *report, struct fb_log *log
         if (excerpts != -1 && mistake->excerpt != NULL)
             write_all(excerpts, mistake->excerpt);
     }
-    show_dropped(report, log, FB_EMERG, report->dropped_errors, "errors");
-    show_dropped(report, log, FB_WARN, report->dropped_warnings, "warnings");
+    show_dropped(report, log, LEVEL_EMERG, report->dropped_errors, "errors");
+    show_dropped(report, log, LEVEL_WARN, report->dropped_warnings, "warnings");
 }

@@ -7,42 +7,42 @@
 
 #include <bsd/sys/queue.h>
 
-struct fb_conf_word;
+struct conf_word;
 
-#define FB_CONF_MISTAKES_MAX 50
+#define REPORT_MISTAKES_MAX 50
 
-struct fb_conf_mistake {
-    STAILQ_ENTRY(fb_conf_mistake) link;
-    enum fb_level level; /* FB_EMERG: the configuration is refused; FB_WARN: it is used */
-    const char *message; /* a line that ends with file, line and column */
-    int text_n;          /* bytes of the message before its place */
-    const char *file;    /* NULL: it has no place */
+struct report_mistake {
+    STAILQ_ENTRY(report_mistake) link;
+    enum log_level level; /* LEVEL_EMERG: the configuration is refused; LEVEL_WARN: it is used */
+    const char *message;  /* a line that ends with file, line and column */
+    int text_n;           /* bytes of the message before its place */
+    const char *file;     /* NULL: it has no place */
     unsigned line, column;
     const char *excerpt; /* the file's line and a line that marks the word, "\n" each; or NULL */
 };
 
-/* Keeps at most FB_CONF_MISTAKES_MAX errors and as many warnings. A message is kept once for each
+/* Keeps at most REPORT_MISTAKES_MAX errors and as many warnings. A message is kept once for each
  * place, because a file can be included twice. */
-struct fb_conf_report {
-    struct fb_arena *arena;
-    STAILQ_HEAD(, fb_conf_mistake) mistakes;
+struct conf_report {
+    struct arena *arena;
+    STAILQ_HEAD(, report_mistake) mistakes;
     unsigned error_n; /* errors, with those that are not kept; 0: the configuration is accepted */
     unsigned dropped_errors, dropped_warnings; /* left out: too many, or no memory */
 };
 
 /* `arena` NULL: mistakes are only counted. */
-void fb_conf_report_init(struct fb_conf_report *report, struct fb_arena *arena);
+void report_init(struct conf_report *report, struct arena *arena);
 
 /* Adds "message in FILE:LINE:COLUMN" and marks the word; `word` NULL: the message alone. */
-void fb_conf_error(struct fb_conf_report *report, const struct fb_conf_word *word,
-    const char *format, ...) FB_PRINTF(3, 4);
-void fb_conf_warn(struct fb_conf_report *report, const struct fb_conf_word *word,
-    const char *format, ...) FB_PRINTF(3, 4);
+void report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
+    PRINTF_FORMAT(3, 4);
+void report_warn(struct conf_report *report, const struct conf_word *word, const char *format, ...)
+    PRINTF_FORMAT(3, 4);
 
 /* Writes every message to the log, in the order in which they were found, and after each its
  * excerpt to the descriptor `excerpts`, unless that is -1. */
-void fb_conf_report_show(const struct fb_conf_report *report, struct fb_log *log, int excerpts);
+void report_show(const struct conf_report *report, struct log *log, int excerpts);
 
 /* Returns the candidate nearest to `word`, the first of several, or NULL when none is near enough
  * to be meant. `next` returns one candidate a call, and NULL after the last. */
-const char *fb_nearest(const char *word, const char *(*next)(void *arg), void *arg);
+const char *nearest_name(const char *word, const char *(*next)(void *arg), void *arg);

@@ -12,30 +12,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void fb_conf_source_init(
-    struct fb_conf_source *source, struct fb_arena *arena, struct fb_conf_report *report)
+void conf_source_init(struct conf_source *source, struct arena *arena, struct conf_report *report)
 {
-    *source = (struct fb_conf_source) { .arena = arena, .report = report };
+    *source = (struct conf_source) { .arena = arena, .report = report };
     STAILQ_INIT(&source->files);
 }
 
 /* A file whose text is still to be filled in, or NULL without memory. */
-static struct fb_conf_file *file_create(struct fb_arena *arena, const char *name, char **text_r,
-    size_t size, const struct fb_conf_word *from)
+static struct conf_file *file_create(
+    struct arena *arena, const char *name, char **text_r, size_t size, const struct conf_word *from)
 {
-    struct fb_conf_file *file = fb_arena_alloc(arena, sizeof(*file));
+    struct conf_file *file = arena_alloc(arena, sizeof(*file));
 
     if (file == NULL)
         return NULL;
-    file->name = fb_arena_strdup(arena, name);
-    file->text = *text_r = fb_arena_alloc(arena, size + 1);
+    file->name = arena_strdup(arena, name);
+    file->text = *text_r = arena_alloc(arena, size + 1);
     file->size = size;
     file->includer = from != NULL ? from->file : NULL;
     return file->name != NULL && file->text != NULL ? file : NULL;
 }
 
 /* Editors of other systems put a byte order mark before UTF-8; it is no part of the first word. */
-static void skip_mark(struct fb_conf_file *file)
+static void skip_mark(struct conf_file *file)
 {
     if (file->size >= 3 && memcmp(file->text, "\xef\xbb\xbf", 3) == 0) {
         file->text += 3;
@@ -43,20 +42,20 @@ static void skip_mark(struct fb_conf_file *file)
     }
 }
 
-void fb_conf_call_failed(struct fb_conf_source *source, const struct fb_conf_word *from,
-    const char *call, const char *path, int error)
+void conf_call_failed(struct conf_source *source, const struct conf_word *from, const char *call,
+    const char *path, int error)
 {
     bool pardoned = source->lenient && from != NULL && error == EACCES;
 
-    (pardoned ? fb_conf_warn : fb_conf_error)(
+    (pardoned ? report_warn : report_error)(
         source->report, from, "%s() \"%s\" failed (%d: %s)", call, path, error, strerror(error));
     source->partial = source->partial || pardoned;
 }
 
-static struct fb_conf_file *fail_call(struct fb_conf_source *source,
-    const struct fb_conf_word *from, const char *call, const char *path, int error)
+static struct conf_file *fail_call(struct conf_source *source, const struct conf_word *from,
+    const char *call, const char *path, int error)
 {
-    fb_conf_call_failed(source, from, call, path, error);
+    conf_call_failed(source, from, call, path, error);
     return NULL;
 }
 
@@ -78,10 +77,10 @@ static ssize_t read_all(int fd, char *text, size_t size)
     return (ssize_t)n;
 }
 
-static struct fb_conf_file *read_descriptor(
-    struct fb_conf_source *source, int fd, const char *path, const struct fb_conf_word *from)
+static struct conf_file *read_descriptor(
+    struct conf_source *source, int fd, const char *path, const struct conf_word *from)
 {
-    struct fb_conf_file *file;
+    struct conf_file *file;
     struct stat status;
     ssize_t n;
     char *text;
@@ -91,17 +90,17 @@ static struct fb_conf_file *read_descriptor(
     if (S_ISDIR(status.st_mode))
         return fail_call(source, from, "read", path, EISDIR);
     if (!S_ISREG(status.st_mode)) {
-        fb_conf_error(source->report, from, "\"%s\" is not a regular file", path);
+        report_error(source->report, from, "\"%s\" is not a regular file", path);
         return NULL;
     }
-    if (status.st_size > FB_CONF_FILE_MAX) {
-        fb_conf_error(source->report, from, "\"%s\" is larger than %d MiB", path,
-            FB_CONF_FILE_MAX / (1024 * 1024));
+    if (status.st_size > CONF_FILE_MAX) {
+        report_error(source->report, from, "\"%s\" is larger than %d MiB", path,
+            CONF_FILE_MAX / (1024 * 1024));
         return NULL;
     }
     file = file_create(source->arena, path, &text, (size_t)status.st_size, from);
     if (file == NULL) {
-        fb_conf_error(source->report, from, "out of memory");
+        report_error(source->report, from, "out of memory");
         return NULL;
     }
     /* the text's last byte is its NUL, or shows that the file has grown */
@@ -109,18 +108,18 @@ static struct fb_conf_file *read_descriptor(
     if (n == -1)
         return fail_call(source, from, "read", path, errno);
     if ((size_t)n != file->size) {
-        fb_conf_error(source->report, from, "\"%s\" was changed while it was read", path);
+        report_error(source->report, from, "\"%s\" was changed while it was read", path);
         return NULL;
     }
     return file;
 }
 
-static struct fb_conf_file *read_file(
-    struct fb_conf_source *source, const char *path, const struct fb_conf_word *from)
+static struct conf_file *read_file(
+    struct conf_source *source, const char *path, const struct conf_word *from)
 {
     /* O_NONBLOCK because opening a FIFO would otherwise wait for its writer */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct fb_conf_file *file;
+    struct conf_file *file;
 
     if (fd == -1)
         return fail_call(source, from, "open", path, errno);
@@ -129,10 +128,10 @@ static struct fb_conf_file *read_file(
     return file;
 }
 
-struct fb_conf_block *fb_conf_parse_file(
-    struct fb_conf_source *source, const char *path, const struct fb_conf_word *from)
+struct conf_block *conf_parse_file(
+    struct conf_source *source, const char *path, const struct conf_word *from)
 {
-    struct fb_conf_file *file;
+    struct conf_file *file;
 
     assert(path[0] == '/');
     file = read_file(source, path, from);
@@ -140,33 +139,33 @@ struct fb_conf_block *fb_conf_parse_file(
         return NULL;
     skip_mark(file);
     STAILQ_INSERT_TAIL(&source->files, file, link);
-    return fb_conf_parse(source, file, "file");
+    return conf_parse(source, file, "file");
 }
 
-struct fb_conf_block *fb_conf_parse_text(
-    struct fb_conf_source *source, const char *name, const char *text, size_t size)
+struct conf_block *conf_parse_text(
+    struct conf_source *source, const char *name, const char *text, size_t size)
 {
-    struct fb_conf_file *file;
+    struct conf_file *file;
     char *copy;
 
-    if (size > FB_CONF_FILE_MAX) {
-        fb_conf_error(source->report, NULL, "the text of \"%s\" is larger than %d MiB", name,
-            FB_CONF_FILE_MAX / (1024 * 1024));
+    if (size > CONF_FILE_MAX) {
+        report_error(source->report, NULL, "the text of \"%s\" is larger than %d MiB", name,
+            CONF_FILE_MAX / (1024 * 1024));
         return NULL;
     }
     if ((file = file_create(source->arena, name, &copy, size, NULL)) == NULL) {
-        fb_conf_error(source->report, NULL, "out of memory");
+        report_error(source->report, NULL, "out of memory");
         return NULL;
     }
     if (size > 0)
         memcpy(copy, text, size);
     skip_mark(file);
-    return fb_conf_parse(source, file, "parameter");
+    return conf_parse(source, file, "parameter");
 }
 
-static bool was_dumped(const struct fb_conf_source *source, const struct fb_conf_file *file)
+static bool was_dumped(const struct conf_source *source, const struct conf_file *file)
 {
-    const struct fb_conf_file *before;
+    const struct conf_file *before;
 
     STAILQ_FOREACH (before, &source->files, link) {
         if (before == file)
@@ -177,9 +176,9 @@ static bool was_dumped(const struct fb_conf_source *source, const struct fb_conf
     return false;
 }
 
-void fb_conf_dump(const struct fb_conf_source *source, FILE *out)
+void conf_dump(const struct conf_source *source, FILE *out)
 {
-    const struct fb_conf_file *file;
+    const struct conf_file *file;
 
     STAILQ_FOREACH (file, &source->files, link) {
         if (was_dumped(source, file))

@@ -14,8 +14,8 @@
 #define SHOWN_MAX 100 /* bytes of a name in a message */
 
 struct substitution {
-    struct fb_conf_source *source;
-    const struct fb_conf_word *word;
+    struct conf_source *source;
+    const struct conf_word *word;
     const char *const *environment;
     char *to; /* NULL: bytes are only counted */
     size_t n;
@@ -59,7 +59,7 @@ static const char *value_of(const struct substitution *s, const struct name *nam
 
 static const char *fail_unset(const struct substitution *s, const struct name *name)
 {
-    fb_conf_error(s->source->report, s->word,
+    report_error(s->source->report, s->word,
         "the environment variable \"%.*s\" is not set: set it, or write a default as in "
         "\"${%.*s:-default}\"",
         shown(name), name->text, shown(name), name->text);
@@ -68,7 +68,7 @@ static const char *fail_unset(const struct substitution *s, const struct name *n
 
 static const char *fail_form(const struct substitution *s, const struct name *name)
 {
-    fb_conf_error(s->source->report, s->word,
+    report_error(s->source->report, s->word,
         "the environment variable \"${%.*s\" is not closed: expected \"}\" or \":-default}\" after "
         "its name, and quotes around a default with blanks, \";\" or \"{\"",
         shown(name), name->text);
@@ -82,7 +82,7 @@ static const char *put_default(
     struct substitution *s, const struct name *name, const char *p, bool wanted)
 {
     if (s->depth == DEPTH_MAX) {
-        fb_conf_error(s->source->report, s->word,
+        report_error(s->source->report, s->word,
             "more than %d defaults of environment variables are nested in each other", DEPTH_MAX);
         return NULL;
     }
@@ -144,7 +144,7 @@ static const char *copy(struct substitution *s, const char *p, char end, bool wa
     return p;
 }
 
-bool fb_conf_has_variable(const struct fb_conf_word *word)
+bool substitute_finds(const struct conf_word *word)
 {
     struct name name;
 
@@ -154,23 +154,23 @@ bool fb_conf_has_variable(const struct fb_conf_word *word)
     return false;
 }
 
-int fb_conf_substitute(struct fb_conf_source *source, const struct fb_conf_word *word,
-    const char *const *environment, struct fb_conf_word *out)
+int substitute_variables(struct conf_source *source, const struct conf_word *word,
+    const char *const *environment, struct conf_word *out)
 {
     struct substitution s = { .source = source, .word = word, .environment = environment };
     size_t counted;
 
     if (copy(&s, word->text, '\0', true) == NULL)
         return -1;
-    if (s.n > FB_CONF_FILE_MAX) { /* a small file with a large variable many times */
-        fb_conf_error(source->report, word,
+    if (s.n > CONF_FILE_MAX) { /* a small file with a large variable many times */
+        report_error(source->report, word,
             "with its environment variables the argument is larger than %d MiB",
-            FB_CONF_FILE_MAX / (1024 * 1024));
+            CONF_FILE_MAX / (1024 * 1024));
         return -1;
     }
-    s.to = fb_arena_alloc(source->arena, s.n + 1);
+    s.to = arena_alloc(source->arena, s.n + 1);
     if (s.to == NULL) {
-        fb_conf_error(source->report, word, "out of memory");
+        report_error(source->report, word, "out of memory");
         return -1;
     }
     counted = s.n;

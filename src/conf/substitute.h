@@ -15,10 +15,10 @@
 #include <stdbool.h>
 
 /* Whether there is anything in the word to be replaced. */
-bool fb_conf_has_variable(const struct fb_conf_word *word);
+bool substitute_finds(const struct conf_word *word);
 
 /* Replaces the variables of a word by their values, which are text and nothing else: whatever is in
  * them, the word stays one word. `environment` ends with NULL. -1 after a report: one of them is
  * not set and has no default, or is written wrongly. */
-int fb_conf_substitute(struct fb_conf_source *source, const struct fb_conf_word *word,
-    const char *const *environment, struct fb_conf_word *out);
+int substitute_variables(struct conf_source *source, const struct conf_word *word,
+    const char *const *environment, struct conf_word *out);

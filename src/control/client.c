@@ -21,7 +21,7 @@ void control_client_check(const struct control_client *client)
     assert(!waits || client->waiting_for != CONTROL_WAIT_NONE);
     assert(client->phase != CLIENT_HELD || client->waiting_for == CONTROL_WAIT_EXIT);
     assert(client->phase != CLIENT_READING || client->waiting_for == CONTROL_WAIT_NONE);
-    assert(!waits || !fb_timer_is_set(&client->patience));
+    assert(!waits || !timer_is_set(&client->patience));
 }
 
 void control_client_set(struct control_client *client, enum client_phase phase)

@@ -33,9 +33,9 @@ struct control_client {
     enum control_wait waiting_for; /* CONTROL_WAIT_NONE but in WAITING, and for the exit */
     int fd;
     pid_t pid;
-    bool ended;               /* the client sends nothing more */
-    struct fb_timer patience; /* to ask, or to take the reply; not set while the client must wait */
-    char *out;                /* the reply in REPLYING and LAST_REPLY, else NULL */
+    bool ended;            /* the client sends nothing more */
+    struct timer patience; /* to ask, or to take the reply; not set while the client must wait */
+    char *out;             /* the reply in REPLYING and LAST_REPLY, else NULL */
     size_t out_n, out_sent;
     size_t in_n;
     char in[CONTROL_REQUEST_MAX];

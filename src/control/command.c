@@ -13,9 +13,9 @@
 
 #define COMMANDS "expected status, reload, reopen, upgrade, quit or stop"
 
-static const struct fb_signal *find_command(const char *word)
+static const struct signal_row *find_command(const char *word)
 {
-    for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
+    for (const struct signal_row *s = signals_table; s->number != 0; s++)
         if (s->order != NULL && strcmp(s->order, word) == 0)
             return s;
     return NULL;
@@ -23,7 +23,7 @@ static const struct fb_signal *find_command(const char *word)
 
 static void reply_status(struct control_client *client)
 {
-    struct fb_json json;
+    struct json json;
 
     control_reply_begin(&json, true);
     control_status_write(client->control, &json);
@@ -33,36 +33,36 @@ static void reply_status(struct control_client *client)
 /* Replies at once to those who end the daemon, and keeps them connected until it has. */
 static void reply_then_hold(struct control_client *client)
 {
-    struct fb_json json;
+    struct json json;
 
     client->waiting_for = CONTROL_WAIT_EXIT;
     control_reply_begin(&json, true);
     control_reply_end(&json, client);
 }
 
-static void give_command(struct control_client *client, const struct fb_signal *s)
+static void give_command(struct control_client *client, const struct signal_row *s)
 {
     struct control *control = client->control;
-    enum fb_order command = s->orders[FB_ROLE_MASTER];
+    enum command command = s->orders[ROLE_MASTER];
     const char *refused = control->ops->refusal(control->host, command);
 
-    assert(command != FB_ORDER_NONE); /* the table has a command for each word */
+    assert(command != COMMAND_NONE); /* the table has a command for each word */
     if (refused != NULL) {
         control_reply_error(client, refused, false);
         return;
     }
-    fb_log(control->log, FB_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
+    log_write(control->log, LEVEL_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
         s->order, (int)client->pid, s->doing);
     control->commands[command] = true;
     raise(SIGIO); /* the master may have looked for commands already in this wake-up */
     switch (command) {
-    case FB_ORDER_RELOAD:
+    case COMMAND_RELOAD:
         control_client_wait(client, CONTROL_WAIT_RELOAD);
         break;
-    case FB_ORDER_REOPEN:
+    case COMMAND_REOPEN:
         control_client_wait(client, CONTROL_WAIT_REOPEN);
         break;
-    case FB_ORDER_UPGRADE:
+    case COMMAND_UPGRADE:
         control_client_wait(client, CONTROL_WAIT_UPGRADE);
         break;
     default:
@@ -73,8 +73,8 @@ static void give_command(struct control_client *client, const struct fb_signal *
 
 void control_command_handle(struct control_client *client, size_t n)
 {
-    struct fb_json_value request = fb_json_parse(client->in, n);
-    const struct fb_signal *command;
+    struct json_value request = json_parse(client->in, n);
+    const struct signal_row *command;
     char word[32], error[128];
 
     assert(client->phase == CLIENT_READING);
@@ -83,7 +83,7 @@ void control_command_handle(struct control_client *client, size_t n)
         control_reply_error(client, "the request is no JSON object on a line", false);
         return;
     }
-    if (!fb_json_text(fb_json_member(request, "command"), word, sizeof(word))) {
+    if (!json_text(json_member(request, "command"), word, sizeof(word))) {
         control_reply_error(client, "the request has no \"command\": " COMMANDS, false);
         return;
     }

@@ -14,9 +14,9 @@
 #define RETRY_MS 500
 #define ACCEPT_MAX 32 /* clients in one call, so that they cannot keep the master busy */
 
-static void accept_again(struct fb_loop *loop, struct fb_timer *timer)
+static void accept_again(struct loop *loop, struct timer *timer)
 {
-    struct control *control = fb_container(timer, struct control, retry);
+    struct control *control = container_of(timer, struct control, retry);
 
     CHECK_KIND(control, CONTROL_KIND);
     assert(loop == NULL);
@@ -24,7 +24,7 @@ static void accept_again(struct fb_loop *loop, struct fb_timer *timer)
 }
 
 void control_init(struct control *control, const struct control_ops *ops, void *host,
-    const struct control_socket *socket, struct fb_log *log, struct timers *timers)
+    const struct control_socket *socket, struct log *log, struct timers *timers)
 {
     assert(ops->status != NULL && ops->generation != NULL && ops->worker != NULL);
     assert(ops->refusal != NULL);
@@ -53,14 +53,14 @@ void control_check(const struct control *control)
         n++;
     }
     assert(n == control->client_n);
-    assert(!control->commands[FB_ORDER_NONE]);
+    assert(!control->commands[COMMAND_NONE]);
 }
 
 /* The kernel does not announce again a client that is still in the queue. */
 static void accept_later(struct control *control, int error)
 {
     if (!control->accept_failed)
-        fb_log(control->log, FB_ERROR, error, "accept4() for the control socket failed");
+        log_write(control->log, LEVEL_ERROR, error, "accept4() for the control socket failed");
     control->accept_failed = true;
     timers_arm(control->timers, &control->retry, RETRY_MS);
 }
@@ -93,12 +93,12 @@ void control_serve(struct control *control)
     control_check(control);
 }
 
-bool control_take_command(struct control *control, enum fb_order command)
+bool control_take_command(struct control *control, enum command command)
 {
     bool given = control->commands[command];
 
     CHECK_KIND(control, CONTROL_KIND);
-    assert(command > FB_ORDER_NONE && command < FB_ORDERS);
+    assert(command > COMMAND_NONE && command < COMMAND_N);
     control->commands[command] = false;
     return given;
 }

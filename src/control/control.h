@@ -33,10 +33,10 @@ enum control_wait {
 /* The outcome of a command. */
 struct control_outcome {
     bool ok;
-    const char *error;          /* why not */
-    pid_t pid;                  /* the new binary's; 0: left out of the reply */
-    unsigned generation;        /* the one that serves; 0: left out of the reply */
-    const struct fb_told *diag; /* messages, or NULL */
+    const char *error;       /* why not */
+    pid_t pid;               /* the new binary's; 0: left out of the reply */
+    unsigned generation;     /* the one that serves; 0: left out of the reply */
+    const struct diag *diag; /* messages, or NULL */
 };
 
 /* Operations of the host; `host` is its own pointer, given at control_init(). */
@@ -49,7 +49,7 @@ struct control_ops {
     /* Fills in worker number `j` of generation number `i`; false behind the last. */
     bool (*worker)(void *host, unsigned i, unsigned j, struct control_worker *out);
     /* Returns why this command is refused now, or NULL. */
-    const char *(*refusal)(void *host, enum fb_order command);
+    const char *(*refusal)(void *host, enum command command);
 };
 
 struct control_client;
@@ -58,25 +58,25 @@ struct control {
     unsigned kind;
     const struct control_ops *ops;
     void *host;
-    struct fb_log *log;
+    struct log *log;
     struct timers *timers;
     const struct control_socket *socket; /* clients come from here; the host's */
     TAILQ_HEAD(, control_client) clients;
     unsigned client_n;
     bool accept_failed;       /* the latest accept has, which was logged */
-    struct fb_timer retry;    /* accepts again, as nothing else tells when to */
-    bool commands[FB_ORDERS]; /* given by clients, and not taken by the host yet */
+    struct timer retry;       /* accepts again, as nothing else tells when to */
+    bool commands[COMMAND_N]; /* given by clients, and not taken by the host yet */
 };
 
 /* The pointers stay the caller's and outlive the control. */
 void control_init(struct control *control, const struct control_ops *ops, void *host,
-    const struct control_socket *socket, struct fb_log *log, struct timers *timers);
+    const struct control_socket *socket, struct log *log, struct timers *timers);
 /* Asserts what must hold between two calls, of all clients too. */
 void control_check(const struct control *control);
 /* Accepts clients, and serves all of them as far as it can without waiting. */
 void control_serve(struct control *control);
 /* Whether clients have given this command since it was taken last. */
-bool control_take_command(struct control *control, enum fb_order command);
+bool control_take_command(struct control *control, enum command command);
 /* Makes the clients that wait for `from` wait for `to`. */
 void control_wait_on(struct control *control, enum control_wait from, enum control_wait to);
 /* Replies the same to all clients that wait for this. */

@@ -25,12 +25,12 @@ static const char *refuse_peer(struct control *control, int fd, pid_t *pid)
     socklen_t length = sizeof(peer);
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == -1) {
-        fb_log(control->log, FB_ERROR, errno, "a client of the control socket is unknown");
+        log_write(control->log, LEVEL_ERROR, errno, "a client of the control socket is unknown");
         return "who asks could not be found out";
     }
     *pid = peer.pid;
     if (peer.uid != 0 && peer.uid != geteuid()) {
-        fb_log(control->log, FB_WARN, 0,
+        log_write(control->log, LEVEL_WARN, 0,
             "process %d of user %u may not use the control socket, refused", (int)peer.pid,
             (unsigned)peer.uid);
         return "permission denied: only root and the daemon's own user may ask";
@@ -123,9 +123,9 @@ void control_exchange_run(struct control_client *client)
         raise(SIGIO); /* the other clients come first */
 }
 
-static void cut_off(struct fb_loop *loop, struct fb_timer *timer)
+static void cut_off(struct loop *loop, struct timer *timer)
 {
-    struct control_client *client = fb_container(timer, struct control_client, patience);
+    struct control_client *client = container_of(timer, struct control_client, patience);
 
     assert(loop == NULL);
     control_client_check(client);
@@ -138,8 +138,8 @@ void control_exchange_begin(struct control *control, int fd)
     const char *refused;
 
     assert(fd != -1);
-    if (client == NULL || fb_channel_wake(fd) == -1) {
-        fb_log(control->log, FB_ERROR, errno, "a client of the control socket is not served");
+    if (client == NULL || channel_wake(fd) == -1) {
+        log_write(control->log, LEVEL_ERROR, errno, "a client of the control socket is not served");
         free(client);
         close(fd);
         return;

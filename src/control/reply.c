@@ -5,51 +5,51 @@
 
 #include "base/diag_json.h"
 
-void control_reply_begin(struct fb_json *json, bool ok)
+void control_reply_begin(struct json *json, bool ok)
 {
-    fb_json_begin(json);
-    fb_json_object(json, NULL);
-    fb_json_bool(json, "ok", ok);
+    json_begin(json);
+    json_object(json, NULL);
+    json_bool(json, "ok", ok);
 }
 
-static void end_reply(struct fb_json *json, struct control_client *client, bool last)
+static void end_reply(struct json *json, struct control_client *client, bool last)
 {
     size_t n;
     char *line;
 
     CHECK_KIND(client, CONTROL_CLIENT_KIND);
     assert(json->depth == 1); /* the caller has closed all that it has opened */
-    fb_json_close(json);
-    line = fb_json_end(json, &n);
+    json_close(json);
+    line = json_end(json, &n);
     control_client_reply(client, line, n, last);
 }
 
-void control_reply_end(struct fb_json *json, struct control_client *client)
+void control_reply_end(struct json *json, struct control_client *client)
 {
     end_reply(json, client, false);
 }
 
 void control_reply_error(struct control_client *client, const char *error, bool last)
 {
-    struct fb_json json;
+    struct json json;
 
     control_reply_begin(&json, false);
-    fb_json_string(&json, "error", error);
+    json_string(&json, "error", error);
     end_reply(&json, client, last);
 }
 
 void control_reply_outcome(struct control_client *client, const struct control_outcome *outcome)
 {
-    struct fb_json json;
+    struct json json;
 
     assert(client->phase == CLIENT_WAITING);
     control_reply_begin(&json, outcome->ok);
     if (!outcome->ok)
-        fb_json_string(&json, "error", outcome->error);
+        json_string(&json, "error", outcome->error);
     if (outcome->pid != 0)
-        fb_json_number(&json, "pid", outcome->pid);
+        json_number(&json, "pid", outcome->pid);
     if (outcome->generation != 0)
-        fb_json_number(&json, "generation", outcome->generation);
+        json_number(&json, "generation", outcome->generation);
     diag_to_json(&json, outcome->diag);
     end_reply(&json, client, false);
 }

@@ -6,9 +6,9 @@
 #include "control/client.h"
 
 /* Writes {"ok":..., to which the caller adds members before control_reply_end(). */
-void control_reply_begin(struct fb_json *json, bool ok);
+void control_reply_begin(struct json *json, bool ok);
 /* Ends the reply and begins to send it. */
-void control_reply_end(struct fb_json *json, struct control_client *client);
+void control_reply_end(struct json *json, struct control_client *client);
 /* Replies that the request failed; `last`: and closes the connection behind the reply. */
 void control_reply_error(struct control_client *client, const char *error, bool last);
 /* Replies what came of a command. */

@@ -20,8 +20,7 @@
 #define NEW_SUFFIX ".new"
 #define OLD_SUFFIX ".oldbin" /* the pid file's too */
 
-static_assert(
-    FB_CONTROL_PATH_MAX + sizeof(OLD_SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
+static_assert(CONTROL_PATH_MAX + sizeof(OLD_SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
     "a path has room for the suffix");
 
 void control_socket_init(struct control_socket *control)
@@ -52,7 +51,7 @@ bool control_socket_is_at(const struct control_socket *control, const char *path
 }
 
 /* A socket that refuses connections was left behind by a crash, and may be replaced. */
-static int check_replaceable(const char *path, struct fb_log *log)
+static int check_replaceable(const char *path, struct log *log)
 {
     struct sockaddr_un address;
     struct stat st;
@@ -61,7 +60,8 @@ static int check_replaceable(const char *path, struct fb_log *log)
     if (lstat(path, &st) == -1) /* no file, or bind() will say what is wrong */
         return 0;
     if (!S_ISSOCK(st.st_mode)) {
-        fb_log(log, FB_EMERG, 0, "the control socket \"%s\" exists and is not a socket", path);
+        log_write(
+            log, LEVEL_EMERG, 0, "the control socket \"%s\" exists and is not a socket", path);
         return -1;
     }
     set_address(&address, path, "");
@@ -71,7 +71,7 @@ static int check_replaceable(const char *path, struct fb_log *log)
         close(fd);
     if (error == ECONNREFUSED || error == ENOENT)
         return 0;
-    fb_log(log, FB_EMERG, error,
+    log_write(log, LEVEL_EMERG, error,
         "the control socket \"%s\" is in use: give this daemon another \"control\"", path);
     return -1;
 }
@@ -104,7 +104,7 @@ static const char *open_aside(struct control_socket *control, const struct socka
         return "listen";
     if (lstat(aside->sun_path, &st) == -1)
         return "lstat";
-    if (fb_channel_wake(control->fd) == -1)
+    if (channel_wake(control->fd) == -1)
         return "fcntl";
     if (rename(aside->sun_path, control->path) == -1)
         return "rename";
@@ -114,7 +114,7 @@ static const char *open_aside(struct control_socket *control, const struct socka
 }
 
 int control_socket_create(
-    struct control_socket *control, const char *path, bool replace, struct fb_log *log)
+    struct control_socket *control, const char *path, bool replace, struct log *log)
 {
     struct sockaddr_un aside;
     const char *failed;
@@ -129,7 +129,7 @@ int control_socket_create(
         control_socket_check(control);
         return 0;
     }
-    fb_log(log, FB_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
+    log_write(log, LEVEL_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
     if (control->fd != -1 && strcmp(failed, "bind") != 0) /* the file is ours */
         unlink(aside.sun_path);
     control_socket_close(control);
@@ -144,17 +144,17 @@ void control_socket_close(struct control_socket *control)
     control_socket_init(control);
 }
 
-void control_socket_remove(struct control_socket *control, struct fb_log *log)
+void control_socket_remove(struct control_socket *control, struct log *log)
 {
     control_socket_check(control);
     if (control->path == NULL)
         return;
     if (control_socket_is_at(control, control->path) && unlink(control->path) == -1)
-        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", control->path);
+        log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", control->path);
     control_socket_close(control);
 }
 
-void control_socket_link_old(const struct control_socket *control, struct fb_log *log)
+void control_socket_link_old(const struct control_socket *control, struct log *log)
 {
     struct sockaddr_un old;
 
@@ -163,7 +163,8 @@ void control_socket_link_old(const struct control_socket *control, struct fb_log
         return;
     set_address(&old, control->path, OLD_SUFFIX);
     if ((unlink(old.sun_path) == -1 && errno != ENOENT) || link(control->path, old.sun_path) == -1)
-        fb_log(log, FB_ERROR, errno, "link() \"%s\" to \"%s\" failed", control->path, old.sun_path);
+        log_write(
+            log, LEVEL_ERROR, errno, "link() \"%s\" to \"%s\" failed", control->path, old.sun_path);
 }
 
 void control_socket_leave_path(struct control_socket *control)
@@ -179,7 +180,7 @@ void control_socket_leave_path(struct control_socket *control)
     control->path = old;
 }
 
-void control_socket_restore_path(struct control_socket *control, struct fb_log *log)
+void control_socket_restore_path(struct control_socket *control, struct log *log)
 {
     size_t n = control->path != NULL ? strlen(control->path) : 0, suffix = strlen(OLD_SUFFIX);
     struct sockaddr_un old;
@@ -191,10 +192,10 @@ void control_socket_restore_path(struct control_socket *control, struct fb_log *
         return;
     set_address(&old, control->path, OLD_SUFFIX);
     if (!control_socket_is_at(control, control->path) && rename(old.sun_path, control->path) == -1)
-        fb_log(
-            log, FB_ERROR, errno, "rename() \"%s\" to \"%s\" failed", old.sun_path, control->path);
+        log_write(log, LEVEL_ERROR, errno, "rename() \"%s\" to \"%s\" failed", old.sun_path,
+            control->path);
     if (unlink(old.sun_path) == -1 && errno != ENOENT)
-        fb_log(log, FB_ERROR, errno, "unlink() \"%s\" failed", old.sun_path);
+        log_write(log, LEVEL_ERROR, errno, "unlink() \"%s\" failed", old.sun_path);
 }
 
 int control_socket_accept(const struct control_socket *control)

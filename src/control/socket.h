@@ -28,18 +28,18 @@ bool control_socket_is_at(const struct control_socket *control, const char *path
  * that is an error, unless `replace` is set. Clients that connect wait in the queue. -1 after an
  * emerg line. */
 int control_socket_create(
-    struct control_socket *control, const char *path, bool replace, struct fb_log *log);
+    struct control_socket *control, const char *path, bool replace, struct log *log);
 /* Closes the socket, if there is one, and removes its file. */
-void control_socket_remove(struct control_socket *control, struct fb_log *log);
+void control_socket_remove(struct control_socket *control, struct log *log);
 /* Closes the descriptor in a child; the file stays. */
 void control_socket_close(struct control_socket *control);
 
 /* The three steps of the old one of two master processes: the socket gets PATH.oldbin as a
  * second name, loses PATH, and at last has PATH alone again. Each is a line in the log where it
  * fails. */
-void control_socket_link_old(const struct control_socket *control, struct fb_log *log);
+void control_socket_link_old(const struct control_socket *control, struct log *log);
 void control_socket_leave_path(struct control_socket *control);
-void control_socket_restore_path(struct control_socket *control, struct fb_log *log);
+void control_socket_restore_path(struct control_socket *control, struct log *log);
 
 /* Accepts a client, non-blocking and close-on-exec; -1 with errno, EAGAIN when none waits. */
 int control_socket_accept(const struct control_socket *control);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Writes "2026-11-21T09:30:00Z". */
-static void write_time(struct fb_json *json, const char *key, int64_t ms)
+static void write_time(struct json *json, const char *key, int64_t ms)
 {
     time_t seconds = (time_t)(ms / 1000);
     struct tm tm;
@@ -21,92 +21,92 @@ static void write_time(struct fb_json *json, const char *key, int64_t ms)
 
     gmtime_r(&seconds, &tm);
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    fb_json_string(json, key, text);
+    json_string(json, key, text);
 }
 
-static void write_reload(const struct control_status *status, struct fb_json *json)
+static void write_reload(const struct control_status *status, struct json *json)
 {
     if (!status->reload.any) {
-        fb_json_null(json, "reload");
+        json_null(json, "reload");
         return;
     }
     assert(status->reload.ok || status->reload.error != NULL);
-    fb_json_object(json, "reload");
-    fb_json_bool(json, "ok", status->reload.ok);
+    json_object(json, "reload");
+    json_bool(json, "ok", status->reload.ok);
     write_time(json, "at", status->reload.at_ms);
-    fb_json_string(json, "error", status->reload.ok ? NULL : status->reload.error);
-    fb_json_close(json);
+    json_string(json, "error", status->reload.ok ? NULL : status->reload.error);
+    json_close(json);
 }
 
-static void write_upgrade(const struct control_status *status, struct fb_json *json)
+static void write_upgrade(const struct control_status *status, struct json *json)
 {
     if (status->upgrade.role == NULL) {
-        fb_json_null(json, "upgrade");
+        json_null(json, "upgrade");
         return;
     }
-    fb_json_object(json, "upgrade");
-    fb_json_string(json, "role", status->upgrade.role);
-    fb_json_number(json, "other", status->upgrade.other);
-    fb_json_bool(json, "serves", status->upgrade.serves);
-    fb_json_close(json);
+    json_object(json, "upgrade");
+    json_string(json, "role", status->upgrade.role);
+    json_number(json, "other", status->upgrade.other);
+    json_bool(json, "serves", status->upgrade.serves);
+    json_close(json);
 }
 
-static void write_worker(const struct control_worker *worker, struct fb_json *json)
+static void write_worker(const struct control_worker *worker, struct json *json)
 {
     assert(worker->state != NULL);
-    fb_json_object(json, NULL);
+    json_object(json, NULL);
     if (worker->pid != 0) {
-        fb_json_number(json, "pid", worker->pid);
-        fb_json_number(json, "slot", worker->slot);
+        json_number(json, "pid", worker->pid);
+        json_number(json, "slot", worker->slot);
     }
-    fb_json_string(json, "state", worker->state);
-    fb_json_number(json, "restarts", worker->restarts);
+    json_string(json, "state", worker->state);
+    json_number(json, "restarts", worker->restarts);
     if (worker->pid != 0) {
-        fb_json_number(json, "connections", (int64_t)worker->connections);
-        fb_json_number(json, "requests", (int64_t)worker->requests);
-        fb_json_number(json, "uptime_ms", (int64_t)worker->uptime_ms);
+        json_number(json, "connections", (int64_t)worker->connections);
+        json_number(json, "requests", (int64_t)worker->requests);
+        json_number(json, "uptime_ms", (int64_t)worker->uptime_ms);
     }
-    fb_json_close(json);
+    json_close(json);
 }
 
-static void write_generations(const struct control *control, struct fb_json *json)
+static void write_generations(const struct control *control, struct json *json)
 {
     struct control_generation generation;
     struct control_worker worker;
 
-    fb_json_array(json, "generations");
+    json_array(json, "generations");
     for (unsigned i = 0; control->ops->generation(control->host, i, &generation); i++) {
         assert(generation.number > 0);
-        fb_json_object(json, NULL);
-        fb_json_number(json, "number", generation.number);
-        fb_json_string(json, "state", generation.state);
+        json_object(json, NULL);
+        json_number(json, "number", generation.number);
+        json_string(json, "state", generation.state);
         write_time(json, "since", generation.since_ms);
-        fb_json_number(json, "worker_connections", generation.worker_connections);
-        fb_json_array(json, "workers");
+        json_number(json, "worker_connections", generation.worker_connections);
+        json_array(json, "workers");
         for (unsigned j = 0; control->ops->worker(control->host, i, j, &worker); j++)
             write_worker(&worker, json);
-        fb_json_close(json);
-        fb_json_close(json);
+        json_close(json);
+        json_close(json);
     }
-    fb_json_close(json);
+    json_close(json);
 }
 
-static void write_totals(const uint64_t totals[FB_COUNTERS], struct fb_json *json)
+static void write_totals(const uint64_t totals[COUNTERS], struct json *json)
 {
-    static const char *const names[FB_COUNTERS] = { [FB_ACCEPTS] = "accepts",
-        [FB_HANDLED] = "handled",
-        [FB_REQUESTS] = "requests",
-        [FB_ACTIVE] = "active",
-        [FB_READING] = "reading",
-        [FB_WRITING] = "writing" };
-    uint64_t busy = totals[FB_READING] + totals[FB_WRITING];
+    static const char *const names[COUNTERS] = { [COUNTER_ACCEPTS] = "accepts",
+        [COUNTER_HANDLED] = "handled",
+        [COUNTER_REQUESTS] = "requests",
+        [COUNTER_ACTIVE] = "active",
+        [COUNTER_READING] = "reading",
+        [COUNTER_WRITING] = "writing" };
+    uint64_t busy = totals[COUNTER_READING] + totals[COUNTER_WRITING];
 
-    fb_json_object(json, "totals");
-    for (int i = 0; i < FB_COUNTERS; i++)
-        fb_json_number(json, names[i], (int64_t)totals[i]);
-    fb_json_number(
-        json, "waiting", totals[FB_ACTIVE] > busy ? (int64_t)(totals[FB_ACTIVE] - busy) : 0);
-    fb_json_close(json);
+    json_object(json, "totals");
+    for (int i = 0; i < COUNTERS; i++)
+        json_number(json, names[i], (int64_t)totals[i]);
+    json_number(json, "waiting",
+        totals[COUNTER_ACTIVE] > busy ? (int64_t)(totals[COUNTER_ACTIVE] - busy) : 0);
+    json_close(json);
 }
 
 /* Lengths of the queues of a listener's sockets, added up. */
@@ -132,7 +132,7 @@ static bool add_queue(int fd, struct queues *queues)
     return true;
 }
 
-static void write_queues(const struct fb_listener *listener, struct fb_json *json)
+static void write_queues(const struct listener *listener, struct json *json)
 {
     bool known = listener->address.any.sa_family != AF_UNIX;
     struct queues queues = { 0, 0, 0 };
@@ -144,34 +144,34 @@ static void write_queues(const struct fb_listener *listener, struct fb_json *jso
         sockets++;
         known = known && add_queue(listener->fds[i], &queues);
     }
-    fb_json_number(json, "sockets", sockets);
+    json_number(json, "sockets", sockets);
     if (known && sockets > 0) {
-        fb_json_number(json, "backlog", queues.backlog);
-        fb_json_number(json, "queue", queues.queue);
-        fb_json_number(json, "drops", queues.drops);
+        json_number(json, "backlog", queues.backlog);
+        json_number(json, "queue", queues.queue);
+        json_number(json, "drops", queues.drops);
         return;
     }
-    fb_json_null(json, "backlog");
-    fb_json_null(json, "queue");
-    fb_json_null(json, "drops");
+    json_null(json, "backlog");
+    json_null(json, "queue");
+    json_null(json, "drops");
 }
 
-static void write_listeners(const struct fb_listeners *listeners, struct fb_json *json)
+static void write_listeners(const struct listeners *listeners, struct json *json)
 {
-    const struct fb_listener *listener;
+    const struct listener *listener;
 
-    fb_json_array(json, "listeners");
+    json_array(json, "listeners");
     STAILQ_FOREACH (listener, listeners, link) {
-        fb_json_object(json, NULL);
-        fb_json_string(json, "address", listener->text);
-        fb_json_string(json, "type", listener->address.any.sa_family == AF_UNIX ? "unix" : "tcp");
+        json_object(json, NULL);
+        json_string(json, "address", listener->text);
+        json_string(json, "type", listener->address.any.sa_family == AF_UNIX ? "unix" : "tcp");
         write_queues(listener, json);
-        fb_json_close(json);
+        json_close(json);
     }
-    fb_json_close(json);
+    json_close(json);
 }
 
-void control_status_write(struct control *control, struct fb_json *json)
+void control_status_write(struct control *control, struct json *json)
 {
     struct control_status status = { .state = NULL };
 
@@ -179,12 +179,12 @@ void control_status_write(struct control *control, struct fb_json *json)
     control->ops->status(control->host, &status);
     assert(status.state != NULL && status.configuration != NULL);
     assert(status.listeners != NULL);
-    fb_json_string(json, "version", FB_VERSION);
-    fb_json_number(json, "pid", getpid());
-    fb_json_string(json, "state", status.state);
+    json_string(json, "version", BUILD_VERSION);
+    json_number(json, "pid", getpid());
+    json_string(json, "state", status.state);
     write_time(json, "started", status.started_ms);
-    fb_json_number(json, "uptime_ms", status.uptime_ms);
-    fb_json_string(json, "configuration", status.configuration);
+    json_number(json, "uptime_ms", status.uptime_ms);
+    json_string(json, "configuration", status.configuration);
     write_reload(&status, json);
     write_upgrade(&status, json);
     write_generations(control, json);

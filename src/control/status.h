@@ -29,8 +29,8 @@ struct control_status {
         pid_t other;
         bool serves; /* the new one does */
     } upgrade;
-    uint64_t totals[FB_COUNTERS];
-    const struct fb_listeners *listeners;
+    uint64_t totals[COUNTERS];
+    const struct listeners *listeners;
 };
 
 struct control_generation {
@@ -50,4 +50,4 @@ struct control_worker {
 };
 
 /* Writes the members of a reply to "status". */
-void control_status_write(struct control *control, struct fb_json *json);
+void control_status_write(struct control *control, struct json *json);

@@ -12,14 +12,14 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-static struct fb_io_result failed(enum fb_io_status again)
+static struct io_result failed(enum io_status again)
 {
     if (errno == EAGAIN || errno == EWOULDBLOCK)
-        return (struct fb_io_result) { .status = again };
-    return (struct fb_io_result) { .status = FB_IO_FAILED, .error = errno };
+        return (struct io_result) { .status = again };
+    return (struct io_result) { .status = IO_FAILED, .error = errno };
 }
 
-static struct fb_io_result socket_recv(struct fb_source *source, struct fb_span *span)
+static struct io_result socket_recv(struct source *source, struct io_span *span)
 {
     ssize_t n;
 
@@ -28,15 +28,14 @@ static struct fb_io_result socket_recv(struct fb_source *source, struct fb_span 
     while (n == -1 && errno == EINTR);
 
     if (n == -1)
-        return failed(FB_IO_AGAIN_READ);
+        return failed(IO_AGAIN_READ);
     if (n == 0)
-        return (struct fb_io_result) { .status = FB_IO_EOF };
+        return (struct io_result) { .status = IO_EOF };
     span->n = (size_t)n;
-    return (struct fb_io_result) { .status = FB_IO_DONE, .n = (size_t)n };
+    return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
-static struct fb_io_result socket_send(
-    struct fb_source *source, const struct iovec *pieces, int count)
+static struct io_result socket_send(struct source *source, const struct iovec *pieces, int count)
 {
     struct msghdr message = { .msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count };
     ssize_t n;
@@ -47,40 +46,40 @@ static struct fb_io_result socket_send(
     while (n == -1 && errno == EINTR);
 
     if (n == -1)
-        return failed(FB_IO_AGAIN_WRITE);
-    return (struct fb_io_result) { .status = FB_IO_DONE, .n = (size_t)n };
+        return failed(IO_AGAIN_WRITE);
+    return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
-static struct fb_io_result socket_accept(
-    struct fb_source *listener, int *fd, struct sockaddr *address, socklen_t *length)
+static struct io_result socket_accept(
+    struct source *listener, int *fd, struct sockaddr *address, socklen_t *length)
 {
     *fd = accept4(listener->fd, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (*fd == -1)
-        return failed(FB_IO_AGAIN_READ);
-    return (struct fb_io_result) { .status = FB_IO_DONE };
+        return failed(IO_AGAIN_READ);
+    return (struct io_result) { .status = IO_DONE };
 }
 
-static struct fb_io_result socket_connect(
-    struct fb_source *source, const struct sockaddr *address, socklen_t length)
+static struct io_result socket_connect(
+    struct source *source, const struct sockaddr *address, socklen_t length)
 {
     static const int on = 1;
     int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
     source->fd = socket(address->sa_family, type, 0);
     if (source->fd == -1)
-        return (struct fb_io_result) { .status = FB_IO_FAILED, .error = errno };
+        return (struct io_result) { .status = IO_FAILED, .error = errno };
     /* output is gathered before it is sent: to wait for more of it would only cost time */
     if (address->sa_family != AF_UNIX)
         setsockopt(source->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (connect(source->fd, address, length) == 0)
-        return (struct fb_io_result) { .status = FB_IO_DONE };
+        return (struct io_result) { .status = IO_DONE };
     if (errno == EINPROGRESS || errno == EINTR)
-        return (struct fb_io_result) { .status = FB_IO_AGAIN_WRITE };
+        return (struct io_result) { .status = IO_AGAIN_WRITE };
     /* EAGAIN too: of a unix socket whose backlog is full, which nothing announces the end of */
-    return (struct fb_io_result) { .status = FB_IO_FAILED, .error = errno };
+    return (struct io_result) { .status = IO_FAILED, .error = errno };
 }
 
-static struct fb_io_result socket_connected(struct fb_source *source)
+static struct io_result socket_connected(struct source *source)
 {
     int error = 0;
     socklen_t length = sizeof(error);
@@ -88,33 +87,32 @@ static struct fb_io_result socket_connected(struct fb_source *source)
     if (getsockopt(source->fd, SOL_SOCKET, SO_ERROR, &error, &length) == -1)
         error = errno;
     if (error != 0)
-        return (struct fb_io_result) { .status = FB_IO_FAILED, .error = error };
-    return (struct fb_io_result) { .status = FB_IO_DONE };
+        return (struct io_result) { .status = IO_FAILED, .error = error };
+    return (struct io_result) { .status = IO_DONE };
 }
 
-static int socket_name(const struct fb_source *source, struct sockaddr *address, socklen_t *length)
+static int socket_name(const struct source *source, struct sockaddr *address, socklen_t *length)
 {
     return getsockname(source->fd, address, length);
 }
 
-static struct fb_io_result moved(ssize_t n, enum fb_io_status again)
+static struct io_result moved(ssize_t n, enum io_status again)
 {
     if (n == -1)
         return failed(again);
     if (n == 0)
-        return (struct fb_io_result) { .status = FB_IO_EOF };
-    return (struct fb_io_result) { .status = FB_IO_DONE, .n = (size_t)n };
+        return (struct io_result) { .status = IO_EOF };
+    return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
-static struct fb_io_result socket_sendfile(
-    struct fb_source *source, int fd, off_t *offset, size_t n)
+static struct io_result socket_sendfile(struct source *source, int fd, off_t *offset, size_t n)
 {
     ssize_t sent;
 
     do
         sent = sendfile(source->fd, fd, offset, n);
     while (sent == -1 && errno == EINTR);
-    return moved(sent, FB_IO_AGAIN_WRITE);
+    return moved(sent, IO_AGAIN_WRITE);
 }
 
 static ssize_t splice_once(int from, int to, size_t n)
@@ -127,30 +125,30 @@ static ssize_t splice_once(int from, int to, size_t n)
     return moved_n;
 }
 
-static struct fb_io_result socket_splice_in(struct fb_source *source, int pipe, size_t n)
+static struct io_result socket_splice_in(struct source *source, int pipe, size_t n)
 {
-    return moved(splice_once(source->fd, pipe, n), FB_IO_AGAIN_READ);
+    return moved(splice_once(source->fd, pipe, n), IO_AGAIN_READ);
 }
 
-static struct fb_io_result socket_splice_out(struct fb_source *source, int pipe, size_t n)
+static struct io_result socket_splice_out(struct source *source, int pipe, size_t n)
 {
-    return moved(splice_once(pipe, source->fd, n), FB_IO_AGAIN_WRITE);
+    return moved(splice_once(pipe, source->fd, n), IO_AGAIN_WRITE);
 }
 
-static struct fb_io_result socket_shutdown(struct fb_source *source)
+static struct io_result socket_shutdown(struct source *source)
 {
     if (shutdown(source->fd, SHUT_WR) == -1)
-        return failed(FB_IO_AGAIN_WRITE);
-    return (struct fb_io_result) { .status = FB_IO_DONE };
+        return failed(IO_AGAIN_WRITE);
+    return (struct io_result) { .status = IO_DONE };
 }
 
-static size_t socket_pending(const struct fb_source *source)
+static size_t socket_pending(const struct source *source)
 {
     (void)source;
     return 0;
 }
 
-static void socket_close(struct fb_source *source, bool reset)
+static void socket_close(struct source *source, bool reset)
 {
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
 
@@ -160,7 +158,7 @@ static void socket_close(struct fb_source *source, bool reset)
     source->fd = -1;
 }
 
-const struct fb_io_ops fb_io_socket = {
+const struct io_ops io_socket = {
     .recv = socket_recv,
     .send = socket_send,
     .accept = socket_accept,

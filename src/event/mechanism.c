@@ -8,26 +8,26 @@
 #include <assert.h>
 #include <string.h>
 
-const struct fb_mechanism *const fb_mechanisms[] = {
+const struct mechanism *const mechanism_table[] = {
 #define MECHANISM(name) &mechanism_##name,
 #include "event/mechanisms.def"
 #undef MECHANISM
     NULL,
 };
 
-static_assert(fb_countof(fb_mechanisms) <= FB_MECHANISMS_MAX + 1, "the settings have room for all");
+static_assert(countof(mechanism_table) <= MECHANISMS_MAX + 1, "the settings have room for all");
 
-const struct fb_mechanism *fb_mechanism_find(const char *name)
+const struct mechanism *mechanism_find(const char *name)
 {
-    for (const struct fb_mechanism *const *m = fb_mechanisms; *m != NULL; m++)
+    for (const struct mechanism *const *m = mechanism_table; *m != NULL; m++)
         if (name == NULL ? (*m)->available() : strcmp((*m)->name, name) == 0)
             return *m;
     return NULL;
 }
 
-void mechanism_check(const struct fb_mechanism *mechanism)
+void mechanism_check(const struct mechanism *mechanism)
 {
-    const struct fb_mechanism_option *option = &mechanism->option;
+    const struct mechanism_option *option = &mechanism->option;
 
     assert(mechanism->name != NULL && mechanism->io != NULL);
     assert(mechanism->available != NULL && mechanism->init != NULL && mechanism->done != NULL);
@@ -40,7 +40,7 @@ void mechanism_check(const struct fb_mechanism *mechanism)
     assert(option->least <= option->initial && option->initial <= option->greatest);
 }
 
-void fb_system_clock(struct fb_loop *loop)
+void mechanism_system_clock(struct loop *loop)
 {
-    fb_clock_read(&loop->clock);
+    clock_read(&loop->clock);
 }

@@ -7,7 +7,7 @@
  *  - The caller (event/source_watch.c) keeps the events' flags: when an operation runs, `active`
  *    still tells what was watched before it. Operations return 0, or -1 with errno and nothing
  *    changed.
- *  - What happens is reported by fb_loop_report(), which posts events and runs no handler of a
+ *  - What happens is reported by loop_report(), which posts events and runs no handler of a
  *    connection; so nothing that process_events holds can vanish under it.
  *  - A source with neither direction enabled reports nothing, not even a hang-up; an
  *    edge-triggered mechanism may report it to the loop, which remembers it. */
@@ -18,71 +18,71 @@
 
 #include <stdint.h>
 
-struct fb_loop;
+struct loop;
 
 /* A directive of the mechanism's own in `events {}`: a number. */
-struct fb_mechanism_option {
+struct mechanism_option {
     const char *name; /* NULL: none */
     int64_t least, greatest, initial;
 };
 
-struct fb_mechanism {
+struct mechanism {
     const char *name; /* in the directive `use` */
     bool edge;        /* events are reported once a change: go on until "again" */
     bool exclusive;   /* can wake one of several waiting processes for a listener */
     bool masks; /* the wait takes a signal mask, and while events are ready looks at no signal */
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
-    struct fb_mechanism_option option;
-    const struct fb_io_ops *io; /* the operations that its sources start with */
+    struct mechanism_option option;
+    const struct io_ops *io; /* the operations that its sources start with */
     void *self; /* NULL, or the state of a mechanism that is made at run time, as a simulated one */
 
     /* Whether this kernel has the mechanism. */
     bool (*available)(void);
     /* Makes the state for loop->sources.n slots; `option` is the directive's value. */
-    int (*init)(struct fb_loop *loop, int64_t option);
-    void (*done)(struct fb_loop *loop);
+    int (*init)(struct loop *loop, int64_t option);
+    void (*done)(struct loop *loop);
 
     /* Start and end watching one direction. */
-    int (*add)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
-    int (*del)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
+    int (*add)(struct loop *loop, struct source *source, enum event_direction direction);
+    int (*del)(struct loop *loop, struct source *source, enum event_direction direction);
     /* Go on and pause watching a direction that was added; free of system calls where it can be. */
-    int (*enable)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
-    int (*disable)(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction);
+    int (*enable)(struct loop *loop, struct source *source, enum event_direction direction);
+    int (*disable)(struct loop *loop, struct source *source, enum event_direction direction);
     /* Start and end watching both directions at once; del_conn also ends a single one. `closing`:
      * the descriptor is closed right after, so what the kernel then does by itself need not be
      * asked for. */
-    int (*add_conn)(struct fb_loop *loop, struct fb_source *source);
-    int (*del_conn)(struct fb_loop *loop, struct fb_source *source, bool closing);
+    int (*add_conn)(struct loop *loop, struct source *source);
+    int (*del_conn)(struct loop *loop, struct source *source, bool closing);
     /* A listener is level-triggered everywhere; `exclusive` as above, ignored without it. It is
      * always deleted before its descriptor is closed: the master holds the socket on. */
-    int (*add_listener)(struct fb_loop *loop, struct fb_source *source, bool exclusive);
-    int (*del_listener)(struct fb_loop *loop, struct fb_source *source);
+    int (*add_listener)(struct loop *loop, struct source *source, bool exclusive);
+    int (*del_listener)(struct loop *loop, struct source *source);
 
     /* Wakes the loop and has its notified() run; may be called from any thread. */
-    int (*notify)(struct fb_loop *loop);
+    int (*notify)(struct loop *loop);
     /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, which is in
      * force only within the wait, and reports. A signal ends the wait without a word. */
-    void (*process_events)(struct fb_loop *loop, int timeout);
+    void (*process_events)(struct loop *loop, int timeout);
     /* The time that the loop goes by, for loop->clock. */
-    void (*read_clock)(struct fb_loop *loop);
+    void (*read_clock)(struct loop *loop);
 };
 
-#define MECHANISM(name) extern const struct fb_mechanism mechanism_##name;
+#define MECHANISM(name) extern const struct mechanism mechanism_##name;
 #include "event/mechanisms.def"
 #undef MECHANISM
 
-#define FB_MECHANISMS_MAX 16
+#define MECHANISMS_MAX 16
 
 /* The mechanisms that were built in, best first; ends with NULL. */
-extern const struct fb_mechanism *const fb_mechanisms[];
+extern const struct mechanism *const mechanism_table[];
 
 /* Finds a mechanism by name, or for NULL the best that this kernel has; NULL when there is none. */
-const struct fb_mechanism *fb_mechanism_find(const char *name);
+const struct mechanism *mechanism_find(const char *name);
 
 /* Asserts that every operation is there, and that the option's limits fit its initial value. */
-void mechanism_check(const struct fb_mechanism *mechanism);
+void mechanism_check(const struct mechanism *mechanism);
 
 /* A read_clock() of the system's clocks. */
-void fb_system_clock(struct fb_loop *loop);
+void mechanism_system_clock(struct loop *loop);
 /* A notify() on an eventfd, for mechanisms whose kernel has nothing better. */
-int fb_eventfd_notify(struct fb_loop *loop);
+int loop_notify_eventfd(struct loop *loop);

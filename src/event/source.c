@@ -7,95 +7,94 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int fb_source_table_init(struct fb_source_table *table, uint32_t n, size_t stride)
+int source_table_init(struct source_table *table, uint32_t n, size_t stride)
 {
     void *base;
 
-    assert(stride >= sizeof(struct fb_source) && n > 0 && n < FB_NO_SLOT);
+    assert(stride >= sizeof(struct source) && n > 0 && n < SOURCE_NONE);
     base = mmap(NULL, n * stride, PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return -1;
-    *table =
-        (struct fb_source_table) { .base = base, .stride = stride, .n = n, .free = FB_NO_SLOT };
+    *table = (struct source_table) { .base = base, .stride = stride, .n = n, .free = SOURCE_NONE };
     return 0;
 }
 
-void fb_source_table_done(struct fb_source_table *table)
+void source_table_done(struct source_table *table)
 {
     if (table->base != NULL)
         munmap(table->base, table->n * table->stride);
     table->base = NULL;
 }
 
-struct fb_source *fb_source_get(struct fb_source_table *table)
+struct source *source_get(struct source_table *table)
 {
-    struct fb_source *source;
+    struct source *source;
     uint32_t generation;
 
-    if (table->free != FB_NO_SLOT) {
-        source = fb_source_at(table, table->free);
+    if (table->free != SOURCE_NONE) {
+        source = source_at(table, table->free);
         assert(!source->in_use && table->free < table->used_n);
         table->free = source->position;
         generation = source->generation;
         memset(source, 0, table->stride);
         source->generation = generation;
     } else if (table->used_n < table->n) {
-        source = fb_source_at(table, table->used_n++);
+        source = source_at(table, table->used_n++);
     } else {
         return NULL;
     }
     source->in_use = true;
     source->fd = -1;
-    source->queue = FB_QUEUE_NORMAL;
-    source->events[FB_WRITE].direction = FB_WRITE;
+    source->queue = QUEUE_NORMAL;
+    source->events[EVENT_WRITE].direction = EVENT_WRITE;
     table->in_use_n++;
     return source;
 }
 
-void fb_source_put(struct fb_source_table *table, struct fb_source *source)
+void source_put(struct source_table *table, struct source *source)
 {
     assert(source->in_use && table->in_use_n > 0 && !source->listening);
-    for (int i = 0; i < FB_DIRECTIONS; i++)
-        assert(!source->events[i].active && source->events[i].queue == FB_QUEUE_NONE);
+    for (int i = 0; i < EVENT_DIRECTIONS; i++)
+        assert(!source->events[i].active && source->events[i].queue == QUEUE_NONE);
     source->in_use = false;
     source->generation++;
     source->position = table->free;
-    table->free = fb_source_index(table, source);
+    table->free = source_index(table, source);
     table->in_use_n--;
 }
 
-void source_table_check(const struct fb_source_table *table)
+void source_table_check(const struct source_table *table)
 {
     uint32_t free_n = 0;
 
     assert(table->base != NULL && table->used_n <= table->n);
     assert(table->in_use_n <= table->used_n);
-    for (uint32_t i = table->free; i != FB_NO_SLOT; i = fb_source_at(table, i)->position) {
+    for (uint32_t i = table->free; i != SOURCE_NONE; i = source_at(table, i)->position) {
         assert(i < table->used_n);
-        assert(!fb_source_at(table, i)->in_use);
+        assert(!source_at(table, i)->in_use);
         free_n++;
         assert(free_n <= table->used_n - table->in_use_n); /* no circle */
     }
 }
 
-static void check_event(const struct fb_source *source, enum fb_direction direction)
+static void check_event(const struct source *source, enum event_direction direction)
 {
-    const struct fb_event *event = &source->events[direction];
+    const struct event *event = &source->events[direction];
 
     assert(event->direction == direction);
-    assert(event->queue < FB_QUEUES);
-    assert(!event->armed || event->active || (source->listening && direction == FB_READ));
+    assert(event->queue < QUEUES);
+    assert(!event->armed || event->active || (source->listening && direction == EVENT_READ));
     assert(!event->active || source->fd != -1);
     assert(!event->armed || source->ops->run[direction] != NULL);
 }
 
-void source_check(const struct fb_source *source)
+void source_check(const struct source *source)
 {
-    assert(source->in_use && source->queue < FB_QUEUES);
+    assert(source->in_use && source->queue < QUEUES);
     assert(source->ops != NULL && source->io != NULL);
-    assert(!source->listening || source->events[FB_READ].armed);
-    assert(!source->listening || !source->events[FB_READ].active);
-    check_event(source, FB_READ);
-    check_event(source, FB_WRITE);
+    assert(!source->listening || source->events[EVENT_READ].armed);
+    assert(!source->listening || !source->events[EVENT_READ].active);
+    check_event(source, EVENT_READ);
+    check_event(source, EVENT_WRITE);
 }

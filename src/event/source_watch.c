@@ -6,26 +6,26 @@
 #include <assert.h>
 #include <errno.h>
 
-int fb_source_arm(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+int source_arm(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct fb_event *event = &source->events[direction];
+    struct event *event = &source->events[direction];
 
     assert(source->in_use && source->fd != -1);
     if (!event->armed) {
-        const struct fb_mechanism *mechanism = loop->mechanism;
+        const struct mechanism *mechanism = loop->mechanism;
 
         if ((event->active ? mechanism->enable : mechanism->add)(loop, source, direction) == -1)
             return -1;
         event->active = event->armed = true;
     }
     if (event->ready)
-        fb_loop_post(loop, event, source->queue);
+        loop_post(loop, event, source->queue);
     return 0;
 }
 
-void fb_source_disarm(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+void source_disarm(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct fb_event *event = &source->events[direction];
+    struct event *event = &source->events[direction];
 
     if (!event->armed)
         return;
@@ -34,52 +34,53 @@ void fb_source_disarm(struct fb_loop *loop, struct fb_source *source, enum fb_di
     event->armed = false;
 }
 
-int fb_source_arm_both(struct fb_loop *loop, struct fb_source *source)
+int source_arm_both(struct loop *loop, struct source *source)
 {
     assert(source->in_use && source->fd != -1 && !source->listening);
-    assert(!source->events[FB_READ].active && !source->events[FB_WRITE].active);
+    assert(!source->events[EVENT_READ].active && !source->events[EVENT_WRITE].active);
     if (loop->mechanism->add_conn(loop, source) == -1)
         return -1;
-    for (int i = 0; i < FB_DIRECTIONS; i++)
+    for (int i = 0; i < EVENT_DIRECTIONS; i++)
         source->events[i].active = source->events[i].armed = true;
     return 0;
 }
 
-int fb_listener_arm(struct fb_loop *loop, struct fb_source *source, bool exclusive)
+int source_arm_listener(struct loop *loop, struct source *source, bool exclusive)
 {
     assert(source->in_use && source->fd != -1);
     if (source->listening)
         return 0;
-    assert(!source->events[FB_READ].active);
+    assert(!source->events[EVENT_READ].active);
     if (loop->mechanism->add_listener(loop, source, exclusive) == -1) {
-        fb_log(loop->log, FB_ALERT, errno, "a listener could not be watched");
+        log_write(loop->log, LEVEL_ALERT, errno, "a listener could not be watched");
         return -1;
     }
-    source->listening = source->events[FB_READ].armed = true;
+    source->listening = source->events[EVENT_READ].armed = true;
     return 0;
 }
 
-void fb_listener_disarm(struct fb_loop *loop, struct fb_source *source)
+void source_disarm_listener(struct loop *loop, struct source *source)
 {
     if (!source->listening)
         return;
     if (loop->mechanism->del_listener(loop, source) == -1)
-        fb_log(loop->log, FB_ALERT, errno, "a listener could not be taken out of the watched ones");
-    source->listening = source->events[FB_READ].armed = false;
-    fb_loop_unpost(loop, &source->events[FB_READ]);
+        log_write(
+            loop->log, LEVEL_ALERT, errno, "a listener could not be taken out of the watched ones");
+    source->listening = source->events[EVENT_READ].armed = false;
+    loop_unpost(loop, &source->events[EVENT_READ]);
 }
 
-void fb_source_close(struct fb_loop *loop, struct fb_source *source, bool reset)
+void source_close(struct loop *loop, struct source *source, bool reset)
 {
     assert(source->in_use);
-    fb_listener_disarm(loop, source);
-    if (source->events[FB_READ].active || source->events[FB_WRITE].active)
+    source_disarm_listener(loop, source);
+    if (source->events[EVENT_READ].active || source->events[EVENT_WRITE].active)
         loop->mechanism->del_conn(loop, source, true);
-    for (int i = 0; i < FB_DIRECTIONS; i++) {
+    for (int i = 0; i < EVENT_DIRECTIONS; i++) {
         source->events[i].active = source->events[i].armed = false;
-        fb_loop_unpost(loop, &source->events[i]);
+        loop_unpost(loop, &source->events[i]);
     }
     if (source->fd != -1)
         source->io->close(source, reset);
-    fb_source_put(&loop->sources, source);
+    source_put(&loop->sources, source);
 }

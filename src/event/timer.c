@@ -7,16 +7,16 @@
 #include <assert.h>
 #include <limits.h>
 
-static int compare_timers(const struct fb_timer *a, const struct fb_timer *b)
+static int compare_timers(const struct timer *a, const struct timer *b)
 {
     if (a->deadline != b->deadline)
         return a->deadline < b->deadline ? -1 : 1;
     return (a > b) - (a < b);
 }
 
-RB_GENERATE_INTERNAL(timer_tree, fb_timer, node, compare_timers, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(timer_tree, timer, node, compare_timers, static __attribute__((unused)))
 
-void timers_init(struct timers *timers, const struct fb_clock *clock, struct fb_loop *loop)
+void timers_init(struct timers *timers, const struct clock *clock, struct loop *loop)
 {
     assert(clock != NULL);
     RB_INIT(&timers->tree);
@@ -24,19 +24,19 @@ void timers_init(struct timers *timers, const struct fb_clock *clock, struct fb_
     timers->loop = loop;
 }
 
-static inline void remove_timer(struct timers *timers, struct fb_timer *timer)
+static inline void remove_timer(struct timers *timers, struct timer *timer)
 {
     RB_REMOVE(timer_tree, &timers->tree, timer);
     timer->deadline = 0;
 }
 
-static inline void insert_timer(struct timers *timers, struct fb_timer *timer, uint64_t deadline)
+static inline void insert_timer(struct timers *timers, struct timer *timer, uint64_t deadline)
 {
     timer->deadline = deadline;
     RB_INSERT(timer_tree, &timers->tree, timer);
 }
 
-void timers_arm_at(struct timers *timers, struct fb_timer *timer, uint64_t deadline)
+void timers_arm_at(struct timers *timers, struct timer *timer, uint64_t deadline)
 {
     uint64_t soonest = timers->clock->mono_ms + 1;
 
@@ -45,20 +45,20 @@ void timers_arm_at(struct timers *timers, struct fb_timer *timer, uint64_t deadl
     insert_timer(timers, timer, deadline > soonest ? deadline : soonest);
 }
 
-void timers_arm(struct timers *timers, struct fb_timer *timer, uint64_t ms)
+void timers_arm(struct timers *timers, struct timer *timer, uint64_t ms)
 {
     timers_arm_at(timers, timer, timers->clock->mono_ms + ms);
 }
 
-void timers_disarm(struct timers *timers, struct fb_timer *timer)
+void timers_disarm(struct timers *timers, struct timer *timer)
 {
-    if (fb_timer_is_set(timer))
+    if (timer_is_set(timer))
         remove_timer(timers, timer);
 }
 
 static inline int wait_from(const struct timers *timers, uint64_t now)
 {
-    const struct fb_timer *first = RB_MIN(timer_tree, (struct timer_tree *)&timers->tree);
+    const struct timer *first = RB_MIN(timer_tree, (struct timer_tree *)&timers->tree);
 
     if (first == NULL)
         return -1;
@@ -72,9 +72,9 @@ int timers_wait(const struct timers *timers)
     return wait_from(timers, timers->clock->mono_ms);
 }
 
-static inline void run_until(struct timers *timers, const struct fb_clock *clock)
+static inline void run_until(struct timers *timers, const struct clock *clock)
 {
-    struct fb_timer *timer;
+    struct timer *timer;
 
     /* ends although handlers set timers: what they set lies at least 1 ms after the cached time */
     while (
@@ -91,7 +91,7 @@ void timers_run(struct timers *timers)
 
 size_t timers_check(const struct timers *timers)
 {
-    struct fb_timer *timer, *before = NULL;
+    struct timer *timer, *before = NULL;
     size_t n = 0;
 
     assert(timers->clock != NULL);
@@ -105,33 +105,33 @@ size_t timers_check(const struct timers *timers)
     return n;
 }
 
-void fb_timer_set(struct fb_loop *loop, struct fb_timer *timer, uint64_t ms)
+void timer_set(struct loop *loop, struct timer *timer, uint64_t ms)
 {
     uint64_t deadline = loop->clock.mono_ms + (ms > 0 ? ms : 1);
 
-    if (fb_timer_is_set(timer)) {
+    if (timer_is_set(timer)) {
         uint64_t old = timer->deadline;
         uint64_t apart = old > deadline ? old - deadline : deadline - old;
 
-        if (apart < FB_TIMER_LAZY_MS)
+        if (apart < TIMER_LAZY_MS)
             return;
         remove_timer(&loop->timers, timer);
     }
     insert_timer(&loop->timers, timer, deadline);
 }
 
-void fb_timer_del(struct fb_loop *loop, struct fb_timer *timer)
+void timer_del(struct loop *loop, struct timer *timer)
 {
-    if (fb_timer_is_set(timer))
+    if (timer_is_set(timer))
         remove_timer(&loop->timers, timer);
 }
 
-int fb_timers_distance(const struct fb_loop *loop)
+int timers_distance(const struct loop *loop)
 {
     return wait_from(&loop->timers, loop->clock.mono_ms);
 }
 
-void fb_timers_expire(struct fb_loop *loop)
+void timers_expire(struct loop *loop)
 {
     run_until(&loop->timers, &loop->clock);
 }

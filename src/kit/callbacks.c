@@ -27,7 +27,7 @@ static void watched_closed(fb_conn *conn, void *state, fb_reason reason)
         test->own_ops.closed(conn, state, reason);
 }
 
-void fb_kit_watch_ends(fb_test *test)
+void kit_watch_callbacks(fb_test *test)
 {
     fb_ops *ops = (fb_ops *)test->protocols[0]->ops; /* the test's copy, in memory of its own */
 

@@ -27,7 +27,7 @@ static void open_part(struct part *part, const char *name, const char *text)
     *part = (struct part) { .name = name, .fd = -1 };
     if (text == NULL)
         return;
-    part->fd = fb_kit_file(text);
+    part->fd = kit_file_create(text);
     snprintf(part->path, sizeof(part->path), "/proc/self/fd/%d", part->fd);
     snprintf(part->line, sizeof(part->line), "include %s;", part->path);
 }
@@ -53,7 +53,7 @@ static char *compose_file(const struct part *parts, uint32_t connections)
         parts[SERVER].line);
 
     if (n == -1)
-        fb_kit_misused("no memory for the configuration");
+        kit_misused("no memory for the configuration");
     return text;
 }
 
@@ -75,35 +75,35 @@ static void show_report(const char *report, const struct part *parts)
     }
 }
 
-static struct fb_cycle *load_file(
+static struct cycle *load_file(
     const fb_protocol *const *protocols, const char *path, const char *label, char **report)
 {
-    struct fb_log_target target;
-    struct fb_log log;
-    struct fb_cycle_options options = {
+    struct log_target target;
+    struct log log;
+    struct cycle_options options = {
         .conf = path,
         .pid = "/nonexistent/pid",
         .error_log = "stderr",
         .module_directory = "/nonexistent",
         .protocols = protocols,
     };
-    struct fb_cycle *cycle;
+    struct cycle *cycle;
 
-    fb_log_init_plain(&log, &target, label);
-    target.fd = fb_kit_file("");
-    cycle = fb_cycle_load(&options, &log, target.fd);
-    *report = fb_kit_read(target.fd);
+    log_init_plain(&log, &target, label);
+    target.fd = kit_file_create("");
+    cycle = cycle_load(&options, &log, target.fd);
+    *report = kit_file_read(target.fd);
     close(target.fd);
     return cycle;
 }
 
-struct fb_cycle *fb_kit_load(
+struct cycle *kit_conf_load(
     const fb_protocol *const *protocols, const fb_test_options *options, const char *label)
 {
     uint32_t connections =
         options->worker_connections > 0 ? options->worker_connections : CONNECTIONS;
     struct part parts[PARTS];
-    struct fb_cycle *cycle;
+    struct cycle *cycle;
     char path[32], *text, *report;
     int fd;
 
@@ -112,7 +112,7 @@ struct fb_cycle *fb_kit_load(
     open_part(&parts[STREAM], "the test's stream directives", options->stream);
     open_part(&parts[SERVER], "the test's server directives", options->server);
     text = compose_file(parts, connections);
-    fd = fb_kit_file(text);
+    fd = kit_file_create(text);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     cycle = load_file(protocols, path, label, &report);
     show_report(report, parts);

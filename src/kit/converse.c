@@ -20,7 +20,7 @@
 #define FAILURES_MOST 20
 
 struct converse {
-    const struct fb_kit_script *script;
+    const struct kit_script *script;
     int failures;
     uint64_t allocations; /* needed by the script as it is written */
     bool verbose;
@@ -31,16 +31,15 @@ static bool has_failed_enough(const struct converse *converse)
     return converse->failures >= FAILURES_MOST;
 }
 
-static struct fb_kit_outcome run_variant(
-    struct converse *converse, const struct fb_kit_way *variant)
+static struct kit_outcome run_variant(struct converse *converse, const struct kit_variant *variant)
 {
-    struct fb_kit_outcome outcome = { .failures = 0 };
+    struct kit_outcome outcome = { .failures = 0 };
 
     if (has_failed_enough(converse))
         return outcome;
     if (converse->verbose)
         fprintf(stderr, "%s: %s\n", converse->script->protocol->name, variant->name);
-    outcome = fb_kit_play(converse->script, variant);
+    outcome = kit_script_run(converse->script, variant);
     converse->failures += outcome.failures;
     if (has_failed_enough(converse))
         fprintf(stderr, "%s: %d failures, the rest is left out\n", converse->script->protocol->name,
@@ -55,7 +54,7 @@ static uint64_t stride(uint64_t n, uint64_t most)
 }
 
 /* Bytes of all steps of one kind. */
-static uint64_t count_bytes(const struct fb_kit_script *script, uint32_t act)
+static uint64_t count_bytes(const struct kit_script *script, uint32_t act)
 {
     uint64_t n = 0;
 
@@ -70,7 +69,7 @@ static void try_cuts(struct converse *converse)
     uint64_t n = count_bytes(converse->script, FB_TEST_ACT_SAY);
 
     for (uint64_t cut = 1; cut < n; cut += stride(n, CUTS_MOST)) {
-        struct fb_kit_way variant = { .cut = cut };
+        struct kit_variant variant = { .cut = cut };
 
         snprintf(variant.name, sizeof(variant.name), "cut at byte %" PRIu64, cut);
         run_variant(converse, &variant);
@@ -80,47 +79,47 @@ static void try_cuts(struct converse *converse)
 static void try_peers(struct converse *converse)
 {
     size_t window = stride(count_bytes(converse->script, FB_TEST_ACT_EXPECT), WINDOWS_MOST);
-    const struct fb_kit_way variants[] = {
+    const struct kit_variant variants[] = {
         { .name = "byte by byte", .bytes = true },
         { .name = "a peer that takes few bytes at a time", .window = window },
         { .name = "a peer that stops reading", .pausing = true },
         { .name = "byte by byte, a peer that stops reading", .bytes = true, .pausing = true },
     };
 
-    for (size_t i = 0; i < fb_countof(variants); i++)
+    for (size_t i = 0; i < countof(variants); i++)
         run_variant(converse, &variants[i]);
 }
 
 static void try_trouble(struct converse *converse)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        struct fb_kit_way variant = { .trouble = true, .seed = seed };
+        struct kit_variant variant = { .trouble = true, .seed = seed };
 
         snprintf(variant.name, sizeof(variant.name), "trouble of seed %" PRIu64, seed);
         run_variant(converse, &variant);
     }
 }
 
-static void try_end(struct converse *converse, size_t step, enum fb_kit_ending ending, bool half)
+static void try_end(struct converse *converse, size_t step, enum kit_ending ending, bool half)
 {
-    struct fb_kit_way variant = { .ending = ending, .step = step, .half = half };
+    struct kit_variant variant = { .ending = ending, .step = step, .half = half };
 
     snprintf(variant.name, sizeof(variant.name), "the peer %s %s step %zu",
-        ending == FB_KIT_BREAKS ? "breaks" : "ends", half ? "within" : "before", step);
+        ending == KIT_RESETS ? "breaks" : "ends", half ? "within" : "before", step);
     run_variant(converse, &variant);
 }
 
 static void try_ends(struct converse *converse)
 {
-    const struct fb_kit_script *script = converse->script;
+    const struct kit_script *script = converse->script;
 
     for (size_t i = 0; i < script->n; i += stride(script->n, ENDINGS_MOST)) {
-        try_end(converse, i, FB_KIT_BREAKS, false);
-        try_end(converse, i, FB_KIT_ENDS, false);
+        try_end(converse, i, KIT_RESETS, false);
+        try_end(converse, i, KIT_SHUTS, false);
         if (script->steps[i].act != FB_TEST_ACT_SAY)
             continue;
-        try_end(converse, i, FB_KIT_BREAKS, true);
-        try_end(converse, i, FB_KIT_ENDS, true);
+        try_end(converse, i, KIT_RESETS, true);
+        try_end(converse, i, KIT_SHUTS, true);
     }
 }
 
@@ -131,7 +130,7 @@ static void try_refusals(struct converse *converse, bool pausing)
     bool refused = true;
 
     for (uint64_t i = 0; refused; i += stride(converse->allocations, REFUSALS_MOST)) {
-        struct fb_kit_way variant = { .refuses = true, .after = i, .pausing = pausing };
+        struct kit_variant variant = { .refuses = true, .after = i, .pausing = pausing };
 
         snprintf(variant.name, sizeof(variant.name), "allocation %" PRIu64 " fails%s", i,
             pausing ? ", a peer that stops reading" : "");
@@ -142,9 +141,9 @@ static void try_refusals(struct converse *converse, bool pausing)
 int fb_test_converse_with(const fb_protocol *protocol, const fb_test_options *options,
     const fb_test_step *steps, size_t n)
 {
-    static const struct fb_kit_way plain = { .name = "as it is" };
-    const fb_test_options own = fb_kit_options(options);
-    const struct fb_kit_script script = { protocol, &own, steps, n };
+    static const struct kit_variant plain = { .name = "as it is" };
+    const fb_test_options own = kit_options(options);
+    const struct kit_script script = { protocol, &own, steps, n };
     struct converse converse = {
         .script = &script,
         .verbose = getenv("FB_TEST_VERBOSE") != NULL,

@@ -7,26 +7,26 @@
 #include "kit/kit.h"
 
 /* How the client ends before the step `step` of a variant. */
-enum fb_kit_ending { FB_KIT_TO_THE_END, FB_KIT_BREAKS, FB_KIT_ENDS };
+enum kit_ending { KIT_RUNS_TO_END, KIT_RESETS, KIT_SHUTS };
 
 /* A variant: the differences from the script as it is written; all zero: none. */
-struct fb_kit_way {
+struct kit_variant {
     char name[64];
-    bool bytes;                /* clients send single bytes */
-    uint64_t cut;              /* byte at which clients begin a second piece; 0: one piece */
-    size_t window;             /* bytes that peers take at a time; 0: any number */
-    bool pausing;              /* peers take nothing until the script expects something */
-    bool trouble;              /* the network makes trouble */
-    uint64_t seed;             /* of the trouble */
-    enum fb_kit_ending ending; /* how the client ends early */
-    size_t step;               /* the step before which it ends */
-    bool half;                 /* ends in the middle of what this step says instead */
-    bool refuses;              /* one allocation fails */
-    uint64_t after;            /* number of allocations that succeed before it */
+    bool bytes;             /* clients send single bytes */
+    uint64_t cut;           /* byte at which clients begin a second piece; 0: one piece */
+    size_t window;          /* bytes that peers take at a time; 0: any number */
+    bool pausing;           /* peers take nothing until the script expects something */
+    bool trouble;           /* the network makes trouble */
+    uint64_t seed;          /* of the trouble */
+    enum kit_ending ending; /* how the client ends early */
+    size_t step;            /* the step before which it ends */
+    bool half;              /* ends in the middle of what this step says instead */
+    bool refuses;           /* one allocation fails */
+    uint64_t after;         /* number of allocations that succeed before it */
 };
 
 /* A script and its test, the same in all variants; lent by the caller. */
-struct fb_kit_script {
+struct kit_script {
     const fb_protocol *protocol;
     const fb_test_options *options;
     const fb_test_step *steps;
@@ -34,17 +34,17 @@ struct fb_kit_script {
 };
 
 /* The result of one run. */
-struct fb_kit_outcome {
+struct kit_outcome {
     int failures; /* faults included */
     uint64_t allocations;
     bool refused; /* the allocation that was to fail was made */
 };
 
 /* Runs the script once, from the start of a worker to its end. */
-struct fb_kit_outcome fb_kit_play(
-    const struct fb_kit_script *script, const struct fb_kit_way *variant);
+struct kit_outcome kit_script_run(
+    const struct kit_script *script, const struct kit_variant *variant);
 
 /* Prints what was heard instead of what was expected: `label: step 3: ...`. */
-void fb_kit_differs(const char *label, size_t step, fb_bytes expected, fb_bytes heard);
+void kit_report_difference(const char *label, size_t step, fb_bytes expected, fb_bytes heard);
 /* Prints what was heard when nothing more was expected. */
-void fb_kit_says_more(const char *label, size_t step, fb_bytes heard);
+void kit_report_surplus(const char *label, size_t step, fb_bytes heard);

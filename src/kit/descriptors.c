@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static void add_descriptor(struct fb_kit_descriptors *open, int directory, const char *name)
+static void add_descriptor(struct kit_descriptors *open, int directory, const char *name)
 {
-    struct fb_kit_descriptor *descriptor = fb_kit_alloc(sizeof(*descriptor));
+    struct kit_descriptor *descriptor = kit_alloc(sizeof(*descriptor));
     ssize_t n = readlinkat(directory, name, descriptor->what, sizeof(descriptor->what) - 1);
 
     if (n == -1) { /* closed just now, by a thread */
@@ -23,7 +23,7 @@ static void add_descriptor(struct fb_kit_descriptors *open, int directory, const
     SLIST_INSERT_HEAD(open, descriptor, link);
 }
 
-void fb_kit_look(struct fb_kit_descriptors *open)
+void kit_descriptors_list(struct kit_descriptors *open)
 {
     DIR *directory = opendir("/proc/self/fd");
     const struct dirent *entry;
@@ -37,10 +37,9 @@ void fb_kit_look(struct fb_kit_descriptors *open)
     closedir(directory);
 }
 
-static bool has_descriptor(
-    const struct fb_kit_descriptors *open, const struct fb_kit_descriptor *wanted)
+static bool has_descriptor(const struct kit_descriptors *open, const struct kit_descriptor *wanted)
 {
-    const struct fb_kit_descriptor *descriptor;
+    const struct kit_descriptor *descriptor;
 
     SLIST_FOREACH (descriptor, open, link)
         if (descriptor->fd == wanted->fd && strcmp(descriptor->what, wanted->what) == 0)
@@ -48,9 +47,9 @@ static bool has_descriptor(
     return false;
 }
 
-static void free_list(struct fb_kit_descriptors *open)
+static void free_list(struct kit_descriptors *open)
 {
-    struct fb_kit_descriptor *descriptor;
+    struct kit_descriptor *descriptor;
 
     while ((descriptor = SLIST_FIRST(open)) != NULL) {
         SLIST_REMOVE_HEAD(open, link);
@@ -58,19 +57,18 @@ static void free_list(struct fb_kit_descriptors *open)
     }
 }
 
-void fb_kit_compare(fb_test *test, struct fb_kit_descriptors *before)
+void kit_descriptors_compare(fb_test *test, struct kit_descriptors *before)
 {
-    struct fb_kit_descriptors now;
-    const struct fb_kit_descriptor *descriptor;
+    struct kit_descriptors now;
+    const struct kit_descriptor *descriptor;
 
-    fb_kit_look(&now);
+    kit_descriptors_list(&now);
     SLIST_FOREACH (descriptor, &now, link)
         if (!has_descriptor(before, descriptor))
-            fb_kit_fault(
-                test, "descriptor %d (%s) was not closed", descriptor->fd, descriptor->what);
+            kit_fault(test, "descriptor %d (%s) was not closed", descriptor->fd, descriptor->what);
     SLIST_FOREACH (descriptor, before, link)
         if (!has_descriptor(&now, descriptor))
-            fb_kit_fault(test, "descriptor %d (%s), which was open before the start, was closed",
+            kit_fault(test, "descriptor %d (%s), which was open before the start, was closed",
                 descriptor->fd, descriptor->what);
     free_list(&now);
     free_list(before);

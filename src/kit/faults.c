@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void fb_kit_fault(fb_test *test, const char *format, ...)
+void kit_fault(fb_test *test, const char *format, ...)
 {
     va_list args;
 
@@ -19,7 +19,7 @@ void fb_kit_fault(fb_test *test, const char *format, ...)
     fputc('\n', stderr);
 }
 
-void fb_kit_misused(const char *format, ...)
+void kit_misused(const char *format, ...)
 {
     va_list args;
 
@@ -31,11 +31,11 @@ void fb_kit_misused(const char *format, ...)
     abort();
 }
 
-void *fb_kit_alloc(size_t n)
+void *kit_alloc(size_t n)
 {
     void *p = calloc(1, n);
 
     if (p == NULL)
-        fb_kit_misused("no memory for the test");
+        kit_misused("no memory for the test");
     return p;
 }

@@ -8,23 +8,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int fb_kit_file(const char *text)
+int kit_file_create(const char *text)
 {
     int fd = memfd_create("forkbeard-test", MFD_CLOEXEC);
     size_t n = strlen(text);
 
     if (fd == -1 || write(fd, text, n) != (ssize_t)n)
-        fb_kit_misused("no memory for the test's files");
+        kit_misused("no memory for the test's files");
     return fd;
 }
 
-char *fb_kit_read(int fd)
+char *kit_file_read(int fd)
 {
     struct stat status;
     size_t n = fstat(fd, &status) == 0 ? (size_t)status.st_size : 0;
-    char *text = fb_kit_alloc(n + 1);
+    char *text = kit_alloc(n + 1);
 
     if (pread(fd, text, n, 0) != (ssize_t)n)
-        fb_kit_misused("a file of the test's cannot be read");
+        kit_misused("a file of the test's cannot be read");
     return text;
 }

@@ -19,14 +19,14 @@ static void say_in_pieces(fb_test *test, fb_test_peer *peer, fb_bytes bytes, uin
     uint64_t random = how;
 
     while (bytes.n > 0) {
-        size_t n = 1 + fb_kit_any(&random, asks_for(how, 0) ? PIECE_MOST : 4);
+        size_t n = 1 + kit_random(&random, asks_for(how, 0) ? PIECE_MOST : 4);
 
         n = n < bytes.n ? n : bytes.n;
         assert(n > 0);
         fb_test_say(peer, bytes.p, n);
         bytes.p += n;
         bytes.n -= n;
-        if (fb_kit_any(&random, 2) == 0)
+        if (kit_random(&random, 2) == 0)
             fb_test_run(test);
     }
 }

@@ -31,7 +31,7 @@ struct driver {
 
 static uint32_t any(struct driver *driver, uint32_t below)
 {
-    return fb_kit_any(&driver->random, below);
+    return kit_random(&driver->random, below);
 }
 
 /* Hands the input over in memory of exactly its size, so that a sanitizer sees a byte read too
@@ -41,11 +41,11 @@ static void feed_target(struct driver *driver, const uint8_t *bytes, size_t n)
     uint8_t *copy = malloc(n > 0 ? n : 1);
 
     if (copy == NULL)
-        fb_kit_misused("no memory for an input");
+        kit_misused("no memory for an input");
     if (n > 0)
         memcpy(copy, bytes, n);
     if (driver->target(copy, n) != 0)
-        fb_kit_misused("the target has not returned 0");
+        kit_misused("the target has not returned 0");
     free(copy);
 }
 
@@ -59,7 +59,7 @@ static void report_path(struct driver *driver, const char *path)
 
 static void read_file(struct driver *driver, int fd, size_t size, const char *path)
 {
-    struct input *input = fb_kit_alloc(sizeof(*input) + size);
+    struct input *input = kit_alloc(sizeof(*input) + size);
     ssize_t n = read(fd, input->bytes, size);
 
     if (n == -1) {

@@ -5,14 +5,14 @@
 
 #include <errno.h>
 
-static struct fb_kit_memory *memory_of(const struct fb_memory *memory)
+static struct kit_memory *memory_of(const struct memory *memory)
 {
-    return fb_container(memory, struct fb_kit_memory, memory);
+    return container_of(memory, struct kit_memory, memory);
 }
 
-static void *counted_alloc(const struct fb_memory *memory, size_t n)
+static void *counted_alloc(const struct memory *memory, size_t n)
 {
-    struct fb_kit_memory *m = memory_of(memory);
+    struct kit_memory *m = memory_of(memory);
     uint64_t number = m->asked++;
     void *p = NULL;
 
@@ -26,18 +26,18 @@ static void *counted_alloc(const struct fb_memory *memory, size_t n)
     return p;
 }
 
-static void counted_release(const struct fb_memory *memory, void *p)
+static void counted_release(const struct memory *memory, void *p)
 {
-    struct fb_kit_memory *m = memory_of(memory);
+    struct kit_memory *m = memory_of(memory);
 
     assert(p == NULL || m->held > 0);
     m->held -= p != NULL;
     free(p);
 }
 
-void fb_kit_memory_init(struct fb_kit_memory *memory)
+void kit_memory_init(struct kit_memory *memory)
 {
-    *memory = (struct fb_kit_memory) {
+    *memory = (struct kit_memory) {
         .memory = { .alloc = counted_alloc, .release = counted_release },
     };
 }

@@ -10,9 +10,9 @@
 
 #define FIRST_PORT 40001
 
-fb_test_peer *fb_kit_add_peer(fb_test *test, struct fb_sim_socket *socket)
+fb_test_peer *kit_peer_add(fb_test *test, struct sim_socket *socket)
 {
-    fb_test_peer *peer = fb_kit_alloc(sizeof(*peer));
+    fb_test_peer *peer = kit_alloc(sizeof(*peer));
 
     peer->kind = KIT_PEER;
     peer->test = test;
@@ -22,7 +22,7 @@ fb_test_peer *fb_kit_add_peer(fb_test *test, struct fb_sim_socket *socket)
     return peer;
 }
 
-void fb_kit_forget_peers(fb_test *test)
+void kit_peers_free(fb_test *test)
 {
     fb_test_peer *peer;
     fb_test_server *server;
@@ -43,7 +43,7 @@ void fb_kit_forget_peers(fb_test *test)
 
 fb_test_peer *fb_test_connect(fb_test *test)
 {
-    fb_test_peer *peer = fb_kit_add_peer(test, fb_sim_client(test->listener));
+    fb_test_peer *peer = kit_peer_add(test, sim_client(test->listener));
     struct sockaddr_in *address = (void *)&peer->socket->peer;
 
     address->sin_port = htons((in_port_t)(FIRST_PORT + test->port_n++ % 20000));
@@ -54,9 +54,9 @@ void fb_test_say(fb_test_peer *peer, const void *p, size_t n)
 {
     CHECK_KIND(peer, KIT_PEER);
     if (peer->over)
-        fb_kit_misused("fb_test_say() of a peer that has ended its half");
+        kit_misused("fb_test_say() of a peer that has ended its half");
     if (n > 0 && !peer->socket->closed)
-        fb_sim_say(peer->socket, p, n);
+        sim_say(peer->socket, p, n);
 }
 
 void fb_test_says(fb_test_peer *peer, const char *text)
@@ -68,7 +68,7 @@ void fb_test_shut(fb_test_peer *peer)
 {
     CHECK_KIND(peer, KIT_PEER);
     if (!peer->over && !peer->socket->closed)
-        fb_sim_end(peer->socket);
+        sim_end(peer->socket);
     peer->over = true;
 }
 
@@ -78,27 +78,27 @@ void fb_test_reset(fb_test_peer *peer)
     if (peer->socket->closed)
         return;
     if (!peer->over)
-        fb_sim_break(peer->socket, ECONNRESET);
-    fb_sim_break_output(peer->socket, ECONNRESET);
+        sim_break(peer->socket, ECONNRESET);
+    sim_break_output(peer->socket, ECONNRESET);
     peer->over = true;
 }
 
 void fb_test_take(fb_test_peer *peer, size_t n)
 {
-    fb_sim_take(peer->socket, n);
+    sim_set_room(peer->socket, n);
 }
 
 fb_bytes fb_test_heard(fb_test_peer *peer)
 {
     CHECK_KIND(peer, KIT_PEER);
     fb_test_run(peer->test);
-    return (fb_bytes) { (const uint8_t *)fb_sim_sent(peer->socket), peer->socket->sent_n };
+    return (fb_bytes) { (const uint8_t *)sim_sent(peer->socket), peer->socket->sent_n };
 }
 
 void fb_test_forget(fb_test_peer *peer)
 {
     fb_test_run(peer->test);
-    fb_sim_forget_sent(peer->socket);
+    sim_forget_sent(peer->socket);
 }
 
 int fb_test_has_ended(fb_test_peer *peer)
@@ -129,7 +129,7 @@ static bool lingers(const fb_test_peer *peer)
 {
     struct search search = { .kind = KIT_SEARCH, .fd = peer->socket->fd };
 
-    fb_net_each(&peer->test->worker.stream.net, search_connection, &search);
+    net_each(&peer->test->worker.stream.net, search_connection, &search);
     return search.lingers;
 }
 

@@ -2,7 +2,7 @@
 /* Pseudo-random numbers of a test (splitmix64): the same for each seed, on every machine. */
 #include "kit/kit.h"
 
-uint32_t fb_kit_any(uint64_t *state, uint32_t below)
+uint32_t kit_random(uint64_t *state, uint32_t below)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
 

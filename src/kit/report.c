@@ -45,7 +45,7 @@ static void show_bytes(fb_bytes bytes, size_t from)
     fputs(end < bytes.n ? "\"..." : "\"", stderr);
 }
 
-void fb_kit_differs(const char *label, size_t step, fb_bytes expected, fb_bytes heard)
+void kit_report_difference(const char *label, size_t step, fb_bytes expected, fb_bytes heard)
 {
     size_t same = 0;
 
@@ -64,7 +64,7 @@ void fb_kit_differs(const char *label, size_t step, fb_bytes expected, fb_bytes 
     fputc('\n', stderr);
 }
 
-void fb_kit_says_more(const char *label, size_t step, fb_bytes heard)
+void kit_report_surplus(const char *label, size_t step, fb_bytes heard)
 {
     fprintf(stderr, "%s: step %zu: heard more than was expected: ", label, step);
     show_bytes(heard, 0);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 struct run {
-    const struct fb_kit_script *script;
-    const struct fb_kit_way *variant;
+    const struct kit_script *script;
+    const struct kit_variant *variant;
     fb_test *test;
     fb_test_peer *peers[FB_TEST_PEERS];
     size_t taken[FB_TEST_PEERS]; /* bytes each has heard as expected */
@@ -24,10 +24,10 @@ struct run {
 /* Whether this variant lets a step fail. What was heard until then is checked nevertheless. */
 static bool is_cut_short(const struct run *run)
 {
-    return run->variant->refuses || run->variant->ending != FB_KIT_TO_THE_END;
+    return run->variant->refuses || run->variant->ending != KIT_RUNS_TO_END;
 }
 
-static void FB_PRINTF(2, 3) fail_step(struct run *run, const char *format, ...)
+static void PRINTF_FORMAT(2, 3) fail_step(struct run *run, const char *format, ...)
 {
     va_list args;
 
@@ -93,7 +93,7 @@ static fb_test_peer *current_peer(struct run *run)
 static void choose_peer(struct run *run, uint64_t i)
 {
     if (i >= FB_TEST_PEERS)
-        fb_kit_misused("step %zu: peers are numbered from 0 to %d", run->step, FB_TEST_PEERS - 1);
+        kit_misused("step %zu: peers are numbered from 0 to %d", run->step, FB_TEST_PEERS - 1);
     run->now = (unsigned)i;
 }
 
@@ -139,7 +139,7 @@ static void say_in_pieces(struct run *run, fb_bytes bytes)
 
 static void end_variant(struct run *run)
 {
-    if (run->variant->ending == FB_KIT_BREAKS)
+    if (run->variant->ending == KIT_RESETS)
         fb_test_reset(current_peer(run));
     else
         fb_test_shut(current_peer(run));
@@ -185,7 +185,7 @@ static void expect_bytes(struct run *run, const fb_test_step *step)
         return;
     }
     run->failures++;
-    fb_kit_differs(run->test->label, run->step, wanted, heard_bytes(run));
+    kit_report_difference(run->test->label, run->step, wanted, heard_bytes(run));
 }
 
 /* Fails, and returns false, when the peer has heard more than was expected. */
@@ -200,7 +200,7 @@ static bool expect_no_more(struct run *run)
     run->over = true;
     if (!is_cut_short(run)) {
         run->failures++;
-        fb_kit_says_more(run->test->label, run->step, more);
+        kit_report_surplus(run->test->label, run->step, more);
     }
     return false;
 }
@@ -269,18 +269,18 @@ static void run_step(struct run *run, const fb_test_step *step)
         fb_test_serve(run->test, step->p, (fb_test_reply)step->n);
         break;
     default:
-        fb_kit_misused("step %zu: there is no act %" PRIu32, run->step, step->act);
+        kit_misused("step %zu: there is no act %" PRIu32, run->step, step->act);
     }
 }
 
 static void run_steps(struct run *run)
 {
-    const struct fb_kit_script *script = run->script;
-    const struct fb_kit_way *variant = run->variant;
+    const struct kit_script *script = run->script;
+    const struct kit_variant *variant = run->variant;
 
     for (size_t i = 0; i < script->n && !run->over; i++) {
         const fb_test_step *step = &script->steps[i];
-        bool ends = variant->ending != FB_KIT_TO_THE_END && i == variant->step;
+        bool ends = variant->ending != KIT_RUNS_TO_END && i == variant->step;
 
         run->step = i;
         if (ends && variant->half)
@@ -320,7 +320,7 @@ static void check_excuse(struct run *run, size_t i, fb_bytes found)
     if (is_excused(run, expected, found))
         return;
     run->failures++;
-    fb_kit_differs(run->test->label, i, expected, found);
+    kit_report_difference(run->test->label, i, expected, found);
 }
 
 /* Fails unless all that a peer has heard is the beginning of what the script expects for it. */
@@ -348,7 +348,7 @@ static void check_heard(struct run *run, unsigned peer)
         return;
     if (!is_excused(run, (fb_bytes) { NULL, 0 }, left)) {
         run->failures++;
-        fb_kit_says_more(run->test->label, run->script->n, left);
+        kit_report_surplus(run->test->label, run->script->n, left);
     }
 }
 
@@ -359,9 +359,9 @@ static void check_all_heard(struct run *run)
     each_peer(run, resume_peer);
     run->step = run->script->n;
     for (run->now = 0; run->now < FB_TEST_PEERS; run->now++) {
-        if (run->peers[run->now] == NULL || run->variant->ending == FB_KIT_ENDS)
+        if (run->peers[run->now] == NULL || run->variant->ending == KIT_SHUTS)
             continue;
-        if (run->variant->refuses || (run->variant->ending == FB_KIT_BREAKS && run->now == last))
+        if (run->variant->refuses || (run->variant->ending == KIT_RESETS && run->now == last))
             check_heard(run, run->now);
         else if (!is_cut_short(run) && !run->over)
             expect_no_more(run);
@@ -376,20 +376,20 @@ static void open_servers(const struct run *run)
             fb_test_serve(run->test, run->script->steps[i].p, FB_TEST_ACCEPTS);
 }
 
-struct fb_kit_outcome fb_kit_play(
-    const struct fb_kit_script *script, const struct fb_kit_way *variant)
+struct kit_outcome kit_script_run(
+    const struct kit_script *script, const struct kit_variant *variant)
 {
     struct run run = { .script = script, .variant = variant };
-    struct fb_kit_outcome outcome = { .failures = 1 };
+    struct kit_outcome outcome = { .failures = 1 };
 
-    assert(variant->ending == FB_KIT_TO_THE_END || variant->step < script->n);
+    assert(variant->ending == KIT_RUNS_TO_END || variant->step < script->n);
     run.test = fb_test_start_with(script->protocol, script->options);
     if (run.test == NULL)
         return outcome;
     snprintf(
         run.test->label, sizeof(run.test->label), "%s: %s", script->protocol->name, variant->name);
     if (variant->trouble)
-        fb_kit_trouble(run.test, variant->seed);
+        kit_trouble(run.test, variant->seed);
     if (variant->refuses)
         fb_test_refuse_memory(run.test, variant->after, 1);
     open_servers(&run);

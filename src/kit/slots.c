@@ -10,45 +10,45 @@ extern void __asan_unpoison_memory_region(const volatile void *p, size_t n) __at
 
 static void poison_state(const struct fb_conn *conn)
 {
-    const struct fb_binding *binding = conn->owner;
+    const struct binding *binding = conn->owner;
 
     if (__asan_poison_memory_region == NULL || conn->outgoing || conn->state == NULL)
         return;
     __asan_poison_memory_region(conn->state, binding->server->protocol->conn_state);
 }
 
-static void slot_released(struct fb_net *net)
+static void slot_released(struct net *net)
 {
-    fb_test *test = kit_test_of(fb_loop_worker(&net->loop));
-    struct fb_source_table *table = &net->loop.sources;
+    fb_test *test = kit_test_of(worker_of_loop(&net->loop));
+    struct source_table *table = &net->loop.sources;
 
-    if (table->n - table->used_n > net->connections_max && table->free != FB_NO_SLOT) {
+    if (table->n - table->used_n > net->connections_max && table->free != SOURCE_NONE) {
         /* the slot is the first of the free list, and still has what it was */
-        poison_state((const struct fb_conn *)(void *)fb_source_at(table, table->free));
-        table->free = FB_NO_SLOT;
+        poison_state((const struct fb_conn *)(void *)source_at(table, table->free));
+        table->free = SOURCE_NONE;
     }
     if (test->released != NULL)
         test->released(net);
 }
 
-void fb_kit_guard_slots(fb_test *test)
+void kit_slots_guard(fb_test *test)
 {
-    struct fb_net *net = &test->worker.stream.net;
+    struct net *net = &test->worker.stream.net;
 
     assert(net->released != slot_released);
     test->released = net->released;
     net->released = slot_released;
 }
 
-void fb_kit_unguard_slots(fb_test *test)
+void kit_slots_unguard(fb_test *test)
 {
-    struct fb_stream *stream = &test->worker.stream;
+    struct stream *stream = &test->worker.stream;
 
     assert(stream->net.released == slot_released);
     stream->net.released = test->released;
     if (__asan_unpoison_memory_region == NULL)
         return;
-    for (unsigned i = 0; i < FB_PROTOCOLS_MAX; i++)
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             __asan_unpoison_memory_region(stream->slabs[i].base, stream->slabs[i].size);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct fb_sim_trouble trouble = {
+static const struct sim_trouble trouble = {
     .partial_send = 300,
     .partial_recv = 300,
     .again = 200,
@@ -24,14 +24,14 @@ static void random_bytes(struct fb_worker *worker, void *p, size_t n)
     uint8_t *bytes = p;
 
     for (size_t i = 0; i < n; i++)
-        bytes[i] = (uint8_t)fb_kit_any(&kit_test_of(worker)->random, 256);
+        bytes[i] = (uint8_t)kit_random(&kit_test_of(worker)->random, 256);
 }
 
-static void report_misuse(struct fb_stream *stream, const char *call)
+static void report_misuse(struct stream *stream, const char *call)
 {
-    struct fb_worker *worker = fb_container(stream, struct fb_worker, stream);
+    struct fb_worker *worker = container_of(stream, struct fb_worker, stream);
 
-    fb_kit_fault(kit_test_of(worker), "%s() of a connection that had ended", call);
+    kit_fault(kit_test_of(worker), "%s() of a connection that had ended", call);
 }
 
 /* Makes a fault of a wrong use of a simulated socket. */
@@ -40,16 +40,16 @@ static void sim_fault(void *arg, const char *text)
     fb_test *test = arg;
 
     CHECK_KIND(test, KIT_TEST);
-    fb_kit_fault(test, "the connection of %s", text);
+    kit_fault(test, "the connection of %s", text);
 }
 
-fb_test_options fb_kit_options(const fb_test_options *options)
+fb_test_options kit_options(const fb_test_options *options)
 {
     fb_test_options own = { .size = sizeof(own) };
 
     memcpy(&own, options, options->size < sizeof(own) ? options->size : sizeof(own));
     if (own.server == NULL)
-        fb_kit_misused("the options have no server directives");
+        kit_misused("the options have no server directives");
     return own;
 }
 
@@ -57,14 +57,14 @@ fb_test_options fb_kit_options(const fb_test_options *options)
  * simulated socket. */
 static void open_listener(fb_test *test)
 {
-    struct fb_listener *listener = STAILQ_FIRST(&test->cycle->stream.listeners);
+    struct listener *listener = STAILQ_FIRST(&test->cycle->stream.listeners);
 
     test->listener_fd = fcntl(test->target.fd, F_DUPFD_CLOEXEC, 0);
     if (test->listener_fd == -1)
-        fb_kit_misused("no descriptor for the listener");
+        kit_misused("no descriptor for the listener");
     listener->fds = &test->listener_fd;
     listener->fd_n = 1;
-    test->listener = fb_sim_listener(test->sim, test->listener_fd);
+    test->listener = sim_listener(test->sim, test->listener_fd);
     memcpy(&test->listener->local, &listener->address.any, listener->address.length);
     test->listener->local_length = listener->address.length;
 }
@@ -72,88 +72,88 @@ static void open_listener(fb_test *test)
 /* Replaces what a test does not take from its configuration: log, mechanism, and spare slots. */
 static void change_cycle(fb_test *test)
 {
-    struct fb_cycle *cycle = test->cycle;
+    struct cycle *cycle = test->cycle;
 
     cycle->core.logs = &test->target;
     cycle->core.log_n = 1;
     cycle->core.timer_resolution = 0;
-    cycle->events.mechanism = fb_sim_edge(test->sim);
+    cycle->events.mechanism = sim_edge(test->sim);
     cycle->events.mechanism_option = 0;
-    cycle->events.worker_connections += FB_KIT_SPARE_SLOTS;
+    cycle->events.worker_connections += KIT_SPARE_SLOTS;
 }
 
 /* Returns -1 when the worker could not start; the log says why. */
 static int start_worker(fb_test *test)
 {
     struct fb_worker *worker = &test->worker;
-    struct fb_log log;
+    struct log log;
 
-    fb_log_init(&log, &test->target, 1);
+    log_init(&log, &test->target, 1);
     log.plain = test->protocols[0]->name;
-    if (fb_zones_open(&test->cycle->zones, NULL, &log) == -1)
+    if (zones_open(&test->cycle->zones, NULL, &log) == -1)
         return -1;
-    if (fb_worker_init(worker, &test->heritage, FB_ROLE_SINGLE) == -1)
+    if (worker_init(worker, &test->heritage, ROLE_SINGLE) == -1)
         return -1;
     worker->log.plain = test->protocols[0]->name;
     worker->random = random_bytes;
     worker->stream.misused = report_misuse;
-    worker->stream.net.connections_max -= FB_KIT_SPARE_SLOTS;
-    fb_kit_guard_slots(test);
-    fb_accept_open(worker);
+    worker->stream.net.connections_max -= KIT_SPARE_SLOTS;
+    kit_slots_guard(test);
+    accept_open(worker);
     return 0;
 }
 
 static void create_world(fb_test *test)
 {
-    test->target.fd = fb_kit_file("");
-    test->target.level = FB_DEBUG;
-    test->shared = fb_shared_create();
-    test->heritage = (struct fb_heritage) {
+    test->target.fd = kit_file_create("");
+    test->target.level = LEVEL_DEBUG;
+    test->shared = shared_create();
+    test->heritage = (struct heritage) {
         .cycle = test->cycle,
         .shared = test->shared,
         .channel = -1,
         .memory = &test->memory.memory,
     };
-    if (test->shared == NULL || !fb_slot_take(test->shared, &test->heritage.slot))
-        fb_kit_misused("no memory for what workers share");
-    test->sim = fb_sim_create();
-    fb_sim_on_fault(test->sim, sim_fault, test);
-    fb_kit_memory_init(&test->memory);
+    if (test->shared == NULL || !slot_acquire(test->shared, &test->heritage.slot))
+        kit_misused("no memory for what workers share");
+    test->sim = sim_create();
+    sim_on_fault(test->sim, sim_fault, test);
+    kit_memory_init(&test->memory);
     open_listener(test);
     change_cycle(test);
 }
 
 static void destroy_world(fb_test *test)
 {
-    fb_zones_close(&test->cycle->zones);
-    fb_cycle_destroy(&test->cycle);
-    fb_shared_destroy(&test->shared);
-    fb_sim_destroy(&test->sim);
+    zones_close(&test->cycle->zones);
+    cycle_destroy(&test->cycle);
+    shared_destroy(&test->shared);
+    sim_destroy(&test->sim);
     close(test->target.fd);
     free(test->logged);
-    fb_kit_forget_peers(test);
+    kit_peers_free(test);
 }
 
 /* Checks and copies the protocol as the loader of modules does; NULL after a line that says what is
  * wrong with it. */
-static const fb_protocol *adopt_protocol(struct fb_arena *arena, const fb_protocol *protocol)
+static const fb_protocol *adopt_protocol(struct arena *arena, const fb_protocol *protocol)
 {
-    char text[FB_MODULE_TEXT];
-    const char *wrong = fb_module_check(protocol, text);
-    const fb_protocol *copy = wrong == NULL ? fb_module_copy(arena, protocol) : NULL;
+    char text[MODULE_TEXT];
+    const char *wrong = module_check(protocol, text);
+    const fb_protocol *copy = wrong == NULL ? module_copy(arena, protocol) : NULL;
 
     if (wrong != NULL)
         fprintf(stderr, "forkbeard-test: the protocol %s\n", wrong);
     else if (copy == NULL)
-        fb_kit_misused("no memory for the protocol");
+        kit_misused("no memory for the protocol");
     return copy;
 }
 
 /* Destroys a test that has no world, or no longer. */
 static void destroy_test(fb_test *test)
 {
-    fb_arena_destroy(&test->arena);
-    fb_kit_compare(test, &test->before);
+    arena_destroy(&test->arena);
+    kit_descriptors_compare(test, &test->before);
     test->kind = 0;
     free(test);
 }
@@ -161,21 +161,21 @@ static void destroy_test(fb_test *test)
 /* Makes a test with its configuration; NULL after the mistakes were printed. */
 static fb_test *create_test(const fb_protocol *protocol, const fb_test_options *options)
 {
-    fb_test *test = fb_kit_alloc(sizeof(*test));
+    fb_test *test = kit_alloc(sizeof(*test));
 
     test->kind = KIT_TEST;
-    fb_kit_look(&test->before);
+    kit_descriptors_list(&test->before);
     STAILQ_INIT(&test->peers);
     STAILQ_INIT(&test->servers);
     test->random = options->seed;
-    test->arena = fb_arena_create();
+    test->arena = arena_create();
     if (test->arena == NULL)
-        fb_kit_misused("no memory for the test");
+        kit_misused("no memory for the test");
     test->protocols[0] = adopt_protocol(test->arena, protocol);
     if (test->protocols[0] != NULL) {
-        fb_kit_watch_ends(test);
+        kit_watch_callbacks(test);
         snprintf(test->label, sizeof(test->label), "%s", protocol->name);
-        test->cycle = fb_kit_load(test->protocols, options, test->label);
+        test->cycle = kit_conf_load(test->protocols, options, test->label);
     }
     if (test->cycle != NULL)
         return test;
@@ -183,14 +183,14 @@ static fb_test *create_test(const fb_protocol *protocol, const fb_test_options *
     return NULL;
 }
 
-void fb_kit_trouble(fb_test *test, uint64_t seed)
+void kit_trouble(fb_test *test, uint64_t seed)
 {
-    fb_sim_trouble(test->sim, seed, &trouble);
+    sim_trouble(test->sim, seed, &trouble);
 }
 
 fb_test *fb_test_start_with(const fb_protocol *protocol, const fb_test_options *options)
 {
-    fb_test_options own = fb_kit_options(options);
+    fb_test_options own = kit_options(options);
     fb_test *test = create_test(protocol, &own);
 
     if (test == NULL)
@@ -205,7 +205,7 @@ fb_test *fb_test_start_with(const fb_protocol *protocol, const fb_test_options *
         return NULL;
     }
     if (own.trouble != 0)
-        fb_kit_trouble(test, own.seed);
+        kit_trouble(test, own.seed);
     test->memory.asked = 0;
     return test;
 }
@@ -225,7 +225,7 @@ static void check_log(fb_test *test)
     while ((line = strstr(line, ": [alert] *")) != NULL) {
         size_t n = strcspn(line, "\n");
 
-        fb_kit_fault(test, "logged %.*s", (int)n - 2, line + 2);
+        kit_fault(test, "logged %.*s", (int)n - 2, line + 2);
         line += n;
     }
 }
@@ -233,19 +233,19 @@ static void check_log(fb_test *test)
 /* Makes a fault of whatever the worker has left. */
 static void check_left(fb_test *test)
 {
-    const struct fb_net *net = &test->worker.stream.net;
-    uint64_t totals[FB_COUNTERS];
+    const struct net *net = &test->worker.stream.net;
+    uint64_t totals[COUNTERS];
 
-    fb_shared_totals(test->shared, totals);
-    if (net->connection_n > 0 || totals[FB_ACTIVE] > 0)
-        fb_kit_fault(test, "connections are left");
+    shared_totals(test->shared, totals);
+    if (net->connection_n > 0 || totals[COUNTER_ACTIVE] > 0)
+        kit_fault(test, "connections are left");
     if (test->closings != test->openings)
-        fb_kit_fault(test, "%" PRIu64 " connections were opened, and %" PRIu64 " were closed",
+        kit_fault(test, "%" PRIu64 " connections were opened, and %" PRIu64 " were closed",
             test->openings, test->closings);
-    if (fb_timers_distance(&net->loop) != -1)
-        fb_kit_fault(test, "timers are left");
+    if (timers_distance(&net->loop) != -1)
+        kit_fault(test, "timers are left");
     if (test->memory.held > 0)
-        fb_kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.held);
+        kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.held);
 }
 
 int fb_test_end(fb_test **testp)
@@ -255,17 +255,17 @@ int fb_test_end(fb_test **testp)
 
     CHECK_KIND(test, KIT_TEST);
     *testp = NULL;
-    fb_sim_trouble(test->sim, 0, NULL);
+    sim_trouble(test->sim, 0, NULL);
     fb_test_run(test);
-    fb_net_fail_all(&test->worker.stream.net, FB_DRAINED);
+    net_fail_all(&test->worker.stream.net, FB_DRAINED);
     fb_test_run(test); /* `closed` may have begun something */
-    fb_kit_unguard_slots(test);
-    fb_worker_done(&test->worker);
+    kit_slots_unguard(test);
+    worker_done(&test->worker);
     check_log(test);
     check_left(test);
     destroy_world(test);
-    fb_arena_destroy(&test->arena);
-    fb_kit_compare(test, &test->before);
+    arena_destroy(&test->arena);
+    kit_descriptors_compare(test, &test->before);
     faults = test->faults;
     test->kind = 0;
     free(test);
@@ -286,6 +286,6 @@ fb_worker *fb_test_worker(fb_test *test)
 const char *fb_test_logged(fb_test *test)
 {
     free(test->logged);
-    test->logged = fb_kit_read(test->target.fd);
+    test->logged = kit_file_read(test->target.fd);
     return test->logged;
 }

@@ -12,7 +12,7 @@
 /* Time for a job of fb_run(), ms of the real clock. */
 #define JOB_MS 60000
 
-static struct fb_loop *loop_of(fb_test *test)
+static struct loop *loop_of(fb_test *test)
 {
     return &test->worker.stream.net.loop;
 }
@@ -20,12 +20,12 @@ static struct fb_loop *loop_of(fb_test *test)
 /* Whether there is more to do. Waits for the jobs of threads. */
 static bool has_work(fb_test *test)
 {
-    if (!fb_sim_idle(loop_of(test)))
+    if (!sim_idle(loop_of(test)))
         return true;
-    if (fb_threads_busy(&test->worker) == 0)
+    if (threads_busy(&test->worker) == 0)
         return false;
-    if (!fb_sim_await_notice(loop_of(test), JOB_MS))
-        fb_kit_misused("a job of fb_run() has not ended after %d s", JOB_MS / 1000);
+    if (!sim_await_notice(loop_of(test), JOB_MS))
+        kit_misused("a job of fb_run() has not ended after %d s", JOB_MS / 1000);
     return true;
 }
 
@@ -34,13 +34,13 @@ void fb_test_run(fb_test *test)
     unsigned turns = test->restless ? RESTLESS_TURNS : TURNS_MAX;
 
     CHECK_KIND(test, KIT_TEST);
-    fb_net_settle(&test->worker.stream.net); /* after calls that the test has made itself */
+    net_flush(&test->worker.stream.net); /* after calls that the test has made itself */
     do
-        fb_worker_turn(&test->worker);
+        worker_turn(&test->worker);
     while (has_work(test) && --turns > 0);
     if (turns > 0 || test->restless)
         return;
-    fb_kit_fault(test, "the worker does not come to rest");
+    kit_fault(test, "the worker does not come to rest");
     test->restless = true;
 }
 
@@ -48,11 +48,11 @@ void fb_test_pass(fb_test *test, uint64_t ms)
 {
     fb_test_run(test);
     while (ms > 0) {
-        int distance = fb_timers_distance(loop_of(test));
+        int distance = timers_distance(loop_of(test));
         uint64_t step = distance <= 0 || (uint64_t)distance > ms ? ms : (uint64_t)distance;
 
         assert(step > 0 && step <= ms);
-        fb_sim_pass(test->sim, step);
+        sim_pass(test->sim, step);
         fb_test_run(test);
         ms -= step;
     }
@@ -62,7 +62,7 @@ void fb_test_drain(fb_test *test, uint64_t deadline)
 {
     fb_test_run(test);
     test->cycle->core.worker_shutdown_timeout = (int64_t)deadline;
-    fb_order_give(FB_ORDER_QUIT);
-    fb_worker_take_orders(&test->worker);
+    signals_give(COMMAND_QUIT);
+    worker_take_commands(&test->worker);
     fb_test_run(test);
 }

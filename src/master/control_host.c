@@ -28,7 +28,7 @@ static void fill_status(void *host, struct control_status *out)
     const struct master *master = host;
     const struct upgrade *upgrade = &master->upgrade;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert(
         master->pool.serving != NULL); /* the control socket is published by the first generation */
     *out = (struct control_status) {
@@ -46,7 +46,7 @@ static void fill_status(void *host, struct control_status *out)
         out->upgrade.serves =
             upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE;
     }
-    fb_shared_totals(master->shared, out->totals);
+    shared_totals(master->shared, out->totals);
 }
 
 static const struct generation *find_generation(const struct master *master, unsigned i)
@@ -95,7 +95,7 @@ static const char *worker_state(
     }
 }
 
-static uint64_t read_counter(const struct fb_counters *counters, enum fb_counter counter)
+static uint64_t read_counter(const struct counters *counters, enum counter counter)
 {
     return atomic_load_explicit(&counters->n[counter], memory_order_relaxed);
 }
@@ -104,7 +104,7 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
 {
     const struct master *master = host;
     const struct generation *generation = find_generation(master, i);
-    const struct fb_counters *counters;
+    const struct counters *counters;
     const struct pool_worker *worker;
 
     if (generation == NULL || j >= generation->worker_n)
@@ -116,19 +116,19 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
     };
     if (worker->pid <= 0)
         return true;
-    counters = &fb_shared_slot(master->shared, worker->slot)->counters;
+    counters = &shared_slot(master->shared, worker->slot)->counters;
     out->pid = worker->pid;
     out->slot = worker->slot.slot;
-    out->connections = read_counter(counters, FB_ACTIVE);
-    out->requests = read_counter(counters, FB_REQUESTS);
+    out->connections = read_counter(counters, COUNTER_ACTIVE);
+    out->requests = read_counter(counters, COUNTER_REQUESTS);
     out->uptime_ms = master->clock.mono_ms - worker->started_ms;
     return true;
 }
 
-static const char *find_refusal(void *host, enum fb_order command)
+static const char *find_refusal(void *host, enum command command)
 {
     const struct master *master = host;
-    bool begins = command == FB_ORDER_RELOAD || command == FB_ORDER_UPGRADE;
+    bool begins = command == COMMAND_RELOAD || command == COMMAND_UPGRADE;
 
     return begins && master->phase != MASTER_RUNS ? "the daemon is ending" : NULL;
 }
@@ -147,35 +147,35 @@ void control_host_init(struct master *master)
 }
 
 /* Adds grave lines of the log to a new session of these diagnostics from now on; NULL: to none. */
-static void collect(struct fb_log *log, struct fb_told *diag)
+static void collect(struct log *log, struct diag *diag)
 {
     log->diag = diag;
     if (diag != NULL)
-        log->diag_session = fb_told_begin(diag);
-    fb_log_update(log);
+        log->diag_session = diag_begin(diag);
+    log_update(log);
 }
 
-void fb_result_begin(struct master *master)
+void control_host_reload_begun(struct master *master)
 {
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert(reload_is_under_way(&master->reload));
     service_manager_reloading(&master->manager, master->upgrade.main);
     collect(&master->log, master->diag);
     control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
 }
 
-void fb_result_end(struct master *master, bool ok)
+void control_host_reload_ended(struct master *master, bool ok)
 {
-    struct fb_result *result = &master->result;
+    struct reload_status *result = &master->result;
     struct control_outcome outcome = { .ok = ok, .error = result->why, .diag = master->diag };
 
     assert(!reload_is_under_way(&master->reload));
     assert(master->pool.serving != NULL);
-    *result = (struct fb_result) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
+    *result = (struct reload_status) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
     if (!ok) {
         snprintf(result->why, sizeof(result->why), "%s",
             master->phase != MASTER_RUNS ? "the daemon is ending" : "the error log says why");
-        diag_reason(master->diag, FB_EMERG, result->why, sizeof(result->why));
+        diag_reason(master->diag, LEVEL_EMERG, result->why, sizeof(result->why));
     }
     service_manager_reloaded(&master->manager, master->upgrade.main);
     outcome.generation = master->pool.serving->number;
@@ -183,7 +183,7 @@ void fb_result_end(struct master *master, bool ok)
     collect(&master->log, NULL);
 }
 
-void fb_result_none(struct master *master)
+void control_host_refuse_waiting(struct master *master)
 {
     struct control_outcome outcome = { .ok = false, .error = "the daemon is ending" };
 
@@ -192,40 +192,40 @@ void fb_result_none(struct master *master)
     control_reply(&master->control, CONTROL_WAIT_UPGRADE, &outcome);
 }
 
-void fb_master_reopen(struct master *master)
+void control_host_reopen_logs(struct master *master)
 {
-    struct fb_log *log = &master->log;
-    struct fb_told *diag = fb_told_create(), *before = log->diag;
+    struct log *log = &master->log;
+    struct diag *diag = diag_create(), *before = log->diag;
     uint32_t session = log->diag_session;
     char why[DIAG_REASON_MAX] = "";
     struct control_outcome outcome = { .error = why, .diag = diag };
 
     collect(log, diag);
     pool_reopen_logs(&master->pool);
-    outcome.ok = !diag_reason(diag, FB_ALERT, why, sizeof(why));
+    outcome.ok = !diag_reason(diag, LEVEL_ALERT, why, sizeof(why));
     log->diag = before;
     log->diag_session = session;
-    fb_log_update(log);
+    log_update(log);
     control_reply(&master->control, CONTROL_WAIT_REOPEN, &outcome);
-    fb_told_destroy(&diag);
+    diag_destroy(&diag);
 }
 
 static struct endpoint_paths list_paths(
-    const struct fb_core_settings *core, const struct upgrade *upgrade)
+    const struct core_settings *core, const struct upgrade *upgrade)
 {
     return (struct endpoint_paths) {
         .pidfile = core->pid, .control = core->control, .replaced = upgrade->control
     };
 }
 
-int fb_master_prepare_endpoints(struct master *master, const struct fb_core_settings *core)
+int control_host_prepare_endpoints(struct master *master, const struct core_settings *core)
 {
     struct endpoint_paths paths = list_paths(core, &master->upgrade);
 
     return endpoints_prepare(&master->endpoints, &paths, &master->log);
 }
 
-int fb_master_publish(struct master *master, bool first)
+int control_host_publish(struct master *master, bool first)
 {
     struct endpoint_paths paths = list_paths(&master->pool.serving->cycle->core, &master->upgrade);
 
@@ -234,7 +234,7 @@ int fb_master_publish(struct master *master, bool first)
         if (first)
             return -1;
         endpoints_undo(&master->endpoints, &master->log);
-        fb_log(&master->log, FB_ERROR, 0,
+        log_write(&master->log, LEVEL_ERROR, 0,
             "the pid file and the control socket stay where they are, reload to try again");
         return 0;
     }

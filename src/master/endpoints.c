@@ -16,7 +16,7 @@
 
 static void init_pidfile(union endpoint_file *file)
 {
-    file->pidfile = (struct fb_pidfile) { .lock_fd = -1 };
+    file->pidfile = (struct pidfile) { .lock_fd = -1 };
 }
 
 static bool exists_pidfile(const union endpoint_file *file)
@@ -27,57 +27,57 @@ static bool exists_pidfile(const union endpoint_file *file)
 
 static bool match_pidfile(const union endpoint_file *file, const char *path)
 {
-    return exists_pidfile(file) && fb_pidfile_is_at(&file->pidfile, path);
+    return exists_pidfile(file) && pidfile_is_at(&file->pidfile, path);
 }
 
 static int create_pidfile(
-    union endpoint_file *file, const char *path, bool replace, struct fb_log *log)
+    union endpoint_file *file, const char *path, bool replace, struct log *log)
 {
     char *copy = strdup(path);
 
     (void)replace; /* the lock alone decides */
     if (copy == NULL) {
-        fb_log(log, FB_EMERG, errno, "no memory for the path of the pid file");
+        log_write(log, LEVEL_EMERG, errno, "no memory for the path of the pid file");
         return -1;
     }
-    if (fb_pidfile_lock(&file->pidfile, copy, log) == 0)
+    if (pidfile_lock(&file->pidfile, copy, log) == 0)
         return 0;
     free(copy);
     init_pidfile(file);
     return -1;
 }
 
-static int show_pidfile(union endpoint_file *file, struct fb_log *log)
+static int show_pidfile(union endpoint_file *file, struct log *log)
 {
-    return fb_pidfile_write(&file->pidfile, log);
+    return pidfile_write_pid(&file->pidfile, log);
 }
 
 static void close_pidfile(union endpoint_file *file)
 {
-    fb_pidfile_forget(&file->pidfile);
+    pidfile_close_lock(&file->pidfile);
     free((char *)file->pidfile.path);
     init_pidfile(file);
 }
 
-static void remove_pidfile(union endpoint_file *file, struct fb_log *log)
+static void remove_pidfile(union endpoint_file *file, struct log *log)
 {
-    fb_pidfile_remove(&file->pidfile, log);
+    pidfile_release(&file->pidfile, log);
     close_pidfile(file);
 }
 
-static int link_pidfile(union endpoint_file *file, struct fb_log *log)
+static int link_pidfile(union endpoint_file *file, struct log *log)
 {
-    return fb_pidfile_copy(&file->pidfile, log);
+    return pidfile_link_old(&file->pidfile, log);
 }
 
-static void leave_pidfile(union endpoint_file *file, struct fb_log *log)
+static void leave_pidfile(union endpoint_file *file, struct log *log)
 {
-    fb_pidfile_move(&file->pidfile, log);
+    pidfile_leave_path(&file->pidfile, log);
 }
 
-static void restore_pidfile(union endpoint_file *file, struct fb_log *log)
+static void restore_pidfile(union endpoint_file *file, struct log *log)
 {
-    fb_pidfile_return(&file->pidfile, log);
+    pidfile_restore_path(&file->pidfile, log);
 }
 
 static const struct endpoint_ops pidfile_ops = {
@@ -111,19 +111,19 @@ static bool match_control(const union endpoint_file *file, const char *path)
 }
 
 static int create_control(
-    union endpoint_file *file, const char *path, bool replace, struct fb_log *log)
+    union endpoint_file *file, const char *path, bool replace, struct log *log)
 {
     return control_socket_create(&file->control, path, replace, log);
 }
 
-static int show_control(union endpoint_file *file, struct fb_log *log)
+static int show_control(union endpoint_file *file, struct log *log)
 {
     (void)file; /* found since it was made */
     (void)log;
     return 0;
 }
 
-static void remove_control(union endpoint_file *file, struct fb_log *log)
+static void remove_control(union endpoint_file *file, struct log *log)
 {
     control_socket_remove(&file->control, log);
 }
@@ -133,19 +133,19 @@ static void close_control(union endpoint_file *file)
     control_socket_close(&file->control);
 }
 
-static int link_control(union endpoint_file *file, struct fb_log *log)
+static int link_control(union endpoint_file *file, struct log *log)
 {
     control_socket_link_old(&file->control, log); /* signals still work without it */
     return 0;
 }
 
-static void leave_control(union endpoint_file *file, struct fb_log *log)
+static void leave_control(union endpoint_file *file, struct log *log)
 {
     (void)log;
     control_socket_leave_path(&file->control);
 }
 
-static void restore_control(union endpoint_file *file, struct fb_log *log)
+static void restore_control(union endpoint_file *file, struct log *log)
 {
     control_socket_restore_path(&file->control, log);
 }
@@ -172,7 +172,7 @@ static void init_endpoint(struct endpoint *endpoint, const struct endpoint_ops *
     ops->init(&endpoint->next);
 }
 
-static void undo_endpoint(struct endpoint *endpoint, struct fb_log *log)
+static void undo_endpoint(struct endpoint *endpoint, struct log *log)
 {
     if (endpoint->ops->exists(&endpoint->next))
         endpoint->ops->remove(&endpoint->next, log);
@@ -180,7 +180,7 @@ static void undo_endpoint(struct endpoint *endpoint, struct fb_log *log)
 }
 
 static int prepare_endpoint(
-    struct endpoint *endpoint, const char *path, bool replace, struct fb_log *log)
+    struct endpoint *endpoint, const char *path, bool replace, struct log *log)
 {
     const struct endpoint_ops *ops = endpoint->ops;
 
@@ -190,7 +190,7 @@ static int prepare_endpoint(
     return ops->create(&endpoint->next, path, replace, log);
 }
 
-static int show_endpoint(struct endpoint *endpoint, struct fb_log *log)
+static int show_endpoint(struct endpoint *endpoint, struct log *log)
 {
     bool moves = endpoint->ops->exists(&endpoint->next);
 
@@ -198,7 +198,7 @@ static int show_endpoint(struct endpoint *endpoint, struct fb_log *log)
 }
 
 /* Puts `next` in the place of `current`, which is removed too where the configuration has none. */
-static void publish_endpoint(struct endpoint *endpoint, bool wanted, struct fb_log *log)
+static void publish_endpoint(struct endpoint *endpoint, bool wanted, struct log *log)
 {
     const struct endpoint_ops *ops = endpoint->ops;
 
@@ -231,7 +231,7 @@ void endpoints_check(const struct endpoints *endpoints)
     control_socket_check(&endpoints->control.next.control);
 }
 
-void endpoints_init(struct endpoints *endpoints, const struct fb_pidfile *pidfile)
+void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile)
 {
     *endpoints = (struct endpoints) { .kind = ENDPOINTS_KIND };
     init_endpoint(&endpoints->pidfile, &pidfile_ops);
@@ -241,7 +241,7 @@ void endpoints_init(struct endpoints *endpoints, const struct fb_pidfile *pidfil
 }
 
 int endpoints_prepare(
-    struct endpoints *endpoints, const struct endpoint_paths *paths, struct fb_log *log)
+    struct endpoints *endpoints, const struct endpoint_paths *paths, struct log *log)
 {
     bool replace = paths->replaced != NULL && paths->control != NULL &&
                    strcmp(paths->replaced, paths->control) == 0;
@@ -255,7 +255,7 @@ int endpoints_prepare(
     return show_endpoint(&endpoints->pidfile, log);
 }
 
-void endpoints_undo(struct endpoints *endpoints, struct fb_log *log)
+void endpoints_undo(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
     undo_endpoint(&endpoints->control, log);
@@ -263,7 +263,7 @@ void endpoints_undo(struct endpoints *endpoints, struct fb_log *log)
 }
 
 int endpoints_publish(
-    struct endpoints *endpoints, const struct endpoint_paths *paths, struct fb_log *log)
+    struct endpoints *endpoints, const struct endpoint_paths *paths, struct log *log)
 {
     if (endpoints_prepare(endpoints, paths, log) == -1)
         return -1;
@@ -273,7 +273,7 @@ int endpoints_publish(
     return 0;
 }
 
-int endpoints_prepare_hand_over(struct endpoints *endpoints, struct fb_log *log)
+int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_SHARED);
@@ -281,7 +281,7 @@ int endpoints_prepare_hand_over(struct endpoints *endpoints, struct fb_log *log)
     return endpoints->pidfile.ops->link_old(&endpoints->pidfile.current, log);
 }
 
-void endpoints_hand_over(struct endpoints *endpoints, struct fb_log *log)
+void endpoints_hand_over(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_HANDED_OVER);
@@ -290,7 +290,7 @@ void endpoints_hand_over(struct endpoints *endpoints, struct fb_log *log)
     endpoints_check(endpoints);
 }
 
-void endpoints_take_back(struct endpoints *endpoints, struct fb_log *log)
+void endpoints_take_back(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_OURS);
@@ -299,7 +299,7 @@ void endpoints_take_back(struct endpoints *endpoints, struct fb_log *log)
     endpoints_check(endpoints);
 }
 
-void endpoints_remove(struct endpoints *endpoints, struct fb_log *log)
+void endpoints_remove(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
     endpoints_undo(endpoints, log);

@@ -21,7 +21,7 @@ enum endpoints_phase {
 };
 
 union endpoint_file {
-    struct fb_pidfile pidfile;
+    struct pidfile pidfile;
     struct control_socket control;
 };
 
@@ -33,15 +33,15 @@ struct endpoint_ops {
     /* Whether it is at this path, however that is spelled. */
     bool (*is_at)(const union endpoint_file *file, const char *path);
     /* Makes it; with `replace` one that is in use at the path makes way. -1 after an emerg line. */
-    int (*create)(union endpoint_file *file, const char *path, bool replace, struct fb_log *log);
+    int (*create)(union endpoint_file *file, const char *path, bool replace, struct log *log);
     /* Makes it visible to the outside, if creating it did not; -1 after an emerg line. */
-    int (*show)(union endpoint_file *file, struct fb_log *log);
-    void (*remove)(union endpoint_file *file, struct fb_log *log);
+    int (*show)(union endpoint_file *file, struct log *log);
+    void (*remove)(union endpoint_file *file, struct log *log);
     void (*close)(union endpoint_file *file); /* in a child */
     /* The steps of a hand-over; -1 after an emerg line. */
-    int (*link_old)(union endpoint_file *file, struct fb_log *log);
-    void (*leave_path)(union endpoint_file *file, struct fb_log *log);
-    void (*restore_path)(union endpoint_file *file, struct fb_log *log);
+    int (*link_old)(union endpoint_file *file, struct log *log);
+    void (*leave_path)(union endpoint_file *file, struct log *log);
+    void (*restore_path)(union endpoint_file *file, struct log *log);
 };
 
 struct endpoint {
@@ -64,26 +64,26 @@ struct endpoint_paths {
 };
 
 /* Takes the locked pid file of the start. */
-void endpoints_init(struct endpoints *endpoints, const struct fb_pidfile *pidfile);
+void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile);
 void endpoints_check(const struct endpoints *endpoints);
 /* Makes what is to be at these paths and is not there yet; -1 after an emerg line. */
 int endpoints_prepare(
-    struct endpoints *endpoints, const struct endpoint_paths *paths, struct fb_log *log);
+    struct endpoints *endpoints, const struct endpoint_paths *paths, struct log *log);
 /* Puts in force what is prepared, and removes what it replaces; prepares first what is not. -1
  * after an emerg line, and then nothing has changed. */
 int endpoints_publish(
-    struct endpoints *endpoints, const struct endpoint_paths *paths, struct fb_log *log);
+    struct endpoints *endpoints, const struct endpoint_paths *paths, struct log *log);
 /* Removes what was prepared and not published. */
-void endpoints_undo(struct endpoints *endpoints, struct fb_log *log);
+void endpoints_undo(struct endpoints *endpoints, struct log *log);
 
 /* Gives them second names; -1 after an emerg line. */
-int endpoints_prepare_hand_over(struct endpoints *endpoints, struct fb_log *log);
+int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log);
 /* Leaves the first names to the new process. */
-void endpoints_hand_over(struct endpoints *endpoints, struct fb_log *log);
+void endpoints_hand_over(struct endpoints *endpoints, struct log *log);
 /* Takes the first names again, in any phase. */
-void endpoints_take_back(struct endpoints *endpoints, struct fb_log *log);
+void endpoints_take_back(struct endpoints *endpoints, struct log *log);
 
 /* Removes all at the daemon's end. */
-void endpoints_remove(struct endpoints *endpoints, struct fb_log *log);
+void endpoints_remove(struct endpoints *endpoints, struct log *log);
 /* Closes all in a child. */
 void endpoints_close(struct endpoints *endpoints);

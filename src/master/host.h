@@ -15,25 +15,25 @@ struct master;
 void control_host_init(struct master *master);
 /* A reload has begun: grave lines of the log become its diagnostics, and the clients that have
  * asked for it wait for its end. */
-void fb_result_begin(struct master *master);
+void control_host_reload_begun(struct master *master);
 /* The reload has ended: its clients get their replies. */
-void fb_result_end(struct master *master, bool ok);
+void control_host_reload_ended(struct master *master, bool ok);
 /* The daemon ends: clients that wait for a reload or an upgrade to begin learn that there will
  * be none. */
-void fb_result_none(struct master *master);
+void control_host_refuse_waiting(struct master *master);
 /* Opens the logs again, and replies to the clients that have asked for it. */
-void fb_master_reopen(struct master *master);
+void control_host_reopen_logs(struct master *master);
 
 /* Makes the endpoints of this configuration; -1 after an emerg line. */
-int fb_master_prepare_endpoints(struct master *master, const struct fb_core_settings *core);
+int control_host_prepare_endpoints(struct master *master, const struct core_settings *core);
 /* Moves the endpoints to where the configuration that serves has them. Where that fails: -1
  * after an emerg line at the first start, else they stay where they are. */
-int fb_master_publish(struct master *master, bool first);
+int control_host_publish(struct master *master, bool first);
 
 /* Upgrades (upgrade_host.c) */
 
 /* Takes the link of a new process. */
-void fb_upgrade_init(
-    struct master *master, struct fb_inheritance *inheritance, const struct binary *binary);
+void upgrade_host_init(
+    struct master *master, struct exec_state *inheritance, const struct binary *binary);
 /* Begins an upgrade, or refuses it. No reload is under way. */
-void fb_upgrade_begin(struct master *master);
+void upgrade_host_begin(struct master *master);

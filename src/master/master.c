@@ -16,22 +16,22 @@
 #define SERVICE_MANAGER_PID 1 /* unless it is a user's */
 
 /* Logs a signal; `meaning` is the command that is carried out, the signal's own except for SIGTERM. */
-static void log_signal(struct fb_log *log, enum fb_order command, enum fb_order meaning, pid_t from)
+static void log_signal(struct log *log, enum command command, enum command meaning, pid_t from)
 {
-    const struct fb_signal *s = fb_signal_of(FB_ROLE_MASTER, command);
+    const struct signal_row *s = signals_find(ROLE_MASTER, command);
 
-    fb_log(log, FB_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number, s->name, (int)from,
-        fb_signal_of(FB_ROLE_MASTER, meaning)->doing);
+    log_write(log, LEVEL_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number, s->name,
+        (int)from, signals_find(ROLE_MASTER, meaning)->doing);
 }
 
 /* Takes a command that was given by a signal or by a client of the control socket; false if none was. */
-static bool take_command(struct master *master, enum fb_order command)
+static bool take_command(struct master *master, enum command command)
 {
     bool requested = control_take_command(&master->control, command);
     pid_t from;
 
     master->sender = 0;
-    if (!fb_order_take(command, &from))
+    if (!signals_take(command, &from))
         return requested;
     master->sender = from;
     log_signal(&master->log, command, command, from);
@@ -48,7 +48,7 @@ static void set_phase(struct master *master, enum master_phase phase)
 void master_end(struct master *master, bool gracefully)
 {
     bool running = master->phase == MASTER_RUNS;
-    bool by_service_manager = fb_notify_is_on() && master->sender == SERVICE_MANAGER_PID;
+    bool by_service_manager = notify_is_on() && master->sender == SERVICE_MANAGER_PID;
 
     set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
     reload_cancel(master);
@@ -58,7 +58,7 @@ void master_end(struct master *master, bool gracefully)
         pool_close_listeners(&master->pool);
     pool_end(&master->pool, gracefully);
     service_manager_stopping(&master->manager, master->upgrade.main);
-    fb_result_none(master);
+    control_host_refuse_waiting(master);
 }
 
 /* SIGTERM means what `sigterm_shutdown` says; but a second one ends the daemon at once, and so does one
@@ -69,8 +69,8 @@ static void handle_term(struct master *master)
     bool gracefully = !master->termed && master->phase != MASTER_TERMINATES && serving != NULL &&
                       serving->cycle->core.sigterm_graceful;
 
-    log_signal(&master->log, FB_ORDER_TERM, gracefully ? FB_ORDER_QUIT : FB_ORDER_TERMINATE,
-        master->sender);
+    log_signal(
+        &master->log, COMMAND_TERM, gracefully ? COMMAND_QUIT : COMMAND_TERMINATE, master->sender);
     master->termed = true;
     if (gracefully ? master->phase == MASTER_RUNS : master->phase != MASTER_TERMINATES)
         master_end(master, gracefully);
@@ -78,34 +78,34 @@ static void handle_term(struct master *master)
 
 static void carry_out_commands(struct master *master)
 {
-    if (fb_order_take(FB_ORDER_TERM, &master->sender))
+    if (signals_take(COMMAND_TERM, &master->sender))
         handle_term(master);
-    if (take_command(master, FB_ORDER_TERMINATE) && master->phase != MASTER_TERMINATES)
+    if (take_command(master, COMMAND_TERMINATE) && master->phase != MASTER_TERMINATES)
         master_end(master, false);
-    if (take_command(master, FB_ORDER_QUIT) && master->phase == MASTER_RUNS)
+    if (take_command(master, COMMAND_QUIT) && master->phase == MASTER_RUNS)
         master_end(master, true);
-    if (take_command(master, FB_ORDER_REOPEN))
-        fb_master_reopen(master);
-    if (take_command(master, FB_ORDER_DRAIN))
+    if (take_command(master, COMMAND_REOPEN))
+        control_host_reopen_logs(master);
+    if (take_command(master, COMMAND_DRAIN))
         pool_drain(&master->pool);
-    if (reload_may_begin(master) && take_command(master, FB_ORDER_RELOAD))
+    if (reload_may_begin(master) && take_command(master, COMMAND_RELOAD))
         reload_begin(master);
     if (!reload_is_under_way(&master->reload) && master->pool.starting == NULL &&
-        master->pool.serving != NULL && take_command(master, FB_ORDER_UPGRADE))
-        fb_upgrade_begin(master);
+        master->pool.serving != NULL && take_command(master, COMMAND_UPGRADE))
+        upgrade_host_begin(master);
 }
 
 /* Reaps children, reads channels and sockets, and runs what is due. */
 static void handle_events(struct master *master)
 {
-    if (fb_order_take(FB_ORDER_REAP, NULL))
+    if (signals_take(COMMAND_REAP, NULL))
         pool_reap(&master->pool);
-    if (fb_order_take(FB_ORDER_CHANNEL, NULL)) {
+    if (signals_take(COMMAND_CHANNEL, NULL)) {
         pool_receive_messages(&master->pool);
         control_serve(&master->control);
         upgrade_receive(&master->upgrade);
     }
-    fb_order_take(FB_ORDER_DEADLINE, NULL);
+    signals_take(COMMAND_DEADLINE, NULL);
     timers_run(&master->timers);
 }
 
@@ -148,8 +148,8 @@ static void run(struct master *master)
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     while (!is_over(master)) {
         set_alarm(&master->timers);
-        sigsuspend(fb_signals_wait_mask());
-        fb_clock_read(&master->clock);
+        sigsuspend(signals_wait_mask());
+        clock_read(&master->clock);
         handle_events(master);
         carry_out_commands(master);
         pool_tend_logs(&master->pool);
@@ -161,16 +161,16 @@ static void run(struct master *master)
 /* Undoes what is left when no worker runs any more. */
 static void clean_up(struct master *master)
 {
-    fb_log(&master->log, FB_NOTICE, 0, "exit");
-    fb_log_tend(&master->log, true);
+    log_write(&master->log, LEVEL_NOTICE, 0, "exit");
+    log_report_held(&master->log, true);
     upgrade_receive(&master->upgrade); /* whether the other one is there yet */
     upgrade_ended(&master->upgrade);
     control_end(&master->control);
     endpoints_remove(&master->endpoints, &master->log);
     pool_done(&master->pool);
     upgrade_done(&master->upgrade, master->failed);
-    fb_told_destroy(&master->diag);
-    fb_shared_destroy(&master->shared);
+    diag_destroy(&master->diag);
+    shared_destroy(&master->shared);
 }
 
 static void init_parts(struct master *master, struct start *start)
@@ -197,7 +197,7 @@ static void init_parts(struct master *master, struct start *start)
                                            });
     endpoints_init(&master->endpoints, &start->pidfile);
     control_host_init(master);
-    fb_upgrade_init(master, &start->inheritance, start->binary);
+    upgrade_host_init(master, &start->inheritance, start->binary);
 }
 
 int master_main(struct start *start)
@@ -208,17 +208,17 @@ int master_main(struct start *start)
         .shared = start->shared,
         .options = start->options,
         .background = start->background,
-        .diag = fb_told_create(), /* without it, clients that ask for a reload are told less */
+        .diag = diag_create(), /* without it, clients that ask for a reload are told less */
     };
 
-    assert(role_is(FB_ROLE_MASTER));
-    fb_clock_read(&master.clock);
+    assert(role_is(ROLE_MASTER));
+    clock_read(&master.clock);
     master.started = master.clock;
     init_parts(&master, start);
     if (pool_start_generation(&master.pool, start->cycle, &start->opened) == -1)
         master.failed = true;
     run(&master);
     clean_up(&master);
-    fb_inheritance_done(&start->inheritance);
+    exec_state_done(&start->inheritance);
     return master.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

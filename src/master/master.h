@@ -18,20 +18,20 @@
 
 struct master {
     unsigned kind;
-    struct fb_log log;
-    struct fb_clock clock; /* read at the latest wake-up */
-    struct timers timers;  /* deadlines of all parts; SIGALRM wakes for the earliest */
-    struct fb_clock started;
-    struct fb_shared *shared;
-    const struct fb_cycle_options *options;
+    struct log log;
+    struct clock clock;   /* read at the latest wake-up */
+    struct timers timers; /* deadlines of all parts; SIGALRM wakes for the earliest */
+    struct clock started;
+    struct shared *shared;
+    const struct cycle_options *options;
     struct pool pool;
     struct reload reload;
     struct service_manager manager;
     struct upgrade upgrade;
     struct control control;
     struct endpoints endpoints;
-    struct fb_told *diag;    /* diagnostics of a reload; NULL: there was no memory */
-    struct fb_result result; /* outcome of the latest reload */
+    struct diag *diag;           /* diagnostics of a reload; NULL: there was no memory */
+    struct reload_status result; /* outcome of the latest reload */
     enum master_phase phase;
     pid_t sender;   /* sender of the signal that is handled; 0: not known, or no signal */
     bool termed;    /* a SIGTERM has come */

@@ -16,7 +16,7 @@ static struct master *master_of(void *host)
     struct master *master = host;
 
     CHECK_KIND(master, MASTER_KIND);
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     return master;
 }
 
@@ -25,7 +25,7 @@ static void committed(void *host)
     struct master *master = master_of(host);
 
     if (master->upgrade.main)
-        fb_store_listeners(&master->pool.starting->cycle->stream.listeners, &master->log);
+        fdstore_add(&master->pool.starting->cycle->stream.listeners, &master->log);
     if (reload_is_under_way(&master->reload)) /* at the daemon's start there is no reload */
         reload_set_phase(&master->reload, RELOAD_COMMITTED);
 }
@@ -33,13 +33,13 @@ static void committed(void *host)
 /* The daemon has begun to serve: whoever has started it goes on. */
 static void finish_start(struct master *master)
 {
-    const struct fb_core_settings *core = &master->pool.serving->cycle->core;
+    const struct core_settings *core = &master->pool.serving->cycle->core;
 
     service_manager_ready(&master->manager, master->upgrade.main);
-    fb_process_background_done(master->background, fb_logs_use_stderr(core));
+    process_background_done(master->background, logs_use_stderr(core));
     master->background = -1;
     master->log.also = NULL;
-    fb_log_update(&master->log);
+    log_update(&master->log);
 }
 
 static void serves(void *host, bool first)
@@ -47,7 +47,7 @@ static void serves(void *host, bool first)
     struct master *master = master_of(host);
 
     assert(first == !reload_is_under_way(&master->reload));
-    if (fb_master_publish(master, first) == -1) { /* without them nobody would find us */
+    if (control_host_publish(master, first) == -1) { /* without them nobody would find us */
         master->failed = true;
         if (master->phase == MASTER_RUNS)
             master_end(master, false);
@@ -55,7 +55,7 @@ static void serves(void *host, bool first)
     }
     if (!first) {
         reload_set_phase(&master->reload, RELOAD_IDLE);
-        fb_result_end(master, true);
+        control_host_reload_ended(master, true);
     }
     upgrade_announce(&master->upgrade);
     if (first)
@@ -77,18 +77,18 @@ static void rescan(void *host)
     upgrade_send_rescan(&master_of(host)->upgrade);
 }
 
-static bool is_shared(void *host, const struct fb_listener *listener)
+static bool is_shared(void *host, const struct listener *listener)
 {
     return upgrade_shares(&master_of(host)->upgrade, listener);
 }
 
-static void in_child(void *host, const struct fb_cycle *cycle)
+static void in_child(void *host, const struct cycle *cycle)
 {
     const struct master *master = host;
 
     CHECK_KIND(master, MASTER_KIND);
     if (master->background != -1) /* a process waits for us, or reads our standard error */
-        fb_process_detach(fb_logs_use_stderr(&cycle->core));
+        process_detach(logs_use_stderr(&cycle->core));
 }
 
 static void reaped(void *host, pid_t pid, int status)

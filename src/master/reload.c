@@ -12,24 +12,24 @@
 static int start_generation(struct master *master)
 {
     struct descriptors before = { .fds = NULL }, opened = { .fds = NULL };
-    struct fb_log *log = &master->log;
-    struct fb_cycle *cycle;
+    struct log *log = &master->log;
+    struct cycle *cycle;
 
     descriptors_add_open(&before, NULL);
-    cycle = fb_cycle_load(master->options, log, -1);
+    cycle = cycle_load(master->options, log, -1);
     if (cycle != NULL)
         descriptors_add_open(&opened, &before);
     descriptors_done(&before);
-    fb_clock_read(&master->clock); /* reading may have taken long */
+    clock_read(&master->clock); /* reading may have taken long */
     if (cycle == NULL)
         return -1;
-    if (fb_logs_open(&cycle->core, log) == -1 ||
-        fb_master_prepare_endpoints(master, &cycle->core) == -1) {
+    if (logs_open(&cycle->core, log) == -1 ||
+        control_host_prepare_endpoints(master, &cycle->core) == -1) {
         descriptors_done(&opened);
         pool_discard_cycle(&master->pool, cycle);
         return -1;
     }
-    fb_sizing_log(cycle, log);
+    sizing_log(cycle, log);
     return pool_start_generation(&master->pool, cycle, &opened);
 }
 
@@ -37,13 +37,13 @@ void reload_fail(struct master *master)
 {
     reload_set_phase(&master->reload, RELOAD_IDLE);
     endpoints_undo(&master->endpoints, &master->log);
-    fb_clock_read(&master->clock);
-    fb_result_end(master, false);
+    clock_read(&master->clock);
+    control_host_reload_ended(master, false);
 }
 
 static void fail_at_once(struct master *master)
 {
-    fb_log(&master->log, FB_ERROR, 0,
+    log_write(&master->log, LEVEL_ERROR, 0,
         "reload failed: the configuration before stays in force, correct the new one and try "
         "again");
     reload_fail(master);
@@ -62,7 +62,7 @@ void reload_begin(struct master *master)
     assert(reload_may_begin(master));
     assert(master->phase == MASTER_RUNS); /* a pool that ends may start nothing */
     reload_set_phase(reload, RELOAD_CHECKING);
-    fb_result_begin(master);
+    control_host_reload_begun(master);
     if (config_check_begin(&reload->check, master->options, &master->log, -1) == -1)
         fail_at_once(master);
     else

@@ -22,12 +22,12 @@ enum reload_phase {
 struct reload {
     enum reload_phase phase;
     struct config_check check;
-    struct fb_timer deadline; /* deadline of the check */
+    struct timer deadline; /* deadline of the check */
     struct timers *timers;
 };
 
 /* Outcome of the latest reload. */
-struct fb_result {
+struct reload_status {
     bool any, ok;
     int64_t at_ms;             /* since the epoch */
     char why[DIAG_REASON_MAX]; /* why it failed */

@@ -9,9 +9,9 @@
 #include <assert.h>
 
 /* A check takes too long. */
-static void deadline_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void deadline_expired(struct loop *loop, struct timer *timer)
 {
-    struct reload *reload = fb_container(timer, struct reload, deadline);
+    struct reload *reload = container_of(timer, struct reload, deadline);
 
     (void)loop;
     assert(reload->phase == RELOAD_CHECKING);
@@ -32,7 +32,7 @@ void reload_set_phase(struct reload *reload, enum reload_phase phase)
         [RELOAD_COMMITTED] = 1u << RELOAD_IDLE,
     };
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert((legal[reload->phase] >> phase & 1) != 0);
     reload->phase = phase;
 }
@@ -47,7 +47,7 @@ void reload_check(const struct reload *reload, const struct pool *pool)
     const struct generation *starting = pool->starting;
 
     assert((reload->check.pid > 0) == (reload->phase == RELOAD_CHECKING));
-    assert(reload->phase == RELOAD_CHECKING || !fb_timer_is_set(&reload->deadline));
+    assert(reload->phase == RELOAD_CHECKING || !timer_is_set(&reload->deadline));
     switch (reload->phase) {
     case RELOAD_IDLE:
         assert(starting == NULL || pool->serving == NULL); /* the daemon's start */

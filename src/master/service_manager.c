@@ -34,7 +34,7 @@ static void describe_service(const struct service_manager *manager, char *text, 
 {
     unsigned n = pool_count_workers(manager->pool, false);
     unsigned draining = pool_count_workers(manager->pool, true);
-    const struct fb_result *result = manager->result;
+    const struct reload_status *result = manager->result;
     size_t used = 0;
 
     if (reload_is_under_way(manager->reload))
@@ -54,19 +54,19 @@ static void describe_service(const struct service_manager *manager, char *text, 
 /* Whether the service manager is there and listens to us. */
 static bool is_heard(struct service_manager *manager, bool is_main)
 {
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     manager->is_main = is_main;
-    return is_main && fb_notify_is_on();
+    return is_main && notify_is_on();
 }
 
-static void alive_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void alive_expired(struct loop *loop, struct timer *timer)
 {
-    struct service_manager *manager = fb_container(timer, struct service_manager, alive);
+    struct service_manager *manager = container_of(timer, struct service_manager, alive);
 
     (void)loop;
     if (manager->is_main)
-        fb_notify_alive(manager->log);
-    timers_arm(manager->timers, timer, (fb_notify_interval() + 1) / 2);
+        notify_alive(manager->log);
+    timers_arm(manager->timers, timer, (notify_interval() + 1) / 2);
 }
 
 void service_manager_init(struct service_manager *manager, const struct service_manager *from)
@@ -79,7 +79,7 @@ void service_manager_init(struct service_manager *manager, const struct service_
 
 void service_manager_show(struct service_manager *manager, bool is_main)
 {
-    char text[FB_NOTIFY_STATUS_MAX] = "";
+    char text[NOTIFY_STATUS_MAX] = "";
 
     if (!is_heard(manager, is_main))
         return;
@@ -90,14 +90,14 @@ void service_manager_show(struct service_manager *manager, bool is_main)
     if (strcmp(text, manager->status) == 0)
         return;
     memcpy(manager->status, text, sizeof(text));
-    fb_notify_status(manager->log, text);
+    notify_status(manager->log, text);
 }
 
 void service_manager_ready(struct service_manager *manager, bool is_main)
 {
     if (!is_heard(manager, is_main))
         return;
-    if (fb_notify_interval() > 0)
+    if (notify_interval() > 0)
         timers_arm(manager->timers, &manager->alive, 0);
     if (*manager->phase != MASTER_RUNS) { /* we are the main process again, and end */
         service_manager_stopping(manager, is_main);
@@ -105,19 +105,19 @@ void service_manager_ready(struct service_manager *manager, bool is_main)
     }
     assert(manager->pool->serving != NULL);
     service_manager_show(manager, is_main);
-    fb_store_listeners(&manager->pool->serving->cycle->stream.listeners, manager->log);
-    fb_notify_ready(manager->log);
+    fdstore_add(&manager->pool->serving->cycle->stream.listeners, manager->log);
+    notify_ready(manager->log);
 }
 
 void service_manager_give_way(struct service_manager *manager, pid_t to)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
     assert(to > 0);
     if (manager->pool->serving != NULL)
         STAILQ_FOREACH (listener, &manager->pool->serving->cycle->stream.listeners, link)
-            fb_store_forget(listener, manager->log);
-    fb_notify_mainpid(manager->log, to);
+            fdstore_drop(listener, manager->log);
+    notify_mainpid(manager->log, to);
 }
 
 void service_manager_forget_status(struct service_manager *manager)
@@ -130,7 +130,7 @@ void service_manager_reloading(struct service_manager *manager, bool is_main)
     assert(reload_is_under_way(manager->reload));
     if (!is_heard(manager, is_main))
         return;
-    fb_notify_reloading(manager->log);
+    notify_reloading(manager->log);
     service_manager_show(manager, is_main);
 }
 
@@ -141,7 +141,7 @@ void service_manager_reloaded(struct service_manager *manager, bool is_main)
     if (*manager->phase != MASTER_RUNS || !is_heard(manager, is_main))
         return;
     service_manager_show(manager, is_main);
-    fb_notify_ready(manager->log);
+    notify_ready(manager->log);
 }
 
 void service_manager_stopping(struct service_manager *manager, bool is_main)
@@ -149,6 +149,6 @@ void service_manager_stopping(struct service_manager *manager, bool is_main)
     assert(*manager->phase != MASTER_RUNS);
     if (!is_heard(manager, is_main))
         return;
-    fb_notify_stopping(manager->log);
+    notify_stopping(manager->log);
     service_manager_show(manager, is_main);
 }

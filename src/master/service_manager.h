@@ -11,21 +11,21 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct fb_log;
-struct fb_result;
+struct log;
+struct reload_status;
 struct pool;
 struct reload;
 
 struct service_manager {
-    struct fb_log *log;
+    struct log *log;
     struct timers *timers;
     const struct pool *pool;
     const struct reload *reload;
-    const struct fb_result *result; /* outcome of the latest reload */
+    const struct reload_status *result; /* outcome of the latest reload */
     const enum master_phase *phase;
-    char status[FB_NOTIFY_STATUS_MAX]; /* the latest that was shown */
-    struct fb_timer alive;             /* when to say again that we are alive */
-    bool is_main;                      /* said by the latest call */
+    char status[NOTIFY_STATUS_MAX]; /* the latest that was shown */
+    struct timer alive;             /* when to say again that we are alive */
+    bool is_main;                   /* said by the latest call */
 };
 
 /* The first generation serves, or we have become the main process, after another one. */

@@ -15,35 +15,34 @@
 #include <sys/wait.h>
 
 /* Closes the listeners that the worker's part has not closed, because it never began to accept. */
-static void close_listeners(struct fb_cycle *cycle, struct fb_log *log)
+static void close_listeners(struct cycle *cycle, struct log *log)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
         if (listener->fd_n == 0 || listener->fds[0] == -1)
             continue; /* a path that we did not bind may be another daemon's */
-        fb_listener_unlink(listener, log);
-        fb_listener_close(listener);
+        listener_unlink(listener, log);
+        listener_close(listener);
     }
 }
 
-static int open_listeners(
-    struct fb_cycle *cycle, struct fb_inherited *inherited, struct fb_log *log)
+static int open_listeners(struct cycle *cycle, struct adopted *inherited, struct log *log)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
-    fb_overlaps_allow(&cycle->stream.listeners, NULL, &inherited->lenders, true);
+    overlaps_allow(&cycle->stream.listeners, NULL, &inherited->lenders, true);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (fb_listener_open(listener, fb_inherited_lender(inherited, listener), 1, log) == -1)
+        if (listener_open(listener, adopted_lender(inherited, listener), 1, log) == -1)
             return -1;
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (fb_listener_commit(listener, log) == -1)
+        if (listener_commit(listener, log) == -1)
             return -1;
-    fb_overlaps_allow(&cycle->stream.listeners, NULL, &inherited->lenders, false);
-    fb_store_listeners(&cycle->stream.listeners, log);
-    fb_store_forget_unclaimed(inherited, &cycle->stream.listeners, log);
-    fb_inherited_settle(inherited, &cycle->stream.listeners, log);
-    fb_inherited_forget(inherited, &cycle->stream.listeners); /* no reload will want them */
+    overlaps_allow(&cycle->stream.listeners, NULL, &inherited->lenders, false);
+    fdstore_add(&cycle->stream.listeners, log);
+    fdstore_drop_unclaimed(inherited, &cycle->stream.listeners, log);
+    adopted_settle(inherited, &cycle->stream.listeners, log);
+    adopted_close_others(inherited, &cycle->stream.listeners); /* no reload will want them */
     return 0;
 }
 
@@ -57,29 +56,29 @@ static void reap_orphans(void)
 
 int single_main(struct start *start)
 {
-    struct fb_cycle *cycle = start->cycle;
-    struct fb_shared *shared = start->shared;
-    struct fb_inherited *inherited = start->inheritance.sockets;
-    struct fb_pidfile pidfile = start->pidfile;
-    struct fb_log log = start->log;
-    struct fb_heritage heritage = { .cycle = cycle, .shared = shared, .channel = -1 };
+    struct cycle *cycle = start->cycle;
+    struct shared *shared = start->shared;
+    struct adopted *inherited = start->inheritance.sockets;
+    struct pidfile pidfile = start->pidfile;
+    struct log log = start->log;
+    struct heritage heritage = { .cycle = cycle, .shared = shared, .channel = -1 };
     int status = EXIT_FAILURE;
 
     assert(cycle != NULL && shared != NULL);
     descriptors_done(&start->opened); /* no worker is forked that would need them */
     reap_orphans();
-    if (fb_slot_take(shared, &heritage.slot) && open_listeners(cycle, inherited, &log) == 0 &&
-        fb_zones_open(&cycle->zones, NULL, &log) == 0 && fb_pidfile_write(&pidfile, &log) == 0) {
-        fb_process_background_done(start->background, fb_logs_use_stderr(&cycle->core));
-        status = fb_worker_main(&heritage, FB_ROLE_SINGLE);
+    if (slot_acquire(shared, &heritage.slot) && open_listeners(cycle, inherited, &log) == 0 &&
+        zones_open(&cycle->zones, NULL, &log) == 0 && pidfile_write_pid(&pidfile, &log) == 0) {
+        process_background_done(start->background, logs_use_stderr(&cycle->core));
+        status = worker_main(&heritage, ROLE_SINGLE);
     }
     close_listeners(cycle, &log);
-    fb_pidfile_remove(&pidfile, &log);
+    pidfile_release(&pidfile, &log);
     free((char *)pidfile.path);
-    fb_logs_close(&cycle->core);
-    fb_zones_close(&cycle->zones);
-    fb_cycle_destroy(&cycle);
-    fb_inheritance_done(&start->inheritance);
-    fb_shared_destroy(&shared);
+    logs_close(&cycle->core);
+    zones_close(&cycle->zones);
+    cycle_destroy(&cycle);
+    exec_state_done(&start->inheritance);
+    shared_destroy(&shared);
     return status;
 }

@@ -24,27 +24,27 @@
 
 /* Reads the configuration after another process has: that one finds mistakes, or code of a module that
  * does harm. What modules have opened is added to `opened`. */
-static struct fb_cycle *load_checked(
-    const struct fb_cycle_options *options, struct fb_log *log, struct descriptors *opened)
+static struct cycle *load_checked(
+    const struct cycle_options *options, struct log *log, struct descriptors *opened)
 {
     struct descriptors before = { .fds = NULL };
-    struct fb_cycle *cycle;
+    struct cycle *cycle;
 
     if (config_check_run(options, log, STDERR_FILENO) == -1)
         return NULL;
     descriptors_add_open(&before, NULL);
-    cycle = fb_cycle_load(options, log, STDERR_FILENO);
+    cycle = cycle_load(options, log, STDERR_FILENO);
     descriptors_add_open(opened, &before);
     descriptors_done(&before);
-    if (cycle != NULL && fb_sandbox_check(cycle, log) == -1)
-        fb_cycle_destroy(&cycle);
+    if (cycle != NULL && sandbox_check(cycle, log) == -1)
+        cycle_destroy(&cycle);
     return cycle;
 }
 
-int start_test(const struct fb_cycle_options *options, bool quiet, bool dump, struct fb_log *log)
+int start_test(const struct cycle_options *options, bool quiet, bool dump, struct log *log)
 {
     struct descriptors opened = { .fds = NULL };
-    struct fb_cycle *cycle = load_checked(options, log, &opened);
+    struct cycle *cycle = load_checked(options, log, &opened);
 
     descriptors_done(&opened);
     if (cycle == NULL) {
@@ -57,71 +57,69 @@ int start_test(const struct fb_cycle_options *options, bool quiet, bool dump, st
             "forkbeard: configuration file %s test is successful\n",
             options->conf, options->conf);
     if (dump)
-        fb_conf_dump(&cycle->source, stdout);
-    fb_cycle_destroy(&cycle);
+        conf_dump(&cycle->source, stdout);
+    cycle_destroy(&cycle);
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* From here on lines go where the configuration says. Whoever starts us watches standard error: until we
  * serve, warnings and graver lines go there as well. */
-static void log_as_configured(struct start *start, struct fb_log *standard_error)
+static void log_as_configured(struct start *start, struct log *standard_error)
 {
-    struct fb_core_settings *core = &start->cycle->core;
+    struct core_settings *core = &start->cycle->core;
 
-    fb_log_init(&start->log, core->logs, core->log_n);
+    log_init(&start->log, core->logs, core->log_n);
     start->log.diag = standard_error->diag;
     start->log.diag_session = standard_error->diag_session;
-    fb_log_update(&start->log);
-    if (fb_logs_use_stderr(core))
+    log_update(&start->log);
+    if (logs_use_stderr(core))
         return;
-    standard_error->targets[0].level = FB_WARN;
+    standard_error->targets[0].level = LEVEL_WARN;
     standard_error->diag = NULL;
-    fb_log_update(standard_error);
+    log_update(standard_error);
     start->log.also = standard_error;
-    fb_log_update(&start->log);
+    log_update(&start->log);
 }
 
 /* Locks the pid file. A new binary shares the lock of the master process that has started it, unless it
  * has another pid file. */
 static int lock_pidfile(struct start *start, const char *path)
 {
-    struct fb_pidfile inherited = {
-        .path = path, .lock_fd = start->inheritance.lock, .shared = true
-    };
+    struct pidfile inherited = { .path = path, .lock_fd = start->inheritance.lock, .shared = true };
 
     start->inheritance.lock = -1;
-    if (inherited.lock_fd != -1 && fb_pidfile_is_at(&inherited, path)) {
+    if (inherited.lock_fd != -1 && pidfile_is_at(&inherited, path)) {
         start->pidfile = inherited;
         return 0;
     }
-    fb_pidfile_forget(&inherited);
-    return fb_pidfile_lock(&start->pidfile, path, &start->log);
+    pidfile_close_lock(&inherited);
+    return pidfile_lock(&start->pidfile, path, &start->log);
 }
 
 /* Makes ready what a master and a single process need; -1 after a line that says what is in the way. */
-static int prepare_daemon(struct start *start, struct fb_log *standard_error)
+static int prepare_daemon(struct start *start, struct log *standard_error)
 {
-    struct fb_core_settings *core = &start->cycle->core;
+    struct core_settings *core = &start->cycle->core;
     char *path;
 
-    fb_journal_init();
-    if (fb_logs_open(core, &start->log) == -1)
+    journal_init();
+    if (logs_open(core, &start->log) == -1)
         return -1;
     log_as_configured(start, standard_error);
-    fb_sizing_log(start->cycle, &start->log);
-    if (fb_process_environment(core, &start->log) == -1)
+    sizing_log(start->cycle, &start->log);
+    if (process_set_environment(core, &start->log) == -1)
         return -1;
     path = strdup(core->pid);
-    start->shared = fb_shared_create();
+    start->shared = shared_create();
     if (path == NULL || start->shared == NULL) {
-        fb_log(&start->log, FB_EMERG, errno, "no memory to start");
+        log_write(&start->log, LEVEL_EMERG, errno, "no memory to start");
         free(path);
         return -1;
     }
-    role_set(core->master_process ? FB_ROLE_MASTER : FB_ROLE_SINGLE);
+    role_set(core->master_process ? ROLE_MASTER : ROLE_SINGLE);
     /* signals wait for the loop from now on, so that whoever ends us finds nothing left behind */
-    fb_signals_install(core->master_process ? FB_ROLE_MASTER : FB_ROLE_SINGLE);
-    fb_shared_begin(start->shared, start->inheritance.side, start->inheritance.serial);
+    signals_install(core->master_process ? ROLE_MASTER : ROLE_SINGLE);
+    shared_begin(start->shared, start->inheritance.side, start->inheritance.serial);
     if (lock_pidfile(start, path) == -1) {
         free(path);
         return -1;
@@ -153,67 +151,66 @@ static int run_daemon(struct start *start, char **argv)
     if (!start->cycle->core.master_process)
         return single_main(start);
     arguments = join_arguments(argv);
-    fb_title_set("master process", arguments != NULL ? arguments : "");
+    title_set("master process", arguments != NULL ? arguments : "");
     free(arguments);
     return master_main(start);
 }
 
 /* Takes what the service manager or another master process has passed to us. */
-static int take_inheritance(
-    struct start *start, struct fb_cycle_options *options, struct fb_log *log)
+static int take_inheritance(struct start *start, struct cycle_options *options, struct log *log)
 {
-    if (fb_inherit(&start->inheritance, log) == -1)
+    if (exec_state_take(&start->inheritance, log) == -1)
         return -1;
     options->inherited = start->inheritance.sockets;
     return 0;
 }
 
 /* Keeps the lines of a new binary for the old one, which shows them too. */
-static void keep_diagnostics(const struct start *start, struct fb_log *log)
+static void keep_diagnostics(const struct start *start, struct log *log)
 {
     if (start->inheritance.link == -1)
         return;
-    log->diag = fb_told_create();
+    log->diag = diag_create();
     if (log->diag != NULL)
-        log->diag_session = fb_told_begin(log->diag);
-    fb_log_update(log);
+        log->diag_session = diag_begin(log->diag);
+    log_update(log);
 }
 
-static int load_first(struct start *start, struct fb_log *log)
+static int load_first(struct start *start, struct log *log)
 {
     start->cycle = load_checked(start->options, log, &start->opened);
     if (start->cycle == NULL)
         return -1;
     if (start->inheritance.link == -1 || start->cycle->core.master_process)
         return 0;
-    fb_log(log, FB_EMERG, 0,
+    log_write(log, LEVEL_EMERG, 0,
         "the binary cannot be changed for a configuration with \"master_process off\"");
     return -1;
 }
 
 /* Undoes a start that has not come to serve. */
-static int give_up(struct start *start, struct fb_told *told)
+static int give_up(struct start *start, struct diag *told)
 {
-    fb_upgrade_report(start->inheritance.link, told);
-    fb_told_destroy(&told);
+    upgrade_report(start->inheritance.link, told);
+    diag_destroy(&told);
     if (start->cycle != NULL)
-        fb_logs_close(&start->cycle->core);
-    fb_cycle_destroy(&start->cycle);
+        logs_close(&start->cycle->core);
+    cycle_destroy(&start->cycle);
     descriptors_done(&start->opened);
-    fb_inheritance_done(&start->inheritance);
-    fb_shared_destroy(&start->shared);
+    exec_state_done(&start->inheritance);
+    shared_destroy(&start->shared);
     return EXIT_FAILURE;
 }
 
 int start_daemon(
-    struct fb_cycle_options *options, const struct binary *binary, struct fb_log *log, char **argv)
+    struct cycle_options *options, const struct binary *binary, struct log *log, char **argv)
 {
     struct start start = { .options = options, .binary = binary, .background = -1 };
-    struct fb_told *told;
+    struct diag *told;
     pid_t child = 0;
     int status;
 
-    fb_notify_init();
+    notify_init();
     status = take_inheritance(&start, options, log);
     keep_diagnostics(&start, log);
     told = log->diag;
@@ -222,10 +219,10 @@ int start_daemon(
         return give_up(&start, told);
     /* a new binary stays the child of the old one, which has gone into the background */
     if (start.cycle->core.daemon && start.inheritance.link == -1)
-        child = fb_process_background(&start.background, &start.log);
+        child = process_enter_background(&start.background, &start.log);
     if (child == 0 && prepare_daemon(&start, log) == 0)
         return run_daemon(&start, argv);
-    status = child > 0 ? fb_process_background_wait(start.background) : EXIT_FAILURE;
+    status = child > 0 ? process_background_wait(start.background) : EXIT_FAILURE;
     give_up(&start, told);
     return status;
 }

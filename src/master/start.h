@@ -14,19 +14,19 @@
 #include <stdbool.h>
 
 struct start {
-    struct fb_cycle *cycle;                 /* loaded, with open logs */
-    struct descriptors opened;              /* by modules while the configuration was read */
-    const struct fb_cycle_options *options; /* for reloads */
-    struct fb_shared *shared;
+    struct cycle *cycle;                 /* loaded, with open logs */
+    struct descriptors opened;           /* by modules while the configuration was read */
+    const struct cycle_options *options; /* for reloads */
+    struct shared *shared;
     const struct binary *binary; /* for upgrades */
-    struct fb_inheritance inheritance;
-    struct fb_pidfile pidfile; /* locked; its path is allocated */
-    int background;            /* a pipe to the process that waits until we serve, or -1 */
-    struct fb_log log;         /* until we serve */
+    struct exec_state inheritance;
+    struct pidfile pidfile; /* locked; its path is allocated */
+    int background;         /* a pipe to the process that waits until we serve, or -1 */
+    struct log log;         /* until we serve */
 };
 
 /* Starts the daemon and runs it to its end; returns the exit code. `log` writes to standard error. */
 int start_daemon(
-    struct fb_cycle_options *options, const struct binary *binary, struct fb_log *log, char **argv);
+    struct cycle_options *options, const struct binary *binary, struct log *log, char **argv);
 /* Checks the configuration for -t, with `dump` shows it (-T), and returns the exit code. */
-int start_test(const struct fb_cycle_options *options, bool quiet, bool dump, struct fb_log *log);
+int start_test(const struct cycle_options *options, bool quiet, bool dump, struct log *log);

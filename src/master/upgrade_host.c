@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const struct fb_listeners *find_listeners(void *host)
+static const struct listeners *find_listeners(void *host)
 {
     const struct master *master = host;
 
@@ -26,36 +26,36 @@ static const char *find_control_path(void *host)
 
 /* Clears the side of the worker slots that the new process gets: a master process that was
  * killed may have left numbers there. */
-static void clear_side(struct fb_zones *zones, unsigned side)
+static void clear_side(struct zones *zones, unsigned side)
 {
     assert(side <= 1);
-    for (uint32_t i = 0; i < FB_SLOT_MAX; i++)
-        fb_zones_bury(zones, side * FB_SLOT_MAX + i);
+    for (uint32_t i = 0; i < SLOT_MAX; i++)
+        zones_slot_released(zones, side * SLOT_MAX + i);
 }
 
-static void write_state(void *host, struct fb_handover *state, int link)
+static void write_state(void *host, struct exec_state_writer *state, int link)
 {
     struct master *master = host;
-    struct fb_pidfile *pidfile = &master->endpoints.pidfile.current.pidfile;
-    const struct fb_cycle *cycle = master->pool.serving->cycle;
-    const struct fb_inherited_socket *passed;
-    const struct fb_listener *listener;
-    const struct fb_zone *zone;
+    struct pidfile *pidfile = &master->endpoints.pidfile.current.pidfile;
+    const struct cycle *cycle = master->pool.serving->cycle;
+    const struct adopted_socket *passed;
+    const struct listener *listener;
+    const struct zone *zone;
     unsigned side = 1 - master->shared->side;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     clear_side(&master->pool.serving->cycle->zones, side);
     pidfile->shared = true;
-    fb_handover_begin(state, link, pidfile->lock_fd, side, fb_shared_serial(master->shared));
+    exec_state_begin(state, link, pidfile->lock_fd, side, shared_serial(master->shared));
     STAILQ_FOREACH (passed, &master->pool.adopted->sockets, link)
         if (passed->fd != -1)
-            fb_handover_passed(state, passed);
+            exec_state_add_passed(state, passed);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
         for (unsigned i = listener->kept_n; i < listener->fd_n; i++)
             if (listener->fds[i] != -1)
-                fb_handover_socket(state, listener->fds[i]);
+                exec_state_add_socket(state, listener->fds[i]);
     STAILQ_FOREACH (zone, &cycle->zones, link)
-        fb_handover_zone(state, zone->fd);
+        exec_state_add_zone(state, zone->fd);
 }
 
 static int prepare_hand_over(void *host)
@@ -94,7 +94,7 @@ static void note_begun(void *host)
     control_wait_on(&master->control, CONTROL_WAIT_UPGRADE, CONTROL_WAIT_UPGRADE_END);
 }
 
-static void reply_ended(void *host, bool ok, const char *why, const struct fb_told *diag)
+static void reply_ended(void *host, bool ok, const char *why, const struct diag *diag)
 {
     struct master *master = host;
     struct control_outcome outcome = { .ok = ok, .error = why, .diag = diag };
@@ -110,7 +110,7 @@ static void leave_main(void *host, pid_t to, bool stored)
     if (stored)
         service_manager_give_way(&master->manager, to);
     else
-        fb_notify_mainpid(&master->log, to);
+        notify_mainpid(&master->log, to);
 }
 
 static void become_main(void *host)
@@ -136,15 +136,15 @@ static void go_on_alone(void *host)
 
     if (master->phase != MASTER_RUNS || master->pool.serving == NULL)
         return;
-    fb_master_publish(master, false); /* a reload meanwhile may have moved them */
-    if (!pool_revive(&master->pool))  /* some have sessions yet: a whole generation */
-        fb_order_give(FB_ORDER_RELOAD);
+    control_host_publish(master, false); /* a reload meanwhile may have moved them */
+    if (!pool_revive(&master->pool))     /* some have sessions yet: a whole generation */
+        signals_give(COMMAND_RELOAD);
     pool_rescan(&master->pool, NULL);
 }
 
 /* Adds a socket to the listeners that serve. Those of a generation that starts are the live
  * one's too until it is committed, and then its alone. */
-static bool add_socket(struct master *master, const struct fb_address *address, int fd)
+static bool add_socket(struct master *master, const struct address *address, int fd)
 {
     struct generation *starting = master->pool.starting;
     bool added = false;
@@ -159,18 +159,18 @@ static bool add_socket(struct master *master, const struct fb_address *address, 
 static void adopt_socket(void *host, int fd)
 {
     struct master *master = host;
-    struct fb_address address = { .length = sizeof(address.un) };
-    char text[FB_ADDRESS_TEXT];
+    struct address address = { .length = sizeof(address.un) };
+    char text[ADDRESS_TEXT];
 
     if (master->phase != MASTER_RUNS || master->pool.serving == NULL ||
         getsockname(fd, &address.any, &address.length) == -1 || !add_socket(master, &address, fd)) {
         close(fd);
         return;
     }
-    fb_log(&master->log, FB_NOTICE, 0,
+    log_write(&master->log, LEVEL_NOTICE, 0,
         "a socket of %s comes from process %d: workers that serve it are started",
-        fb_address_format(&address, true, text), (int)master->upgrade.other);
-    fb_order_give(FB_ORDER_RELOAD);
+        address_format(&address, true, text), (int)master->upgrade.other);
+    signals_give(COMMAND_RELOAD);
 }
 
 static const struct upgrade_ops ops = {
@@ -190,14 +190,14 @@ static const struct upgrade_ops ops = {
     .adopt_socket = adopt_socket,
 };
 
-void fb_upgrade_init(
-    struct master *master, struct fb_inheritance *inheritance, const struct binary *binary)
+void upgrade_host_init(
+    struct master *master, struct exec_state *inheritance, const struct binary *binary)
 {
     upgrade_init(
         &master->upgrade, &ops, master, inheritance, binary, &master->log, &master->timers);
 }
 
-void fb_upgrade_begin(struct master *master)
+void upgrade_host_begin(struct master *master)
 {
     assert(!reload_is_under_way(&master->reload));
     assert(master->pool.starting == NULL && master->pool.serving != NULL);

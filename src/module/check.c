@@ -33,12 +33,12 @@ static_assert(
     sizeof(void *) != 8 || (PROTOCOL_LEAST == 96 && DIRECTIVE_LEAST == 72 && OPS_LEAST == 80),
     "ABI 1 begins with these, whatever is appended");
 
-static const char *FB_PRINTF(2, 3) write_text(char text[FB_MODULE_TEXT], const char *format, ...)
+static const char *PRINTF_FORMAT(2, 3) write_text(char text[MODULE_TEXT], const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    vsnprintf(text, FB_MODULE_TEXT, format, args);
+    vsnprintf(text, MODULE_TEXT, format, args);
     va_end(args);
     return text;
 }
@@ -236,7 +236,7 @@ static const char *check_directives(const fb_protocol *protocol, char *text)
 
 static const char *check_metrics(const fb_protocol *protocol, char *text)
 {
-    if (protocol->metric_n > FB_SHM_METRICS_MAX ||
+    if (protocol->metric_n > SHM_METRICS_MAX ||
         (protocol->metric_n > 0 && protocol->metrics == NULL))
         return write_text(text,
             "says that it has %" PRIu32 " metrics, and it cannot: use FB_PROTOCOL_METRICS()",
@@ -273,24 +273,24 @@ static const char *check_needs(const fb_protocol *protocol, char *text)
     return NULL;
 }
 
-const char *fb_module_check(const fb_protocol *protocol, char text[FB_MODULE_TEXT])
+const char *module_check(const fb_protocol *protocol, char text[MODULE_TEXT])
 {
     static const char *(*const checks[])(const fb_protocol *protocol, char *text) = { check_sizes,
         check_name, check_ops, check_directives, check_metrics, check_needs };
     const char *wrong = NULL;
 
-    for (size_t i = 0; i < fb_countof(checks) && wrong == NULL; i++)
+    for (size_t i = 0; i < countof(checks) && wrong == NULL; i++)
         wrong = checks[i](protocol, text);
     assert(wrong == NULL || wrong == text);
     return wrong;
 }
 
-const fb_protocol *fb_module_copy(struct fb_arena *arena, const fb_protocol *protocol)
+const fb_protocol *module_copy(struct arena *arena, const fb_protocol *protocol)
 {
     uint32_t n = protocol->directive_n;
-    fb_protocol *copy = fb_arena_alloc(arena, sizeof(*copy));
-    fb_directive *directives = fb_arena_alloc(arena, (n + 1) * sizeof(*directives));
-    fb_ops *ops = fb_arena_alloc(arena, sizeof(*ops));
+    fb_protocol *copy = arena_alloc(arena, sizeof(*copy));
+    fb_directive *directives = arena_alloc(arena, (n + 1) * sizeof(*directives));
+    fb_ops *ops = arena_alloc(arena, sizeof(*ops));
 
     assert(protocol->abi == FB_ABI && protocol->size >= PROTOCOL_LEAST);
     assert(protocol->ops != NULL && protocol->ops->size >= OPS_LEAST);

@@ -36,17 +36,17 @@ static void (*const *const calls)(void) __attribute__((used)) = sdk_calls;
 
 /* A load under way. */
 struct load {
-    char *text;           /* says what is wrong; FB_MODULE_TEXT bytes of the caller */
+    char *text;           /* says what is wrong; MODULE_TEXT bytes of the caller */
     int memory;           /* descriptor of the file's copy; -1: none yet */
     char path[COPY_PATH]; /* of the copy */
 };
 
-static void FB_PRINTF(2, 3) write_text(struct load *load, const char *format, ...)
+static void PRINTF_FORMAT(2, 3) write_text(struct load *load, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    vsnprintf(load->text, FB_MODULE_TEXT, format, args);
+    vsnprintf(load->text, MODULE_TEXT, format, args);
     va_end(args);
 }
 
@@ -58,7 +58,7 @@ static int create_memory(const char *path)
     int fd = -1;
 
     snprintf(name, sizeof(name), "%s", slash != NULL ? slash + 1 : path);
-    for (size_t i = 0; i < fb_countof(flags) && fd == -1; i++)
+    for (size_t i = 0; i < countof(flags) && fd == -1; i++)
         fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags[i]);
     return fd;
 }
@@ -106,7 +106,7 @@ static bool is_elf(int fd)
     return pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
-static bool is_loaded(const struct fb_modules *modules, const struct stat *file)
+static bool is_loaded(const struct modules *modules, const struct stat *file)
 {
     const struct module *module;
 
@@ -117,8 +117,8 @@ static bool is_loaded(const struct fb_modules *modules, const struct stat *file)
 }
 
 /* Copies the open file into memory; -1 with a text when something is wrong with the file. */
-static int read_file(struct load *load, const struct fb_modules *modules, const char *path, int fd,
-    struct stat *file)
+static int read_file(
+    struct load *load, const struct modules *modules, const char *path, int fd, struct stat *file)
 {
     if (fstat(fd, file) == -1) {
         write_text(load, "cannot be read (%d: %s)", errno, strerror(errno));
@@ -187,7 +187,7 @@ static const fb_protocol *find_protocol(struct load *load, void *handle)
             load, "is no Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)");
         return NULL;
     }
-    return fb_module_check(*symbol, load->text) == NULL ? *symbol : NULL;
+    return module_check(*symbol, load->text) == NULL ? *symbol : NULL;
 }
 
 /* Says why a copy could not be loaded. Where a symbol is missing, a look at the descriptor may say
@@ -197,7 +197,7 @@ static void explain_failure(struct load *load)
     static const char undefined[] = "undefined symbol: ";
     const char *error = dl_text(load), *newer = "";
     const fb_protocol *protocol = NULL;
-    char reason[FB_MODULE_TEXT / 2];
+    char reason[MODULE_TEXT / 2];
     void *handle;
 
     snprintf(reason, sizeof(reason), "%s", error);
@@ -223,9 +223,9 @@ static void explain_failure(struct load *load)
 }
 
 /* Loads the copy and takes its protocol; NULL with a text when something is wrong with it. */
-static struct module *load_copy(struct load *load, struct fb_arena *arena)
+static struct module *load_copy(struct load *load, struct arena *arena)
 {
-    struct module *module = fb_arena_alloc(arena, sizeof(*module));
+    struct module *module = arena_alloc(arena, sizeof(*module));
     const fb_protocol *protocol;
 
     if (module == NULL) {
@@ -240,7 +240,7 @@ static struct module *load_copy(struct load *load, struct fb_arena *arena)
         return NULL;
     }
     protocol = find_protocol(load, module->handle);
-    if (protocol != NULL && (module->protocol = fb_module_copy(arena, protocol)) == NULL)
+    if (protocol != NULL && (module->protocol = module_copy(arena, protocol)) == NULL)
         write_text(load, "cannot be loaded: out of memory");
     if (module->protocol != NULL)
         return module;
@@ -248,8 +248,8 @@ static struct module *load_copy(struct load *load, struct fb_arena *arena)
     return NULL;
 }
 
-struct module *fb_module_load(
-    struct fb_modules *modules, struct fb_arena *arena, const char *path, char text[FB_MODULE_TEXT])
+struct module *module_load(
+    struct modules *modules, struct arena *arena, const char *path, char text[MODULE_TEXT])
 {
     struct load load = { .text = text, .memory = -1 };
     struct module *module = NULL;
@@ -281,7 +281,7 @@ struct module *fb_module_load(
     return module;
 }
 
-void fb_module_unload(struct fb_modules *modules)
+void module_unload(struct modules *modules)
 {
     struct module *module = SLIST_FIRST(modules);
 

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 /* Room for a text that says what is wrong with a module, its NUL included. */
-#define FB_MODULE_TEXT 512
+#define MODULE_TEXT 512
 
 /* The SDK's calls, which modules are bound to; NULL behind the last. They are listed in sdk/link.c,
  * and the loader refers to them, so that each program that loads modules has them all. */
@@ -28,24 +28,24 @@ struct module {
     ino_t inode;  /* inode; the path may name another file now */
     void *handle; /* of dlopen() */
     int memory;   /* descriptor of the copy that was loaded, kept open for debuggers */
-    const fb_protocol *protocol; /* a copy, see fb_module_copy() */
+    const fb_protocol *protocol; /* a copy, see module_copy() */
 };
 
 /* The modules of one configuration; the last loaded first. */
-SLIST_HEAD(fb_modules, module);
+SLIST_HEAD(modules, module);
 
 /* Loads a file and adds it to the list. The code and its variables are this load's alone: a load of
  * the same path for another configuration has its own. NULL with what is wrong in `text`, which
  * goes behind the module's name in a message; errno is not 0 where the file could not be opened. */
-struct module *fb_module_load(struct fb_modules *modules, struct fb_arena *arena, const char *path,
-    char text[FB_MODULE_TEXT]);
+struct module *module_load(
+    struct modules *modules, struct arena *arena, const char *path, char text[MODULE_TEXT]);
 /* Unloads the first module of the list. Nothing may use its protocol any more. */
-void fb_module_unload(struct fb_modules *modules);
+void module_unload(struct modules *modules);
 
 /* Checks whether this daemon can work with a protocol, which may have been built for another
  * version. Returns NULL, or `text` with what is wrong. */
-const char *fb_module_check(const fb_protocol *protocol, char text[FB_MODULE_TEXT]);
+const char *module_check(const fb_protocol *protocol, char text[MODULE_TEXT]);
 /* Copies a checked protocol into this version's structs: fields that its version lacked are zero,
  * fields of later versions are left out. Names, tables of names and functions stay the original's.
  * NULL without memory. */
-const fb_protocol *fb_module_copy(struct fb_arena *arena, const fb_protocol *protocol);
+const fb_protocol *module_copy(struct arena *arena, const fb_protocol *protocol);

@@ -12,7 +12,7 @@
 
 /* Returns the name of a unix socket, *n bytes of it: a path without its NUL, or, with a NUL in
  * front, a name that lives in no directory; 0 bytes for an unnamed one. */
-static const char *unix_name(const struct fb_address *address, size_t *n)
+static const char *unix_name(const struct address *address, size_t *n)
 {
     const char *name = address->un.sun_path;
 
@@ -26,7 +26,7 @@ static const char *unix_name(const struct fb_address *address, size_t *n)
     return name;
 }
 
-in_port_t fb_address_port(const struct fb_address *address)
+in_port_t address_port(const struct address *address)
 {
     switch (address->any.sa_family) {
     case AF_INET:
@@ -38,7 +38,7 @@ in_port_t fb_address_port(const struct fb_address *address)
     }
 }
 
-void fb_address_set_port(struct fb_address *address, in_port_t port)
+void address_set_port(struct address *address, in_port_t port)
 {
     switch (address->any.sa_family) {
     case AF_INET:
@@ -52,7 +52,7 @@ void fb_address_set_port(struct fb_address *address, in_port_t port)
     }
 }
 
-static int compare_unix(const struct fb_address *a, const struct fb_address *b)
+static int compare_unix(const struct address *a, const struct address *b)
 {
     size_t an, bn;
     const char *aname = unix_name(a, &an), *bname = unix_name(b, &bn);
@@ -60,12 +60,12 @@ static int compare_unix(const struct fb_address *a, const struct fb_address *b)
     return an != bn ? (an > bn) - (an < bn) : memcmp(aname, bname, an);
 }
 
-static int compare_ports(const struct fb_address *a, const struct fb_address *b)
+static int compare_ports(const struct address *a, const struct address *b)
 {
-    return fb_address_port(a) - fb_address_port(b);
+    return address_port(a) - address_port(b);
 }
 
-int fb_address_compare(const struct fb_address *a, const struct fb_address *b)
+int address_compare(const struct address *a, const struct address *b)
 {
     int order = a->any.sa_family - b->any.sa_family;
 
@@ -85,19 +85,19 @@ int fb_address_compare(const struct fb_address *a, const struct fb_address *b)
     }
 }
 
-bool fb_address_equal(const struct fb_address *a, const struct fb_address *b)
+bool address_equal(const struct address *a, const struct address *b)
 {
     switch (a->any.sa_family) {
     case AF_INET:
     case AF_INET6:
     case AF_UNIX:
-        return fb_address_compare(a, b) == 0;
+        return address_compare(a, b) == 0;
     default:
         return false;
     }
 }
 
-bool fb_address_is_wildcard(const struct fb_address *address)
+bool address_is_wildcard(const struct address *address)
 {
     switch (address->any.sa_family) {
     case AF_INET:
@@ -109,17 +109,17 @@ bool fb_address_is_wildcard(const struct fb_address *address)
     }
 }
 
-static void format_unix(const struct fb_address *address, char text[FB_ADDRESS_TEXT])
+static void format_unix(const struct address *address, char text[ADDRESS_TEXT])
 {
     size_t n;
     const char *name = unix_name(address, &n);
 
     if (n > 0 && *name == '\0') /* an abstract name, for which nginx has no form */
         n = 0;
-    snprintf(text, FB_ADDRESS_TEXT, "unix:%.*s", (int)n, name);
+    snprintf(text, ADDRESS_TEXT, "unix:%.*s", (int)n, name);
 }
 
-char *fb_address_format(const struct fb_address *address, bool port, char text[FB_ADDRESS_TEXT])
+char *address_format(const struct address *address, bool port, char text[ADDRESS_TEXT])
 {
     char host[INET6_ADDRSTRLEN];
 
@@ -127,16 +127,16 @@ char *fb_address_format(const struct fb_address *address, bool port, char text[F
     case AF_INET:
         inet_ntop(AF_INET, &address->in.sin_addr, host, sizeof(host));
         if (port)
-            snprintf(text, FB_ADDRESS_TEXT, "%s:%u", host, fb_address_port(address));
+            snprintf(text, ADDRESS_TEXT, "%s:%u", host, address_port(address));
         else
-            snprintf(text, FB_ADDRESS_TEXT, "%s", host);
+            snprintf(text, ADDRESS_TEXT, "%s", host);
         break;
     case AF_INET6:
         inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof(host));
         if (port)
-            snprintf(text, FB_ADDRESS_TEXT, "[%s]:%u", host, fb_address_port(address));
+            snprintf(text, ADDRESS_TEXT, "[%s]:%u", host, address_port(address));
         else
-            snprintf(text, FB_ADDRESS_TEXT, "%s", host);
+            snprintf(text, ADDRESS_TEXT, "%s", host);
         break;
     case AF_UNIX:
         format_unix(address, text);
@@ -157,9 +157,9 @@ static bool same_bits(const void *a, const void *b, unsigned bits)
     return memcmp(x, y, whole) == 0 && (rest == 0 || (x[whole] ^ y[whole]) >> (8 - rest) == 0);
 }
 
-bool fb_address_block_matches(const struct fb_address_block *block, const struct sockaddr *address)
+bool address_block_matches(const struct address_block *block, const struct sockaddr *address)
 {
-    const struct fb_address *net = &block->address;
+    const struct address *net = &block->address;
     const struct sockaddr_in6 *in6 = (const void *)address;
     const struct sockaddr_in *in = (const void *)address;
 

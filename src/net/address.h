@@ -2,7 +2,7 @@
 /* Socket addresses: parsed from text, written as text, compared.
  *
  * Responsible for every form that a directive or a log line has for an address. Only
- * fb_address_parse_host() and fb_address_parse_listen() ask the system's resolver, which can block;
+ * address_parse_host() and address_parse_listen() ask the system's resolver, which can block;
  * a worker calls neither. Invariant: an address that was parsed has the length of its family. */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-struct fb_address {
+struct address {
     socklen_t length;
     union {
         struct sockaddr any;
@@ -24,39 +24,39 @@ struct fb_address {
 
 /* Bytes of the longest text: "[ffff:...:255.255.255.255]:65535" or "unix:" with the longest path,
  * and a NUL. */
-#define FB_ADDRESS_TEXT 120
+#define ADDRESS_TEXT 120
 
 /* Parses numeric forms only: "1.2.3.4", "1.2.3.4:80", "[::1]", "[::1]:80", "unix:/path". Without a
  * port the address has `port`. Returns NULL, or what is wrong with the text, as a constant
  * string. */
-const char *fb_address_parse(const char *text, in_port_t port, struct fb_address *out);
+const char *address_parse(const char *text, in_port_t port, struct address *out);
 /* Parses the same, or a name in the place of the host, which the system resolves to the first
  * address that it knows. */
-const char *fb_address_parse_host(const char *text, in_port_t port, struct fb_address *out);
+const char *address_parse_host(const char *text, in_port_t port, struct address *out);
 /* Parses the argument of `listen`: a numeric form; "80"; "*:80"; "name:80", which the system
  * resolves to at most `max` addresses, *n of them; and a range of ports "8000-8010" in place of any
  * port. *last is the last port in host byte order, the first where there is no range. */
-const char *fb_address_parse_listen(
-    const char *text, struct fb_address *out, unsigned max, unsigned *n, in_port_t *last);
+const char *address_parse_listen(
+    const char *text, struct address *out, unsigned max, unsigned *n, in_port_t *last);
 
 /* Returns the port in host byte order; 0 for unix:. */
-in_port_t fb_address_port(const struct fb_address *address);
-void fb_address_set_port(struct fb_address *address, in_port_t port);
-bool fb_address_equal(const struct fb_address *a, const struct fb_address *b);
+in_port_t address_port(const struct address *address);
+void address_set_port(struct address *address, in_port_t port);
+bool address_equal(const struct address *a, const struct address *b);
 /* Orders addresses for sorting; 0 where they are equal. */
-int fb_address_compare(const struct fb_address *a, const struct fb_address *b);
-bool fb_address_is_wildcard(const struct fb_address *address);
+int address_compare(const struct address *a, const struct address *b);
+bool address_is_wildcard(const struct address *address);
 
 /* Writes an address as nginx does: "1.2.3.4:80", "[::1]:80", "unix:/path", "unix:" for an unnamed
  * one. With `port` false the port is left out. Returns text. */
-char *fb_address_format(const struct fb_address *address, bool port, char text[FB_ADDRESS_TEXT]);
+char *address_format(const struct address *address, bool port, char text[ADDRESS_TEXT]);
 
 /* A CIDR block, a single address, or "unix:" for every unix socket, as debug_connection takes
  * it. */
-struct fb_address_block {
-    struct fb_address address;
+struct address_block {
+    struct address address;
     unsigned bits;
 };
-const char *fb_address_block_parse(const char *text, struct fb_address_block *out);
+const char *address_block_parse(const char *text, struct address_block *out);
 /* Compares a v4-mapped IPv6 address as the IPv4 address that it is. */
-bool fb_address_block_matches(const struct fb_address_block *block, const struct sockaddr *address);
+bool address_block_matches(const struct address_block *block, const struct sockaddr *address);

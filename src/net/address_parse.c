@@ -61,11 +61,11 @@ static const char *parse_port(const char *s, size_t n, in_port_t *out)
         return "invalid port";
     memcpy(digits, s, n);
     digits[n] = '\0';
-    switch (fb_parse_number(digits, 1, UINT16_MAX, &port)) {
-    case FB_NUMBER_OK:
+    switch (number_parse(digits, 1, UINT16_MAX, &port)) {
+    case NUMBER_OK:
         *out = (in_port_t)port;
         return NULL;
-    case FB_NUMBER_RANGE:
+    case NUMBER_RANGE:
         return "port out of range 1 to 65535";
     default:
         return "invalid port";
@@ -92,7 +92,7 @@ static bool is_unix(const char *text)
     return strncasecmp(text, "unix:", 5) == 0;
 }
 
-static const char *parse_unix(const char *text, struct fb_address *out)
+static const char *parse_unix(const char *text, struct address *out)
 {
     const char *path = text + 5;
     size_t n = strlen(path);
@@ -101,15 +101,15 @@ static const char *parse_unix(const char *text, struct fb_address *out)
         return "no path of the unix domain socket";
     if (n >= sizeof(out->un.sun_path))
         return "too long path of the unix domain socket, at most 107 bytes";
-    *out = (struct fb_address) { .un.sun_family = AF_UNIX };
+    *out = (struct address) { .un.sun_family = AF_UNIX };
     out->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + 1);
     memcpy(out->un.sun_path, path, n + 1);
     return NULL;
 }
 
-static bool parse_in(const char *text, struct fb_address *out)
+static bool parse_in(const char *text, struct address *out)
 {
-    struct fb_address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
+    struct address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
 
     if (inet_pton(AF_INET, text, &address.in.sin_addr) != 1)
         return false;
@@ -117,9 +117,9 @@ static bool parse_in(const char *text, struct fb_address *out)
     return true;
 }
 
-static bool parse_in6(const char *text, struct fb_address *out)
+static bool parse_in6(const char *text, struct address *out)
 {
-    struct fb_address address = { .length = sizeof(address.in6), .in6.sin6_family = AF_INET6 };
+    struct address address = { .length = sizeof(address.in6), .in6.sin6_family = AF_INET6 };
 
     if (inet_pton(AF_INET6, text, &address.in6.sin6_addr) != 1)
         return false;
@@ -127,10 +127,10 @@ static bool parse_in6(const char *text, struct fb_address *out)
     return true;
 }
 
-const char *fb_address_parse(const char *text, in_port_t port, struct fb_address *out)
+const char *address_parse(const char *text, in_port_t port, struct address *out)
 {
     struct parts parts;
-    struct fb_address address;
+    struct address address;
     const char *wrong;
 
     if (is_unix(text))
@@ -147,7 +147,7 @@ const char *fb_address_parse(const char *text, in_port_t port, struct fb_address
         return "invalid IPv6 address";
     if (!parts.brackets && !parse_in(parts.host, &address))
         return "invalid IPv4 address";
-    fb_address_set_port(&address, port);
+    address_set_port(&address, port);
     *out = address;
     return NULL;
 }
@@ -170,17 +170,16 @@ static const char *check_name(const char *name)
     return NULL;
 }
 
-static bool contains_address(
-    const struct fb_address *all, unsigned n, const struct fb_address *address)
+static bool contains_address(const struct address *all, unsigned n, const struct address *address)
 {
     for (unsigned i = 0; i < n; i++)
-        if (fb_address_equal(&all[i], address))
+        if (address_equal(&all[i], address))
             return true;
     return false;
 }
 
 static const char *resolve_name(
-    const char *name, in_port_t port, struct fb_address *out, unsigned max, unsigned *n)
+    const char *name, in_port_t port, struct address *out, unsigned max, unsigned *n)
 {
     /* AI_ADDRCONFIG, as nginx: no IPv6 addresses where the machine has no IPv6 */
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG }, *all;
@@ -191,12 +190,12 @@ static const char *resolve_name(
     if (rc != 0)
         return gai_strerror(rc);
     for (const struct addrinfo *ai = all; ai != NULL && *n < max; ai = ai->ai_next) {
-        struct fb_address address = { .length = ai->ai_addrlen };
+        struct address address = { .length = ai->ai_addrlen };
 
         if (ai->ai_family != AF_INET && ai->ai_family != AF_INET6)
             continue;
         memcpy(&address.un, ai->ai_addr, ai->ai_addrlen);
-        fb_address_set_port(&address, port);
+        address_set_port(&address, port);
         if (!contains_address(out, *n, &address))
             out[(*n)++] = address;
     }
@@ -207,13 +206,13 @@ static const char *resolve_name(
 
 /* Parses a host as `listen` takes it, and sets its port. */
 static const char *parse_host(
-    const struct parts *parts, in_port_t port, struct fb_address *out, unsigned max, unsigned *n)
+    const struct parts *parts, in_port_t port, struct address *out, unsigned max, unsigned *n)
 {
     const char *host = parts->host, *wrong;
 
     if (parts->brackets ? parse_in6(host, out)
                         : parse_in(strcmp(host, "*") == 0 ? "0.0.0.0" : host, out)) {
-        fb_address_set_port(out, port);
+        address_set_port(out, port);
         *n = 1;
         return NULL;
     }
@@ -223,7 +222,7 @@ static const char *parse_host(
     return wrong != NULL ? wrong : resolve_name(host, port, out, max, n);
 }
 
-const char *fb_address_parse_host(const char *text, in_port_t port, struct fb_address *out)
+const char *address_parse_host(const char *text, in_port_t port, struct address *out)
 {
     struct parts parts;
     unsigned n = 0;
@@ -239,8 +238,8 @@ const char *fb_address_parse_host(const char *text, in_port_t port, struct fb_ad
     return wrong != NULL ? wrong : parse_host(&parts, port, out, 1, &n);
 }
 
-const char *fb_address_parse_listen(
-    const char *text, struct fb_address *out, unsigned max, unsigned *n, in_port_t *last)
+const char *address_parse_listen(
+    const char *text, struct address *out, unsigned max, unsigned *n, in_port_t *last)
 {
     struct parts parts = { .host = "*", .port = text };
     in_port_t first = 0;
@@ -274,10 +273,10 @@ static const char *parse_bits(const char *text, unsigned greatest, unsigned *out
 
     if (!isdigit((unsigned char)*text))
         return "invalid prefix length";
-    switch (fb_parse_number(text, 0, greatest, &bits)) {
-    case FB_NUMBER_OK:
+    switch (number_parse(text, 0, greatest, &bits)) {
+    case NUMBER_OK:
         break;
-    case FB_NUMBER_RANGE:
+    case NUMBER_RANGE:
         return greatest == 32 ? "prefix length out of range 0 to 32"
                               : "prefix length out of range 0 to 128";
     default:
@@ -288,9 +287,9 @@ static const char *parse_bits(const char *text, unsigned greatest, unsigned *out
 }
 
 /* Turns a block of v4-mapped addresses into the block of IPv4 addresses that it is compared as. */
-static void unmap_block(struct fb_address_block *block)
+static void unmap_block(struct address_block *block)
 {
-    struct fb_address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
+    struct address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
 
     if (block->bits < 96 || !IN6_IS_ADDR_V4MAPPED(&block->address.in6.sin6_addr))
         return;
@@ -299,9 +298,9 @@ static void unmap_block(struct fb_address_block *block)
     block->bits -= 96;
 }
 
-const char *fb_address_block_parse(const char *text, struct fb_address_block *out)
+const char *address_block_parse(const char *text, struct address_block *out)
 {
-    struct fb_address_block block = { .address.length = sizeof(sa_family_t) };
+    struct address_block block = { .address.length = sizeof(sa_family_t) };
     const char *slash = strchrnul(text, '/'), *wrong;
     char host[INET6_ADDRSTRLEN];
 

@@ -16,14 +16,13 @@
 /* Clients that are closed with a socket; no queue is longer. */
 #define DRAIN_MAX 65536
 
-struct fb_inherited *fb_inherited_create(void)
+struct adopted *adopted_create(void)
 {
-    struct fb_arena *arena = fb_arena_create();
-    struct fb_inherited *inherited =
-        arena == NULL ? NULL : fb_arena_alloc(arena, sizeof(*inherited));
+    struct arena *arena = arena_create();
+    struct adopted *inherited = arena == NULL ? NULL : arena_alloc(arena, sizeof(*inherited));
 
     if (inherited == NULL) {
-        fb_arena_destroy(&arena);
+        arena_destroy(&arena);
         return NULL;
     }
     inherited->arena = arena;
@@ -32,15 +31,15 @@ struct fb_inherited *fb_inherited_create(void)
     return inherited;
 }
 
-void fb_inherited_destroy(struct fb_inherited **inherited)
+void adopted_destroy(struct adopted **inherited)
 {
-    struct fb_arena *arena;
+    struct arena *arena;
 
     if (*inherited == NULL)
         return;
     arena = (*inherited)->arena;
     *inherited = NULL;
-    fb_arena_destroy(&arena);
+    arena_destroy(&arena);
 }
 
 /* Reads an option of a socket; -1 with errno. */
@@ -54,11 +53,11 @@ static int read_option(int fd, int level, int name, int *value)
 
 /* Reads the address and the options of a socket. Returns NULL, or what is wrong with it. */
 static const char *inspect_socket(
-    int fd, struct fb_address *address, struct fb_listen_options *options, bool *ipv6only)
+    int fd, struct address *address, struct listener_options *options, bool *ipv6only)
 {
     int type, listens, reuseport, v6only;
 
-    *address = (struct fb_address) { .length = sizeof(address->un) };
+    *address = (struct address) { .length = sizeof(address->un) };
     if (read_option(fd, SOL_SOCKET, SO_TYPE, &type) == -1)
         return "it is no socket";
     errno = 0;
@@ -74,7 +73,7 @@ static const char *inspect_socket(
     read_option(fd, SOL_SOCKET, SO_REUSEPORT, &reuseport); /* a unix socket has none */
     read_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only);
     errno = 0;
-    *options = fb_listen_defaults;
+    *options = listener_defaults;
     options->reuseport = reuseport != 0;
     *ipv6only = v6only != 0;
     return NULL;
@@ -90,25 +89,25 @@ static int set_flags(int fd)
 }
 
 /* Finds or makes the previous holder of an address; NULL without memory. */
-static struct fb_listener *lender_at(struct fb_inherited *inherited,
-    const struct fb_address *address, const struct fb_listen_options *options)
+static struct listener *lender_at(struct adopted *inherited, const struct address *address,
+    const struct listener_options *options)
 {
-    struct fb_listener *lender;
+    struct listener *lender;
 
     STAILQ_FOREACH (lender, &inherited->lenders, link)
-        if (fb_address_equal(&lender->address, address))
+        if (address_equal(&lender->address, address))
             return lender;
-    lender = fb_listener_create(inherited->arena, address, options);
+    lender = listener_create(inherited->arena, address, options);
     if (lender != NULL)
         STAILQ_INSERT_TAIL(&inherited->lenders, lender, link);
     return lender;
 }
 
 /* Adds a socket, behind those that are kept open for good or behind all; -1 without memory. */
-static int add_to_lender(struct fb_listener *lender, int fd, bool kept)
+static int add_to_lender(struct listener *lender, int fd, bool kept)
 {
     unsigned n = lender->fd_n, at = kept ? lender->kept_n : n;
-    int *fds = fb_arena_alloc(lender->arena, (n + 1) * sizeof(*fds));
+    int *fds = arena_alloc(lender->arena, (n + 1) * sizeof(*fds));
 
     if (fds == NULL)
         return -1;
@@ -122,18 +121,17 @@ static int add_to_lender(struct fb_listener *lender, int fd, bool kept)
     return 0;
 }
 
-const char *fb_inherited_add(
-    struct fb_inherited *inherited, const struct fb_inherited_socket *passed)
+const char *adopted_add(struct adopted *inherited, const struct adopted_socket *passed)
 {
-    struct fb_inherited_socket *own = fb_arena_alloc(inherited->arena, sizeof(*own));
-    struct fb_listen_options options;
-    struct fb_address address;
+    struct adopted_socket *own = arena_alloc(inherited->arena, sizeof(*own));
+    struct listener_options options;
+    struct address address;
     const char *wrong;
 
     if (own == NULL)
         return "there is no memory for it";
     *own = *passed;
-    own->name = fb_arena_strdup(inherited->arena, passed->name);
+    own->name = arena_strdup(inherited->arena, passed->name);
     wrong = inspect_socket(own->fd, &address, &options, &own->ipv6only);
     if (wrong != NULL)
         return wrong;
@@ -141,42 +139,41 @@ const char *fb_inherited_add(
         return "its flags cannot be set";
     own->lender = lender_at(inherited, &address, &options);
     if (own->name == NULL || own->lender == NULL ||
-        add_to_lender(own->lender, own->fd, own->from == FB_FROM_MANAGER) == -1)
+        add_to_lender(own->lender, own->fd, own->from == ADOPTED_FROM_MANAGER) == -1)
         return "there is no memory for it";
-    own->lender->stored_n += own->from == FB_FROM_STORE;
+    own->lender->stored_n += own->from == ADOPTED_FROM_STORE;
     STAILQ_INSERT_TAIL(&inherited->sockets, own, link);
     return NULL;
 }
 
-static bool is_called(const struct fb_inherited_socket *passed, const char *name)
+static bool is_called(const struct adopted_socket *passed, const char *name)
 {
     int64_t number;
 
     /* other sockets have another number at each start */
-    if (passed->number == 0 || passed->from != FB_FROM_MANAGER)
+    if (passed->number == 0 || passed->from != ADOPTED_FROM_MANAGER)
         return false;
-    if (fb_parse_number(name, FB_PASSED_FIRST, INT_MAX, &number) == FB_NUMBER_OK)
+    if (number_parse(name, ADOPTED_PASSED_FIRST, INT_MAX, &number) == NUMBER_OK)
         return passed->number == number;
     return strcmp(passed->name, name) == 0;
 }
 
-static bool contains_address(
-    const struct fb_address *all, unsigned n, const struct fb_address *address)
+static bool contains_address(const struct address *all, unsigned n, const struct address *address)
 {
     for (unsigned i = 0; i < n; i++)
-        if (fb_address_equal(&all[i], address))
+        if (address_equal(&all[i], address))
             return true;
     return false;
 }
 
-unsigned fb_inherited_find(const struct fb_inherited *inherited, const char *name,
-    struct fb_address *out, unsigned max, bool *ipv6only)
+unsigned adopted_find(const struct adopted *inherited, const char *name, struct address *out,
+    unsigned max, bool *ipv6only)
 {
-    const struct fb_inherited_socket *passed;
+    const struct adopted_socket *passed;
     unsigned n = 0;
 
     STAILQ_FOREACH (passed, &inherited->sockets, link) {
-        const struct fb_address *address = &passed->lender->address;
+        const struct address *address = &passed->lender->address;
 
         if (!is_called(passed, name) || contains_address(out, n < max ? n : max, address))
             continue;
@@ -189,16 +186,16 @@ unsigned fb_inherited_find(const struct fb_inherited *inherited, const char *nam
     return n;
 }
 
-void fb_inherited_show(const struct fb_inherited *inherited, char *text, size_t size)
+void adopted_describe(const struct adopted *inherited, char *text, size_t size)
 {
-    const struct fb_inherited_socket *passed;
+    const struct adopted_socket *passed;
     size_t n = 0;
 
     snprintf(text, size, "none");
     STAILQ_FOREACH (passed, &inherited->sockets, link) {
         int more;
 
-        if (passed->from != FB_FROM_MANAGER)
+        if (passed->from != ADOPTED_FROM_MANAGER)
             continue;
         more = snprintf(text + n, size - n, "%s%d (\"%s\") %s", n > 0 ? ", " : "", passed->number,
             passed->name, passed->lender->text);
@@ -208,10 +205,9 @@ void fb_inherited_show(const struct fb_inherited *inherited, char *text, size_t 
     }
 }
 
-struct fb_listener *fb_inherited_lender(
-    const struct fb_inherited *inherited, const struct fb_listener *listener)
+struct listener *adopted_lender(const struct adopted *inherited, const struct listener *listener)
 {
-    return inherited == NULL ? NULL : fb_listener_find(&inherited->lenders, listener);
+    return inherited == NULL ? NULL : listener_find(&inherited->lenders, listener);
 }
 
 /* Closes the connections of all clients in the queue, and returns how many. What a client has
@@ -234,30 +230,30 @@ static unsigned close_waiting(int fd)
 }
 
 /* Logs that no listener wants the socket, and closes it if we may. */
-static void give_up(struct fb_inherited_socket *passed, struct fb_log *log)
+static void give_up(struct adopted_socket *passed, struct log *log)
 {
-    struct fb_listener *lender = passed->lender;
+    struct listener *lender = passed->lender;
     unsigned n;
 
     switch (passed->from) {
-    case FB_FROM_MANAGER:
-        fb_log(log, FB_WARN, 0,
+    case ADOPTED_FROM_MANAGER:
+        log_write(log, LEVEL_WARN, 0,
             "the service manager has passed socket %d (\"%s\"), %s, which no \"listen\" wants: it "
             "is kept, and nobody accepts on it",
             passed->number, passed->name, lender->text);
         break;
-    case FB_FROM_STORE:
+    case ADOPTED_FROM_STORE:
         n = close_waiting(passed->fd);
         close(passed->fd);
-        fb_listener_unlink(lender, log);
-        fb_log(log, FB_NOTICE, 0,
+        listener_unlink(lender, log);
+        log_write(log, LEVEL_NOTICE, 0,
             "%s was kept by the service manager, but no \"listen\" wants it any more: it is "
             "closed, and so are %u clients that waited",
             lender->text, n);
         break;
-    case FB_FROM_MASTER: /* the other process still serves the queue */
+    case ADOPTED_FROM_MASTER: /* the other process still serves the queue */
         close(passed->fd);
-        fb_log(log, FB_NOTICE, 0,
+        log_write(log, LEVEL_NOTICE, 0,
             "no \"listen\" wants %s any more, which the master process before serves until it "
             "quits",
             lender->text);
@@ -265,28 +261,27 @@ static void give_up(struct fb_inherited_socket *passed, struct fb_log *log)
     }
 }
 
-void fb_inherited_settle(
-    struct fb_inherited *inherited, const struct fb_listeners *serving, struct fb_log *log)
+void adopted_settle(struct adopted *inherited, const struct listeners *serving, struct log *log)
 {
-    struct fb_inherited_socket *passed;
-    struct fb_listener *lender;
+    struct adopted_socket *passed;
+    struct listener *lender;
 
     if (inherited == NULL || inherited->settled)
         return;
     inherited->settled = true;
     STAILQ_FOREACH (passed, &inherited->sockets, link) {
-        if (fb_listener_find(serving, passed->lender) == NULL)
+        if (listener_find(serving, passed->lender) == NULL)
             give_up(passed, log);
-        if (passed->from != FB_FROM_MANAGER)
+        if (passed->from != ADOPTED_FROM_MANAGER)
             passed->fd = -1;
     }
     STAILQ_FOREACH (lender, &inherited->lenders, link)
         lender->fd_n = lender->kept_n;
 }
 
-static bool listeners_have(const struct fb_listeners *listeners, int fd)
+static bool listeners_have(const struct listeners *listeners, int fd)
 {
-    const struct fb_listener *listener;
+    const struct listener *listener;
 
     STAILQ_FOREACH (listener, listeners, link)
         for (unsigned i = 0; i < listener->fd_n; i++)
@@ -295,10 +290,10 @@ static bool listeners_have(const struct fb_listeners *listeners, int fd)
     return false;
 }
 
-void fb_inherited_forget(struct fb_inherited *inherited, const struct fb_listeners *own)
+void adopted_close_others(struct adopted *inherited, const struct listeners *own)
 {
-    struct fb_inherited_socket *passed;
-    struct fb_listener *listener;
+    struct adopted_socket *passed;
+    struct listener *listener;
 
     if (inherited == NULL)
         return;

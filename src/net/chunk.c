@@ -12,9 +12,9 @@
 #define SPARE_MAX 64
 #define ALIGNMENT 16
 
-static struct fb_chunk *pop_spare(struct fb_chunk **list, unsigned *n)
+static struct chunk *pop_spare(struct chunk **list, unsigned *n)
 {
-    struct fb_chunk *chunk = *list;
+    struct chunk *chunk = *list;
 
     if (chunk != NULL) {
         *list = chunk->next;
@@ -23,7 +23,7 @@ static struct fb_chunk *pop_spare(struct fb_chunk **list, unsigned *n)
     return chunk;
 }
 
-static bool push_spare(struct fb_chunk **list, unsigned *n, struct fb_chunk *chunk)
+static bool push_spare(struct chunk **list, unsigned *n, struct chunk *chunk)
 {
     if (*n >= SPARE_MAX)
         return false;
@@ -33,7 +33,7 @@ static bool push_spare(struct fb_chunk **list, unsigned *n, struct fb_chunk *chu
     return true;
 }
 
-void chunk_pool_init(struct chunk_pool *pool, const struct fb_memory *memory)
+void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory)
 {
     assert(memory != NULL);
     *pool = (struct chunk_pool) { .memory = memory };
@@ -41,13 +41,13 @@ void chunk_pool_init(struct chunk_pool *pool, const struct fb_memory *memory)
 
 void chunk_pool_done(struct chunk_pool *pool)
 {
-    struct fb_chunk *chunk;
+    struct chunk *chunk;
 
     assert(pool->released == NULL);
     while ((chunk = pop_spare(&pool->spare_own, &pool->spare_own_n)) != NULL)
-        fb_memory_release(pool->memory, chunk);
+        memory_release(pool->memory, chunk);
     while ((chunk = pop_spare(&pool->spare_foreign, &pool->spare_foreign_n)) != NULL)
-        fb_memory_release(pool->memory, chunk);
+        memory_release(pool->memory, chunk);
     assert(chunk_pool_spare_n(pool) == 0);
 }
 
@@ -56,33 +56,33 @@ unsigned chunk_pool_spare_n(const struct chunk_pool *pool)
     return pool->spare_own_n + pool->spare_foreign_n;
 }
 
-struct fb_chunk *fb_chunk_create(struct chunk_pool *pool, size_t room)
+struct chunk *chunk_create(struct chunk_pool *pool, size_t room)
 {
-    struct fb_chunk *chunk = NULL;
+    struct chunk *chunk = NULL;
 
-    if (room <= FB_CHUNK_ROOM) {
-        room = FB_CHUNK_ROOM;
+    if (room <= CHUNK_ROOM) {
+        room = CHUNK_ROOM;
         chunk = pop_spare(&pool->spare_own, &pool->spare_own_n);
     }
     if (chunk == NULL)
-        chunk = fb_memory_alloc(pool->memory, sizeof(*chunk) + room);
+        chunk = memory_alloc(pool->memory, sizeof(*chunk) + room);
     if (chunk == NULL)
         return NULL;
     chunk->next = NULL;
-    chunk->kind = FB_CHUNK_OWN;
+    chunk->kind = CHUNK_OWN;
     chunk->p = chunk->end = chunk->data;
     chunk->limit = chunk->data + room;
     return chunk;
 }
 
-struct fb_chunk *fb_chunk_foreign(
-    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n)
+struct chunk *chunk_create_foreign(
+    struct chunk_pool *pool, enum chunk_kind kind, const uint8_t *p, size_t n)
 {
-    struct fb_chunk *chunk = pop_spare(&pool->spare_foreign, &pool->spare_foreign_n);
+    struct chunk *chunk = pop_spare(&pool->spare_foreign, &pool->spare_foreign_n);
 
-    assert(kind != FB_CHUNK_OWN);
+    assert(kind != CHUNK_OWN);
     if (chunk == NULL)
-        chunk = fb_memory_alloc(pool->memory, sizeof(*chunk));
+        chunk = memory_alloc(pool->memory, sizeof(*chunk));
     if (chunk == NULL)
         return NULL;
     chunk->next = NULL;
@@ -93,36 +93,36 @@ struct fb_chunk *fb_chunk_foreign(
 }
 
 /* Puts a chunk on its spare list, or returns it to the allocator where the list is full. */
-static void recycle_chunk(struct chunk_pool *pool, struct fb_chunk *chunk)
+static void recycle_chunk(struct chunk_pool *pool, struct chunk *chunk)
 {
     bool spared = false;
 
-    if (chunk->kind != FB_CHUNK_OWN)
+    if (chunk->kind != CHUNK_OWN)
         spared = push_spare(&pool->spare_foreign, &pool->spare_foreign_n, chunk);
-    else if ((size_t)(chunk->limit - chunk->data) == FB_CHUNK_ROOM)
+    else if ((size_t)(chunk->limit - chunk->data) == CHUNK_ROOM)
         spared = push_spare(&pool->spare_own, &pool->spare_own_n, chunk);
     if (!spared)
-        fb_memory_release(pool->memory, chunk);
+        memory_release(pool->memory, chunk);
 }
 
-void fb_chunk_free(struct chunk_pool *pool, struct fb_chunk *chunk)
+void chunk_free(struct chunk_pool *pool, struct chunk *chunk)
 {
-    assert(chunk->kind <= FB_CHUNK_FILE);
-    if (chunk->kind == FB_CHUNK_REF) {
+    assert(chunk->kind <= CHUNK_FILE);
+    if (chunk->kind == CHUNK_REF) {
         assert(chunk->ref.release != NULL);
         chunk->next = pool->released;
         pool->released = chunk;
         return;
     }
-    if (chunk->kind == FB_CHUNK_FILE)
+    if (chunk->kind == CHUNK_FILE)
         close(chunk->file.fd);
     recycle_chunk(pool, chunk);
 }
 
 /* Takes the released chunks off the pool, the first that was freed in front. */
-static struct fb_chunk *take_released(struct chunk_pool *pool)
+static struct chunk *take_released(struct chunk_pool *pool)
 {
-    struct fb_chunk *all = NULL, *chunk;
+    struct chunk *all = NULL, *chunk;
 
     while ((chunk = pool->released) != NULL) {
         pool->released = chunk->next;
@@ -132,35 +132,35 @@ static struct fb_chunk *take_released(struct chunk_pool *pool)
     return all;
 }
 
-void chunk_pool_run_releases(struct chunk_pool *pool, struct fb_heartbeat *heartbeat)
+void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbeat)
 {
-    struct fb_chunk *all, *chunk;
+    struct chunk *all, *chunk;
 
     while ((all = take_released(pool)) != NULL)
         while ((chunk = all) != NULL) {
             void (*release)(void *arg) = chunk->ref.release;
             void *arg = chunk->ref.arg;
 
-            assert(chunk->kind == FB_CHUNK_REF);
+            assert(chunk->kind == CHUNK_REF);
             all = chunk->next;
             recycle_chunk(pool, chunk);
-            fb_heartbeat_begin(heartbeat, FB_CALLBACK_RELEASE, FB_NO_PROTOCOL);
+            heartbeat_begin(heartbeat, CALLBACK_RELEASE, HEARTBEAT_NO_PROTOCOL);
             release(arg);
-            fb_heartbeat_end(heartbeat);
+            heartbeat_end(heartbeat);
         }
 }
 
-void *chunk_arena_alloc(struct chunk_pool *pool, struct fb_chunk **arena, size_t n)
+void *chunk_arena_alloc(struct chunk_pool *pool, struct chunk **arena, size_t n)
 {
-    struct fb_chunk *chunk = *arena;
+    struct chunk *chunk = *arena;
     uint8_t *p;
 
     if (n > SIZE_MAX / 2)
         return NULL;
     n = (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    assert(chunk == NULL || chunk->kind == FB_CHUNK_OWN);
-    if (chunk == NULL || fb_chunk_room(chunk) < n) {
-        chunk = fb_chunk_create(pool, n + ALIGNMENT);
+    assert(chunk == NULL || chunk->kind == CHUNK_OWN);
+    if (chunk == NULL || chunk_room(chunk) < n) {
+        chunk = chunk_create(pool, n + ALIGNMENT);
         if (chunk == NULL)
             return NULL;
         chunk->end += -(uintptr_t)chunk->end & (ALIGNMENT - 1);
@@ -173,46 +173,46 @@ void *chunk_arena_alloc(struct chunk_pool *pool, struct fb_chunk **arena, size_t
     return p;
 }
 
-void chunk_arena_release(struct chunk_pool *pool, struct fb_chunk **arena)
+void chunk_arena_release(struct chunk_pool *pool, struct chunk **arena)
 {
-    struct fb_chunk *chunk;
+    struct chunk *chunk;
 
     while ((chunk = *arena) != NULL) {
-        assert(chunk->kind == FB_CHUNK_OWN);
+        assert(chunk->kind == CHUNK_OWN);
         *arena = chunk->next;
-        fb_chunk_free(pool, chunk);
+        chunk_free(pool, chunk);
     }
 }
 
-void chunk_check(const struct fb_chunk *chunk)
+void chunk_check(const struct chunk *chunk)
 {
-    assert(chunk->kind <= FB_CHUNK_FILE);
-    if (chunk->kind == FB_CHUNK_FILE) {
+    assert(chunk->kind <= CHUNK_FILE);
+    if (chunk->kind == CHUNK_FILE) {
         assert(chunk->file.fd >= 0);
         return;
     }
     assert(chunk->p <= chunk->end && chunk->end <= chunk->limit);
-    if (chunk->kind == FB_CHUNK_OWN)
+    if (chunk->kind == CHUNK_OWN)
         assert(chunk->p >= chunk->data);
-    if (chunk->kind == FB_CHUNK_REF)
+    if (chunk->kind == CHUNK_REF)
         assert(chunk->ref.release != NULL);
 }
 
 void chunk_pool_check(const struct chunk_pool *pool)
 {
-    const struct fb_chunk *chunk;
+    const struct chunk *chunk;
     unsigned own = 0, foreign = 0;
 
     for (chunk = pool->spare_own; chunk != NULL; chunk = chunk->next) {
-        assert(chunk->kind == FB_CHUNK_OWN);
+        assert(chunk->kind == CHUNK_OWN);
         own++;
     }
     for (chunk = pool->spare_foreign; chunk != NULL; chunk = chunk->next) {
-        assert(chunk->kind != FB_CHUNK_OWN);
+        assert(chunk->kind != CHUNK_OWN);
         foreign++;
     }
     assert(own == pool->spare_own_n && own <= SPARE_MAX);
     assert(foreign == pool->spare_foreign_n && foreign <= SPARE_MAX);
     for (chunk = pool->released; chunk != NULL; chunk = chunk->next)
-        assert(chunk->kind == FB_CHUNK_REF);
+        assert(chunk->kind == CHUNK_REF);
 }

@@ -13,20 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct fb_heartbeat;
+struct heartbeat;
 
-enum fb_chunk_kind {
-    FB_CHUNK_OWN,  /* bytes in the chunk's own memory */
-    FB_CHUNK_VIEW, /* bytes in the input that is lent to a callback just now */
-    FB_CHUNK_REF,  /* bytes in memory of a protocol, which is told when they are no more needed */
-    FB_CHUNK_FILE, /* bytes in a file */
+enum chunk_kind {
+    CHUNK_OWN,  /* bytes in the chunk's own memory */
+    CHUNK_VIEW, /* bytes in the input that is lent to a callback just now */
+    CHUNK_REF,  /* bytes in memory of a protocol, which is told when they are no more needed */
+    CHUNK_FILE, /* bytes in a file */
 };
 
-struct fb_chunk {
-    struct fb_chunk *next; /* in a ring of output, an arena, or a list of the pool */
-    uint8_t *p;            /* first byte that is not consumed or sent */
-    uint8_t *end;          /* end of the bytes */
-    uint8_t *limit;        /* FB_CHUNK_OWN: end of the memory */
+struct chunk {
+    struct chunk *next; /* in a ring of output, an arena, or a list of the pool */
+    uint8_t *p;         /* first byte that is not consumed or sent */
+    uint8_t *end;       /* end of the bytes */
+    uint8_t *limit;     /* CHUNK_OWN: end of the memory */
     union {
         struct {
             void (*release)(void *arg);
@@ -37,54 +37,53 @@ struct fb_chunk {
             int fd;
         } file;
     };
-    enum fb_chunk_kind kind;
+    enum chunk_kind kind;
     uint8_t data[];
 };
 
 /* Room of a usual chunk: header and data fill a page. */
-#define FB_CHUNK_ROOM (4096 - sizeof(struct fb_chunk))
+#define CHUNK_ROOM (4096 - sizeof(struct chunk))
 
 /* Chunks of one worker. */
 struct chunk_pool {
-    const struct fb_memory *memory;
-    struct fb_chunk *spare_own,
-        *spare_foreign; /* free chunks: of the usual room, and without room */
+    const struct memory *memory;
+    struct chunk *spare_own, *spare_foreign; /* free chunks: of the usual room, and without room */
     unsigned spare_own_n, spare_foreign_n;
-    struct fb_chunk *released; /* REF chunks whose release functions have not run yet */
+    struct chunk *released; /* REF chunks whose release functions have not run yet */
 };
 
-void chunk_pool_init(struct chunk_pool *pool, const struct fb_memory *memory);
+void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory);
 /* Frees the spare chunks; every release function has run. */
 void chunk_pool_done(struct chunk_pool *pool);
 /* Runs the release functions of freed REF chunks, in the order in which the chunks were freed. */
-void chunk_pool_run_releases(struct chunk_pool *pool, struct fb_heartbeat *heartbeat);
+void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbeat);
 /* Number of free chunks that the pool keeps. */
 unsigned chunk_pool_spare_n(const struct chunk_pool *pool);
 /* Asserts that the lists are what the counts say. */
 void chunk_pool_check(const struct chunk_pool *pool);
 
 /* Makes an empty chunk of its own memory with at least `room`; NULL without memory. */
-struct fb_chunk *fb_chunk_create(struct chunk_pool *pool, size_t room);
+struct chunk *chunk_create(struct chunk_pool *pool, size_t room);
 /* Makes a chunk of another kind, for n bytes at p; NULL without memory. */
-struct fb_chunk *fb_chunk_foreign(
-    struct chunk_pool *pool, enum fb_chunk_kind kind, const uint8_t *p, size_t n);
+struct chunk *chunk_create_foreign(
+    struct chunk_pool *pool, enum chunk_kind kind, const uint8_t *p, size_t n);
 /* Frees a chunk, and closes its file; the release function of a REF runs later. */
-void fb_chunk_free(struct chunk_pool *pool, struct fb_chunk *chunk);
+void chunk_free(struct chunk_pool *pool, struct chunk *chunk);
 /* Asserts what holds for each chunk. */
-void chunk_check(const struct fb_chunk *chunk);
+void chunk_check(const struct chunk *chunk);
 
 /* Takes n bytes of an arena, a list of chunks that begins with NULL. Aligned for any type; NULL
  * without memory. */
-void *chunk_arena_alloc(struct chunk_pool *pool, struct fb_chunk **arena, size_t n);
+void *chunk_arena_alloc(struct chunk_pool *pool, struct chunk **arena, size_t n);
 /* Frees all memory of the arena and sets it to NULL. */
-void chunk_arena_release(struct chunk_pool *pool, struct fb_chunk **arena);
+void chunk_arena_release(struct chunk_pool *pool, struct chunk **arena);
 
-static inline size_t fb_chunk_length(const struct fb_chunk *chunk)
+static inline size_t chunk_length(const struct chunk *chunk)
 {
-    return chunk->kind == FB_CHUNK_FILE ? chunk->file.left : (size_t)(chunk->end - chunk->p);
+    return chunk->kind == CHUNK_FILE ? chunk->file.left : (size_t)(chunk->end - chunk->p);
 }
 
-static inline size_t fb_chunk_room(const struct fb_chunk *chunk)
+static inline size_t chunk_room(const struct chunk *chunk)
 {
     return (size_t)(chunk->limit - chunk->end);
 }

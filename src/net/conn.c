@@ -16,9 +16,9 @@ static_assert(sizeof(struct fb_conn) <= 264, "an idle connection has become dear
 #define RECEIVES_A_TURN 16
 
 /* Gives input to the owner and flushes while it is valid; false when the connection has gone. */
-static bool deliver(struct fb_conn *conn, bool last, fb_bytes in, struct fb_chunk *chunk)
+static bool deliver(struct fb_conn *conn, bool last, fb_bytes in, struct chunk *chunk)
 {
-    struct fb_net *net = conn->net;
+    struct net *net = conn->net;
     uint32_t generation = conn->source.generation;
     size_t used = in.n;
 
@@ -34,12 +34,12 @@ static bool deliver(struct fb_conn *conn, bool last, fb_bytes in, struct fb_chun
     if (used < in.n && conn->phase == CONN_KEEPING) /* the next owner would be given the rest */
         conn_set_phase(conn, CONN_CLOSING);
     if (net_is_dirty(net))
-        fb_net_settle(net);
+        net_flush(net);
     net->lent = (fb_bytes) { NULL, 0 };
 
     if (conn->source.generation != generation || !conn_is_owned(conn)) {
         if (chunk != NULL)
-            fb_chunk_free(&net->chunks, chunk);
+            chunk_free(&net->chunks, chunk);
         return conn->source.generation == generation;
     }
     conn_keep_input(conn, in, used, chunk);
@@ -54,11 +54,11 @@ static bool deliver(struct fb_conn *conn, bool last, fb_bytes in, struct fb_chun
  * connection has gone. */
 static bool read_input(struct fb_conn *conn)
 {
-    const struct fb_event *reading = &conn->source.events[FB_READ];
+    const struct event *reading = &conn->source.events[EVENT_READ];
 
     for (int i = 0; i < RECEIVES_A_TURN && conn_may_read(conn); i++) {
         enum conn_input input;
-        struct fb_chunk *chunk;
+        struct chunk *chunk;
         fb_bytes in;
 
         if (!reading->ready && !conn_is_due_again(conn))
@@ -80,11 +80,11 @@ static void open_conn(struct fb_conn *conn)
     conn_update_reading(conn);
 }
 
-static void run_read(struct fb_loop *loop, struct fb_source *source)
+static void run_read(struct loop *loop, struct source *source)
 {
-    struct fb_conn *conn = fb_container(source, struct fb_conn, source);
-    struct fb_event *reading = &source->events[FB_READ];
-    struct fb_net *net = conn->net;
+    struct fb_conn *conn = container_of(source, struct fb_conn, source);
+    struct event *reading = &source->events[EVENT_READ];
+    struct net *net = conn->net;
 
     assert(conn->phase != CONN_FREE && !net->flushing);
     if (conn->phase == CONN_OPENING)
@@ -96,39 +96,39 @@ static void run_read(struct fb_loop *loop, struct fb_source *source)
     if (net_is_dirty(net)) {
         uint32_t generation = source->generation;
 
-        fb_net_settle(net);
+        net_flush(net);
         if (source->generation != generation)
             return;
     }
     if (reading->ready && reading->armed)
-        fb_loop_post(loop, reading, FB_QUEUE_NEXT);
+        loop_post(loop, reading, QUEUE_NEXT);
 }
 
-static void run_write(struct fb_loop *loop, struct fb_source *source)
+static void run_write(struct loop *loop, struct source *source)
 {
-    struct fb_conn *conn = fb_container(source, struct fb_conn, source);
-    struct fb_net *net = conn->net;
+    struct fb_conn *conn = container_of(source, struct fb_conn, source);
+    struct net *net = conn->net;
 
     (void)loop;
     conn_flush(conn);
-    fb_net_settle(net);
+    net_flush(net);
 }
 
-static const struct fb_source_ops conn_source_ops = {
-    .run = { [FB_READ] = run_read, [FB_WRITE] = run_write },
+static const struct source_ops conn_source_ops = {
+    .run = { [EVENT_READ] = run_read, [EVENT_WRITE] = run_write },
 };
 
-static void conn_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void conn_expired(struct loop *loop, struct timer *timer)
 {
-    struct fb_conn *conn = fb_container(timer, struct fb_conn, timer);
-    struct fb_net *net = conn->net;
+    struct fb_conn *conn = container_of(timer, struct fb_conn, timer);
+    struct net *net = conn->net;
 
     assert(conn->phase != CONN_FREE && &net->loop == loop);
     if (conn->phase == CONN_LINGERING)
-        fb_conn_fail(conn, FB_TIMED_OUT);
+        conn_fail(conn, FB_TIMED_OUT);
     else
         conn->ops->expired(conn);
-    fb_net_settle(net);
+    net_flush(net);
 }
 
 static void remember_peer(struct fb_conn *conn, const struct sockaddr *peer)
@@ -142,20 +142,20 @@ static void remember_peer(struct fb_conn *conn, const struct sockaddr *peer)
 }
 
 struct fb_conn *conn_take_slot(
-    struct fb_net *net, const struct sockaddr *peer, const struct fb_conn_ops *ops, void *owner)
+    struct net *net, const struct sockaddr *peer, const struct conn_ops *ops, void *owner)
 {
-    struct fb_loop *loop = &net->loop;
-    struct fb_source *source;
+    struct loop *loop = &net->loop;
+    struct source *source;
     struct fb_conn *conn;
 
     assert(net->connection_n <= net->connections_max);
     if (net->connection_n == net->connections_max)
         return NULL;
-    source = fb_source_get(&loop->sources);
+    source = source_get(&loop->sources);
     if (source == NULL)
         return NULL;
 
-    conn = fb_container(source, struct fb_conn, source);
+    conn = container_of(source, struct fb_conn, source);
     assert(conn->phase == CONN_FREE && conn->in == NULL && conn->out == NULL);
     source->ops = &conn_source_ops;
     source->io = loop->mechanism->io;
@@ -170,8 +170,8 @@ struct fb_conn *conn_take_slot(
     return conn;
 }
 
-struct fb_conn *fb_conn_create(struct fb_net *net, int fd, const struct sockaddr *peer,
-    const struct fb_conn_ops *ops, void *owner)
+struct fb_conn *conn_create(
+    struct net *net, int fd, const struct sockaddr *peer, const struct conn_ops *ops, void *owner)
 {
     struct fb_conn *conn = conn_take_slot(net, peer, ops, owner);
 
@@ -180,7 +180,7 @@ struct fb_conn *fb_conn_create(struct fb_net *net, int fd, const struct sockaddr
         return NULL;
     conn->source.fd = fd;
     net->client_n++;
-    fb_count(net->counters, FB_ACTIVE, 1);
+    counters_add(net->counters, COUNTER_ACTIVE, 1);
     conn_establish(conn);
     return conn;
 }

@@ -2,7 +2,7 @@
 /* A connection: a slot of the loop's table with its events, its timer and nothing else; memory for
  * bytes is held only while the owner has not consumed or the peer has not taken them.
  *
- * Responsible for moving bytes between a socket and its owner's callbacks (struct fb_conn_ops). The
+ * Responsible for moving bytes between a socket and its owner's callbacks (struct conn_ops). The
  * callbacks run from the loop, never from the calls below: what a call asks for is done by the
  * flush that follows each callback. Invariant: the phase says who may do what, and only
  * conn_state.c changes it. */
@@ -17,7 +17,7 @@
 
 struct conn_pipe;
 
-struct fb_conn_ops {
+struct conn_ops {
     void (*opened)(struct fb_conn *conn);
     /* Returns how many of the bytes were consumed. */
     size_t (*data)(struct fb_conn *conn, fb_bytes in);
@@ -32,13 +32,12 @@ struct fb_conn_ops {
     /* Runs once for every `opened`, and for every connect; afterwards the owner may not use the
      * connection. */
     void (*closed)(struct fb_conn *conn, fb_reason reason);
-    /* Instead of `closed`, after fb_conn_keep(): the owner gives the connection to another, sets
+    /* Instead of `closed`, after conn_keep(): the owner gives the connection to another, sets
      * conn->ops to that one's, and returns true; false: the connection fails. */
     bool (*kept)(struct fb_conn *conn);
     /* Fills in what log lines say besides the connection's client; `client` has room for
      * another's. */
-    void (*describe)(
-        const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT]);
+    void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
 };
 
 /* The phase of a connection. The order matters to the predicates below; conn_state.c has the legal
@@ -69,16 +68,16 @@ enum conn_write { CONN_WRITE_ON, CONN_WRITE_ENDING /* FIN follows the output */,
 enum conn_activity { CONN_WAITING, CONN_READING, CONN_WRITING };
 
 struct fb_conn {
-    struct fb_source source; /* the first member: a slot of the loop's table */
-    struct fb_timer timer;   /* the owner's; of a lingering connection: net/'s */
-    struct fb_net *net;
-    const struct fb_conn_ops *ops;
+    struct source source; /* the first member: a slot of the loop's table */
+    struct timer timer;   /* the owner's; of a lingering connection: net/'s */
+    struct net *net;
+    const struct conn_ops *ops;
     void *owner; /* the owner's, as are the next two */
     void *state;
     void *session;
     struct conn_pipe *pipe;  /* moves its bytes, or NULL */
-    struct fb_chunk *in;     /* received and not consumed, or NULL */
-    struct fb_chunk *out;    /* the last of a ring of chunks to send, or NULL */
+    struct chunk *in;        /* received and not consumed, or NULL */
+    struct chunk *out;       /* the last of a ring of chunks to send, or NULL */
     size_t unsent;           /* bytes in `out` */
     uint64_t received, sent; /* bytes */
     uint64_t number;         /* in the log; counted by the worker */
@@ -121,77 +120,77 @@ static inline bool conn_has_failed(const struct fb_conn *conn)
 
 /* conn.c: Takes a slot for a connection on `fd`, which it owns from now on, and whose `opened` will
  * run from the normal queue; NULL when worker_connections are in use. */
-struct fb_conn *fb_conn_create(struct fb_net *net, int fd, const struct sockaddr *peer,
-    const struct fb_conn_ops *ops, void *owner);
+struct fb_conn *conn_create(
+    struct net *net, int fd, const struct sockaddr *peer, const struct conn_ops *ops, void *owner);
 
 /* conn_connect.c: The same for a connection that we make: `opened` or `closed` will follow. In the
  * log it bears the number of `client`, unless that is NULL. */
-struct fb_conn *fb_conn_connect(struct fb_net *net, const struct fb_conn *client,
-    const struct sockaddr *address, socklen_t length, const struct fb_conn_ops *ops, void *owner,
+struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
+    const struct sockaddr *address, socklen_t length, const struct conn_ops *ops, void *owner,
     void *session);
 /* Fails a connection whose connect() has failed, with an error line, or lasts too long for its
  * owner (ETIMEDOUT). */
-void fb_conn_refused(struct fb_conn *conn, int error);
+void conn_connect_failed(struct fb_conn *conn, int error);
 /* Gives a kept connection to an owner, whose `opened` will run. */
-void fb_conn_reopen(struct fb_conn *conn, const struct fb_conn_ops *ops, void *owner);
+void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner);
 
 /* The calls for owners. On a connection that is not active they do nothing. */
 
 /* conn_output.c: Adds to the output: copied, unless it lies within the input that is lent just
  * now. */
-void fb_conn_write(struct fb_conn *conn, const void *p, size_t n);
+void conn_write(struct fb_conn *conn, const void *p, size_t n);
 /* Sends from where the bytes lie; release(arg) runs once, from the loop. -1: nothing was taken. */
-int fb_conn_write_ref(
+int conn_write_ref(
     struct fb_conn *conn, const void *p, size_t n, void (*release)(void *arg), void *arg);
 /* Sends n bytes of a file, and closes its descriptor afterwards. -1: nothing was taken. */
-int fb_conn_write_file(struct fb_conn *conn, int fd, uint64_t offset, uint64_t n);
+int conn_write_file(struct fb_conn *conn, int fd, uint64_t offset, uint64_t n);
 /* Sends what can be sent now. */
-void fb_conn_push(struct fb_conn *conn);
+void conn_push(struct fb_conn *conn);
 
 /* conn_state.c: Calls no more `data` until resumed; unconsumed input is then offered again. */
-void fb_conn_stop(struct fb_conn *conn);
-void fb_conn_resume(struct fb_conn *conn);
+void conn_stop(struct fb_conn *conn);
+void conn_resume(struct fb_conn *conn);
 /* Sends what is unsent, then ends our half; ends the connection when the peer's has ended too. */
-void fb_conn_shutdown(struct fb_conn *conn);
+void conn_shutdown(struct fb_conn *conn);
 /* Sends what is unsent, then closes. */
-void fb_conn_close(struct fb_conn *conn);
+void conn_close(struct fb_conn *conn);
 /* Sends what is unsent, then has `kept` run; or closes, where bytes were or are still received. */
-void fb_conn_keep(struct fb_conn *conn);
+void conn_keep(struct fb_conn *conn);
 /* Ends the connection in the next flush; FB_ABORTED resets. */
-void fb_conn_fail(struct fb_conn *conn, fb_reason reason);
+void conn_fail(struct fb_conn *conn, fb_reason reason);
 
 /* conn_flush.c: Ends the connection at once; not called from one of its own callbacks. */
-void fb_conn_end(struct fb_conn *conn, fb_reason reason);
+void conn_end(struct fb_conn *conn, fb_reason reason);
 
 /* conn_pipe.c: Moves what each receives to the other until both have ended; -1 without memory. From
  * now on their owners are called for `closed` alone. */
-int fb_conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms);
+int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms);
 
-/* Restarts a timer of inactivity. fb_timer_set() may leave a timer where it lies, FB_TIMER_LAZY_MS
+/* Restarts a timer of inactivity. timer_set() may leave a timer where it lies, TIMER_LAZY_MS
  * off; where that is much of `ms`, the timer is set exactly. */
-static inline void fb_net_restart(struct fb_net *net, struct fb_timer *timer, uint64_t ms)
+static inline void net_restart_timer(struct net *net, struct timer *timer, uint64_t ms)
 {
-    if (ms < (uint64_t)10 * FB_TIMER_LAZY_MS)
-        fb_timer_del(&net->loop, timer);
-    fb_timer_set(&net->loop, timer, ms);
+    if (ms < (uint64_t)10 * TIMER_LAZY_MS)
+        timer_del(&net->loop, timer);
+    timer_set(&net->loop, timer, ms);
 }
 
 /* conn_check.c: Asserts what holds for every connection between callbacks. */
 void conn_check(const struct fb_conn *conn);
 
 /* conn_log.c: Logs a line with the connection's number, client and whatever its owner adds. */
-void fb_conn_log(struct fb_conn *conn, enum fb_level level, int error, const char *format, ...)
-    FB_PRINTF(4, 5);
-void fb_conn_vlog(
-    struct fb_conn *conn, enum fb_level level, int error, const char *format, va_list args);
+void conn_log(struct fb_conn *conn, enum log_level level, int error, const char *format, ...)
+    PRINTF_FORMAT(4, 5);
+void conn_vlog(
+    struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args);
 
 /* Whether debug lines are wanted: of every connection in a debug build, of chosen ones in any. */
-static inline bool fb_conn_debugs(const struct fb_conn *conn)
+static inline bool conn_debugs(const struct fb_conn *conn)
 {
-    return fb_unlikely(conn->debug || (FB_DEBUG_BUILD && conn->net->log->level >= FB_DEBUG));
+    return unlikely(conn->debug || (DEBUG_BUILD && conn->net->log->level >= LEVEL_DEBUG));
 }
-#define fb_conn_debug(conn, ...)                                                                   \
+#define conn_debug(conn, ...)                                                                      \
     do {                                                                                           \
-        if (fb_conn_debugs(conn))                                                                  \
-            fb_conn_log((conn), FB_DEBUG, 0, __VA_ARGS__);                                         \
+        if (conn_debugs(conn))                                                                     \
+            conn_log((conn), LEVEL_DEBUG, 0, __VA_ARGS__);                                         \
     } while (0)

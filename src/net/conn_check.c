@@ -7,15 +7,15 @@
 
 static size_t sum_output(const struct fb_conn *conn)
 {
-    const struct fb_chunk *chunk = conn->out;
+    const struct chunk *chunk = conn->out;
     size_t n = 0;
 
     if (chunk == NULL)
         return 0;
     do {
         chunk_check(chunk);
-        assert(chunk->kind != FB_CHUNK_VIEW || conn->net->lent.n > 0);
-        n += fb_chunk_length(chunk);
+        assert(chunk->kind != CHUNK_VIEW || conn->net->lent.n > 0);
+        n += chunk_length(chunk);
         chunk = chunk->next;
     } while (chunk != conn->out);
     return n;
@@ -26,9 +26,9 @@ static void check_buffers(const struct fb_conn *conn)
     assert(conn->unsent == sum_output(conn));
     if (conn->in != NULL) {
         chunk_check(conn->in);
-        assert(conn->in->kind == FB_CHUNK_OWN && fb_chunk_length(conn->in) > 0);
+        assert(conn->in->kind == CHUNK_OWN && chunk_length(conn->in) > 0);
     }
-    assert(!conn->paused || (conn->unsent >= FB_LOW_WATER && conn->pipe == NULL));
+    assert(!conn->paused || (conn->unsent >= CONN_LOW_WATER && conn->pipe == NULL));
     if (conn->write == CONN_WRITE_ENDED)
         assert(conn->out == NULL);
     if (conn->outgoing)
@@ -47,7 +47,7 @@ static void check_pipe(const struct fb_conn *conn)
     direction = conn_direction_to(conn);
     assert((direction->held > 0) <= (direction->kernel.read != -1));
     assert(conn_pipe_other(conn) == NULL || conn_pipe_other(conn)->pipe == pipe);
-    assert(pipe->timeout > 0 || !fb_timer_is_set(&pipe->timer));
+    assert(pipe->timeout > 0 || !timer_is_set(&pipe->timer));
 }
 
 /* A connection whose owner has been told of its end. */
@@ -55,19 +55,19 @@ static void check_unowned(const struct fb_conn *conn)
 {
     assert(!conn->told && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
     assert(conn->write == CONN_WRITE_ENDED);
-    assert(conn->phase == CONN_LINGERED || fb_timer_is_set(&conn->timer));
+    assert(conn->phase == CONN_LINGERED || timer_is_set(&conn->timer));
     assert((conn->phase == CONN_LINGERED) == (conn->reason != 0));
 }
 
 static void check_open(const struct fb_conn *conn)
 {
-    const struct fb_event *events = conn->source.events;
+    const struct event *events = conn->source.events;
 
     assert(conn->told);
     if (conn->net->flushing || conn->net->lent.n > 0)
         return;
-    assert(events[FB_READ].armed == conn_may_read(conn));
-    assert(conn->out == NULL || events[FB_WRITE].armed);
+    assert(events[EVENT_READ].armed == conn_may_read(conn));
+    assert(conn->out == NULL || events[EVENT_WRITE].armed);
 }
 
 void conn_check(const struct fb_conn *conn)

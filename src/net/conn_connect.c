@@ -6,19 +6,19 @@
  * opens. */
 #include "net/conn_private.h"
 
-void fb_conn_refused(struct fb_conn *conn, int error)
+void conn_connect_failed(struct fb_conn *conn, int error)
 {
     assert(conn->outgoing && error != 0);
-    fb_conn_log(conn, FB_ERROR, error, "connect() failed");
-    fb_conn_fail(conn, conn_reason_of(error));
+    conn_log(conn, LEVEL_ERROR, error, "connect() failed");
+    conn_fail(conn, conn_reason_of(error));
 }
 
-struct fb_conn *fb_conn_connect(struct fb_net *net, const struct fb_conn *client,
-    const struct sockaddr *address, socklen_t length, const struct fb_conn_ops *ops, void *owner,
+struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
+    const struct sockaddr *address, socklen_t length, const struct conn_ops *ops, void *owner,
     void *session)
 {
     struct fb_conn *conn = conn_take_slot(net, address, ops, owner);
-    struct fb_io_result result;
+    struct io_result result;
 
     if (conn == NULL)
         return NULL;
@@ -32,26 +32,26 @@ struct fb_conn *fb_conn_connect(struct fb_net *net, const struct fb_conn *client
     }
     result = conn->source.io->connect(&conn->source, address, length);
     switch (result.status) {
-    case FB_IO_DONE:
+    case IO_DONE:
         conn_establish(conn);
         break;
-    case FB_IO_AGAIN_WRITE:
+    case IO_AGAIN_WRITE:
         conn_mark_dirty(conn);
         break;
     default:
-        fb_conn_refused(conn, result.error);
+        conn_connect_failed(conn, result.error);
         break;
     }
     return conn;
 }
 
-void fb_conn_reopen(struct fb_conn *conn, const struct fb_conn_ops *ops, void *owner)
+void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner)
 {
     assert(conn->outgoing && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
     conn_set_phase(conn, CONN_OPENING);
     conn->ops = ops;
     conn->owner = owner;
     conn->received = conn->sent = 0;
-    fb_loop_unpost(&conn->net->loop, &conn->source.events[FB_READ]);
-    fb_loop_post(&conn->net->loop, &conn->source.events[FB_READ], FB_QUEUE_NORMAL);
+    loop_unpost(&conn->net->loop, &conn->source.events[EVENT_READ]);
+    loop_post(&conn->net->loop, &conn->source.events[EVENT_READ], QUEUE_NORMAL);
 }

@@ -12,7 +12,7 @@ static void detach_owner(struct fb_conn *conn, fb_reason reason)
     bool told = conn->told;
 
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
-    fb_timer_del(&conn->net->loop, &conn->timer);
+    timer_del(&conn->net->loop, &conn->timer);
     conn_drop_output(conn);
     conn_drop_input(conn);
     conn_count(conn);
@@ -25,27 +25,27 @@ static void detach_owner(struct fb_conn *conn, fb_reason reason)
 /* Closes the socket and frees the slot. */
 static void release_slot(struct fb_conn *conn, fb_reason reason)
 {
-    struct fb_net *net = conn->net;
+    struct net *net = conn->net;
     bool outgoing = conn->outgoing;
 
     assert(!conn->told && conn->in == NULL && conn->out == NULL);
     assert(net->connection_n > 0 && (outgoing || net->client_n > 0));
     conn_set_phase(conn, CONN_FREE);
-    fb_timer_del(&net->loop, &conn->timer);
-    fb_source_close(&net->loop, &conn->source, reason == FB_ABORTED);
+    timer_del(&net->loop, &conn->timer);
+    source_close(&net->loop, &conn->source, reason == FB_ABORTED);
     net->connection_n--;
     if (!outgoing) {
         net->client_n--;
-        fb_count(net->counters, FB_ACTIVE, -1);
+        counters_add(net->counters, COUNTER_ACTIVE, -1);
     }
     if (net->released != NULL)
         net->released(net);
 }
 
-void fb_conn_end(struct fb_conn *conn, fb_reason reason)
+void conn_end(struct fb_conn *conn, fb_reason reason)
 {
     assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
-    fb_conn_debug(conn, "closed, reason %d", (int)reason);
+    conn_debug(conn, "closed, reason %d", (int)reason);
     if (conn_is_owned(conn))
         detach_owner(conn, reason);
     release_slot(conn, reason);
@@ -54,7 +54,7 @@ void fb_conn_end(struct fb_conn *conn, fb_reason reason)
 /* Discards what the peer still sends, because closing with unread input would be a reset. */
 static void linger(struct fb_conn *conn)
 {
-    struct fb_loop *loop = &conn->net->loop;
+    struct loop *loop = &conn->net->loop;
 
     if (conn->write != CONN_WRITE_ENDED) {
         conn->source.io->shutdown(&conn->source);
@@ -66,18 +66,18 @@ static void linger(struct fb_conn *conn)
         return;
     }
     conn_set_phase(conn, CONN_LINGERING);
-    conn->source.events[FB_READ].ready = true; /* the probe has not emptied it */
-    if (fb_source_arm(loop, &conn->source, FB_READ) == -1)
-        fb_conn_end(conn, FB_NO_MEMORY);
+    conn->source.events[EVENT_READ].ready = true; /* the probe has not emptied it */
+    if (source_arm(loop, &conn->source, EVENT_READ) == -1)
+        conn_end(conn, FB_NO_MEMORY);
     else
-        fb_timer_set(loop, &conn->timer, conn->net->lingering_timeout);
+        timer_set(loop, &conn->timer, conn->net->lingering_timeout);
 }
 
 /* Leaves an open connection to its next owner. */
 static void keep_open(struct fb_conn *conn)
 {
     if (!conn->ops->kept(conn))
-        fb_conn_fail(conn, FB_NO_MEMORY);
+        conn_fail(conn, FB_NO_MEMORY);
     if (conn->phase != CONN_KEEPING)
         return; /* failed, by its last owner perhaps */
     conn_set_phase(conn, CONN_OPEN);
@@ -95,7 +95,7 @@ static void finish_close(struct fb_conn *conn)
     else if (conn_input_is_pending(conn))
         linger(conn);
     else
-        fb_conn_end(conn, FB_FINISHED);
+        conn_end(conn, FB_FINISHED);
 }
 
 /* Back-pressure: reading pauses while too much output waits, and the owner hears when it has
@@ -104,10 +104,10 @@ static void update_pressure(struct fb_conn *conn)
 {
     if (conn->pipe != NULL)
         return;
-    if (!conn->paused && conn->unsent > FB_HIGH_WATER) {
+    if (!conn->paused && conn->unsent > CONN_HIGH_WATER) {
         conn->paused = 1;
         conn_update_reading(conn);
-    } else if (conn->paused && conn->unsent < FB_LOW_WATER) {
+    } else if (conn->paused && conn->unsent < CONN_LOW_WATER) {
         conn->paused = 0;
         conn_update_reading(conn);
         if (conn->phase == CONN_OPEN)
@@ -118,17 +118,17 @@ static void update_pressure(struct fb_conn *conn)
 /* Watches for what output waits for. */
 static void update_writing(struct fb_conn *conn)
 {
-    struct fb_loop *loop = &conn->net->loop;
-    struct fb_event *event = &conn->source.events[FB_WRITE];
+    struct loop *loop = &conn->net->loop;
+    struct event *event = &conn->source.events[EVENT_WRITE];
 
     if (conn->out == NULL && !conn_is_connecting(conn) && conn_splice_is_empty(conn)) {
-        fb_source_disarm(loop, &conn->source, FB_WRITE);
+        source_disarm(loop, &conn->source, EVENT_WRITE);
         return;
     }
     if (event->ready) /* the connection has had its turn */
-        fb_loop_post(loop, event, FB_QUEUE_NEXT);
-    if (fb_source_arm(loop, &conn->source, FB_WRITE) == -1)
-        fb_conn_fail(conn, FB_NO_MEMORY);
+        loop_post(loop, event, QUEUE_NEXT);
+    if (source_arm(loop, &conn->source, EVENT_WRITE) == -1)
+        conn_fail(conn, FB_NO_MEMORY);
 }
 
 static void send_output(struct fb_conn *conn)
@@ -152,25 +152,25 @@ static void send_output(struct fb_conn *conn)
 /* Asks how our connect() has ended. */
 static void check_connect(struct fb_conn *conn)
 {
-    struct fb_io_result result;
+    struct io_result result;
 
-    if (!conn->source.events[FB_WRITE].ready) {
+    if (!conn->source.events[EVENT_WRITE].ready) {
         update_writing(conn);
         return;
     }
     result = conn->source.io->connected(&conn->source);
     switch (result.status) {
-    case FB_IO_DONE:
+    case IO_DONE:
         conn_establish(conn);
         break;
-    case FB_IO_AGAIN_READ:
-    case FB_IO_AGAIN_WRITE:
-        conn->source.events[FB_WRITE].ready = false;
+    case IO_AGAIN_READ:
+    case IO_AGAIN_WRITE:
+        conn->source.events[EVENT_WRITE].ready = false;
         update_writing(conn);
         break;
     default:
-        fb_conn_log(conn, FB_ERROR, result.error, "connect() failed");
-        fb_conn_fail(conn, conn_reason_of(result.error));
+        conn_log(conn, LEVEL_ERROR, result.error, "connect() failed");
+        conn_fail(conn, conn_reason_of(result.error));
     }
 }
 
@@ -183,7 +183,7 @@ static void end_or_wait(struct fb_conn *conn)
         if (conn->write != CONN_WRITE_ENDED || conn->read != CONN_READ_ENDED ||
             !conn_splice_is_done(conn))
             break;
-        fb_conn_end(conn, FB_FINISHED);
+        conn_end(conn, FB_FINISHED);
         return;
     case CONN_CLOSING:
     case CONN_KEEPING:
@@ -194,11 +194,11 @@ static void end_or_wait(struct fb_conn *conn)
     case CONN_CLOSING_UNCONNECTED:
         if (conn->out != NULL)
             break;
-        fb_conn_end(conn, FB_FINISHED);
+        conn_end(conn, FB_FINISHED);
         return;
     case CONN_FAILED:
     case CONN_LINGERED:
-        fb_conn_end(conn, (fb_reason)conn->reason);
+        conn_end(conn, (fb_reason)conn->reason);
         return;
     default:
         break;
@@ -218,18 +218,18 @@ void conn_flush(struct fb_conn *conn)
     end_or_wait(conn);
 }
 
-static void flush_queue(struct fb_net *net)
+static void flush_queue(struct net *net)
 {
-    struct fb_event *event;
+    struct event *event;
 
-    while ((event = TAILQ_FIRST(&net->loop.queues[FB_QUEUE_SETTLE])) != NULL) {
-        assert(event->direction == FB_WRITE);
-        fb_loop_unpost(&net->loop, event);
-        conn_flush(fb_container(fb_source_of(event), struct fb_conn, source));
+    while ((event = TAILQ_FIRST(&net->loop.queues[QUEUE_FLUSH])) != NULL) {
+        assert(event->direction == EVENT_WRITE);
+        loop_unpost(&net->loop, event);
+        conn_flush(container_of(source_of(event), struct fb_conn, source));
     }
 }
 
-void fb_net_settle(struct fb_net *net)
+void net_flush(struct net *net)
 {
     if (net->flushing) /* a callback of the flush has called; the outer call goes on */
         return;
@@ -240,6 +240,6 @@ void fb_net_settle(struct fb_net *net)
             chunk_pool_run_releases(&net->chunks, net->heartbeat);
     }
     net->flushing = false;
-    if (FB_DEBUG_BUILD)
+    if (DEBUG_BUILD)
         net_check(net);
 }

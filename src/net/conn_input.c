@@ -12,13 +12,13 @@
 #define DISCARDS_A_TURN 16
 
 /* Returns a chunk with the kept bytes and room for `least` behind them; NULL without memory. */
-static struct fb_chunk *make_room(struct fb_conn *conn, size_t least)
+static struct chunk *make_room(struct fb_conn *conn, size_t least)
 {
-    struct fb_chunk *old = conn->in, *chunk;
-    size_t length = fb_chunk_length(old);
+    struct chunk *old = conn->in, *chunk;
+    size_t length = chunk_length(old);
 
-    assert(old->kind == FB_CHUNK_OWN && length > 0);
-    if (fb_chunk_room(old) >= least)
+    assert(old->kind == CHUNK_OWN && length > 0);
+    if (chunk_room(old) >= least)
         return old;
     if ((size_t)(old->limit - old->data) - length >= least && old->p > old->data) {
         memmove(old->data, old->p, length);
@@ -26,14 +26,14 @@ static struct fb_chunk *make_room(struct fb_conn *conn, size_t least)
         old->end = old->data + length;
         return old;
     }
-    chunk = fb_chunk_create(
-        &conn->net->chunks, 2 * length > length + least ? 2 * length : length + least);
+    chunk =
+        chunk_create(&conn->net->chunks, 2 * length > length + least ? 2 * length : length + least);
     if (chunk == NULL)
         return NULL;
     memcpy(chunk->data, old->p, length);
     chunk->end += length;
-    assert(fb_chunk_room(chunk) >= least);
-    fb_chunk_free(&conn->net->chunks, old);
+    assert(chunk_room(chunk) >= least);
+    chunk_free(&conn->net->chunks, old);
     return conn->in = chunk;
 }
 
@@ -41,16 +41,16 @@ static struct fb_chunk *make_room(struct fb_conn *conn, size_t least)
 static void copy_rest(struct fb_conn *conn, const uint8_t *p, size_t n)
 {
     assert(conn->in == NULL && n > 0);
-    conn->in = fb_chunk_create(&conn->net->chunks, n);
+    conn->in = chunk_create(&conn->net->chunks, n);
     if (conn->in == NULL) {
-        fb_conn_fail(conn, FB_NO_MEMORY);
+        conn_fail(conn, FB_NO_MEMORY);
         return;
     }
     memcpy(conn->in->end, p, n);
     conn->in->end += n;
 }
 
-void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct fb_chunk *chunk)
+void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk)
 {
     assert(used <= in.n && conn_is_owned(conn));
     if (chunk != NULL && used < in.n) {
@@ -58,7 +58,7 @@ void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct fb_c
         chunk->p += used;
         conn->in = chunk;
     } else if (chunk != NULL) {
-        fb_chunk_free(&conn->net->chunks, chunk);
+        chunk_free(&conn->net->chunks, chunk);
     } else if (used < in.n) {
         copy_rest(conn, in.p + used, in.n - used);
     } else {
@@ -70,7 +70,7 @@ void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct fb_c
 void conn_drop_input(struct fb_conn *conn)
 {
     if (conn->in != NULL)
-        fb_chunk_free(&conn->net->chunks, conn->in);
+        chunk_free(&conn->net->chunks, conn->in);
     conn->in = NULL;
 }
 
@@ -80,54 +80,54 @@ bool conn_is_due_again(const struct fb_conn *conn)
 }
 
 /* Receives once into *span, and notes what that says of the receiving half. */
-static struct fb_io_result receive_span(struct fb_conn *conn, struct fb_span *span)
+static struct io_result receive_span(struct fb_conn *conn, struct io_span *span)
 {
-    struct fb_source *source = &conn->source;
+    struct source *source = &conn->source;
     size_t room = span->n;
-    struct fb_io_result result = source->io->recv(source, span);
+    struct io_result result = source->io->recv(source, span);
 
     switch (result.status) {
-    case FB_IO_DONE:
+    case IO_DONE:
         conn->received += span->n;
         /* less than there was room for: no more is there, unless the end is known to follow */
         if (span->n < room && !source->eof && source->io->pending(source) == 0)
-            source->events[FB_READ].ready = false;
+            source->events[EVENT_READ].ready = false;
         break;
-    case FB_IO_AGAIN_READ:
-    case FB_IO_AGAIN_WRITE:
-        source->events[FB_READ].ready = false;
+    case IO_AGAIN_READ:
+    case IO_AGAIN_WRITE:
+        source->events[EVENT_READ].ready = false;
         break;
-    case FB_IO_EOF:
+    case IO_EOF:
         conn_set_read(conn, CONN_READ_ENDED);
         conn_update_reading(conn);
         conn_mark_dirty(conn); /* the sending half may have ended before */
         break;
-    case FB_IO_FAILED:
-        fb_conn_log(conn, FB_INFO, result.error, "recv() failed");
-        fb_conn_fail(conn, conn_reason_of(result.error));
+    case IO_FAILED:
+        conn_log(conn, LEVEL_INFO, result.error, "recv() failed");
+        conn_fail(conn, conn_reason_of(result.error));
         break;
     }
     return result;
 }
 
-static struct fb_io_result fail_without_memory(struct fb_conn *conn)
+static struct io_result fail_without_memory(struct fb_conn *conn)
 {
-    fb_conn_fail(conn, FB_NO_MEMORY);
-    return (struct fb_io_result) { .status = FB_IO_FAILED };
+    conn_fail(conn, FB_NO_MEMORY);
+    return (struct io_result) { .status = IO_FAILED };
 }
 
 /* Receives behind the kept bytes, so that the owner is given all in one piece. */
-static struct fb_io_result receive_behind(struct fb_conn *conn)
+static struct io_result receive_behind(struct fb_conn *conn)
 {
-    struct fb_chunk *chunk = make_room(conn, FB_CHUNK_ROOM / 2);
-    struct fb_io_result result;
-    struct fb_span span;
+    struct chunk *chunk = make_room(conn, CHUNK_ROOM / 2);
+    struct io_result result;
+    struct io_span span;
 
     if (chunk == NULL)
         return fail_without_memory(conn);
-    span = (struct fb_span) { chunk->end, fb_chunk_room(chunk) };
+    span = (struct io_span) { chunk->end, chunk_room(chunk) };
     result = receive_span(conn, &span);
-    if (result.status != FB_IO_DONE)
+    if (result.status != IO_DONE)
         return result;
     if (span.p != chunk->end) { /* in memory of the operation's own */
         chunk = make_room(conn, span.n);
@@ -142,20 +142,20 @@ static struct fb_io_result receive_behind(struct fb_conn *conn)
 
 /* Detaches the kept bytes, so that an end of the connection leaves them alone while they are
  * lent. */
-static void take_kept(struct fb_conn *conn, fb_bytes *in, struct fb_chunk **chunk)
+static void take_kept(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk)
 {
     *chunk = conn->in;
     *in = (fb_bytes) { NULL, 0 };
     if (conn->in != NULL)
-        *in = (fb_bytes) { conn->in->p, fb_chunk_length(conn->in) };
+        *in = (fb_bytes) { conn->in->p, chunk_length(conn->in) };
     conn->in = NULL;
     conn->redeliver = 0;
 }
 
-enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct fb_chunk **chunk)
+enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk)
 {
-    struct fb_span span = { conn->net->scratch, conn->net->scratch_size };
-    struct fb_io_result result;
+    struct io_span span = { conn->net->scratch, conn->net->scratch_size };
+    struct io_result result;
 
     assert(conn_may_read(conn));
     if (conn_is_due_again(conn)) {
@@ -163,13 +163,13 @@ enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct fb_chunk
         return CONN_INPUT_DATA;
     }
     result = conn->in != NULL ? receive_behind(conn) : receive_span(conn, &span);
-    if (result.status == FB_IO_EOF) {
+    if (result.status == IO_EOF) {
         take_kept(conn, in, chunk);
         return CONN_INPUT_END;
     }
-    if (result.status != FB_IO_DONE)
+    if (result.status != IO_DONE)
         return CONN_INPUT_NONE;
-    fb_conn_debug(conn, "received %zu bytes", result.n);
+    conn_debug(conn, "received %zu bytes", result.n);
     if (conn->in != NULL) {
         take_kept(conn, in, chunk);
     } else {
@@ -185,12 +185,12 @@ enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct fb_chunk
 void conn_discard_input(struct fb_conn *conn)
 {
     assert(conn->phase == CONN_LINGERING);
-    for (int i = 0; i < DISCARDS_A_TURN && conn->source.events[FB_READ].ready; i++) {
-        struct fb_span span = { conn->net->scratch, conn->net->scratch_size };
-        struct fb_io_result result = receive_span(conn, &span);
+    for (int i = 0; i < DISCARDS_A_TURN && conn->source.events[EVENT_READ].ready; i++) {
+        struct io_span span = { conn->net->scratch, conn->net->scratch_size };
+        struct io_result result = receive_span(conn, &span);
 
-        if (result.status == FB_IO_EOF)
-            fb_conn_fail(conn, FB_PEER_GONE);
+        if (result.status == IO_EOF)
+            conn_fail(conn, FB_PEER_GONE);
         if (conn_has_failed(conn))
             return;
     }
@@ -199,9 +199,9 @@ void conn_discard_input(struct fb_conn *conn)
 bool conn_input_is_pending(struct fb_conn *conn)
 {
     uint8_t bytes[512]; /* the scratch buffer may still hold lent bytes */
-    struct fb_span span = { bytes, sizeof(bytes) };
+    struct io_span span = { bytes, sizeof(bytes) };
 
     if (conn->read == CONN_READ_ENDED)
         return false;
-    return conn->source.io->recv(&conn->source, &span).status == FB_IO_DONE;
+    return conn->source.io->recv(&conn->source, &span).status == IO_DONE;
 }

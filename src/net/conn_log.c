@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-void fb_conn_vlog(
-    struct fb_conn *conn, enum fb_level level, int error, const char *format, va_list args)
+void conn_vlog(
+    struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args)
 {
-    char client[FB_ADDRESS_TEXT];
-    struct fb_address address = { .length = 0 };
-    struct fb_log_line line = {
+    char client[ADDRESS_TEXT];
+    struct address address = { .length = 0 };
+    struct log_line line = {
         .level = level,
         .error = error,
         .connection = conn->number,
@@ -21,18 +21,18 @@ void fb_conn_vlog(
 
     memcpy(&address.any, &conn->peer, sizeof(conn->peer));
     if (!conn->outgoing)
-        line.client = fb_address_format(&address, false, client);
+        line.client = address_format(&address, false, client);
     conn->ops->describe(conn, &line, client);
-    fb_log_vwrite(conn->net->log, &line, format, args);
+    log_vput(conn->net->log, &line, format, args);
 }
 
-void fb_conn_log(struct fb_conn *conn, enum fb_level level, int error, const char *format, ...)
+void conn_log(struct fb_conn *conn, enum log_level level, int error, const char *format, ...)
 {
     va_list args;
 
     if (level > conn->net->log->level && !conn->debug)
         return;
     va_start(args, format);
-    fb_conn_vlog(conn, level, error, format, args);
+    conn_vlog(conn, level, error, format, args);
     va_end(args);
 }

@@ -17,7 +17,7 @@
 #define FILE_PIECE (1024 * 1024)
 
 /* Appends to the ring: conn->out is the last chunk, and its next is the first. */
-static void append_chunk(struct fb_conn *conn, struct fb_chunk *chunk)
+static void append_chunk(struct fb_conn *conn, struct chunk *chunk)
 {
     if (conn->out == NULL) {
         chunk->next = chunk;
@@ -30,16 +30,16 @@ static void append_chunk(struct fb_conn *conn, struct fb_chunk *chunk)
 
 static void remove_first(struct fb_conn *conn)
 {
-    struct fb_chunk *first = conn->out->next;
+    struct chunk *first = conn->out->next;
 
     if (first == conn->out)
         conn->out = NULL;
     else
         conn->out->next = first->next;
-    fb_chunk_free(&conn->net->chunks, first);
+    chunk_free(&conn->net->chunks, first);
 }
 
-static bool is_lent(const struct fb_net *net, const uint8_t *p, size_t n)
+static bool is_lent(const struct net *net, const uint8_t *p, size_t n)
 {
     uintptr_t start = (uintptr_t)net->lent.p, at = (uintptr_t)p;
 
@@ -48,13 +48,13 @@ static bool is_lent(const struct fb_net *net, const uint8_t *p, size_t n)
 
 static bool append_view(struct fb_conn *conn, const uint8_t *p, size_t n)
 {
-    struct fb_chunk *chunk = conn->out;
+    struct chunk *chunk = conn->out;
 
-    if (chunk != NULL && chunk->kind == FB_CHUNK_VIEW && chunk->end == p) {
+    if (chunk != NULL && chunk->kind == CHUNK_VIEW && chunk->end == p) {
         chunk->end += n;
         return true;
     }
-    chunk = fb_chunk_foreign(&conn->net->chunks, FB_CHUNK_VIEW, p, n);
+    chunk = chunk_create_foreign(&conn->net->chunks, CHUNK_VIEW, p, n);
     if (chunk == NULL)
         return false;
     append_chunk(conn, chunk);
@@ -63,10 +63,10 @@ static bool append_view(struct fb_conn *conn, const uint8_t *p, size_t n)
 
 static bool append_copy(struct fb_conn *conn, const uint8_t *p, size_t n)
 {
-    struct fb_chunk *chunk = conn->out;
+    struct chunk *chunk = conn->out;
 
-    if (chunk != NULL && chunk->kind == FB_CHUNK_OWN) {
-        size_t part = fb_chunk_room(chunk) < n ? fb_chunk_room(chunk) : n;
+    if (chunk != NULL && chunk->kind == CHUNK_OWN) {
+        size_t part = chunk_room(chunk) < n ? chunk_room(chunk) : n;
 
         memcpy(chunk->end, p, part);
         chunk->end += part;
@@ -75,7 +75,7 @@ static bool append_copy(struct fb_conn *conn, const uint8_t *p, size_t n)
     }
     if (n == 0)
         return true;
-    chunk = fb_chunk_create(&conn->net->chunks, n);
+    chunk = chunk_create(&conn->net->chunks, n);
     if (chunk == NULL)
         return false;
     memcpy(chunk->end, p, n);
@@ -91,21 +91,21 @@ static void note_added(struct fb_conn *conn, size_t n)
     conn_mark_dirty(conn);
 }
 
-void fb_conn_write(struct fb_conn *conn, const void *p, size_t n)
+void conn_write(struct fb_conn *conn, const void *p, size_t n)
 {
     if (!conn_may_write(conn) || n == 0)
         return;
     if ((is_lent(conn->net, p, n) ? append_view : append_copy)(conn, p, n))
         note_added(conn, n);
     else
-        fb_conn_fail(conn, FB_NO_MEMORY);
+        conn_fail(conn, FB_NO_MEMORY);
 }
 
-int fb_conn_write_ref(
+int conn_write_ref(
     struct fb_conn *conn, const void *p, size_t n, void (*release)(void *arg), void *arg)
 {
-    struct fb_chunk *chunk =
-        conn_may_write(conn) ? fb_chunk_foreign(&conn->net->chunks, FB_CHUNK_REF, p, n) : NULL;
+    struct chunk *chunk =
+        conn_may_write(conn) ? chunk_create_foreign(&conn->net->chunks, CHUNK_REF, p, n) : NULL;
 
     if (chunk == NULL)
         return -1;
@@ -116,10 +116,10 @@ int fb_conn_write_ref(
     return 0;
 }
 
-int fb_conn_write_file(struct fb_conn *conn, int fd, uint64_t offset, uint64_t n)
+int conn_write_file(struct fb_conn *conn, int fd, uint64_t offset, uint64_t n)
 {
-    struct fb_chunk *chunk =
-        conn_may_write(conn) ? fb_chunk_foreign(&conn->net->chunks, FB_CHUNK_FILE, NULL, 0) : NULL;
+    struct chunk *chunk =
+        conn_may_write(conn) ? chunk_create_foreign(&conn->net->chunks, CHUNK_FILE, NULL, 0) : NULL;
 
     if (chunk == NULL)
         return -1;
@@ -139,9 +139,9 @@ void conn_drop_output(struct fb_conn *conn)
 }
 
 /* Returns the bytes of a chunk that is no file. */
-static size_t memory_length(const struct fb_chunk *chunk)
+static size_t memory_length(const struct chunk *chunk)
 {
-    assert(chunk->kind != FB_CHUNK_FILE);
+    assert(chunk->kind != CHUNK_FILE);
     return (size_t)(chunk->end - chunk->p);
 }
 
@@ -151,7 +151,7 @@ static void drop_sent(struct fb_conn *conn, size_t n)
     conn->unsent -= n;
     conn->sent += n;
     while (n > 0) {
-        struct fb_chunk *first = conn->out->next;
+        struct chunk *first = conn->out->next;
         size_t length = memory_length(first);
 
         if (n < length) {
@@ -164,14 +164,14 @@ static void drop_sent(struct fb_conn *conn, size_t n)
 }
 
 /* Sends chunks of memory up to the next file; *offered is how many bytes that were. */
-static struct fb_io_result send_pieces(struct fb_conn *conn, size_t *offered)
+static struct io_result send_pieces(struct fb_conn *conn, size_t *offered)
 {
     struct iovec pieces[PIECES_MAX];
-    const struct fb_chunk *chunk = conn->out->next;
+    const struct chunk *chunk = conn->out->next;
     int n = 0;
 
     *offered = 0;
-    while (chunk->kind != FB_CHUNK_FILE && n < PIECES_MAX) {
+    while (chunk->kind != CHUNK_FILE && n < PIECES_MAX) {
         pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = memory_length(chunk) };
         *offered += memory_length(chunk);
         if (chunk == conn->out)
@@ -181,16 +181,16 @@ static struct fb_io_result send_pieces(struct fb_conn *conn, size_t *offered)
     return conn->source.io->send(&conn->source, pieces, n);
 }
 
-static struct fb_io_result send_file(struct fb_conn *conn, struct fb_chunk *chunk)
+static struct io_result send_file(struct fb_conn *conn, struct chunk *chunk)
 {
     size_t most = chunk->file.left < FILE_PIECE ? chunk->file.left : FILE_PIECE;
     off_t offset = (off_t)chunk->file.offset;
-    struct fb_io_result result =
+    struct io_result result =
         conn->source.io->sendfile(&conn->source, chunk->file.fd, &offset, most);
 
-    if (result.status == FB_IO_EOF)
-        return (struct fb_io_result) { .status = FB_IO_FAILED, .error = ENODATA };
-    if (result.status != FB_IO_DONE)
+    if (result.status == IO_EOF)
+        return (struct io_result) { .status = IO_FAILED, .error = ENODATA };
+    if (result.status != IO_DONE)
         return result;
     assert(result.n <= chunk->file.left && result.n <= conn->unsent);
     conn->unsent -= result.n;
@@ -202,61 +202,61 @@ static struct fb_io_result send_file(struct fb_conn *conn, struct fb_chunk *chun
     return result;
 }
 
-static bool is_empty(const struct fb_chunk *chunk)
+static bool is_empty(const struct chunk *chunk)
 {
-    return chunk->kind == FB_CHUNK_FILE ? chunk->file.left == 0 : chunk->p == chunk->end;
+    return chunk->kind == CHUNK_FILE ? chunk->file.left == 0 : chunk->p == chunk->end;
 }
 
-static struct fb_io_result send_once(struct fb_conn *conn)
+static struct io_result send_once(struct fb_conn *conn)
 {
-    struct fb_chunk *first = conn->out->next;
-    struct fb_io_result result;
+    struct chunk *first = conn->out->next;
+    struct io_result result;
     size_t offered;
 
     if (is_empty(first)) { /* a reference to nothing, or none of a file */
         remove_first(conn);
-        return (struct fb_io_result) { .status = FB_IO_DONE };
+        return (struct io_result) { .status = IO_DONE };
     }
-    if (first->kind == FB_CHUNK_FILE)
+    if (first->kind == CHUNK_FILE)
         return send_file(conn, first);
     result = send_pieces(conn, &offered);
-    if (result.status == FB_IO_DONE) {
+    if (result.status == IO_DONE) {
         drop_sent(conn, result.n);
         if (result.n < offered)
-            conn->source.events[FB_WRITE].ready = false;
+            conn->source.events[EVENT_WRITE].ready = false;
     }
     return result;
 }
 
 bool conn_send(struct fb_conn *conn)
 {
-    struct fb_event *writing = &conn->source.events[FB_WRITE];
+    struct event *writing = &conn->source.events[EVENT_WRITE];
 
     assert(conn_can_send(conn) || conn->out == NULL);
     for (int i = 0; i < SENDS_A_TURN && conn->out != NULL && writing->ready; i++) {
-        struct fb_io_result result = send_once(conn);
+        struct io_result result = send_once(conn);
 
         switch (result.status) {
-        case FB_IO_DONE:
+        case IO_DONE:
             if (result.n > 0)
                 conn->moved = 1;
             break;
-        case FB_IO_AGAIN_READ:
-        case FB_IO_AGAIN_WRITE:
+        case IO_AGAIN_READ:
+        case IO_AGAIN_WRITE:
             writing->ready = false;
             break;
         default:
-            fb_conn_log(conn, FB_INFO, result.error,
+            conn_log(conn, LEVEL_INFO, result.error,
                 result.error == ENODATA ? "a file ends before what is to be sent of it"
                                         : "send() failed");
-            fb_conn_fail(conn, conn_reason_of(result.error));
+            conn_fail(conn, conn_reason_of(result.error));
             return false;
         }
     }
     return true;
 }
 
-void fb_conn_push(struct fb_conn *conn)
+void conn_push(struct fb_conn *conn)
 {
     if (!conn_can_send(conn))
         return;
@@ -266,10 +266,10 @@ void fb_conn_push(struct fb_conn *conn)
 
 static bool has_view(const struct fb_conn *conn)
 {
-    const struct fb_chunk *chunk = conn->out;
+    const struct chunk *chunk = conn->out;
 
     do {
-        if (chunk->kind == FB_CHUNK_VIEW)
+        if (chunk->kind == CHUNK_VIEW)
             return true;
         chunk = chunk->next;
     } while (chunk != conn->out);
@@ -278,7 +278,7 @@ static bool has_view(const struct fb_conn *conn)
 
 bool conn_own_output(struct fb_conn *conn)
 {
-    struct fb_chunk *chunk, *next;
+    struct chunk *chunk, *next;
 
     if (conn->out == NULL || !has_view(conn))
         return true;
@@ -287,13 +287,13 @@ bool conn_own_output(struct fb_conn *conn)
     conn->out = NULL;
     while ((chunk = next) != NULL) {
         next = chunk->next;
-        if (chunk->kind != FB_CHUNK_VIEW) {
+        if (chunk->kind != CHUNK_VIEW) {
             append_chunk(conn, chunk);
             continue;
         }
-        if (!append_copy(conn, chunk->p, fb_chunk_length(chunk)))
-            fb_conn_fail(conn, FB_NO_MEMORY);
-        fb_chunk_free(&conn->net->chunks, chunk);
+        if (!append_copy(conn, chunk->p, chunk_length(chunk)))
+            conn_fail(conn, FB_NO_MEMORY);
+        chunk_free(&conn->net->chunks, chunk);
     }
     return !conn_has_failed(conn);
 }

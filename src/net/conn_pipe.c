@@ -9,22 +9,22 @@
 
 #include <errno.h>
 
-static void pipe_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void pipe_expired(struct loop *loop, struct timer *timer)
 {
-    struct conn_pipe *pipe = fb_container(timer, struct conn_pipe, timer);
-    struct fb_net *net = pipe->net;
+    struct conn_pipe *pipe = container_of(timer, struct conn_pipe, timer);
+    struct net *net = pipe->net;
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     assert(&net->loop == loop);
     for (int i = 0; i < 2; i++)
         if (pipe->ends[i] != NULL)
-            fb_conn_fail(pipe->ends[i], FB_TIMED_OUT);
-    fb_net_settle(net);
+            conn_fail(pipe->ends[i], FB_TIMED_OUT);
+    net_flush(net);
 }
 
 static void pipe_opened(struct fb_conn *conn)
 {
-    fb_timer_del(&conn->net->loop, &conn->timer); /* the connect's */
+    timer_del(&conn->net->loop, &conn->timer); /* the connect's */
 }
 
 static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
@@ -34,9 +34,9 @@ static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
 
     if (to == NULL)
         return in.n; /* the other end has gone */
-    fb_conn_write(to, in.p, in.n);
+    conn_write(to, in.p, in.n);
     if (conn_is_connecting(to))
-        fb_conn_stop(conn);
+        conn_stop(conn);
     direction->copied += in.n;
     if (direction->copied >= CONN_PIPE_COPIED_MOST && conn->source.io->splice_in != NULL &&
         to->source.io->splice_out != NULL)
@@ -50,7 +50,7 @@ static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
 
     if (to == NULL)
         return;
-    fb_conn_write(to, rest.p, rest.n);
+    conn_write(to, rest.p, rest.n);
     conn_mark_dirty(to);
 }
 
@@ -73,23 +73,23 @@ static void follow_other(struct fb_conn *conn, fb_reason reason)
         if (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED)
             conn_mark_dirty(conn);
         else
-            fb_conn_close(conn);
+            conn_close(conn);
         break;
     case FB_TIMED_OUT:
     case FB_DRAINED:
-        fb_conn_fail(conn, reason);
+        conn_fail(conn, reason);
         break;
     default: /* the peer must not take what it has received for the whole */
-        fb_conn_fail(conn, FB_ABORTED);
+        conn_fail(conn, FB_ABORTED);
     }
 }
 
 static void free_pipe(struct conn_pipe *pipe)
 {
-    assert(!fb_timer_is_set(&pipe->timer));
+    assert(!timer_is_set(&pipe->timer));
     assert(pipe->directions[0].held == 0 && pipe->directions[1].held == 0);
     pipe->kind = 0;
-    fb_memory_release(pipe->net->memory, pipe);
+    memory_release(pipe->net->memory, pipe);
 }
 
 static void pipe_closed(struct fb_conn *conn, fb_reason reason)
@@ -102,7 +102,7 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
     conn_splice_release(pipe->net, conn_direction_to(conn));
     if (other == NULL) {
         conn_splice_release(pipe->net, conn_direction_from(conn));
-        fb_timer_del(&pipe->net->loop, &pipe->timer);
+        timer_del(&pipe->net->loop, &pipe->timer);
     }
     conn->ops = pipe->ops[i];
     conn->pipe = NULL;
@@ -117,16 +117,16 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
 /* The time that the owner has given the connect is over. */
 static void pipe_not_opened(struct fb_conn *conn)
 {
-    fb_conn_refused(conn, ETIMEDOUT);
+    conn_connect_failed(conn, ETIMEDOUT);
 }
 
 static void pipe_describe(
-    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
+    const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
     conn->pipe->ops[conn_pipe_index(conn)]->describe(conn, line, client);
 }
 
-static const struct fb_conn_ops pipe_ops = {
+static const struct conn_ops pipe_ops = {
     .opened = pipe_opened,
     .data = pipe_data,
     .eof = pipe_eof,
@@ -146,7 +146,7 @@ static void join_end(struct conn_pipe *pipe, int i, struct fb_conn *conn)
     conn->ops = &pipe_ops;
     conn->paused = 0;
     if (conn->phase != CONN_OPENING && conn->phase != CONN_CONNECTING)
-        fb_timer_del(&pipe->net->loop, &conn->timer);
+        timer_del(&pipe->net->loop, &conn->timer);
 }
 
 /* Reads on, whether or not the owner had stopped the connection, and offers input that was left. */
@@ -158,14 +158,14 @@ static void offer_again(struct fb_conn *conn)
         conn_redeliver(conn);
 }
 
-int fb_conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
+int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
 {
-    struct fb_net *net = a->net;
+    struct net *net = a->net;
     struct conn_pipe *pipe;
 
     assert(a != b && a->net == b->net && a->pipe == NULL && b->pipe == NULL);
     assert(conn_is_active(a) && conn_is_active(b));
-    pipe = fb_memory_alloc(net->memory, sizeof(*pipe));
+    pipe = memory_alloc(net->memory, sizeof(*pipe));
     if (pipe == NULL)
         return -1;
     *pipe = (struct conn_pipe) { .kind = CONN_PIPE_KIND, .net = net, .timeout = timeout_ms };

@@ -21,12 +21,12 @@ struct conn_direction {
 
 struct conn_pipe {
     unsigned kind;
-    struct fb_net *net;
-    struct fb_conn *ends[2];          /* NULL: it has ended */
-    const struct fb_conn_ops *ops[2]; /* the owners' */
+    struct net *net;
+    struct fb_conn *ends[2];       /* NULL: it has ended */
+    const struct conn_ops *ops[2]; /* the owners' */
     struct conn_direction directions[2];
     uint64_t timeout; /* ms without a byte moved; 0: none */
-    struct fb_timer timer;
+    struct timer timer;
 };
 
 static inline int conn_pipe_index(const struct fb_conn *conn)
@@ -54,8 +54,8 @@ static inline void conn_pipe_restart_timeout(struct conn_pipe *pipe)
 {
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     if (pipe->timeout > 0)
-        fb_net_restart(pipe->net, &pipe->timer, pipe->timeout);
+        net_restart_timer(pipe->net, &pipe->timer, pipe->timeout);
 }
 
 /* conn_splice.c: Gives the kernel's pipe of a direction back; bytes in it are lost. */
-void conn_splice_release(struct fb_net *net, struct conn_direction *direction);
+void conn_splice_release(struct net *net, struct conn_direction *direction);

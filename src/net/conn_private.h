@@ -17,8 +17,8 @@
 #include <assert.h>
 
 /* Unsent bytes above which a connection is not read, and below which reading goes on. */
-#define FB_HIGH_WATER (64 * 1024)
-#define FB_LOW_WATER (16 * 1024)
+#define CONN_HIGH_WATER (64 * 1024)
+#define CONN_LOW_WATER (16 * 1024)
 
 /* ---- conn_state.c ---- */
 
@@ -83,20 +83,20 @@ static inline void conn_count(struct fb_conn *conn)
  * is flushed by the same code that runs when its peer has taken output. */
 static inline void conn_mark_dirty(struct fb_conn *conn)
 {
-    struct fb_loop *loop = &conn->net->loop;
-    struct fb_event *event = &conn->source.events[FB_WRITE];
+    struct loop *loop = &conn->net->loop;
+    struct event *event = &conn->source.events[EVENT_WRITE];
 
     assert(conn->phase != CONN_FREE);
-    if (event->queue == FB_QUEUE_SETTLE)
+    if (event->queue == QUEUE_FLUSH)
         return;
     /* moved from where the mechanism may have posted it: borrowed input is lent no longer then */
-    fb_loop_unpost(loop, event);
-    fb_loop_post(loop, event, FB_QUEUE_SETTLE);
+    loop_unpost(loop, event);
+    loop_post(loop, event, QUEUE_FLUSH);
 }
 
-static inline bool net_is_dirty(const struct fb_net *net)
+static inline bool net_is_dirty(const struct net *net)
 {
-    return !TAILQ_EMPTY(&net->loop.queues[FB_QUEUE_SETTLE]) || net->chunks.released != NULL;
+    return !TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL;
 }
 
 /* ---- conn_output.c ---- */
@@ -114,11 +114,11 @@ enum conn_input { CONN_INPUT_NONE, CONN_INPUT_DATA, CONN_INPUT_END };
 
 /* Receives once, or takes what is to be offered again. The bytes are *in; they lie in *chunk, which
  * is the caller's from then on, or (NULL) in memory that the next receive uses again. */
-enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct fb_chunk **chunk);
+enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk);
 /* Whether unconsumed input is to be offered without more behind it. */
 bool conn_is_due_again(const struct fb_conn *conn);
 /* Keeps what the owner has left of `in` after `used` bytes; `chunk` as conn_receive() gave it. */
-void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct fb_chunk *chunk);
+void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk);
 /* Receives and drops what a lingering connection's peer still sends. */
 void conn_discard_input(struct fb_conn *conn);
 /* Whether bytes of the peer lie unread in the kernel. */
@@ -152,4 +152,4 @@ void conn_flush(struct fb_conn *conn);
 /* Takes a slot and fills in what all connections begin with; NULL when worker_connections are in
  * use. Its phase is CONN_FREE until the caller sets it. */
 struct fb_conn *conn_take_slot(
-    struct fb_net *net, const struct sockaddr *peer, const struct fb_conn_ops *ops, void *owner);
+    struct net *net, const struct sockaddr *peer, const struct conn_ops *ops, void *owner);

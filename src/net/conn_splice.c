@@ -16,7 +16,7 @@
 #define KERNEL_PIPE_SIZE (256 * 1024)
 #define SPLICE_MOST ((size_t)1024 * 1024)
 
-static bool acquire_kernel_pipe(struct fb_net *net, struct conn_direction *direction)
+static bool acquire_kernel_pipe(struct net *net, struct conn_direction *direction)
 {
     int ends[2];
 
@@ -34,7 +34,7 @@ static bool acquire_kernel_pipe(struct fb_net *net, struct conn_direction *direc
     return true;
 }
 
-void conn_splice_release(struct fb_net *net, struct conn_direction *direction)
+void conn_splice_release(struct net *net, struct conn_direction *direction)
 {
     if (direction->kernel.read == -1) {
         assert(direction->held == 0);
@@ -61,26 +61,26 @@ static void copy_again(struct conn_direction *direction)
 static void push_held(struct fb_conn *to)
 {
     struct conn_direction *direction = conn_direction_to(to);
-    struct fb_event *writing = &to->source.events[FB_WRITE];
+    struct event *writing = &to->source.events[EVENT_WRITE];
 
     while (direction->held > 0 && writing->ready && !conn_has_failed(to)) {
-        struct fb_io_result result =
+        struct io_result result =
             to->source.io->splice_out(&to->source, direction->kernel.read, direction->held);
 
         switch (result.status) {
-        case FB_IO_DONE:
+        case IO_DONE:
             assert(result.n <= direction->held);
             direction->held -= result.n;
             to->sent += result.n;
             conn_pipe_restart_timeout(to->pipe);
             break;
-        case FB_IO_AGAIN_READ:
-        case FB_IO_AGAIN_WRITE:
+        case IO_AGAIN_READ:
+        case IO_AGAIN_WRITE:
             writing->ready = false;
             break;
         default:
-            fb_conn_log(to, FB_INFO, result.error, "splice() failed");
-            fb_conn_fail(to, conn_reason_of(result.error));
+            conn_log(to, LEVEL_INFO, result.error, "splice() failed");
+            conn_fail(to, conn_reason_of(result.error));
         }
     }
     if (direction->held == 0)
@@ -99,7 +99,7 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
     conn_pipe_restart_timeout(conn->pipe);
     push_held(to);
     if (direction->held > 0) {
-        fb_conn_stop(conn);
+        conn_stop(conn);
         conn_mark_dirty(to);
     }
 }
@@ -108,7 +108,7 @@ bool conn_splice_input(struct fb_conn *conn)
 {
     struct conn_direction *direction = conn_direction_from(conn);
     struct fb_conn *to = conn_pipe_other(conn);
-    struct fb_io_result result;
+    struct io_result result;
 
     if (!direction->splices || to == NULL || !conn_may_write(to) || to->out != NULL)
         return false;
@@ -118,21 +118,21 @@ bool conn_splice_input(struct fb_conn *conn)
     }
     result = conn->source.io->splice_in(&conn->source, direction->kernel.write, SPLICE_MOST);
     switch (result.status) {
-    case FB_IO_DONE:
+    case IO_DONE:
         take_spliced(conn, to, result.n);
         return true;
-    case FB_IO_AGAIN_READ:
-    case FB_IO_AGAIN_WRITE:
-        conn->source.events[FB_READ].ready = false;
+    case IO_AGAIN_READ:
+    case IO_AGAIN_WRITE:
+        conn->source.events[EVENT_READ].ready = false;
         break;
-    case FB_IO_EOF:
+    case IO_EOF:
         conn_set_read(conn, CONN_READ_ENDED);
         conn_update_reading(conn);
         conn_mark_dirty(to);
         break;
-    case FB_IO_FAILED:
-        fb_conn_log(conn, FB_INFO, result.error, "splice() failed");
-        fb_conn_fail(conn, conn_reason_of(result.error));
+    case IO_FAILED:
+        conn_log(conn, LEVEL_INFO, result.error, "splice() failed");
+        conn_fail(conn, conn_reason_of(result.error));
         break;
     }
     conn_splice_release(conn->net, direction);
@@ -165,9 +165,9 @@ void conn_splice_progress(struct fb_conn *to)
     if (from == NULL)
         return;
     if (to->out != NULL || conn_direction_to(to)->held > 0)
-        fb_conn_stop(from);
+        conn_stop(from);
     else if (from->read == CONN_READ_ENDED)
-        fb_conn_shutdown(to);
+        conn_shutdown(to);
     else if (from->read == CONN_READ_STOPPED)
-        fb_conn_resume(from);
+        conn_resume(from);
 }

@@ -48,15 +48,15 @@ void conn_set_write(struct fb_conn *conn, enum conn_write write)
 
 void conn_update_reading(struct fb_conn *conn)
 {
-    struct fb_loop *loop = &conn->net->loop;
+    struct loop *loop = &conn->net->loop;
 
     if (!conn_may_read(conn)) {
-        fb_source_disarm(loop, &conn->source, FB_READ);
-    } else if (fb_source_arm(loop, &conn->source, FB_READ) == -1) {
-        fb_conn_log(conn, FB_ALERT, errno, "the connection cannot be watched");
-        fb_conn_fail(conn, FB_NO_MEMORY);
+        source_disarm(loop, &conn->source, EVENT_READ);
+    } else if (source_arm(loop, &conn->source, EVENT_READ) == -1) {
+        conn_log(conn, LEVEL_ALERT, errno, "the connection cannot be watched");
+        conn_fail(conn, FB_NO_MEMORY);
     } else if (conn->redeliver) {
-        fb_loop_post(loop, &conn->source.events[FB_READ], FB_QUEUE_NEXT);
+        loop_post(loop, &conn->source.events[EVENT_READ], QUEUE_NEXT);
     }
 }
 
@@ -69,23 +69,23 @@ void conn_redeliver(struct fb_conn *conn)
 void conn_establish(struct fb_conn *conn)
 {
     conn_set_phase(conn, conn->phase == CONN_CLOSING_UNCONNECTED ? CONN_CLOSING : CONN_OPENING);
-    conn->source.events[FB_WRITE].ready = true; /* a new socket takes output */
-    fb_loop_post(&conn->net->loop, &conn->source.events[FB_READ], FB_QUEUE_NORMAL);
+    conn->source.events[EVENT_WRITE].ready = true; /* a new socket takes output */
+    loop_post(&conn->net->loop, &conn->source.events[EVENT_READ], QUEUE_NORMAL);
 }
 
 void conn_count_as(struct fb_conn *conn, enum conn_activity activity)
 {
     static const int gauges[] = {
-        [CONN_WAITING] = -1, [CONN_READING] = FB_READING, [CONN_WRITING] = FB_WRITING
+        [CONN_WAITING] = -1, [CONN_READING] = COUNTER_READING, [CONN_WRITING] = COUNTER_WRITING
     };
 
     if (conn->outgoing) /* clients alone are counted */
         return;
     assert(conn->counted != (unsigned)activity);
     if (gauges[conn->counted] != -1)
-        fb_count(conn->net->counters, (enum fb_counter)gauges[conn->counted], -1);
+        counters_add(conn->net->counters, (enum counter)gauges[conn->counted], -1);
     if (gauges[activity] != -1)
-        fb_count(conn->net->counters, (enum fb_counter)gauges[activity], 1);
+        counters_add(conn->net->counters, (enum counter)gauges[activity], 1);
     conn->counted = activity;
 }
 
@@ -110,14 +110,14 @@ fb_reason conn_reason_of(int error)
 
 /* ---- Calls of owners ---- */
 
-void fb_conn_stop(struct fb_conn *conn)
+void conn_stop(struct fb_conn *conn)
 {
     if (conn->read == CONN_READ_ON)
         conn_set_read(conn, CONN_READ_STOPPED);
     conn_update_reading(conn);
 }
 
-void fb_conn_resume(struct fb_conn *conn)
+void conn_resume(struct fb_conn *conn)
 {
     if (conn->read != CONN_READ_STOPPED || !conn_is_active(conn))
         return;
@@ -126,7 +126,7 @@ void fb_conn_resume(struct fb_conn *conn)
         conn_redeliver(conn);
 }
 
-void fb_conn_shutdown(struct fb_conn *conn)
+void conn_shutdown(struct fb_conn *conn)
 {
     if (!conn_may_write(conn))
         return;
@@ -141,21 +141,21 @@ static void begin_close(struct fb_conn *conn, enum conn_phase phase)
     conn_mark_dirty(conn);
 }
 
-void fb_conn_close(struct fb_conn *conn)
+void conn_close(struct fb_conn *conn)
 {
     if (conn_is_active(conn))
         begin_close(conn, conn->phase == CONN_CONNECTING ? CONN_CLOSING_UNCONNECTED : CONN_CLOSING);
 }
 
-void fb_conn_keep(struct fb_conn *conn)
+void conn_keep(struct fb_conn *conn)
 {
     if (conn->phase == CONN_OPEN && conn->write == CONN_WRITE_ON && conn->pipe == NULL)
         begin_close(conn, CONN_KEEPING);
     else
-        fb_conn_close(conn);
+        conn_close(conn);
 }
 
-void fb_conn_fail(struct fb_conn *conn, fb_reason reason)
+void conn_fail(struct fb_conn *conn, fb_reason reason)
 {
     assert(conn->phase != CONN_FREE && reason >= FB_FINISHED && reason <= FB_IO_ERROR);
     if (conn->reason != 0)

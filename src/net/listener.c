@@ -11,15 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_unix(const struct fb_listener *listener)
+static bool is_unix(const struct listener *listener)
 {
     return listener->address.any.sa_family == AF_UNIX;
 }
 
-struct fb_listener *fb_listener_create(struct fb_arena *arena, const struct fb_address *address,
-    const struct fb_listen_options *options)
+struct listener *listener_create(
+    struct arena *arena, const struct address *address, const struct listener_options *options)
 {
-    struct fb_listener *listener = fb_arena_alloc(arena, sizeof(*listener));
+    struct listener *listener = arena_alloc(arena, sizeof(*listener));
 
     if (listener == NULL)
         return NULL;
@@ -28,12 +28,12 @@ struct fb_listener *fb_listener_create(struct fb_arena *arena, const struct fb_a
     listener->options = *options;
     if (is_unix(listener)) /* several sockets cannot share a path */
         listener->options.reuseport = false;
-    fb_address_format(&listener->address, true, listener->text);
+    address_format(&listener->address, true, listener->text);
     return listener;
 }
 
 /* Connects to the path of a unix socket: returns 0 or an errno. */
-static int probe_path(const struct fb_address *address)
+static int probe_path(const struct address *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int error = 0;
@@ -47,7 +47,7 @@ static int probe_path(const struct fb_address *address)
 
 /* Removes a path that bind() needs, where it is a socket that no process listens on: a crash left
  * it. */
-static int clear_path(const struct fb_listener *listener, struct fb_log *log)
+static int clear_path(const struct listener *listener, struct log *log)
 {
     const char *path = listener->address.un.sun_path;
     struct stat st;
@@ -56,7 +56,7 @@ static int clear_path(const struct fb_listener *listener, struct fb_log *log)
     if (lstat(path, &st) == -1)
         return 0; /* no path, or bind() will say why not */
     if (!S_ISSOCK(st.st_mode)) {
-        fb_log(log, FB_EMERG, 0, "bind() to %s failed: the path exists and is not a socket",
+        log_write(log, LEVEL_EMERG, 0, "bind() to %s failed: the path exists and is not a socket",
             listener->text);
         return -1;
     }
@@ -65,68 +65,68 @@ static int clear_path(const struct fb_listener *listener, struct fb_log *log)
     case 0:
     case EAGAIN:     /* the backlog is full */
     case EPROTOTYPE: /* no stream socket */
-        fb_log(log, FB_EMERG, 0, "bind() to %s failed: the socket is in use", listener->text);
+        log_write(log, LEVEL_EMERG, 0, "bind() to %s failed: the socket is in use", listener->text);
         return -1;
     case ENOENT:
         return 0;
     case ECONNREFUSED:
         if (unlink(path) == 0 || errno == ENOENT)
             return 0;
-        fb_log(log, FB_EMERG, errno, "unlink() stale %s failed", listener->text);
+        log_write(log, LEVEL_EMERG, errno, "unlink() stale %s failed", listener->text);
         return -1;
     default:
-        fb_log(log, FB_EMERG, error, "connect() to %s, to see if it is in use, failed",
+        log_write(log, LEVEL_EMERG, error, "connect() to %s, to see if it is in use, failed",
             listener->text);
         return -1;
     }
 }
 
-static int bind_unix(struct fb_listener *listener, int fd, struct fb_log *log)
+static int bind_unix(struct listener *listener, int fd, struct log *log)
 {
     const char *path = listener->address.un.sun_path;
 
     if (clear_path(listener, log) == -1)
         return -1;
     if (bind(fd, &listener->address.any, listener->address.length) == -1) {
-        fb_log(log, FB_EMERG, errno, "bind() to %s failed", listener->text);
+        log_write(log, LEVEL_EMERG, errno, "bind() to %s failed", listener->text);
         return -1;
     }
     if (chmod(path, 0666) == -1) { /* any user may connect, as with nginx */
-        fb_log(log, FB_EMERG, errno, "chmod() \"%s\" failed", path);
+        log_write(log, LEVEL_EMERG, errno, "chmod() \"%s\" failed", path);
         unlink(path);
         return -1;
     }
     return 0;
 }
 
-static int bind_inet(struct fb_listener *listener, int fd, struct fb_log *log)
+static int bind_inet(struct listener *listener, int fd, struct log *log)
 {
-    struct fb_address *address = &listener->address;
+    struct address *address = &listener->address;
 
-    fb_listener_set_bind_options(listener, fd, log);
+    listener_set_bind_options(listener, fd, log);
     if (bind(fd, &address->any, address->length) == -1) {
-        fb_log(log, FB_EMERG, errno, "bind() to %s failed", listener->text);
+        log_write(log, LEVEL_EMERG, errno, "bind() to %s failed", listener->text);
         return -1;
     }
-    if (fb_address_port(address) != 0)
+    if (address_port(address) != 0)
         return 0;
     /* the sockets that follow must get the same port */
     if (getsockname(fd, &address->any, &address->length) == -1) {
-        fb_log(log, FB_EMERG, errno, "getsockname() of %s failed", listener->text);
+        log_write(log, LEVEL_EMERG, errno, "getsockname() of %s failed", listener->text);
         return -1;
     }
-    fb_address_format(address, true, listener->text);
+    address_format(address, true, listener->text);
     return 0;
 }
 
 /* Returns a bound socket; -1 after an emerg line. */
-static int open_socket(struct fb_listener *listener, struct fb_log *log)
+static int open_socket(struct listener *listener, struct log *log)
 {
     int family = listener->address.any.sa_family;
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     if (fd == -1) {
-        fb_log(log, FB_EMERG, errno, "socket() %s failed", listener->text);
+        log_write(log, LEVEL_EMERG, errno, "socket() %s failed", listener->text);
         return -1;
     }
     if ((is_unix(listener) ? bind_unix : bind_inet)(listener, fd, log) == -1) {
@@ -136,15 +136,15 @@ static int open_socket(struct fb_listener *listener, struct fb_log *log)
     return fd;
 }
 
-static bool has_same_address(const struct fb_listener *from, const struct fb_listener *listener)
+static bool has_same_address(const struct listener *from, const struct listener *listener)
 {
-    return fb_address_equal(&from->address, &listener->address);
+    return address_equal(&from->address, &listener->address);
 }
 
 /* Lets further sockets be bound to the port of an adopted socket that was bound without
  * reuseport. */
 static void allow_reuseport(
-    const struct fb_listener *listener, const struct fb_listener *from, int allowed)
+    const struct listener *listener, const struct listener *from, int allowed)
 {
     if (from == NULL || from->options.reuseport || !listener->options.reuseport)
         return;
@@ -155,25 +155,25 @@ static void allow_reuseport(
 /* Gives up reuseport where the service manager has passed fewer sockets than there are worker
  * slots: a port that another user has bound cannot be bound once more. */
 static void share_passed_sockets(
-    struct fb_listener *listener, unsigned passed, unsigned slots, struct fb_log *log)
+    struct listener *listener, unsigned passed, unsigned slots, struct log *log)
 {
     if (!listener->options.reuseport || passed >= slots)
         return;
-    fb_log(log, FB_WARN, 0,
+    log_write(log, LEVEL_WARN, 0,
         "\"reuseport\" of %s is ignored: the service manager has passed %u sockets for %u workers, "
         "which share them",
         listener->text, passed, slots);
     listener->options.reuseport = false;
 }
 
-bool fb_listener_overlaps(const struct fb_listener *a, const struct fb_listener *b)
+bool listener_overlaps(const struct listener *a, const struct listener *b)
 {
     return a->address.any.sa_family == b->address.any.sa_family && !is_unix(a) &&
-           fb_address_port(&a->address) == fb_address_port(&b->address) &&
-           fb_address_is_wildcard(&a->address) != fb_address_is_wildcard(&b->address);
+           address_port(&a->address) == address_port(&b->address) &&
+           address_is_wildcard(&a->address) != address_is_wildcard(&b->address);
 }
 
-void fb_listener_allow_others(const struct fb_listener *listener, bool allow)
+void listener_allow_others(const struct listener *listener, bool allow)
 {
     int value = allow || listener->options.reuseport;
 
@@ -182,8 +182,8 @@ void fb_listener_allow_others(const struct fb_listener *listener, bool allow)
         setsockopt(listener->fds[0], SOL_SOCKET, SO_REUSEPORT, &value, sizeof(value));
 }
 
-int fb_listener_open(struct fb_listener *listener, const struct fb_listener *from, unsigned slots,
-    struct fb_log *log)
+int listener_open(
+    struct listener *listener, const struct listener *from, unsigned slots, struct log *log)
 {
     unsigned kept = from != NULL ? from->fd_n : 0;
     unsigned n = listener->options.reuseport ? slots : 1;
@@ -196,10 +196,10 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
         share_passed_sockets(listener, kept, slots, log);
     if (n < kept || listener->foreign)
         n = kept;
-    listener->fds = fb_arena_alloc(listener->arena, n * sizeof(*listener->fds));
+    listener->fds = arena_alloc(listener->arena, n * sizeof(*listener->fds));
     if (listener->fds == NULL) {
         listener->fd_n = 0;
-        fb_log(log, FB_EMERG, ENOMEM, "the sockets of %s cannot be opened", listener->text);
+        log_write(log, LEVEL_EMERG, ENOMEM, "the sockets of %s cannot be opened", listener->text);
         return -1;
     }
     assert(n >= kept && n > 0);
@@ -217,14 +217,14 @@ int fb_listener_open(struct fb_listener *listener, const struct fb_listener *fro
             continue;
         listener->fds[i] = open_socket(listener, log);
         if (listener->fds[i] == -1) {
-            fb_listener_abandon(listener, from);
+            listener_undo_open(listener, from);
             return -1;
         }
     }
     return 0;
 }
 
-int fb_listener_commit(struct fb_listener *listener, struct fb_log *log)
+int listener_commit(struct listener *listener, struct log *log)
 {
     int backlog = listener->options.backlog, result = 0;
 
@@ -234,17 +234,17 @@ int fb_listener_commit(struct fb_listener *listener, struct fb_log *log)
 
         if (fd == -1)
             continue;
-        fb_listener_set_options(listener, fd, log);
+        listener_set_options(listener, fd, log);
         if (listen(fd, backlog) == -1) {
-            fb_log(
-                log, FB_EMERG, errno, "listen() to %s, backlog %d failed", listener->text, backlog);
+            log_write(log, LEVEL_EMERG, errno, "listen() to %s, backlog %d failed", listener->text,
+                backlog);
             result = -1;
         }
     }
     return result;
 }
 
-static bool has_fd(const struct fb_listener *listener, int fd)
+static bool has_fd(const struct listener *listener, int fd)
 {
     for (unsigned i = 0; i < listener->fd_n; i++)
         if (listener->fds[i] == fd)
@@ -252,10 +252,10 @@ static bool has_fd(const struct fb_listener *listener, int fd)
     return false;
 }
 
-int fb_listener_add(struct fb_listener *listener, int fd)
+int listener_add(struct listener *listener, int fd)
 {
     unsigned n = listener->fd_n;
-    int *fds = fb_arena_alloc(listener->arena, (n + 1) * sizeof(*fds));
+    int *fds = arena_alloc(listener->arena, (n + 1) * sizeof(*fds));
 
     assert(fd >= 0 && !has_fd(listener, fd));
     if (fds == NULL)
@@ -268,7 +268,7 @@ int fb_listener_add(struct fb_listener *listener, int fd)
     return 0;
 }
 
-void fb_listener_close(struct fb_listener *listener)
+void listener_close(struct listener *listener)
 {
     listener_check(listener);
     for (unsigned i = 0; i < listener->fd_n; i++) {
@@ -278,7 +278,7 @@ void fb_listener_close(struct fb_listener *listener)
     }
 }
 
-void fb_listener_drop(struct fb_listener *listener, int fd)
+void listener_close_socket(struct listener *listener, int fd)
 {
     assert(fd >= 0);
     listener_check(listener);
@@ -291,7 +291,7 @@ void fb_listener_drop(struct fb_listener *listener, int fd)
 }
 
 /* Unlinks the path if it is still a socket; -1 with errno. */
-static int unlink_socket(const struct fb_listener *listener)
+static int unlink_socket(const struct listener *listener)
 {
     const char *path = listener->address.un.sun_path;
     struct stat st;
@@ -301,7 +301,7 @@ static int unlink_socket(const struct fb_listener *listener)
     return unlink(path) == -1 && errno != ENOENT ? -1 : 0;
 }
 
-void fb_listener_abandon(struct fb_listener *listener, const struct fb_listener *from)
+void listener_undo_open(struct listener *listener, const struct listener *from)
 {
     assert(from == NULL || has_same_address(from, listener));
     listener_check(listener);
@@ -318,16 +318,15 @@ void fb_listener_abandon(struct fb_listener *listener, const struct fb_listener 
     }
 }
 
-void fb_listener_unlink(struct fb_listener *listener, struct fb_log *log)
+void listener_unlink(struct listener *listener, struct log *log)
 {
     if (listener->stored_n == 0 && unlink_socket(listener) == -1)
-        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", listener->address.un.sun_path);
+        log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", listener->address.un.sun_path);
 }
 
-struct fb_listener *fb_listener_find(
-    const struct fb_listeners *all, const struct fb_listener *listener)
+struct listener *listener_find(const struct listeners *all, const struct listener *listener)
 {
-    struct fb_listener *other;
+    struct listener *other;
 
     STAILQ_FOREACH (other, all, link)
         for (unsigned i = 0; i < other->fd_n; i++)
@@ -336,7 +335,7 @@ struct fb_listener *fb_listener_find(
     return NULL;
 }
 
-void listener_check(const struct fb_listener *listener)
+void listener_check(const struct listener *listener)
 {
     assert(listener->arena != NULL && (listener->fds != NULL || listener->fd_n == 0));
     assert(!is_unix(listener) || !listener->options.reuseport);

@@ -8,7 +8,7 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
-const struct fb_listen_options fb_listen_defaults = {
+const struct listener_options listener_defaults = {
     .backlog = 511,
     .fastopen = -1,
     .ipv6only = true,
@@ -24,12 +24,12 @@ struct option {
 
 #define OPTION(level, number) (&(const struct option) { level, number, #number })
 
-static void set_option(const struct fb_listener *listener, int fd, const struct option *option,
-    int value, struct fb_log *log)
+static void set_option(const struct listener *listener, int fd, const struct option *option,
+    int value, struct log *log)
 {
     if (setsockopt(fd, option->level, option->number, &value, sizeof(value)) == -1)
-        fb_log(log, FB_ALERT, errno, "setsockopt(%s, %d) %s failed, ignored", option->name, value,
-            listener->text);
+        log_write(log, LEVEL_ALERT, errno, "setsockopt(%s, %d) %s failed, ignored", option->name,
+            value, listener->text);
 }
 
 /* Returns an option's value; 0 where the kernel does not know it, so that "off" is never
@@ -46,8 +46,8 @@ static int get_option(int fd, const struct option *option)
 
 /* Sets an option only where it differs: a kept socket gets what the configuration has changed, in
  * both directions, and a default asks nothing of the kernel. */
-static void change_option(const struct fb_listener *listener, int fd, const struct option *option,
-    int value, struct fb_log *log)
+static void change_option(const struct listener *listener, int fd, const struct option *option,
+    int value, struct log *log)
 {
     if (get_option(fd, option) != value)
         set_option(listener, fd, option, value, log);
@@ -55,8 +55,8 @@ static void change_option(const struct fb_listener *listener, int fd, const stru
 
 /* Sets an option whose value 0 stands for the system's default. A kept socket may no longer have
  * that default; a new socket shows it. */
-static void change_or_default(const struct fb_listener *listener, int fd,
-    const struct option *option, int value, struct fb_log *log)
+static void change_or_default(const struct listener *listener, int fd, const struct option *option,
+    int value, struct log *log)
 {
     int untouched;
 
@@ -72,9 +72,9 @@ static void change_or_default(const struct fb_listener *listener, int fd,
     change_option(listener, fd, option, value, log);
 }
 
-void fb_listener_set_bind_options(const struct fb_listener *listener, int fd, struct fb_log *log)
+void listener_set_bind_options(const struct listener *listener, int fd, struct log *log)
 {
-    const struct fb_listen_options *options = &listener->options;
+    const struct listener_options *options = &listener->options;
 
     assert(fd >= 0);
     if (listener->address.any.sa_family == AF_UNIX)
@@ -86,13 +86,13 @@ void fb_listener_set_bind_options(const struct fb_listener *listener, int fd, st
         change_option(listener, fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY), options->ipv6only, log);
 }
 
-static void set_tcp_options(const struct fb_listener *listener, int fd, struct fb_log *log)
+static void set_tcp_options(const struct listener *listener, int fd, struct log *log)
 {
-    const struct fb_listen_options *options = &listener->options;
+    const struct listener_options *options = &listener->options;
     int fastopen = options->fastopen == -1 ? 0 : options->fastopen;
 
-    change_option(
-        listener, fd, OPTION(SOL_SOCKET, SO_KEEPALIVE), options->keepalive == FB_KEEPALIVE_ON, log);
+    change_option(listener, fd, OPTION(SOL_SOCKET, SO_KEEPALIVE),
+        options->keepalive == LISTENER_KEEPALIVE_ON, log);
     change_or_default(listener, fd, OPTION(IPPROTO_TCP, TCP_KEEPIDLE), options->keepidle, log);
     change_or_default(listener, fd, OPTION(IPPROTO_TCP, TCP_KEEPINTVL), options->keepintvl, log);
     change_or_default(listener, fd, OPTION(IPPROTO_TCP, TCP_KEEPCNT), options->keepcnt, log);
@@ -101,9 +101,9 @@ static void set_tcp_options(const struct fb_listener *listener, int fd, struct f
     change_option(listener, fd, OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay, log);
 }
 
-void fb_listener_set_options(const struct fb_listener *listener, int fd, struct fb_log *log)
+void listener_set_options(const struct listener *listener, int fd, struct log *log)
 {
-    const struct fb_listen_options *options = &listener->options;
+    const struct listener_options *options = &listener->options;
 
     assert(fd >= 0);
     /* The kernel shows other sizes than it was given, so there is nothing to compare; and it has no
@@ -117,7 +117,8 @@ void fb_listener_set_options(const struct fb_listener *listener, int fd, struct 
     /* the kernel does not change ipv6only on a bound socket */
     if (listener->adopted && listener->address.any.sa_family == AF_INET6 &&
         get_option(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != options->ipv6only)
-        fb_log(log, FB_WARN, 0, "ipv6only=%s is ignored: %s is open already, and is kept as it is",
+        log_write(log, LEVEL_WARN, 0,
+            "ipv6only=%s is ignored: %s is open already, and is kept as it is",
             options->ipv6only ? "on" : "off", listener->text);
     set_tcp_options(listener, fd, log);
 }

@@ -8,6 +8,6 @@
 #include "net/listener.h"
 
 /* Sets the options that must stand before bind(): SO_REUSEADDR, SO_REUSEPORT and IPV6_V6ONLY. */
-void fb_listener_set_bind_options(const struct fb_listener *listener, int fd, struct fb_log *log);
+void listener_set_bind_options(const struct listener *listener, int fd, struct log *log);
 /* Sets the options of a bound socket. */
-void fb_listener_set_options(const struct fb_listener *listener, int fd, struct fb_log *log);
+void listener_set_options(const struct listener *listener, int fd, struct log *log);

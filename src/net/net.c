@@ -10,9 +10,9 @@
 
 #define SCRATCH_SIZE (64 * 1024)
 
-int fb_net_init(struct fb_net *net, const struct fb_net_options *options)
+int net_init(struct net *net, const struct net_options *options)
 {
-    struct fb_loop_options loop = {
+    struct loop_options loop = {
         .mechanism = options->mechanism,
         .mechanism_option = options->mechanism_option,
         .slots = options->connections_max + options->listeners,
@@ -22,28 +22,28 @@ int fb_net_init(struct fb_net *net, const struct fb_net_options *options)
     };
 
     assert(options->log != NULL && options->counters != NULL && options->connections_max > 0);
-    *net = (struct fb_net) {
+    *net = (struct net) {
         .log = options->log,
         .counters = options->counters,
         .connections_max = options->connections_max,
         .lingering_timeout = options->lingering_timeout,
         .scratch_size = SCRATCH_SIZE,
-        .memory = options->memory != NULL ? options->memory : &fb_memory_plain,
+        .memory = options->memory != NULL ? options->memory : &memory_plain,
     };
     net->heartbeat = options->heartbeat != NULL ? options->heartbeat : &net->own_heartbeat;
     chunk_pool_init(&net->chunks, net->memory);
-    if (fb_loop_init(&net->loop, &loop) == -1)
+    if (loop_init(&net->loop, &loop) == -1)
         return -1;
-    net->scratch = fb_memory_alloc(net->memory, SCRATCH_SIZE);
+    net->scratch = memory_alloc(net->memory, SCRATCH_SIZE);
     if (net->scratch == NULL) {
-        fb_log(net->log, FB_EMERG, errno, "no memory for the worker's buffer");
-        fb_loop_done(&net->loop);
+        log_write(net->log, LEVEL_EMERG, errno, "no memory for the worker's buffer");
+        loop_done(&net->loop);
         return -1;
     }
     return 0;
 }
 
-static void close_spare_pipes(struct fb_net *net)
+static void close_spare_pipes(struct net *net)
 {
     while (net->spare_pipe_n > 0) {
         struct pipe_ends *ends = &net->spare_pipes[--net->spare_pipe_n];
@@ -53,22 +53,22 @@ static void close_spare_pipes(struct fb_net *net)
     }
 }
 
-void fb_net_done(struct fb_net *net)
+void net_done(struct net *net)
 {
     assert(net->connection_n == 0 && net->client_n == 0 && !net->flushing);
     chunk_pool_done(&net->chunks);
     close_spare_pipes(net);
-    fb_memory_release(net->memory, net->scratch);
-    fb_loop_done(&net->loop);
+    memory_release(net->memory, net->scratch);
+    loop_done(&net->loop);
 }
 
-struct fb_conn *net_next_conn(const struct fb_net *net, uint32_t *index)
+struct fb_conn *net_next_conn(const struct net *net, uint32_t *index)
 {
-    const struct fb_source_table *table = &net->loop.sources;
+    const struct source_table *table = &net->loop.sources;
 
     while (*index < table->used_n) {
-        struct fb_source *source = fb_source_at(table, (*index)++);
-        struct fb_conn *conn = fb_container(source, struct fb_conn, source);
+        struct source *source = source_at(table, (*index)++);
+        struct fb_conn *conn = container_of(source, struct fb_conn, source);
 
         /* a listener's slot is zero behind its source: CONN_FREE */
         if (source->in_use && conn->phase != CONN_FREE)
@@ -77,27 +77,27 @@ struct fb_conn *net_next_conn(const struct fb_net *net, uint32_t *index)
     return NULL;
 }
 
-void fb_net_each(struct fb_net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg)
+void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg)
 {
     struct fb_conn *conn;
     uint32_t index = 0;
 
     while ((conn = net_next_conn(net, &index)) != NULL)
         visit(conn, arg);
-    fb_net_settle(net);
+    net_flush(net);
 }
 
 static void fail_one(struct fb_conn *conn, void *reason)
 {
-    fb_conn_fail(conn, *(fb_reason *)reason);
+    conn_fail(conn, *(fb_reason *)reason);
 }
 
-void fb_net_fail_all(struct fb_net *net, fb_reason reason)
+void net_fail_all(struct net *net, fb_reason reason)
 {
-    fb_net_each(net, fail_one, &reason);
+    net_each(net, fail_one, &reason);
 }
 
-void net_check(const struct fb_net *net)
+void net_check(const struct net *net)
 {
     const struct fb_conn *conn;
     uint32_t index = 0, n = 0, clients = 0;
@@ -114,6 +114,6 @@ void net_check(const struct fb_net *net)
     chunk_pool_check(&net->chunks);
     if (net->flushing)
         return;
-    assert(TAILQ_EMPTY(&net->loop.queues[FB_QUEUE_SETTLE]));
+    assert(TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]));
     assert(net->chunks.released == NULL);
 }

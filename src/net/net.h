@@ -24,18 +24,18 @@ struct pipe_ends {
 
 #define NET_SPARE_PIPES 8
 
-struct fb_net {
-    struct fb_loop loop; /* the first member: handlers are given the loop */
-    struct fb_log *log;
-    struct fb_counters *counters; /* this worker's */
-    struct fb_heartbeat *heartbeat, own_heartbeat;
-    const struct fb_memory *memory; /* for whatever a connection needs */
+struct net {
+    struct loop loop; /* the first member: handlers are given the loop */
+    struct log *log;
+    struct counters *counters; /* this worker's */
+    struct heartbeat *heartbeat, own_heartbeat;
+    const struct memory *memory; /* for whatever a connection needs */
     uint32_t connections_max, connection_n;
     uint32_t client_n; /* connections that were accepted, among connection_n */
     uint64_t last_number;
     uint64_t lingering_timeout; /* ms */
     /* Called when a connection's slot has become free. */
-    void (*released)(struct fb_net *net);
+    void (*released)(struct net *net);
 
     uint8_t *scratch; /* receive buffer of connections without unconsumed input */
     size_t scratch_size;
@@ -46,49 +46,49 @@ struct fb_net {
     unsigned spare_pipe_n;
 };
 
-struct fb_net_options {
+struct net_options {
     uint32_t connections_max;
     uint32_t listeners; /* slots for listeners and the worker's channel besides */
-    const struct fb_mechanism *mechanism;
+    const struct mechanism *mechanism;
     int64_t mechanism_option;
     const sigset_t *wait_mask;
-    struct fb_log *log;
-    struct fb_counters *counters;
-    struct fb_heartbeat *heartbeat; /* NULL: the net has its own, which no process reads */
-    uint64_t lingering_timeout;     /* ms */
-    const struct fb_memory *memory; /* NULL: the C library's allocator */
+    struct log *log;
+    struct counters *counters;
+    struct heartbeat *heartbeat; /* NULL: the net has its own, which no process reads */
+    uint64_t lingering_timeout;  /* ms */
+    const struct memory *memory; /* NULL: the C library's allocator */
 };
 
 /* Returns -1 after an emerg line, with nothing left to undo. */
-int fb_net_init(struct fb_net *net, const struct fb_net_options *options);
+int net_init(struct net *net, const struct net_options *options);
 /* Requires that no connection is open and every listener's source has been put back. */
-void fb_net_done(struct fb_net *net);
+void net_done(struct net *net);
 
-static inline struct fb_net *fb_net_of(struct fb_loop *loop)
+static inline struct net *net_of_loop(struct loop *loop)
 {
-    return fb_container(loop, struct fb_net, loop);
+    return container_of(loop, struct net, loop);
 }
 
 /* conn_flush.c: Flushes the dirty connections: output leaves in one system call each, a close
  * begins, a failure ends the connection. Called after each callback; does nothing within a
  * flush. */
-void fb_net_settle(struct fb_net *net);
+void net_flush(struct net *net);
 /* Visits every connection, then flushes; the visitor itself ends no connection. */
-void fb_net_each(struct fb_net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);
+void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);
 /* Returns the next open connection from slot *index on, or NULL; begins with *index 0. */
-struct fb_conn *net_next_conn(const struct fb_net *net, uint32_t *index);
+struct fb_conn *net_next_conn(const struct net *net, uint32_t *index);
 /* Ends every connection at once, with `reason`. */
-void fb_net_fail_all(struct fb_net *net, fb_reason reason);
+void net_fail_all(struct net *net, fb_reason reason);
 /* Asserts the invariants of all connections; not within a callback's own changes. */
-void net_check(const struct fb_net *net);
+void net_check(const struct net *net);
 
 /* Allocates from an arena, and frees it: see chunk_arena_alloc(). */
-static inline void *fb_net_alloc(struct fb_net *net, struct fb_chunk **arena, size_t n)
+static inline void *net_alloc(struct net *net, struct chunk **arena, size_t n)
 {
     return chunk_arena_alloc(&net->chunks, arena, n);
 }
 
-static inline void fb_net_release(struct fb_net *net, struct fb_chunk **arena)
+static inline void net_release(struct net *net, struct chunk **arena)
 {
     chunk_arena_release(&net->chunks, arena);
 }

@@ -10,57 +10,57 @@
 /* The listeners that are opened, those of the running configuration, and previous holders of
  * sockets; only the first is never NULL. */
 struct candidates {
-    const struct fb_listeners *all[3];
+    const struct listeners *all[3];
 };
 
-static bool is_adopted(const struct candidates *candidates, const struct fb_listener *listener)
+static bool is_adopted(const struct candidates *candidates, const struct listener *listener)
 {
-    for (size_t i = 1; i < fb_countof(candidates->all); i++)
-        if (candidates->all[i] != NULL && fb_listener_find(candidates->all[i], listener) != NULL)
+    for (size_t i = 1; i < countof(candidates->all); i++)
+        if (candidates->all[i] != NULL && listener_find(candidates->all[i], listener) != NULL)
             return true;
     return false;
 }
 
-static void allow_with(const struct candidates *candidates, struct fb_listener *listener,
-    const struct fb_listeners *others, bool allow)
+static void allow_with(const struct candidates *candidates, struct listener *listener,
+    const struct listeners *others, bool allow)
 {
-    const struct fb_listener *other;
+    const struct listener *other;
 
     STAILQ_FOREACH (other, others, link) {
-        if (!fb_listener_overlaps(listener, other) || is_adopted(candidates, listener))
+        if (!listener_overlaps(listener, other) || is_adopted(candidates, listener))
             continue;
         listener->beside = allow;
-        fb_listener_allow_others(other, allow);
+        listener_allow_others(other, allow);
         if (!allow)
-            fb_listener_allow_others(listener, false);
+            listener_allow_others(listener, false);
     }
 }
 
 /* Notes whether there are wildcards, there[1], and other addresses, there[0]. */
-static void note_kinds(const struct fb_listeners *listeners, bool there[2])
+static void note_kinds(const struct listeners *listeners, bool there[2])
 {
-    const struct fb_listener *listener;
+    const struct listener *listener;
 
     STAILQ_FOREACH (listener, listeners, link)
         if (listener->address.any.sa_family != AF_UNIX)
-            there[fb_address_is_wildcard(&listener->address)] = true;
+            there[address_is_wildcard(&listener->address)] = true;
 }
 
-void fb_overlaps_allow(const struct fb_listeners *listeners, const struct fb_listeners *live,
-    const struct fb_listeners *previous, bool allow)
+void overlaps_allow(const struct listeners *listeners, const struct listeners *live,
+    const struct listeners *previous, bool allow)
 {
     const struct candidates candidates = { { listeners, live, previous } };
-    struct fb_listener *listener;
+    struct listener *listener;
     bool there[2] = { false, false };
 
     assert(listeners != NULL);
-    for (size_t i = 0; i < fb_countof(candidates.all); i++)
+    for (size_t i = 0; i < countof(candidates.all); i++)
         if (candidates.all[i] != NULL)
             note_kinds(candidates.all[i], there);
     if (!there[0] || !there[1]) /* without comparing tens of thousands of pairs */
         return;
     STAILQ_FOREACH (listener, listeners, link)
-        for (size_t i = 0; i < fb_countof(candidates.all); i++)
+        for (size_t i = 0; i < countof(candidates.all); i++)
             if (candidates.all[i] != NULL)
                 allow_with(&candidates, listener, candidates.all[i], allow);
 }

@@ -12,5 +12,5 @@
  * `previous`, whose sockets are adopted (NULL: none). Called with `allow` before `listeners` are
  * opened, and without it when all listen or are given up: then no other socket may be bound beside
  * them. */
-void fb_overlaps_allow(const struct fb_listeners *listeners, const struct fb_listeners *live,
-    const struct fb_listeners *previous, bool allow);
+void overlaps_allow(const struct listeners *listeners, const struct listeners *live,
+    const struct listeners *previous, bool allow);

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 /* Parses a name and its port as `listen` takes them. */
-static const char *resolve_target(const char *text, struct fb_address *out)
+static const char *resolve_target(const char *text, struct address *out)
 {
     in_port_t last;
     unsigned n;
@@ -16,17 +16,17 @@ static const char *resolve_target(const char *text, struct fb_address *out)
 
     if (*text == '*')
         return "expected a host";
-    wrong = fb_address_parse_listen(text, out, 1, &n, &last);
-    if (wrong == NULL && last != fb_address_port(out))
+    wrong = address_parse_listen(text, out, 1, &n, &last);
+    if (wrong == NULL && last != address_port(out))
         return "invalid port";
     return wrong;
 }
 
-const char *fb_target_parse(const char *text, bool names, struct fb_target *out)
+const char *target_parse(const char *text, bool names, struct fb_target *out)
 {
     bool is_unix = strncasecmp(text, "unix:", 5) == 0;
-    struct fb_address address;
-    const char *wrong = fb_address_parse(text, 0, &address);
+    struct address address;
+    const char *wrong = address_parse(text, 0, &address);
 
     if (!is_unix && *text != '[' && strchr(text, ':') == NULL)
         return "expected a port";
@@ -34,10 +34,10 @@ const char *fb_target_parse(const char *text, bool names, struct fb_target *out)
         wrong = resolve_target(text, &address);
     if (wrong != NULL)
         return strcmp(wrong, "no port") == 0 ? "expected a port" : wrong;
-    if (!is_unix && fb_address_port(&address) == 0)
+    if (!is_unix && address_port(&address) == 0)
         return "expected a port";
     assert(is_unix == (address.any.sa_family == AF_UNIX));
     *out = (struct fb_target) { .address = address };
-    fb_address_format(&address, true, out->text);
+    address_format(&address, true, out->text);
     return NULL;
 }

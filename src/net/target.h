@@ -9,10 +9,10 @@
 #include "net/address.h"
 
 struct fb_target {
-    struct fb_address address;
-    char text[FB_ADDRESS_TEXT]; /* for log lines */
+    struct address address;
+    char text[ADDRESS_TEXT]; /* for log lines */
 };
 
 /* Parses "1.2.3.4:80", "[::1]:80", "unix:/path"; and with `names` "name:80", which the system
  * resolves to the first address that it knows. Returns NULL, or what is wrong with the text. */
-const char *fb_target_parse(const char *text, bool names, struct fb_target *out);
+const char *target_parse(const char *text, bool names, struct fb_target *out);

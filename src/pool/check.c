@@ -17,7 +17,7 @@ static void check_worker(const struct pool_worker *worker, const struct generati
     if (worker->phase == POOL_WORKER_EMPTY) {
         assert(worker->pid == 0);
         assert(worker->channel == -1 && worker->inbox == -1);
-        assert(!fb_timer_is_set(&worker->deadline));
+        assert(!timer_is_set(&worker->deadline));
         assert(!worker->watch.stuck);
     } else {
         assert(worker->pid > 1);
@@ -26,12 +26,12 @@ static void check_worker(const struct pool_worker *worker, const struct generati
         assert(worker->fills > 0);
         assert(other == NULL || other->pid != worker->pid);
         assert(other == NULL || other->channel != worker->channel);
-        assert(!fb_timer_is_set(&worker->respawn));
+        assert(!timer_is_set(&worker->respawn));
     }
-    if (fb_timer_is_set(&worker->respawn))
+    if (timer_is_set(&worker->respawn))
         assert(!pool_generation_is_ending(generation) && !pool->ending);
     if (generation->phase == GENERATION_CLOSING && worker->pid > 0)
-        assert(fb_timer_is_set(&worker->deadline) || worker->deadline_passed);
+        assert(timer_is_set(&worker->deadline) || worker->deadline_passed);
 }
 
 static void check_generation(const struct generation *generation, const struct pool *pool)

@@ -26,13 +26,13 @@ static struct pool_worker *find_worker(const struct pool *pool, pid_t pid)
     return NULL;
 }
 
-static void log_exit(struct fb_log *log, pid_t pid, int status)
+static void log_exit(struct log *log, pid_t pid, int status)
 {
     if (WIFSIGNALED(status))
-        fb_log(log, FB_ALERT, 0, "worker process %d exited on signal %d%s", (int)pid,
+        log_write(log, LEVEL_ALERT, 0, "worker process %d exited on signal %d%s", (int)pid,
             WTERMSIG(status), WCOREDUMP(status) ? " (core dumped)" : "");
     else
-        fb_log(log, FB_NOTICE, 0, "worker process %d exited with code %d", (int)pid,
+        log_write(log, LEVEL_NOTICE, 0, "worker process %d exited with code %d", (int)pid,
             WEXITSTATUS(status));
 }
 
@@ -45,7 +45,7 @@ static void replace_crashed(struct pool_worker *worker)
     if (wait > RESPAWN_MAX_MS)
         wait = RESPAWN_MAX_MS;
     worker->failures++;
-    fb_log(worker->generation->pool->log, FB_ALERT, 0,
+    log_write(worker->generation->pool->log, LEVEL_ALERT, 0,
         "a worker process died at once for the %u. time, the next starts in %" PRIu64 " ms",
         worker->failures, wait);
     pool_worker_respawn_in(worker, wait);
@@ -84,17 +84,17 @@ static void release_slot(struct pool *pool, const struct pool_worker *worker)
     struct generation *generation;
 
     TAILQ_FOREACH (generation, &pool->generations, link)
-        fb_zones_bury(&generation->cycle->zones, worker->slot.slot);
-    if (fb_slot_bury(pool->shared, worker->slot))
-        fb_log(pool->log, FB_NOTICE, 0, "the accept mutex was taken back from worker process %d",
-            (int)worker->pid);
+        zones_slot_released(&generation->cycle->zones, worker->slot.slot);
+    if (slot_release(pool->shared, worker->slot))
+        log_write(pool->log, LEVEL_NOTICE, 0,
+            "the accept mutex was taken back from worker process %d", (int)worker->pid);
 }
 
 void pool_reap(struct pool *pool)
 {
     siginfo_t info = { .si_pid = 0 };
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     /* a look first: what the worker held is given back while its pid cannot be used again */
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
         struct pool_worker *worker = find_worker(pool, info.si_pid);

@@ -34,7 +34,7 @@ void generation_withdraw(struct generation *generation, const char *why)
 {
     const struct pool *pool = generation->pool;
 
-    fb_log(pool->log, FB_EMERG, 0, "%s, %s", why,
+    log_write(pool->log, LEVEL_EMERG, 0, "%s, %s", why,
         pool->serving != NULL ? "the configuration before stays in force" : "nothing is served");
     take_start_back(generation);
 }
@@ -53,8 +53,8 @@ void generation_signal(struct generation *generation, int number)
 
     GENERATION_FOREACH_WORKER (worker, generation)
         if (worker->pid > 0 && kill(worker->pid, number) == -1 && errno != ESRCH)
-            fb_log(generation->pool->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid,
-                number);
+            log_write(generation->pool->log, LEVEL_ALERT, errno, "kill(%d, %d) failed",
+                (int)worker->pid, number);
 }
 
 void generation_drain(struct generation *generation)
@@ -81,7 +81,7 @@ void generation_close(struct generation *generation)
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
         if (worker->pid > 0 &&
-            (!fb_timer_is_set(&worker->deadline) || worker->deadline.deadline > kill_ms))
+            (!timer_is_set(&worker->deadline) || worker->deadline.deadline > kill_ms))
             timers_arm_at(pool->timers, &worker->deadline, kill_ms);
     }
     generation_signal(generation, SIGINT); /* `sigterm_shutdown` is about SIGTERM alone */
@@ -100,7 +100,7 @@ static void bound_generations(struct pool *pool)
             return;
         if (generation->phase == GENERATION_CLOSING || generation == pool->serving)
             continue;
-        fb_log(pool->log, FB_NOTICE, 0,
+        log_write(pool->log, LEVEL_NOTICE, 0,
             "more than %" PRId64 " generations (max_generations): generation %u is closed", most,
             generation->number);
         generation_close(generation);
@@ -115,7 +115,7 @@ static void take_commit_back(struct generation *generation)
     struct pool *pool = generation->pool;
     struct pool_worker *worker;
 
-    fb_log(pool->log, FB_EMERG, 0,
+    log_write(pool->log, LEVEL_EMERG, 0,
         "a listener could not be opened, the configuration before stays in force");
     pool->starting = NULL;
     listeners_restore(pool, generation->cycle);
@@ -166,8 +166,8 @@ static void serve_generation(struct generation *generation)
     pool->serving = generation;
     pool->starting = NULL;
     pool_take_log(pool);
-    fb_store_forget_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
-    fb_inherited_settle(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+    fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+    adopted_settle(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     if (old != NULL) {
         if (old->phase != GENERATION_CLOSING)
             generation_drain(old);

@@ -10,111 +10,110 @@
 #include <assert.h>
 
 /* The listener whose sockets this one takes over, or NULL. */
-static struct fb_listener *find_previous_holder(
-    const struct pool *pool, const struct fb_listener *listener)
+static struct listener *find_previous_holder(
+    const struct pool *pool, const struct listener *listener)
 {
-    struct fb_listener *from = NULL;
+    struct listener *from = NULL;
 
     if (pool->serving != NULL)
-        from = fb_listener_find(&pool->serving->cycle->stream.listeners, listener);
-    return from != NULL ? from : fb_inherited_lender(pool->adopted, listener);
+        from = listener_find(&pool->serving->cycle->stream.listeners, listener);
+    return from != NULL ? from : adopted_lender(pool->adopted, listener);
 }
 
-static void allow_overlaps(struct pool *pool, struct fb_cycle *cycle, bool allow)
+static void allow_overlaps(struct pool *pool, struct cycle *cycle, bool allow)
 {
-    const struct fb_listeners *in_force =
+    const struct listeners *in_force =
         pool->serving != NULL ? &pool->serving->cycle->stream.listeners : NULL;
 
-    fb_overlaps_allow(&cycle->stream.listeners, in_force, &pool->adopted->lenders, allow);
+    overlaps_allow(&cycle->stream.listeners, in_force, &pool->adopted->lenders, allow);
 }
 
-void listeners_abandon(struct pool *pool, struct fb_cycle *cycle, const struct fb_listener *last)
+void listeners_abandon(struct pool *pool, struct cycle *cycle, const struct listener *last)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
     assert(pool->serving == NULL || pool->serving->cycle != cycle);
     allow_overlaps(pool, cycle, false);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
         if (listener == last)
             return;
-        fb_listener_abandon(listener, find_previous_holder(pool, listener));
+        listener_undo_open(listener, find_previous_holder(pool, listener));
     }
 }
 
-int listeners_open(struct pool *pool, struct fb_cycle *cycle)
+int listeners_open(struct pool *pool, struct cycle *cycle)
 {
     unsigned slots = (unsigned)cycle->core.worker_processes;
-    struct fb_listener *listener;
+    struct listener *listener;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL);
     if (pool->serving != NULL &&
-        fb_ports_keep(cycle, &pool->serving->cycle->stream.listeners) == -1) {
-        fb_log(pool->log, FB_EMERG, 0, "no memory for the listeners");
+        cycle_keep_listeners(cycle, &pool->serving->cycle->stream.listeners) == -1) {
+        log_write(pool->log, LEVEL_EMERG, 0, "no memory for the listeners");
         return -1;
     }
     allow_overlaps(pool, cycle, true);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (fb_listener_open(listener, find_previous_holder(pool, listener), slots, pool->log) ==
-            -1) {
+        if (listener_open(listener, find_previous_holder(pool, listener), slots, pool->log) == -1) {
             listeners_abandon(pool, cycle, listener);
             return -1;
         }
     return 0;
 }
 
-int listeners_commit(struct pool *pool, struct fb_cycle *cycle)
+int listeners_commit(struct pool *pool, struct cycle *cycle)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
     assert(pool->starting != NULL && pool->starting->cycle == cycle);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (fb_listener_commit(listener, pool->log) == -1)
+        if (listener_commit(listener, pool->log) == -1)
             return -1;
     allow_overlaps(pool, cycle, false);
     return 0;
 }
 
-void listeners_restore(struct pool *pool, struct fb_cycle *cycle)
+void listeners_restore(struct pool *pool, struct cycle *cycle)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
     assert(pool->serving != NULL);
     listeners_abandon(pool, cycle, NULL);
     STAILQ_FOREACH (listener, &pool->serving->cycle->stream.listeners, link) {
         listener->adopted = true; /* options that it did not ask for are what they were */
-        fb_listener_commit(listener, pool->log);
+        listener_commit(listener, pool->log);
     }
 }
 
 /* Closes a listener that no configuration has any more. */
-static void close_listener(struct pool *pool, struct fb_listener *listener)
+static void close_listener(struct pool *pool, struct listener *listener)
 {
     if (!pool->ops->is_shared(pool->host, listener))
-        fb_listener_unlink(listener, pool->log);
-    fb_listener_close(listener);
+        listener_unlink(listener, pool->log);
+    listener_close(listener);
 }
 
-void listeners_retire(struct pool *pool, struct fb_cycle *old, struct fb_cycle *new)
+void listeners_retire(struct pool *pool, struct cycle *old, struct cycle *new)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
     assert(old != new);
     assert(pool->serving != NULL && pool->serving->cycle == old);
     STAILQ_FOREACH (listener, &old->stream.listeners, link) {
-        if (fb_listener_find(&new->stream.listeners, listener) != NULL) {
+        if (listener_find(&new->stream.listeners, listener) != NULL) {
             for (unsigned i = 0; i < listener->fd_n; i++)
                 listener->fds[i] = -1;
             continue;
         }
-        fb_store_forget(listener, pool->log);
+        fdstore_drop(listener, pool->log);
         close_listener(pool, listener);
     }
 }
 
 void pool_close_listeners(struct pool *pool)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
     if (pool->serving == NULL)
         return;

@@ -10,41 +10,40 @@
 
 void pool_take_log(struct pool *pool)
 {
-    const struct fb_core_settings *core = &pool->serving->cycle->core;
-    struct fb_log before;
+    const struct core_settings *core = &pool->serving->cycle->core;
+    struct log before;
 
-    fb_log_tend(pool->log, true);
+    log_report_held(pool->log, true);
     before = *pool->log;
-    fb_log_init(pool->log, core->logs, core->log_n);
+    log_init(pool->log, core->logs, core->log_n);
     pool->log->also = before.also; /* until we have said that we serve */
     pool->log->diag = before.diag;
     pool->log->diag_session = before.diag_session;
     if (core->log_burst > 0) {
-        fb_log_limit_init(
-            &pool->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
+        log_limit_init(&pool->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
         pool->log->limit = &pool->log_limit;
     }
-    fb_log_update(pool->log);
+    log_update(pool->log);
 }
 
 static void pass_files(struct generation *generation)
 {
-    const struct fb_core_settings *core = &generation->cycle->core;
+    const struct core_settings *core = &generation->cycle->core;
     struct pool_worker *worker;
 
     GENERATION_FOREACH_WORKER (worker, generation)
         for (unsigned log = 0; log < core->log_n; log++)
             if (core->logs[log].path != NULL)
-                pool_worker_send(worker, FB_MESSAGE_REOPEN, log, core->logs[log].fd);
+                pool_worker_send(worker, MESSAGE_LOG_FILE, log, core->logs[log].fd);
 }
 
 void pool_reopen_logs(struct pool *pool)
 {
     struct generation *generation;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     TAILQ_FOREACH (generation, &pool->generations, link) {
-        fb_logs_reopen(&generation->cycle->core, pool->log);
+        logs_reopen(&generation->cycle->core, pool->log);
         pass_files(generation);
     }
 }
@@ -68,7 +67,7 @@ static uint64_t repair_logs(struct pool *pool)
         pool->log->broken = false;
         again = 0;
         TAILQ_FOREACH (generation, &pool->generations, link)
-            fb_logs_repair(&generation->cycle->core, pool->log, pool->clock->mono_ms, &again);
+            logs_repair(&generation->cycle->core, pool->log, pool->clock->mono_ms, &again);
     }
     pool->log->broken = again != 0;
     return again;
@@ -79,7 +78,7 @@ void pool_tend_logs(struct pool *pool)
     uint64_t again = 0, held;
 
     if (pool->log_limit.due_ms != 0)
-        fb_log_tend(pool->log, false);
+        log_report_held(pool->log, false);
     if (pool->log->broken)
         again = repair_logs(pool);
     held = pool->log_limit.due_ms;

@@ -14,7 +14,7 @@
 struct inbox_request {
     STAILQ_ENTRY(inbox_request) link;
     struct pool_worker *from;
-    uint32_t wanted; /* incarnation, as fb_slot_life() gives it */
+    uint32_t wanted; /* incarnation, as slot_incarnation() gives it */
 };
 
 void pool_rescan(struct pool *pool, const struct pool_worker *except)
@@ -23,7 +23,7 @@ void pool_rescan(struct pool *pool, const struct pool_worker *except)
 
     POOL_FOREACH_WORKER (worker, pool)
         if (worker->phase == POOL_WORKER_ACCEPTING && worker != except)
-            pool_worker_send(worker, FB_MESSAGE_LOOK, 0, -1);
+            pool_worker_send(worker, MESSAGE_RESCAN, 0, -1);
 }
 
 void pool_tell_gone(struct pool *pool, const struct pool_worker *gone)
@@ -35,7 +35,7 @@ void pool_tell_gone(struct pool *pool, const struct pool_worker *gone)
         return;
     POOL_FOREACH_WORKER (worker, pool)
         if (worker != gone)
-            pool_worker_send(worker, FB_MESSAGE_GONE, fb_slot_life(gone->slot), -1);
+            pool_worker_send(worker, MESSAGE_PEER_GONE, slot_incarnation(gone->slot), -1);
 }
 
 static void note_request(struct pool_worker *worker, uint32_t wanted)
@@ -43,7 +43,7 @@ static void note_request(struct pool_worker *worker, uint32_t wanted)
     struct inbox_request *request = malloc(sizeof(*request));
 
     if (request == NULL) {
-        pool_worker_send(worker, FB_MESSAGE_GONE, wanted, -1);
+        pool_worker_send(worker, MESSAGE_PEER_GONE, wanted, -1);
         return;
     }
     *request = (struct inbox_request) { .from = worker, .wanted = wanted };
@@ -55,7 +55,7 @@ static int find_inbox(const struct pool *pool, uint32_t incarnation)
     const struct pool_worker *worker;
 
     POOL_FOREACH_WORKER (worker, pool)
-        if (worker->pid > 0 && fb_slot_life(worker->slot) == incarnation)
+        if (worker->pid > 0 && slot_incarnation(worker->slot) == incarnation)
             return worker->inbox;
     return -1;
 }
@@ -68,8 +68,8 @@ static void answer_requests(struct pool *pool, struct inbox_requests *requests)
     while ((request = STAILQ_FIRST(requests)) != NULL) {
         int inbox = find_inbox(pool, request->wanted);
 
-        pool_worker_send(
-            request->from, inbox != -1 ? FB_MESSAGE_PEER : FB_MESSAGE_GONE, request->wanted, inbox);
+        pool_worker_send(request->from, inbox != -1 ? MESSAGE_INBOX_OF_PEER : MESSAGE_PEER_GONE,
+            request->wanted, inbox);
         STAILQ_REMOVE_HEAD(requests, link);
         free(request);
     }
@@ -108,7 +108,7 @@ static void handle_released(struct pool_worker *worker)
         pool_worker_set_phase(worker, POOL_WORKER_RELEASED);
 }
 
-static void take_inbox(struct pool_worker *worker, struct fb_message *message)
+static void take_inbox(struct pool_worker *worker, struct channel_message *message)
 {
     if (worker->inbox != -1)
         return;
@@ -117,31 +117,31 @@ static void take_inbox(struct pool_worker *worker, struct fb_message *message)
 }
 
 /* Returns whether the worker has come further. */
-static bool handle_message(struct pool_worker *worker, struct fb_message *message)
+static bool handle_message(struct pool_worker *worker, struct channel_message *message)
 {
     struct pool *pool = worker->generation->pool;
 
-    switch ((enum fb_message_kind)message->kind) {
-    case FB_MESSAGE_READY:
+    switch ((enum channel_message_kind)message->kind) {
+    case MESSAGE_READY:
         handle_ready(worker);
         return true;
-    case FB_MESSAGE_ARMED:
+    case MESSAGE_ACCEPTING:
         handle_armed(worker);
         return true;
-    case FB_MESSAGE_CLOSED:
+    case MESSAGE_RELEASED:
         handle_released(worker);
         return true;
-    case FB_MESSAGE_LOOK:
+    case MESSAGE_RESCAN:
         pool_rescan(pool, worker);
         pool->ops->rescan(pool->host);
         return false;
-    case FB_MESSAGE_BROKEN:
+    case MESSAGE_LOG_BROKEN:
         pool_note_broken_log(worker->generation, message->argument);
         return false;
-    case FB_MESSAGE_INBOX:
+    case MESSAGE_INBOX:
         take_inbox(worker, message);
         return false;
-    case FB_MESSAGE_WANT:
+    case MESSAGE_INBOX_WANTED:
         note_request(worker, message->argument);
         return false;
     default:
@@ -153,12 +153,12 @@ static bool handle_message(struct pool_worker *worker, struct fb_message *messag
 static bool receive_all(struct pool *pool)
 {
     struct pool_worker *worker;
-    struct fb_message message;
+    struct channel_message message;
     bool changed = false;
 
     POOL_FOREACH_WORKER (worker, pool)
-        while (worker->channel != -1 &&
-               fb_channel_receive(worker->channel, &message) == FB_CHANNEL_DONE) {
+        while (
+            worker->channel != -1 && channel_receive(worker->channel, &message) == CHANNEL_DONE) {
             changed = handle_message(worker, &message) || changed;
             if (message.fd != -1)
                 close(message.fd);
@@ -170,7 +170,7 @@ void pool_receive_messages(struct pool *pool)
 {
     bool changed;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert(STAILQ_EMPTY(&pool->requests));
     changed = receive_all(pool);
     /* A worker that asks for an inbox learned of its peer after the peer had sent the inbox to us, perhaps

@@ -20,7 +20,7 @@ void pool_set_generation_phase(struct generation *generation, enum generation_ph
         [GENERATION_CLOSING] = 0,
     };
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert((legal[generation->phase] >> phase & 1) != 0);
     generation->phase = phase;
 }
@@ -41,7 +41,7 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
         [POOL_WORKER_RELEASED] = 1u << POOL_WORKER_EMPTY,
     };
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert((legal[worker->phase] >> phase & 1) != 0);
     if (worker->phase == POOL_WORKER_EMPTY)
         worker->generation->process_n++;

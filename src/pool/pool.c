@@ -9,7 +9,7 @@
 #include <signal.h>
 
 /* Wakes the master, which looks for what is due after each wake-up. */
-static void wake_up(struct fb_loop *loop, struct fb_timer *timer)
+static void wake_up(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -81,7 +81,7 @@ bool pool_may_start(const struct pool *pool)
         return false;
     POOL_FOREACH_WORKER (worker, pool)
         if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED &&
-            fb_timer_is_set(&worker->generation->release))
+            timer_is_set(&worker->generation->release))
             return false;
     return true;
 }
@@ -90,7 +90,7 @@ void pool_drain(struct pool *pool)
 {
     struct generation *serving = pool->serving;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     if (serving != NULL && serving->phase != GENERATION_CLOSING)
         generation_drain(serving);
 }
@@ -120,7 +120,7 @@ void pool_end(struct pool *pool, bool gracefully)
     struct generation *generation;
     struct pool_worker *worker;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL);
     pool->ending = true;
     POOL_FOREACH_WORKER (worker, pool)

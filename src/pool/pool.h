@@ -45,12 +45,12 @@ struct pool_worker {
     pid_t pid;   /* 0: no process */
     int channel; /* the master's end; -1: no process */
     int inbox;   /* other workers send messages to it here; -1 until the worker has made one */
-    struct fb_slot_id slot;
+    struct slot_id slot;
     uint64_t started_ms;
-    struct fb_timer respawn;  /* when a new process is forked */
-    struct fb_timer deadline; /* when the process is killed unless it has come further */
-    bool deadline_passed;     /* SIGKILL was sent */
-    bool late;                /* killed because it did not become ready in time */
+    struct timer respawn;  /* when a new process is forked */
+    struct timer deadline; /* when the process is killed unless it has come further */
+    bool deadline_passed;  /* SIGKILL was sent */
+    bool late;             /* killed because it did not become ready in time */
     struct pool_watch watch;
     unsigned failures; /* early deaths in a row, which make the wait for the next one longer */
     unsigned fills;    /* how many processes it has had */
@@ -73,13 +73,13 @@ struct generation {
     struct pool *pool;
     unsigned number; /* from 1 */
     enum generation_phase phase;
-    struct fb_cycle *cycle;
+    struct cycle *cycle;
     struct descriptors
-        opened; /* by modules while the configuration was read: its workers keep them */
-    struct fb_timer release; /* how long a reload waits for the workers to release listeners */
-    struct fb_timer watch;   /* when the watchdog looks again */
-    int64_t since_ms;        /* start, since the epoch */
-    unsigned process_n;      /* workers that are not empty */
+        opened;           /* by modules while the configuration was read: its workers keep them */
+    struct timer release; /* how long a reload waits for the workers to release listeners */
+    struct timer watch;   /* when the watchdog looks again */
+    int64_t since_ms;     /* start, since the epoch */
+    unsigned process_n;   /* workers that are not empty */
     unsigned worker_n;
     struct pool_worker workers[];
 };
@@ -102,9 +102,9 @@ struct pool_ops {
     /* A worker has released listeners that another master process may serve too. */
     void (*rescan)(void *host);
     /* Whether another master process listens on this socket: then its path stays. */
-    bool (*is_shared)(void *host, const struct fb_listener *listener);
+    bool (*is_shared)(void *host, const struct listener *listener);
     /* In a new child, before it becomes a worker of this configuration. */
-    void (*in_child)(void *host, const struct fb_cycle *cycle);
+    void (*in_child)(void *host, const struct cycle *cycle);
     /* A child that is none of the pool's workers was reaped. */
     void (*reaped)(void *host, pid_t pid, int status);
 };
@@ -112,14 +112,14 @@ struct pool_ops {
 struct pool {
     const struct pool_ops *ops;
     void *host; /* given to the operations */
-    struct fb_log *log;
-    const struct fb_clock *clock;
+    struct log *log;
+    const struct clock *clock;
     struct timers *timers;
-    struct fb_shared *shared;
-    struct fb_inherited *adopted;   /* listening sockets that the process was started with */
-    struct fb_zones *adopted_zones; /* the first generation takes these over */
-    struct fb_log_limit log_limit;  /* limit of `log`, as the serving generation has it */
-    struct fb_timer log_due;        /* when held-back lines are written, or logs repaired */
+    struct shared *shared;
+    struct adopted *adopted;        /* listening sockets that the process was started with */
+    struct zones *adopted_zones;    /* the first generation takes these over */
+    struct log_limit log_limit;     /* limit of `log`, as the serving generation has it */
+    struct timer log_due;           /* when held-back lines are written, or logs repaired */
     struct generations generations; /* with a process each, but for `serving` */
     unsigned generation_n;          /* ever made */
     struct generation
@@ -132,12 +132,12 @@ struct pool {
 struct pool_options {
     const struct pool_ops *ops;
     void *host;
-    struct fb_log *log;
-    const struct fb_clock *clock;
+    struct log *log;
+    const struct clock *clock;
     struct timers *timers;
-    struct fb_shared *shared;
-    struct fb_inherited *adopted;
-    struct fb_zones *adopted_zones;
+    struct shared *shared;
+    struct adopted *adopted;
+    struct zones *adopted_zones;
 };
 
 #define GENERATION_FOREACH_WORKER(w, generation)                                                   \
@@ -186,7 +186,7 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
 /* Destroying (sweep.c) */
 
 /* Closes logs and zones of a configuration that no worker uses, and destroys it. */
-void pool_discard_cycle(struct pool *pool, struct fb_cycle *cycle);
+void pool_discard_cycle(struct pool *pool, struct cycle *cycle);
 /* Destroys generations that end and have no process left. */
 void pool_sweep(struct pool *pool);
 void pool_destroy_generation(struct generation *generation);
@@ -196,7 +196,7 @@ void pool_destroy_generation(struct generation *generation);
 /* Opens listeners and zones of this configuration, taking over those in force, and forks its workers.
  * Takes `cycle` and `opened` (the descriptors that modules opened while it was read). Returns -1 after
  * an emerg line, with nothing left of it. What comes later of it the operations tell. */
-int pool_start_generation(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened);
+int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened);
 
 /* Generations (generation.c) */
 
@@ -229,7 +229,7 @@ void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
 void pool_worker_arm(struct pool_worker *worker);
 /* `fd` (or -1) stays the caller's. */
 void pool_worker_send(
-    struct pool_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd);
+    struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd);
 
 /* Messages (messages.c) */
 

@@ -18,10 +18,10 @@
 static void gather_descriptors(
     struct descriptors *kept, const struct generation *generation, int channel)
 {
-    const struct fb_cycle *cycle = generation->cycle;
-    const struct fb_listener *listener;
+    const struct cycle *cycle = generation->cycle;
+    const struct listener *listener;
     const struct module *module;
-    const struct fb_zone *zone;
+    const struct zone *zone;
 
     descriptors_add(kept, channel);
     descriptors_add_targets(kept, cycle->core.logs, cycle->core.log_n);
@@ -37,29 +37,28 @@ static void gather_descriptors(
 
 /* Ends the child. The configurations are destroyed, because the destructors of modules may want to do
  * something; all other memory goes with the process. */
-static FB_NORETURN void end_child(struct pool *pool, struct fb_heritage *heritage, int status)
+static NORETURN void end_child(struct pool *pool, struct heritage *heritage, int status)
 {
     struct generation *generation;
 
     TAILQ_FOREACH (generation, &pool->generations, link)
-        fb_cycle_destroy(&generation->cycle);
+        cycle_destroy(&generation->cycle);
     descriptors_done(&heritage->kept);
     exit(status);
 }
 
-static FB_NORETURN void run_child(
-    struct pool *pool, struct generation *own, struct fb_heritage *heritage)
+static NORETURN void run_child(struct pool *pool, struct generation *own, struct heritage *heritage)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
     int status;
 
-    role_set(FB_ROLE_WORKER);
+    role_set(ROLE_WORKER);
     descriptors_close_others(&heritage->kept);
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners, link)
         listener->kept_n = 0; /* only the master keeps sockets open for others */
     pool->ops->in_child(pool->host, own->cycle);
-    fb_title_set("worker process", "");
-    status = fb_worker_main(heritage, FB_ROLE_WORKER);
+    title_set("worker process", "");
+    status = worker_main(heritage, ROLE_WORKER);
     end_child(pool, heritage, status);
 }
 
@@ -68,7 +67,7 @@ static const char *fork_worker(struct pool_worker *worker, int ends[2])
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
-    struct fb_heritage heritage = {
+    struct heritage heritage = {
         .cycle = generation->cycle,
         .shared = pool->shared,
         .slot = worker->slot,
@@ -99,9 +98,9 @@ static const char *open_and_fork(struct pool_worker *worker)
     const char *failed;
     int ends[2], error;
 
-    if (fb_channel_open(ends) == -1)
+    if (channel_open(ends) == -1)
         return "socketpair";
-    failed = fb_channel_wake(ends[0]) == -1 ? "fcntl" : fork_worker(worker, ends);
+    failed = channel_wake(ends[0]) == -1 ? "fcntl" : fork_worker(worker, ends);
     error = errno;
     close(ends[1]);
     if (failed == NULL)
@@ -118,19 +117,19 @@ int pool_spawn(struct pool_worker *worker)
     struct pool *pool = generation->pool;
     const char *failed;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert(worker->phase == POOL_WORKER_EMPTY && worker->channel == -1);
     assert(!pool_generation_is_ending(generation) && !pool->ending);
     timers_disarm(pool->timers, &worker->respawn);
-    if (!fb_slot_take(pool->shared, &worker->slot)) {
-        fb_log(pool->log, FB_ALERT, 0, "no more than %d worker processes can run at once",
-            FB_SLOT_MAX);
+    if (!slot_acquire(pool->shared, &worker->slot)) {
+        log_write(pool->log, LEVEL_ALERT, 0, "no more than %d worker processes can run at once",
+            SLOT_MAX);
         return -1;
     }
     failed = open_and_fork(worker);
     if (failed != NULL) {
-        fb_log(pool->log, FB_ALERT, errno, "%s() failed while spawning a worker", failed);
-        fb_slot_bury(pool->shared, worker->slot);
+        log_write(pool->log, LEVEL_ALERT, errno, "%s() failed while spawning a worker", failed);
+        slot_release(pool->shared, worker->slot);
         return -1;
     }
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
@@ -138,6 +137,6 @@ int pool_spawn(struct pool_worker *worker)
     worker->late = false;
     worker->fills++;
     pool_worker_expect(worker);
-    fb_log(pool->log, FB_NOTICE, 0, "start worker process %d", (int)worker->pid);
+    log_write(pool->log, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
     return 0;
 }

@@ -22,18 +22,18 @@
 static void kill_worker(struct pool_worker *worker)
 {
     struct generation *generation = worker->generation;
-    struct fb_log *log = generation->pool->log;
+    struct log *log = generation->pool->log;
 
     worker->deadline_passed = true;
     if (generation->phase != GENERATION_CLOSING && !worker->watch.stuck) {
         worker->late = true;
-        fb_log(log, FB_ALERT, 0,
+        log_write(log, LEVEL_ALERT, 0,
             "worker process %d was not ready within worker_start_timeout (%" PRId64
             " ms), it is killed",
             (int)worker->pid, generation->cycle->core.worker_start_timeout);
     }
     if (kill(worker->pid, SIGKILL) == -1 && errno != ESRCH)
-        fb_log(log, FB_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid, SIGKILL);
+        log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid, SIGKILL);
 }
 
 static void abort_start(struct pool_worker *worker)
@@ -46,9 +46,9 @@ static void abort_start(struct pool_worker *worker)
     generation_abort(worker->generation, why);
 }
 
-static void deadline_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void deadline_expired(struct loop *loop, struct timer *timer)
 {
-    struct pool_worker *worker = fb_container(timer, struct pool_worker, deadline);
+    struct pool_worker *worker = container_of(timer, struct pool_worker, deadline);
 
     (void)loop;
     assert(worker->pid > 0);
@@ -58,9 +58,9 @@ static void deadline_expired(struct fb_loop *loop, struct fb_timer *timer)
         kill_worker(worker);
 }
 
-static void respawn_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void respawn_expired(struct loop *loop, struct timer *timer)
 {
-    struct pool_worker *worker = fb_container(timer, struct pool_worker, respawn);
+    struct pool_worker *worker = container_of(timer, struct pool_worker, respawn);
 
     (void)loop;
     if (pool_spawn(worker) == -1)
@@ -80,14 +80,14 @@ static void init_worker(struct pool_worker *worker, struct generation *generatio
 }
 
 /* Wakes the master, in which a reload may wait. */
-static void release_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void release_expired(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
 }
 
 static struct generation *create_generation(
-    struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
+    struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
     unsigned n = (unsigned)cycle->core.worker_processes;
     struct generation *generation =
@@ -95,7 +95,7 @@ static struct generation *create_generation(
 
     assert(n > 0);
     if (generation == NULL) {
-        fb_log(pool->log, FB_EMERG, errno, "no memory for %u workers", n);
+        log_write(pool->log, LEVEL_EMERG, errno, "no memory for %u workers", n);
         return NULL;
     }
     generation->pool = pool;
@@ -114,27 +114,27 @@ static struct generation *create_generation(
 }
 
 /* Undoes a start up to its listeners. */
-static int give_up_start(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
+static int give_up_start(struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
     descriptors_done(opened);
     pool_discard_cycle(pool, cycle);
     return -1;
 }
 
-int pool_start_generation(struct pool *pool, struct fb_cycle *cycle, struct descriptors *opened)
+int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
-    const struct fb_zones *zones =
+    const struct zones *zones =
         pool->serving == NULL ? pool->adopted_zones : &pool->serving->cycle->zones;
     struct generation *generation = NULL;
     struct pool_worker *worker;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL && !pool->ending);
-    if (fb_sandbox_prepare(cycle, pool->log) == -1 || listeners_open(pool, cycle) == -1)
+    if (sandbox_prepare(cycle, pool->log) == -1 || listeners_open(pool, cycle) == -1)
         return give_up_start(pool, cycle, opened);
-    if (fb_zones_open(&cycle->zones, zones, pool->log) == 0)
+    if (zones_open(&cycle->zones, zones, pool->log) == 0)
         generation = create_generation(pool, cycle, opened);
-    fb_zones_close(pool->adopted_zones); /* the first generation has them now */
+    zones_close(pool->adopted_zones); /* the first generation has them now */
     if (generation == NULL) {
         listeners_abandon(pool, cycle, NULL);
         return give_up_start(pool, cycle, opened);

@@ -9,16 +9,16 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-void pool_discard_cycle(struct pool *pool, struct fb_cycle *cycle)
+void pool_discard_cycle(struct pool *pool, struct cycle *cycle)
 {
     if (pool->log->targets == cycle->core.logs) { /* the first one, which could not start */
         pool->log->targets = NULL;
         pool->log->target_n = 0;
-        fb_log_update(pool->log);
+        log_update(pool->log);
     }
-    fb_logs_close(&cycle->core);
-    fb_zones_close(&cycle->zones);
-    fb_cycle_destroy(&cycle);
+    logs_close(&cycle->core);
+    zones_close(&cycle->zones);
+    cycle_destroy(&cycle);
 }
 
 void pool_destroy_generation(struct generation *generation)

@@ -43,9 +43,9 @@ static bool is_stopped(pid_t pid)
     return state == 'T' || state == 't';
 }
 
-static const char *protocol_name(const struct fb_cycle *cycle, unsigned index)
+static const char *protocol_name(const struct cycle *cycle, unsigned index)
 {
-    const struct fb_server *server;
+    const struct server *server;
 
     STAILQ_FOREACH (server, &cycle->stream.servers, link)
         if (server->protocol != NULL && server->protocol_index == index)
@@ -53,10 +53,10 @@ static const char *protocol_name(const struct fb_cycle *cycle, unsigned index)
     return NULL;
 }
 
-static void describe(const struct fb_cycle *cycle, uint64_t seen, char *text, size_t size)
+static void describe(const struct cycle *cycle, uint64_t seen, char *text, size_t size)
 {
-    const char *callback = fb_callback_names[fb_heartbeat_callback(seen)];
-    const char *protocol = protocol_name(cycle, fb_heartbeat_protocol(seen));
+    const char *callback = heartbeat_callback_names[heartbeat_callback(seen)];
+    const char *protocol = protocol_name(cycle, heartbeat_protocol(seen));
 
     if (callback == NULL)
         snprintf(text, size, "outside of callbacks");
@@ -75,19 +75,19 @@ static void kill_stuck(struct pool_worker *worker)
 
     assert(worker->pid > 0 && !worker->watch.stuck);
     describe(worker->generation->cycle, worker->watch.heartbeat, where, sizeof(where));
-    fb_log(pool->log, FB_ALERT, 0,
+    log_write(pool->log, LEVEL_ALERT, 0,
         "worker process %d was stuck %s for %" PRIu64 " %s (worker_watchdog), it is killed",
         (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     worker->watch.stuck = true;
     timers_arm(pool->timers, &worker->deadline, limit < KILL_MS ? limit : KILL_MS);
     if (kill(worker->pid, SIGABRT) == -1 && errno != ESRCH) /* the core dump shows where it hangs */
-        fb_log(pool->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid, SIGABRT);
+        log_write(pool->log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid, SIGABRT);
 }
 
 /* Before a worker accepts it has worker_start_timeout, and when it is to end, another deadline. */
 static bool is_watched(const struct pool_worker *worker)
 {
-    return worker->phase >= POOL_WORKER_ACCEPTING && !fb_timer_is_set(&worker->deadline) &&
+    return worker->phase >= POOL_WORKER_ACCEPTING && !timer_is_set(&worker->deadline) &&
            !worker->deadline_passed && !worker->watch.stuck;
 }
 
@@ -99,17 +99,17 @@ static void check_heartbeat(struct pool_worker *worker)
 
     if (!is_watched(worker))
         return;
-    now = fb_heartbeat_now(&fb_shared_slot(pool->shared, worker->slot)->heartbeat);
+    now = heartbeat_now(&shared_slot(pool->shared, worker->slot)->heartbeat);
     if (watch->since_ms == 0 || now != watch->heartbeat ||
-        fb_heartbeat_callback(now) == FB_CALLBACK_WAIT || is_stopped(worker->pid))
+        heartbeat_callback(now) == CALLBACK_WAIT || is_stopped(worker->pid))
         *watch = (struct pool_watch) { .heartbeat = now, .since_ms = pool->clock->mono_ms };
     else if (++watch->repeats >= REPEATS)
         kill_stuck(worker);
 }
 
-static void watch_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void watch_expired(struct loop *loop, struct timer *timer)
 {
-    struct generation *generation = fb_container(timer, struct generation, watch);
+    struct generation *generation = container_of(timer, struct generation, watch);
     struct pool_worker *worker;
 
     (void)loop;
@@ -122,7 +122,7 @@ void pool_watchdog_start(struct generation *generation)
 {
     uint64_t limit = (uint64_t)generation->cycle->core.worker_watchdog;
 
-    assert(!fb_timer_is_set(&generation->watch));
+    assert(!timer_is_set(&generation->watch));
     generation->watch.expired = watch_expired;
     if (limit > 0)
         timers_arm(generation->pool->timers, &generation->watch, (limit + 1) / 2);

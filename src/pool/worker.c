@@ -42,19 +42,19 @@ void pool_worker_clear(struct pool_worker *worker)
 }
 
 void pool_worker_send(
-    struct pool_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd)
+    struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd)
 {
-    struct fb_message message = { .kind = kind, .argument = argument, .fd = fd };
+    struct channel_message message = { .kind = kind, .argument = argument, .fd = fd };
 
-    if (worker->channel == -1 || fb_channel_send(worker->channel, &message) == 0)
+    if (worker->channel == -1 || channel_send(worker->channel, &message) == 0)
         return;
     if (errno != EPIPE) /* a dead worker is reaped soon */
-        fb_log(worker->generation->pool->log, FB_ALERT, errno,
+        log_write(worker->generation->pool->log, LEVEL_ALERT, errno,
             "worker process %d could not be told", (int)worker->pid);
 }
 
 void pool_worker_arm(struct pool_worker *worker)
 {
     pool_worker_expect(worker);
-    pool_worker_send(worker, FB_MESSAGE_ARM, 0, -1);
+    pool_worker_send(worker, MESSAGE_ACCEPT, 0, -1);
 }

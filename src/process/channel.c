@@ -16,12 +16,12 @@ struct wire {
     uint32_t kind, argument;
 };
 
-int fb_channel_open(int ends[2])
+int channel_open(int ends[2])
 {
     return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends);
 }
 
-int fb_channel_wake(int fd)
+int channel_wake(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
 
@@ -30,7 +30,7 @@ int fb_channel_wake(int fd)
     return fcntl(fd, F_SETFL, flags | O_ASYNC);
 }
 
-int fb_channel_send(int fd, const struct fb_message *message)
+int channel_send(int fd, const struct channel_message *message)
 {
     struct wire wire = { message->kind, message->argument };
 
@@ -38,7 +38,7 @@ int fb_channel_send(int fd, const struct fb_message *message)
     return fd_send(fd, &wire, sizeof(wire), message->fd) == -1 ? -1 : 0;
 }
 
-enum fb_channel_status fb_channel_receive(int fd, struct fb_message *message)
+enum channel_status channel_receive(int fd, struct channel_message *message)
 {
     struct wire wire;
     int passed;
@@ -48,12 +48,13 @@ enum fb_channel_status fb_channel_receive(int fd, struct fb_message *message)
         n = fd_receive(fd, &wire, sizeof(wire), &passed);
     while (n == -1 && errno == EINTR);
     if (n == -1 && (errno == EAGAIN || errno == EWOULDBLOCK))
-        return FB_CHANNEL_AGAIN;
+        return CHANNEL_AGAIN;
     if (n != sizeof(wire)) {
         if (passed != -1)
             close(passed);
-        return FB_CHANNEL_CLOSED;
+        return CHANNEL_CLOSED;
     }
-    *message = (struct fb_message) { .kind = wire.kind, .argument = wire.argument, .fd = passed };
-    return FB_CHANNEL_DONE;
+    *message =
+        (struct channel_message) { .kind = wire.kind, .argument = wire.argument, .fd = passed };
+    return CHANNEL_DONE;
 }

@@ -20,21 +20,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void add_log(struct descriptors *kept, const struct fb_log *log)
+static void add_log(struct descriptors *kept, const struct log *log)
 {
     for (; log != NULL; log = log->also)
         descriptors_add_targets(kept, log->targets, log->target_n);
 }
 
 /* Unloads the modules, so that what a destructor does wrong is reported too. */
-static void unload(struct fb_cycle *cycle, struct fb_progress *progress)
+static void unload(struct cycle *cycle, struct check_progress *progress)
 {
     const struct module *module;
 
     while ((module = SLIST_FIRST(&cycle->modules)) != NULL) {
-        fb_progress_enter(progress, NULL, "while it was unloaded", "module \"%s\"", module->path);
-        fb_module_unload(&cycle->modules);
-        fb_progress_leave(progress);
+        check_progress_enter(
+            progress, NULL, "while it was unloaded", "module \"%s\"", module->path);
+        module_unload(&cycle->modules);
+        check_progress_leave(progress);
     }
 }
 
@@ -42,20 +43,20 @@ static void unload(struct fb_cycle *cycle, struct fb_progress *progress)
  * ends the child with the parent. */
 static void become_child(pid_t parent)
 {
-    fb_signals_reset();
+    signals_reset();
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_FAILURE);
 }
 
-static FB_NORETURN void check_in_child(
-    const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
+static NORETURN void check_in_child(
+    const struct cycle_options *options, struct log *log, int excerpts)
 {
-    struct fb_cycle *cycle;
+    struct cycle *cycle;
 
-    fb_title_set("configuration check", "");
-    cycle = fb_cycle_load(options, log, excerpts);
+    title_set("configuration check", "");
+    cycle = cycle_load(options, log, excerpts);
     if (cycle != NULL)
         unload(cycle, options->progress);
     options->progress->done = true;
@@ -66,14 +67,14 @@ static bool is_crash(int number)
 {
     static const int numbers[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
 
-    for (size_t i = 0; i < fb_countof(numbers); i++)
+    for (size_t i = 0; i < countof(numbers); i++)
         if (numbers[i] == number)
             return true;
     return false;
 }
 
 static int judge(
-    const struct fb_progress *progress, bool late, int status, const char *conf, struct fb_log *log)
+    const struct check_progress *progress, bool late, int status, const char *conf, struct log *log)
 {
     bool foreign = progress->foreign;
     const char *who = foreign ? progress->who : "the process that checks the configuration";
@@ -84,15 +85,16 @@ static int judge(
     if (progress->done && WIFEXITED(status))
         return WEXITSTATUS(status) == EXIT_SUCCESS ? 0 : -1;
     if (late)
-        fb_log(log, FB_EMERG, 0, "%s did not come to an end %s: it was given %d seconds%s", who,
-            when, CONFIG_CHECK_MS / 1000, where);
+        log_write(log, LEVEL_EMERG, 0, "%s did not come to an end %s: it was given %d seconds%s",
+            who, when, CONFIG_CHECK_MS / 1000, where);
     else if (number != 0)
-        fb_log(log, FB_EMERG, 0, "%s %s %s: signal %d (%s)%s", who,
+        log_write(log, LEVEL_EMERG, 0, "%s %s %s: signal %d (%s)%s", who,
             is_crash(number) ? "crashed" : "was ended", when, number, strsignal(number), where);
     else
-        fb_log(log, FB_EMERG, 0, "%s exited %s: code %d%s", who, when, WEXITSTATUS(status), where);
+        log_write(
+            log, LEVEL_EMERG, 0, "%s exited %s: code %d%s", who, when, WEXITSTATUS(status), where);
     if (!foreign)
-        fb_log(log, FB_EMERG, 0, "configuration file %s could not be checked", conf);
+        log_write(log, LEVEL_EMERG, 0, "configuration file %s could not be checked", conf);
     return -1;
 }
 
@@ -104,8 +106,8 @@ static void check_done(struct config_check *check)
     *check = (struct config_check) { .pid = 0 };
 }
 
-static int fork_check(struct config_check *check, const struct fb_cycle_options *options,
-    struct fb_log *log, int excerpts, struct descriptors *kept)
+static int fork_check(struct config_check *check, const struct cycle_options *options,
+    struct log *log, int excerpts, struct descriptors *kept)
 {
     pid_t parent = getpid();
 
@@ -118,10 +120,10 @@ static int fork_check(struct config_check *check, const struct fb_cycle_options 
     return check->pid == -1 ? -1 : 0;
 }
 
-int config_check_begin(struct config_check *check, const struct fb_cycle_options *options,
-    struct fb_log *log, int excerpts)
+int config_check_begin(
+    struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts)
 {
-    struct fb_cycle_options own = *options;
+    struct cycle_options own = *options;
     struct descriptors kept = { .fds = NULL };
     int status;
 
@@ -132,7 +134,7 @@ int config_check_begin(struct config_check *check, const struct fb_cycle_options
                                : mmap(NULL, sizeof(*own.progress), PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (own.progress == MAP_FAILED) {
-        fb_log(log, FB_EMERG, errno, "no memory to check the configuration");
+        log_write(log, LEVEL_EMERG, errno, "no memory to check the configuration");
         descriptors_done(&kept);
         return -1;
     }
@@ -140,7 +142,7 @@ int config_check_begin(struct config_check *check, const struct fb_cycle_options
     status = fork_check(check, &own, log, excerpts, &kept);
     descriptors_done(&kept);
     if (status == -1) {
-        fb_log(log, FB_EMERG, errno, "fork() failed while checking the configuration");
+        log_write(log, LEVEL_EMERG, errno, "fork() failed while checking the configuration");
         check_done(check);
     }
     return status;
@@ -162,7 +164,7 @@ void config_check_cancel(struct config_check *check)
     check_done(check);
 }
 
-int config_check_end(struct config_check *check, int status, const char *conf, struct fb_log *log)
+int config_check_end(struct config_check *check, int status, const char *conf, struct log *log)
 {
     int verdict;
 
@@ -174,9 +176,9 @@ int config_check_end(struct config_check *check, int status, const char *conf, s
 
 static uint64_t now_ms(void)
 {
-    struct fb_clock clock;
+    struct clock clock;
 
-    fb_clock_read(&clock);
+    clock_read(&clock);
     return clock.mono_ms;
 }
 
@@ -197,7 +199,7 @@ static int wait_for_child(struct config_check *check)
     return status;
 }
 
-int config_check_run(const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
+int config_check_run(const struct cycle_options *options, struct log *log, int excerpts)
 {
     struct config_check check = { .pid = 0 };
 

@@ -12,23 +12,24 @@
 #define CONFIG_CHECK_MS 60000
 
 struct config_check {
-    pid_t pid;                    /* the child's; 0: no check is under way */
-    bool late;                    /* the child was killed because its time was over */
-    struct fb_progress *progress; /* shared with the child: whose code runs; NULL without a child */
+    pid_t pid; /* the child's; 0: no check is under way */
+    bool late; /* the child was killed because its time was over */
+    struct check_progress
+        *progress; /* shared with the child: whose code runs; NULL without a child */
 };
 
 /* Forks the child, which shows mistakes in the log, and excerpts of the file to `excerpts` (-1: does
  * not). Returns -1 after an emerg line. */
-int config_check_begin(struct config_check *check, const struct fb_cycle_options *options,
-    struct fb_log *log, int excerpts);
+int config_check_begin(
+    struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts);
 /* The check takes too long: kills the child, which is reaped as usual. */
 void config_check_kill(struct config_check *check);
 /* Kills and reaps the child, if there is one: its verdict is of no interest any more. */
 void config_check_cancel(struct config_check *check);
 /* The child was reaped with this status of waitpid(). Returns 0 when the configuration has no mistakes
- * and its code did no harm; else -1, after the lines that fb_cycle_load() would have shown, or one that
+ * and its code did no harm; else -1, after the lines that cycle_load() would have shown, or one that
  * names the module or protocol at fault. */
-int config_check_end(struct config_check *check, int status, const char *conf, struct fb_log *log);
+int config_check_end(struct config_check *check, int status, const char *conf, struct log *log);
 
 /* Begins a check and waits for its end. Returns what config_check_end() does. */
-int config_check_run(const struct fb_cycle_options *options, struct fb_log *log, int excerpts);
+int config_check_run(const struct cycle_options *options, struct log *log, int excerpts);

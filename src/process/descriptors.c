@@ -34,8 +34,7 @@ void descriptors_add(struct descriptors *set, int fd)
     set->fds[set->n++] = fd;
 }
 
-void descriptors_add_targets(
-    struct descriptors *set, const struct fb_log_target *targets, unsigned n)
+void descriptors_add_targets(struct descriptors *set, const struct log_target *targets, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         descriptors_add(set, targets[i].fd);
@@ -68,8 +67,8 @@ void descriptors_add_open(struct descriptors *set, const struct descriptors *exc
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
         int64_t fd;
 
-        if (fb_parse_number(entry->d_name, 0, INT_MAX, &fd) == FB_NUMBER_OK &&
-            fd != dirfd(directory) && !has_descriptor(except, (int)fd))
+        if (number_parse(entry->d_name, 0, INT_MAX, &fd) == NUMBER_OK && fd != dirfd(directory) &&
+            !has_descriptor(except, (int)fd))
             descriptors_add(set, (int)fd);
     }
     if (directory != NULL)

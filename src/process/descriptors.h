@@ -16,8 +16,7 @@ struct descriptors {
 /* Adds one; -1 stands for none and is left out. */
 void descriptors_add(struct descriptors *set, int fd);
 /* Adds what writing to these targets needs. */
-void descriptors_add_targets(
-    struct descriptors *set, const struct fb_log_target *targets, unsigned n);
+void descriptors_add_targets(struct descriptors *set, const struct log_target *targets, unsigned n);
 void descriptors_add_all(struct descriptors *set, const struct descriptors *other);
 /* Adds every descriptor of this process that is open now, and not in `except` (or NULL). Adds none
  * where /proc cannot be read. */

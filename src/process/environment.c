@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-int fb_process_fill_standard(void)
+int process_fill_standard(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
@@ -18,7 +18,7 @@ int fb_process_fill_standard(void)
     return 0;
 }
 
-const char *const *fb_process_keep_environment(void)
+const char *const *process_keep_environment(void)
 {
     size_t n = 0, bytes = 0;
     char **list, *text;
@@ -71,7 +71,7 @@ static char **copy_list(void)
     return copy;
 }
 
-int fb_process_environment(const struct fb_core_settings *core, struct fb_log *log)
+int process_set_environment(const struct core_settings *core, struct log *log)
 {
     char **inherited = copy_list();
     int status = inherited == NULL || clearenv() != 0 ? -1 : set_variable("TZ", inherited);
@@ -79,31 +79,31 @@ int fb_process_environment(const struct fb_core_settings *core, struct fb_log *l
     for (unsigned i = 0; i < core->env_n && status == 0; i++)
         status = set_variable(core->env[i], inherited);
     if (status == -1)
-        fb_log(log, FB_EMERG, errno, "the environment could not be set");
+        log_write(log, LEVEL_EMERG, errno, "the environment could not be set");
     tzset(); /* workers, which open no file, inherit the zone */
     free(inherited);
     return status;
 }
 
-pid_t fb_process_background(int *ready, struct fb_log *log)
+pid_t process_enter_background(int *ready, struct log *log)
 {
     int ends[2];
     pid_t pid;
 
     if (getpid() == 1) {
-        fb_log(log, FB_EMERG, 0,
+        log_write(log, LEVEL_EMERG, 0,
             "the first process of a container cannot go into the background, all would end with "
             "it: "
             "set \"daemon off\"");
         return -1;
     }
     if (pipe2(ends, O_CLOEXEC) == -1) {
-        fb_log(log, FB_EMERG, errno, "pipe2() failed");
+        log_write(log, LEVEL_EMERG, errno, "pipe2() failed");
         return -1;
     }
     pid = fork();
     if (pid == -1) {
-        fb_log(log, FB_EMERG, errno, "fork() failed");
+        log_write(log, LEVEL_EMERG, errno, "fork() failed");
         close(ends[0]);
         close(ends[1]);
         return -1;
@@ -117,14 +117,14 @@ pid_t fb_process_background(int *ready, struct fb_log *log)
     *ready = ends[1];
     log->pid = getpid();
     if (setsid() == -1) {
-        fb_log(log, FB_EMERG, errno, "setsid() failed");
+        log_write(log, LEVEL_EMERG, errno, "setsid() failed");
         return -1;
     }
     umask(0);
     return 0;
 }
 
-int fb_process_background_wait(int ready)
+int process_background_wait(int ready)
 {
     char byte;
     ssize_t n = read(ready, &byte, 1);
@@ -134,7 +134,7 @@ int fb_process_background_wait(int ready)
     return n == 1 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-void fb_process_detach(bool keep_stderr)
+void process_detach(bool keep_stderr)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -145,11 +145,11 @@ void fb_process_detach(bool keep_stderr)
         close(null);
 }
 
-void fb_process_background_done(int ready, bool keep_stderr)
+void process_background_done(int ready, bool keep_stderr)
 {
     if (ready == -1)
         return;
-    fb_process_detach(keep_stderr);
+    process_detach(keep_stderr);
     /* a failure means that the parent has gone */
     if (write(ready, "", 1) == -1)
         errno = 0;

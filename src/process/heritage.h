@@ -9,14 +9,14 @@
 #include "settings/cycle.h"
 #include "shm/shared.h"
 
-struct fb_heritage {
-    struct fb_cycle *cycle; /* with open listeners and logs */
-    struct fb_shared *shared;
-    struct fb_slot_id slot;
-    unsigned index;                 /* number among worker_processes, from 0 */
-    int channel;                    /* the worker's end; -1 in a single process */
-    const struct fb_memory *memory; /* memory of connections; NULL: the allocator's */
-    struct fb_told *diag;           /* collects why the worker cannot start; or NULL */
-    uint32_t diag_session;          /* the session of `diag` that takes it */
-    struct descriptors kept;        /* the worker's descriptors, beside the standard ones */
+struct heritage {
+    struct cycle *cycle; /* with open listeners and logs */
+    struct shared *shared;
+    struct slot_id slot;
+    unsigned index;              /* number among worker_processes, from 0 */
+    int channel;                 /* the worker's end; -1 in a single process */
+    const struct memory *memory; /* memory of connections; NULL: the allocator's */
+    struct diag *diag;           /* collects why the worker cannot start; or NULL */
+    uint32_t diag_session;       /* the session of `diag` that takes it */
+    struct descriptors kept;     /* the worker's descriptors, beside the standard ones */
 };

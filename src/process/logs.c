@@ -11,72 +11,73 @@
 #define RETRY_MS 1000
 
 /* Connects to the server; -1 after an alert, which is written only the first time. */
-static int connect_syslog(struct fb_log_target *target, struct fb_log *log)
+static int connect_syslog(struct log_target *target, struct log *log)
 {
-    if (fb_log_target_connect(target) == 0) {
+    if (log_target_connect(target) == 0) {
         if (target->down)
-            fb_log(log, FB_NOTICE, 0, "syslog server %s is reached again", target->syslog->name);
+            log_write(
+                log, LEVEL_NOTICE, 0, "syslog server %s is reached again", target->syslog->name);
         target->down = false;
         return 0;
     }
     if (!target->down)
-        fb_log(log, FB_ALERT, errno, "connect() to syslog server %s failed, lines are lost to it",
-            target->syslog->name);
+        log_write(log, LEVEL_ALERT, errno,
+            "connect() to syslog server %s failed, lines are lost to it", target->syslog->name);
     target->down = true;
     return -1;
 }
 
-static int open_target(struct fb_log_target *target, struct fb_log *log)
+static int open_target(struct log_target *target, struct log *log)
 {
-    if (target->path != NULL && fb_log_target_open(target) == -1) {
-        fb_log(log, FB_EMERG, errno, "open() \"%s\" failed", target->path);
+    if (target->path != NULL && log_target_open(target) == -1) {
+        log_write(log, LEVEL_EMERG, errno, "open() \"%s\" failed", target->path);
         return -1;
     }
     if (target->syslog != NULL) {
-        if (fb_log_target_make_socket(target) == -1) {
-            fb_log(
-                log, FB_EMERG, errno, "socket() for syslog server %s failed", target->syslog->name);
+        if (log_target_make_socket(target) == -1) {
+            log_write(log, LEVEL_EMERG, errno, "socket() for syslog server %s failed",
+                target->syslog->name);
             return -1;
         }
         connect_syslog(target, log);
     }
-    if (!fb_log_target_is_own(target) && fb_journal_is_stderr()) {
+    if (!log_target_is_own(target) && journal_is_stderr()) {
         target->journal = true;
-        target->journal_fd = fb_journal_socket();
+        target->journal_fd = journal_socket();
     }
     return 0;
 }
 
-int fb_logs_open(struct fb_core_settings *core, struct fb_log *log)
+int logs_open(struct core_settings *core, struct log *log)
 {
     for (unsigned i = 0; i < core->log_n; i++)
         if (open_target(&core->logs[i], log) == -1) {
-            fb_logs_close(core);
+            logs_close(core);
             return -1;
         }
     return 0;
 }
 
-static void reopen_target(struct fb_log_target *target, struct fb_log *log)
+static void reopen_target(struct log_target *target, struct log *log)
 {
-    if (target->path != NULL && fb_log_target_open(target) == -1)
-        fb_log(
-            log, FB_ALERT, errno, "open() \"%s\" failed, the old file is written on", target->path);
+    if (target->path != NULL && log_target_open(target) == -1)
+        log_write(log, LEVEL_ALERT, errno, "open() \"%s\" failed, the old file is written on",
+            target->path);
     if (target->syslog != NULL) {
         target->down = false; /* a failure is said again to whoever asks for this */
         connect_syslog(target, log);
     }
     if (target->journal && target->journal_fd != -1)
-        fb_journal_connect();
+        journal_connect();
 }
 
-void fb_logs_reopen(struct fb_core_settings *core, struct fb_log *log)
+void logs_reopen(struct core_settings *core, struct log *log)
 {
     for (unsigned i = 0; i < core->log_n; i++)
         reopen_target(&core->logs[i], log);
 }
 
-bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms, uint64_t *next)
+bool logs_is_due(struct log_target *target, uint64_t now_ms, uint64_t *next)
 {
     if (!target->broken)
         return false;
@@ -89,35 +90,34 @@ bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms, uint64_t *nex
     return true;
 }
 
-void fb_logs_repair(
-    struct fb_core_settings *core, struct fb_log *log, uint64_t now_ms, uint64_t *next)
+void logs_repair(struct core_settings *core, struct log *log, uint64_t now_ms, uint64_t *next)
 {
     for (unsigned i = 0; i < core->log_n; i++) {
-        struct fb_log_target *target = &core->logs[i];
+        struct log_target *target = &core->logs[i];
 
-        if (!fb_logs_is_due(target, now_ms, next))
+        if (!logs_is_due(target, now_ms, next))
             continue;
         if (target->syslog != NULL)
             connect_syslog(target, log);
         else
-            fb_journal_connect();
+            journal_connect();
     }
 }
 
-void fb_logs_close(struct fb_core_settings *core)
+void logs_close(struct core_settings *core)
 {
     for (unsigned i = 0; i < core->log_n; i++) {
-        if (!fb_log_target_is_own(&core->logs[i]) || core->logs[i].fd == -1)
+        if (!log_target_is_own(&core->logs[i]) || core->logs[i].fd == -1)
             continue;
         close(core->logs[i].fd);
         core->logs[i].fd = -1;
     }
 }
 
-bool fb_logs_use_stderr(const struct fb_core_settings *core)
+bool logs_use_stderr(const struct core_settings *core)
 {
     for (unsigned i = 0; i < core->log_n; i++)
-        if (!fb_log_target_is_own(&core->logs[i]))
+        if (!log_target_is_own(&core->logs[i]))
             return true;
     return false;
 }

@@ -9,19 +9,18 @@
 
 /* Opens all logs; -1 after an emerg line, with those that were opened closed again. A syslog server that
  * cannot be reached is an alert. */
-int fb_logs_open(struct fb_core_settings *core, struct fb_log *log);
+int logs_open(struct core_settings *core, struct log *log);
 /* Opens every file again by its name, and connects every socket again. Where that fails, the log stays as
  * it was, after an alert. */
-void fb_logs_reopen(struct fb_core_settings *core, struct fb_log *log);
+void logs_reopen(struct core_settings *core, struct log *log);
 /* Connects broken logs again, each once a second at most. *next becomes the time of the next
  * attempt if that is earlier, or if it is 0. */
-void fb_logs_repair(
-    struct fb_core_settings *core, struct fb_log *log, uint64_t now_ms, uint64_t *next);
+void logs_repair(struct core_settings *core, struct log *log, uint64_t now_ms, uint64_t *next);
 /* Closes all but standard error. */
-void fb_logs_close(struct fb_core_settings *core);
+void logs_close(struct core_settings *core);
 /* Whether standard error is one of them. */
-bool fb_logs_use_stderr(const struct fb_core_settings *core);
+bool logs_use_stderr(const struct core_settings *core);
 
 /* Whether the target is broken and may be connected again by now, once a second at most. If so it counts
  * as whole from then on, until a line is lost again. *next as above. */
-bool fb_logs_is_due(struct fb_log_target *target, uint64_t now_ms, uint64_t *next);
+bool logs_is_due(struct log_target *target, uint64_t now_ms, uint64_t *next);

@@ -83,23 +83,23 @@ static pid_t parse_pid(const struct pid_text *text)
 {
     int64_t pid;
 
-    return fb_parse_number(text->bytes, 1, INT_MAX, &pid) == FB_NUMBER_OK ? (pid_t)pid : -1;
+    return number_parse(text->bytes, 1, INT_MAX, &pid) == NUMBER_OK ? (pid_t)pid : -1;
 }
 
 /* Names the process that holds the lock. The kernel does not say which it is, but the lock's
  * file does, unless that pid is of a namespace that we do not see. */
-static void log_holder(struct fb_log *log, const char *path, const char *name)
+static void log_holder(struct log *log, const char *path, const char *name)
 {
     struct pid_text text;
     pid_t holder = read_text(name, &text) == NULL ? parse_pid(&text) : -1;
 
     if (holder > 0 && (kill(holder, 0) == 0 || errno == EPERM))
-        fb_log(log, FB_EMERG, 0,
+        log_write(log, LEVEL_EMERG, 0,
             "another master process %d runs with the pid file \"%s\": "
             "stop it, or give this one another \"pid\"",
             (int)holder, path);
     else
-        fb_log(log, FB_EMERG, 0,
+        log_write(log, LEVEL_EMERG, 0,
             "another master process runs with the pid file \"%s\": "
             "stop it, or give this one another \"pid\"",
             path);
@@ -117,7 +117,7 @@ static void write_holder(int fd)
 
 /* Tries once to open and lock: a locked descriptor, or -1 where another try is worth it, or -2
  * after an emerg line. */
-static int open_locked(const char *path, const char *name, struct fb_log *log)
+static int open_locked(const char *path, const char *name, struct log *log)
 {
     int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, fd = open(name, flags | O_EXCL, 0644);
     bool made = fd != -1;
@@ -125,7 +125,7 @@ static int open_locked(const char *path, const char *name, struct fb_log *log)
     if (!made && errno == EEXIST)
         fd = open(name, flags, 0644);
     if (fd == -1) {
-        fb_log(log, FB_EMERG, errno, "open() \"%s\" failed", name);
+        log_write(log, LEVEL_EMERG, errno, "open() \"%s\" failed", name);
         return -2;
     }
     switch (try_lock(fd)) {
@@ -144,7 +144,7 @@ static int open_locked(const char *path, const char *name, struct fb_log *log)
         break;
     }
     if (errno != EAGAIN) {
-        fb_log(log, FB_EMERG, errno, "fcntl(F_OFD_SETLK) \"%s\" failed", name);
+        log_write(log, LEVEL_EMERG, errno, "fcntl(F_OFD_SETLK) \"%s\" failed", name);
         if (made) /* no process can lock here: the file is of no use */
             unlink(name);
         close(fd);
@@ -154,27 +154,28 @@ static int open_locked(const char *path, const char *name, struct fb_log *log)
     return -1;
 }
 
-int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log *log)
+int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log)
 {
     char name[PATH_MAX];
     int fd = -1;
 
-    *pidfile = (struct fb_pidfile) { .path = path, .lock_fd = -1 };
+    *pidfile = (struct pidfile) { .path = path, .lock_fd = -1 };
     if (append_suffix(name, path, ".lock") == -1) {
-        fb_log(log, FB_EMERG, errno, "the pid file \"%s\" cannot be locked", path);
+        log_write(log, LEVEL_EMERG, errno, "the pid file \"%s\" cannot be locked", path);
         return -1;
     }
     for (unsigned i = 0; i < LOCK_TRIES && fd == -1; i++)
         fd = open_locked(path, name, log);
     if (fd == -1)
-        fb_log(log, FB_EMERG, 0, "\"%s\" is locked and removed over and over, giving up", name);
+        log_write(
+            log, LEVEL_EMERG, 0, "\"%s\" is locked and removed over and over, giving up", name);
     if (fd < 0)
         return -1;
     pidfile->lock_fd = fd;
     return 0;
 }
 
-bool fb_pidfile_is_at(const struct fb_pidfile *pidfile, const char *path)
+bool pidfile_is_at(const struct pidfile *pidfile, const char *path)
 {
     char name[PATH_MAX];
 
@@ -182,13 +183,13 @@ bool fb_pidfile_is_at(const struct fb_pidfile *pidfile, const char *path)
 }
 
 /* Refuses what the rename would replace although it is no file, as /dev/null. */
-static int check_replaceable(const char *path, struct fb_log *log)
+static int check_replaceable(const char *path, struct log *log)
 {
     struct stat st;
 
     if (lstat(path, &st) == -1 || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
         return 0;
-    fb_log(log, FB_EMERG, 0, "the pid file \"%s\" exists and is not a regular file", path);
+    log_write(log, LEVEL_EMERG, 0, "the pid file \"%s\" exists and is not a regular file", path);
     return -1;
 }
 
@@ -202,7 +203,7 @@ static int write_pid(int fd)
 }
 
 /* Writes our pid into a file of this name, aside and by a rename. */
-static int write_aside(const char *path, struct fb_log *log)
+static int write_aside(const char *path, struct log *log)
 {
     char name[PATH_MAX];
     int fd, written;
@@ -210,18 +211,18 @@ static int write_aside(const char *path, struct fb_log *log)
     if (check_replaceable(path, log) == -1)
         return -1;
     if (append_suffix(name, path, ".XXXXXX") == -1 || (fd = mkostemp(name, O_CLOEXEC)) == -1) {
-        fb_log(log, FB_EMERG, errno, "mkostemp() \"%s.XXXXXX\" failed", path);
+        log_write(log, LEVEL_EMERG, errno, "mkostemp() \"%s.XXXXXX\" failed", path);
         return -1;
     }
     written = write_pid(fd);
     if (written == -1)
-        fb_log(log, FB_EMERG, errno, "write() \"%s\" failed", name);
+        log_write(log, LEVEL_EMERG, errno, "write() \"%s\" failed", name);
     if (close(fd) == -1 && written == 0) {
-        fb_log(log, FB_EMERG, errno, "close() \"%s\" failed", name);
+        log_write(log, LEVEL_EMERG, errno, "close() \"%s\" failed", name);
         written = -1;
     }
     if (written == 0 && rename(name, path) == -1) {
-        fb_log(log, FB_EMERG, errno, "rename() \"%s\" to \"%s\" failed", name, path);
+        log_write(log, LEVEL_EMERG, errno, "rename() \"%s\" to \"%s\" failed", name, path);
         written = -1;
     }
     if (written == -1)
@@ -236,7 +237,7 @@ static bool names_us(const char *path)
     return read_text(path, &text) == NULL && parse_pid(&text) == getpid();
 }
 
-int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log)
+int pidfile_write_pid(struct pidfile *pidfile, struct log *log)
 {
     if (pidfile->written && names_us(pidfile->path))
         return 0;
@@ -247,62 +248,62 @@ int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log)
     return 0;
 }
 
-static void remove_pid(const char *path, struct fb_log *log)
+static void remove_pid(const char *path, struct log *log)
 {
     struct pid_text text;
     const char *failed = read_text(path, &text);
 
     if (failed != NULL) {
         if (errno != ENOENT)
-            fb_log(log, FB_ALERT, errno, "%s() \"%s\" failed", failed, path);
+            log_write(log, LEVEL_ALERT, errno, "%s() \"%s\" failed", failed, path);
         return;
     }
     if (parse_pid(&text) == getpid() && unlink(path) == -1 && errno != ENOENT)
-        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", path);
+        log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", path);
 }
 
-int fb_pidfile_copy(const struct fb_pidfile *pidfile, struct fb_log *log)
+int pidfile_link_old(const struct pidfile *pidfile, struct log *log)
 {
     char name[PATH_MAX];
 
-    if (append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
+    if (append_suffix(name, pidfile->path, PIDFILE_OLD_SUFFIX) == 0)
         return write_aside(name, log);
-    fb_log(log, FB_EMERG, errno, "the pid file \"%s\" cannot be moved", pidfile->path);
+    log_write(log, LEVEL_EMERG, errno, "the pid file \"%s\" cannot be moved", pidfile->path);
     return -1;
 }
 
-void fb_pidfile_move(struct fb_pidfile *pidfile, struct fb_log *log)
+void pidfile_leave_path(struct pidfile *pidfile, struct log *log)
 {
     remove_pid(pidfile->path, log); /* unless it is the other process's by now */
     pidfile->old = true;
 }
 
-int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log)
+int pidfile_restore_path(struct pidfile *pidfile, struct log *log)
 {
     char name[PATH_MAX];
 
     pidfile->old = false;
-    if (append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
+    if (append_suffix(name, pidfile->path, PIDFILE_OLD_SUFFIX) == 0)
         remove_pid(name, log);
-    return fb_pidfile_write(pidfile, log);
+    return pidfile_write_pid(pidfile, log);
 }
 
 /* Removes the lock's file while it is locked: a process that has opened it before sees that its
  * name has gone. The other of two master processes may hold our lock too; it does not if a
  * second lock succeeds once ours is released. */
-static void remove_lock(struct fb_pidfile *pidfile, const char *name, struct fb_log *log)
+static void remove_lock(struct pidfile *pidfile, const char *name, struct log *log)
 {
     if (pidfile->shared) {
-        fb_pidfile_forget(pidfile);
+        pidfile_close_lock(pidfile);
         pidfile->lock_fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
         if (pidfile->lock_fd == -1 || try_lock(pidfile->lock_fd) != 0)
             return;
     }
     if (is_name_of(name, pidfile->lock_fd) && unlink(name) == -1 && errno != ENOENT)
-        fb_log(log, FB_ALERT, errno, "unlink() \"%s\" failed", name);
+        log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", name);
 }
 
-void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log)
+void pidfile_release(struct pidfile *pidfile, struct log *log)
 {
     char name[PATH_MAX];
 
@@ -310,32 +311,32 @@ void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log)
         return;
     if (pidfile->written && !pidfile->old)
         remove_pid(pidfile->path, log);
-    if (pidfile->old && append_suffix(name, pidfile->path, FB_PIDFILE_OLD) == 0)
+    if (pidfile->old && append_suffix(name, pidfile->path, PIDFILE_OLD_SUFFIX) == 0)
         remove_pid(name, log);
     if (append_suffix(name, pidfile->path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd))
         remove_lock(pidfile, name, log);
-    fb_pidfile_forget(pidfile);
+    pidfile_close_lock(pidfile);
 }
 
-void fb_pidfile_forget(struct fb_pidfile *pidfile)
+void pidfile_close_lock(struct pidfile *pidfile)
 {
     if (pidfile->lock_fd != -1)
         close(pidfile->lock_fd);
     pidfile->lock_fd = -1;
 }
 
-pid_t fb_pidfile_read(const char *path, struct fb_log *log)
+pid_t pidfile_read_pid(const char *path, struct log *log)
 {
     struct pid_text text;
     const char *failed = read_text(path, &text);
     pid_t pid;
 
     if (failed != NULL) {
-        fb_log(log, FB_ERROR, errno, "%s() \"%s\" failed", failed, path);
+        log_write(log, LEVEL_ERROR, errno, "%s() \"%s\" failed", failed, path);
         return -1;
     }
     pid = parse_pid(&text);
     if (pid == -1)
-        fb_log(log, FB_ERROR, 0, "invalid PID number \"%s\" in \"%s\"", text.bytes, path);
+        log_write(log, LEVEL_ERROR, 0, "invalid PID number \"%s\" in \"%s\"", text.bytes, path);
     return pid;
 }

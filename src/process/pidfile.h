@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct fb_pidfile {
+struct pidfile {
     const char *path; /* the caller's */
     int lock_fd;      /* -1: not locked */
     bool written;     /* the file at `path` is ours */
@@ -21,25 +21,25 @@ struct fb_pidfile {
     bool old;         /* our pid is at `path`.oldbin, and `path` is the other process's */
 };
 
-#define FB_PIDFILE_OLD ".oldbin"
+#define PIDFILE_OLD_SUFFIX ".oldbin"
 
 /* Locks; -1 after an emerg line that names the process that holds it. */
-int fb_pidfile_lock(struct fb_pidfile *pidfile, const char *path, struct fb_log *log);
+int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log);
 /* Whether `path`, however it is spelled, is that of this locked file. A second lock of the same
  * file would conflict with our own. */
-bool fb_pidfile_is_at(const struct fb_pidfile *pidfile, const char *path);
+bool pidfile_is_at(const struct pidfile *pidfile, const char *path);
 /* Writes our pid, unless the file that we have written still has it; -1 after an emerg line. */
-int fb_pidfile_write(struct fb_pidfile *pidfile, struct fb_log *log);
+int pidfile_write_pid(struct pidfile *pidfile, struct log *log);
 /* The three steps of the old one of two master processes: our pid is in PATH.oldbin too, then
  * there alone, and at last in PATH alone again. -1 after an emerg line. */
-int fb_pidfile_copy(const struct fb_pidfile *pidfile, struct fb_log *log);
-void fb_pidfile_move(struct fb_pidfile *pidfile, struct fb_log *log);
-int fb_pidfile_return(struct fb_pidfile *pidfile, struct fb_log *log);
+int pidfile_link_old(const struct pidfile *pidfile, struct log *log);
+void pidfile_leave_path(struct pidfile *pidfile, struct log *log);
+int pidfile_restore_path(struct pidfile *pidfile, struct log *log);
 /* Unlocks, and removes both files: the pid file only if we have written it and it still names
  * us, the lock's file unless the other of two master processes holds it too. */
-void fb_pidfile_remove(struct fb_pidfile *pidfile, struct fb_log *log);
+void pidfile_release(struct pidfile *pidfile, struct log *log);
 /* Closes the descriptor in a child; the lock stays the master's. */
-void fb_pidfile_forget(struct fb_pidfile *pidfile);
+void pidfile_close_lock(struct pidfile *pidfile);
 
 /* Reads the pid in a file, for -s; -1 after a line that says what to do. */
-pid_t fb_pidfile_read(const char *path, struct fb_log *log);
+pid_t pidfile_read_pid(const char *path, struct log *log);

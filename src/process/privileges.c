@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static void limit(
-    int resource, int64_t value, bool soft_only, const char *directive, struct fb_log *log)
+    int resource, int64_t value, bool soft_only, const char *directive, struct log *log)
 {
     struct rlimit limits;
 
@@ -25,12 +25,13 @@ static void limit(
     if (!soft_only && limits.rlim_max < limits.rlim_cur)
         limits.rlim_max = limits.rlim_cur; /* root may raise it */
     if (setrlimit(resource, &limits) == -1)
-        fb_log(log, FB_ALERT, errno, "setrlimit() for \"%s %" PRId64 "\" failed", directive, value);
+        log_write(
+            log, LEVEL_ALERT, errno, "setrlimit() for \"%s %" PRId64 "\" failed", directive, value);
 }
 
 /* Limits descriptors to what the event mechanism can watch: so the kernel runs out of them before a
  * connection is accepted that cannot be watched. */
-static void limit_for_mechanism(const struct fb_cycle *cycle, struct fb_log *log)
+static void limit_for_mechanism(const struct cycle *cycle, struct log *log)
 {
     uint32_t most = cycle->events.mechanism->descriptors_max;
     struct rlimit limits;
@@ -40,9 +41,9 @@ static void limit_for_mechanism(const struct fb_cycle *cycle, struct fb_log *log
     limit(RLIMIT_NOFILE, most, true, "worker_rlimit_nofile", log);
 }
 
-void fb_process_limit(const struct fb_cycle *cycle, struct fb_log *log)
+void process_limit(const struct cycle *cycle, struct log *log)
 {
-    const struct fb_core_settings *core = &cycle->core;
+    const struct core_settings *core = &cycle->core;
     struct rlimit limits;
 
     limit(RLIMIT_NOFILE, core->rlimit_nofile, false, "worker_rlimit_nofile", log);
@@ -50,62 +51,64 @@ void fb_process_limit(const struct fb_cycle *cycle, struct fb_log *log)
     limit_for_mechanism(cycle, log);
     if (getrlimit(RLIMIT_NOFILE, &limits) == 0 &&
         limits.rlim_cur < (rlim_t)cycle->events.worker_connections)
-        fb_log(log, FB_WARN, 0,
+        log_write(log, LEVEL_WARN, 0,
             "%" PRId64 " worker_connections exceed open file resource limit: %ju",
             cycle->events.worker_connections, (uintmax_t)limits.rlim_cur);
 }
 
-static void choose_cpus(const struct fb_core_settings *core, unsigned index, struct fb_log *log)
+static void choose_cpus(const struct core_settings *core, unsigned index, struct log *log)
 {
     cpu_set_t mask;
 
     if (core->cpus == NULL)
         return;
     if (core->cpu_auto)
-        fb_cpu_auto(&core->cpus[0], index, &mask);
+        cpu_auto(&core->cpus[0], index, &mask);
     else
         mask = core->cpus[index < core->cpu_n ? index : core->cpu_n - 1];
     if (sched_setaffinity(0, sizeof(mask), &mask) == -1)
-        fb_log(log, FB_ALERT, errno, "sched_setaffinity() failed");
+        log_write(log, LEVEL_ALERT, errno, "sched_setaffinity() failed");
 }
 
-static int change_user(const struct fb_core_settings *core, struct fb_log *log)
+static int change_user(const struct core_settings *core, struct log *log)
 {
     if (core->user == NULL || geteuid() != 0)
         return 0;
     if (setgid(core->gid) == -1) {
-        fb_log(log, FB_EMERG, errno, "setgid(%u) failed", (unsigned)core->gid);
+        log_write(log, LEVEL_EMERG, errno, "setgid(%u) failed", (unsigned)core->gid);
         return -1;
     }
     if (initgroups(core->user, core->gid) == -1) {
-        fb_log(log, FB_EMERG, errno, "initgroups(%s, %u) failed", core->user, (unsigned)core->gid);
+        log_write(
+            log, LEVEL_EMERG, errno, "initgroups(%s, %u) failed", core->user, (unsigned)core->gid);
         return -1;
     }
     if (setuid(core->uid) == -1) {
-        fb_log(log, FB_EMERG, errno, "setuid(%u) failed", (unsigned)core->uid);
+        log_write(log, LEVEL_EMERG, errno, "setuid(%u) failed", (unsigned)core->uid);
         return -1;
     }
     /* changing the user forbade core dumps, which worker_rlimit_core has just allowed */
     if (core->rlimit_core > 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == -1)
-        fb_log(log, FB_ALERT, errno, "prctl(PR_SET_DUMPABLE) failed");
+        log_write(log, LEVEL_ALERT, errno, "prctl(PR_SET_DUMPABLE) failed");
     return 0;
 }
 
-int fb_process_confine(const struct fb_cycle *cycle, unsigned index, struct fb_log *log)
+int process_confine(const struct cycle *cycle, unsigned index, struct log *log)
 {
-    const struct fb_core_settings *core = &cycle->core;
+    const struct core_settings *core = &cycle->core;
 
-    assert(role_is(FB_ROLE_WORKER));
+    assert(role_is(ROLE_WORKER));
     assert(index < (unsigned)core->worker_processes);
-    fb_process_limit(cycle, log);
+    process_limit(cycle, log);
     if (core->worker_priority != 0 &&
         setpriority(PRIO_PROCESS, 0, (int)core->worker_priority) == -1)
-        fb_log(log, FB_ALERT, errno, "setpriority(%" PRId64 ") failed", core->worker_priority);
+        log_write(
+            log, LEVEL_ALERT, errno, "setpriority(%" PRId64 ") failed", core->worker_priority);
     choose_cpus(core, index, log);
     if (change_user(core, log) == -1)
         return -1;
     if (core->working_directory != NULL && chdir(core->working_directory) == -1) {
-        fb_log(log, FB_EMERG, errno, "chdir(\"%s\") failed", core->working_directory);
+        log_write(log, LEVEL_EMERG, errno, "chdir(\"%s\") failed", core->working_directory);
         return -1;
     }
     return 0;

@@ -8,6 +8,6 @@
 
 /* Confines this process as worker number `index`, in the order above; -1 after an emerg line where the
  * worker must not go on. */
-int fb_process_confine(const struct fb_cycle *cycle, unsigned index, struct fb_log *log);
+int process_confine(const struct cycle *cycle, unsigned index, struct log *log);
 /* Sets the limits alone, for a single process, which keeps its user. */
-void fb_process_limit(const struct fb_cycle *cycle, struct fb_log *log);
+void process_limit(const struct cycle *cycle, struct log *log);

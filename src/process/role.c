@@ -2,14 +2,14 @@
 /* Keeps the role for assertions; nothing decides by it. */
 #include "process/role.h"
 
-static enum fb_role current = FB_ROLES;
+static enum role current = ROLE_N;
 
-void role_set(enum fb_role role)
+void role_set(enum role role)
 {
     current = role;
 }
 
-bool role_is(enum fb_role role)
+bool role_is(enum role role)
 {
-    return current == role || current == FB_ROLES || current == FB_ROLE_SINGLE;
+    return current == role || current == ROLE_N || current == ROLE_SINGLE;
 }

@@ -15,11 +15,11 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
-const char *const fb_build_calls[] = { "getdents64", "wait4", "sched_yield", NULL };
-const unsigned fb_build_prctls[] = { PR_SET_DUMPABLE, PR_SET_PTRACER, PR_SET_PDEATHSIG, 0 };
-const unsigned fb_build_ptraces[] = { PTRACE_ATTACH, PTRACE_DETACH, PTRACE_CONT, PTRACE_GETREGS,
+const char *const sanitized_calls[] = { "getdents64", "wait4", "sched_yield", NULL };
+const unsigned sanitized_prctls[] = { PR_SET_DUMPABLE, PR_SET_PTRACER, PR_SET_PDEATHSIG, 0 };
+const unsigned sanitized_ptraces[] = { PTRACE_ATTACH, PTRACE_DETACH, PTRACE_CONT, PTRACE_GETREGS,
     PTRACE_GETREGSET, PTRACE_PEEKUSER, PTRACE_GETFPREGS, 0 };
-const bool fb_build_clones = true;
+const bool sanitized_clones = true;
 
 static char binary[PATH_MAX], reports[PATH_MAX];
 
@@ -39,11 +39,11 @@ __attribute__((constructor)) static void keep_places(void)
     dirname(reports);
 }
 
-const char *fb_build_path(unsigned i, bool write)
+const char *sanitized_path(unsigned i, bool write)
 {
     const char *const read[] = { "/proc", "/usr", "/lib", "/lib64", binary, NULL };
 
     if (write)
         return i == 0 && *reports != '\0' ? reports : NULL;
-    return i < fb_countof(read) ? read[i] : NULL;
+    return i < countof(read) ? read[i] : NULL;
 }

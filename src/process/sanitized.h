@@ -7,11 +7,11 @@
 
 #include <stdbool.h>
 
-extern const char *const fb_build_calls[]; /* names of system calls; ends with NULL */
-extern const unsigned fb_build_prctls[];   /* options of prctl(); ends with 0 */
-extern const unsigned fb_build_ptraces[];  /* requests of ptrace(); ends with 0 */
-extern const bool fb_build_clones; /* processes that share the worker's memory are started */
+extern const char *const sanitized_calls[]; /* names of system calls; ends with NULL */
+extern const unsigned sanitized_prctls[];   /* options of prctl(); ends with 0 */
+extern const unsigned sanitized_ptraces[];  /* requests of ptrace(); ends with 0 */
+extern const bool sanitized_clones; /* processes that share the worker's memory are started */
 
 /* Returns the directory number `i` that the runtime reads or, with `write`, writes; NULL: no more.
  * */
-const char *fb_build_path(unsigned i, bool write);
+const char *sanitized_path(unsigned i, bool write);

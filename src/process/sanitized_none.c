@@ -4,12 +4,12 @@
 
 #include <stddef.h>
 
-const char *const fb_build_calls[] = { NULL };
-const unsigned fb_build_prctls[] = { 0 };
-const unsigned fb_build_ptraces[] = { 0 };
-const bool fb_build_clones = false;
+const char *const sanitized_calls[] = { NULL };
+const unsigned sanitized_prctls[] = { 0 };
+const unsigned sanitized_ptraces[] = { 0 };
+const bool sanitized_clones = false;
 
-const char *fb_build_path(unsigned i, bool write)
+const char *sanitized_path(unsigned i, bool write)
 {
     (void)i;
     (void)write;

@@ -10,32 +10,31 @@
 #include <stddef.h>
 #include <unistd.h>
 
-const struct fb_signal fb_signals[] = {
+const struct signal_row signals_table[] = {
     /* master, worker, single process */
     { SIGHUP, "SIGHUP", "reload", "reconfiguring",
-        { FB_ORDER_RELOAD, FB_ORDER_NONE, FB_ORDER_RELOAD } },
+        { COMMAND_RELOAD, COMMAND_NONE, COMMAND_RELOAD } },
     { SIGUSR1, "SIGUSR1", "reopen", "reopening logs",
-        { FB_ORDER_REOPEN, FB_ORDER_NONE, FB_ORDER_REOPEN } },
+        { COMMAND_REOPEN, COMMAND_NONE, COMMAND_REOPEN } },
     { SIGUSR2, "SIGUSR2", "upgrade", "changing binary",
-        { FB_ORDER_UPGRADE, FB_ORDER_NONE, FB_ORDER_UPGRADE } },
+        { COMMAND_UPGRADE, COMMAND_NONE, COMMAND_UPGRADE } },
     { SIGWINCH, "SIGWINCH", NULL, "gracefully shutting down workers",
-        { FB_ORDER_DRAIN, FB_ORDER_NONE, FB_ORDER_NONE } },
-    { SIGTERM, "SIGTERM", NULL, "exiting", { FB_ORDER_TERM, FB_ORDER_TERM, FB_ORDER_TERM } },
+        { COMMAND_DRAIN, COMMAND_NONE, COMMAND_NONE } },
+    { SIGTERM, "SIGTERM", NULL, "exiting", { COMMAND_TERM, COMMAND_TERM, COMMAND_TERM } },
     { SIGINT, "SIGINT", "stop", "exiting",
-        { FB_ORDER_TERMINATE, FB_ORDER_TERMINATE, FB_ORDER_TERMINATE } },
-    { SIGQUIT, "SIGQUIT", "quit", "shutting down",
-        { FB_ORDER_QUIT, FB_ORDER_QUIT, FB_ORDER_QUIT } },
-    { SIGCHLD, "SIGCHLD", NULL, NULL, { FB_ORDER_REAP, FB_ORDER_NONE, FB_ORDER_NONE } },
-    { SIGALRM, "SIGALRM", NULL, NULL, { FB_ORDER_DEADLINE, FB_ORDER_NONE, FB_ORDER_NONE } },
-    { SIGIO, "SIGIO", NULL, NULL, { FB_ORDER_CHANNEL, FB_ORDER_NONE, FB_ORDER_NONE } },
-    { SIGPIPE, "SIGPIPE", NULL, NULL, { FB_ORDER_NONE, FB_ORDER_NONE, FB_ORDER_NONE } },
-    { SIGSYS, "SIGSYS", NULL, NULL, { FB_ORDER_NONE, FB_ORDER_NONE, FB_ORDER_NONE } },
+        { COMMAND_TERMINATE, COMMAND_TERMINATE, COMMAND_TERMINATE } },
+    { SIGQUIT, "SIGQUIT", "quit", "shutting down", { COMMAND_QUIT, COMMAND_QUIT, COMMAND_QUIT } },
+    { SIGCHLD, "SIGCHLD", NULL, NULL, { COMMAND_REAP, COMMAND_NONE, COMMAND_NONE } },
+    { SIGALRM, "SIGALRM", NULL, NULL, { COMMAND_DEADLINE, COMMAND_NONE, COMMAND_NONE } },
+    { SIGIO, "SIGIO", NULL, NULL, { COMMAND_CHANNEL, COMMAND_NONE, COMMAND_NONE } },
+    { SIGPIPE, "SIGPIPE", NULL, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
+    { SIGSYS, "SIGSYS", NULL, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
     { .number = 0 },
 };
 
-static volatile sig_atomic_t given[FB_ORDERS];
+static volatile sig_atomic_t given[COMMAND_N];
 static volatile sig_atomic_t pending;
-static volatile sig_atomic_t senders[FB_ORDERS];
+static volatile sig_atomic_t senders[COMMAND_N];
 static volatile sig_atomic_t current_role;
 static sigset_t wait_mask;
 
@@ -44,8 +43,8 @@ static void handle_signal(int number, siginfo_t *info, void *context)
     int saved = errno;
 
     (void)context;
-    for (const struct fb_signal *s = fb_signals; s->number != 0; s++) {
-        enum fb_order command = s->orders[current_role];
+    for (const struct signal_row *s = signals_table; s->number != 0; s++) {
+        enum command command = s->orders[current_role];
 
         if (s->number != number)
             continue;
@@ -59,7 +58,7 @@ static void handle_signal(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-void fb_signals_reset(void)
+void signals_reset(void)
 {
     struct sigaction action = { .sa_handler = SIG_DFL };
     sigset_t none;
@@ -71,36 +70,36 @@ void fb_signals_reset(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static FB_NORETURN void end_process(int number)
+static NORETURN void end_process(int number)
 {
     _exit(128 + number); /* the code by which a shell tells of a signal */
 }
 
-void fb_signals_end_first_process(void)
+void signals_end_first_process(void)
 {
     static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM };
     struct sigaction action = { .sa_handler = end_process };
 
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < fb_countof(numbers) && getpid() == 1; i++)
+    for (size_t i = 0; i < countof(numbers) && getpid() == 1; i++)
         sigaction(numbers[i], &action, NULL);
 }
 
-void fb_signals_install(enum fb_role role)
+void signals_install(enum role role)
 {
     sigset_t blocked;
 
-    assert(role < FB_ROLES);
+    assert(role < ROLE_N);
     sigemptyset(&wait_mask);
     sigemptyset(&blocked);
     current_role = role;
-    for (int command = 0; command < FB_ORDERS; command++)
+    for (int command = 0; command < COMMAND_N; command++)
         given[command] = 0; /* they were given to the process that has forked us */
 
-    for (const struct fb_signal *s = fb_signals; s->number != 0; s++) {
+    for (const struct signal_row *s = signals_table; s->number != 0; s++) {
         struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle_signal };
 
-        if (s->orders[role] == FB_ORDER_NONE)
+        if (s->orders[role] == COMMAND_NONE)
             action = (struct sigaction) { .sa_handler = SIG_IGN };
         else
             sigaddset(&blocked, s->number);
@@ -110,12 +109,12 @@ void fb_signals_install(enum fb_role role)
     sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-const sigset_t *fb_signals_wait_mask(void)
+const sigset_t *signals_wait_mask(void)
 {
     return &wait_mask;
 }
 
-bool fb_order_pending(void)
+bool signals_pending(void)
 {
     if (!pending)
         return false;
@@ -123,7 +122,7 @@ bool fb_order_pending(void)
     return true;
 }
 
-bool fb_order_take(enum fb_order command, pid_t *from)
+bool signals_take(enum command command, pid_t *from)
 {
     if (!given[command])
         return false;
@@ -133,17 +132,17 @@ bool fb_order_take(enum fb_order command, pid_t *from)
     return true;
 }
 
-void fb_order_give(enum fb_order command)
+void signals_give(enum command command)
 {
-    assert(command > FB_ORDER_NONE && command < FB_ORDERS);
+    assert(command > COMMAND_NONE && command < COMMAND_N);
     senders[command] = 0;
     given[command] = 1;
     pending = 1;
 }
 
-const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order command)
+const struct signal_row *signals_find(enum role role, enum command command)
 {
-    for (const struct fb_signal *s = fb_signals; s->number != 0; s++)
+    for (const struct signal_row *s = signals_table; s->number != 0; s++)
         if (s->orders[role] == command)
             return s;
     return NULL;

@@ -8,53 +8,53 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum fb_order {
-    FB_ORDER_NONE,      /* the signal is ignored */
-    FB_ORDER_TERM,      /* end as `sigterm_shutdown` says */
-    FB_ORDER_TERMINATE, /* end at once */
-    FB_ORDER_QUIT,      /* end after the sessions */
-    FB_ORDER_RELOAD,
-    FB_ORDER_REOPEN,
-    FB_ORDER_UPGRADE,
-    FB_ORDER_DRAIN,
-    FB_ORDER_REAP,     /* a child has exited */
-    FB_ORDER_DEADLINE, /* a timer has expired */
-    FB_ORDER_CHANNEL,  /* a channel or a socket is readable */
-    FB_ORDERS,
+enum command {
+    COMMAND_NONE,      /* the signal is ignored */
+    COMMAND_TERM,      /* end as `sigterm_shutdown` says */
+    COMMAND_TERMINATE, /* end at once */
+    COMMAND_QUIT,      /* end after the sessions */
+    COMMAND_RELOAD,
+    COMMAND_REOPEN,
+    COMMAND_UPGRADE,
+    COMMAND_DRAIN,
+    COMMAND_REAP,     /* a child has exited */
+    COMMAND_DEADLINE, /* a timer has expired */
+    COMMAND_CHANNEL,  /* a channel or a socket is readable */
+    COMMAND_N,
 };
 
-enum fb_role { FB_ROLE_MASTER, FB_ROLE_WORKER, FB_ROLE_SINGLE, FB_ROLES };
+enum role { ROLE_MASTER, ROLE_WORKER, ROLE_SINGLE, ROLE_N };
 
-struct fb_signal {
+struct signal_row {
     int number;
     const char *name;  /* "SIGHUP" */
     const char *order; /* the word that -s takes, or NULL */
     const char *doing; /* log text of what is done about it; NULL: the signal is not logged */
-    enum fb_order orders[FB_ROLES];
+    enum command orders[ROLE_N];
 };
 
 /* The table; its last row has number 0. */
-extern const struct fb_signal fb_signals[];
+extern const struct signal_row signals_table[];
 
 /* Sets every disposition to its default and blocks nothing, whatever was inherited. */
-void fb_signals_reset(void);
-/* Makes SIGINT, SIGQUIT and SIGTERM end this process, until fb_signals_install(), if it is the first of a
+void signals_reset(void);
+/* Makes SIGINT, SIGQUIT and SIGTERM end this process, until signals_install(), if it is the first of a
  * container: the kernel gives such a process no signal that has no handler. */
-void fb_signals_end_first_process(void);
+void signals_end_first_process(void);
 /* Installs the handlers of a role and drops commands of the role before. From now on signals with a
- * command are blocked but in a wait with fb_signals_wait_mask(). */
-void fb_signals_install(enum fb_role role);
-/* The mask to wait with: lets through what fb_signals_install() blocks. */
-const sigset_t *fb_signals_wait_mask(void);
+ * command are blocked but in a wait with signals_wait_mask(). */
+void signals_install(enum role role);
+/* The mask to wait with: lets through what signals_install() blocks. */
+const sigset_t *signals_wait_mask(void);
 
 /* Whether a command may have been given since the last call: one test for a loop that has mostly none to
  * take. After true every command is to be tried. */
-bool fb_order_pending(void);
+bool signals_pending(void);
 /* Takes the command; returns whether it was given since it was taken last. `from`, if not NULL, becomes
  * the pid of the last process that sent it, 0 for the kernel. */
-bool fb_order_take(enum fb_order command, pid_t *from);
+bool signals_take(enum command command, pid_t *from);
 /* Gives a command from within the process. */
-void fb_order_give(enum fb_order command);
+void signals_give(enum command command);
 
 /* The signal that means this command in this role; NULL where none does. */
-const struct fb_signal *fb_signal_of(enum fb_role role, enum fb_order command);
+const struct signal_row *signals_find(enum role role, enum command command);

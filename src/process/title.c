@@ -7,16 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static int width; /* length of argv[0]; 0: fb_title_init() was not called, and titles stay */
+static int width; /* length of argv[0]; 0: title_init() was not called, and titles stay */
 
-void fb_title_init(int argc, char **argv)
+void title_init(int argc, char **argv)
 {
     assert(argc > 0);
     width = (int)strlen(argv[0]);
     setproctitle_init(argc, argv, environ);
 }
 
-void fb_title_set(const char *role, const char *arguments)
+void title_set(const char *role, const char *arguments)
 {
     if (width == 0)
         return;

@@ -3,6 +3,6 @@
 #pragma once
 
 /* Called once, with main's arguments, before anything else uses them. */
-void fb_title_init(int argc, char **argv);
-/* Sets the title to "forkbeard: ROLE ARGUMENTS". Does nothing before fb_title_init(). */
-void fb_title_set(const char *role, const char *arguments);
+void title_init(int argc, char **argv);
+/* Sets the title to "forkbeard: ROLE ARGUMENTS". Does nothing before title_init(). */
+void title_set(const char *role, const char *arguments);

@@ -6,7 +6,7 @@
 #include "protocols/protocols.def"
 #undef PROTOCOL
 
-const fb_protocol *const fb_protocols[] = {
+const fb_protocol *const protocols_builtin[] = {
 #define PROTOCOL(name) &fb_protocol_##name,
 #include "protocols/protocols.def"
 #undef PROTOCOL

@@ -5,4 +5,4 @@
 #include <forkbeard/forkbeard.h>
 
 /* Their descriptors, in the order of protocols.def; NULL behind the last. */
-extern const fb_protocol *const fb_protocols[];
+extern const fb_protocol *const protocols_builtin[];

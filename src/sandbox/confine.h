@@ -6,20 +6,21 @@
 #include "settings/cycle.h"
 
 /* Landlock (landlock.c). Returns why it cannot be used, with the errno or 0; NULL: it can. */
-const char *fb_landlock_lacks(int *error);
+const char *sandbox_landlock_lacks(int *error);
 /* Restricts the calling thread and what it starts; -1 with errno. Paths that cannot be opened are
  * logged. */
-int fb_landlock_enter(const struct fb_cycle *cycle, struct fb_log *log);
+int sandbox_landlock_enter(const struct cycle *cycle, struct log *log);
 
 /* The filter of system calls (seccomp.c, or seccomp_none.c in a build without it): the same for all
  * threads of the process. */
-const char *fb_seccomp_lacks(int *error);
-int fb_seccomp_enter(const struct fb_cycle *cycle);
+const char *sandbox_seccomp_lacks(int *error);
+int sandbox_seccomp_enter(const struct cycle *cycle);
 
 /* Names of system calls; each list ends with NULL (seccomp_calls.c). */
-extern const char *const fb_calls_denied[];      /* denied to every worker */
-extern const char *const fb_calls_of_exec[];     /* to run programs */
-extern const char *const fb_calls_of_io_uring[]; /* io_uring, whose operations no filter sees */
-extern const char *const fb_calls_allowed[];     /* allowed to every worker by `strict` */
-extern const char *const fb_calls_of_children[]; /* needed to run programs */
-extern const char *const fb_calls_of_writing[];  /* files that are changed by their names */
+extern const char *const sandbox_calls_denied[];  /* denied to every worker */
+extern const char *const sandbox_calls_of_exec[]; /* to run programs */
+extern const char
+    *const sandbox_calls_of_io_uring[];           /* io_uring, whose operations no filter sees */
+extern const char *const sandbox_calls_allowed[]; /* allowed to every worker by `strict` */
+extern const char *const sandbox_calls_of_children[]; /* needed to run programs */
+extern const char *const sandbox_calls_of_writing[];  /* files that are changed by their names */

@@ -71,7 +71,7 @@ struct port_rule {
 struct rules {
     int fd;
     uint64_t fs; /* the rights that this kernel knows */
-    struct fb_log *log;
+    struct log *log;
 };
 
 /* Files that the C library may read at any time, and that hold no secrets. */
@@ -93,7 +93,7 @@ static int abi_of_kernel(void)
     return (int)syscall(CALL_CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
 }
 
-const char *fb_landlock_lacks(int *error)
+const char *sandbox_landlock_lacks(int *error)
 {
     *error = 0;
     if (abi_of_kernel() > 0)
@@ -120,9 +120,9 @@ static uint64_t rights_of(int abi)
     return (UINT64_C(2) << last) - 1;
 }
 
-static struct ruleset handled(const struct fb_cycle *cycle, int abi)
+static struct ruleset handled(const struct cycle *cycle, int abi)
 {
-    const struct fb_needs *needs = &cycle->needs;
+    const struct needs *needs = &cycle->needs;
     struct ruleset handled = { .fs = rights_of(abi) };
 
     if (abi >= 4 && !needs->listen)
@@ -160,21 +160,21 @@ static void allow_all(const struct rules *rules, const char *const *paths, uint6
         allow(rules, *paths, allowed);
 }
 
-static void allow_needed(const struct rules *rules, const struct fb_needs *needs)
+static void allow_needed(const struct rules *rules, const struct needs *needs)
 {
     uint64_t also = needs->exec ? FS(EXECUTE) : 0;
-    const struct fb_needed_path *needed;
+    const struct needs_path *needed;
 
     STAILQ_FOREACH (needed, &needs->paths, link) {
         assert(needed->path != NULL && needed->path[0] != '\0');
         if (allow(rules, needed->path, also | (needed->write ? WRITING : READING)) == -1)
-            fb_log(rules->log, FB_WARN, errno, "sandbox: \"%s\" is closed to this worker",
+            log_write(rules->log, LEVEL_WARN, errno, "sandbox: \"%s\" is closed to this worker",
                 needed->path);
     }
 }
 
 /* The kernel makes the file as the worker would. */
-static void allow_cores(const struct rules *rules, const struct fb_core_settings *core)
+static void allow_cores(const struct rules *rules, const struct core_settings *core)
 {
     FILE *file = core->rlimit_core > 0 ? fopen("/proc/sys/kernel/core_pattern", "re") : NULL;
     char pattern[256] = "";
@@ -198,19 +198,19 @@ static void allow_for_build(const struct rules *rules)
 {
     const char *path;
 
-    for (unsigned i = 0; (path = fb_build_path(i, false)) != NULL; i++)
+    for (unsigned i = 0; (path = sanitized_path(i, false)) != NULL; i++)
         allow(rules, path, READING);
-    for (unsigned i = 0; (path = fb_build_path(i, true)) != NULL; i++)
+    for (unsigned i = 0; (path = sanitized_path(i, true)) != NULL; i++)
         allow(rules, path, WRITING);
 }
 
-static void allow_paths(const struct rules *rules, const struct fb_cycle *cycle)
+static void allow_paths(const struct rules *rules, const struct cycle *cycle)
 {
-    const struct fb_needs *needs = &cycle->needs;
+    const struct needs *needs = &cycle->needs;
 
     allow_all(rules, least_paths, READING);
     allow_all(rules, devices, READING | FS(WRITE_FILE));
-    if (cycle->core.sandbox == FB_SANDBOX_ON)
+    if (cycle->core.sandbox == SANDBOX_ON)
         allow_all(rules, system_paths, READING);
     if (needs->exec)
         allow_all(rules, programs, READING | FS(EXECUTE));
@@ -229,14 +229,14 @@ static int allow_any_port(const struct rules *rules)
     return (int)syscall(CALL_ADD_RULE, rules->fd, RULE_NET_PORT, &rule, 0);
 }
 
-int fb_landlock_enter(const struct fb_cycle *cycle, struct fb_log *log)
+int sandbox_landlock_enter(const struct cycle *cycle, struct log *log)
 {
     struct ruleset ruleset = handled(cycle, abi_of_kernel());
     struct rules rules = { .fs = ruleset.fs, .log = log };
     int status = 0, error;
 
-    assert(cycle->core.sandbox != FB_SANDBOX_OFF);
-    if (cycle->needs.unknown != NULL && cycle->core.sandbox == FB_SANDBOX_ON)
+    assert(cycle->core.sandbox != SANDBOX_OFF);
+    if (cycle->needs.unknown != NULL && cycle->core.sandbox == SANDBOX_ON)
         return 0;
     rules.fd = (int)syscall(CALL_CREATE_RULESET, &ruleset, sizeof(ruleset), 0);
     if (rules.fd == -1)

@@ -18,29 +18,29 @@ static const struct part {
     const char *name;
     const char *(*lacks)(int *error);
 } parts[] = {
-    { "the filter of system calls", fb_seccomp_lacks },
-    { "the rules for paths", fb_landlock_lacks },
+    { "the filter of system calls", sandbox_seccomp_lacks },
+    { "the rules for paths", sandbox_landlock_lacks },
 };
 
-int fb_sandbox_check(const struct fb_cycle *cycle, struct fb_log *log)
+int sandbox_check(const struct cycle *cycle, struct log *log)
 {
     int status = 0, error;
 
-    if (cycle->core.sandbox != FB_SANDBOX_STRICT)
+    if (cycle->core.sandbox != SANDBOX_STRICT)
         return 0;
-    for (size_t i = 0; i < fb_countof(parts); i++) {
+    for (size_t i = 0; i < countof(parts); i++) {
         const char *lack = parts[i].lacks(&error);
 
         if (lack == NULL)
             continue;
-        fb_log(log, FB_EMERG, error, "\"sandbox strict\" is not possible without %s: %s",
+        log_write(log, LEVEL_EMERG, error, "\"sandbox strict\" is not possible without %s: %s",
             parts[i].name, lack);
         status = -1;
     }
     return status;
 }
 
-static void note_needs(const struct fb_needs *needs, struct fb_log *log)
+static void note_needs(const struct needs *needs, struct log *log)
 {
     const struct {
         bool needed;
@@ -52,41 +52,41 @@ static void note_needs(const struct fb_needs *needs, struct fb_log *log)
         { needs->udp, "open datagram sockets" },
         { needs->listen, "open listening sockets" },
     };
-    const struct fb_needed_path *path;
+    const struct needs_path *path;
 
-    for (size_t i = 0; i < fb_countof(lifted); i++)
+    for (size_t i = 0; i < countof(lifted); i++)
         if (lifted[i].needed)
-            fb_log(log, FB_NOTICE, 0, "sandbox: workers may %s, because protocols need it",
+            log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s, because protocols need it",
                 lifted[i].what);
     STAILQ_FOREACH (path, &needs->paths, link)
-        fb_log(log, FB_NOTICE, 0, "sandbox: workers may %s \"%s\", because protocols need it",
+        log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s \"%s\", because protocols need it",
             path->write ? "write" : "read", path->path);
 }
 
-int fb_sandbox_prepare(const struct fb_cycle *cycle, struct fb_log *log)
+int sandbox_prepare(const struct cycle *cycle, struct log *log)
 {
     int64_t mode = cycle->core.sandbox;
     const char *unknown = cycle->needs.unknown;
     int error;
 
-    assert(role_is(FB_ROLE_MASTER));
-    assert(mode >= FB_SANDBOX_OFF && mode <= FB_SANDBOX_STRICT);
-    if (mode == FB_SANDBOX_OFF)
+    assert(role_is(ROLE_MASTER));
+    assert(mode >= SANDBOX_OFF && mode <= SANDBOX_STRICT);
+    if (mode == SANDBOX_OFF)
         return 0;
-    if (fb_sandbox_check(cycle, log) == -1)
+    if (sandbox_check(cycle, log) == -1)
         return -1;
-    for (size_t i = 0; i < fb_countof(parts); i++) {
+    for (size_t i = 0; i < countof(parts); i++) {
         const char *lack = parts[i].lacks(&error);
 
         if (lack != NULL)
-            fb_log(
-                log, FB_NOTICE, error, "sandbox: workers run without %s: %s", parts[i].name, lack);
+            log_write(log, LEVEL_NOTICE, error, "sandbox: workers run without %s: %s",
+                parts[i].name, lack);
     }
     if (unknown != NULL)
-        fb_log(log, FB_NOTICE, 0,
+        log_write(log, LEVEL_NOTICE, 0,
             "sandbox: protocol \"%s\" cannot say what it needs, %s: build it again", unknown,
-            mode == FB_SANDBOX_ON ? "so that workers keep paths, programs and sockets"
-                                  : "and gets nothing");
+            mode == SANDBOX_ON ? "so that workers keep paths, programs and sockets"
+                               : "and gets nothing");
     note_needs(&cycle->needs, log);
     return 0;
 }
@@ -100,13 +100,13 @@ static unsigned thread_n(void)
 }
 
 /* Landlock holds the calling thread alone, and threads that were started before stay outside. */
-static int check_threads(enum fb_level level, struct fb_log *log)
+static int check_threads(enum log_level level, struct log *log)
 {
     unsigned n = thread_n();
 
     if (n <= 1)
         return 0;
-    fb_log(log, level, 0,
+    log_write(log, level, 0,
         "sandbox: %u threads run already, started by a protocol's worker_start or its libraries, "
         "and "
         "the rules for paths do not apply to them",
@@ -115,35 +115,35 @@ static int check_threads(enum fb_level level, struct fb_log *log)
 }
 
 /* Enters every part that this system has. The master has logged which are missing. */
-static int enter(const struct fb_cycle *cycle, enum fb_level level, struct fb_log *log)
+static int enter(const struct cycle *cycle, enum log_level level, struct log *log)
 {
     int error;
 
-    assert(level == FB_EMERG || level == FB_WARN);
+    assert(level == LEVEL_EMERG || level == LEVEL_WARN);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
-        fb_log(log, level, errno, "sandbox: prctl(PR_SET_NO_NEW_PRIVS) failed");
+        log_write(log, level, errno, "sandbox: prctl(PR_SET_NO_NEW_PRIVS) failed");
         return -1;
     }
-    if (fb_landlock_lacks(&error) == NULL && fb_landlock_enter(cycle, log) == -1) {
-        fb_log(log, level, errno, "sandbox: the rules for paths could not be set");
+    if (sandbox_landlock_lacks(&error) == NULL && sandbox_landlock_enter(cycle, log) == -1) {
+        log_write(log, level, errno, "sandbox: the rules for paths could not be set");
         return -1;
     }
-    if (fb_seccomp_lacks(&error) == NULL && fb_seccomp_enter(cycle) == -1) {
-        fb_log(log, level, errno, "sandbox: the filter of system calls could not be set");
+    if (sandbox_seccomp_lacks(&error) == NULL && sandbox_seccomp_enter(cycle) == -1) {
+        log_write(log, level, errno, "sandbox: the filter of system calls could not be set");
         return -1;
     }
     return 0;
 }
 
-int fb_sandbox_enter(const struct fb_cycle *cycle, struct fb_log *log)
+int sandbox_enter(const struct cycle *cycle, struct log *log)
 {
-    bool strict = cycle->core.sandbox == FB_SANDBOX_STRICT;
-    enum fb_level level = strict ? FB_EMERG : FB_WARN;
+    bool strict = cycle->core.sandbox == SANDBOX_STRICT;
+    enum log_level level = strict ? LEVEL_EMERG : LEVEL_WARN;
 
-    assert(role_is(FB_ROLE_WORKER));
-    if (cycle->core.sandbox == FB_SANDBOX_OFF)
+    assert(role_is(ROLE_WORKER));
+    if (cycle->core.sandbox == SANDBOX_OFF)
         return 0;
-    if (fb_sandbox_check(cycle, log) == -1)
+    if (sandbox_check(cycle, log) == -1)
         return -1;
     tzset(); /* reads a file */
     if (check_threads(level, log) == -1 && strict)

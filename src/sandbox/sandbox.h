@@ -9,9 +9,9 @@
 
 /* Checks that workers can have the sandbox that the configuration demands; -1 after an emerg line.
  * */
-int fb_sandbox_check(const struct fb_cycle *cycle, struct fb_log *log);
+int sandbox_check(const struct cycle *cycle, struct log *log);
 /* Checks the same, and logs what the sandbox will lack and what protocols need to be left open. */
-int fb_sandbox_prepare(const struct fb_cycle *cycle, struct fb_log *log);
+int sandbox_prepare(const struct cycle *cycle, struct log *log);
 /* Enters it, for good and with all that this process starts from now on; -1 after an emerg line
  * where it must not go on. */
-int fb_sandbox_enter(const struct fb_cycle *cycle, struct fb_log *log);
+int sandbox_enter(const struct cycle *cycle, struct log *log);

@@ -60,7 +60,7 @@ static const char *const signals[] = { "kill", "tkill", "tgkill", "rt_sigqueuein
 /* A filter that is being made. */
 struct filter {
     scmp_filter_ctx context;
-    const struct fb_needs *needs;
+    const struct needs *needs;
     bool open; /* a protocol cannot say what it needs, and is given it */
     int error; /* the first, negative; 0 */
 };
@@ -121,7 +121,7 @@ static struct scmp_arg_cmp has(unsigned arg, uint64_t bits)
 
 static bool has_type(const struct filter *filter, unsigned type)
 {
-    const struct fb_needs *needs = filter->needs;
+    const struct needs *needs = filter->needs;
 
     return type == SOCK_STREAM ||
            (type == SOCK_DGRAM && (needs->udp || needs->names || filter->open));
@@ -151,7 +151,7 @@ static void add_sockets(struct filter *filter, uint32_t action)
             continue;
         else if (has_family(filter, family) == allows)
             add_if(filter, action, "socket", is(0, family));
-    for (size_t i = 0; i < fb_countof(internet); i++)
+    for (size_t i = 0; i < countof(internet); i++)
         for (unsigned type = 0; type < TYPES; type++) {
             const struct scmp_arg_cmp both[] = { is(0, internet[i]),
                 SCMP_A1(SCMP_CMP_MASKED_EQ, TYPES - 1, type) };
@@ -178,7 +178,7 @@ static void deny_signals(struct filter *filter)
 {
     if (filter->needs->exec || filter->open)
         return;
-    for (size_t i = 0; i < fb_countof(signals); i++)
+    for (size_t i = 0; i < countof(signals); i++)
         add_if(filter, DENY, signals[i], whole(0, SCMP_CMP_NE, (uint64_t)getpid()));
 }
 
@@ -189,7 +189,7 @@ static void deny_ptrace_but(struct filter *filter, const unsigned *own)
         unsigned first, end;
     } requests[] = { { 0, 64 }, { PTRACE_SETOPTIONS, PTRACE_SETOPTIONS + 64 } };
 
-    for (size_t i = 0; i < fb_countof(requests); i++)
+    for (size_t i = 0; i < countof(requests); i++)
         for (unsigned request = requests[i].first; request < requests[i].end; request++) {
             const unsigned *one = own;
 
@@ -206,16 +206,16 @@ static void deny(struct filter *filter)
     static const unsigned fcntls[] = { F_SETOWN,
         F_SETOWN_EX }; /* choose the process that gets SIGIO */
 
-    add_list(filter, DENY, fb_calls_denied);
+    add_list(filter, DENY, sandbox_calls_denied);
     if (!filter->needs->exec && !filter->open)
-        add_list(filter, DENY, fb_calls_of_exec);
+        add_list(filter, DENY, sandbox_calls_of_exec);
     if (!filter->needs->listen && !filter->open)
         add(filter, DENY, "listen");
     if (!filter->open)
-        add_list(filter, DENY, fb_calls_of_io_uring);
-    for (size_t i = 0; i < fb_countof(ioctls); i++)
+        add_list(filter, DENY, sandbox_calls_of_io_uring);
+    for (size_t i = 0; i < countof(ioctls); i++)
         add_if(filter, DENY, "ioctl", is(1, ioctls[i]));
-    for (size_t i = 0; i < fb_countof(fcntls); i++) {
+    for (size_t i = 0; i < countof(fcntls); i++) {
         add_if(filter, DENY, "fcntl", is(1, fcntls[i]));
         add_if(filter, DENY, "fcntl64", is(1, fcntls[i]));
     }
@@ -224,10 +224,10 @@ static void deny(struct filter *filter)
     add_if(filter, DENY, "prlimit64", whole(0, SCMP_CMP_NE, 0));
     deny_namespaces(filter);
     deny_signals(filter);
-    if (fb_build_ptraces[0] == 0)
+    if (sanitized_ptraces[0] == 0)
         add(filter, DENY, "ptrace");
     else
-        deny_ptrace_but(filter, fb_build_ptraces);
+        deny_ptrace_but(filter, sanitized_ptraces);
     add_sockets(filter, DENY);
 }
 
@@ -235,7 +235,7 @@ static void deny(struct filter *filter)
 
 static void allow_signals(struct filter *filter)
 {
-    for (size_t i = 0; i < fb_countof(signals); i++)
+    for (size_t i = 0; i < countof(signals); i++)
         if (filter->needs->exec)
             add(filter, ALLOW, signals[i]);
         else
@@ -246,7 +246,7 @@ static void allow_clones(struct filter *filter)
 {
     uint64_t looked_at = NAMESPACES | CLONE_THREAD;
 
-    if (filter->needs->exec || fb_build_clones)
+    if (filter->needs->exec || sanitized_clones)
         add_if(filter, ALLOW, "clone", has_not(CLONE_FLAGS, NAMESPACES));
     else
         add_if(filter, ALLOW, "clone",
@@ -256,9 +256,9 @@ static void allow_clones(struct filter *filter)
 static void allow_memory(struct filter *filter)
 {
     static const char *const calls[] = { "mmap", "mmap2", "mprotect" };
-    const struct fb_needs *needs = filter->needs;
+    const struct needs *needs = filter->needs;
 
-    for (size_t i = 0; i < fb_countof(calls); i++)
+    for (size_t i = 0; i < countof(calls); i++)
         if (needs->code || needs->exec || needs->names) /* names load libraries */
             add(filter, ALLOW, calls[i]);
         else
@@ -276,41 +276,41 @@ static void allow_options(struct filter *filter)
     static const unsigned prctls[] = { PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
         PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_VMA };
 
-    for (size_t i = 0; i < fb_countof(ioctls); i++)
+    for (size_t i = 0; i < countof(ioctls); i++)
         add_if(filter, ALLOW, "ioctl", is(1, ioctls[i]));
-    for (size_t i = 0; i < fb_countof(fcntls); i++) {
+    for (size_t i = 0; i < countof(fcntls); i++) {
         add_if(filter, ALLOW, "fcntl", is(1, fcntls[i]));
         add_if(filter, ALLOW, "fcntl64", is(1, fcntls[i]));
     }
-    for (size_t i = 0; i < fb_countof(prctls); i++)
+    for (size_t i = 0; i < countof(prctls); i++)
         add_if(filter, ALLOW, "prctl", is(0, prctls[i]));
     add_if(filter, ALLOW, "prlimit64", whole(0, SCMP_CMP_EQ, 0));
 }
 
 static void allow_for_build(struct filter *filter)
 {
-    add_list(filter, ALLOW, fb_build_calls);
-    for (const unsigned *option = fb_build_prctls; *option != 0; option++)
+    add_list(filter, ALLOW, sanitized_calls);
+    for (const unsigned *option = sanitized_prctls; *option != 0; option++)
         add_if(filter, ALLOW, "prctl", is(0, *option));
-    for (const unsigned *request = fb_build_ptraces; *request != 0; request++)
+    for (const unsigned *request = sanitized_ptraces; *request != 0; request++)
         add_if(filter, ALLOW, "ptrace", is(0, *request));
 }
 
 static void allow(struct filter *filter)
 {
-    const struct fb_needs *needs = filter->needs;
-    const struct fb_needed_path *path;
+    const struct needs *needs = filter->needs;
+    const struct needs_path *path;
     bool writes = false;
 
     assert(!filter->open); /* only of `on` */
     STAILQ_FOREACH (path, &needs->paths, link)
         writes = writes || path->write;
-    add_list(filter, ALLOW, fb_calls_allowed);
+    add_list(filter, ALLOW, sandbox_calls_allowed);
     if (writes)
-        add_list(filter, ALLOW, fb_calls_of_writing);
+        add_list(filter, ALLOW, sandbox_calls_of_writing);
     if (needs->exec) {
-        add_list(filter, ALLOW, fb_calls_of_exec);
-        add_list(filter, ALLOW, fb_calls_of_children);
+        add_list(filter, ALLOW, sandbox_calls_of_exec);
+        add_list(filter, ALLOW, sandbox_calls_of_children);
     }
     if (needs->listen)
         add(filter, ALLOW, "listen");
@@ -325,7 +325,7 @@ static void allow(struct filter *filter)
 }
 
 /* A kernel with filters answers EFAULT, because there is no address to read from. */
-const char *fb_seccomp_lacks(int *error)
+const char *sandbox_seccomp_lacks(int *error)
 {
     *error = 0;
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) == -1 && errno != EFAULT) {
@@ -353,9 +353,9 @@ static int load(struct filter *filter, bool strict)
     return filter->error;
 }
 
-int fb_seccomp_enter(const struct fb_cycle *cycle)
+int sandbox_seccomp_enter(const struct cycle *cycle)
 {
-    bool strict = cycle->core.sandbox == FB_SANDBOX_STRICT;
+    bool strict = cycle->core.sandbox == SANDBOX_STRICT;
     struct filter filter = {
         .context = seccomp_init(strict ? DENY : ALLOW),
         .needs = &cycle->needs,
@@ -363,7 +363,7 @@ int fb_seccomp_enter(const struct fb_cycle *cycle)
     };
     int error;
 
-    assert(cycle->core.sandbox != FB_SANDBOX_OFF);
+    assert(cycle->core.sandbox != SANDBOX_OFF);
     if (filter.context == NULL) {
         errno = ENOMEM;
         return -1;

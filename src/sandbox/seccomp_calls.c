@@ -5,7 +5,7 @@
 
 /* Calls of administrators, debuggers and container managers, and those with the kernel's worst
  * holes. */
-const char *const fb_calls_denied[] = {
+const char *const sandbox_calls_denied[] = {
     /* file systems and what a process sees of them */
     "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount",
     "open_by_handle_at", "open_tree", "open_tree_attr", "pivot_root", "quotactl", "quotactl_fd",
@@ -25,12 +25,12 @@ const char *const fb_calls_denied[] = {
     NULL
 };
 
-const char *const fb_calls_of_exec[] = { "execve", "execveat", NULL };
+const char *const sandbox_calls_of_exec[] = { "execve", "execveat", NULL };
 
-const char *const fb_calls_of_io_uring[] = { "io_uring_enter", "io_uring_register",
+const char *const sandbox_calls_of_io_uring[] = { "io_uring_enter", "io_uring_register",
     "io_uring_setup", NULL };
 
-const char *const fb_calls_allowed[] = {
+const char *const sandbox_calls_allowed[] = {
     /* descriptors */
     "close", "close_range", "copy_file_range", "dup", "dup2", "dup3", "eventfd", "eventfd2",
     "fadvise64", "fadvise64_64", "arm_fadvise64_64", "fallocate", "fdatasync", "flock", "fstat",
@@ -74,10 +74,10 @@ const char *const fb_calls_allowed[] = {
     "timer_gettime", "timer_gettime64", "timer_settime", "timer_settime64", NULL
 };
 
-const char *const fb_calls_of_children[] = { "chdir", "fchdir", "fork", "pidfd_open", "setpgid",
-    "setpriority", "setrlimit", "setsid", "vfork", NULL };
+const char *const sandbox_calls_of_children[] = { "chdir", "fchdir", "fork", "pidfd_open",
+    "setpgid", "setpriority", "setrlimit", "setsid", "vfork", NULL };
 
-const char *const fb_calls_of_writing[] = { "chmod", "creat", "fchmod", "fchmodat", "fchmodat2",
-    "futimesat", "link", "linkat", "mkdir", "mkdirat", "rename", "renameat", "renameat2", "rmdir",
-    "symlink", "symlinkat", "truncate", "truncate64", "unlink", "unlinkat", "utime", "utimensat",
-    "utimensat_time64", "utimes", NULL };
+const char *const sandbox_calls_of_writing[] = { "chmod", "creat", "fchmod", "fchmodat",
+    "fchmodat2", "futimesat", "link", "linkat", "mkdir", "mkdirat", "rename", "renameat",
+    "renameat2", "rmdir", "symlink", "symlinkat", "truncate", "truncate64", "unlink", "unlinkat",
+    "utime", "utimensat", "utimensat_time64", "utimes", NULL };

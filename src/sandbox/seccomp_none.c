@@ -4,13 +4,13 @@
 
 #include <errno.h>
 
-const char *fb_seccomp_lacks(int *error)
+const char *sandbox_seccomp_lacks(int *error)
 {
     *error = 0;
     return "forkbeard was built without libseccomp";
 }
 
-int fb_seccomp_enter(const struct fb_cycle *cycle)
+int sandbox_seccomp_enter(const struct cycle *cycle)
 {
     (void)cycle;
     errno = ENOSYS;

@@ -19,7 +19,7 @@ int fb_peer_address(const fb_conn *conn, struct sockaddr_storage *out)
         return -1;
     memset(out, 0, sizeof(*out));
     if (conn->outgoing)
-        copy_target(out, fb_side_of(conn)->target);
+        copy_target(out, session_conn_of(conn)->target);
     else
         memcpy(out, &conn->peer, sizeof(conn->peer));
     return 0;
@@ -37,10 +37,10 @@ int fb_local_address(const fb_conn *conn, struct sockaddr_storage *out)
 
 char *fb_address_text(const struct sockaddr_storage *address, char *text, size_t size)
 {
-    struct fb_address a = { .length = sizeof(a.un) };
-    char whole[FB_ADDRESS_TEXT];
+    struct address a = { .length = sizeof(a.un) };
+    char whole[ADDRESS_TEXT];
 
     memcpy(&a.un, address, sizeof(a.un));
-    snprintf(text, size, "%s", fb_address_format(&a, true, whole));
+    snprintf(text, size, "%s", address_format(&a, true, whole));
     return text;
 }

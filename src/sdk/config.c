@@ -13,27 +13,27 @@ int fb_conf_errorf(fb_conf *conf, const char *directive, const char *format, ...
 {
     va_list args;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     va_start(args, format);
-    fb_settings_vreport(conf, directive, format, args);
+    settings_vreport(conf, directive, format, args);
     va_end(args);
     return -1;
 }
 
 void *fb_conf_alloc(fb_conf *conf, size_t n)
 {
-    assert(role_is(FB_ROLE_MASTER));
-    return fb_apply_alloc(conf->apply, n);
+    assert(role_is(ROLE_MASTER));
+    return apply_alloc(conf->apply, n);
 }
 
 const fb_target *fb_conf_target(fb_conf *conf, const char *directive, const char *text)
 {
-    assert(role_is(FB_ROLE_MASTER));
-    return fb_settings_target(conf, directive, text);
+    assert(role_is(ROLE_MASTER));
+    return settings_target(conf, directive, text);
 }
 
 fb_map *fb_conf_map(fb_conf *conf, const fb_map_options *options)
 {
-    assert(role_is(FB_ROLE_MASTER) && conf->protocol != NULL);
-    return fb_settings_map(conf, options);
+    assert(role_is(ROLE_MASTER) && conf->protocol != NULL);
+    return settings_map(conf, options);
 }

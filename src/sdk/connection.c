@@ -10,82 +10,82 @@
 void fb_stop(fb_conn *conn)
 {
     if (SDK_VALID(conn) && conn->pipe == NULL)
-        fb_conn_stop(conn);
+        conn_stop(conn);
 }
 
 void fb_resume(fb_conn *conn)
 {
     if (SDK_VALID(conn) && conn->pipe == NULL)
-        fb_conn_resume(conn);
+        conn_resume(conn);
 }
 
 void fb_shutdown(fb_conn *conn)
 {
     if (SDK_VALID(conn) && conn->pipe == NULL)
-        fb_conn_shutdown(conn);
+        conn_shutdown(conn);
 }
 
 void fb_close(fb_conn *conn)
 {
     if (SDK_VALID(conn))
-        fb_conn_close(conn);
+        conn_close(conn);
 }
 
 void fb_abort(fb_conn *conn)
 {
     if (SDK_VALID(conn))
-        fb_conn_fail(conn, FB_ABORTED);
+        conn_fail(conn, FB_ABORTED);
 }
 
 void fb_set_timeout(fb_conn *conn, uint64_t ms)
 {
     if (SDK_VALID(conn) && conn->pipe == NULL)
-        fb_session_set_timeout(conn, ms);
+        session_set_timeout(conn, ms);
 }
 
 void fb_timer(fb_conn *conn, uint32_t id, uint64_t ms)
 {
     if (SDK_VALID(conn))
-        fb_session_alarm(conn, id, ms);
+        session_timer_set(conn, id, ms);
 }
 
 void fb_timer_cancel(fb_conn *conn, uint32_t id)
 {
     if (SDK_VALID(conn))
-        fb_session_alarm_cancel(conn, id);
+        session_timer_cancel(conn, id);
 }
 
 void fb_set_idle(fb_conn *conn, int idle)
 {
     if (SDK_VALID(conn))
-        fb_session_set_idle(conn, idle != 0);
+        stream_set_idle(conn, idle != 0);
 }
 
 void *fb_alloc(fb_conn *conn, size_t n)
 {
-    struct fb_side *side = SDK_VALID(conn) ? fb_side_make(conn) : NULL;
+    struct session_conn *side = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
 
     assert(side == NULL || side->conn == conn);
-    return side != NULL ? fb_net_alloc(conn->net, &side->lasting, n) : NULL;
+    return side != NULL ? net_alloc(conn->net, &side->lasting, n) : NULL;
 }
 
 void *fb_temp_alloc(fb_conn *conn, size_t n)
 {
-    struct fb_side *side = SDK_VALID(conn) ? fb_side_make(conn) : NULL;
+    struct session_conn *side = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
 
     assert(side == NULL || side->conn == conn);
-    return side != NULL ? fb_net_alloc(conn->net, &side->temporary, n) : NULL;
+    return side != NULL ? net_alloc(conn->net, &side->temporary, n) : NULL;
 }
 
 void fb_temp_reset(fb_conn *conn)
 {
     if (SDK_VALID(conn) && conn->session != NULL)
-        fb_net_release(conn->net, &fb_side_of(conn)->temporary);
+        net_release(conn->net, &session_conn_of(conn)->temporary);
 }
 
 const void *fb_conf_of(const fb_conn *conn)
 {
-    return SDK_VALID(conn) ? fb_binding_of(conn)->server->protocol_conf : NULL;
+    return SDK_VALID(conn) ? session_binding_of(conn)->server->protocol_conf : NULL;
 }
 
 uint64_t fb_received(const fb_conn *conn)

@@ -18,8 +18,7 @@ int fb_frame_until(fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t 
 {
     if (!SDK_VALID(conn))
         return 0;
-    return check_cut(
-        fb_session_frame_until(conn, rest, delimiter, delimiter_n, limit, frame), rest, frame);
+    return check_cut(frame_until(conn, rest, delimiter, delimiter_n, limit, frame), rest, frame);
 }
 
 int fb_frame_fixed(
@@ -27,7 +26,7 @@ int fb_frame_fixed(
 {
     if (!SDK_VALID(conn))
         return 0;
-    return check_cut(fb_session_frame_fixed(conn, rest, n, limit, frame), rest, frame);
+    return check_cut(frame_fixed(conn, rest, n, limit, frame), rest, frame);
 }
 
 int fb_frame_prefixed(fb_conn *conn, fb_bytes *rest, unsigned width, int little,
@@ -35,6 +34,5 @@ int fb_frame_prefixed(fb_conn *conn, fb_bytes *rest, unsigned width, int little,
 {
     if (!SDK_VALID(conn))
         return 0;
-    return check_cut(
-        fb_session_frame_prefixed(conn, rest, width, little != 0, limit, frame), rest, frame);
+    return check_cut(frame_prefixed(conn, rest, width, little != 0, limit, frame), rest, frame);
 }

@@ -7,11 +7,11 @@
 
 void sdk_handle_report(const fb_conn *conn, const char *call)
 {
-    struct fb_stream *stream = fb_stream_of(conn);
+    struct stream *stream = stream_of(conn);
 
     assert(stream->net.log != NULL);
     if (stream->misused != NULL)
         stream->misused(stream, call);
     else
-        fb_log(stream->net.log, FB_ALERT, 0, "%s() of a connection that has ended", call);
+        log_write(stream->net.log, LEVEL_ALERT, 0, "%s() of a connection that has ended", call);
 }

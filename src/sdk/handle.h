@@ -18,7 +18,7 @@ void sdk_handle_report(const fb_conn *conn, const char *call);
 
 static inline bool sdk_handle_check(const fb_conn *conn, const char *call)
 {
-    if (fb_likely(conn_is_owned(conn) && !fb_session_is_kept(conn)))
+    if (likely(conn_is_owned(conn) && !session_is_kept(conn)))
         return true;
     sdk_handle_report(conn, call);
     return false;
@@ -26,14 +26,14 @@ static inline bool sdk_handle_check(const fb_conn *conn, const char *call)
 
 static inline struct fb_worker *sdk_worker_of(const fb_conn *conn)
 {
-    return fb_container(fb_stream_of(conn), struct fb_worker, stream);
+    return container_of(stream_of(conn), struct fb_worker, stream);
 }
 
 /* The protocol's part of its worker. */
-static inline struct fb_worker_protocol *sdk_protocol_of(const fb_conn *conn)
+static inline struct worker_protocol *sdk_protocol_of(const fb_conn *conn)
 {
-    unsigned index = fb_binding_of(conn)->server->protocol_index;
+    unsigned index = session_binding_of(conn)->server->protocol_index;
 
-    assert(index < FB_PROTOCOLS_MAX);
+    assert(index < STREAM_PROTOCOLS_MAX);
     return &sdk_worker_of(conn)->protocols[index];
 }

@@ -7,16 +7,16 @@
 #include <assert.h>
 
 /* Modules were built with these numbers. */
-static_assert((int)FB_LOG_ALERT == (int)FB_ALERT, "levels are the log's");
-static_assert((int)FB_LOG_ERROR == (int)FB_ERROR, "levels are the log's");
-static_assert((int)FB_LOG_DEBUG == (int)FB_DEBUG, "levels are the log's");
+static_assert((int)FB_LOG_ALERT == (int)LEVEL_ALERT, "levels are the log's");
+static_assert((int)FB_LOG_ERROR == (int)LEVEL_ERROR, "levels are the log's");
+static_assert((int)FB_LOG_DEBUG == (int)LEVEL_DEBUG, "levels are the log's");
 
 /* A module may pass any number: one beyond the levels counts as the nearest. */
-static enum fb_level known_level(fb_log_level level)
+static enum log_level known_level(fb_log_level level)
 {
     if ((int)level < (int)FB_LOG_ALERT)
-        return FB_ALERT;
-    return (int)level > (int)FB_LOG_DEBUG ? FB_DEBUG : (enum fb_level)level;
+        return LEVEL_ALERT;
+    return (int)level > (int)FB_LOG_DEBUG ? LEVEL_DEBUG : (enum log_level)level;
 }
 
 void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
@@ -27,18 +27,18 @@ void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
         return;
     assert(conn->net->log != NULL);
     va_start(args, format);
-    fb_conn_vlog(conn, known_level(level), 0, format, args);
+    conn_vlog(conn, known_level(level), 0, format, args);
     va_end(args);
 }
 
 void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
 {
-    struct fb_log_line line = { .level = known_level(level) };
+    struct log_line line = { .level = known_level(level) };
     va_list args;
 
     if ((int)level > (int)worker->log.level)
         return;
     va_start(args, format);
-    fb_log_vwrite(&worker->log, &line, format, args);
+    log_vput(&worker->log, &line, format, args);
     va_end(args);
 }

@@ -10,17 +10,17 @@
 
 fb_ref fb_ref_of(fb_conn *conn)
 {
-    return SDK_VALID(conn) ? fb_mail_ref(sdk_worker_of(conn), conn) : 0;
+    return SDK_VALID(conn) ? references_make(sdk_worker_of(conn), conn) : 0;
 }
 
 fb_conn *fb_find(fb_worker *worker, fb_ref ref)
 {
-    assert(role_is(FB_ROLE_WORKER));
-    return fb_mail_find(worker, ref);
+    assert(role_is(ROLE_WORKER));
+    return references_find(worker, ref);
 }
 
 uint64_t fb_send_message(fb_conn *from, fb_ref to, const void *p, size_t n)
 {
-    assert(role_is(FB_ROLE_WORKER));
-    return SDK_VALID(from) ? fb_mail_send(sdk_worker_of(from), from, to, p, n) : 0;
+    assert(role_is(ROLE_WORKER));
+    return SDK_VALID(from) ? messages_send(sdk_worker_of(from), from, to, p, n) : 0;
 }

@@ -5,26 +5,26 @@
 
 #include <assert.h>
 
-static_assert((int)FB_COUNTER == (int)FB_SHM_COUNTER, "kinds are the shared memory's");
-static_assert((int)FB_GAUGE == (int)FB_SHM_GAUGE, "kinds are the shared memory's");
+static_assert((int)FB_COUNTER == (int)SHM_COUNTER, "kinds are the shared memory's");
+static_assert((int)FB_GAUGE == (int)SHM_GAUGE, "kinds are the shared memory's");
 
 void fb_metric_add(fb_conn *conn, uint32_t metric, int64_t by)
 {
-    fb_shm_row *row;
+    shm_row *row;
 
-    if (!SDK_VALID(conn) || metric >= fb_binding_of(conn)->server->protocol->metric_n)
+    if (!SDK_VALID(conn) || metric >= session_binding_of(conn)->server->protocol->metric_n)
         return;
     row = sdk_protocol_of(conn)->row;
     assert(row != NULL);
-    fb_shm_metric_add(&row[metric], by);
+    shm_metric_add(&row[metric], by);
 }
 
 int64_t fb_metric_total(const fb_conn *conn, uint32_t metric)
 {
-    const struct fb_server *server = SDK_VALID(conn) ? fb_binding_of(conn)->server : NULL;
+    const struct server *server = SDK_VALID(conn) ? session_binding_of(conn)->server : NULL;
 
     if (server == NULL || metric >= server->protocol->metric_n)
         return 0;
     assert(server->metrics != NULL);
-    return fb_shm_metrics_total(fb_zone_memory(server->metrics), metric);
+    return shm_metrics_total(zone_memory(server->metrics), metric);
 }

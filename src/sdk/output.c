@@ -8,7 +8,7 @@
 void fb_write(fb_conn *conn, const void *p, size_t n)
 {
     if (SDK_VALID(conn))
-        fb_conn_write(conn, p, n);
+        conn_write(conn, p, n);
 }
 
 void fb_writev(fb_conn *conn, const fb_bytes *pieces, size_t n)
@@ -16,23 +16,23 @@ void fb_writev(fb_conn *conn, const fb_bytes *pieces, size_t n)
     if (!SDK_VALID(conn))
         return;
     for (size_t i = 0; i < n; i++)
-        fb_conn_write(conn, pieces[i].p, pieces[i].n);
+        conn_write(conn, pieces[i].p, pieces[i].n);
 }
 
 int fb_write_ref(fb_conn *conn, const void *p, size_t n, void (*release)(void *arg), void *arg)
 {
-    return SDK_VALID(conn) ? fb_conn_write_ref(conn, p, n, release, arg) : -1;
+    return SDK_VALID(conn) ? conn_write_ref(conn, p, n, release, arg) : -1;
 }
 
 int fb_send_file(fb_conn *conn, int fd, uint64_t offset, uint64_t n)
 {
-    return SDK_VALID(conn) ? fb_conn_write_file(conn, fd, offset, n) : -1;
+    return SDK_VALID(conn) ? conn_write_file(conn, fd, offset, n) : -1;
 }
 
 void fb_flush(fb_conn *conn)
 {
     if (SDK_VALID(conn))
-        fb_conn_push(conn);
+        conn_push(conn);
 }
 
 size_t fb_unsent(const fb_conn *conn)

@@ -11,24 +11,24 @@ void fb_count_request(fb_conn *conn)
     if (!SDK_VALID(conn))
         return;
     assert(conn->net->counters != NULL);
-    fb_count(conn->net->counters, FB_REQUESTS, 1);
+    counters_add(conn->net->counters, COUNTER_REQUESTS, 1);
 }
 
 void fb_get_statistics(fb_worker *worker, fb_statistics *out)
 {
-    uint64_t n[FB_COUNTERS], busy;
+    uint64_t n[COUNTERS], busy;
     fb_statistics all = { .size = out->size };
 
     assert(worker->stream.shared != NULL);
-    fb_shared_totals(worker->stream.shared, n);
-    busy = n[FB_READING] + n[FB_WRITING];
-    all.accepts = n[FB_ACCEPTS];
-    all.handled = n[FB_HANDLED];
-    all.requests = n[FB_REQUESTS];
-    all.active = n[FB_ACTIVE];
-    all.reading = n[FB_READING];
-    all.writing = n[FB_WRITING];
+    shared_totals(worker->stream.shared, n);
+    busy = n[COUNTER_READING] + n[COUNTER_WRITING];
+    all.accepts = n[COUNTER_ACCEPTS];
+    all.handled = n[COUNTER_HANDLED];
+    all.requests = n[COUNTER_REQUESTS];
+    all.active = n[COUNTER_ACTIVE];
+    all.reading = n[COUNTER_READING];
+    all.writing = n[COUNTER_WRITING];
     /* other workers go on counting while we read */
-    all.waiting = n[FB_ACTIVE] > busy ? n[FB_ACTIVE] - busy : 0;
+    all.waiting = n[COUNTER_ACTIVE] > busy ? n[COUNTER_ACTIVE] - busy : 0;
     memcpy(out, &all, out->size < sizeof(all) ? out->size : sizeof(all));
 }

@@ -12,8 +12,9 @@ fb_conn *fb_connect(fb_conn *owner, const fb_target *target, const fb_ops *ops, 
     fb_conn *conn = NULL;
 
     if (SDK_VALID(owner))
-        conn = fb_session_connect(owner, target, ops, state);
-    assert(conn == NULL || (conn->outgoing && fb_side_of(conn)->parent == fb_side_of(owner)));
+        conn = upstream_connect(owner, target, ops, state);
+    assert(conn == NULL ||
+           (conn->outgoing && session_conn_of(conn)->parent == session_conn_of(owner)));
     return conn;
 }
 
@@ -21,10 +22,10 @@ const fb_target *fb_make_target(fb_conn *conn, const char *text)
 {
     struct fb_target *target = fb_alloc(conn, sizeof(*target));
 
-    if (target == NULL || fb_address_parse(text, 0, &target->address) != NULL ||
-        (target->address.any.sa_family != AF_UNIX && fb_address_port(&target->address) == 0))
+    if (target == NULL || address_parse(text, 0, &target->address) != NULL ||
+        (target->address.any.sa_family != AF_UNIX && address_port(&target->address) == 0))
         return NULL;
-    fb_address_format(&target->address, true, target->text);
+    address_format(&target->address, true, target->text);
     return target;
 }
 
@@ -32,28 +33,28 @@ int fb_is_reused(const fb_conn *conn)
 {
     if (!SDK_VALID(conn) || !conn->outgoing)
         return 0;
-    assert(fb_side_of(conn) != NULL);
-    return fb_side_of(conn)->reused;
+    assert(session_conn_of(conn) != NULL);
+    return session_conn_of(conn)->reused;
 }
 
 void fb_keep(fb_conn *conn, uint64_t ms)
 {
     if (SDK_VALID(conn))
-        fb_session_keep(conn, ms);
+        keepalive_keep(conn, ms);
 }
 
 /* Ends both when one of them ends already. */
 static bool end_both(fb_conn *a, fb_conn *b)
 {
     if (conn_has_failed(a) || conn_has_failed(b)) {
-        fb_conn_fail(a, FB_ABORTED);
-        fb_conn_fail(b, FB_ABORTED);
+        conn_fail(a, FB_ABORTED);
+        conn_fail(b, FB_ABORTED);
         return true;
     }
     if (conn_is_active(a) && conn_is_active(b))
         return false;
-    fb_conn_close(a);
-    fb_conn_close(b);
+    conn_close(a);
+    conn_close(b);
     return true;
 }
 
@@ -66,8 +67,8 @@ void fb_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options)
     if (end_both(a, b))
         return;
     assert(a->net == b->net);
-    if (fb_conn_pipe(a, b, has_timeout ? options->timeout : 0) == 0)
+    if (conn_pipe(a, b, has_timeout ? options->timeout : 0) == 0)
         return;
-    fb_conn_fail(a, FB_NO_MEMORY);
-    fb_conn_fail(b, FB_NO_MEMORY);
+    conn_fail(a, FB_NO_MEMORY);
+    conn_fail(b, FB_NO_MEMORY);
 }

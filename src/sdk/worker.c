@@ -36,6 +36,6 @@ void fb_random(fb_worker *worker, void *p, size_t n)
 int fb_run(fb_worker *worker, void (*work)(void *job), void (*done)(fb_worker *worker, void *job),
     const void *job, size_t n)
 {
-    assert(role_is(FB_ROLE_WORKER));
-    return fb_threads_run(worker, work, done, job, n);
+    assert(role_is(ROLE_WORKER));
+    return threads_run(worker, work, done, job, n);
 }

@@ -21,31 +21,31 @@
 static const char *context_name(unsigned at)
 {
     switch (at) {
-    case FB_AT_MAIN:
+    case CONTEXT_MAIN:
         return "the main context";
-    case FB_AT_EVENTS:
+    case CONTEXT_EVENTS:
         return "\"events\"";
-    case FB_AT_STREAM:
+    case CONTEXT_STREAM:
         return "\"stream\"";
-    case FB_AT_SERVER:
+    case CONTEXT_SERVER:
         return "\"server\"";
     default:
         return "\"stream\" or \"server\"";
     }
 }
 
-void *fb_apply_alloc(struct fb_apply *apply, size_t size)
+void *apply_alloc(struct apply *apply, size_t size)
 {
-    void *p = fb_arena_alloc(apply->cycle->arena, size);
+    void *p = arena_alloc(apply->cycle->arena, size);
 
     if (p == NULL)
-        fb_conf_error(apply->report, NULL, "out of memory");
+        report_error(apply->report, NULL, "out of memory");
     return p;
 }
 
-void *fb_apply_grow(struct fb_apply *apply, void *list, unsigned n, size_t size)
+void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size)
 {
-    void *larger = fb_apply_alloc(apply, (n + 1) * size);
+    void *larger = apply_alloc(apply, (n + 1) * size);
 
     assert(size > 0 && (n == 0) == (list == NULL));
     if (larger != NULL && n > 0)
@@ -53,44 +53,44 @@ void *fb_apply_grow(struct fb_apply *apply, void *list, unsigned n, size_t size)
     return larger;
 }
 
-char *fb_apply_keep(struct fb_apply *apply, const char *text)
+char *apply_strdup(struct apply *apply, const char *text)
 {
-    char *copy = fb_arena_strdup(apply->cycle->arena, text);
+    char *copy = arena_strdup(apply->cycle->arena, text);
 
     if (copy == NULL)
-        fb_conf_error(apply->report, NULL, "out of memory");
+        report_error(apply->report, NULL, "out of memory");
     return copy;
 }
 
-const char *fb_apply_path(struct fb_apply *apply, const char *text)
+const char *apply_path(struct apply *apply, const char *text)
 {
     const char *conf = apply->options->conf;
     const char *path = text;
 
     assert(conf[0] == '/');
     if (text[0] != '/')
-        path = fb_arena_printf(
+        path = arena_printf(
             apply->cycle->arena, "%.*s/%s", (int)(strrchr(conf, '/') - conf), conf, text);
     if (path == NULL)
-        fb_conf_error(apply->report, NULL, "out of memory");
+        report_error(apply->report, NULL, "out of memory");
     return path;
 }
 
 /* An iterator over the rows of all tables. */
 struct rows {
-    const struct fb_apply *apply;
+    const struct apply *apply;
     unsigned table, row;
     unsigned at; /* contexts of the rows that are wanted */
 };
 
-static const struct fb_setting *next_row(struct rows *rows)
+static const struct setting *next_row(struct rows *rows)
 {
-    const struct fb_setting *const *tables = rows->apply->tables;
+    const struct setting *const *tables = rows->apply->tables;
 
     assert(rows->at != 0);
     for (; tables[rows->table] != NULL; rows->table++, rows->row = 0)
         while (tables[rows->table][rows->row].name != NULL) {
-            const struct fb_setting *setting = &tables[rows->table][rows->row++];
+            const struct setting *setting = &tables[rows->table][rows->row++];
 
             if (setting->at & rows->at)
                 return setting;
@@ -100,16 +100,15 @@ static const struct fb_setting *next_row(struct rows *rows)
 
 static const char *next_row_name(void *arg)
 {
-    const struct fb_setting *setting = next_row(arg);
+    const struct setting *setting = next_row(arg);
 
     return setting != NULL ? setting->name : NULL;
 }
 
-static const struct fb_setting *find_row(
-    const struct fb_apply *apply, const char *name, unsigned at)
+static const struct setting *find_row(const struct apply *apply, const char *name, unsigned at)
 {
     struct rows rows = { .apply = apply, .at = at };
-    const struct fb_setting *setting;
+    const struct setting *setting;
 
     while ((setting = next_row(&rows)) != NULL)
         if (strcmp(setting->name, name) == 0)
@@ -117,45 +116,44 @@ static const struct fb_setting *find_row(
     return NULL;
 }
 
-const struct fb_setting *fb_apply_find(const struct fb_apply *apply, const char *name)
+const struct setting *apply_find_row(const struct apply *apply, const char *name)
 {
-    return find_row(apply, name, FB_AT_ANY);
+    return find_row(apply, name, CONTEXT_ANY);
 }
 
-static void report_unknown(struct fb_apply *apply, const struct fb_conf_directive *directive)
+static void report_unknown(struct apply *apply, const struct conf_directive *directive)
 {
-    const struct fb_conf_word *name = &directive->name;
-    const struct fb_setting *elsewhere = find_row(apply, name->text, FB_AT_ANY);
+    const struct conf_word *name = &directive->name;
+    const struct setting *elsewhere = find_row(apply, name->text, CONTEXT_ANY);
     struct rows here = { .apply = apply, .at = apply->scope->at };
-    struct rows anywhere = { .apply = apply, .at = FB_AT_ANY };
+    struct rows anywhere = { .apply = apply, .at = CONTEXT_ANY };
     const char *near;
 
     if (elsewhere != NULL) {
-        fb_conf_error(apply->report, name, "\"%s\" directive is not allowed here, it belongs in %s",
+        report_error(apply->report, name, "\"%s\" directive is not allowed here, it belongs in %s",
             name->text, context_name(elsewhere->at));
         return;
     }
-    if (apply->lacks_module && (apply->scope->at & (FB_AT_STREAM | FB_AT_SERVER))) {
+    if (apply->lacks_module && (apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER))) {
         apply->scope->refused = true;
         return;
     }
     if (nginx_only(name->text)) {
-        fb_conf_error(
-            apply->report, name, "\"%s\" directive of nginx is not supported", name->text);
+        report_error(apply->report, name, "\"%s\" directive of nginx is not supported", name->text);
         return;
     }
-    near = fb_nearest(name->text, next_row_name, &here);
+    near = nearest_name(name->text, next_row_name, &here);
     if (near == NULL)
-        near = fb_nearest(name->text, next_row_name, &anywhere);
+        near = nearest_name(name->text, next_row_name, &anywhere);
     if (near != NULL)
-        fb_conf_error(apply->report, name, "unknown directive \"%s\", did you mean \"%s\"?",
+        report_error(apply->report, name, "unknown directive \"%s\", did you mean \"%s\"?",
             name->text, near);
     else
-        fb_conf_error(apply->report, name, "unknown directive \"%s\"", name->text);
+        report_error(apply->report, name, "unknown directive \"%s\"", name->text);
 }
 
-static bool check_arguments(struct fb_apply *apply, const struct fb_setting *setting,
-    const struct fb_conf_directive *directive)
+static bool check_arguments(
+    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
     char expected[64];
 
@@ -167,70 +165,70 @@ static bool check_arguments(struct fb_apply *apply, const struct fb_setting *set
         snprintf(expected, sizeof(expected), "at least %u", setting->least);
     else
         snprintf(expected, sizeof(expected), "%u to %u", setting->least, setting->most);
-    fb_conf_error(apply->report,
+    report_error(apply->report,
         directive->arg_n > setting->most ? &directive->args[setting->most] : &directive->name,
         "invalid number of arguments in \"%s\" directive: expected %s, found %u", setting->name,
         expected, directive->arg_n);
     return false;
 }
 
-static bool check_form(struct fb_apply *apply, const struct fb_setting *setting,
-    const struct fb_conf_directive *directive)
+static bool check_form(
+    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
     if (setting->block && directive->block == NULL)
-        fb_conf_error(apply->report, &directive->name, "directive \"%s\" has no opening \"{\"",
+        report_error(apply->report, &directive->name, "directive \"%s\" has no opening \"{\"",
             setting->name);
     else if (!setting->block && directive->block != NULL)
-        fb_conf_error(apply->report, &directive->name,
+        report_error(apply->report, &directive->name,
             "directive \"%s\" is not terminated by \";\", it takes no block", setting->name);
     else
         return check_arguments(apply, setting, directive);
     return false;
 }
 
-static bool check_repetition(struct fb_apply *apply, const struct fb_setting *setting,
-    const struct fb_conf_directive *directive)
+static bool check_repetition(
+    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
-    const struct fb_conf_directive *first = fb_frame_seen(apply->scope, setting);
-    struct fb_seen *seen;
+    const struct conf_directive *first = scope_find(apply->scope, setting);
+    struct scope_entry *seen;
 
     assert(setting->at & apply->scope->at);
     if (first != NULL && !setting->repeats) {
-        fb_conf_error(apply->report, &directive->name,
+        report_error(apply->report, &directive->name,
             "\"%s\" directive is duplicate, it is already set in %s:%u already", setting->name,
             first->name.file->name, first->name.line);
         return false;
     }
-    seen = fb_apply_alloc(apply, sizeof(*seen));
+    seen = apply_alloc(apply, sizeof(*seen));
     if (seen == NULL)
         return false;
-    *seen = (struct fb_seen) { .setting = setting, .directive = directive };
+    *seen = (struct scope_entry) { .setting = setting, .directive = directive };
     STAILQ_INSERT_TAIL(&apply->scope->seen, seen, link);
     return true;
 }
 
 /* Returns the struct that the rows of a context set. */
-static void *base_of(struct fb_apply *apply, const struct fb_setting *setting)
+static void *base_of(struct apply *apply, const struct setting *setting)
 {
-    if (setting->at & FB_AT_MAIN)
+    if (setting->at & CONTEXT_MAIN)
         return &apply->cycle->core;
-    if (setting->at & FB_AT_EVENTS)
+    if (setting->at & CONTEXT_EVENTS)
         return &apply->cycle->events;
     assert(apply->scope->settings != NULL);
     return apply->scope->settings;
 }
 
 /* Returns the field that the row sets; NULL after a report. */
-static void *field_of(struct fb_apply *apply, const struct fb_setting *setting,
-    const struct fb_conf_directive *directive)
+static void *field_of(
+    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
     if (setting->protocol != NULL)
         return protocol_field(apply, setting, directive);
     return (char *)base_of(apply, setting) + setting->offset;
 }
 
-static void set(struct fb_apply *apply, const struct fb_setting *setting,
-    const struct fb_conf_directive *directive)
+static void set(
+    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
     void *field = field_of(apply, setting, directive);
 
@@ -242,30 +240,28 @@ static void set(struct fb_apply *apply, const struct fb_setting *setting,
 static const char defaults[] = "the built-in defaults";
 
 /* A protocol's default of any number of arguments is parsed as if it was written. */
-static void set_initial_custom(struct fb_apply *apply, const struct fb_setting *setting)
+static void set_initial_custom(struct apply *apply, const struct setting *setting)
 {
-    const char *text =
-        fb_arena_printf(apply->cycle->arena, "%s %s;", setting->name, setting->initial);
-    const struct fb_conf_block *block =
-        text == NULL ? NULL
-                     : fb_conf_parse_text(&apply->cycle->source, defaults, text, strlen(text));
-    const struct fb_conf_directive *directive =
+    const char *text = arena_printf(apply->cycle->arena, "%s %s;", setting->name, setting->initial);
+    const struct conf_block *block =
+        text == NULL ? NULL : conf_parse_text(&apply->cycle->source, defaults, text, strlen(text));
+    const struct conf_directive *directive =
         block == NULL ? NULL : STAILQ_FIRST(&block->directives);
 
     if (text == NULL)
-        fb_conf_error(apply->report, NULL, "out of memory");
+        report_error(apply->report, NULL, "out of memory");
     else if (directive != NULL && check_form(apply, setting, directive))
         set(apply, setting, directive);
 }
 
 /* A row of ours with several arguments has its default cut at blanks. The words are gone when the
  * setter returns. */
-static void set_initial_words(struct fb_apply *apply, const struct fb_setting *setting)
+static void set_initial_words(struct apply *apply, const struct setting *setting)
 {
-    struct fb_conf_file file = { .name = defaults, .text = "" };
+    struct conf_file file = { .name = defaults, .text = "" };
     char text[INITIAL_MAX], *rest = text, *word;
-    struct fb_conf_word words[INITIAL_WORDS_MAX];
-    struct fb_conf_directive directive = {
+    struct conf_word words[INITIAL_WORDS_MAX];
+    struct conf_directive directive = {
         .name = { .text = setting->name, .file = &file },
         .args = words,
     };
@@ -274,17 +270,17 @@ static void set_initial_words(struct fb_apply *apply, const struct fb_setting *s
     strcpy(text, setting->initial);
     while ((word = strsep(&rest, " ")) != NULL) {
         assert(directive.arg_n < INITIAL_WORDS_MAX);
-        words[directive.arg_n++] = (struct fb_conf_word) { .text = word, .file = &file };
+        words[directive.arg_n++] = (struct conf_word) { .text = word, .file = &file };
     }
     assert(directive.arg_n >= setting->least && directive.arg_n <= setting->most);
     set(apply, setting, &directive);
 }
 
-static void set_initial(struct fb_apply *apply, const struct fb_setting *setting)
+static void set_initial(struct apply *apply, const struct setting *setting)
 {
-    struct fb_conf_file file = { .name = defaults, .text = "" };
-    struct fb_conf_word value = { .text = setting->initial, .file = &file };
-    struct fb_conf_directive directive = {
+    struct conf_file file = { .name = defaults, .text = "" };
+    struct conf_word value = { .text = setting->initial, .file = &file };
+    struct conf_directive directive = {
         .name = { .text = setting->name, .file = &file },
         .args = &value,
         .arg_n = 1,
@@ -293,11 +289,10 @@ static void set_initial(struct fb_apply *apply, const struct fb_setting *setting
     set(apply, setting, &directive);
 }
 
-void fb_apply_initial(
-    struct fb_apply *apply, struct fb_frame *scope, const struct fb_setting *setting)
+void apply_initial(struct apply *apply, struct scope *scope, const struct setting *setting)
 {
     bool custom = setting->declared != NULL && setting->declared->value == FB_VALUE_CUSTOM;
-    struct fb_frame *saved = apply->scope;
+    struct scope *saved = apply->scope;
 
     assert(setting->at & scope->at);
     assert(setting->initial == NULL || setting->unset == NULL);
@@ -313,23 +308,23 @@ void fb_apply_initial(
     apply->scope = saved;
 }
 
-static void set_written(struct fb_apply *apply, const struct fb_setting *setting,
-    const struct fb_conf_directive *directive)
+static void set_written(
+    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
     if (setting->parts)
-        fb_apply_initial(apply, apply->scope, setting);
+        apply_initial(apply, apply->scope, setting);
     set(apply, setting, directive);
 }
 
-void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
+void apply_block(struct apply *apply, const struct conf_block *block)
 {
-    const struct fb_conf_directive *directive;
+    const struct conf_directive *directive;
 
     CHECK_KIND(apply, APPLY_KIND);
     CHECK_KIND(apply->scope, SCOPE_KIND);
     STAILQ_FOREACH (directive, &block->directives, link) {
-        const struct fb_setting *setting = find_row(apply, directive->name.text, apply->scope->at);
-        const struct fb_conf_directive *substituted;
+        const struct setting *setting = find_row(apply, directive->name.text, apply->scope->at);
+        const struct conf_directive *substituted;
 
         if (apply->options->only_pid && (setting == NULL || !setting->finds_master))
             continue;
@@ -337,13 +332,13 @@ void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block)
             report_unknown(apply, directive);
         else if (check_form(apply, setting, directive) &&
                  check_repetition(apply, setting, directive) &&
-                 (substituted = fb_apply_substitute(apply, directive)) != NULL)
+                 (substituted = substitution_apply(apply, directive)) != NULL)
             set_written(apply, setting, substituted);
     }
 }
 
-void fb_apply_inner(struct fb_apply *apply, struct fb_frame *scope, unsigned at,
-    const struct fb_conf_directive *directive)
+void apply_scope(
+    struct apply *apply, struct scope *scope, unsigned at, const struct conf_directive *directive)
 {
     unsigned errors = apply->report->error_n;
 
@@ -352,40 +347,39 @@ void fb_apply_inner(struct fb_apply *apply, struct fb_frame *scope, unsigned at,
     scope->directive = directive;
     apply->scope = scope;
     if (directive != NULL)
-        fb_apply_block(apply, directive->block);
+        apply_block(apply, directive->block);
     if (apply->report->error_n > errors + scope->server_errors)
         scope->refused = true;
     assert(apply->scope == scope); /* inner scopes were left */
     apply->scope = scope->outer;
 }
 
-void fb_apply_defaults(
-    struct fb_apply *apply, struct fb_frame *scope, const struct fb_setting *table)
+void apply_defaults(struct apply *apply, struct scope *scope, const struct setting *table)
 {
-    struct fb_frame *outer = scope->outer;
+    struct scope *outer = scope->outer;
 
     CHECK_KIND(scope, SCOPE_KIND);
     assert(outer == NULL || scope->settings == NULL || outer->settings != NULL);
-    for (const struct fb_setting *setting = table; setting->name != NULL; setting++) {
+    for (const struct setting *setting = table; setting->name != NULL; setting++) {
         if (!(setting->at & scope->at) || scope_sets_field(scope, table, setting))
             continue;
-        if (outer != NULL && setting->size > 0 && fb_frame_seen(outer, setting) != NULL)
+        if (outer != NULL && setting->size > 0 && scope_find(outer, setting) != NULL)
             memcpy((char *)scope->settings + setting->offset,
                 (char *)outer->settings + setting->offset, setting->size);
         else
-            fb_apply_initial(apply, scope, setting);
+            apply_initial(apply, scope, setting);
     }
 }
 
-void apply_table_defaults(struct fb_cycle *cycle, struct fb_server_settings *settings, unsigned at,
-    const struct fb_setting *table)
+void apply_table_defaults(
+    struct cycle *cycle, struct server_settings *settings, unsigned at, const struct setting *table)
 {
-    struct fb_conf_report report;
-    struct fb_frame scope = { .kind = SCOPE_KIND, .at = at, .settings = settings };
-    struct fb_apply apply = { .kind = APPLY_KIND, .cycle = cycle, .report = &report };
+    struct conf_report report;
+    struct scope scope = { .kind = SCOPE_KIND, .at = at, .settings = settings };
+    struct apply apply = { .kind = APPLY_KIND, .cycle = cycle, .report = &report };
 
-    fb_conf_report_init(&report, NULL);
+    report_init(&report, NULL);
     STAILQ_INIT(&scope.seen);
-    fb_apply_defaults(&apply, &scope, table);
+    apply_defaults(&apply, &scope, table);
     assert(report.error_n == 0); /* a default of a table is wrong */
 }

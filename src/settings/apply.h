@@ -14,44 +14,42 @@
 /* Places in the list of tables. */
 enum { TABLE_CORE, TABLE_EVENTS, TABLE_MECHANISMS, TABLE_STREAM, TABLE_PROTOCOLS, TABLES };
 
-struct fb_apply {
+struct apply {
     unsigned kind; /* APPLY_KIND */
-    struct fb_cycle *cycle;
-    struct fb_conf_report *report;
-    const struct fb_cycle_options *options;
-    struct fb_frame *scope;                      /* innermost block that is being applied */
-    const struct fb_setting *tables[TABLES + 1]; /* ends with NULL */
-    const struct fb_conf_word *use;              /* word that named the mechanism, or NULL */
-    const struct fb_conf_directive *stream;      /* kept until the main context was applied */
-    bool cut;                                    /* a text ended early, at a lexical error */
+    struct cycle *cycle;
+    struct conf_report *report;
+    const struct cycle_options *options;
+    struct scope *scope;                      /* innermost block that is being applied */
+    const struct setting *tables[TABLES + 1]; /* ends with NULL */
+    const struct conf_word *use;              /* word that named the mechanism, or NULL */
+    const struct conf_directive *stream;      /* kept until the main context was applied */
+    bool cut;                                 /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };
 
 /* Applies all directives of the block in the current scope. */
-void fb_apply_block(struct fb_apply *apply, const struct fb_conf_block *block);
+void apply_block(struct apply *apply, const struct conf_block *block);
 /* Applies the block of `directive` in a scope of its own; `directive` NULL: only makes the scope.
  * */
-void fb_apply_inner(struct fb_apply *apply, struct fb_frame *scope, unsigned at,
-    const struct fb_conf_directive *directive);
+void apply_scope(
+    struct apply *apply, struct scope *scope, unsigned at, const struct conf_directive *directive);
 /* Sets what was not written in the scope: from the outer block, or to its default. */
-void fb_apply_defaults(
-    struct fb_apply *apply, struct fb_frame *scope, const struct fb_setting *table);
+void apply_defaults(struct apply *apply, struct scope *scope, const struct setting *table);
 /* Sets one field in the scope to its default. */
-void fb_apply_initial(
-    struct fb_apply *apply, struct fb_frame *scope, const struct fb_setting *setting);
+void apply_initial(struct apply *apply, struct scope *scope, const struct setting *setting);
 /* Sets everything in the cycle that the rows of a context say, as if nothing was written; rows of
  * servers set `settings`. Takes no memory. */
-void apply_table_defaults(struct fb_cycle *cycle, struct fb_server_settings *settings, unsigned at,
-    const struct fb_setting *table);
+void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, unsigned at,
+    const struct setting *table);
 /* Returns the row of that name in any context, or NULL. */
-const struct fb_setting *fb_apply_find(const struct fb_apply *apply, const char *name);
+const struct setting *apply_find_row(const struct apply *apply, const char *name);
 
 /* Allocates memory of the cycle, zeroed; NULL after a report. */
-void *fb_apply_alloc(struct fb_apply *apply, size_t size);
+void *apply_alloc(struct apply *apply, size_t size);
 /* Copies the list with room for one more element, which is zeroed; NULL after a report. */
-void *fb_apply_grow(struct fb_apply *apply, void *list, unsigned n, size_t size);
+void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size);
 /* Copies the text; NULL after a report. */
-char *fb_apply_keep(struct fb_apply *apply, const char *text);
+char *apply_strdup(struct apply *apply, const char *text);
 /* Makes a path absolute: a relative one begins at the configuration's directory. NULL after a
  * report. */
-const char *fb_apply_path(struct fb_apply *apply, const char *text);
+const char *apply_path(struct apply *apply, const char *text);

@@ -11,10 +11,10 @@
 #include <stdarg.h>
 
 /* Reports a mistake as fb_conf_errorf() does. Returns -1. */
-int fb_settings_vreport(fb_conf *conf, const char *directive, const char *format, va_list args)
-    FB_PRINTF(3, 0);
-int fb_settings_report(fb_conf *conf, const char *directive, const char *format, ...)
-    FB_PRINTF(3, 4);
+int settings_vreport(fb_conf *conf, const char *directive, const char *format, va_list args)
+    PRINTF_FORMAT(3, 0);
+int settings_report(fb_conf *conf, const char *directive, const char *format, ...)
+    PRINTF_FORMAT(3, 4);
 /* Finds or makes an address or a map that lives as long as the configuration; NULL after a report. */
-const struct fb_target *fb_settings_target(fb_conf *conf, const char *directive, const char *text);
-struct fb_map *fb_settings_map(fb_conf *conf, const fb_map_options *options);
+const struct fb_target *settings_target(fb_conf *conf, const char *directive, const char *text);
+struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options);

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void fb_progress_enter(struct fb_progress *progress, const struct fb_conf_word *word,
+void check_progress_enter(struct check_progress *progress, const struct conf_word *word,
     const char *when, const char *who_format, ...)
 {
     va_list args;
@@ -27,7 +27,7 @@ void fb_progress_enter(struct fb_progress *progress, const struct fb_conf_word *
     progress->foreign = true;
 }
 
-void fb_progress_leave(struct fb_progress *progress)
+void check_progress_leave(struct check_progress *progress)
 {
     if (progress != NULL)
         progress->foreign = false;

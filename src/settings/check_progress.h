@@ -9,9 +9,9 @@
 #include <limits.h>
 #include <stdbool.h>
 
-struct fb_conf_word;
+struct conf_word;
 
-struct fb_progress {
+struct check_progress {
     bool done;                 /* the configuration was read to its end, with or without mistakes */
     bool foreign;              /* code of a module or protocol runs, which the texts below name */
     char who[PATH_MAX + 16];   /* module "/usr/lib/x.so" */
@@ -21,6 +21,6 @@ struct fb_progress {
 
 /* Say that such code runs, and that it has returned. `word` is the place in the configuration, or
  * NULL. `progress` may be NULL. */
-void fb_progress_enter(struct fb_progress *progress, const struct fb_conf_word *word,
-    const char *when, const char *who_format, ...) FB_PRINTF(4, 5);
-void fb_progress_leave(struct fb_progress *progress);
+void check_progress_enter(struct check_progress *progress, const struct conf_word *word,
+    const char *when, const char *who_format, ...) PRINTF_FORMAT(4, 5);
+void check_progress_leave(struct check_progress *progress);

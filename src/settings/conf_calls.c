@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static_assert((int)FB_COUNTER == (int)FB_SHM_COUNTER && (int)FB_GAUGE == (int)FB_SHM_GAUGE,
+static_assert((int)FB_COUNTER == (int)SHM_COUNTER && (int)FB_GAUGE == (int)SHM_GAUGE,
     "kinds are the shared memory's");
 
-static const struct fb_conf_word *find_written(
-    const struct fb_frame *scope, const fb_protocol *protocol, const char *name)
+static const struct conf_word *find_written(
+    const struct scope *scope, const fb_protocol *protocol, const char *name)
 {
-    const struct fb_seen *seen;
+    const struct scope_entry *seen;
 
     STAILQ_FOREACH (seen, &scope->seen, link)
         if (seen->setting->protocol == protocol && strcmp(seen->setting->name, name) == 0)
@@ -29,10 +29,10 @@ static const struct fb_conf_word *find_written(
 
 /* Finds the place of a mistake: the directive that is being set, unless a default is; else the
  * named directive, if it was written; else the block. */
-static const struct fb_conf_word *place_of(const struct fb_conf *conf, const char *directive)
+static const struct conf_word *place_of(const struct fb_conf *conf, const char *directive)
 {
-    const struct fb_frame *scope = conf->scope;
-    const struct fb_conf_word *word = NULL;
+    const struct scope *scope = conf->scope;
+    const struct conf_word *word = NULL;
 
     CHECK_KIND(conf->apply, APPLY_KIND);
     CHECK_KIND(conf->scope, SCOPE_KIND);
@@ -42,40 +42,40 @@ static const struct fb_conf_word *place_of(const struct fb_conf *conf, const cha
         return &conf->directive->name;
     if (directive == NULL)
         return &conf->scope->directive->name;
-    while (word == NULL && scope != NULL && (scope->at & (FB_AT_STREAM | FB_AT_SERVER))) {
+    while (word == NULL && scope != NULL && (scope->at & (CONTEXT_STREAM | CONTEXT_SERVER))) {
         word = find_written(scope, conf->protocol, directive);
         scope = scope->outer;
     }
     return word != NULL ? word : &conf->scope->directive->name;
 }
 
-int fb_settings_vreport(fb_conf *conf, const char *directive, const char *format, va_list args)
+int settings_vreport(fb_conf *conf, const char *directive, const char *format, va_list args)
 {
     char text[1024];
 
     vsnprintf(text, sizeof(text), format, args);
-    fb_conf_error(conf->apply->report, place_of(conf, directive), "%s", text);
+    report_error(conf->apply->report, place_of(conf, directive), "%s", text);
     return -1;
 }
 
-int fb_settings_report(fb_conf *conf, const char *directive, const char *format, ...)
+int settings_report(fb_conf *conf, const char *directive, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    fb_settings_vreport(conf, directive, format, args);
+    settings_vreport(conf, directive, format, args);
     va_end(args);
     return -1;
 }
 
-const struct fb_target *fb_settings_target(fb_conf *conf, const char *directive, const char *text)
+const struct fb_target *settings_target(fb_conf *conf, const char *directive, const char *text)
 {
-    struct fb_target *target = fb_apply_alloc(conf->apply, sizeof(*target));
-    const char *wrong = target == NULL ? NULL : fb_target_parse(text, true, target);
+    struct fb_target *target = apply_alloc(conf->apply, sizeof(*target));
+    const char *wrong = target == NULL ? NULL : target_parse(text, true, target);
 
     if (wrong == NULL)
         return target;
-    fb_settings_report(conf, directive, "invalid address \"%s\": %s", text, wrong);
+    settings_report(conf, directive, "invalid address \"%s\": %s", text, wrong);
     return NULL;
 }
 
@@ -97,52 +97,52 @@ static const char *check_map(const fb_map_options *options)
                                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     if (n == 0 || n > 31 || options->name[n] != '\0')
         return "its name has 1 to 31 letters, digits and \"_\"";
-    if (options->capacity < 1 || options->capacity > FB_SHM_MAP_CAPACITY_MAX)
+    if (options->capacity < 1 || options->capacity > SHM_MAP_CAPACITY_MAX)
         return "its capacity is 1 to 1073741824 entries";
-    if (options->key_max < 1 || options->key_max > FB_SHM_MAP_KEY_MAX)
+    if (options->key_max < 1 || options->key_max > SHM_MAP_KEY_MAX)
         return "its key_max is 1 to 65535 bytes";
-    if (options->value_max < 1 || options->value_max > FB_SHM_MAP_VALUE_MAX)
+    if (options->value_max < 1 || options->value_max > SHM_MAP_VALUE_MAX)
         return "its value_max is 1 to 16777216 bytes";
     return NULL;
 }
 
 static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const fb_map_options *o)
 {
-    struct fb_cycle *cycle = conf->apply->cycle;
-    struct fb_map *map = fb_apply_alloc(conf->apply, sizeof(*map));
+    struct cycle *cycle = conf->apply->cycle;
+    struct fb_map *map = apply_alloc(conf->apply, sizeof(*map));
 
     if (map == NULL)
         return NULL;
-    map->shape = (struct fb_shm_map_shape) { o->capacity, o->key_max, o->value_max };
-    map->zone = fb_zone_declare(
-        &cycle->zones, cycle->arena, &fb_shm_map_kind, name, o->version, &map->shape);
+    map->shape = (struct shm_map_shape) { o->capacity, o->key_max, o->value_max };
+    map->zone =
+        zone_declare(&cycle->zones, cycle->arena, &shm_map_kind, name, o->version, &map->shape);
     if (map->zone != NULL)
         return map;
-    fb_settings_report(conf, NULL, "map \"%s\" cannot be declared: %s", name, why(errno));
+    settings_report(conf, NULL, "map \"%s\" cannot be declared: %s", name, why(errno));
     return NULL;
 }
 
-struct fb_map *fb_settings_map(fb_conf *conf, const fb_map_options *options)
+struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
 {
     const char *wrong = check_map(options);
-    char name[FB_ZONE_NAME_MAX + 1];
-    struct fb_zone *zone;
+    char name[ZONE_NAME_MAX + 1];
+    struct zone *zone;
     struct fb_map *map;
 
     if (wrong != NULL) {
-        fb_settings_report(
+        settings_report(
             conf, NULL, "invalid map of protocol \"%s\": %s", conf->protocol->name, wrong);
         return NULL;
     }
     snprintf(name, sizeof(name), "%s.%s", conf->protocol->name, options->name);
-    zone = fb_zones_find(&conf->apply->cycle->zones, name);
+    zone = zones_find(&conf->apply->cycle->zones, name);
     if (zone == NULL)
         return declare_map(conf, name, options);
-    map = fb_container(zone->shape, struct fb_map, shape);
+    map = container_of(zone->shape, struct fb_map, shape);
     if (zone->version == options->version && map->shape.capacity == options->capacity &&
         map->shape.key_max == options->key_max && map->shape.value_max == options->value_max)
         return map;
-    fb_settings_report(conf, NULL,
+    settings_report(conf, NULL,
         "map \"%s\" is wanted with version %" PRIu32 ", %" PRIu32 " entries, keys of %" PRIu32
         " and values of %" PRIu32 " bytes, and by another server with %" PRIu32 ", %" PRIu32
         ", %" PRIu32 " and %" PRIu32 ": make them the same",
@@ -167,27 +167,27 @@ static uint32_t version_of(const fb_protocol *protocol)
     return hash;
 }
 
-struct fb_zone *settings_protocol_metrics(struct fb_apply *apply, const fb_protocol *protocol)
+struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *protocol)
 {
-    struct fb_cycle *cycle = apply->cycle;
-    struct fb_zone *zone = fb_zones_find(&cycle->zones, protocol->name);
-    struct fb_shm_metrics_shape *shape;
+    struct cycle *cycle = apply->cycle;
+    struct zone *zone = zones_find(&cycle->zones, protocol->name);
+    struct shm_metrics_shape *shape;
     uint8_t *kinds;
 
     if (zone != NULL) /* another server has declared it */
         return zone;
     assert(protocol->metric_n > 0);
-    shape = fb_apply_alloc(apply, sizeof(*shape));
-    kinds = fb_apply_alloc(apply, protocol->metric_n);
+    shape = apply_alloc(apply, sizeof(*shape));
+    kinds = apply_alloc(apply, protocol->metric_n);
     if (shape == NULL || kinds == NULL)
         return NULL;
     for (uint32_t i = 0; i < protocol->metric_n; i++)
         kinds[i] = (uint8_t)protocol->metrics[i].kind;
-    *shape = (struct fb_shm_metrics_shape) { .n = protocol->metric_n, .kinds = kinds };
-    zone = fb_zone_declare(&cycle->zones, cycle->arena, &fb_shm_metrics_kind, protocol->name,
+    *shape = (struct shm_metrics_shape) { .n = protocol->metric_n, .kinds = kinds };
+    zone = zone_declare(&cycle->zones, cycle->arena, &shm_metrics_kind, protocol->name,
         version_of(protocol), shape);
     if (zone == NULL)
-        fb_conf_error(apply->report, NULL, "the metrics of protocol \"%s\" cannot be declared: %s",
+        report_error(apply->report, NULL, "the metrics of protocol \"%s\" cannot be declared: %s",
             protocol->name, why(errno));
     return zone;
 }

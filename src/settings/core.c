@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 /* Half of the slots, so that a reload finds room for as many new workers. */
-#define WORKERS_MAX (FB_SLOT_MAX / 2)
+#define WORKERS_MAX (SLOT_MAX / 2)
 #define THREADS_MAX 1024
 
-static int find_group(struct fb_apply *apply, const struct fb_conf_directive *directive,
-    struct fb_core_settings *core)
+static int find_group(
+    struct apply *apply, const struct conf_directive *directive, struct core_settings *core)
 {
     unsigned arg = directive->arg_n - 1;
 
@@ -31,55 +31,55 @@ static int find_group(struct fb_apply *apply, const struct fb_conf_directive *di
     if (group != NULL)
         core->gid = group->gr_gid;
     else if (arg == 1)
-        return fb_bad_value(apply, directive, 1, "there is no such group");
+        return set_bad_value(apply, directive, 1, "there is no such group");
     return 0; /* a user without a group of the same name has its primary group */
 }
 
-static FB_SETTER(set_user)
+static SETTER(set_user)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
+    struct core_settings *core = &apply->cycle->core;
     const struct passwd *user;
 
     (void)setting;
     (void)field;
     if (geteuid() != 0) {
-        fb_conf_warn(apply->report, &directive->name,
+        report_warn(apply->report, &directive->name,
             "the \"user\" directive makes sense only if the master process runs with super-user "
             "privileges, ignored");
         return 0;
     }
     user = getpwnam(directive->args[0].text);
     if (user == NULL)
-        return fb_bad_value(apply, directive, 0, "there is no such user");
+        return set_bad_value(apply, directive, 0, "there is no such user");
     core->user = directive->args[0].text;
     core->uid = user->pw_uid;
     core->gid = user->pw_gid;
     return find_group(apply, directive, core);
 }
 
-static FB_SETTER(set_worker_processes)
+static SETTER(set_worker_processes)
 {
     int64_t *n = field;
 
     (void)setting;
     if (strcmp(directive->args[0].text, "auto") == 0) {
-        *n = fb_cpu_allowed();
+        *n = cpu_allowed();
         if (*n > WORKERS_MAX)
             *n = WORKERS_MAX;
         return 0;
     }
-    if (fb_parse_number(directive->args[0].text, 1, WORKERS_MAX, n) == FB_NUMBER_OK)
+    if (number_parse(directive->args[0].text, 1, WORKERS_MAX, n) == NUMBER_OK)
         return 0;
-    return fb_bad_value(
+    return set_bad_value(
         apply, directive, 0, "expected a number between 1 and %d, or \"auto\"", WORKERS_MAX);
 }
 
-static FB_SETTER(set_sandbox)
+static SETTER(set_sandbox)
 {
     static const char *const names[] = {
-        [FB_SANDBOX_OFF] = "off",
-        [FB_SANDBOX_ON] = "on",
-        [FB_SANDBOX_STRICT] = "strict",
+        [SANDBOX_OFF] = "off",
+        [SANDBOX_ON] = "on",
+        [SANDBOX_STRICT] = "strict",
         NULL,
     };
 
@@ -87,9 +87,9 @@ static FB_SETTER(set_sandbox)
     return set_choice(apply, directive, names, "\"off\", \"on\" or \"strict\"", field);
 }
 
-static FB_SETTER(set_cpu_affinity)
+static SETTER(set_cpu_affinity)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
+    struct core_settings *core = &apply->cycle->core;
     unsigned first = 0;
 
     (void)setting;
@@ -98,9 +98,9 @@ static FB_SETTER(set_cpu_affinity)
         core->cpu_auto = true;
         first = 1;
         if (directive->arg_n > 2)
-            return fb_bad_value(apply, directive, 2, "\"auto\" takes one mask");
+            return set_bad_value(apply, directive, 2, "\"auto\" takes one mask");
     }
-    core->cpus = fb_apply_alloc(apply, directive->arg_n * sizeof(*core->cpus));
+    core->cpus = apply_alloc(apply, directive->arg_n * sizeof(*core->cpus));
     if (core->cpus == NULL)
         return -1;
     if (core->cpu_auto && directive->arg_n == 1) {
@@ -110,25 +110,25 @@ static FB_SETTER(set_cpu_affinity)
         return 0;
     }
     for (unsigned i = first; i < directive->arg_n; i++) {
-        const char *wrong = fb_cpu_parse_mask(directive->args[i].text, &core->cpus[core->cpu_n++]);
+        const char *wrong = cpu_parse_mask(directive->args[i].text, &core->cpus[core->cpu_n++]);
 
         if (wrong != NULL)
-            return fb_bad_value(apply, directive, i, "%s", wrong);
+            return set_bad_value(apply, directive, i, "%s", wrong);
     }
     return 0;
 }
 
-static FB_SETTER(set_env)
+static SETTER(set_env)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
+    struct core_settings *core = &apply->cycle->core;
     const char *text = directive->args[0].text;
     const char **env;
 
     (void)setting;
     (void)field;
     if (text[0] == '\0' || text[0] == '=')
-        return fb_bad_value(apply, directive, 0, "expected NAME or NAME=value");
-    env = fb_apply_grow(apply, core->env, core->env_n, sizeof(*env));
+        return set_bad_value(apply, directive, 0, "expected NAME or NAME=value");
+    env = apply_grow(apply, core->env, core->env_n, sizeof(*env));
     if (env == NULL)
         return -1;
     env[core->env_n++] = text;
@@ -137,7 +137,7 @@ static FB_SETTER(set_env)
 }
 
 /* Reads "NAME=number". Returns 0 for another option, -1 after a report. */
-static int set_pool_option(struct fb_apply *apply, const struct fb_conf_directive *directive,
+static int set_pool_option(struct apply *apply, const struct conf_directive *directive,
     unsigned arg, const char *name, int64_t greatest, int64_t *out)
 {
     const char *text = directive->args[arg].text;
@@ -145,36 +145,36 @@ static int set_pool_option(struct fb_apply *apply, const struct fb_conf_directiv
 
     if (strncmp(text, name, n) != 0 || text[n] != '=')
         return 0;
-    if (fb_parse_number(text + n + 1, 1, greatest, out) == FB_NUMBER_OK)
+    if (number_parse(text + n + 1, 1, greatest, out) == NUMBER_OK)
         return 1;
-    return fb_bad_value(
+    return set_bad_value(
         apply, directive, arg, "expected a number between 1 and %" PRId64, greatest);
 }
 
-static FB_SETTER(set_thread_pool)
+static SETTER(set_thread_pool)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
+    struct core_settings *core = &apply->cycle->core;
 
     (void)setting;
     (void)field;
     if (strcmp(directive->args[0].text, "default") != 0)
-        return fb_bad_value(apply, directive, 0, "the only pool is \"default\"");
+        return set_bad_value(apply, directive, 0, "the only pool is \"default\"");
     for (unsigned i = 1; i < directive->arg_n; i++) {
         int is = set_pool_option(apply, directive, i, "threads", THREADS_MAX, &core->threads);
 
         if (is == 0)
             is = set_pool_option(apply, directive, i, "max_queue", INT_MAX, &core->thread_queue);
         if (is == 0)
-            is = fb_bad_value(apply, directive, i, "expected threads=number or max_queue=number");
+            is = set_bad_value(apply, directive, i, "expected threads=number or max_queue=number");
         if (is == -1)
             return -1;
     }
     return 0;
 }
 
-static FB_SETTER(set_control)
+static SETTER(set_control)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
+    struct core_settings *core = &apply->cycle->core;
     const char *text = directive->args[0].text, *path;
     bool is_path = strncmp(text, "unix:", 5) == 0 && text[5] != '\0';
 
@@ -187,18 +187,18 @@ static FB_SETTER(set_control)
     if (!is_path && apply->options->only_pid) /* the pid is enough to send a signal */
         return 0;
     if (!is_path)
-        return fb_bad_value(apply, directive, 0, "expected unix:PATH or \"off\"");
-    path = fb_apply_path(apply, text + 5);
+        return set_bad_value(apply, directive, 0, "expected unix:PATH or \"off\"");
+    path = apply_path(apply, text + 5);
     if (path == NULL)
         return -1;
-    if (strlen(path) > FB_CONTROL_PATH_MAX && !apply->options->only_pid)
-        return fb_bad_value(apply, directive, 0, "the path is longer than %d bytes: \"%s\"",
-            FB_CONTROL_PATH_MAX, path);
+    if (strlen(path) > CONTROL_PATH_MAX && !apply->options->only_pid)
+        return set_bad_value(apply, directive, 0, "the path is longer than %d bytes: \"%s\"",
+            CONTROL_PATH_MAX, path);
     core->control = path;
     return 0;
 }
 
-static FB_SETTER(set_sigterm_shutdown)
+static SETTER(set_sigterm_shutdown)
 {
     static const char *const names[] = { "fast", "graceful", NULL };
 
@@ -206,96 +206,95 @@ static FB_SETTER(set_sigterm_shutdown)
     return set_choice(apply, directive, names, "\"fast\" or \"graceful\"", field);
 }
 
-#define CORE(member) .offset = offsetof(struct fb_core_settings, member)
+#define CORE(member) .offset = offsetof(struct core_settings, member)
 
-const struct fb_setting fb_core_table[] = {
-    { "control", FB_AT_MAIN, 1, 1, .set = set_control, .finds_master = true,
+const struct setting core_table[] = {
+    { "control", CONTEXT_MAIN, 1, 1, .set = set_control, .finds_master = true,
         .unset = "unix:@runstatedir@/forkbeard.sock" },
-    { "daemon", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(daemon), .initial = "on" },
-    { "env", FB_AT_MAIN, 1, 1, .set = set_env, .repeats = true, .unset = "TZ" },
-    { "env_substitution", FB_AT_MAIN, 1, 1, .set = fb_set_env_substitution, CORE(env_substitution),
+    { "daemon", CONTEXT_MAIN, 1, 1, .set = set_flag, CORE(daemon), .initial = "on" },
+    { "env", CONTEXT_MAIN, 1, 1, .set = set_env, .repeats = true, .unset = "TZ" },
+    { "env_substitution", CONTEXT_MAIN, 1, 1, .set = substitution_set, CORE(env_substitution),
         .finds_master = true, .initial = "off" },
-    { "error_log", FB_AT_MAIN, 1, 3, .set = fb_set_error_log, .repeats = true,
+    { "error_log", CONTEXT_MAIN, 1, 3, .set = error_log_set, .repeats = true,
         .unset = "@localstatedir@/log/forkbeard/error.log error" },
-    { "error_log_rate_limit", FB_AT_MAIN, 1, 2, .set = fb_set_error_log_rate_limit, .parts = true,
+    { "error_log_rate_limit", CONTEXT_MAIN, 1, 2, .set = error_log_set_rate_limit, .parts = true,
         .initial = "burst=1000 interval=1s" },
-    { "events", FB_AT_MAIN, 0, 0, .set = fb_set_events, .block = true, .unset = "none" },
-    { "include", FB_AT_ANY, 1, 1, .set = fb_set_include, .repeats = true, .finds_master = true,
+    { "events", CONTEXT_MAIN, 0, 0, .set = events_set, .block = true, .unset = "none" },
+    { "include", CONTEXT_ANY, 1, 1, .set = set_include, .repeats = true, .finds_master = true,
         .unset = "none" },
-    { "load_module", FB_AT_MAIN, 1, 1, .set = fb_set_load_module, .repeats = true,
-        .unset = "none" },
-    { "master_process", FB_AT_MAIN, 1, 1, .set = fb_set_flag, CORE(master_process),
+    { "load_module", CONTEXT_MAIN, 1, 1, .set = modules_set, .repeats = true, .unset = "none" },
+    { "master_process", CONTEXT_MAIN, 1, 1, .set = set_flag, CORE(master_process),
         .initial = "on" },
-    { "max_generations", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(max_generations),
+    { "max_generations", CONTEXT_MAIN, 1, 1, .set = set_number, CORE(max_generations),
         .greatest_value = INT_MAX, .initial = "8" },
-    { "pid", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(pid), .finds_master = true,
+    { "pid", CONTEXT_MAIN, 1, 1, .set = set_path, CORE(pid), .finds_master = true,
         .unset = "@runstatedir@/forkbeard.pid" },
-    { "sandbox", FB_AT_MAIN, 1, 1, .set = set_sandbox, CORE(sandbox), .initial = "on" },
-    { "sigterm_shutdown", FB_AT_MAIN, 1, 1, .set = set_sigterm_shutdown, CORE(sigterm_graceful),
+    { "sandbox", CONTEXT_MAIN, 1, 1, .set = set_sandbox, CORE(sandbox), .initial = "on" },
+    { "sigterm_shutdown", CONTEXT_MAIN, 1, 1, .set = set_sigterm_shutdown, CORE(sigterm_graceful),
         .initial = "fast" },
-    { "stream", FB_AT_MAIN, 0, 0, .set = fb_set_stream, .block = true, .unset = "none" },
-    { "thread_pool", FB_AT_MAIN, 2, 3, .set = set_thread_pool, .parts = true,
+    { "stream", CONTEXT_MAIN, 0, 0, .set = stream_set, .block = true, .unset = "none" },
+    { "thread_pool", CONTEXT_MAIN, 2, 3, .set = set_thread_pool, .parts = true,
         .initial = "default threads=32 max_queue=65536" },
-    { "timer_resolution", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(timer_resolution),
+    { "timer_resolution", CONTEXT_MAIN, 1, 1, .set = set_msec, CORE(timer_resolution),
         .greatest_value = 3600 * 1000, .initial = "off" },
-    { "user", FB_AT_MAIN, 1, 2, .set = set_user, .unset = "@FB_USER@" },
-    { "worker_cpu_affinity", FB_AT_MAIN, 1, UCHAR_MAX, .set = set_cpu_affinity, .unset = "none" },
-    { "worker_priority", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(worker_priority),
+    { "user", CONTEXT_MAIN, 1, 2, .set = set_user, .unset = "@DEFAULT_USER@" },
+    { "worker_cpu_affinity", CONTEXT_MAIN, 1, UCHAR_MAX, .set = set_cpu_affinity, .unset = "none" },
+    { "worker_priority", CONTEXT_MAIN, 1, 1, .set = set_number, CORE(worker_priority),
         .least_value = -20, .greatest_value = 20, .initial = "0" },
-    { "worker_processes", FB_AT_MAIN, 1, 1, .set = set_worker_processes, CORE(worker_processes),
+    { "worker_processes", CONTEXT_MAIN, 1, 1, .set = set_worker_processes, CORE(worker_processes),
         .initial = "1" },
-    { "worker_rlimit_core", FB_AT_MAIN, 1, 1, .set = fb_set_size, CORE(rlimit_core),
-        .unset = "none", .unset_value = -1 },
-    { "worker_rlimit_nofile", FB_AT_MAIN, 1, 1, .set = fb_set_number, CORE(rlimit_nofile),
+    { "worker_rlimit_core", CONTEXT_MAIN, 1, 1, .set = set_size, CORE(rlimit_core), .unset = "none",
+        .unset_value = -1 },
+    { "worker_rlimit_nofile", CONTEXT_MAIN, 1, 1, .set = set_number, CORE(rlimit_nofile),
         .least_value = 1, .greatest_value = INT_MAX, .unset = "none", .unset_value = -1 },
-    { "worker_shutdown_timeout", FB_AT_MAIN, 1, 1, .set = fb_set_msec,
-        CORE(worker_shutdown_timeout), .initial = "off" },
-    { "worker_start_timeout", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(worker_start_timeout),
+    { "worker_shutdown_timeout", CONTEXT_MAIN, 1, 1, .set = set_msec, CORE(worker_shutdown_timeout),
+        .initial = "off" },
+    { "worker_start_timeout", CONTEXT_MAIN, 1, 1, .set = set_msec, CORE(worker_start_timeout),
         .initial = "30s" },
-    { "worker_watchdog", FB_AT_MAIN, 1, 1, .set = fb_set_msec, CORE(worker_watchdog),
+    { "worker_watchdog", CONTEXT_MAIN, 1, 1, .set = set_msec, CORE(worker_watchdog),
         .initial = "60s" },
-    { "working_directory", FB_AT_MAIN, 1, 1, .set = fb_set_path, CORE(working_directory),
+    { "working_directory", CONTEXT_MAIN, 1, 1, .set = set_path, CORE(working_directory),
         .unset = "none" },
     { .name = NULL },
 };
 
-void core_settings_defaults(struct fb_core_settings *core)
+void core_settings_defaults(struct core_settings *core)
 {
-    struct fb_cycle cycle = { .arena = NULL };
+    struct cycle cycle = { .arena = NULL };
 
-    apply_table_defaults(&cycle, NULL, FB_AT_MAIN, fb_core_table);
+    apply_table_defaults(&cycle, NULL, CONTEXT_MAIN, core_table);
     *core = cycle.core;
 }
 
-static void default_user(struct fb_apply *apply)
+static void default_user(struct apply *apply)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
+    struct core_settings *core = &apply->cycle->core;
     const struct passwd *user;
 
     if (geteuid() != 0)
         return;
-    user = getpwnam(FB_USER);
+    user = getpwnam(DEFAULT_USER);
     if (user == NULL) { /* no workers are better than workers that are root */
-        fb_conf_error(apply->report, NULL,
+        report_error(apply->report, NULL,
             "there is no user \"%s\" for the worker processes, name another with \"user\"",
-            FB_USER);
+            DEFAULT_USER);
         return;
     }
-    core->user = FB_USER;
+    core->user = DEFAULT_USER;
     core->uid = user->pw_uid;
     core->gid = user->pw_gid;
 }
 
-void fb_core_finish_pid(struct fb_apply *apply)
+void core_finish_pid(struct apply *apply)
 {
     if (apply->cycle->core.pid == NULL)
-        apply->cycle->core.pid = fb_apply_keep(apply, apply->options->pid);
+        apply->cycle->core.pid = apply_strdup(apply, apply->options->pid);
 }
 
 /* Puts the socket beside the pid file: "x.sock" for "x.pid". */
-void fb_core_finish_control(struct fb_apply *apply)
+void core_finish_control(struct apply *apply)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
+    struct core_settings *core = &apply->cycle->core;
     size_t n = core->pid != NULL ? strlen(core->pid) : 0;
     const char *path;
 
@@ -304,30 +303,30 @@ void fb_core_finish_control(struct fb_apply *apply)
         return;
     if (n > 4 && strcmp(core->pid + n - 4, ".pid") == 0)
         n -= 4;
-    path = fb_arena_printf(apply->cycle->arena, "%.*s.sock", (int)n, core->pid);
+    path = arena_printf(apply->cycle->arena, "%.*s.sock", (int)n, core->pid);
     if (path == NULL)
-        fb_conf_error(apply->report, NULL, "out of memory");
-    else if (strlen(path) <= FB_CONTROL_PATH_MAX)
+        report_error(apply->report, NULL, "out of memory");
+    else if (strlen(path) <= CONTROL_PATH_MAX)
         core->control = path;
     else
-        fb_conf_warn(apply->report, NULL,
+        report_warn(apply->report, NULL,
             "\"%s\" is too long for a control socket, so there is none: set another path with "
             "\"control\"",
             path);
 }
 
-void fb_core_finish(struct fb_apply *apply)
+void core_finish(struct apply *apply)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
+    struct core_settings *core = &apply->cycle->core;
 
     assert(apply->report->error_n == 0);
     assert(core->worker_processes >= 1 && core->worker_processes <= WORKERS_MAX);
     if (core->user == NULL)
         default_user(apply);
-    if (core->sandbox == FB_SANDBOX_STRICT && !core->master_process)
-        fb_conf_error(apply->report, NULL,
+    if (core->sandbox == SANDBOX_STRICT && !core->master_process)
+        report_error(apply->report, NULL,
             "\"sandbox strict\" needs worker processes: set \"master_process on\"");
-    fb_core_finish_pid(apply);
-    fb_core_finish_control(apply);
-    fb_error_log_finish(apply);
+    core_finish_pid(apply);
+    core_finish_control(apply);
+    error_log_finish(apply);
 }

@@ -11,139 +11,136 @@
 
 #include <string.h>
 
-static void require(struct fb_apply *apply, const struct fb_frame *scope, const char *name)
+static void require(struct apply *apply, const struct scope *scope, const char *name)
 {
-    const struct fb_seen *seen;
+    const struct scope_entry *seen;
 
     STAILQ_FOREACH (seen, &scope->seen, link)
         if (strcmp(seen->setting->name, name) == 0)
             return;
-    fb_conf_error(
+    report_error(
         apply->report, NULL, "no \"%s\" section in configuration %s", name, apply->options->conf);
 }
 
 /* Applies the part of a text that could be parsed. */
-static void apply_text(struct fb_apply *apply, const struct fb_conf_block *block, unsigned errors)
+static void apply_text(struct apply *apply, const struct conf_block *block, unsigned errors)
 {
     apply->cut = apply->cut || apply->report->error_n > errors;
     if (block != NULL)
-        fb_apply_block(apply, block);
+        apply_block(apply, block);
 }
 
-static void read_all(struct fb_apply *apply)
+static void read_all(struct apply *apply)
 {
-    const struct fb_cycle_options *options = apply->options;
-    struct fb_conf_source *source = &apply->cycle->source;
-    struct fb_frame scope;
-    struct fb_conf_block *block;
+    const struct cycle_options *options = apply->options;
+    struct conf_source *source = &apply->cycle->source;
+    struct scope scope;
+    struct conf_block *block;
     unsigned errors = apply->report->error_n;
 
     memset(&scope, 0, sizeof(scope));
-    fb_apply_inner(apply, &scope, FB_AT_MAIN, NULL);
+    apply_scope(apply, &scope, CONTEXT_MAIN, NULL);
     apply->scope = &scope;
     if (options->globals != NULL) {
-        block =
-            fb_conf_parse_text(source, "command line", options->globals, strlen(options->globals));
+        block = conf_parse_text(source, "command line", options->globals, strlen(options->globals));
         apply_text(apply, block, errors);
         errors = apply->report->error_n;
     }
-    block = fb_conf_parse_file(source, options->conf, NULL);
+    block = conf_parse_file(source, options->conf, NULL);
     apply_text(apply, block, errors);
 
     if (options->only_pid) {
         if (apply->report->error_n == 0) /* a mistake may hide the directive */
-            fb_core_finish_pid(apply);
-        fb_core_finish_control(apply);
+            core_finish_pid(apply);
+        core_finish_control(apply);
         return;
     }
     if (apply->stream != NULL)
-        fb_stream_apply(apply);
+        stream_apply(apply);
 
     scope.refused = apply->report->error_n > 0;
-    if (fb_frame_is_whole(apply, &scope))
+    if (scope_is_whole(apply, &scope))
         require(apply, &scope, "events");
     if (apply->report->error_n > 0)
         return;
-    fb_apply_defaults(apply, &scope, fb_core_table);
-    fb_core_finish(apply);
-    fb_events_finish(apply);
-    fb_sizing_finish(apply);
-    fb_needs_collect(apply);
+    apply_defaults(apply, &scope, core_table);
+    core_finish(apply);
+    events_finish(apply);
+    sizing_finish(apply);
+    needs_collect(apply);
 }
 
 static void apply_configuration(
-    struct fb_cycle *cycle, const struct fb_cycle_options *options, struct fb_conf_report *report)
+    struct cycle *cycle, const struct cycle_options *options, struct conf_report *report)
 {
-    struct fb_apply apply = {
+    struct apply apply = {
         .kind = APPLY_KIND, .cycle = cycle, .report = report, .options = options
     };
-    const struct fb_setting *mechanisms = fb_mechanism_table(&apply);
+    const struct setting *mechanisms = events_mechanism_table(&apply);
 
     if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* which is table 4 */
         return;
-    apply.tables[TABLE_CORE] = fb_core_table;
-    apply.tables[TABLE_EVENTS] = fb_events_table;
+    apply.tables[TABLE_CORE] = core_table;
+    apply.tables[TABLE_EVENTS] = events_table;
     apply.tables[TABLE_MECHANISMS] = mechanisms;
-    apply.tables[TABLE_STREAM] = fb_stream_table;
+    apply.tables[TABLE_STREAM] = stream_table;
     read_all(&apply);
 }
 
-static struct fb_cycle *create_cycle(const struct fb_memory *memory)
+static struct cycle *create_cycle(const struct memory *memory)
 {
-    struct fb_arena *arena = memory != NULL ? arena_create_from(memory) : fb_arena_create();
-    struct fb_cycle *cycle = arena == NULL ? NULL : fb_arena_alloc(arena, sizeof(*cycle));
+    struct arena *arena = memory != NULL ? arena_create_from(memory) : arena_create();
+    struct cycle *cycle = arena == NULL ? NULL : arena_alloc(arena, sizeof(*cycle));
 
     if (cycle == NULL) {
-        fb_arena_destroy(&arena);
+        arena_destroy(&arena);
         return NULL;
     }
     cycle->arena = arena;
     STAILQ_INIT(&cycle->stream.servers);
     STAILQ_INIT(&cycle->stream.listeners);
     STAILQ_INIT(&cycle->needs.paths);
-    fb_zones_init(&cycle->zones);
+    zones_init(&cycle->zones);
     SLIST_INIT(&cycle->modules);
     return cycle;
 }
 
-struct fb_cycle *fb_cycle_load(
-    const struct fb_cycle_options *options, struct fb_log *log, int excerpts)
+struct cycle *cycle_load(const struct cycle_options *options, struct log *log, int excerpts)
 {
-    struct fb_cycle *cycle = create_cycle(options->memory);
-    struct fb_conf_report *report =
-        cycle == NULL ? NULL : fb_arena_alloc(cycle->arena, sizeof(*report));
+    struct cycle *cycle = create_cycle(options->memory);
+    struct conf_report *report = cycle == NULL ? NULL : arena_alloc(cycle->arena, sizeof(*report));
     bool usable;
 
     assert(options->conf != NULL && options->conf[0] == '/');
     assert(options->protocols != NULL);
     if (report == NULL) {
-        fb_log(log, FB_EMERG, 0, "no memory for the configuration");
-        fb_cycle_destroy(&cycle);
+        log_write(log, LEVEL_EMERG, 0, "no memory for the configuration");
+        cycle_destroy(&cycle);
         return NULL;
     }
-    fb_conf_report_init(report, cycle->arena);
-    fb_conf_source_init(&cycle->source, cycle->arena, report);
+    report_init(report, cycle->arena);
+    conf_source_init(&cycle->source, cycle->arena, report);
     cycle->source.lenient = options->testing;
     apply_configuration(cycle, options, report);
     usable = report->error_n == 0 || (options->only_pid && cycle->core.pid != NULL);
     if (!usable || (report->error_n == 0 && options->progress == NULL))
-        fb_conf_report_show(report, log, excerpts);
+        report_show(report, log, excerpts);
     assert(!usable || options->only_pid || cycle->events.mechanism != NULL);
     if (!usable)
-        fb_cycle_destroy(&cycle);
+        cycle_destroy(&cycle);
     return cycle;
 }
 
-void fb_cycle_destroy(struct fb_cycle **cycle)
+void cycle_destroy(struct cycle **cycle)
 {
-    struct fb_arena *arena;
+    struct arena *arena;
 
     if (*cycle == NULL)
         return;
     while (!SLIST_EMPTY(&(*cycle)->modules)) /* they may use what was loaded before them */
-        fb_module_unload(&(*cycle)->modules);
+        module_unload(&(*cycle)->modules);
     arena = (*cycle)->arena;
     assert(arena != NULL);
     *cycle = NULL;
-    fb_arena_destroy(&arena);
+    arena_destroy(&arena);
 }

@@ -21,13 +21,13 @@
 #include <sys/types.h>
 
 /* Modes of the workers' sandbox. */
-enum fb_sandbox { FB_SANDBOX_OFF, FB_SANDBOX_ON, FB_SANDBOX_STRICT };
+enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_STRICT };
 
 /* Settings of the main context. Times are milliseconds. */
-struct fb_core_settings {
+struct core_settings {
     int64_t daemon;
     int64_t master_process;
-    int64_t sandbox; /* enum fb_sandbox */
+    int64_t sandbox; /* enum sandbox_mode */
     int64_t worker_processes;
     int64_t worker_priority;
     int64_t sigterm_graceful;        /* SIGTERM means what SIGQUIT does */
@@ -46,7 +46,7 @@ struct fb_core_settings {
     const char *user;              /* NULL: not given, or not root */
     uid_t uid;                     /* the user's */
     gid_t gid;
-    struct fb_log_target *logs;
+    struct log_target *logs;
     unsigned log_n;
     int64_t log_burst, log_interval; /* lines of a kind in an interval; a burst of 0: no limit */
     cpu_set_t *cpus; /* masks for the workers in turn, the last for all others; NULL: none */
@@ -58,46 +58,45 @@ struct fb_core_settings {
 };
 
 /* Settings of `events {}`. */
-struct fb_events_settings {
+struct events_settings {
     int64_t worker_connections;
     bool connections_auto; /* worker_connections was worked out */
     int64_t multi_accept;
     int64_t accept_mutex;
     int64_t accept_mutex_delay; /* ms */
-    const struct fb_mechanism *mechanism;
-    int64_t mechanism_option; /* value of the mechanism's own directive */
-    int64_t
-        mechanism_options[FB_MECHANISMS_MAX]; /* values of all mechanisms, as in fb_mechanisms */
-    struct fb_address_block *debug;
+    const struct mechanism *mechanism;
+    int64_t mechanism_option;                  /* value of the mechanism's own directive */
+    int64_t mechanism_options[MECHANISMS_MAX]; /* values of all mechanisms, as in mechanism_table */
+    struct address_block *debug;
     unsigned debug_n;
 };
 
 /* Resources that workers share, as the sizing has found them. All 0 where they were not looked up.
  * */
-struct fb_sizing {
+struct sizing {
     int64_t workers;
     int64_t memory;      /* bytes; 0: not known */
     int64_t descriptors; /* most for each worker; 0: any number */
 };
 
-struct fb_cycle {
-    struct fb_arena *arena;
-    struct fb_conf_source source; /* the files that it was read from */
-    struct fb_core_settings core;
-    struct fb_events_settings events;
-    struct fb_sizing sizing;
-    struct fb_stream_settings stream;
-    struct fb_needs needs;
-    struct fb_zones zones;               /* declared here, opened by the master */
-    struct fb_modules modules;           /* loaded, until the cycle is destroyed */
+struct cycle {
+    struct arena *arena;
+    struct conf_source source; /* the files that it was read from */
+    struct core_settings core;
+    struct events_settings events;
+    struct sizing sizing;
+    struct stream_settings stream;
+    struct needs needs;
+    struct zones zones;                  /* declared here, opened by the master */
+    struct modules modules;              /* loaded, until the cycle is destroyed */
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */
 };
 
 /* Bytes of the control socket's path: the room in an address less a suffix that it has while it is
  * made. */
-#define FB_CONTROL_PATH_MAX 100
+#define CONTROL_PATH_MAX 100
 
-struct fb_cycle_options {
+struct cycle_options {
     const char *conf;               /* an absolute path */
     const char *globals;            /* -g, or NULL */
     const char *pid;                /* defaults of `pid` and `error_log`: */
@@ -110,28 +109,27 @@ struct fb_cycle_options {
      * pid are passed over */
     bool only_pid;
     /* sockets that the service manager has passed, for `listen fd:NAME`; NULL: not known here */
-    const struct fb_inherited *inherited;
-    const struct fb_memory *memory; /* source of the cycle's memory; NULL: the C library */
+    const struct adopted *inherited;
+    const struct memory *memory; /* source of the cycle's memory; NULL: the C library */
     /* filled in by a configuration check, which is silent when all is well; or NULL */
-    struct fb_progress *progress;
+    struct check_progress *progress;
 };
 
 /* Reads the configuration and shows every mistake: a line each to the log, and an excerpt of the
  * file to `excerpts` where that is not -1. NULL when there were mistakes. Nothing outside the
  * memory is touched, unless by a module. */
-struct fb_cycle *fb_cycle_load(
-    const struct fb_cycle_options *options, struct fb_log *log, int excerpts);
+struct cycle *cycle_load(const struct cycle_options *options, struct log *log, int excerpts);
 /* Give a struct what the tables of directives say, as a configuration without directives would, for
  * structs that are made by hand. What only a start knows is left zero: paths, the user, the
  * mechanism. */
-void core_settings_defaults(struct fb_core_settings *core);
-void events_settings_defaults(struct fb_events_settings *events);
-void stream_settings_defaults(struct fb_server_settings *settings);
+void core_settings_defaults(struct core_settings *core);
+void events_settings_defaults(struct events_settings *events);
+void stream_settings_defaults(struct server_settings *settings);
 /* Logs the result of `worker_connections auto`, if the configuration has it. */
-void fb_sizing_log(const struct fb_cycle *cycle, struct fb_log *log);
+void sizing_log(const struct cycle *cycle, struct log *log);
 /* Keeps a listener of a narrow address that the configuration has replaced by a wildcard: its
  * clients go to the wildcard's server. Closing it would reset clients that are just connecting. -1
  * without memory. */
-int fb_ports_keep(struct fb_cycle *cycle, const struct fb_listeners *before);
+int cycle_keep_listeners(struct cycle *cycle, const struct listeners *before);
 /* Unloads its modules. Closes nothing: sockets, log files and zones are the master's to close. */
-void fb_cycle_destroy(struct fb_cycle **cycle);
+void cycle_destroy(struct cycle **cycle);

@@ -4,14 +4,14 @@
 
 #include <assert.h>
 
-static bool is_wildcard(const struct fb_listener *listener)
+static bool is_wildcard(const struct listener *listener)
 {
-    return listener->address.any.sa_family != AF_UNIX && fb_address_is_wildcard(&listener->address);
+    return listener->address.any.sa_family != AF_UNIX && address_is_wildcard(&listener->address);
 }
 
-static bool has_wildcard(const struct fb_listeners *listeners)
+static bool has_wildcard(const struct listeners *listeners)
 {
-    const struct fb_listener *listener;
+    const struct listener *listener;
 
     STAILQ_FOREACH (listener, listeners, link)
         if (is_wildcard(listener))
@@ -21,24 +21,24 @@ static bool has_wildcard(const struct fb_listeners *listeners)
 
 /* The wildcard that takes in the address, or NULL; NULL too where the address has a socket itself.
  * */
-static const struct fb_listener *find_wide(
-    const struct fb_listeners *listeners, const struct fb_listener *narrow)
+static const struct listener *find_wide(
+    const struct listeners *listeners, const struct listener *narrow)
 {
-    const struct fb_listener *listener, *wide = NULL;
+    const struct listener *listener, *wide = NULL;
 
     STAILQ_FOREACH (listener, listeners, link) {
-        if (fb_address_equal(&listener->address, &narrow->address))
+        if (address_equal(&listener->address, &narrow->address))
             return NULL;
-        if (is_wildcard(listener) && fb_listener_overlaps(listener, narrow))
+        if (is_wildcard(listener) && listener_overlaps(listener, narrow))
             wide = listener;
     }
     return wide;
 }
 
-int fb_ports_keep(struct fb_cycle *cycle, const struct fb_listeners *before)
+int cycle_keep_listeners(struct cycle *cycle, const struct listeners *before)
 {
-    const struct fb_listener *old, *wide;
-    struct fb_listener *kept;
+    const struct listener *old, *wide;
+    struct listener *kept;
 
     assert(before != &cycle->stream.listeners);
     if (!has_wildcard(&cycle->stream.listeners))
@@ -47,7 +47,7 @@ int fb_ports_keep(struct fb_cycle *cycle, const struct fb_listeners *before)
         wide = is_wildcard(old) ? NULL : find_wide(&cycle->stream.listeners, old);
         if (wide == NULL)
             continue;
-        kept = fb_listener_create(cycle->arena, &old->address, &wide->options);
+        kept = listener_create(cycle->arena, &old->address, &wide->options);
         if (kept == NULL)
             return -1;
         kept->owner = wide->owner;

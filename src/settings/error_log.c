@@ -36,26 +36,26 @@ static const char *value_of(const char *parameter, const char *name)
 
 /* The setters of parameters return NULL, or what is wrong with the value. */
 
-static const char *set_server(struct fb_apply *apply, struct fb_syslog *syslog, const char *value)
+static const char *set_server(struct apply *apply, struct syslog_server *syslog, const char *value)
 {
-    char name[FB_ADDRESS_TEXT];
-    struct fb_address *address = fb_apply_alloc(apply, sizeof(*address));
+    char name[ADDRESS_TEXT];
+    struct address *address = apply_alloc(apply, sizeof(*address));
     const char *wrong;
 
     if (syslog->address != NULL)
         return "there is more than one \"server\"";
     if (address == NULL)
         return "there is no memory";
-    wrong = fb_address_parse_host(value, SYSLOG_PORT, address);
+    wrong = address_parse_host(value, SYSLOG_PORT, address);
     if (wrong != NULL)
         return wrong;
     syslog->address = &address->any;
     syslog->address_n = address->length;
-    syslog->name = fb_arena_strdup(apply->cycle->arena, fb_address_format(address, true, name));
+    syslog->name = arena_strdup(apply->cycle->arena, address_format(address, true, name));
     return syslog->name == NULL ? "there is no memory" : NULL;
 }
 
-static const char *set_facility(struct fb_syslog *syslog, const char *value)
+static const char *set_facility(struct syslog_server *syslog, const char *value)
 {
     for (unsigned i = 0; facilities[i] != NULL; i++)
         if (strcmp(facilities[i], value) == 0) {
@@ -65,7 +65,7 @@ static const char *set_facility(struct fb_syslog *syslog, const char *value)
     return "there is no such facility";
 }
 
-static const char *set_tag(struct fb_syslog *syslog, const char *value)
+static const char *set_tag(struct syslog_server *syslog, const char *value)
 {
     size_t n = strlen(value);
 
@@ -78,7 +78,8 @@ static const char *set_tag(struct fb_syslog *syslog, const char *value)
     return NULL;
 }
 
-static const char *set_parameter(struct fb_apply *apply, struct fb_syslog *syslog, const char *text)
+static const char *set_parameter(
+    struct apply *apply, struct syslog_server *syslog, const char *text)
 {
     const char *value;
 
@@ -90,54 +91,54 @@ static const char *set_parameter(struct fb_apply *apply, struct fb_syslog *syslo
         return set_tag(syslog, value);
     if ((value = value_of(text, "severity")) !=
         NULL) /* accepted and not used: lines carry their own severities */
-        return fb_level_parse(value) == -1 ? "there is no such severity" : NULL;
+        return log_level_parse(value) == -1 ? "there is no such severity" : NULL;
     if (strcmp(text, "nohostname") != 0)
         return "expected server=, facility=, tag=, severity= or nohostname";
     syslog->host = "";
     return NULL;
 }
 
-static const char *host_name(struct fb_apply *apply)
+static const char *host_name(struct apply *apply)
 {
     char name[HOST_NAME_MAX + 1];
 
     if (gethostname(name, sizeof(name)) == -1)
         return "";
     name[sizeof(name) - 1] = '\0';
-    return fb_arena_printf(apply->cycle->arena, "%s ", name);
+    return arena_printf(apply->cycle->arena, "%s ", name);
 }
 
 /* Reads the parameters after "syslog:"; NULL after a report. */
-static const struct fb_syslog *parse_syslog(
-    struct fb_apply *apply, const struct fb_conf_directive *directive, const char *text)
+static const struct syslog_server *parse_syslog(
+    struct apply *apply, const struct conf_directive *directive, const char *text)
 {
-    struct fb_syslog *syslog = fb_apply_alloc(apply, sizeof(*syslog));
-    char *copy = syslog == NULL ? NULL : fb_apply_keep(apply, text), *parameter;
+    struct syslog_server *syslog = apply_alloc(apply, sizeof(*syslog));
+    char *copy = syslog == NULL ? NULL : apply_strdup(apply, text), *parameter;
 
     if (copy == NULL)
         return NULL;
-    *syslog = (struct fb_syslog) { .tag = "forkbeard", .facility = 23 /* local7 */ };
+    *syslog = (struct syslog_server) { .tag = "forkbeard", .facility = 23 /* local7 */ };
     while ((parameter = strsep(&copy, ",")) != NULL) {
         const char *wrong = set_parameter(apply, syslog, parameter);
 
         if (wrong != NULL) {
-            fb_bad_value(apply, directive, 0, "\"%s\": %s", parameter, wrong);
+            set_bad_value(apply, directive, 0, "\"%s\": %s", parameter, wrong);
             return NULL;
         }
     }
     if (syslog->host == NULL)
         syslog->host = host_name(apply);
     if (syslog->address == NULL)
-        fb_bad_value(apply, directive, 0, "there is no \"server\"");
+        set_bad_value(apply, directive, 0, "there is no \"server\"");
     else if (syslog->host == NULL)
-        fb_conf_error(apply->report, NULL, "out of memory");
+        report_error(apply->report, NULL, "out of memory");
     return syslog->address == NULL || syslog->host == NULL ? NULL : syslog;
 }
 
-static int add_target(struct fb_apply *apply, const struct fb_log_target *target)
+static int add_target(struct apply *apply, const struct log_target *target)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
-    struct fb_log_target *logs = fb_apply_grow(apply, core->logs, core->log_n, sizeof(*logs));
+    struct core_settings *core = &apply->cycle->core;
+    struct log_target *logs = apply_grow(apply, core->logs, core->log_n, sizeof(*logs));
 
     if (logs == NULL)
         return -1;
@@ -148,14 +149,14 @@ static int add_target(struct fb_apply *apply, const struct fb_log_target *target
 
 /* Sets the destination from the first argument; -1 after a report. */
 static int set_destination(
-    struct fb_apply *apply, const struct fb_conf_directive *directive, struct fb_log_target *target)
+    struct apply *apply, const struct conf_directive *directive, struct log_target *target)
 {
     const char *text = directive->args[0].text;
 
     if (text[0] == '\0')
-        return fb_bad_value(apply, directive, 0, "expected a path, \"stderr\" or \"syslog:\"");
+        return set_bad_value(apply, directive, 0, "expected a path, \"stderr\" or \"syslog:\"");
     if (strncmp(text, "memory:", 7) == 0)
-        return fb_bad_value(
+        return set_bad_value(
             apply, directive, 0, "only files, \"stderr\" and \"syslog:\" are supported");
     if (strcmp(text, "stderr") == 0) {
         target->fd = STDERR_FILENO;
@@ -165,38 +166,38 @@ static int set_destination(
         target->syslog = parse_syslog(apply, directive, text + 7);
         return target->syslog == NULL ? -1 : 0;
     }
-    target->path = fb_apply_path(apply, text);
+    target->path = apply_path(apply, text);
     return target->path == NULL ? -1 : 0;
 }
 
-FB_SETTER(fb_set_error_log)
+SETTER(error_log_set)
 {
-    struct fb_log_target target = { .fd = -1, .level = FB_ERROR };
+    struct log_target target = { .fd = -1, .level = LEVEL_ERROR };
     unsigned n = directive->arg_n;
 
     (void)setting;
     (void)field;
     if (n > 1 && strcmp(directive->args[n - 1].text, "json") == 0) {
-        target.format = FB_LOG_JSON;
+        target.format = LOG_FORMAT_JSON;
         n--;
     }
     if (n > 1) {
-        int level = fb_level_parse(directive->args[1].text);
+        int level = log_level_parse(directive->args[1].text);
 
         if (level == -1)
-            return fb_bad_name(apply, directive, 1, levels, EXPECTED);
-        target.level = (enum fb_level)level;
+            return set_bad_name(apply, directive, 1, levels, EXPECTED);
+        target.level = (enum log_level)level;
     }
     if (n > 2)
-        return fb_bad_value(apply, directive, 2, "expected \"json\"");
+        return set_bad_value(apply, directive, 2, "expected \"json\"");
     if (set_destination(apply, directive, &target) == -1)
         return -1;
     return add_target(apply, &target);
 }
 
-FB_SETTER(fb_set_error_log_rate_limit)
+SETTER(error_log_set_rate_limit)
 {
-    struct fb_core_settings *core = &apply->cycle->core;
+    struct core_settings *core = &apply->cycle->core;
 
     (void)setting;
     (void)field;
@@ -209,22 +210,22 @@ FB_SETTER(fb_set_error_log_rate_limit)
         const char *burst = value_of(text, "burst"), *interval = value_of(text, "interval");
 
         if (burst != NULL) {
-            if (fb_parse_number(burst, 1, INT_MAX, &core->log_burst) != FB_NUMBER_OK)
-                return fb_bad_value(
+            if (number_parse(burst, 1, INT_MAX, &core->log_burst) != NUMBER_OK)
+                return set_bad_value(
                     apply, directive, i, "expected a number between 1 and %d", INT_MAX);
         } else if (interval == NULL) {
-            return fb_bad_value(
+            return set_bad_value(
                 apply, directive, i, "expected burst=number, interval=time, or \"off\" alone");
-        } else if (fb_parse_msec(interval, 1, 86400 * 1000, &core->log_interval) != FB_NUMBER_OK) {
-            return fb_bad_value(apply, directive, i, "expected a time between 1ms and 1d");
+        } else if (number_parse_msec(interval, 1, 86400 * 1000, &core->log_interval) != NUMBER_OK) {
+            return set_bad_value(apply, directive, i, "expected a time between 1ms and 1d");
         }
     }
     return 0;
 }
 
-void fb_error_log_finish(struct fb_apply *apply)
+void error_log_finish(struct apply *apply)
 {
-    struct fb_log_target target = { .fd = -1, .level = FB_ERROR };
+    struct log_target target = { .fd = -1, .level = LEVEL_ERROR };
     const char *path = apply->options->error_log;
 
     assert(path != NULL);
@@ -233,6 +234,6 @@ void fb_error_log_finish(struct fb_apply *apply)
     if (strcmp(path, "stderr") == 0)
         target.fd = STDERR_FILENO;
     else
-        target.path = fb_apply_keep(apply, path);
+        target.path = apply_strdup(apply, path);
     add_target(apply, &target);
 }

@@ -10,44 +10,43 @@
 #include <inttypes.h>
 #include <string.h>
 
-static FB_SETTER(set_use)
+static SETTER(set_use)
 {
-    const struct fb_mechanism *mechanism = fb_mechanism_find(directive->args[0].text);
-    const char *names[FB_MECHANISMS_MAX + 1] = { NULL };
+    const struct mechanism *mechanism = mechanism_find(directive->args[0].text);
+    const char *names[MECHANISMS_MAX + 1] = { NULL };
 
     (void)setting;
     (void)field;
-    for (int i = 0; fb_mechanisms[i] != NULL; i++)
-        names[i] = fb_mechanisms[i]->name;
+    for (int i = 0; mechanism_table[i] != NULL; i++)
+        names[i] = mechanism_table[i]->name;
     if (mechanism == NULL)
-        return fb_bad_name(
+        return set_bad_name(
             apply, directive, 0, names, "an event mechanism that was built in (see -V)");
     if (!mechanism->available())
-        return fb_bad_value(apply, directive, 0, "this kernel does not support it");
+        return set_bad_value(apply, directive, 0, "this kernel does not support it");
     apply->cycle->events.mechanism = mechanism;
     apply->use = &directive->args[0];
     return 0;
 }
 
-static FB_SETTER(set_connections)
+static SETTER(set_connections)
 {
-    struct fb_events_settings *events = &apply->cycle->events;
+    struct events_settings *events = &apply->cycle->events;
     const char *text = directive->args[0].text;
     int64_t any;
 
     events->connections_auto = strcmp(text, "auto") == 0;
     if (events->connections_auto)
         return 0;
-    if (fb_parse_number(text, INT64_MIN, INT64_MAX, &any) == FB_NUMBER_MALFORMED)
-        return fb_bad_value(apply, directive, 0, "expected a number, or \"auto\"");
-    return fb_set_number(apply, setting, directive, field);
+    if (number_parse(text, INT64_MIN, INT64_MAX, &any) == NUMBER_MALFORMED)
+        return set_bad_value(apply, directive, 0, "expected a number, or \"auto\"");
+    return set_number(apply, setting, directive, field);
 }
 
-static FB_SETTER(set_debug_connection)
+static SETTER(set_debug_connection)
 {
-    struct fb_events_settings *events = &apply->cycle->events;
-    struct fb_address_block *blocks =
-        fb_apply_alloc(apply, (events->debug_n + 1) * sizeof(*blocks));
+    struct events_settings *events = &apply->cycle->events;
+    struct address_block *blocks = apply_alloc(apply, (events->debug_n + 1) * sizeof(*blocks));
     const char *wrong;
 
     (void)setting;
@@ -56,70 +55,71 @@ static FB_SETTER(set_debug_connection)
         return -1;
     if (events->debug_n > 0)
         memcpy(blocks, events->debug, events->debug_n * sizeof(*blocks));
-    wrong = fb_address_block_parse(directive->args[0].text, &blocks[events->debug_n]);
+    wrong = address_block_parse(directive->args[0].text, &blocks[events->debug_n]);
     if (wrong != NULL)
-        return fb_bad_value(apply, directive, 0, "%s", wrong);
+        return set_bad_value(apply, directive, 0, "%s", wrong);
     events->debug = blocks;
     events->debug_n++;
     return 0;
 }
 
-#define EVENTS(member) .offset = offsetof(struct fb_events_settings, member)
+#define EVENTS(member) .offset = offsetof(struct events_settings, member)
 
-const struct fb_setting fb_events_table[] = {
-    { "accept_mutex", FB_AT_EVENTS, 1, 1, .set = fb_set_flag, EVENTS(accept_mutex),
+const struct setting events_table[] = {
+    { "accept_mutex", CONTEXT_EVENTS, 1, 1, .set = set_flag, EVENTS(accept_mutex),
         .initial = "on" },
-    { "accept_mutex_delay", FB_AT_EVENTS, 1, 1, .set = fb_set_msec, EVENTS(accept_mutex_delay),
+    { "accept_mutex_delay", CONTEXT_EVENTS, 1, 1, .set = set_msec, EVENTS(accept_mutex_delay),
         .least_value = 1, .greatest_value = 3600 * 1000, .initial = "500ms" },
-    { "connections", FB_AT_EVENTS, 1, 1, .set = set_connections, EVENTS(worker_connections),
+    { "connections", CONTEXT_EVENTS, 1, 1, .set = set_connections, EVENTS(worker_connections),
         .least_value = 1, .greatest_value = 16 * 1024 * 1024, .initial = "512" },
-    { "debug_connection", FB_AT_EVENTS, 1, 1, .set = set_debug_connection, .repeats = true,
+    { "debug_connection", CONTEXT_EVENTS, 1, 1, .set = set_debug_connection, .repeats = true,
         .unset = "none" },
-    { "multi_accept", FB_AT_EVENTS, 1, 1, .set = fb_set_flag, EVENTS(multi_accept),
+    { "multi_accept", CONTEXT_EVENTS, 1, 1, .set = set_flag, EVENTS(multi_accept),
         .initial = "off" },
-    { "use", FB_AT_EVENTS, 1, 1, .set = set_use, .unset = "the best available" },
-    { "worker_connections", FB_AT_EVENTS, 1, 1, .set = set_connections, EVENTS(worker_connections),
-        .least_value = 1, .greatest_value = 16 * 1024 * 1024, .initial = "512" },
+    { "use", CONTEXT_EVENTS, 1, 1, .set = set_use, .unset = "the best available" },
+    { "worker_connections", CONTEXT_EVENTS, 1, 1, .set = set_connections,
+        EVENTS(worker_connections), .least_value = 1, .greatest_value = 16 * 1024 * 1024,
+        .initial = "512" },
     { .name = NULL },
 };
 
-static void set_mechanism_defaults(struct fb_events_settings *events)
+static void set_mechanism_defaults(struct events_settings *events)
 {
-    for (unsigned i = 0; fb_mechanisms[i] != NULL; i++) {
-        assert(i < FB_MECHANISMS_MAX);
-        events->mechanism_options[i] = fb_mechanisms[i]->option.initial;
+    for (unsigned i = 0; mechanism_table[i] != NULL; i++) {
+        assert(i < MECHANISMS_MAX);
+        events->mechanism_options[i] = mechanism_table[i]->option.initial;
     }
 }
 
-void events_settings_defaults(struct fb_events_settings *events)
+void events_settings_defaults(struct events_settings *events)
 {
-    struct fb_cycle cycle = { .arena = NULL };
+    struct cycle cycle = { .arena = NULL };
 
-    apply_table_defaults(&cycle, NULL, FB_AT_EVENTS, fb_events_table);
+    apply_table_defaults(&cycle, NULL, CONTEXT_EVENTS, events_table);
     set_mechanism_defaults(&cycle.events);
     *events = cycle.events;
 }
 
-const struct fb_setting *fb_mechanism_table(struct fb_apply *apply)
+const struct setting *events_mechanism_table(struct apply *apply)
 {
-    struct fb_setting *table = fb_apply_alloc(apply, (FB_MECHANISMS_MAX + 1) * sizeof(*table));
+    struct setting *table = apply_alloc(apply, (MECHANISMS_MAX + 1) * sizeof(*table));
     unsigned n = 0;
 
     if (table == NULL)
         return NULL;
     set_mechanism_defaults(&apply->cycle->events);
-    for (unsigned i = 0; fb_mechanisms[i] != NULL; i++) {
-        const struct fb_mechanism_option *option = &fb_mechanisms[i]->option;
+    for (unsigned i = 0; mechanism_table[i] != NULL; i++) {
+        const struct mechanism_option *option = &mechanism_table[i]->option;
 
         if (option->name == NULL)
             continue;
-        table[n++] = (struct fb_setting) {
+        table[n++] = (struct setting) {
             .name = option->name,
-            .at = FB_AT_EVENTS,
+            .at = CONTEXT_EVENTS,
             .least = 1,
             .most = 1,
-            .set = fb_set_number,
-            .offset = offsetof(struct fb_events_settings, mechanism_options[0]) +
+            .set = set_number,
+            .offset = offsetof(struct events_settings, mechanism_options[0]) +
                       i * sizeof(apply->cycle->events.mechanism_options[0]),
             .least_value = option->least,
             .greatest_value = option->greatest,
@@ -128,35 +128,35 @@ const struct fb_setting *fb_mechanism_table(struct fb_apply *apply)
     return table;
 }
 
-FB_SETTER(fb_set_events)
+SETTER(events_set)
 {
-    struct fb_frame *scope = fb_apply_alloc(apply, sizeof(*scope));
+    struct scope *scope = apply_alloc(apply, sizeof(*scope));
 
     (void)setting;
     (void)field;
     if (scope == NULL)
         return -1;
-    fb_apply_inner(apply, scope, FB_AT_EVENTS, directive);
-    fb_apply_defaults(apply, scope, fb_events_table);
+    apply_scope(apply, scope, CONTEXT_EVENTS, directive);
+    apply_defaults(apply, scope, events_table);
     return 0;
 }
 
-void fb_events_finish(struct fb_apply *apply)
+void events_finish(struct apply *apply)
 {
-    struct fb_events_settings *events = &apply->cycle->events;
+    struct events_settings *events = &apply->cycle->events;
     uint32_t most;
 
     CHECK_KIND(apply, APPLY_KIND);
     if (events->mechanism == NULL)
-        events->mechanism = fb_mechanism_find(NULL);
-    for (int i = 0; fb_mechanisms[i] != NULL; i++)
-        if (fb_mechanisms[i] == events->mechanism)
+        events->mechanism = mechanism_find(NULL);
+    for (int i = 0; mechanism_table[i] != NULL; i++)
+        if (mechanism_table[i] == events->mechanism)
             events->mechanism_option = events->mechanism_options[i];
 
     assert(events->mechanism != NULL);
     most = events->mechanism->descriptors_max;
     if (most > 0 && !events->connections_auto && events->worker_connections > most)
-        fb_conf_error(apply->report, apply->use,
+        report_error(apply->report, apply->use,
             "\"%s\" serves at most %u descriptors, and %" PRId64
             " \"worker_connections\" are more: lower them or use another mechanism",
             events->mechanism->name, most, events->worker_connections);

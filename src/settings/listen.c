@@ -20,43 +20,43 @@
 
 struct parameter {
     const char *name; /* "backlog=" takes a value, "reuseport" none */
-    int (*set)(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
-        const char *value, struct fb_listen_options *options);
+    int (*set)(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+        const char *value, struct listener_options *options);
     bool own_socket;
 };
 
 #define PARAMETER(name)                                                                            \
-    static int name(struct fb_apply *apply, const struct fb_conf_directive *directive,             \
-        unsigned arg, const char *value, struct fb_listen_options *options)
+    static int name(struct apply *apply, const struct conf_directive *directive, unsigned arg,     \
+        const char *value, struct listener_options *options)
 
-static int number(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+static int number(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *value, int least, int *out)
 {
     int64_t n;
 
-    if (fb_parse_number(value, least, INT_MAX, &n) != FB_NUMBER_OK)
-        return fb_bad_value(apply, directive, arg, "expected a number, at least %d", least);
+    if (number_parse(value, least, INT_MAX, &n) != NUMBER_OK)
+        return set_bad_value(apply, directive, arg, "expected a number, at least %d", least);
     *out = (int)n;
     return 0;
 }
 
-static int size(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+static int size(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *value, int *out)
 {
     int64_t n;
 
-    if (fb_parse_size(value, 1, INT_MAX, &n) != FB_NUMBER_OK)
-        return fb_bad_value(apply, directive, arg, "expected a size such as 64k");
+    if (number_parse_size(value, 1, INT_MAX, &n) != NUMBER_OK)
+        return set_bad_value(apply, directive, arg, "expected a size such as 64k");
     *out = (int)n;
     return 0;
 }
 
-static int flag(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+static int flag(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *value, bool *out)
 {
     *out = strcmp(value, "on") == 0;
     if (!*out && strcmp(value, "off") != 0)
-        return fb_bad_value(apply, directive, arg, "expected \"on\" or \"off\"");
+        return set_bad_value(apply, directive, arg, "expected \"on\" or \"off\"");
     return 0;
 }
 
@@ -115,30 +115,30 @@ PARAMETER(set_keepalive)
     bool any = false;
 
     if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0) {
-        options->keepalive = value[1] == 'n' ? FB_KEEPALIVE_ON : FB_KEEPALIVE_OFF;
+        options->keepalive = value[1] == 'n' ? LISTENER_KEEPALIVE_ON : LISTENER_KEEPALIVE_OFF;
         return 0;
     }
     if (strlcpy(text, value, sizeof(text)) >= sizeof(text))
-        return fb_bad_value(apply, directive, arg, "too long");
+        return set_bad_value(apply, directive, arg, "too long");
     for (int i = 0; (part = strsep(&rest, ":")) != NULL; i++) {
         int64_t n = 0;
-        enum fb_number_status status = FB_NUMBER_OK;
+        enum number_status status = NUMBER_OK;
 
         if (i == 3)
-            status = FB_NUMBER_MALFORMED;
+            status = NUMBER_MALFORMED;
         else if (*part != '\0' && i < 2)
-            status = fb_parse_msec(part, 1000, INT_MAX, &n);
+            status = number_parse_msec(part, 1000, INT_MAX, &n);
         else if (*part != '\0')
-            status = fb_parse_number(part, 1, INT_MAX, &n);
-        if (status != FB_NUMBER_OK)
-            return fb_bad_value(apply, directive, arg,
+            status = number_parse(part, 1, INT_MAX, &n);
+        if (status != NUMBER_OK)
+            return set_bad_value(apply, directive, arg,
                 "expected \"on\", \"off\" or keepidle:keepintvl:keepcnt such as 30m::10");
         *fields[i] = (int)(i < 2 ? n / 1000 : n);
         any = any || *part != '\0';
     }
     if (!any)
-        return fb_bad_value(apply, directive, arg, "expected at least one of the three values");
-    options->keepalive = FB_KEEPALIVE_ON;
+        return set_bad_value(apply, directive, arg, "expected at least one of the three values");
+    options->keepalive = LISTENER_KEEPALIVE_ON;
     return 0;
 }
 
@@ -156,7 +156,7 @@ static const struct parameter parameters[] = {
 
 static const struct parameter *find_parameter(const char *text)
 {
-    for (size_t i = 0; i < fb_countof(parameters); i++) {
+    for (size_t i = 0; i < countof(parameters); i++) {
         const char *name = parameters[i].name;
         size_t length = strlen(name);
 
@@ -167,21 +167,21 @@ static const struct parameter *find_parameter(const char *text)
 }
 
 static int unknown_parameter(
-    struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg)
+    struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
     static const char *const elsewhere[] = { "udp", "ssl", "proxy_protocol", NULL };
-    const char *names[fb_countof(parameters) + 1] = { NULL };
+    const char *names[countof(parameters) + 1] = { NULL };
 
     for (int i = 0; elsewhere[i] != NULL; i++)
         if (strcmp(directive->args[arg].text, elsewhere[i]) == 0)
-            return fb_bad_value(apply, directive, arg, "this parameter of nginx is not supported");
-    for (size_t i = 0; i < fb_countof(parameters); i++)
+            return set_bad_value(apply, directive, arg, "this parameter of nginx is not supported");
+    for (size_t i = 0; i < countof(parameters); i++)
         names[i] = parameters[i].name;
-    return fb_bad_name(apply, directive, arg, names, "a parameter of \"listen\"");
+    return set_bad_name(apply, directive, arg, names, "a parameter of \"listen\"");
 }
 
 static int set_parameters(
-    struct fb_apply *apply, const struct fb_conf_directive *directive, struct fb_listen *listen)
+    struct apply *apply, const struct conf_directive *directive, struct listen_address *listen)
 {
     int status = 0;
 
@@ -202,9 +202,9 @@ static int set_parameters(
 }
 
 static int add_listen(
-    struct fb_apply *apply, const struct fb_listen *from, const struct fb_address *address)
+    struct apply *apply, const struct listen_address *from, const struct address *address)
 {
-    struct fb_listen *listen = fb_apply_alloc(apply, sizeof(*listen));
+    struct listen_address *listen = apply_alloc(apply, sizeof(*listen));
 
     if (listen == NULL)
         return -1;
@@ -217,69 +217,69 @@ static int add_listen(
 
 /* Reads "fd:NAME" or "fd:3" and returns the addresses of the sockets of that name that the service
  * manager has passed. */
-static int find_passed(struct fb_apply *apply, const struct fb_conf_directive *directive,
-    struct fb_listen *listen, struct fb_address addresses[ADDRESSES_MAX], unsigned *n)
+static int find_passed(struct apply *apply, const struct conf_directive *directive,
+    struct listen_address *listen, struct address addresses[ADDRESSES_MAX], unsigned *n)
 {
-    const struct fb_inherited *inherited = apply->options->inherited;
+    const struct adopted *inherited = apply->options->inherited;
     const char *name = directive->args[0].text + strlen(FD_PREFIX);
     char all[256];
 
     listen->own_socket = true;
     *n = 0;
     if (*name == '\0')
-        return fb_bad_value(
+        return set_bad_value(
             apply, directive, 0, "expected the name or the number of a socket after \"fd:\"");
     if (inherited == NULL) {
         apply->scope->listens_unknown = true;
-        fb_conf_warn(apply->report, &directive->args[0],
+        report_warn(apply->report, &directive->args[0],
             "\"%s\" is known only to the daemon that the service manager starts, it is not checked",
             directive->args[0].text);
         return 0;
     }
-    *n = fb_inherited_find(inherited, name, addresses, ADDRESSES_MAX, &listen->options.ipv6only);
+    *n = adopted_find(inherited, name, addresses, ADDRESSES_MAX, &listen->options.ipv6only);
     if (*n > ADDRESSES_MAX)
-        return fb_bad_value(
+        return set_bad_value(
             apply, directive, 0, "more than %d sockets have this name", ADDRESSES_MAX);
     if (*n > 0)
         return 0;
-    fb_inherited_show(inherited, all, sizeof(all));
-    return fb_bad_value(apply, directive, 0,
+    adopted_describe(inherited, all, sizeof(all));
+    return set_bad_value(apply, directive, 0,
         "the service manager has passed no such socket, it has passed: %s", all);
 }
 
-static int find_addresses(struct fb_apply *apply, const struct fb_conf_directive *directive,
-    struct fb_listen *listen, struct fb_address addresses[ADDRESSES_MAX], unsigned *n,
+static int find_addresses(struct apply *apply, const struct conf_directive *directive,
+    struct listen_address *listen, struct address addresses[ADDRESSES_MAX], unsigned *n,
     in_port_t *last)
 {
     const char *text = directive->args[0].text, *wrong;
 
     if (strncasecmp(text, FD_PREFIX, strlen(FD_PREFIX)) == 0)
         return find_passed(apply, directive, listen, addresses, n);
-    wrong = fb_address_parse_listen(text, addresses, ADDRESSES_MAX, n, last);
-    return wrong == NULL ? 0 : fb_bad_value(apply, directive, 0, "%s", wrong);
+    wrong = address_parse_listen(text, addresses, ADDRESSES_MAX, n, last);
+    return wrong == NULL ? 0 : set_bad_value(apply, directive, 0, "%s", wrong);
 }
 
 /* Adds the address with its port, and with the other ports of the range. */
-static int add_ports(struct fb_apply *apply, const struct fb_listen *listen,
-    struct fb_address *address, in_port_t last)
+static int add_ports(struct apply *apply, const struct listen_address *listen,
+    struct address *address, in_port_t last)
 {
-    unsigned port = fb_address_port(address);
+    unsigned port = address_port(address);
 
     assert(last == 0 || last >= port);
     do {
-        fb_address_set_port(address, (in_port_t)port);
+        address_set_port(address, (in_port_t)port);
         if (add_listen(apply, listen, address) == -1)
             return -1;
     } while (++port <= last);
     return 0;
 }
 
-FB_SETTER(fb_set_listen)
+SETTER(listen_set)
 {
-    struct fb_address addresses[ADDRESSES_MAX];
-    struct fb_listen listen = {
+    struct address addresses[ADDRESSES_MAX];
+    struct listen_address listen = {
         .word = &directive->args[0],
-        .options = fb_listen_defaults,
+        .options = listener_defaults,
         .server = apply->scope->server,
     };
     unsigned n = 0;
@@ -292,7 +292,7 @@ FB_SETTER(fb_set_listen)
         return -1;
     for (unsigned i = 0; i < n; i++)
         if (listen.options.reuseport && addresses[i].any.sa_family == AF_UNIX)
-            return fb_bad_value(apply, directive, 0, "a unix socket cannot have \"reuseport\"");
+            return set_bad_value(apply, directive, 0, "a unix socket cannot have \"reuseport\"");
     for (unsigned i = 0; i < n; i++)
         if (add_ports(apply, &listen, &addresses[i], last) == -1)
             return -1;

@@ -7,21 +7,21 @@
 
 #include <bsd/sys/tree.h>
 
-struct fb_frame;
+struct scope;
 
 /* An address of a `listen` directive, or one port of its range. */
-struct fb_listen {
-    STAILQ_ENTRY(fb_listen) link; /* in its server */
-    RB_ENTRY(fb_listen) node;     /* in the tree of all of them, by address */
-    struct fb_listener *listener; /* the address's; NULL: a wildcard's socket takes its clients */
-    const struct fb_conf_word *word;
-    struct fb_address address;
-    struct fb_listen_options options;
+struct listen_address {
+    STAILQ_ENTRY(listen_address) link; /* in its server */
+    RB_ENTRY(listen_address) node;     /* in the tree of all of them, by address */
+    struct listener *listener; /* the address's; NULL: a wildcard's socket takes its clients */
+    const struct conf_word *word;
+    struct address address;
+    struct listener_options options;
     bool own_socket; /* `bind`, or an option that only a socket of its own can have */
-    struct fb_server *server;
+    struct server *server;
 };
 
-FB_SETTER(fb_set_listen);
+SETTER(listen_set);
 
 /* Makes the cycle's listeners of the `listen` directives of all servers (ports.c). */
-void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream);
+void ports_build(struct apply *apply, struct scope *stream);

@@ -12,20 +12,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *path_of(struct fb_apply *apply, const char *text)
+static const char *path_of(struct apply *apply, const char *text)
 {
     const char *path = text;
 
     if (text[0] != '/')
-        path =
-            fb_arena_printf(apply->cycle->arena, "%s/%s", apply->options->module_directory, text);
+        path = arena_printf(apply->cycle->arena, "%s/%s", apply->options->module_directory, text);
     if (path == NULL)
-        fb_conf_error(apply->report, NULL, "out of memory");
+        report_error(apply->report, NULL, "out of memory");
     return path;
 }
 
 /* Names the owner of a protocol, or of a directive that is no protocol's (NULL). */
-static const char *owner(const struct fb_apply *apply, const fb_protocol *protocol, char text[512])
+static const char *owner(const struct apply *apply, const fb_protocol *protocol, char text[512])
 {
     const struct module *module;
 
@@ -38,16 +37,16 @@ static const char *owner(const struct fb_apply *apply, const fb_protocol *protoc
 }
 
 /* Checks that no name of the protocol is taken; -1 after a report. */
-static int check_names(struct fb_apply *apply, const struct fb_conf_word *word, const char *path,
+static int check_names(struct apply *apply, const struct conf_word *word, const char *path,
     const fb_protocol *protocol)
 {
     const fb_protocol *const *others = apply->cycle->protocols;
-    const struct fb_setting *taken;
+    const struct setting *taken;
     char text[512];
 
     for (unsigned i = 0; others[i] != NULL; i++)
         if (strcmp(others[i]->name, protocol->name) == 0) {
-            fb_conf_error(apply->report, word,
+            report_error(apply->report, word,
                 "module \"%s\" has a protocol \"%s\", and so has %s: load only one of them", path,
                 protocol->name, owner(apply, others[i], text));
             return -1;
@@ -55,10 +54,10 @@ static int check_names(struct fb_apply *apply, const struct fb_conf_word *word, 
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
         const char *name = protocol->directives[i].name;
 
-        taken = fb_apply_find(apply, name);
+        taken = apply_find_row(apply, name);
         if (taken == NULL)
             continue;
-        fb_conf_error(apply->report, word,
+        report_error(apply->report, word,
             "module \"%s\" has a directive \"%s\", and so has %s: load only one of them", path,
             name, owner(apply, taken->protocol, text));
         return -1;
@@ -66,45 +65,46 @@ static int check_names(struct fb_apply *apply, const struct fb_conf_word *word, 
     return 0;
 }
 
-static int check_number(struct fb_apply *apply, const struct fb_conf_word *word, const char *path)
+static int check_number(struct apply *apply, const struct conf_word *word, const char *path)
 {
     unsigned n = 0;
 
     while (apply->cycle->protocols[n] != NULL)
         n++;
-    if (n < FB_PROTOCOLS_MAX)
+    if (n < STREAM_PROTOCOLS_MAX)
         return 0;
-    fb_conf_error(apply->report, word, "module \"%s\" is one too many: there can be %d protocols",
-        path, FB_PROTOCOLS_MAX);
+    report_error(apply->report, word, "module \"%s\" is one too many: there can be %d protocols",
+        path, STREAM_PROTOCOLS_MAX);
     return -1;
 }
 
 /* Reports a module that cannot be loaded. With -t a file that this user may not read is a warning,
  * and the directives of its protocol are not reported as unknown. */
-static void refuse(struct fb_apply *apply, const struct fb_conf_word *word, const char *path,
-    const char *why, int error)
+static void refuse(
+    struct apply *apply, const struct conf_word *word, const char *path, const char *why, int error)
 {
-    struct fb_conf_source *source = &apply->cycle->source;
+    struct conf_source *source = &apply->cycle->source;
 
     if (error != EACCES || !source->lenient) {
-        fb_conf_error(apply->report, word, "module \"%s\" %s", path, why);
+        report_error(apply->report, word, "module \"%s\" %s", path, why);
         return;
     }
     source->partial = true;
-    fb_conf_warn(apply->report, word, "module \"%s\" %s", path, why);
+    report_warn(apply->report, word, "module \"%s\" %s", path, why);
 }
 
 /* -1 after a report. */
-static int load(struct fb_apply *apply, const struct fb_conf_word *word, const char *path)
+static int load(struct apply *apply, const struct conf_word *word, const char *path)
 {
-    struct fb_cycle *cycle = apply->cycle;
-    char why[FB_MODULE_TEXT];
+    struct cycle *cycle = apply->cycle;
+    char why[MODULE_TEXT];
     struct module *module;
 
     assert(path[0] == '/');
-    fb_progress_enter(apply->options->progress, word, "while it was loaded", "module \"%s\"", path);
-    module = fb_module_load(&cycle->modules, cycle->arena, path, why);
-    fb_progress_leave(apply->options->progress);
+    check_progress_enter(
+        apply->options->progress, word, "while it was loaded", "module \"%s\"", path);
+    module = module_load(&cycle->modules, cycle->arena, path, why);
+    check_progress_leave(apply->options->progress);
     if (module == NULL) {
         refuse(apply, word, path, why, errno);
         return -1;
@@ -116,14 +116,14 @@ static int load(struct fb_apply *apply, const struct fb_conf_word *word, const c
     return 0;
 }
 
-FB_SETTER(fb_set_load_module)
+SETTER(modules_set)
 {
     const char *path;
 
     (void)setting;
     (void)field;
     if (directive->args[0].text[0] == '\0')
-        return fb_bad_value(apply, directive, 0, "expected a path");
+        return set_bad_value(apply, directive, 0, "expected a path");
     path = path_of(apply, directive->args[0].text);
     if (path != NULL && load(apply, &directive->args[0], path) == 0)
         return 0;

@@ -11,17 +11,17 @@
 /* Version of the SDK from which on a protocol says what it needs. */
 #define API_OF_NEEDS 2
 
-static void add_path(struct fb_apply *apply, const char *path, bool write)
+static void add_path(struct apply *apply, const char *path, bool write)
 {
-    struct fb_needs *needs = &apply->cycle->needs;
-    struct fb_needed_path *needed;
+    struct needs *needs = &apply->cycle->needs;
+    struct needs_path *needed;
 
     if (path == NULL || *path == '\0')
         return;
     STAILQ_FOREACH (needed, &needs->paths, link)
         if (needed->write == write && strcmp(needed->path, path) == 0)
             return;
-    needed = fb_apply_alloc(apply, sizeof(*needed));
+    needed = apply_alloc(apply, sizeof(*needed));
     if (needed == NULL)
         return;
     needed->path = path;
@@ -29,14 +29,14 @@ static void add_path(struct fb_apply *apply, const char *path, bool write)
     STAILQ_INSERT_TAIL(&needs->paths, needed, link);
 }
 
-static void add_list(struct fb_apply *apply, const char *const *paths, bool write)
+static void add_list(struct apply *apply, const char *const *paths, bool write)
 {
     for (; paths != NULL && *paths != NULL; paths++)
         add_path(apply, *paths, write);
 }
 
 /* Adds the paths that the operator has given to the protocol's directives. */
-static void add_values(struct fb_apply *apply, const struct fb_server *server)
+static void add_values(struct apply *apply, const struct server *server)
 {
     const fb_protocol *protocol = server->protocol;
 
@@ -52,9 +52,9 @@ static void add_values(struct fb_apply *apply, const struct fb_server *server)
     }
 }
 
-static void add_protocol(struct fb_apply *apply, const fb_protocol *protocol)
+static void add_protocol(struct apply *apply, const fb_protocol *protocol)
 {
-    struct fb_needs *needs = &apply->cycle->needs;
+    struct needs *needs = &apply->cycle->needs;
 
     needs->exec = needs->exec || (protocol->needs & FB_NEEDS_EXEC);
     needs->code = needs->code || (protocol->needs & FB_NEEDS_CODE);
@@ -67,9 +67,9 @@ static void add_protocol(struct fb_apply *apply, const fb_protocol *protocol)
     add_list(apply, protocol->writes, true);
 }
 
-void fb_needs_collect(struct fb_apply *apply)
+void needs_collect(struct apply *apply)
 {
-    const struct fb_server *server;
+    const struct server *server;
 
     STAILQ_FOREACH (server, &apply->cycle->stream.servers, link) {
         if (server->protocol == NULL)

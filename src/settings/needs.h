@@ -6,19 +6,19 @@
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
 
-struct fb_needed_path {
-    STAILQ_ENTRY(fb_needed_path) link;
+struct needs_path {
+    STAILQ_ENTRY(needs_path) link;
     const char *path;
     bool write; /* files there may be written, made and removed; else only read */
 };
 
 /* Sum of the needs of all protocols that have a server; see the SDK's FB_NEEDS_... */
-struct fb_needs {
+struct needs {
     bool exec;           /* other programs */
     bool code;           /* executable memory */
     bool names;          /* the resolver of the C library */
     bool udp;            /* sockets of datagrams */
     bool listen;         /* listening sockets of their own */
     const char *unknown; /* a protocol built for an older SDK, which could not say; or NULL */
-    STAILQ_HEAD(, fb_needed_path) paths;
+    STAILQ_HEAD(, needs_path) paths;
 };

@@ -15,7 +15,7 @@ static const char *const names[] = { "access_log", "allow", "debug_points", "den
 
 bool nginx_only(const char *name)
 {
-    for (size_t i = 0; i < fb_countof(names); i++)
+    for (size_t i = 0; i < countof(names); i++)
         if (strcmp(names[i], name) == 0)
             return true;
     return false;

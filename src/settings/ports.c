@@ -8,55 +8,55 @@
 #include <string.h>
 
 /* A tree, because a range of ports makes tens of thousands of entries. */
-RB_HEAD(listens, fb_listen);
+RB_HEAD(listens, listen_address);
 
-static int compare(const struct fb_listen *a, const struct fb_listen *b)
+static int compare(const struct listen_address *a, const struct listen_address *b)
 {
-    return fb_address_compare(&a->address, &b->address);
+    return address_compare(&a->address, &b->address);
 }
 
-RB_GENERATE_INTERNAL(listens, fb_listen, node, compare, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(listens, listen_address, node, compare, static __attribute__((unused)))
 
 /* The wildcard whose socket receives what is sent to `narrow`, or NULL. */
-static struct fb_listen *find_wide(struct listens *listens, const struct fb_listen *narrow)
+static struct listen_address *find_wide(
+    struct listens *listens, const struct listen_address *narrow)
 {
-    struct fb_listen wide;
+    struct listen_address wide;
 
-    if (narrow->own_socket || fb_address_is_wildcard(&narrow->address) ||
+    if (narrow->own_socket || address_is_wildcard(&narrow->address) ||
         narrow->address.any.sa_family == AF_UNIX)
         return NULL;
     memset(&wide, 0, sizeof(wide));
     wide.address.length = narrow->address.length;
     wide.address.any.sa_family = narrow->address.any.sa_family;
-    fb_address_set_port(&wide.address, fb_address_port(&narrow->address));
+    address_set_port(&wide.address, address_port(&narrow->address));
     return RB_FIND(listens, listens, &wide);
 }
 
 static void add_binding(
-    struct fb_apply *apply, struct fb_listener *listener, const struct fb_listen *listen)
+    struct apply *apply, struct listener *listener, const struct listen_address *listen)
 {
-    struct fb_port *port = listener->owner;
-    struct fb_binding *binding = fb_apply_alloc(apply, sizeof(*binding));
+    struct port *port = listener->owner;
+    struct binding *binding = apply_alloc(apply, sizeof(*binding));
 
     assert(port != NULL && listen->server != NULL);
     if (binding == NULL)
         return;
     binding->address = listen->address;
     binding->server = listen->server;
-    fb_address_format(&listen->address, true, binding->text);
+    address_format(&listen->address, true, binding->text);
     port->several = !STAILQ_EMPTY(&port->bindings);
     STAILQ_INSERT_TAIL(&port->bindings, binding, link);
 }
 
-static void add_listener(struct fb_apply *apply, struct fb_listen *listen)
+static void add_listener(struct apply *apply, struct listen_address *listen)
 {
-    struct fb_cycle *cycle = apply->cycle;
-    struct fb_listener *listener =
-        fb_listener_create(cycle->arena, &listen->address, &listen->options);
-    struct fb_port *port = fb_apply_alloc(apply, sizeof(*port));
+    struct cycle *cycle = apply->cycle;
+    struct listener *listener = listener_create(cycle->arena, &listen->address, &listen->options);
+    struct port *port = apply_alloc(apply, sizeof(*port));
 
     if (listener == NULL)
-        fb_conf_error(apply->report, NULL, "out of memory");
+        report_error(apply->report, NULL, "out of memory");
     if (listener == NULL || port == NULL)
         return;
     listener->options.tcp_nodelay = listen->server->settings.tcp_nodelay != 0;
@@ -68,45 +68,44 @@ static void add_listener(struct fb_apply *apply, struct fb_listen *listen)
 }
 
 /* Reports an address that is taken. Of the ports of a range only the first is reported. */
-static void enter_listen(struct fb_apply *apply, struct listens *listens, struct fb_listen *listen,
-    const struct fb_conf_word **reported)
+static void enter_listen(struct apply *apply, struct listens *listens,
+    struct listen_address *listen, const struct conf_word **reported)
 {
-    const struct fb_listen *first = RB_INSERT(listens, listens, listen);
-    char text[FB_ADDRESS_TEXT];
+    const struct listen_address *first = RB_INSERT(listens, listens, listen);
+    char text[ADDRESS_TEXT];
 
     if (first == NULL || listen->word == *reported)
         return;
     *reported = listen->word;
-    fb_conf_error(apply->report, listen->word,
+    report_error(apply->report, listen->word,
         "duplicate \"listen\" of %s, it is already used in %s:%u",
-        fb_address_format(&listen->address, true, text), first->word->file->name,
-        first->word->line);
+        address_format(&listen->address, true, text), first->word->file->name, first->word->line);
 }
 
 /* Enters the addresses of all servers in the tree, and reports mistakes. */
-static void collect(struct fb_apply *apply, struct fb_frame *stream, struct listens *listens)
+static void collect(struct apply *apply, struct scope *stream, struct listens *listens)
 {
-    const struct fb_conf_word *reported = NULL;
-    struct fb_frame *server;
-    struct fb_listen *listen;
+    const struct conf_word *reported = NULL;
+    struct scope *server;
+    struct listen_address *listen;
 
     STAILQ_FOREACH (server, &stream->servers, link) {
         if (STAILQ_EMPTY(&server->listens) && !server->listens_unknown &&
-            fb_frame_is_whole(apply, server))
-            fb_conf_error(apply->report, &server->directive->name,
+            scope_is_whole(apply, server))
+            report_error(apply->report, &server->directive->name,
                 "no \"listen\" is defined for this server");
         STAILQ_FOREACH (listen, &server->listens, link)
             enter_listen(apply, listens, listen, &reported);
     }
 }
 
-void fb_ports_build(struct fb_apply *apply, struct fb_frame *stream)
+void ports_build(struct apply *apply, struct scope *stream)
 {
     struct listens listens = RB_INITIALIZER(&listens);
-    struct fb_frame *server;
-    struct fb_listen *listen, *wide;
+    struct scope *server;
+    struct listen_address *listen, *wide;
 
-    assert(stream->at == FB_AT_STREAM);
+    assert(stream->at == CONTEXT_STREAM);
     collect(apply, stream, &listens);
     if (apply->report->error_n > 0)
         return;

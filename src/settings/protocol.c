@@ -14,17 +14,17 @@
 
 static const struct {
     unsigned char arguments, width;
-    FB_SETTER((*set));
+    SETTER((*set));
 } values[] = {
-    [FB_VALUE_NONE] = { 0, 0, fb_set_nothing },
-    [FB_VALUE_STRING] = { 1, sizeof(const char *), fb_set_string },
-    [FB_VALUE_NUMBER] = { 1, sizeof(int64_t), fb_set_number },
-    [FB_VALUE_SIZE] = { 1, sizeof(int64_t), fb_set_size },
-    [FB_VALUE_MSEC] = { 1, sizeof(int64_t), fb_set_msec },
-    [FB_VALUE_FLAG] = { 1, sizeof(int64_t), fb_set_flag },
-    [FB_VALUE_NAME] = { 1, sizeof(int64_t), fb_set_name },
-    [FB_VALUE_TARGET] = { 1, sizeof(const struct fb_target *), fb_set_target },
-    [FB_VALUE_CUSTOM] = { .set = fb_set_custom },
+    [FB_VALUE_NONE] = { 0, 0, set_nothing },
+    [FB_VALUE_STRING] = { 1, sizeof(const char *), set_string },
+    [FB_VALUE_NUMBER] = { 1, sizeof(int64_t), set_number },
+    [FB_VALUE_SIZE] = { 1, sizeof(int64_t), set_size },
+    [FB_VALUE_MSEC] = { 1, sizeof(int64_t), set_msec },
+    [FB_VALUE_FLAG] = { 1, sizeof(int64_t), set_flag },
+    [FB_VALUE_NAME] = { 1, sizeof(int64_t), protocol_set_name },
+    [FB_VALUE_TARGET] = { 1, sizeof(const struct fb_target *), protocol_set_target },
+    [FB_VALUE_CUSTOM] = { .set = protocol_set_custom },
 };
 
 static unsigned char clamp(uint32_t arguments)
@@ -32,12 +32,12 @@ static unsigned char clamp(uint32_t arguments)
     return arguments < UCHAR_MAX ? (unsigned char)arguments : UCHAR_MAX;
 }
 
-static struct fb_setting row_of(const fb_protocol *protocol, const fb_directive *directive)
+static struct setting row_of(const fb_protocol *protocol, const fb_directive *directive)
 {
     bool handler = (directive->flags & FB_DIRECTIVE_HANDLER) != 0;
-    struct fb_setting row = {
+    struct setting row = {
         .name = directive->name,
-        .at = handler ? FB_AT_SERVER : FB_AT_STREAM | FB_AT_SERVER,
+        .at = handler ? CONTEXT_SERVER : CONTEXT_STREAM | CONTEXT_SERVER,
         .least = values[directive->value].arguments,
         .most = values[directive->value].arguments,
         .set = values[directive->value].set,
@@ -50,7 +50,7 @@ static struct fb_setting row_of(const fb_protocol *protocol, const fb_directive 
         .declared = directive,
     };
 
-    assert((size_t)directive->value < fb_countof(values)); /* module/check.c has checked it */
+    assert((size_t)directive->value < countof(values)); /* module/check.c has checked it */
     if (directive->value == FB_VALUE_CUSTOM) {
         row.least = clamp(directive->args_least);
         row.most = clamp(directive->args_most);
@@ -60,15 +60,14 @@ static struct fb_setting row_of(const fb_protocol *protocol, const fb_directive 
 }
 
 /* Makes the rows of all protocols; NULL after a report. */
-static const struct fb_setting *make_rows(
-    struct fb_apply *apply, const fb_protocol *const *protocols)
+static const struct setting *make_rows(struct apply *apply, const fb_protocol *const *protocols)
 {
-    struct fb_setting *table;
+    struct setting *table;
     size_t n = 0;
 
     for (int i = 0; protocols[i] != NULL; i++)
         n += protocols[i]->directive_n;
-    table = fb_apply_alloc(apply, (n + 1) * sizeof(*table));
+    table = apply_alloc(apply, (n + 1) * sizeof(*table));
     if (table == NULL)
         return NULL;
     n = 0;
@@ -78,17 +77,17 @@ static const struct fb_setting *make_rows(
     return table;
 }
 
-int protocol_add(struct fb_apply *apply, const fb_protocol *protocol)
+int protocol_add(struct apply *apply, const fb_protocol *protocol)
 {
     const fb_protocol *const *before =
         protocol == NULL ? apply->options->protocols : apply->cycle->protocols;
-    const struct fb_setting *rows;
+    const struct setting *rows;
     const fb_protocol **all;
     size_t n = 0;
 
     while (before[n] != NULL)
         n++;
-    all = fb_apply_alloc(apply, (n + 2) * sizeof(fb_protocol *));
+    all = apply_alloc(apply, (n + 2) * sizeof(fb_protocol *));
     if (all == NULL)
         return -1;
     memcpy(all, before, n * sizeof(fb_protocol *));
@@ -101,7 +100,7 @@ int protocol_add(struct fb_apply *apply, const fb_protocol *protocol)
     return 0;
 }
 
-static unsigned index_of(const struct fb_apply *apply, const fb_protocol *protocol)
+static unsigned index_of(const struct apply *apply, const fb_protocol *protocol)
 {
     unsigned i = 0;
 
@@ -109,15 +108,15 @@ static unsigned index_of(const struct fb_apply *apply, const fb_protocol *protoc
         assert(apply->cycle->protocols[i] != NULL);
         i++;
     }
-    assert(i < FB_PROTOCOLS_MAX);
+    assert(i < STREAM_PROTOCOLS_MAX);
     return i;
 }
 
 /* Returns a directive of the protocol with these flags that was written in the scope, or NULL. */
-static const struct fb_seen *seen_of(
-    const struct fb_frame *scope, const fb_protocol *protocol, uint32_t flags)
+static const struct scope_entry *seen_of(
+    const struct scope *scope, const fb_protocol *protocol, uint32_t flags)
 {
-    const struct fb_seen *seen;
+    const struct scope_entry *seen;
 
     STAILQ_FOREACH (seen, &scope->seen, link)
         if (seen->setting->protocol == protocol &&
@@ -127,30 +126,29 @@ static const struct fb_seen *seen_of(
 }
 
 static void set_initial_values(
-    struct fb_apply *apply, struct fb_frame *stream, const fb_protocol *protocol)
+    struct apply *apply, struct scope *stream, const fb_protocol *protocol)
 {
-    for (const struct fb_setting *row = apply->tables[TABLE_PROTOCOLS]; row->name != NULL; row++)
-        if (row->protocol == protocol && (row->at & FB_AT_STREAM) &&
-            fb_frame_seen(stream, row) == NULL)
-            fb_apply_initial(apply, stream, row);
+    for (const struct setting *row = apply->tables[TABLE_PROTOCOLS]; row->name != NULL; row++)
+        if (row->protocol == protocol && (row->at & CONTEXT_STREAM) &&
+            scope_find(stream, row) == NULL)
+            apply_initial(apply, stream, row);
 }
 
 /* Returns the stream's values of a protocol; NULL if it has no values, or after a report. */
-static void *stream_conf(
-    struct fb_apply *apply, struct fb_frame *stream, const fb_protocol *protocol)
+static void *stream_conf(struct apply *apply, struct scope *stream, const fb_protocol *protocol)
 {
     void **conf = &stream->confs[index_of(apply, protocol)];
 
     if (*conf == NULL && protocol->conf_state > 0)
-        *conf = fb_apply_alloc(apply, protocol->conf_state);
+        *conf = apply_alloc(apply, protocol->conf_state);
     return *conf;
 }
 
 /* Makes the protocol the server's, which has no other; -1 after a report. */
-static int claim_server(struct fb_apply *apply, const struct fb_setting *setting,
-    const struct fb_conf_directive *directive)
+static int claim_server(
+    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
-    struct fb_server *server = apply->scope->server;
+    struct server *server = apply->scope->server;
     const fb_protocol *protocol = setting->protocol;
 
     CHECK_KIND(apply->scope, SCOPE_KIND);
@@ -158,12 +156,12 @@ static int claim_server(struct fb_apply *apply, const struct fb_setting *setting
         server->protocol = protocol;
         server->protocol_index = index_of(apply, protocol);
         if (protocol->conf_state > 0)
-            server->protocol_conf = fb_apply_alloc(apply, protocol->conf_state);
+            server->protocol_conf = apply_alloc(apply, protocol->conf_state);
     }
     if (server->protocol != protocol) {
-        const struct fb_seen *other = seen_of(apply->scope, server->protocol, 0);
+        const struct scope_entry *other = seen_of(apply->scope, server->protocol, 0);
 
-        fb_conf_error(apply->report, &directive->name,
+        report_error(apply->report, &directive->name,
             "\"%s\" directive conflicts with \"%s\" in line %u: a server has one protocol",
             setting->name, other->setting->name, other->directive->name.line);
         return -1;
@@ -171,13 +169,13 @@ static int claim_server(struct fb_apply *apply, const struct fb_setting *setting
     return 0;
 }
 
-void *protocol_field(struct fb_apply *apply, const struct fb_setting *setting,
-    const struct fb_conf_directive *directive)
+void *protocol_field(
+    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
     const fb_protocol *protocol = setting->protocol;
     char *conf;
 
-    assert(protocol != NULL && (apply->scope->at & (FB_AT_STREAM | FB_AT_SERVER)));
+    assert(protocol != NULL && (apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER)));
     if (apply->scope->server != NULL && claim_server(apply, setting, directive) == -1)
         return NULL;
     if (protocol->conf_state == 0)
@@ -195,15 +193,15 @@ static const char *handler_of(const fb_protocol *protocol)
     return protocol->name;
 }
 
-static bool has_handler(struct fb_apply *apply, const struct fb_frame *scope)
+static bool has_handler(struct apply *apply, const struct scope *scope)
 {
     const fb_protocol *protocol = scope->server->protocol;
-    const struct fb_seen *seen = seen_of(scope, protocol, 0);
+    const struct scope_entry *seen = seen_of(scope, protocol, 0);
 
     if (seen_of(scope, protocol, FB_DIRECTIVE_HANDLER) != NULL)
         return true;
-    if (fb_frame_is_whole(apply, scope))
-        fb_conf_error(apply->report, &seen->directive->name,
+    if (scope_is_whole(apply, scope))
+        report_error(apply->report, &seen->directive->name,
             "\"%s\" directive needs \"%s\" in the same server", seen->setting->name,
             handler_of(protocol));
     return false;
@@ -211,43 +209,43 @@ static bool has_handler(struct fb_apply *apply, const struct fb_frame *scope)
 
 /* Sets what was not written in the server: from the stream, if it was written there, or the
  * default. */
-static void inherit(struct fb_apply *apply, struct fb_frame *scope, const char *parent)
+static void inherit(struct apply *apply, struct scope *scope, const char *parent)
 {
-    const struct fb_server *server = scope->server;
+    const struct server *server = scope->server;
 
-    for (const struct fb_setting *row = apply->tables[TABLE_PROTOCOLS]; row->name != NULL; row++) {
-        if (row->protocol != server->protocol || fb_frame_seen(scope, row) != NULL)
+    for (const struct setting *row = apply->tables[TABLE_PROTOCOLS]; row->name != NULL; row++) {
+        if (row->protocol != server->protocol || scope_find(scope, row) != NULL)
             continue;
-        if (fb_frame_seen(scope->outer, row) == NULL)
-            fb_apply_initial(apply, scope, row);
+        if (scope_find(scope->outer, row) == NULL)
+            apply_initial(apply, scope, row);
         else if (server->protocol_conf != NULL && parent != NULL)
             memcpy((char *)server->protocol_conf + row->offset, parent + row->offset, row->size);
     }
 }
 
-static void conclude(struct fb_apply *apply, struct fb_frame *scope, const void *parent)
+static void conclude(struct apply *apply, struct scope *scope, const void *parent)
 {
     const fb_protocol *protocol = scope->server->protocol;
     struct fb_conf conf = { .apply = apply, .scope = scope, .protocol = protocol };
     unsigned errors = apply->report->error_n;
     int status;
 
-    fb_progress_enter(apply->options->progress, &scope->directive->name,
+    check_progress_enter(apply->options->progress, &scope->directive->name,
         "when its configuration was done", "protocol \"%s\"", protocol->name);
     status = protocol->conf_done(&conf, scope->server->protocol_conf, parent);
-    fb_progress_leave(apply->options->progress);
+    check_progress_leave(apply->options->progress);
     if (status != 0 && apply->report->error_n == errors)
-        fb_conf_error(apply->report, &scope->directive->name,
+        report_error(apply->report, &scope->directive->name,
             "protocol \"%s\" refuses this server and does not say why", protocol->name);
 }
 
-void protocol_finish(struct fb_apply *apply, struct fb_frame *scope)
+void protocol_finish(struct apply *apply, struct scope *scope)
 {
     const fb_protocol *protocol = scope->server->protocol;
     unsigned index = scope->server->protocol_index, errors;
     const void *parent;
 
-    assert(scope->at == FB_AT_SERVER && scope->outer->at == FB_AT_STREAM);
+    assert(scope->at == CONTEXT_SERVER && scope->outer->at == CONTEXT_STREAM);
     if (protocol == NULL || !has_handler(apply, scope))
         return;
     errors = apply->report->error_n;
@@ -260,7 +258,7 @@ void protocol_finish(struct fb_apply *apply, struct fb_frame *scope)
     inherit(apply, scope, parent);
     if (protocol->metric_n > 0)
         scope->server->metrics = settings_protocol_metrics(apply, protocol);
-    if (protocol->conf_done != NULL && fb_frame_is_whole(apply, scope) && !scope->outer->refused &&
+    if (protocol->conf_done != NULL && scope_is_whole(apply, scope) && !scope->outer->refused &&
         apply->report->error_n == errors)
         conclude(apply, scope, parent);
 }

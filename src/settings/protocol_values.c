@@ -24,7 +24,7 @@ static void list_names(const char *const *names, char *text, size_t size)
     }
 }
 
-FB_SETTER(fb_set_name)
+SETTER(protocol_set_name)
 {
     const char *const *names = setting->declared->names;
     char expected[256];
@@ -34,22 +34,22 @@ FB_SETTER(fb_set_name)
     return set_choice(apply, directive, names, expected, field);
 }
 
-FB_SETTER(fb_set_target)
+SETTER(protocol_set_target)
 {
-    struct fb_target *target = fb_apply_alloc(apply, sizeof(*target));
+    struct fb_target *target = apply_alloc(apply, sizeof(*target));
     const char *wrong;
 
     (void)setting;
     if (target == NULL)
         return -1;
-    wrong = fb_target_parse(directive->args[0].text, true, target);
+    wrong = target_parse(directive->args[0].text, true, target);
     if (wrong != NULL)
-        return fb_bad_value(apply, directive, 0, "%s", wrong);
+        return set_bad_value(apply, directive, 0, "%s", wrong);
     *(const struct fb_target **)field = target;
     return 0;
 }
 
-FB_SETTER(fb_set_custom)
+SETTER(protocol_set_custom)
 {
     struct fb_conf conf = {
         .apply = apply,
@@ -57,7 +57,7 @@ FB_SETTER(fb_set_custom)
         .protocol = setting->protocol,
         .directive = directive,
     };
-    const char **args = fb_apply_alloc(apply, (directive->arg_n + 1) * sizeof(*args));
+    const char **args = apply_alloc(apply, (directive->arg_n + 1) * sizeof(*args));
     unsigned errors = apply->report->error_n;
     int status;
 
@@ -66,13 +66,13 @@ FB_SETTER(fb_set_custom)
         return -1;
     for (unsigned i = 0; i < directive->arg_n; i++)
         args[i] = directive->args[i].text;
-    fb_progress_enter(apply->options->progress, &directive->name, "when its directive was set",
+    check_progress_enter(apply->options->progress, &directive->name, "when its directive was set",
         "protocol \"%s\"", setting->protocol->name);
     status = setting->declared->set(
         &conf, setting->protocol->conf_state > 0 ? field : NULL, args, directive->arg_n);
-    fb_progress_leave(apply->options->progress);
+    check_progress_leave(apply->options->progress);
     if (status != 0 && apply->report->error_n == errors)
-        fb_conf_error(apply->report, &directive->name,
+        report_error(apply->report, &directive->name,
             "invalid \"%s\" directive: protocol \"%s\" does not say why", setting->name,
             setting->protocol->name);
     return status == 0 ? 0 : -1;

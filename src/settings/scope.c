@@ -8,10 +8,11 @@
 
 #include <string.h>
 
-void scope_init(struct fb_frame *scope, unsigned at, struct fb_frame *outer)
+void scope_init(struct scope *scope, unsigned at, struct scope *outer)
 {
-    assert(at == FB_AT_MAIN || at == FB_AT_EVENTS || at == FB_AT_STREAM || at == FB_AT_SERVER);
-    assert((outer == NULL) == (at == FB_AT_MAIN));
+    assert(
+        at == CONTEXT_MAIN || at == CONTEXT_EVENTS || at == CONTEXT_STREAM || at == CONTEXT_SERVER);
+    assert((outer == NULL) == (at == CONTEXT_MAIN));
     scope->kind = SCOPE_KIND;
     scope->at = at;
     scope->outer = outer;
@@ -20,10 +21,9 @@ void scope_init(struct fb_frame *scope, unsigned at, struct fb_frame *outer)
     STAILQ_INIT(&scope->listens);
 }
 
-const struct fb_conf_directive *fb_frame_seen(
-    const struct fb_frame *scope, const struct fb_setting *setting)
+const struct conf_directive *scope_find(const struct scope *scope, const struct setting *setting)
 {
-    const struct fb_seen *seen;
+    const struct scope_entry *seen;
 
     CHECK_KIND(scope, SCOPE_KIND);
     STAILQ_FOREACH (seen, &scope->seen, link)
@@ -33,17 +33,17 @@ const struct fb_conf_directive *fb_frame_seen(
 }
 
 bool scope_sets_field(
-    const struct fb_frame *scope, const struct fb_setting *table, const struct fb_setting *setting)
+    const struct scope *scope, const struct setting *table, const struct setting *setting)
 {
     assert(setting->at & scope->at);
-    for (const struct fb_setting *row = table; row->name != NULL; row++)
+    for (const struct setting *row = table; row->name != NULL; row++)
         if (row->set == setting->set && row->offset == setting->offset &&
-            fb_frame_seen(scope, row) != NULL)
+            scope_find(scope, row) != NULL)
             return true;
     return false;
 }
 
-bool fb_frame_is_whole(const struct fb_apply *apply, const struct fb_frame *scope)
+bool scope_is_whole(const struct apply *apply, const struct scope *scope)
 {
     return !scope->refused && !apply->cut && !apply->cycle->source.partial;
 }

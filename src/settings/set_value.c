@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-int fb_bad_value(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+int set_bad_value(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *format, ...)
 {
-    const struct fb_conf_word *word = &directive->args[arg];
+    const struct conf_word *word = &directive->args[arg];
     char text[512];
     va_list args;
 
@@ -22,7 +22,7 @@ int fb_bad_value(struct fb_apply *apply, const struct fb_conf_directive *directi
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fb_conf_error(apply->report, word, "invalid value \"%s\" in \"%s\" directive: %s", word->text,
+    report_error(apply->report, word, "invalid value \"%s\" in \"%s\" directive: %s", word->text,
         directive->name.text, text);
     return -1;
 }
@@ -34,18 +34,18 @@ static const char *next_name(void *arg)
     return **names != NULL ? *(*names)++ : NULL;
 }
 
-int fb_bad_name(struct fb_apply *apply, const struct fb_conf_directive *directive, unsigned arg,
+int set_bad_name(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *const *names, const char *expected)
 {
-    const char *near = fb_nearest(directive->args[arg].text, next_name, &names);
+    const char *near = nearest_name(directive->args[arg].text, next_name, &names);
 
     if (near != NULL)
-        return fb_bad_value(
+        return set_bad_value(
             apply, directive, arg, "expected %s, did you mean \"%s\"?", expected, near);
-    return fb_bad_value(apply, directive, arg, "expected %s", expected);
+    return set_bad_value(apply, directive, arg, "expected %s", expected);
 }
 
-int set_choice(struct fb_apply *apply, const struct fb_conf_directive *directive,
+int set_choice(struct apply *apply, const struct conf_directive *directive,
     const char *const *names, const char *expected, void *field)
 {
     for (int i = 0; names[i] != NULL; i++)
@@ -53,23 +53,21 @@ int set_choice(struct fb_apply *apply, const struct fb_conf_directive *directive
             *(int64_t *)field = i;
             return 0;
         }
-    return fb_bad_name(apply, directive, 0, names, expected);
+    return set_bad_name(apply, directive, 0, names, expected);
 }
 
 static const char *const flags[] = { "off", "on", NULL };
 
-FB_SETTER(fb_set_flag)
+SETTER(set_flag)
 {
     (void)setting;
     return set_choice(apply, directive, flags, "\"on\" or \"off\"", field);
 }
 
-typedef enum fb_number_status parse(
-    const char *text, int64_t least, int64_t greatest, int64_t *out);
+typedef enum number_status parse(const char *text, int64_t least, int64_t greatest, int64_t *out);
 
-static int set_quantity(struct fb_apply *apply, const struct fb_setting *setting,
-    const struct fb_conf_directive *directive, int64_t *field, parse *parse_text,
-    const char *expected)
+static int set_quantity(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, int64_t *field, parse *parse_text, const char *expected)
 {
     const char *text = directive->args[0].text;
     int64_t greatest = setting->greatest_value, any;
@@ -78,43 +76,44 @@ static int set_quantity(struct fb_apply *apply, const struct fb_setting *setting
     if (setting->least_value == 0 && greatest == 0)
         greatest = INT64_MAX;
     switch (parse_text(text, setting->least_value, greatest, field)) {
-    case FB_NUMBER_OK:
+    case NUMBER_OK:
         return 0;
-    case FB_NUMBER_RANGE:
-        if (parse_text(text, INT64_MIN, INT64_MAX, &any) != FB_NUMBER_OK)
-            return fb_bad_value(apply, directive, 0, "it is too large");
+    case NUMBER_RANGE:
+        if (parse_text(text, INT64_MIN, INT64_MAX, &any) != NUMBER_OK)
+            return set_bad_value(apply, directive, 0, "it is too large");
         if (greatest == INT64_MAX)
-            return fb_bad_value(
+            return set_bad_value(
                 apply, directive, 0, "it must be at least %" PRId64, setting->least_value);
-        return fb_bad_value(apply, directive, 0, "it must be between %" PRId64 " and %" PRId64 "%s",
-            setting->least_value, greatest, parse_text == fb_parse_msec ? " milliseconds" : "");
+        return set_bad_value(apply, directive, 0,
+            "it must be between %" PRId64 " and %" PRId64 "%s", setting->least_value, greatest,
+            parse_text == number_parse_msec ? " milliseconds" : "");
     default:
-        return fb_bad_value(apply, directive, 0, "expected %s", expected);
+        return set_bad_value(apply, directive, 0, "expected %s", expected);
     }
 }
 
-FB_SETTER(fb_set_number)
+SETTER(set_number)
 {
-    return set_quantity(apply, setting, directive, field, fb_parse_number, "a number");
+    return set_quantity(apply, setting, directive, field, number_parse, "a number");
 }
 
-FB_SETTER(fb_set_size)
+SETTER(set_size)
 {
     return set_quantity(
-        apply, setting, directive, field, fb_parse_size, "a size such as 512, 16k or 1m");
+        apply, setting, directive, field, number_parse_size, "a size such as 512, 16k or 1m");
 }
 
-FB_SETTER(fb_set_msec)
+SETTER(set_msec)
 {
     if (setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
         *(int64_t *)field = 0;
         return 0;
     }
     return set_quantity(
-        apply, setting, directive, field, fb_parse_msec, "a time such as 500ms, 30s or 1h 30m");
+        apply, setting, directive, field, number_parse_msec, "a time such as 500ms, 30s or 1h 30m");
 }
 
-FB_SETTER(fb_set_string)
+SETTER(set_string)
 {
     (void)apply;
     (void)setting;
@@ -122,16 +121,16 @@ FB_SETTER(fb_set_string)
     return 0;
 }
 
-FB_SETTER(fb_set_path)
+SETTER(set_path)
 {
     (void)setting;
     if (directive->args[0].text[0] == '\0')
-        return fb_bad_value(apply, directive, 0, "expected a path");
-    *(const char **)field = fb_apply_path(apply, directive->args[0].text);
+        return set_bad_value(apply, directive, 0, "expected a path");
+    *(const char **)field = apply_path(apply, directive->args[0].text);
     return *(const char **)field == NULL ? -1 : 0;
 }
 
-FB_SETTER(fb_set_nothing)
+SETTER(set_nothing)
 {
     (void)apply;
     (void)setting;
@@ -140,24 +139,23 @@ FB_SETTER(fb_set_nothing)
     return 0;
 }
 
-static int apply_included(void *arg, struct fb_conf_block *block)
+static int apply_included(void *arg, struct conf_block *block)
 {
-    struct fb_apply *apply = arg;
+    struct apply *apply = arg;
 
     CHECK_KIND(apply, APPLY_KIND);
-    fb_apply_block(apply, block);
+    apply_block(apply, block);
     return 0;
 }
 
-FB_SETTER(fb_set_include)
+SETTER(set_include)
 {
-    const char *pattern = fb_apply_path(apply, directive->args[0].text);
+    const char *pattern = apply_path(apply, directive->args[0].text);
 
     CHECK_KIND(apply, APPLY_KIND);
     (void)setting;
     (void)field;
     if (pattern == NULL)
         return -1;
-    return fb_conf_include(
-        &apply->cycle->source, &directive->args[0], pattern, apply_included, apply);
+    return conf_include(&apply->cycle->source, &directive->args[0], pattern, apply_included, apply);
 }

@@ -9,22 +9,22 @@
 #include <forkbeard/forkbeard.h>
 
 /* Contexts, in which a directive may stand. */
-enum fb_at { FB_AT_MAIN = 1, FB_AT_EVENTS = 2, FB_AT_STREAM = 4, FB_AT_SERVER = 8 };
-#define FB_AT_ANY (FB_AT_MAIN | FB_AT_EVENTS | FB_AT_STREAM | FB_AT_SERVER)
+enum context { CONTEXT_MAIN = 1, CONTEXT_EVENTS = 2, CONTEXT_STREAM = 4, CONTEXT_SERVER = 8 };
+#define CONTEXT_ANY (CONTEXT_MAIN | CONTEXT_EVENTS | CONTEXT_STREAM | CONTEXT_SERVER)
 
-struct fb_apply;
+struct apply;
 
-struct fb_setting {
+struct setting {
     const char *name;
-    unsigned at;               /* enum fb_at; more than one: inherited from the outer block */
+    unsigned at;               /* enum context; more than one: inherited from the outer block */
     unsigned char least, most; /* number of arguments */
     bool repeats;              /* may stand more than once in a block */
     bool block;                /* opens a block instead of ending with ";" */
     bool parts;                /* consists of parts: what is not written of it has its default */
     bool finds_master;         /* applied even where only the way to the master is wanted (-s) */
     /* Sets the value: 0, or -1 after a report. `field` is the context's struct + offset. */
-    int (*set)(struct fb_apply *apply, const struct fb_setting *setting,
-        const struct fb_conf_directive *directive, void *field);
+    int (*set)(struct apply *apply, const struct setting *setting,
+        const struct conf_directive *directive, void *field);
     size_t offset, size; /* place of the field; a size is needed only to inherit it */
     int64_t least_value, greatest_value;
     const char *initial; /* default: set as if it had been written; NULL: see `unset` */
@@ -37,10 +37,10 @@ struct fb_setting {
 };
 
 /* Tables end with a row without a name. */
-extern const struct fb_setting fb_core_table[];
-extern const struct fb_setting fb_events_table[];
-extern const struct fb_setting fb_stream_table[];
+extern const struct setting core_table[];
+extern const struct setting events_table[];
+extern const struct setting stream_table[];
 
-#define FB_SETTER(name)                                                                            \
-    int name(struct fb_apply *apply, const struct fb_setting *setting,                             \
-        const struct fb_conf_directive *directive, void *field)
+#define SETTER(name)                                                                               \
+    int name(struct apply *apply, const struct setting *setting,                                   \
+        const struct conf_directive *directive, void *field)

@@ -27,9 +27,9 @@
 #define OTHER_DESCRIPTORS 64
 
 /* Every worker holds all listening sockets. */
-static int64_t count_sockets(const struct fb_cycle *cycle, int64_t workers)
+static int64_t count_sockets(const struct cycle *cycle, int64_t workers)
 {
-    const struct fb_listener *listener;
+    const struct listener *listener;
     int64_t n = 0;
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
@@ -38,7 +38,7 @@ static int64_t count_sockets(const struct fb_cycle *cycle, int64_t workers)
 }
 
 /* Returns how many descriptors a worker may have; 0: any number. */
-static int64_t descriptor_limit(const struct fb_cycle *cycle)
+static int64_t descriptor_limit(const struct cycle *cycle)
 {
     int64_t limit = cycle->core.rlimit_nofile, most = cycle->events.mechanism->descriptors_max;
     struct rlimit limits;
@@ -57,9 +57,9 @@ static void bound(int64_t *n, int64_t most)
         *n = most;
 }
 
-static int64_t plan(const struct fb_cycle *cycle)
+static int64_t plan(const struct cycle *cycle)
 {
-    const struct fb_sizing *sizing = &cycle->sizing;
+    const struct sizing *sizing = &cycle->sizing;
     int64_t n = AUTO_MAX;
 
     if (sizing->memory > 0)
@@ -69,10 +69,10 @@ static int64_t plan(const struct fb_cycle *cycle)
     return n > AUTO_LEAST ? n : AUTO_LEAST;
 }
 
-static void check_memory(struct fb_apply *apply, const struct fb_sizing *sizing, int64_t n)
+static void check_memory(struct apply *apply, const struct sizing *sizing, int64_t n)
 {
     if (sizing->memory > 0 && n > sizing->memory / LEAST_BYTES / sizing->workers)
-        fb_conf_warn(apply->report, NULL,
+        report_warn(apply->report, NULL,
             "%" PRId64 " \"worker_connections\" of each of %" PRId64
             " \"worker_processes\" need at least %" PRId64
             " MiB when all are in use, and there are %" PRId64
@@ -80,10 +80,10 @@ static void check_memory(struct fb_apply *apply, const struct fb_sizing *sizing,
             n, sizing->workers, n * sizing->workers / (MIB / LEAST_BYTES), sizing->memory / MIB);
 }
 
-void fb_sizing_finish(struct fb_apply *apply)
+void sizing_finish(struct apply *apply)
 {
-    struct fb_cycle *cycle = apply->cycle;
-    struct fb_sizing *sizing = &cycle->sizing;
+    struct cycle *cycle = apply->cycle;
+    struct sizing *sizing = &cycle->sizing;
     int64_t *n = &cycle->events.worker_connections;
 
     CHECK_KIND(apply, APPLY_KIND);
@@ -91,7 +91,7 @@ void fb_sizing_finish(struct fb_apply *apply)
     assert(sizing->workers > 0 && *n >= 0);
     if (!cycle->events.connections_auto && *n <= SURE_BYTES / LEAST_BYTES / sizing->workers)
         return;
-    sizing->memory = fb_ram_allowed();
+    sizing->memory = ram_allowed();
     sizing->descriptors = descriptor_limit(cycle);
     if (cycle->events.connections_auto)
         *n = plan(cycle);
@@ -100,12 +100,12 @@ void fb_sizing_finish(struct fb_apply *apply)
     assert(*n > 0);
 }
 
-void fb_sizing_log(const struct fb_cycle *cycle, struct fb_log *log)
+void sizing_log(const struct cycle *cycle, struct log *log)
 {
-    const struct fb_sizing *sizing = &cycle->sizing;
+    const struct sizing *sizing = &cycle->sizing;
 
     if (cycle->events.connections_auto)
-        fb_log(log, FB_NOTICE, 0,
+        log_write(log, LEVEL_NOTICE, 0,
             "worker_connections auto: %" PRId64 ", for %" PRId64 " worker processes, %" PRId64
             " MiB of memory and %" PRId64 " descriptors of each",
             cycle->events.worker_connections, sizing->workers, sizing->memory / MIB,

@@ -12,54 +12,53 @@
 
 #include <string.h>
 
-#define SERVER(member)                                                                             \
-    .offset = offsetof(struct fb_server_settings, member), .size = sizeof(int64_t)
+#define SERVER(member) .offset = offsetof(struct server_settings, member), .size = sizeof(int64_t)
 
-const struct fb_setting fb_stream_table[] = {
-    { "first_byte_timeout", FB_AT_STREAM | FB_AT_SERVER, 1, 1, .set = fb_set_msec,
+const struct setting stream_table[] = {
+    { "first_byte_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(first_byte_timeout), .initial = "60s" },
-    { "idle_timeout", FB_AT_STREAM | FB_AT_SERVER, 1, 1, .set = fb_set_msec, SERVER(idle_timeout),
+    { "idle_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec, SERVER(idle_timeout),
         .initial = "10m" },
-    { "listen", FB_AT_SERVER, 1, 32, .set = fb_set_listen, .repeats = true, .unset = "none" },
-    { "server", FB_AT_STREAM, 0, 0, .set = fb_set_server, .block = true, .repeats = true,
+    { "listen", CONTEXT_SERVER, 1, 32, .set = listen_set, .repeats = true, .unset = "none" },
+    { "server", CONTEXT_STREAM, 0, 0, .set = stream_set_server, .block = true, .repeats = true,
         .unset = "none" },
-    { "tcp_nodelay", FB_AT_STREAM | FB_AT_SERVER, 1, 1, .set = fb_set_flag, SERVER(tcp_nodelay),
+    { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),
         .initial = "on" },
     { .name = NULL },
 };
 
-void stream_settings_defaults(struct fb_server_settings *settings)
+void stream_settings_defaults(struct server_settings *settings)
 {
-    struct fb_cycle cycle = { .arena = NULL };
+    struct cycle cycle = { .arena = NULL };
 
     memset(settings, 0, sizeof(*settings));
-    apply_table_defaults(&cycle, settings, FB_AT_SERVER, fb_stream_table);
+    apply_table_defaults(&cycle, settings, CONTEXT_SERVER, stream_table);
 }
 
-FB_SETTER(fb_set_server)
+SETTER(stream_set_server)
 {
-    struct fb_frame *stream = apply->scope;
-    struct fb_frame *scope = fb_apply_alloc(apply, sizeof(*scope));
-    struct fb_server *server = fb_apply_alloc(apply, sizeof(*server));
+    struct scope *stream = apply->scope;
+    struct scope *scope = apply_alloc(apply, sizeof(*scope));
+    struct server *server = apply_alloc(apply, sizeof(*server));
     unsigned errors;
 
     (void)setting;
     (void)field;
     if (scope == NULL || server == NULL)
         return -1;
-    assert(stream->at == FB_AT_STREAM);
+    assert(stream->at == CONTEXT_STREAM);
     scope->server = server;
     scope->settings = &server->settings;
     STAILQ_INSERT_TAIL(&stream->servers, scope, link);
     STAILQ_INSERT_TAIL(&apply->cycle->stream.servers, server, link);
     errors = apply->report->error_n;
-    fb_apply_inner(apply, scope, FB_AT_SERVER, directive);
+    apply_scope(apply, scope, CONTEXT_SERVER, directive);
     stream->server_errors += apply->report->error_n - errors;
     return 0;
 }
 
 /* Keeps the block until all modules are loaded, wherever load_module stands. */
-FB_SETTER(fb_set_stream)
+SETTER(stream_set)
 {
     (void)setting;
     (void)field;
@@ -67,25 +66,25 @@ FB_SETTER(fb_set_stream)
     return 0;
 }
 
-void fb_stream_apply(struct fb_apply *apply)
+void stream_apply(struct apply *apply)
 {
-    struct fb_frame *scope = fb_apply_alloc(apply, sizeof(*scope));
-    struct fb_frame *server;
+    struct scope *scope = apply_alloc(apply, sizeof(*scope));
+    struct scope *server;
 
-    assert(apply->stream != NULL && apply->scope->at == FB_AT_MAIN);
+    assert(apply->stream != NULL && apply->scope->at == CONTEXT_MAIN);
     if (scope == NULL)
         return;
-    scope->settings = fb_apply_alloc(apply, sizeof(*scope->settings));
-    scope->confs = fb_apply_alloc(apply, FB_PROTOCOLS_MAX * sizeof(*scope->confs));
-    scope->finished = fb_apply_alloc(apply, FB_PROTOCOLS_MAX * sizeof(*scope->finished));
+    scope->settings = apply_alloc(apply, sizeof(*scope->settings));
+    scope->confs = apply_alloc(apply, STREAM_PROTOCOLS_MAX * sizeof(*scope->confs));
+    scope->finished = apply_alloc(apply, STREAM_PROTOCOLS_MAX * sizeof(*scope->finished));
     if (scope->settings == NULL || scope->confs == NULL || scope->finished == NULL)
         return;
-    fb_apply_inner(apply, scope, FB_AT_STREAM, apply->stream);
+    apply_scope(apply, scope, CONTEXT_STREAM, apply->stream);
 
     /* the end of the block, because what the stream sets after a server holds for it, too */
     STAILQ_FOREACH (server, &scope->servers, link) {
-        fb_apply_defaults(apply, server, fb_stream_table);
+        apply_defaults(apply, server, stream_table);
         protocol_finish(apply, server);
     }
-    fb_ports_build(apply, scope);
+    ports_build(apply, scope);
 }

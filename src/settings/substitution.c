@@ -11,10 +11,10 @@
 #include <string.h>
 
 /* Returns a directive of the same file that stands before it, or NULL. */
-static const struct fb_conf_directive *find_earlier(
-    const struct fb_apply *apply, const struct fb_conf_directive *directive)
+static const struct conf_directive *find_earlier(
+    const struct apply *apply, const struct conf_directive *directive)
 {
-    const struct fb_seen *seen;
+    const struct scope_entry *seen;
 
     STAILQ_FOREACH (seen, &apply->scope->seen, link)
         if (seen->directive != directive && seen->directive->name.file == directive->name.file)
@@ -22,57 +22,57 @@ static const struct fb_conf_directive *find_earlier(
     return NULL;
 }
 
-FB_SETTER(fb_set_env_substitution)
+SETTER(substitution_set)
 {
-    const struct fb_conf_file *file = directive->name.file;
-    const struct fb_conf_directive *earlier = find_earlier(apply, directive);
+    const struct conf_file *file = directive->name.file;
+    const struct conf_directive *earlier = find_earlier(apply, directive);
 
     if (earlier != NULL) {
-        fb_conf_error(apply->report, &directive->name,
+        report_error(apply->report, &directive->name,
             "\"%s\" must stand before all other directives, and \"%s\" stands before it",
             setting->name, earlier->name.text);
         return -1;
     }
     if (file->includer != NULL) {
-        fb_conf_error(apply->report, &directive->name,
+        report_error(apply->report, &directive->name,
             "\"%s\" must stand in the main file, not in one that it includes", setting->name);
         return -1;
     }
-    return fb_set_flag(apply, setting, directive, field);
+    return set_flag(apply, setting, directive, field);
 }
 
 /* Copies a directive with its words; NULL after a report. */
-static struct fb_conf_directive *copy_directive(
-    struct fb_apply *apply, const struct fb_conf_directive *directive)
+static struct conf_directive *copy_directive(
+    struct apply *apply, const struct conf_directive *directive)
 {
-    struct fb_conf_directive *copy = fb_apply_alloc(apply, sizeof(*copy));
+    struct conf_directive *copy = apply_alloc(apply, sizeof(*copy));
 
     if (copy == NULL)
         return NULL;
     *copy = *directive;
-    copy->args = fb_apply_alloc(apply, directive->arg_n * sizeof(*copy->args));
+    copy->args = apply_alloc(apply, directive->arg_n * sizeof(*copy->args));
     if (copy->args == NULL)
         return NULL;
     memcpy(copy->args, directive->args, directive->arg_n * sizeof(*copy->args));
     return copy;
 }
 
-const struct fb_conf_directive *fb_apply_substitute(
-    struct fb_apply *apply, const struct fb_conf_directive *directive)
+const struct conf_directive *substitution_apply(
+    struct apply *apply, const struct conf_directive *directive)
 {
-    struct fb_conf_directive *copy;
+    struct conf_directive *copy;
     bool any = false, failed = false;
 
     for (unsigned i = 0; i < directive->arg_n; i++)
-        any = any || fb_conf_has_variable(&directive->args[i]);
+        any = any || substitute_finds(&directive->args[i]);
     if (!any || !apply->cycle->core.env_substitution)
         return directive;
     copy = copy_directive(apply, directive);
     if (copy == NULL)
         return NULL;
     for (unsigned i = 0; i < copy->arg_n; i++)
-        if (fb_conf_has_variable(&directive->args[i]) &&
-            fb_conf_substitute(&apply->cycle->source, &directive->args[i],
+        if (substitute_finds(&directive->args[i]) &&
+            substitute_variables(&apply->cycle->source, &directive->args[i],
                 apply->options->environment, &copy->args[i]) == -1)
             failed = true;
     return failed ? NULL : copy;

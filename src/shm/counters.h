@@ -7,26 +7,26 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum fb_counter {
-    FB_ACCEPTS,            /* connections taken from the kernel */
-    FB_HANDLED,            /* accepted connections that were given to a server */
-    FB_REQUESTS,           /* served, as the protocols count them */
-    FB_GAUGES,             /* the counters from here on fall again, and end with their worker */
-    FB_ACTIVE = FB_GAUGES, /* connections open */
-    FB_READING,            /* open connections that hold part of a request */
-    FB_WRITING,            /* open connections with output that the peer has not taken */
-    FB_COUNTERS,
+enum counter {
+    COUNTER_ACCEPTS,  /* connections taken from the kernel */
+    COUNTER_HANDLED,  /* accepted connections that were given to a server */
+    COUNTER_REQUESTS, /* served, as the protocols count them */
+    COUNTER_GAUGES,   /* the counters from here on fall again, and end with their worker */
+    COUNTER_ACTIVE = COUNTER_GAUGES, /* connections open */
+    COUNTER_READING,                 /* open connections that hold part of a request */
+    COUNTER_WRITING,                 /* open connections with output that the peer has not taken */
+    COUNTERS,
 };
 
-struct fb_counters {
-    _Atomic uint64_t n[FB_COUNTERS];
+struct counters {
+    _Atomic uint64_t n[COUNTERS];
 };
 
 /* Adds to a counter of this worker; `by` may be negative for a gauge. */
-static inline void fb_count(struct fb_counters *counters, enum fb_counter counter, int64_t by)
+static inline void counters_add(struct counters *counters, enum counter counter, int64_t by)
 {
     uint64_t n = atomic_load_explicit(&counters->n[counter], memory_order_relaxed);
 
-    assert(counter < FB_COUNTERS && (by >= 0 || counter >= FB_GAUGES));
+    assert(counter < COUNTERS && (by >= 0 || counter >= COUNTER_GAUGES));
     atomic_store_explicit(&counters->n[counter], n + (uint64_t)by, memory_order_relaxed);
 }

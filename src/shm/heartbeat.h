@@ -9,66 +9,66 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum fb_callback {
-    FB_CALLBACK_NONE, /* the daemon's own code */
-    FB_CALLBACK_WAIT, /* for events */
-    FB_CALLBACK_OPENED,
-    FB_CALLBACK_DATA,
-    FB_CALLBACK_EOF,
-    FB_CALLBACK_WRITABLE,
-    FB_CALLBACK_TIMER,
-    FB_CALLBACK_DRAINING,
-    FB_CALLBACK_MESSAGE,
-    FB_CALLBACK_ANSWERED,
-    FB_CALLBACK_CLOSED,
-    FB_CALLBACK_DONE,
-    FB_CALLBACK_RELEASE,
-    FB_CALLBACK_WORKER_STOP,
-    FB_CALLBACKS,
+enum callback {
+    CALLBACK_NONE, /* the daemon's own code */
+    CALLBACK_WAIT, /* for events */
+    CALLBACK_OPENED,
+    CALLBACK_DATA,
+    CALLBACK_EOF,
+    CALLBACK_WRITABLE,
+    CALLBACK_TIMER,
+    CALLBACK_DRAINING,
+    CALLBACK_MESSAGE,
+    CALLBACK_ANSWERED,
+    CALLBACK_CLOSED,
+    CALLBACK_DONE,
+    CALLBACK_RELEASE,
+    CALLBACK_WORKER_STOP,
+    CALLBACKS,
 };
 
-#define FB_NO_PROTOCOL 0xffu
+#define HEARTBEAT_NO_PROTOCOL 0xffu
 
 /* The number has, from the lowest bits: the callback (8), the protocol's index (8), a count. */
-struct fb_heartbeat {
+struct heartbeat {
     _Atomic uint64_t now;
 };
 
 /* The callbacks' names in the SDK; NULL for those that are none. */
-extern const char *const fb_callback_names[FB_CALLBACKS];
+extern const char *const heartbeat_callback_names[CALLBACKS];
 
 /* A callback or a wait begins. */
-static inline void fb_heartbeat_begin(
-    struct fb_heartbeat *heartbeat, enum fb_callback callback, unsigned protocol)
+static inline void heartbeat_begin(
+    struct heartbeat *heartbeat, enum callback callback, unsigned protocol)
 {
     uint64_t n = atomic_load_explicit(&heartbeat->now, memory_order_relaxed) >> 16;
 
-    assert(callback > FB_CALLBACK_NONE && callback < FB_CALLBACKS && protocol <= FB_NO_PROTOCOL);
+    assert(callback > CALLBACK_NONE && callback < CALLBACKS && protocol <= HEARTBEAT_NO_PROTOCOL);
     atomic_store_explicit(
         &heartbeat->now, (n + 1) << 16 | protocol << 8 | callback, memory_order_relaxed);
 }
 
 /* The callback or the wait has returned. */
-static inline void fb_heartbeat_end(struct fb_heartbeat *heartbeat)
+static inline void heartbeat_end(struct heartbeat *heartbeat)
 {
     uint64_t n = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
 
     atomic_store_explicit(&heartbeat->now, n & ~(uint64_t)0xffff, memory_order_relaxed);
 }
 
-static inline uint64_t fb_heartbeat_now(const struct fb_heartbeat *heartbeat)
+static inline uint64_t heartbeat_now(const struct heartbeat *heartbeat)
 {
     return atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
 }
 
-/* The callback in such a number; FB_CALLBACK_NONE where a worker has written nonsense. */
-static inline enum fb_callback fb_heartbeat_callback(uint64_t now)
+/* The callback in such a number; CALLBACK_NONE where a worker has written nonsense. */
+static inline enum callback heartbeat_callback(uint64_t now)
 {
-    return (now & 0xff) < FB_CALLBACKS ? (enum fb_callback)(now & 0xff) : FB_CALLBACK_NONE;
+    return (now & 0xff) < CALLBACKS ? (enum callback)(now & 0xff) : CALLBACK_NONE;
 }
 
 /* The index of the protocol in such a number, which may be none of ours. */
-static inline unsigned fb_heartbeat_protocol(uint64_t now)
+static inline unsigned heartbeat_protocol(uint64_t now)
 {
     return now >> 8 & 0xff;
 }

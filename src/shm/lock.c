@@ -5,12 +5,12 @@
 
 #include <assert.h>
 
-static uint64_t owner_of(struct fb_slot_id id)
+static uint64_t owner_of(struct slot_id id)
 {
     return (uint64_t)id.serial << 32 | id.slot;
 }
 
-bool fb_shm_lock_try(struct fb_shm_lock *lock, struct fb_slot_id id)
+bool shm_lock_try(struct shm_lock *lock, struct slot_id id)
 {
     uint64_t free = 0;
 
@@ -21,13 +21,13 @@ bool fb_shm_lock_try(struct fb_shm_lock *lock, struct fb_slot_id id)
                &lock->owner, &free, owner_of(id), memory_order_acquire, memory_order_relaxed);
 }
 
-void fb_shm_lock_release(struct fb_shm_lock *lock, struct fb_slot_id id)
+void shm_lock_release(struct shm_lock *lock, struct slot_id id)
 {
     assert(slot_id_is_valid(id));
     atomic_store_explicit(&lock->owner, 0, memory_order_release);
 }
 
-bool fb_shm_lock_reclaim(struct fb_shm_lock *lock, struct fb_slot_id dead)
+bool shm_lock_reclaim(struct shm_lock *lock, struct slot_id dead)
 {
     uint64_t owner = owner_of(dead);
 

@@ -6,13 +6,13 @@
 
 #include "shm/slot.h"
 
-struct fb_shm_lock {
+struct shm_lock {
     _Atomic uint64_t owner; /* serial and slot of the holder; 0: free */
 };
 
 /* Takes a free lock; false when it is held, also by the caller itself. */
-bool fb_shm_lock_try(struct fb_shm_lock *lock, struct fb_slot_id id);
+bool shm_lock_try(struct shm_lock *lock, struct slot_id id);
 /* Releases a lock that the caller holds. */
-void fb_shm_lock_release(struct fb_shm_lock *lock, struct fb_slot_id id);
+void shm_lock_release(struct shm_lock *lock, struct slot_id id);
 /* The master: frees the lock if a dead worker held it; returns whether it did. */
-bool fb_shm_lock_reclaim(struct fb_shm_lock *lock, struct fb_slot_id dead);
+bool shm_lock_reclaim(struct shm_lock *lock, struct slot_id dead);

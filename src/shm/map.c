@@ -25,9 +25,9 @@ struct subject {
 /* The place of the key's entry in its chain, expired or not. */
 struct place {
     _Atomic uint32_t *link;
-    uint32_t index;             /* the entry's; 0: none */
-    struct fb_shm_entry *entry; /* NULL: none */
-    bool present;               /* an entry was found that has not expired */
+    uint32_t index;              /* the entry's; 0: none */
+    struct shm_map_entry *entry; /* NULL: none */
+    bool present;                /* an entry was found that has not expired */
 };
 
 /* A write that is to be done. */
@@ -43,103 +43,103 @@ struct change {
 };
 
 static struct subject subject_of(
-    struct fb_shm_map *map, const void *key, size_t key_n, uint64_t now_ms)
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms)
 {
     struct subject s = { .key = key, .key_n = key_n, .now_ms = now_ms };
 
     assert(key != NULL || key_n == 0);
-    assert(key_n <= FB_SHM_MAP_KEY_MAX);
-    s.hash = fb_siphash(map->seed, key, key_n);
+    assert(key_n <= SHM_MAP_KEY_MAX);
+    s.hash = siphash(map->seed, key, key_n);
     s.shard = (uint32_t)(s.hash >> 32) & (map->shard_n - 1);
-    s.bucket = fb_shm_buckets(map, s.shard) + ((uint32_t)s.hash & (map->bucket_n - 1));
+    s.bucket = shm_map_buckets(map, s.shard) + ((uint32_t)s.hash & (map->bucket_n - 1));
     return s;
 }
 
-static bool is_of(const struct fb_shm_entry *entry, const struct subject *s)
+static bool is_of(const struct shm_map_entry *entry, const struct subject *s)
 {
-    return FB_LOAD(entry->hash) == s->hash && FB_LOAD(entry->key_n) == s->key_n &&
+    return SHM_LOAD(entry->hash) == s->hash && SHM_LOAD(entry->key_n) == s->key_n &&
            (s->key_n == 0 || memcmp(entry->bytes, s->key, s->key_n) == 0);
 }
 
-static enum fb_shm_map_status copy_out(const struct fb_shm_map *map,
-    const struct fb_shm_entry *entry, const struct subject *s, struct fb_shm_item *item)
+static enum shm_map_status copy_out(const struct shm_map *map, const struct shm_map_entry *entry,
+    const struct subject *s, struct shm_map_item *item)
 {
-    size_t n = FB_LOAD(entry->value_n);
+    size_t n = SHM_LOAD(entry->value_n);
 
-    if (fb_shm_expired(entry, s->now_ms))
-        return FB_SHM_MAP_ABSENT;
+    if (shm_map_is_expired(entry, s->now_ms))
+        return SHM_MAP_ABSENT;
     if (n >
         map->shape
             .value_max) /* the entry is being written to, which the caller is about to find out */
         n = 0;
     item->n = n;
-    item->version = FB_LOAD(entry->version);
-    item->expires_ms = FB_LOAD(entry->expires_ms);
+    item->version = SHM_LOAD(entry->version);
+    item->expires_ms = SHM_LOAD(entry->expires_ms);
     if (n > item->room)
         n = item->room;
     if (n > 0)
         memcpy(item->value, entry->bytes + map->value_at, n);
-    return item->n > item->room ? FB_SHM_MAP_TOO_LARGE : FB_SHM_MAP_OK;
+    return item->n > item->room ? SHM_MAP_TOO_LARGE : SHM_MAP_OK;
 }
 
 /* Reads without the lock; false when an entry may have been written to meanwhile. */
-static bool try_get(struct fb_shm_map *map, const struct subject *s, struct fb_shm_item *item,
-    enum fb_shm_map_status *status)
+static bool try_get(struct shm_map *map, const struct subject *s, struct shm_map_item *item,
+    enum shm_map_status *status)
 {
     _Atomic uint64_t *sequence = &map->shards[s->shard].sequence;
-    uint64_t before = FB_LOAD(*sequence);
-    const struct fb_shm_entry *entry = NULL;
-    uint32_t index = FB_LOAD(*s->bucket);
+    uint64_t before = SHM_LOAD(*sequence);
+    const struct shm_map_entry *entry = NULL;
+    uint32_t index = SHM_LOAD(*s->bucket);
 
     while (index != 0) {
         if (index > map->entry_n)
             return false;
-        entry = fb_shm_entry_at(map, index);
+        entry = shm_map_entry_at(map, index);
         if (is_of(entry, s))
             break;
-        index = FB_LOAD(entry->next);
-        if (FB_LOAD(*sequence) != before)
+        index = SHM_LOAD(entry->next);
+        if (SHM_LOAD(*sequence) != before)
             return false;
     }
-    *status = index == 0 ? FB_SHM_MAP_ABSENT : copy_out(map, entry, s, item);
+    *status = index == 0 ? SHM_MAP_ABSENT : copy_out(map, entry, s, item);
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(sequence, memory_order_relaxed) == before;
 }
 
-enum fb_shm_map_status fb_shm_map_get(struct fb_shm_map *map, const void *key, size_t key_n,
-    uint64_t now_ms, struct fb_shm_item *item)
+enum shm_map_status shm_map_get(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, struct shm_map_item *item)
 {
     struct subject s;
-    enum fb_shm_map_status status = FB_SHM_MAP_ABSENT;
+    enum shm_map_status status = SHM_MAP_ABSENT;
     bool whole;
 
     assert(item->value != NULL || item->room == 0);
     if (key_n > map->shape.key_max)
-        return FB_SHM_MAP_ABSENT;
+        return SHM_MAP_ABSENT;
     s = subject_of(map, key, key_n, now_ms);
     for (int tries = 0; tries < READ_TRIES; tries++)
         if (try_get(map, &s, item, &status))
             return status;
-    fb_shm_shard_lock(map, s.shard);
+    shm_map_shard_lock(map, s.shard);
     whole = try_get(map, &s, item, &status);
-    fb_shm_shard_unlock(map, s.shard);
+    shm_map_shard_unlock(map, s.shard);
     assert(whole);
     (void)whole;
     return status;
 }
 
 /* Finds the key's place, under the lock. */
-static struct place find_place(struct fb_shm_map *map, const struct subject *s)
+static struct place find_place(struct shm_map *map, const struct subject *s)
 {
     struct place place = { .link = s->bucket };
 
-    for (uint32_t i = FB_LOAD(*place.link); i != 0; i = FB_LOAD(*place.link)) {
-        struct fb_shm_entry *entry = fb_shm_entry_at(map, i);
+    for (uint32_t i = SHM_LOAD(*place.link); i != 0; i = SHM_LOAD(*place.link)) {
+        struct shm_map_entry *entry = shm_map_entry_at(map, i);
 
         if (is_of(entry, s)) {
             place.index = i;
             place.entry = entry;
-            place.present = !fb_shm_expired(entry, s->now_ms);
+            place.present = !shm_map_is_expired(entry, s->now_ms);
             return place;
         }
         place.link = &entry->next;
@@ -149,17 +149,17 @@ static struct place find_place(struct fb_shm_map *map, const struct subject *s)
 }
 
 /* Writes the next state into an entry that is in no chain. */
-static void fill_entry(struct fb_shm_map *map, struct fb_shm_entry *entry, const struct subject *s,
+static void fill_entry(struct shm_map *map, struct shm_map_entry *entry, const struct subject *s,
     const struct change *change, uint32_t next)
 {
     /* a reader that sees any of this must see the sequence, grown since the entry was in a chain */
     atomic_thread_fence(memory_order_release);
-    FB_STORE(entry->next, next);
-    FB_STORE(entry->hash, s->hash);
-    FB_STORE(entry->version, change->version);
-    FB_STORE(entry->expires_ms, change->expires_ms);
-    FB_STORE(entry->key_n, (uint32_t)s->key_n);
-    FB_STORE(entry->value_n, (uint32_t)change->n);
+    SHM_STORE(entry->next, next);
+    SHM_STORE(entry->hash, s->hash);
+    SHM_STORE(entry->version, change->version);
+    SHM_STORE(entry->expires_ms, change->expires_ms);
+    SHM_STORE(entry->key_n, (uint32_t)s->key_n);
+    SHM_STORE(entry->value_n, (uint32_t)change->n);
     if (s->key_n > 0)
         memcpy(entry->bytes, s->key, s->key_n);
     if (change->n > 0)
@@ -167,143 +167,143 @@ static void fill_entry(struct fb_shm_map *map, struct fb_shm_entry *entry, const
 }
 
 /* Publishes the next state. Each store leaves a state that can be gone on from, or repaired. */
-static enum fb_shm_map_status publish(struct fb_shm_map *map, const struct subject *s,
-    const struct place *place, struct change *change)
+static enum shm_map_status publish(
+    struct shm_map *map, const struct subject *s, const struct place *place, struct change *change)
 {
-    struct fb_shm_shard *shard = &map->shards[s->shard];
+    struct shm_map_shard *shard = &map->shards[s->shard];
     bool fresh = place->entry == NULL;
-    uint32_t index = fresh ? fb_shm_pool_take(map, s->shard) : FB_LOAD(shard->spare);
+    uint32_t index = fresh ? shm_map_pool_take(map, s->shard) : SHM_LOAD(shard->spare);
 
     assert(fresh == (place->index == 0) && (!place->present || !fresh));
     if (index == 0)
-        return FB_SHM_MAP_FULL;
-    change->version = FB_LOAD(shard->version) + 1;
-    FB_STORE(shard->version, change->version);
+        return SHM_MAP_FULL;
+    change->version = SHM_LOAD(shard->version) + 1;
+    SHM_STORE(shard->version, change->version);
     /* the expiry goes first: nothing may expire before soonest_ms, even if we die right after it */
-    if (change->expires_ms != 0 && change->expires_ms < FB_LOAD(shard->soonest_ms))
-        FB_STORE(shard->soonest_ms, change->expires_ms);
-    fill_entry(map, fb_shm_entry_at(map, index), s, change,
-        FB_LOAD(*(fresh ? place->link : &place->entry->next)));
+    if (change->expires_ms != 0 && change->expires_ms < SHM_LOAD(shard->soonest_ms))
+        SHM_STORE(shard->soonest_ms, change->expires_ms);
+    fill_entry(map, shm_map_entry_at(map, index), s, change,
+        SHM_LOAD(*(fresh ? place->link : &place->entry->next)));
 
-    FB_STORE(*place->link, index);
+    SHM_STORE(*place->link, index);
     if (fresh) {
-        FB_STORE(shard->count, FB_LOAD(shard->count) + 1);
+        SHM_STORE(shard->count, SHM_LOAD(shard->count) + 1);
     } else {
-        FB_STORE(shard->sequence, FB_LOAD(shard->sequence) + 1);
-        FB_STORE(shard->spare, place->index);
+        SHM_STORE(shard->sequence, SHM_LOAD(shard->sequence) + 1);
+        SHM_STORE(shard->spare, place->index);
     }
-    return FB_SHM_MAP_OK;
+    return SHM_MAP_OK;
 }
 
-static enum fb_shm_map_status sum_up(
-    const struct fb_shm_map *map, const struct place *place, struct change *change)
+static enum shm_map_status sum_up(
+    const struct shm_map *map, const struct place *place, struct change *change)
 {
     int64_t before = 0;
 
     if (place->present) {
-        if (FB_LOAD(place->entry->value_n) != sizeof(before))
-            return FB_SHM_MAP_NOT_A_NUMBER;
+        if (SHM_LOAD(place->entry->value_n) != sizeof(before))
+            return SHM_MAP_NOT_A_NUMBER;
         memcpy(&before, place->entry->bytes + map->value_at, sizeof(before));
     }
     if (__builtin_add_overflow(before, change->by, &change->sum))
-        return FB_SHM_MAP_NOT_A_NUMBER;
+        return SHM_MAP_NOT_A_NUMBER;
     change->value = &change->sum;
-    return FB_SHM_MAP_OK;
+    return SHM_MAP_OK;
 }
 
 /* Does a write, under the lock. */
-static enum fb_shm_map_status apply(struct fb_shm_map *map, const struct subject *s,
+static enum shm_map_status apply(struct shm_map *map, const struct subject *s,
     const struct change *wanted, struct change *change)
 {
     struct place place = find_place(map, s);
-    uint64_t version = place.present ? FB_LOAD(place.entry->version) : 0;
-    enum fb_shm_map_status status;
+    uint64_t version = place.present ? SHM_LOAD(place.entry->version) : 0;
+    enum shm_map_status status;
 
     *change = *wanted;
     if (change->kind == REPLACE && version != change->expected)
-        return FB_SHM_MAP_CHANGED;
-    if (change->kind == ADD && (status = sum_up(map, &place, change)) != FB_SHM_MAP_OK)
+        return SHM_MAP_CHANGED;
+    if (change->kind == ADD && (status = sum_up(map, &place, change)) != SHM_MAP_OK)
         return status;
-    if (change->expires_ms == FB_SHM_KEEP_EXPIRY)
-        change->expires_ms = place.present ? FB_LOAD(place.entry->expires_ms) : 0;
+    if (change->expires_ms == SHM_MAP_KEEP_EXPIRY)
+        change->expires_ms = place.present ? SHM_LOAD(place.entry->expires_ms) : 0;
     return publish(map, s, &place, change);
 }
 
-static enum fb_shm_map_status write_entry(struct fb_shm_map *map, const void *key, size_t key_n,
+static enum shm_map_status write_entry(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, const struct change *wanted, struct change *done)
 {
-    enum fb_shm_map_status status = FB_SHM_MAP_FULL;
+    enum shm_map_status status = SHM_MAP_FULL;
     struct subject s;
 
     assert(wanted->value != NULL || wanted->n == 0 || wanted->kind == ADD);
     assert(wanted->kind != ADD || wanted->n == sizeof(wanted->by));
     if (key_n > map->shape.key_max || wanted->n > map->shape.value_max)
-        return FB_SHM_MAP_TOO_LARGE;
+        return SHM_MAP_TOO_LARGE;
     s = subject_of(map, key, key_n, now_ms);
     for (int tries = 0; tries < FULL_TRIES; tries++) {
-        fb_shm_shard_lock(map, s.shard);
+        shm_map_shard_lock(map, s.shard);
         status = apply(map, &s, wanted, done);
-        fb_shm_shard_unlock(map, s.shard);
-        if (status != FB_SHM_MAP_FULL)
+        shm_map_shard_unlock(map, s.shard);
+        if (status != SHM_MAP_FULL)
             break;
         /* with no lock held: shards are never locked within one another */
-        fb_shm_map_sweep(map, now_ms);
-        if (fb_shm_pool_is_empty(map))
+        shm_map_sweep(map, now_ms);
+        if (shm_map_pool_is_empty(map))
             break;
     }
     return status;
 }
 
-enum fb_shm_map_status fb_shm_map_set(struct fb_shm_map *map, const void *key, size_t key_n,
-    uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms, uint64_t *version)
+enum shm_map_status shm_map_set(struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms,
+    const void *value, size_t n, uint64_t expires_ms, uint64_t *version)
 {
     struct change done, wanted = { .kind = SET, .value = value, .n = n, .expires_ms = expires_ms };
-    enum fb_shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
+    enum shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
 
-    if (status == FB_SHM_MAP_OK && version != NULL)
+    if (status == SHM_MAP_OK && version != NULL)
         *version = done.version;
     return status;
 }
 
-enum fb_shm_map_status fb_shm_map_replace(struct fb_shm_map *map, const void *key, size_t key_n,
+enum shm_map_status shm_map_replace(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, uint64_t expected, const void *value, size_t n, uint64_t expires_ms,
     uint64_t *version)
 {
     struct change done, wanted = {
         .kind = REPLACE, .value = value, .n = n, .expires_ms = expires_ms, .expected = expected
     };
-    enum fb_shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
+    enum shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
 
-    if (status == FB_SHM_MAP_OK && version != NULL)
+    if (status == SHM_MAP_OK && version != NULL)
         *version = done.version;
     return status;
 }
 
-enum fb_shm_map_status fb_shm_map_add(struct fb_shm_map *map, const void *key, size_t key_n,
-    uint64_t now_ms, int64_t by, int64_t *sum)
+enum shm_map_status shm_map_add(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, int64_t by, int64_t *sum)
 {
     struct change done,
-        wanted = { .kind = ADD, .n = sizeof(by), .expires_ms = FB_SHM_KEEP_EXPIRY, .by = by };
-    enum fb_shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
+        wanted = { .kind = ADD, .n = sizeof(by), .expires_ms = SHM_MAP_KEEP_EXPIRY, .by = by };
+    enum shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
 
-    if (status == FB_SHM_MAP_OK && sum != NULL)
+    if (status == SHM_MAP_OK && sum != NULL)
         *sum = done.sum;
     return status;
 }
 
-enum fb_shm_map_status fb_shm_map_delete(
-    struct fb_shm_map *map, const void *key, size_t key_n, uint64_t now_ms)
+enum shm_map_status shm_map_delete(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms)
 {
     struct subject s;
     struct place place;
 
     if (key_n > map->shape.key_max)
-        return FB_SHM_MAP_ABSENT;
+        return SHM_MAP_ABSENT;
     s = subject_of(map, key, key_n, now_ms);
-    fb_shm_shard_lock(map, s.shard);
+    shm_map_shard_lock(map, s.shard);
     place = find_place(map, &s);
     if (place.entry != NULL)
-        fb_shm_shard_remove(map, s.shard, place.link);
-    fb_shm_shard_unlock(map, s.shard);
-    return place.present ? FB_SHM_MAP_OK : FB_SHM_MAP_ABSENT;
+        shm_map_shard_remove(map, s.shard, place.link);
+    shm_map_shard_unlock(map, s.shard);
+    return place.present ? SHM_MAP_OK : SHM_MAP_ABSENT;
 }

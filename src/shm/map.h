@@ -13,32 +13,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FB_SHM_MAP_CAPACITY_MAX (UINT32_C(1) << 30)
-#define FB_SHM_MAP_KEY_MAX 65535
-#define FB_SHM_MAP_VALUE_MAX (UINT32_C(16) << 20)
+#define SHM_MAP_CAPACITY_MAX (UINT32_C(1) << 30)
+#define SHM_MAP_KEY_MAX 65535
+#define SHM_MAP_VALUE_MAX (UINT32_C(16) << 20)
 
 /* An expiry: keeps the one that the entry has; a new entry gets none. */
-#define FB_SHM_KEEP_EXPIRY UINT64_MAX
+#define SHM_MAP_KEEP_EXPIRY UINT64_MAX
 
-enum fb_shm_map_status {
-    FB_SHM_MAP_OK,
-    FB_SHM_MAP_ABSENT,       /* no such key */
-    FB_SHM_MAP_CHANGED,      /* the key has another version than was expected */
-    FB_SHM_MAP_FULL,         /* `capacity` keys are there, and none has expired */
-    FB_SHM_MAP_TOO_LARGE,    /* the key, the value, or the value for the room given */
-    FB_SHM_MAP_NOT_A_NUMBER, /* the value is not 8 bytes, or the sum does not fit into them */
+enum shm_map_status {
+    SHM_MAP_OK,
+    SHM_MAP_ABSENT,       /* no such key */
+    SHM_MAP_CHANGED,      /* the key has another version than was expected */
+    SHM_MAP_FULL,         /* `capacity` keys are there, and none has expired */
+    SHM_MAP_TOO_LARGE,    /* the key, the value, or the value for the room given */
+    SHM_MAP_NOT_A_NUMBER, /* the value is not 8 bytes, or the sum does not fit into them */
 };
 
-struct fb_shm_map_shape {
+struct shm_map_shape {
     uint32_t capacity;  /* keys; at least 1 */
     uint32_t key_max;   /* bytes; at least 1 */
     uint32_t value_max; /* bytes */
 };
 
-struct fb_shm_map;
+struct shm_map;
 
 /* A copy of an entry, in memory of the caller. */
-struct fb_shm_item {
+struct shm_map_item {
     void *value; /* the caller's; NULL if room is 0 */
     size_t room;
     size_t n;         /* the value's length, however much was copied */
@@ -47,44 +47,44 @@ struct fb_shm_item {
 };
 
 /* Returns the bytes that a map of this shape needs; 0 for an impossible shape. */
-size_t fb_shm_map_size(const struct fb_shm_map_shape *shape);
-/* Makes a map in so many zeroed bytes, aligned to FB_CACHE_LINE; -1 with errno. */
-int fb_shm_map_init(struct fb_shm_map *map, const struct fb_shm_map_shape *shape);
+size_t shm_map_size(const struct shm_map_shape *shape);
+/* Makes a map in so many zeroed bytes, aligned to CACHE_LINE; -1 with errno. */
+int shm_map_init(struct shm_map *map, const struct shm_map_shape *shape);
 /* Whether the memory holds a map of this shape. */
-bool fb_shm_map_is(const struct fb_shm_map *map, const struct fb_shm_map_shape *shape);
+bool shm_map_is(const struct shm_map *map, const struct shm_map_shape *shape);
 
-/* The kind of zone whose shape is a struct fb_shm_map_shape. */
-extern const struct fb_zone_kind fb_shm_map_kind;
+/* The kind of zone whose shape is a struct shm_map_shape. */
+extern const struct zone_kind shm_map_kind;
 
 /* Copies an entry: OK; ABSENT; TOO_LARGE if the value is longer than the room, and then as much as
  * fits is copied. Takes no lock unless other writers keep disturbing it. */
-enum fb_shm_map_status fb_shm_map_get(struct fb_shm_map *map, const void *key, size_t key_n,
-    uint64_t now_ms, struct fb_shm_item *item);
+enum shm_map_status shm_map_get(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, struct shm_map_item *item);
 
 /* Sets a key: OK, with the entry's new version unless `version` is NULL; FULL; TOO_LARGE.
  * expires_ms 0: never. */
-enum fb_shm_map_status fb_shm_map_set(struct fb_shm_map *map, const void *key, size_t key_n,
-    uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms, uint64_t *version);
+enum shm_map_status shm_map_set(struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms,
+    const void *value, size_t n, uint64_t expires_ms, uint64_t *version);
 
 /* Sets a key if its entry's version is `expected`, or if `expected` is 0 and there is no entry;
  * else CHANGED. */
-enum fb_shm_map_status fb_shm_map_replace(struct fb_shm_map *map, const void *key, size_t key_n,
+enum shm_map_status shm_map_replace(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, uint64_t expected, const void *value, size_t n, uint64_t expires_ms,
     uint64_t *version);
 
 /* Adds to an int64_t in the machine's byte order (0 where the key is absent), and keeps the expiry.
  * OK, with the sum unless `sum` is NULL; FULL; TOO_LARGE; NOT_A_NUMBER, and nothing changes. */
-enum fb_shm_map_status fb_shm_map_add(struct fb_shm_map *map, const void *key, size_t key_n,
-    uint64_t now_ms, int64_t by, int64_t *sum);
+enum shm_map_status shm_map_add(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, int64_t by, int64_t *sum);
 
 /* Deletes a key: OK; ABSENT. */
-enum fb_shm_map_status fb_shm_map_delete(
-    struct fb_shm_map *map, const void *key, size_t key_n, uint64_t now_ms);
+enum shm_map_status shm_map_delete(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms);
 
 /* Gives the expired entries back. A write that finds the map full sweeps by itself. */
-void fb_shm_map_sweep(struct fb_shm_map *map, uint64_t now_ms);
+void shm_map_sweep(struct shm_map *map, uint64_t now_ms);
 /* Counts the entries, with the expired that were not given back yet. */
-uint32_t fb_shm_map_count(struct fb_shm_map *map);
+uint32_t shm_map_count(struct shm_map *map);
 
 /* Asserts what holds of the whole map; the caller is its only user, as in tests. */
-void shm_map_check(struct fb_shm_map *map);
+void shm_map_check(struct shm_map *map);

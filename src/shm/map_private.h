@@ -21,16 +21,16 @@
 
 #include <stdatomic.h>
 
-#define FB_SHM_MAP_MAGIC 0x66626d70u
-#define FB_SHM_MAP_REVISION 1u /* layout version */
-#define FB_SHM_SHARDS_MAX 64
-#define FB_SHM_REACHED 0x80 /* in an owner's byte, within a repair: it is in a chain */
+#define SHM_MAP_MAGIC 0x66626d70u
+#define SHM_MAP_REVISION 1u /* layout version */
+#define SHM_MAP_SHARDS_MAX 64
+#define SHM_MAP_REACHED 0x80 /* in an owner's byte, within a repair: it is in a chain */
 
-#define FB_LOAD(object) atomic_load_explicit(&(object), memory_order_acquire)
-#define FB_STORE(object, value) atomic_store_explicit(&(object), (value), memory_order_release)
+#define SHM_LOAD(object) atomic_load_explicit(&(object), memory_order_acquire)
+#define SHM_STORE(object, value) atomic_store_explicit(&(object), (value), memory_order_release)
 
 /* Entries are numbered from 1, and 0 ends a chain. */
-struct fb_shm_entry {
+struct shm_map_entry {
     _Atomic uint32_t next;
     _Atomic uint32_t key_n;
     _Atomic uint64_t hash;
@@ -41,8 +41,8 @@ struct fb_shm_entry {
     unsigned char bytes[]; /* the key, and behind its room the value */
 };
 
-struct fb_shm_shard {
-    alignas(FB_CACHE_LINE) pthread_mutex_t mutex;
+struct shm_map_shard {
+    alignas(CACHE_LINE) pthread_mutex_t mutex;
     _Atomic uint64_t sequence;   /* grows after an entry was taken out of a chain */
     _Atomic uint64_t version;    /* the latest that was given */
     _Atomic uint64_t soonest_ms; /* the earliest expiry, or an earlier time */
@@ -50,15 +50,15 @@ struct fb_shm_shard {
     _Atomic uint32_t spare;
 };
 
-struct fb_shm_pool {
-    alignas(FB_CACHE_LINE) pthread_mutex_t mutex;
+struct shm_map_pool {
+    alignas(CACHE_LINE) pthread_mutex_t mutex;
     _Atomic uint32_t free; /* the first of a chain */
     _Atomic uint32_t used; /* entries beyond were never touched, and are free as well */
 };
 
-struct fb_shm_map {
+struct shm_map {
     uint32_t magic, revision;
-    struct fb_shm_map_shape shape;
+    struct shm_map_shape shape;
     uint32_t shard_n;  /* a power of two */
     uint32_t bucket_n; /* buckets of each shard; a power of two */
     uint32_t entry_n;  /* the capacity, and a spare one for each shard */
@@ -66,49 +66,49 @@ struct fb_shm_map {
     uint64_t owners, buckets, entries; /* offsets of the arrays from the map */
     uint64_t value_at;                 /* in an entry's bytes */
     uint64_t stride;                   /* bytes of an entry */
-    struct fb_shm_pool pool;
-    struct fb_shm_shard shards[];
+    struct shm_map_pool pool;
+    struct shm_map_shard shards[];
 };
 
 /* The owners: a byte for each entry, which is 0 for the pool, else the shard's number + 1. */
-static inline _Atomic uint8_t *fb_shm_owners(struct fb_shm_map *map)
+static inline _Atomic uint8_t *shm_map_owners(struct shm_map *map)
 {
     return (_Atomic uint8_t *)((char *)map + map->owners) - 1;
 }
 
-static inline struct fb_shm_entry *fb_shm_entry_at(struct fb_shm_map *map, uint32_t index)
+static inline struct shm_map_entry *shm_map_entry_at(struct shm_map *map, uint32_t index)
 {
-    return (struct fb_shm_entry *)(void *)((char *)map + map->entries + (index - 1) * map->stride);
+    return (struct shm_map_entry *)(void *)((char *)map + map->entries + (index - 1) * map->stride);
 }
 
 /* The first of a shard's buckets. */
-static inline _Atomic uint32_t *fb_shm_buckets(struct fb_shm_map *map, uint32_t shard)
+static inline _Atomic uint32_t *shm_map_buckets(struct shm_map *map, uint32_t shard)
 {
     return (_Atomic uint32_t *)(void *)((char *)map + map->buckets) + (size_t)shard * map->bucket_n;
 }
 
-static inline bool fb_shm_expired(const struct fb_shm_entry *entry, uint64_t now_ms)
+static inline bool shm_map_is_expired(const struct shm_map_entry *entry, uint64_t now_ms)
 {
-    uint64_t expires_ms = FB_LOAD(entry->expires_ms);
+    uint64_t expires_ms = SHM_LOAD(entry->expires_ms);
 
     return expires_ms != 0 && expires_ms <= now_ms;
 }
 
 /* The pool (map_pool.c): its functions lock it; the caller holds the shard. */
 
-int fb_shm_pool_init(struct fb_shm_map *map);
+int shm_map_pool_init(struct shm_map *map);
 /* Takes an entry for the shard; 0 when there is none. */
-uint32_t fb_shm_pool_take(struct fb_shm_map *map, uint32_t shard);
+uint32_t shm_map_pool_take(struct shm_map *map, uint32_t shard);
 /* Gives an entry back, which no reader can still take for what it was. */
-void fb_shm_pool_give(struct fb_shm_map *map, uint32_t index);
-bool fb_shm_pool_is_empty(struct fb_shm_map *map);
+void shm_map_pool_give(struct shm_map *map, uint32_t index);
+bool shm_map_pool_is_empty(struct shm_map *map);
 
 /* Shards (map_shard.c) */
 
-int fb_shm_shard_init(struct fb_shm_map *map, uint32_t shard);
+int shm_map_shard_init(struct shm_map *map, uint32_t shard);
 /* Locks a shard, and repairs it when its last holder has died. */
-void fb_shm_shard_lock(struct fb_shm_map *map, uint32_t shard);
-bool fb_shm_shard_try(struct fb_shm_map *map, uint32_t shard);
-void fb_shm_shard_unlock(struct fb_shm_map *map, uint32_t shard);
+void shm_map_shard_lock(struct shm_map *map, uint32_t shard);
+bool shm_map_shard_try(struct shm_map *map, uint32_t shard);
+void shm_map_shard_unlock(struct shm_map *map, uint32_t shard);
 /* Takes the entry that a link leads to out of its chain, and gives it back. */
-void fb_shm_shard_remove(struct fb_shm_map *map, uint32_t shard, _Atomic uint32_t *link);
+void shm_map_shard_remove(struct shm_map *map, uint32_t shard, _Atomic uint32_t *link);

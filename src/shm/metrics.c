@@ -21,8 +21,8 @@
  * has readers leave the dead slot's row out. Then the fold zeroes that slot's row, and a second
  * store has readers take it in again. A fold that a master's death has cut off is finished by the
  * next. */
-struct fb_shm_metrics {
-    alignas(FB_CACHE_LINE) uint32_t magic;
+struct shm_metrics {
+    alignas(CACHE_LINE) uint32_t magic;
     uint32_t revision;
     uint32_t n;
     uint32_t stride; /* bytes of a row */
@@ -30,12 +30,12 @@ struct fb_shm_metrics {
     struct {
         _Atomic uint64_t state;  /* read by in_force() and left_out() */
         _Atomic uint32_t slot_n; /* no slot beyond has ever taken its row */
-    } sides[FB_SLOT_SIDES];
+    } sides[SLOT_SIDES];
     uint8_t kinds[];
 };
 
 #define DEAD_ROWS 2
-#define SIDE_ROWS (DEAD_ROWS + FB_SLOT_MAX)
+#define SIDE_ROWS (DEAD_ROWS + SLOT_MAX)
 
 /* A state has the row of the dead that is in force (1 bit), the slot left out + 1 or 0 (31), and a
  * number that makes it differ from all others. */
@@ -51,80 +51,79 @@ static uint32_t left_out(uint64_t state)
 
 static size_t align_line(size_t n)
 {
-    return (n + FB_CACHE_LINE - 1) / FB_CACHE_LINE * FB_CACHE_LINE;
+    return (n + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
 static size_t rows_at(uint32_t n)
 {
-    return align_line(offsetof(struct fb_shm_metrics, kinds) + n);
+    return align_line(offsetof(struct shm_metrics, kinds) + n);
 }
 
-static fb_shm_row *row_at(const struct fb_shm_metrics *metrics, uint32_t row)
+static shm_row *row_at(const struct shm_metrics *metrics, uint32_t row)
 {
-    return (fb_shm_row *)(void *)((char *)metrics + metrics->rows + (size_t)row * metrics->stride);
+    return (shm_row *)(void *)((char *)metrics + metrics->rows + (size_t)row * metrics->stride);
 }
 
-size_t fb_shm_metrics_size(const struct fb_shm_metrics_shape *shape)
+size_t shm_metrics_size(const struct shm_metrics_shape *shape)
 {
-    if (shape->n < 1 || shape->n > FB_SHM_METRICS_MAX)
+    if (shape->n < 1 || shape->n > SHM_METRICS_MAX)
         return 0;
     for (uint32_t i = 0; i < shape->n; i++)
-        if (shape->kinds[i] != FB_SHM_COUNTER && shape->kinds[i] != FB_SHM_GAUGE)
+        if (shape->kinds[i] != SHM_COUNTER && shape->kinds[i] != SHM_GAUGE)
             return 0;
     return rows_at(shape->n) +
-           (size_t)FB_SLOT_SIDES * SIDE_ROWS * align_line(shape->n * sizeof(fb_shm_row));
+           (size_t)SLOT_SIDES * SIDE_ROWS * align_line(shape->n * sizeof(shm_row));
 }
 
-void fb_shm_metrics_init(struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape)
+void shm_metrics_init(struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
 {
-    assert(fb_shm_metrics_size(shape) != 0 && (uintptr_t)metrics % FB_CACHE_LINE == 0);
+    assert(shm_metrics_size(shape) != 0 && (uintptr_t)metrics % CACHE_LINE == 0);
     metrics->n = shape->n;
-    metrics->stride = (uint32_t)align_line(shape->n * sizeof(fb_shm_row));
+    metrics->stride = (uint32_t)align_line(shape->n * sizeof(shm_row));
     metrics->rows = rows_at(shape->n);
     memcpy(metrics->kinds, shape->kinds, shape->n);
     metrics->revision = REVISION;
     metrics->magic = MAGIC;
 }
 
-bool fb_shm_metrics_is(
-    const struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape)
+bool shm_metrics_is(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
 {
     return metrics->magic == MAGIC && metrics->revision == REVISION && metrics->n == shape->n &&
            memcmp(metrics->kinds, shape->kinds, shape->n) == 0;
 }
 
-uint32_t fb_shm_metrics_n(const struct fb_shm_metrics *metrics)
+uint32_t shm_metrics_n(const struct shm_metrics *metrics)
 {
     return metrics->n;
 }
 
-static fb_shm_row *slot_row(const struct fb_shm_metrics *metrics, uint32_t slot)
+static shm_row *slot_row(const struct shm_metrics *metrics, uint32_t slot)
 {
-    return row_at(metrics, slot / FB_SLOT_MAX * SIDE_ROWS + DEAD_ROWS + slot % FB_SLOT_MAX);
+    return row_at(metrics, slot / SLOT_MAX * SIDE_ROWS + DEAD_ROWS + slot % SLOT_MAX);
 }
 
-static fb_shm_row *dead_row(const struct fb_shm_metrics *metrics, uint32_t side, uint32_t force)
+static shm_row *dead_row(const struct shm_metrics *metrics, uint32_t side, uint32_t force)
 {
     return row_at(metrics, side * SIDE_ROWS + force);
 }
 
-fb_shm_row *fb_shm_metrics_row(struct fb_shm_metrics *metrics, uint32_t slot)
+shm_row *shm_metrics_row(struct shm_metrics *metrics, uint32_t slot)
 {
     _Atomic uint32_t *n;
     uint32_t slot_n;
 
-    assert(slot < FB_SLOT_SIDES * FB_SLOT_MAX);
-    n = &metrics->sides[slot / FB_SLOT_MAX].slot_n;
+    assert(slot < SLOT_SIDES * SLOT_MAX);
+    n = &metrics->sides[slot / SLOT_MAX].slot_n;
     slot_n = *n;
-    while (slot_n <= slot % FB_SLOT_MAX &&
-           !atomic_compare_exchange_weak(n, &slot_n, slot % FB_SLOT_MAX + 1))
+    while (
+        slot_n <= slot % SLOT_MAX && !atomic_compare_exchange_weak(n, &slot_n, slot % SLOT_MAX + 1))
         ;
     return slot_row(metrics, slot);
 }
 
-static void add_row(const fb_shm_row *row, uint32_t first, uint32_t n, int64_t *totals)
+static void add_row(const shm_row *row, uint32_t first, uint32_t n, int64_t *totals)
 {
-    const fb_shm_row *numbers = row + first;
+    const shm_row *numbers = row + first;
 
     for (uint32_t i = 0; i < n; i++)
         totals[i] = (int64_t)((uint64_t)totals[i] +
@@ -132,7 +131,7 @@ static void add_row(const fb_shm_row *row, uint32_t first, uint32_t n, int64_t *
 }
 
 /* Adds the rows of a side that is in this state. */
-static void add_side(const struct fb_shm_metrics *metrics, uint32_t side, uint64_t state,
+static void add_side(const struct shm_metrics *metrics, uint32_t side, uint64_t state,
     uint32_t first, uint32_t n, int64_t *totals)
 {
     uint32_t slot_n = atomic_load_explicit(&metrics->sides[side].slot_n, memory_order_acquire);
@@ -140,26 +139,26 @@ static void add_side(const struct fb_shm_metrics *metrics, uint32_t side, uint64
     if (slot_n == 0) /* no row of the side was ever touched, and none is now */
         return;
     add_row(dead_row(metrics, side, in_force(state)), first, n, totals);
-    for (uint32_t slot = 0; slot < slot_n && slot < FB_SLOT_MAX; slot++)
+    for (uint32_t slot = 0; slot < slot_n && slot < SLOT_MAX; slot++)
         if (slot + 1 != left_out(state))
-            add_row(slot_row(metrics, side * FB_SLOT_MAX + slot), first, n, totals);
+            add_row(slot_row(metrics, side * SLOT_MAX + slot), first, n, totals);
 }
 
 /* Sums n metrics, from `first` on. */
-static void sum(const struct fb_shm_metrics *metrics, uint32_t first, uint32_t n, int64_t *totals)
+static void sum(const struct shm_metrics *metrics, uint32_t first, uint32_t n, int64_t *totals)
 {
     assert(totals != NULL && n > 0);
     for (int tries = 0; tries < TRIES; tries++) {
-        uint64_t states[FB_SLOT_SIDES];
+        uint64_t states[SLOT_SIDES];
         bool same = true;
 
         memset(totals, 0, n * sizeof(totals[0]));
-        for (uint32_t side = 0; side < FB_SLOT_SIDES; side++) {
+        for (uint32_t side = 0; side < SLOT_SIDES; side++) {
             states[side] = atomic_load_explicit(&metrics->sides[side].state, memory_order_acquire);
             add_side(metrics, side, states[side], first, n, totals);
         }
         atomic_thread_fence(memory_order_acquire);
-        for (uint32_t side = 0; side < FB_SLOT_SIDES; side++)
+        for (uint32_t side = 0; side < SLOT_SIDES; side++)
             same = same && states[side] == atomic_load_explicit(
                                                &metrics->sides[side].state, memory_order_relaxed);
         if (same)
@@ -167,12 +166,12 @@ static void sum(const struct fb_shm_metrics *metrics, uint32_t first, uint32_t n
     }
 }
 
-void fb_shm_metrics_totals(const struct fb_shm_metrics *metrics, int64_t *totals)
+void shm_metrics_totals(const struct shm_metrics *metrics, int64_t *totals)
 {
     sum(metrics, 0, metrics->n, totals);
 }
 
-int64_t fb_shm_metrics_total(const struct fb_shm_metrics *metrics, uint32_t metric)
+int64_t shm_metrics_total(const struct shm_metrics *metrics, uint32_t metric)
 {
     int64_t total;
 
@@ -180,11 +179,11 @@ int64_t fb_shm_metrics_total(const struct fb_shm_metrics *metrics, uint32_t metr
     return total;
 }
 
-static void set_state(struct fb_shm_metrics *metrics, uint32_t side, uint32_t force, uint32_t out)
+static void set_state(struct shm_metrics *metrics, uint32_t side, uint32_t force, uint32_t out)
 {
     uint64_t number = (metrics->sides[side].state >> 32) + 1;
 
-    assert(side < FB_SLOT_SIDES && force < DEAD_ROWS && out <= FB_SLOT_MAX);
+    assert(side < SLOT_SIDES && force < DEAD_ROWS && out <= SLOT_MAX);
     atomic_store_explicit(&metrics->sides[side].state, number << 32 | (uint64_t)out << 1 | force,
         memory_order_release);
     /* a reader that sees anything written from now on sees the state too */
@@ -192,27 +191,27 @@ static void set_state(struct fb_shm_metrics *metrics, uint32_t side, uint32_t fo
 }
 
 /* Does the second half of a fold: of our own, or of one that a dead master has left. */
-static void finish_fold(struct fb_shm_metrics *metrics, uint32_t side)
+static void finish_fold(struct shm_metrics *metrics, uint32_t side)
 {
     uint64_t state = metrics->sides[side].state;
     uint32_t out = left_out(state);
-    fb_shm_row *dead;
+    shm_row *dead;
 
     if (out == 0)
         return;
-    dead = slot_row(metrics, side * FB_SLOT_MAX + out - 1);
+    dead = slot_row(metrics, side * SLOT_MAX + out - 1);
     for (uint32_t i = 0; i < metrics->n; i++)
-        fb_shm_metric_set(&dead[i], 0);
+        shm_metric_set(&dead[i], 0);
     set_state(metrics, side, in_force(state), 0);
 }
 
-void fb_shm_metrics_fold(struct fb_shm_metrics *metrics, uint32_t slot)
+void shm_metrics_fold(struct shm_metrics *metrics, uint32_t slot)
 {
-    uint32_t side = slot / FB_SLOT_MAX, force;
-    fb_shm_row *before, *after, *dead;
+    uint32_t side = slot / SLOT_MAX, force;
+    shm_row *before, *after, *dead;
 
-    assert(slot < FB_SLOT_SIDES * FB_SLOT_MAX);
-    if (slot % FB_SLOT_MAX >= metrics->sides[side].slot_n)
+    assert(slot < SLOT_SIDES * SLOT_MAX);
+    if (slot % SLOT_MAX >= metrics->sides[side].slot_n)
         return; /* the slot's row was never touched, and is not now */
     finish_fold(metrics, side);
     force = in_force(metrics->sides[side].state);
@@ -220,58 +219,57 @@ void fb_shm_metrics_fold(struct fb_shm_metrics *metrics, uint32_t slot)
     after = dead_row(metrics, side, 1 - force);
     dead = slot_row(metrics, slot);
     for (uint32_t i = 0; i < metrics->n; i++) {
-        fb_shm_metric_set(&after[i], before[i]);
-        if (metrics->kinds[i] == FB_SHM_COUNTER)
-            fb_shm_metric_add(&after[i], dead[i]);
+        shm_metric_set(&after[i], before[i]);
+        if (metrics->kinds[i] == SHM_COUNTER)
+            shm_metric_add(&after[i], dead[i]);
     }
-    set_state(metrics, side, 1 - force, slot % FB_SLOT_MAX + 1);
+    set_state(metrics, side, 1 - force, slot % SLOT_MAX + 1);
     finish_fold(metrics, side);
 }
 
 static size_t metrics_size(const void *shape)
 {
-    return fb_shm_metrics_size(shape);
+    return shm_metrics_size(shape);
 }
 
 static int init_metrics(void *memory, const void *shape)
 {
-    fb_shm_metrics_init(memory, shape);
+    shm_metrics_init(memory, shape);
     return 0;
 }
 
 static bool is_metrics(const void *memory, const void *shape)
 {
-    return fb_shm_metrics_is(memory, shape);
+    return shm_metrics_is(memory, shape);
 }
 
 static void release_slot(void *memory, uint32_t slot)
 {
-    fb_shm_metrics_fold(memory, slot);
+    shm_metrics_fold(memory, slot);
 }
 
-static void check_side(const struct fb_shm_metrics *metrics, uint32_t side)
+static void check_side(const struct shm_metrics *metrics, uint32_t side)
 {
     uint64_t state = metrics->sides[side].state;
     uint32_t slot_n = metrics->sides[side].slot_n;
 
-    assert(slot_n <= FB_SLOT_MAX && left_out(state) <= slot_n);
+    assert(slot_n <= SLOT_MAX && left_out(state) <= slot_n);
     for (uint32_t i = 0; slot_n > 0 && i < metrics->n; i++)
-        assert(
-            metrics->kinds[i] != FB_SHM_GAUGE || dead_row(metrics, side, in_force(state))[i] == 0);
+        assert(metrics->kinds[i] != SHM_GAUGE || dead_row(metrics, side, in_force(state))[i] == 0);
 }
 
-void shm_metrics_check(const struct fb_shm_metrics *metrics)
+void shm_metrics_check(const struct shm_metrics *metrics)
 {
     assert(metrics->magic == MAGIC && metrics->revision == REVISION);
-    assert(metrics->n >= 1 && metrics->n <= FB_SHM_METRICS_MAX);
-    assert(metrics->stride % FB_CACHE_LINE == 0 && metrics->rows % FB_CACHE_LINE == 0);
+    assert(metrics->n >= 1 && metrics->n <= SHM_METRICS_MAX);
+    assert(metrics->stride % CACHE_LINE == 0 && metrics->rows % CACHE_LINE == 0);
     for (uint32_t i = 0; i < metrics->n; i++)
-        assert(metrics->kinds[i] == FB_SHM_COUNTER || metrics->kinds[i] == FB_SHM_GAUGE);
-    for (uint32_t side = 0; side < FB_SLOT_SIDES; side++)
+        assert(metrics->kinds[i] == SHM_COUNTER || metrics->kinds[i] == SHM_GAUGE);
+    for (uint32_t side = 0; side < SLOT_SIDES; side++)
         check_side(metrics, side);
 }
 
-const struct fb_zone_kind fb_shm_metrics_kind = {
+const struct zone_kind shm_metrics_kind = {
     .name = "metrics",
     .size = metrics_size,
     .init = init_metrics,

@@ -9,56 +9,55 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define FB_SHM_METRICS_MAX 65536
+#define SHM_METRICS_MAX 65536
 
-enum fb_shm_metric {
-    FB_SHM_COUNTER, /* only grows: its total survives the worker that counted */
-    FB_SHM_GAUGE,   /* falls again, and ends with its worker */
+enum shm_metric {
+    SHM_COUNTER, /* only grows: its total survives the worker that counted */
+    SHM_GAUGE,   /* falls again, and ends with its worker */
 };
 
-struct fb_shm_metrics_shape {
-    uint32_t n;           /* 1 to FB_SHM_METRICS_MAX */
-    const uint8_t *kinds; /* an enum fb_shm_metric each */
+struct shm_metrics_shape {
+    uint32_t n;           /* 1 to SHM_METRICS_MAX */
+    const uint8_t *kinds; /* an enum shm_metric each */
 };
 
-struct fb_shm_metrics;
+struct shm_metrics;
 
 /* A worker's row: as many of these as the shape has metrics. */
-typedef _Atomic int64_t fb_shm_row;
+typedef _Atomic int64_t shm_row;
 
 /* The bytes that metrics of this shape need; 0 for an impossible shape. */
-size_t fb_shm_metrics_size(const struct fb_shm_metrics_shape *shape);
-/* Makes metrics in so many zeroed bytes, aligned to FB_CACHE_LINE. */
-void fb_shm_metrics_init(struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape);
+size_t shm_metrics_size(const struct shm_metrics_shape *shape);
+/* Makes metrics in so many zeroed bytes, aligned to CACHE_LINE. */
+void shm_metrics_init(struct shm_metrics *metrics, const struct shm_metrics_shape *shape);
 /* Whether the memory holds metrics of this shape. */
-bool fb_shm_metrics_is(
-    const struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape);
+bool shm_metrics_is(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape);
 
-/* The kind of zone whose shape is a struct fb_shm_metrics_shape. */
-extern const struct fb_zone_kind fb_shm_metrics_kind;
+/* The kind of zone whose shape is a struct shm_metrics_shape. */
+extern const struct zone_kind shm_metrics_kind;
 
-uint32_t fb_shm_metrics_n(const struct fb_shm_metrics *metrics);
+uint32_t shm_metrics_n(const struct shm_metrics *metrics);
 /* Returns a slot's row, which from then on is in the totals: its worker asks once. */
-fb_shm_row *fb_shm_metrics_row(struct fb_shm_metrics *metrics, uint32_t slot);
+shm_row *shm_metrics_row(struct shm_metrics *metrics, uint32_t slot);
 /* Sum over the rows of the living workers and the dead. */
-void fb_shm_metrics_totals(const struct fb_shm_metrics *metrics, int64_t *totals);
-int64_t fb_shm_metrics_total(const struct fb_shm_metrics *metrics, uint32_t metric);
+void shm_metrics_totals(const struct shm_metrics *metrics, int64_t *totals);
+int64_t shm_metrics_total(const struct shm_metrics *metrics, uint32_t metric);
 /* The master, when the worker of a slot has died: keeps its counters and drops its gauges. A second
  * fold of the same slot changes nothing, and totals are right at every moment of a fold. */
-void fb_shm_metrics_fold(struct fb_shm_metrics *metrics, uint32_t slot);
+void shm_metrics_fold(struct shm_metrics *metrics, uint32_t slot);
 
 /* Add to and set a metric of the caller's own row: a plain load and store are enough. */
-static inline void fb_shm_metric_add(fb_shm_row *metric, int64_t by)
+static inline void shm_metric_add(shm_row *metric, int64_t by)
 {
     uint64_t n = (uint64_t)atomic_load_explicit(metric, memory_order_relaxed);
 
     atomic_store_explicit(metric, (int64_t)(n + (uint64_t)by), memory_order_relaxed);
 }
 
-static inline void fb_shm_metric_set(fb_shm_row *metric, int64_t to)
+static inline void shm_metric_set(shm_row *metric, int64_t to)
 {
     atomic_store_explicit(metric, to, memory_order_relaxed);
 }
 
 /* Asserts what holds of metrics while no other process can write to them: in tests. */
-void shm_metrics_check(const struct fb_shm_metrics *metrics);
+void shm_metrics_check(const struct shm_metrics *metrics);

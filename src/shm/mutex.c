@@ -19,7 +19,7 @@ static int init_with(pthread_mutex_t *mutex, pthread_mutexattr_t *attributes)
     return error;
 }
 
-int fb_shm_mutex_init(pthread_mutex_t *mutex)
+int shm_mutex_init(pthread_mutex_t *mutex)
 {
     pthread_mutexattr_t attributes;
     int error = pthread_mutexattr_init(&attributes);
@@ -33,25 +33,25 @@ int fb_shm_mutex_init(pthread_mutex_t *mutex)
     return error == 0 ? 0 : -1;
 }
 
-enum fb_shm_mutex_state fb_shm_mutex_lock(pthread_mutex_t *mutex)
+enum shm_mutex_state shm_mutex_lock(pthread_mutex_t *mutex)
 {
     int error = pthread_mutex_lock(mutex);
 
     assert(error == 0 || error == EOWNERDEAD);
-    return error == EOWNERDEAD ? FB_SHM_MUTEX_INHERITED : FB_SHM_MUTEX_TAKEN;
+    return error == EOWNERDEAD ? SHM_MUTEX_INHERITED : SHM_MUTEX_TAKEN;
 }
 
-enum fb_shm_mutex_state fb_shm_mutex_try(pthread_mutex_t *mutex)
+enum shm_mutex_state shm_mutex_try(pthread_mutex_t *mutex)
 {
     int error = pthread_mutex_trylock(mutex);
 
     assert(error == 0 || error == EOWNERDEAD || error == EBUSY);
     if (error == EBUSY)
-        return FB_SHM_MUTEX_BUSY;
-    return error == EOWNERDEAD ? FB_SHM_MUTEX_INHERITED : FB_SHM_MUTEX_TAKEN;
+        return SHM_MUTEX_BUSY;
+    return error == EOWNERDEAD ? SHM_MUTEX_INHERITED : SHM_MUTEX_TAKEN;
 }
 
-void fb_shm_mutex_heal(pthread_mutex_t *mutex)
+void shm_mutex_heal(pthread_mutex_t *mutex)
 {
     int error = pthread_mutex_consistent(mutex);
 
@@ -59,7 +59,7 @@ void fb_shm_mutex_heal(pthread_mutex_t *mutex)
     (void)error;
 }
 
-void fb_shm_mutex_unlock(pthread_mutex_t *mutex)
+void shm_mutex_unlock(pthread_mutex_t *mutex)
 {
     int error = pthread_mutex_unlock(mutex);
 

@@ -6,19 +6,19 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum fb_shm_mutex_state {
-    FB_SHM_MUTEX_BUSY,      /* held by a process that lives */
-    FB_SHM_MUTEX_TAKEN,     /* taken */
-    FB_SHM_MUTEX_INHERITED, /* taken, after its holder died with it: fb_shm_mutex_heal() follows */
+enum shm_mutex_state {
+    SHM_MUTEX_BUSY,      /* held by a process that lives */
+    SHM_MUTEX_TAKEN,     /* taken */
+    SHM_MUTEX_INHERITED, /* taken, after its holder died with it: shm_mutex_heal() follows */
 };
 
 /* Makes a mutex in memory that nobody uses yet; -1 with errno. */
-int fb_shm_mutex_init(pthread_mutex_t *mutex);
+int shm_mutex_init(pthread_mutex_t *mutex);
 
 /* Waits until the mutex is taken, in one of the last two states. */
-enum fb_shm_mutex_state fb_shm_mutex_lock(pthread_mutex_t *mutex);
+enum shm_mutex_state shm_mutex_lock(pthread_mutex_t *mutex);
 /* Takes the mutex if its holder does not live. */
-enum fb_shm_mutex_state fb_shm_mutex_try(pthread_mutex_t *mutex);
+enum shm_mutex_state shm_mutex_try(pthread_mutex_t *mutex);
 /* Marks what the mutex guards as repaired; until then the next holder would inherit it as well. */
-void fb_shm_mutex_heal(pthread_mutex_t *mutex);
-void fb_shm_mutex_unlock(pthread_mutex_t *mutex);
+void shm_mutex_heal(pthread_mutex_t *mutex);
+void shm_mutex_unlock(pthread_mutex_t *mutex);

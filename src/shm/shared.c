@@ -10,24 +10,23 @@
 
 #define READS_MAX 1000 /* reads of the totals while a fold does not end */
 
-static_assert(
-    offsetof(struct fb_shared, accept_mutex) % FB_CACHE_LINE == 0, "the mutex begins a line");
-static_assert(offsetof(struct fb_shared, slots) == 2 * FB_CACHE_LINE, "the layout is versioned");
+static_assert(offsetof(struct shared, accept_mutex) % CACHE_LINE == 0, "the mutex begins a line");
+static_assert(offsetof(struct shared, slots) == 2 * CACHE_LINE, "the layout is versioned");
 
-struct fb_shared *fb_shared_create(void)
+struct shared *shared_create(void)
 {
-    struct fb_shared *shared =
+    struct shared *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (shared == MAP_FAILED)
         return NULL;
-    assert((uintptr_t)shared % FB_CACHE_LINE == 0);
-    shared->magic = FB_SHARED_MAGIC;
-    shared->version = FB_SHARED_VERSION;
+    assert((uintptr_t)shared % CACHE_LINE == 0);
+    shared->magic = SHARED_MAGIC;
+    shared->version = SHARED_VERSION;
     return shared;
 }
 
-void fb_shared_destroy(struct fb_shared **shared)
+void shared_destroy(struct shared **shared)
 {
     if (*shared == NULL)
         return;
@@ -35,15 +34,15 @@ void fb_shared_destroy(struct fb_shared **shared)
     *shared = NULL;
 }
 
-void fb_shared_begin(struct fb_shared *shared, uint32_t side, uint32_t serial)
+void shared_begin(struct shared *shared, uint32_t side, uint32_t serial)
 {
-    assert(side < FB_SLOT_SIDES);
+    assert(side < SLOT_SIDES);
     assert(shared->slot_n == 0); /* no worker yet could have written it */
     shared->side = side;
     shared->serial = serial;
 }
 
-uint32_t fb_shared_serial(const struct fb_shared *shared)
+uint32_t shared_serial(const struct shared *shared)
 {
     uint32_t greatest = shared->serial;
 
@@ -53,16 +52,16 @@ uint32_t fb_shared_serial(const struct fb_shared *shared)
     return greatest;
 }
 
-static void add_up(struct fb_shared *shared, uint64_t totals[FB_COUNTERS])
+static void add_up(struct shared *shared, uint64_t totals[COUNTERS])
 {
-    for (int i = 0; i < FB_COUNTERS; i++)
+    for (int i = 0; i < COUNTERS; i++)
         totals[i] = shared->folded.n[i];
     for (uint32_t s = 0; s < shared->slot_n; s++)
-        for (int i = 0; i < FB_COUNTERS; i++)
+        for (int i = 0; i < COUNTERS; i++)
             totals[i] += shared->slots[s].counters.n[i];
 }
 
-void fb_shared_totals(struct fb_shared *shared, uint64_t totals[FB_COUNTERS])
+void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
 {
     uint32_t folds;
 
@@ -83,25 +82,25 @@ void fb_shared_totals(struct fb_shared *shared, uint64_t totals[FB_COUNTERS])
     }
 }
 
-static void check_slot(const struct fb_slot *slot)
+static void check_slot(const struct slot *slot)
 {
-    uint64_t now = fb_heartbeat_now(&slot->heartbeat);
+    uint64_t now = heartbeat_now(&slot->heartbeat);
 
     assert(slot->pid == 0 || slot->serial != 0);
-    assert((now & 0xff) < FB_CALLBACKS);
-    for (int gauge = FB_GAUGES; gauge < FB_COUNTERS; gauge++)
+    assert((now & 0xff) < CALLBACKS);
+    for (int gauge = COUNTER_GAUGES; gauge < COUNTERS; gauge++)
         assert((int64_t)slot->counters.n[gauge] >= 0 &&
                (slot->pid != 0 || slot->counters.n[gauge] == 0));
 }
 
-void shared_check(struct fb_shared *shared)
+void shared_check(struct shared *shared)
 {
     uint32_t n = shared->slot_n;
 
-    assert(shared->magic == FB_SHARED_MAGIC && shared->version == FB_SHARED_VERSION);
-    assert(n <= FB_SLOT_MAX && shared->side < FB_SLOT_SIDES);
+    assert(shared->magic == SHARED_MAGIC && shared->version == SHARED_VERSION);
+    assert(n <= SLOT_MAX && shared->side < SLOT_SIDES);
     assert(shared->folds % 2 == 0);
-    for (int gauge = FB_GAUGES; gauge < FB_COUNTERS; gauge++)
+    for (int gauge = COUNTER_GAUGES; gauge < COUNTERS; gauge++)
         assert(shared->folded.n[gauge] == 0);
     for (uint32_t i = 0; i < n; i++)
         check_slot(&shared->slots[i]);

@@ -8,40 +8,40 @@
 #include "shm/lock.h"
 #include "shm/slot.h"
 
-struct fb_shared {
+struct shared {
     uint32_t magic, version; /* the layout's */
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
     _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
-    struct fb_counters folded;
-    uint32_t side; /* the one of two master processes: slots are numbered from side * FB_SLOT_MAX */
+    struct counters folded;
+    uint32_t side;   /* the one of two master processes: slots are numbered from side * SLOT_MAX */
     uint32_t serial; /* the first incarnation of a slot has the serial after this one */
-    alignas(FB_CACHE_LINE) struct fb_shm_lock accept_mutex;
-    struct fb_slot slots[FB_SLOT_MAX];
+    alignas(CACHE_LINE) struct shm_lock accept_mutex;
+    struct slot slots[SLOT_MAX];
 };
 
-#define FB_SHARED_MAGIC 0x6662656bu
-#define FB_SHARED_VERSION 2u
+#define SHARED_MAGIC 0x6662656bu
+#define SHARED_VERSION 2u
 
 /* Maps a region that children share; NULL with errno. Pages are touched as slots come into use. */
-struct fb_shared *fb_shared_create(void);
-void fb_shared_destroy(struct fb_shared **shared);
+struct shared *shared_create(void);
+void shared_destroy(struct shared **shared);
 
 /* Sets side and serial, which are 0 at first, before the first slot is acquired. Zones outlive a
  * master process: a slot and serial that a zone remembers must never name another worker. */
-void fb_shared_begin(struct fb_shared *shared, uint32_t side, uint32_t serial);
+void shared_begin(struct shared *shared, uint32_t side, uint32_t serial);
 /* The greatest serial that a slot has had. */
-uint32_t fb_shared_serial(const struct fb_shared *shared);
+uint32_t shared_serial(const struct shared *shared);
 
 /* Returns the line of a slot of this region. */
-static inline struct fb_slot *fb_shared_slot(struct fb_shared *shared, struct fb_slot_id id)
+static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)
 {
-    assert(id.slot < FB_SLOT_SIDES * FB_SLOT_MAX);
-    return &shared->slots[id.slot % FB_SLOT_MAX];
+    assert(id.slot < SLOT_SIDES * SLOT_MAX);
+    return &shared->slots[id.slot % SLOT_MAX];
 }
 
 /* Sums the counters of the living workers and the dead. */
-void fb_shared_totals(struct fb_shared *shared, uint64_t totals[FB_COUNTERS]);
+void shared_totals(struct shared *shared, uint64_t totals[COUNTERS]);
 
 /* Asserts what holds of the region while no worker can write to it: in tests, and of a worker
  * without a master. */
-void shared_check(struct fb_shared *shared);
+void shared_check(struct shared *shared);

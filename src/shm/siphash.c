@@ -40,7 +40,7 @@ static void absorb(struct state *s, uint64_t word)
     s->v[0] ^= word;
 }
 
-uint64_t fb_siphash(const uint64_t key[2], const void *data, size_t n)
+uint64_t siphash(const uint64_t key[2], const void *data, size_t n)
 {
     struct state s = { {
         key[0] ^ 0x736f6d6570736575u,

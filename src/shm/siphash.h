@@ -6,4 +6,4 @@
 #include <stddef.h>
 #include <stdint.h>
 
-uint64_t fb_siphash(const uint64_t key[2], const void *data, size_t n);
+uint64_t siphash(const uint64_t key[2], const void *data, size_t n);

@@ -8,13 +8,13 @@
 #include <assert.h>
 #include <unistd.h>
 
-static_assert(sizeof(struct fb_slot) == FB_CACHE_LINE, "a slot is a line of its own");
-static_assert(FB_SLOT_SIDES * FB_SLOT_MAX == 1 << FB_SLOT_BITS, "a slot fits into its bits");
+static_assert(sizeof(struct slot) == CACHE_LINE, "a slot is a line of its own");
+static_assert(SLOT_SIDES * SLOT_MAX == 1 << SLOT_BITS, "a slot fits into its bits");
 
-bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id)
+bool slot_acquire(struct shared *shared, struct slot_id *id)
 {
-    for (uint32_t i = 0; i < FB_SLOT_MAX; i++) {
-        struct fb_slot *slot = &shared->slots[i];
+    for (uint32_t i = 0; i < SLOT_MAX; i++) {
+        struct slot *slot = &shared->slots[i];
         uint32_t serial;
 
         if (slot->pid != 0)
@@ -22,30 +22,30 @@ bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id)
         serial = (i < shared->slot_n ? slot->serial : shared->serial) + 1;
         serial += serial == 0;
         /* made of what was read once: the id is valid whatever workers have written */
-        *id = (struct fb_slot_id) {
-            .slot = shared->side % FB_SLOT_SIDES * FB_SLOT_MAX + i,
+        *id = (struct slot_id) {
+            .slot = shared->side % SLOT_SIDES * SLOT_MAX + i,
             .serial = serial,
         };
         assert(slot_id_is_valid(*id));
         slot->serial = serial;
         if (i >= shared->slot_n)
             shared->slot_n = i + 1;
-        slot->heartbeat.now = FB_CALLBACK_NONE;
+        slot->heartbeat.now = CALLBACK_NONE;
         slot->pid = (uint32_t)getpid(); /* ours until the worker writes its own */
         return true;
     }
     return false;
 }
 
-bool fb_slot_bury(struct fb_shared *shared, struct fb_slot_id id)
+bool slot_release(struct shared *shared, struct slot_id id)
 {
-    struct fb_slot *slot = fb_shared_slot(shared, id);
-    bool held = fb_shm_lock_reclaim(&shared->accept_mutex, id);
+    struct slot *slot = shared_slot(shared, id);
+    bool held = shm_lock_reclaim(&shared->accept_mutex, id);
 
     assert(slot_id_is_valid(id));
     shared->folds++;
-    for (int i = 0; i < FB_COUNTERS; i++) {
-        if (i < FB_GAUGES)
+    for (int i = 0; i < COUNTERS; i++) {
+        if (i < COUNTER_GAUGES)
             shared->folded.n[i] += slot->counters.n[i];
         slot->counters.n[i] = 0;
     }

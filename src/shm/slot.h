@@ -14,46 +14,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FB_SLOT_MAX 1024  /* slots of a master process */
-#define FB_SLOT_SIDES 2   /* master processes that may run side by side, while the binary changes */
-#define FB_CACHE_LINE 128 /* two lines: the prefetcher fetches pairs */
+#define SLOT_MAX 1024  /* slots of a master process */
+#define SLOT_SIDES 2   /* master processes that may run side by side, while the binary changes */
+#define CACHE_LINE 128 /* two lines: the prefetcher fetches pairs */
 
-struct fb_shared;
+struct shared;
 
 /* A slot in one of its incarnations. */
-struct fb_slot_id {
-    uint32_t slot;   /* below FB_SLOT_SIDES * FB_SLOT_MAX */
+struct slot_id {
+    uint32_t slot;   /* below SLOT_SIDES * SLOT_MAX */
     uint32_t serial; /* counts the slot's incarnations, from 1 */
 };
 
 /* A worker's line. */
-struct fb_slot {
-    alignas(FB_CACHE_LINE) _Atomic uint32_t serial; /* the latest incarnation's; 0: never used */
-    _Atomic uint32_t pid;                           /* 0: free */
-    struct fb_counters counters;
-    struct fb_heartbeat heartbeat;
+struct slot {
+    alignas(CACHE_LINE) _Atomic uint32_t serial; /* the latest incarnation's; 0: never used */
+    _Atomic uint32_t pid;                        /* 0: free */
+    struct counters counters;
+    struct heartbeat heartbeat;
 };
 
 /* The widths of the number of an incarnation, whose serials come again after 8192 of a slot. */
-#define FB_SLOT_BITS 11
-#define FB_LIFE_BITS 24
+#define SLOT_BITS 11
+#define INCARNATION_BITS 24
 
-/* Returns the incarnation as one number of FB_LIFE_BITS bits. */
-static inline uint32_t fb_slot_life(struct fb_slot_id id)
+/* Returns the incarnation as one number of INCARNATION_BITS bits. */
+static inline uint32_t slot_incarnation(struct slot_id id)
 {
-    return (id.slot | id.serial << FB_SLOT_BITS) & ((1u << FB_LIFE_BITS) - 1);
+    return (id.slot | id.serial << SLOT_BITS) & ((1u << INCARNATION_BITS) - 1);
 }
 
 /* Whether it can name a worker: for assertions on ids that the caller made or was handed by its
  * master. */
-static inline bool slot_id_is_valid(struct fb_slot_id id)
+static inline bool slot_id_is_valid(struct slot_id id)
 {
-    return id.slot < FB_SLOT_SIDES * FB_SLOT_MAX && id.serial != 0;
+    return id.slot < SLOT_SIDES * SLOT_MAX && id.serial != 0;
 }
 
 /* The master: acquires a free slot, giving *id; false when every slot is in use. */
-bool fb_slot_take(struct fb_shared *shared, struct fb_slot_id *id);
+bool slot_acquire(struct shared *shared, struct slot_id *id);
 /* The master, when a slot's worker has died and before it is reaped: frees its locks, folds its
  * counters, zeroes its gauges, releases the slot. Returns whether the worker held the accept
  * mutex. */
-bool fb_slot_bury(struct fb_shared *shared, struct fb_slot_id id);
+bool slot_release(struct shared *shared, struct slot_id id);

@@ -20,16 +20,16 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-static_assert(sizeof(struct fb_zone_header) == FB_CACHE_LINE, "the layout is versioned");
+static_assert(sizeof(struct zone_header) == CACHE_LINE, "the layout is versioned");
 
-void fb_zones_init(struct fb_zones *zones)
+void zones_init(struct zones *zones)
 {
     STAILQ_INIT(zones);
 }
 
-struct fb_zone *fb_zones_find(const struct fb_zones *zones, const char *name)
+struct zone *zones_find(const struct zones *zones, const char *name)
 {
-    struct fb_zone *zone;
+    struct zone *zone;
 
     STAILQ_FOREACH (zone, zones, link)
         if (strcmp(zone->name, name) == 0)
@@ -37,58 +37,58 @@ struct fb_zone *fb_zones_find(const struct fb_zones *zones, const char *name)
     return NULL;
 }
 
-void *fb_zone_memory(const struct fb_zone *zone)
+void *zone_memory(const struct zone *zone)
 {
     return zone->base == NULL ? NULL : zone->base + 1;
 }
 
-struct fb_zone *fb_zone_declare(struct fb_zones *zones, struct fb_arena *arena,
-    const struct fb_zone_kind *kind, const char *name, uint32_t version, const void *shape)
+struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
+    const char *name, uint32_t version, const void *shape)
 {
     size_t name_n = strlen(name), size = kind->size(shape);
-    struct fb_zone *zone;
+    struct zone *zone;
 
     assert(kind->init != NULL && kind->is != NULL);
-    assert(strlen(kind->name) < sizeof(((struct fb_zone_header *)NULL)->kind));
+    assert(strlen(kind->name) < sizeof(((struct zone_header *)NULL)->kind));
     errno = 0;
     if (name_n == 0)
         errno = EINVAL;
-    else if (name_n > FB_ZONE_NAME_MAX)
+    else if (name_n > ZONE_NAME_MAX)
         errno = ENAMETOOLONG;
-    else if (fb_zones_find(zones, name) != NULL)
+    else if (zones_find(zones, name) != NULL)
         errno = EEXIST;
-    else if (size == 0 || size > (size_t)PTRDIFF_MAX - sizeof(struct fb_zone_header))
+    else if (size == 0 || size > (size_t)PTRDIFF_MAX - sizeof(struct zone_header))
         errno = EOVERFLOW;
     if (errno != 0)
         return NULL;
 
-    zone = fb_arena_alloc(arena, sizeof(*zone));
-    if (zone == NULL || (zone->name = fb_arena_strdup(arena, name)) == NULL) {
+    zone = arena_alloc(arena, sizeof(*zone));
+    if (zone == NULL || (zone->name = arena_strdup(arena, name)) == NULL) {
         errno = ENOMEM;
         return NULL;
     }
     zone->kind = kind;
     zone->shape = shape;
     zone->version = version;
-    zone->size = sizeof(struct fb_zone_header) + size;
+    zone->size = sizeof(struct zone_header) + size;
     zone->fd = -1;
     STAILQ_INSERT_TAIL(zones, zone, link);
     return zone;
 }
 
 /* Whether the old zone's memory is what the new zone's would be. */
-static bool fits(const struct fb_zone *zone, const struct fb_zone *old)
+static bool fits(const struct zone *zone, const struct zone *old)
 {
-    const struct fb_zone_header *header = old->base;
+    const struct zone_header *header = old->base;
 
-    return header != NULL && header->magic == FB_ZONE_MAGIC && header->version == zone->version &&
+    return header != NULL && header->magic == ZONE_MAGIC && header->version == zone->version &&
            header->size == zone->size && strcmp(header->name, zone->name) == 0 &&
            strcmp(header->kind, zone->kind->name) == 0 && zone->kind->is(header + 1, zone->shape);
 }
 
-static int create_memory(const struct fb_zone *zone)
+static int create_memory(const struct zone *zone)
 {
-    char name[sizeof("forkbeard:") + FB_ZONE_NAME_MAX];
+    char name[sizeof("forkbeard:") + ZONE_NAME_MAX];
     int fd;
 
     snprintf(name, sizeof(name), "forkbeard:%s", zone->name);
@@ -98,7 +98,7 @@ static int create_memory(const struct fb_zone *zone)
     return fd;
 }
 
-static int set_size(const struct fb_zone *zone)
+static int set_size(const struct zone *zone)
 {
     struct rlimit limit;
 
@@ -113,14 +113,14 @@ static int set_size(const struct fb_zone *zone)
 /* Fixes the size: a worker that cut the memory short would have every process that reads it killed
  * (SIGBUS), and a seal of its own against writing would keep the next generation from mapping
  * it. */
-static int seal(const struct fb_zone *zone)
+static int seal(const struct zone *zone)
 {
     return fcntl(zone->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
-static int init_memory(struct fb_zone *zone)
+static int init_memory(struct zone *zone)
 {
-    struct fb_zone_header *header = zone->base;
+    struct zone_header *header = zone->base;
 
     assert(header->magic == 0); /* new memory */
     if (zone->kind->init(header + 1, zone->shape) == -1)
@@ -129,18 +129,18 @@ static int init_memory(struct fb_zone *zone)
     header->size = zone->size;
     strlcpy(header->kind, zone->kind->name, sizeof(header->kind));
     strlcpy(header->name, zone->name, sizeof(header->name));
-    header->magic = FB_ZONE_MAGIC;
+    header->magic = ZONE_MAGIC;
     return 0;
 }
 
 /* Opens a zone, with the memory of `old` unless that is NULL. Returns NULL, or the name of the call
  * that has failed, with errno. */
-static const char *open_zone(struct fb_zone *zone, const struct fb_zone *old)
+static const char *open_zone(struct zone *zone, const struct zone *old)
 {
     void *base;
 
     assert(zone->base == NULL && zone->fd == -1 && zone->kind != NULL);
-    assert(zone->size > sizeof(struct fb_zone_header));
+    assert(zone->size > sizeof(struct zone_header));
     zone->fd = old != NULL ? fcntl(old->fd, F_DUPFD_CLOEXEC, 0) : create_memory(zone);
     if (zone->fd == -1)
         return old != NULL ? "fcntl(F_DUPFD_CLOEXEC)" : "memfd_create()";
@@ -157,54 +157,55 @@ static const char *open_zone(struct fb_zone *zone, const struct fb_zone *old)
     return NULL;
 }
 
-int fb_zones_open(struct fb_zones *zones, const struct fb_zones *old, struct fb_log *log)
+int zones_open(struct zones *zones, const struct zones *old, struct log *log)
 {
-    struct fb_zone *zone;
+    struct zone *zone;
 
     STAILQ_FOREACH (zone, zones, link) {
-        const struct fb_zone *before = old == NULL ? NULL : fb_zones_find(old, zone->name);
+        const struct zone *before = old == NULL ? NULL : zones_find(old, zone->name);
         bool fitting = before != NULL && fits(zone, before);
         const char *failed = open_zone(zone, fitting ? before : NULL);
 
         if (failed != NULL) {
-            fb_log(log, FB_EMERG, errno, "zone \"%s\" of %zu bytes could not be opened: %s failed",
-                zone->name, zone->size, failed);
-            fb_zones_close(zones);
+            log_write(log, LEVEL_EMERG, errno,
+                "zone \"%s\" of %zu bytes could not be opened: %s failed", zone->name, zone->size,
+                failed);
+            zones_close(zones);
             return -1;
         }
         if (before != NULL && !fitting)
-            fb_log(log, FB_NOTICE, 0, "zone \"%s\" begins empty because its layout changed",
+            log_write(log, LEVEL_NOTICE, 0, "zone \"%s\" begins empty because its layout changed",
                 zone->name);
     }
     return 0;
 }
 
-static bool is_zone(const struct fb_zone *zone)
+static bool is_zone(const struct zone *zone)
 {
-    const struct fb_zone_header *header = zone->base;
+    const struct zone_header *header = zone->base;
 
-    return header->magic == FB_ZONE_MAGIC && header->size == zone->size &&
+    return header->magic == ZONE_MAGIC && header->size == zone->size &&
            memchr(header->name, '\0', sizeof(header->name)) != NULL &&
            memchr(header->kind, '\0', sizeof(header->kind)) != NULL;
 }
 
-int fb_zones_adopt(struct fb_zones *zones, struct fb_arena *arena, int fd)
+int zones_adopt(struct zones *zones, struct arena *arena, int fd)
 {
-    struct fb_zone *zone = fb_arena_alloc(arena, sizeof(*zone));
+    struct zone *zone = arena_alloc(arena, sizeof(*zone));
     struct stat st;
     void *base;
 
     assert(fd != -1);
     if (zone == NULL || fstat(fd, &st) == -1)
         return -1;
-    if (st.st_size < (off_t)sizeof(struct fb_zone_header)) {
+    if (st.st_size < (off_t)sizeof(struct zone_header)) {
         errno = EINVAL;
         return -1;
     }
     base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         return -1;
-    *zone = (struct fb_zone) { .base = base, .size = (size_t)st.st_size, .fd = fd };
+    *zone = (struct zone) { .base = base, .size = (size_t)st.st_size, .fd = fd };
     if (!is_zone(zone)) {
         munmap(base, zone->size);
         errno = EINVAL;
@@ -216,7 +217,7 @@ int fb_zones_adopt(struct fb_zones *zones, struct fb_arena *arena, int fd)
     return 0;
 }
 
-static void close_zone(struct fb_zone *zone)
+static void close_zone(struct zone *zone)
 {
     assert(zone->base == NULL || zone->fd != -1);
     if (zone->base != NULL)
@@ -227,20 +228,20 @@ static void close_zone(struct fb_zone *zone)
     zone->fd = -1;
 }
 
-void fb_zones_close(struct fb_zones *zones)
+void zones_close(struct zones *zones)
 {
-    struct fb_zone *zone;
+    struct zone *zone;
 
     STAILQ_FOREACH (zone, zones, link)
         close_zone(zone);
 }
 
-void fb_zones_bury(struct fb_zones *zones, uint32_t slot)
+void zones_slot_released(struct zones *zones, uint32_t slot)
 {
-    struct fb_zone *zone;
+    struct zone *zone;
 
-    assert(slot < FB_SLOT_SIDES * FB_SLOT_MAX);
+    assert(slot < SLOT_SIDES * SLOT_MAX);
     STAILQ_FOREACH (zone, zones, link)
         if (zone->base != NULL && zone->kind != NULL && zone->kind->slot_released != NULL)
-            zone->kind->slot_released(fb_zone_memory(zone), slot);
+            zone->kind->slot_released(zone_memory(zone), slot);
 }

@@ -14,11 +14,11 @@
 #include <bsd/sys/queue.h>
 #include <stdalign.h>
 
-#define FB_ZONE_NAME_MAX 63
-#define FB_ZONE_MAGIC 0x6662657au
+#define ZONE_NAME_MAX 63
+#define ZONE_MAGIC 0x6662657au
 
 /* A use of zones' memory. */
-struct fb_zone_kind {
+struct zone_kind {
     const char *name; /* up to 15 bytes */
     /* Returns the bytes that a shape needs; 0 for an impossible shape. */
     size_t (*size)(const void *shape);
@@ -32,48 +32,48 @@ struct fb_zone_kind {
 };
 
 /* The beginning of a zone's memory. */
-struct fb_zone_header {
-    alignas(FB_CACHE_LINE) uint32_t magic;
+struct zone_header {
+    alignas(CACHE_LINE) uint32_t magic;
     uint32_t version; /* the declared one */
     uint64_t size;    /* bytes of the memory, with this header */
     char kind[16];
-    char name[FB_ZONE_NAME_MAX + 1];
+    char name[ZONE_NAME_MAX + 1];
 };
 
-struct fb_zone {
-    STAILQ_ENTRY(fb_zone) link;
-    const struct fb_zone_kind *kind;
+struct zone {
+    STAILQ_ENTRY(zone) link;
+    const struct zone_kind *kind;
     const void *shape;
     const char *name;
-    uint32_t version;            /* the version of the layout that the zone's user gives it */
-    size_t size;                 /* with the header */
-    int fd;                      /* -1 unless open */
-    struct fb_zone_header *base; /* NULL unless open */
+    uint32_t version;         /* the version of the layout that the zone's user gives it */
+    size_t size;              /* with the header */
+    int fd;                   /* -1 unless open */
+    struct zone_header *base; /* NULL unless open */
 };
 
-STAILQ_HEAD(fb_zones, fb_zone);
+STAILQ_HEAD(zones, zone);
 
-void fb_zones_init(struct fb_zones *zones);
-struct fb_zone *fb_zones_find(const struct fb_zones *zones, const char *name);
+void zones_init(struct zones *zones);
+struct zone *zones_find(const struct zones *zones, const char *name);
 
 /* Adds a zone, closed. The shape is the caller's, and must last as long as the arena; the name is
  * copied. NULL with errno: EINVAL for an empty name, ENAMETOOLONG, EEXIST, EOVERFLOW for a shape
  * that cannot be, ENOMEM. */
-struct fb_zone *fb_zone_declare(struct fb_zones *zones, struct fb_arena *arena,
-    const struct fb_zone_kind *kind, const char *name, uint32_t version, const void *shape);
+struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
+    const char *name, uint32_t version, const void *shape);
 
 /* Adds an open zone, from memory that another process has handed us, and which may be anything.
  * Takes the descriptor; -1 with errno if it is no zone, and then the descriptor stays the
  * caller's. */
-int fb_zones_adopt(struct fb_zones *zones, struct fb_arena *arena, int fd);
+int zones_adopt(struct zones *zones, struct arena *arena, int fd);
 
 /* Opens every zone, with the memory of the zone of `old` (open, or NULL) that fits; -1 after an
  * emerg line, with every zone closed. */
-int fb_zones_open(struct fb_zones *zones, const struct fb_zones *old, struct fb_log *log);
+int zones_open(struct zones *zones, const struct zones *old, struct log *log);
 /* Closes the open zones. */
-void fb_zones_close(struct fb_zones *zones);
+void zones_close(struct zones *zones);
 /* The master, when the worker of a slot has died: tells the kinds of the open zones. */
-void fb_zones_bury(struct fb_zones *zones, uint32_t slot);
+void zones_slot_released(struct zones *zones, uint32_t slot);
 
-/* Returns the kind's part of the memory, aligned to FB_CACHE_LINE; NULL unless open. */
-void *fb_zone_memory(const struct fb_zone *zone);
+/* Returns the kind's part of the memory, aligned to CACHE_LINE; NULL unless open. */
+void *zone_memory(const struct zone *zone);

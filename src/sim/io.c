@@ -9,26 +9,25 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct fb_io_result done_with(size_t n)
+static struct io_result done_with(size_t n)
 {
-    return (struct fb_io_result) { .status = FB_IO_DONE, .n = n };
+    return (struct io_result) { .status = IO_DONE, .n = n };
 }
 
-static struct fb_io_result failed(int error)
+static struct io_result failed(int error)
 {
-    return (struct fb_io_result) { .status = FB_IO_FAILED, .error = error };
+    return (struct io_result) { .status = IO_FAILED, .error = error };
 }
 
-static struct fb_io_result again(enum fb_direction direction)
+static struct io_result again(enum event_direction direction)
 {
-    return (struct fb_io_result) {
-        .status = direction == FB_READ ? FB_IO_AGAIN_READ : FB_IO_AGAIN_WRITE,
+    return (struct io_result) {
+        .status = direction == EVENT_READ ? IO_AGAIN_READ : IO_AGAIN_WRITE,
     };
 }
 
 /* Records what an operation answers. */
-static struct fb_io_result answer(
-    struct sim_endpoint *s, char operation, struct fb_io_result result)
+static struct io_result answer(struct sim_endpoint *s, char operation, struct io_result result)
 {
     uint64_t line[] = { (uint64_t)operation, (uint64_t)s->view.fd, result.status,
         (uint64_t)result.error, result.n };
@@ -37,9 +36,9 @@ static struct fb_io_result answer(
     return result;
 }
 
-struct sim_endpoint *sim_endpoint_of(const struct fb_source *source, const char *operation)
+struct sim_endpoint *sim_endpoint_of(const struct source *source, const char *operation)
 {
-    struct fb_sim *sim = sim_loop_of(source)->sim;
+    struct sim *sim = sim_loop_of(source)->sim;
     struct sim_endpoint *s = sim_endpoint_find(sim, source->fd);
 
     if (s != NULL && !s->view.closed)
@@ -50,9 +49,9 @@ struct sim_endpoint *sim_endpoint_of(const struct fb_source *source, const char 
 
 /* Whether trouble comes instead of bytes. After "again" an event follows. */
 static bool has_trouble(
-    struct sim_endpoint *s, enum fb_direction direction, struct fb_io_result *result)
+    struct sim_endpoint *s, enum event_direction direction, struct io_result *result)
 {
-    struct fb_sim *sim = s->sim;
+    struct sim *sim = s->sim;
 
     if (s->view.broke || s->send_error != 0)
         return false;
@@ -70,24 +69,24 @@ static bool has_trouble(
 }
 
 /* A random part of n, which is at least 2. */
-static size_t part_of(struct fb_sim *sim, size_t n)
+static size_t part_of(struct sim *sim, size_t n)
 {
     uint32_t below = n - 1 < UINT32_MAX ? (uint32_t)(n - 1) : UINT32_MAX;
 
     assert(n > 1);
-    return 1 + fb_sim_any(sim, below);
+    return 1 + sim_random(sim, below);
 }
 
-static struct fb_io_result receive_bytes(struct sim_endpoint *s, struct fb_span *span)
+static struct io_result receive_bytes(struct sim_endpoint *s, struct io_span *span)
 {
-    struct fb_sim *sim = s->sim;
+    struct sim *sim = s->sim;
     struct sim_step *step = STAILQ_FIRST(&s->steps);
     uint8_t *bytes = step->bytes + step->at;
     size_t n = step->n - step->at < span->n ? step->n - step->at : span->n;
 
     if (n > 1 && sim_happens(sim, sim->trouble.partial_recv)) {
         n = part_of(sim, n);
-        sim_mark_changed(s, FB_READ); /* the rest arrives now */
+        sim_mark_changed(s, EVENT_READ); /* the rest arrives now */
     }
     if (s->view.lends)
         span->p = bytes;
@@ -101,32 +100,32 @@ static struct fb_io_result receive_bytes(struct sim_endpoint *s, struct fb_span 
     return done_with(n);
 }
 
-static struct fb_io_result receive(struct sim_endpoint *s, struct fb_span *span)
+static struct io_result receive(struct sim_endpoint *s, struct io_span *span)
 {
     struct sim_step *step = STAILQ_FIRST(&s->steps);
-    struct fb_io_result result;
+    struct io_result result;
 
     s->view.recvs++;
     if (span->n == 0)
         sim_fault(s->sim, s->view.fd, "recv() without room");
     if (s->connecting || step == NULL || span->n == 0)
-        return again(FB_READ);
-    if (has_trouble(s, FB_READ, &result))
+        return again(EVENT_READ);
+    if (has_trouble(s, EVENT_READ, &result))
         return result;
     switch (step->kind) {
     case SIM_STEP_BYTES:
         return receive_bytes(s, span);
     case SIM_STEP_STALL:
         sim_pop_step(s);
-        return again(FB_READ);
+        return again(EVENT_READ);
     case SIM_STEP_END: /* stays, to be received again */
-        return (struct fb_io_result) { .status = FB_IO_EOF };
+        return (struct io_result) { .status = IO_EOF };
     default:
         return failed(step->error);
     }
 }
 
-static struct fb_io_result socket_recv(struct fb_source *source, struct fb_span *span)
+static struct io_result socket_recv(struct source *source, struct io_span *span)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "recv()");
 
@@ -134,10 +133,10 @@ static struct fb_io_result socket_recv(struct fb_source *source, struct fb_span 
 }
 
 /* Returns how many of n bytes leave now; 0 when *result is to be answered. */
-static size_t allowance(struct sim_endpoint *s, size_t n, struct fb_io_result *result)
+static size_t allowance(struct sim_endpoint *s, size_t n, struct io_result *result)
 {
-    struct fb_sim_socket *view = &s->view;
-    struct fb_sim *sim = s->sim;
+    struct sim_socket *view = &s->view;
+    struct sim *sim = s->sim;
     size_t most = view->room < view->send_most ? view->room : view->send_most;
 
     view->sends++;
@@ -146,12 +145,12 @@ static size_t allowance(struct sim_endpoint *s, size_t n, struct fb_io_result *r
         *result = failed(EPIPE);
         return 0;
     }
-    if (has_trouble(s, FB_WRITE, result))
+    if (has_trouble(s, EVENT_WRITE, result))
         return 0;
     if (s->send_error != 0)
         *result = failed(s->send_error);
     else
-        *result = again(FB_WRITE);
+        *result = again(EVENT_WRITE);
     if (s->send_error != 0 || s->connecting || most == 0)
         return 0;
     if (n > 1 && sim_happens(sim, sim->trouble.partial_send))
@@ -159,28 +158,28 @@ static size_t allowance(struct sim_endpoint *s, size_t n, struct fb_io_result *r
     return n < most ? n : most;
 }
 
-static struct fb_io_result count_sent(struct sim_endpoint *s, size_t sent, size_t offered)
+static struct io_result count_sent(struct sim_endpoint *s, size_t sent, size_t offered)
 {
-    struct fb_sim_socket *view = &s->view;
+    struct sim_socket *view = &s->view;
 
     assert(sent > 0 && sent <= offered && sent <= view->room);
     if (view->room != SIZE_MAX)
         view->room -= sent;
     if (sent < offered && view->room > 0)
-        sim_mark_changed(s, FB_WRITE); /* room comes back at once */
+        sim_mark_changed(s, EVENT_WRITE); /* room comes back at once */
     return done_with(sent);
 }
 
-static void note_pieces(struct fb_sim_socket *view, const struct iovec *pieces, int n)
+static void note_pieces(struct sim_socket *view, const struct iovec *pieces, int n)
 {
-    view->piece_n = n < FB_SIM_PIECES ? n : FB_SIM_PIECES;
+    view->piece_n = n < SIM_PIECES ? n : SIM_PIECES;
     memcpy(view->pieces, pieces, (size_t)view->piece_n * sizeof(*pieces));
 }
 
-static struct fb_io_result send_pieces(struct sim_endpoint *s, const struct iovec *pieces, int n)
+static struct io_result send_pieces(struct sim_endpoint *s, const struct iovec *pieces, int n)
 {
     size_t offered = 0, most, sent = 0;
-    struct fb_io_result result;
+    struct io_result result;
 
     for (int i = 0; i < n; i++)
         offered += pieces[i].iov_len;
@@ -202,17 +201,17 @@ static struct fb_io_result send_pieces(struct sim_endpoint *s, const struct iove
     return count_sent(s, sent, offered);
 }
 
-static struct fb_io_result socket_send(struct fb_source *source, const struct iovec *pieces, int n)
+static struct io_result socket_send(struct source *source, const struct iovec *pieces, int n)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "send()");
 
     return s != NULL ? answer(s, 's', send_pieces(s, pieces, n)) : failed(EBADF);
 }
 
-static struct fb_io_result send_file(struct sim_endpoint *s, int fd, off_t *offset, size_t n)
+static struct io_result send_file(struct sim_endpoint *s, int fd, off_t *offset, size_t n)
 {
     uint8_t bytes[16384];
-    struct fb_io_result result;
+    struct io_result result;
     size_t most = allowance(s, n, &result), sent = 0;
     ssize_t part = 0;
 
@@ -233,12 +232,11 @@ static struct fb_io_result send_file(struct sim_endpoint *s, int fd, off_t *offs
     if (sent > 0)
         return count_sent(s, sent, n);
     if (part == 0)
-        return (struct fb_io_result) { .status = FB_IO_EOF };
+        return (struct io_result) { .status = IO_EOF };
     return failed(errno);
 }
 
-static struct fb_io_result socket_sendfile(
-    struct fb_source *source, int fd, off_t *offset, size_t n)
+static struct io_result socket_sendfile(struct source *source, int fd, off_t *offset, size_t n)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "sendfile()");
 
@@ -252,16 +250,16 @@ static void copy_address(const struct sockaddr_storage *what, socklen_t what_len
     *length = what_length;
 }
 
-static struct fb_io_result accept_client(
+static struct io_result accept_client(
     struct sim_endpoint *s, int *fd, struct sockaddr *address, socklen_t *length)
 {
     struct sim_endpoint *client = STAILQ_FIRST(&s->clients);
-    struct fb_sim *sim = s->sim;
+    struct sim *sim = s->sim;
 
     if (s->view.accept_error != 0)
         return failed(s->view.accept_error);
     if (client == NULL || sim_happens(sim, sim->trouble.again))
-        return again(FB_READ);
+        return again(EVENT_READ);
     STAILQ_REMOVE_HEAD(&s->clients, line_link);
     if (sim_happens(sim, sim->trouble.aborted)) {
         client->view.broke = client->view.closed = true;
@@ -274,36 +272,36 @@ static struct fb_io_result accept_client(
     return done_with(0);
 }
 
-static struct fb_io_result socket_accept(
-    struct fb_source *listener, int *fd, struct sockaddr *address, socklen_t *length)
+static struct io_result socket_accept(
+    struct source *listener, int *fd, struct sockaddr *address, socklen_t *length)
 {
     struct sim_endpoint *s = sim_endpoint_of(listener, "accept()");
 
     return s != NULL ? answer(s, 'a', accept_client(s, fd, address, length)) : failed(EBADF);
 }
 
-static struct fb_io_result socket_connect(
-    struct fb_source *source, const struct sockaddr *address, socklen_t length)
+static struct io_result socket_connect(
+    struct source *source, const struct sockaddr *address, socklen_t length)
 {
     struct sim_endpoint *s = sim_connect(source, address, length);
 
     if (s->connecting || !sim_server_answers_at_once(s))
-        return answer(s, 'o', again(FB_WRITE));
+        return answer(s, 'o', again(EVENT_WRITE));
     return answer(s, 'o', s->connect_error != 0 ? failed(s->connect_error) : done_with(0));
 }
 
-static struct fb_io_result socket_connected(struct fb_source *source)
+static struct io_result socket_connected(struct source *source)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "connected()");
 
     if (s == NULL)
         return failed(EBADF);
     if (s->connecting)
-        return answer(s, 'O', again(FB_WRITE));
+        return answer(s, 'O', again(EVENT_WRITE));
     return answer(s, 'O', s->connect_error != 0 ? failed(s->connect_error) : done_with(0));
 }
 
-static int socket_name(const struct fb_source *source, struct sockaddr *address, socklen_t *length)
+static int socket_name(const struct source *source, struct sockaddr *address, socklen_t *length)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "name()");
 
@@ -313,7 +311,7 @@ static int socket_name(const struct fb_source *source, struct sockaddr *address,
     return 0;
 }
 
-static struct fb_io_result socket_shutdown(struct fb_source *source)
+static struct io_result socket_shutdown(struct source *source)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "shutdown()");
 
@@ -325,13 +323,13 @@ static struct fb_io_result socket_shutdown(struct fb_source *source)
     return answer(s, 'h', done_with(0));
 }
 
-static size_t socket_pending(const struct fb_source *source)
+static size_t socket_pending(const struct source *source)
 {
     sim_endpoint_of(source, "pending()");
     return 0;
 }
 
-static void socket_close(struct fb_source *source, bool reset)
+static void socket_close(struct source *source, bool reset)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "close()");
     struct sim_watch *watch;
@@ -350,7 +348,7 @@ static void socket_close(struct fb_source *source, bool reset)
     answer(s, 'c', done_with(reset));
 }
 
-const struct fb_io_ops sim_io = {
+const struct io_ops sim_io = {
     .recv = socket_recv,
     .send = socket_send,
     .accept = socket_accept,

@@ -13,7 +13,7 @@ static bool mechanism_available(void)
     return true;
 }
 
-static int mechanism_init(struct fb_loop *loop, int64_t option)
+static int mechanism_init(struct loop *loop, int64_t option)
 {
     struct sim_loop *state = calloc(1, sizeof(*state));
 
@@ -21,14 +21,14 @@ static int mechanism_init(struct fb_loop *loop, int64_t option)
     if (state == NULL)
         return -1;
     state->kind = SIM_LOOP_KIND;
-    state->sim = fb_sim_of(loop);
+    state->sim = sim_of(loop);
     state->sim->loop_n++;
     TAILQ_INIT(&state->watches);
     loop->mechanism_state = state;
     return 0;
 }
 
-static void mechanism_done(struct fb_loop *loop)
+static void mechanism_done(struct loop *loop)
 {
     struct sim_loop *state = loop->mechanism_state;
     struct sim_watch *watch;
@@ -45,12 +45,12 @@ static void mechanism_done(struct fb_loop *loop)
     loop->mechanism_state = NULL;
 }
 
-static bool is_real(const struct fb_source *source)
+static bool is_real(const struct source *source)
 {
     return source->io_state == NULL;
 }
 
-static struct sim_watch *watch_of(const struct fb_loop *loop, const struct sim_endpoint *s)
+static struct sim_watch *watch_of(const struct loop *loop, const struct sim_endpoint *s)
 {
     struct sim_watch *watch;
 
@@ -61,7 +61,7 @@ static struct sim_watch *watch_of(const struct fb_loop *loop, const struct sim_e
 }
 
 /* Watches the endpoint of a source, or finds that this loop does; NULL with errno. */
-static struct sim_watch *start_watch(struct fb_loop *loop, struct fb_source *source)
+static struct sim_watch *start_watch(struct loop *loop, struct source *source)
 {
     struct sim_loop *state = loop->mechanism_state;
     struct sim_endpoint *s = sim_endpoint_of(source, "is watched");
@@ -93,7 +93,7 @@ void sim_unwatch(struct sim_watch *watch)
 }
 
 /* Finds the watch that is to end or to change; NULL after a fault. */
-static struct sim_watch *find_watch(struct fb_loop *loop, const struct fb_source *source)
+static struct sim_watch *find_watch(struct loop *loop, const struct source *source)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "is watched no more");
     struct sim_watch *watch = s != NULL ? watch_of(loop, s) : NULL;
@@ -103,8 +103,7 @@ static struct sim_watch *find_watch(struct fb_loop *loop, const struct fb_source
     return watch;
 }
 
-static int mechanism_add(
-    struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+static int mechanism_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct sim_watch *watch;
 
@@ -121,8 +120,7 @@ static int mechanism_add(
     return 0;
 }
 
-static int mechanism_del(
-    struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+static int mechanism_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
 
@@ -136,7 +134,7 @@ static int mechanism_del(
 
 /* Disables a direction where events are levels. */
 static int mechanism_pause_level(
-    struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+    struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
 
@@ -147,7 +145,7 @@ static int mechanism_pause_level(
 
 /* Enables and disables where events are edges: the loop remembers those that come meanwhile. */
 static int mechanism_pause_edge(
-    struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+    struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
 
@@ -156,18 +154,18 @@ static int mechanism_pause_edge(
     return 0;
 }
 
-static int mechanism_add_conn(struct fb_loop *loop, struct fb_source *source)
+static int mechanism_add_conn(struct loop *loop, struct source *source)
 {
-    if (mechanism_add(loop, source, FB_READ) == -1)
+    if (mechanism_add(loop, source, EVENT_READ) == -1)
         return -1;
-    if (mechanism_add(loop, source, FB_WRITE) == -1) {
-        mechanism_del(loop, source, FB_READ);
+    if (mechanism_add(loop, source, EVENT_WRITE) == -1) {
+        mechanism_del(loop, source, EVENT_READ);
         return -1;
     }
     return 0;
 }
 
-static int mechanism_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
+static int mechanism_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
 
@@ -177,7 +175,7 @@ static int mechanism_del_conn(struct fb_loop *loop, struct fb_source *source, bo
     return 0;
 }
 
-static int mechanism_add_listener(struct fb_loop *loop, struct fb_source *source, bool exclusive)
+static int mechanism_add_listener(struct loop *loop, struct source *source, bool exclusive)
 {
     struct sim_watch *watch;
 
@@ -192,7 +190,7 @@ static int mechanism_add_listener(struct fb_loop *loop, struct fb_source *source
     return 0;
 }
 
-static int mechanism_del_listener(struct fb_loop *loop, struct fb_source *source)
+static int mechanism_del_listener(struct loop *loop, struct source *source)
 {
     struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source), *other;
     struct sim_endpoint *s;
@@ -207,7 +205,7 @@ static int mechanism_del_listener(struct fb_loop *loop, struct fb_source *source
     return 0;
 }
 
-static bool notice_is_there(const struct fb_loop *loop, int ms)
+static bool notice_is_there(const struct loop *loop, int ms)
 {
     struct pollfd entry = { .events = POLLIN };
 
@@ -217,7 +215,7 @@ static bool notice_is_there(const struct fb_loop *loop, int ms)
     return poll(&entry, 1, ms) == 1;
 }
 
-bool fb_sim_await_notice(const struct fb_loop *loop, int ms)
+bool sim_await_notice(const struct loop *loop, int ms)
 {
     return notice_is_there(loop, ms);
 }
@@ -238,21 +236,21 @@ static bool has_clients(const struct sim_endpoint *s)
 }
 
 static bool is_due(
-    const struct fb_loop *loop, const struct sim_watch *watch, enum fb_direction direction)
+    const struct loop *loop, const struct sim_watch *watch, enum event_direction direction)
 {
     if (watch->listening)
-        return direction == FB_READ && has_clients(watch->socket);
+        return direction == EVENT_READ && has_clients(watch->socket);
     return watch->watched[direction] && sim_is_ready(watch->socket, direction) &&
            (!loop->mechanism->edge || watch->changed[direction]);
 }
 
 /* Reports an event that is due, or that trouble makes up; returns whether it was due. */
 static bool report_direction(
-    struct fb_loop *loop, struct sim_watch *watch, enum fb_direction direction)
+    struct loop *loop, struct sim_watch *watch, enum event_direction direction)
 {
-    struct fb_sim *sim = watch->loop->sim;
+    struct sim *sim = watch->loop->sim;
     bool due = is_due(loop, watch, direction);
-    bool wanted = watch->watched[direction] || (watch->listening && direction == FB_READ);
+    bool wanted = watch->watched[direction] || (watch->listening && direction == EVENT_READ);
     uint32_t line[] = { (uint32_t)watch->socket->view.fd, direction };
 
     if (!wanted ||
@@ -260,24 +258,24 @@ static bool report_direction(
         return due;
     if (due)
         watch->changed[direction] = false;
-    if (direction == FB_READ && watch->socket->view.tells_eof && has_end(watch->socket))
+    if (direction == EVENT_READ && watch->socket->view.tells_eof && has_end(watch->socket))
         watch->source->eof = true;
     sim_record(sim, line, sizeof(line));
-    fb_loop_report(loop, watch->source, direction);
+    loop_report(loop, watch->source, direction);
     sim->reported++;
     return due;
 }
 
-static void report_notice(struct fb_loop *loop, struct fb_source *source)
+static void report_notice(struct loop *loop, struct source *source)
 {
-    fb_loop_report(loop, source, FB_READ);
-    fb_sim_of(loop)->reported++;
+    loop_report(loop, source, EVENT_READ);
+    sim_of(loop)->reported++;
 }
 
-static void mechanism_process_events(struct fb_loop *loop, int timeout)
+static void mechanism_process_events(struct loop *loop, int timeout)
 {
     struct sim_loop *state = loop->mechanism_state;
-    struct fb_sim *sim = state->sim;
+    struct sim *sim = state->sim;
     struct sim_watch *watch;
     bool any = false;
     int ms;
@@ -292,32 +290,32 @@ static void mechanism_process_events(struct fb_loop *loop, int timeout)
     if (notice_is_there(loop, 0))
         report_notice(loop, loop->notifier);
     TAILQ_FOREACH (watch, &state->watches, loop_link)
-        for (int direction = 0; direction < FB_DIRECTIONS; direction++)
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
             any = report_direction(loop, watch, direction) || any;
     TAILQ_FOREACH (watch, &state->watches, loop_link)
         sim_endpoint_check(watch->socket);
-    ms = timeout == -1 ? fb_timers_distance(loop) : timeout;
+    ms = timeout == -1 ? timers_distance(loop) : timeout;
     if (sim->passes_by_itself && !any && sim->reported == 0 && ms > 0)
-        fb_sim_pass(sim, (uint64_t)ms);
+        sim_pass(sim, (uint64_t)ms);
     if (loop->ticker !=
         NULL) /* the ticker has a real descriptor, which does not follow simulated time */
-        fb_loop_report(loop, loop->ticker, FB_READ);
+        loop_report(loop, loop->ticker, EVENT_READ);
 }
 
-bool fb_sim_idle(const struct fb_loop *loop)
+bool sim_idle(const struct loop *loop)
 {
     const struct sim_loop *state = loop->mechanism_state;
     const struct sim_watch *watch;
-    int distance = fb_timers_distance(loop);
+    int distance = timers_distance(loop);
 
     CHECK_KIND(state, SIM_LOOP_KIND);
-    for (int i = 0; i < FB_QUEUES; i++)
+    for (int i = 0; i < QUEUES; i++)
         if (!TAILQ_EMPTY(&loop->queues[i]))
             return false;
     if (distance != -1 && loop->clock.mono_ms + (uint64_t)distance <= state->sim->clock.mono_ms)
         return false;
     TAILQ_FOREACH (watch, &state->watches, loop_link)
-        if (is_due(loop, watch, FB_READ) || is_due(loop, watch, FB_WRITE))
+        if (is_due(loop, watch, EVENT_READ) || is_due(loop, watch, EVENT_WRITE))
             return false;
     return !notice_is_there(loop, 0);
 }
@@ -327,10 +325,10 @@ bool fb_sim_idle(const struct fb_loop *loop)
     .done = mechanism_done, .add = mechanism_add, .del = mechanism_del,                            \
     .add_conn = mechanism_add_conn, .del_conn = mechanism_del_conn,                                \
     .add_listener = mechanism_add_listener, .del_listener = mechanism_del_listener,                \
-    .notify = fb_eventfd_notify, .process_events = mechanism_process_events,                       \
+    .notify = loop_notify_eventfd, .process_events = mechanism_process_events,                     \
     .read_clock = sim_clock_read
 
-const struct fb_mechanism sim_mechanism_edge = {
+const struct mechanism sim_mechanism_edge = {
     .name = "sim",
     .edge = true,
     .exclusive = true,
@@ -339,7 +337,7 @@ const struct fb_mechanism sim_mechanism_edge = {
     MECHANISM_OPERATIONS,
 };
 
-const struct fb_mechanism sim_mechanism_level = {
+const struct mechanism sim_mechanism_level = {
     .name = "sim level",
     .enable = mechanism_add,
     .disable = mechanism_pause_level,

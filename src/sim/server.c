@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct fb_sim_server {
-    STAILQ_ENTRY(fb_sim_server) link;
+struct sim_server {
+    STAILQ_ENTRY(sim_server) link;
     struct sockaddr_storage address;
     socklen_t length;
-    enum fb_sim_answer answer;
+    enum sim_server_answer answer;
     int error;
     bool at_once;
     unsigned tries;
@@ -21,7 +21,7 @@ struct fb_sim_server {
     STAILQ_HEAD(, sim_endpoint) accepted; /* connections that the harness has not taken */
 };
 
-static bool is_same(const struct fb_sim_server *server, const void *address, socklen_t length)
+static bool is_same(const struct sim_server *server, const void *address, socklen_t length)
 {
     const struct sockaddr_in *in = address, *own_in = (const void *)&server->address;
     const struct sockaddr_in6 *in6 = address, *own_in6 = (const void *)&server->address;
@@ -40,10 +40,10 @@ static bool is_same(const struct fb_sim_server *server, const void *address, soc
     }
 }
 
-static struct fb_sim_server *find_server(
-    struct fb_sim *sim, const struct sockaddr *address, socklen_t length)
+static struct sim_server *find_server(
+    struct sim *sim, const struct sockaddr *address, socklen_t length)
 {
-    struct fb_sim_server *server;
+    struct sim_server *server;
 
     STAILQ_FOREACH (server, &sim->servers, link)
         if (is_same(server, address, length))
@@ -51,10 +51,9 @@ static struct fb_sim_server *find_server(
     return NULL;
 }
 
-struct fb_sim_server *fb_sim_server(
-    struct fb_sim *sim, const struct sockaddr *address, socklen_t length)
+struct sim_server *sim_server(struct sim *sim, const struct sockaddr *address, socklen_t length)
 {
-    struct fb_sim_server *server = calloc(1, sizeof(*server));
+    struct sim_server *server = calloc(1, sizeof(*server));
 
     assert(server != NULL && length <= sizeof(server->address));
     assert(find_server(sim, address, length) == NULL);
@@ -66,9 +65,9 @@ struct fb_sim_server *fb_sim_server(
     return server;
 }
 
-void sim_servers_free(struct fb_sim *sim)
+void sim_servers_free(struct sim *sim)
 {
-    struct fb_sim_server *server;
+    struct sim_server *server;
 
     while ((server = STAILQ_FIRST(&sim->servers)) != NULL) {
         STAILQ_REMOVE_HEAD(&sim->servers, link);
@@ -84,49 +83,49 @@ static void refuse_connect(struct sim_endpoint *s, int error)
     sim_break_both(s, error);
 }
 
-static void answer_connect(struct fb_sim_server *server, struct sim_endpoint *s)
+static void answer_connect(struct sim_server *server, struct sim_endpoint *s)
 {
     assert(s->server == server && s->connecting);
     switch (server->answer) {
-    case FB_SIM_ACCEPTS:
+    case SIM_ACCEPTS:
         assert(s->connect_error == 0);
         s->connecting = false;
         STAILQ_INSERT_TAIL(&server->accepted, s, line_link);
-        sim_mark_changed(s, FB_WRITE);
+        sim_mark_changed(s, EVENT_WRITE);
         break;
-    case FB_SIM_REFUSES:
+    case SIM_REFUSES:
         refuse_connect(s, server->error);
         break;
-    case FB_SIM_SILENT:
+    case SIM_SILENT:
         STAILQ_INSERT_TAIL(&server->waiting, s, line_link);
         break;
     }
 }
 
-void fb_sim_answer(struct fb_sim_server *server, enum fb_sim_answer answer, int error)
+void sim_server_answer(struct sim_server *server, enum sim_server_answer answer, int error)
 {
     struct sim_endpoint *s;
 
     server->answer = answer;
     server->error = error != 0 ? error : ECONNREFUSED;
-    while (answer != FB_SIM_SILENT && (s = STAILQ_FIRST(&server->waiting)) != NULL) {
+    while (answer != SIM_SILENT && (s = STAILQ_FIRST(&server->waiting)) != NULL) {
         STAILQ_REMOVE_HEAD(&server->waiting, line_link);
         if (!s->view.closed)
             answer_connect(server, s);
     }
 }
 
-void fb_sim_answer_at_once(struct fb_sim_server *server, bool at_once)
+void sim_server_answer_at_once(struct sim_server *server, bool at_once)
 {
     server->at_once = at_once;
 }
 
-unsigned fb_sim_server_tries(const struct fb_sim_server *server)
+unsigned sim_server_tries(const struct sim_server *server)
 {
     return server->tries;
 }
 
-struct fb_sim_socket *fb_sim_server_take(struct fb_sim_server *server)
+struct sim_socket *sim_server_take(struct sim_server *server)
 {
     struct sim_endpoint *s = STAILQ_FIRST(&server->accepted);
 
@@ -164,9 +163,9 @@ static void name_local(struct sim_endpoint *s, sa_family_t family)
 }
 
 struct sim_endpoint *sim_connect(
-    struct fb_source *source, const struct sockaddr *address, socklen_t length)
+    struct source *source, const struct sockaddr *address, socklen_t length)
 {
-    struct fb_sim *sim = sim_loop_of(source)->sim;
+    struct sim *sim = sim_loop_of(source)->sim;
     struct sim_endpoint *s = sim_endpoint_create(sim, -1);
 
     assert(length <= sizeof(s->view.peer));

@@ -20,9 +20,9 @@ static int compare_endpoints(const struct sim_endpoint *a, const struct sim_endp
 RB_GENERATE_INTERNAL(
     sim_endpoints, sim_endpoint, node, compare_endpoints, static __attribute__((unused)))
 
-struct fb_sim *fb_sim_create(void)
+struct sim *sim_create(void)
 {
-    struct fb_sim *sim = calloc(1, sizeof(*sim));
+    struct sim *sim = calloc(1, sizeof(*sim));
 
     assert(sim != NULL);
     sim->kind = SIM_KIND;
@@ -38,16 +38,16 @@ struct fb_sim *fb_sim_create(void)
     return sim;
 }
 
-void fb_sim_destroy(struct fb_sim **simp)
+void sim_destroy(struct sim **simp)
 {
-    struct fb_sim *sim = *simp;
+    struct sim *sim = *simp;
     struct sim_endpoint *s;
     struct sim_fault *fault;
 
     *simp = NULL;
     CHECK_KIND(sim, SIM_KIND);
     assert(sim->loop_n == 0);
-    fb_sim_check_closed(sim);
+    sim_check_closed(sim);
     while ((s = RB_MIN(sim_endpoints, &sim->endpoints)) != NULL)
         sim_endpoint_free(s);
     sim_servers_free(sim);
@@ -59,36 +59,36 @@ void fb_sim_destroy(struct fb_sim **simp)
     free(sim);
 }
 
-const struct fb_mechanism *fb_sim_edge(struct fb_sim *sim)
+const struct mechanism *sim_edge(struct sim *sim)
 {
     return &sim->edge;
 }
 
-const struct fb_mechanism *fb_sim_level(struct fb_sim *sim)
+const struct mechanism *sim_level(struct sim *sim)
 {
     return &sim->level;
 }
 
-struct fb_sim *fb_sim_of(const struct fb_loop *loop)
+struct sim *sim_of(const struct loop *loop)
 {
-    struct fb_sim *sim = loop->mechanism->self;
+    struct sim *sim = loop->mechanism->self;
 
     CHECK_KIND(sim, SIM_KIND);
     return sim;
 }
 
-void fb_sim_on_fault(struct fb_sim *sim, void (*fault)(void *arg, const char *text), void *arg)
+void sim_on_fault(struct sim *sim, void (*fault)(void *arg, const char *text), void *arg)
 {
     sim->fault = fault;
     sim->fault_arg = arg;
 }
 
-unsigned fb_sim_faults(const struct fb_sim *sim)
+unsigned sim_faults(const struct sim *sim)
 {
     return sim->fault_n;
 }
 
-const char *fb_sim_fault_text(const struct fb_sim *sim, unsigned i)
+const char *sim_fault_text(const struct sim *sim, unsigned i)
 {
     const struct sim_fault *fault;
 
@@ -98,7 +98,7 @@ const char *fb_sim_fault_text(const struct fb_sim *sim, unsigned i)
     return NULL;
 }
 
-void sim_fault(struct fb_sim *sim, int fd, const char *format, ...)
+void sim_fault(struct sim *sim, int fd, const char *format, ...)
 {
     struct sim_fault *fault = malloc(sizeof(*fault) + FAULT_MAX);
     size_t n;
@@ -115,7 +115,7 @@ void sim_fault(struct fb_sim *sim, int fd, const char *format, ...)
         sim->fault(sim->fault_arg, fault->text);
 }
 
-void fb_sim_check_closed(struct fb_sim *sim)
+void sim_check_closed(struct sim *sim)
 {
     struct sim_endpoint *s;
 
@@ -128,29 +128,29 @@ void fb_sim_check_closed(struct fb_sim *sim)
     }
 }
 
-unsigned fb_sim_reported(const struct fb_sim *sim)
+unsigned sim_reported(const struct sim *sim)
 {
     return sim->reported;
 }
 
-int fb_sim_timeout(const struct fb_sim *sim)
+int sim_timeout(const struct sim *sim)
 {
     return sim->timeout;
 }
 
-void fb_sim_on_wait(struct fb_sim *sim, void (*waiting)(struct fb_loop *loop, int timeout))
+void sim_on_wait(struct sim *sim, void (*waiting)(struct loop *loop, int timeout))
 {
     sim->waiting = waiting;
 }
 
-void fb_sim_refuse_watching(struct fb_sim *sim, int error)
+void sim_refuse_watching(struct sim *sim, int error)
 {
     sim->refusal = error;
 }
 
-void fb_sim_trouble(struct fb_sim *sim, uint64_t seed, const struct fb_sim_trouble *trouble)
+void sim_trouble(struct sim *sim, uint64_t seed, const struct sim_trouble *trouble)
 {
-    static const struct fb_sim_trouble none;
+    static const struct sim_trouble none;
 
     CHECK_KIND(sim, SIM_KIND);
     sim->random = seed;
@@ -158,7 +158,7 @@ void fb_sim_trouble(struct fb_sim *sim, uint64_t seed, const struct fb_sim_troub
 }
 
 /* splitmix64 */
-uint32_t fb_sim_any(struct fb_sim *sim, uint32_t below)
+uint32_t sim_random(struct sim *sim, uint32_t below)
 {
     uint64_t z = sim->random += 0x9e3779b97f4a7c15;
 
@@ -168,14 +168,14 @@ uint32_t fb_sim_any(struct fb_sim *sim, uint32_t below)
     return (uint32_t)((z ^ (z >> 31)) >> 32) % below;
 }
 
-bool sim_happens(struct fb_sim *sim, unsigned per_mille)
+bool sim_happens(struct sim *sim, unsigned per_mille)
 {
     assert(per_mille <= 1000);
-    return per_mille > 0 && fb_sim_any(sim, 1000) < per_mille;
+    return per_mille > 0 && sim_random(sim, 1000) < per_mille;
 }
 
 /* FNV-1a */
-void sim_record(struct fb_sim *sim, const void *p, size_t n)
+void sim_record(struct sim *sim, const void *p, size_t n)
 {
     const uint8_t *bytes = p;
 
@@ -183,12 +183,12 @@ void sim_record(struct fb_sim *sim, const void *p, size_t n)
         sim->digest = (sim->digest ^ bytes[i]) * 0x100000001b3;
 }
 
-uint64_t fb_sim_digest(const struct fb_sim *sim)
+uint64_t sim_digest(const struct sim *sim)
 {
     return sim->digest;
 }
 
-struct sim_endpoint *sim_endpoint_find(struct fb_sim *sim, int fd)
+struct sim_endpoint *sim_endpoint_find(struct sim *sim, int fd)
 {
     struct sim_endpoint key;
 
@@ -196,7 +196,7 @@ struct sim_endpoint *sim_endpoint_find(struct fb_sim *sim, int fd)
     return RB_FIND(sim_endpoints, &sim->endpoints, &key);
 }
 
-struct sim_endpoint *sim_endpoint_create(struct fb_sim *sim, int fd)
+struct sim_endpoint *sim_endpoint_create(struct sim *sim, int fd)
 {
     struct sim_endpoint *s = calloc(1, sizeof(*s)), *other;
     struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(1234) };
@@ -235,7 +235,7 @@ void sim_endpoint_free(struct sim_endpoint *s)
 
 void sim_endpoint_check(const struct sim_endpoint *s)
 {
-    const struct fb_sim_socket *view = &s->view;
+    const struct sim_socket *view = &s->view;
     const struct sim_step *step = STAILQ_FIRST(&s->steps);
     const struct sim_watch *watch;
 
@@ -252,7 +252,7 @@ void sim_endpoint_check(const struct sim_endpoint *s)
     }
 }
 
-void sim_check(const struct fb_sim *sim)
+void sim_check(const struct sim *sim)
 {
     CHECK_KIND(sim, SIM_KIND);
     assert(sim->edge.self == sim && sim->level.self == sim);

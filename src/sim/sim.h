@@ -22,14 +22,14 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-struct fb_sim;
-struct fb_sim_server;
+struct sim;
+struct sim_server;
 
-#define FB_SIM_PIECES 64
+#define SIM_PIECES 64
 
 /* A socket of the program as the harness, which is its peer, sees it. The struct stays readable
- * after the program has closed the socket, until fb_sim_forget(). */
-struct fb_sim_socket {
+ * after the program has closed the socket, until sim_socket_free(). */
+struct sim_socket {
     int fd;
     /* set by the harness, before the program uses the socket */
     size_t send_most; /* bytes that one send takes; SIZE_MAX at first */
@@ -43,7 +43,7 @@ struct fb_sim_socket {
     size_t room; /* bytes that the peer still takes; SIZE_MAX at first */
     uint8_t *sent;
     size_t sent_n;
-    struct iovec pieces[FB_SIM_PIECES]; /* the first pieces of the latest send */
+    struct iovec pieces[SIM_PIECES]; /* the first pieces of the latest send */
     int piece_n;
     bool shut, closed, reset;
     bool listening, exclusive; /* watched as a listener */
@@ -51,49 +51,49 @@ struct fb_sim_socket {
 };
 
 /* Makes a simulation without sockets; never NULL. */
-struct fb_sim *fb_sim_create(void);
+struct sim *sim_create(void);
 /* Frees it, after its loops are done. A descriptor that the program has not closed is a fault. */
-void fb_sim_destroy(struct fb_sim **sim);
+void sim_destroy(struct sim **sim);
 
 /* Mechanisms for loops that run on it: events once a change, or as long as a direction is ready. */
-const struct fb_mechanism *fb_sim_edge(struct fb_sim *sim);
-const struct fb_mechanism *fb_sim_level(struct fb_sim *sim);
+const struct mechanism *sim_edge(struct sim *sim);
+const struct mechanism *sim_level(struct sim *sim);
 /* The simulation that a loop of such a mechanism runs on. */
-struct fb_sim *fb_sim_of(const struct fb_loop *loop);
+struct sim *sim_of(const struct loop *loop);
 
 /* Sets `fault` to be called for each mistake of the program, at once; the texts are kept in
  * order. */
-void fb_sim_on_fault(struct fb_sim *sim, void (*fault)(void *arg, const char *text), void *arg);
-unsigned fb_sim_faults(const struct fb_sim *sim);
+void sim_on_fault(struct sim *sim, void (*fault)(void *arg, const char *text), void *arg);
+unsigned sim_faults(const struct sim *sim);
 /* Returns the text of fault i, counted from 0; NULL beyond the last. */
-const char *fb_sim_fault_text(const struct fb_sim *sim, unsigned i);
+const char *sim_fault_text(const struct sim *sim, unsigned i);
 /* Reports each descriptor that the program has not closed by now as a fault, once. */
-void fb_sim_check_closed(struct fb_sim *sim);
+void sim_check_closed(struct sim *sim);
 
 /* Lets time pass, which otherwise stands still. */
-void fb_sim_pass(struct fb_sim *sim, uint64_t ms);
+void sim_pass(struct sim *sim, uint64_t ms);
 /* Lets time also pass by itself: a wait in which nothing happens takes as long as was asked for,
  * or, without an end, until the loop's next timer. No wait ever blocks. */
-void fb_sim_set_auto(struct fb_sim *sim, bool on);
+void sim_set_auto(struct sim *sim, bool on);
 /* Sets the wall clock, in ms since the epoch, without letting time pass. */
-void fb_sim_set_wall(struct fb_sim *sim, int64_t wall_ms);
-uint64_t fb_sim_now(const struct fb_sim *sim);
+void sim_set_wall(struct sim *sim, int64_t wall_ms);
+uint64_t sim_now_ms(const struct sim *sim);
 
 /* Whether nothing is to be done on the loop until time passes or the harness does something. */
-bool fb_sim_idle(const struct fb_loop *loop);
+bool sim_idle(const struct loop *loop);
 /* Waits, in real time, until a thread has called notify(); false when `ms` have passed. */
-bool fb_sim_await_notice(const struct fb_loop *loop, int ms);
+bool sim_await_notice(const struct loop *loop, int ms);
 /* The number of events that the latest wait of any loop has reported, and its timeout. */
-unsigned fb_sim_reported(const struct fb_sim *sim);
-int fb_sim_timeout(const struct fb_sim *sim);
+unsigned sim_reported(const struct sim *sim);
+int sim_timeout(const struct sim *sim);
 /* Sets `waiting` to be called whenever a loop begins to wait. */
-void fb_sim_on_wait(struct fb_sim *sim, void (*waiting)(struct fb_loop *loop, int timeout));
+void sim_on_wait(struct sim *sim, void (*waiting)(struct loop *loop, int timeout));
 /* Refuses from now on to watch anything, with that errno; 0 to undo it. */
-void fb_sim_refuse_watching(struct fb_sim *sim, int error);
+void sim_refuse_watching(struct sim *sim, int error);
 
 /* How often, of a thousand times that it could, each trouble comes. Below 1000 a program that does
  * right gets through in the end. */
-struct fb_sim_trouble {
+struct sim_trouble {
     unsigned partial_send; /* a send takes a part */
     unsigned partial_recv; /* recv gives a part of what there is */
     unsigned again;        /* "again", although an event was reported and more is there */
@@ -104,56 +104,55 @@ struct fb_sim_trouble {
 };
 
 /* Makes trouble from now on; NULL: no more. */
-void fb_sim_trouble(struct fb_sim *sim, uint64_t seed, const struct fb_sim_trouble *trouble);
+void sim_trouble(struct sim *sim, uint64_t seed, const struct sim_trouble *trouble);
 /* Draws a number below `below` from the same source, for the harness's own choices. */
-uint32_t fb_sim_any(struct fb_sim *sim, uint32_t below);
+uint32_t sim_random(struct sim *sim, uint32_t below);
 /* A digest of everything that the program did and was answered so far. */
-uint64_t fb_sim_digest(const struct fb_sim *sim);
+uint64_t sim_digest(const struct sim *sim);
 
 /* Makes a connection whose descriptor the program has, and whose peer takes everything and says
  * nothing. */
-struct fb_sim_socket *fb_sim_connection(struct fb_sim *sim);
+struct sim_socket *sim_connection(struct sim *sim);
 /* Makes a listener, which need not be closed; `fd` is -1, or the real descriptor that it stands
  * for. */
-struct fb_sim_socket *fb_sim_listener(struct fb_sim *sim, int fd);
+struct sim_socket *sim_listener(struct sim *sim, int fd);
 /* Makes a client of the listener, which accept will return. */
-struct fb_sim_socket *fb_sim_client(struct fb_sim_socket *listener);
+struct sim_socket *sim_client(struct sim_socket *listener);
 /* The number of clients that have not been accepted. */
-unsigned fb_sim_waiting(const struct fb_sim_socket *listener);
+unsigned sim_waiting_clients(const struct sim_socket *listener);
 
-enum fb_sim_answer { FB_SIM_ACCEPTS, FB_SIM_REFUSES, FB_SIM_SILENT };
+enum sim_server_answer { SIM_ACCEPTS, SIM_REFUSES, SIM_SILENT };
 
 /* Makes a server that the program can connect to, which accepts. Without one connect() fails with
  * ECONNREFUSED. */
-struct fb_sim_server *fb_sim_server(
-    struct fb_sim *sim, const struct sockaddr *address, socklen_t length);
+struct sim_server *sim_server(struct sim *sim, const struct sockaddr *address, socklen_t length);
 /* Sets how connects end, also those under way; `error` is for those that are refused (0:
  * ECONNREFUSED). */
-void fb_sim_answer(struct fb_sim_server *server, enum fb_sim_answer answer, int error);
+void sim_server_answer(struct sim_server *server, enum sim_server_answer answer, int error);
 /* Sets whether connect() itself says how it ended; else an event does. */
-void fb_sim_answer_at_once(struct fb_sim_server *server, bool at_once);
+void sim_server_answer_at_once(struct sim_server *server, bool at_once);
 /* Takes the next connection that the server has accepted; NULL without one. */
-struct fb_sim_socket *fb_sim_server_take(struct fb_sim_server *server);
+struct sim_socket *sim_server_take(struct sim_server *server);
 /* The number of connects to the server. */
-unsigned fb_sim_server_tries(const struct fb_sim_server *server);
+unsigned sim_server_tries(const struct sim_server *server);
 
 /* Let bytes arrive from the peer, which one recv takes together. What arrives is received in
  * order. */
-void fb_sim_say(struct fb_sim_socket *socket, const void *p, size_t n);
-void fb_sim_says(struct fb_sim_socket *socket, const char *text);
+void sim_say(struct sim_socket *socket, const void *p, size_t n);
+void sim_says(struct sim_socket *socket, const char *text);
 /* Lets one recv answer "again", although more follows. */
-void fb_sim_stall(struct fb_sim_socket *socket);
+void sim_stall(struct sim_socket *socket);
 /* Let the end of the peer's half arrive, or an error. */
-void fb_sim_end(struct fb_sim_socket *socket);
-void fb_sim_break(struct fb_sim_socket *socket, int error);
+void sim_end(struct sim_socket *socket);
+void sim_break(struct sim_socket *socket, int error);
 /* Lets the peer take so many bytes from now on. */
-void fb_sim_take(struct fb_sim_socket *socket, size_t n);
+void sim_set_room(struct sim_socket *socket, size_t n);
 /* Makes every send fail from now on. */
-void fb_sim_break_output(struct fb_sim_socket *socket, int error);
+void sim_break_output(struct sim_socket *socket, int error);
 /* The number of bytes that have arrived and were not received. */
-size_t fb_sim_unread(const struct fb_sim_socket *socket);
+size_t sim_unread(const struct sim_socket *socket);
 /* The bytes that were sent and not forgotten, as a string. */
-const char *fb_sim_sent(const struct fb_sim_socket *socket);
-void fb_sim_forget_sent(struct fb_sim_socket *socket);
+const char *sim_sent(const struct sim_socket *socket);
+void sim_forget_sent(struct sim_socket *socket);
 /* Frees a socket that the program has closed. */
-void fb_sim_forget(struct fb_sim_socket **socket);
+void sim_socket_free(struct sim_socket **socket);

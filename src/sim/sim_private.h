@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shared by the files of the simulation: its state, and what one file does for another. The harness
- * is given a struct fb_sim_socket, which is the first member of the endpoint that the files here
+ * is given a struct sim_socket, which is the first member of the endpoint that the files here
  * know. */
 #pragma once
 
@@ -31,26 +31,26 @@ struct sim_watch {
     TAILQ_ENTRY(sim_watch) socket_link;
     struct sim_loop *loop;
     struct sim_endpoint *socket;
-    struct fb_source *source;
+    struct source *source;
     bool listening;
-    bool watched[FB_DIRECTIONS];
-    bool changed[FB_DIRECTIONS]; /* an edge has not been reported */
+    bool watched[EVENT_DIRECTIONS];
+    bool changed[EVENT_DIRECTIONS]; /* an edge has not been reported */
 };
 
 TAILQ_HEAD(sim_watches, sim_watch);
 
 struct sim_endpoint {
-    struct fb_sim_socket view; /* the first member: what the harness is given */
+    struct sim_socket view; /* the first member: what the harness is given */
     RB_ENTRY(sim_endpoint) node;
-    struct fb_sim *sim;
+    struct sim *sim;
     STAILQ_HEAD(, sim_step) steps;
     struct sim_step *lent; /* the step whose bytes the latest recv has lent, or NULL */
     size_t sent_room;
     int send_error;
-    bool over;                    /* the harness has ended or broken its input */
-    bool must_close;              /* the program has its descriptor, and has not closed it */
-    struct fb_sim_server *server; /* the server that it was connected to, or NULL */
-    bool connecting;              /* the server has not answered */
+    bool over;                 /* the harness has ended or broken its input */
+    bool must_close;           /* the program has its descriptor, and has not closed it */
+    struct sim_server *server; /* the server that it was connected to, or NULL */
+    bool connecting;           /* the server has not answered */
     int connect_error;
     STAILQ_HEAD(, sim_endpoint) clients;  /* a listener's, not accepted */
     STAILQ_ENTRY(sim_endpoint) line_link; /* in a listener's or a server's line */
@@ -70,24 +70,24 @@ struct sim_fault {
 /* A loop's mechanism_state, and the io_state of its sources. */
 struct sim_loop {
     unsigned kind;
-    struct fb_sim *sim;
+    struct sim *sim;
     struct sim_watches watches;
 };
 
-struct fb_sim {
+struct sim {
     unsigned kind;
-    struct fb_mechanism edge, level; /* whose `self` is this struct */
+    struct mechanism edge, level; /* whose `self` is this struct */
     struct sim_endpoints endpoints;
-    STAILQ_HEAD(, fb_sim_server) servers;
+    STAILQ_HEAD(, sim_server) servers;
     int next_fd;
     unsigned loop_n;
-    struct fb_clock clock;
+    struct clock clock;
     bool passes_by_itself;
-    struct fb_sim_trouble trouble;
+    struct sim_trouble trouble;
     uint64_t random, digest;
     unsigned reported;
     int timeout, refusal;
-    void (*waiting)(struct fb_loop *loop, int timeout);
+    void (*waiting)(struct loop *loop, int timeout);
     STAILQ_HEAD(, sim_fault) faults;
     unsigned fault_n;
     void (*fault)(void *arg, const char *text);
@@ -95,25 +95,25 @@ struct fb_sim {
 };
 
 /* The patterns of a simulation's mechanisms. */
-extern const struct fb_mechanism sim_mechanism_edge, sim_mechanism_level;
-extern const struct fb_io_ops sim_io;
+extern const struct mechanism sim_mechanism_edge, sim_mechanism_level;
+extern const struct io_ops sim_io;
 
 /* Records a mistake of the program, and tells the harness. */
-void sim_fault(struct fb_sim *sim, int fd, const char *format, ...) FB_PRINTF(3, 4);
+void sim_fault(struct sim *sim, int fd, const char *format, ...) PRINTF_FORMAT(3, 4);
 /* Whether a trouble comes now. */
-bool sim_happens(struct fb_sim *sim, unsigned per_mille);
+bool sim_happens(struct sim *sim, unsigned per_mille);
 /* Adds bytes to the digest. */
-void sim_record(struct fb_sim *sim, const void *p, size_t n);
+void sim_record(struct sim *sim, const void *p, size_t n);
 
 /* Creates an endpoint with the next free descriptor, or (fd is not -1) with that one. */
-struct sim_endpoint *sim_endpoint_create(struct fb_sim *sim, int fd);
+struct sim_endpoint *sim_endpoint_create(struct sim *sim, int fd);
 void sim_endpoint_free(struct sim_endpoint *s);
 /* Finds the endpoint of a descriptor; NULL where there never was one. */
-struct sim_endpoint *sim_endpoint_find(struct fb_sim *sim, int fd);
+struct sim_endpoint *sim_endpoint_find(struct sim *sim, int fd);
 /* Returns the open endpoint behind a source; NULL after a fault. */
-struct sim_endpoint *sim_endpoint_of(const struct fb_source *source, const char *operation);
+struct sim_endpoint *sim_endpoint_of(const struct source *source, const char *operation);
 /* Marks a direction as changed, for every loop that watches the endpoint. */
-void sim_mark_changed(struct sim_endpoint *s, enum fb_direction direction);
+void sim_mark_changed(struct sim_endpoint *s, enum event_direction direction);
 /* Removes the first step, which has been received. */
 void sim_pop_step(struct sim_endpoint *s);
 /* Breaks the connection at once, in both directions. */
@@ -123,19 +123,19 @@ void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n);
 void sim_unwatch(struct sim_watch *watch);
 
 /* Sets the clocks to where every simulation begins (clock.c). */
-void sim_clock_init(struct fb_clock *clock);
+void sim_clock_init(struct clock *clock);
 /* The mechanism's read_clock(): copies the simulation's time into the loop's. */
-void sim_clock_read(struct fb_loop *loop);
+void sim_clock_read(struct loop *loop);
 
 /* Creates an endpoint on its way to the server of the address (server.c). */
 struct sim_endpoint *sim_connect(
-    struct fb_source *source, const struct sockaddr *address, socklen_t length);
+    struct source *source, const struct sockaddr *address, socklen_t length);
 /* Whether connect() of the endpoint itself says how it ended. */
 bool sim_server_answers_at_once(const struct sim_endpoint *s);
-void sim_servers_free(struct fb_sim *sim);
+void sim_servers_free(struct sim *sim);
 
 /* Returns the loop of a source that the simulation serves. */
-static inline struct sim_loop *sim_loop_of(const struct fb_source *source)
+static inline struct sim_loop *sim_loop_of(const struct source *source)
 {
     struct sim_loop *loop = source->io_state;
 
@@ -146,11 +146,11 @@ static inline struct sim_loop *sim_loop_of(const struct fb_source *source)
 /* Asserts what holds of an endpoint. */
 void sim_endpoint_check(const struct sim_endpoint *s);
 /* Asserts what holds of a simulation and its endpoints; every wait on it calls this. */
-void sim_check(const struct fb_sim *sim);
+void sim_check(const struct sim *sim);
 
-static inline bool sim_is_ready(const struct sim_endpoint *s, enum fb_direction direction)
+static inline bool sim_is_ready(const struct sim_endpoint *s, enum event_direction direction)
 {
-    if (direction == FB_READ)
+    if (direction == EVENT_READ)
         return !STAILQ_EMPTY(&s->steps);
     return !s->connecting && (s->view.room > 0 || s->send_error != 0);
 }

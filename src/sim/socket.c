@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct sim_endpoint *endpoint_of(const struct fb_sim_socket *view)
+static struct sim_endpoint *endpoint_of(const struct sim_socket *view)
 {
-    return fb_container(view, struct sim_endpoint, view);
+    return container_of(view, struct sim_endpoint, view);
 }
 
-struct fb_sim_socket *fb_sim_connection(struct fb_sim *sim)
+struct sim_socket *sim_connection(struct sim *sim)
 {
     struct sim_endpoint *s = sim_endpoint_create(sim, -1);
 
@@ -21,12 +21,12 @@ struct fb_sim_socket *fb_sim_connection(struct fb_sim *sim)
     return &s->view;
 }
 
-struct fb_sim_socket *fb_sim_listener(struct fb_sim *sim, int fd)
+struct sim_socket *sim_listener(struct sim *sim, int fd)
 {
     return &sim_endpoint_create(sim, fd)->view;
 }
 
-struct fb_sim_socket *fb_sim_client(struct fb_sim_socket *listener)
+struct sim_socket *sim_client(struct sim_socket *listener)
 {
     struct sim_endpoint *client = sim_endpoint_create(endpoint_of(listener)->sim, -1);
 
@@ -36,7 +36,7 @@ struct fb_sim_socket *fb_sim_client(struct fb_sim_socket *listener)
     return &client->view;
 }
 
-unsigned fb_sim_waiting(const struct fb_sim_socket *listener)
+unsigned sim_waiting_clients(const struct sim_socket *listener)
 {
     unsigned n = 0;
     struct sim_endpoint *client;
@@ -46,7 +46,7 @@ unsigned fb_sim_waiting(const struct fb_sim_socket *listener)
     return n;
 }
 
-void sim_mark_changed(struct sim_endpoint *s, enum fb_direction direction)
+void sim_mark_changed(struct sim_endpoint *s, enum event_direction direction)
 {
     struct sim_watch *watch;
 
@@ -69,11 +69,11 @@ static struct sim_step *arrive(struct sim_endpoint *s, enum sim_step_kind kind, 
     step->n = n;
     s->over = kind == SIM_STEP_END || kind == SIM_STEP_BROKEN;
     STAILQ_INSERT_TAIL(&s->steps, step, link);
-    sim_mark_changed(s, FB_READ);
+    sim_mark_changed(s, EVENT_READ);
     return step;
 }
 
-void fb_sim_say(struct fb_sim_socket *socket, const void *p, size_t n)
+void sim_say(struct sim_socket *socket, const void *p, size_t n)
 {
     struct sim_step *step;
 
@@ -83,22 +83,22 @@ void fb_sim_say(struct fb_sim_socket *socket, const void *p, size_t n)
         memcpy(step->bytes, p, n);
 }
 
-void fb_sim_says(struct fb_sim_socket *socket, const char *text)
+void sim_says(struct sim_socket *socket, const char *text)
 {
-    fb_sim_say(socket, text, strlen(text));
+    sim_say(socket, text, strlen(text));
 }
 
-void fb_sim_stall(struct fb_sim_socket *socket)
+void sim_stall(struct sim_socket *socket)
 {
     arrive(endpoint_of(socket), SIM_STEP_STALL, 0);
 }
 
-void fb_sim_end(struct fb_sim_socket *socket)
+void sim_end(struct sim_socket *socket)
 {
     arrive(endpoint_of(socket), SIM_STEP_END, 0);
 }
 
-void fb_sim_break(struct fb_sim_socket *socket, int error)
+void sim_break(struct sim_socket *socket, int error)
 {
     struct sim_step *step = arrive(endpoint_of(socket), SIM_STEP_BROKEN, 0);
 
@@ -106,17 +106,17 @@ void fb_sim_break(struct fb_sim_socket *socket, int error)
         step->error = error;
 }
 
-void fb_sim_take(struct fb_sim_socket *socket, size_t n)
+void sim_set_room(struct sim_socket *socket, size_t n)
 {
     socket->room = n;
     if (n > 0)
-        sim_mark_changed(endpoint_of(socket), FB_WRITE);
+        sim_mark_changed(endpoint_of(socket), EVENT_WRITE);
 }
 
-void fb_sim_break_output(struct fb_sim_socket *socket, int error)
+void sim_break_output(struct sim_socket *socket, int error)
 {
     endpoint_of(socket)->send_error = error;
-    sim_mark_changed(endpoint_of(socket), FB_WRITE);
+    sim_mark_changed(endpoint_of(socket), EVENT_WRITE);
 }
 
 void sim_break_both(struct sim_endpoint *s, int error)
@@ -133,11 +133,11 @@ void sim_break_both(struct sim_endpoint *s, int error)
         free(step);
     }
     s->over = false;
-    fb_sim_break(&s->view, error);
-    fb_sim_break_output(&s->view, error);
+    sim_break(&s->view, error);
+    sim_break_output(&s->view, error);
 }
 
-size_t fb_sim_unread(const struct fb_sim_socket *socket)
+size_t sim_unread(const struct sim_socket *socket)
 {
     size_t n = 0;
     struct sim_step *step;
@@ -147,12 +147,12 @@ size_t fb_sim_unread(const struct fb_sim_socket *socket)
     return n;
 }
 
-const char *fb_sim_sent(const struct fb_sim_socket *socket)
+const char *sim_sent(const struct sim_socket *socket)
 {
     return socket->sent != NULL ? (const char *)socket->sent : "";
 }
 
-void fb_sim_forget_sent(struct fb_sim_socket *socket)
+void sim_forget_sent(struct sim_socket *socket)
 {
     free(socket->sent);
     socket->sent = NULL;
@@ -161,7 +161,7 @@ void fb_sim_forget_sent(struct fb_sim_socket *socket)
 
 void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n)
 {
-    struct fb_sim_socket *view = &s->view;
+    struct sim_socket *view = &s->view;
 
     if (view->sent_n + n + 1 > s->sent_room) {
         s->sent_room = 2 * (view->sent_n + n + 1);
@@ -185,11 +185,11 @@ void sim_pop_step(struct sim_endpoint *s)
     /* the next step has arrived later, which is a change of its own unless it was reported
      * before */
     TAILQ_FOREACH (watch, &s->watches, socket_link)
-        watch->changed[FB_READ] =
+        watch->changed[EVENT_READ] =
             !STAILQ_EMPTY(&s->steps) && (step->kind == SIM_STEP_STALL || !watch->source->eof);
 }
 
-void fb_sim_forget(struct fb_sim_socket **socket)
+void sim_socket_free(struct sim_socket **socket)
 {
     struct sim_endpoint *s = endpoint_of(*socket);
 

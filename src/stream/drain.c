@@ -14,7 +14,7 @@
 
 static bool is_idle(const struct fb_conn *conn)
 {
-    return conn->idle && conn_is_active(conn) && conn->ops == &fb_session_ops;
+    return conn->idle && conn_is_active(conn) && conn->ops == &session_conn_ops;
 }
 
 static void count_idle(struct fb_conn *conn, void *n)
@@ -28,36 +28,36 @@ static void close_idle(struct fb_conn *conn, void *n)
 
     if (!is_idle(conn) || *left == 0)
         return;
-    fb_conn_close(conn);
+    conn_close(conn);
     --*left;
 }
 
-static void drain_tick(struct fb_loop *loop, struct fb_timer *timer)
+static void drain_tick(struct loop *loop, struct timer *timer)
 {
-    struct fb_stream *stream = fb_container(timer, struct fb_stream, drain);
+    struct stream *stream = container_of(timer, struct stream, drain);
     uint64_t now = loop->clock.mono_ms, left = 0, n = 0;
 
     assert(stream->draining && &stream->net.loop == loop);
     if (now + TICK_MS < stream->spread_until)
         left = stream->spread_until - now;
-    fb_net_each(&stream->net, count_idle, &n);
+    net_each(&stream->net, count_idle, &n);
     if (n > 0 && left > 0) {
         n = (n * TICK_MS + left - 1) / left;
-        fb_timer_set(loop, timer, TICK_MS);
+        timer_set(loop, timer, TICK_MS);
     }
-    fb_net_each(&stream->net, close_idle, &n);
+    net_each(&stream->net, close_idle, &n);
 }
 
 static void tell_session(struct fb_conn *conn, void *arg)
 {
     (void)arg;
-    if (conn->ops == &fb_session_ops && conn->phase == CONN_OPEN)
-        fb_session_draining(conn);
+    if (conn->ops == &session_conn_ops && conn->phase == CONN_OPEN)
+        session_call_draining(conn);
 }
 
-void fb_stream_drain(struct fb_stream *stream, uint64_t deadline)
+void stream_drain(struct stream *stream, uint64_t deadline)
 {
-    struct fb_loop *loop = &stream->net.loop;
+    struct loop *loop = &stream->net.loop;
     uint64_t now = loop->clock.mono_ms, idle = 0;
 
     stream->draining = true;
@@ -65,19 +65,19 @@ void fb_stream_drain(struct fb_stream *stream, uint64_t deadline)
     stream->spread_until =
         now + (deadline > 0 && deadline / 2 < SPREAD_MS ? deadline / 2 : SPREAD_MS);
     stream->drain.expired = drain_tick;
-    fb_stream_close_kept(stream);
-    fb_net_each(&stream->net, tell_session, NULL);
-    fb_net_each(&stream->net, count_idle, &idle);
+    keepalive_close_all(stream);
+    net_each(&stream->net, tell_session, NULL);
+    net_each(&stream->net, count_idle, &idle);
     if (idle > 0)
-        fb_timer_set(loop, &stream->drain, 1);
+        timer_set(loop, &stream->drain, 1);
 }
 
-void fb_session_set_idle(struct fb_conn *conn, bool idle)
+void stream_set_idle(struct fb_conn *conn, bool idle)
 {
-    struct fb_stream *stream = fb_stream_of(conn);
+    struct stream *stream = stream_of(conn);
 
-    assert(conn_is_owned(conn) && !fb_session_is_kept(conn));
+    assert(conn_is_owned(conn) && !session_is_kept(conn));
     conn->idle = idle;
-    if (idle && stream->draining && !fb_timer_is_set(&stream->drain))
-        fb_timer_set(&stream->net.loop, &stream->drain, TICK_MS);
+    if (idle && stream->draining && !timer_is_set(&stream->drain))
+        timer_set(&stream->net.loop, &stream->drain, TICK_MS);
 }

@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
-static void frame_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void frame_expired(struct loop *loop, struct timer *timer)
 {
-    struct fb_side *session = fb_container(timer, struct fb_side, frame_timer);
+    struct session_conn *session = container_of(timer, struct session_conn, frame_timer);
     struct fb_conn *conn = session->conn;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
@@ -21,29 +21,29 @@ static void frame_expired(struct fb_loop *loop, struct fb_timer *timer)
     if (!conn_is_active(conn) || conn->pipe != NULL)
         return;                            /* no protocol waits for the frame any more */
     if (conn->read == CONN_READ_STOPPED) { /* the protocol has us wait */
-        fb_timer_set(loop, timer, session->frame_timeout);
+        timer_set(loop, timer, session->frame_timeout);
         return;
     }
-    fb_conn_log(conn, FB_INFO, ETIMEDOUT, "a frame took too long to arrive");
-    fb_conn_fail(conn, FB_TIMED_OUT);
-    fb_net_settle(conn->net);
+    conn_log(conn, LEVEL_INFO, ETIMEDOUT, "a frame took too long to arrive");
+    conn_fail(conn, FB_TIMED_OUT);
+    net_flush(conn->net);
 }
 
-void fb_frame_forget(struct fb_side *session)
+void frame_forget(struct session_conn *session)
 {
     session->frame_most = session->frame_scanned = 0;
     session->frame_at = NULL;
-    fb_timer_del(&session->conn->net->loop, &session->frame_timer);
+    timer_del(&session->conn->net->loop, &session->frame_timer);
 }
 
 /* Returns where the frame begins that is not whole. */
-static const uint8_t *beginning(const struct fb_side *session)
+static const uint8_t *beginning(const struct session_conn *session)
 {
     return session->frame_at != NULL ? session->frame_at : session->conn->net->lent.p;
 }
 
 /* Whether the frame that has begun is the one at the front of `rest`. */
-static bool is_begun(const struct fb_side *session, const fb_bytes *rest)
+static bool is_begun(const struct session_conn *session, const fb_bytes *rest)
 {
     return session != NULL && session->frame_most > 0 && beginning(session) == rest->p;
 }
@@ -56,31 +56,31 @@ static size_t sum(size_t a, size_t b)
 
 /* Notes that an incomplete frame begins at `rest`; it may be `most` bytes with its delimiter or
  * length. */
-static struct fb_side *wait_for(
+static struct session_conn *wait_for(
     struct fb_conn *conn, const fb_bytes *rest, size_t most, const struct fb_frame_limit *limit)
 {
-    struct fb_side *session;
+    struct session_conn *session;
 
     if (rest->n == 0)
         return NULL; /* the frame has not begun */
-    session = fb_side_make(conn);
+    session = session_conn_make(conn);
     if (session == NULL)
         return NULL;
     if (!is_begun(session, rest))
-        fb_frame_forget(session);
+        frame_forget(session);
     session->frame_at = rest->p;
     session->frame_most = sum(most, 1);
     session->frame_scanned = 0;
     session->frame_timeout = limit->timeout;
     session->frame_timer.expired = frame_expired;
-    if (limit->timeout > 0 && !fb_timer_is_set(&session->frame_timer))
-        fb_timer_set(&conn->net->loop, &session->frame_timer, limit->timeout);
+    if (limit->timeout > 0 && !timer_is_set(&session->frame_timer))
+        timer_set(&conn->net->loop, &session->frame_timer, limit->timeout);
     return session;
 }
 
 static int too_long(struct fb_conn *conn)
 {
-    fb_conn_fail(conn, FB_INPUT_LIMIT);
+    conn_fail(conn, FB_INPUT_LIMIT);
     return 0;
 }
 
@@ -93,14 +93,14 @@ static int take_frame(
     rest->p += before + n + behind;
     rest->n -= before + n + behind;
     if (conn->session != NULL)
-        fb_frame_forget(fb_side_of(conn));
+        frame_forget(session_conn_of(conn));
     return 1;
 }
 
-void fb_frame_consumed(struct fb_side *session, const uint8_t *at)
+void frame_consumed(struct session_conn *session, const uint8_t *at)
 {
     if (session->frame_most > 0 && beginning(session) != at)
-        fb_frame_forget(session);
+        frame_forget(session);
     session->frame_at = NULL;
 }
 
@@ -123,7 +123,7 @@ static uint64_t hash(const uint8_t *p, size_t n)
 /* Returns how many bytes at the front were searched for this delimiter before. */
 static size_t searched(const struct fb_conn *conn, const fb_bytes *rest, const void *p, size_t n)
 {
-    const struct fb_side *session = fb_side_of(conn);
+    const struct session_conn *session = session_conn_of(conn);
 
     if (!is_begun(session, rest) || session->frame_scanned > rest->n ||
         session->frame_delimiter != hash(p, n))
@@ -131,10 +131,10 @@ static size_t searched(const struct fb_conn *conn, const fb_bytes *rest, const v
     return session->frame_scanned;
 }
 
-int fb_session_frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
+int frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
     const struct fb_frame_limit *limit, fb_bytes *frame)
 {
-    struct fb_side *session;
+    struct session_conn *session;
     const uint8_t *end;
     size_t scanned;
 
@@ -154,8 +154,8 @@ int fb_session_frame_until(struct fb_conn *conn, fb_bytes *rest, const void *del
     return 0;
 }
 
-int fb_session_frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n,
-    const struct fb_frame_limit *limit, fb_bytes *frame)
+int frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n, const struct fb_frame_limit *limit,
+    fb_bytes *frame)
 {
     if (is_over(conn))
         return 0;
@@ -176,7 +176,7 @@ static uint64_t read_number(const uint8_t *p, unsigned width, bool little)
     return number;
 }
 
-int fb_session_frame_prefixed(struct fb_conn *conn, fb_bytes *rest, unsigned width, bool little,
+int frame_prefixed(struct fb_conn *conn, fb_bytes *rest, unsigned width, bool little,
     const struct fb_frame_limit *limit, fb_bytes *frame)
 {
     uint64_t n;

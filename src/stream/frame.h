@@ -10,9 +10,9 @@
 
 /* Take a frame off *rest: the SDK's fb_frame_until(), fb_frame_fixed() and fb_frame_prefixed().
  * Return 1 and the frame, or 0: it is not whole yet, or the connection has failed. */
-int fb_session_frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
+int frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
     const struct fb_frame_limit *limit, fb_bytes *frame);
-int fb_session_frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n,
-    const struct fb_frame_limit *limit, fb_bytes *frame);
-int fb_session_frame_prefixed(struct fb_conn *conn, fb_bytes *rest, unsigned width, bool little,
+int frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n, const struct fb_frame_limit *limit,
+    fb_bytes *frame);
+int frame_prefixed(struct fb_conn *conn, fb_bytes *rest, unsigned width, bool little,
     const struct fb_frame_limit *limit, fb_bytes *frame);

@@ -9,11 +9,11 @@
 
 #include "stream/session_conn.h"
 
-/* fb_conn_ops.kept: The connection leaves its owner, who is told `closed`, for the pool. */
+/* conn_ops.kept: The connection leaves its owner, who is told `closed`, for the pool. */
 bool keepalive_put(struct fb_conn *conn);
 /* Takes a connection to the target, with the same operations, out of the pool; NULL where there is
  * none. The caller reopens it for its new owner. */
 struct fb_conn *keepalive_get(
-    struct fb_stream *stream, const struct fb_target *target, const fb_ops *ops);
+    struct stream *stream, const struct fb_target *target, const fb_ops *ops);
 /* Whether a connection's callbacks are the pool's. */
 bool keepalive_has(const struct fb_conn *conn);

@@ -12,37 +12,37 @@
 #include <forkbeard/forkbeard.h>
 
 /* The settings of a `server {}`, set there or inherited from `stream {}`. */
-struct fb_server_settings {
+struct server_settings {
     int64_t tcp_nodelay;
     int64_t idle_timeout;       /* ms; 0: none */
     int64_t first_byte_timeout; /* ms; 0: none */
 };
 
-struct fb_server {
-    STAILQ_ENTRY(fb_server) link;
+struct server {
+    STAILQ_ENTRY(server) link;
     const fb_protocol *protocol; /* NULL: accepted connections are closed */
-    unsigned protocol_index;     /* index of the slab in struct fb_stream */
+    unsigned protocol_index;     /* index of the slab in struct stream */
     void *protocol_conf;
-    struct fb_zone *metrics; /* the protocol's; NULL: it has none */
-    struct fb_server_settings settings;
+    struct zone *metrics; /* the protocol's; NULL: it has none */
+    struct server_settings settings;
 };
 
 /* An address of a server: one `listen`, or one port of its range. The owner of connections. */
-struct fb_binding {
-    STAILQ_ENTRY(fb_binding) link;
-    struct fb_address address;
-    char text[FB_ADDRESS_TEXT];
-    struct fb_server *server;
+struct binding {
+    STAILQ_ENTRY(binding) link;
+    struct address address;
+    char text[ADDRESS_TEXT];
+    struct server *server;
 };
 
 /* A listener's owner: the bindings that its socket serves. The first has the socket's own address;
  * the others are addresses that a wildcard's socket includes, told apart by getsockname(). */
-struct fb_port {
-    STAILQ_HEAD(, fb_binding) bindings;
+struct port {
+    STAILQ_HEAD(, binding) bindings;
     bool several;
 };
 
-struct fb_stream_settings {
-    STAILQ_HEAD(, fb_server) servers;
-    struct fb_listeners listeners;
+struct stream_settings {
+    STAILQ_HEAD(, server) servers;
+    struct listeners listeners;
 };

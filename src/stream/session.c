@@ -32,9 +32,9 @@ static const char *const reasons[] = {
     [FB_IO_ERROR] = "connection error",
 };
 
-static const struct fb_server *server_of(const struct fb_conn *conn)
+static const struct server *server_of(const struct fb_conn *conn)
 {
-    return fb_binding_of(conn)->server;
+    return session_binding_of(conn)->server;
 }
 
 /* Whether the protocol knows of the session: there is one, and there was memory for its state. */
@@ -49,15 +49,15 @@ static bool is_served(const struct fb_conn *conn)
 static void set_timeout(struct fb_conn *conn, uint64_t ms)
 {
     if (ms > 0)
-        fb_net_restart(conn->net, &conn->timer, ms);
+        net_restart_timer(conn->net, &conn->timer, ms);
     else
-        fb_timer_del(&conn->net->loop, &conn->timer);
+        timer_del(&conn->net->loop, &conn->timer);
 }
 
 /* Restarts the time in which bytes have to move. */
 static void restart_timeout(struct fb_conn *conn)
 {
-    const struct fb_side *session = fb_side_of(conn);
+    const struct session_conn *session = session_conn_of(conn);
 
     if (session != NULL && session->own_timeout)
         set_timeout(conn, session->timeout);
@@ -65,16 +65,16 @@ static void restart_timeout(struct fb_conn *conn)
         set_timeout(conn, conn->outgoing ? 0 : (uint64_t)server_of(conn)->settings.idle_timeout);
 }
 
-void fb_session_set_timeout(struct fb_conn *conn, uint64_t ms)
+void session_set_timeout(struct fb_conn *conn, uint64_t ms)
 {
-    struct fb_side *session = fb_side_make(conn);
+    struct session_conn *session = session_conn_make(conn);
 
     if (session == NULL)
         return;
     session->own_timeout = true;
     session->timeout = ms;
     if (conn->outgoing || conn->session_phase == SESSION_ACTIVE) {
-        fb_timer_del(&conn->net->loop, &conn->timer); /* fb_timer_set() may leave it */
+        timer_del(&conn->net->loop, &conn->timer); /* timer_set() may leave it */
         restart_timeout(conn);
     }
 }
@@ -82,17 +82,17 @@ void fb_session_set_timeout(struct fb_conn *conn, uint64_t ms)
 /* Gives a client to its server's protocol; false: the connection ends. */
 static bool begin_client(struct fb_conn *conn)
 {
-    const struct fb_server *server = server_of(conn);
+    const struct server *server = server_of(conn);
 
     if (server->protocol == NULL) {
-        fb_conn_close(conn);
+        conn_close(conn);
         return false;
     }
-    fb_conn_debug(conn, "opened for \"%s\"", server->protocol->name);
-    if (!fb_session_state(conn, server)) {
-        fb_conn_log(
-            conn, FB_CRIT, errno, "no memory for the state of \"%s\"", server->protocol->name);
-        fb_conn_fail(conn, FB_NO_MEMORY);
+    conn_debug(conn, "opened for \"%s\"", server->protocol->name);
+    if (!stream_alloc_state(conn, server)) {
+        conn_log(
+            conn, LEVEL_CRIT, errno, "no memory for the state of \"%s\"", server->protocol->name);
+        conn_fail(conn, FB_NO_MEMORY);
         return false;
     }
     if (server->settings.first_byte_timeout > 0) {
@@ -108,7 +108,7 @@ static bool begin_client(struct fb_conn *conn)
 static void begin_upstream(struct fb_conn *conn)
 {
     session_set_phase(conn, SESSION_ACTIVE);
-    fb_timer_del(&conn->net->loop, &conn->timer); /* the connect's */
+    timer_del(&conn->net->loop, &conn->timer); /* the connect's */
     restart_timeout(conn);
 }
 
@@ -117,11 +117,11 @@ static bool call_opened(struct fb_conn *conn, const fb_ops *ops)
 {
     int result;
 
-    if (!FB_HAS(ops, opened))
+    if (!SESSION_HAS(ops, opened))
         return true;
-    fb_callback_begin(conn, FB_CALLBACK_OPENED);
+    session_callback_begin(conn, CALLBACK_OPENED);
     result = ops->opened(conn, conn->state);
-    fb_callback_end(conn);
+    session_callback_end(conn);
     return result == 0;
 }
 
@@ -132,10 +132,10 @@ static void session_opened(struct fb_conn *conn)
         begin_upstream(conn);
     else if (!begin_client(conn))
         return;
-    if (!call_opened(conn, fb_ops_of(conn)))
-        fb_conn_fail(conn, FB_REFUSED);
-    else if (fb_stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
-        fb_session_draining(conn);
+    if (!call_opened(conn, session_ops_of(conn)))
+        conn_fail(conn, FB_REFUSED);
+    else if (stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
+        session_call_draining(conn);
 }
 
 /* Ends the wait for the first byte. session_moved(), which follows, starts the time of
@@ -143,13 +143,13 @@ static void session_opened(struct fb_conn *conn)
 static void note_first_byte(struct fb_conn *conn)
 {
     session_set_phase(conn, SESSION_ACTIVE);
-    fb_timer_del(&conn->net->loop, &conn->timer); /* fb_timer_set() may leave it */
+    timer_del(&conn->net->loop, &conn->timer); /* timer_set() may leave it */
 }
 
 /* Returns how much unconsumed input ends a connection. */
 static size_t input_limit(const struct fb_conn *conn)
 {
-    const struct fb_side *session = fb_side_of(conn);
+    const struct session_conn *session = session_conn_of(conn);
     const fb_protocol *protocol = server_of(conn)->protocol;
 
     if (session != NULL && session->frame_most > 0)
@@ -159,61 +159,61 @@ static size_t input_limit(const struct fb_conn *conn)
 
 static size_t session_data(struct fb_conn *conn, fb_bytes in)
 {
-    const fb_ops *ops = fb_ops_of(conn);
+    const fb_ops *ops = session_ops_of(conn);
     size_t used = in.n;
 
     assert(conn->session_phase == SESSION_ACTIVE || conn->session_phase == SESSION_AWAITED);
     if (conn->session_phase == SESSION_AWAITED)
         note_first_byte(conn);
-    if (FB_HAS(ops, data)) {
-        fb_callback_begin(conn, FB_CALLBACK_DATA);
+    if (SESSION_HAS(ops, data)) {
+        session_callback_begin(conn, CALLBACK_DATA);
         used = ops->data(conn, conn->state, in);
-        fb_callback_end(conn);
+        session_callback_end(conn);
     }
     if (used > in.n) {
-        fb_conn_log(conn, FB_ALERT, 0, "\"%s\" consumed %zu bytes of %zu",
+        conn_log(conn, LEVEL_ALERT, 0, "\"%s\" consumed %zu bytes of %zu",
             server_of(conn)->protocol->name, used, in.n);
-        fb_conn_fail(conn, FB_ABORTED);
+        conn_fail(conn, FB_ABORTED);
         return in.n;
     }
     if (conn->session != NULL)
-        fb_frame_consumed(fb_side_of(conn), in.p + used);
+        frame_consumed(session_conn_of(conn), in.p + used);
     if (used < in.n && in.n - used >= input_limit(conn) && conn->read != CONN_READ_STOPPED &&
         conn->pipe == NULL)
-        fb_conn_fail(conn, FB_INPUT_LIMIT);
+        conn_fail(conn, FB_INPUT_LIMIT);
     return used;
 }
 
 static void session_eof(struct fb_conn *conn, fb_bytes rest)
 {
-    const fb_ops *ops = fb_ops_of(conn);
+    const fb_ops *ops = session_ops_of(conn);
 
     if (conn->session != NULL)
-        fb_frame_forget(fb_side_of(conn));
-    if (!FB_HAS(ops, eof)) {
-        fb_conn_close(conn);
+        frame_forget(session_conn_of(conn));
+    if (!SESSION_HAS(ops, eof)) {
+        conn_close(conn);
         return;
     }
-    fb_callback_begin(conn, FB_CALLBACK_EOF);
+    session_callback_begin(conn, CALLBACK_EOF);
     ops->eof(conn, conn->state, rest);
-    fb_callback_end(conn);
+    session_callback_end(conn);
 }
 
 static void session_writable(struct fb_conn *conn)
 {
-    const fb_ops *ops = fb_ops_of(conn);
+    const fb_ops *ops = session_ops_of(conn);
 
-    if (!FB_HAS(ops, writable))
+    if (!SESSION_HAS(ops, writable))
         return;
-    fb_callback_begin(conn, FB_CALLBACK_WRITABLE);
+    session_callback_begin(conn, CALLBACK_WRITABLE);
     ops->writable(conn, conn->state);
-    fb_callback_end(conn);
+    session_callback_end(conn);
 }
 
 /* A client that takes output is not inactive, but its first byte is still awaited. */
 static void session_moved(struct fb_conn *conn)
 {
-    if (FB_DEBUG_BUILD)
+    if (DEBUG_BUILD)
         session_check(conn);
     if (conn->session_phase == SESSION_ACTIVE || conn->outgoing || !conn_is_active(conn))
         restart_timeout(conn);
@@ -223,53 +223,53 @@ static void session_expired(struct fb_conn *conn)
 {
     if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
         assert(conn->outgoing);
-        fb_conn_refused(conn, ETIMEDOUT);
+        conn_connect_failed(conn, ETIMEDOUT);
         return;
     }
-    fb_conn_log(conn, FB_INFO, ETIMEDOUT, conn->outgoing ? "server timed out" : "client timed out");
-    fb_conn_fail(conn, FB_TIMED_OUT);
+    conn_log(conn, LEVEL_INFO, ETIMEDOUT, conn->outgoing ? "server timed out" : "client timed out");
+    conn_fail(conn, FB_TIMED_OUT);
 }
 
 static void session_closed(struct fb_conn *conn, fb_reason reason)
 {
     if (conn->session != NULL)
-        fb_session_end_children(fb_side_of(conn));
+        session_conn_end_children(session_conn_of(conn));
     if (conn->outgoing)
-        fb_conn_debug(conn, "connection to server ended: %s", reasons[reason]);
+        conn_debug(conn, "connection to server ended: %s", reasons[reason]);
     else
-        fb_conn_log(conn, FB_INFO, 0, "session ended: %s", reasons[reason]);
+        conn_log(conn, LEVEL_INFO, 0, "session ended: %s", reasons[reason]);
     if (is_served(conn))
-        fb_session_ended(conn, fb_ops_of(conn), reason);
+        session_call_closed(conn, session_ops_of(conn), reason);
     session_set_phase(conn, SESSION_ENDED);
-    fb_side_free(conn);
+    session_conn_free(conn);
 }
 
 /* Returns the client at the root of the connections that were made for each other. */
 static const struct fb_conn *client_of(const struct fb_conn *conn)
 {
-    while (conn->outgoing && conn->session != NULL && fb_side_of(conn)->parent != NULL)
-        conn = fb_side_of(conn)->parent->conn;
+    while (conn->outgoing && conn->session != NULL && session_conn_of(conn)->parent != NULL)
+        conn = session_conn_of(conn)->parent->conn;
     return conn;
 }
 
 static void session_describe(
-    const struct fb_conn *conn, struct fb_log_line *line, char text[FB_ADDRESS_TEXT])
+    const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
 {
     const struct fb_conn *client = client_of(conn);
     const fb_protocol *protocol = server_of(conn)->protocol;
-    struct fb_address peer = { .length = 0 };
+    struct address peer = { .length = 0 };
 
     if (client != conn) {
         memcpy(&peer.any, &client->peer, sizeof(client->peer));
-        line->client = fb_address_format(&peer, false, text);
+        line->client = address_format(&peer, false, text);
     }
-    line->server = fb_binding_of(conn)->text;
+    line->server = session_binding_of(conn)->text;
     line->protocol = protocol != NULL ? protocol->name : NULL;
     if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
-        line->upstream = fb_side_of(conn)->target->text;
+        line->upstream = session_conn_of(conn)->target->text;
 }
 
-const struct fb_conn_ops fb_session_ops = {
+const struct conn_ops session_conn_ops = {
     .opened = session_opened,
     .data = session_data,
     .eof = session_eof,

@@ -4,8 +4,8 @@
 
 #include "stream/stream.h"
 
-/* Callbacks of a connection whose owner is a struct fb_binding. */
-extern const struct fb_conn_ops fb_session_ops;
+/* Callbacks of a connection whose owner is a struct binding. */
+extern const struct conn_ops session_conn_ops;
 
 /* stream.c: Gives the connection its protocol's state, zeroed; false without memory. */
-bool fb_session_state(struct fb_conn *conn, const struct fb_server *server);
+bool stream_alloc_state(struct fb_conn *conn, const struct server *server);

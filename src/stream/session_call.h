@@ -6,6 +6,6 @@
 #include "stream/session_conn.h"
 
 /* Tells the protocol, which has these operations for the connection, that it has ended. */
-void fb_session_ended(struct fb_conn *conn, const fb_ops *ops, fb_reason reason);
+void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reason);
 /* Tells the protocol that the worker drains, and for how long. */
-void fb_session_draining(struct fb_conn *conn);
+void session_call_draining(struct fb_conn *conn);

@@ -5,9 +5,9 @@
 #include "stream/keepalive.h"
 #include "stream/session.h"
 
-static void check_links(const struct fb_conn *conn, const struct fb_side *session)
+static void check_links(const struct fb_conn *conn, const struct session_conn *session)
 {
-    const struct fb_side *child;
+    const struct session_conn *child;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     assert(session->conn == conn);
@@ -17,23 +17,23 @@ static void check_links(const struct fb_conn *conn, const struct fb_side *sessio
         assert(child->conn->session == child);
     }
     assert(session->parent == NULL || conn->outgoing);
-    assert(session->name <= fb_stream_of(conn)->last_name);
-    assert(session->frame_most > 0 || !fb_timer_is_set(&session->frame_timer));
+    assert(session->name <= stream_of(conn)->last_name);
+    assert(session->frame_most > 0 || !timer_is_set(&session->frame_timer));
     assert(!conn->outgoing || session->ops != NULL);
 }
 
-static void check_kept(const struct fb_conn *conn, const struct fb_side *session)
+static void check_kept(const struct fb_conn *conn, const struct session_conn *session)
 {
     assert(conn->outgoing && keepalive_has(conn) && session != NULL);
     assert(
         session->parent == NULL && TAILQ_EMPTY(&session->children) && LIST_EMPTY(&session->timers));
     assert(session->name == 0 && session->unanswered == 0 && conn->state == NULL);
-    assert(!conn_is_active(conn) || fb_timer_is_set(&conn->timer));
+    assert(!conn_is_active(conn) || timer_is_set(&conn->timer));
 }
 
 void session_check(const struct fb_conn *conn)
 {
-    const struct fb_side *session = fb_side_of(conn);
+    const struct session_conn *session = session_conn_of(conn);
 
     assert(conn->session_phase < SESSION_PHASES);
     assert((conn->session_phase == SESSION_KEPT) == (keepalive_has(conn) && session != NULL));
@@ -49,27 +49,27 @@ void session_check(const struct fb_conn *conn)
     else if (conn->outgoing)
         assert(session != NULL && session->parent != NULL && session->target != NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
-        assert(fb_timer_is_set(&conn->timer));
+        assert(timer_is_set(&conn->timer));
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)
         assert(conn->pipe != NULL); /* piped before it was connected: `opened` is not called */
 }
 
-void stream_check(const struct fb_stream *stream)
+void stream_check(const struct stream *stream)
 {
-    const struct fb_side *session;
+    const struct session_conn *session;
     struct fb_conn *conn;
     uint32_t index = 0, kept = 0;
 
     net_check(&stream->net);
     while ((conn = net_next_conn(&stream->net, &index)) != NULL) {
         session_check(conn);
-        kept += fb_session_is_kept(conn);
+        kept += session_is_kept(conn);
     }
     TAILQ_FOREACH (session, &stream->kept, sibling) {
         CHECK_KIND(session, SESSION_CONN_KIND);
-        assert(fb_session_is_kept(session->conn) && kept > 0);
+        assert(session_is_kept(session->conn) && kept > 0);
         kept--;
     }
     assert(kept == 0);
-    assert(stream->draining || !fb_timer_is_set(&stream->drain));
+    assert(stream->draining || !timer_is_set(&stream->drain));
 }

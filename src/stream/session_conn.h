@@ -29,22 +29,22 @@ enum session_phase {
     SESSION_PHASES,
 };
 
-struct fb_side {
+struct session_conn {
     struct fb_conn *conn;
 
     /* a connection to a server */
     const fb_ops *ops; /* NULL: those of the connection's protocol */
     const struct fb_target *target;
-    struct fb_side *parent;         /* session that it was made for; NULL: none, it is kept */
-    TAILQ_ENTRY(fb_side) sibling;   /* in the parent's children, or in the keepalive pool */
-    TAILQ_HEAD(, fb_side) children; /* connections that were made for this one */
-    bool reused;                    /* taken from the keepalive pool */
+    struct session_conn *parent;         /* session that it was made for; NULL: none, it is kept */
+    TAILQ_ENTRY(session_conn) sibling;   /* in the parent's children, or in the keepalive pool */
+    TAILQ_HEAD(, session_conn) children; /* connections that were made for this one */
+    bool reused;                         /* taken from the keepalive pool */
 
     bool own_timeout; /* fb_set_timeout() has set `timeout` */
     unsigned kind;
     uint64_t timeout, keep_ms;
     LIST_HEAD(, session_timer) timers;
-    struct fb_chunk *lasting, *temporary; /* arenas of fb_alloc() and fb_temp_alloc() */
+    struct chunk *lasting, *temporary; /* arenas of fb_alloc() and fb_temp_alloc() */
 
     /* a frame that is not whole (frame.c) */
     const uint8_t *frame_at;  /* start of it in the input that is lent; NULL: at its beginning */
@@ -52,97 +52,99 @@ struct fb_side {
     size_t frame_scanned;     /* bytes of it known not to hold the delimiter */
     uint64_t frame_delimiter; /* a hash of it */
     uint64_t frame_timeout;
-    struct fb_timer frame_timer;
+    struct timer frame_timer;
 
     /* messages */
-    RB_ENTRY(fb_side) named;
+    RB_ENTRY(session_conn) named;
     uint64_t name; /* 0: no reference has been asked for */
     unsigned unanswered;
 };
 
 /* Returns NULL where the connection has none. */
-static inline struct fb_side *fb_side_of(const struct fb_conn *conn)
+static inline struct session_conn *session_conn_of(const struct fb_conn *conn)
 {
-    struct fb_side *session = conn->session;
+    struct session_conn *session = conn->session;
 
     assert(session == NULL || session->kind == SESSION_CONN_KIND);
     return session;
 }
 
-static inline struct fb_binding *fb_binding_of(const struct fb_conn *conn)
+static inline struct binding *session_binding_of(const struct fb_conn *conn)
 {
     return conn->owner;
 }
 
 /* Creates one without a connection; NULL without memory. */
-struct fb_side *fb_side_create(struct fb_net *net);
+struct session_conn *session_conn_create(struct net *net);
 /* Returns the connection's, created where there is none; NULL without memory, and then the
  * connection has been failed. */
-struct fb_side *fb_side_make(struct fb_conn *conn);
+struct session_conn *session_conn_make(struct fb_conn *conn);
 /* session_conn_end.c: Gives back what belongs to the present user of the connection. Its children
  * have ended. */
-void fb_side_clear(struct fb_side *session);
+void session_conn_clear(struct session_conn *session);
 /* Frees the connection's, if any, at the connection's end. */
-void fb_side_free(struct fb_conn *conn);
+void session_conn_free(struct fb_conn *conn);
 /* Ends the connections that were made for this one. */
-void fb_session_end_children(struct fb_side *session);
+void session_conn_end_children(struct session_conn *session);
 
 /* Whether the operations have a callback: what was built with an older header has fewer. */
-#define FB_HAS(ops, member) ((ops)->size > offsetof(fb_ops, member) && (ops)->member != NULL)
+#define SESSION_HAS(ops, member) ((ops)->size > offsetof(fb_ops, member) && (ops)->member != NULL)
 
-static inline const fb_ops *fb_ops_of(const struct fb_conn *conn)
+static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
 {
-    const struct fb_side *session = fb_side_of(conn);
+    const struct session_conn *session = session_conn_of(conn);
 
-    return session != NULL && session->ops != NULL ? session->ops
-                                                   : fb_binding_of(conn)->server->protocol->ops;
+    return session != NULL && session->ops != NULL
+               ? session->ops
+               : session_binding_of(conn)->server->protocol->ops;
 }
 
 /* Before and after a callback, so that the master can say in which one a worker got stuck. */
-static inline void fb_callback_begin(const struct fb_conn *conn, enum fb_callback callback)
+static inline void session_callback_begin(const struct fb_conn *conn, enum callback callback)
 {
-    fb_heartbeat_begin(conn->net->heartbeat, callback, fb_binding_of(conn)->server->protocol_index);
+    heartbeat_begin(
+        conn->net->heartbeat, callback, session_binding_of(conn)->server->protocol_index);
 }
 
-static inline void fb_callback_end(const struct fb_conn *conn)
+static inline void session_callback_end(const struct fb_conn *conn)
 {
-    fb_heartbeat_end(conn->net->heartbeat);
+    heartbeat_end(conn->net->heartbeat);
 }
 
 /* session_state.c: Changes the phase and asserts that the step is legal. */
 void session_set_phase(struct fb_conn *conn, enum session_phase phase);
 
 /* Whether the connection is in the keepalive pool, where no protocol may use it. */
-static inline bool fb_session_is_kept(const struct fb_conn *conn)
+static inline bool session_is_kept(const struct fb_conn *conn)
 {
     return conn->session_phase == SESSION_KEPT;
 }
 
 /* session_timers.c: fb_timer() and fb_timer_cancel() */
-void fb_session_alarm(struct fb_conn *conn, uint32_t id, uint64_t ms);
-void fb_session_alarm_cancel(struct fb_conn *conn, uint32_t id);
-void session_timers_clear(struct fb_side *session);
+void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms);
+void session_timer_cancel(struct fb_conn *conn, uint32_t id);
+void session_timers_clear(struct session_conn *session);
 
 /* session_names.c: A number that stands for the connection in references; 0 without memory. */
-uint64_t fb_session_name(struct fb_conn *conn);
+uint64_t session_name(struct fb_conn *conn);
 /* Returns the connection of that name, or NULL. */
-struct fb_conn *fb_session_find(struct fb_stream *stream, uint64_t name);
-void session_name_drop(struct fb_side *session);
+struct fb_conn *session_find(struct stream *stream, uint64_t name);
+void session_name_drop(struct session_conn *session);
 
 /* session.c: fb_set_timeout() */
-void fb_session_set_timeout(struct fb_conn *conn, uint64_t ms);
+void session_set_timeout(struct fb_conn *conn, uint64_t ms);
 
 /* upstream.c: fb_connect() */
-struct fb_conn *fb_session_connect(
+struct fb_conn *upstream_connect(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops, void *state);
 
 /* keepalive.c: fb_keep() */
-void fb_session_keep(struct fb_conn *conn, uint64_t ms);
+void keepalive_keep(struct fb_conn *conn, uint64_t ms);
 
 /* frame.c: `data` has consumed input up to `at`. */
-void fb_frame_consumed(struct fb_side *session, const uint8_t *at);
+void frame_consumed(struct session_conn *session, const uint8_t *at);
 /* Forgets a frame that has begun: it will not become whole. */
-void fb_frame_forget(struct fb_side *session);
+void frame_forget(struct session_conn *session);
 
 /* session_check.c: Asserts what holds for a session's connection between callbacks. */
 void session_check(const struct fb_conn *conn);

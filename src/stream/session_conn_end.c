@@ -6,18 +6,18 @@
  * connection but its slot, and in the keepalive pool its list. */
 #include "stream/session_conn.h"
 
-void fb_side_clear(struct fb_side *session)
+void session_conn_clear(struct session_conn *session)
 {
     struct fb_conn *conn = session->conn;
-    struct fb_net *net = conn->net;
+    struct net *net = conn->net;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     assert(TAILQ_EMPTY(&session->children));
     session_timers_clear(session);
-    fb_timer_del(&net->loop, &session->frame_timer);
+    timer_del(&net->loop, &session->frame_timer);
     session->frame_most = 0;
-    fb_net_release(net, &session->lasting);
-    fb_net_release(net, &session->temporary);
+    net_release(net, &session->lasting);
+    net_release(net, &session->temporary);
     session_name_drop(session);
     session->unanswered = 0;
     session->own_timeout = false;
@@ -26,16 +26,16 @@ void fb_side_clear(struct fb_side *session)
     session->parent = NULL;
 }
 
-void fb_side_free(struct fb_conn *conn)
+void session_conn_free(struct fb_conn *conn)
 {
-    struct fb_side *session = fb_side_of(conn);
+    struct session_conn *session = session_conn_of(conn);
 
     if (session == NULL)
         return;
     assert(session->conn == conn);
-    fb_side_clear(session);
+    session_conn_clear(session);
     session->kind = 0;
-    fb_memory_release(conn->net->memory, session);
+    memory_release(conn->net->memory, session);
     conn->session = NULL;
 }
 
@@ -49,13 +49,13 @@ static fb_reason reason_to_end(const struct fb_conn *conn)
     return !conn_is_active(conn) && conn->unsent == 0 ? FB_FINISHED : FB_ABORTED;
 }
 
-void fb_session_end_children(struct fb_side *session)
+void session_conn_end_children(struct session_conn *session)
 {
-    struct fb_side *child;
+    struct session_conn *child;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     while ((child = TAILQ_FIRST(&session->children)) != NULL) {
         assert(child->parent == session && child->conn->outgoing);
-        fb_conn_end(child->conn, reason_to_end(child->conn));
+        conn_end(child->conn, reason_to_end(child->conn));
     }
 }

@@ -6,32 +6,33 @@
  * not 0. */
 #include "stream/session_conn.h"
 
-static int compare_names(const struct fb_side *a, const struct fb_side *b)
+static int compare_names(const struct session_conn *a, const struct session_conn *b)
 {
     return (a->name > b->name) - (a->name < b->name);
 }
 
-RB_GENERATE_INTERNAL(fb_named, fb_side, named, compare_names, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(
+    session_names, session_conn, named, compare_names, static __attribute__((unused)))
 
-uint64_t fb_session_name(struct fb_conn *conn)
+uint64_t session_name(struct fb_conn *conn)
 {
-    struct fb_stream *stream = fb_stream_of(conn);
-    struct fb_side *session = fb_side_make(conn);
+    struct stream *stream = stream_of(conn);
+    struct session_conn *session = session_conn_make(conn);
 
     if (session == NULL)
         return 0;
     if (session->name == 0) {
         session->name = ++stream->last_name;
-        RB_INSERT(fb_named, &stream->named, session);
+        RB_INSERT(session_names, &stream->named, session);
     }
     assert(session->name <= stream->last_name);
     return session->name;
 }
 
-struct fb_conn *fb_session_find(struct fb_stream *stream, uint64_t name)
+struct fb_conn *session_find(struct stream *stream, uint64_t name)
 {
-    struct fb_side key = { .name = name };
-    struct fb_side *session = RB_FIND(fb_named, &stream->named, &key);
+    struct session_conn key = { .name = name };
+    struct session_conn *session = RB_FIND(session_names, &stream->named, &key);
 
     if (session == NULL)
         return NULL;
@@ -40,9 +41,9 @@ struct fb_conn *fb_session_find(struct fb_stream *stream, uint64_t name)
     return session->conn;
 }
 
-void session_name_drop(struct fb_side *session)
+void session_name_drop(struct session_conn *session)
 {
     if (session->name != 0)
-        RB_REMOVE(fb_named, &fb_stream_of(session->conn)->named, session);
+        RB_REMOVE(session_names, &stream_of(session->conn)->named, session);
     session->name = 0;
 }

@@ -10,39 +10,39 @@
 #include <unistd.h>
 
 /* Finds the binding of the address that the client connected to. */
-static struct fb_binding *find_binding(struct fb_port *port, int fd)
+static struct binding *find_binding(struct port *port, int fd)
 {
-    struct fb_binding *first = STAILQ_FIRST(&port->bindings), *binding;
-    struct fb_address local = { .length = sizeof(local.un) };
+    struct binding *first = STAILQ_FIRST(&port->bindings), *binding;
+    struct address local = { .length = sizeof(local.un) };
 
     assert(first != NULL);
     if (!port->several || getsockname(fd, &local.any, &local.length) == -1)
         return first;
     STAILQ_FOREACH (binding, &port->bindings, link)
-        if (fb_address_equal(&binding->address, &local))
+        if (address_equal(&binding->address, &local))
             return binding;
     return first;
 }
 
-static bool is_debugged(const struct fb_stream *stream, const struct sockaddr *peer)
+static bool is_debugged(const struct stream *stream, const struct sockaddr *peer)
 {
     for (unsigned i = 0; i < stream->debug_n; i++)
-        if (fb_address_block_matches(&stream->debug[i], peer))
+        if (address_block_matches(&stream->debug[i], peer))
             return true;
     return false;
 }
 
-struct fb_conn *fb_session_start(
-    struct fb_stream *stream, struct fb_port *port, int fd, const struct sockaddr *peer)
+struct fb_conn *session_start(
+    struct stream *stream, struct port *port, int fd, const struct sockaddr *peer)
 {
-    struct fb_binding *binding = find_binding(port, fd);
-    struct fb_conn *conn = fb_conn_create(&stream->net, fd, peer, &fb_session_ops, binding);
+    struct binding *binding = find_binding(port, fd);
+    struct fb_conn *conn = conn_create(&stream->net, fd, peer, &session_conn_ops, binding);
 
     if (conn == NULL) {
         close(fd);
         return NULL;
     }
     conn->debug = is_debugged(stream, peer);
-    fb_count(stream->net.counters, FB_HANDLED, 1);
+    counters_add(stream->net.counters, COUNTER_HANDLED, 1);
     return conn;
 }

@@ -10,8 +10,8 @@
 
 struct session_timer {
     LIST_ENTRY(session_timer) link;
-    struct fb_timer timer;
-    struct fb_side *session;
+    struct timer timer;
+    struct session_conn *session;
     uint64_t due; /* monotonic ms */
     uint32_t id;
     unsigned kind;
@@ -19,16 +19,16 @@ struct session_timer {
 
 static void free_timer(struct session_timer *timer)
 {
-    struct fb_net *net = timer->session->conn->net;
+    struct net *net = timer->session->conn->net;
 
     CHECK_KIND(timer, SESSION_TIMER_KIND);
-    fb_timer_del(&net->loop, &timer->timer);
+    timer_del(&net->loop, &timer->timer);
     LIST_REMOVE(timer, link);
     timer->kind = 0;
-    fb_memory_release(net->memory, timer);
+    memory_release(net->memory, timer);
 }
 
-void session_timers_clear(struct fb_side *session)
+void session_timers_clear(struct session_conn *session)
 {
     while (!LIST_EMPTY(&session->timers))
         free_timer(LIST_FIRST(&session->timers));
@@ -36,38 +36,38 @@ void session_timers_clear(struct fb_side *session)
 
 static void call_timer(struct fb_conn *conn, uint32_t id)
 {
-    if (!conn_is_active(conn) || conn->pipe != NULL || !FB_HAS(fb_ops_of(conn), timer))
+    if (!conn_is_active(conn) || conn->pipe != NULL || !SESSION_HAS(session_ops_of(conn), timer))
         return;
-    fb_callback_begin(conn, FB_CALLBACK_TIMER);
-    fb_ops_of(conn)->timer(conn, conn->state, id);
-    fb_callback_end(conn);
+    session_callback_begin(conn, CALLBACK_TIMER);
+    session_ops_of(conn)->timer(conn, conn->state, id);
+    session_callback_end(conn);
 }
 
-static void timer_expired(struct fb_loop *loop, struct fb_timer *expired)
+static void timer_expired(struct loop *loop, struct timer *expired)
 {
-    struct session_timer *timer = fb_container(expired, struct session_timer, timer);
+    struct session_timer *timer = container_of(expired, struct session_timer, timer);
     struct fb_conn *conn = timer->session->conn;
-    struct fb_net *net = conn->net;
+    struct net *net = conn->net;
     uint32_t id = timer->id;
 
     CHECK_KIND(timer, SESSION_TIMER_KIND);
     CHECK_KIND(timer->session, SESSION_CONN_KIND);
-    assert(conn_is_owned(conn) && !fb_session_is_kept(conn));
+    assert(conn_is_owned(conn) && !session_is_kept(conn));
     if (timer->due > loop->clock.mono_ms) { /* moved back since it was set */
-        fb_timer_set(loop, expired, timer->due - loop->clock.mono_ms);
+        timer_set(loop, expired, timer->due - loop->clock.mono_ms);
         return;
     }
     free_timer(timer);
     call_timer(conn, id);
-    fb_net_settle(net);
+    net_flush(net);
 }
 
 static struct session_timer *find_timer(const struct fb_conn *conn, uint32_t id)
 {
     struct session_timer *timer = NULL;
 
-    if (fb_side_of(conn) != NULL)
-        LIST_FOREACH (timer, &fb_side_of(conn)->timers, link)
+    if (session_conn_of(conn) != NULL)
+        LIST_FOREACH (timer, &session_conn_of(conn)->timers, link)
             if (timer->id == id)
                 break;
     return timer;
@@ -76,14 +76,14 @@ static struct session_timer *find_timer(const struct fb_conn *conn, uint32_t id)
 /* Returns NULL without memory, and then the connection has been failed. */
 static struct session_timer *create_timer(struct fb_conn *conn, uint32_t id)
 {
-    struct fb_side *session = fb_side_make(conn);
+    struct session_conn *session = session_conn_make(conn);
     struct session_timer *timer;
 
     if (session == NULL)
         return NULL;
-    timer = fb_memory_alloc(conn->net->memory, sizeof(*timer));
+    timer = memory_alloc(conn->net->memory, sizeof(*timer));
     if (timer == NULL) {
-        fb_conn_fail(conn, FB_NO_MEMORY);
+        conn_fail(conn, FB_NO_MEMORY);
         return NULL;
     }
     *timer = (struct session_timer) { .kind = SESSION_TIMER_KIND, .session = session, .id = id };
@@ -92,9 +92,9 @@ static struct session_timer *create_timer(struct fb_conn *conn, uint32_t id)
     return timer;
 }
 
-void fb_session_alarm(struct fb_conn *conn, uint32_t id, uint64_t ms)
+void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms)
 {
-    struct fb_loop *loop = &conn->net->loop;
+    struct loop *loop = &conn->net->loop;
     struct session_timer *timer = find_timer(conn, id);
 
     assert(conn_is_owned(conn));
@@ -104,13 +104,13 @@ void fb_session_alarm(struct fb_conn *conn, uint32_t id, uint64_t ms)
         return;
     timer->due = loop->clock.mono_ms + (ms > 0 ? ms : 1);
     /* moving it back costs nothing until it expires */
-    if (fb_timer_is_set(&timer->timer) && timer->timer.deadline <= timer->due)
+    if (timer_is_set(&timer->timer) && timer->timer.deadline <= timer->due)
         return;
-    fb_timer_del(loop, &timer->timer);
-    fb_timer_set(loop, &timer->timer, ms);
+    timer_del(loop, &timer->timer);
+    timer_set(loop, &timer->timer, ms);
 }
 
-void fb_session_alarm_cancel(struct fb_conn *conn, uint32_t id)
+void session_timer_cancel(struct fb_conn *conn, uint32_t id)
 {
     struct session_timer *timer = find_timer(conn, id);
 

@@ -9,12 +9,12 @@
 #include <forkbeard/types.h>
 
 struct fb_map {
-    struct fb_zone *zone; /* open in a worker */
-    struct fb_shm_map_shape shape;
+    struct zone *zone; /* open in a worker */
+    struct shm_map_shape shape;
 };
 
 /* Returns the map in shared memory; NULL unless the zone is open. */
-static inline struct fb_shm_map *fb_map_memory(const struct fb_map *map)
+static inline struct shm_map *shared_map_memory(const struct fb_map *map)
 {
-    return fb_zone_memory(map->zone);
+    return zone_memory(map->zone);
 }

@@ -10,32 +10,32 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int fb_stream_init(struct fb_stream *stream, const struct fb_net_options *options,
-    struct fb_shared *shared, const struct fb_address_block *debug, unsigned debug_n)
+int stream_init(struct stream *stream, const struct net_options *options, struct shared *shared,
+    const struct address_block *debug, unsigned debug_n)
 {
-    *stream = (struct fb_stream) { .shared = shared, .debug = debug, .debug_n = debug_n };
+    *stream = (struct stream) { .shared = shared, .debug = debug, .debug_n = debug_n };
     TAILQ_INIT(&stream->kept);
     RB_INIT(&stream->named);
-    return fb_net_init(&stream->net, options);
+    return net_init(&stream->net, options);
 }
 
-void fb_stream_done(struct fb_stream *stream)
+void stream_done(struct stream *stream)
 {
     assert(TAILQ_EMPTY(&stream->kept) && RB_EMPTY(&stream->named));
-    for (unsigned i = 0; i < FB_PROTOCOLS_MAX; i++)
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             munmap(stream->slabs[i].base, stream->slabs[i].size);
-    fb_net_done(&stream->net);
+    net_done(&stream->net);
 }
 
-bool fb_session_state(struct fb_conn *conn, const struct fb_server *server)
+bool stream_alloc_state(struct fb_conn *conn, const struct server *server)
 {
-    struct fb_stream *stream = fb_stream_of(conn);
-    struct fb_source_table *slots = &stream->net.loop.sources;
+    struct stream *stream = stream_of(conn);
+    struct source_table *slots = &stream->net.loop.sources;
     size_t size = ((size_t)server->protocol->conn_state + 15) & ~(size_t)15;
     char *base = stream->slabs[server->protocol_index].base;
 
-    assert(server->protocol_index < FB_PROTOCOLS_MAX && conn->state == NULL);
+    assert(server->protocol_index < STREAM_PROTOCOLS_MAX && conn->state == NULL);
     if (size == 0)
         return true;
     if (base == NULL) {
@@ -46,7 +46,7 @@ bool fb_session_state(struct fb_conn *conn, const struct fb_server *server)
         stream->slabs[server->protocol_index].base = base;
         stream->slabs[server->protocol_index].size = size * slots->n;
     }
-    conn->state = base + size * fb_source_index(slots, &conn->source);
+    conn->state = base + size * source_index(slots, &conn->source);
     memset(conn->state, 0, size);
     return true;
 }

@@ -14,59 +14,61 @@
 #include <bsd/sys/tree.h>
 
 /* Protocols that one daemon can have. */
-#define FB_PROTOCOLS_MAX 64
+#define STREAM_PROTOCOLS_MAX 64
 
-struct fb_side;
+struct session_conn;
 
-struct fb_stream {
-    struct fb_net net; /* the first member */
-    struct fb_shared *shared;
-    struct fb_slot_id slot;               /* this worker's */
-    const struct fb_address_block *debug; /* debug_connection */
+struct stream {
+    struct net net; /* the first member */
+    struct shared *shared;
+    struct slot_id slot;               /* this worker's */
+    const struct address_block *debug; /* debug_connection */
     unsigned debug_n;
     /* states of the protocols, each at the index of the slot; mapped when first needed */
     struct {
         char *base;
         size_t size; /* bytes of the mapping */
-    } slabs[FB_PROTOCOLS_MAX];
-    TAILQ_HEAD(fb_kept, fb_side) kept; /* keepalive pool: the last that was used in front */
-    RB_HEAD(fb_named, fb_side) named;  /* connections that others may have a reference of */
+    } slabs[STREAM_PROTOCOLS_MAX];
+    TAILQ_HEAD(keepalive_list, session_conn)
+    kept; /* keepalive pool: the last that was used in front */
+    RB_HEAD(session_names, session_conn)
+    named; /* connections that others may have a reference of */
     uint64_t last_name;
     bool draining;         /* the worker takes no more clients */
     uint64_t deadline_at;  /* when all sessions are closed, monotonic ms; 0: never */
     uint64_t spread_until; /* by when idle sessions are closed */
-    struct fb_timer drain;
+    struct timer drain;
     /* Called when a protocol uses a connection that has ended; NULL: that is logged. */
-    void (*misused)(struct fb_stream *stream, const char *call);
+    void (*misused)(struct stream *stream, const char *call);
 };
 
-static inline struct fb_stream *fb_stream_of(const struct fb_conn *conn)
+static inline struct stream *stream_of(const struct fb_conn *conn)
 {
-    return fb_container(conn->net, struct fb_stream, net);
+    return container_of(conn->net, struct stream, net);
 }
 
 /* Returns -1 after an emerg line, with nothing left to undo. */
-int fb_stream_init(struct fb_stream *stream, const struct fb_net_options *options,
-    struct fb_shared *shared, const struct fb_address_block *debug, unsigned debug_n);
+int stream_init(struct stream *stream, const struct net_options *options, struct shared *shared,
+    const struct address_block *debug, unsigned debug_n);
 /* Requires that no connection is open any more. */
-void fb_stream_done(struct fb_stream *stream);
+void stream_done(struct stream *stream);
 
 /* session_start.c: Starts a session on `fd`, which it owns from now on; its protocol's `opened`
  * runs later, from the loop. NULL without a free slot, and then the descriptor is closed. */
-struct fb_conn *fb_session_start(
-    struct fb_stream *stream, struct fb_port *port, int fd, const struct sockaddr *peer);
+struct fb_conn *session_start(
+    struct stream *stream, struct port *port, int fd, const struct sockaddr *peer);
 
 /* drain.c: Tells the protocols that no more clients will come, and closes idle sessions bit by bit.
  * `deadline` in ms; 0: none. */
-void fb_stream_drain(struct fb_stream *stream, uint64_t deadline);
+void stream_drain(struct stream *stream, uint64_t deadline);
 /* fb_set_idle() */
-void fb_session_set_idle(struct fb_conn *conn, bool idle);
+void stream_set_idle(struct fb_conn *conn, bool idle);
 
 /* keepalive.c: Closes the connections of the keepalive pool. */
-void fb_stream_close_kept(struct fb_stream *stream);
+void keepalive_close_all(struct stream *stream);
 /* Ends the connection of the pool that was not used for the longest time, to free a slot; false
  * where the pool is empty. */
-bool fb_stream_drop_kept(struct fb_stream *stream);
+bool keepalive_evict(struct stream *stream);
 
 /* session_check.c: Asserts the invariants of all connections and sessions; between callbacks. */
-void stream_check(const struct fb_stream *stream);
+void stream_check(const struct stream *stream);

@@ -14,10 +14,10 @@
 static struct fb_conn *connect_kept(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops)
 {
-    struct fb_conn *conn = keepalive_get(fb_stream_of(owner), target, ops);
+    struct fb_conn *conn = keepalive_get(stream_of(owner), target, ops);
 
     if (conn != NULL)
-        fb_conn_reopen(conn, &fb_session_ops, owner->owner);
+        conn_reopen(conn, &session_conn_ops, owner->owner);
     return conn;
 }
 
@@ -26,39 +26,39 @@ static struct fb_conn *connect_kept(
 static struct fb_conn *connect_new(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops)
 {
-    const struct fb_address *address = &target->address;
-    struct fb_net *net = owner->net;
-    struct fb_side *session = fb_side_create(net);
+    const struct address *address = &target->address;
+    struct net *net = owner->net;
+    struct session_conn *session = session_conn_create(net);
     struct fb_conn *conn;
 
     if (session == NULL)
         return NULL;
     session->ops = ops;
     session->target = target;
-    session->parent = fb_side_of(owner);
+    session->parent = session_conn_of(owner);
     if (net->connection_n == net->connections_max)
-        fb_stream_drop_kept(fb_stream_of(owner));
-    conn = fb_conn_connect(
-        net, owner, &address->any, address->length, &fb_session_ops, owner->owner, session);
+        keepalive_evict(stream_of(owner));
+    conn = conn_connect(
+        net, owner, &address->any, address->length, &session_conn_ops, owner->owner, session);
     if (conn == NULL) {
-        fb_memory_release(net->memory, session);
+        memory_release(net->memory, session);
         return NULL;
     }
     session->conn = conn;
-    fb_timer_set(&net->loop, &conn->timer, CONNECT_TIMEOUT_MS);
+    timer_set(&net->loop, &conn->timer, CONNECT_TIMEOUT_MS);
     return conn;
 }
 
-struct fb_conn *fb_session_connect(
+struct fb_conn *upstream_connect(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops, void *state)
 {
-    struct fb_side *parent, *session;
+    struct session_conn *parent, *session;
     struct fb_conn *conn;
 
     assert(target != NULL && ops != NULL);
     if (!conn_is_active(owner))
         return NULL;
-    parent = fb_side_make(owner);
+    parent = session_conn_make(owner);
     if (parent == NULL)
         return NULL;
     conn = connect_kept(owner, target, ops);
@@ -66,7 +66,7 @@ struct fb_conn *fb_session_connect(
         conn = connect_new(owner, target, ops);
     if (conn == NULL)
         return NULL;
-    session = fb_side_of(conn);
+    session = session_conn_of(conn);
     assert(session->ops == ops && session->conn == conn);
     session->target = target;
     session->parent = parent;

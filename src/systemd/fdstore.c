@@ -14,20 +14,20 @@
 
 /* Hashes the address (FNV-1a): it may be longer than a name in the store, and have other
  * characters. */
-static void name_of(const struct fb_listener *listener, char name[FB_STORE_NAME_MAX])
+static void name_of(const struct listener *listener, char name[FDSTORE_NAME_MAX])
 {
     uint64_t h = 0xcbf29ce484222325;
 
     for (const char *p = listener->text; *p != '\0'; p++)
         h = (h ^ (unsigned char)*p) * 0x100000001b3;
-    snprintf(name, FB_STORE_NAME_MAX, FB_STORE_NAME "-%016" PRIx64, h);
+    snprintf(name, FDSTORE_NAME_MAX, FDSTORE_NAME "-%016" PRIx64, h);
 }
 
-bool fb_store_is_name(const char *name)
+bool fdstore_is_name(const char *name)
 {
-    size_t n = strlen(FB_STORE_NAME);
+    size_t n = strlen(FDSTORE_NAME);
 
-    if (strncmp(name, FB_STORE_NAME, n) != 0)
+    if (strncmp(name, FDSTORE_NAME, n) != 0)
         return false;
     name += n;
     if (*name == '\0')
@@ -36,46 +36,46 @@ bool fb_store_is_name(const char *name)
            name[1 + HASH_LENGTH] == '\0'; /* a unit "forkbeard-x.socket" is no name of ours */
 }
 
-static void store_sockets(struct fb_listener *listener, struct fb_log *log)
+static void store_sockets(struct listener *listener, struct log *log)
 {
-    char name[FB_STORE_NAME_MAX];
+    char name[FDSTORE_NAME_MAX];
 
     name_of(listener, name);
     for (; listener->stored_n < listener->fd_n; listener->stored_n++)
-        if (fb_notify_store(log, name, listener->fds[listener->stored_n]) == -1)
+        if (notify_store(log, name, listener->fds[listener->stored_n]) == -1)
             return;
 }
 
-void fb_store_listeners(struct fb_listeners *listeners, struct fb_log *log)
+void fdstore_add(struct listeners *listeners, struct log *log)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
-    if (!fb_notify_is_on())
+    if (!notify_is_on())
         return;
     STAILQ_FOREACH (listener, listeners, link)
         if (!listener->foreign)
             store_sockets(listener, log);
 }
 
-void fb_store_forget(struct fb_listener *listener, struct fb_log *log)
+void fdstore_drop(struct listener *listener, struct log *log)
 {
-    char name[FB_STORE_NAME_MAX];
+    char name[FDSTORE_NAME_MAX];
 
     if (listener->stored_n == 0)
         return;
     name_of(listener, name);
-    fb_notify_remove(log, name);
+    notify_unstore(log, name);
     listener->stored_n = 0;
 }
 
-void fb_store_forget_unclaimed(
-    struct fb_inherited *inherited, const struct fb_listeners *serving, struct fb_log *log)
+void fdstore_drop_unclaimed(
+    struct adopted *inherited, const struct listeners *serving, struct log *log)
 {
-    struct fb_listener *lender;
+    struct listener *lender;
 
     if (inherited == NULL || inherited->settled)
         return;
     STAILQ_FOREACH (lender, &inherited->lenders, link)
-        if (fb_listener_find(serving, lender) == NULL)
-            fb_store_forget(lender, log);
+        if (listener_find(serving, lender) == NULL)
+            fdstore_drop(lender, log);
 }

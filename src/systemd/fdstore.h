@@ -7,17 +7,17 @@
 #include "net/adopted.h"
 
 /* The name of a socket in the store: this, or this with a suffix for the address. */
-#define FB_STORE_NAME "forkbeard"
-#define FB_STORE_NAME_MAX 32
+#define FDSTORE_NAME "forkbeard"
+#define FDSTORE_NAME_MAX 32
 
 /* Whether a descriptor that is passed under this name was stored by us. */
-bool fb_store_is_name(const char *name);
+bool fdstore_is_name(const char *name);
 
 /* Stores the sockets of these listeners, which serve, as far as they are not stored yet. */
-void fb_store_listeners(struct fb_listeners *listeners, struct fb_log *log);
+void fdstore_add(struct listeners *listeners, struct log *log);
 /* Drops the copies of a listener's sockets, which are not listened on any more. */
-void fb_store_forget(struct fb_listener *listener, struct fb_log *log);
-/* Drops the copies that no listener has taken over; before fb_inherited_settle(). `inherited`
+void fdstore_drop(struct listener *listener, struct log *log);
+/* Drops the copies that no listener has taken over; before adopted_settle(). `inherited`
  * may be NULL. */
-void fb_store_forget_unclaimed(
-    struct fb_inherited *inherited, const struct fb_listeners *serving, struct fb_log *log);
+void fdstore_drop_unclaimed(
+    struct adopted *inherited, const struct listeners *serving, struct log *log);

@@ -18,7 +18,7 @@ static struct {
     int fd;
 } journal = { .fd = -1 };
 
-void fb_journal_init(void)
+void journal_init(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
 
@@ -26,7 +26,7 @@ void fb_journal_init(void)
         stream != NULL && sscanf(stream, "%llu:%llu", &journal.device, &journal.inode) == 2;
 }
 
-bool fb_journal_is_stderr(void)
+bool journal_is_stderr(void)
 {
     struct stat st;
 
@@ -34,19 +34,19 @@ bool fb_journal_is_stderr(void)
            st.st_ino == journal.inode;
 }
 
-int fb_journal_connect(void)
+int journal_connect(void)
 {
     static const struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = SOCKET_PATH };
 
     return connect(journal.fd, (const struct sockaddr *)&address, sizeof(address));
 }
 
-int fb_journal_socket(void)
+int journal_socket(void)
 {
     if (journal.fd != -1)
         return journal.fd;
     journal.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (journal.fd != -1)
-        fb_journal_connect(); /* on failure lines go to standard error until logs are reopened */
+        journal_connect(); /* on failure lines go to standard error until logs are reopened */
     return journal.fd;
 }

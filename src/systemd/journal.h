@@ -6,11 +6,11 @@
 
 #include <stdbool.h>
 
-/* Reads JOURNAL_STREAM; to be called before fb_process_environment(). */
-void fb_journal_init(void);
+/* Reads JOURNAL_STREAM; to be called before process_set_environment(). */
+void journal_init(void);
 /* Whether standard error, as it is now, is the stream that JOURNAL_STREAM names. */
-bool fb_journal_is_stderr(void);
+bool journal_is_stderr(void);
 /* Returns the journal's socket, made at the first call and connected if it can be; -1: not made. */
-int fb_journal_socket(void);
+int journal_socket(void);
 /* Connects the socket again, in all processes that have inherited it; -1 with errno. */
-int fb_journal_connect(void);
+int journal_connect(void);

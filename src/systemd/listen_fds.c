@@ -39,41 +39,41 @@ static const char *next_name(char **names, char name[NAME_MAX_BYTES + 1])
 }
 
 static int add_socket(
-    struct fb_inherited *inherited, const struct fb_inherited_socket *passed, struct fb_log *log)
+    struct adopted *inherited, const struct adopted_socket *passed, struct log *log)
 {
-    const char *wrong = fb_inherited_add(inherited, passed);
+    const char *wrong = adopted_add(inherited, passed);
 
     if (wrong == NULL)
         return 0;
-    if (passed->from == FB_FROM_STORE) { /* an error would fail every further start */
-        fb_log(log, FB_WARN, errno,
+    if (passed->from == ADOPTED_FROM_STORE) { /* an error would fail every further start */
+        log_write(log, LEVEL_WARN, errno,
             "descriptor %d (\"%s\"), which the service manager has kept, cannot be listened on: "
             "%s, it is closed",
             passed->fd, passed->name, wrong);
         close(passed->fd);
         return 0;
     }
-    fb_log(log, FB_EMERG, errno,
+    log_write(log, LEVEL_EMERG, errno,
         "descriptor %d (\"%s\"), which the service manager has passed, cannot be listened on: %s",
         passed->fd, passed->name, wrong);
     return -1;
 }
 
-static int add_sockets(struct fb_inherited *inherited, int64_t n, char *names, struct fb_log *log)
+static int add_sockets(struct adopted *inherited, int64_t n, char *names, struct log *log)
 {
     char name[NAME_MAX_BYTES + 1];
 
-    for (int fd = FB_PASSED_FIRST; fd < FB_PASSED_FIRST + n; fd++) /* first of all */
+    for (int fd = ADOPTED_PASSED_FIRST; fd < ADOPTED_PASSED_FIRST + n; fd++) /* first of all */
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1) {
-            fb_log(log, FB_EMERG, errno,
+            log_write(log, LEVEL_EMERG, errno,
                 "LISTEN_FDS promises %d descriptors, but number %d is not open", (int)n, fd);
             return -1;
         }
-    for (int fd = FB_PASSED_FIRST; fd < FB_PASSED_FIRST + n; fd++) {
-        struct fb_inherited_socket passed = { .fd = fd, .number = fd };
+    for (int fd = ADOPTED_PASSED_FIRST; fd < ADOPTED_PASSED_FIRST + n; fd++) {
+        struct adopted_socket passed = { .fd = fd, .number = fd };
 
         passed.name = next_name(&names, name);
-        passed.from = fb_store_is_name(name) ? FB_FROM_STORE : FB_FROM_MANAGER;
+        passed.from = fdstore_is_name(name) ? ADOPTED_FROM_STORE : ADOPTED_FROM_MANAGER;
         if (add_socket(inherited, &passed, log) == -1)
             return -1;
     }
@@ -85,11 +85,10 @@ static bool is_our_pid(const char *text)
 {
     int64_t pid;
 
-    return text != NULL && fb_parse_number(text, 1, INT_MAX, &pid) == FB_NUMBER_OK &&
-           pid == getpid();
+    return text != NULL && number_parse(text, 1, INT_MAX, &pid) == NUMBER_OK && pid == getpid();
 }
 
-int listen_fds_take(struct fb_inherited *inherited, struct fb_log *log)
+int listen_fds_take(struct adopted *inherited, struct log *log)
 {
     char *pid = take_variable("LISTEN_PID"), *fds = take_variable("LISTEN_FDS"),
          *names = take_variable("LISTEN_FDNAMES");
@@ -98,10 +97,10 @@ int listen_fds_take(struct fb_inherited *inherited, struct fb_log *log)
 
     unsetenv("LISTEN_PIDFDID");
     if (is_our_pid(pid) && fds != NULL) {
-        if (fb_parse_number(fds, 0, INT_MAX - FB_PASSED_FIRST, &n) == FB_NUMBER_OK) {
+        if (number_parse(fds, 0, INT_MAX - ADOPTED_PASSED_FIRST, &n) == NUMBER_OK) {
             status = add_sockets(inherited, n, names, log);
         } else {
-            fb_log(log, FB_EMERG, 0, "LISTEN_FDS=\"%s\" is not a number of descriptors", fds);
+            log_write(log, LEVEL_EMERG, 0, "LISTEN_FDS=\"%s\" is not a number of descriptors", fds);
             status = -1;
         }
     }

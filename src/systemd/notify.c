@@ -20,7 +20,7 @@ static char *manager[2]; /* an environment: "NOTIFY_SOCKET=..." and no more, or 
 static uint64_t interval_us;
 static bool failing; /* the latest message could not be sent, which was logged */
 
-void fb_notify_init(void)
+void notify_init(void)
 {
     const char *address = getenv(SOCKET);
 
@@ -32,13 +32,13 @@ void fb_notify_init(void)
     unsetenv(SOCKET);
 }
 
-bool fb_notify_is_on(void)
+bool notify_is_on(void)
 {
     return manager[0] != NULL;
 }
 
 /* The manager counts the watchdog's interval for its main process: no pid is put back. */
-int fb_notify_hand_on(void)
+int notify_hand_on(void)
 {
     char text[24];
 
@@ -52,7 +52,7 @@ int fb_notify_hand_on(void)
 
 /* Sends with an environment that holds the manager's address alone, which is where libsystemd
  * finds it. */
-static int send_state(struct fb_log *log, const char *state, const int *fds, unsigned n)
+static int send_state(struct log *log, const char *state, const int *fds, unsigned n)
 {
     char **saved = environ;
     int result;
@@ -63,17 +63,18 @@ static int send_state(struct fb_log *log, const char *state, const int *fds, uns
     result = sd_pid_notify_with_fds(0, 0, state, fds, n);
     environ = saved;
     if (result < 0 && !failing)
-        fb_log(log, FB_ERROR, -result, "the service manager (%s) could not be told", manager[0]);
+        log_write(
+            log, LEVEL_ERROR, -result, "the service manager (%s) could not be told", manager[0]);
     failing = result < 0;
     return result > 0 ? 0 : -1;
 }
 
-void fb_notify_ready(struct fb_log *log)
+void notify_ready(struct log *log)
 {
     send_state(log, "READY=1", NULL, 0);
 }
 
-void fb_notify_reloading(struct fb_log *log)
+void notify_reloading(struct log *log)
 {
     struct timespec now;
     char state[64];
@@ -84,18 +85,18 @@ void fb_notify_reloading(struct fb_log *log)
     send_state(log, state, NULL, 0);
 }
 
-void fb_notify_stopping(struct fb_log *log)
+void notify_stopping(struct log *log)
 {
     send_state(log, "STOPPING=1", NULL, 0);
 }
 
-void fb_notify_status(struct fb_log *log, const char *text)
+void notify_status(struct log *log, const char *text)
 {
-    char state[sizeof("STATUS=") + FB_NOTIFY_STATUS_MAX] = "STATUS=";
+    char state[sizeof("STATUS=") + NOTIFY_STATUS_MAX] = "STATUS=";
     size_t n = strlen(state);
 
     while (*text != '\0') {
-        size_t bytes = fb_utf8_character(text);
+        size_t bytes = utf8_character(text);
 
         if (n + (bytes > 0 ? bytes : 1) >= sizeof(state))
             break;
@@ -112,7 +113,7 @@ void fb_notify_status(struct fb_log *log, const char *text)
     send_state(log, state, NULL, 0);
 }
 
-void fb_notify_mainpid(struct fb_log *log, pid_t pid)
+void notify_mainpid(struct log *log, pid_t pid)
 {
     char state[32];
 
@@ -120,18 +121,18 @@ void fb_notify_mainpid(struct fb_log *log, pid_t pid)
     send_state(log, state, NULL, 0);
 }
 
-uint64_t fb_notify_interval(void)
+uint64_t notify_interval(void)
 {
     return manager[0] != NULL ? interval_us / 1000 : 0;
 }
 
-void fb_notify_alive(struct fb_log *log)
+void notify_alive(struct log *log)
 {
     send_state(log, "WATCHDOG=1", NULL, 0);
 }
 
 /* FDPOLL=0: nothing happens on a listening socket that would make the copy useless. */
-int fb_notify_store(struct fb_log *log, const char *name, int fd)
+int notify_store(struct log *log, const char *name, int fd)
 {
     char state[320];
 
@@ -139,7 +140,7 @@ int fb_notify_store(struct fb_log *log, const char *name, int fd)
     return send_state(log, state, &fd, 1);
 }
 
-int fb_notify_remove(struct fb_log *log, const char *name)
+int notify_unstore(struct log *log, const char *name)
 {
     char state[320];
 

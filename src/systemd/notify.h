@@ -12,34 +12,34 @@
 #include <sys/types.h>
 
 /* Bytes of a status with its NUL; a longer one is cut. */
-#define FB_NOTIFY_STATUS_MAX 3400
+#define NOTIFY_STATUS_MAX 3400
 
 /* At the start: remembers what the environment says of the manager, and takes that out of it. */
-void fb_notify_init(void);
+void notify_init(void);
 /* Whether there is a service manager. */
-bool fb_notify_is_on(void);
+bool notify_is_on(void);
 /* In a process that is about to execute the daemon's binary as the next main process: puts back
  * what was taken out; -1 with errno. */
-int fb_notify_hand_on(void);
+int notify_hand_on(void);
 
 /* Sends that we serve: at the start, and at a reload's end. */
-void fb_notify_ready(struct fb_log *log);
+void notify_ready(struct log *log);
 /* Sends that a reload begins. */
-void fb_notify_reloading(struct fb_log *log);
+void notify_reloading(struct log *log);
 /* Sends that the daemon ends. */
-void fb_notify_stopping(struct fb_log *log);
+void notify_stopping(struct log *log);
 /* Sends the status that is shown to people: one line, in which other bytes than characters are
  * replaced. */
-void fb_notify_status(struct fb_log *log, const char *text);
+void notify_status(struct log *log, const char *text);
 /* Names another process as the main one. The manager takes no message from us from then on. */
-void fb_notify_mainpid(struct fb_log *log, pid_t pid);
+void notify_mainpid(struct log *log, pid_t pid);
 
 /* Returns how often the manager wants to hear that we are alive, in ms; 0: never. */
-uint64_t fb_notify_interval(void);
-void fb_notify_alive(struct fb_log *log);
+uint64_t notify_interval(void);
+void notify_alive(struct log *log);
 
 /* Makes the manager keep a copy of a descriptor for the process that follows us, or drop those
  * of a name. Names are printable ASCII without ':', at most 255 bytes. -1 where nothing was
  * sent; the manager sends no reply. */
-int fb_notify_store(struct fb_log *log, const char *name, int fd);
-int fb_notify_remove(struct fb_log *log, const char *name);
+int notify_store(struct log *log, const char *name, int fd);
+int notify_unstore(struct log *log, const char *name);

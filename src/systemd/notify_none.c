@@ -6,62 +6,62 @@
 #include <stdlib.h>
 
 /* Removes the variables all the same, so that no child speaks for us. */
-void fb_notify_init(void)
+void notify_init(void)
 {
     static const char *const names[] = { "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC" };
 
-    for (size_t i = 0; i < fb_countof(names); i++)
+    for (size_t i = 0; i < countof(names); i++)
         unsetenv(names[i]);
 }
 
-bool fb_notify_is_on(void)
+bool notify_is_on(void)
 {
     return false;
 }
 
-int fb_notify_hand_on(void)
+int notify_hand_on(void)
 {
     return 0;
 }
 
-void fb_notify_ready(struct fb_log *log)
+void notify_ready(struct log *log)
 {
     (void)log;
 }
 
-void fb_notify_reloading(struct fb_log *log)
+void notify_reloading(struct log *log)
 {
     (void)log;
 }
 
-void fb_notify_stopping(struct fb_log *log)
+void notify_stopping(struct log *log)
 {
     (void)log;
 }
 
-void fb_notify_status(struct fb_log *log, const char *text)
+void notify_status(struct log *log, const char *text)
 {
     (void)log;
     (void)text;
 }
 
-void fb_notify_mainpid(struct fb_log *log, pid_t pid)
+void notify_mainpid(struct log *log, pid_t pid)
 {
     (void)log;
     (void)pid;
 }
 
-uint64_t fb_notify_interval(void)
+uint64_t notify_interval(void)
 {
     return 0;
 }
 
-void fb_notify_alive(struct fb_log *log)
+void notify_alive(struct log *log)
 {
     (void)log;
 }
 
-int fb_notify_store(struct fb_log *log, const char *name, int fd)
+int notify_store(struct log *log, const char *name, int fd)
 {
     (void)log;
     (void)name;
@@ -69,7 +69,7 @@ int fb_notify_store(struct fb_log *log, const char *name, int fd)
     return -1;
 }
 
-int fb_notify_remove(struct fb_log *log, const char *name)
+int notify_unstore(struct log *log, const char *name)
 {
     (void)log;
     (void)name;

@@ -38,9 +38,9 @@ static char **copy_list(char **list)
 static bool is_for_us_alone(const char *text)
 {
     static const char *const names[] = { "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES=",
-        "LISTEN_PIDFDID=", "WATCHDOG_PID=", FB_HANDOVER "=" };
+        "LISTEN_PIDFDID=", "WATCHDOG_PID=", EXEC_STATE_VARIABLE "=" };
 
-    for (size_t i = 0; i < fb_countof(names); i++)
+    for (size_t i = 0; i < countof(names); i++)
         if (strncmp(text, names[i], strlen(names[i])) == 0)
             return true;
     return false;
@@ -131,7 +131,7 @@ void binary_execute(const struct binary *binary, char *variable, const int *fds,
     char **list;
 
     assert(binary->path != NULL && binary->directory != NULL);
-    assert(strncmp(variable, FB_HANDOVER "=", sizeof(FB_HANDOVER)) == 0);
+    assert(strncmp(variable, EXEC_STATE_VARIABLE "=", sizeof(EXEC_STATE_VARIABLE)) == 0);
     list = list_environment(binary->environment, variable);
     if (list == NULL)
         return;
@@ -141,6 +141,6 @@ void binary_execute(const struct binary *binary, char *variable, const int *fds,
     if (chdir(binary->directory) == -1)
         return;
     environ = list;
-    if (fb_notify_hand_on() == 0)
+    if (notify_hand_on() == 0)
         execve(binary->path, binary->arguments, environ);
 }

@@ -27,7 +27,7 @@ enum {
     ZONE = 'z',
 };
 
-static void add_fd(struct fb_handover *handover, int fd)
+static void add_fd(struct exec_state_writer *handover, int fd)
 {
     int *fds;
 
@@ -44,46 +44,46 @@ static void add_fd(struct fb_handover *handover, int fd)
     fds[handover->fd_n++] = fd;
 }
 
-static void add_item(struct fb_handover *handover, char kind, int fd)
+static void add_item(struct exec_state_writer *handover, char kind, int fd)
 {
     add_fd(handover, fd);
     if (handover->file != NULL)
         fprintf(handover->file, ":%c%d", kind, fd);
 }
 
-void fb_handover_begin(
-    struct fb_handover *handover, int link, int lock, unsigned side, uint32_t serial)
+void exec_state_begin(
+    struct exec_state_writer *handover, int link, int lock, unsigned side, uint32_t serial)
 {
     assert(side <= 1);
-    *handover = (struct fb_handover) { .fds = NULL };
+    *handover = (struct exec_state_writer) { .fds = NULL };
     handover->file = open_memstream(&handover->text, &handover->size);
     if (handover->file == NULL)
         return;
-    fprintf(handover->file, "%s=%s:%c%d:%c%u,%lu", FB_HANDOVER, FORM, PARENT, (int)getpid(), SLOTS,
-        side, (unsigned long)serial);
+    fprintf(handover->file, "%s=%s:%c%d:%c%u,%lu", EXEC_STATE_VARIABLE, FORM, PARENT, (int)getpid(),
+        SLOTS, side, (unsigned long)serial);
     add_item(handover, LINK, link);
     if (lock != -1)
         add_item(handover, LOCK, lock);
 }
 
-void fb_handover_socket(struct fb_handover *handover, int fd)
+void exec_state_add_socket(struct exec_state_writer *handover, int fd)
 {
     add_item(handover, SOCKET, fd);
 }
 
-void fb_handover_passed(struct fb_handover *handover, const struct fb_inherited_socket *passed)
+void exec_state_add_passed(struct exec_state_writer *handover, const struct adopted_socket *passed)
 {
     add_item(handover, PASSED, passed->fd);
     if (handover->file != NULL)
         fprintf(handover->file, ",%d,%s", passed->number, passed->name);
 }
 
-void fb_handover_zone(struct fb_handover *handover, int fd)
+void exec_state_add_zone(struct exec_state_writer *handover, int fd)
 {
     add_item(handover, ZONE, fd);
 }
 
-int fb_handover_end(struct fb_handover *handover)
+int exec_state_end(struct exec_state_writer *handover)
 {
     FILE *file = handover->file;
 
@@ -91,19 +91,19 @@ int fb_handover_end(struct fb_handover *handover)
     return file != NULL && fclose(file) == 0 ? 0 : -1;
 }
 
-void fb_handover_destroy(struct fb_handover *handover)
+void exec_state_destroy(struct exec_state_writer *handover)
 {
     if (handover->file != NULL)
         fclose(handover->file);
     free(handover->text);
     free(handover->fds);
-    *handover = (struct fb_handover) { .fds = NULL };
+    *handover = (struct exec_state_writer) { .fds = NULL };
 }
 
 /* Reading */
 
 struct reader {
-    struct fb_inheritance *inheritance;
+    struct exec_state *inheritance;
     const char *wrong; /* with an item, or NULL */
 };
 
@@ -113,7 +113,7 @@ static int64_t read_number(struct reader *reader, char **rest, int64_t most)
     const char *text = strsep(rest, ",");
     int64_t n = 0;
 
-    if (text == NULL || fb_parse_number(text, 0, most, &n) != FB_NUMBER_OK)
+    if (text == NULL || number_parse(text, 0, most, &n) != NUMBER_OK)
         reader->wrong = "it has no number where one is expected";
     return n;
 }
@@ -130,32 +130,32 @@ static int read_descriptor(struct reader *reader, char **rest)
 
 static void read_socket(struct reader *reader, char *rest, bool passed)
 {
-    struct fb_inherited_socket one = { .from = FB_FROM_MASTER, .name = "" };
+    struct adopted_socket one = { .from = ADOPTED_FROM_MASTER, .name = "" };
 
     one.fd = read_descriptor(reader, &rest);
     if (passed) {
-        one.from = FB_FROM_MANAGER;
+        one.from = ADOPTED_FROM_MANAGER;
         one.number = (int)read_number(reader, &rest, INT_MAX);
         one.name = rest != NULL ? rest : "";
     }
     if (reader->wrong == NULL)
-        reader->wrong = fb_inherited_add(reader->inheritance->sockets, &one);
+        reader->wrong = adopted_add(reader->inheritance->sockets, &one);
 }
 
 static void read_zone(struct reader *reader, char *rest)
 {
-    struct fb_inheritance *inheritance = reader->inheritance;
+    struct exec_state *inheritance = reader->inheritance;
     int fd = read_descriptor(reader, &rest);
 
     /* a zone that cannot be used begins empty, as one of another layout does */
     if (reader->wrong == NULL &&
-        fb_zones_adopt(&inheritance->zones, inheritance->sockets->arena, fd) == -1)
+        zones_adopt(&inheritance->zones, inheritance->sockets->arena, fd) == -1)
         close(fd);
 }
 
 static void read_item(struct reader *reader, char *item)
 {
-    struct fb_inheritance *inheritance = reader->inheritance;
+    struct exec_state *inheritance = reader->inheritance;
     char *rest = item + 1;
 
     switch (*item) {
@@ -188,9 +188,9 @@ static void read_item(struct reader *reader, char *item)
     }
 }
 
-static int refuse_item(struct fb_log *log, const char *item, const char *wrong)
+static int refuse_item(struct log *log, const char *item, const char *wrong)
 {
-    fb_log(log, FB_EMERG, errno,
+    log_write(log, LEVEL_EMERG, errno,
         "what the master process before has handed over (\"%s\") is not understood: %s", item,
         wrong);
     return -1;
@@ -209,7 +209,7 @@ static bool is_parents(struct reader *reader, char *item)
 }
 
 /* Reads the variable, which is given without its name; -1 after an emerg line. */
-static int read_state(struct fb_inheritance *inheritance, char *text, struct fb_log *log)
+static int read_state(struct exec_state *inheritance, char *text, struct log *log)
 {
     struct reader reader = { .inheritance = inheritance };
     const char *form = strsep(&text, ":");
@@ -217,8 +217,9 @@ static int read_state(struct fb_inheritance *inheritance, char *text, struct fb_
 
     errno = 0;
     if (!is_parents(&reader, strsep(&text, ":"))) {
-        fb_log(log, FB_WARN, 0,
-            "the environment's " FB_HANDOVER " is not of the process that has started us, it is "
+        log_write(log, LEVEL_WARN, 0,
+            "the environment's " EXEC_STATE_VARIABLE
+            " is not of the process that has started us, it is "
             "ignored");
         inheritance->parent = 0;
         return 0;
@@ -237,25 +238,25 @@ static int read_state(struct fb_inheritance *inheritance, char *text, struct fb_
 }
 
 /* Takes the variable out of the environment and reads it. */
-static int take_state(struct fb_inheritance *inheritance, struct fb_log *log)
+static int take_state(struct exec_state *inheritance, struct log *log)
 {
-    const char *value = getenv(FB_HANDOVER);
+    const char *value = getenv(EXEC_STATE_VARIABLE);
     char *text = value != NULL ? strdup(value) : NULL;
     int status = text == NULL ? 0 : read_state(inheritance, text, log);
 
-    unsetenv(FB_HANDOVER);
+    unsetenv(EXEC_STATE_VARIABLE);
     free(text);
     assert(status == -1 || (inheritance->link == -1) == (inheritance->parent == 0));
     return status;
 }
 
-int fb_inherit(struct fb_inheritance *inheritance, struct fb_log *log)
+int exec_state_take(struct exec_state *inheritance, struct log *log)
 {
-    *inheritance = (struct fb_inheritance) { .link = -1, .lock = -1 };
-    fb_zones_init(&inheritance->zones);
-    inheritance->sockets = fb_inherited_create();
+    *inheritance = (struct exec_state) { .link = -1, .lock = -1 };
+    zones_init(&inheritance->zones);
+    inheritance->sockets = adopted_create();
     if (inheritance->sockets == NULL) {
-        fb_log(log, FB_EMERG, errno, "no memory for the sockets that were passed");
+        log_write(log, LEVEL_EMERG, errno, "no memory for the sockets that were passed");
         return -1;
     }
     if (listen_fds_take(inheritance->sockets, log) == -1)
@@ -263,14 +264,14 @@ int fb_inherit(struct fb_inheritance *inheritance, struct fb_log *log)
     return take_state(inheritance, log);
 }
 
-void fb_inheritance_done(struct fb_inheritance *inheritance)
+void exec_state_done(struct exec_state *inheritance)
 {
     assert(inheritance->link >= -1 && inheritance->lock >= -1);
-    fb_zones_close(&inheritance->zones);
+    zones_close(&inheritance->zones);
     if (inheritance->link != -1)
         close(inheritance->link);
     if (inheritance->lock != -1)
         close(inheritance->lock);
     inheritance->link = inheritance->lock = -1;
-    fb_inherited_destroy(&inheritance->sockets);
+    adopted_destroy(&inheritance->sockets);
 }

@@ -15,10 +15,10 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define FB_HANDOVER "FORKBEARD"
+#define EXEC_STATE_VARIABLE "FORKBEARD"
 
 /* State that is being written: the variable, and the descriptors that it names. */
-struct fb_handover {
+struct exec_state_writer {
     FILE *file; /* NULL: not begun, ended, or without memory */
     char *text; /* "FORKBEARD=...", once it is ended */
     size_t size;
@@ -28,33 +28,33 @@ struct fb_handover {
 
 /* Begins with the link to us, the pid file's lock (or -1), and the side of the region of worker
  * slots and the serial behind which the new process numbers its workers. */
-void fb_handover_begin(
-    struct fb_handover *handover, int link, int lock, unsigned side, uint32_t serial);
+void exec_state_begin(
+    struct exec_state_writer *handover, int link, int lock, unsigned side, uint32_t serial);
 /* Adds a socket that we have opened; in the order of its listener's slots. */
-void fb_handover_socket(struct fb_handover *handover, int fd);
+void exec_state_add_socket(struct exec_state_writer *handover, int fd);
 /* Adds a socket that the service manager has passed to us. */
-void fb_handover_passed(struct fb_handover *handover, const struct fb_inherited_socket *passed);
+void exec_state_add_passed(struct exec_state_writer *handover, const struct adopted_socket *passed);
 /* Adds the memory of a zone. */
-void fb_handover_zone(struct fb_handover *handover, int fd);
+void exec_state_add_zone(struct exec_state_writer *handover, int fd);
 /* Ends the text; -1 without memory. */
-int fb_handover_end(struct fb_handover *handover);
+int exec_state_end(struct exec_state_writer *handover);
 /* Frees it; descriptors stay open. */
-void fb_handover_destroy(struct fb_handover *handover);
+void exec_state_destroy(struct exec_state_writer *handover);
 
 /* State that a start was given. */
-struct fb_inheritance {
-    struct fb_inherited *sockets; /* the service manager's too */
-    struct fb_zones zones;        /* open, to be taken over, and closed by whoever has done so */
-    pid_t parent;                 /* the master process that has started us, or 0 */
-    int link;                     /* to it, or -1 */
-    int lock;        /* the lock of its pid file, which we hold together with it; or -1 */
-    unsigned side;   /* side of our worker slots, 0 or 1 */
-    uint32_t serial; /* the serials of the slots begin behind this one */
+struct exec_state {
+    struct adopted *sockets; /* the service manager's too */
+    struct zones zones;      /* open, to be taken over, and closed by whoever has done so */
+    pid_t parent;            /* the master process that has started us, or 0 */
+    int link;                /* to it, or -1 */
+    int lock;                /* the lock of its pid file, which we hold together with it; or -1 */
+    unsigned side;           /* side of our worker slots, 0 or 1 */
+    uint32_t serial;         /* the serials of the slots begin behind this one */
 };
 
 /* Takes all that this start was given, which may be nothing, from the service manager and from
  * the master process that has started us; -1 after an emerg line. The variables are removed, so
  * that no child takes them for its own. To be called before any descriptor is opened. */
-int fb_inherit(struct fb_inheritance *inheritance, struct fb_log *log);
+int exec_state_take(struct exec_state *inheritance, struct log *log);
 /* Frees the memory, and closes what has not been taken over. */
-void fb_inheritance_done(struct fb_inheritance *inheritance);
+void exec_state_done(struct exec_state *inheritance);

@@ -41,13 +41,13 @@ void upgrade_link_close(struct upgrade_link *link)
 
 /* Sending */
 
-void upgrade_link_begin(struct fb_json *json)
+void upgrade_link_begin(struct json *json)
 {
-    fb_json_begin(json);
-    fb_json_object(json, NULL);
+    json_begin(json);
+    json_object(json, NULL);
 }
 
-int upgrade_link_send(struct upgrade_link *link, struct fb_json *json)
+int upgrade_link_send(struct upgrade_link *link, struct json *json)
 {
     ssize_t sent = -1;
     size_t n;
@@ -55,8 +55,8 @@ int upgrade_link_send(struct upgrade_link *link, struct fb_json *json)
 
     assert(link->fd != -1);
     assert(json->depth == 1); /* the caller has closed all that it has opened */
-    fb_json_close(json);
-    line = fb_json_end(json, &n);
+    json_close(json);
+    line = json_end(json, &n);
     if (line != NULL) /* the socket's buffer takes much more than a line at once */
         sent = send(link->fd, line, n, MSG_NOSIGNAL);
     free(line);
@@ -73,10 +73,10 @@ int upgrade_link_send_fd(struct upgrade_link *link, int fd)
     return fd_send(link->fd, empty, sizeof(empty) - 1, fd) == -1 && errno != EPIPE ? -1 : 0;
 }
 
-void fb_upgrade_report(int link, const struct fb_told *diag)
+void upgrade_report(int link, const struct diag *diag)
 {
     struct timeval limit = { .tv_sec = REPORT_S };
-    struct fb_json json;
+    struct json json;
     size_t n, sent = 0;
     ssize_t piece = 0;
     char *line;
@@ -85,8 +85,8 @@ void fb_upgrade_report(int link, const struct fb_told *diag)
         return;
     upgrade_link_begin(&json);
     diag_to_json(&json, diag);
-    fb_json_close(&json);
-    line = fb_json_end(&json, &n);
+    json_close(&json);
+    line = json_end(&json, &n);
     setsockopt(link, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     fcntl(link, F_SETFL, 0);
     while (line != NULL && sent < n && piece != -1) {
@@ -147,19 +147,19 @@ static ssize_t receive_bytes(struct upgrade_link *link)
 
 static void parse_message(struct upgrade_link *link, size_t n, struct upgrade_message *out)
 {
-    struct fb_json_value message = fb_json_parse(link->in, n);
+    struct json_value message = json_parse(link->in, n);
 
     assert(n < link->in_n && link->in[n] == '\n');
     link->line_n = n + 1;
     *out = (struct upgrade_message) {
-        .serves = fb_json_is_true(fb_json_member(message, "serves")),
-        .main = fb_json_is_true(fb_json_member(message, "main")),
-        .rescan = fb_json_is_true(fb_json_member(message, "look")),
-        .sockets = fb_json_member(message, "sockets"),
-        .diag = fb_json_member(message, "messages"),
+        .serves = json_is_true(json_member(message, "serves")),
+        .main = json_is_true(json_member(message, "main")),
+        .rescan = json_is_true(json_member(message, "look")),
+        .sockets = json_member(message, "sockets"),
+        .diag = json_member(message, "messages"),
         .fd = link->passed,
     };
-    fb_json_text(fb_json_member(message, "control"), out->control, sizeof(out->control));
+    json_text(json_member(message, "control"), out->control, sizeof(out->control));
     link->passed = -1;
 }
 

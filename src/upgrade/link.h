@@ -21,13 +21,13 @@ struct upgrade_link {
 };
 
 struct upgrade_message {
-    bool serves; /* the sender, which is new, serves */
-    bool main;   /* the receiver is the main process from now on */
-    bool rescan; /* the receiver's workers are to look at their listeners */
-    char control[FB_CONTROL_PATH_MAX + 1]; /* the sender's control socket, or "" */
-    struct fb_json_value sockets;          /* the sender listens on these; or none */
-    struct fb_json_value diag;             /* why the sender cannot start; or none */
-    int fd;                                /* the receiver's to close, or -1 */
+    bool serves;                        /* the sender, which is new, serves */
+    bool main;                          /* the receiver is the main process from now on */
+    bool rescan;                        /* the receiver's workers are to look at their listeners */
+    char control[CONTROL_PATH_MAX + 1]; /* the sender's control socket, or "" */
+    struct json_value sockets;          /* the sender listens on these; or none */
+    struct json_value diag;             /* why the sender cannot start; or none */
+    int fd;                             /* the receiver's to close, or -1 */
 };
 
 enum upgrade_link_status { LINK_MESSAGE, LINK_EMPTY, LINK_ENDED };
@@ -39,9 +39,9 @@ void upgrade_link_close(struct upgrade_link *link);
 void upgrade_link_check(const struct upgrade_link *link);
 
 /* Begins a message, to which the caller adds members before upgrade_link_send(). */
-void upgrade_link_begin(struct fb_json *json);
+void upgrade_link_begin(struct json *json);
 /* Ends and sends it; -1 with errno. A process that has gone is no error. */
-int upgrade_link_send(struct upgrade_link *link, struct fb_json *json);
+int upgrade_link_send(struct upgrade_link *link, struct json *json);
 /* Sends an empty message with a descriptor; -1 with errno. */
 int upgrade_link_send_fd(struct upgrade_link *link, int fd);
 /* Receives the next message, which is valid until the next call. */
@@ -50,4 +50,4 @@ enum upgrade_link_status upgrade_link_next(
 
 /* A new process that cannot start sends the old one its diagnostics, and waits until they are
  * read or a few seconds are over. `link` may be -1. */
-void fb_upgrade_report(int link, const struct fb_told *diag);
+void upgrade_report(int link, const struct diag *diag);

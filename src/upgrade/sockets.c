@@ -15,16 +15,16 @@ static uint64_t inode_of(int fd)
     return fd != -1 && fstat(fd, &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
-void upgrade_sockets_write(struct fb_json *json, const struct fb_listeners *listeners)
+void upgrade_sockets_write(struct json *json, const struct listeners *listeners)
 {
-    const struct fb_listener *listener;
+    const struct listener *listener;
 
-    fb_json_array(json, "sockets");
+    json_array(json, "sockets");
     if (listeners != NULL)
         STAILQ_FOREACH (listener, listeners, link)
             for (unsigned i = 0; i < listener->fd_n; i++)
-                fb_json_number(json, NULL, (int64_t)inode_of(listener->fds[i]));
-    fb_json_close(json);
+                json_number(json, NULL, (int64_t)inode_of(listener->fds[i]));
+    json_close(json);
 }
 
 void upgrade_sockets_free(struct upgrade_sockets *sockets)
@@ -34,18 +34,18 @@ void upgrade_sockets_free(struct upgrade_sockets *sockets)
     *sockets = (struct upgrade_sockets) { .n = 0 };
 }
 
-void upgrade_sockets_read(struct upgrade_sockets *sockets, struct fb_json_value list)
+void upgrade_sockets_read(struct upgrade_sockets *sockets, struct json_value list)
 {
-    struct fb_json_value socket = { NULL, 0 };
+    struct json_value socket = { NULL, 0 };
 
     upgrade_sockets_free(sockets);
-    while ((socket = fb_json_next(list, socket)).text != NULL) {
+    while ((socket = json_next(list, socket)).text != NULL) {
         uint64_t *more = realloc(sockets->inodes, (sockets->n + 1) * sizeof(*more));
 
         if (more == NULL)
             return;
         sockets->inodes = more;
-        more[sockets->n++] = (uint64_t)fb_json_integer(socket, 0);
+        more[sockets->n++] = (uint64_t)json_integer(socket, 0);
     }
 }
 
@@ -60,18 +60,18 @@ bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd)
     return false;
 }
 
-bool upgrade_sockets_adopt(struct fb_listeners *listeners, const struct fb_address *address, int fd)
+bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *address, int fd)
 {
-    struct fb_listener *listener;
+    struct listener *listener;
 
     assert(fd != -1);
     STAILQ_FOREACH (listener, listeners, link) {
-        if (!fb_address_equal(&listener->address, address))
+        if (!address_equal(&listener->address, address))
             continue;
         for (unsigned i = 0; i < listener->fd_n; i++)
             if (inode_of(listener->fds[i]) == inode_of(fd))
                 return false;
-        return fb_listener_add(listener, fd) == 0;
+        return listener_add(listener, fd) == 0;
     }
     return false;
 }

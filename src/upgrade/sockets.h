@@ -19,15 +19,14 @@ struct upgrade_sockets {
 };
 
 /* Writes the member "sockets"; `listeners` may be NULL. */
-void upgrade_sockets_write(struct fb_json *json, const struct fb_listeners *listeners);
+void upgrade_sockets_write(struct json *json, const struct listeners *listeners);
 /* Replaces the list by the other process's. Without memory it is shorter: at worst a path is
  * removed that is still listened on. */
-void upgrade_sockets_read(struct upgrade_sockets *sockets, struct fb_json_value list);
+void upgrade_sockets_read(struct upgrade_sockets *sockets, struct json_value list);
 void upgrade_sockets_free(struct upgrade_sockets *sockets);
 /* Whether the other process has the socket too. */
 bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd);
 
 /* Adds the socket to the listener of its address, unless one of them has it already; whether the
  * listener has it from now on. */
-bool upgrade_sockets_adopt(
-    struct fb_listeners *listeners, const struct fb_address *address, int fd);
+bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *address, int fd);

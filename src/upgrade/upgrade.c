@@ -53,7 +53,7 @@ void upgrade_check(const struct upgrade *upgrade)
     assert(!alone || (upgrade->link.fd == -1 && upgrade->diag == NULL && upgrade->control == NULL));
     assert(!alone || upgrade->sockets.n == 0);
     assert(!upgrade_is_pending(upgrade) || upgrade->main);
-    assert(!fb_timer_is_set(&upgrade->deadline) || upgrade_is_pending(upgrade));
+    assert(!timer_is_set(&upgrade->deadline) || upgrade_is_pending(upgrade));
     assert(!upgrade->late || upgrade->phase == UPGRADE_ROLLING_BACK ||
            upgrade->phase == UPGRADE_HANDED_OVER);
 }
@@ -65,8 +65,8 @@ static void drop_diag(struct upgrade *upgrade)
         return;
     if (upgrade->log->diag == upgrade->diag)
         upgrade->log->diag = NULL;
-    fb_log_update(upgrade->log);
-    fb_told_destroy(&upgrade->diag);
+    log_update(upgrade->log);
+    diag_destroy(&upgrade->diag);
 }
 
 /* Forgets the other process, however it has ended; then we are the main process. */
@@ -89,7 +89,8 @@ static void signal_other(struct upgrade *upgrade, int number)
 {
     assert(upgrade->other > 0);
     if (kill(upgrade->other, number) == -1 && errno != ESRCH)
-        fb_log(upgrade->log, FB_ALERT, errno, "kill(%d, %d) failed", (int)upgrade->other, number);
+        log_write(
+            upgrade->log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)upgrade->other, number);
 }
 
 /* Begins the rollback of a new process that still runs: gently first. */
@@ -100,9 +101,9 @@ static void end_other(struct upgrade *upgrade)
     timers_arm(upgrade->timers, &upgrade->deadline, KILL_MS);
 }
 
-static void meet_deadline(struct fb_loop *loop, struct fb_timer *timer)
+static void meet_deadline(struct loop *loop, struct timer *timer)
 {
-    struct upgrade *upgrade = fb_container(timer, struct upgrade, deadline);
+    struct upgrade *upgrade = container_of(timer, struct upgrade, deadline);
 
     assert(loop == NULL);
     upgrade_check(upgrade);
@@ -117,21 +118,21 @@ static void meet_deadline(struct fb_loop *loop, struct fb_timer *timer)
 
 /* Sending */
 
-static void send_message(struct upgrade *upgrade, struct fb_json *json)
+static void send_message(struct upgrade *upgrade, struct json *json)
 {
     if (upgrade_link_send(&upgrade->link, json) == -1)
-        fb_log(upgrade->log, FB_ALERT, errno, "no message could be sent to master process %d",
+        log_write(upgrade->log, LEVEL_ALERT, errno, "no message could be sent to master process %d",
             (int)upgrade->other);
 }
 
 static void send_flag(struct upgrade *upgrade, const char *name)
 {
-    struct fb_json json;
+    struct json json;
 
     if (upgrade->link.fd == -1)
         return;
     upgrade_link_begin(&json);
-    fb_json_bool(&json, name, true);
+    json_bool(&json, name, true);
     send_message(upgrade, &json);
 }
 
@@ -150,7 +151,7 @@ void upgrade_send_rescan(struct upgrade *upgrade)
 
 void upgrade_announce(struct upgrade *upgrade)
 {
-    struct fb_json json;
+    struct json json;
 
     upgrade_check(upgrade);
     if (upgrade->phase == UPGRADE_JOINING) {
@@ -161,9 +162,9 @@ void upgrade_announce(struct upgrade *upgrade)
         return;
     upgrade_link_begin(&json);
     if (upgrade->phase == UPGRADE_BESIDE)
-        fb_json_bool(&json, "serves", true);
+        json_bool(&json, "serves", true);
     else
-        fb_json_string(&json, "control", upgrade->ops->control_path(upgrade->host));
+        json_string(&json, "control", upgrade->ops->control_path(upgrade->host));
     upgrade_sockets_write(&json, upgrade->ops->listeners(upgrade->host));
     send_message(upgrade, &json);
 }
@@ -190,40 +191,40 @@ static const char *refuse(const struct upgrade *upgrade, char text[DIAG_REASON_M
 
 /* In the child: executes the new binary. A failure is reported as the new binary would report
  * its own. */
-static FB_NORETURN void execute(
-    const struct binary *binary, int link, const struct fb_handover *state)
+static NORETURN void execute(
+    const struct binary *binary, int link, const struct exec_state_writer *state)
 {
-    struct fb_told *diag = fb_told_create();
+    struct diag *diag = diag_create();
     char text[1024];
 
-    fb_signals_reset(); /* the new binary need not do it */
+    signals_reset(); /* the new binary need not do it */
     binary_execute(binary, state->text, state->fds, state->fd_n);
     snprintf(text, sizeof(text), "execve() \"%s\" failed (%d: %s)", binary->path, errno,
         strerror(errno));
     if (diag != NULL)
-        fb_told_add(diag, fb_told_begin(diag),
-            &(struct fb_telling) { .level = FB_EMERG, .text = text, .text_n = -1 });
-    fb_upgrade_report(link, diag);
+        diag_add(diag, diag_begin(diag),
+            &(struct diag_text) { .level = LEVEL_EMERG, .text = text, .text_n = -1 });
+    upgrade_report(link, diag);
     _exit(EXIT_FAILURE);
 }
 
 /* Makes the link, and starts the new process with `ends[1]`. NULL, or what has failed, with
  * errno. */
-static const char *start(struct upgrade *upgrade, struct fb_handover *state, int ends[2])
+static const char *start(struct upgrade *upgrade, struct exec_state_writer *state, int ends[2])
 {
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == -1)
         return "socketpair()";
     upgrade_link_init(&upgrade->link, ends[0]);
-    if (fb_channel_wake(ends[0]) == -1)
+    if (channel_wake(ends[0]) == -1)
         return "fcntl()";
-    upgrade->diag = fb_told_create(); /* without it clients learn less */
+    upgrade->diag = diag_create(); /* without it clients learn less */
     if (upgrade->diag != NULL)
-        upgrade->diag_session = fb_told_begin(upgrade->diag);
+        upgrade->diag_session = diag_begin(upgrade->diag);
     upgrade_announce(upgrade); /* the message waits in the link */
     upgrade->ops->write_state(upgrade->host, state, ends[1]);
-    if (fb_handover_end(state) == -1)
+    if (exec_state_end(state) == -1)
         return "malloc()";
     pid = fork();
     if (pid == 0)
@@ -238,25 +239,25 @@ static const char *start(struct upgrade *upgrade, struct fb_handover *state, int
 static void roll_back(struct upgrade *upgrade, char why[DIAG_REASON_MAX])
 {
     upgrade->ops->take_back(upgrade->host);
-    diag_reason(upgrade->diag, FB_ALERT, why, DIAG_REASON_MAX);
+    diag_reason(upgrade->diag, LEVEL_ALERT, why, DIAG_REASON_MAX);
     upgrade->ops->ended(upgrade->host, false, why, upgrade->diag);
-    fb_log(upgrade->log, FB_ERROR, 0, "upgrade failed, process %d goes on to serve: %s",
+    log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade failed, process %d goes on to serve: %s",
         (int)getpid(), why);
     be_alone(upgrade);
 }
 
 void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout_ms)
 {
-    struct fb_handover state = { .fds = NULL };
+    struct exec_state_writer state = { .fds = NULL };
     char why[DIAG_REASON_MAX];
     int ends[2] = { -1, -1 };
     const char *failed;
 
-    assert(role_is(FB_ROLE_MASTER));
+    assert(role_is(ROLE_MASTER));
     upgrade_check(upgrade);
     failed = refused != NULL ? refused : refuse(upgrade, why);
     if (failed != NULL) {
-        fb_log(upgrade->log, FB_ERROR, 0, "upgrade refused: %s", failed);
+        log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade refused: %s", failed);
         upgrade->ops->refused(upgrade->host, failed);
         return;
     }
@@ -272,12 +273,12 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
     } else {
         if (timeout_ms != 0)
             timers_arm(upgrade->timers, &upgrade->deadline, (uint64_t)timeout_ms + GRACE_MS);
-        fb_log(upgrade->log, FB_NOTICE, 0, "start new binary process %d, %s", (int)upgrade->other,
-            upgrade->binary->path);
+        log_write(upgrade->log, LEVEL_NOTICE, 0, "start new binary process %d, %s",
+            (int)upgrade->other, upgrade->binary->path);
     }
     if (ends[1] != -1)
         close(ends[1]);
-    fb_handover_destroy(&state);
+    exec_state_destroy(&state);
     upgrade_check(upgrade);
 }
 
@@ -287,11 +288,11 @@ static void hand_over(struct upgrade *upgrade)
     upgrade_set(upgrade, UPGRADE_HANDED_OVER);
     timers_disarm(upgrade->timers, &upgrade->deadline);
     upgrade->ops->hand_over(upgrade->host);
-    fb_log(upgrade->log, FB_NOTICE, 0,
+    log_write(upgrade->log, LEVEL_NOTICE, 0,
         "new binary process %d serves: the upgrade is complete when process %d has quit",
         (int)upgrade->other, (int)getpid());
     upgrade->ops->ended(upgrade->host, true, NULL, upgrade->diag);
-    fb_told_destroy(&upgrade->diag);
+    diag_destroy(&upgrade->diag);
     upgrade->ops->leave_main(upgrade->host, upgrade->other, true);
     send_main(upgrade);
     upgrade_check(upgrade);
@@ -324,7 +325,7 @@ bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
     if (upgrade_is_pending(upgrade)) {
         roll_back(upgrade, why);
     } else {
-        fb_log(upgrade->log, WIFEXITED(status) ? FB_NOTICE : FB_ALERT, 0,
+        log_write(upgrade->log, WIFEXITED(status) ? LEVEL_NOTICE : LEVEL_ALERT, 0,
             "%s: process %d is the only one again", why, (int)getpid());
         be_alone(upgrade);
         upgrade->ops->take_back(upgrade->host);
@@ -336,8 +337,7 @@ bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
 /* The new process */
 
 void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
-    struct fb_inheritance *state, const struct binary *binary, struct fb_log *log,
-    struct timers *timers)
+    struct exec_state *state, const struct binary *binary, struct log *log, struct timers *timers)
 {
     *upgrade = (struct upgrade) {
         .kind = UPGRADE_KIND,
@@ -360,8 +360,8 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *
     upgrade->main = false;
     upgrade->other = state->parent;
     upgrade->diag = log->diag;
-    if (fb_channel_wake(upgrade->link.fd) == -1)
-        fb_log(log, FB_ALERT, errno, "the link to master process %d is not watched",
+    if (channel_wake(upgrade->link.fd) == -1)
+        log_write(log, LEVEL_ALERT, errno, "the link to master process %d is not watched",
             (int)upgrade->other);
     upgrade_receive(upgrade);
 }
@@ -371,7 +371,7 @@ static void outlive(struct upgrade *upgrade)
 {
     bool becomes_main = upgrade->phase == UPGRADE_BESIDE && !upgrade->main;
 
-    fb_log(upgrade->log, FB_NOTICE, 0,
+    log_write(upgrade->log, LEVEL_NOTICE, 0,
         "old binary process %d has ended: process %d is the only one", (int)upgrade->other,
         (int)getpid());
     be_alone(upgrade);
@@ -417,7 +417,7 @@ void upgrade_receive(struct upgrade *upgrade)
     upgrade_check(upgrade);
 }
 
-bool upgrade_shares(const struct upgrade *upgrade, const struct fb_listener *listener)
+bool upgrade_shares(const struct upgrade *upgrade, const struct listener *listener)
 {
     CHECK_KIND(upgrade, UPGRADE_KIND);
     return listener->fd_n > 0 && upgrade_sockets_have(&upgrade->sockets, listener->fds[0]);
@@ -425,8 +425,8 @@ bool upgrade_shares(const struct upgrade *upgrade, const struct fb_listener *lis
 
 static void give_queues(struct upgrade *upgrade)
 {
-    const struct fb_listeners *listeners = upgrade->ops->listeners(upgrade->host);
-    const struct fb_listener *listener;
+    const struct listeners *listeners = upgrade->ops->listeners(upgrade->host);
+    const struct listener *listener;
 
     if (upgrade->link.fd == -1 || listeners == NULL ||
         (upgrade->phase != UPGRADE_HANDED_OVER && upgrade->phase != UPGRADE_BESIDE))
@@ -436,7 +436,7 @@ static void give_queues(struct upgrade *upgrade)
             if (listener->fds[i] != -1 &&
                 !upgrade_sockets_have(&upgrade->sockets, listener->fds[i]) &&
                 upgrade_link_send_fd(&upgrade->link, listener->fds[i]) == -1)
-                fb_log(upgrade->log, FB_ALERT, errno,
+                log_write(upgrade->log, LEVEL_ALERT, errno,
                     "a socket of %s could not be given to process %d", listener->text,
                     (int)upgrade->other);
 }
@@ -470,7 +470,7 @@ void upgrade_done(struct upgrade *upgrade, bool failed)
 {
     CHECK_KIND(upgrade, UPGRADE_KIND);
     if (failed && upgrade_is_new(upgrade))
-        fb_upgrade_report(upgrade->link.fd, upgrade->diag);
+        upgrade_report(upgrade->link.fd, upgrade->diag);
     if (upgrade->phase != UPGRADE_NONE)
         be_alone(upgrade);
     upgrade->kind = 0;

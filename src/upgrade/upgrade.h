@@ -36,11 +36,11 @@ enum upgrade_phase {
 /* Operations of the host; `host` is its own pointer, given at upgrade_init(). */
 struct upgrade_ops {
     /* The listeners of the configuration that serves, or NULL before the first does. */
-    const struct fb_listeners *(*listeners)(void *host);
+    const struct listeners *(*listeners)(void *host);
     /* Returns the path of our control socket, or NULL. */
     const char *(*control_path)(void *host);
     /* Writes what the new process needs; `link` leads to us. */
-    void (*write_state)(void *host, struct fb_handover *state, int link);
+    void (*write_state)(void *host, struct exec_state_writer *state, int link);
     /* Gives the pid file and the control socket second names; -1 after an emerg line. */
     int (*prepare_hand_over)(void *host);
     /* Leaves the first names to the new process. */
@@ -50,7 +50,7 @@ struct upgrade_ops {
     /* The upgrade that clients have asked for is refused, has begun, and has come to an outcome. */
     void (*refused)(void *host, const char *why);
     void (*begun)(void *host);
-    void (*ended)(void *host, bool ok, const char *why, const struct fb_told *diag);
+    void (*ended)(void *host, bool ok, const char *why, const struct diag *diag);
     /* Names `to` to the service manager as the main process; `stored`: and has our copies of
      * listening sockets dropped, because that process stores its own. */
     void (*leave_main)(void *host, pid_t to, bool stored);
@@ -69,7 +69,7 @@ struct upgrade {
     enum upgrade_phase phase;
     const struct upgrade_ops *ops;
     void *host;
-    struct fb_log *log;
+    struct log *log;
     struct timers *timers;
     const struct binary *binary;    /* to be executed */
     bool main;                      /* we are the service manager's main process */
@@ -77,17 +77,16 @@ struct upgrade {
     struct upgrade_link link;       /* to it */
     struct upgrade_sockets sockets; /* the listening sockets of the other process */
     char *control;                  /* new: path of the old one's control socket, or NULL */
-    struct fb_timer deadline;       /* for STARTING, and for ROLLING_BACK until the kill */
+    struct timer deadline;          /* for STARTING, and for ROLLING_BACK until the kill */
     bool late;                      /* the new process has not served in time */
-    struct fb_told *diag;           /* why the new one could not start, or NULL */
+    struct diag *diag;              /* why the new one could not start, or NULL */
     uint32_t diag_session;
 };
 
 /* Takes the link of `state`, if another master process has started us, and the diagnostics of
  * `log`. */
 void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
-    struct fb_inheritance *state, const struct binary *binary, struct fb_log *log,
-    struct timers *timers);
+    struct exec_state *state, const struct binary *binary, struct log *log, struct timers *timers);
 /* Asserts what must hold between two calls. */
 void upgrade_check(const struct upgrade *upgrade);
 /* Begins an upgrade, or refuses it for the reason given (NULL: for reasons of its own). The new
@@ -123,4 +122,4 @@ static inline bool upgrade_is_new(const struct upgrade *upgrade)
 }
 
 /* Whether the other process listens on this unix socket too: then its path stays. */
-bool upgrade_shares(const struct upgrade *upgrade, const struct fb_listener *listener);
+bool upgrade_shares(const struct upgrade *upgrade, const struct listener *listener);

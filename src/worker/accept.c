@@ -21,17 +21,17 @@
 
 enum outcome { ACCEPTED, FAILED, EMPTY, SHORT };
 
-static struct fb_net *net_of(struct fb_worker *worker)
+static struct net *net_of(struct fb_worker *worker)
 {
     return &worker->stream.net;
 }
 
-static bool is_suspended(const struct fb_acceptors *accept)
+static bool is_suspended(const struct acceptors *accept)
 {
     return accept->phase == ACCEPT_PAUSED || accept->phase == ACCEPT_FULL;
 }
 
-static void set_accept_phase(struct fb_acceptors *accept, enum accept_phase phase)
+static void set_accept_phase(struct acceptors *accept, enum accept_phase phase)
 {
     static const unsigned legal[] = {
         [ACCEPT_CLOSED] = 1u << ACCEPT_OPEN | 1u << ACCEPT_RELEASED,
@@ -49,46 +49,47 @@ static void set_accept_phase(struct fb_acceptors *accept, enum accept_phase phas
 }
 
 /* With the mutex, shared listeners are watched only by its holder. */
-static bool is_watched(const struct fb_acceptors *accept, const struct fb_acceptor *acceptor)
+static bool is_watched(const struct acceptors *accept, const struct acceptor *acceptor)
 {
     return accept->phase == ACCEPT_OPEN && (acceptor->own || !accept->mutex || accept->holds_mutex);
 }
 
 static void update_watching(struct fb_worker *worker)
 {
-    struct fb_acceptors *accept = &worker->accept;
-    struct fb_loop *loop = &net_of(worker)->loop;
+    struct acceptors *accept = &worker->accept;
+    struct loop *loop = &net_of(worker)->loop;
     bool failed = false;
 
     assert(accept->list != NULL);
     accept->watches_shared = accept->holds_mutex && !is_suspended(accept);
     for (unsigned i = 0; i < accept->n; i++) {
-        struct fb_source *source = &accept->list[i]->source;
+        struct source *source = &accept->list[i]->source;
 
         if (!is_watched(accept, accept->list[i]))
-            fb_listener_disarm(loop, source);
-        else if (fb_listener_arm(loop, source, accept->exclusive && !accept->list[i]->own) == -1)
+            source_disarm_listener(loop, source);
+        else if (source_arm_listener(loop, source, accept->exclusive && !accept->list[i]->own) ==
+                 -1)
             failed = true;
     }
     if (failed) /* for want of kernel memory: tried again later, because nobody else may serve it */
-        fb_timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
+        timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
 }
 
 static void log_shortage(struct fb_worker *worker, enum accept_phase phase, int error)
 {
     if (phase == ACCEPT_FULL)
-        fb_log(&worker->log, FB_ALERT, 0,
+        log_write(&worker->log, LEVEL_ALERT, 0,
             "%" PRIu32 " worker_connections are not enough, accepting is suspended",
             net_of(worker)->connections_max);
     else
-        fb_log(&worker->log, FB_CRIT, error, "accept4() failed, accepting is suspended");
+        log_write(&worker->log, LEVEL_CRIT, error, "accept4() failed, accepting is suspended");
 }
 
 /* Stops accepting for a while. Clients wait in the backlog, for us or another worker. */
 static void suspend_accepting(struct fb_worker *worker, enum accept_phase phase, int error)
 {
-    struct fb_acceptors *accept = &worker->accept;
-    struct fb_loop *loop = &net_of(worker)->loop;
+    struct acceptors *accept = &worker->accept;
+    struct loop *loop = &net_of(worker)->loop;
     uint64_t now = loop->clock.mono_ms;
 
     assert(phase == ACCEPT_PAUSED || phase == ACCEPT_FULL);
@@ -97,24 +98,24 @@ static void suspend_accepting(struct fb_worker *worker, enum accept_phase phase,
     accept->shortage_at = now;
     set_accept_phase(accept, phase);
     update_watching(worker);
-    fb_timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
+    timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
     if (accept->exclusive) /* the kernel may have woken us alone for clients that we leave */
-        fb_worker_tell(worker, FB_MESSAGE_LOOK);
+        worker_send(worker, MESSAGE_RESCAN);
 }
 
 static void resume_accepting(struct fb_worker *worker)
 {
-    struct fb_acceptors *accept = &worker->accept;
+    struct acceptors *accept = &worker->accept;
 
     assert(is_suspended(accept));
-    fb_timer_del(&net_of(worker)->loop, &accept->resume);
+    timer_del(&net_of(worker)->loop, &accept->resume);
     set_accept_phase(accept, ACCEPT_OPEN);
     update_watching(worker);
 }
 
-static void resume_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void resume_expired(struct loop *loop, struct timer *timer)
 {
-    struct fb_worker *worker = fb_loop_worker(loop);
+    struct fb_worker *worker = worker_of_loop(loop);
 
     assert(timer == &worker->accept.resume);
     if (is_suspended(&worker->accept))
@@ -123,9 +124,9 @@ static void resume_expired(struct fb_loop *loop, struct fb_timer *timer)
         update_watching(worker); /* a listener could not be watched */
 }
 
-static void connection_released(struct fb_net *net)
+static void connection_released(struct net *net)
 {
-    struct fb_worker *worker = fb_loop_worker(&net->loop);
+    struct fb_worker *worker = worker_of_loop(&net->loop);
 
     if (worker->accept.phase == ACCEPT_FULL)
         resume_accepting(worker);
@@ -146,7 +147,7 @@ static enum outcome accept_failed(struct fb_worker *worker, int error)
     case EPERM:
     case EPROTO:
     case ETIMEDOUT:
-        fb_log(&worker->log, FB_INFO, error, "accept4() failed");
+        log_write(&worker->log, LEVEL_INFO, error, "accept4() failed");
         return FAILED;
     default: /* a shortage, or a broken listener: to try again at once would be in vain */
         suspend_accepting(worker, ACCEPT_PAUSED, error);
@@ -154,26 +155,26 @@ static enum outcome accept_failed(struct fb_worker *worker, int error)
     }
 }
 
-static enum outcome accept_one(struct fb_worker *worker, struct fb_acceptor *acceptor)
+static enum outcome accept_one(struct fb_worker *worker, struct acceptor *acceptor)
 {
-    struct fb_net *net = net_of(worker);
-    struct fb_address peer = { .length = sizeof(peer.un) };
-    struct fb_io_result result;
+    struct net *net = net_of(worker);
+    struct address peer = { .length = sizeof(peer.un) };
+    struct io_result result;
     int fd;
 
     assert(worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED);
-    if (net->connection_n == net->connections_max && !fb_stream_drop_kept(&worker->stream)) {
+    if (net->connection_n == net->connections_max && !keepalive_evict(&worker->stream)) {
         suspend_accepting(worker, ACCEPT_FULL, 0);
         return SHORT;
     }
     result = acceptor->source.io->accept(&acceptor->source, &fd, &peer.any, &peer.length);
-    if (result.status == FB_IO_AGAIN_READ)
+    if (result.status == IO_AGAIN_READ)
         return EMPTY;
-    if (result.status != FB_IO_DONE)
+    if (result.status != IO_DONE)
         return accept_failed(worker, result.error);
 
-    fb_count(net->counters, FB_ACCEPTS, 1);
-    if (fb_session_start(&worker->stream, acceptor->listener->owner, fd, &peer.any) == NULL)
+    counters_add(net->counters, COUNTER_ACCEPTS, 1);
+    if (session_start(&worker->stream, acceptor->listener->owner, fd, &peer.any) == NULL)
         return SHORT;
     worker->accept.disabled =
         (int64_t)net->connections_max / 8 - (net->connections_max - net->connection_n);
@@ -183,13 +184,13 @@ static enum outcome accept_one(struct fb_worker *worker, struct fb_acceptor *acc
 /* Whether another accept follows this one. A rescan goes on to the empty backlog even when the
  * slots are used up: the accept that then fails suspends us, and tells the other workers to
  * rescan. */
-static bool continues(const struct fb_net *net, enum outcome outcome, bool rescan)
+static bool continues(const struct net *net, enum outcome outcome, bool rescan)
 {
     return outcome != EMPTY && outcome != SHORT &&
            (rescan || net->connection_n < net->connections_max);
 }
 
-static void accept_clients(struct fb_worker *worker, struct fb_acceptor *acceptor)
+static void accept_clients(struct fb_worker *worker, struct acceptor *acceptor)
 {
     bool rescan = acceptor->rescan;
     bool many = rescan || worker->cycle->events.multi_accept;
@@ -200,34 +201,35 @@ static void accept_clients(struct fb_worker *worker, struct fb_acceptor *accepto
     do
         outcome = accept_one(worker, acceptor);
     while (many && continues(net_of(worker), outcome, rescan) && ++n < BATCH_MAX);
-    acceptor->source.events[FB_READ].ready = false; /* the mechanism reports again what is left */
+    acceptor->source.events[EVENT_READ].ready =
+        false; /* the mechanism reports again what is left */
 }
 
-static void acceptor_readable(struct fb_loop *loop, struct fb_source *source)
+static void acceptor_readable(struct loop *loop, struct source *source)
 {
     assert(source->listening); /* disarming a listener has also taken its event out of the queue */
-    accept_clients(fb_loop_worker(loop), fb_container(source, struct fb_acceptor, source));
+    accept_clients(worker_of_loop(loop), container_of(source, struct acceptor, source));
 }
 
-static const struct fb_source_ops acceptor_ops = { .run = { [FB_READ] = acceptor_readable } };
+static const struct source_ops acceptor_ops = { .run = { [EVENT_READ] = acceptor_readable } };
 
-static int add_acceptor(struct fb_worker *worker, struct fb_listener *listener, int fd)
+static int add_acceptor(struct fb_worker *worker, struct listener *listener, int fd)
 {
-    struct fb_source *source = fb_source_get(&net_of(worker)->loop.sources);
-    struct fb_acceptor *acceptor;
+    struct source *source = source_get(&net_of(worker)->loop.sources);
+    struct acceptor *acceptor;
 
     static_assert(sizeof(*acceptor) <= sizeof(struct fb_conn), "it lies in a connection's slot");
     if (source == NULL) {
-        fb_log(&worker->log, FB_EMERG, 0, "no slot for the listener %s", listener->text);
+        log_write(&worker->log, LEVEL_EMERG, 0, "no slot for the listener %s", listener->text);
         return -1;
     }
     assert(fd != -1);
-    acceptor = fb_container(source, struct fb_acceptor, source);
+    acceptor = container_of(source, struct acceptor, source);
     source->fd = fd;
     source->ops = &acceptor_ops;
     source->io = net_of(worker)->loop.mechanism->io;
     source->io_state = net_of(worker)->loop.mechanism_state;
-    source->queue = FB_QUEUE_ACCEPT;
+    source->queue = QUEUE_ACCEPT;
     acceptor->listener = listener;
     acceptor->own = listener->options.reuseport;
     worker->accept.list[worker->accept.n++] = acceptor;
@@ -236,13 +238,13 @@ static int add_acceptor(struct fb_worker *worker, struct fb_listener *listener, 
 
 /* A reuseport socket is a queue that one worker serves. Sockets beyond the number of workers, which
  * an earlier configuration with more workers has left, are shared out among the workers. */
-static bool is_ours(const struct fb_worker *worker, const struct fb_listener *listener, unsigned i)
+static bool is_ours(const struct fb_worker *worker, const struct listener *listener, unsigned i)
 {
-    return !listener->options.reuseport || worker->role != FB_ROLE_WORKER ||
+    return !listener->options.reuseport || worker->role != ROLE_WORKER ||
            i % (unsigned)worker->cycle->core.worker_processes == worker->heritage->index;
 }
 
-static int add_acceptors(struct fb_worker *worker, struct fb_listener *listener, bool ours)
+static int add_acceptors(struct fb_worker *worker, struct listener *listener, bool ours)
 {
     for (unsigned i = 0; i < listener->fd_n; i++)
         if (is_ours(worker, listener, i) == ours &&
@@ -251,12 +253,12 @@ static int add_acceptors(struct fb_worker *worker, struct fb_listener *listener,
     return 0;
 }
 
-int fb_accept_init(struct fb_worker *worker)
+int accept_init(struct fb_worker *worker)
 {
-    const struct fb_events_settings *events = &worker->cycle->events;
-    struct fb_acceptors *accept = &worker->accept;
-    bool several = worker->role == FB_ROLE_WORKER && worker->cycle->core.worker_processes > 1;
-    struct fb_listener *listener;
+    const struct events_settings *events = &worker->cycle->events;
+    struct acceptors *accept = &worker->accept;
+    bool several = worker->role == ROLE_WORKER && worker->cycle->core.worker_processes > 1;
+    struct listener *listener;
     unsigned n = 0;
 
     assert(worker->phase == WORKER_STARTING);
@@ -270,7 +272,7 @@ int fb_accept_init(struct fb_worker *worker)
         n += listener->fd_n;
     accept->list = calloc(n + 1, sizeof(accept->list[0]));
     if (accept->list == NULL) {
-        fb_log(&worker->log, FB_EMERG, errno, "no memory for the listeners");
+        log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the listeners");
         return -1;
     }
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
@@ -279,9 +281,9 @@ int fb_accept_init(struct fb_worker *worker)
     return 0;
 }
 
-void fb_accept_open(struct fb_worker *worker)
+void accept_open(struct fb_worker *worker)
 {
-    struct fb_acceptors *accept = &worker->accept;
+    struct acceptors *accept = &worker->accept;
 
     assert(worker->phase == WORKER_READY || worker->phase == WORKER_SERVING);
     if (accept->phase == ACCEPT_CLOSED)
@@ -291,57 +293,57 @@ void fb_accept_open(struct fb_worker *worker)
     update_watching(worker);
 }
 
-void fb_accept_look(struct fb_worker *worker)
+void accept_rescan(struct fb_worker *worker)
 {
-    struct fb_acceptors *accept = &worker->accept;
-    struct fb_loop *loop = &net_of(worker)->loop;
+    struct acceptors *accept = &worker->accept;
+    struct loop *loop = &net_of(worker)->loop;
 
     for (unsigned i = 0; i < accept->n; i++) {
-        struct fb_source *source = &accept->list[i]->source;
+        struct source *source = &accept->list[i]->source;
 
         if (!source->listening)
             continue;
         accept->list[i]->rescan = true;
-        fb_loop_post(loop, &source->events[FB_READ], FB_QUEUE_ACCEPT);
+        loop_post(loop, &source->events[EVENT_READ], QUEUE_ACCEPT);
     }
 }
 
 /* Accepts whoever waits at the listener, and closes it. No client is left behind: ours may be the
  * last open descriptor of the socket, and the kernel resets every connection that it still holds at
  * the last close. Only a client that connects between our last accept and that close is lost. */
-static void release_listener(struct fb_worker *worker, struct fb_acceptor *acceptor)
+static void release_listener(struct fb_worker *worker, struct acceptor *acceptor)
 {
-    struct fb_loop *loop = &net_of(worker)->loop;
-    struct fb_source *source = &acceptor->source;
+    struct loop *loop = &net_of(worker)->loop;
+    struct source *source = &acceptor->source;
     int fd = source->fd;
 
     assert(source->in_use && fd != -1);
-    fb_listener_disarm(loop, source);
+    source_disarm_listener(loop, source);
     acceptor->rescan = true;
     if (worker->accept.phase != ACCEPT_CLOSED && worker->phase != WORKER_ENDING)
         accept_clients(worker, acceptor); /* suspended or not: a shortage may be over */
-    fb_listener_drop(acceptor->listener, fd);
+    listener_close_socket(acceptor->listener, fd);
     source->fd = -1;
-    fb_source_close(loop, source, false);
+    source_close(loop, source, false);
 }
 
-void fb_accept_close(struct fb_worker *worker)
+void accept_release(struct fb_worker *worker)
 {
-    struct fb_acceptors *accept = &worker->accept;
-    struct fb_listener *listener;
+    struct acceptors *accept = &worker->accept;
+    struct listener *listener;
 
     assert(accept->phase != ACCEPT_RELEASED);
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link) {
         if (accept->phase != ACCEPT_CLOSED) /* other workers' queues too: they may have gone */
             add_acceptors(worker, listener, false);
-        if (worker->role == FB_ROLE_SINGLE) /* the master does it for its workers */
-            fb_listener_unlink(listener, &worker->log);
+        if (worker->role == ROLE_SINGLE) /* the master does it for its workers */
+            listener_unlink(listener, &worker->log);
     }
     for (unsigned i = 0; i < accept->n; i++)
         release_listener(worker, accept->list[i]);
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
-        fb_listener_close(listener);
-    fb_timer_del(&net_of(worker)->loop, &accept->resume);
+        listener_close(listener);
+    timer_del(&net_of(worker)->loop, &accept->resume);
     free(accept->list);
     accept->list = NULL;
     accept->n = 0;
@@ -350,7 +352,7 @@ void fb_accept_close(struct fb_worker *worker)
 
 /* A worker that has taken more than its share leaves the mutex alone for some turns: returns how
  * long this turn waits at most, less with every turn that is still to be left out. */
-static int64_t back_off(struct fb_acceptors *accept, int64_t delay)
+static int64_t back_off(struct acceptors *accept, int64_t delay)
 {
     int64_t turns = accept->disabled--;
 
@@ -362,18 +364,18 @@ static int64_t back_off(struct fb_acceptors *accept, int64_t delay)
  * fewer connections than we do. */
 static bool leaves_mutex(struct fb_worker *worker)
 {
-    uint64_t totals[FB_COUNTERS], ours = net_of(worker)->client_n;
+    uint64_t totals[COUNTERS], ours = net_of(worker)->client_n;
 
     if (worker->accept.disabled <= 0)
         return false;
-    fb_shared_totals(worker->heritage->shared, totals);
-    return ours * (uint64_t)worker->cycle->core.worker_processes > totals[FB_ACTIVE];
+    shared_totals(worker->heritage->shared, totals);
+    return ours * (uint64_t)worker->cycle->core.worker_processes > totals[COUNTER_ACTIVE];
 }
 
-void fb_accept_before(struct fb_worker *worker, int *timeout)
+void accept_before(struct fb_worker *worker, int *timeout)
 {
-    struct fb_acceptors *accept = &worker->accept;
-    struct fb_heritage const *heritage = worker->heritage;
+    struct acceptors *accept = &worker->accept;
+    struct heritage const *heritage = worker->heritage;
     int64_t delay = worker->cycle->events.accept_mutex_delay;
 
     if (!accept->mutex || (accept->phase != ACCEPT_OPEN && !is_suspended(accept)))
@@ -382,7 +384,7 @@ void fb_accept_before(struct fb_worker *worker, int *timeout)
     if (leaves_mutex(worker))
         delay = back_off(accept, delay);
     else if (accept->phase == ACCEPT_OPEN)
-        accept->holds_mutex = fb_shm_lock_try(&heritage->shared->accept_mutex, heritage->slot);
+        accept->holds_mutex = shm_lock_try(&heritage->shared->accept_mutex, heritage->slot);
 
     if (accept->holds_mutex != accept->watches_shared)
         update_watching(worker);
@@ -390,37 +392,37 @@ void fb_accept_before(struct fb_worker *worker, int *timeout)
         *timeout = (int)delay;
 }
 
-void fb_accept_after(struct fb_worker *worker)
+void accept_after(struct fb_worker *worker)
 {
-    struct fb_acceptors *accept = &worker->accept;
+    struct acceptors *accept = &worker->accept;
 
     if (!accept->holds_mutex)
         return;
     assert(accept->mutex);
-    fb_shm_lock_release(&worker->heritage->shared->accept_mutex, worker->heritage->slot);
+    shm_lock_release(&worker->heritage->shared->accept_mutex, worker->heritage->slot);
     accept->holds_mutex = false;
 }
 
-static void check_acceptor(const struct fb_acceptors *accept, const struct fb_acceptor *acceptor)
+static void check_acceptor(const struct acceptors *accept, const struct acceptor *acceptor)
 {
-    const struct fb_source *source = &acceptor->source;
+    const struct source *source = &acceptor->source;
     bool wanted =
         accept->phase == ACCEPT_OPEN && (acceptor->own || !accept->mutex || accept->watches_shared);
 
     assert(source->in_use && source->ops == &acceptor_ops);
-    assert(source->fd != -1 && source->queue == FB_QUEUE_ACCEPT);
+    assert(source->fd != -1 && source->queue == QUEUE_ACCEPT);
     assert(!source->listening || wanted);
-    assert(source->listening || !wanted || fb_timer_is_set(&accept->resume));
+    assert(source->listening || !wanted || timer_is_set(&accept->resume));
 }
 
-void acceptors_check(const struct fb_acceptors *accept)
+void acceptors_check(const struct acceptors *accept)
 {
     assert((accept->phase == ACCEPT_RELEASED) == (accept->list == NULL));
     assert(accept->list != NULL || accept->n == 0);
     assert(!accept->mutex || !accept->exclusive);
     assert(!accept->holds_mutex || accept->mutex);
     assert(!accept->watches_shared || accept->mutex);
-    assert(!is_suspended(accept) || fb_timer_is_set(&accept->resume));
+    assert(!is_suspended(accept) || timer_is_set(&accept->resume));
     assert(!is_suspended(accept) || accept->shortage_at != 0);
     for (unsigned i = 0; i < accept->n; i++)
         check_acceptor(accept, accept->list[i]);

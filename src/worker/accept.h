@@ -13,9 +13,9 @@
 struct fb_worker;
 
 /* A listening socket as this worker watches it. */
-struct fb_acceptor {
-    struct fb_source source; /* the first member: a slot of the loop's table */
-    struct fb_listener *listener;
+struct acceptor {
+    struct source source; /* the first member: a slot of the loop's table */
+    struct listener *listener;
     bool own;    /* a reuseport socket that only this worker serves: no mutex needed */
     bool rescan; /* the next event accepts until the backlog is empty */
 };
@@ -28,8 +28,8 @@ enum accept_phase {
     ACCEPT_RELEASED, /* the listeners are closed, for good */
 };
 
-struct fb_acceptors {
-    struct fb_acceptor **list; /* NULL before accept_init() and once released */
+struct acceptors {
+    struct acceptor **list; /* NULL before accept_init() and once released */
     unsigned n;
     enum accept_phase phase;
     bool mutex;     /* shared listeners are watched by the accept mutex's holder alone */
@@ -38,22 +38,22 @@ struct fb_acceptors {
     bool watches_shared;  /* the shared listeners are armed, as the mutex's holder */
     int64_t disabled;     /* accept_disabled: turns to leave the mutex to others */
     uint64_t shortage_at; /* ms of the latest shortage, to log it once; 0: none */
-    struct fb_timer resume;
+    struct timer resume;
 };
 
 /* Gets a slot for each listening socket that is ours to serve; -1 after an emerg line. */
-int fb_accept_init(struct fb_worker *worker);
+int accept_init(struct fb_worker *worker);
 /* Begins to accept; the worker serves from now on. */
-void fb_accept_open(struct fb_worker *worker);
+void accept_open(struct fb_worker *worker);
 /* Accepts the clients that wait, then stops watching and closes the listeners, for good. */
-void fb_accept_close(struct fb_worker *worker);
+void accept_release(struct fb_worker *worker);
 /* Rescans every listener: accepts until its backlog is empty, because a client may be stranded. */
-void fb_accept_look(struct fb_worker *worker);
+void accept_rescan(struct fb_worker *worker);
 /* Step 2 of a turn: tries the mutex, watches the listeners or not, and shortens the wait for those
  * who wait for the mutex. */
-void fb_accept_before(struct fb_worker *worker, int *timeout);
+void accept_before(struct fb_worker *worker, int *timeout);
 /* The end of step 5: gives the mutex back. */
-void fb_accept_after(struct fb_worker *worker);
+void accept_after(struct fb_worker *worker);
 
 /* Asserts what holds of the listeners between two turns; worker_check() calls it. */
-void acceptors_check(const struct fb_acceptors *accept);
+void acceptors_check(const struct acceptors *accept);

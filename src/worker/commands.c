@@ -20,14 +20,14 @@ static void begin_drain(struct fb_worker *worker)
     if (worker->phase >= WORKER_DRAINING)
         return;
     worker_set_phase(worker, WORKER_DRAINING);
-    fb_log(&worker->log, FB_NOTICE, 0, "gracefully shutting down");
-    fb_accept_close(worker);
-    fb_worker_tell(worker, FB_MESSAGE_CLOSED);
+    log_write(&worker->log, LEVEL_NOTICE, 0, "gracefully shutting down");
+    accept_release(worker);
+    worker_send(worker, MESSAGE_RELEASED);
     if (worker->accept.exclusive) /* a client that came just now may have woken us alone */
-        fb_worker_tell(worker, FB_MESSAGE_LOOK);
+        worker_send(worker, MESSAGE_RESCAN);
     if (limit > 0)
-        fb_timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
-    fb_stream_drain(&worker->stream, (uint64_t)limit);
+        timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
+    stream_drain(&worker->stream, (uint64_t)limit);
 }
 
 static void begin_ending(struct fb_worker *worker)
@@ -36,24 +36,24 @@ static void begin_ending(struct fb_worker *worker)
         worker_set_phase(worker, WORKER_ENDING);
 }
 
-static void handle_message(struct fb_worker *worker, struct fb_message *message)
+static void handle_message(struct fb_worker *worker, struct channel_message *message)
 {
-    switch ((enum fb_message_kind)message->kind) {
-    case FB_MESSAGE_ARM:
+    switch ((enum channel_message_kind)message->kind) {
+    case MESSAGE_ACCEPT:
         if (worker->phase < WORKER_DRAINING)
-            fb_accept_open(worker);
-        fb_worker_tell(worker, FB_MESSAGE_ARMED);
+            accept_open(worker);
+        worker_send(worker, MESSAGE_ACCEPTING);
         break;
-    case FB_MESSAGE_LOOK:
-        fb_accept_look(worker);
+    case MESSAGE_RESCAN:
+        accept_rescan(worker);
         break;
-    case FB_MESSAGE_REOPEN:
-        fb_worker_log_reopened(worker, message);
+    case MESSAGE_LOG_FILE:
+        worker_log_reopened(worker, message);
         break;
-    case FB_MESSAGE_PEER:
+    case MESSAGE_INBOX_OF_PEER:
         peers_open(worker, message);
         break;
-    case FB_MESSAGE_GONE:
+    case MESSAGE_PEER_GONE:
         peers_gone(worker, message->argument);
         break;
     default:
@@ -65,95 +65,95 @@ static void handle_message(struct fb_worker *worker, struct fb_message *message)
 
 static void close_channel(struct fb_worker *worker)
 {
-    fb_source_close(&worker->stream.net.loop, worker->channel, false);
+    source_close(&worker->stream.net.loop, worker->channel, false);
     worker->channel = NULL;
     peers_master_gone(worker);
 }
 
-static void channel_readable(struct fb_loop *loop, struct fb_source *source)
+static void channel_readable(struct loop *loop, struct source *source)
 {
-    struct fb_worker *worker = fb_loop_worker(loop);
-    struct fb_message message;
-    enum fb_channel_status status;
+    struct fb_worker *worker = worker_of_loop(loop);
+    struct channel_message message;
+    enum channel_status status;
 
     assert(source == worker->channel);
-    while ((status = fb_channel_receive(source->fd, &message)) == FB_CHANNEL_DONE)
+    while ((status = channel_receive(source->fd, &message)) == CHANNEL_DONE)
         handle_message(worker, &message);
-    source->events[FB_READ].ready = false;
-    if (status == FB_CHANNEL_CLOSED) {
-        fb_log(&worker->log, FB_ALERT, 0, "the master process has gone");
+    source->events[EVENT_READ].ready = false;
+    if (status == CHANNEL_CLOSED) {
+        log_write(&worker->log, LEVEL_ALERT, 0, "the master process has gone");
         close_channel(worker);
         begin_drain(worker);
     }
 }
 
-int fb_worker_open_channel(struct fb_worker *worker)
+int worker_open_channel(struct fb_worker *worker)
 {
-    static const struct fb_source_ops ops = { .run = { [FB_READ] = channel_readable } };
-    struct fb_loop *loop = &worker->stream.net.loop;
+    static const struct source_ops ops = { .run = { [EVENT_READ] = channel_readable } };
+    struct loop *loop = &worker->stream.net.loop;
 
     assert(worker->phase == WORKER_STARTING && worker->channel == NULL);
     if (worker->heritage->channel == -1)
         return 0;
-    assert(worker->role == FB_ROLE_WORKER);
-    worker->channel = fb_source_get(&loop->sources);
+    assert(worker->role == ROLE_WORKER);
+    worker->channel = source_get(&loop->sources);
     if (worker->channel == NULL) {
-        fb_log(&worker->log, FB_EMERG, 0, "no slot for the channel to the master");
+        log_write(&worker->log, LEVEL_EMERG, 0, "no slot for the channel to the master");
         return -1;
     }
     worker->channel->fd = worker->heritage->channel;
     worker->channel->ops = &ops;
-    worker->channel->io = &fb_io_socket;
-    if (fb_source_arm(loop, worker->channel, FB_READ) == -1) {
-        fb_log(&worker->log, FB_EMERG, errno, "the channel to the master cannot be watched");
+    worker->channel->io = &io_socket;
+    if (source_arm(loop, worker->channel, EVENT_READ) == -1) {
+        log_write(&worker->log, LEVEL_EMERG, errno, "the channel to the master cannot be watched");
         return -1;
     }
     return 0;
 }
 
-void fb_worker_tell_with(
-    struct fb_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd)
+void worker_send_with(
+    struct fb_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd)
 {
-    struct fb_message message = { .kind = kind, .argument = argument, .fd = fd };
+    struct channel_message message = { .kind = kind, .argument = argument, .fd = fd };
 
-    if (worker->channel != NULL && fb_channel_send(worker->channel->fd, &message) == -1 &&
+    if (worker->channel != NULL && channel_send(worker->channel->fd, &message) == -1 &&
         errno != EPIPE) /* a master that has gone is seen by the channel's end */
-        fb_log(&worker->log, FB_ALERT, errno, "the master could not be told");
+        log_write(&worker->log, LEVEL_ALERT, errno, "the master could not be told");
 }
 
-void fb_worker_tell(struct fb_worker *worker, enum fb_message_kind kind)
+void worker_send(struct fb_worker *worker, enum channel_message_kind kind)
 {
-    fb_worker_tell_with(worker, kind, 0, -1);
+    worker_send_with(worker, kind, 0, -1);
 }
 
 /* Does what a master would do for a single process. */
 static void take_single_commands(struct fb_worker *worker)
 {
-    assert(worker->role == FB_ROLE_SINGLE);
-    if (fb_order_take(FB_ORDER_RELOAD, NULL))
-        fb_log(&worker->log, FB_ERROR, 0,
+    assert(worker->role == ROLE_SINGLE);
+    if (signals_take(COMMAND_RELOAD, NULL))
+        log_write(&worker->log, LEVEL_ERROR, 0,
             "a reload needs a master process: set \"master_process on\" and start again");
-    if (fb_order_take(FB_ORDER_UPGRADE, NULL))
-        fb_log(&worker->log, FB_ERROR, 0,
+    if (signals_take(COMMAND_UPGRADE, NULL))
+        log_write(&worker->log, LEVEL_ERROR, 0,
             "upgrade refused: it needs a master process, set \"master_process on\" and start "
             "again");
-    if (fb_order_take(FB_ORDER_REOPEN, NULL))
-        fb_logs_reopen(&worker->cycle->core, &worker->log);
+    if (signals_take(COMMAND_REOPEN, NULL))
+        logs_reopen(&worker->cycle->core, &worker->log);
 }
 
 /* Takes a signal's command, and logs it in a single process as a master does: with what is done
  * about `meaning`. */
-static bool take_signal(struct fb_worker *worker, enum fb_order order, enum fb_order meaning)
+static bool take_signal(struct fb_worker *worker, enum command order, enum command meaning)
 {
-    const struct fb_signal *s;
+    const struct signal_row *s;
     pid_t from;
 
-    if (!fb_order_take(order, &from))
+    if (!signals_take(order, &from))
         return false;
-    s = fb_signal_of(worker->role, order);
-    if (worker->role == FB_ROLE_SINGLE)
-        fb_log(&worker->log, FB_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number,
-            s->name, (int)from, fb_signal_of(worker->role, meaning)->doing);
+    s = signals_find(worker->role, order);
+    if (worker->role == ROLE_SINGLE)
+        log_write(&worker->log, LEVEL_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number,
+            s->name, (int)from, signals_find(worker->role, meaning)->doing);
     return true;
 }
 
@@ -164,7 +164,7 @@ static void take_term(struct fb_worker *worker)
 {
     bool gracefully = worker->cycle->core.sigterm_graceful && !worker->term_received;
 
-    if (!take_signal(worker, FB_ORDER_TERM, gracefully ? FB_ORDER_QUIT : FB_ORDER_TERMINATE))
+    if (!take_signal(worker, COMMAND_TERM, gracefully ? COMMAND_QUIT : COMMAND_TERMINATE))
         return;
     worker->term_received = true;
     if (gracefully)
@@ -173,21 +173,21 @@ static void take_term(struct fb_worker *worker)
         begin_ending(worker);
 }
 
-void fb_worker_take_orders(struct fb_worker *worker)
+void worker_take_commands(struct fb_worker *worker)
 {
     enum worker_phase before = worker->phase;
 
-    if (fb_likely(!fb_order_pending()))
+    if (likely(!signals_pending()))
         return;
     assert(before != WORKER_STARTING && before != WORKER_DONE);
     take_term(worker);
-    if (take_signal(worker, FB_ORDER_TERMINATE, FB_ORDER_TERMINATE))
+    if (take_signal(worker, COMMAND_TERMINATE, COMMAND_TERMINATE))
         begin_ending(worker);
-    if (take_signal(worker, FB_ORDER_QUIT, FB_ORDER_QUIT))
+    if (take_signal(worker, COMMAND_QUIT, COMMAND_QUIT))
         begin_drain(worker);
-    if (worker->role != FB_ROLE_SINGLE)
+    if (worker->role != ROLE_SINGLE)
         return;
     if (before < WORKER_DRAINING && worker->phase >= WORKER_DRAINING)
-        fb_single_ends(worker);
+        single_ending(worker);
     take_single_commands(worker);
 }

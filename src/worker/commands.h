@@ -9,11 +9,11 @@
 struct fb_worker;
 
 /* Watches the channel to the master, where there is one; -1 after an emerg line. */
-int fb_worker_open_channel(struct fb_worker *worker);
+int worker_open_channel(struct fb_worker *worker);
 /* Sends a message to the master; nothing happens without one. */
-void fb_worker_tell(struct fb_worker *worker, enum fb_message_kind kind);
+void worker_send(struct fb_worker *worker, enum channel_message_kind kind);
 /* Sends a message with an argument and a descriptor (or -1), which stays the caller's. */
-void fb_worker_tell_with(
-    struct fb_worker *worker, enum fb_message_kind kind, uint32_t argument, int fd);
+void worker_send_with(
+    struct fb_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd);
 /* Does what signals have asked for since the last call. */
-void fb_worker_take_orders(struct fb_worker *worker);
+void worker_take_commands(struct fb_worker *worker);

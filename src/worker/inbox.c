@@ -13,7 +13,7 @@
 
 void inbox_read(struct fb_worker *worker, int most)
 {
-    struct fb_source *source = worker->messages->inbox;
+    struct source *source = worker->messages->inbox;
     struct {
         struct message_head head;
         uint8_t bytes[FB_MESSAGE_MAX];
@@ -26,31 +26,31 @@ void inbox_read(struct fb_worker *worker, int most)
         if (n == -1 && errno == EINTR)
             continue;
         if (n == 0) /* no process can send to us any more, which would be reported for ever */
-            fb_source_disarm(&messages_net(worker)->loop, source, FB_READ);
+            source_disarm(&messages_net(worker)->loop, source, EVENT_READ);
         if (n < (ssize_t)sizeof(room.head)) { /* none is left */
-            source->events[FB_READ].ready = false;
+            source->events[EVENT_READ].ready = false;
             break;
         }
         messages_receive(
             worker, &room.head, (fb_bytes) { room.bytes, (size_t)n - sizeof(room.head) }, NULL);
-        fb_net_settle(messages_net(worker));
+        net_flush(messages_net(worker));
     }
 }
 
-static void inbox_readable(struct fb_loop *loop, struct fb_source *source)
+static void inbox_readable(struct loop *loop, struct source *source)
 {
-    struct fb_worker *worker = fb_loop_worker(loop);
+    struct fb_worker *worker = worker_of_loop(loop);
 
     CHECK_KIND(worker->messages, MESSAGES_KIND);
     assert(source == worker->messages->inbox);
     inbox_read(worker, MESSAGES_A_TURN);
-    if (source->events[FB_READ].ready)
-        fb_loop_post(loop, &source->events[FB_READ], FB_QUEUE_NEXT);
+    if (source->events[EVENT_READ].ready)
+        loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
 }
 
 int inbox_open(struct fb_worker *worker)
 {
-    static const struct fb_source_ops ops = { .run = { [FB_READ] = inbox_readable } };
+    static const struct source_ops ops = { .run = { [EVENT_READ] = inbox_readable } };
     struct messages *messages = worker->messages;
     int ends[2];
 
@@ -61,13 +61,13 @@ int inbox_open(struct fb_worker *worker)
         return -1;
     messages->inbox = messages_source(worker, ends[0], &ops);
     if (messages->inbox == NULL ||
-        fb_source_arm(&messages_net(worker)->loop, messages->inbox, FB_READ) == -1) {
+        source_arm(&messages_net(worker)->loop, messages->inbox, EVENT_READ) == -1) {
         if (messages->inbox == NULL)
             close(ends[0]);
         close(ends[1]);
         return -1;
     }
-    fb_worker_tell_with(worker, FB_MESSAGE_INBOX, 0, ends[1]);
+    worker_send_with(worker, MESSAGE_INBOX, 0, ends[1]);
     close(ends[1]);
     return 0;
 }

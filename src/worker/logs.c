@@ -9,45 +9,45 @@
 
 #include <assert.h>
 
-static void log_due(struct fb_loop *loop, struct fb_timer *timer)
+static void log_due(struct loop *loop, struct timer *timer)
 {
     (void)timer;
-    fb_log_tend(&fb_loop_worker(loop)->log, false);
+    log_report_held(&worker_of_loop(loop)->log, false);
 }
 
-void fb_worker_limit_log(struct fb_worker *worker)
+void worker_limit_log(struct fb_worker *worker)
 {
-    const struct fb_core_settings *core = &worker->cycle->core;
+    const struct core_settings *core = &worker->cycle->core;
 
     assert(worker->log.limit == NULL && core->log_burst >= 0);
     worker->log_due.expired = log_due;
     if (core->log_burst == 0)
         return;
-    fb_log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
+    log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
     worker->log.limit = &worker->log_limit;
 }
 
 /* Reports each broken log; *next becomes the time to report again, unless none is to be. */
 static void report_broken(struct fb_worker *worker, uint64_t now, uint64_t *next)
 {
-    struct fb_core_settings *core = &worker->cycle->core;
+    struct core_settings *core = &worker->cycle->core;
 
-    if (worker->role == FB_ROLE_SINGLE) {
-        fb_logs_repair(core, &worker->log, now, next);
+    if (worker->role == ROLE_SINGLE) {
+        logs_repair(core, &worker->log, now, next);
         return;
     }
     for (unsigned i = 0; i < core->log_n; i++)
-        if (fb_logs_is_due(&core->logs[i], now, next))
-            fb_worker_tell_with(worker, FB_MESSAGE_BROKEN, i, -1);
+        if (logs_is_due(&core->logs[i], now, next))
+            worker_send_with(worker, MESSAGE_LOG_BROKEN, i, -1);
 }
 
-void fb_worker_tend_log(struct fb_worker *worker)
+void worker_tend_log(struct fb_worker *worker)
 {
-    struct fb_loop *loop = &worker->stream.net.loop;
+    struct loop *loop = &worker->stream.net.loop;
     uint64_t now = loop->clock.mono_ms, due = worker->log_limit.due_ms, again = 0;
 
-    while (fb_unlikely(
-        worker->log.broken)) { /* a line about one log may show that another is broken */
+    while (
+        unlikely(worker->log.broken)) { /* a line about one log may show that another is broken */
         worker->log.broken = false;
         again = 0;
         report_broken(worker, now, &again);
@@ -55,18 +55,18 @@ void fb_worker_tend_log(struct fb_worker *worker)
     worker->log.broken = again != 0;
     if (again != 0 && (due == 0 || again < due))
         due = again;
-    if (fb_unlikely(due != 0) && (!fb_timer_is_set(&worker->log_due) || again != 0))
-        fb_timer_set(loop, &worker->log_due, due > now ? due - now : 1);
+    if (unlikely(due != 0) && (!timer_is_set(&worker->log_due) || again != 0))
+        timer_set(loop, &worker->log_due, due > now ? due - now : 1);
 }
 
-void fb_worker_log_reopened(struct fb_worker *worker, struct fb_message *message)
+void worker_log_reopened(struct fb_worker *worker, struct channel_message *message)
 {
-    struct fb_core_settings *core = &worker->cycle->core;
+    struct core_settings *core = &worker->cycle->core;
     int fd = message->fd;
 
     if (message->argument >= core->log_n || fd == -1)
         return;
-    assert(worker->role == FB_ROLE_WORKER);
+    assert(worker->role == ROLE_WORKER);
     message->fd = core->logs[message->argument].fd;
     core->logs[message->argument].fd = fd;
 }

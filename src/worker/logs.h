@@ -3,12 +3,12 @@
  * its receiver is reported to the master, which hands over a new descriptor. */
 #pragma once
 
-struct fb_message;
+struct channel_message;
 struct fb_worker;
 
 /* Limits lines from now on as error_log_rate_limit says. */
-void fb_worker_limit_log(struct fb_worker *worker);
+void worker_limit_log(struct fb_worker *worker);
 /* Reports broken logs to the master, and sets the timer by which held-back lines are summed up. */
-void fb_worker_tend_log(struct fb_worker *worker);
+void worker_tend_log(struct fb_worker *worker);
 /* Replaces a log's descriptor by the message's, which then holds the old one. */
-void fb_worker_log_reopened(struct fb_worker *worker, struct fb_message *message);
+void worker_log_reopened(struct fb_worker *worker, struct channel_message *message);

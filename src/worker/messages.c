@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends, receives and answers messages. A message of ours stays in `unanswered` until its outcome
  * has been reported to the connection that sent it; reports run on the loop, never within
- * fb_mail_send(). */
+ * messages_send(). */
 #include "worker/messages.h"
 
 #include "base/check.h"
@@ -30,7 +30,7 @@ static struct queued_message *create_message(
     struct fb_worker *worker, const struct message_head *head, const void *p, size_t n)
 {
     struct queued_message *message =
-        fb_memory_alloc(messages_net(worker)->memory, sizeof(*message) + n);
+        memory_alloc(messages_net(worker)->memory, sizeof(*message) + n);
 
     if (message == NULL)
         return NULL;
@@ -47,15 +47,15 @@ void messages_free(struct fb_worker *worker, struct message_queue *queue)
 
     while ((message = STAILQ_FIRST(queue)) != NULL) {
         STAILQ_REMOVE_HEAD(queue, link);
-        fb_memory_release(messages_net(worker)->memory, message);
+        memory_release(messages_net(worker)->memory, message);
     }
 }
 
 static void post_local(struct fb_worker *worker)
 {
-    struct fb_event *event = &worker->messages->local->events[FB_READ];
+    struct event *event = &worker->messages->local->events[EVENT_READ];
 
-    fb_loop_post(&messages_net(worker)->loop, event, FB_QUEUE_NEXT);
+    loop_post(&messages_net(worker)->loop, event, QUEUE_NEXT);
 }
 
 void messages_queue_local(struct fb_worker *worker, struct queued_message *message)
@@ -99,21 +99,21 @@ static bool takes_messages(const struct fb_conn *conn)
 /* Gives a message to the protocol; returns whether it has handled it. */
 static bool handle_message(struct fb_conn *conn, fb_ref from, fb_bytes bytes)
 {
-    const fb_ops *ops = fb_ops_of(conn);
+    const fb_ops *ops = session_ops_of(conn);
     int result;
 
-    if (conn->pipe != NULL || !FB_HAS(ops, message))
+    if (conn->pipe != NULL || !SESSION_HAS(ops, message))
         return false;
-    fb_callback_begin(conn, FB_CALLBACK_MESSAGE);
+    session_callback_begin(conn, CALLBACK_MESSAGE);
     result = ops->message(conn, conn->state, from, bytes);
-    fb_callback_end(conn);
+    session_callback_end(conn);
     return result == 0;
 }
 
 static bool receive_message(struct fb_worker *worker, const struct message_head *head,
     fb_bytes bytes, struct queued_message *own)
 {
-    struct fb_conn *conn = fb_mail_find(worker, head->to);
+    struct fb_conn *conn = references_find(worker, head->to);
     struct message_head reply_head = {
         .number = head->number, .from = head->to, .to = head->from, .outcome = FB_MESSAGE_UNKNOWN
     };
@@ -124,7 +124,7 @@ static bool receive_message(struct fb_worker *worker, const struct message_head 
             handle_message(conn, head->from, bytes) ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED;
     reply = own != NULL ? own : create_message(worker, &reply_head, NULL, 0);
     if (reply == NULL) {
-        fb_log(&worker->log, FB_CRIT, errno, "no memory to answer a message");
+        log_write(&worker->log, LEVEL_CRIT, errno, "no memory to answer a message");
         return false;
     }
     reply->head = reply_head;
@@ -138,21 +138,21 @@ static void report_outcome(
     struct fb_worker *worker, struct unanswered *unanswered, fb_outcome outcome)
 {
     struct messages *messages = worker->messages;
-    struct fb_conn *conn = fb_mail_find(worker, unanswered->from);
+    struct fb_conn *conn = references_find(worker, unanswered->from);
     uint64_t number = unanswered->number;
 
     RB_REMOVE(unanswered_tree, &messages->unanswered, unanswered);
     messages->decided_n -= unanswered->outcome != 0;
-    fb_memory_release(messages_net(worker)->memory, unanswered);
+    memory_release(messages_net(worker)->memory, unanswered);
     if (conn == NULL)
         return;
-    assert(fb_side_of(conn)->unanswered > 0);
-    fb_side_of(conn)->unanswered--;
-    if (!takes_messages(conn) || conn->pipe != NULL || !FB_HAS(fb_ops_of(conn), answered))
+    assert(session_conn_of(conn)->unanswered > 0);
+    session_conn_of(conn)->unanswered--;
+    if (!takes_messages(conn) || conn->pipe != NULL || !SESSION_HAS(session_ops_of(conn), answered))
         return;
-    fb_callback_begin(conn, FB_CALLBACK_ANSWERED);
-    fb_ops_of(conn)->answered(conn, conn->state, number, outcome);
-    fb_callback_end(conn);
+    session_callback_begin(conn, CALLBACK_ANSWERED);
+    session_ops_of(conn)->answered(conn, conn->state, number, outcome);
+    session_callback_end(conn);
 }
 
 bool messages_receive(struct fb_worker *worker, const struct message_head *head, fb_bytes bytes,
@@ -185,14 +185,14 @@ static void report_decided(struct fb_worker *worker)
         if (unanswered->outcome == 0)
             continue;
         report_outcome(worker, unanswered, unanswered->outcome);
-        fb_net_settle(messages_net(worker));
+        net_flush(messages_net(worker));
     }
 }
 
 /* Receives the local queue, and reports what was decided here. */
-static void run_local(struct fb_loop *loop, struct fb_source *source)
+static void run_local(struct loop *loop, struct source *source)
 {
-    struct fb_worker *worker = fb_loop_worker(loop);
+    struct fb_worker *worker = worker_of_loop(loop);
     struct message_queue queue = STAILQ_HEAD_INITIALIZER(queue);
     struct queued_message *message;
 
@@ -203,34 +203,34 @@ static void run_local(struct fb_loop *loop, struct fb_source *source)
         STAILQ_REMOVE_HEAD(&queue, link);
         if (!messages_receive(
                 worker, &message->head, (fb_bytes) { message->bytes, message->n }, message))
-            fb_memory_release(messages_net(worker)->memory, message);
-        fb_net_settle(messages_net(worker));
+            memory_release(messages_net(worker)->memory, message);
+        net_flush(messages_net(worker));
     }
     if (worker->messages->decided_n > 0 && worker->messages->inbox != NULL)
         inbox_read(worker, REPLIES_MAX);
     report_decided(worker);
 }
 
-struct fb_source *messages_source(struct fb_worker *worker, int fd, const struct fb_source_ops *ops)
+struct source *messages_source(struct fb_worker *worker, int fd, const struct source_ops *ops)
 {
-    struct fb_source *source = fb_source_get(&messages_net(worker)->loop.sources);
+    struct source *source = source_get(&messages_net(worker)->loop.sources);
 
     if (source == NULL)
         return NULL;
     source->fd = fd;
     source->ops = ops;
-    source->io = &fb_io_socket;
+    source->io = &io_socket;
     return source;
 }
 
 bool messages_open(struct fb_worker *worker)
 {
-    static const struct fb_source_ops ops = { .run = { [FB_READ] = run_local } };
+    static const struct source_ops ops = { .run = { [EVENT_READ] = run_local } };
     struct messages *messages = worker->messages;
 
     if (messages != NULL)
         return true;
-    messages = fb_memory_alloc(messages_net(worker)->memory, sizeof(*messages));
+    messages = memory_alloc(messages_net(worker)->memory, sizeof(*messages));
     if (messages == NULL)
         return false;
     *messages = (struct messages) { .kind = MESSAGES_KIND, .retry.expired = peers_retry_expired };
@@ -241,7 +241,7 @@ bool messages_open(struct fb_worker *worker)
     messages->local = messages_source(worker, -1, &ops);
     if (messages->local != NULL && inbox_open(worker) == 0)
         return true;
-    fb_log(&worker->log, FB_CRIT, errno, "messages to connections cannot be received");
+    log_write(&worker->log, LEVEL_CRIT, errno, "messages to connections cannot be received");
     messages_done(worker);
     return false;
 }
@@ -249,7 +249,7 @@ bool messages_open(struct fb_worker *worker)
 void messages_done(struct fb_worker *worker)
 {
     struct messages *messages = worker->messages;
-    struct fb_loop *loop = &messages_net(worker)->loop;
+    struct loop *loop = &messages_net(worker)->loop;
     struct unanswered *unanswered;
 
     if (messages == NULL)
@@ -258,24 +258,24 @@ void messages_done(struct fb_worker *worker)
     peers_done(worker);
     while ((unanswered = RB_MIN(unanswered_tree, &messages->unanswered)) != NULL) {
         RB_REMOVE(unanswered_tree, &messages->unanswered, unanswered);
-        fb_memory_release(messages_net(worker)->memory, unanswered);
+        memory_release(messages_net(worker)->memory, unanswered);
     }
     messages_free(worker, &messages->local_queue);
-    fb_timer_del(loop, &messages->retry);
+    timer_del(loop, &messages->retry);
     if (messages->local != NULL)
-        fb_source_close(loop, messages->local, false);
+        source_close(loop, messages->local, false);
     if (messages->inbox != NULL)
-        fb_source_close(loop, messages->inbox, false);
+        source_close(loop, messages->inbox, false);
     messages->kind = 0;
-    fb_memory_release(messages_net(worker)->memory, messages);
+    memory_release(messages_net(worker)->memory, messages);
     worker->messages = NULL;
 }
 
-uint64_t fb_mail_send(
+uint64_t messages_send(
     struct fb_worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n)
 {
-    struct message_head head = { .from = fb_mail_ref(worker, from), .to = to };
-    struct fb_side *side = fb_side_of(from);
+    struct message_head head = { .from = references_make(worker, from), .to = to };
+    struct session_conn *side = session_conn_of(from);
     struct unanswered *unanswered;
     struct queued_message *message;
 
@@ -283,10 +283,10 @@ uint64_t fb_mail_send(
         return 0;
     head.number = ++worker->messages->last_number;
     message = create_message(worker, &head, p, n);
-    unanswered = fb_memory_alloc(messages_net(worker)->memory, sizeof(*unanswered));
+    unanswered = memory_alloc(messages_net(worker)->memory, sizeof(*unanswered));
     if (message == NULL || unanswered == NULL) {
-        fb_memory_release(messages_net(worker)->memory, message);
-        fb_memory_release(messages_net(worker)->memory, unanswered);
+        memory_release(messages_net(worker)->memory, message);
+        memory_release(messages_net(worker)->memory, unanswered);
         return 0;
     }
     *unanswered = (struct unanswered) {
@@ -313,6 +313,6 @@ void messages_check(const struct fb_worker *worker)
     assert(decided_n == messages->decided_n);
     /* the local source is posted while it has something to do */
     assert((decided_n == 0 && STAILQ_EMPTY(&messages->local_queue)) ||
-           messages->local->events[FB_READ].queue != FB_QUEUE_NONE);
+           messages->local->events[EVENT_READ].queue != QUEUE_NONE);
     peers_check(messages);
 }

@@ -19,7 +19,7 @@ bool messages_open(struct fb_worker *worker);
 /* Closes them; messages that wait are freed unsent. */
 void messages_done(struct fb_worker *worker);
 /* Sends a message as fb_send_message() says; returns its number, or 0. */
-uint64_t fb_mail_send(
+uint64_t messages_send(
     struct fb_worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n);
 
 /* Asserts what holds of open queues between two turns. */

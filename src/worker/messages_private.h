@@ -51,24 +51,23 @@ struct peer {
 
 struct messages {
     unsigned kind;
-    struct fb_source *inbox; /* NULL where there are no other workers */
-    struct fb_source *local; /* without a descriptor: runs for `local_queue` and `decided_n` */
+    struct source *inbox; /* NULL where there are no other workers */
+    struct source *local; /* without a descriptor: runs for `local_queue` and `decided_n` */
     struct message_queue local_queue; /* to connections of this worker */
     LIST_HEAD(, peer) peers;
     struct unanswered_tree unanswered;
     unsigned decided_n; /* members of `unanswered` whose outcome is decided here */
     uint64_t last_number;
-    struct fb_timer retry; /* sends again to peers whose inbox was full */
+    struct timer retry; /* sends again to peers whose inbox was full */
 };
 
-static inline struct fb_net *messages_net(struct fb_worker *worker)
+static inline struct net *messages_net(struct fb_worker *worker)
 {
     return &worker->stream.net;
 }
 
 /* A source of the loop's table, of no kind of connection; NULL without a free slot. */
-struct fb_source *messages_source(
-    struct fb_worker *worker, int fd, const struct fb_source_ops *ops);
+struct source *messages_source(struct fb_worker *worker, int fd, const struct source_ops *ops);
 /* Frees the messages of a queue. */
 void messages_free(struct fb_worker *worker, struct message_queue *queue);
 /* Queues a message for this worker itself: it is received by the loop, never within the caller. */
@@ -90,6 +89,6 @@ void inbox_read(struct fb_worker *worker, int most);
 bool peers_send(struct fb_worker *worker, struct queued_message *message);
 /* Forgets every peer, with what waits for it. */
 void peers_done(struct fb_worker *worker);
-void peers_retry_expired(struct fb_loop *loop, struct fb_timer *timer);
+void peers_retry_expired(struct loop *loop, struct timer *timer);
 /* Asserts what holds of the peers' queues. */
 void peers_check(const struct messages *messages);

@@ -35,13 +35,13 @@ static struct peer *get_peer(struct fb_worker *worker, uint32_t incarnation)
     if (peer != NULL)
         return peer;
     assert(incarnation != references_own(worker));
-    peer = fb_memory_alloc(messages_net(worker)->memory, sizeof(*peer));
+    peer = memory_alloc(messages_net(worker)->memory, sizeof(*peer));
     if (peer == NULL)
         return NULL;
     *peer = (struct peer) { .incarnation = incarnation, .fd = -1 };
     STAILQ_INIT(&peer->queue);
     LIST_INSERT_HEAD(&worker->messages->peers, peer, link);
-    fb_worker_tell_with(worker, FB_MESSAGE_WANT, incarnation, -1);
+    worker_send_with(worker, MESSAGE_INBOX_WANTED, incarnation, -1);
     return peer;
 }
 
@@ -51,7 +51,7 @@ static void put_peer(struct fb_worker *worker, struct peer *peer)
     if (peer->fd != -1)
         close(peer->fd);
     LIST_REMOVE(peer, link);
-    fb_memory_release(messages_net(worker)->memory, peer);
+    memory_release(messages_net(worker)->memory, peer);
 }
 
 /* Sends from the queue what the peer's inbox takes; false when the peer has gone. */
@@ -69,20 +69,20 @@ static bool deliver(struct fb_worker *worker, struct peer *peer)
                 continue;
             if (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM)
                 return false;
-            fb_timer_set(&messages_net(worker)->loop, &worker->messages->retry, RETRY_MS);
+            timer_set(&messages_net(worker)->loop, &worker->messages->retry, RETRY_MS);
             return true;
         }
         assert(peer->queued_n > 0);
         STAILQ_REMOVE_HEAD(&peer->queue, link);
         peer->queued_n--;
-        fb_memory_release(messages_net(worker)->memory, first);
+        memory_release(messages_net(worker)->memory, first);
     }
     return true;
 }
 
-void peers_retry_expired(struct fb_loop *loop, struct fb_timer *timer)
+void peers_retry_expired(struct loop *loop, struct timer *timer)
 {
-    struct fb_worker *worker = fb_loop_worker(loop);
+    struct fb_worker *worker = worker_of_loop(loop);
     struct peer *peer, *next;
 
     CHECK_KIND(worker->messages, MESSAGES_KIND);
@@ -115,7 +115,7 @@ void peers_master_gone(struct fb_worker *worker)
             peers_gone(worker, peer->incarnation);
 }
 
-void peers_open(struct fb_worker *worker, struct fb_message *message)
+void peers_open(struct fb_worker *worker, struct channel_message *message)
 {
     struct messages *messages = worker->messages;
     struct peer *peer = messages != NULL ? find_peer(messages, message->argument) : NULL;
@@ -134,7 +134,7 @@ bool peers_send(struct fb_worker *worker, struct queued_message *message)
     struct peer *peer = get_peer(worker, incarnation);
 
     if (peer == NULL || (peer->queued_n >= QUEUED_MAX && message->head.outcome == 0)) {
-        fb_memory_release(messages_net(worker)->memory, message);
+        memory_release(messages_net(worker)->memory, message);
         return false;
     }
     STAILQ_INSERT_TAIL(&peer->queue, message, link);
@@ -158,6 +158,6 @@ void peers_check(const struct messages *messages)
 
     LIST_FOREACH (peer, &messages->peers, link) {
         assert((peer->queued_n == 0) == STAILQ_EMPTY(&peer->queue));
-        assert(peer->fd == -1 || peer->queued_n == 0 || fb_timer_is_set(&messages->retry));
+        assert(peer->fd == -1 || peer->queued_n == 0 || timer_is_set(&messages->retry));
     }
 }

@@ -11,13 +11,13 @@
 struct fb_worker;
 
 /* A protocol in this worker. */
-struct fb_worker_protocol {
-    void *state;     /* worker_state bytes, or NULL */
-    fb_shm_row *row; /* the row of its metrics, or NULL */
-    bool started;    /* worker_start has succeeded */
+struct worker_protocol {
+    void *state;  /* worker_state bytes, or NULL */
+    shm_row *row; /* the row of its metrics, or NULL */
+    bool started; /* worker_start has succeeded */
 };
 
 /* Starts the protocols; -1 after an emerg line. */
-int fb_protocols_start(struct fb_worker *worker);
+int worker_protocols_start(struct fb_worker *worker);
 /* Stops those that have started, and frees the state of each. */
-void fb_protocols_stop(struct fb_worker *worker);
+void worker_protocols_stop(struct fb_worker *worker);

@@ -9,7 +9,7 @@
 
 #include <assert.h>
 
-#define NAME_BITS (64 - FB_LIFE_BITS)
+#define NAME_BITS (64 - INCARNATION_BITS)
 
 uint32_t references_incarnation(fb_ref ref)
 {
@@ -18,20 +18,20 @@ uint32_t references_incarnation(fb_ref ref)
 
 uint32_t references_own(const struct fb_worker *worker)
 {
-    return fb_slot_life(worker->heritage->slot);
+    return slot_incarnation(worker->heritage->slot);
 }
 
-fb_ref fb_mail_ref(struct fb_worker *worker, struct fb_conn *conn)
+fb_ref references_make(struct fb_worker *worker, struct fb_conn *conn)
 {
-    uint64_t name = messages_open(worker) ? fb_session_name(conn) : 0;
+    uint64_t name = messages_open(worker) ? session_name(conn) : 0;
 
     assert(name >> NAME_BITS == 0);
     return name == 0 ? 0 : (fb_ref)references_own(worker) << NAME_BITS | name;
 }
 
-struct fb_conn *fb_mail_find(struct fb_worker *worker, fb_ref ref)
+struct fb_conn *references_find(struct fb_worker *worker, fb_ref ref)
 {
     if (references_incarnation(ref) != references_own(worker))
         return NULL;
-    return fb_session_find(&worker->stream, ref & ((UINT64_C(1) << NAME_BITS) - 1));
+    return session_find(&worker->stream, ref & ((UINT64_C(1) << NAME_BITS) - 1));
 }

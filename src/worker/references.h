@@ -16,6 +16,6 @@ uint32_t references_incarnation(fb_ref ref);
 uint32_t references_own(const struct fb_worker *worker);
 
 /* Makes a reference as fb_ref_of() says; 0 without memory. */
-fb_ref fb_mail_ref(struct fb_worker *worker, struct fb_conn *conn);
+fb_ref references_make(struct fb_worker *worker, struct fb_conn *conn);
 /* Finds a connection as fb_find() says; NULL for one of another worker, or one that has ended. */
-struct fb_conn *fb_mail_find(struct fb_worker *worker, fb_ref ref);
+struct fb_conn *references_find(struct fb_worker *worker, fb_ref ref);

@@ -8,27 +8,27 @@
 
 #include <assert.h>
 
-static void alive_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void alive_expired(struct loop *loop, struct timer *timer)
 {
-    fb_notify_alive(&fb_loop_worker(loop)->log);
-    fb_timer_set(loop, timer, fb_notify_interval() / 2);
+    notify_alive(&worker_of_loop(loop)->log);
+    timer_set(loop, timer, notify_interval() / 2);
 }
 
-void fb_single_serves(struct fb_worker *worker)
+void single_serving(struct fb_worker *worker)
 {
-    assert(worker->role == FB_ROLE_SINGLE && worker->phase == WORKER_SERVING);
-    fb_notify_status(&worker->log, "Serving: a single process");
-    fb_notify_ready(&worker->log);
+    assert(worker->role == ROLE_SINGLE && worker->phase == WORKER_SERVING);
+    notify_status(&worker->log, "Serving: a single process");
+    notify_ready(&worker->log);
     worker->alive.expired = alive_expired;
-    if (fb_notify_interval() > 0)
-        fb_timer_set(&worker->stream.net.loop, &worker->alive, fb_notify_interval() / 2);
+    if (notify_interval() > 0)
+        timer_set(&worker->stream.net.loop, &worker->alive, notify_interval() / 2);
 }
 
-void fb_single_ends(struct fb_worker *worker)
+void single_ending(struct fb_worker *worker)
 {
-    assert(worker->role == FB_ROLE_SINGLE && worker->phase >= WORKER_DRAINING);
-    fb_notify_stopping(&worker->log);
-    fb_notify_status(&worker->log, worker->phase == WORKER_ENDING
-                                       ? "Stopping"
-                                       : "Draining: the sessions may end by themselves");
+    assert(worker->role == ROLE_SINGLE && worker->phase >= WORKER_DRAINING);
+    notify_stopping(&worker->log);
+    notify_status(&worker->log, worker->phase == WORKER_ENDING
+                                    ? "Stopping"
+                                    : "Draining: the sessions may end by themselves");
 }

@@ -5,6 +5,6 @@
 struct fb_worker;
 
 /* Tells that the worker serves now, and from now on that it is alive. */
-void fb_single_serves(struct fb_worker *worker);
+void single_serving(struct fb_worker *worker);
 /* Tells that the worker has begun to drain or to end. */
-void fb_single_ends(struct fb_worker *worker);
+void single_ending(struct fb_worker *worker);

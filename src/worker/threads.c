@@ -25,9 +25,9 @@ STAILQ_HEAD(jobs, job);
 
 #define THREADS_KIND KIND('t', 'h', 'r', 'd')
 
-struct fb_threads {
+struct threads {
     unsigned kind;
-    struct fb_loop *loop;
+    struct loop *loop;
     unsigned busy; /* jobs whose `done` has not run */
 
     pthread_mutex_t mutex; /* for what follows */
@@ -41,7 +41,7 @@ struct fb_threads {
 
 static void *run_jobs(void *arg)
 {
-    struct fb_threads *threads = arg;
+    struct threads *threads = arg;
 
     CHECK_KIND(threads, THREADS_KIND);
     pthread_mutex_lock(&threads->mutex);
@@ -70,11 +70,11 @@ static void *run_jobs(void *arg)
     return NULL;
 }
 
-static void finish_jobs(struct fb_loop *loop)
+static void finish_jobs(struct loop *loop)
 {
-    struct fb_worker *worker = fb_loop_worker(loop);
-    struct fb_threads *threads = worker->threads;
-    struct fb_heartbeat *heartbeat = worker->stream.net.heartbeat;
+    struct fb_worker *worker = worker_of_loop(loop);
+    struct threads *threads = worker->threads;
+    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
     struct jobs finished = STAILQ_HEAD_INITIALIZER(finished);
     struct job *job;
 
@@ -86,19 +86,19 @@ static void finish_jobs(struct fb_loop *loop)
         STAILQ_REMOVE_HEAD(&finished, link);
         assert(threads->busy > 0);
         threads->busy--;
-        fb_heartbeat_begin(heartbeat, FB_CALLBACK_DONE, FB_NO_PROTOCOL);
+        heartbeat_begin(heartbeat, CALLBACK_DONE, HEARTBEAT_NO_PROTOCOL);
         job->done(worker, job->argument);
-        fb_heartbeat_end(heartbeat);
-        fb_memory_release(worker->stream.net.memory, job);
+        heartbeat_end(heartbeat);
+        memory_release(worker->stream.net.memory, job);
     }
-    fb_net_settle(&worker->stream.net);
+    net_flush(&worker->stream.net);
 }
 
-static struct fb_threads *create_threads(struct fb_worker *worker)
+static struct threads *create_threads(struct fb_worker *worker)
 {
     unsigned most = (unsigned)worker->cycle->core.threads;
-    struct fb_threads *threads = calloc(1, sizeof(*threads) + most * sizeof(threads->threads[0]));
-    struct fb_loop *loop = &worker->stream.net.loop;
+    struct threads *threads = calloc(1, sizeof(*threads) + most * sizeof(threads->threads[0]));
+    struct loop *loop = &worker->stream.net.loop;
 
     if (threads == NULL)
         return NULL;
@@ -108,7 +108,7 @@ static struct fb_threads *create_threads(struct fb_worker *worker)
     STAILQ_INIT(&threads->finished);
     pthread_mutex_init(&threads->mutex, NULL);
     pthread_cond_init(&threads->wanted, NULL);
-    if (fb_loop_set_notified(loop, finish_jobs) == -1) {
+    if (loop_set_notified(loop, finish_jobs) == -1) {
         free(threads);
         return NULL;
     }
@@ -116,7 +116,7 @@ static struct fb_threads *create_threads(struct fb_worker *worker)
 }
 
 /* Starts a thread that blocks every signal: signals are handled by the loop's thread. */
-static bool start_thread(struct fb_threads *threads)
+static bool start_thread(struct threads *threads)
 {
     sigset_t all, saved;
     int error;
@@ -131,8 +131,7 @@ static bool start_thread(struct fb_threads *threads)
 
 /* Queues a job, with the mutex held; false when the queue is full, or no thread could be
  * started. */
-static bool enqueue(
-    struct fb_threads *threads, struct job *job, const struct fb_core_settings *core)
+static bool enqueue(struct threads *threads, struct job *job, const struct core_settings *core)
 {
     assert(core->threads > 0 && threads->n <= core->threads && threads->idle <= threads->n);
     if (threads->queued >= core->thread_queue)
@@ -146,7 +145,7 @@ static bool enqueue(
     return true;
 }
 
-int fb_threads_run(struct fb_worker *worker, void (*work)(void *job),
+int threads_run(struct fb_worker *worker, void (*work)(void *job),
     void (*done)(struct fb_worker *worker, void *job), const void *job, size_t n)
 {
     struct job *copy;
@@ -157,7 +156,7 @@ int fb_threads_run(struct fb_worker *worker, void (*work)(void *job),
         worker->threads = create_threads(worker);
     if (worker->threads == NULL || n > SIZE_MAX / 2)
         return -1;
-    copy = fb_memory_alloc(worker->stream.net.memory, sizeof(*copy) + n);
+    copy = memory_alloc(worker->stream.net.memory, sizeof(*copy) + n);
     if (copy == NULL)
         return -1;
     copy->work = work;
@@ -170,34 +169,34 @@ int fb_threads_run(struct fb_worker *worker, void (*work)(void *job),
     accepted = enqueue(worker->threads, copy, &worker->cycle->core);
     pthread_mutex_unlock(&worker->threads->mutex);
     if (!accepted) {
-        fb_memory_release(worker->stream.net.memory, copy);
+        memory_release(worker->stream.net.memory, copy);
         return -1;
     }
     worker->threads->busy++;
     return 0;
 }
 
-unsigned fb_threads_busy(const struct fb_worker *worker)
+unsigned threads_busy(const struct fb_worker *worker)
 {
     return worker->threads != NULL ? worker->threads->busy : 0;
 }
 
 /* Frees the jobs that no thread has begun, with the mutex held. */
-static void discard_queue(struct fb_threads *threads, const struct fb_memory *memory)
+static void discard_queue(struct threads *threads, const struct memory *memory)
 {
     struct job *job;
 
     while ((job = STAILQ_FIRST(&threads->queue)) != NULL) {
         STAILQ_REMOVE_HEAD(&threads->queue, link);
-        fb_memory_release(memory, job);
+        memory_release(memory, job);
         threads->queued--;
     }
     assert(threads->queued == 0);
 }
 
-void fb_threads_done(struct fb_worker *worker)
+void threads_done(struct fb_worker *worker)
 {
-    struct fb_threads *threads = worker->threads;
+    struct threads *threads = worker->threads;
 
     if (threads == NULL)
         return;

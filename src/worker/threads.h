@@ -8,12 +8,12 @@
 #include <stddef.h>
 
 struct fb_worker;
-struct fb_threads;
+struct threads;
 
 /* Queues a job, of which n bytes are copied, as fb_run() says; -1 when it is refused. */
-int fb_threads_run(struct fb_worker *worker, void (*work)(void *job),
+int threads_run(struct fb_worker *worker, void (*work)(void *job),
     void (*done)(struct fb_worker *worker, void *job), const void *job, size_t n);
 /* The number of jobs whose `done` has not run. */
-unsigned fb_threads_busy(const struct fb_worker *worker);
+unsigned threads_busy(const struct fb_worker *worker);
 /* Drops the queue and joins the threads; jobs that still run are left to the process's end. */
-void fb_threads_done(struct fb_worker *worker);
+void threads_done(struct fb_worker *worker);

@@ -13,7 +13,7 @@
 #include "worker/protocols.h"
 
 struct messages;
-struct fb_threads;
+struct threads;
 
 enum worker_phase {
     WORKER_STARTING, /* sets up everything but accepting */
@@ -25,47 +25,47 @@ enum worker_phase {
 };
 
 struct fb_worker {
-    struct fb_stream stream; /* the first member */
-    const struct fb_heritage *heritage;
-    struct fb_cycle *cycle;
-    enum fb_role role; /* FB_ROLE_WORKER, or FB_ROLE_SINGLE without a master */
+    struct stream stream; /* the first member */
+    const struct heritage *heritage;
+    struct cycle *cycle;
+    enum role role; /* ROLE_WORKER, or ROLE_SINGLE without a master */
     enum worker_phase phase;
-    struct fb_log log;
-    struct fb_log_limit log_limit;
-    struct fb_timer log_due;
-    struct fb_acceptors accept;
-    struct fb_source *channel; /* NULL in a single process, and when the master has gone */
-    struct fb_timer shutdown;  /* worker_shutdown_timeout */
-    struct fb_timer alive;     /* a single process: its next "alive" to the service manager */
-    bool term_received;        /* a SIGTERM has come */
-    struct fb_worker_protocol protocols[FB_PROTOCOLS_MAX]; /* at their index */
-    struct fb_threads *threads;                            /* from the first job on; else NULL */
+    struct log log;
+    struct log_limit log_limit;
+    struct timer log_due;
+    struct acceptors accept;
+    struct source *channel; /* NULL in a single process, and when the master has gone */
+    struct timer shutdown;  /* worker_shutdown_timeout */
+    struct timer alive;     /* a single process: its next "alive" to the service manager */
+    bool term_received;     /* a SIGTERM has come */
+    struct worker_protocol protocols[STREAM_PROTOCOLS_MAX]; /* at their index */
+    struct threads *threads;                                /* from the first job on; else NULL */
     struct messages *messages; /* from the first connection with a reference on; else NULL */
     void (*random)(struct fb_worker *worker, void *p, size_t n);
 };
 
-static inline struct fb_worker *fb_loop_worker(struct fb_loop *loop)
+static inline struct fb_worker *worker_of_loop(struct loop *loop)
 {
-    return fb_container(
-        fb_container(fb_net_of(loop), struct fb_stream, net), struct fb_worker, stream);
+    return container_of(
+        container_of(net_of_loop(loop), struct stream, net), struct fb_worker, stream);
 }
 
 /* Runs a worker in this process, from the fork to the exit code that is returned. */
-int fb_worker_main(const struct fb_heritage *heritage, enum fb_role role);
+int worker_main(const struct heritage *heritage, enum role role);
 
 /* Sets up everything but accepting, up to WORKER_READY; -1 after an emerg line, with nothing left
  * to undo. */
-int fb_worker_init(struct fb_worker *worker, const struct fb_heritage *heritage, enum fb_role role);
+int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum role role);
 /* Turns the loop until the worker is ending, or is draining and has no session and no job left. */
-void fb_worker_run(struct fb_worker *worker);
+void worker_run(struct fb_worker *worker);
 /* Closes what is open, from any phase, up to WORKER_DONE. */
-void fb_worker_done(struct fb_worker *worker);
+void worker_done(struct fb_worker *worker);
 
 /* Goes to the next phase; phases may be left out, but never come again. */
 void worker_set_phase(struct fb_worker *worker, enum worker_phase phase);
 
 /* Runs one turn of the loop (turn.c). */
-void fb_worker_turn(struct fb_worker *worker);
+void worker_turn(struct fb_worker *worker);
 
 /* Asserts what holds of a worker between two turns. Each turn under the simulated kernel and in a
  * debug build calls it. */

@@ -7,17 +7,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void begin_log(struct logged *logged, enum fb_level level, int fd, int reader)
+static void begin_log(struct logged *logged, enum log_level level, int fd, int reader)
 {
-    logged->target = (struct fb_log_target) { .fd = fd, .level = level, .journal_fd = -1 };
+    logged->target = (struct log_target) { .fd = fd, .level = level, .journal_fd = -1 };
     logged->reader = reader;
-    fb_log_init(&logged->log, &logged->target, 1);
+    log_init(&logged->log, &logged->target, 1);
     logged->log.pid = 123;
 }
 
-void logged_begin(struct logged *logged, enum fb_level level)
+void logged_begin(struct logged *logged, enum log_level level)
 {
-    char path[] = "/tmp/fb_log.XXXXXX";
+    char path[] = "/tmp/log_write.XXXXXX";
     int fd = mkostemp(path, O_CLOEXEC);
 
     ck_assert_int_ne(fd, -1);
@@ -25,7 +25,7 @@ void logged_begin(struct logged *logged, enum fb_level level)
     begin_log(logged, level, fd, fd);
 }
 
-void logged_begin_socket(struct logged *logged, enum fb_level level)
+void logged_begin_socket(struct logged *logged, enum log_level level)
 {
     int ends[2];
 
@@ -57,11 +57,11 @@ const char *logged_datagram(struct logged *logged)
     return logged->text;
 }
 
-void logged_line(struct logged *logged, const struct fb_log_line *line, const char *format, ...)
+void logged_line(struct logged *logged, const struct log_line *line, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    fb_log_vwrite(&logged->log, line, format, args);
+    log_vput(&logged->log, line, format, args);
     va_end(args);
 }

@@ -6,21 +6,21 @@
 #include "support/test.h"
 
 struct logged {
-    struct fb_log log;
-    struct fb_log_target target;
+    struct log log;
+    struct log_target target;
     int reader;       /* place where the lines arrive: the same file, or the receiver's socket */
     char text[16384]; /* the last that was read */
 };
 
 /* Lines go to a file that has no name. */
-void logged_begin(struct logged *logged, enum fb_level level);
+void logged_begin(struct logged *logged, enum log_level level);
 /* Lines go to a datagram socket; the target has to be told what it is to take it for. */
-void logged_begin_socket(struct logged *logged, enum fb_level level);
+void logged_begin_socket(struct logged *logged, enum log_level level);
 void logged_end(struct logged *logged);
 
 /* Returns everything in the file; or the next datagram, "" if there is none. */
 const char *logged_text(struct logged *logged);
 const char *logged_datagram(struct logged *logged);
 
-void logged_line(struct logged *logged, const struct fb_log_line *line, const char *format, ...)
-    FB_PRINTF(3, 4);
+void logged_line(struct logged *logged, const struct log_line *line, const char *format, ...)
+    PRINTF_FORMAT(3, 4);

@@ -5,9 +5,9 @@
 
 #include <check.h>
 
-static void *alloc(const struct fb_memory *memory, size_t n)
+static void *alloc(const struct memory *memory, size_t n)
 {
-    struct scarce *scarce = fb_container(memory, struct scarce, memory);
+    struct scarce *scarce = container_of(memory, struct scarce, memory);
     void *p;
 
     scarce->asked++;
@@ -21,7 +21,7 @@ static void *alloc(const struct fb_memory *memory, size_t n)
     return p;
 }
 
-static void release(const struct fb_memory *memory, void *p)
+static void release(const struct memory *memory, void *p)
 {
     (void)memory;
     free(p);

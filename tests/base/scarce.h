@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 struct scarce {
-    struct fb_memory memory;
+    struct memory memory;
     unsigned asked;    /* how often memory was asked for */
     unsigned fails_at; /* number of the request that gets none, from 1; 0: each is served */
     bool for_good;     /* no later request gets any either */

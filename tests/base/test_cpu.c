@@ -187,9 +187,9 @@ START_TEST(quota)
     char root[64];
 
     file_tree_make_root(root, directory, _i, &cases[_i].groups);
-    ck_assert_msg(fb_cgroup_cpu_quota(root) == limit, "%s: %u instead of %u", cases[_i].name,
-        fb_cgroup_cpu_quota(root), limit);
-    ck_assert_uint_eq(fb_cpu_allowed_below(root), limit != 0 && limit < count ? limit : count);
+    ck_assert_msg(cgroup_cpu_quota(root) == limit, "%s: %u instead of %u", cases[_i].name,
+        cgroup_cpu_quota(root), limit);
+    ck_assert_uint_eq(cpu_allowed_below(root), limit != 0 && limit < count ? limit : count);
 }
 END_TEST
 
@@ -208,14 +208,14 @@ START_TEST(long_lines_are_read_whole)
     file_tree_write(root, "/proc/self/cgroup", "0::/a\n");
     file_tree_write(root, "/proc/self/mountinfo", mounts);
     file_tree_write(root, "/sys/fs/cgroup/a/cpu.max", "600000 100000\n");
-    ck_assert_uint_eq(fb_cgroup_cpu_quota(root), 6);
+    ck_assert_uint_eq(cgroup_cpu_quota(root), 6);
 
     /* a group's path that is too long for any directory */
     memset(mounts, '/', n);
     memcpy(mounts, "0::/", 4);
     mounts[n] = '\0';
     file_tree_write(root, "/proc/self/cgroup", mounts);
-    ck_assert_uint_eq(fb_cgroup_cpu_quota(root), 0);
+    ck_assert_uint_eq(cgroup_cpu_quota(root), 0);
     free(mounts);
 }
 END_TEST
@@ -223,19 +223,19 @@ END_TEST
 START_TEST(allowed_follows_the_affinity_mask)
 {
     cpu_set_t before, one;
-    unsigned count = fb_cpu_allowed();
+    unsigned count = cpu_allowed();
     char root[64];
 
     ck_assert_uint_ge(count, 1);
     ck_assert_uint_le(count, affinity());
     snprintf(root, sizeof(root), "%s/nothing", directory);
-    ck_assert_uint_eq(fb_cpu_allowed_below(root), affinity());
+    ck_assert_uint_eq(cpu_allowed_below(root), affinity());
 
     ck_assert_int_eq(sched_getaffinity(0, sizeof(before), &before), 0);
-    fb_cpu_auto(&before, 0, &one);
+    cpu_auto(&before, 0, &one);
     ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
-    ck_assert_uint_eq(fb_cpu_allowed(), 1);
-    ck_assert_uint_eq(fb_cpu_allowed_below(root), 1);
+    ck_assert_uint_eq(cpu_allowed(), 1);
+    ck_assert_uint_eq(cpu_allowed_below(root), 1);
     ck_assert_int_eq(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 END_TEST
@@ -246,15 +246,15 @@ START_TEST(auto_takes_the_allowed_in_turn)
     cpu_set_t allowed, out;
 
     CPU_ZERO(&allowed);
-    fb_cpu_auto(&allowed, 3, &out);
+    cpu_auto(&allowed, 3, &out);
     ck_assert_int_eq(CPU_COUNT(&out), 0);
 
-    for (size_t i = 0; i < fb_countof(processors); i++)
+    for (size_t i = 0; i < countof(processors); i++)
         CPU_SET(processors[i], &allowed);
     for (unsigned index = 0; index < 7; index++) {
-        fb_cpu_auto(&allowed, index, &out);
+        cpu_auto(&allowed, index, &out);
         ck_assert_int_eq(CPU_COUNT(&out), 1);
-        ck_assert(CPU_ISSET(processors[index % fb_countof(processors)], &out));
+        ck_assert(CPU_ISSET(processors[index % countof(processors)], &out));
     }
 }
 END_TEST
@@ -264,7 +264,7 @@ START_TEST(parse_mask)
     char text[CPU_SETSIZE + 2];
     cpu_set_t out;
 
-    ck_assert_ptr_null(fb_cpu_parse_mask("0101", &out));
+    ck_assert_ptr_null(cpu_parse_mask("0101", &out));
     ck_assert_int_eq(CPU_COUNT(&out), 2);
     ck_assert(CPU_ISSET(0, &out));
     ck_assert(CPU_ISSET(2, &out));
@@ -272,28 +272,28 @@ START_TEST(parse_mask)
     memset(text, '0', sizeof(text));
     text[0] = '1';
     text[CPU_SETSIZE] = '\0';
-    ck_assert_ptr_null(fb_cpu_parse_mask(text, &out));
+    ck_assert_ptr_null(cpu_parse_mask(text, &out));
     ck_assert_int_eq(CPU_COUNT(&out), 1);
     ck_assert(CPU_ISSET(CPU_SETSIZE - 1, &out));
     text[CPU_SETSIZE] = '0';
     text[CPU_SETSIZE + 1] = '\0';
-    ck_assert_pstr_eq(fb_cpu_parse_mask(text, &out), "a mask has at most 1024 digits");
+    ck_assert_pstr_eq(cpu_parse_mask(text, &out), "a mask has at most 1024 digits");
 
-    ck_assert_pstr_eq(fb_cpu_parse_mask("", &out), "a mask consists of the digits 0 and 1");
-    ck_assert_pstr_eq(fb_cpu_parse_mask("0121", &out), "a mask consists of the digits 0 and 1");
-    ck_assert_pstr_eq(fb_cpu_parse_mask("auto", &out), "a mask consists of the digits 0 and 1");
-    ck_assert_pstr_eq(fb_cpu_parse_mask("000", &out), "a mask needs at least one processor");
+    ck_assert_pstr_eq(cpu_parse_mask("", &out), "a mask consists of the digits 0 and 1");
+    ck_assert_pstr_eq(cpu_parse_mask("0121", &out), "a mask consists of the digits 0 and 1");
+    ck_assert_pstr_eq(cpu_parse_mask("auto", &out), "a mask consists of the digits 0 and 1");
+    ck_assert_pstr_eq(cpu_parse_mask("000", &out), "a mask needs at least one processor");
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
     directory_add(tcase);
-    tcase_add_loop_test(tcase, quota, 0, fb_countof(cases));
+    tcase_add_loop_test(tcase, quota, 0, countof(cases));
     tcase_add_test(tcase, long_lines_are_read_whole);
     tcase_add_test(tcase, allowed_follows_the_affinity_mask);
     tcase_add_test(tcase, auto_takes_the_allowed_in_turn);
     tcase_add_test(tcase, parse_mask);
 }
 
-FB_TEST_MAIN("cpu", add_tests)
+TEST_MAIN("cpu", add_tests)

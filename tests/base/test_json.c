@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void expect(struct fb_json *json, const char *expected)
+static void expect(struct json *json, const char *expected)
 {
     size_t n;
-    char *text = fb_json_end(json, &n);
+    char *text = json_end(json, &n);
 
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(n, strlen(expected));
@@ -20,23 +20,23 @@ static void expect(struct fb_json *json, const char *expected)
 
 START_TEST(values_stand_where_they_were_put)
 {
-    struct fb_json json;
+    struct json json;
 
-    fb_json_begin(&json);
-    fb_json_object(&json, NULL);
-    fb_json_bool(&json, "ok", true);
-    fb_json_array(&json, "list");
-    fb_json_number(&json, NULL, INT64_MIN);
-    fb_json_object(&json, NULL);
-    fb_json_close(&json);
-    fb_json_array(&json, NULL);
-    fb_json_close(&json);
-    fb_json_string(&json, NULL, "x");
-    fb_json_close(&json);
-    fb_json_null(&json, "no");
-    fb_json_string(&json, "none", NULL);
-    fb_json_bool(&json, "last", false);
-    fb_json_close(&json);
+    json_begin(&json);
+    json_object(&json, NULL);
+    json_bool(&json, "ok", true);
+    json_array(&json, "list");
+    json_number(&json, NULL, INT64_MIN);
+    json_object(&json, NULL);
+    json_close(&json);
+    json_array(&json, NULL);
+    json_close(&json);
+    json_string(&json, NULL, "x");
+    json_close(&json);
+    json_null(&json, "no");
+    json_string(&json, "none", NULL);
+    json_bool(&json, "last", false);
+    json_close(&json);
     expect(&json, "{\"ok\":true,\"list\":[-9223372036854775808,{},[],\"x\"],\"no\":null,"
                   "\"none\":null,\"last\":false}\n");
 }
@@ -66,34 +66,34 @@ static const struct {
 
 START_TEST(a_string_is_escaped)
 {
-    struct fb_json json;
+    struct json json;
 
-    fb_json_begin(&json);
-    fb_json_string(&json, NULL, strings[_i].text);
+    json_begin(&json);
+    json_string(&json, NULL, strings[_i].text);
     expect(&json, strings[_i].written);
 }
 END_TEST
 
 START_TEST(a_long_line_is_whole)
 {
-    struct fb_json json;
-    struct fb_json_value array, element = { NULL, 0 };
+    struct json json;
+    struct json_value array, element = { NULL, 0 };
     size_t n;
     char *text;
 
-    fb_json_begin(&json);
-    fb_json_array(&json, NULL);
+    json_begin(&json);
+    json_array(&json, NULL);
     for (int i = 0; i < 20000; i++)
-        fb_json_number(&json, NULL, i);
-    fb_json_close(&json);
-    text = fb_json_end(&json, &n);
+        json_number(&json, NULL, i);
+    json_close(&json);
+    text = json_end(&json, &n);
     ck_assert_ptr_nonnull(text);
-    array = fb_json_parse(text, n);
+    array = json_parse(text, n);
     for (int i = 0; i < 20000; i++) {
-        element = fb_json_next(array, element);
-        ck_assert_int_eq(fb_json_integer(element, -1), i);
+        element = json_next(array, element);
+        ck_assert_int_eq(json_integer(element, -1), i);
     }
-    element = fb_json_next(array, element);
+    element = json_next(array, element);
     ck_assert_ptr_null(element.text);
     free(text);
 }
@@ -117,7 +117,7 @@ static bool is_good(const char *text)
 
     ck_assert_ptr_nonnull(copy);
     memcpy(copy, text, n);
-    is = fb_json_parse(copy, n).text != NULL;
+    is = json_parse(copy, n).text != NULL;
     free(copy);
     return is;
 }
@@ -151,32 +151,32 @@ START_TEST(a_beginning_is_no_value)
 }
 END_TEST
 
-static struct fb_json_value parse(const char *text)
+static struct json_value parse(const char *text)
 {
-    return fb_json_parse(text, strlen(text));
+    return json_parse(text, strlen(text));
 }
 
 START_TEST(members_are_found)
 {
-    struct fb_json_value object =
+    struct json_value object =
         parse("{ \"x\" : [1, {\"command\":\"inner\"}], \"command\" : \"status\",\n"
               "\"number\":-7, \"yes\":true, \"no\":false, \"\\u0061\":3, \"command\":\"later\" }");
     char text[16];
 
-    ck_assert(fb_json_text(fb_json_member(object, "command"), text, sizeof(text)));
+    ck_assert(json_text(json_member(object, "command"), text, sizeof(text)));
     ck_assert_str_eq(text, "status");
-    ck_assert_int_eq(fb_json_integer(fb_json_member(object, "number"), 0), -7);
-    ck_assert_int_eq(fb_json_integer(fb_json_member(object, "a"), 0), 3);
-    ck_assert(fb_json_is_true(fb_json_member(object, "yes")));
-    ck_assert(!fb_json_is_true(fb_json_member(object, "no")));
-    ck_assert(!fb_json_is_true(fb_json_member(object, "none")));
-    ck_assert(!fb_json_text(fb_json_member(object, "number"), text, sizeof(text)));
+    ck_assert_int_eq(json_integer(json_member(object, "number"), 0), -7);
+    ck_assert_int_eq(json_integer(json_member(object, "a"), 0), 3);
+    ck_assert(json_is_true(json_member(object, "yes")));
+    ck_assert(!json_is_true(json_member(object, "no")));
+    ck_assert(!json_is_true(json_member(object, "none")));
+    ck_assert(!json_text(json_member(object, "number"), text, sizeof(text)));
     ck_assert_str_eq(text, "");
-    ck_assert_int_eq(fb_json_integer(fb_json_member(object, "command"), 5), 5);
-    ck_assert_ptr_null(fb_json_member(parse("[1]"), "command").text);
-    ck_assert_ptr_null(fb_json_member(parse("{}"), "command").text);
-    ck_assert_ptr_null(fb_json_member(fb_json_member(object, "none"), "command").text);
-    ck_assert_ptr_null(fb_json_next(object, (struct fb_json_value) { NULL, 0 }).text);
+    ck_assert_int_eq(json_integer(json_member(object, "command"), 5), 5);
+    ck_assert_ptr_null(json_member(parse("[1]"), "command").text);
+    ck_assert_ptr_null(json_member(parse("{}"), "command").text);
+    ck_assert_ptr_null(json_member(json_member(object, "none"), "command").text);
+    ck_assert_ptr_null(json_next(object, (struct json_value) { NULL, 0 }).text);
 }
 END_TEST
 
@@ -202,14 +202,14 @@ START_TEST(a_string_is_read)
 {
     char text[16];
 
-    ck_assert(fb_json_text(parse(read_strings[_i].json), text, sizeof(text)));
+    ck_assert(json_text(parse(read_strings[_i].json), text, sizeof(text)));
     ck_assert_str_eq(text, read_strings[_i].text);
 }
 END_TEST
 
 START_TEST(what_is_written_can_be_read)
 {
-    struct fb_json json;
+    struct json json;
     char every[256], text[1024];
     size_t n;
     char *line;
@@ -217,11 +217,11 @@ START_TEST(what_is_written_can_be_read)
     for (int i = 0; i < 127; i++)
         every[i] = (char)(i + 1);
     every[127] = '\0';
-    fb_json_begin(&json);
-    fb_json_string(&json, NULL, every);
-    line = fb_json_end(&json, &n);
+    json_begin(&json);
+    json_string(&json, NULL, every);
+    line = json_end(&json, &n);
     ck_assert_ptr_nonnull(line);
-    ck_assert(fb_json_text(fb_json_parse(line, n), text, sizeof(text)));
+    ck_assert(json_text(json_parse(line, n), text, sizeof(text)));
     ck_assert_str_eq(text, every);
     free(line);
 }
@@ -240,4 +240,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, what_is_written_can_be_read);
 }
 
-FB_TEST_MAIN("json", add_tests)
+TEST_MAIN("json", add_tests)

@@ -17,14 +17,14 @@
 
 /* Targets that write into unlinked files. */
 struct fixture {
-    struct fb_log log;
-    struct fb_log_target targets[TARGET_MAX];
+    struct log log;
+    struct log_target targets[TARGET_MAX];
     char text[8192];
 };
 
 static int temporary_file(void)
 {
-    char path[] = "/tmp/fb_log.XXXXXX";
+    char path[] = "/tmp/log_write.XXXXXX";
     int fd = mkostemp(path, O_CLOEXEC);
 
     ck_assert_int_ne(fd, -1);
@@ -32,11 +32,11 @@ static int temporary_file(void)
     return fd;
 }
 
-static void set_up(struct fixture *fixture, unsigned n, enum fb_level level)
+static void set_up(struct fixture *fixture, unsigned n, enum log_level level)
 {
     for (unsigned i = 0; i < n; i++)
-        fixture->targets[i] = (struct fb_log_target) { .fd = temporary_file(), .level = level };
-    fb_log_init(&fixture->log, fixture->targets, n);
+        fixture->targets[i] = (struct log_target) { .fd = temporary_file(), .level = level };
+    log_init(&fixture->log, fixture->targets, n);
     fixture->log.pid = 123;
 }
 
@@ -57,13 +57,13 @@ static const char *text_of(struct fixture *fixture, unsigned target)
     return fixture->text;
 }
 
-static void FB_PRINTF(3, 4)
-    write_line(struct fb_log *log, const struct fb_log_line *line, const char *format, ...)
+static void PRINTF_FORMAT(3, 4)
+    write_line(struct log *log, const struct log_line *line, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    fb_log_vwrite(log, line, format, args);
+    log_vput(log, line, format, args);
     va_end(args);
 }
 
@@ -86,8 +86,8 @@ START_TEST(a_line_has_the_shape_of_nginx)
 {
     struct fixture f;
 
-    set_up(&f, 1, FB_INFO);
-    fb_log(&f.log, FB_ERROR, 0, "message %d", 7);
+    set_up(&f, 1, LEVEL_INFO);
+    log_write(&f.log, LEVEL_ERROR, 0, "message %d", 7);
     ck_assert_str_eq(undated(text_of(&f, 0)), "[error] 123#0: message 7\n");
     tear_down(&f);
 }
@@ -95,8 +95,8 @@ END_TEST
 
 START_TEST(a_line_names_connection_error_and_context)
 {
-    const struct fb_log_line line = {
-        .level = FB_INFO,
+    const struct log_line line = {
+        .level = LEVEL_INFO,
         .error = ECONNREFUSED,
         .connection = 5,
         .client = "127.0.0.1",
@@ -107,7 +107,7 @@ START_TEST(a_line_names_connection_error_and_context)
     snprintf(expected, sizeof(expected),
         "[info] 123#0: *5 connect() failed (%d: %s), client: 127.0.0.1\n", ECONNREFUSED,
         strerror(ECONNREFUSED));
-    set_up(&f, 1, FB_INFO);
+    set_up(&f, 1, LEVEL_INFO);
     write_line(&f.log, &line, "%s failed", "connect()");
     ck_assert_str_eq(undated(text_of(&f, 0)), expected);
     tear_down(&f);
@@ -120,8 +120,8 @@ START_TEST(the_date_is_now)
     struct tm tm = { .tm_isdst = -1 };
     time_t before = time(NULL), logged;
 
-    set_up(&f, 1, FB_INFO);
-    fb_log(&f.log, FB_INFO, 0, "now");
+    set_up(&f, 1, LEVEL_INFO);
+    log_write(&f.log, LEVEL_INFO, 0, "now");
     ck_assert_ptr_nonnull(strptime(text_of(&f, 0), "%Y/%m/%d %H:%M:%S", &tm));
     logged = mktime(&tm);
     ck_assert_int_ge(logged, before);
@@ -130,7 +130,7 @@ START_TEST(the_date_is_now)
     /* the text that is kept for a second is not kept for longer */
     f.log.stamp.second -= 10;
     memcpy(f.log.stamp.date, "1999", 4);
-    fb_log(&f.log, FB_INFO, 0, "again");
+    log_write(&f.log, LEVEL_INFO, 0, "again");
     ck_assert_ptr_null(strstr(text_of(&f, 0), "1999"));
     tear_down(&f);
 }
@@ -140,11 +140,11 @@ START_TEST(a_plain_line_has_a_name_and_no_date)
 {
     struct fixture f;
 
-    fb_log_init_plain(&f.log, &f.targets[0], "forkbeard");
+    log_init_plain(&f.log, &f.targets[0], "forkbeard");
     ck_assert_int_eq(f.targets[0].fd, STDERR_FILENO);
     f.targets[0].fd = temporary_file();
-    fb_log(&f.log, FB_NOTICE, 0, "started");
-    fb_log(&f.log, FB_INFO, 0, "not shown");
+    log_write(&f.log, LEVEL_NOTICE, 0, "started");
+    log_write(&f.log, LEVEL_INFO, 0, "not shown");
     ck_assert_str_eq(text_of(&f, 0), "forkbeard: [notice] started\n");
     tear_down(&f);
 }
@@ -154,10 +154,10 @@ START_TEST(errno_is_kept)
 {
     struct fixture f;
 
-    set_up(&f, 2, FB_INFO);
+    set_up(&f, 2, LEVEL_INFO);
     close(f.targets[1].fd); /* writing to it fails with EBADF */
     errno = ENOENT;
-    fb_log(&f.log, FB_ERROR, EPERM, "message");
+    log_write(&f.log, LEVEL_ERROR, EPERM, "message");
     ck_assert_int_eq(errno, ENOENT);
     f.targets[1].fd = -1;
     ck_assert_str_eq(
@@ -170,8 +170,8 @@ START_TEST(bytes_that_control_a_terminal_are_escaped)
 {
     struct fixture f;
 
-    set_up(&f, 1, FB_INFO);
-    fb_log(&f.log, FB_INFO, 0, "%s", "a\nb\r\tc\x1b[31m\x7f\x01 \xc3\xa9");
+    set_up(&f, 1, LEVEL_INFO);
+    log_write(&f.log, LEVEL_INFO, 0, "%s", "a\nb\r\tc\x1b[31m\x7f\x01 \xc3\xa9");
     ck_assert_str_eq(
         undated(text_of(&f, 0)), "[info] 123#0: a\\x0ab\\x0d\\x09c\\x1b[31m\\x7f\\x01 \xc3\xa9\n");
     tear_down(&f);
@@ -183,13 +183,13 @@ START_TEST(each_target_takes_its_levels)
     struct fixture f;
     int counts[TARGET_MAX] = { 0 };
 
-    set_up(&f, 3, FB_WARN);
-    f.targets[1].level = FB_EMERG;
-    f.targets[2].level = FB_DEBUG;
-    fb_log_update(&f.log);
-    ck_assert_int_eq(f.log.level, FB_DEBUG);
-    for (int level = FB_EMERG; level <= FB_DEBUG; level++)
-        fb_log(&f.log, (enum fb_level)level, 0, "message");
+    set_up(&f, 3, LEVEL_WARN);
+    f.targets[1].level = LEVEL_EMERG;
+    f.targets[2].level = LEVEL_DEBUG;
+    log_update(&f.log);
+    ck_assert_int_eq(f.log.level, LEVEL_DEBUG);
+    for (int level = LEVEL_EMERG; level <= LEVEL_DEBUG; level++)
+        log_write(&f.log, (enum log_level)level, 0, "message");
     for (unsigned i = 0; i < 3; i++)
         for (const char *p = text_of(&f, i); (p = strchr(p, '\n')) != NULL; p++)
             counts[i]++;
@@ -205,8 +205,8 @@ START_TEST(a_level_that_no_target_takes_is_not_formatted)
     struct fixture f;
     int evaluated = 0;
 
-    set_up(&f, 1, FB_WARN);
-    fb_log(&f.log, FB_NOTICE, 0, "%d", ++evaluated);
+    set_up(&f, 1, LEVEL_WARN);
+    log_write(&f.log, LEVEL_NOTICE, 0, "%d", ++evaluated);
     ck_assert_int_eq(evaluated, 0);
     ck_assert_str_eq(text_of(&f, 0), "");
     tear_down(&f);
@@ -215,10 +215,10 @@ END_TEST
 
 START_TEST(a_forced_line_goes_to_every_target)
 {
-    const struct fb_log_line line = { .level = FB_DEBUG, .force = true };
+    const struct log_line line = { .level = LEVEL_DEBUG, .force = true };
     struct fixture f;
 
-    set_up(&f, 2, FB_EMERG);
+    set_up(&f, 2, LEVEL_EMERG);
     write_line(&f.log, &line, "forced");
     ck_assert_str_eq(undated(text_of(&f, 0)), "[debug] 123#0: forced\n");
     ck_assert_str_eq(undated(text_of(&f, 1)), "[debug] 123#0: forced\n");
@@ -232,14 +232,14 @@ START_TEST(a_long_message_is_clipped_to_one_line)
     struct fixture f;
     char message[6000];
 
-    for (size_t i = 0; i < fb_countof(fills); i++) {
+    for (size_t i = 0; i < countof(fills); i++) {
         const char *line;
         size_t n;
 
         memset(message, *fills[i], sizeof(message) - 1);
         message[sizeof(message) - 1] = '\0';
-        set_up(&f, 1, FB_INFO);
-        fb_log(&f.log, FB_INFO, EPERM, "%s", message);
+        set_up(&f, 1, LEVEL_INFO);
+        log_write(&f.log, LEVEL_INFO, EPERM, "%s", message);
         line = text_of(&f, 0);
         n = strlen(line);
         ck_assert_uint_gt(n, 4000);
@@ -252,21 +252,21 @@ END_TEST
 
 START_TEST(a_target_is_reopened_at_its_path)
 {
-    char directory[] = "/tmp/fb_log.XXXXXX", path[64], moved[64];
+    char directory[] = "/tmp/log_write.XXXXXX", path[64], moved[64];
     struct fixture f;
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/log", directory);
     snprintf(moved, sizeof(moved), "%s/log.1", directory);
-    f.targets[0] = (struct fb_log_target) { .fd = -1, .level = FB_INFO, .path = path };
-    fb_log_init(&f.log, f.targets, 1);
-    fb_log(&f.log, FB_INFO, 0, "nowhere");
+    f.targets[0] = (struct log_target) { .fd = -1, .level = LEVEL_INFO, .path = path };
+    log_init(&f.log, f.targets, 1);
+    log_write(&f.log, LEVEL_INFO, 0, "nowhere");
 
-    ck_assert_int_eq(fb_log_target_open(&f.targets[0]), 0);
-    fb_log(&f.log, FB_INFO, 0, "first");
+    ck_assert_int_eq(log_target_open(&f.targets[0]), 0);
+    log_write(&f.log, LEVEL_INFO, 0, "first");
     ck_assert_int_eq(rename(path, moved), 0);
-    ck_assert_int_eq(fb_log_target_open(&f.targets[0]), 0);
-    fb_log(&f.log, FB_INFO, 0, "second");
+    ck_assert_int_eq(log_target_open(&f.targets[0]), 0);
+    log_write(&f.log, LEVEL_INFO, 0, "second");
     close(f.targets[0].fd);
 
     f.targets[0].fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -284,13 +284,13 @@ START_TEST(a_target_that_cannot_be_opened_keeps_its_descriptor)
     struct fixture f;
     int fd;
 
-    set_up(&f, 1, FB_INFO);
+    set_up(&f, 1, LEVEL_INFO);
     fd = f.targets[0].fd;
     f.targets[0].path = "/nonexistent/log";
-    ck_assert_int_eq(fb_log_target_open(&f.targets[0]), -1);
+    ck_assert_int_eq(log_target_open(&f.targets[0]), -1);
     ck_assert_int_eq(errno, ENOENT);
     ck_assert_int_eq(f.targets[0].fd, fd);
-    fb_log(&f.log, FB_INFO, 0, "still here");
+    log_write(&f.log, LEVEL_INFO, 0, "still here");
     ck_assert_ptr_nonnull(strstr(text_of(&f, 0), "still here"));
     tear_down(&f);
 }
@@ -304,14 +304,14 @@ START_TEST(a_standard_descriptor_is_found_by_its_path)
         "/dev/fd/2" };
     const char *path = paths[_i];
     int standard = strchr(path, '1') != NULL || strstr(path, "out") != NULL ? 1 : 2, ends[2];
-    struct fb_log_target target = { .fd = -1, .level = FB_ERROR, .path = path };
+    struct log_target target = { .fd = -1, .level = LEVEL_ERROR, .path = path };
     int saved = fcntl(standard, F_DUPFD_CLOEXEC, 10);
     char text[8];
 
     ck_assert_int_ne(saved, -1);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ck_assert_int_eq(dup2(ends[1], standard), standard);
-    ck_assert_int_eq(fb_log_target_open(&target), 0);
+    ck_assert_int_eq(log_target_open(&target), 0);
     ck_assert_int_eq(dup2(saved, standard), standard);
     ck_assert_int_gt(target.fd, 2);
     ck_assert_int_eq(fcntl(target.fd, F_GETFD), FD_CLOEXEC);
@@ -327,12 +327,12 @@ END_TEST
 START_TEST(a_socket_of_another_is_not_opened)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    struct fb_log_target target = { .fd = -1, .level = FB_ERROR, .path = address.sun_path };
+    struct log_target target = { .fd = -1, .level = LEVEL_ERROR, .path = address.sun_path };
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/fb_log.%d", (int)getpid());
+    snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/log_write.%d", (int)getpid());
     ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
-    ck_assert_int_eq(fb_log_target_open(&target), -1);
+    ck_assert_int_eq(log_target_open(&target), -1);
     ck_assert_int_eq(errno, ENXIO);
     ck_assert_int_eq(target.fd, -1);
     ck_assert_int_eq(unlink(address.sun_path), 0);
@@ -342,11 +342,11 @@ END_TEST
 
 START_TEST(levels_have_names)
 {
-    for (int level = FB_EMERG; level <= FB_DEBUG; level++)
-        ck_assert_int_eq(fb_level_parse(fb_level_name((enum fb_level)level)), level);
-    ck_assert_str_eq(fb_level_name(FB_CRIT), "crit");
-    ck_assert_int_eq(fb_level_parse("warning"), -1);
-    ck_assert_int_eq(fb_level_parse(""), -1);
+    for (int level = LEVEL_EMERG; level <= LEVEL_DEBUG; level++)
+        ck_assert_int_eq(log_level_parse(log_level_name((enum log_level)level)), level);
+    ck_assert_str_eq(log_level_name(LEVEL_CRIT), "crit");
+    ck_assert_int_eq(log_level_parse("warning"), -1);
+    ck_assert_int_eq(log_level_parse(""), -1);
 }
 END_TEST
 
@@ -369,4 +369,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, levels_have_names);
 }
 
-FB_TEST_MAIN("log", add_tests)
+TEST_MAIN("log", add_tests)

@@ -9,11 +9,11 @@
 #include <time.h>
 
 /* The one line as an object, which must be valid. */
-static struct fb_json_value object_of(struct logged *logged)
+static struct json_value object_of(struct logged *logged)
 {
     const char *text = logged_text(logged);
     size_t n = strlen(text);
-    struct fb_json_value object = fb_json_parse(text, n);
+    struct json_value object = json_parse(text, n);
 
     ck_assert_ptr_eq(strchr(text, '\n'), text + n - 1);
     ck_assert_uint_le(n, 4096);
@@ -22,30 +22,30 @@ static struct fb_json_value object_of(struct logged *logged)
     return object;
 }
 
-static const char *member(struct fb_json_value object, const char *name)
+static const char *member(struct json_value object, const char *name)
 {
     static char text[8192];
 
-    ck_assert_msg(fb_json_text(fb_json_member(object, name), text, sizeof(text)), "no \"%s\" in %s",
-        name, object.text);
+    ck_assert_msg(json_text(json_member(object, name), text, sizeof(text)), "no \"%s\" in %s", name,
+        object.text);
     return text;
 }
 
-static bool has(struct fb_json_value object, const char *name)
+static bool has(struct json_value object, const char *name)
 {
-    return fb_json_member(object, name).text != NULL;
+    return json_member(object, name).text != NULL;
 }
 
 static void begin_json(struct logged *logged)
 {
-    logged_begin(logged, FB_INFO);
-    logged->target.format = FB_LOG_JSON;
+    logged_begin(logged, LEVEL_INFO);
+    logged->target.format = LOG_FORMAT_JSON;
 }
 
 START_TEST(a_line_has_what_there_is)
 {
-    const struct fb_log_line line = {
-        .level = FB_ERROR,
+    const struct log_line line = {
+        .level = LEVEL_ERROR,
         .error = ECONNREFUSED,
         .connection = 5,
         .client = "192.0.2.1",
@@ -75,15 +75,15 @@ START_TEST(a_line_has_nothing_else)
     static const char *const absent[] = { "connection", "errno", "error", "client", "server",
         "upstream", "protocol" };
     struct logged logged;
-    struct fb_json_value object;
+    struct json_value object;
 
     begin_json(&logged);
-    fb_log(&logged.log, FB_NOTICE, 0, "plain");
+    log_write(&logged.log, LEVEL_NOTICE, 0, "plain");
     object = object_of(&logged);
     ck_assert_str_eq(member(object, "message"), "plain");
     ck_assert_str_eq(member(object, "level"), "notice");
-    ck_assert_int_eq(fb_json_integer(fb_json_member(object, "pid"), 0), 123);
-    for (size_t i = 0; i < fb_countof(absent); i++)
+    ck_assert_int_eq(json_integer(json_member(object, "pid"), 0), 123);
+    for (size_t i = 0; i < countof(absent); i++)
         ck_assert(!has(object, absent[i]));
     logged_end(&logged);
 }
@@ -99,7 +99,7 @@ START_TEST(the_time_is_now_and_utc)
     setenv("TZ", "Asia/Tokyo", 1);
     tzset();
     begin_json(&logged);
-    fb_log(&logged.log, FB_NOTICE, 0, "now");
+    log_write(&logged.log, LEVEL_NOTICE, 0, "now");
     rest = strptime(member(object_of(&logged), "time"), "%Y-%m-%dT%H:%M:%S", &tm);
     ck_assert_ptr_nonnull(rest);
     ck_assert(strlen(rest) == 5 && rest[0] == '.' && rest[4] == 'Z');
@@ -130,15 +130,15 @@ static const struct {
 START_TEST(texts_are_escaped)
 {
     const char *message = escapes[_i].message, *json = escapes[_i].json;
-    const struct fb_log_line line = { .level = FB_INFO, .client = message, .protocol = message };
+    const struct log_line line = { .level = LEVEL_INFO, .client = message, .protocol = message };
     struct logged logged;
-    struct fb_json_value object, value;
+    struct json_value object, value;
 
     begin_json(&logged);
     logged_line(&logged, &line, "%s", message);
     object = object_of(&logged);
     for (int i = 0; i < 3; i++) {
-        value = fb_json_member(object, i == 0 ? "message" : i == 1 ? "client" : "protocol");
+        value = json_member(object, i == 0 ? "message" : i == 1 ? "client" : "protocol");
         ck_assert_uint_eq(value.n, strlen(json));
         ck_assert_mem_eq(value.text, json, value.n);
     }
@@ -160,10 +160,10 @@ static char *filled(const char *fill, size_t n)
     return text;
 }
 
-static void check_length(const char *fill, size_t n, const struct fb_log_line *line)
+static void check_length(const char *fill, size_t n, const struct log_line *line)
 {
     struct logged logged;
-    struct fb_json_value object;
+    struct json_value object;
     char *message = filled(fill, n);
 
     begin_json(&logged);
@@ -178,10 +178,10 @@ static void check_length(const char *fill, size_t n, const struct fb_log_line *l
 
 START_TEST(every_length_is_json)
 {
-    const struct fb_log_line bare = { .level = FB_INFO };
+    const struct log_line bare = { .level = LEVEL_INFO };
     char *client = filled(fills[_i], 119);
-    const struct fb_log_line whole = {
-        .level = FB_INFO,
+    const struct log_line whole = {
+        .level = LEVEL_INFO,
         .error = ENETUNREACH,
         .connection = UINT64_MAX,
         .client = client,
@@ -203,8 +203,8 @@ START_TEST(every_length_of_a_context_is_json)
 {
     for (size_t n = 0; n < 1500; n++) {
         char *text = filled(fills[_i], n);
-        const struct fb_log_line line = {
-            .level = FB_INFO,
+        const struct log_line line = {
+            .level = LEVEL_INFO,
             .error = EPERM,
             .client = text,
             .server = text,
@@ -228,7 +228,7 @@ START_TEST(a_long_message_fills_the_line)
     char *message = filled("x", 9000);
 
     begin_json(&logged);
-    fb_log(&logged.log, FB_INFO, 0, "%s", message);
+    log_write(&logged.log, LEVEL_INFO, 0, "%s", message);
     ck_assert_uint_eq(strlen(logged_text(&logged)), 4096);
     free(message);
     logged_end(&logged);
@@ -238,15 +238,15 @@ END_TEST
 START_TEST(each_target_has_its_format)
 {
     struct logged first, second;
-    struct fb_log_target targets[2];
-    struct fb_log log;
+    struct log_target targets[2];
+    struct log log;
 
     begin_json(&first);
-    logged_begin(&second, FB_INFO);
+    logged_begin(&second, LEVEL_INFO);
     targets[0] = first.target;
     targets[1] = second.target;
-    fb_log_init(&log, targets, 2);
-    fb_log(&log, FB_INFO, 0, "a\tb");
+    log_init(&log, targets, 2);
+    log_write(&log, LEVEL_INFO, 0, "a\tb");
     ck_assert_str_eq(member(object_of(&first), "message"), "a\tb");
     ck_assert_ptr_nonnull(strstr(logged_text(&second), "#0: a\\x09b\n"));
     logged_end(&first);
@@ -259,11 +259,11 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_line_has_what_there_is);
     tcase_add_test(tcase, a_line_has_nothing_else);
     tcase_add_test(tcase, the_time_is_now_and_utc);
-    tcase_add_loop_test(tcase, texts_are_escaped, 0, fb_countof(escapes));
-    tcase_add_loop_test(tcase, every_length_is_json, 0, fb_countof(fills));
-    tcase_add_loop_test(tcase, every_length_of_a_context_is_json, 0, fb_countof(fills));
+    tcase_add_loop_test(tcase, texts_are_escaped, 0, countof(escapes));
+    tcase_add_loop_test(tcase, every_length_is_json, 0, countof(fills));
+    tcase_add_loop_test(tcase, every_length_of_a_context_is_json, 0, countof(fills));
     tcase_add_test(tcase, a_long_message_fills_the_line);
     tcase_add_test(tcase, each_target_has_its_format);
 }
 
-FB_TEST_MAIN("log_json", add_tests)
+TEST_MAIN("log_json", add_tests)

@@ -13,7 +13,7 @@
 
 static const struct sockaddr_un nowhere = { .sun_family = AF_UNIX, .sun_path = "/nowhere" };
 
-static const struct fb_syslog server = {
+static const struct syslog_server server = {
     .address = (const struct sockaddr *)&nowhere,
     .address_n = sizeof(nowhere),
     .name = "unix:/nowhere",
@@ -24,7 +24,7 @@ static const struct fb_syslog server = {
 
 static void begin_syslog(struct logged *logged)
 {
-    logged_begin_socket(logged, FB_INFO);
+    logged_begin_socket(logged, LEVEL_INFO);
     logged->target.syslog = &server;
 }
 
@@ -35,7 +35,7 @@ static unsigned fill_queue(struct logged *logged)
 
     for (; logged->target.lost == 0; n++) {
         ck_assert_uint_lt(n, 100000);
-        fb_log(&logged->log, FB_INFO, 0, "fill");
+        log_write(&logged->log, LEVEL_INFO, 0, "fill");
     }
     return n - 1;
 }
@@ -57,7 +57,7 @@ START_TEST(a_syslog_line_has_its_head)
     struct tm tm;
 
     begin_syslog(&logged);
-    fb_log(&logged.log, FB_ERROR, EPERM, "me\nssage");
+    log_write(&logged.log, LEVEL_ERROR, EPERM, "me\nssage");
     text = logged_datagram(&logged);
     ck_assert_int_eq(strncmp(text, "<187>", 5), 0);
     rest = strptime(text + 5, "%b %d %H:%M:%S", &tm);
@@ -71,18 +71,18 @@ END_TEST
 
 START_TEST(a_syslog_line_has_its_severity)
 {
-    struct fb_syslog own = server;
+    struct syslog_server own = server;
     struct logged logged;
 
     own.facility = (unsigned)_i;
     own.host = "";
-    logged_begin_socket(&logged, FB_DEBUG);
+    logged_begin_socket(&logged, LEVEL_DEBUG);
     logged.target.syslog = &own;
-    for (int level = FB_EMERG; level <= FB_DEBUG; level++) {
+    for (int level = LEVEL_EMERG; level <= LEVEL_DEBUG; level++) {
         char head[16];
 
         snprintf(head, sizeof(head), "<%d>", _i * 8 + level);
-        fb_log(&logged.log, (enum fb_level)level, 0, "line");
+        log_write(&logged.log, (enum log_level)level, 0, "line");
         ck_assert_int_eq(strncmp(logged_datagram(&logged), head, strlen(head)), 0);
         ck_assert_ptr_nonnull(strstr(logged.text, " tag: "));
         ck_assert_ptr_null(strstr(logged.text, "host"));
@@ -97,8 +97,8 @@ START_TEST(a_syslog_line_may_be_json)
     size_t n;
 
     begin_syslog(&logged);
-    logged.target.format = FB_LOG_JSON;
-    fb_log(&logged.log, FB_ERROR, 0, "message");
+    logged.target.format = LOG_FORMAT_JSON;
+    log_write(&logged.log, LEVEL_ERROR, 0, "message");
     n = strlen(logged_datagram(&logged));
     ck_assert_ptr_nonnull(strstr(logged.text, " host tag: {\"time\":\""));
     ck_assert_str_eq(logged.text + n - 19, "message\":\"message\"}");
@@ -116,18 +116,18 @@ START_TEST(lines_that_are_not_taken_are_counted)
     n = fill_queue(&logged);
     errno = EDOM;
     for (int i = 0; i < 9; i++)
-        fb_log(&logged.log, FB_INFO, 0, "more");
+        log_write(&logged.log, LEVEL_INFO, 0, "more");
     ck_assert_int_eq(errno, EDOM);
     ck_assert_uint_eq(logged.target.lost, 10);
     ck_assert(!logged.target.broken);
     ck_assert_uint_eq(drain_queue(&logged, "fill"), n);
 
-    fb_log(&logged.log, FB_INFO, 0, "again");
+    log_write(&logged.log, LEVEL_INFO, 0, "again");
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "again"));
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged),
         "[alert] 123#0: 10 lines were not accepted by syslog server unix:/nowhere"));
     ck_assert_uint_eq(logged.target.lost, 0);
-    fb_log(&logged.log, FB_INFO, 0, "again");
+    log_write(&logged.log, LEVEL_INFO, 0, "again");
     ck_assert_uint_eq(drain_queue(&logged, "again"), 1);
     logged_end(&logged);
 }
@@ -141,10 +141,10 @@ START_TEST(a_count_that_is_not_taken_counts_too)
     begin_syslog(&logged);
     fill_queue(&logged);
     logged_datagram(&logged); /* room for one */
-    fb_log(&logged.log, FB_INFO, 0, "one");
+    log_write(&logged.log, LEVEL_INFO, 0, "one");
     ck_assert_uint_eq(logged.target.lost, 2);
     drain_queue(&logged, "");
-    fb_log(&logged.log, FB_INFO, 0, "two");
+    log_write(&logged.log, LEVEL_INFO, 0, "two");
     ck_assert_uint_eq(drain_queue(&logged, "2 lines were not accepted"), 1);
     logged_end(&logged);
 }
@@ -164,27 +164,27 @@ static int receiver_at(const char *path)
 START_TEST(a_receiver_that_has_gone_is_reached_again)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    struct fb_syslog own = server;
-    char directory[] = "/tmp/fb_log.XXXXXX";
-    struct logged logged = { .target = { .fd = -1, .level = FB_INFO, .syslog = &own } };
+    struct syslog_server own = server;
+    char directory[] = "/tmp/log_write.XXXXXX";
+    struct logged logged = { .target = { .fd = -1, .level = LEVEL_INFO, .syslog = &own } };
     int inherited;
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(address.sun_path, sizeof(address.sun_path), "%s/log", directory);
     own.address = (struct sockaddr *)&address;
-    fb_log_init(&logged.log, &logged.target, 1);
-    ck_assert_int_eq(fb_log_target_make_socket(&logged.target), 0);
+    log_init(&logged.log, &logged.target, 1);
+    ck_assert_int_eq(log_target_make_socket(&logged.target), 0);
     inherited = dup(logged.target.fd);
-    ck_assert_int_eq(fb_log_target_connect(&logged.target), -1);
+    ck_assert_int_eq(log_target_connect(&logged.target), -1);
     ck_assert_int_eq(errno, ENOENT);
-    fb_log(&logged.log, FB_INFO, 0, "nobody");
+    log_write(&logged.log, LEVEL_INFO, 0, "nobody");
     ck_assert(logged.target.broken && logged.log.broken);
 
     for (int i = 0; i < 2; i++) {
         logged.reader = receiver_at(address.sun_path);
-        ck_assert_int_eq(fb_log_target_connect(&logged.target), 0);
+        ck_assert_int_eq(log_target_connect(&logged.target), 0);
         logged.target.broken = logged.log.broken = false;
-        fb_log(&logged.log, FB_INFO, 0, "somebody");
+        log_write(&logged.log, LEVEL_INFO, 0, "somebody");
         ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "somebody"));
         ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "1 line was not accepted"));
         ck_assert(!logged.target.broken);
@@ -192,7 +192,7 @@ START_TEST(a_receiver_that_has_gone_is_reached_again)
         ck_assert_str_eq(logged_datagram(&logged), "x");
         close(logged.reader);
         ck_assert_int_eq(unlink(address.sun_path), 0);
-        fb_log(&logged.log, FB_INFO, 0, "nobody");
+        log_write(&logged.log, LEVEL_INFO, 0, "nobody");
         ck_assert(logged.target.broken && logged.log.broken);
         ck_assert_uint_eq(logged.target.lost, 1);
     }
@@ -209,34 +209,34 @@ START_TEST(udp_lines_that_are_refused_are_counted)
     struct sockaddr_in address = { .sin_family = AF_INET,
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t n = sizeof(address);
-    struct fb_syslog own = server;
-    struct logged logged = { .target = { .fd = -1, .level = FB_INFO, .syslog = &own } };
+    struct syslog_server own = server;
+    struct logged logged = { .target = { .fd = -1, .level = LEVEL_INFO, .syslog = &own } };
 
     logged.reader = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(logged.reader, (struct sockaddr *)&address, n), 0);
     ck_assert_int_eq(getsockname(logged.reader, (struct sockaddr *)&address, &n), 0);
     own.address = (struct sockaddr *)&address;
     own.address_n = n;
-    fb_log_init(&logged.log, &logged.target, 1);
-    ck_assert_int_eq(fb_log_target_make_socket(&logged.target), 0);
-    ck_assert_int_eq(fb_log_target_connect(&logged.target), 0);
-    fb_log(&logged.log, FB_INFO, 0, "first");
+    log_init(&logged.log, &logged.target, 1);
+    ck_assert_int_eq(log_target_make_socket(&logged.target), 0);
+    ck_assert_int_eq(log_target_connect(&logged.target), 0);
+    log_write(&logged.log, LEVEL_INFO, 0, "first");
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "first"));
 
     close(logged.reader);
     for (int i = 0; i < 5; i++)
-        fb_log(&logged.log, FB_INFO, 0, "refused");
+        log_write(&logged.log, LEVEL_INFO, 0, "refused");
     ck_assert_uint_eq(logged.target.lost, 4);
     ck_assert(!logged.target.broken);
     logged.reader = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(bind(logged.reader, (struct sockaddr *)&address, n), 0);
-    fb_log(&logged.log, FB_INFO, 0, "back");
+    log_write(&logged.log, LEVEL_INFO, 0, "back");
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "back"));
-    fb_log(&logged.log, FB_INFO, 0, "next");
+    log_write(&logged.log, LEVEL_INFO, 0, "next");
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "next"));
     ck_assert_ptr_nonnull(strstr(logged_datagram(&logged), "5 lines were not accepted"));
-    ck_assert_int_eq(fb_log_target_connect(&logged.target), 0); /* at a reopening */
-    fb_log(&logged.log, FB_INFO, 0, "last");
+    ck_assert_int_eq(log_target_connect(&logged.target), 0); /* at a reopening */
+    log_write(&logged.log, LEVEL_INFO, 0, "last");
     ck_assert_uint_eq(drain_queue(&logged, "last"), 1);
     logged_end(&logged);
 }
@@ -247,8 +247,8 @@ static void begin_journal(struct logged *logged, int *journal)
 {
     struct logged file;
 
-    logged_begin(&file, FB_DEBUG);
-    logged_begin_socket(logged, FB_DEBUG);
+    logged_begin(&file, LEVEL_DEBUG);
+    logged_begin_socket(logged, LEVEL_DEBUG);
     logged->target.journal = true;
     logged->target.journal_fd = logged->target.fd;
     logged->target.fd = file.target.fd;
@@ -266,8 +266,8 @@ static const char *written(struct logged *logged)
 
 START_TEST(the_journal_is_given_fields)
 {
-    const struct fb_log_line line = {
-        .level = FB_ERROR,
+    const struct log_line line = {
+        .level = LEVEL_ERROR,
         .error = ECONNREFUSED,
         .connection = 5,
         .client = "192.0.2.1",
@@ -286,7 +286,7 @@ START_TEST(the_journal_is_given_fields)
         "upstream: \"unix:/a\\x0ab\"\nERRNO=111\nFORKBEARD_CONNECTION=5\n"
         "FORKBEARD_CLIENT=192.0.2.1\nFORKBEARD_SERVER=0.0.0.0:80\n"
         "FORKBEARD_UPSTREAM=unix:/a\\x0ab\nFORKBEARD_PROTOCOL=relay\n");
-    fb_log(&logged.log, FB_DEBUG, 0, "plain");
+    log_write(&logged.log, LEVEL_DEBUG, 0, "plain");
     ck_assert_str_eq(
         logged_datagram(&logged), "PRIORITY=7\nSYSLOG_IDENTIFIER=forkbeard\nMESSAGE=plain\n");
     ck_assert_str_eq(written(&logged), "");
@@ -299,8 +299,8 @@ END_TEST
 START_TEST(long_fields_are_cut)
 {
     char text[6000];
-    const struct fb_log_line line = {
-        .level = FB_ERROR, .client = text, .server = text, .upstream = text, .protocol = text
+    const struct log_line line = {
+        .level = LEVEL_ERROR, .client = text, .server = text, .upstream = text, .protocol = text
     };
     struct logged logged;
     int journal;
@@ -333,12 +333,12 @@ START_TEST(what_the_journal_does_not_take_is_prefixed)
     close(logged.reader);
     logged.reader = -1;
     errno = EDOM;
-    fb_log(&logged.log, FB_WARN, 0, "gone");
+    log_write(&logged.log, LEVEL_WARN, 0, "gone");
     ck_assert_int_eq(strncmp(written(&logged), "<4>", 3), 0);
     ck_assert_str_eq(strchr(logged.text, '['), "[warn] 123#0: gone\n");
     ck_assert(logged.target.broken && logged.log.broken);
     logged.target.journal_fd = -1; /* pretends that no socket could be made */
-    fb_log(&logged.log, FB_ERROR, 0, "none");
+    log_write(&logged.log, LEVEL_ERROR, 0, "none");
     ck_assert_ptr_nonnull(strstr(written(&logged), "\n<3>"));
     ck_assert_int_eq(errno, EDOM);
     ck_assert_uint_eq(logged.target.lost, 0);
@@ -361,7 +361,7 @@ START_TEST(a_slow_journal_makes_nobody_wait)
     ck_assert(!logged.target.broken);
     ck_assert_uint_gt(drain_queue(&logged, "MESSAGE=fill\n"), 0);
     ck_assert_uint_gt(n, 0);
-    fb_log(&logged.log, FB_INFO, 0, "again");
+    log_write(&logged.log, LEVEL_INFO, 0, "again");
     ck_assert_uint_eq(drain_queue(&logged, "MESSAGE=1 line was not accepted by the journal\n"), 1);
     close(journal);
     close(ends[1]);
@@ -375,8 +375,8 @@ START_TEST(json_is_not_for_the_journal)
     int journal;
 
     begin_journal(&logged, &journal);
-    logged.target.format = FB_LOG_JSON;
-    fb_log(&logged.log, FB_WARN, 0, "line");
+    logged.target.format = LOG_FORMAT_JSON;
+    log_write(&logged.log, LEVEL_WARN, 0, "line");
     ck_assert_str_eq(logged_datagram(&logged), "");
     ck_assert_int_eq(written(&logged)[0], '{');
     close(journal);
@@ -400,4 +400,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, json_is_not_for_the_journal);
 }
 
-FB_TEST_MAIN("log_target", add_tests)
+TEST_MAIN("log_target", add_tests)

@@ -94,16 +94,16 @@ START_TEST(limit)
     char root[64];
 
     file_tree_make_root(root, directory, _i, &cases[_i].groups);
-    found = fb_cgroup_memory_limit(root);
+    found = cgroup_memory_limit(root);
     ck_assert_msg(
         found == expected, "%s: %" PRId64 " instead of %" PRId64, cases[_i].name, found, expected);
 
     /* the machine may have less than the group may use */
-    ck_assert_int_eq(fb_ram_allowed_below(root), expected);
+    ck_assert_int_eq(ram_allowed_below(root), expected);
     file_tree_write(
         root, "/proc/meminfo", "MemFree: 1 kB\nMemTotal:       49152 kB\nMemTotal: 5 kB\n");
     ck_assert_int_eq(
-        fb_ram_allowed_below(root), expected != 0 && expected < 48 * MIB ? expected : 48 * MIB);
+        ram_allowed_below(root), expected != 0 && expected < 48 * MIB ? expected : 48 * MIB);
 }
 END_TEST
 
@@ -113,21 +113,21 @@ START_TEST(what_the_machine_says_is_not_trusted)
         "MemTotal: 9999999999999999999999 kB\n", "SMemTotal: 5 kB\n" };
     char root[64];
 
-    for (size_t i = 0; i < fb_countof(texts); i++) {
+    for (size_t i = 0; i < countof(texts); i++) {
         snprintf(root, sizeof(root), "%s/text%zu", directory, i);
         ck_assert_int_eq(mkdir(root, 0755), 0);
         file_tree_write(root, "/proc/meminfo", texts[i]);
-        ck_assert_int_eq(fb_ram_allowed_below(root), 0);
+        ck_assert_int_eq(ram_allowed_below(root), 0);
     }
-    ck_assert_int_gt(fb_ram_allowed(), 0);
+    ck_assert_int_gt(ram_allowed(), 0);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
     directory_add(tcase);
-    tcase_add_loop_test(tcase, limit, 0, fb_countof(cases));
+    tcase_add_loop_test(tcase, limit, 0, countof(cases));
     tcase_add_test(tcase, what_the_machine_says_is_not_trusted);
 }
 
-FB_TEST_MAIN("ram", add_tests)
+TEST_MAIN("ram", add_tests)

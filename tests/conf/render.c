@@ -5,27 +5,27 @@
 #include <check.h>
 #include <stdio.h>
 
-void conf_create_from(struct conf *conf, const struct fb_memory *memory)
+void conf_create_from(struct conf *conf, const struct memory *memory)
 {
     conf->arena = arena_create_from(memory);
     ck_assert_ptr_nonnull(conf->arena);
-    fb_conf_report_init(&conf->report, conf->arena);
-    fb_conf_source_init(&conf->source, conf->arena, &conf->report);
+    report_init(&conf->report, conf->arena);
+    conf_source_init(&conf->source, conf->arena, &conf->report);
 }
 
 void conf_create(struct conf *conf)
 {
-    conf_create_from(conf, &fb_memory_plain);
+    conf_create_from(conf, &memory_plain);
 }
 
 void conf_destroy(struct conf *conf)
 {
-    fb_arena_destroy(&conf->arena);
+    arena_destroy(&conf->arena);
 }
 
-static void write_block(const struct fb_conf_block *block, FILE *out)
+static void write_block(const struct conf_block *block, FILE *out)
 {
-    const struct fb_conf_directive *directive;
+    const struct conf_directive *directive;
 
     STAILQ_FOREACH (directive, &block->directives, link) {
         fprintf(out, "%s%s", directive == STAILQ_FIRST(&block->directives) ? "" : " ",
@@ -50,7 +50,7 @@ static FILE *open_text(char **text, size_t *size)
     return out;
 }
 
-char *render_block(const struct fb_conf_block *block)
+char *render_block(const struct conf_block *block)
 {
     char *text;
     size_t size;
@@ -64,15 +64,15 @@ char *render_block(const struct fb_conf_block *block)
     return text;
 }
 
-char *render_report(const struct fb_conf_report *report)
+char *render_report(const struct conf_report *report)
 {
-    const struct fb_conf_mistake *mistake;
+    const struct report_mistake *mistake;
     char *text;
     size_t size;
     FILE *out = open_text(&text, &size);
 
     STAILQ_FOREACH (mistake, &report->mistakes, link)
-        fprintf(out, "%s%s\n", mistake->level == FB_EMERG ? "" : "warning: ", mistake->message);
+        fprintf(out, "%s%s\n", mistake->level == LEVEL_EMERG ? "" : "warning: ", mistake->message);
     fclose(out);
     return text;
 }

@@ -57,20 +57,20 @@ static void add_file(struct tree *tree, const char *name, const char *text)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-static int read_block(void *arg, struct fb_conf_block *block)
+static int read_block(void *arg, struct conf_block *block)
 {
-    const struct fb_conf_directive *directive;
+    const struct conf_directive *directive;
     struct tree *tree = arg;
     int rc = 0;
 
     STAILQ_FOREACH (directive, &block->directives, link) {
         if (strcmp(directive->name.text, "include") == 0) {
-            const struct fb_conf_word *word = &directive->args[0];
+            const struct conf_word *word = &directive->args[0];
             char pattern[256];
 
             tree->include_n++;
             snprintf(pattern, sizeof(pattern), "%s/%s", tree->directory, word->text);
-            if (fb_conf_include(&tree->conf.source, word, pattern, read_block, tree) == -1)
+            if (conf_include(&tree->conf.source, word, pattern, read_block, tree) == -1)
                 rc = -1;
         } else if (strlen(tree->seen) + strlen(directive->name.text) < sizeof(tree->seen)) {
             strcat(tree->seen, directive->name.text);
@@ -82,10 +82,10 @@ static int read_block(void *arg, struct fb_conf_block *block)
 /* Reads "main", which was added with the given text. */
 static void read_main(struct tree *tree, const char *text)
 {
-    struct fb_conf_block *block;
+    struct conf_block *block;
 
     add_file(tree, "main", text);
-    block = fb_conf_parse_file(&tree->conf.source, path_of(tree, "main"), NULL);
+    block = conf_parse_file(&tree->conf.source, path_of(tree, "main"), NULL);
     ck_assert_ptr_nonnull(block);
     tree->result = read_block(tree, block);
 }
@@ -266,16 +266,16 @@ START_TEST(the_depth_of_includes_is_bounded)
     struct tree tree;
 
     set_up(&tree);
-    read_chain(&tree, FB_CONF_INCLUDE_MAX);
+    read_chain(&tree, CONF_INCLUDE_MAX);
     ck_assert_int_eq(tree.result, 0);
-    ck_assert_uint_eq(strlen(tree.seen), FB_CONF_INCLUDE_MAX);
+    ck_assert_uint_eq(strlen(tree.seen), CONF_INCLUDE_MAX);
     check_report(&tree, "");
     tear_down(&tree);
 
     set_up(&tree);
-    read_chain(&tree, FB_CONF_INCLUDE_MAX + 1);
+    read_chain(&tree, CONF_INCLUDE_MAX + 1);
     ck_assert_int_eq(tree.result, -1);
-    ck_assert_uint_eq(strlen(tree.seen), FB_CONF_INCLUDE_MAX);
+    ck_assert_uint_eq(strlen(tree.seen), CONF_INCLUDE_MAX);
     check_report(&tree, "\"/17\" is included too deeply, does it include itself? in /16:1:12\n");
     tear_down(&tree);
 }
@@ -309,10 +309,10 @@ START_TEST(a_dump_shows_each_file_once)
     add_file(&tree, "other", "b;\n");
     add_file(&tree, "third", "c {");
     read_main(&tree, "include other; include other; include third;\n");
-    fb_conf_dump(&tree.conf.source, out);
+    conf_dump(&tree.conf.source, out);
     ck_assert_int_eq(fclose(out), 0);
     p = text;
-    for (size_t i = 0; i < fb_countof(names); i++) {
+    for (size_t i = 0; i < countof(names); i++) {
         p = strstr(p, "# configuration file ");
         ck_assert_ptr_nonnull(p);
         p += strlen("# configuration file ") + strlen(tree.directory);
@@ -341,4 +341,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_dump_shows_each_file_once);
 }
 
-FB_TEST_MAIN("include", add_tests)
+TEST_MAIN("include", add_tests)

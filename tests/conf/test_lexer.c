@@ -9,15 +9,15 @@
 
 struct lexed {
     struct conf conf;
-    struct fb_conf_file file;
-    struct fb_lexer lexer;
+    struct conf_file file;
+    struct lexer lexer;
 };
 
 static void set_up(struct lexed *lexed, const char *text, size_t size)
 {
     conf_create(&lexed->conf);
-    lexed->file = (struct fb_conf_file) { .name = "t", .text = text, .size = size };
-    fb_lexer_init(&lexed->lexer, &lexed->conf.source, &lexed->file, "file");
+    lexed->file = (struct conf_file) { .name = "t", .text = text, .size = size };
+    lexer_init(&lexed->lexer, &lexed->conf.source, &lexed->file, "file");
 }
 
 static void tear_down(struct lexed *lexed)
@@ -29,25 +29,25 @@ static void tear_down(struct lexed *lexed)
 static void lex_text(struct lexed *lexed, char *out, size_t size)
 {
     static const char *const tokens[] = {
-        [FB_TOKEN_SEMICOLON] = ";",
-        [FB_TOKEN_OPEN] = "{",
-        [FB_TOKEN_CLOSE] = "}",
-        [FB_TOKEN_END] = "",
-        [FB_TOKEN_FAILED] = "!",
+        [TOKEN_SEMICOLON] = ";",
+        [TOKEN_OPEN] = "{",
+        [TOKEN_CLOSE] = "}",
+        [TOKEN_END] = "",
+        [TOKEN_FAILED] = "!",
     };
-    struct fb_conf_word word;
-    enum fb_token token;
+    struct conf_word word;
+    enum lexer_token token;
     size_t n = 0;
 
     *out = '\0';
     do {
-        token = fb_lexer_next(&lexed->lexer, &word);
-        if (token == FB_TOKEN_WORD)
+        token = lexer_next(&lexed->lexer, &word);
+        if (token == TOKEN_WORD)
             n += (size_t)snprintf(out + n, size - n, "<%s>", word.text);
         else
             n += (size_t)snprintf(out + n, size - n, "%s", tokens[token]);
         ck_assert_uint_lt(n, size);
-    } while (token != FB_TOKEN_END && token != FB_TOKEN_FAILED);
+    } while (token != TOKEN_END && token != TOKEN_FAILED);
 }
 
 struct row {
@@ -190,26 +190,26 @@ START_TEST(words_know_where_they_stand)
     } places[] = { { 1, 1, 1 }, { 1, 3, 2 }, { 1, 5, 1 }, { 2, 2, 5 }, { 3, 4, 1 }, { 5, 1, 1 },
         { 6, 1, 1 } };
     struct lexed lexed;
-    struct fb_conf_word word;
+    struct conf_word word;
 
     set_up(&lexed, BYTES(text));
-    for (size_t i = 0; i < fb_countof(places); i++) {
-        fb_lexer_next(&lexed.lexer, &word);
+    for (size_t i = 0; i < countof(places); i++) {
+        lexer_next(&lexed.lexer, &word);
         ck_assert_ptr_eq(word.file, &lexed.file);
         ck_assert_uint_eq(word.line, places[i].line);
         ck_assert_uint_eq(word.column, places[i].column);
         ck_assert_uint_eq(word.width, places[i].width);
     }
-    ck_assert_int_eq(fb_lexer_next(&lexed.lexer, &word), FB_TOKEN_END);
+    ck_assert_int_eq(lexer_next(&lexed.lexer, &word), TOKEN_END);
     tear_down(&lexed);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, words_are_those_of_nginx, 0, fb_countof(rows));
-    tcase_add_loop_test(tcase, mistakes_say_where_and_what_was_expected, 0, fb_countof(mistakes));
+    tcase_add_loop_test(tcase, words_are_those_of_nginx, 0, countof(rows));
+    tcase_add_loop_test(tcase, mistakes_say_where_and_what_was_expected, 0, countof(mistakes));
     tcase_add_test(tcase, words_know_where_they_stand);
 }
 
-FB_TEST_MAIN("lexer", add_tests)
+TEST_MAIN("lexer", add_tests)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int count_blocks(void *arg, struct fb_conf_block *block)
+static int count_blocks(void *arg, struct conf_block *block)
 {
     ck_assert_ptr_nonnull(block);
     ++*(unsigned *)arg;
@@ -18,12 +18,12 @@ static int count_blocks(void *arg, struct fb_conf_block *block)
 /* Parses a text and includes a directory's files. */
 static void parse_all(struct conf *conf, const char *text, const char *directory)
 {
-    struct fb_conf_block *block;
-    struct fb_conf_directive *directive;
+    struct conf_block *block;
+    struct conf_directive *directive;
     unsigned n = 0;
     char pattern[64];
 
-    block = fb_conf_parse_text(&conf->source, "t", text, strlen(text));
+    block = conf_parse_text(&conf->source, "t", text, strlen(text));
     if (block == NULL)
         return;
     free(render_block(block));
@@ -31,7 +31,7 @@ static void parse_all(struct conf *conf, const char *text, const char *directory
     if (directive == NULL)
         return;
     snprintf(pattern, sizeof(pattern), "%s/*", directory);
-    fb_conf_include(&conf->source, &directive->name, pattern, count_blocks, &n);
+    conf_include(&conf->source, &directive->name, pattern, count_blocks, &n);
     ck_assert(n == 1 || conf->report.error_n > 0);
 }
 
@@ -66,7 +66,7 @@ static bool try_parse(unsigned row, const char *directory, unsigned fails_at, bo
 
 START_TEST(memory_may_run_out_at_any_time)
 {
-    char directory[] = "/tmp/fb_memory.XXXXXX", path[64];
+    char directory[] = "/tmp/memory.XXXXXX", path[64];
     FILE *file;
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
@@ -90,27 +90,27 @@ END_TEST
 
 START_TEST(mistakes_without_memory_are_counted)
 {
-    char path[] = "/tmp/fb_memory.XXXXXX", text[256];
-    struct fb_log_target target = { .fd = mkstemp(path), .level = FB_INFO };
+    char path[] = "/tmp/memory.XXXXXX", text[256];
+    struct log_target target = { .fd = mkstemp(path), .level = LEVEL_INFO };
     struct scarce scarce;
-    struct fb_log log;
+    struct log log;
     struct conf conf;
     ssize_t n;
 
     ck_assert_int_ne(target.fd, -1);
     ck_assert_int_eq(unlink(path), 0);
-    fb_log_init(&log, &target, 1);
+    log_init(&log, &target, 1);
     log.plain = "t";
     scarce_init(&scarce);
     conf_create_from(&conf, &scarce.memory);
-    fb_conf_error(&conf.report, NULL, "kept");
+    report_error(&conf.report, NULL, "kept");
     scarce.for_good = true;
     scarce_restart(&scarce, 1);
-    fb_conf_error(&conf.report, NULL, "first");
-    fb_conf_warn(&conf.report, NULL, "second");
-    fb_conf_error(&conf.report, NULL, "third");
+    report_error(&conf.report, NULL, "first");
+    report_warn(&conf.report, NULL, "second");
+    report_error(&conf.report, NULL, "third");
     ck_assert_uint_eq(conf.report.error_n, 3);
-    fb_conf_report_show(&conf.report, &log, target.fd);
+    report_show(&conf.report, &log, target.fd);
     conf_destroy(&conf);
 
     n = pread(target.fd, text, sizeof(text) - 1, 0);
@@ -125,8 +125,8 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, memory_may_run_out_at_any_time, 0, fb_countof(rows));
+    tcase_add_loop_test(tcase, memory_may_run_out_at_any_time, 0, countof(rows));
     tcase_add_test(tcase, mistakes_without_memory_are_counted);
 }
 
-FB_TEST_MAIN("memory", add_tests)
+TEST_MAIN("memory", add_tests)

@@ -61,8 +61,8 @@ static const struct {
 
 START_TEST(a_misspelt_word_finds_what_was_meant)
 {
-    struct list list = { directives, fb_countof(directives) };
-    const char *found = fb_nearest(rows[_i].word, next, &list);
+    struct list list = { directives, countof(directives) };
+    const char *found = nearest_name(rows[_i].word, next, &list);
 
     ck_assert_pstr_eq(found, rows[_i].nearest);
     ck_assert_uint_eq(list.n, 0);
@@ -73,21 +73,21 @@ START_TEST(words_of_any_length_are_taken)
 {
     char word[1000], candidate[1000];
     const char *const candidates[] = { candidate, "", "listen" };
-    struct list list = { candidates, fb_countof(candidates) };
+    struct list list = { candidates, countof(candidates) };
 
     memset(word, 'w', sizeof(word));
     word[sizeof(word) - 1] = '\0';
     memcpy(candidate, word, sizeof(word));
-    ck_assert_ptr_null(fb_nearest(word, next, &list));
+    ck_assert_ptr_null(nearest_name(word, next, &list));
 
     /* the longest that is compared */
     word[64] = candidate[64] = '\0';
     word[1] = 'x';
-    list = (struct list) { candidates, fb_countof(candidates) };
-    ck_assert_ptr_eq(fb_nearest(word, next, &list), candidate);
+    list = (struct list) { candidates, countof(candidates) };
+    ck_assert_ptr_eq(nearest_name(word, next, &list), candidate);
 
-    list = (struct list) { candidates, fb_countof(candidates) };
-    ck_assert_str_eq(fb_nearest("lisen", next, &list), "listen");
+    list = (struct list) { candidates, countof(candidates) };
+    ck_assert_str_eq(nearest_name("lisen", next, &list), "listen");
 }
 END_TEST
 
@@ -95,15 +95,15 @@ START_TEST(without_candidates_nothing_is_near)
 {
     struct list list = { NULL, 0 };
 
-    ck_assert_ptr_null(fb_nearest("listen", next, &list));
+    ck_assert_ptr_null(nearest_name("listen", next, &list));
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_misspelt_word_finds_what_was_meant, 0, fb_countof(rows));
+    tcase_add_loop_test(tcase, a_misspelt_word_finds_what_was_meant, 0, countof(rows));
     tcase_add_test(tcase, words_of_any_length_are_taken);
     tcase_add_test(tcase, without_candidates_nothing_is_near);
 }
 
-FB_TEST_MAIN("nearest", add_tests)
+TEST_MAIN("nearest", add_tests)

@@ -57,7 +57,7 @@ START_TEST(a_text_becomes_a_tree)
     char *tree, *report;
 
     conf_create(&conf);
-    tree = render_block(fb_conf_parse_text(&conf.source, "t", row->text, strlen(row->text)));
+    tree = render_block(conf_parse_text(&conf.source, "t", row->text, strlen(row->text)));
     report = render_report(&conf.report);
     ck_assert_str_eq(tree, row->tree);
     ck_assert_str_eq(report, row->report);
@@ -86,14 +86,14 @@ START_TEST(the_depth_of_blocks_is_bounded)
     static const struct {
         unsigned depth;
         unsigned errors;
-    } cases[] = { { FB_CONF_DEPTH_MAX, 0 }, { FB_CONF_DEPTH_MAX + 1, 1 }, { 100000, 1 } };
+    } cases[] = { { CONF_DEPTH_MAX, 0 }, { CONF_DEPTH_MAX + 1, 1 }, { 100000, 1 } };
 
-    for (size_t i = 0; i < fb_countof(cases); i++) {
+    for (size_t i = 0; i < countof(cases); i++) {
         char *text = nested(cases[i].depth), *report;
         struct conf conf;
 
         conf_create(&conf);
-        ck_assert_ptr_nonnull(fb_conf_parse_text(&conf.source, "t", text, strlen(text)));
+        ck_assert_ptr_nonnull(conf_parse_text(&conf.source, "t", text, strlen(text)));
         ck_assert_uint_eq(conf.report.error_n, cases[i].errors);
         report = render_report(&conf.report);
         if (cases[i].errors > 0)
@@ -110,8 +110,8 @@ START_TEST(a_directive_may_have_many_words)
 {
     enum { N = 100000 };
     char *text = malloc(N * 2 + 2);
-    const struct fb_conf_directive *directive;
-    struct fb_conf_block *block;
+    const struct conf_directive *directive;
+    struct conf_block *block;
     struct conf conf;
 
     ck_assert_ptr_nonnull(text);
@@ -119,7 +119,7 @@ START_TEST(a_directive_may_have_many_words)
         memcpy(text + i * 2, "w ", 2);
     memcpy(text + N * 2, ";", 2);
     conf_create(&conf);
-    block = fb_conf_parse_text(&conf.source, "t", text, N * 2 + 1);
+    block = conf_parse_text(&conf.source, "t", text, N * 2 + 1);
     free(text); /* the tree does not need it */
 
     ck_assert_ptr_nonnull(block);
@@ -139,7 +139,7 @@ START_TEST(a_long_name_does_not_hide_the_rest_of_its_message)
 
     memset(text, 'n', sizeof(text));
     conf_create(&conf);
-    fb_conf_parse_text(&conf.source, "t", text, sizeof(text));
+    conf_parse_text(&conf.source, "t", text, sizeof(text));
     report = render_report(&conf.report);
     ck_assert_ptr_nonnull(strstr(report, "nnn\" is not terminated in t:1:1\n"));
     ck_assert_uint_lt(strlen(report), 300);
@@ -150,11 +150,11 @@ END_TEST
 
 START_TEST(a_text_is_no_file_of_the_source)
 {
-    struct fb_conf_block *block;
+    struct conf_block *block;
     struct conf conf;
 
     conf_create(&conf);
-    block = fb_conf_parse_text(&conf.source, "command line", "a;", 2);
+    block = conf_parse_text(&conf.source, "command line", "a;", 2);
     ck_assert_ptr_nonnull(block);
     ck_assert_str_eq(STAILQ_FIRST(&block->directives)->name.file->name, "command line");
     ck_assert(STAILQ_EMPTY(&conf.source.files));
@@ -198,7 +198,7 @@ START_TEST(a_file_is_read_whole)
 {
     static const char text[] = "\xef\xbb\xbf"
                                "a b;\nc {\n}";
-    struct fb_conf_block *block;
+    struct conf_block *block;
     struct files files;
     char *tree, *dump;
     size_t size;
@@ -206,7 +206,7 @@ START_TEST(a_file_is_read_whole)
 
     set_up(&files);
     write_file(&files, text, sizeof(text) - 1);
-    block = fb_conf_parse_file(&files.conf.source, files.path, NULL);
+    block = conf_parse_file(&files.conf.source, files.path, NULL);
     tree = render_block(block);
     ck_assert_str_eq(tree, "a<b>; c{}");
     free(tree);
@@ -215,8 +215,8 @@ START_TEST(a_file_is_read_whole)
     ck_assert_uint_eq(STAILQ_FIRST(&block->directives)->name.column, 1);
 
     /* shown by -T, once */
-    ck_assert_ptr_nonnull(fb_conf_parse_file(&files.conf.source, files.path, NULL));
-    fb_conf_dump(&files.conf.source, out);
+    ck_assert_ptr_nonnull(conf_parse_file(&files.conf.source, files.path, NULL));
+    conf_dump(&files.conf.source, out);
     fclose(out);
     ck_assert_int_eq(strncmp(dump, "# configuration file /tmp/fb_conf.", 34), 0);
     ck_assert_str_eq(strchr(dump, ':'), ":\na b;\nc {\n}\n");
@@ -230,7 +230,7 @@ static void check_refused(struct files *files, const char *before, const char *b
 {
     char expected[256], *report;
 
-    ck_assert_ptr_null(fb_conf_parse_file(&files->conf.source, files->path, NULL));
+    ck_assert_ptr_null(conf_parse_file(&files->conf.source, files->path, NULL));
     snprintf(expected, sizeof(expected), "%s\"%s\"%s\n", before, files->path, behind);
     report = render_report(&files->conf.report);
     ck_assert_str_eq(report, expected);
@@ -303,7 +303,7 @@ START_TEST(a_huge_file_is_refused)
 
     set_up(&files);
     write_file(&files, "", 0);
-    ck_assert_int_eq(truncate(files.path, FB_CONF_FILE_MAX + 1), 0);
+    ck_assert_int_eq(truncate(files.path, CONF_FILE_MAX + 1), 0);
     check_refused(&files, "", " is larger than 16 MiB");
     tear_down(&files);
 }
@@ -316,8 +316,8 @@ START_TEST(a_file_of_the_greatest_size_is_read)
 
     set_up(&files);
     write_file(&files, "", 0);
-    ck_assert_int_eq(truncate(files.path, FB_CONF_FILE_MAX), 0);
-    ck_assert_ptr_nonnull(fb_conf_parse_file(&files.conf.source, files.path, NULL));
+    ck_assert_int_eq(truncate(files.path, CONF_FILE_MAX), 0);
+    ck_assert_ptr_nonnull(conf_parse_file(&files.conf.source, files.path, NULL));
     report = render_report(&files.conf.report);
     ck_assert_int_eq(strncmp(report, "unexpected NUL byte, expecting text in ", 39), 0);
     free(report);
@@ -327,7 +327,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_text_becomes_a_tree, 0, fb_countof(rows));
+    tcase_add_loop_test(tcase, a_text_becomes_a_tree, 0, countof(rows));
     tcase_add_test(tcase, the_depth_of_blocks_is_bounded);
     tcase_add_test(tcase, a_directive_may_have_many_words);
     tcase_add_test(tcase, a_long_name_does_not_hide_the_rest_of_its_message);
@@ -342,4 +342,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_file_of_the_greatest_size_is_read);
 }
 
-FB_TEST_MAIN("parser", add_tests)
+TEST_MAIN("parser", add_tests)

@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 /* A word of a file that holds `text`. */
-static void make_word(struct fb_conf_file *file, struct fb_conf_word *word, const char *text,
+static void make_word(struct conf_file *file, struct conf_word *word, const char *text,
     unsigned line, unsigned column, unsigned width)
 {
-    *file = (struct fb_conf_file) { .name = "/f.conf", .text = text, .size = strlen(text) };
-    *word = (struct fb_conf_word) {
+    *file = (struct conf_file) { .name = "/f.conf", .text = text, .size = strlen(text) };
+    *word = (struct conf_word) {
         .text = "", .file = file, .line = line, .column = column, .width = width
     };
 }
@@ -61,14 +61,14 @@ static const struct {
 
 START_TEST(an_excerpt_marks_its_word)
 {
-    const struct fb_conf_mistake *mistake;
-    struct fb_conf_file file;
-    struct fb_conf_word word;
+    const struct report_mistake *mistake;
+    struct conf_file file;
+    struct conf_word word;
     struct conf conf;
 
     conf_create(&conf);
     make_word(&file, &word, rows[_i].text, rows[_i].line, rows[_i].column, rows[_i].width);
-    fb_conf_error(&conf.report, &word, "message");
+    report_error(&conf.report, &word, "message");
     mistake = STAILQ_FIRST(&conf.report.mistakes);
     ck_assert_ptr_nonnull(mistake);
     ck_assert_pstr_eq(mistake->excerpt, rows[_i].excerpt);
@@ -79,15 +79,15 @@ END_TEST
 /* The excerpt's two lines are of use: short, and the mark stands below its word. */
 static void check_clipped(const char *line, unsigned column, const char *marked)
 {
-    const struct fb_conf_mistake *mistake;
-    struct fb_conf_file file;
-    struct fb_conf_word word;
+    const struct report_mistake *mistake;
+    struct conf_file file;
+    struct conf_word word;
     struct conf conf;
     const char *mark, *end;
 
     conf_create(&conf);
     make_word(&file, &word, line, 1, column, (unsigned)strlen(marked));
-    fb_conf_error(&conf.report, &word, "message");
+    report_error(&conf.report, &word, "message");
     mistake = STAILQ_FIRST(&conf.report.mistakes);
     ck_assert_ptr_nonnull(mistake->excerpt);
     mark = strchr(mistake->excerpt, '\n');
@@ -120,9 +120,9 @@ END_TEST
 START_TEST(a_character_is_not_cut)
 {
     char line[3000];
-    const struct fb_conf_mistake *mistake;
-    struct fb_conf_file file;
-    struct fb_conf_word word;
+    const struct report_mistake *mistake;
+    struct conf_file file;
+    struct conf_word word;
     struct conf conf;
 
     for (size_t shift = 0; shift < 3; shift++) {
@@ -131,7 +131,7 @@ START_TEST(a_character_is_not_cut)
             memcpy(line + i, "\xe2\x82\xac", 4);
         conf_create(&conf);
         make_word(&file, &word, line, 1, (unsigned)shift + 1501, 3);
-        fb_conf_error(&conf.report, &word, "message");
+        report_error(&conf.report, &word, "message");
         mistake = STAILQ_FIRST(&conf.report.mistakes);
         ck_assert_ptr_null(strstr(mistake->excerpt, "\\x"));
         ck_assert_ptr_nonnull(strstr(mistake->excerpt, "^\n"));
@@ -143,16 +143,16 @@ END_TEST
 
 START_TEST(a_message_names_its_place)
 {
-    struct fb_conf_file file;
-    struct fb_conf_word word;
+    struct conf_file file;
+    struct conf_word word;
     struct conf conf;
     char *report;
 
     conf_create(&conf);
     make_word(&file, &word, "a b;\n", 1, 3, 1);
-    fb_conf_error(&conf.report, &word, "invalid value \"%s\"", "b");
-    fb_conf_error(&conf.report, NULL, "no place %d", 1);
-    fb_conf_warn(&conf.report, &word, "deprecated");
+    report_error(&conf.report, &word, "invalid value \"%s\"", "b");
+    report_error(&conf.report, NULL, "no place %d", 1);
+    report_warn(&conf.report, &word, "deprecated");
     report = render_report(&conf.report);
     ck_assert_str_eq(report, "invalid value \"b\" in /f.conf:1:3\n"
                              "no place 1\n"
@@ -166,17 +166,17 @@ END_TEST
 START_TEST(a_long_message_keeps_its_place)
 {
     static const char *const fills[] = { "x", "\xe2\x82\xac" };
-    struct fb_conf_file file;
-    struct fb_conf_word word;
+    struct conf_file file;
+    struct conf_word word;
     struct conf conf;
     char text[9001], *report;
 
-    for (size_t i = 0; i < fb_countof(fills); i++) {
+    for (size_t i = 0; i < countof(fills); i++) {
         for (size_t n = 0; n < sizeof(text) - 1; n += strlen(fills[i]))
             memcpy(text + n, fills[i], strlen(fills[i]) + 1);
         conf_create(&conf);
         make_word(&file, &word, "a b;\n", 1, 3, 1);
-        fb_conf_error(&conf.report, &word, "%s", text);
+        report_error(&conf.report, &word, "%s", text);
         report = render_report(&conf.report);
         ck_assert_uint_lt(strlen(report), 1100);
         ck_assert_uint_gt(strlen(report), 900);
@@ -190,19 +190,19 @@ START_TEST(a_long_message_keeps_its_place)
 END_TEST
 
 /* The output when both the log and the excerpts go to one file. */
-static void show_report(const struct fb_conf_report *report, enum fb_level level, bool excerpts,
-    char *text, size_t size)
+static void show_report(
+    const struct conf_report *report, enum log_level level, bool excerpts, char *text, size_t size)
 {
     char path[] = "/tmp/fb_report.XXXXXX";
-    struct fb_log_target target = { .fd = mkostemp(path, O_CLOEXEC | O_APPEND), .level = level };
-    struct fb_log log;
+    struct log_target target = { .fd = mkostemp(path, O_CLOEXEC | O_APPEND), .level = level };
+    struct log log;
     ssize_t n;
 
     ck_assert_int_ne(target.fd, -1);
     ck_assert_int_eq(unlink(path), 0);
-    fb_log_init(&log, &target, 1);
+    log_init(&log, &target, 1);
     log.plain = "t";
-    fb_conf_report_show(report, &log, excerpts ? target.fd : -1);
+    report_show(report, &log, excerpts ? target.fd : -1);
     n = pread(target.fd, text, size - 1, 0);
     ck_assert_int_ge(n, 0);
     text[n] = '\0';
@@ -211,20 +211,20 @@ static void show_report(const struct fb_conf_report *report, enum fb_level level
 
 START_TEST(mistakes_are_shown_in_their_order)
 {
-    struct fb_conf_file file;
-    struct fb_conf_word word;
+    struct conf_file file;
+    struct conf_word word;
     struct conf conf;
     char text[1024];
 
     conf_create(&conf);
     make_word(&file, &word, "a b;\n", 1, 3, 1);
-    show_report(&conf.report, FB_INFO, true, text, sizeof(text));
+    show_report(&conf.report, LEVEL_INFO, true, text, sizeof(text));
     ck_assert_str_eq(text, "");
 
-    fb_conf_warn(&conf.report, &word, "first");
-    fb_conf_error(&conf.report, NULL, "second");
-    fb_conf_error(&conf.report, &word, "third %%");
-    show_report(&conf.report, FB_INFO, true, text, sizeof(text));
+    report_warn(&conf.report, &word, "first");
+    report_error(&conf.report, NULL, "second");
+    report_error(&conf.report, &word, "third %%");
+    show_report(&conf.report, LEVEL_INFO, true, text, sizeof(text));
     ck_assert_str_eq(text, "t: [warn] first in /f.conf:1:3\n"
                            "a b;\n"
                            "  ^\n"
@@ -232,12 +232,12 @@ START_TEST(mistakes_are_shown_in_their_order)
                            "t: [emerg] third % in /f.conf:1:3\n"
                            "a b;\n"
                            "  ^\n");
-    show_report(&conf.report, FB_INFO, false, text, sizeof(text));
+    show_report(&conf.report, LEVEL_INFO, false, text, sizeof(text));
     ck_assert_str_eq(text, "t: [warn] first in /f.conf:1:3\n"
                            "t: [emerg] second\n"
                            "t: [emerg] third % in /f.conf:1:3\n");
     /* an excerpt is not shown without its message */
-    show_report(&conf.report, FB_ERROR, true, text, sizeof(text));
+    show_report(&conf.report, LEVEL_ERROR, true, text, sizeof(text));
     ck_assert_str_eq(text, "t: [emerg] second\n"
                            "t: [emerg] third % in /f.conf:1:3\n"
                            "a b;\n"
@@ -262,19 +262,19 @@ START_TEST(mistakes_are_bounded_and_the_rest_is_counted)
 
     conf_create(&conf);
     for (unsigned i = 0; i < 1000; i++)
-        fb_conf_warn(&conf.report, NULL, "warning %u", i);
-    for (unsigned i = 0; i < FB_CONF_MISTAKES_MAX; i++)
-        fb_conf_error(&conf.report, NULL, "error %u", i);
+        report_warn(&conf.report, NULL, "warning %u", i);
+    for (unsigned i = 0; i < REPORT_MISTAKES_MAX; i++)
+        report_error(&conf.report, NULL, "error %u", i);
     ck_assert_uint_eq(conf.report.dropped_errors, 0);
-    show_report(&conf.report, FB_INFO, true, text, sizeof(text));
+    show_report(&conf.report, LEVEL_INFO, true, text, sizeof(text));
     ck_assert_ptr_null(strstr(text, "too many errors"));
 
-    fb_conf_error(&conf.report, NULL, "error 0"); /* known already */
-    fb_conf_error(&conf.report, NULL, "another");
-    fb_conf_error(&conf.report, NULL, "and another");
-    ck_assert_uint_eq(conf.report.error_n, FB_CONF_MISTAKES_MAX + 3);
-    show_report(&conf.report, FB_INFO, true, text, sizeof(text));
-    ck_assert_uint_eq(count_lines(text), 2 * FB_CONF_MISTAKES_MAX + 2);
+    report_error(&conf.report, NULL, "error 0"); /* known already */
+    report_error(&conf.report, NULL, "another");
+    report_error(&conf.report, NULL, "and another");
+    ck_assert_uint_eq(conf.report.error_n, REPORT_MISTAKES_MAX + 3);
+    show_report(&conf.report, LEVEL_INFO, true, text, sizeof(text));
+    ck_assert_uint_eq(count_lines(text), 2 * REPORT_MISTAKES_MAX + 2);
     ck_assert_ptr_nonnull(strstr(text, "t: [emerg] error 49\n"));
     ck_assert_ptr_nonnull(strstr(text, "t: [emerg] too many errors, 2 more not shown\n"));
     ck_assert_ptr_nonnull(strstr(text, "t: [warn] too many warnings, 950 more not shown\n"));
@@ -284,8 +284,8 @@ END_TEST
 
 START_TEST(the_same_at_the_same_place_is_kept_once)
 {
-    struct fb_conf_file file;
-    struct fb_conf_word word, other;
+    struct conf_file file;
+    struct conf_word word, other;
     struct conf conf;
     char *report;
 
@@ -293,9 +293,9 @@ START_TEST(the_same_at_the_same_place_is_kept_once)
     make_word(&file, &word, "a b;\n", 1, 3, 1);
     make_word(&file, &other, "a b;\n", 1, 1, 1);
     for (unsigned i = 0; i < 3; i++) {
-        fb_conf_error(&conf.report, &word, "message");
-        fb_conf_warn(&conf.report, &word, "message");
-        fb_conf_error(&conf.report, &other, "message");
+        report_error(&conf.report, &word, "message");
+        report_warn(&conf.report, &word, "message");
+        report_error(&conf.report, &other, "message");
     }
     report = render_report(&conf.report);
     ck_assert_str_eq(report, "message in /f.conf:1:3\n"
@@ -309,7 +309,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, an_excerpt_marks_its_word, 0, fb_countof(rows));
+    tcase_add_loop_test(tcase, an_excerpt_marks_its_word, 0, countof(rows));
     tcase_add_test(tcase, a_long_line_is_clipped_around_its_word);
     tcase_add_test(tcase, a_character_is_not_cut);
     tcase_add_test(tcase, a_message_names_its_place);
@@ -319,4 +319,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_same_at_the_same_place_is_kept_once);
 }
 
-FB_TEST_MAIN("report", add_tests)
+TEST_MAIN("report", add_tests)

@@ -84,25 +84,25 @@ static const struct {
 
 /* Parses "d WORD;", and replaces what is in the word. */
 static int substitute_text(struct conf *conf, const char *word, const char *const *variables,
-    struct fb_conf_word *in, struct fb_conf_word *out)
+    struct conf_word *in, struct conf_word *out)
 {
-    const struct fb_conf_directive *directive;
-    const struct fb_conf_block *block;
+    const struct conf_directive *directive;
+    const struct conf_block *block;
     char *text;
 
     ck_assert_int_ne(asprintf(&text, "d %s;", word), -1);
-    block = fb_conf_parse_text(&conf->source, "t", text, strlen(text));
+    block = conf_parse_text(&conf->source, "t", text, strlen(text));
     free(text);
     ck_assert_uint_eq(conf->report.error_n, 0);
     directive = STAILQ_FIRST(&block->directives);
     ck_assert_uint_eq(directive->arg_n, 1);
     *in = directive->args[0];
-    return fb_conf_substitute(&conf->source, in, variables, out);
+    return substitute_variables(&conf->source, in, variables, out);
 }
 
 START_TEST(variables_become_their_values)
 {
-    struct fb_conf_word in, out;
+    struct conf_word in, out;
     struct conf conf;
     char *report;
     int status;
@@ -118,10 +118,10 @@ START_TEST(variables_become_their_values)
         ck_assert_uint_eq(out.column, 3);
         ck_assert_uint_eq(out.width, strlen(rows[_i].word));
         ck_assert_ptr_eq(out.file, in.file);
-        if (!fb_conf_has_variable(&in)) /* a word without variables is never copied */
+        if (!substitute_finds(&in)) /* a word without variables is never copied */
             ck_assert_str_eq(out.text, in.text);
     } else {
-        ck_assert(fb_conf_has_variable(&in));
+        ck_assert(substitute_finds(&in));
     }
     free(report);
     conf_destroy(&conf);
@@ -130,13 +130,13 @@ END_TEST
 
 START_TEST(a_message_says_what_stands_in_the_file)
 {
-    struct fb_conf_word in, out;
+    struct conf_word in, out;
     struct conf conf;
     char *report;
 
     conf_create(&conf);
     ck_assert_int_eq(substitute_text(&conf, "${NAME}/x", environment, &in, &out), 0);
-    fb_conf_error(&conf.report, &out, "bad \"%s\"", out.text);
+    report_error(&conf.report, &out, "bad \"%s\"", out.text);
     report = render_report(&conf.report);
     ck_assert_str_eq(report, "bad \"value/x\" (from \"${NAME}/x\") in t:1:3\n");
     free(report);
@@ -162,8 +162,8 @@ START_TEST(depth_is_bounded)
 {
     static const unsigned depths[] = { 16, 17, 100000 };
 
-    for (size_t i = 0; i < fb_countof(depths); i++) {
-        struct fb_conf_word in, out;
+    for (size_t i = 0; i < countof(depths); i++) {
+        struct conf_word in, out;
         struct conf conf;
         char *word = nested(depths[i]), *report;
         int status;
@@ -190,7 +190,7 @@ START_TEST(size_is_bounded)
 {
     static char large[1024 * 1024 + 3], word[17 * 4 + 1];
     const char *const variables[] = { large, NULL };
-    struct fb_conf_word in, out;
+    struct conf_word in, out;
     struct conf conf;
     char *report;
 
@@ -211,7 +211,7 @@ END_TEST
 START_TEST(an_environment_may_be_empty)
 {
     static const char *const none[] = { NULL };
-    struct fb_conf_word in, out;
+    struct conf_word in, out;
     struct conf conf;
 
     conf_create(&conf);
@@ -225,11 +225,11 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, variables_become_their_values, 0, fb_countof(rows));
+    tcase_add_loop_test(tcase, variables_become_their_values, 0, countof(rows));
     tcase_add_test(tcase, a_message_says_what_stands_in_the_file);
     tcase_add_test(tcase, depth_is_bounded);
     tcase_add_test(tcase, size_is_bounded);
     tcase_add_test(tcase, an_environment_may_be_empty);
 }
 
-FB_TEST_MAIN("substitute", add_tests)
+TEST_MAIN("substitute", add_tests)

@@ -9,17 +9,17 @@
 
 #define QUIET_MS 15
 
-static void run_watched(struct watched *watched, enum fb_direction direction)
+static void run_watched(struct watched *watched, enum event_direction direction)
 {
-    while (direction == FB_READ && watched->receives && !watched->ended && watched->error == 0) {
+    while (direction == EVENT_READ && watched->receives && !watched->ended && watched->error == 0) {
         uint8_t bytes[4096];
-        struct fb_io_result result = watched_recv(watched, bytes, sizeof(bytes));
+        struct io_result result = watched_recv(watched, bytes, sizeof(bytes));
 
         watched->received += result.n;
-        watched->ended = result.status == FB_IO_EOF;
+        watched->ended = result.status == IO_EOF;
         watched->error = result.error;
-        if (result.status == FB_IO_AGAIN_READ) {
-            watched->source.events[FB_READ].ready = false;
+        if (result.status == IO_AGAIN_READ) {
+            watched->source.events[EVENT_READ].ready = false;
             break;
         }
     }
@@ -31,7 +31,7 @@ static int real_n(void)
 {
     int n = 0;
 
-    while (fb_mechanisms[n] != NULL)
+    while (mechanism_table[n] != NULL)
         n++;
     return n;
 }
@@ -41,17 +41,17 @@ bool is_simulated(int i)
     return i >= real_n();
 }
 
-const struct fb_mechanism *mechanism_at(int i)
+const struct mechanism *mechanism_at(int i)
 {
     if (!is_simulated(i))
-        return fb_mechanisms[i];
-    return i == real_n() ? fb_sim_edge(simulation) : fb_sim_level(simulation);
+        return mechanism_table[i];
+    return i == real_n() ? sim_edge(simulation) : sim_level(simulation);
 }
 
 struct fixture *contract_start_with(
-    const struct fb_mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask)
+    const struct mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask)
 {
-    const struct fb_loop_options options = {
+    const struct loop_options options = {
         .mechanism = mechanism,
         .mechanism_option = option,
         .slots = n,
@@ -79,9 +79,9 @@ void unwatch(struct watched **watched)
     watched_close((*watched)->fixture, watched);
 }
 
-void arm_event(struct watched *watched, enum fb_direction direction)
+void arm_event(struct watched *watched, enum event_direction direction)
 {
-    int result = fb_source_arm(watched->fixture->loop, &watched->source, direction);
+    int result = source_arm(watched->fixture->loop, &watched->source, direction);
 
     ck_assert_msg(result == 0, "it cannot be watched: %s", strerror(errno));
 }
@@ -89,27 +89,27 @@ void arm_event(struct watched *watched, enum fb_direction direction)
 size_t receive_once(struct watched *watched)
 {
     uint8_t bytes[64];
-    struct fb_io_result result = watched_recv(watched, bytes, sizeof(bytes));
+    struct io_result result = watched_recv(watched, bytes, sizeof(bytes));
 
-    ck_assert(result.status == FB_IO_DONE || result.status == FB_IO_EOF);
+    ck_assert(result.status == IO_DONE || result.status == IO_EOF);
     return result.n;
 }
 
 void accept_once(struct watched *listener)
 {
-    struct fb_source served = { .io = listener->source.io, .io_state = listener->source.io_state };
+    struct source served = { .io = listener->source.io, .io_state = listener->source.io_state };
     struct sockaddr_storage peer;
     socklen_t length = sizeof(peer);
-    struct fb_io_result result =
+    struct io_result result =
         served.io->accept(&listener->source, &served.fd, (struct sockaddr *)&peer, &length);
 
-    ck_assert_int_eq(result.status, FB_IO_DONE);
+    ck_assert_int_eq(result.status, IO_DONE);
     served.io->close(&served, false);
 }
 
-void disarm_event(struct watched *watched, enum fb_direction direction)
+void disarm_event(struct watched *watched, enum event_direction direction)
 {
-    fb_source_disarm(watched->fixture->loop, &watched->source, direction);
+    source_disarm(watched->fixture->loop, &watched->source, direction);
 }
 
 void turn_until_quiet(struct fixture *fixture)
@@ -117,9 +117,9 @@ void turn_until_quiet(struct fixture *fixture)
     bool any;
 
     do {
-        fb_loop_wait(fixture->loop, 0);
-        any = !TAILQ_EMPTY(&fixture->loop->queues[FB_QUEUE_NORMAL]);
-        fb_loop_run(fixture->loop, FB_QUEUE_NORMAL);
+        loop_wait(fixture->loop, 0);
+        any = !TAILQ_EMPTY(&fixture->loop->queues[QUEUE_NORMAL]);
+        loop_run(fixture->loop, QUEUE_NORMAL);
     } while (any);
 }
 
@@ -129,8 +129,8 @@ void check_quiet(struct fixture *fixture)
     for (int i = 0; i < 3; i++) {
         uint64_t start = now_us();
 
-        fb_loop_wait(fixture->loop, QUIET_MS);
-        for (int queue = 0; queue < FB_QUEUES; queue++)
+        loop_wait(fixture->loop, QUIET_MS);
+        for (int queue = 0; queue < QUEUES; queue++)
             ck_assert_msg(TAILQ_EMPTY(&fixture->loop->queues[queue]), "something was reported");
         if (i > 0)
             ck_assert_msg(now_us() - start >= (QUIET_MS - 1) * 1000, "the wait was cut short");
@@ -142,7 +142,7 @@ uint64_t now_us(void)
     struct timespec now;
 
     if (simulation != NULL)
-        return fb_sim_now(simulation) * 1000;
+        return sim_now_ms(simulation) * 1000;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
@@ -154,7 +154,7 @@ int contract_main(const char *name, add_tests_fn *add_tests)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    for (int i = 0; i < real_n() + (int)fb_countof(simulated); i++) {
+    for (int i = 0; i < real_n() + (int)countof(simulated); i++) {
         TCase *tcase;
 
         if (!is_simulated(i) && !mechanism_at(i)->available())

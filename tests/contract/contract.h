@@ -7,23 +7,23 @@
 #include "support/watched.h"
 
 /* The simulation of the test that runs; NULL where it runs on the real kernel. */
-extern struct fb_sim *simulation;
+extern struct sim *simulation;
 
 /* The mechanism with the number that a loop test is given. */
-const struct fb_mechanism *mechanism_at(int i);
+const struct mechanism *mechanism_at(int i);
 bool is_simulated(int i);
 
 /* Starts a loop with room for n sources. */
 struct fixture *contract_start(int i, uint32_t n);
 struct fixture *contract_start_with(
-    const struct fb_mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask);
+    const struct mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask);
 
 /* A source on a descriptor, which it owns; not armed. */
 struct watched *watch_fd(struct fixture *fixture, int fd);
 void unwatch(struct watched **watched);
 /* Arms it and fails if that is refused. */
-void arm_event(struct watched *watched, enum fb_direction direction);
-void disarm_event(struct watched *watched, enum fb_direction direction);
+void arm_event(struct watched *watched, enum event_direction direction);
+void disarm_event(struct watched *watched, enum event_direction direction);
 
 /* Turns without waiting until no event has come in one; for sources that take what is there. */
 void turn_until_quiet(struct fixture *fixture);

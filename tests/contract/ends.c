@@ -11,10 +11,10 @@
 #define FIRST_END 100000000
 #define ENDS_MAX 8192
 
-struct fb_sim *simulation;
+struct sim *simulation;
 
 static struct {
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     bool ended;
 } ends[ENDS_MAX];
 static int end_n;
@@ -27,18 +27,18 @@ static void fail_of_fault(void *arg, const char *text)
 
 void start_simulation(void)
 {
-    simulation = fb_sim_create();
-    fb_sim_on_fault(simulation, fail_of_fault, NULL);
-    fb_sim_set_auto(simulation, true);
+    simulation = sim_create();
+    sim_on_fault(simulation, fail_of_fault, NULL);
+    sim_set_auto(simulation, true);
     end_n = 0;
 }
 
 void end_simulation(void)
 {
-    fb_sim_destroy(&simulation);
+    sim_destroy(&simulation);
 }
 
-static int add_end(struct fb_sim_socket *socket)
+static int add_end(struct sim_socket *socket)
 {
     ck_assert_int_lt(end_n, ENDS_MAX);
     ends[end_n].socket = socket;
@@ -46,7 +46,7 @@ static int add_end(struct fb_sim_socket *socket)
     return FIRST_END + end_n++;
 }
 
-static struct fb_sim_socket *end_of(int fd)
+static struct sim_socket *end_of(int fd)
 {
     ck_assert_int_lt(fd - FIRST_END, end_n);
     return ends[fd - FIRST_END].socket;
@@ -54,7 +54,7 @@ static struct fb_sim_socket *end_of(int fd)
 
 static void make_simulated_pair(int fds[2])
 {
-    struct fb_sim_socket *socket = fb_sim_connection(simulation);
+    struct sim_socket *socket = sim_connection(simulation);
 
     fds[0] = socket->fd;
     fds[1] = add_end(socket);
@@ -72,13 +72,13 @@ void make_pair(int fds[2])
 /* The listener is a server too, by the same address. */
 static int make_simulated_listener(struct sockaddr_in *address)
 {
-    struct fb_sim_socket *socket = fb_sim_listener(simulation, -1);
+    struct sim_socket *socket = sim_listener(simulation, -1);
 
     *address = (struct sockaddr_in) {
         .sin_family = AF_INET,
         .sin_port = htons((in_port_t)(1 + add_end(socket) - FIRST_END)),
     };
-    fb_sim_server(simulation, (struct sockaddr *)address, sizeof(*address));
+    sim_server(simulation, (struct sockaddr *)address, sizeof(*address));
     return socket->fd;
 }
 
@@ -112,7 +112,7 @@ int make_client(const struct sockaddr_in *address)
     int fd;
 
     if (simulation != NULL)
-        return add_end(fb_sim_client(end_of(FIRST_END + ntohs(address->sin_port) - 1)));
+        return add_end(sim_client(end_of(FIRST_END + ntohs(address->sin_port) - 1)));
     fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     ck_assert_int_ne(fd, -1);
     if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == -1)
@@ -141,7 +141,7 @@ void make_tcp_pair(int fds[2])
 void send_text(int fd, const char *text)
 {
     if (simulation != NULL)
-        fb_sim_says(end_of(fd), text);
+        sim_says(end_of(fd), text);
     else
         ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
@@ -152,7 +152,7 @@ void fill_socket(int fd)
 
     for (int i = 0; simulation != NULL && i < end_n; i++)
         if (ends[i].socket->fd == fd)
-            fb_sim_take(ends[i].socket, 0);
+            sim_set_room(ends[i].socket, 0);
     if (simulation != NULL)
         return;
     while (write(fd, bytes, sizeof(bytes)) > 0)
@@ -165,7 +165,7 @@ void drain_socket(int fd)
     static char bytes[65536];
 
     if (simulation != NULL)
-        fb_sim_take(end_of(fd), SIZE_MAX);
+        sim_set_room(end_of(fd), SIZE_MAX);
     while (simulation == NULL && read(fd, bytes, sizeof(bytes)) > 0)
         ;
 }
@@ -186,9 +186,9 @@ static bool end_now(int fd)
 void close_end(int fd)
 {
     if (end_now(fd))
-        fb_sim_end(end_of(fd));
+        sim_end(end_of(fd));
     if (simulation != NULL)
-        fb_sim_break_output(end_of(fd), EPIPE);
+        sim_break_output(end_of(fd), EPIPE);
     else
         close(fd);
 }
@@ -196,7 +196,7 @@ void close_end(int fd)
 void shut_end(int fd)
 {
     if (end_now(fd))
-        fb_sim_end(end_of(fd));
+        sim_end(end_of(fd));
     else if (simulation == NULL)
         ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
 }
@@ -206,8 +206,8 @@ void reset_end(int fd)
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
 
     if (end_now(fd)) {
-        fb_sim_break(end_of(fd), ECONNRESET);
-        fb_sim_break_output(end_of(fd), ECONNRESET);
+        sim_break(end_of(fd), ECONNRESET);
+        sim_break_output(end_of(fd), ECONNRESET);
     } else if (simulation == NULL) {
         ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
         close(fd);

@@ -83,11 +83,11 @@ START_TEST(an_endless_wait_that_ends_is_an_alert)
     struct fixture *fixture = contract_start(_i, 1);
 
     answer_with(0, 0);
-    fb_loop_wait(fixture->loop, -1);
+    loop_wait(fixture->loop, -1);
     ck_assert(!answer.set);
     check_alert(fixture, "t: [alert] %s() returned no events without timeout%s\n", "");
     answer_with(0, 0);
-    fb_loop_wait(fixture->loop, 10);
+    loop_wait(fixture->loop, 10);
     fixture_stop(fixture);
 }
 END_TEST
@@ -97,11 +97,11 @@ START_TEST(a_wait_that_fails_is_an_alert)
     struct fixture *fixture = contract_start(_i, 1);
 
     answer_with(-1, EINVAL);
-    fb_loop_wait(fixture->loop, 1000);
+    loop_wait(fixture->loop, 1000);
     ck_assert(!answer.set);
     check_alert(fixture, "t: [alert] %s() failed (22: %s)\n", "Invalid argument");
     answer_with(-1, EINTR); /* a signal is nothing to speak of */
-    fb_loop_wait(fixture->loop, 1000);
+    loop_wait(fixture->loop, 1000);
     fixture_stop(fixture);
 }
 END_TEST
@@ -112,7 +112,7 @@ START_TEST(a_wrong_count_is_an_alert)
 
     if (!mechanism_at(_i)->edge) { /* mechanisms that look for ready descriptors themselves */
         answer_with(2, 0);
-        fb_loop_wait(fixture->loop, 1000);
+        loop_wait(fixture->loop, 1000);
         ck_assert(!answer.set);
         check_alert(fixture, "t: [alert] %s() counted %s more ready than there are\n", "2");
     }
@@ -133,13 +133,13 @@ START_TEST(a_descriptor_closed_by_somebody_else)
     lost = watch_fd(fixture, pairs[0][0]);
     fine = watch_fd(fixture, pairs[1][0]);
     lost->receives = fine->receives = true;
-    arm_event(lost, FB_READ);
-    arm_event(fine, FB_READ);
+    arm_event(lost, EVENT_READ);
+    arm_event(fine, EVENT_READ);
     close(pairs[0][0]);
     send_text(pairs[1][1], "x");
     turn_until(fixture, fine->received == 1);
     snprintf(fd_text, sizeof(fd_text), "descriptor %d", pairs[0][0]);
-    if (lost->runs[FB_READ] > 0) {
+    if (lost->runs[EVENT_READ] > 0) {
         ck_assert_int_eq(lost->error, EBADF); /* the owner has found out by trying */
         ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), fd_text));
     } else {

@@ -20,14 +20,14 @@ static struct watched *watch_listener(struct fixture *fixture, int fd)
 {
     struct watched *watched = watch_fd(fixture, fd);
 
-    watched->source.queue = FB_QUEUE_ACCEPT;
+    watched->source.queue = QUEUE_ACCEPT;
     return watched;
 }
 
 START_TEST(a_listener_is_level_triggered)
 {
     struct fixture *fixture = contract_start(_i, 1);
-    struct fb_loop *loop = fixture->loop;
+    struct loop *loop = fixture->loop;
     struct sockaddr_in address;
     struct watched *listener = watch_listener(fixture, make_listener(&address));
     int clients[2];
@@ -35,12 +35,12 @@ START_TEST(a_listener_is_level_triggered)
     for (int exclusive = 0; exclusive < 2; exclusive++) {
         unsigned runs;
 
-        ck_assert_int_eq(fb_listener_arm(loop, &listener->source, exclusive), 0);
+        ck_assert_int_eq(source_arm_listener(loop, &listener->source, exclusive), 0);
         check_quiet(fixture);
         clients[0] = make_client(&address);
         clients[1] = make_client(&address);
-        listener->runs[FB_READ] = 0;
-        turn_until(fixture, listener->runs[FB_READ] >= 3); /* reported while it lasts */
+        listener->runs[EVENT_READ] = 0;
+        turn_until(fixture, listener->runs[EVENT_READ] >= 3); /* reported while it lasts */
         for (int i = 0; i < 2; i++) {
             fixture_turn_waiting(fixture, 1000);
             accept_once(listener);
@@ -48,17 +48,17 @@ START_TEST(a_listener_is_level_triggered)
         }
         check_quiet(fixture);
 
-        fb_listener_disarm(loop, &listener->source);
+        source_disarm_listener(loop, &listener->source);
         clients[0] = make_client(&address);
         check_quiet(fixture);
-        ck_assert_int_eq(fb_listener_arm(loop, &listener->source, exclusive), 0);
-        runs = listener->runs[FB_READ];
-        turn_until(fixture, listener->runs[FB_READ] > runs); /* for a client from before */
-        fb_listener_disarm(loop, &listener->source);
+        ck_assert_int_eq(source_arm_listener(loop, &listener->source, exclusive), 0);
+        runs = listener->runs[EVENT_READ];
+        turn_until(fixture, listener->runs[EVENT_READ] > runs); /* for a client from before */
+        source_disarm_listener(loop, &listener->source);
         accept_once(listener);
         close_end(clients[0]);
     }
-    ck_assert_uint_eq(listener->runs[FB_WRITE], 0);
+    ck_assert_uint_eq(listener->runs[EVENT_WRITE], 0);
     unwatch(&listener);
     fixture_stop(fixture);
 }
@@ -71,14 +71,15 @@ START_TEST(a_disarmed_listener_is_not_run)
     struct watched *listener = watch_listener(fixture, make_listener(&address));
     int client = make_client(&address);
 
-    ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0);
-    ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0); /* no effect */
-    while (TAILQ_EMPTY(&fixture->loop->queues[FB_QUEUE_ACCEPT]))
-        fb_loop_wait(fixture->loop, 1000);
-    fb_listener_disarm(fixture->loop, &listener->source);
-    fb_loop_run(fixture->loop, FB_QUEUE_ACCEPT);
-    ck_assert_uint_eq(listener->runs[FB_READ], 0);
-    fb_listener_disarm(fixture->loop, &listener->source);
+    ck_assert_int_eq(source_arm_listener(fixture->loop, &listener->source, false), 0);
+    ck_assert_int_eq(
+        source_arm_listener(fixture->loop, &listener->source, false), 0); /* no effect */
+    while (TAILQ_EMPTY(&fixture->loop->queues[QUEUE_ACCEPT]))
+        loop_wait(fixture->loop, 1000);
+    source_disarm_listener(fixture->loop, &listener->source);
+    loop_run(fixture->loop, QUEUE_ACCEPT);
+    ck_assert_uint_eq(listener->runs[EVENT_READ], 0);
+    source_disarm_listener(fixture->loop, &listener->source);
     close_end(client);
     unwatch(&listener);
     fixture_stop(fixture);
@@ -92,7 +93,7 @@ START_TEST(a_closed_listener_is_watched_by_nobody)
     int fd = make_listener(&address), kept = dup(fd), client; /* kept open, like the master's */
     struct watched *listener = watch_listener(fixture, fd);
 
-    ck_assert_int_eq(fb_listener_arm(fixture->loop, &listener->source, false), 0);
+    ck_assert_int_eq(source_arm_listener(fixture->loop, &listener->source, false), 0);
     unwatch(&listener);
     client = make_client(&address);
     check_quiet(fixture);
@@ -128,16 +129,16 @@ static _Noreturn void work_until_told(int i, int listener_fd, int reports)
     struct watched *listener = watch_listener(fixture, listener_fd);
 
     listener->then = serve_all;
-    if (fb_listener_arm(fixture->loop, &listener->source, true) == -1)
+    if (source_arm_listener(fixture->loop, &listener->source, true) == -1)
         _exit(1);
     while (served_n == 0) {
-        unsigned runs = listener->runs[FB_READ];
+        unsigned runs = listener->runs[EVENT_READ];
 
         fixture_turn_waiting(fixture, -1);
-        if (served_n == 0 && listener->runs[FB_READ] > runs && write(reports, "-", 1) != 1)
+        if (served_n == 0 && listener->runs[EVENT_READ] > runs && write(reports, "-", 1) != 1)
             _exit(1);
     }
-    fb_listener_disarm(fixture->loop, &listener->source);
+    source_disarm_listener(fixture->loop, &listener->source);
     while (served_n-- > 0)
         if (write(reports, "+", 1) != 1)
             _exit(1);
@@ -222,7 +223,7 @@ static int connect_to(const struct sockaddr_un *address, socklen_t length)
 /* A unix socket, whose connect() wakes who is to be woken before it returns. */
 START_TEST(no_client_is_left_behind)
 {
-    const struct fb_mechanism *mechanism = mechanism_at(_i);
+    const struct mechanism *mechanism = mechanism_at(_i);
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     socklen_t length = sizeof(address);
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -27,15 +27,15 @@ START_TEST(input_is_reported)
     struct fixture *fixture = watched->fixture;
 
     watched->receives = true;
-    arm_event(watched, FB_READ);
+    arm_event(watched, EVENT_READ);
     check_quiet(fixture);
     for (unsigned i = 1; i <= 3; i++) {
         send_text(fds[1], "hello");
         turn_until(fixture, watched->received == 5 * i);
-        ck_assert_uint_eq(watched->runs[FB_WRITE], 0);
+        ck_assert_uint_eq(watched->runs[EVENT_WRITE], 0);
         check_quiet(fixture);
     }
-    ck_assert_uint_eq(watched->runs[FB_READ], 3);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 3);
     close_end(fds[1]);
     end_pair(watched);
 }
@@ -47,14 +47,14 @@ START_TEST(room_for_output_is_reported)
     struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
 
-    arm_event(watched, FB_WRITE);
-    turn_until(fixture, watched->runs[FB_WRITE] == 1);
+    arm_event(watched, EVENT_WRITE);
+    turn_until(fixture, watched->runs[EVENT_WRITE] == 1);
     fill_socket(fds[0]);
-    watched->source.events[FB_WRITE].ready = false;
+    watched->source.events[EVENT_WRITE].ready = false;
     check_quiet(fixture);
     drain_socket(fds[1]);
-    turn_until(fixture, watched->runs[FB_WRITE] == 2);
-    ck_assert_uint_eq(watched->runs[FB_READ], 0);
+    turn_until(fixture, watched->runs[EVENT_WRITE] == 2);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 0);
     close_end(fds[1]);
     end_pair(watched);
 }
@@ -68,16 +68,16 @@ START_TEST(edges_come_once_a_change_and_levels_as_long_as_it_lasts)
     bool edge = mechanism_at(_i)->edge;
 
     send_text(fds[1], "a");
-    arm_event(watched, FB_READ);
-    turn_until(fixture, watched->runs[FB_READ] == 1);
+    arm_event(watched, EVENT_READ);
+    turn_until(fixture, watched->runs[EVENT_READ] == 1);
     for (int i = 0; i < 3; i++)
         fixture_turn_waiting(fixture, 1);
-    ck_assert_uint_eq(watched->runs[FB_READ], edge ? 1 : 4);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], edge ? 1 : 4);
     send_text(fds[1], "b");
     fixture_turn_waiting(fixture, 1000);
-    ck_assert_uint_eq(watched->runs[FB_READ], edge ? 2 : 5);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], edge ? 2 : 5);
     fixture_turn_waiting(fixture, 1);
-    ck_assert_uint_eq(watched->runs[FB_READ], edge ? 2 : 6);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], edge ? 2 : 6);
     close_end(fds[1]);
     end_pair(watched);
 }
@@ -90,19 +90,19 @@ START_TEST(both_directions_are_reported)
 
     send_text(fds[1], "a");
     watched->receives = true;
-    arm_event(watched, FB_READ);
-    arm_event(watched, FB_WRITE);
-    turn_until(watched->fixture, watched->runs[FB_READ] > 0 && watched->runs[FB_WRITE] > 0);
-    disarm_event(watched, FB_WRITE);
+    arm_event(watched, EVENT_READ);
+    arm_event(watched, EVENT_WRITE);
+    turn_until(watched->fixture, watched->runs[EVENT_READ] > 0 && watched->runs[EVENT_WRITE] > 0);
+    disarm_event(watched, EVENT_WRITE);
     turn_until_quiet(watched->fixture);
     /* the other direction goes on alone */
     send_text(fds[1], "b");
     turn_until(watched->fixture, watched->received == 2);
-    disarm_event(watched, FB_READ);
-    watched->runs[FB_WRITE] = 0;
-    arm_event(watched, FB_WRITE);
-    turn_until(watched->fixture, watched->runs[FB_WRITE] > 0);
-    ck_assert_uint_eq(watched->runs[FB_READ], 2);
+    disarm_event(watched, EVENT_READ);
+    watched->runs[EVENT_WRITE] = 0;
+    arm_event(watched, EVENT_WRITE);
+    turn_until(watched->fixture, watched->runs[EVENT_WRITE] > 0);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 2);
     close_end(fds[1]);
     end_pair(watched);
 }
@@ -115,8 +115,8 @@ START_TEST(arm_both_reports_both)
 
     send_text(fds[1], "a");
     watched->receives = true;
-    ck_assert_int_eq(fb_source_arm_both(watched->fixture->loop, &watched->source), 0);
-    turn_until(watched->fixture, watched->received == 1 && watched->runs[FB_WRITE] > 0);
+    ck_assert_int_eq(source_arm_both(watched->fixture->loop, &watched->source), 0);
+    turn_until(watched->fixture, watched->received == 1 && watched->runs[EVENT_WRITE] > 0);
     close_end(fds[1]);
     end_pair(watched);
 }
@@ -129,13 +129,13 @@ START_TEST(what_came_while_paused_is_reported_when_armed)
     struct fixture *fixture = watched->fixture;
 
     watched->receives = true;
-    arm_event(watched, FB_READ);
+    arm_event(watched, EVENT_READ);
     for (unsigned i = 1; i <= 3; i++) {
-        disarm_event(watched, FB_READ);
+        disarm_event(watched, EVENT_READ);
         send_text(fds[1], "hello");
         check_quiet(fixture);
         ck_assert_uint_eq(watched->received, 5 * (i - 1));
-        arm_event(watched, FB_READ);
+        arm_event(watched, EVENT_READ);
         turn_until(fixture, watched->received == 5 * i);
     }
     close_end(fds[1]);
@@ -150,13 +150,13 @@ START_TEST(what_is_known_to_be_ready_is_posted_when_armed)
     struct fixture *fixture = watched->fixture;
 
     send_text(fds[1], "hello"); /* left in the socket */
-    arm_event(watched, FB_READ);
-    turn_until(fixture, watched->runs[FB_READ] == 1);
-    disarm_event(watched, FB_READ);
+    arm_event(watched, EVENT_READ);
+    turn_until(fixture, watched->runs[EVENT_READ] == 1);
+    disarm_event(watched, EVENT_READ);
     check_quiet(fixture);
-    arm_event(watched, FB_READ);
-    fb_loop_run(fixture->loop, FB_QUEUE_NORMAL); /* without a wait */
-    ck_assert_uint_eq(watched->runs[FB_READ], 2);
+    arm_event(watched, EVENT_READ);
+    loop_run(fixture->loop, QUEUE_NORMAL); /* without a wait */
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 2);
     close_end(fds[1]);
     end_pair(watched);
 }
@@ -175,21 +175,21 @@ START_TEST(unarmed_it_reports_nothing_and_does_not_spin)
         make_tcp_pair(fds[1]);
         never = watch_fd(fixture, fds[0][0]);
         paused = watch_fd(fixture, fds[1][0]);
-        arm_event(paused, FB_READ);
-        arm_event(paused, FB_WRITE);
-        turn_until(fixture, paused->runs[FB_WRITE] > 0);
-        disarm_event(paused, FB_READ);
-        disarm_event(paused, FB_WRITE);
-        paused->runs[FB_WRITE] = 0;
+        arm_event(paused, EVENT_READ);
+        arm_event(paused, EVENT_WRITE);
+        turn_until(fixture, paused->runs[EVENT_WRITE] > 0);
+        disarm_event(paused, EVENT_READ);
+        disarm_event(paused, EVENT_WRITE);
+        paused->runs[EVENT_WRITE] = 0;
         ways[way](fds[0][1]);
         ways[way](fds[1][1]);
         check_quiet(fixture);
-        ck_assert_uint_eq(paused->runs[FB_READ] + paused->runs[FB_WRITE], 0);
-        ck_assert_uint_eq(never->runs[FB_READ] + never->runs[FB_WRITE], 0);
+        ck_assert_uint_eq(paused->runs[EVENT_READ] + paused->runs[EVENT_WRITE], 0);
+        ck_assert_uint_eq(never->runs[EVENT_READ] + never->runs[EVENT_WRITE], 0);
 
         /* armed again it is told */
         paused->receives = true;
-        arm_event(paused, FB_READ);
+        arm_event(paused, EVENT_READ);
         turn_until(fixture, paused->ended || paused->error != 0);
         unwatch(&never);
         unwatch(&paused);
@@ -209,14 +209,14 @@ START_TEST(the_paused_direction_stays_silent_at_a_hang_up)
     struct fixture *fixture = watched->fixture;
 
     fill_socket(fds[0]);
-    arm_event(watched, FB_READ);
-    arm_event(watched, FB_WRITE);
+    arm_event(watched, EVENT_READ);
+    arm_event(watched, EVENT_WRITE);
     turn_until_quiet(fixture);
-    disarm_event(watched, FB_READ);
-    watched->runs[FB_WRITE] = 0;
+    disarm_event(watched, EVENT_READ);
+    watched->runs[EVENT_WRITE] = 0;
     close_end(fds[1]);
-    turn_until(fixture, watched->runs[FB_WRITE] > 0);
-    ck_assert_uint_eq(watched->runs[FB_READ], 0);
+    turn_until(fixture, watched->runs[EVENT_WRITE] > 0);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 0);
     end_pair(watched);
 }
 END_TEST
@@ -232,7 +232,7 @@ START_TEST(the_peers_end_is_told)
             make_tcp_pair(fds);
             watched = watch_fd(fixture, fds[0]);
             watched->receives = true;
-            arm_event(watched, FB_READ);
+            arm_event(watched, EVENT_READ);
             if (with_data)
                 send_text(fds[1], "last words");
             ways[way](fds[1]);
@@ -258,16 +258,16 @@ START_TEST(the_end_behind_bytes_is_not_lost)
     struct watched *watched = start_pair(_i, fds);
     struct fixture *fixture = watched->fixture;
 
-    arm_event(watched, FB_READ);
+    arm_event(watched, EVENT_READ);
     send_text(fds[1], "last words");
     close_end(fds[1]);
-    turn_until(fixture, watched->runs[FB_READ] > 0);
+    turn_until(fixture, watched->runs[EVENT_READ] > 0);
     ck_assert_uint_eq(receive_once(watched), 10);
     if (!watched->source.eof) {
-        unsigned runs = watched->runs[FB_READ];
+        unsigned runs = watched->runs[EVENT_READ];
 
-        watched->source.events[FB_READ].ready = false;
-        turn_until(fixture, watched->runs[FB_READ] > runs);
+        watched->source.events[EVENT_READ].ready = false;
+        turn_until(fixture, watched->runs[EVENT_READ] > runs);
     }
     ck_assert_uint_eq(receive_once(watched), 0);
     end_pair(watched);
@@ -277,19 +277,19 @@ END_TEST
 static struct watched *watch_connect(struct fixture *fixture, const struct sockaddr_in *address)
 {
     struct watched *watched = watch_fd(fixture, -1);
-    struct fb_io_result result = watched->source.io->connect(
+    struct io_result result = watched->source.io->connect(
         &watched->source, (const struct sockaddr *)address, sizeof(*address));
 
-    ck_assert_int_ne(result.status, FB_IO_FAILED);
-    ck_assert_int_eq(fb_source_arm_both(fixture->loop, &watched->source), 0);
+    ck_assert_int_ne(result.status, IO_FAILED);
+    ck_assert_int_eq(source_arm_both(fixture->loop, &watched->source), 0);
     return watched;
 }
 
 static int error_of(struct watched *watched)
 {
-    struct fb_io_result result = watched->source.io->connected(&watched->source);
+    struct io_result result = watched->source.io->connected(&watched->source);
 
-    ck_assert_int_eq(result.status, result.error == 0 ? FB_IO_DONE : FB_IO_FAILED);
+    ck_assert_int_eq(result.status, result.error == 0 ? IO_DONE : IO_FAILED);
     return result.error;
 }
 
@@ -303,10 +303,10 @@ START_TEST(a_connect_ends_in_a_write_event)
     make_nobody(&nobody);
     served = watch_connect(fixture, &address);
     refused = watch_connect(fixture, &nobody);
-    turn_until(fixture, served->runs[FB_WRITE] > 0 && refused->runs[FB_WRITE] > 0);
+    turn_until(fixture, served->runs[EVENT_WRITE] > 0 && refused->runs[EVENT_WRITE] > 0);
     ck_assert_int_eq(error_of(served), 0);
     ck_assert_int_eq(error_of(refused), ECONNREFUSED);
-    ck_assert_uint_eq(served->runs[FB_READ], 0);
+    ck_assert_uint_eq(served->runs[EVENT_READ], 0);
     unwatch(&listener);
     unwatch(&served);
     unwatch(&refused);
@@ -315,9 +315,9 @@ START_TEST(a_connect_ends_in_a_write_event)
 END_TEST
 
 /* The loop's flags follow, as its own functions would have them. */
-static void leave_bytes(struct watched *watched, enum fb_direction direction)
+static void leave_bytes(struct watched *watched, enum event_direction direction)
 {
-    struct fb_loop *loop = watched->fixture->loop;
+    struct loop *loop = watched->fixture->loop;
 
     ck_assert_int_eq(loop->mechanism->del(loop, &watched->source, direction), 0);
     watched->source.events[direction].active = watched->source.events[direction].armed = false;
@@ -330,22 +330,22 @@ START_TEST(a_deleted_direction_can_be_added_again)
     struct fixture *fixture = watched->fixture;
 
     watched->receives = true;
-    arm_event(watched, FB_READ);
-    arm_event(watched, FB_WRITE);
-    turn_until(fixture, watched->runs[FB_WRITE] > 0);
-    leave_bytes(watched, FB_READ);
-    leave_bytes(watched, FB_WRITE);
+    arm_event(watched, EVENT_READ);
+    arm_event(watched, EVENT_WRITE);
+    turn_until(fixture, watched->runs[EVENT_WRITE] > 0);
+    leave_bytes(watched, EVENT_READ);
+    leave_bytes(watched, EVENT_WRITE);
     send_text(fds[1], "a");
     check_quiet(fixture);
-    arm_event(watched, FB_READ);
+    arm_event(watched, EVENT_READ);
     turn_until(fixture, watched->received == 1);
 
     ck_assert_int_eq(fixture->loop->mechanism->del_conn(fixture->loop, &watched->source, false), 0);
-    for (int i = 0; i < FB_DIRECTIONS; i++)
+    for (int i = 0; i < EVENT_DIRECTIONS; i++)
         watched->source.events[i].active = watched->source.events[i].armed = false;
     send_text(fds[1], "b");
     check_quiet(fixture);
-    ck_assert_int_eq(fb_source_arm_both(fixture->loop, &watched->source), 0);
+    ck_assert_int_eq(source_arm_both(fixture->loop, &watched->source), 0);
     turn_until(fixture, watched->received == 2);
     close_end(fds[1]);
     end_pair(watched);

@@ -10,7 +10,7 @@
 
 static void close_other(struct watched *watched)
 {
-    if (watched->other == NULL || watched->runs[FB_READ] > 1)
+    if (watched->other == NULL || watched->runs[EVENT_READ] > 1)
         return;
     watched->other->other = NULL;
     unwatch(&watched->other);
@@ -28,7 +28,7 @@ static void watch_two(struct fixture *fixture, struct watched *watched[2], int p
     }
     for (int i = 0; i < 2; i++) {
         watched[i]->other = watched[1 - i];
-        arm_event(watched[i], FB_READ);
+        arm_event(watched[i], EVENT_READ);
     }
 }
 
@@ -46,7 +46,7 @@ START_TEST(who_is_closed_within_the_batch_is_not_run)
         if (!watched[i]->source.in_use)
             continue;
         n++;
-        ck_assert_uint_eq(watched[i]->runs[FB_READ], 1);
+        ck_assert_uint_eq(watched[i]->runs[EVENT_READ], 1);
         unwatch(&watched[i]);
     }
     ck_assert_uint_eq(n, 1);
@@ -67,7 +67,7 @@ static void replace_other(struct watched *watched)
     unwatch(&watched->other);
     watched->other = watch_fd(fixture, silent[0]);
     ck_assert_ptr_eq(watched->other, old);
-    arm_event(watched->other, FB_READ);
+    arm_event(watched->other, EVENT_READ);
     watched->then = NULL;
     watched->received = (size_t)silent[1]; /* for the test to close */
 }
@@ -82,10 +82,10 @@ START_TEST(a_slot_used_again_within_the_batch_is_somebody_else)
     fixture_turn_waiting(fixture, 1000);
     fixture_turn_waiting(fixture, 0);
     survivor = watched[0]->received != 0 ? 0 : 1;
-    ck_assert_uint_gt(watched[survivor]->runs[FB_READ], 0);
-    ck_assert_uint_eq(watched[!survivor]->runs[FB_READ], 0);
+    ck_assert_uint_gt(watched[survivor]->runs[EVENT_READ], 0);
+    ck_assert_uint_eq(watched[!survivor]->runs[EVENT_READ], 0);
     send_text((int)watched[survivor]->received, "now it is");
-    turn_until(fixture, watched[!survivor]->runs[FB_READ] > 0);
+    turn_until(fixture, watched[!survivor]->runs[EVENT_READ] > 0);
     close_end((int)watched[survivor]->received);
     for (int i = 0; i < 2; i++) {
         close_end(pairs[i][1]);
@@ -105,7 +105,7 @@ START_TEST(a_late_event_of_an_earlier_life_is_dropped)
     make_pair(new);
     watched = watch_fd(fixture, old[0]);
     watched->receives = true;
-    arm_event(watched, FB_READ);
+    arm_event(watched, EVENT_READ);
     kept = dup(old[0]); /* keeps the kernel from noticing the end of the source */
     unwatch(&watched);
     send_text(old[1], "late");
@@ -113,13 +113,13 @@ START_TEST(a_late_event_of_an_earlier_life_is_dropped)
     check_quiet(fixture);
 
     watched = watch_fd(fixture, new[0]);
-    ck_assert_uint_eq(fb_source_index(&fixture->loop->sources, &watched->source), 0);
+    ck_assert_uint_eq(source_index(&fixture->loop->sources, &watched->source), 0);
     watched->receives = true;
-    arm_event(watched, FB_READ);
+    arm_event(watched, EVENT_READ);
     send_text(old[1], "later still");
     fixture_turn_waiting(fixture, 0);
     check_quiet(fixture);
-    ck_assert_uint_eq(watched->runs[FB_READ], 0);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 0);
     send_text(new[1], "in time");
     turn_until(fixture, watched->received == 7);
     close(kept);
@@ -139,7 +139,7 @@ START_TEST(a_descriptor_used_again_is_watched_anew)
     make_pair(pair);
     bystander = watch_fd(fixture, pair[0]);
     bystander->receives = true;
-    arm_event(bystander, FB_READ);
+    arm_event(bystander, EVENT_READ);
     for (unsigned i = 0; i < 10; i++) {
         int fds[2], again[2], fd;
         struct watched *watched;
@@ -147,8 +147,8 @@ START_TEST(a_descriptor_used_again_is_watched_anew)
         make_pair(fds);
         fd = fds[0];
         watched = watch_fd(fixture, fd);
-        arm_event(watched, FB_READ);
-        arm_event(watched, FB_WRITE);
+        arm_event(watched, EVENT_READ);
+        arm_event(watched, EVENT_WRITE);
         send_text(fds[1], "left unread");
         if (i % 2 == 0)
             fixture_turn_waiting(fixture, 1000);
@@ -159,11 +159,11 @@ START_TEST(a_descriptor_used_again_is_watched_anew)
         ck_assert_int_eq(again[0], fd);
         watched = watch_fd(fixture, fd);
         watched->receives = true;
-        arm_event(watched, FB_READ);
+        arm_event(watched, EVENT_READ);
         check_quiet(fixture);
         send_text(again[1], "new");
         turn_until(fixture, watched->received == 3);
-        ck_assert_uint_eq(watched->runs[FB_WRITE], 0);
+        ck_assert_uint_eq(watched->runs[EVENT_WRITE], 0);
         unwatch(&watched);
         close(again[1]);
         send_text(pair[1], "x");
@@ -175,7 +175,7 @@ START_TEST(a_descriptor_used_again_is_watched_anew)
 }
 END_TEST
 
-static size_t many_for(const struct fb_mechanism *mechanism)
+static size_t many_for(const struct mechanism *mechanism)
 {
     struct rlimit limits;
     size_t most = mechanism->descriptors_max > 0 ? mechanism->descriptors_max : 4096;
@@ -203,14 +203,14 @@ static void use_many(struct fixture *fixture, size_t n)
         make_pair(fds);
         watched[i] = watch_fd(fixture, fds[0]);
         watched[i]->receives = true;
-        arm_event(watched[i], FB_READ);
+        arm_event(watched[i], EVENT_READ);
         peers[i] = fds[1];
     }
     for (size_t i = 0; i < n; i++)
         send_text(peers[i], "x");
     turn_until_quiet(fixture);
     for (size_t i = 0; i < n; i++)
-        ck_assert_uint_eq(watched[i]->runs[FB_READ], 1);
+        ck_assert_uint_eq(watched[i]->runs[EVENT_READ], 1);
 
     /* every other one goes, which moves what a dense table holds */
     for (size_t i = 0; i < n; i += 2)
@@ -241,7 +241,7 @@ END_TEST
 
 START_TEST(so_they_are_with_the_least_value_of_its_option)
 {
-    const struct fb_mechanism *mechanism = mechanism_at(_i);
+    const struct mechanism *mechanism = mechanism_at(_i);
     struct fixture *fixture = contract_start_with(mechanism, mechanism->option.least, 100, NULL);
 
     use_many(fixture, 100);
@@ -251,9 +251,9 @@ END_TEST
 
 START_TEST(a_descriptor_beyond_its_limit_is_refused)
 {
-    const struct fb_mechanism *mechanism = mechanism_at(_i);
+    const struct mechanism *mechanism = mechanism_at(_i);
     struct fixture *fixture = contract_start(_i, 2);
-    struct fb_loop *loop = fixture->loop;
+    struct loop *loop = fixture->loop;
     struct watched *watched, *fine;
     struct rlimit limits;
     int most = (int)mechanism->descriptors_max, fds[2], beyond;
@@ -269,24 +269,24 @@ START_TEST(a_descriptor_beyond_its_limit_is_refused)
     beyond = fcntl(fds[0], F_DUPFD_CLOEXEC, most);
     ck_assert_int_ge(beyond, most);
     watched = watch_fd(fixture, beyond);
-    for (int direction = 0; direction < FB_DIRECTIONS; direction++) {
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
         errno = 0;
-        ck_assert_int_eq(fb_source_arm(loop, &watched->source, direction), -1);
+        ck_assert_int_eq(source_arm(loop, &watched->source, direction), -1);
         ck_assert_int_eq(errno, EMFILE);
     }
     errno = 0;
-    ck_assert_int_eq(fb_source_arm_both(loop, &watched->source), -1);
+    ck_assert_int_eq(source_arm_both(loop, &watched->source), -1);
     ck_assert_int_eq(errno, EMFILE);
-    ck_assert_int_eq(fb_listener_arm(loop, &watched->source, false), -1);
+    ck_assert_int_eq(source_arm_listener(loop, &watched->source, false), -1);
     ck_assert_str_eq(fixture_logged(fixture),
         "t: [alert] a listener could not be watched (24: Too many open files)\n");
-    for (int direction = 0; direction < FB_DIRECTIONS; direction++)
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
         ck_assert(
             !watched->source.events[direction].armed && !watched->source.events[direction].active);
 
     fine = watch_fd(fixture, fds[0]);
     fine->receives = true;
-    arm_event(fine, FB_READ);
+    arm_event(fine, EVENT_READ);
     send_text(fds[1], "x");
     turn_until(fixture, fine->received == 1);
     unwatch(&watched);
@@ -306,7 +306,7 @@ START_TEST(two_loops_do_not_disturb_each_other)
         make_pair(pairs[i]);
         watched[i] = watch_fd(fixture[i], pairs[i][0]);
         watched[i]->receives = true;
-        arm_event(watched[i], FB_READ);
+        arm_event(watched[i], EVENT_READ);
     }
     ck_assert_ptr_ne(fixture[0]->loop->mechanism_state, fixture[1]->loop->mechanism_state);
     send_text(pairs[1][1], "second");

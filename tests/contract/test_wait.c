@@ -12,10 +12,10 @@ START_TEST(a_wait_lasts_as_long_as_asked)
     static const int timeouts[] = { 1, 20, 35 };
     struct fixture *fixture = contract_start(_i, 1);
 
-    for (size_t i = 0; i < fb_countof(timeouts); i++) {
+    for (size_t i = 0; i < countof(timeouts); i++) {
         uint64_t start = now_us();
 
-        fb_loop_wait(fixture->loop, timeouts[i]);
+        loop_wait(fixture->loop, timeouts[i]);
         ck_assert_uint_ge(now_us() - start, (uint64_t)timeouts[i] * 1000);
     }
     fixture_stop(fixture);
@@ -29,7 +29,7 @@ START_TEST(it_sets_the_clock)
     int64_t wall = fixture->loop->clock.wall_ms;
 
     ck_assert_uint_gt(mono, 0);
-    fb_loop_wait(fixture->loop, 20);
+    loop_wait(fixture->loop, 20);
     ck_assert_uint_ge(fixture->loop->clock.mono_ms, mono + 19);
     ck_assert_int_ge(fixture->loop->clock.wall_ms, wall);
     fixture_stop(fixture);
@@ -38,7 +38,7 @@ END_TEST
 
 static unsigned told; /* by notified() */
 
-static void count_notice(struct fb_loop *loop)
+static void count_notice(struct loop *loop)
 {
     (void)loop;
     told++;
@@ -46,7 +46,7 @@ static void count_notice(struct fb_loop *loop)
 
 static void *notify_loop(void *arg)
 {
-    struct fb_loop *loop = arg;
+    struct loop *loop = arg;
 
     return loop->mechanism->notify(loop) == 0 ? arg : NULL;
 }
@@ -54,9 +54,9 @@ static void *notify_loop(void *arg)
 START_TEST(a_thread_wakes_it)
 {
     struct fixture *fixture = contract_start(_i, 1);
-    struct fb_loop *loop = fixture->loop;
+    struct loop *loop = fixture->loop;
 
-    ck_assert_int_eq(fb_loop_set_notified(loop, count_notice), 0);
+    ck_assert_int_eq(loop_set_notified(loop, count_notice), 0);
     check_quiet(fixture);
     for (unsigned i = 1; i <= 20; i++) {
         pthread_t thread;
@@ -124,7 +124,7 @@ START_TEST(a_signal_before_the_wait_ends_it_at_once)
     for (int i = 1; i <= 3; i++) {
         ck_assert_int_eq(raise(SIGUSR1), 0);
         ck_assert_int_eq(caught, i - 1); /* blocked outside of the wait */
-        fb_loop_wait(fixture->loop, -1);
+        loop_wait(fixture->loop, -1);
         ck_assert_int_eq(caught, i);
         ck_assert(is_blocked());
     }
@@ -147,7 +147,7 @@ START_TEST(a_signal_ends_the_wait)
 
     ck_assert_int_eq(pthread_create(&thread, NULL, raise_soon, fixture), 0); /* blocks it too */
     while (caught == 0)
-        fb_loop_wait(fixture->loop, -1);
+        loop_wait(fixture->loop, -1);
     ck_assert_int_eq(pthread_join(thread, &result), 0);
     ck_assert_ptr_nonnull(result);
     ck_assert_int_eq(caught, 1);
@@ -183,7 +183,7 @@ START_TEST(a_busy_loop_gets_its_signals_too)
     make_pair(fds);
     watched = watch_fd(fixture, fds[0]);
     watched->receives = true;
-    arm_event(watched, FB_READ);
+    arm_event(watched, EVENT_READ);
     for (int busy = 0; busy < 2; busy++) {
         caught = 0;
         ck_assert_int_eq(raise(SIGUSR1), 0);
@@ -205,12 +205,12 @@ END_TEST
 START_TEST(time_comes_in_ticks)
 {
     struct fixture *fixture = contract_start(_i, 1);
-    struct fb_loop *loop = fixture->loop;
+    struct loop *loop = fixture->loop;
     uint64_t before = loop->clock.mono_ms;
 
-    ck_assert_int_eq(fb_loop_set_resolution(loop, 3600 * 1000), 0);
+    ck_assert_int_eq(loop_set_resolution(loop, 3600 * 1000), 0);
     for (int i = 0; i < 3; i++)
-        fb_loop_wait(loop, 5);
+        loop_wait(loop, 5);
     ck_assert_uint_eq(loop->clock.mono_ms, before); /* the next tick is far away */
     fixture_stop(fixture);
 }
@@ -218,7 +218,7 @@ END_TEST
 
 static unsigned expirations;
 
-static void note_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void note_expired(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -228,18 +228,18 @@ static void note_expired(struct fb_loop *loop, struct fb_timer *timer)
 START_TEST(timers_go_by_the_ticks)
 {
     struct fixture *fixture = contract_start(_i, 1);
-    struct fb_loop *loop = fixture->loop;
-    struct fb_timer timer = { .expired = note_expired };
+    struct loop *loop = fixture->loop;
+    struct timer timer = { .expired = note_expired };
     uint64_t start = now_us(), deadline = start + 10 * 1000 * 1000;
 
-    ck_assert_int_eq(fb_loop_set_resolution(loop, 10), 0);
-    fb_timer_set(loop, &timer, 35);
+    ck_assert_int_eq(loop_set_resolution(loop, 10), 0);
+    timer_set(loop, &timer, 35);
     while (expirations == 0) {
         uint64_t before = loop->clock.mono_ms;
 
-        fb_loop_wait(loop, -1); /* the ticks end it */
+        loop_wait(loop, -1); /* the ticks end it */
         ck_assert_uint_gt(loop->clock.mono_ms, before);
-        fb_timers_expire(loop);
+        timers_expire(loop);
         ck_assert_uint_lt(now_us(), deadline);
     }
     ck_assert_uint_ge(now_us() - start, 30 * 1000); /* the clock was a tick old at most */

@@ -13,12 +13,12 @@
 
 struct host {
     char directory[32], path[64];
-    struct fb_log log;
-    struct fb_clock clock;
+    struct log log;
+    struct clock clock;
     struct timers timers;
     struct control_socket socket;
     struct control control;
-    struct fb_listeners listeners;
+    struct listeners listeners;
     const char *refusal;
 };
 
@@ -44,7 +44,7 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
     return i == 0 && j < 2;
 }
 
-static const char *find_refusal(void *host, enum fb_order command)
+static const char *find_refusal(void *host, enum command command)
 {
     (void)command;
     return ((struct host *)host)->refusal;
@@ -59,7 +59,7 @@ static void set_up(struct host *host)
     strcpy(host->directory, "/tmp/fb_control.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(host->directory));
     snprintf(host->path, sizeof(host->path), "%s/sock", host->directory);
-    fb_log_init(&host->log, NULL, 0);
+    log_init(&host->log, NULL, 0);
     STAILQ_INIT(&host->listeners);
     host->clock.mono_ms = 1000;
     timers_init(&host->timers, &host->clock, NULL);
@@ -131,8 +131,8 @@ START_TEST(a_reload_is_replied_to_at_its_end)
     set_up(&host);
     fd = connect_client(&host);
     send_text(&host, fd, "{\"command\":\"reload\"}\n");
-    ck_assert(control_take_command(&host.control, FB_ORDER_RELOAD));
-    ck_assert(!control_take_command(&host.control, FB_ORDER_RELOAD));
+    ck_assert(control_take_command(&host.control, COMMAND_RELOAD));
+    ck_assert(!control_take_command(&host.control, COMMAND_RELOAD));
     control_wait_on(&host.control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
     host.clock.mono_ms += 3600 * 1000; /* whoever must wait is not cut off */
     timers_run(&host.timers);
@@ -157,7 +157,7 @@ START_TEST(a_refused_command_is_not_given)
     host.refusal = "the daemon is ending";
     fd = connect_client(&host);
     send_text(&host, fd, "{\"command\":\"upgrade\"}\n");
-    ck_assert(!control_take_command(&host.control, FB_ORDER_UPGRADE));
+    ck_assert(!control_take_command(&host.control, COMMAND_UPGRADE));
     ck_assert_str_eq(received(fd), "{\"ok\":false,\"error\":\"the daemon is ending\"}\n");
     close(fd);
     tear_down(&host);
@@ -198,7 +198,7 @@ START_TEST(whoever_ends_the_daemon_stays_connected)
     set_up(&host);
     fd = connect_client(&host);
     send_text(&host, fd, "{\"command\":\"quit\"}\n");
-    ck_assert(control_take_command(&host.control, FB_ORDER_QUIT));
+    ck_assert(control_take_command(&host.control, COMMAND_QUIT));
     ck_assert_str_eq(received(fd), "{\"ok\":true}\n");
     tear_down(&host);
     ck_assert_int_eq(recv(fd, &(char) { 0 }, 1, MSG_DONTWAIT), -1); /* no end of file */
@@ -232,4 +232,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_socket_in_use_is_not_replaced);
 }
 
-FB_TEST_MAIN("control", add_tests)
+TEST_MAIN("control", add_tests)

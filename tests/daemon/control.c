@@ -26,11 +26,11 @@ void control_send(int fd, const char *command)
     client_send(fd, request);
 }
 
-struct fb_json_value control_receive(int fd)
+struct json_value control_receive(int fd)
 {
     static char *line;
     static size_t size;
-    struct fb_json_value answer;
+    struct json_value answer;
     size_t n = 0;
 
     do {
@@ -46,15 +46,15 @@ struct fb_json_value control_receive(int fd)
             received == 0 ? "the end" : strerror(errno));
         n++;
     } while (line[n - 1] != '\n');
-    answer = fb_json_parse(line, n);
+    answer = json_parse(line, n);
     ck_assert_msg(answer.text != NULL && *answer.text == '{', "%.*s", (int)n, line);
     return answer;
 }
 
-struct fb_json_value control_ask(const struct daemon *daemon, const char *command)
+struct json_value control_ask(const struct daemon *daemon, const char *command)
 {
     int fd = control_open(daemon);
-    struct fb_json_value answer;
+    struct json_value answer;
 
     control_send(fd, command);
     answer = control_receive(fd);
@@ -62,56 +62,56 @@ struct fb_json_value control_ask(const struct daemon *daemon, const char *comman
     return answer;
 }
 
-bool control_is_ok(struct fb_json_value answer)
+bool control_is_ok(struct json_value answer)
 {
-    ck_assert_ptr_nonnull(fb_json_member(answer, "ok").text);
-    return fb_json_is_true(fb_json_member(answer, "ok"));
+    ck_assert_ptr_nonnull(json_member(answer, "ok").text);
+    return json_is_true(json_member(answer, "ok"));
 }
 
-const char *control_text(struct fb_json_value object, const char *name)
+const char *control_text(struct json_value object, const char *name)
 {
     static char text[4096];
 
-    fb_json_text(fb_json_member(object, name), text, sizeof(text));
+    json_text(json_member(object, name), text, sizeof(text));
     return text;
 }
 
-int64_t control_number(struct fb_json_value object, const char *name)
+int64_t control_number(struct json_value object, const char *name)
 {
-    int64_t n = fb_json_integer(fb_json_member(object, name), INT64_MIN);
+    int64_t n = json_integer(json_member(object, name), INT64_MIN);
 
     ck_assert_msg(n != INT64_MIN, "no number \"%s\" in %.*s", name, (int)object.n, object.text);
     return n;
 }
 
-struct fb_json_value control_at(struct fb_json_value object, const char *name, unsigned i)
+struct json_value control_at(struct json_value object, const char *name, unsigned i)
 {
-    struct fb_json_value array = fb_json_member(object, name), element = { NULL, 0 };
+    struct json_value array = json_member(object, name), element = { NULL, 0 };
 
     for (unsigned n = 0; n <= i; n++) {
-        element = fb_json_next(array, element);
+        element = json_next(array, element);
         ck_assert_msg(
             element.text != NULL, "no %u. of \"%s\" in %.*s", n, name, (int)object.n, object.text);
     }
     return element;
 }
 
-unsigned control_count(struct fb_json_value object, const char *name)
+unsigned control_count(struct json_value object, const char *name)
 {
-    struct fb_json_value array = fb_json_member(object, name), element = { NULL, 0 };
+    struct json_value array = json_member(object, name), element = { NULL, 0 };
     unsigned n = 0;
 
     ck_assert_ptr_nonnull(array.text);
-    while ((element = fb_json_next(array, element)).text != NULL)
+    while ((element = json_next(array, element)).text != NULL)
         n++;
     return n;
 }
 
-struct fb_json_value control_message(struct fb_json_value answer, const char *text)
+struct json_value control_message(struct json_value answer, const char *text)
 {
-    struct fb_json_value messages = fb_json_member(answer, "messages"), message = { NULL, 0 };
+    struct json_value messages = json_member(answer, "messages"), message = { NULL, 0 };
 
-    while ((message = fb_json_next(messages, message)).text != NULL)
+    while ((message = json_next(messages, message)).text != NULL)
         if (strstr(control_text(message, "text"), text) != NULL)
             return message;
     ck_abort_msg("no message \"%s\" in %.*s", text, (int)answer.n, answer.text);

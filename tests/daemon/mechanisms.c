@@ -12,7 +12,7 @@
 #define LABEL "event mechanisms: "
 
 static char line[256]; /* the line of -V, cut into names */
-static const char *names[FB_MECHANISMS_MAX];
+static const char *names[MECHANISMS_MAX];
 static int name_n;
 
 /* The list is needed before a test runs, where check's assertions cannot be used. */
@@ -48,11 +48,11 @@ static void parse_line(void)
 
     line[strcspn(line, "\n")] = '\0';
     while ((name = strsep(&rest, " ")) != NULL) {
-        const struct fb_mechanism *mechanism = fb_mechanism_find(name);
+        const struct mechanism *mechanism = mechanism_find(name);
 
         if (mechanism != NULL && !mechanism->available())
             continue;
-        require(name_n < FB_MECHANISMS_MAX, "there are too many");
+        require(name_n < MECHANISMS_MAX, "there are too many");
         names[name_n++] = name;
     }
     require(name_n > 0, "this kernel has none");

@@ -87,4 +87,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, kills_within_updates);
 }
 
-FB_TEST_MAIN("soak", add_tests)
+TEST_MAIN("soak", add_tests)

@@ -31,7 +31,7 @@ static void configure_daemon(struct daemon *daemon, const struct soak_idle_plan 
 static unsigned reload_watching(struct daemon *daemon, unsigned most)
 {
     int control = control_open(daemon);
-    struct fb_json_value answer;
+    struct json_value answer;
 
     control_send(control, "reload");
     do {

@@ -59,7 +59,7 @@ static void configure_daemon(const struct run *run, unsigned i)
 
 static void reload_daemon(struct run *run, unsigned i)
 {
-    struct fb_json_value answer;
+    struct json_value answer;
 
     configure_daemon(run, i);
     answer = control_ask(run->daemon, "reload");

@@ -193,4 +193,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, suspension_does_not_spin);
 }
 
-FB_TEST_MAIN("accept", add_tests)
+TEST_MAIN("accept", add_tests)

@@ -406,7 +406,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
-    tcase_add_loop_test(tcase, is_served, 0, 2 * (int)fb_countof(ways));
+    tcase_add_loop_test(tcase, is_served, 0, 2 * (int)countof(ways));
     tcase_add_loop_test(tcase, a_path_is_the_managers, 0, 2);
     tcase_add_test(tcase, a_name_may_stand_for_several);
     tcase_add_test(tcase, a_reload_keeps_what_it_does_not_want);
@@ -415,9 +415,9 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, reuseport_takes_what_is_passed, 0, 2);
     tcase_add_test(tcase, they_outlive_the_binary);
     tcase_add_test(tcase, what_is_anothers_is_left_alone);
-    tcase_add_loop_test(tcase, mistakes_are_named, 0, (int)fb_countof(mistakes));
+    tcase_add_loop_test(tcase, mistakes_are_named, 0, (int)countof(mistakes));
     tcase_add_test(tcase, a_check_only_warns);
-    tcase_add_loop_test(tcase, useless_ones_end_the_start, 0, (int)fb_countof(useless));
+    tcase_add_loop_test(tcase, useless_ones_end_the_start, 0, (int)countof(useless));
 }
 
-FB_TEST_MAIN("activation", add_tests)
+TEST_MAIN("activation", add_tests)

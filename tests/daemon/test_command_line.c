@@ -270,4 +270,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, global_directives);
 }
 
-FB_TEST_MAIN("command_line", add_tests)
+TEST_MAIN("command_line", add_tests)

@@ -358,4 +358,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, workers_inherit_the_zone);
 }
 
-FB_TEST_MAIN("confinement", add_tests)
+TEST_MAIN("confinement", add_tests)

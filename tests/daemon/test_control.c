@@ -16,7 +16,7 @@
 #define EVENTS_AND_ECHO "events {} stream { " ECHO " }\n"
 
 /* Asks for a reload on a connection that stays open; the socket may move. */
-static struct fb_json_value ask_reload(struct daemon *daemon)
+static struct json_value ask_reload(struct daemon *daemon)
 {
     return control_ask(daemon, "reload");
 }
@@ -28,7 +28,7 @@ static int run_command(struct daemon *daemon, const char *order)
 
 /* Status */
 
-static void check_worker(const struct daemon *daemon, struct fb_json_value worker, unsigned slot)
+static void check_worker(const struct daemon *daemon, struct json_value worker, unsigned slot)
 {
     pid_t workers[4];
 
@@ -45,18 +45,17 @@ START_TEST(status_while_idle)
     struct daemon *daemon = daemon_start_new(2,
         "worker_processes 2; events {} stream { " ECHO
         " server { listen [::1]:$1 backlog=33; listen unix:$D/socket; echo; } }");
-    struct fb_json_value status, generation;
+    struct json_value status, generation;
 
     client_reset(client_open(daemon->ports[0]));
-    WAIT_FOR(
-        control_number(fb_json_member(control_ask(daemon, "status"), "totals"), "handled") == 1);
+    WAIT_FOR(control_number(json_member(control_ask(daemon, "status"), "totals"), "handled") == 1);
     status = control_ask(daemon, "status");
     ck_assert(control_is_ok(status));
     ck_assert_int_eq(control_number(status, "pid"), daemon->pid);
     ck_assert_str_eq(control_text(status, "state"), "running");
     ck_assert_ptr_nonnull(strstr(control_text(status, "configuration"), "/forkbeard.conf"));
     ck_assert_uint_eq(strlen(control_text(status, "started")), strlen("2026-11-21T09:30:00Z"));
-    ck_assert_uint_eq(fb_json_member(status, "reload").n, strlen("null"));
+    ck_assert_uint_eq(json_member(status, "reload").n, strlen("null"));
 
     ck_assert_uint_eq(control_count(status, "generations"), 1);
     generation = control_at(status, "generations", 0);
@@ -65,18 +64,18 @@ START_TEST(status_while_idle)
     ck_assert_uint_eq(control_count(generation, "workers"), 2);
     check_worker(daemon, control_at(generation, "workers", 0), 0);
     check_worker(daemon, control_at(generation, "workers", 1), 1);
-    ck_assert_int_eq(control_number(fb_json_member(status, "totals"), "accepts"), 1);
+    ck_assert_int_eq(control_number(json_member(status, "totals"), "accepts"), 1);
 
     ck_assert_uint_eq(control_count(status, "listeners"), 3);
     ck_assert_int_eq(control_number(control_at(status, "listeners", 0), "backlog"), 511);
     ck_assert_int_eq(control_number(control_at(status, "listeners", 1), "backlog"), 33);
     ck_assert_str_eq(control_text(control_at(status, "listeners", 2), "type"), "unix");
-    ck_assert_uint_eq(fb_json_member(control_at(status, "listeners", 2), "backlog").n, 4);
+    ck_assert_uint_eq(json_member(control_at(status, "listeners", 2), "backlog").n, 4);
     daemon_finish(daemon);
 }
 END_TEST
 
-static struct fb_json_value find_state(struct fb_json_value status, const char *state)
+static struct json_value find_state(struct json_value status, const char *state)
 {
     for (unsigned i = 0; i < control_count(status, "generations"); i++)
         if (strcmp(control_text(control_at(status, "generations", i), "state"), state) == 0)
@@ -88,7 +87,7 @@ START_TEST(status_while_draining)
 {
     struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
     int client = client_open(daemon->ports[0]);
-    struct fb_json_value status, worker, answer;
+    struct json_value status, worker, answer;
 
     client_echo(client, "begun");
     answer = ask_reload(daemon);
@@ -103,8 +102,8 @@ START_TEST(status_while_draining)
     ck_assert_int_eq(control_number(worker, "requests"), 2);
     worker = control_at(find_state(status, "live"), "workers", 0);
     ck_assert_int_eq(control_number(worker, "connections"), 0);
-    ck_assert_int_eq(control_number(fb_json_member(status, "totals"), "active"), 1);
-    ck_assert(control_is_ok(fb_json_member(status, "reload")));
+    ck_assert_int_eq(control_number(json_member(status, "totals"), "active"), 1);
+    ck_assert(control_is_ok(json_member(status, "reload")));
     close(client);
     WAIT_FOR(control_count(control_ask(daemon, "status"), "generations") == 1);
     daemon_finish(daemon);
@@ -154,7 +153,7 @@ START_TEST(status_for_people)
     ck_assert_ptr_nonnull(strstr(daemon->out, line));
 
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "status", "--json", NULL), 0);
-    ck_assert(control_is_ok(fb_json_parse(daemon->out, strlen(daemon->out))));
+    ck_assert(control_is_ok(json_parse(daemon->out, strlen(daemon->out))));
     daemon_finish(daemon);
 }
 END_TEST
@@ -185,7 +184,7 @@ static const struct {
 START_TEST(reload_fails)
 {
     struct daemon *daemon = daemon_start_new(2, EVENTS_AND_ECHO);
-    struct fb_json_value answer, message;
+    struct json_value answer, message;
     char place[64];
 
     ck_assert_int_eq(listen(daemon->reservations[1], 1), 0);
@@ -209,13 +208,13 @@ START_TEST(reload_fails)
     ck_assert(mistakes[_i].line == 0 || strstr(daemon->err, place) != NULL);
     ck_assert_ptr_nonnull(
         strstr(daemon->err, "[error] reload failed: the configuration before stays in force\n"));
-    ck_assert(!control_is_ok(fb_json_member(control_ask(daemon, "status"), "reload")));
+    ck_assert(!control_is_ok(json_member(control_ask(daemon, "status"), "reload")));
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
 
     daemon_configure(daemon, EVENTS_AND_ECHO);
     ck_assert_int_eq(run_command(daemon, "reload"), 0);
     ck_assert_str_eq(daemon->err, "");
-    ck_assert(control_is_ok(fb_json_member(control_ask(daemon, "status"), "reload")));
+    ck_assert(control_is_ok(json_member(control_ask(daemon, "status"), "reload")));
     daemon_finish(daemon);
 }
 END_TEST
@@ -230,7 +229,7 @@ START_TEST(result_of_a_signal)
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, "reload failed");
     ck_assert_ptr_nonnull(
-        strstr(control_text(fb_json_member(control_ask(daemon, "status"), "reload"), "error"),
+        strstr(control_text(json_member(control_ask(daemon, "status"), "reload"), "error"),
             "unknown directive \"wrong\" in "));
     daemon_finish(daemon);
 }
@@ -388,7 +387,7 @@ END_TEST
 START_TEST(reopen)
 {
     struct daemon *daemon = daemon_create(1);
-    struct fb_json_value answer;
+    struct json_value answer;
     char old[128], away[128];
 
     snprintf(old, sizeof(old), "%s", daemon_path(daemon, "logs"));
@@ -436,4 +435,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, reopen);
 }
 
-FB_TEST_MAIN("control", add_tests)
+TEST_MAIN("control", add_tests)

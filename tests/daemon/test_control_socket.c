@@ -299,7 +299,7 @@ START_TEST(wrong_requests)
     int client = control_open(daemon);
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        struct fb_json_value answer;
+        struct json_value answer;
 
         client_send(client, wrong[i].request);
         answer = control_receive(client);
@@ -460,4 +460,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_client_that_does_not_listen);
 }
 
-FB_TEST_MAIN("control_socket", add_tests)
+TEST_MAIN("control_socket", add_tests)

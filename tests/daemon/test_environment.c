@@ -105,4 +105,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_dump_is_what_was_written);
 }
 
-FB_TEST_MAIN("environment", add_tests)
+TEST_MAIN("environment", add_tests)

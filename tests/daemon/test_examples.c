@@ -227,4 +227,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, relay_times_out);
 }
 
-FB_TEST_MAIN("examples", add_tests)
+TEST_MAIN("examples", add_tests)

@@ -285,4 +285,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_bound_can_be_one_or_none, 0, 2);
 }
 
-FB_TEST_MAIN("generations", add_tests)
+TEST_MAIN("generations", add_tests)

@@ -174,4 +174,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, another_stream_is_not_ours);
 }
 
-FB_TEST_MAIN("journal", add_tests)
+TEST_MAIN("journal", add_tests)

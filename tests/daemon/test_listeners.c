@@ -13,7 +13,7 @@
 
 static void reload_daemon(struct daemon *daemon)
 {
-    struct fb_json_value answer = control_ask(daemon, "reload");
+    struct json_value answer = control_ask(daemon, "reload");
 
     ck_assert_msg(control_is_ok(answer), "%.*s", (int)answer.n, answer.text);
 }
@@ -172,4 +172,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, an_address_leaves_its_wildcard);
 }
 
-FB_TEST_MAIN("listeners", add_tests)
+TEST_MAIN("listeners", add_tests)

@@ -133,7 +133,7 @@ START_TEST(reopening_connects_again)
 {
     struct daemon *daemon = daemon_create(1);
     int receiver = log_receiver_unix(daemon, "syslog"), other;
-    struct fb_json_value answer;
+    struct json_value answer;
 
     daemon_expects(daemon, "connect() to syslog server");
     daemon_configure(daemon, "worker_processes 2; " UNIX_LOG ECHO);
@@ -196,7 +196,7 @@ START_TEST(json)
     daemon_stop(daemon, SIGQUIT);
     rest = lines = strdup(daemon_text(daemon, "lines.json"));
     while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
-        struct fb_json_value object = fb_json_parse(line, strlen(line));
+        struct json_value object = json_parse(line, strlen(line));
 
         ck_assert_msg(object.text != NULL, "%s", line);
         ck_assert_int_gt(control_number(object, "pid"), 0);
@@ -311,4 +311,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, flood_of_the_master, 0, 2);
 }
 
-FB_TEST_MAIN("logs", add_tests)
+TEST_MAIN("logs", add_tests)

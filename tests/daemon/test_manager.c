@@ -284,4 +284,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_manager_that_is_gone_is_one_line, 0, 2);
 }
 
-FB_TEST_MAIN("manager", add_tests)
+TEST_MAIN("manager", add_tests)

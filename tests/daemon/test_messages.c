@@ -303,4 +303,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, across_a_reload);
 }
 
-FB_TEST_MAIN("messages", add_tests)
+TEST_MAIN("messages", add_tests)

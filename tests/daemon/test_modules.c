@@ -299,4 +299,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, relative_paths_start_from_the_module_directory);
 }
 
-FB_TEST_MAIN("modules", add_tests)
+TEST_MAIN("modules", add_tests)

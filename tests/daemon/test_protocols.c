@@ -398,4 +398,4 @@ static void add_tests(TCase *tcase)
         tcase_add_loop_test(tcase, *tests[i], 0, mechanisms_count());
 }
 
-FB_TEST_MAIN("protocols", add_tests)
+TEST_MAIN("protocols", add_tests)

@@ -473,4 +473,4 @@ static void add_tests(TCase *tcase)
         tcase_add_test(tcase, fork_fails);
 }
 
-FB_TEST_MAIN("reload", add_tests)
+TEST_MAIN("reload", add_tests)

@@ -244,4 +244,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, each_step_fails);
 }
 
-FB_TEST_MAIN("reload_faults", add_tests)
+TEST_MAIN("reload_faults", add_tests)

@@ -273,4 +273,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, keys_survive_a_reload);
 }
 
-FB_TEST_MAIN("resp", add_tests)
+TEST_MAIN("resp", add_tests)

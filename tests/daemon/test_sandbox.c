@@ -137,7 +137,7 @@ static bool is_guarded(enum guard guard)
     int error;
 
     if (guard == FILTER)
-        return fb_seccomp_lacks(&error) == NULL;
+        return sandbox_seccomp_lacks(&error) == NULL;
     return syscall(444, NULL, 0, 1) >= (guard == PORTS ? 4 : 1);
 }
 
@@ -468,4 +468,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_single_process, ON, STRICT + 1);
 }
 
-FB_TEST_MAIN("sandbox", add_tests)
+TEST_MAIN("sandbox", add_tests)

@@ -377,4 +377,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, single_process);
 }
 
-FB_TEST_MAIN("signals", add_tests)
+TEST_MAIN("signals", add_tests)

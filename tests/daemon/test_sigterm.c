@@ -188,4 +188,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, term_before_it_serves_ends_at_once);
 }
 
-FB_TEST_MAIN("sigterm", add_tests)
+TEST_MAIN("sigterm", add_tests)

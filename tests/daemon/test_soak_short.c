@@ -71,4 +71,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, kills_within_updates);
 }
 
-FB_TEST_MAIN("soak_short", add_tests)
+TEST_MAIN("soak_short", add_tests)

@@ -294,4 +294,4 @@ static void add_tests(TCase *tcase)
     }
 }
 
-FB_TEST_MAIN("start", add_tests)
+TEST_MAIN("start", add_tests)

@@ -41,12 +41,12 @@ static unsigned stored(const struct service_manager *manager, const char *text)
 
     for (unsigned i = 0; i < manager->stored_n; i++) {
         const struct service_manager_stored *one = &manager->store[i];
-        struct fb_address address = { .length = sizeof(address.un) };
-        char shown[FB_ADDRESS_TEXT];
+        struct address address = { .length = sizeof(address.un) };
+        char shown[ADDRESS_TEXT];
 
         ck_assert_int_eq(getsockname(one->fd, &address.any, &address.length), 0);
         ck_assert_int_eq(strncmp(one->name, "forkbeard-", 10), 0);
-        if (strcmp(fb_address_format(&address, true, shown), text) == 0) {
+        if (strcmp(address_format(&address, true, shown), text) == 0) {
             ck_assert(name == NULL || strcmp(one->name, name) == 0);
             name = one->name;
             n++;
@@ -264,4 +264,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, an_activated_socket_is_not_stored, 0, 2);
 }
 
-FB_TEST_MAIN("store", add_tests)
+TEST_MAIN("store", add_tests)

@@ -405,4 +405,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, shared_memory_stays);
 }
 
-FB_TEST_MAIN("upgrade", add_tests)
+TEST_MAIN("upgrade", add_tests)

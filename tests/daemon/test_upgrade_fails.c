@@ -280,7 +280,7 @@ static void add_tests(TCase *tcase)
     resources_fixture(tcase);
     tcase_add_test(tcase, there_are_no_more_than_two);
     tcase_add_test(tcase, a_replaced_binary);
-    tcase_add_loop_test(tcase, a_broken_binary, 0, (int)fb_countof(broken));
+    tcase_add_loop_test(tcase, a_broken_binary, 0, (int)countof(broken));
     tcase_add_loop_test(tcase, an_end_within, 0, 2);
     tcase_add_test(tcase, asked_for);
     tcase_add_test(tcase, asked_for_without_a_control_socket);
@@ -289,4 +289,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, anothers_variable_is_ignored);
 }
 
-FB_TEST_MAIN("upgrade_fails", add_tests)
+TEST_MAIN("upgrade_fails", add_tests)

@@ -214,4 +214,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, back_to_one_that_ends);
 }
 
-FB_TEST_MAIN("upgrade_reloads", add_tests)
+TEST_MAIN("upgrade_reloads", add_tests)

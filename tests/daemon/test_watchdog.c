@@ -250,4 +250,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, it_can_be_off);
 }
 
-FB_TEST_MAIN("watchdog", add_tests)
+TEST_MAIN("watchdog", add_tests)

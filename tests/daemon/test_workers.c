@@ -219,4 +219,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, delay_grows);
 }
 
-FB_TEST_MAIN("workers", add_tests)
+TEST_MAIN("workers", add_tests)

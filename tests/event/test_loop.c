@@ -11,18 +11,18 @@
 /* Sources with names, which note when they run. */
 struct named_sources {
     struct fixture *fixture;
-    struct fb_loop *loop;
+    struct loop *loop;
     char order[64]; /* the names: a letter for reading, a capital for writing */
     struct watched *sources[SOURCES];
 };
 
-static void note_run(struct watched *source, enum fb_direction direction)
+static void note_run(struct watched *source, enum event_direction direction)
 {
     struct named_sources *named = source->fixture->test;
     size_t n = strlen(named->order);
 
     ck_assert_uint_lt(n, sizeof(named->order) - 1);
-    named->order[n] = direction == FB_READ ? source->name : (char)(source->name - 'a' + 'A');
+    named->order[n] = direction == EVENT_READ ? source->name : (char)(source->name - 'a' + 'A');
     if (source->then != NULL)
         source->then(source);
 }
@@ -35,10 +35,9 @@ static struct named_sources *start_sources(void)
     named->fixture = fixture_start_loop(SOURCES);
     named->fixture->test = named;
     named->loop = named->fixture->loop;
-    fb_sim_set_auto(named->fixture->sim, true);
+    sim_set_auto(named->fixture->sim, true);
     for (int i = 0; i < SOURCES; i++) {
-        named->sources[i] =
-            watched_create(named->fixture, fb_sim_connection(named->fixture->sim)->fd);
+        named->sources[i] = watched_create(named->fixture, sim_connection(named->fixture->sim)->fd);
         named->sources[i]->name = (char)('a' + i);
         named->sources[i]->run = note_run;
     }
@@ -55,25 +54,25 @@ static void stop_sources(struct named_sources *named)
 }
 
 static void post_event(
-    struct named_sources *named, int i, enum fb_direction direction, enum fb_queue queue)
+    struct named_sources *named, int i, enum event_direction direction, enum event_queue queue)
 {
-    fb_loop_post(named->loop, &named->sources[i]->source.events[direction], queue);
+    loop_post(named->loop, &named->sources[i]->source.events[direction], queue);
 }
 
 START_TEST(posted_events_run_in_order_and_once)
 {
     struct named_sources *named = start_sources();
 
-    post_event(named, 2, FB_READ, FB_QUEUE_NORMAL);
-    post_event(named, 0, FB_WRITE, FB_QUEUE_NORMAL);
-    post_event(named, 1, FB_READ, FB_QUEUE_NORMAL);
-    post_event(named, 2, FB_READ, FB_QUEUE_NORMAL); /* stays where it is */
-    post_event(named, 2, FB_READ, FB_QUEUE_ACCEPT);
-    fb_loop_run(named->loop, FB_QUEUE_ACCEPT);
+    post_event(named, 2, EVENT_READ, QUEUE_NORMAL);
+    post_event(named, 0, EVENT_WRITE, QUEUE_NORMAL);
+    post_event(named, 1, EVENT_READ, QUEUE_NORMAL);
+    post_event(named, 2, EVENT_READ, QUEUE_NORMAL); /* stays where it is */
+    post_event(named, 2, EVENT_READ, QUEUE_ACCEPT);
+    loop_run(named->loop, QUEUE_ACCEPT);
     ck_assert_str_eq(named->order, "");
-    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "cAb");
-    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "cAb");
     stop_sources(named);
 }
@@ -84,11 +83,11 @@ START_TEST(an_unposted_event_does_not_run)
     struct named_sources *named = start_sources();
 
     for (int i = 0; i < 3; i++)
-        post_event(named, i, FB_READ, FB_QUEUE_NORMAL);
-    fb_loop_unpost(named->loop, &named->sources[1]->source.events[FB_READ]);
-    fb_loop_unpost(named->loop, &named->sources[1]->source.events[FB_READ]);
-    fb_loop_unpost(named->loop, &named->sources[3]->source.events[FB_WRITE]); /* never was */
-    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+        post_event(named, i, EVENT_READ, QUEUE_NORMAL);
+    loop_unpost(named->loop, &named->sources[1]->source.events[EVENT_READ]);
+    loop_unpost(named->loop, &named->sources[1]->source.events[EVENT_READ]);
+    loop_unpost(named->loop, &named->sources[3]->source.events[EVENT_WRITE]); /* never was */
+    loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "ac");
     stop_sources(named);
 }
@@ -98,16 +97,16 @@ START_TEST(the_next_queue_waits_a_turn)
 {
     struct named_sources *named = start_sources();
 
-    ck_assert(!fb_loop_promote(named->loop));
-    post_event(named, 0, FB_READ, FB_QUEUE_NEXT);
-    post_event(named, 1, FB_READ, FB_QUEUE_NEXT);
-    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert(!loop_promote(named->loop));
+    post_event(named, 0, EVENT_READ, QUEUE_NEXT);
+    post_event(named, 1, EVENT_READ, QUEUE_NEXT);
+    loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "");
-    ck_assert(fb_loop_promote(named->loop));
-    ck_assert(!fb_loop_promote(named->loop));
-    post_event(named, 2, FB_READ, FB_QUEUE_NORMAL);
-    fb_loop_unpost(named->loop, &named->sources[0]->source.events[FB_READ]);
-    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    ck_assert(loop_promote(named->loop));
+    ck_assert(!loop_promote(named->loop));
+    post_event(named, 2, EVENT_READ, QUEUE_NORMAL);
+    loop_unpost(named->loop, &named->sources[0]->source.events[EVENT_READ]);
+    loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "bc"); /* before what this turn brings */
     stop_sources(named);
 }
@@ -115,11 +114,11 @@ END_TEST
 
 static void post_others(struct watched *source)
 {
-    struct fb_loop *loop = source->fixture->loop;
+    struct loop *loop = source->fixture->loop;
 
     source->then = NULL;
-    fb_loop_post(loop, &source->source.events[FB_READ], FB_QUEUE_NEXT);
-    fb_loop_post(loop, &source->other->source.events[FB_READ], FB_QUEUE_NORMAL);
+    loop_post(loop, &source->source.events[EVENT_READ], QUEUE_NEXT);
+    loop_post(loop, &source->other->source.events[EVENT_READ], QUEUE_NORMAL);
 }
 
 START_TEST(a_handler_posts_to_the_same_turn_or_the_next)
@@ -128,12 +127,12 @@ START_TEST(a_handler_posts_to_the_same_turn_or_the_next)
 
     named->sources[0]->then = post_others;
     named->sources[0]->other = named->sources[2];
-    post_event(named, 0, FB_READ, FB_QUEUE_NORMAL);
-    post_event(named, 1, FB_READ, FB_QUEUE_NORMAL);
-    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    post_event(named, 0, EVENT_READ, QUEUE_NORMAL);
+    post_event(named, 1, EVENT_READ, QUEUE_NORMAL);
+    loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "abc");
-    fb_loop_promote(named->loop);
-    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    loop_promote(named->loop);
+    loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "abca");
     stop_sources(named);
 }
@@ -153,13 +152,13 @@ START_TEST(a_closed_source_does_not_run)
 
     named->sources[0]->then = close_both;
     named->sources[0]->other = named->sources[1];
-    post_event(named, 0, FB_READ, FB_QUEUE_NORMAL);
-    post_event(named, 0, FB_WRITE, FB_QUEUE_NORMAL);
-    post_event(named, 1, FB_READ, FB_QUEUE_NORMAL);
-    post_event(named, 1, FB_WRITE, FB_QUEUE_NEXT);
-    fb_loop_run(named->loop, FB_QUEUE_NORMAL);
+    post_event(named, 0, EVENT_READ, QUEUE_NORMAL);
+    post_event(named, 0, EVENT_WRITE, QUEUE_NORMAL);
+    post_event(named, 1, EVENT_READ, QUEUE_NORMAL);
+    post_event(named, 1, EVENT_WRITE, QUEUE_NEXT);
+    loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "a");
-    ck_assert(!fb_loop_promote(named->loop));
+    ck_assert(!loop_promote(named->loop));
     stop_sources(named);
 }
 END_TEST
@@ -167,22 +166,22 @@ END_TEST
 START_TEST(an_event_finds_only_its_own_life_of_a_slot)
 {
     struct named_sources *named = start_sources();
-    struct fb_loop *loop = named->loop;
-    struct fb_source *source = &named->sources[1]->source;
+    struct loop *loop = named->loop;
+    struct source *source = &named->sources[1]->source;
     uint32_t generation = source->generation;
 
-    ck_assert_ptr_eq(fb_loop_source(loop, 1, generation), source);
-    ck_assert_ptr_null(fb_loop_source(loop, 1, generation + 1));
-    ck_assert_ptr_null(fb_loop_source(loop, SOURCES, 0)); /* a slot that was never used */
-    ck_assert_ptr_null(fb_loop_source(loop, 1000000, 0));
+    ck_assert_ptr_eq(loop_source(loop, 1, generation), source);
+    ck_assert_ptr_null(loop_source(loop, 1, generation + 1));
+    ck_assert_ptr_null(loop_source(loop, SOURCES, 0)); /* a slot that was never used */
+    ck_assert_ptr_null(loop_source(loop, 1000000, 0));
     named->sources[1] = NULL;
-    fb_source_close(loop, source, false);
-    ck_assert_ptr_null(fb_loop_source(loop, 1, generation));
-    ck_assert_ptr_null(fb_loop_source(loop, 1, generation + 1)); /* free */
-    ck_assert_ptr_eq(fb_source_get(&loop->sources), source);
-    ck_assert_ptr_null(fb_loop_source(loop, 1, generation));
-    ck_assert_ptr_eq(fb_loop_source(loop, 1, generation + 1), source);
-    fb_source_close(loop, source, false); /* without a descriptor */
+    source_close(loop, source, false);
+    ck_assert_ptr_null(loop_source(loop, 1, generation));
+    ck_assert_ptr_null(loop_source(loop, 1, generation + 1)); /* free */
+    ck_assert_ptr_eq(source_get(&loop->sources), source);
+    ck_assert_ptr_null(loop_source(loop, 1, generation));
+    ck_assert_ptr_eq(loop_source(loop, 1, generation + 1), source);
+    source_close(loop, source, false); /* without a descriptor */
     stop_sources(named);
 }
 END_TEST
@@ -190,24 +189,24 @@ END_TEST
 START_TEST(what_is_reported_while_paused_is_remembered)
 {
     struct named_sources *named = start_sources();
-    struct fb_loop *loop = named->loop;
-    struct fb_source *source = &named->sources[0]->source;
+    struct loop *loop = named->loop;
+    struct source *source = &named->sources[0]->source;
 
-    ck_assert_int_eq(fb_source_arm(loop, source, FB_READ), 0);
-    fb_source_disarm(loop, source, FB_READ);
-    fb_loop_report(loop, source, FB_READ);
-    fb_loop_run(loop, FB_QUEUE_NORMAL);
+    ck_assert_int_eq(source_arm(loop, source, EVENT_READ), 0);
+    source_disarm(loop, source, EVENT_READ);
+    loop_report(loop, source, EVENT_READ);
+    loop_run(loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "");
-    ck_assert_int_eq(fb_source_arm(loop, source, FB_READ), 0);
-    fb_loop_run(loop, FB_QUEUE_NORMAL);
+    ck_assert_int_eq(source_arm(loop, source, EVENT_READ), 0);
+    loop_run(loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "a");
     /* arming what is armed already has it run once more, because it is still ready */
-    ck_assert_int_eq(fb_source_arm(loop, source, FB_READ), 0);
-    fb_loop_run(loop, FB_QUEUE_NORMAL);
+    ck_assert_int_eq(source_arm(loop, source, EVENT_READ), 0);
+    loop_run(loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "aa");
-    source->events[FB_READ].ready = false;
-    ck_assert_int_eq(fb_source_arm(loop, source, FB_READ), 0);
-    fb_loop_run(loop, FB_QUEUE_NORMAL);
+    source->events[EVENT_READ].ready = false;
+    ck_assert_int_eq(source_arm(loop, source, EVENT_READ), 0);
+    loop_run(loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "aa");
     stop_sources(named);
 }
@@ -216,11 +215,11 @@ END_TEST
 START_TEST(a_source_of_no_queue_runs_within_the_wait)
 {
     struct named_sources *named = start_sources();
-    struct fb_source *source = &named->sources[0]->source;
+    struct source *source = &named->sources[0]->source;
 
-    source->queue = FB_QUEUE_NONE;
-    ck_assert_int_eq(fb_source_arm(named->loop, source, FB_WRITE), 0);
-    fb_loop_wait(named->loop, 0);
+    source->queue = QUEUE_NONE;
+    ck_assert_int_eq(source_arm(named->loop, source, EVENT_WRITE), 0);
+    loop_wait(named->loop, 0);
     ck_assert_str_eq(named->order, "A");
     stop_sources(named);
 }
@@ -229,17 +228,17 @@ END_TEST
 START_TEST(a_refused_watch_changes_nothing)
 {
     struct named_sources *named = start_sources();
-    struct fb_source *source = &named->sources[0]->source;
+    struct source *source = &named->sources[0]->source;
 
-    fb_sim_refuse_watching(named->fixture->sim, ENOMEM);
+    sim_refuse_watching(named->fixture->sim, ENOMEM);
     errno = 0;
-    ck_assert_int_eq(fb_source_arm(named->loop, source, FB_READ), -1);
+    ck_assert_int_eq(source_arm(named->loop, source, EVENT_READ), -1);
     ck_assert_int_eq(errno, ENOMEM);
-    ck_assert_int_eq(fb_source_arm_both(named->loop, source), -1);
-    for (int i = 0; i < FB_DIRECTIONS; i++)
+    ck_assert_int_eq(source_arm_both(named->loop, source), -1);
+    for (int i = 0; i < EVENT_DIRECTIONS; i++)
         ck_assert(!source->events[i].armed && !source->events[i].active);
-    fb_sim_refuse_watching(named->fixture->sim, 0);
-    ck_assert_int_eq(fb_source_arm(named->loop, source, FB_READ), 0);
+    sim_refuse_watching(named->fixture->sim, 0);
+    ck_assert_int_eq(source_arm(named->loop, source, EVENT_READ), 0);
     stop_sources(named);
 }
 END_TEST
@@ -247,14 +246,14 @@ END_TEST
 START_TEST(clock_and_bytes_are_the_mechanisms)
 {
     struct named_sources *named = start_sources();
-    struct fb_loop *loop = named->loop;
+    struct loop *loop = named->loop;
     uint64_t before = loop->clock.mono_ms;
 
-    fb_sim_pass(named->fixture->sim, 123456);
+    sim_pass(named->fixture->sim, 123456);
     ck_assert_uint_eq(loop->clock.mono_ms, before); /* cached */
-    fb_loop_wait(loop, 0);
+    loop_wait(loop, 0);
     ck_assert_uint_eq(loop->clock.mono_ms, before + 123456);
-    fb_loop_wait(loop, 1000); /* no event: the time passes at once */
+    loop_wait(loop, 1000); /* no event: the time passes at once */
     ck_assert_uint_eq(loop->clock.mono_ms, before + 124456);
     stop_sources(named);
 }
@@ -274,4 +273,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, clock_and_bytes_are_the_mechanisms);
 }
 
-FB_TEST_MAIN("loop", add_tests)
+TEST_MAIN("loop", add_tests)

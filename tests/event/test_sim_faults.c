@@ -21,35 +21,35 @@ static void send_closed(struct fixture *fixture)
 
 static void close_twice(struct fixture *fixture)
 {
-    struct fb_sim_socket *socket = fb_sim_connection(fixture->sim);
-    struct fb_source first = watched_create(fixture, socket->fd)->source, second = first;
+    struct sim_socket *socket = sim_connection(fixture->sim);
+    struct source first = watched_create(fixture, socket->fd)->source, second = first;
 
     first.io->close(&first, false);
     ck_assert_int_eq(first.fd, -1);
-    ck_assert_uint_eq(fb_sim_faults(fixture->sim), 0);
+    ck_assert_uint_eq(sim_faults(fixture->sim), 0);
     second.io->close(&second, false);
     ck_assert_int_eq(second.fd, -1);
 }
 
 static void close_watched(struct fixture *fixture)
 {
-    struct watched *watched = watched_create_armed(fixture, fb_sim_connection(fixture->sim)->fd);
+    struct watched *watched = watched_create_armed(fixture, sim_connection(fixture->sim)->fd);
 
     watched->source.io->close(&watched->source, false);
-    ck_assert(fb_sim_idle(fixture->loop));
+    ck_assert(sim_idle(fixture->loop));
 }
 
 static void watch_closed(struct fixture *fixture)
 {
     struct watched *watched = watched_create(fixture, BAD_FD);
 
-    ck_assert_int_eq(fb_source_arm(fixture->loop, &watched->source, FB_READ), -1);
+    ck_assert_int_eq(source_arm(fixture->loop, &watched->source, EVENT_READ), -1);
     ck_assert_int_eq(errno, EBADF);
 }
 
 static void leave_unwatched(struct fixture *fixture)
 {
-    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
+    struct watched *watched = watched_create(fixture, sim_connection(fixture->sim)->fd);
 
     fixture->loop->mechanism->del_conn(fixture->loop, &watched->source, false);
     watched->source.io->close(&watched->source, false);
@@ -57,16 +57,16 @@ static void leave_unwatched(struct fixture *fixture)
 
 static void send_behind_the_end(struct fixture *fixture)
 {
-    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
+    struct watched *watched = watched_create(fixture, sim_connection(fixture->sim)->fd);
 
-    ck_assert_int_eq(watched->source.io->shutdown(&watched->source).status, FB_IO_DONE);
+    ck_assert_int_eq(watched->source.io->shutdown(&watched->source).status, IO_DONE);
     ck_assert_int_eq(watched_send(watched, "x", 1).error, EPIPE);
     watched->source.io->close(&watched->source, false);
 }
 
 static void send_nothing(struct fixture *fixture)
 {
-    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
+    struct watched *watched = watched_create(fixture, sim_connection(fixture->sim)->fd);
 
     ck_assert_int_eq(watched_send(watched, "", 0).error, EINVAL);
     watched->source.io->close(&watched->source, false);
@@ -74,9 +74,9 @@ static void send_nothing(struct fixture *fixture)
 
 static void receive_without_room(struct fixture *fixture)
 {
-    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
+    struct watched *watched = watched_create(fixture, sim_connection(fixture->sim)->fd);
 
-    ck_assert_int_eq(watched_recv(watched, NULL, 0).status, FB_IO_AGAIN_READ);
+    ck_assert_int_eq(watched_recv(watched, NULL, 0).status, IO_AGAIN_READ);
     watched->source.io->close(&watched->source, false);
 }
 
@@ -84,7 +84,7 @@ static void connect_twice(struct fixture *fixture)
 {
     struct sockaddr address = { .sa_family = AF_UNIX };
     struct watched *watched = watched_create(fixture, -1);
-    struct fb_source first;
+    struct source first;
 
     watched->source.io->connect(&watched->source, &address, sizeof(address));
     first = watched->source;
@@ -95,17 +95,17 @@ static void connect_twice(struct fixture *fixture)
 
 static void leave_open(struct fixture *fixture)
 {
-    struct fb_sim_socket *listener = fb_sim_listener(fixture->sim, -1);
-    struct fb_source source = watched_create(fixture, listener->fd)->source;
+    struct sim_socket *listener = sim_listener(fixture->sim, -1);
+    struct source source = watched_create(fixture, listener->fd)->source;
     struct sockaddr_storage peer;
     socklen_t length = sizeof(peer);
     int fd;
 
-    fb_sim_client(listener); /* whom nobody accepts: it is not the program's */
-    fb_sim_client(listener);
+    sim_client(listener); /* whom nobody accepts: it is not the program's */
+    sim_client(listener);
     source.io->accept(&source, &fd, (struct sockaddr *)&peer, &length);
-    fb_sim_check_closed(fixture->sim);
-    fb_sim_check_closed(fixture->sim); /* reported once */
+    sim_check_closed(fixture->sim);
+    sim_check_closed(fixture->sim); /* reported once */
 }
 
 static const struct {
@@ -137,15 +137,15 @@ static void remember_fault(void *arg, const char *text)
 /* Puts back the sources that the misdeed has left. */
 static void drop_sources(struct fixture *fixture)
 {
-    struct fb_source_table *table = &fixture->loop->sources;
+    struct source_table *table = &fixture->loop->sources;
 
     for (uint32_t i = 0; i < table->used_n; i++) {
-        struct fb_source *source = fb_source_at(table, i);
+        struct source *source = source_at(table, i);
 
         source->fd = -1;
-        for (int direction = 0; direction < FB_DIRECTIONS; direction++)
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
             source->events[direction].active = false;
-        fb_source_put(table, source);
+        source_put(table, source);
     }
 }
 
@@ -154,12 +154,12 @@ START_TEST(a_misdeed_is_noticed)
     struct fixture *fixture = fixture_start_loop(4);
     char expected[256];
 
-    fb_sim_on_fault(fixture->sim, remember_fault, called);
+    sim_on_fault(fixture->sim, remember_fault, called);
     misdeeds[_i].act(fixture);
     snprintf(expected, sizeof(expected), "descriptor %d: %s", misdeeds[_i].fd, misdeeds[_i].text);
-    ck_assert_uint_eq(fb_sim_faults(fixture->sim), 1);
-    ck_assert_str_eq(fb_sim_fault_text(fixture->sim, 0), expected);
-    ck_assert_ptr_null(fb_sim_fault_text(fixture->sim, 1));
+    ck_assert_uint_eq(sim_faults(fixture->sim), 1);
+    ck_assert_str_eq(sim_fault_text(fixture->sim, 0), expected);
+    ck_assert_ptr_null(sim_fault_text(fixture->sim, 1));
     ck_assert_str_eq(called, expected);
     drop_sources(fixture);
     fixture_stop(fixture);
@@ -178,15 +178,15 @@ static void count_fault(void *arg, const char *text)
 START_TEST(what_is_left_at_the_end_is_noticed)
 {
     struct fixture *fixture = fixture_start_loop(1);
-    struct fb_sim *sim = fixture->sim;
+    struct sim *sim = fixture->sim;
 
-    fb_sim_on_fault(sim, count_fault, NULL);
-    watched_create_armed(fixture, fb_sim_connection(sim)->fd);
+    sim_on_fault(sim, count_fault, NULL);
+    watched_create_armed(fixture, sim_connection(sim)->fd);
     drop_sources(fixture);
     fixture_stop_loop(fixture);
     ck_assert_uint_eq(calls, 1);
-    ck_assert_str_eq(fb_sim_fault_text(sim, 0), "descriptor 1000000: is watched at the loop's end");
-    fb_sim_destroy(&sim);
+    ck_assert_str_eq(sim_fault_text(sim, 0), "descriptor 1000000: is watched at the loop's end");
+    sim_destroy(&sim);
     ck_assert_uint_eq(calls, 2); /* a descriptor was never closed */
 }
 END_TEST
@@ -194,24 +194,24 @@ END_TEST
 START_TEST(a_refused_watch_is_no_fault)
 {
     struct fixture *fixture = fixture_start_loop(1);
-    struct watched *watched = watched_create(fixture, fb_sim_connection(fixture->sim)->fd);
+    struct watched *watched = watched_create(fixture, sim_connection(fixture->sim)->fd);
 
-    fb_sim_refuse_watching(fixture->sim, ENOSPC);
-    ck_assert_int_eq(fb_source_arm_both(fixture->loop, &watched->source), -1);
+    sim_refuse_watching(fixture->sim, ENOSPC);
+    ck_assert_int_eq(source_arm_both(fixture->loop, &watched->source), -1);
     ck_assert_int_eq(errno, ENOSPC);
-    fb_sim_refuse_watching(fixture->sim, 0);
-    ck_assert_int_eq(fb_source_arm_both(fixture->loop, &watched->source), 0);
+    sim_refuse_watching(fixture->sim, 0);
+    ck_assert_int_eq(source_arm_both(fixture->loop, &watched->source), 0);
     watched_close(fixture, &watched);
-    ck_assert_uint_eq(fb_sim_faults(fixture->sim), 0);
+    ck_assert_uint_eq(sim_faults(fixture->sim), 0);
     fixture_stop(fixture);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_misdeed_is_noticed, 0, (int)fb_countof(misdeeds));
+    tcase_add_loop_test(tcase, a_misdeed_is_noticed, 0, (int)countof(misdeeds));
     tcase_add_test(tcase, what_is_left_at_the_end_is_noticed);
     tcase_add_test(tcase, a_refused_watch_is_no_fault);
 }
 
-FB_TEST_MAIN("sim_faults", add_tests)
+TEST_MAIN("sim_faults", add_tests)

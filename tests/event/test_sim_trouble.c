@@ -11,16 +11,16 @@
 #define SEEDS 20
 
 /* An echo that forgets nothing. */
-static void echo_bytes(struct watched *watched, enum fb_direction direction)
+static void echo_bytes(struct watched *watched, enum event_direction direction)
 {
-    struct fb_source *source = &watched->source;
-    struct fb_io_result result;
+    struct source *source = &watched->source;
+    struct io_result result;
 
     source->events[direction].ready = true;
     do {
         if (watched->held_n > 0) {
             result = watched_send(watched, watched->held, watched->held_n);
-            if (result.status == FB_IO_DONE) {
+            if (result.status == IO_DONE) {
                 watched->held_n -= result.n;
                 memmove(watched->held, watched->held + result.n, watched->held_n);
             }
@@ -28,31 +28,31 @@ static void echo_bytes(struct watched *watched, enum fb_direction direction)
             result = watched_recv(watched, watched->held, sizeof(watched->held));
             watched->held_n = result.n;
         }
-    } while (result.status == FB_IO_DONE);
-    watched->ended = watched->ended || result.status == FB_IO_EOF;
-    if (result.status == FB_IO_FAILED)
+    } while (result.status == IO_DONE);
+    watched->ended = watched->ended || result.status == IO_EOF;
+    if (result.status == IO_FAILED)
         watched->error = result.error;
     source->events[direction].ready = false;
 }
 
 struct peer {
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     struct watched *watched;
     uint8_t said[SAID];
     size_t said_n;
 };
 
-static void say_some(struct fb_sim *sim, struct peer *peer)
+static void say_some(struct sim *sim, struct peer *peer)
 {
     uint32_t left = (uint32_t)(SAID - peer->said_n);
-    size_t n = 1 + fb_sim_any(sim, left < 3000 ? left : 3000);
+    size_t n = 1 + sim_random(sim, left < 3000 ? left : 3000);
 
     for (size_t i = 0; i < n; i++)
-        peer->said[peer->said_n + i] = (uint8_t)fb_sim_any(sim, 256);
-    fb_sim_say(peer->socket, peer->said + peer->said_n, n);
+        peer->said[peer->said_n + i] = (uint8_t)sim_random(sim, 256);
+    sim_say(peer->socket, peer->said + peer->said_n, n);
     peer->said_n += n;
     if (peer->said_n == SAID)
-        fb_sim_end(peer->socket);
+        sim_end(peer->socket);
 }
 
 /* Whole unless it broke; whatever came is what was said. */
@@ -70,16 +70,16 @@ static void check_peer(const struct peer *peer)
 }
 
 /* Says what happened in one number, and how many connections broke. */
-static uint64_t play_seed(uint64_t seed, const struct fb_sim_trouble *trouble, unsigned *broke)
+static uint64_t play_seed(uint64_t seed, const struct sim_trouble *trouble, unsigned *broke)
 {
     struct fixture *fixture = fixture_start_loop(PEERS);
     struct peer *peers = calloc(PEERS, sizeof(*peers));
     uint64_t digest;
 
     ck_assert_ptr_nonnull(peers);
-    fb_sim_trouble(fixture->sim, seed, trouble);
+    sim_trouble(fixture->sim, seed, trouble);
     for (int i = 0; i < PEERS; i++) {
-        peers[i].socket = fb_sim_connection(fixture->sim);
+        peers[i].socket = sim_connection(fixture->sim);
         peers[i].socket->tells_eof = i % 2;
         peers[i].watched = watched_create_armed(fixture, peers[i].socket->fd);
         peers[i].watched->run = echo_bytes;
@@ -87,7 +87,7 @@ static uint64_t play_seed(uint64_t seed, const struct fb_sim_trouble *trouble, u
     for (int spoke = 1; spoke > 0; fixture_turn(fixture)) {
         spoke = 0;
         for (int i = 0; i < PEERS; i++)
-            if (peers[i].said_n < SAID && fb_sim_any(fixture->sim, 2) == 0)
+            if (peers[i].said_n < SAID && sim_random(fixture->sim, 2) == 0)
                 say_some(fixture->sim, &peers[i]);
         for (int i = 0; i < PEERS; i++)
             spoke += peers[i].said_n < SAID;
@@ -98,14 +98,14 @@ static uint64_t play_seed(uint64_t seed, const struct fb_sim_trouble *trouble, u
         *broke += peers[i].socket->broke;
         watched_close(fixture, &peers[i].watched);
     }
-    ck_assert_uint_eq(fb_sim_faults(fixture->sim), 0);
-    digest = fb_sim_digest(fixture->sim);
+    ck_assert_uint_eq(sim_faults(fixture->sim), 0);
+    digest = sim_digest(fixture->sim);
     free(peers);
     fixture_stop(fixture);
     return digest;
 }
 
-static const struct fb_sim_trouble all = {
+static const struct sim_trouble all = {
     .partial_send = 300,
     .partial_recv = 300,
     .again = 300,
@@ -140,139 +140,139 @@ END_TEST
 
 /* A watched that does nothing by itself, with trouble from now on. */
 static struct watched *start_connect(
-    struct fixture **fixture, struct fb_sim_socket **socket, const struct fb_sim_trouble *trouble)
+    struct fixture **fixture, struct sim_socket **socket, const struct sim_trouble *trouble)
 {
     struct watched *watched;
 
     *fixture = fixture_start_loop(1);
-    *socket = fb_sim_connection((*fixture)->sim);
+    *socket = sim_connection((*fixture)->sim);
     watched = watched_create_armed(*fixture, (*socket)->fd);
     fixture_run(*fixture);
-    ck_assert_uint_eq(watched->runs[FB_WRITE], 1);
-    fb_sim_trouble((*fixture)->sim, 7, trouble);
+    ck_assert_uint_eq(watched->runs[EVENT_WRITE], 1);
+    sim_trouble((*fixture)->sim, 7, trouble);
     return watched;
 }
 
 static void end_connect(struct fixture *fixture, struct watched *watched)
 {
-    fb_sim_trouble(fixture->sim, 0, NULL);
+    sim_trouble(fixture->sim, 0, NULL);
     watched_close(fixture, &watched);
     fixture_stop(fixture);
 }
 
 START_TEST(a_part_is_taken)
 {
-    static const struct fb_sim_trouble trouble = { .partial_send = 1000 };
+    static const struct sim_trouble trouble = { .partial_send = 1000 };
     struct fixture *fixture;
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     struct watched *watched = start_connect(&fixture, &socket, &trouble);
-    struct fb_io_result result = watched_send(watched, "0123456789", 10);
+    struct io_result result = watched_send(watched, "0123456789", 10);
 
-    ck_assert_int_eq(result.status, FB_IO_DONE);
+    ck_assert_int_eq(result.status, IO_DONE);
     ck_assert_uint_gt(result.n, 0);
     ck_assert_uint_lt(result.n, 10);
     ck_assert_uint_eq(socket->sent_n, result.n);
     fixture_run(fixture);
-    ck_assert_uint_eq(watched->runs[FB_WRITE], 2); /* allowed to go on */
-    ck_assert_uint_eq(watched->runs[FB_READ], 0);
+    ck_assert_uint_eq(watched->runs[EVENT_WRITE], 2); /* allowed to go on */
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 0);
     ck_assert_uint_eq(watched_send(watched, "0", 1).n, 1);
     fixture_run(fixture);
-    ck_assert_uint_eq(watched->runs[FB_WRITE], 2); /* no change */
+    ck_assert_uint_eq(watched->runs[EVENT_WRITE], 2); /* no change */
     end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(a_part_is_given)
 {
-    static const struct fb_sim_trouble trouble = { .partial_recv = 1000 };
+    static const struct sim_trouble trouble = { .partial_recv = 1000 };
     struct fixture *fixture;
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     struct watched *watched = start_connect(&fixture, &socket, &trouble);
-    struct fb_io_result result;
+    struct io_result result;
 
-    fb_sim_says(socket, "0123456789");
+    sim_says(socket, "0123456789");
     fixture_run(fixture);
-    ck_assert_uint_eq(watched->runs[FB_READ], 1);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 1);
     result = watched_recv(watched, watched->held, sizeof(watched->held));
-    ck_assert_int_eq(result.status, FB_IO_DONE);
+    ck_assert_int_eq(result.status, IO_DONE);
     ck_assert_uint_gt(result.n, 0);
     ck_assert_uint_lt(result.n, 10);
-    ck_assert_uint_eq(fb_sim_unread(socket), 10 - result.n);
+    ck_assert_uint_eq(sim_unread(socket), 10 - result.n);
     fixture_run(fixture);
-    ck_assert_uint_eq(watched->runs[FB_READ], 2);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 2);
     end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(again_is_followed_by_an_event)
 {
-    static const struct fb_sim_trouble trouble = { .again = 1000 };
+    static const struct sim_trouble trouble = { .again = 1000 };
     struct fixture *fixture;
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
-    fb_sim_says(socket, "x");
+    sim_says(socket, "x");
     fixture_run(fixture);
-    ck_assert_int_eq(watched_recv(watched, watched->held, 1).status, FB_IO_AGAIN_READ);
+    ck_assert_int_eq(watched_recv(watched, watched->held, 1).status, IO_AGAIN_READ);
     fixture_turn(fixture);
-    ck_assert_uint_eq(watched->runs[FB_READ], 2);
-    ck_assert_int_eq(watched_send(watched, "x", 1).status, FB_IO_AGAIN_WRITE);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 2);
+    ck_assert_int_eq(watched_send(watched, "x", 1).status, IO_AGAIN_WRITE);
     fixture_turn(fixture);
-    ck_assert_uint_eq(watched->runs[FB_WRITE], 2);
-    ck_assert_uint_eq(watched->runs[FB_READ], 2);
+    ck_assert_uint_eq(watched->runs[EVENT_WRITE], 2);
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 2);
     end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(events_come_without_a_reason)
 {
-    static const struct fb_sim_trouble trouble = { .spurious = 1000 };
+    static const struct sim_trouble trouble = { .spurious = 1000 };
     struct fixture *fixture;
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
-    ck_assert(fb_sim_idle(fixture->loop));
+    ck_assert(sim_idle(fixture->loop));
     fixture_turn(fixture);
-    ck_assert_uint_eq(watched->runs[FB_READ], 1);
-    ck_assert_int_eq(watched_recv(watched, watched->held, 1).status, FB_IO_AGAIN_READ);
-    ck_assert(fb_sim_idle(fixture->loop));
+    ck_assert_uint_eq(watched->runs[EVENT_READ], 1);
+    ck_assert_int_eq(watched_recv(watched, watched->held, 1).status, IO_AGAIN_READ);
+    ck_assert(sim_idle(fixture->loop));
     end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(late_events_are_not_lost)
 {
-    static const struct fb_sim_trouble trouble = { .late = 900 };
+    static const struct sim_trouble trouble = { .late = 900 };
     struct fixture *fixture;
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     struct watched *watched = start_connect(&fixture, &socket, &trouble);
-    uint64_t before = fb_sim_now(fixture->sim);
+    uint64_t before = sim_now_ms(fixture->sim);
     int turns = 0;
 
-    fb_sim_set_auto(fixture->sim, true);
-    fb_sim_says(socket, "x");
-    for (; watched->runs[FB_READ] == 0; turns++)
+    sim_set_auto(fixture->sim, true);
+    sim_says(socket, "x");
+    for (; watched->runs[EVENT_READ] == 0; turns++)
         fixture_turn_waiting(fixture, 100);
     ck_assert_int_gt(turns, 1);
-    ck_assert_uint_eq(fb_sim_now(fixture->sim), before); /* the event has come: no time passes */
+    ck_assert_uint_eq(sim_now_ms(fixture->sim), before); /* the event has come: no time passes */
     end_connect(fixture, watched);
 }
 END_TEST
 
 START_TEST(a_reset_takes_all_away)
 {
-    static const struct fb_sim_trouble trouble = { .reset = 1000 };
+    static const struct sim_trouble trouble = { .reset = 1000 };
     struct fixture *fixture;
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
-    fb_sim_says(socket, "never heard");
+    sim_says(socket, "never heard");
     ck_assert_int_eq(watched_send(watched, "x", 1).error, ECONNRESET);
     ck_assert(socket->broke);
-    ck_assert_uint_eq(fb_sim_unread(socket), 0);
+    ck_assert_uint_eq(sim_unread(socket), 0);
     ck_assert_int_eq(watched_recv(watched, watched->held, 1).error, ECONNRESET);
-    fb_sim_says(socket, "who does not know it may go on");
-    fb_sim_end(socket);
+    sim_says(socket, "who does not know it may go on");
+    sim_end(socket);
     ck_assert_int_eq(watched_recv(watched, watched->held, 1).error, ECONNRESET);
     end_connect(fixture, watched);
 }
@@ -280,21 +280,21 @@ END_TEST
 
 START_TEST(clients_go_before_they_are_accepted)
 {
-    static const struct fb_sim_trouble trouble = { .aborted = 1000 };
+    static const struct sim_trouble trouble = { .aborted = 1000 };
     struct fixture *fixture = fixture_start_loop(1);
-    struct fb_sim_socket *listener = fb_sim_listener(fixture->sim, -1);
-    struct fb_sim_socket *client = fb_sim_client(listener);
+    struct sim_socket *listener = sim_listener(fixture->sim, -1);
+    struct sim_socket *client = sim_client(listener);
     struct watched *watched = watched_create(fixture, listener->fd);
     struct sockaddr_storage peer;
     socklen_t length = sizeof(peer);
     int fd;
 
-    fb_sim_trouble(fixture->sim, 1, &trouble);
+    sim_trouble(fixture->sim, 1, &trouble);
     ck_assert_int_eq(
         watched->source.io->accept(&watched->source, &fd, (struct sockaddr *)&peer, &length).error,
         ECONNABORTED);
     ck_assert(client->broke && client->closed);
-    ck_assert_uint_eq(fb_sim_waiting(listener), 0);
+    ck_assert_uint_eq(sim_waiting_clients(listener), 0);
     end_connect(fixture, watched);
 }
 END_TEST
@@ -312,4 +312,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, clients_go_before_they_are_accepted);
 }
 
-FB_TEST_MAIN("sim_trouble", add_tests)
+TEST_MAIN("sim_trouble", add_tests)

@@ -9,118 +9,118 @@
 #define SLOTS 5
 
 struct wide {
-    struct fb_source source; /* the first member */
+    struct source source; /* the first member */
     char owners[100];
 };
 
 START_TEST(slots_are_given_out_once)
 {
-    struct fb_source_table table;
-    struct fb_source *sources[SLOTS];
+    struct source_table table;
+    struct source *sources[SLOTS];
 
-    ck_assert_int_eq(fb_source_table_init(&table, SLOTS, sizeof(struct wide)), 0);
+    ck_assert_int_eq(source_table_init(&table, SLOTS, sizeof(struct wide)), 0);
     for (uint32_t i = 0; i < SLOTS; i++) {
-        sources[i] = fb_source_get(&table);
+        sources[i] = source_get(&table);
         ck_assert_ptr_nonnull(sources[i]);
-        ck_assert_uint_eq(fb_source_index(&table, sources[i]), i);
-        ck_assert_ptr_eq(fb_source_at(&table, i), sources[i]);
+        ck_assert_uint_eq(source_index(&table, sources[i]), i);
+        ck_assert_ptr_eq(source_at(&table, i), sources[i]);
         ck_assert_uint_eq(table.in_use_n, i + 1);
     }
-    ck_assert_ptr_null(fb_source_get(&table));
-    ck_assert_ptr_null(fb_source_get(&table));
+    ck_assert_ptr_null(source_get(&table));
+    ck_assert_ptr_null(source_get(&table));
     for (uint32_t i = 0; i < SLOTS; i++)
-        fb_source_put(&table, sources[i]);
+        source_put(&table, sources[i]);
     ck_assert_uint_eq(table.in_use_n, 0);
-    fb_source_table_done(&table);
-    fb_source_table_done(&table); /* harmless */
+    source_table_done(&table);
+    source_table_done(&table); /* harmless */
 }
 END_TEST
 
 START_TEST(the_latest_to_go_is_the_first_to_come_back)
 {
-    struct fb_source_table table;
-    struct fb_source *sources[SLOTS];
+    struct source_table table;
+    struct source *sources[SLOTS];
 
-    ck_assert_int_eq(fb_source_table_init(&table, SLOTS, sizeof(struct wide)), 0);
+    ck_assert_int_eq(source_table_init(&table, SLOTS, sizeof(struct wide)), 0);
     for (int i = 0; i < 4; i++)
-        sources[i] = fb_source_get(&table);
-    fb_source_put(&table, sources[1]);
-    fb_source_put(&table, sources[3]);
-    fb_source_put(&table, sources[0]);
-    ck_assert_ptr_eq(fb_source_get(&table), sources[0]); /* the slot whose memory is warm */
-    ck_assert_ptr_eq(fb_source_get(&table), sources[3]);
-    ck_assert_ptr_eq(fb_source_get(&table), sources[1]);
+        sources[i] = source_get(&table);
+    source_put(&table, sources[1]);
+    source_put(&table, sources[3]);
+    source_put(&table, sources[0]);
+    ck_assert_ptr_eq(source_get(&table), sources[0]); /* the slot whose memory is warm */
+    ck_assert_ptr_eq(source_get(&table), sources[3]);
+    ck_assert_ptr_eq(source_get(&table), sources[1]);
     ck_assert_uint_eq(table.used_n, 4); /* no new one before the free ones are used up */
-    ck_assert_uint_eq(fb_source_index(&table, fb_source_get(&table)), 4);
-    fb_source_table_done(&table);
+    ck_assert_uint_eq(source_index(&table, source_get(&table)), 4);
+    source_table_done(&table);
 }
 END_TEST
 
 START_TEST(a_slot_comes_back_clean_and_in_a_new_generation)
 {
-    struct fb_source_table table;
-    struct fb_source *source;
+    struct source_table table;
+    struct source *source;
 
-    ck_assert_int_eq(fb_source_table_init(&table, 1, sizeof(struct wide)), 0);
+    ck_assert_int_eq(source_table_init(&table, 1, sizeof(struct wide)), 0);
     for (uint32_t generation = 0; generation < 3; generation++) {
         struct wide *wide;
         static const char zeros[sizeof(wide->owners)];
 
-        source = fb_source_get(&table);
+        source = source_get(&table);
         wide = (struct wide *)source;
         ck_assert_uint_eq(source->generation, generation);
         ck_assert_int_eq(source->fd, -1);
-        ck_assert_int_eq(source->queue, FB_QUEUE_NORMAL);
+        ck_assert_int_eq(source->queue, QUEUE_NORMAL);
         ck_assert_uint_eq(source->position, 0);
         ck_assert(source->in_use && !source->eof && !source->listening);
         ck_assert_ptr_null(source->ops);
-        for (int i = 0; i < FB_DIRECTIONS; i++) {
+        for (int i = 0; i < EVENT_DIRECTIONS; i++) {
             ck_assert_int_eq(source->events[i].direction, i);
             ck_assert(!source->events[i].ready && !source->events[i].armed);
-            ck_assert_ptr_eq(fb_source_of(&source->events[i]), source);
+            ck_assert_ptr_eq(source_of(&source->events[i]), source);
         }
         ck_assert_int_eq(memcmp(wide->owners, zeros, sizeof(zeros)), 0);
 
         memset(wide->owners, 0xff, sizeof(wide->owners));
-        source->eof = source->events[FB_WRITE].ready = true;
+        source->eof = source->events[EVENT_WRITE].ready = true;
         source->position = 77;
-        source->ops = (const struct fb_source_ops *)zeros;
-        fb_source_put(&table, source);
+        source->ops = (const struct source_ops *)zeros;
+        source_put(&table, source);
         ck_assert(!source->in_use);
     }
-    fb_source_table_done(&table);
+    source_table_done(&table);
 }
 END_TEST
 
 START_TEST(a_large_table_costs_nothing_until_it_is_used)
 {
-    struct fb_source_table table;
+    struct source_table table;
 
-    ck_assert_int_eq(fb_source_table_init(&table, 16 * 1024 * 1024, 256), 0); /* 4 GB */
+    ck_assert_int_eq(source_table_init(&table, 16 * 1024 * 1024, 256), 0); /* 4 GB */
     for (int i = 0; i < 100; i++)
-        ck_assert_ptr_nonnull(fb_source_get(&table));
-    fb_source_table_done(&table);
+        ck_assert_ptr_nonnull(source_get(&table));
+    source_table_done(&table);
 }
 END_TEST
 
 START_TEST(mechanisms_are_found_by_name)
 {
-    const struct fb_mechanism *best = fb_mechanism_find(NULL);
+    const struct mechanism *best = mechanism_find(NULL);
     int n = 0;
 
     ck_assert_ptr_nonnull(best);
     ck_assert(best->available());
-    ck_assert_ptr_null(fb_mechanism_find("no such"));
-    ck_assert_ptr_null(fb_mechanism_find(""));
-    for (; fb_mechanisms[n] != NULL; n++) {
-        mechanism_check(fb_mechanisms[n]);
-        ck_assert_ptr_eq(fb_mechanism_find(fb_mechanisms[n]->name), fb_mechanisms[n]);
-        ck_assert(n == 0 || best == fb_mechanisms[0] || !fb_mechanisms[0]->available());
-        ck_assert_int_le(fb_mechanisms[n]->option.least, fb_mechanisms[n]->option.initial);
-        ck_assert_int_le(fb_mechanisms[n]->option.initial, fb_mechanisms[n]->option.greatest);
+    ck_assert_ptr_null(mechanism_find("no such"));
+    ck_assert_ptr_null(mechanism_find(""));
+    for (; mechanism_table[n] != NULL; n++) {
+        mechanism_check(mechanism_table[n]);
+        ck_assert_ptr_eq(mechanism_find(mechanism_table[n]->name), mechanism_table[n]);
+        ck_assert(n == 0 || best == mechanism_table[0] || !mechanism_table[0]->available());
+        ck_assert_int_le(mechanism_table[n]->option.least, mechanism_table[n]->option.initial);
+        ck_assert_int_le(mechanism_table[n]->option.initial, mechanism_table[n]->option.greatest);
     }
     ck_assert_int_ge(n, 2);
-    ck_assert_int_le(n, FB_MECHANISMS_MAX);
+    ck_assert_int_le(n, MECHANISMS_MAX);
 }
 END_TEST
 
@@ -133,4 +133,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, mechanisms_are_found_by_name);
 }
 
-FB_TEST_MAIN("source", add_tests)
+TEST_MAIN("source", add_tests)

@@ -10,18 +10,18 @@
 /* Timers of a loop, which write a letter each. */
 struct loop_timers {
     struct fixture *fixture;
-    struct fb_loop *loop;
-    struct fb_timer timers[TIMERS];
+    struct loop *loop;
+    struct timer timers[TIMERS];
     char order[64]; /* a letter for each expiration */
-    void (*then)(struct loop_timers *timers, struct fb_timer *timer);
+    void (*then)(struct loop_timers *timers, struct timer *timer);
 };
 
-static void note_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void note_expired(struct loop *loop, struct timer *timer)
 {
     struct loop_timers *timers = fixture_of(loop)->test;
     size_t n = strlen(timers->order);
 
-    ck_assert(!fb_timer_is_set(timer));
+    ck_assert(!timer_is_set(timer));
     ck_assert_uint_lt(n, sizeof(timers->order) - 1);
     timers->order[n] = (char)('a' + (timer - timers->timers));
     if (timers->then != NULL)
@@ -43,16 +43,16 @@ static struct loop_timers *start_timers(void)
 
 static void stop_timers(struct loop_timers *timers)
 {
-    ck_assert_int_eq(fb_timers_distance(timers->loop), -1); /* none is left */
+    ck_assert_int_eq(timers_distance(timers->loop), -1); /* none is left */
     fixture_stop(timers->fixture);
     free(timers);
 }
 
 static void pass_time(struct loop_timers *timers, uint64_t ms)
 {
-    fb_sim_pass(timers->fixture->sim, ms);
-    fb_loop_wait(timers->loop, 0);
-    fb_timers_expire(timers->loop);
+    sim_pass(timers->fixture->sim, ms);
+    loop_wait(timers->loop, 0);
+    timers_expire(timers->loop);
 }
 
 START_TEST(they_expire_in_order)
@@ -61,7 +61,7 @@ START_TEST(they_expire_in_order)
     struct loop_timers *timers = start_timers();
 
     for (int i = 0; i < TIMERS; i++)
-        fb_timer_set(timers->loop, &timers->timers[i], ms[i]);
+        timer_set(timers->loop, &timers->timers[i], ms[i]);
     pass_time(timers, 0);
     ck_assert_str_eq(timers->order, "");
     pass_time(timers, 1);
@@ -77,30 +77,30 @@ END_TEST
 START_TEST(the_distance_is_to_the_earliest)
 {
     struct loop_timers *timers = start_timers();
-    struct fb_loop *loop = timers->loop;
+    struct loop *loop = timers->loop;
 
-    ck_assert_int_eq(fb_timers_distance(loop), -1);
-    fb_timer_set(loop, &timers->timers[0], 5000);
-    fb_timer_set(loop, &timers->timers[1], 700);
-    ck_assert_int_eq(fb_timers_distance(loop), 700);
-    fb_sim_pass(timers->fixture->sim, 500);
-    ck_assert_int_eq(fb_timers_distance(loop), 700); /* by the cached time */
-    fb_loop_wait(loop, 0);
-    ck_assert_int_eq(fb_timers_distance(loop), 200);
-    fb_sim_pass(timers->fixture->sim, 1000);
-    fb_loop_wait(loop, 0);
-    ck_assert_int_eq(fb_timers_distance(loop), 0); /* at least the distance */
-    fb_timer_del(loop, &timers->timers[1]);
-    ck_assert_int_eq(fb_timers_distance(loop), 3500);
-    fb_timer_del(loop, &timers->timers[0]);
-    fb_timer_del(loop, &timers->timers[0]);
-    ck_assert_int_eq(fb_timers_distance(loop), -1);
+    ck_assert_int_eq(timers_distance(loop), -1);
+    timer_set(loop, &timers->timers[0], 5000);
+    timer_set(loop, &timers->timers[1], 700);
+    ck_assert_int_eq(timers_distance(loop), 700);
+    sim_pass(timers->fixture->sim, 500);
+    ck_assert_int_eq(timers_distance(loop), 700); /* by the cached time */
+    loop_wait(loop, 0);
+    ck_assert_int_eq(timers_distance(loop), 200);
+    sim_pass(timers->fixture->sim, 1000);
+    loop_wait(loop, 0);
+    ck_assert_int_eq(timers_distance(loop), 0); /* at least the distance */
+    timer_del(loop, &timers->timers[1]);
+    ck_assert_int_eq(timers_distance(loop), 3500);
+    timer_del(loop, &timers->timers[0]);
+    timer_del(loop, &timers->timers[0]);
+    ck_assert_int_eq(timers_distance(loop), -1);
 
-    fb_timer_set(loop, &timers->timers[2], (uint64_t)INT_MAX + 1000);
-    ck_assert_int_eq(fb_timers_distance(loop), INT_MAX);
-    fb_timer_del(loop, &timers->timers[2]);
-    fb_timer_set(loop, &timers->timers[3], 0);
-    ck_assert_int_eq(fb_timers_distance(loop), 1);
+    timer_set(loop, &timers->timers[2], (uint64_t)INT_MAX + 1000);
+    ck_assert_int_eq(timers_distance(loop), INT_MAX);
+    timer_del(loop, &timers->timers[2]);
+    timer_set(loop, &timers->timers[3], 0);
+    ck_assert_int_eq(timers_distance(loop), 1);
     pass_time(timers, 1);
     ck_assert_str_eq(timers->order, "d");
     stop_timers(timers);
@@ -114,24 +114,24 @@ START_TEST(moving_it_a_little_is_free)
         int distance;       /* then */
     } cases[] = {
         { 0, 1000, 1000 },
-        { FB_TIMER_LAZY_MS - 1, 1000, 1000 - (FB_TIMER_LAZY_MS - 1) }, /* stays */
-        { FB_TIMER_LAZY_MS, 1000, 1000 },                              /* moves */
-        { 0, 1000 - FB_TIMER_LAZY_MS + 1, 1000 },                      /* stays */
-        { 0, 1000 - FB_TIMER_LAZY_MS, 1000 - FB_TIMER_LAZY_MS },       /* moves */
+        { TIMER_LAZY_MS - 1, 1000, 1000 - (TIMER_LAZY_MS - 1) }, /* stays */
+        { TIMER_LAZY_MS, 1000, 1000 },                           /* moves */
+        { 0, 1000 - TIMER_LAZY_MS + 1, 1000 },                   /* stays */
+        { 0, 1000 - TIMER_LAZY_MS, 1000 - TIMER_LAZY_MS },       /* moves */
         { 500, 5000, 5000 },
         { 500, 1, 1 },
     };
     struct loop_timers *timers = start_timers();
-    struct fb_loop *loop = timers->loop;
-    struct fb_timer *timer = &timers->timers[0];
+    struct loop *loop = timers->loop;
+    struct timer *timer = &timers->timers[0];
 
-    for (size_t i = 0; i < fb_countof(cases); i++) {
-        fb_timer_set(loop, timer, 1000);
+    for (size_t i = 0; i < countof(cases); i++) {
+        timer_set(loop, timer, 1000);
         pass_time(timers, cases[i].after);
-        fb_timer_set(loop, timer, cases[i].ms);
-        ck_assert_int_eq(fb_timers_distance(loop), cases[i].distance);
-        fb_timer_del(loop, timer);
-        ck_assert(!fb_timer_is_set(timer));
+        timer_set(loop, timer, cases[i].ms);
+        ck_assert_int_eq(timers_distance(loop), cases[i].distance);
+        timer_del(loop, timer);
+        ck_assert(!timer_is_set(timer));
     }
     ck_assert_str_eq(timers->order, "");
     stop_timers(timers);
@@ -142,23 +142,23 @@ START_TEST(one_that_is_kept_awake_by_re_arming_expires_late)
 {
     struct loop_timers *timers = start_timers();
 
-    fb_timer_set(timers->loop, &timers->timers[0], 1000);
+    timer_set(timers->loop, &timers->timers[0], 1000);
     for (int i = 0; i < 100; i++) {
         pass_time(timers, 100);
-        fb_timer_set(timers->loop, &timers->timers[0], 1000);
+        timer_set(timers->loop, &timers->timers[0], 1000);
     }
     ck_assert_str_eq(timers->order, "");
-    pass_time(timers, 1000 - FB_TIMER_LAZY_MS);
+    pass_time(timers, 1000 - TIMER_LAZY_MS);
     ck_assert_str_eq(timers->order, "");
-    pass_time(timers, FB_TIMER_LAZY_MS);
+    pass_time(timers, TIMER_LAZY_MS);
     ck_assert_str_eq(timers->order, "a");
     stop_timers(timers);
 }
 END_TEST
 
-static void set_again(struct loop_timers *timers, struct fb_timer *timer)
+static void set_again(struct loop_timers *timers, struct timer *timer)
 {
-    fb_timer_set(timers->loop, timer, 0);
+    timer_set(timers->loop, timer, 0);
 }
 
 START_TEST(one_that_sets_itself_again_waits_for_the_next_turn)
@@ -166,8 +166,8 @@ START_TEST(one_that_sets_itself_again_waits_for_the_next_turn)
     struct loop_timers *timers = start_timers();
 
     timers->then = set_again;
-    fb_timer_set(timers->loop, &timers->timers[0], 10);
-    fb_timer_set(timers->loop, &timers->timers[1], 10);
+    timer_set(timers->loop, &timers->timers[0], 10);
+    timer_set(timers->loop, &timers->timers[1], 10);
     pass_time(timers, 500);
     ck_assert_str_eq(timers->order, "ab");
     pass_time(timers, 1);
@@ -178,9 +178,9 @@ START_TEST(one_that_sets_itself_again_waits_for_the_next_turn)
 }
 END_TEST
 
-static void delete_next(struct loop_timers *timers, struct fb_timer *timer)
+static void delete_next(struct loop_timers *timers, struct timer *timer)
 {
-    fb_timer_del(timers->loop, timer + 1);
+    timer_del(timers->loop, timer + 1);
 }
 
 START_TEST(one_that_is_deleted_by_another_does_not_expire)
@@ -189,7 +189,7 @@ START_TEST(one_that_is_deleted_by_another_does_not_expire)
 
     timers->then = delete_next;
     for (int i = 0; i < 3; i++)
-        fb_timer_set(timers->loop, &timers->timers[i], 10);
+        timer_set(timers->loop, &timers->timers[i], 10);
     pass_time(timers, 10);
     ck_assert_str_eq(timers->order, "ac");
     stop_timers(timers);
@@ -200,17 +200,17 @@ END_TEST
 
 struct alarm {
     struct timers *timers;
-    struct fb_timer timer;
+    struct timer timer;
     uint64_t again_ms; /* 0: it is not set again */
     int n;             /* how often it has expired */
 };
 
-static void rung(struct fb_loop *loop, struct fb_timer *timer)
+static void rung(struct loop *loop, struct timer *timer)
 {
-    struct alarm *alarm = fb_container(timer, struct alarm, timer);
+    struct alarm *alarm = container_of(timer, struct alarm, timer);
 
     ck_assert_ptr_null(loop);
-    ck_assert(!fb_timer_is_set(timer));
+    ck_assert(!timer_is_set(timer));
     alarm->n++;
     if (alarm->again_ms != 0)
         timers_arm(alarm->timers, timer, alarm->again_ms);
@@ -218,7 +218,7 @@ static void rung(struct fb_loop *loop, struct fb_timer *timer)
 
 START_TEST(a_tree_needs_a_clock_alone)
 {
-    struct fb_clock clock = { .mono_ms = 1000 };
+    struct clock clock = { .mono_ms = 1000 };
     struct timers timers;
     struct alarm first = { .timers = &timers, .timer = { .expired = rung }, .again_ms = 50 };
     struct alarm second = { .timers = &timers, .timer = { .expired = rung } };
@@ -257,4 +257,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_tree_needs_a_clock_alone);
 }
 
-FB_TEST_MAIN("timer", add_tests)
+TEST_MAIN("timer", add_tests)

@@ -19,40 +19,40 @@ static void check_tree(bool holds, const char *what)
     abort();
 }
 
-static void check_word(const struct fb_conf_word *word, struct fb_conf_report *report)
+static void check_word(const struct conf_word *word, struct conf_report *report)
 {
-    const struct fb_conf_file *file = word->file;
+    const struct conf_file *file = word->file;
 
     check_tree(word->line >= 1 && word->column >= 1, "a word has a place");
     check_tree(word->width >= 1 && word->width <= file->size, "a word has a width");
     check_tree(strlen(word->text) <= word->width, "a word is no longer than its source");
-    fb_conf_warn(report, word, "word");
+    report_warn(report, word, "word");
 }
 
 /* With an environment whose values look like variables. */
-static void check_substitution(const struct fb_conf_word *word)
+static void check_substitution(const struct conf_word *word)
 {
     static const char *const environment[] = { "A=${B}", "B=", "NAME=x y;{}\"$${A}", NULL };
-    struct fb_arena *arena = fb_arena_create();
-    struct fb_conf_report report;
-    struct fb_conf_source source;
-    struct fb_conf_word out;
+    struct arena *arena = arena_create();
+    struct conf_report report;
+    struct conf_source source;
+    struct conf_word out;
     int status;
 
     check_tree(arena != NULL, "there is memory");
-    fb_conf_report_init(&report, arena);
-    fb_conf_source_init(&source, arena, &report);
-    status = fb_conf_substitute(&source, word, environment, &out);
+    report_init(&report, arena);
+    conf_source_init(&source, arena, &report);
+    status = substitute_variables(&source, word, environment, &out);
     check_tree((status == -1) == (report.error_n == 1), "what is not replaced has one mistake");
     if (status == 0)
         check_tree(strlen(out.text) <= strlen(word->text) * 4, "a value is replaced once");
-    if (!fb_conf_has_variable(word))
+    if (!substitute_finds(word))
         check_tree(
             status == 0 && strcmp(out.text, word->text) == 0, "a word without variables stays");
-    fb_arena_destroy(&arena);
+    arena_destroy(&arena);
 }
 
-static void write_word(const struct fb_conf_word *word, FILE *out)
+static void write_word(const struct conf_word *word, FILE *out)
 {
     fputc('"', out);
     for (const char *p = word->text; *p != '\0'; p++) {
@@ -63,9 +63,9 @@ static void write_word(const struct fb_conf_word *word, FILE *out)
     fputs("\" ", out);
 }
 
-static void write_block(const struct fb_conf_block *block, struct fb_conf_report *report, FILE *out)
+static void write_block(const struct conf_block *block, struct conf_report *report, FILE *out)
 {
-    const struct fb_conf_directive *directive;
+    const struct conf_directive *directive;
 
     STAILQ_FOREACH (directive, &block->directives, link) {
         check_word(&directive->name, report);
@@ -85,7 +85,7 @@ static void write_block(const struct fb_conf_block *block, struct fb_conf_report
     }
 }
 
-static void check_mistake(const struct fb_conf_mistake *mistake)
+static void check_mistake(const struct report_mistake *mistake)
 {
     const char *p = mistake->excerpt;
     unsigned lines = 0;
@@ -104,25 +104,25 @@ static void check_mistake(const struct fb_conf_mistake *mistake)
 /* The text's tree with its words quoted, to be freed; *error_n says how many mistakes it had. */
 static char *rewrite_tree(const char *text, size_t size, size_t *written, unsigned *error_n)
 {
-    struct fb_arena *arena = fb_arena_create();
-    const struct fb_conf_mistake *mistake;
-    const struct fb_conf_block *block;
-    struct fb_conf_report report;
-    struct fb_conf_source source;
+    struct arena *arena = arena_create();
+    const struct report_mistake *mistake;
+    const struct conf_block *block;
+    struct conf_report report;
+    struct conf_source source;
     char *copy = NULL;
     FILE *out = open_memstream(&copy, written);
 
     check_tree(arena != NULL && out != NULL, "there is memory");
-    fb_conf_report_init(&report, arena);
-    fb_conf_source_init(&source, arena, &report);
-    block = fb_conf_parse_text(&source, "fuzz", text, size);
+    report_init(&report, arena);
+    conf_source_init(&source, arena, &report);
+    block = conf_parse_text(&source, "fuzz", text, size);
     check_tree(block != NULL, "there is a tree");
     write_block(block, &report, out);
     STAILQ_FOREACH (mistake, &report.mistakes, link)
         check_mistake(mistake);
     *error_n = report.error_n;
     fclose(out);
-    fb_arena_destroy(&arena);
+    arena_destroy(&arena);
     return copy;
 }
 

@@ -12,7 +12,7 @@
 
 #define TEXTS 5
 
-static void require(bool holds, const char *what, const struct fb_log_text *text)
+static void require(bool holds, const char *what, const struct log_text *text)
 {
     if (holds)
         return;
@@ -21,7 +21,7 @@ static void require(bool holds, const char *what, const struct fb_log_text *text
 }
 
 /* A single line, with nothing in it that a terminal acts on. */
-static void check_bytes(const struct fb_log_text *text)
+static void check_bytes(const struct log_text *text)
 {
     unsigned char before = 0;
 
@@ -36,33 +36,32 @@ static void check_bytes(const struct fb_log_text *text)
     require(text->bytes[text->n - 1] == '\n', "no newline", text);
 }
 
-static void check_utf8(const struct fb_log_text *text)
+static void check_utf8(const struct log_text *text)
 {
-    static char copy[FB_LOG_LINE_MAX + 1];
+    static char copy[LOG_LINE_MAX + 1];
     const char *rest = copy;
 
     memcpy(copy, text->bytes, text->n);
     copy[text->n] = '\0';
     while (*rest != '\0') {
-        char c[FB_JSON_ESCAPED_MAX];
-        size_t n = fb_json_escape(&rest, c);
+        char c[JSON_ESCAPED_MAX];
+        size_t n = json_escape(&rest, c);
 
         require(n != 6 || memcmp(c, "\\ufffd", 6) != 0, "no UTF-8", text);
     }
 }
 
-static void check_json(const struct fb_log_text *text, const struct fb_log_line *line)
+static void check_json(const struct log_text *text, const struct log_line *line)
 {
-    struct fb_json_value object = fb_json_parse(text->bytes, text->n);
+    struct json_value object = json_parse(text->bytes, text->n);
 
     check_utf8(text);
     require(object.text != NULL && *object.text == '{', "no object", text);
-    require(fb_json_member(object, "message").text != NULL, "no message", text);
-    require(
-        (fb_json_member(object, "client").text != NULL) == (line->client != NULL), "client", text);
-    require((fb_json_member(object, "protocol").text != NULL) == (line->protocol != NULL),
-        "protocol", text);
-    require(fb_json_integer(fb_json_member(object, "errno"), 0) == line->error, "errno", text);
+    require(json_member(object, "message").text != NULL, "no message", text);
+    require((json_member(object, "client").text != NULL) == (line->client != NULL), "client", text);
+    require((json_member(object, "protocol").text != NULL) == (line->protocol != NULL), "protocol",
+        text);
+    require(json_integer(json_member(object, "errno"), 0) == line->error, "errno", text);
 }
 
 /* Takes the next text; NULL behind the last. */
@@ -78,8 +77,8 @@ static const char *next_character(const char **p, const char *end)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static struct fb_log_entry entry;
-    struct fb_log_line line = { .level = FB_INFO };
+    static struct log_entry entry;
+    struct log_line line = { .level = LEVEL_INFO };
     struct log_stamp stamp = { .second = -1 };
     const char *texts[TEXTS], *rest, *end;
     char *copy = malloc(size + 1);
@@ -94,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     end = copy + size;
     for (int i = 0; i < TEXTS; i++)
         texts[i] = next_character(&rest, end);
-    line.level = (enum fb_level)(data[0] % 8);
+    line.level = (enum log_level)(data[0] % 8);
     line.connection = data[0] / 8;
     line.error = data[1];
     line.client = texts[1];
@@ -106,9 +105,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     entry.stamp = &stamp;
     entry.has_text = entry.has_json = false;
     snprintf(entry.message, sizeof(entry.message), "%s", texts[0] != NULL ? texts[0] : "");
-    check_bytes(fb_log_form_text(&entry));
-    check_bytes(fb_log_form_json(&entry));
-    check_json(fb_log_form_json(&entry), &line);
+    check_bytes(log_text_make(&entry));
+    check_bytes(log_json_make(&entry));
+    check_json(log_json_make(&entry), &line);
     free(copy);
     return 0;
 }

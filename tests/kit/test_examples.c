@@ -145,4 +145,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, resp_sets_and_gets);
 }
 
-FB_TEST_MAIN("examples", add_tests)
+TEST_MAIN("examples", add_tests)

@@ -213,4 +213,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_wrong_protocol_is_shown);
 }
 
-FB_TEST_MAIN("faults", add_tests)
+TEST_MAIN("faults", add_tests)

@@ -362,4 +362,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, states_are_watched);
 }
 
-FB_TEST_MAIN("kit", add_tests)
+TEST_MAIN("kit", add_tests)

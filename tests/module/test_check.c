@@ -184,13 +184,13 @@ static const struct {
 
 START_TEST(a_descriptor_is_checked)
 {
-    char text[FB_MODULE_TEXT];
+    char text[MODULE_TEXT];
     const char *wrong;
     struct part part;
 
     begin_descriptor(&part);
     cases[_i].spoil(&part);
-    wrong = fb_module_check(&part.protocol, text);
+    wrong = module_check(&part.protocol, text);
     if (cases[_i].wrong == NULL) {
         ck_assert_msg(wrong == NULL, "%s", wrong);
         return;
@@ -204,13 +204,13 @@ END_TEST
 
 START_TEST(what_is_built_in_passes)
 {
-    char text[FB_MODULE_TEXT];
+    char text[MODULE_TEXT];
     unsigned n = 0;
 
-    for (; fb_protocols[n] != NULL; n++) {
-        const char *wrong = fb_module_check(fb_protocols[n], text);
+    for (; protocols_builtin[n] != NULL; n++) {
+        const char *wrong = module_check(protocols_builtin[n], text);
 
-        ck_assert_msg(wrong == NULL, "\"%s\" %s", fb_protocols[n]->name, wrong);
+        ck_assert_msg(wrong == NULL, "\"%s\" %s", protocols_builtin[n]->name, wrong);
     }
     ck_assert_uint_ge(n, 5);
 }
@@ -241,14 +241,14 @@ START_TEST(a_later_versions_structs_are_cut)
         .base = { FB_PROTOCOL_HEADER, .name = "later", .directives = &directives[0].base,
             .directive_n = 2, .conf_state = 16, .ops = &ops.base },
     };
-    struct fb_arena *arena = fb_arena_create();
+    struct arena *arena = arena_create();
     const fb_protocol *copy;
-    char text[FB_MODULE_TEXT];
+    char text[MODULE_TEXT];
 
     later.base.size = sizeof(later);
     later.base.directive_size = sizeof(directives[0]);
-    ck_assert_ptr_null(fb_module_check(&later.base, text));
-    copy = fb_module_copy(arena, &later.base);
+    ck_assert_ptr_null(module_check(&later.base, text));
+    copy = module_copy(arena, &later.base);
     ck_assert_ptr_nonnull(copy);
     ck_assert_uint_eq(copy->size, sizeof(fb_protocol));
     ck_assert_uint_eq(copy->directive_size, sizeof(fb_directive));
@@ -258,7 +258,7 @@ START_TEST(a_later_versions_structs_are_cut)
     ck_assert_ptr_eq(copy->ops->opened, opened);
     ck_assert_ptr_ne(copy->ops, &ops.base);
     ck_assert_ptr_ne(copy->directives, &directives[0].base);
-    fb_arena_destroy(&arena);
+    arena_destroy(&arena);
 }
 END_TEST
 
@@ -266,12 +266,12 @@ END_TEST
  * sanitizer sees to. */
 START_TEST(no_more_is_read_than_there_is)
 {
-    struct fb_arena *arena = fb_arena_create();
+    struct arena *arena = arena_create();
     fb_directive *directives = malloc(sizeof(*directives));
     fb_protocol whole = { FB_PROTOCOL_HEADER, .name = "tight", .directive_n = 1 };
     fb_protocol *protocol = malloc(offsetof(fb_protocol, needs));
     fb_ops *ops = malloc(sizeof(*ops));
-    char text[FB_MODULE_TEXT];
+    char text[MODULE_TEXT];
     const fb_protocol *copy;
 
     ck_assert(directives != NULL && protocol != NULL && ops != NULL);
@@ -282,8 +282,8 @@ START_TEST(no_more_is_read_than_there_is)
     whole.directives = directives;
     whole.ops = ops;
     memcpy(protocol, &whole, offsetof(fb_protocol, needs));
-    ck_assert_ptr_null(fb_module_check(protocol, text));
-    copy = fb_module_copy(arena, protocol);
+    ck_assert_ptr_null(module_check(protocol, text));
+    copy = module_copy(arena, protocol);
     ck_assert_ptr_nonnull(copy);
     free(directives);
     free(protocol);
@@ -292,16 +292,16 @@ START_TEST(no_more_is_read_than_there_is)
     ck_assert_ptr_eq(copy->ops->opened, opened);
     ck_assert_uint_eq(copy->needs, 0);
     ck_assert_ptr_null(copy->writes);
-    fb_arena_destroy(&arena);
+    arena_destroy(&arena);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_descriptor_is_checked, 0, fb_countof(cases));
+    tcase_add_loop_test(tcase, a_descriptor_is_checked, 0, countof(cases));
     tcase_add_test(tcase, what_is_built_in_passes);
     tcase_add_test(tcase, a_later_versions_structs_are_cut);
     tcase_add_test(tcase, no_more_is_read_than_there_is);
 }
 
-FB_TEST_MAIN("check", add_tests)
+TEST_MAIN("check", add_tests)

@@ -21,24 +21,24 @@
 
 struct module_test {
     char directory[32];
-    struct fb_arena *arena;
-    struct fb_modules modules;
-    char text[FB_MODULE_TEXT];
+    struct arena *arena;
+    struct modules modules;
+    char text[MODULE_TEXT];
 };
 
 static void set_up(struct module_test *test)
 {
     strcpy(test->directory, "/tmp/fb_module.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(test->directory));
-    test->arena = fb_arena_create();
+    test->arena = arena_create();
     ck_assert_ptr_nonnull(test->arena);
-    ck_assert_ptr_nonnull(fb_protocols[0]); /* links the SDK's calls, which modules need */
+    ck_assert_ptr_nonnull(protocols_builtin[0]); /* links the SDK's calls, which modules need */
     SLIST_INIT(&test->modules);
 }
 
 static char *path_in(struct module_test *test, const char *name)
 {
-    char *path = fb_arena_printf(test->arena, "%s/%s", test->directory, name);
+    char *path = arena_printf(test->arena, "%s/%s", test->directory, name);
 
     ck_assert_ptr_nonnull(path);
     return path;
@@ -50,20 +50,20 @@ static void tear_down(struct module_test *test)
     const struct dirent *entry;
 
     while (!SLIST_EMPTY(&test->modules))
-        fb_module_unload(&test->modules);
+        module_unload(&test->modules);
     ck_assert_ptr_nonnull(dir);
     while ((entry = readdir(dir)) != NULL)
         if (entry->d_name[0] != '.')
             ck_assert_int_eq(remove(path_in(test, entry->d_name)), 0);
     closedir(dir);
     ck_assert_int_eq(rmdir(test->directory), 0);
-    fb_arena_destroy(&test->arena);
+    arena_destroy(&test->arena);
 }
 
 /* The path of a module that was built beside us. */
 static const char *built(struct module_test *test, const char *name)
 {
-    return fb_arena_printf(test->arena, MODULES_PATH "/%s", name);
+    return arena_printf(test->arena, MODULES_PATH "/%s", name);
 }
 
 /* Writes a copy of a built one over whatever is there: the same inode, as an editor or cp do it. */
@@ -81,9 +81,9 @@ static void copy_module(struct module_test *test, const char *name, const char *
 }
 
 static struct module *load_module(
-    struct module_test *test, struct fb_modules *modules, const char *path)
+    struct module_test *test, struct modules *modules, const char *path)
 {
-    struct module *module = fb_module_load(modules, test->arena, path, test->text);
+    struct module *module = module_load(modules, test->arena, path, test->text);
 
     ck_assert_msg(module != NULL, "%s %s", path, test->text);
     ck_assert_ptr_eq(SLIST_FIRST(modules), module);
@@ -151,7 +151,7 @@ END_TEST
 
 START_TEST(each_load_has_its_own_variables)
 {
-    struct fb_modules others = SLIST_HEAD_INITIALIZER(others);
+    struct modules others = SLIST_HEAD_INITIALIZER(others);
     struct module *first, *second;
     struct module_test test;
 
@@ -162,7 +162,7 @@ START_TEST(each_load_has_its_own_variables)
     second = load_module(&test, &others, built(&test, "plain_a.so"));
     ck_assert_uint_eq(count_of(second), 1);
     ck_assert_uint_eq(count_of(first), 3);
-    fb_module_unload(&others);
+    module_unload(&others);
     ck_assert_uint_eq(count_of(first), 4);
     ck_assert(SLIST_EMPTY(&others));
     tear_down(&test);
@@ -173,14 +173,14 @@ END_TEST
 START_TEST(a_changed_file_is_new_code)
 {
     static const char *const names[] = { "plain_a", "plain_b" };
-    struct fb_modules cycles[24];
+    struct modules cycles[24];
     struct module *loaded[24];
     struct module_test test;
     char *path, name[32];
 
     set_up(&test);
     path = path_in(&test, "module.so");
-    for (unsigned i = 0; i < fb_countof(cycles); i++) {
+    for (unsigned i = 0; i < countof(cycles); i++) {
         snprintf(name, sizeof(name), "%s.so", names[i % 2]);
         if (i % 3 == 0)
             unlink(path);
@@ -190,10 +190,10 @@ START_TEST(a_changed_file_is_new_code)
         ck_assert_str_eq(loaded[i]->protocol->name, names[i % 2]);
         ck_assert_uint_eq(count_of(loaded[i]), 1);
     }
-    for (unsigned i = 0; i < fb_countof(cycles); i++) {
+    for (unsigned i = 0; i < countof(cycles); i++) {
         ck_assert_str_eq(loaded[i]->protocol->name, names[i % 2]);
         ck_assert_uint_eq(count_of(loaded[i]), 2);
-        fb_module_unload(&cycles[i]);
+        module_unload(&cycles[i]);
     }
     tear_down(&test);
 }
@@ -229,7 +229,7 @@ static void refuse_module(struct module_test *test, const char *path, const char
 
     SLIST_FOREACH (module, &test->modules, link)
         n++;
-    ck_assert_ptr_null(fb_module_load(&test->modules, test->arena, path, test->text));
+    ck_assert_ptr_null(module_load(&test->modules, test->arena, path, test->text));
     ck_assert_msg(
         strncmp(test->text, wrong, strlen(wrong)) == 0, "%s: it says \"%s\"", path, test->text);
     ck_assert_ptr_null(strstr(test->text, "/proc/"));
@@ -312,9 +312,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, each_load_has_its_own_variables);
     tcase_add_test(tcase, a_changed_file_is_new_code);
     tcase_add_test(tcase, a_loaded_module_does_not_need_its_file);
-    tcase_add_loop_test(tcase, what_is_wrong_is_told, 0, fb_countof(refused));
+    tcase_add_loop_test(tcase, what_is_wrong_is_told, 0, countof(refused));
     tcase_add_test(tcase, what_is_no_shared_object_is_told);
     tcase_add_test(tcase, a_module_is_loaded_once);
 }
 
-FB_TEST_MAIN("module", add_tests)
+TEST_MAIN("module", add_tests)

@@ -12,7 +12,7 @@
 
 #define DEADLINE_MS 10000
 
-const struct fb_listen_options every_option = {
+const struct listener_options every_option = {
     .backlog = 511,
     .rcvbuf = 16384,
     .sndbuf = 32768,
@@ -20,7 +20,7 @@ const struct fb_listen_options every_option = {
     .deferred = true,
     .ipv6only = true,
     .tcp_nodelay = true,
-    .keepalive = FB_KEEPALIVE_ON,
+    .keepalive = LISTENER_KEEPALIVE_ON,
     .keepidle = 77,
     .keepintvl = 7,
     .keepcnt = 3,
@@ -42,53 +42,53 @@ struct listening *listening_start(void)
 
     ck_assert_ptr_nonnull(listening);
     listening->fd_n = count_fds();
-    listening->arena = fb_arena_create();
+    listening->arena = arena_create();
     ck_assert_ptr_nonnull(listening->arena);
-    memory_log_open(&listening->log, FB_INFO);
+    memory_log_open(&listening->log, LEVEL_INFO);
     return listening;
 }
 
 void listening_stop(struct listening *listening)
 {
     memory_log_close(&listening->log);
-    fb_arena_destroy(&listening->arena);
+    arena_destroy(&listening->arena);
     ck_assert_uint_eq(count_fds(), listening->fd_n);
     free(listening);
 }
 
-struct fb_listener *listening_create(
-    struct listening *listening, const char *text, const struct fb_listen_options *options)
+struct listener *listening_create(
+    struct listening *listening, const char *text, const struct listener_options *options)
 {
-    struct fb_address address;
-    const char *wrong = fb_address_parse(text, 0, &address);
-    struct fb_listener *listener;
+    struct address address;
+    const char *wrong = address_parse(text, 0, &address);
+    struct listener *listener;
 
     ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
-    listener = fb_listener_create(
-        listening->arena, &address, options != NULL ? options : &fb_listen_defaults);
+    listener =
+        listener_create(listening->arena, &address, options != NULL ? options : &listener_defaults);
     ck_assert_ptr_nonnull(listener);
     return listener;
 }
 
-struct fb_listener *listening_open(struct listening *listening, const char *text,
-    const struct fb_listen_options *options, const struct fb_listener *from, unsigned slots)
+struct listener *listening_open(struct listening *listening, const char *text,
+    const struct listener_options *options, const struct listener *from, unsigned slots)
 {
-    struct fb_listener *listener = listening_create(listening, text, options);
-    int rc = fb_listener_open(listener, from, slots, &listening->log.log);
+    struct listener *listener = listening_create(listening, text, options);
+    int rc = listener_open(listener, from, slots, &listening->log.log);
 
     ck_assert_msg(rc == 0, "%s", memory_log_take(&listening->log));
     return listener;
 }
 
-void listening_commit(struct listening *listening, struct fb_listener *listener)
+void listening_commit(struct listening *listening, struct listener *listener)
 {
-    int rc = fb_listener_commit(listener, &listening->log.log);
+    int rc = listener_commit(listener, &listening->log.log);
 
     ck_assert_msg(rc == 0, "%s", memory_log_take(&listening->log));
     ck_assert_str_eq(memory_log_take(&listening->log), "");
 }
 
-int try_connect(const struct fb_address *address)
+int try_connect(const struct address *address)
 {
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
 
@@ -101,7 +101,7 @@ int try_connect(const struct fb_address *address)
     return -1;
 }
 
-unsigned accept_next(const struct fb_listener *listener, int *fd)
+unsigned accept_next(const struct listener *listener, int *fd)
 {
     struct pollfd polls[SLOTS];
 
@@ -119,7 +119,7 @@ unsigned accept_next(const struct fb_listener *listener, int *fd)
     ck_abort_msg("an event that is not a connection");
 }
 
-unsigned slot_of_a_client(const struct fb_listener *listener)
+unsigned slot_of_a_client(const struct listener *listener)
 {
     int client = try_connect(&listener->address), server;
     unsigned slot;

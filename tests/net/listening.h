@@ -9,7 +9,7 @@
 #define SLOTS 4 /* descriptors of the largest listener that accept_next() takes */
 
 struct listening {
-    struct fb_arena *arena;
+    struct arena *arena;
     struct memory_log log;
     unsigned fd_n; /* descriptors that were open before */
 };
@@ -19,25 +19,25 @@ struct listening *listening_start(void);
 void listening_stop(struct listening *listening);
 
 /* Every option of a TCP socket but reuseport. */
-extern const struct fb_listen_options every_option;
+extern const struct listener_options every_option;
 
 /* A listener on the address, on any port where it names none, with the defaults for NULL. */
-struct fb_listener *listening_create(
-    struct listening *listening, const char *text, const struct fb_listen_options *options);
+struct listener *listening_create(
+    struct listening *listening, const char *text, const struct listener_options *options);
 /* A listener as above, open. */
-struct fb_listener *listening_open(struct listening *listening, const char *text,
-    const struct fb_listen_options *options, const struct fb_listener *from, unsigned slots);
+struct listener *listening_open(struct listening *listening, const char *text,
+    const struct listener_options *options, const struct listener *from, unsigned slots);
 /* Commits the listener, without a line in the log. */
-void listening_commit(struct listening *listening, struct fb_listener *listener);
+void listening_commit(struct listening *listening, struct listener *listener);
 
 /* Descriptors that are open. */
 unsigned count_fds(void);
 
 /* A connected client, or -1 with errno. */
-int try_connect(const struct fb_address *address);
+int try_connect(const struct address *address);
 /* Accepts the next connection and says which slot had it. */
-unsigned accept_next(const struct fb_listener *listener, int *fd);
+unsigned accept_next(const struct listener *listener, int *fd);
 /* Connects once and says which slot got it. */
-unsigned slot_of_a_client(const struct fb_listener *listener);
+unsigned slot_of_a_client(const struct listener *listener);
 
 int option_of(int fd, int level, int option);

@@ -20,22 +20,22 @@ static uint8_t table[2 * PERIOD];
 
 unsigned recvs, splices_in, splices_out;
 
-static struct fb_io_result counting_recv(struct fb_source *source, struct fb_span *span)
+static struct io_result counting_recv(struct source *source, struct io_span *span)
 {
     recvs++;
-    return fb_io_socket.recv(source, span);
+    return io_socket.recv(source, span);
 }
 
-static struct fb_io_result counting_splice_in(struct fb_source *source, int pipe, size_t n)
+static struct io_result counting_splice_in(struct source *source, int pipe, size_t n)
 {
     splices_in++;
-    return fb_io_socket.splice_in(source, pipe, n);
+    return io_socket.splice_in(source, pipe, n);
 }
 
-static struct fb_io_result counting_splice_out(struct fb_source *source, int pipe, size_t n)
+static struct io_result counting_splice_out(struct source *source, int pipe, size_t n)
 {
     splices_out++;
-    return fb_io_socket.splice_out(source, pipe, n);
+    return io_socket.splice_out(source, pipe, n);
 }
 
 static void nothing(struct fb_conn *conn)
@@ -66,15 +66,14 @@ static void closed(struct fb_conn *conn, fb_reason reason)
     end->conn = NULL;
 }
 
-static void describe(
-    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
+static void describe(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
     (void)conn;
     (void)client;
     line->server = "splicing";
 }
 
-static const struct fb_conn_ops ops = {
+static const struct conn_ops ops = {
     .opened = nothing,
     .data = no_data,
     .eof = no_eof,
@@ -106,7 +105,7 @@ unsigned count_descriptors(const char *like)
 struct splicing *splicing_start(int i)
 {
     struct splicing *splicing = calloc(1, sizeof(*splicing));
-    struct fb_net_options options = { .connections_max = 64, .lingering_timeout = 5000 };
+    struct net_options options = { .connections_max = 64, .lingering_timeout = 5000 };
 
     ck_assert_ptr_nonnull(splicing);
     for (size_t k = 0; k < sizeof(table); k++)
@@ -115,9 +114,9 @@ struct splicing *splicing_start(int i)
     splicing->tcp = i % 2 == 0;
     splicing->target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(splicing->target.fd, -1);
-    splicing->target.level = FB_NOTICE;
-    fb_log_init(&splicing->log, &splicing->target, 1);
-    splicing->io = fb_io_socket;
+    splicing->target.level = LEVEL_NOTICE;
+    log_init(&splicing->log, &splicing->target, 1);
+    splicing->io = io_socket;
     splicing->io.recv = counting_recv;
     splicing->io.splice_in = counting_splice_in;
     splicing->io.splice_out = counting_splice_out;
@@ -127,7 +126,7 @@ struct splicing *splicing_start(int i)
     options.mechanism_option = splicing->mechanism.option.initial;
     options.log = &splicing->log;
     options.counters = &splicing->counters;
-    ck_assert_int_eq(fb_net_init(&splicing->net, &options), 0);
+    ck_assert_int_eq(net_init(&splicing->net, &options), 0);
     return splicing;
 }
 
@@ -135,8 +134,8 @@ void splicing_stop(struct splicing *splicing)
 {
     char text[256];
 
-    fb_net_fail_all(&splicing->net, FB_DRAINED);
-    fb_net_done(&splicing->net);
+    net_fail_all(&splicing->net, FB_DRAINED);
+    net_done(&splicing->net);
     ck_assert_int_eq(pread(splicing->target.fd, text, sizeof(text), 0), 0);
     close(splicing->target.fd);
     ck_assert_uint_eq(count_descriptors(""), splicing->descriptors);
@@ -172,27 +171,27 @@ static void open_end(struct splicing *splicing, struct pipe_end *end)
         ck_assert_int_eq(
             socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     *end = (struct pipe_end) { .far = fds[1] };
-    end->conn = fb_conn_create(&splicing->net, fds[0], (struct sockaddr *)&peer, &ops, end);
+    end->conn = conn_create(&splicing->net, fds[0], (struct sockaddr *)&peer, &ops, end);
     ck_assert_ptr_nonnull(end->conn);
 }
 
 void splicing_turn(struct splicing *splicing)
 {
-    struct fb_loop *loop = &splicing->net.loop;
+    struct loop *loop = &splicing->net.loop;
 
-    fb_loop_promote(loop);
-    fb_loop_wait(loop, TAILQ_EMPTY(&loop->queues[FB_QUEUE_NORMAL]) ? 1 : 0);
-    fb_timers_expire(loop);
-    fb_loop_run(loop, FB_QUEUE_NORMAL);
+    loop_promote(loop);
+    loop_wait(loop, TAILQ_EMPTY(&loop->queues[QUEUE_NORMAL]) ? 1 : 0);
+    timers_expire(loop);
+    loop_run(loop, QUEUE_NORMAL);
 }
 
 void splicing_open_pipe(struct splicing *splicing, struct pipe_end ends[2])
 {
     for (int i = 0; i < 2; i++)
         open_end(splicing, &ends[i]);
-    fb_loop_run(&splicing->net.loop, FB_QUEUE_NORMAL);
-    ck_assert_int_eq(fb_conn_pipe(ends[0].conn, ends[1].conn, 0), 0);
-    fb_net_settle(&splicing->net);
+    loop_run(&splicing->net.loop, QUEUE_NORMAL);
+    ck_assert_int_eq(conn_pipe(ends[0].conn, ends[1].conn, 0), 0);
+    net_flush(&splicing->net);
     recvs = splices_in = splices_out = 0;
 }
 

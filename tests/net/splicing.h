@@ -22,12 +22,12 @@ struct pipe_end {
 };
 
 struct splicing {
-    struct fb_net net; /* the first member */
-    struct fb_mechanism mechanism;
-    struct fb_io_ops io;
-    struct fb_log log;
-    struct fb_log_target target;
-    struct fb_counters counters;
+    struct net net; /* the first member */
+    struct mechanism mechanism;
+    struct io_ops io;
+    struct log log;
+    struct log_target target;
+    struct counters counters;
     bool tcp;
     unsigned descriptors; /* open descriptors before the start */
 };

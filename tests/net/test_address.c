@@ -14,10 +14,10 @@
     "56789012345678901234567890123456789012345678901234567"
 _Static_assert(sizeof(PATH_107) == 108, "the longest path");
 
-static struct fb_address parsed(const char *text)
+static struct address parsed(const char *text)
 {
-    struct fb_address address;
-    const char *wrong = fb_address_parse(text, 0, &address);
+    struct address address;
+    const char *wrong = address_parse(text, 0, &address);
 
     ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
     return address;
@@ -61,9 +61,9 @@ static const struct {
 START_TEST(parse)
 {
     const char *text = parse_cases[_i].text, *expected = parse_cases[_i].wrong;
-    struct fb_address address = { .length = 0 };
-    char shown[FB_ADDRESS_TEXT];
-    const char *wrong = fb_address_parse(text, 7, &address);
+    struct address address = { .length = 0 };
+    char shown[ADDRESS_TEXT];
+    const char *wrong = address_parse(text, 7, &address);
 
     if (expected != NULL) {
         ck_assert_pstr_eq(wrong, expected);
@@ -71,9 +71,9 @@ START_TEST(parse)
         return;
     }
     ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
-    ck_assert_ptr_eq(fb_address_format(&address, true, shown), shown);
+    ck_assert_ptr_eq(address_format(&address, true, shown), shown);
     ck_assert_str_eq(shown, parse_cases[_i].shown);
-    ck_assert_str_eq(fb_address_format(&address, false, shown), parse_cases[_i].bare);
+    ck_assert_str_eq(address_format(&address, false, shown), parse_cases[_i].bare);
 }
 END_TEST
 
@@ -101,27 +101,27 @@ static const struct {
 START_TEST(parse_host)
 {
     const char *expected = host_cases[_i].wrong;
-    struct fb_address address = { .length = 0 };
-    char shown[FB_ADDRESS_TEXT];
-    const char *wrong = fb_address_parse_host(host_cases[_i].text, 7, &address);
+    struct address address = { .length = 0 };
+    char shown[ADDRESS_TEXT];
+    const char *wrong = address_parse_host(host_cases[_i].text, 7, &address);
 
     if (expected != NULL) {
         ck_assert_pstr_eq(wrong, expected);
         return;
     }
     ck_assert_msg(wrong == NULL, "%s: %s", host_cases[_i].text, wrong);
-    ck_assert_str_eq(fb_address_format(&address, true, shown), host_cases[_i].shown);
+    ck_assert_str_eq(address_format(&address, true, shown), host_cases[_i].shown);
 }
 END_TEST
 
 START_TEST(parse_host_by_name)
 {
-    struct fb_address address = { .length = 0 };
+    struct address address = { .length = 0 };
 
-    ck_assert_ptr_null(fb_address_parse_host("localhost", 7, &address));
-    ck_assert_uint_eq(fb_address_port(&address), 7);
-    ck_assert_ptr_null(fb_address_parse_host("localhost:80", 7, &address));
-    ck_assert_uint_eq(fb_address_port(&address), 80);
+    ck_assert_ptr_null(address_parse_host("localhost", 7, &address));
+    ck_assert_uint_eq(address_port(&address), 7);
+    ck_assert_ptr_null(address_parse_host("localhost:80", 7, &address));
+    ck_assert_uint_eq(address_port(&address), 80);
     ck_assert(address.any.sa_family == AF_INET || address.any.sa_family == AF_INET6);
 }
 END_TEST
@@ -185,11 +185,11 @@ static const struct {
 START_TEST(parse_listen)
 {
     const char *text = listen_cases[_i].text, *expected = listen_cases[_i].wrong;
-    struct fb_address all[4];
-    char shown[FB_ADDRESS_TEXT];
+    struct address all[4];
+    char shown[ADDRESS_TEXT];
     unsigned n = 99;
     in_port_t last = 99;
-    const char *wrong = fb_address_parse_listen(text, all, fb_countof(all), &n, &last);
+    const char *wrong = address_parse_listen(text, all, countof(all), &n, &last);
 
     if (expected != NULL) {
         ck_assert_pstr_eq(wrong, expected);
@@ -198,47 +198,47 @@ START_TEST(parse_listen)
     }
     ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
     ck_assert_uint_eq(n, 1);
-    ck_assert_str_eq(fb_address_format(&all[0], true, shown), listen_cases[_i].shown);
+    ck_assert_str_eq(address_format(&all[0], true, shown), listen_cases[_i].shown);
     ck_assert_uint_eq(last, listen_cases[_i].last);
 }
 END_TEST
 
 START_TEST(a_name_is_resolved_to_all_its_addresses_once)
 {
-    struct fb_address all[8];
+    struct address all[8];
     unsigned n;
     in_port_t last;
-    const char *wrong = fb_address_parse_listen("localhost:80-81", all, fb_countof(all), &n, &last);
+    const char *wrong = address_parse_listen("localhost:80-81", all, countof(all), &n, &last);
 
     ck_assert_msg(wrong == NULL, "localhost: %s", wrong);
     ck_assert_uint_ge(n, 1);
     ck_assert_uint_eq(last, 81);
     for (unsigned i = 0; i < n; i++) {
-        struct fb_address_block in, in6;
+        struct address_block in, in6;
 
-        ck_assert_uint_eq(fb_address_port(&all[i]), 80);
-        ck_assert_ptr_null(fb_address_block_parse("127.0.0.0/8", &in));
-        ck_assert_ptr_null(fb_address_block_parse("::1", &in6));
-        ck_assert(fb_address_block_matches(&in, &all[i].any) ||
-                  fb_address_block_matches(&in6, &all[i].any));
+        ck_assert_uint_eq(address_port(&all[i]), 80);
+        ck_assert_ptr_null(address_block_parse("127.0.0.0/8", &in));
+        ck_assert_ptr_null(address_block_parse("::1", &in6));
+        ck_assert(
+            address_block_matches(&in, &all[i].any) || address_block_matches(&in6, &all[i].any));
         for (unsigned j = 0; j < i; j++)
-            ck_assert(!fb_address_equal(&all[i], &all[j]));
+            ck_assert(!address_equal(&all[i], &all[j]));
     }
 
-    ck_assert_ptr_null(fb_address_parse_listen("localhost:80", all, 1, &n, &last));
+    ck_assert_ptr_null(address_parse_listen("localhost:80", all, 1, &n, &last));
     ck_assert_uint_eq(n, 1);
 }
 END_TEST
 
 START_TEST(an_unknown_name_is_an_error)
 {
-    struct fb_address all[2];
+    struct address all[2];
     unsigned n;
     in_port_t last;
 
     /* Without a name server it is another message than "host not found". */
     ck_assert_ptr_nonnull(
-        fb_address_parse_listen("no-such-host.invalid:80", all, fb_countof(all), &n, &last));
+        address_parse_listen("no-such-host.invalid:80", all, countof(all), &n, &last));
     ck_assert_uint_eq(n, 0);
 }
 END_TEST
@@ -263,85 +263,85 @@ static const struct {
 
 START_TEST(equal)
 {
-    struct fb_address a = parsed(equal_cases[_i].a), b = parsed(equal_cases[_i].b);
+    struct address a = parsed(equal_cases[_i].a), b = parsed(equal_cases[_i].b);
 
-    ck_assert(fb_address_equal(&a, &b) == equal_cases[_i].equal);
-    ck_assert(fb_address_equal(&b, &a) == equal_cases[_i].equal);
+    ck_assert(address_equal(&a, &b) == equal_cases[_i].equal);
+    ck_assert(address_equal(&b, &a) == equal_cases[_i].equal);
 }
 END_TEST
 
 /* Addresses are sorted: a lesser one comes before a greater, and equal ones stay together. */
 START_TEST(compare)
 {
-    struct fb_address a = parsed(equal_cases[_i].a), b = parsed(equal_cases[_i].b);
-    int order = fb_address_compare(&a, &b);
+    struct address a = parsed(equal_cases[_i].a), b = parsed(equal_cases[_i].b);
+    int order = address_compare(&a, &b);
 
     ck_assert((order == 0) == equal_cases[_i].equal);
-    ck_assert((order < 0) == (fb_address_compare(&b, &a) > 0));
-    for (size_t i = 0; i < fb_countof(equal_cases); i++) {
-        struct fb_address c = parsed(equal_cases[i].b);
+    ck_assert((order < 0) == (address_compare(&b, &a) > 0));
+    for (size_t i = 0; i < countof(equal_cases); i++) {
+        struct address c = parsed(equal_cases[i].b);
 
-        if (order <= 0 && fb_address_compare(&b, &c) <= 0)
-            ck_assert_int_le(fb_address_compare(&a, &c), 0);
+        if (order <= 0 && address_compare(&b, &c) <= 0)
+            ck_assert_int_le(address_compare(&a, &c), 0);
     }
 }
 END_TEST
 
 START_TEST(ports)
 {
-    struct fb_address in = parsed("1.2.3.4:80"), in6 = parsed("[::1]:443"), un = parsed("unix:/x");
-    char text[FB_ADDRESS_TEXT];
+    struct address in = parsed("1.2.3.4:80"), in6 = parsed("[::1]:443"), un = parsed("unix:/x");
+    char text[ADDRESS_TEXT];
 
-    ck_assert_uint_eq(fb_address_port(&in), 80);
-    ck_assert_uint_eq(fb_address_port(&in6), 443);
-    ck_assert_uint_eq(fb_address_port(&un), 0);
-    fb_address_set_port(&in, 8080);
-    fb_address_set_port(&in6, 8443);
-    fb_address_set_port(&un, 1);
+    ck_assert_uint_eq(address_port(&in), 80);
+    ck_assert_uint_eq(address_port(&in6), 443);
+    ck_assert_uint_eq(address_port(&un), 0);
+    address_set_port(&in, 8080);
+    address_set_port(&in6, 8443);
+    address_set_port(&un, 1);
     ck_assert_uint_eq(ntohs(in.in.sin_port), 8080);
     ck_assert_uint_eq(ntohs(in6.in6.sin6_port), 8443);
-    ck_assert_str_eq(fb_address_format(&un, true, text), "unix:/x");
+    ck_assert_str_eq(address_format(&un, true, text), "unix:/x");
 }
 END_TEST
 
 START_TEST(wildcards)
 {
-    struct fb_address in = parsed("0.0.0.0:80"), in6 = parsed("[::]:80"), un = parsed("unix:/x");
-    struct fb_address one = parsed("0.0.0.1:80"), six = parsed("[::1]:80");
+    struct address in = parsed("0.0.0.0:80"), in6 = parsed("[::]:80"), un = parsed("unix:/x");
+    struct address one = parsed("0.0.0.1:80"), six = parsed("[::1]:80");
 
-    ck_assert(fb_address_is_wildcard(&in));
-    ck_assert(fb_address_is_wildcard(&in6));
-    ck_assert(!fb_address_is_wildcard(&un));
-    ck_assert(!fb_address_is_wildcard(&one));
-    ck_assert(!fb_address_is_wildcard(&six));
+    ck_assert(address_is_wildcard(&in));
+    ck_assert(address_is_wildcard(&in6));
+    ck_assert(!address_is_wildcard(&un));
+    ck_assert(!address_is_wildcard(&one));
+    ck_assert(!address_is_wildcard(&six));
 }
 END_TEST
 
 START_TEST(unix_names_as_the_kernel_gives_them)
 {
-    struct fb_address unnamed = { .length = sizeof(sa_family_t), .un.sun_family = AF_UNIX };
-    struct fb_address hidden = unnamed, other, full = unnamed, padded = parsed("unix:/x");
-    char text[FB_ADDRESS_TEXT];
+    struct address unnamed = { .length = sizeof(sa_family_t), .un.sun_family = AF_UNIX };
+    struct address hidden = unnamed, other, full = unnamed, padded = parsed("unix:/x");
+    char text[ADDRESS_TEXT];
 
-    ck_assert_str_eq(fb_address_format(&unnamed, true, text), "unix:");
+    ck_assert_str_eq(address_format(&unnamed, true, text), "unix:");
 
     hidden.length += 3;
     memcpy(hidden.un.sun_path, "\0ab", 3);
     other = hidden;
-    ck_assert_str_eq(fb_address_format(&hidden, true, text), "unix:");
-    ck_assert(fb_address_equal(&hidden, &other));
-    ck_assert(!fb_address_equal(&hidden, &unnamed));
+    ck_assert_str_eq(address_format(&hidden, true, text), "unix:");
+    ck_assert(address_equal(&hidden, &other));
+    ck_assert(!address_equal(&hidden, &unnamed));
     other.un.sun_path[2] = 'c';
-    ck_assert(!fb_address_equal(&hidden, &other));
+    ck_assert(!address_equal(&hidden, &other));
 
     /* a path of all 108 bytes has no NUL */
     full.length = sizeof(full.un);
     memset(full.un.sun_path, 'x', sizeof(full.un.sun_path));
-    ck_assert_uint_eq(strlen(fb_address_format(&full, true, text)), 5 + 108);
+    ck_assert_uint_eq(strlen(address_format(&full, true, text)), 5 + 108);
 
     padded.length = sizeof(padded.un);
     other = parsed("unix:/x");
-    ck_assert(fb_address_equal(&padded, &other));
+    ck_assert(address_equal(&padded, &other));
 }
 END_TEST
 
@@ -378,13 +378,13 @@ static const struct {
 
 START_TEST(block_matches)
 {
-    struct fb_address address = parsed(match_cases[_i].address);
-    struct fb_address_block block;
-    const char *wrong = fb_address_block_parse(match_cases[_i].block, &block);
+    struct address address = parsed(match_cases[_i].address);
+    struct address_block block;
+    const char *wrong = address_block_parse(match_cases[_i].block, &block);
 
     ck_assert_msg(wrong == NULL, "%s: %s", match_cases[_i].block, wrong);
-    ck_assert_msg(fb_address_block_matches(&block, &address.any) == match_cases[_i].matches,
-        "%s %s", match_cases[_i].block, match_cases[_i].address);
+    ck_assert_msg(address_block_matches(&block, &address.any) == match_cases[_i].matches, "%s %s",
+        match_cases[_i].block, match_cases[_i].address);
 }
 END_TEST
 
@@ -408,27 +408,27 @@ static const struct {
 
 START_TEST(bad_block)
 {
-    struct fb_address_block block;
+    struct address_block block;
 
-    ck_assert_pstr_eq(fb_address_block_parse(bad_blocks[_i].text, &block), bad_blocks[_i].wrong);
+    ck_assert_pstr_eq(address_block_parse(bad_blocks[_i].text, &block), bad_blocks[_i].wrong);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, parse, 0, fb_countof(parse_cases));
-    tcase_add_loop_test(tcase, parse_host, 0, fb_countof(host_cases));
+    tcase_add_loop_test(tcase, parse, 0, countof(parse_cases));
+    tcase_add_loop_test(tcase, parse_host, 0, countof(host_cases));
     tcase_add_test(tcase, parse_host_by_name);
-    tcase_add_loop_test(tcase, parse_listen, 0, fb_countof(listen_cases));
+    tcase_add_loop_test(tcase, parse_listen, 0, countof(listen_cases));
     tcase_add_test(tcase, a_name_is_resolved_to_all_its_addresses_once);
     tcase_add_test(tcase, an_unknown_name_is_an_error);
-    tcase_add_loop_test(tcase, equal, 0, fb_countof(equal_cases));
-    tcase_add_loop_test(tcase, compare, 0, fb_countof(equal_cases));
+    tcase_add_loop_test(tcase, equal, 0, countof(equal_cases));
+    tcase_add_loop_test(tcase, compare, 0, countof(equal_cases));
     tcase_add_test(tcase, ports);
     tcase_add_test(tcase, wildcards);
     tcase_add_test(tcase, unix_names_as_the_kernel_gives_them);
-    tcase_add_loop_test(tcase, block_matches, 0, fb_countof(match_cases));
-    tcase_add_loop_test(tcase, bad_block, 0, fb_countof(bad_blocks));
+    tcase_add_loop_test(tcase, block_matches, 0, countof(match_cases));
+    tcase_add_loop_test(tcase, bad_block, 0, countof(bad_blocks));
 }
 
-FB_TEST_MAIN("address", add_tests)
+TEST_MAIN("address", add_tests)

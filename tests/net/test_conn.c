@@ -12,17 +12,17 @@ START_TEST(opened_comes_from_the_loop)
     struct owner *owner = owner_create(fixture, NULL);
 
     ck_assert_uint_eq(owner->openings, 0);
-    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 1);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_ACTIVE), 1);
     ck_assert_uint_eq(owner->conn->number, 1);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->openings, 1);
     ck_assert_uint_eq(owner->socket->recvs, 0); /* no bytes have arrived */
 
-    fb_sim_says(owner->socket, "hello");
+    sim_says(owner->socket, "hello");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert_str_eq(owner->last, "hello");
-    fb_sim_end(owner->socket);
+    sim_end(owner->socket);
     fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
     ck_assert(owner->socket->closed && !owner->socket->reset);
@@ -36,7 +36,7 @@ START_TEST(what_was_not_opened_is_not_closed_for_its_owner)
     struct fixture *fixture = fixture_start_net(_i, 2);
     struct owner *early = owner_create(fixture, NULL), *opened;
 
-    fb_sim_says(early->socket, "hello");
+    sim_says(early->socket, "hello");
     fixture_end_all(fixture);
     ck_assert(early->socket->closed);
     fixture_run(fixture);
@@ -58,17 +58,17 @@ START_TEST(slots_end_and_come_back)
     struct sockaddr unnamed = { .sa_family = AF_UNIX };
     struct owner *a = owner_open(fixture), *b = owner_open(fixture), *c;
 
-    ck_assert_ptr_null(fb_conn_create(fixture->net, 0, &unnamed, a->conn->ops, NULL));
-    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 2);
+    ck_assert_ptr_null(conn_create(fixture->net, 0, &unnamed, a->conn->ops, NULL));
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_ACTIVE), 2);
     ck_assert_uint_eq(fixture->released, 0);
 
-    fb_conn_fail(a->conn, FB_ABORTED);
+    conn_fail(a->conn, FB_ABORTED);
     fixture_settle(fixture);
     ck_assert_uint_eq(fixture->released, 1);
     c = owner_open(fixture);
     ck_assert_uint_eq(c->conn->number, 3);
     /* the slot is a new connection's: nothing of the old one is left in it */
-    fb_sim_says(c->socket, "new");
+    sim_says(c->socket, "new");
     fixture_run(fixture);
     ck_assert_str_eq(c->last, "new");
     ck_assert_uint_eq(b->datas, 0);
@@ -111,8 +111,8 @@ START_TEST(an_error_of_recv_is_the_reason)
         struct fixture *fixture = fixture_start_net(m, 1);
         struct owner *owner = owner_open(fixture);
 
-        fb_sim_says(owner->socket, "before");
-        fb_sim_break(owner->socket, errors[_i].error);
+        sim_says(owner->socket, "before");
+        sim_break(owner->socket, errors[_i].error);
         fixture_run(fixture);
         ck_assert_str_eq(owner->last, "before");
         check_failed(fixture, owner, (unsigned)_i, "recv()");
@@ -129,8 +129,8 @@ START_TEST(an_error_of_send_is_the_reason)
         struct owner *owner = owner_open(fixture);
 
         owner->data = owner_echo;
-        fb_sim_break_output(owner->socket, errors[_i].error);
-        fb_sim_says(owner->socket, "request");
+        sim_break_output(owner->socket, errors[_i].error);
+        sim_says(owner->socket, "request");
         fixture_run(fixture);
         check_failed(fixture, owner, (unsigned)_i, "send()");
         owner_free(&owner);
@@ -145,13 +145,13 @@ START_TEST(an_error_while_output_waits_is_the_reason)
     struct owner *owner = owner_open(fixture);
 
     owner->data = owner_echo;
-    fb_sim_take(owner->socket, 3);
-    fb_sim_says(owner->socket, "request");
+    sim_set_room(owner->socket, 3);
+    sim_says(owner->socket, "request");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner), "req");
     ck_assert_uint_eq(owner->closings, 0);
-    ck_assert_uint_eq(fixture_count(fixture, FB_WRITING), 1);
-    fb_sim_break_output(owner->socket, EPIPE);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_WRITING), 1);
+    sim_break_output(owner->socket, EPIPE);
     fixture_run(fixture);
     check_failed(fixture, owner, 1, "send()");
     owner_free(&owner);
@@ -164,9 +164,9 @@ START_TEST(abort_resets_and_drops_the_output)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = owner_open(fixture);
 
-    fb_conn_write(owner->conn, "never", 5);
-    fb_conn_fail(owner->conn, FB_ABORTED);
-    fb_conn_write(owner->conn, "after", 5);
+    conn_write(owner->conn, "never", 5);
+    conn_fail(owner->conn, FB_ABORTED);
+    conn_write(owner->conn, "after", 5);
     ck_assert_uint_eq(owner->closings, 0); /* no call runs a callback */
     fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_ABORTED);
@@ -179,7 +179,7 @@ END_TEST
 
 static void close_now(struct owner *owner)
 {
-    fb_conn_close(owner->conn);
+    conn_close(owner->conn);
 }
 
 START_TEST(opened_may_end_it)
@@ -189,7 +189,7 @@ START_TEST(opened_may_end_it)
     struct fixture *fixture = fixture_start_net(_i, 2);
     struct owner *a = owner_create(fixture, &closing), *b = owner_create(fixture, &aborting);
 
-    fb_sim_says(b->socket, "unheard");
+    sim_says(b->socket, "unheard");
     fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_int_eq(b->reason, FB_ABORTED);
@@ -205,9 +205,9 @@ START_TEST(the_first_reason_counts)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = owner_open(fixture);
 
-    fb_conn_fail(owner->conn, FB_INPUT_LIMIT);
-    fb_conn_fail(owner->conn, FB_ABORTED);
-    fb_conn_close(owner->conn);
+    conn_fail(owner->conn, FB_INPUT_LIMIT);
+    conn_fail(owner->conn, FB_ABORTED);
+    conn_close(owner->conn);
     fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_INPUT_LIMIT);
     ck_assert(!owner->socket->reset);
@@ -218,7 +218,7 @@ END_TEST
 
 static void write_late(struct owner *owner)
 {
-    fb_conn_write(owner->conn, "late", 4);
+    conn_write(owner->conn, "late", 4);
 }
 
 START_TEST(the_owner_has_a_timer)
@@ -227,11 +227,11 @@ START_TEST(the_owner_has_a_timer)
     struct owner *owner = owner_open(fixture), *never = owner_open(fixture);
 
     owner->expired = write_late;
-    fb_timer_set(fixture->loop, &owner->conn->timer, 1000);
-    fb_timer_set(fixture->loop, &never->conn->timer, 1000);
+    timer_set(fixture->loop, &owner->conn->timer, 1000);
+    timer_set(fixture->loop, &never->conn->timer, 1000);
     fixture_pass(fixture, 999);
     ck_assert_uint_eq(owner->expirations, 0);
-    fb_conn_fail(never->conn, FB_ABORTED);
+    conn_fail(never->conn, FB_ABORTED);
     fixture_settle(fixture);
     fixture_pass(fixture, 1);
     ck_assert_uint_eq(owner->expirations, 1);
@@ -250,7 +250,7 @@ START_TEST(a_refused_watch_ends_the_connection)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = owner_create(fixture, NULL);
 
-    fb_sim_refuse_watching(fixture->sim, EMFILE);
+    sim_refuse_watching(fixture->sim, EMFILE);
     fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_NO_MEMORY);
     ck_assert_str_eq(fixture_logged(fixture),
@@ -258,14 +258,14 @@ START_TEST(a_refused_watch_ends_the_connection)
         "client: 192.0.2.1, server: fixture\n");
     owner_free(&owner);
 
-    fb_sim_refuse_watching(fixture->sim, 0);
+    sim_refuse_watching(fixture->sim, 0);
     owner = owner_open(fixture);
-    fb_sim_refuse_watching(fixture->sim, ENOMEM);
-    fb_sim_take(owner->socket, 0);
-    fb_conn_write(owner->conn, "output that waits", 17);
+    sim_refuse_watching(fixture->sim, ENOMEM);
+    sim_set_room(owner->socket, 0);
+    conn_write(owner->conn, "output that waits", 17);
     fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_NO_MEMORY);
-    fb_sim_refuse_watching(fixture->sim, 0);
+    sim_refuse_watching(fixture->sim, 0);
     owner_free(&owner);
     fixture_stop(fixture);
 }
@@ -277,23 +277,25 @@ START_TEST(gauges_tell_what_connections_do)
     struct owner *reading = owner_open(fixture), *writing = owner_open(fixture),
                  *waiting = owner_open(fixture);
 
-    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 3);
-    ck_assert_uint_eq(fixture_count(fixture, FB_READING) + fixture_count(fixture, FB_WRITING), 0);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_ACTIVE), 3);
+    ck_assert_uint_eq(
+        fixture_count(fixture, COUNTER_READING) + fixture_count(fixture, COUNTER_WRITING), 0);
     reading->data = owner_leave_input;
-    fb_sim_says(reading->socket, "half a request");
-    fb_sim_take(writing->socket, 0);
+    sim_says(reading->socket, "half a request");
+    sim_set_room(writing->socket, 0);
     writing->data = owner_echo;
-    fb_sim_says(writing->socket, "request");
+    sim_says(writing->socket, "request");
     fixture_run(fixture);
-    ck_assert_uint_eq(fixture_count(fixture, FB_READING), 1);
-    ck_assert_uint_eq(fixture_count(fixture, FB_WRITING), 1);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_READING), 1);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_WRITING), 1);
 
     reading->data = NULL;
-    fb_sim_says(reading->socket, "the rest");
-    fb_sim_take(writing->socket, SIZE_MAX);
+    sim_says(reading->socket, "the rest");
+    sim_set_room(writing->socket, SIZE_MAX);
     fixture_run(fixture);
-    ck_assert_uint_eq(fixture_count(fixture, FB_READING) + fixture_count(fixture, FB_WRITING), 0);
-    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 3);
+    ck_assert_uint_eq(
+        fixture_count(fixture, COUNTER_READING) + fixture_count(fixture, COUNTER_WRITING), 0);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_ACTIVE), 3);
 
     fixture_end_all(fixture);
     owner_free(&reading);
@@ -308,8 +310,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, opened_comes_from_the_loop, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, what_was_not_opened_is_not_closed_for_its_owner, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, slots_end_and_come_back, 0, FIXTURE_EVENTS);
-    tcase_add_loop_test(tcase, an_error_of_recv_is_the_reason, 0, (int)fb_countof(errors));
-    tcase_add_loop_test(tcase, an_error_of_send_is_the_reason, 0, (int)fb_countof(errors));
+    tcase_add_loop_test(tcase, an_error_of_recv_is_the_reason, 0, (int)countof(errors));
+    tcase_add_loop_test(tcase, an_error_of_send_is_the_reason, 0, (int)countof(errors));
     tcase_add_loop_test(tcase, an_error_while_output_waits_is_the_reason, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, abort_resets_and_drops_the_output, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, opened_may_end_it, 0, FIXTURE_EVENTS);
@@ -319,4 +321,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, gauges_tell_what_connections_do, 0, FIXTURE_EVENTS);
 }
 
-FB_TEST_MAIN("conn", add_tests)
+TEST_MAIN("conn", add_tests)

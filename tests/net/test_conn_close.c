@@ -10,10 +10,10 @@
 
 static size_t reply_and_close(struct owner *owner, fb_bytes in)
 {
-    fb_conn_write(owner->conn, "reply", 5);
-    fb_conn_close(owner->conn);
-    fb_conn_write(owner->conn, "late", 4);
-    fb_conn_close(owner->conn);
+    conn_write(owner->conn, "reply", 5);
+    conn_close(owner->conn);
+    conn_write(owner->conn, "late", 4);
+    conn_close(owner->conn);
     return in.n - owner->n;
 }
 
@@ -24,7 +24,7 @@ START_TEST(without_pending_input_it_goes_at_once)
 
     owner->data = reply_and_close;
     owner->n = 2; /* bytes that are not consumed have been received all the same */
-    fb_sim_says(owner->socket, "request");
+    sim_says(owner->socket, "request");
     fixture_turn(fixture);
     ck_assert_str_eq(owner_sent(owner), "reply");
     ck_assert_int_eq(owner->reason, FB_FINISHED);
@@ -41,13 +41,13 @@ START_TEST(closing_waits_for_the_output)
     struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
-    fb_sim_take(owner->socket, 0);
-    fb_sim_says(owner->socket, "request");
+    sim_set_room(owner->socket, 0);
+    sim_says(owner->socket, "request");
     fixture_run(fixture);
     for (unsigned i = 0; i < 5; i++) {
         ck_assert_uint_eq(owner->closings, 0);
         ck_assert_uint_eq(owner->socket->sent_n, i);
-        fb_sim_take(owner->socket, 1);
+        sim_set_room(owner->socket, 1);
         fixture_run(fixture);
     }
     ck_assert_str_eq(owner_sent(owner), "reply");
@@ -64,15 +64,15 @@ START_TEST(closing_it_is_not_read)
     unsigned recvs;
 
     owner->data = reply_and_close;
-    fb_sim_take(owner->socket, 0);
-    fb_sim_says(owner->socket, "request");
+    sim_set_room(owner->socket, 0);
+    sim_says(owner->socket, "request");
     fixture_run(fixture);
     recvs = owner->socket->recvs;
-    fb_sim_says(owner->socket, "more");
-    fb_conn_resume(owner->conn);
+    sim_says(owner->socket, "more");
+    conn_resume(owner->conn);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->socket->recvs, recvs);
-    fb_sim_take(owner->socket, SIZE_MAX);
+    sim_set_room(owner->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
@@ -89,15 +89,15 @@ START_TEST(closing_above_the_mark_is_not_writable)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = owner_open(fixture);
 
-    fb_sim_take(owner->socket, 0);
+    sim_set_room(owner->socket, 0);
     owner_write_pattern(owner, 100000);
-    fb_conn_close(owner->conn);
+    conn_close(owner->conn);
     fixture_settle(fixture);
     fixture_run(fixture);
-    fb_sim_take(owner->socket, 99999);
+    sim_set_room(owner->socket, 99999);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->writables + owner->closings, 0);
-    fb_sim_take(owner->socket, 1);
+    sim_set_room(owner->socket, 1);
     fixture_run(fixture);
     owner_check_pattern(owner, 100000);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
@@ -111,16 +111,17 @@ static struct owner *start_lingering(struct fixture *fixture)
 {
     struct owner *owner = owner_open(fixture);
 
-    fb_timer_set(fixture->loop, &owner->conn->timer, 100);
+    timer_set(fixture->loop, &owner->conn->timer, 100);
     owner->data = reply_and_close;
-    fb_sim_says(owner->socket, "request");
-    fb_sim_says(owner->socket, "body");
+    sim_says(owner->socket, "request");
+    sim_says(owner->socket, "body");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner), "reply");
     ck_assert_int_eq(owner->reason, FB_FINISHED);
     ck_assert(owner->socket->shut && !owner->socket->closed);
-    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 1);
-    ck_assert_uint_eq(fixture_count(fixture, FB_READING) + fixture_count(fixture, FB_WRITING), 0);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_ACTIVE), 1);
+    ck_assert_uint_eq(
+        fixture_count(fixture, COUNTER_READING) + fixture_count(fixture, COUNTER_WRITING), 0);
     ck_assert_uint_eq(fixture->released, 0);
     return owner;
 }
@@ -142,14 +143,14 @@ START_TEST(lingering_ends_with_the_peers_end)
     static const uint8_t body[200 * 1024];
 
     for (int i = 0; i < 40; i++) {
-        fb_sim_say(owner->socket, body, sizeof(body));
+        sim_say(owner->socket, body, sizeof(body));
         if (i % 2 == 0)
             fixture_pass(fixture, 100);
     }
     fixture_run(fixture);
-    ck_assert_uint_eq(fb_sim_unread(owner->socket), 0);
+    ck_assert_uint_eq(sim_unread(owner->socket), 0);
     ck_assert(!owner->socket->closed);
-    fb_sim_end(owner->socket);
+    sim_end(owner->socket);
     fixture_run(fixture);
     check_gone(fixture, &owner);
 }
@@ -162,7 +163,7 @@ START_TEST(lingering_ends_with_its_timeout)
 
     for (int i = 1; i <= 10; i++) {
         ck_assert(!owner->socket->closed);
-        fb_sim_says(owner->socket, "more"); /* the stop does not defer the close */
+        sim_says(owner->socket, "more"); /* the stop does not defer the close */
         fixture_pass(fixture, LINGERING_MS / 10);
     }
     check_gone(fixture, &owner);
@@ -174,7 +175,7 @@ START_TEST(lingering_ends_with_a_reset)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = start_lingering(fixture);
 
-    fb_sim_break(owner->socket, ECONNRESET);
+    sim_break(owner->socket, ECONNRESET);
     fixture_run(fixture);
     ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "recv() failed (104: "));
     check_gone(fixture, &owner);
@@ -187,12 +188,12 @@ START_TEST(lingering_cannot_be_watched)
     struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
-    fb_sim_says(owner->socket, "request");
-    fb_sim_says(owner->socket, "body");
-    fb_sim_refuse_watching(fixture->sim, ENOMEM);
+    sim_says(owner->socket, "request");
+    sim_says(owner->socket, "body");
+    sim_refuse_watching(fixture->sim, ENOMEM);
     fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
-    fb_sim_refuse_watching(fixture->sim, 0);
+    sim_refuse_watching(fixture->sim, 0);
     check_gone(fixture, &owner);
 }
 END_TEST
@@ -204,10 +205,10 @@ START_TEST(behind_the_end_nothing_can_be_pending)
     unsigned recvs;
 
     owner->eof = owner_ignore_eof;
-    fb_sim_end(owner->socket);
+    sim_end(owner->socket);
     fixture_run(fixture);
     recvs = owner->socket->recvs;
-    fb_conn_close(owner->conn);
+    conn_close(owner->conn);
     fixture_settle(fixture);
     ck_assert(owner->socket->closed);
     ck_assert_uint_eq(owner->socket->recvs, recvs);
@@ -222,8 +223,8 @@ static struct owner *open_closing(struct fixture *fixture)
     struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
-    fb_sim_take(owner->socket, 2);
-    fb_sim_says(owner->socket, "request");
+    sim_set_room(owner->socket, 2);
+    sim_says(owner->socket, "request");
     fixture_run(fixture);
     return owner;
 }
@@ -233,7 +234,7 @@ START_TEST(an_abort_overtakes_the_close)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = open_closing(fixture);
 
-    fb_conn_fail(owner->conn, FB_ABORTED);
+    conn_fail(owner->conn, FB_ABORTED);
     fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_ABORTED);
     ck_assert_str_eq(owner_sent(owner), "re");
@@ -248,7 +249,7 @@ START_TEST(a_peer_that_breaks_ends_the_closing)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = open_closing(fixture);
 
-    fb_sim_break_output(owner->socket, EPIPE);
+    sim_break_output(owner->socket, EPIPE);
     fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_RESET);
     ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "send() failed (32: "));
@@ -272,4 +273,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_peer_that_breaks_ends_the_closing, 0, FIXTURE_EVENTS);
 }
 
-FB_TEST_MAIN("conn_close", add_tests)
+TEST_MAIN("conn_close", add_tests)

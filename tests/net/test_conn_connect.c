@@ -23,26 +23,26 @@ static void end_all(struct fixture *fixture, struct owner **owner)
 START_TEST(a_server_accepts)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    fb_sim_answer_at_once(server, _i / FIXTURE_EVENTS);
+    sim_server_answer_at_once(server, _i / FIXTURE_EVENTS);
     a = owner_connect(fixture, NULL);
     ck_assert_uint_eq(a->openings, 0); /* no callback within the call */
     settle_both(fixture);
     ck_assert_uint_eq(a->openings, 1);
     owner_accept(server, a);
-    fb_conn_write(a->conn, "question", 8);
+    conn_write(a->conn, "question", 8);
     settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "question");
-    fb_sim_says(a->socket, "answer");
+    sim_says(a->socket, "answer");
     fixture_run(fixture);
     ck_assert_str_eq(a->last, "answer");
-    fb_sim_end(a->socket);
+    sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_uint_eq(a->openings, 1);
-    ck_assert_uint_eq(fb_sim_server_tries(server), 1);
+    ck_assert_uint_eq(sim_server_tries(server), 1);
     end_all(fixture, &a);
 }
 END_TEST
@@ -50,16 +50,16 @@ END_TEST
 START_TEST(an_answer_comes_late)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     a = owner_connect(fixture, NULL);
     settle_both(fixture);
-    fb_conn_write(a->conn, "early", 5);
+    conn_write(a->conn, "early", 5);
     settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
-    fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
     fixture_run(fixture);
     ck_assert_uint_eq(a->openings, 1);
     ck_assert_str_eq(owner_sent(owner_accept(server, a)), "early");
@@ -81,15 +81,15 @@ static const struct refusal {
 
 START_TEST(a_server_refuses)
 {
-    const struct refusal *refusal = &refusals[_i % fb_countof(refusals)];
+    const struct refusal *refusal = &refusals[_i % countof(refusals)];
     struct fixture *fixture = fixture_start_net(FIXTURE_EDGE, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    fb_sim_answer(server, FB_SIM_REFUSES, refusal->error);
-    fb_sim_answer_at_once(server, (size_t)_i >= fb_countof(refusals));
+    sim_server_answer(server, SIM_REFUSES, refusal->error);
+    sim_server_answer_at_once(server, (size_t)_i >= countof(refusals));
     a = owner_connect(fixture, NULL);
-    fb_conn_write(a->conn, "for nobody", 10);
+    conn_write(a->conn, "for nobody", 10);
     ck_assert_uint_eq(a->closings, 0); /* no callback within the call */
     settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
@@ -102,19 +102,19 @@ END_TEST
 
 static void time_out(struct owner *owner)
 {
-    fb_conn_fail(owner->conn, FB_TIMED_OUT);
+    conn_fail(owner->conn, FB_TIMED_OUT);
 }
 
 START_TEST(a_silent_server_is_its_owners_to_give_up)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     const struct owner like = { .expired = time_out };
     struct owner *a;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     a = owner_connect(fixture, &like);
-    fb_timer_set(fixture->loop, &a->conn->timer, 1000);
+    timer_set(fixture->loop, &a->conn->timer, 1000);
     settle_both(fixture);
     fixture_pass(fixture, 999);
     ck_assert_uint_eq(a->closings, 0);
@@ -128,7 +128,7 @@ END_TEST
 
 static size_t forward_input(struct owner *owner, fb_bytes in)
 {
-    fb_conn_write(owner->other->conn, in.p, in.n);
+    conn_write(owner->other->conn, in.p, in.n);
     return in.n;
 }
 
@@ -136,18 +136,18 @@ static size_t forward_input(struct owner *owner, fb_bytes in)
 START_TEST(borrowed_output_waits_in_memory_of_its_own)
 {
     struct fixture *fixture = fixture_start_net(_i, 3);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a, *client = owner_open(fixture), *noise = owner_open(fixture);
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     a = owner_connect(fixture, NULL);
     client->data = forward_input;
     client->other = a;
-    fb_sim_says(client->socket, "what the client said");
+    sim_says(client->socket, "what the client said");
     fixture_run(fixture);
-    fb_sim_says(noise->socket, "xxxxxxxxxxxxxxxxxxxxxxx");
+    sim_says(noise->socket, "xxxxxxxxxxxxxxxxxxxxxxx");
     fixture_run(fixture);
-    fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner_accept(server, a)), "what the client said");
     fixture_end_all(fixture);
@@ -165,28 +165,28 @@ static void count_release(void *n)
 START_TEST(early_output_of_all_kinds_and_an_early_end)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     int fd = memfd_create("file", MFD_CLOEXEC);
     unsigned releases = 0;
     struct owner *a;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     a = owner_connect(fixture, NULL);
     ck_assert_int_eq(write(fd, "file", 4), 4);
-    fb_conn_write_file(a->conn, fd, 0, 4);
-    fb_conn_write_ref(a->conn, "memory", 6, count_release, &releases);
-    fb_conn_push(a->conn);
+    conn_write_file(a->conn, fd, 0, 4);
+    conn_write_ref(a->conn, "memory", 6, count_release, &releases);
+    conn_push(a->conn);
     settle_both(fixture);
     ck_assert_uint_eq(releases, 0);
-    fb_conn_shutdown(a->conn);
+    conn_shutdown(a->conn);
     settle_both(fixture);
-    fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner_accept(server, a)), "filememory");
     ck_assert_uint_eq(releases, 1);
     ck_assert(a->socket->shut);
     ck_assert_uint_eq(a->openings, 1);
-    fb_sim_end(a->socket);
+    sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     end_all(fixture, &a);
@@ -196,17 +196,17 @@ END_TEST
 START_TEST(a_close_before_the_answer)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a;
     bool abort = _i / FIXTURE_EVENTS;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     a = owner_connect(fixture, NULL);
     settle_both(fixture);
     if (abort)
-        fb_conn_fail(a->conn, FB_ABORTED);
+        conn_fail(a->conn, FB_ABORTED);
     else
-        fb_conn_close(a->conn);
+        conn_close(a->conn);
     settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
     ck_assert_uint_eq(a->closings, 1);
@@ -219,15 +219,15 @@ END_TEST
 START_TEST(a_close_before_the_answer_sends_what_was_written)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    fb_sim_answer(server, _i / FIXTURE_EVENTS ? FB_SIM_ACCEPTS : FB_SIM_SILENT, 0);
+    sim_server_answer(server, _i / FIXTURE_EVENTS ? SIM_ACCEPTS : SIM_SILENT, 0);
     a = owner_connect(fixture, NULL);
-    fb_conn_write(a->conn, "note", 4);
-    fb_conn_close(a->conn);
+    conn_write(a->conn, "note", 4);
+    conn_close(a->conn);
     settle_both(fixture);
-    fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner_accept(server, a)), "note");
     ck_assert_uint_eq(a->openings, 0); /* closed by its owner before */
@@ -241,18 +241,18 @@ END_TEST
 START_TEST(a_close_at_once_whose_output_waits)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    fb_sim_answer_at_once(server, true);
+    sim_server_answer_at_once(server, true);
     a = owner_connect(fixture, NULL);
-    fb_sim_take(owner_accept(server, a)->socket, 2);
-    fb_conn_write(a->conn, "note", 4);
-    fb_conn_close(a->conn);
+    sim_set_room(owner_accept(server, a)->socket, 2);
+    conn_write(a->conn, "note", 4);
+    conn_close(a->conn);
     settle_both(fixture);
     ck_assert_uint_eq(a->closings, 0);
     ck_assert_uint_eq(a->openings, 0);
-    fb_sim_take(a->socket, 2);
+    sim_set_room(a->socket, 2);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "note");
     ck_assert_int_eq(a->reason, FB_FINISHED);
@@ -263,15 +263,15 @@ END_TEST
 START_TEST(the_refusal_of_one_that_was_closed)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     a = owner_connect(fixture, NULL);
-    fb_conn_write(a->conn, "note", 4);
-    fb_conn_close(a->conn);
+    conn_write(a->conn, "note", 4);
+    conn_close(a->conn);
     settle_both(fixture);
-    fb_sim_answer(server, FB_SIM_REFUSES, 0);
+    sim_server_answer(server, SIM_REFUSES, 0);
     fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_REFUSED);
     ck_assert_uint_eq(a->closings, 1);
@@ -282,24 +282,24 @@ END_TEST
 
 static void stop_reading(struct owner *owner)
 {
-    fb_conn_stop(owner->conn);
+    conn_stop(owner->conn);
 }
 
 START_TEST(stopped_before_it_is_connected)
 {
     const struct owner like = { .opened = _i / FIXTURE_EVENTS ? stop_reading : NULL };
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a = owner_connect(fixture, &like);
 
     if (like.opened == NULL)
-        fb_conn_stop(a->conn);
+        conn_stop(a->conn);
     settle_both(fixture);
-    fb_sim_says(owner_accept(server, a)->socket, "banner");
+    sim_says(owner_accept(server, a)->socket, "banner");
     fixture_run(fixture);
     ck_assert_uint_eq(a->openings, 1);
     ck_assert_uint_eq(a->datas, 0);
-    fb_conn_resume(a->conn);
+    conn_resume(a->conn);
     settle_both(fixture);
     ck_assert_uint_eq(a->datas, 1);
     end_all(fixture, &a);
@@ -309,33 +309,33 @@ END_TEST
 START_TEST(slots_and_gauges)
 {
     struct fixture *fixture = fixture_start_net(_i, 3);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *client = owner_open(fixture), *a, *b, *none;
 
     a = owner_connect(fixture, NULL);
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
     settle_both(fixture);
     ck_assert_uint_eq(fixture->net->connection_n, 3);
     ck_assert_uint_eq(fixture->net->client_n, 1);
-    ck_assert_uint_eq(fixture_count(fixture, FB_ACTIVE), 1);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_ACTIVE), 1);
     none = owner_connect(fixture, NULL);
     ck_assert_ptr_null(none->conn);
     free(none);
     settle_both(fixture);
 
     /* a connection to a server is no client */
-    fb_sim_take(owner_accept(server, a)->socket, 0);
+    sim_set_room(owner_accept(server, a)->socket, 0);
     a->data = owner_leave_input;
-    fb_conn_write(a->conn, "unsent", 6);
-    fb_sim_says(a->socket, "unconsumed");
+    conn_write(a->conn, "unsent", 6);
+    sim_says(a->socket, "unconsumed");
     settle_both(fixture);
-    ck_assert_uint_eq(fixture_count(fixture, FB_WRITING), 0);
-    ck_assert_uint_eq(fixture_count(fixture, FB_READING), 0);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_WRITING), 0);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_READING), 0);
 
     fixture->released = 0;
-    fb_conn_fail(a->conn, FB_ABORTED);
-    fb_conn_fail(b->conn, FB_ABORTED);
+    conn_fail(a->conn, FB_ABORTED);
+    conn_fail(b->conn, FB_ABORTED);
     settle_both(fixture);
     ck_assert_uint_eq(fixture->released, 2);
     ck_assert_uint_eq(fixture->net->connection_n, 1);
@@ -355,18 +355,18 @@ static void connect_again(struct owner *owner)
 START_TEST(a_refused_one_is_tried_again_in_its_place)
 {
     struct fixture *fixture = fixture_start_net(_i, 2);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     const struct owner like = { .closed = connect_again, .n = 1 };
     struct owner *a, *b;
 
-    fb_sim_answer(server, FB_SIM_REFUSES, 0);
-    fb_sim_answer_at_once(server, true);
+    sim_server_answer(server, SIM_REFUSES, 0);
+    sim_server_answer_at_once(server, true);
     a = owner_connect(fixture, &like);
     settle_both(fixture);
     b = a->other;
     ck_assert_ptr_nonnull(b);
     ck_assert_int_eq(b->reason, FB_REFUSED);
-    ck_assert_uint_eq(fb_sim_server_tries(server), 2);
+    ck_assert_uint_eq(sim_server_tries(server), 2);
     fixture_logged(fixture);
     owner_free(&b);
     end_all(fixture, &a);
@@ -377,7 +377,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, a_server_accepts, 0, 2 * FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, an_answer_comes_late, 0, FIXTURE_EVENTS);
-    tcase_add_loop_test(tcase, a_server_refuses, 0, 2 * (int)fb_countof(refusals));
+    tcase_add_loop_test(tcase, a_server_refuses, 0, 2 * (int)countof(refusals));
     tcase_add_loop_test(tcase, a_silent_server_is_its_owners_to_give_up, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, borrowed_output_waits_in_memory_of_its_own, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, early_output_of_all_kinds_and_an_early_end, 0, FIXTURE_EVENTS);
@@ -391,4 +391,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_refused_one_is_tried_again_in_its_place, 0, FIXTURE_EVENTS);
 }
 
-FB_TEST_MAIN("conn_connect", add_tests)
+TEST_MAIN("conn_connect", add_tests)

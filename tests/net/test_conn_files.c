@@ -70,7 +70,7 @@ START_TEST(a_file_is_sent_whole)
     size_t n = sizes[_i / FIXTURE_EVENTS];
     int fd = make_file(n);
 
-    ck_assert_int_eq(fb_conn_write_file(a->conn, fd, 0, n), 0);
+    ck_assert_int_eq(conn_write_file(a->conn, fd, 0, n), 0);
     ck_assert_uint_eq(a->conn->unsent, n);
     fixture_settle(fixture);
     fixture_run(fixture);
@@ -89,15 +89,15 @@ START_TEST(a_part_of_a_file_to_a_slow_reader)
     struct owner *a = owner_open(fixture);
     int fd = make_file(100000);
 
-    fb_sim_take(a->socket, 0);
+    sim_set_room(a->socket, 0);
     a->socket->send_most = 777;
-    fb_conn_write_file(a->conn, fd, 12345, 50000);
+    conn_write_file(a->conn, fd, 12345, 50000);
     fixture_settle(fixture);
     fixture_run(fixture);
     ck_assert_uint_eq(a->socket->sent_n, 0);
     for (int i = 0; i < 50; i++) {
         ck_assert(is_open(fd));
-        fb_sim_take(a->socket, 1000);
+        sim_set_room(a->socket, 1000);
         fixture_run(fixture);
     }
     check_pattern(a, 12345, 50000);
@@ -113,13 +113,13 @@ START_TEST(a_large_file_holds_input_back)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = owner_open(fixture);
 
-    fb_sim_take(a->socket, 0);
-    fb_conn_write_file(a->conn, make_file(100000), 0, 100000);
+    sim_set_room(a->socket, 0);
+    conn_write_file(a->conn, make_file(100000), 0, 100000);
     fixture_settle(fixture);
-    fb_sim_says(a->socket, "later");
+    sim_says(a->socket, "later");
     fixture_run(fixture);
     ck_assert_uint_eq(a->datas, 0);
-    fb_sim_take(a->socket, SIZE_MAX);
+    sim_set_room(a->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_uint_eq(a->writables, 1);
     ck_assert_uint_eq(a->datas, 1);
@@ -133,8 +133,8 @@ START_TEST(a_file_that_ends_early_is_an_error)
     struct owner *a = owner_open(fixture);
     int fd = make_file(1000);
 
-    fb_conn_write_file(a->conn, fd, 0, 1001);
-    fb_conn_write(a->conn, "behind", 6);
+    conn_write_file(a->conn, fd, 0, 1001);
+    conn_write(a->conn, "behind", 6);
     fixture_settle(fixture);
     fixture_run(fixture);
     ck_assert_uint_eq(a->closings, 1);
@@ -153,12 +153,12 @@ START_TEST(a_file_is_closed_when_the_connection_breaks)
     struct owner *a = owner_open(fixture);
     int fd = make_file(1000), later = make_file(10);
 
-    fb_sim_take(a->socket, 500);
-    fb_conn_write_file(a->conn, fd, 0, 1000);
-    fb_conn_write_file(a->conn, later, 0, 10);
+    sim_set_room(a->socket, 500);
+    conn_write_file(a->conn, fd, 0, 1000);
+    conn_write_file(a->conn, later, 0, 10);
     fixture_settle(fixture);
     fixture_run(fixture);
-    fb_sim_break(a->socket, ECONNRESET);
+    sim_break(a->socket, ECONNRESET);
     fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_RESET);
     fixture_logged(fixture);
@@ -174,13 +174,13 @@ START_TEST(a_close_sends_the_file_first)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = owner_open(fixture);
 
-    fb_sim_take(a->socket, 0);
-    fb_conn_write_file(a->conn, make_file(2000000), 0, 2000000);
-    fb_conn_close(a->conn);
+    sim_set_room(a->socket, 0);
+    conn_write_file(a->conn, make_file(2000000), 0, 2000000);
+    conn_close(a->conn);
     fixture_settle(fixture);
     for (int i = 0; i < 4; i++) {
         ck_assert_uint_eq(a->closings, 0);
-        fb_sim_take(a->socket, 500000);
+        sim_set_room(a->socket, 500000);
         fixture_run(fixture);
     }
     ck_assert_int_eq(a->reason, FB_FINISHED);
@@ -215,19 +215,18 @@ static size_t write_letters(struct owner *owner, fb_bytes in)
 
         switch (kinds[i % (sizeof(kinds) - 1)]) {
         case 'o':
-            fb_conn_write(owner->conn, letters + at, n);
+            conn_write(owner->conn, letters + at, n);
             break;
         case 'v':
-            fb_conn_write(owner->conn, in.p + at, n);
+            conn_write(owner->conn, in.p + at, n);
             break;
         case 'r':
-            refs +=
-                fb_conn_write_ref(owner->conn, letters + at, n, count_release, (void *)refs) == 0;
+            refs += conn_write_ref(owner->conn, letters + at, n, count_release, (void *)refs) == 0;
             break;
         default:
             fd = memfd_create("letters", MFD_CLOEXEC);
             ck_assert_int_eq(write(fd, letters, 26), 26);
-            if (fb_conn_write_file(owner->conn, fd, at, n) == -1)
+            if (conn_write_file(owner->conn, fd, at, n) == -1)
                 close(fd);
         }
         at += n;
@@ -245,16 +244,16 @@ START_TEST(the_order_is_that_of_the_calls)
 
     releases = 0;
     a->data = write_letters;
-    fb_sim_take(a->socket, 0);
+    sim_set_room(a->socket, 0);
     a->socket->send_most = mosts[_i / FIXTURE_EVENTS];
-    fb_sim_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
+    sim_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
     fixture_run(fixture);
     ck_assert_uint_eq(a->conn->unsent, 26);
     ck_assert_uint_eq(releases, 0);
-    fb_sim_says(noise->socket, "##########################");
+    sim_says(noise->socket, "##########################");
     fixture_run(fixture);
     for (size_t n = 0; n <= 26 + mosts[_i / FIXTURE_EVENTS]; n += mosts[_i / FIXTURE_EVENTS]) {
-        fb_sim_take(a->socket, mosts[_i / FIXTURE_EVENTS]);
+        sim_set_room(a->socket, mosts[_i / FIXTURE_EVENTS]);
         fixture_run(fixture);
     }
     ck_assert_str_eq(owner_sent(a), "abcdefghijklmnopqrstuvwxyz");
@@ -278,7 +277,7 @@ START_TEST(many_pieces_leave_in_order)
         bytes[i] = (uint8_t)(i % PERIOD);
     for (size_t i = 0; i < sizeof(bytes); i++)
         ck_assert_int_eq(
-            fb_conn_write_ref(a->conn, bytes + i, 1, count_release, (void *)(uintptr_t)i), 0);
+            conn_write_ref(a->conn, bytes + i, 1, count_release, (void *)(uintptr_t)i), 0);
     fixture_settle(fixture);
     fixture_run(fixture);
     check_pattern(a, 0, sizeof(bytes));
@@ -299,8 +298,8 @@ START_TEST(without_memory_all_is_given_back)
 
     releases = 0;
     a->data = write_letters;
-    fb_sim_take(a->socket, 0);
-    fb_sim_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
+    sim_set_room(a->socket, 0);
+    sim_says(a->socket, "abcdefghijklmnopqrstuvwxyz");
     fixture->memory.until_failure = (unsigned)_i;
     fixture_run(fixture);
     ck_assert_int_eq(fixture->memory.failures > 0, _i < LETTERS_BLOCKS);
@@ -327,4 +326,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, without_memory_all_is_given_back, 0, LETTERS_BLOCKS + 1);
 }
 
-FB_TEST_MAIN("conn_files", add_tests)
+TEST_MAIN("conn_files", add_tests)

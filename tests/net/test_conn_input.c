@@ -27,21 +27,21 @@ START_TEST(what_is_left_comes_again_with_what_follows)
     struct owner *owner = owner_open(fixture);
 
     owner->data = consume_line;
-    fb_sim_says(owner->socket, "one\ntw");
+    sim_says(owner->socket, "one\ntw");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert_str_eq(owner->last, "one\ntw");
-    fb_sim_says(owner->socket, "o");
+    sim_says(owner->socket, "o");
     fixture_run(fixture);
     ck_assert_str_eq(owner->last, "two");
-    fb_sim_says(owner->socket, "\nthree");
+    sim_says(owner->socket, "\nthree");
     fixture_run(fixture);
     ck_assert_str_eq(owner->last, "two\nthree");
-    fb_sim_says(owner->socket, "\n");
+    sim_says(owner->socket, "\n");
     fixture_run(fixture);
     ck_assert_str_eq(owner->last, "three\n");
     ck_assert_uint_eq(owner->datas, 4);
-    fb_sim_says(owner->socket, "4");
+    sim_says(owner->socket, "4");
     fixture_run(fixture);
     ck_assert_str_eq(owner->last, "4");
     end_all(fixture, &owner);
@@ -85,7 +85,7 @@ START_TEST(pieces_are_gathered_in_a_row)
     owner->n = whole;
     owner->socket->lends = gathered[_i / FIXTURE_EVENTS].lends;
     for (size_t at = 0; at < whole; at += piece) {
-        fb_sim_say(owner->socket, bytes + at, piece < whole - at ? piece : whole - at);
+        sim_say(owner->socket, bytes + at, piece < whole - at ? piece : whole - at);
         if (at % 7 == 0) /* without waits between them bytes would arrive together */
             fixture_run(fixture);
     }
@@ -99,7 +99,7 @@ END_TEST
 
 static size_t stop_and_leave(struct owner *owner, fb_bytes in)
 {
-    fb_conn_stop(owner->conn);
+    conn_stop(owner->conn);
     return in.n - owner->n;
 }
 
@@ -110,17 +110,17 @@ START_TEST(stopped_it_hears_nothing)
     unsigned recvs;
 
     owner->data = stop_and_leave;
-    fb_sim_says(owner->socket, "first");
+    sim_says(owner->socket, "first");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1);
     recvs = owner->socket->recvs;
-    fb_sim_says(owner->socket, "second");
+    sim_says(owner->socket, "second");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert_uint_eq(owner->socket->recvs, recvs);
 
     owner->data = NULL;
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     ck_assert_uint_eq(owner->datas, 1); /* no call runs a callback */
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
@@ -136,14 +136,14 @@ START_TEST(resumed_it_is_offered_the_rest)
 
     owner->data = stop_and_leave;
     owner->n = 4;
-    fb_sim_says(owner->socket, "one two");
+    sim_says(owner->socket, "one two");
     fixture_run(fixture);
     owner->data = NULL;
-    fb_conn_resume(owner->conn); /* although nothing more has arrived */
+    conn_resume(owner->conn); /* although nothing more has arrived */
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
     ck_assert_str_eq(owner->last, " two");
-    fb_conn_resume(owner->conn); /* was not stopped */
+    conn_resume(owner->conn); /* was not stopped */
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
     end_all(fixture, &owner);
@@ -154,8 +154,8 @@ static size_t leave_once(struct owner *owner, fb_bytes in)
 {
     if (owner->datas > 1)
         return in.n;
-    fb_conn_stop(owner->conn);
-    fb_conn_resume(owner->conn);
+    conn_stop(owner->conn);
+    conn_resume(owner->conn);
     return 0;
 }
 
@@ -165,7 +165,7 @@ START_TEST(resumed_within_data_it_is_offered_the_rest)
     struct owner *owner = owner_open(fixture);
 
     owner->data = leave_once;
-    fb_sim_says(owner->socket, "again");
+    sim_says(owner->socket, "again");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
     ck_assert_str_eq(owner->last, "again");
@@ -175,7 +175,7 @@ END_TEST
 
 static void stop_at_once(struct owner *owner)
 {
-    fb_conn_stop(owner->conn);
+    conn_stop(owner->conn);
 }
 
 START_TEST(stopped_when_opened_it_is_not_read)
@@ -184,10 +184,10 @@ START_TEST(stopped_when_opened_it_is_not_read)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = owner_create(fixture, &stopping);
 
-    fb_sim_says(owner->socket, "early");
+    sim_says(owner->socket, "early");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->socket->recvs, 0);
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     fixture_run(fixture);
     ck_assert_str_eq(owner->last, "early");
     end_all(fixture, &owner);
@@ -196,8 +196,8 @@ END_TEST
 
 static size_t stop_and_resume(struct owner *owner, fb_bytes in)
 {
-    fb_conn_stop(owner->conn);
-    fb_conn_resume(owner->conn);
+    conn_stop(owner->conn);
+    conn_resume(owner->conn);
     return in.n - owner->n;
 }
 
@@ -207,12 +207,12 @@ START_TEST(a_resume_with_nothing_left_is_over)
     struct owner *owner = owner_open(fixture);
 
     owner->data = stop_and_resume;
-    fb_sim_says(owner->socket, "all");
+    sim_says(owner->socket, "all");
     fixture_run(fixture);
     ck_assert_uint_eq(
         owner->socket->recvs, 1); /* no receive in vain, which would only say "again" */
     owner->data = owner_leave_input;
-    fb_sim_says(owner->socket, "next");
+    sim_says(owner->socket, "next");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2); /* the rest is not offered at once again */
     ck_assert_uint_eq(owner->socket->recvs, 2);
@@ -227,8 +227,8 @@ START_TEST(the_end_comes_with_the_rest)
 
     owner->data = consume_line;
     owner->socket->tells_eof = true;
-    fb_sim_says(owner->socket, "whole\nhalf");
-    fb_sim_end(owner->socket);
+    sim_says(owner->socket, "whole\nhalf");
+    sim_end(owner->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1);
     ck_assert_uint_eq(owner->eofs, 1);
@@ -246,17 +246,17 @@ START_TEST(behind_the_end_output_still_leaves)
     struct owner *owner = owner_open(fixture);
 
     owner->eof = owner_ignore_eof;
-    fb_sim_end(owner->socket);
+    sim_end(owner->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->eofs, 1);
     ck_assert_uint_eq(owner->last_n, 0);
-    fb_conn_write(owner->conn, "answer", 6);
+    conn_write(owner->conn, "answer", 6);
     fixture_settle(fixture);
     ck_assert_str_eq(owner_sent(owner), "answer");
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->eofs, 1);
-    fb_conn_close(owner->conn);
+    conn_close(owner->conn);
     fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
     owner_free(&owner);
@@ -272,12 +272,12 @@ START_TEST(the_end_waits_for_resume)
     owner->data = stop_and_leave;
     owner->n = 3;
     owner->socket->tells_eof = true;
-    fb_sim_says(owner->socket, "let");
-    fb_sim_end(owner->socket);
+    sim_says(owner->socket, "let");
+    sim_end(owner->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->eofs, 0);
     owner->data = owner_leave_input;
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
     ck_assert_uint_eq(owner->eofs, 1);
@@ -292,12 +292,12 @@ START_TEST(an_empty_recv_is_no_end)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = owner_open(fixture);
 
-    fb_sim_stall(owner->socket);
+    sim_stall(owner->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 0);
-    fb_sim_says(owner->socket, "a");
-    fb_sim_stall(owner->socket);
-    fb_sim_says(owner->socket, "b");
+    sim_says(owner->socket, "a");
+    sim_stall(owner->socket);
+    sim_says(owner->socket, "b");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
     ck_assert_str_eq(owner->last, "b");
@@ -308,7 +308,7 @@ END_TEST
 /* Endless input: as much again as is received. */
 static size_t ask_for_more(struct owner *owner, fb_bytes in)
 {
-    fb_sim_say(owner->socket, in.p, in.n);
+    sim_say(owner->socket, in.p, in.n);
     return in.n;
 }
 
@@ -319,15 +319,15 @@ START_TEST(endless_input_leaves_the_others_their_turn)
     static const uint8_t bytes[SCRATCH];
 
     greedy->data = ask_for_more;
-    fb_sim_say(greedy->socket, bytes, sizeof(bytes));
-    fb_sim_says(modest->socket, "me too");
+    sim_say(greedy->socket, bytes, sizeof(bytes));
+    sim_says(modest->socket, "me too");
     fixture_turn(fixture);
     ck_assert_uint_eq(modest->datas, 1);
     ck_assert_uint_ge(greedy->datas, 1);
     for (unsigned i = 0; i < 3; i++) {
         unsigned before = greedy->datas;
 
-        fb_sim_says(modest->socket, "me too");
+        sim_says(modest->socket, "me too");
         fixture_turn(fixture);
         ck_assert_uint_eq(modest->datas, i + 2);
         ck_assert_uint_gt(greedy->datas, before); /* without a change it is not forgotten */
@@ -348,10 +348,10 @@ START_TEST(input_lies_in_memory_of_the_operation)
 
     owner->socket->lends = true;
     owner->data = consume_line;
-    fb_sim_says(owner->socket, "one\ntw");
+    sim_says(owner->socket, "one\ntw");
     fixture_run(fixture);
     ck_assert_ptr_ne(owner->last_p, fixture->net->scratch);
-    fb_sim_says(owner->socket, "o\n");
+    sim_says(owner->socket, "o\n");
     fixture_run(fixture);
     ck_assert_str_eq(owner->last, "two\n");
     end_all(fixture, &owner);
@@ -362,7 +362,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, what_is_left_comes_again_with_what_follows, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(
-        tcase, pieces_are_gathered_in_a_row, 0, (int)fb_countof(gathered) * FIXTURE_EVENTS);
+        tcase, pieces_are_gathered_in_a_row, 0, (int)countof(gathered) * FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, stopped_it_hears_nothing, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, resumed_it_is_offered_the_rest, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, resumed_within_data_it_is_offered_the_rest, 0, FIXTURE_EVENTS);
@@ -376,4 +376,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, input_lies_in_memory_of_the_operation, 0, FIXTURE_EVENTS);
 }
 
-FB_TEST_MAIN("conn_input", add_tests)
+TEST_MAIN("conn_input", add_tests)

@@ -9,9 +9,9 @@ static uint8_t bytes[20000];
 static size_t write_to_other(struct owner *owner, fb_bytes in)
 {
     if (owner->other->conn != NULL) {
-        fb_conn_write(owner->other->conn, in.p, in.n); /* borrowed */
-        fb_conn_write(owner->other->conn, bytes, sizeof(bytes));
-        fb_conn_write(owner->other->conn, in.p, 1);
+        conn_write(owner->other->conn, in.p, in.n); /* borrowed */
+        conn_write(owner->other->conn, bytes, sizeof(bytes));
+        conn_write(owner->other->conn, in.p, 1);
     }
     return in.n / 2;
 }
@@ -22,13 +22,13 @@ static void exercise_memory(struct fixture *fixture, struct owner *owners[3])
     owners[0]->data = owner_leave_input;
     owners[1]->data = write_to_other;
     owners[1]->other = owners[2];
-    fb_sim_take(owners[2]->socket, 10);
+    sim_set_room(owners[2]->socket, 10);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++) {
-            fb_sim_say(owners[j]->socket, bytes, 5000);
+            sim_say(owners[j]->socket, bytes, 5000);
             fixture_run(fixture);
         }
-    fb_sim_take(owners[2]->socket, SIZE_MAX);
+    sim_set_room(owners[2]->socket, SIZE_MAX);
     fixture_run(fixture);
 }
 
@@ -74,4 +74,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_connection_ends_that_lacks_memory, 0, FIXTURE_EVENTS);
 }
 
-FB_TEST_MAIN("conn_memory", add_tests)
+TEST_MAIN("conn_memory", add_tests)

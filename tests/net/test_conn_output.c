@@ -17,8 +17,8 @@ static void end_all(struct fixture *fixture, struct owner **owner)
 static size_t write_much(struct owner *owner, fb_bytes in)
 {
     for (size_t i = 0; i < owner->n; i++)
-        fb_conn_write(owner->conn, "abc", 3);
-    fb_conn_write(owner->conn, "", 0);
+        conn_write(owner->conn, "abc", 3);
+    conn_write(owner->conn, "", 0);
     return in.n;
 }
 
@@ -28,11 +28,11 @@ START_TEST(a_callback_sends_once)
     struct owner *owner = owner_open(fixture);
 
     owner->data = write_much;
-    fb_sim_says(owner->socket, "?");
+    sim_says(owner->socket, "?");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->socket->sends, 0); /* no output was left to write */
     owner->n = 1000;
-    fb_sim_says(owner->socket, "?");
+    sim_says(owner->socket, "?");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->socket->sends, 1);
     ck_assert_uint_eq(owner->socket->sent_n, 3000);
@@ -48,7 +48,7 @@ START_TEST(output_within_the_input_is_not_copied)
     struct owner *owner = owner_open(fixture);
 
     owner->data = owner_echo;
-    fb_sim_says(owner->socket, "borrowed");
+    sim_says(owner->socket, "borrowed");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner), "borrowed");
     ck_assert_int_eq(owner->socket->piece_n, 1);
@@ -56,10 +56,10 @@ START_TEST(output_within_the_input_is_not_copied)
 
     /* the same from input that had been kept */
     owner->data = owner_leave_input;
-    fb_sim_says(owner->socket, "ke");
+    sim_says(owner->socket, "ke");
     fixture_run(fixture);
     owner->data = owner_echo;
-    fb_sim_says(owner->socket, "pt");
+    sim_says(owner->socket, "pt");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner), "borrowedkept");
     ck_assert_ptr_eq(owner->socket->pieces[0].iov_base, owner->last_p);
@@ -71,8 +71,8 @@ END_TEST
 static size_t write_mixed(struct owner *owner, fb_bytes in)
 {
     for (size_t i = 0; i < in.n; i++) {
-        fb_conn_write(owner->conn, in.p + i, 1);
-        fb_conn_write(owner->conn, "-", 1);
+        conn_write(owner->conn, in.p + i, 1);
+        conn_write(owner->conn, "-", 1);
     }
     return in.n;
 }
@@ -103,7 +103,7 @@ static const struct {
 
 START_TEST(copied_and_borrowed_output_keeps_its_order)
 {
-    for (size_t i = 0; i < fb_countof(mixtures); i++) {
+    for (size_t i = 0; i < countof(mixtures); i++) {
         struct fixture *fixture = fixture_start_net(_i, 2);
         struct owner *owner = owner_open(fixture), *noise = owner_open(fixture);
         size_t n = mixtures[i].n;
@@ -113,16 +113,16 @@ START_TEST(copied_and_borrowed_output_keeps_its_order)
             in[at] = (char)('a' + at % 26);
         owner->data = write_mixed;
         owner->socket->send_most = mixtures[i].most;
-        fb_sim_take(owner->socket, mixtures[i].room);
-        fb_sim_say(owner->socket, in, n);
+        sim_set_room(owner->socket, mixtures[i].room);
+        sim_say(owner->socket, in, n);
         fixture_run(fixture);
         memset(in, '#', sizeof(in)); /* into the same buffer */
-        fb_sim_say(noise->socket, in, sizeof(in));
+        sim_say(noise->socket, in, sizeof(in));
         fixture_run(fixture);
         while (owner->socket->sent_n < 2 * n) {
             size_t before = owner->socket->sent_n;
 
-            fb_sim_take(owner->socket, 100);
+            sim_set_room(owner->socket, 100);
             fixture_run(fixture);
             ck_assert_uint_gt(owner->socket->sent_n, before);
         }
@@ -139,8 +139,8 @@ END_TEST
 static size_t write_around(struct owner *owner, fb_bytes in)
 {
     ck_assert_uint_eq(in.n, 4);
-    fb_conn_write(owner->conn, in.p + 1, 3);
-    fb_conn_write(owner->conn, in.p + 3, 2); /* a byte of the input lies behind */
+    conn_write(owner->conn, in.p + 1, 3);
+    conn_write(owner->conn, in.p + 3, 2); /* a byte of the input lies behind */
     return in.n;
 }
 
@@ -152,7 +152,7 @@ START_TEST(what_is_not_all_lent_is_copied)
 
     fixture->net->scratch[4] = '!';
     owner->data = write_around;
-    fb_sim_says(owner->socket, "abcd");
+    sim_says(owner->socket, "abcd");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner), "bcdd!");
     ck_assert_int_eq(owner->socket->piece_n, 2);
@@ -168,14 +168,14 @@ START_TEST(output_goes_on_when_the_peer_takes_it)
     struct owner *owner = owner_open(fixture);
     size_t n = 1000 * 1000, steps = 0;
 
-    fb_sim_take(owner->socket, 0);
+    sim_set_room(owner->socket, 0);
     owner_write_pattern(owner, n);
     fixture_settle(fixture);
     ck_assert_uint_eq(owner->socket->sends, 1);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->socket->sends, 1); /* no send was tried in vain */
     while (owner->socket->sent_n < n) {
-        fb_sim_take(owner->socket, 4096 + steps * 1111);
+        sim_set_room(owner->socket, 4096 + steps * 1111);
         fixture_run(fixture);
         ck_assert_uint_lt(++steps, 1000);
     }
@@ -191,16 +191,16 @@ START_TEST(writing_more_keeps_the_order)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = owner_open(fixture);
 
-    fb_sim_take(owner->socket, 5000);
+    sim_set_room(owner->socket, 5000);
     for (int i = 0; i < 100; i++) {
         owner_write_pattern(owner, 1 + (size_t)i * 37 % 5001);
         fixture_settle(fixture);
         if (i % 3 == 0) {
-            fb_sim_take(owner->socket, 3000);
+            sim_set_room(owner->socket, 3000);
             fixture_run(fixture);
         }
     }
-    fb_sim_take(owner->socket, SIZE_MAX);
+    sim_set_room(owner->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->conn->unsent, 0);
     owner_check_pattern(owner, owner->socket->sent_n);
@@ -222,29 +222,29 @@ START_TEST(unsent_output_holds_the_input_back)
 
     owner->data = send_answer;
     owner->n = n;
-    fb_sim_take(owner->socket, 0);
-    fb_sim_says(owner->socket, "a");
+    sim_set_room(owner->socket, 0);
+    sim_says(owner->socket, "a");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->conn->unsent, n);
-    fb_sim_says(owner->socket, "b"); /* at the mark and not above: still read */
+    sim_says(owner->socket, "b"); /* at the mark and not above: still read */
     owner->n = 1;
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
-    fb_sim_says(owner->socket, "c");
+    sim_says(owner->socket, "c");
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 2);
 
-    fb_sim_take(owner->socket, n + 1 - LOW_WATER); /* down to the mark, not below */
+    sim_set_room(owner->socket, n + 1 - LOW_WATER); /* down to the mark, not below */
     fixture_run(fixture);
     ck_assert_uint_eq(owner->conn->unsent, LOW_WATER);
     ck_assert_uint_eq(owner->datas + owner->writables, 2);
-    fb_sim_take(owner->socket, 1);
+    sim_set_room(owner->socket, 1);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->writables, 1);
     ck_assert_uint_eq(owner->datas, 3);
     ck_assert_str_eq(owner->last, "c");
 
-    fb_sim_take(owner->socket, SIZE_MAX);
+    sim_set_room(owner->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->writables, 1); /* once */
     owner_check_pattern(owner, n + 2);
@@ -267,16 +267,16 @@ START_TEST(writable_may_write_until_it_is_held_again)
     owner->data = send_answer;
     owner->writable = write_again;
     owner->n = n;
-    fb_sim_take(owner->socket, 0);
-    fb_sim_says(owner->socket, "go");
+    sim_set_room(owner->socket, 0);
+    sim_says(owner->socket, "go");
     fixture_run(fixture);
     for (unsigned i = 1; i <= 3; i++) {
         ck_assert_uint_eq(owner->writables, i - 1);
-        fb_sim_take(owner->socket, owner->conn->unsent - 1);
+        sim_set_room(owner->socket, owner->conn->unsent - 1);
         fixture_run(fixture);
         ck_assert_uint_eq(owner->writables, i);
     }
-    fb_sim_take(owner->socket, SIZE_MAX);
+    sim_set_room(owner->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->writables, 3);
     owner_check_pattern(owner, 3 * n);
@@ -287,7 +287,7 @@ END_TEST
 static size_t answer_and_stop(struct owner *owner, fb_bytes in)
 {
     owner_write_pattern(owner, owner->n);
-    fb_conn_stop(owner->conn);
+    conn_stop(owner->conn);
     return in.n / 2;
 }
 
@@ -298,14 +298,14 @@ START_TEST(resumed_while_held_it_is_offered_the_rest_later)
 
     owner->data = answer_and_stop;
     owner->n = HIGH_WATER + 1;
-    fb_sim_take(owner->socket, 0);
-    fb_sim_says(owner->socket, "onetwo");
+    sim_set_room(owner->socket, 0);
+    sim_says(owner->socket, "onetwo");
     fixture_run(fixture);
     owner->data = NULL;
-    fb_conn_resume(owner->conn);
+    conn_resume(owner->conn);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->datas, 1); /* reading is paused */
-    fb_sim_take(owner->socket, SIZE_MAX);
+    sim_set_room(owner->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_uint_eq(owner->writables, 1);
     ck_assert_uint_eq(owner->datas, 2); /* although nothing more has arrived */
@@ -327,4 +327,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, resumed_while_held_it_is_offered_the_rest_later, 0, FIXTURE_EVENTS);
 }
 
-FB_TEST_MAIN("conn_output", add_tests)
+TEST_MAIN("conn_output", add_tests)

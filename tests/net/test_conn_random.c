@@ -41,21 +41,21 @@ static size_t echo_some(struct owner *owner, fb_bytes in)
         size_t n = step < used - at ? step : used - at;
 
         if (n < sizeof(copy) && any_below(2) == 0)
-            fb_conn_write(owner->conn, memcpy(copy, in.p + at, n), n);
+            conn_write(owner->conn, memcpy(copy, in.p + at, n), n);
         else
-            fb_conn_write(owner->conn, in.p + at, n);
+            conn_write(owner->conn, in.p + at, n);
     }
     if (any_below(8) == 0)
-        fb_conn_stop(owner->conn);
+        conn_stop(owner->conn);
     if (any_below(8) == 0)
-        fb_conn_resume(owner->conn);
+        conn_resume(owner->conn);
     return used;
 }
 
 static void echo_rest(struct owner *owner, fb_bytes rest)
 {
-    fb_conn_write(owner->conn, rest.p, rest.n);
-    fb_conn_close(owner->conn);
+    conn_write(owner->conn, rest.p, rest.n);
+    conn_close(owner->conn);
 }
 
 static void open_peer(struct fixture *fixture, struct peer *peer)
@@ -83,68 +83,68 @@ static void say_some(struct peer *peer)
     size_t n = 1 + any_below(any_below(4) == 0 ? PIECE_MAX : 100);
 
     peer->said = realloc(peer->said, peer->said_n + n);
-    fb_must(peer->said != NULL);
+    test_require(peer->said != NULL);
     for (size_t i = 0; i < n; i++)
         peer->said[peer->said_n + i] = (uint8_t)any_below(256);
-    fb_sim_say(peer->live->socket, peer->said + peer->said_n, n);
+    sim_say(peer->live->socket, peer->said + peer->said_n, n);
     peer->said_n += n;
 }
 
 static void check_peer(const struct peer *peer)
 {
-    const struct fb_sim_socket *socket = peer->live->socket;
+    const struct sim_socket *socket = peer->live->socket;
 
-    fb_must(socket->sent_n <= peer->said_n);
+    test_require(socket->sent_n <= peer->said_n);
     if (socket->sent_n > 0)
-        fb_must(memcmp(socket->sent, peer->said, socket->sent_n) == 0);
+        test_require(memcmp(socket->sent, peer->said, socket->sent_n) == 0);
 }
 
 static void do_something(struct fixture *fixture, struct peer *peer)
 {
-    struct fb_sim_socket *socket = peer->live->socket;
+    struct sim_socket *socket = peer->live->socket;
 
     switch (any_below(16)) {
     case 0:
-        fb_sim_take(socket, 0);
+        sim_set_room(socket, 0);
         break;
     case 1:
-        fb_sim_take(socket, any_below(50000));
+        sim_set_room(socket, any_below(50000));
         break;
     case 2:
-        fb_sim_take(socket, SIZE_MAX);
+        sim_set_room(socket, SIZE_MAX);
         break;
     case 3:
         socket->send_most = 1 + any_below(any_below(2) == 0 ? 20 : 100000);
         break;
     case 4:
-        fb_conn_stop(peer->live->conn);
+        conn_stop(peer->live->conn);
         break;
     case 5:
-        fb_conn_resume(peer->live->conn);
+        conn_resume(peer->live->conn);
         break;
     case 6:
-        fb_sim_pass(fixture->sim, any_below(100));
+        sim_pass(fixture->sim, any_below(100));
         break;
     case 7:
         if (!peer->ended)
-            fb_sim_stall(socket);
+            sim_stall(socket);
         break;
     case 8:
         if (any_below(20) == 0)
-            fb_conn_fail(peer->live->conn, FB_ABORTED);
+            conn_fail(peer->live->conn, FB_ABORTED);
         else if (any_below(20) == 0)
-            fb_conn_close(peer->live->conn);
+            conn_close(peer->live->conn);
         fixture_settle(fixture);
         break;
     case 9:
         if (any_below(20) == 0 && !peer->ended) {
-            fb_sim_break(socket, ECONNRESET);
+            sim_break(socket, ECONNRESET);
             peer->ended = true;
         }
         break;
     case 10:
         if (any_below(10) == 0 && !peer->ended) {
-            fb_sim_end(socket);
+            sim_end(socket);
             peer->ended = true;
         }
         break;
@@ -161,10 +161,10 @@ static void finish_peer(struct fixture *fixture, struct peer *peer)
     bool whole = owner->conn != NULL && conn_is_active(owner->conn) && !peer->ended;
 
     if (whole)
-        fb_sim_end(owner->socket);
-    fb_sim_take(owner->socket, SIZE_MAX);
+        sim_end(owner->socket);
+    sim_set_room(owner->socket, SIZE_MAX);
     for (int i = 0; i < 1000 && owner->conn != NULL && conn_is_active(owner->conn); i++) {
-        fb_conn_resume(owner->conn);
+        conn_resume(owner->conn);
         fixture_turn(fixture);
     }
     fixture_run(fixture);
@@ -219,4 +219,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, whatever_happens, 0, SEEDS);
 }
 
-FB_TEST_MAIN("conn_random", add_tests)
+TEST_MAIN("conn_random", add_tests)

@@ -21,10 +21,10 @@ static void note_release(void *arg)
 {
     struct lent *lent = arg;
 
-    fb_must(!calling && !lent->fixture->inside);
+    test_require(!calling && !lent->fixture->inside);
     lent->releases++;
     if (lent->owner != NULL && lent->owner->conn != NULL)
-        fb_conn_write(lent->owner->conn, "again", 5);
+        conn_write(lent->owner->conn, "again", 5);
 }
 
 static int write_ref(struct owner *owner, const void *p, size_t n, struct lent *lent)
@@ -33,7 +33,7 @@ static int write_ref(struct owner *owner, const void *p, size_t n, struct lent *
     int rc;
 
     calling = true;
-    rc = fb_conn_write_ref(owner->conn, p, n, note_release, lent);
+    rc = conn_write_ref(owner->conn, p, n, note_release, lent);
     calling = outer;
     return rc;
 }
@@ -70,12 +70,12 @@ START_TEST(it_is_released_when_its_last_byte_has_left)
     struct owner *a = owner_open(fixture);
     struct lent first = { .fixture = fixture }, second = { .fixture = fixture };
 
-    fb_sim_take(a->socket, 0);
+    sim_set_room(a->socket, 0);
     write_ref(a, "first", 5, &first);
     write_ref(a, "second", 6, &second);
     fixture_settle(fixture);
     for (size_t n = 1; n <= 11; n++) {
-        fb_sim_take(a->socket, 1);
+        sim_set_room(a->socket, 1);
         fixture_run(fixture);
         ck_assert_uint_eq(a->socket->sent_n, n);
         ck_assert_uint_eq(first.releases, n >= 5);
@@ -88,19 +88,19 @@ END_TEST
 
 static void do_fail(struct owner *owner)
 {
-    fb_conn_fail(owner->conn, FB_ABORTED);
+    conn_fail(owner->conn, FB_ABORTED);
 }
 
 static void do_close_and_break(struct owner *owner)
 {
-    fb_conn_close(owner->conn);
+    conn_close(owner->conn);
     fixture_settle(owner->fixture);
-    fb_sim_break_output(owner->socket, EPIPE);
+    sim_break_output(owner->socket, EPIPE);
 }
 
 static void do_reset(struct owner *owner)
 {
-    fb_sim_break(owner->socket, ECONNRESET);
+    sim_break(owner->socket, ECONNRESET);
 }
 
 static void do_drain(struct owner *owner)
@@ -117,7 +117,7 @@ START_TEST(it_is_released_however_the_connection_ends)
     struct owner *a = owner_open(fixture);
     struct lent part = { .fixture = fixture }, none = { .fixture = fixture };
 
-    fb_sim_take(a->socket, 2);
+    sim_set_room(a->socket, 2);
     write_ref(a, "first", 5, &part);
     write_ref(a, "second", 6, &none);
     fixture_settle(fixture);
@@ -137,12 +137,12 @@ END_TEST
 
 static void do_close(struct owner *owner)
 {
-    fb_conn_close(owner->conn);
+    conn_close(owner->conn);
 }
 
 static void do_shut(struct owner *owner)
 {
-    fb_conn_shutdown(owner->conn);
+    conn_shutdown(owner->conn);
 }
 
 static void lack_memory(struct owner *owner)
@@ -169,7 +169,7 @@ START_TEST(nothing_is_taken_where_no_output_can_be)
 
     before[_i](a);
     ck_assert_int_eq(write_ref(a, "x", 1, &lent), -1);
-    ck_assert_int_eq(fb_conn_write_file(a->conn, fd, 0, 1), -1);
+    ck_assert_int_eq(conn_write_file(a->conn, fd, 0, 1), -1);
     fixture->memory.until_failure = UINT_MAX;
     fixture_settle(fixture);
     fixture_run(fixture);
@@ -187,7 +187,7 @@ static void write_when_closed(struct owner *owner)
     int fd = empty_file();
 
     ck_assert_int_eq(write_ref(owner, "x", 1, &lent), -1);
-    ck_assert_int_eq(fb_conn_write_file(owner->conn, fd, 0, 1), -1);
+    ck_assert_int_eq(conn_write_file(owner->conn, fd, 0, 1), -1);
     ck_assert_int_eq(close(fd), 0);
     ck_assert_uint_eq(lent.releases, 0);
 }
@@ -199,7 +199,7 @@ START_TEST(nothing_is_taken_by_one_that_is_told_its_end)
     struct owner *a = owner_open(fixture);
 
     a->closed = write_when_closed;
-    fb_conn_end(a->conn, FB_ABORTED);
+    conn_end(a->conn, FB_ABORTED);
     fixture_settle(fixture);
     end_all(fixture, &a);
 }
@@ -214,11 +214,11 @@ START_TEST(what_is_empty_is_released_too)
     write_ref(a, "", 0, &lent);
     fixture_settle(fixture);
     ck_assert_uint_eq(lent.releases, 1);
-    fb_conn_write(a->conn, "a", 1);
+    conn_write(a->conn, "a", 1);
     write_ref(a, "", 0, &lent);
-    ck_assert_int_eq(fb_conn_write_file(a->conn, empty_file(), 0, 0), 0);
+    ck_assert_int_eq(conn_write_file(a->conn, empty_file(), 0, 0), 0);
     write_ref(a, "", 0, &lent);
-    fb_conn_write(a->conn, "b", 1);
+    conn_write(a->conn, "b", 1);
     write_ref(a, "", 0, &lent);
     fixture_settle(fixture);
     fixture_run(fixture);
@@ -238,7 +238,7 @@ START_TEST(who_is_told_may_write_on)
     fixture_settle(fixture);
     ck_assert_str_eq(owner_sent(a), "once again");
     write_ref(a, "unsent", 6, &lent);
-    fb_conn_fail(a->conn, FB_ABORTED);
+    conn_fail(a->conn, FB_ABORTED);
     fixture_settle(fixture);
     ck_assert_uint_eq(lent.releases, 2);
     end_all(fixture, &a);
@@ -253,12 +253,12 @@ static size_t flush_in_the_middle(struct owner *owner, fb_bytes in)
 {
     calling = true;
     write_ref(owner, "one ", 4, &flushed);
-    fb_conn_write(owner->conn, in.p, in.n);
-    fb_conn_push(owner->conn);
+    conn_write(owner->conn, in.p, in.n);
+    conn_push(owner->conn);
     calling = false;
     ck_assert_str_eq(owner_sent(owner), "one two");
     ck_assert_uint_eq(flushed.releases, 0);
-    fb_conn_write(owner->conn, " three", 6);
+    conn_write(owner->conn, " three", 6);
     ck_assert_str_eq(owner_sent(owner), "one two");
     return in.n;
 }
@@ -270,7 +270,7 @@ START_TEST(a_flush_sends_at_once_and_tells_later)
 
     flushed = (struct lent) { .fixture = fixture };
     a->data = flush_in_the_middle;
-    fb_sim_says(a->socket, "two");
+    sim_says(a->socket, "two");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "one two three");
     ck_assert_uint_eq(a->socket->sends, 2);
@@ -282,8 +282,8 @@ END_TEST
 
 static void write_and_flush(struct owner *owner)
 {
-    fb_conn_write(owner->conn, "x", 1);
-    fb_conn_push(owner->conn);
+    conn_write(owner->conn, "x", 1);
+    conn_push(owner->conn);
 }
 
 /* Sent references count as progress, or a connection that sends all the time would seem idle. */
@@ -294,7 +294,7 @@ START_TEST(what_was_flushed_has_moved)
 
     a->expired = write_and_flush;
     for (unsigned i = 1; i <= 3; i++) {
-        fb_timer_set(fixture->loop, &a->conn->timer, 1000);
+        timer_set(fixture->loop, &a->conn->timer, 1000);
         fixture_pass(fixture, 1000);
         ck_assert_uint_eq(a->socket->sent_n, i);
         ck_assert_uint_eq(a->moves, i);
@@ -317,8 +317,8 @@ START_TEST(a_flush_that_fails_ends_it_from_the_loop)
     struct owner *a = owner_open(fixture);
 
     a->data = flush_twice;
-    fb_sim_break_output(a->socket, ECONNRESET);
-    fb_sim_says(a->socket, "?");
+    sim_break_output(a->socket, ECONNRESET);
+    sim_says(a->socket, "?");
     fixture_run(fixture);
     ck_assert_uint_eq(a->closings, 1);
     ck_assert_int_eq(a->reason, FB_RESET);
@@ -332,23 +332,23 @@ START_TEST(a_flush_that_gets_no_further_goes_on_later)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = owner_open(fixture);
 
-    fb_sim_take(a->socket, 3);
+    sim_set_room(a->socket, 3);
     owner_write_pattern(a, 10);
-    fb_conn_push(a->conn);
+    conn_push(a->conn);
     ck_assert_uint_eq(a->socket->sent_n, 3);
-    fb_conn_push(a->conn);
+    conn_push(a->conn);
     fixture_settle(fixture);
-    fb_sim_take(a->socket, SIZE_MAX);
+    sim_set_room(a->socket, SIZE_MAX);
     fixture_run(fixture);
     owner_check_pattern(a, 10);
-    fb_conn_push(a->conn); /* no bytes */
+    conn_push(a->conn); /* no bytes */
     end_all(fixture, &a);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    int ends = FIXTURE_EVENTS * (int)fb_countof(ways_to_end);
+    int ends = FIXTURE_EVENTS * (int)countof(ways_to_end);
 
     tcase_add_loop_test(tcase, a_reference_is_sent_from_where_it_is, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, it_is_released_when_its_last_byte_has_left, 0, FIXTURE_EVENTS);
@@ -363,4 +363,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_flush_that_gets_no_further_goes_on_later, 0, FIXTURE_EVENTS);
 }
 
-FB_TEST_MAIN("conn_refs", add_tests)
+TEST_MAIN("conn_refs", add_tests)

@@ -31,20 +31,20 @@ START_TEST(our_half_ends_behind_its_output)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = open_staying(fixture);
 
-    fb_sim_take(a->socket, 3);
-    fb_conn_write(a->conn, "all of it", 9);
-    fb_conn_shutdown(a->conn);
-    fb_conn_write(a->conn, "nothing more", 12);
+    sim_set_room(a->socket, 3);
+    conn_write(a->conn, "all of it", 9);
+    conn_shutdown(a->conn);
+    conn_write(a->conn, "nothing more", 12);
     settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "all");
     ck_assert(!a->socket->shut);
-    fb_sim_take(a->socket, SIZE_MAX);
+    sim_set_room(a->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "all of it");
     ck_assert(a->socket->shut);
     ck_assert_uint_eq(a->closings, 0);
-    fb_conn_shutdown(a->conn);
-    fb_conn_write(a->conn, "nothing more", 12);
+    conn_shutdown(a->conn);
+    conn_write(a->conn, "nothing more", 12);
     settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "all of it");
     end_all(fixture, &a);
@@ -56,16 +56,16 @@ START_TEST(the_peers_half_goes_on)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = open_staying(fixture);
 
-    fb_conn_shutdown(a->conn);
+    conn_shutdown(a->conn);
     settle_both(fixture);
     ck_assert(a->socket->shut);
     for (unsigned i = 1; i <= 3; i++) {
-        fb_sim_says(a->socket, "still here");
+        sim_says(a->socket, "still here");
         fixture_run(fixture);
         ck_assert_uint_eq(a->datas, i);
         ck_assert_str_eq(a->last, "still here");
     }
-    fb_sim_end(a->socket);
+    sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(a->eofs, 1);
     ck_assert_uint_eq(a->closings, 1); /* although its owner did nothing */
@@ -80,19 +80,19 @@ START_TEST(the_peers_end_may_come_first)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = open_staying(fixture);
 
-    fb_sim_end(a->socket);
+    sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(a->eofs, 1);
     ck_assert_uint_eq(a->closings, 0);
-    fb_conn_write(a->conn, "reply", 5);
+    conn_write(a->conn, "reply", 5);
     settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "reply");
-    fb_sim_take(a->socket, 0);
-    fb_conn_write(a->conn, "rest", 4);
-    fb_conn_shutdown(a->conn);
+    sim_set_room(a->socket, 0);
+    conn_write(a->conn, "rest", 4);
+    conn_shutdown(a->conn);
     settle_both(fixture);
     ck_assert_uint_eq(a->closings, 0);
-    fb_sim_take(a->socket, SIZE_MAX);
+    sim_set_room(a->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "replyrest");
     ck_assert_int_eq(a->reason, FB_FINISHED);
@@ -104,7 +104,7 @@ END_TEST
 static void shut_half(struct owner *owner, fb_bytes rest)
 {
     (void)rest;
-    fb_conn_shutdown(owner->conn);
+    conn_shutdown(owner->conn);
 }
 
 START_TEST(both_ends_in_one_callback)
@@ -113,8 +113,8 @@ START_TEST(both_ends_in_one_callback)
     struct owner *a = owner_open(fixture);
 
     a->eof = shut_half;
-    fb_sim_says(a->socket, "last words");
-    fb_sim_end(a->socket);
+    sim_says(a->socket, "last words");
+    sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(a->eofs, 1);
     ck_assert_int_eq(a->reason, FB_FINISHED);
@@ -128,15 +128,15 @@ START_TEST(the_end_behind_unsent_output_of_ours)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = open_staying(fixture);
 
-    fb_sim_take(a->socket, 0);
-    fb_conn_write(a->conn, "slow", 4);
-    fb_conn_shutdown(a->conn);
+    sim_set_room(a->socket, 0);
+    conn_write(a->conn, "slow", 4);
+    conn_shutdown(a->conn);
     settle_both(fixture);
-    fb_sim_end(a->socket);
+    sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(a->eofs, 1);
     ck_assert_uint_eq(a->closings, 0);
-    fb_sim_take(a->socket, SIZE_MAX);
+    sim_set_room(a->socket, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "slow");
     ck_assert_int_eq(a->reason, FB_FINISHED);
@@ -150,11 +150,11 @@ START_TEST(a_close_ends_what_was_shut_down)
     struct owner *a = open_staying(fixture);
     bool at_once = _i / FIXTURE_EVENTS;
 
-    fb_conn_write(a->conn, "reply", 5);
-    fb_conn_shutdown(a->conn);
+    conn_write(a->conn, "reply", 5);
+    conn_shutdown(a->conn);
     if (!at_once)
         settle_both(fixture);
-    fb_conn_close(a->conn);
+    conn_close(a->conn);
     settle_both(fixture);
     ck_assert_str_eq(owner_sent(a), "reply");
     ck_assert_int_eq(a->reason, FB_FINISHED);
@@ -168,19 +168,19 @@ START_TEST(a_close_after_it_still_lingers)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = open_staying(fixture);
 
-    fb_conn_shutdown(a->conn);
-    fb_conn_stop(a->conn);
+    conn_shutdown(a->conn);
+    conn_stop(a->conn);
     settle_both(fixture);
-    fb_sim_says(a->socket, "unread");
+    sim_says(a->socket, "unread");
     fixture_run(fixture);
-    fb_conn_close(a->conn);
+    conn_close(a->conn);
     settle_both(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert(!a->socket->closed);
-    fb_sim_says(a->socket, "more");
+    sim_says(a->socket, "more");
     fixture_run(fixture);
-    ck_assert_uint_eq(fb_sim_unread(a->socket), 0);
-    fb_sim_end(a->socket);
+    ck_assert_uint_eq(sim_unread(a->socket), 0);
+    sim_end(a->socket);
     fixture_run(fixture);
     ck_assert(a->socket->closed && !a->socket->reset);
     end_all(fixture, &a);
@@ -192,12 +192,12 @@ START_TEST(a_failure_ends_what_was_shut_down)
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 1);
     struct owner *a = open_staying(fixture);
 
-    fb_conn_shutdown(a->conn);
+    conn_shutdown(a->conn);
     settle_both(fixture);
     if (_i / FIXTURE_EVENTS == 0)
-        fb_conn_fail(a->conn, FB_ABORTED);
+        conn_fail(a->conn, FB_ABORTED);
     else
-        fb_sim_break(a->socket, ECONNRESET);
+        sim_break(a->socket, ECONNRESET);
     settle_both(fixture);
     ck_assert_int_eq(a->reason, _i / FIXTURE_EVENTS == 0 ? FB_ABORTED : FB_RESET);
     fixture_logged(fixture);
@@ -211,14 +211,14 @@ START_TEST(stopped_input_comes_before_the_end)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a = open_staying(fixture);
 
-    fb_conn_stop(a->conn);
-    fb_conn_shutdown(a->conn);
+    conn_stop(a->conn);
+    conn_shutdown(a->conn);
     settle_both(fixture);
-    fb_sim_says(a->socket, "unread");
-    fb_sim_end(a->socket);
+    sim_says(a->socket, "unread");
+    sim_end(a->socket);
     fixture_run(fixture);
     ck_assert_uint_eq(a->datas + a->eofs + a->closings, 0);
-    fb_conn_resume(a->conn);
+    conn_resume(a->conn);
     fixture_run(fixture);
     ck_assert_uint_eq(a->datas, 1);
     ck_assert_uint_eq(a->eofs, 1);
@@ -240,4 +240,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, stopped_input_comes_before_the_end, 0, FIXTURE_EVENTS);
 }
 
-FB_TEST_MAIN("conn_shutdown", add_tests)
+TEST_MAIN("conn_shutdown", add_tests)

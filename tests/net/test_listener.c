@@ -14,12 +14,12 @@ static const char *const inet_hosts[] = { "127.0.0.1", "[::1]" };
 START_TEST(prepared_is_not_listening)
 {
     struct listening *listening = listening_start();
-    struct fb_listener *listener = listening_open(listening, inet_hosts[_i], NULL, NULL, 3);
-    char expected[FB_ADDRESS_TEXT];
+    struct listener *listener = listening_open(listening, inet_hosts[_i], NULL, NULL, 3);
+    char expected[ADDRESS_TEXT];
 
     ck_assert_uint_eq(listener->fd_n, 1);
-    ck_assert_uint_ne(fb_address_port(&listener->address), 0);
-    fb_address_format(&listener->address, true, expected);
+    ck_assert_uint_ne(address_port(&listener->address), 0);
+    address_format(&listener->address, true, expected);
     ck_assert_str_eq(listener->text, expected);
     ck_assert(!listener->adopted);
     ck_assert_int_eq(try_connect(&listener->address), -1);
@@ -28,7 +28,7 @@ START_TEST(prepared_is_not_listening)
     listening_commit(listening, listener);
     ck_assert_uint_eq(slot_of_a_client(listener), 0);
 
-    fb_listener_close(listener);
+    listener_close(listener);
     ck_assert_int_eq(listener->fds[0], -1);
     listening_stop(listening);
 }
@@ -37,8 +37,8 @@ END_TEST
 START_TEST(sockets_are_made_ready_before_bind)
 {
     struct listening *listening = listening_start();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listener *only, *both;
+    struct listener_options options = listener_defaults;
+    struct listener *only, *both;
 
     only = listening_open(listening, "[::1]", &options, NULL, 1);
     options.ipv6only = false;
@@ -56,8 +56,8 @@ START_TEST(sockets_are_made_ready_before_bind)
         ck_assert_int_eq(fcntl(both->fds[i], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
         ck_assert_int_eq(fcntl(both->fds[i], F_GETFL) & O_NONBLOCK, O_NONBLOCK);
     }
-    fb_listener_abandon(only, NULL);
-    fb_listener_abandon(both, NULL);
+    listener_undo_open(only, NULL);
+    listener_undo_open(both, NULL);
     listening_stop(listening);
 }
 END_TEST
@@ -65,17 +65,17 @@ END_TEST
 START_TEST(a_port_in_use_is_one_line)
 {
     struct listening *listening = listening_start();
-    struct fb_listener *first = listening_open(listening, "127.0.0.1", NULL, NULL, 1), *second;
+    struct listener *first = listening_open(listening, "127.0.0.1", NULL, NULL, 1), *second;
     char expected[256];
 
     listening_commit(listening, first);
     second = listening_create(listening, first->text, NULL);
-    ck_assert_int_eq(fb_listener_open(second, NULL, 1, &listening->log.log), -1);
+    ck_assert_int_eq(listener_open(second, NULL, 1, &listening->log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] bind() to %s failed (98: Address already in use)\n", first->text);
     ck_assert_str_eq(memory_log_take(&listening->log), expected);
     ck_assert_int_eq(second->fds[0], -1);
-    fb_listener_close(first);
+    listener_close(first);
     listening_stop(listening);
 }
 END_TEST
@@ -83,19 +83,19 @@ END_TEST
 START_TEST(a_lost_race_is_told_by_commit)
 {
     struct listening *listening = listening_start();
-    struct fb_listener *first = listening_open(listening, "127.0.0.1", NULL, NULL, 1), *second;
+    struct listener *first = listening_open(listening, "127.0.0.1", NULL, NULL, 1), *second;
     char expected[256];
 
     /* SO_REUSEADDR lets both bind as long as neither listens */
     second = listening_open(listening, first->text, NULL, NULL, 1);
     listening_commit(listening, first);
-    ck_assert_int_eq(fb_listener_commit(second, &listening->log.log), -1);
+    ck_assert_int_eq(listener_commit(second, &listening->log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] listen() to %s, backlog 511 failed (98: Address already in use)\n",
         first->text);
     ck_assert_str_eq(memory_log_take(&listening->log), expected);
-    fb_listener_close(first);
-    fb_listener_close(second);
+    listener_close(first);
+    listener_close(second);
     listening_stop(listening);
 }
 END_TEST
@@ -103,7 +103,7 @@ END_TEST
 START_TEST(a_kept_socket_is_the_same_descriptor)
 {
     struct listening *listening = listening_start();
-    struct fb_listener *old = listening_open(listening, "127.0.0.1", NULL, NULL, 1), *new;
+    struct listener *old = listening_open(listening, "127.0.0.1", NULL, NULL, 1), *new;
     int fd = old->fds[0];
 
     listening_commit(listening, old);
@@ -113,20 +113,20 @@ START_TEST(a_kept_socket_is_the_same_descriptor)
     ck_assert_int_eq(new->fds[0], fd);
     ck_assert_int_eq(old->fds[0], fd);
 
-    fb_listener_abandon(new, old);
+    listener_undo_open(new, old);
     ck_assert_int_eq(new->fds[0], -1);
     ck_assert_uint_eq(slot_of_a_client(old), 0);
 
     new = listening_open(listening, old->text, NULL, old, 2);
     listening_commit(listening, new);
     ck_assert_uint_eq(slot_of_a_client(new), 0);
-    fb_listener_close(new);
+    listener_close(new);
     listening_stop(listening);
 }
 END_TEST
 
 /* Connects until every slot has had a client. */
-static bool all_slots_serve(const struct fb_listener *listener)
+static bool all_slots_serve(const struct listener *listener)
 {
     bool served[SLOTS] = { false };
     unsigned missing = listener->fd_n;
@@ -143,8 +143,8 @@ static bool all_slots_serve(const struct fb_listener *listener)
 START_TEST(slots_join_their_group_at_commit)
 {
     struct listening *listening = listening_start();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listener *old, *new;
+    struct listener_options options = listener_defaults;
+    struct listener *old, *new;
 
     options.reuseport = true;
     old = listening_open(listening, "127.0.0.1", &options, NULL, 2);
@@ -160,7 +160,7 @@ START_TEST(slots_join_their_group_at_commit)
     for (unsigned i = 0; i < 64; i++)
         ck_assert_uint_lt(slot_of_a_client(old), 2);
 
-    fb_listener_abandon(new, old);
+    listener_undo_open(new, old);
     ck_assert(all_slots_serve(old));
 
     new = listening_open(listening, old->text, &options, old, SLOTS);
@@ -173,7 +173,7 @@ START_TEST(slots_join_their_group_at_commit)
     ck_assert_uint_eq(new->fd_n, SLOTS);
     listening_commit(listening, new);
     ck_assert(all_slots_serve(new));
-    fb_listener_close(new);
+    listener_close(new);
     listening_stop(listening);
 }
 END_TEST
@@ -181,8 +181,8 @@ END_TEST
 START_TEST(a_failed_open_gives_back_what_it_took)
 {
     struct listening *listening = listening_start();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listener *old, *new;
+    struct listener_options options = listener_defaults;
+    struct listener *old, *new;
     struct rlimit limit, low;
     unsigned before;
     int last;
@@ -201,7 +201,7 @@ START_TEST(a_failed_open_gives_back_what_it_took)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     low = (struct rlimit) { .rlim_cur = (rlim_t)last + 1, .rlim_max = limit.rlim_max };
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
-    ck_assert_int_eq(fb_listener_open(new, old, 3, &listening->log.log), -1);
+    ck_assert_int_eq(listener_open(new, old, 3, &listening->log.log), -1);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 
     snprintf(expected, sizeof(expected),
@@ -211,7 +211,7 @@ START_TEST(a_failed_open_gives_back_what_it_took)
     for (unsigned i = 0; i < new->fd_n; i++)
         ck_assert_int_eq(new->fds[i], -1);
     ck_assert_uint_eq(slot_of_a_client(old), 0);
-    fb_listener_close(old);
+    listener_close(old);
     listening_stop(listening);
 }
 END_TEST
@@ -219,30 +219,30 @@ END_TEST
 START_TEST(find_wants_the_same_address)
 {
     struct listening *listening = listening_start();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listeners all = STAILQ_HEAD_INITIALIZER(all);
-    struct fb_listener *in = listening_open(listening, "127.0.0.1", NULL, NULL, 1);
-    struct fb_listener *in6 = listening_open(listening, "[::1]", NULL, NULL, 1);
-    struct fb_listener *closed = listening_create(listening, "127.0.0.1:1", NULL);
+    struct listener_options options = listener_defaults;
+    struct listeners all = STAILQ_HEAD_INITIALIZER(all);
+    struct listener *in = listening_open(listening, "127.0.0.1", NULL, NULL, 1);
+    struct listener *in6 = listening_open(listening, "[::1]", NULL, NULL, 1);
+    struct listener *closed = listening_create(listening, "127.0.0.1:1", NULL);
 
     STAILQ_INSERT_TAIL(&all, closed, link);
     STAILQ_INSERT_TAIL(&all, in, link);
     STAILQ_INSERT_TAIL(&all, in6, link);
     options.backlog = 1;
-    ck_assert_ptr_eq(fb_listener_find(&all, listening_create(listening, in->text, &options)), in);
-    ck_assert_ptr_eq(fb_listener_find(&all, listening_create(listening, in6->text, NULL)), in6);
-    ck_assert_ptr_null(fb_listener_find(&all, listening_create(listening, "127.0.0.1:1", NULL)));
+    ck_assert_ptr_eq(listener_find(&all, listening_create(listening, in->text, &options)), in);
+    ck_assert_ptr_eq(listener_find(&all, listening_create(listening, in6->text, NULL)), in6);
+    ck_assert_ptr_null(listener_find(&all, listening_create(listening, "127.0.0.1:1", NULL)));
     options.reuseport = true;
-    ck_assert_ptr_eq(fb_listener_find(&all, listening_create(listening, in->text, &options)), in);
-    fb_listener_close(in);
-    fb_listener_close(in6);
+    ck_assert_ptr_eq(listener_find(&all, listening_create(listening, in->text, &options)), in);
+    listener_close(in);
+    listener_close(in6);
     listening_stop(listening);
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, prepared_is_not_listening, 0, fb_countof(inet_hosts));
+    tcase_add_loop_test(tcase, prepared_is_not_listening, 0, countof(inet_hosts));
     tcase_add_test(tcase, sockets_are_made_ready_before_bind);
     tcase_add_test(tcase, a_port_in_use_is_one_line);
     tcase_add_test(tcase, a_lost_race_is_told_by_commit);
@@ -252,4 +252,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, find_wants_the_same_address);
 }
 
-FB_TEST_MAIN("listener", add_tests)
+TEST_MAIN("listener", add_tests)

@@ -34,8 +34,8 @@ static unsigned somaxconn(void)
 START_TEST(the_backlog_can_change)
 {
     struct listening *listening = listening_start();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listener *listener;
+    struct listener_options options = listener_defaults;
+    struct listener *listener;
 
     ck_assert_int_eq(options.backlog, 511);
     options.backlog = 17;
@@ -48,7 +48,7 @@ START_TEST(the_backlog_can_change)
     listener->options.backlog = -1;
     listening_commit(listening, listener);
     ck_assert_uint_eq(backlog_of(listener->fds[0]), somaxconn());
-    fb_listener_close(listener);
+    listener_close(listener);
     listening_stop(listening);
 }
 END_TEST
@@ -71,17 +71,16 @@ static const struct {
 START_TEST(options_are_set_at_commit_and_taken_back)
 {
     struct listening *listening = listening_start();
-    struct fb_listen_options plain = fb_listen_defaults;
-    struct fb_listener *old = listening_open(listening, inet_hosts[_i], &every_option, NULL, 1),
-                       *new;
+    struct listener_options plain = listener_defaults;
+    struct listener *old = listening_open(listening, inet_hosts[_i], &every_option, NULL, 1), *new;
     int untouched = socket(old->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    for (size_t i = 0; i < fb_countof(set_options); i++)
+    for (size_t i = 0; i < countof(set_options); i++)
         ck_assert_msg(option_of(old->fds[0], set_options[i].level, set_options[i].option) ==
                           option_of(untouched, set_options[i].level, set_options[i].option),
             "%s is set before commit", set_options[i].name);
     listening_commit(listening, old);
-    for (size_t i = 0; i < fb_countof(set_options); i++)
+    for (size_t i = 0; i < countof(set_options); i++)
         ck_assert_msg(option_of(old->fds[0], set_options[i].level, set_options[i].option) ==
                           set_options[i].value,
             "%s is not set", set_options[i].name);
@@ -89,11 +88,11 @@ START_TEST(options_are_set_at_commit_and_taken_back)
     plain.tcp_nodelay = false;
     new = listening_open(listening, old->text, &plain, old, 1);
     listening_commit(listening, new);
-    for (size_t i = 2; i < fb_countof(set_options); i++) /* sizes stay */
+    for (size_t i = 2; i < countof(set_options); i++) /* sizes stay */
         ck_assert_msg(option_of(new->fds[0], set_options[i].level, set_options[i].option) ==
                           option_of(untouched, set_options[i].level, set_options[i].option),
             "%s is not taken back", set_options[i].name);
-    fb_listener_close(new);
+    listener_close(new);
     close(untouched);
     listening_stop(listening);
 }
@@ -102,8 +101,8 @@ END_TEST
 START_TEST(accepted_connections_inherit_nodelay)
 {
     struct listening *listening = listening_start();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listener *listener;
+    struct listener_options options = listener_defaults;
+    struct listener *listener;
     int client, server;
 
     options.tcp_nodelay = _i == 1;
@@ -115,7 +114,7 @@ START_TEST(accepted_connections_inherit_nodelay)
     ck_assert_int_eq(option_of(server, IPPROTO_TCP, TCP_NODELAY), _i == 1);
     close(client);
     close(server);
-    fb_listener_close(listener);
+    listener_close(listener);
     listening_stop(listening);
 }
 END_TEST
@@ -123,13 +122,13 @@ END_TEST
 START_TEST(a_refused_option_is_said)
 {
     struct listening *listening = listening_start();
-    struct fb_listen_options options = fb_listen_defaults;
-    struct fb_listener *in, *in6, *new;
+    struct listener_options options = listener_defaults;
+    struct listener *in, *in6, *new;
     char expected[512];
 
     options.keepidle = 40000;
     in = listening_open(listening, "127.0.0.1", &options, NULL, 1);
-    ck_assert_int_eq(fb_listener_commit(in, &listening->log.log), 0);
+    ck_assert_int_eq(listener_commit(in, &listening->log.log), 0);
     snprintf(expected, sizeof(expected),
         "t: [alert] setsockopt(TCP_KEEPIDLE, 40000) %s failed, ignored (22: Invalid argument)\n",
         in->text);
@@ -138,15 +137,15 @@ START_TEST(a_refused_option_is_said)
 
     in6 = listening_open(listening, "[::1]", NULL, NULL, 1);
     listening_commit(listening, in6);
-    options = fb_listen_defaults;
+    options = listener_defaults;
     options.ipv6only = false;
     new = listening_open(listening, in6->text, &options, in6, 1);
-    ck_assert_int_eq(fb_listener_commit(new, &listening->log.log), 0);
+    ck_assert_int_eq(listener_commit(new, &listening->log.log), 0);
     snprintf(expected, sizeof(expected),
         "t: [warn] ipv6only=off is ignored: %s is open already, and is kept as it is\n", new->text);
     ck_assert_str_eq(memory_log_take(&listening->log), expected);
-    fb_listener_close(in);
-    fb_listener_close(new);
+    listener_close(in);
+    listener_close(new);
     listening_stop(listening);
 }
 END_TEST
@@ -154,9 +153,9 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, the_backlog_can_change);
-    tcase_add_loop_test(tcase, options_are_set_at_commit_and_taken_back, 0, fb_countof(inet_hosts));
+    tcase_add_loop_test(tcase, options_are_set_at_commit_and_taken_back, 0, countof(inet_hosts));
     tcase_add_loop_test(tcase, accepted_connections_inherit_nodelay, 0, 2);
     tcase_add_test(tcase, a_refused_option_is_said);
 }
 
-FB_TEST_MAIN("listener_options", add_tests)
+TEST_MAIN("listener_options", add_tests)

@@ -17,8 +17,8 @@ static const char *unix_address(const char *name, char address[64])
 START_TEST(unix_sockets_are_for_any_user)
 {
     struct listening *listening = listening_start();
-    struct fb_listen_options options = every_option;
-    struct fb_listener *listener;
+    struct listener_options options = every_option;
+    struct listener *listener;
     struct stat st;
     char address[64];
     mode_t mask = umask(077);
@@ -35,11 +35,11 @@ START_TEST(unix_sockets_are_for_any_user)
     ck_assert_int_eq(try_connect(&listener->address), -1);
     listening_commit(listening, listener);
     ck_assert_uint_eq(slot_of_a_client(listener), 0);
-    fb_listener_close(listener);
+    listener_close(listener);
     ck_assert_int_eq(lstat(address + 5, &st), 0);
-    fb_listener_unlink(listener, &listening->log.log);
+    listener_unlink(listener, &listening->log.log);
     ck_assert_int_eq(lstat(address + 5, &st), -1);
-    fb_listener_unlink(listener, &listening->log.log);
+    listener_unlink(listener, &listening->log.log);
     listening_stop(listening);
 }
 END_TEST
@@ -47,12 +47,12 @@ END_TEST
 START_TEST(only_the_unix_socket_that_was_made_is_taken_back)
 {
     struct listening *listening = listening_start();
-    struct fb_listener *old, *new;
+    struct listener *old, *new;
     struct stat before, after;
     char address[64];
 
     old = listening_open(listening, unix_address("back", address), NULL, NULL, 1);
-    fb_listener_abandon(old, NULL);
+    listener_undo_open(old, NULL);
     ck_assert_int_eq(lstat(address + 5, &before), -1);
 
     old = listening_open(listening, address, NULL, NULL, 1);
@@ -61,15 +61,15 @@ START_TEST(only_the_unix_socket_that_was_made_is_taken_back)
     ck_assert_int_eq(lstat(address + 5, &before), 0);
     new = listening_open(listening, address, NULL, old, 1);
     ck_assert_int_eq(new->fds[0], old->fds[0]);
-    fb_listener_abandon(new, old);
+    listener_undo_open(new, old);
     new = listening_open(listening, address, NULL, old, 1);
     listening_commit(listening, new);
     ck_assert_int_eq(lstat(address + 5, &after), 0);
     ck_assert_uint_eq(before.st_ino, after.st_ino);
     ck_assert_uint_eq(before.st_mode, after.st_mode);
     ck_assert_uint_eq(slot_of_a_client(new), 0);
-    fb_listener_close(new);
-    fb_listener_unlink(new, &listening->log.log);
+    listener_close(new);
+    listener_unlink(new, &listening->log.log);
     listening_stop(listening);
 }
 END_TEST
@@ -77,11 +77,11 @@ END_TEST
 /* Leaves a bound socket of some type on the path. */
 static int occupy_path(const char *address_text, int type)
 {
-    struct fb_address address;
+    struct address address;
     int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
     ck_assert_int_ne(fd, -1);
-    ck_assert_ptr_null(fb_address_parse(address_text, 0, &address));
+    ck_assert_ptr_null(address_parse(address_text, 0, &address));
     ck_assert_int_eq(bind(fd, &address.any, address.length), 0);
     return fd;
 }
@@ -89,15 +89,15 @@ static int occupy_path(const char *address_text, int type)
 START_TEST(a_stale_unix_socket_is_replaced)
 {
     struct listening *listening = listening_start();
-    struct fb_listener *listener;
+    struct listener *listener;
     char address[64];
 
     close(occupy_path(unix_address("stale", address), _i == 0 ? SOCK_STREAM : SOCK_DGRAM));
     listener = listening_open(listening, address, NULL, NULL, 1);
     listening_commit(listening, listener);
     ck_assert_uint_eq(slot_of_a_client(listener), 0);
-    fb_listener_close(listener);
-    fb_listener_unlink(listener, &listening->log.log);
+    listener_close(listener);
+    listener_unlink(listener, &listening->log.log);
     listening_stop(listening);
 }
 END_TEST
@@ -106,12 +106,12 @@ START_TEST(a_live_unix_socket_is_in_use)
 {
     struct listening *listening = listening_start();
     char address[64], expected[256];
-    struct fb_listener *listener = listening_create(listening, unix_address("live", address), NULL);
+    struct listener *listener = listening_create(listening, unix_address("live", address), NULL);
     int fd = occupy_path(address, _i == 0 ? SOCK_STREAM : SOCK_DGRAM), client;
 
     if (_i == 0)
         ck_assert_int_eq(listen(fd, 5), 0);
-    ck_assert_int_eq(fb_listener_open(listener, NULL, 1, &listening->log.log), -1);
+    ck_assert_int_eq(listener_open(listener, NULL, 1, &listening->log.log), -1);
     snprintf(expected, sizeof(expected), "t: [emerg] bind() to %s failed: the socket is in use\n",
         address);
     ck_assert_str_eq(memory_log_take(&listening->log), expected);
@@ -130,13 +130,13 @@ START_TEST(a_full_unix_socket_is_in_use)
 {
     struct listening *listening = listening_start();
     char address[64], expected[256];
-    struct fb_listener *listener = listening_create(listening, unix_address("full", address), NULL);
+    struct listener *listener = listening_create(listening, unix_address("full", address), NULL);
     int fd = occupy_path(address, SOCK_STREAM), client;
 
     ck_assert_int_eq(listen(fd, 0), 0);
     client = try_connect(&listener->address);
     ck_assert_int_ne(client, -1);
-    ck_assert_int_eq(fb_listener_open(listener, NULL, 1, &listening->log.log), -1);
+    ck_assert_int_eq(listener_open(listener, NULL, 1, &listening->log.log), -1);
     snprintf(expected, sizeof(expected), "t: [emerg] bind() to %s failed: the socket is in use\n",
         address);
     ck_assert_str_eq(memory_log_take(&listening->log), expected);
@@ -151,25 +151,24 @@ START_TEST(what_is_no_socket_is_left_alone)
 {
     struct listening *listening = listening_start();
     char address[64], expected[256];
-    struct fb_listener *listener =
-        listening_create(listening, unix_address("plain", address), NULL);
+    struct listener *listener = listening_create(listening, unix_address("plain", address), NULL);
     struct stat st;
     int fd = open(address + 5, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
     ck_assert_int_ne(fd, -1);
     close(fd);
-    ck_assert_int_eq(fb_listener_open(listener, NULL, 1, &listening->log.log), -1);
+    ck_assert_int_eq(listener_open(listener, NULL, 1, &listening->log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] bind() to %s failed: the path exists and is not a socket\n", address);
     ck_assert_str_eq(memory_log_take(&listening->log), expected);
-    fb_listener_abandon(listener, NULL);
-    fb_listener_unlink(listener, &listening->log.log);
+    listener_undo_open(listener, NULL);
+    listener_unlink(listener, &listening->log.log);
     ck_assert_int_eq(lstat(address + 5, &st), 0);
     ck_assert(S_ISREG(st.st_mode));
     ck_assert_int_eq(unlink(address + 5), 0);
 
     listener = listening_create(listening, unix_address("none/plain", address), NULL);
-    ck_assert_int_eq(fb_listener_open(listener, NULL, 1, &listening->log.log), -1);
+    ck_assert_int_eq(listener_open(listener, NULL, 1, &listening->log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] bind() to %s failed (2: No such file or directory)\n", address);
     ck_assert_str_eq(memory_log_take(&listening->log), expected);
@@ -188,4 +187,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, what_is_no_socket_is_left_alone);
 }
 
-FB_TEST_MAIN("listener_unix", add_tests)
+TEST_MAIN("listener_unix", add_tests)

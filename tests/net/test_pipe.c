@@ -30,7 +30,7 @@ static struct two open_piped(int i, uint64_t timeout)
 {
     struct two two = open_two(i);
 
-    ck_assert_int_eq(fb_conn_pipe(two.a->conn, two.b->conn, timeout), 0);
+    ck_assert_int_eq(conn_pipe(two.a->conn, two.b->conn, timeout), 0);
     settle_both(two.fixture);
     return two;
 }
@@ -58,12 +58,12 @@ START_TEST(bytes_go_both_ways)
 {
     struct two two = open_piped(_i, 0);
 
-    fb_sim_says(two.a->socket, "from a, ");
-    fb_sim_says(two.b->socket, "from b, ");
+    sim_says(two.a->socket, "from a, ");
+    sim_says(two.b->socket, "from b, ");
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "from a, ");
     ck_assert_str_eq(owner_sent(two.a), "from b, ");
-    fb_sim_says(two.a->socket, "more");
+    sim_says(two.a->socket, "more");
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "from a, more");
     ck_assert_uint_eq(two.a->datas + two.b->datas, 0);
@@ -85,7 +85,7 @@ static void say_pattern(struct owner *owner, size_t from, size_t n)
     ck_assert_ptr_nonnull(bytes);
     for (size_t i = 0; i < n; i++)
         bytes[i] = pattern(from + i);
-    fb_sim_say(owner->socket, bytes, n);
+    sim_say(owner->socket, bytes, n);
     free(bytes);
 }
 
@@ -94,10 +94,10 @@ START_TEST(a_slow_reader_is_waited_for)
     struct two two = open_piped(_i, 0);
     const size_t total = 3000000;
 
-    fb_sim_take(two.b->socket, 0);
+    sim_set_room(two.b->socket, 0);
     say_pattern(two.a, 0, total);
     fixture_run(two.fixture);
-    ck_assert_uint_gt(fb_sim_unread(two.a->socket), total - 100000); /* stays in the kernel */
+    ck_assert_uint_gt(sim_unread(two.a->socket), total - 100000); /* stays in the kernel */
     ck_assert_uint_le(fixture_blocks_held(two.fixture), 4);
 
     /* the other direction goes on */
@@ -107,7 +107,7 @@ START_TEST(a_slow_reader_is_waited_for)
     while (two.b->socket->sent_n < total) {
         size_t before = two.b->socket->sent_n;
 
-        fb_sim_take(two.b->socket, 33333);
+        sim_set_room(two.b->socket, 33333);
         fixture_run(two.fixture);
         ck_assert_uint_gt(two.b->socket->sent_n, before);
     }
@@ -120,14 +120,14 @@ START_TEST(both_readers_are_slow)
 {
     struct two two = open_piped(_i, 0);
 
-    fb_sim_take(two.a->socket, 0);
-    fb_sim_take(two.b->socket, 0);
+    sim_set_room(two.a->socket, 0);
+    sim_set_room(two.b->socket, 0);
     say_pattern(two.a, 0, 200000);
     say_pattern(two.b, 0, 200000);
     fixture_run(two.fixture);
     for (int i = 0; i < 200; i++) {
-        fb_sim_take(two.a->socket, 1000);
-        fb_sim_take(two.b->socket, 1000);
+        sim_set_room(two.a->socket, 1000);
+        sim_set_room(two.b->socket, 1000);
         fixture_run(two.fixture);
     }
     owner_check_pattern(two.a, 200000);
@@ -141,11 +141,11 @@ START_TEST(nothing_is_held_while_nothing_moves)
     struct two two = open_piped(_i, 0);
 
     ck_assert_uint_eq(fixture_blocks_held(two.fixture), 1); /* the pipe itself */
-    fb_sim_take(two.b->socket, 10);
+    sim_set_room(two.b->socket, 10);
     say_pattern(two.a, 0, 100000);
     fixture_run(two.fixture);
     ck_assert_uint_gt(fixture_blocks_held(two.fixture), 1);
-    fb_sim_take(two.b->socket, SIZE_MAX);
+    sim_set_room(two.b->socket, SIZE_MAX);
     fixture_run(two.fixture);
     owner_check_pattern(two.b, 100000);
     ck_assert_uint_eq(fixture_blocks_held(two.fixture), 1);
@@ -157,16 +157,16 @@ START_TEST(halves_end_one_by_one)
 {
     struct two two = open_piped(_i, 0);
 
-    fb_sim_says(two.a->socket, "request");
-    fb_sim_end(two.a->socket);
+    sim_says(two.a->socket, "request");
+    sim_end(two.a->socket);
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "request");
     ck_assert(two.b->socket->shut && !two.a->socket->shut);
-    fb_sim_says(two.b->socket, "reply");
+    sim_says(two.b->socket, "reply");
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.a), "reply");
     ck_assert_uint_eq(two.a->closings + two.b->closings, 0);
-    fb_sim_end(two.b->socket);
+    sim_end(two.b->socket);
     fixture_run(two.fixture);
     ck_assert(two.a->socket->shut);
     check_ends(&two, FB_FINISHED, FB_FINISHED);
@@ -179,10 +179,10 @@ START_TEST(both_halves_end_at_once)
 {
     struct two two = open_piped(_i, 0);
 
-    fb_sim_says(two.a->socket, "to b");
-    fb_sim_end(two.a->socket);
-    fb_sim_says(two.b->socket, "to a");
-    fb_sim_end(two.b->socket);
+    sim_says(two.a->socket, "to b");
+    sim_end(two.a->socket);
+    sim_says(two.b->socket, "to a");
+    sim_end(two.b->socket);
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "to b");
     ck_assert_str_eq(owner_sent(two.a), "to a");
@@ -195,17 +195,17 @@ START_TEST(an_end_waits_for_what_came_before_it)
 {
     struct two two = open_piped(_i, 0);
 
-    fb_sim_take(two.b->socket, 0);
+    sim_set_room(two.b->socket, 0);
     say_pattern(two.a, 0, 200000);
-    fb_sim_end(two.a->socket);
-    fb_sim_end(two.b->socket);
+    sim_end(two.a->socket);
+    sim_end(two.b->socket);
     fixture_run(two.fixture);
     ck_assert(two.a->socket->shut && !two.b->socket->shut);
     ck_assert_uint_eq(two.a->closings, 0);
-    fb_sim_take(two.b->socket, 199999);
+    sim_set_room(two.b->socket, 199999);
     fixture_run(two.fixture);
     ck_assert(!two.b->socket->shut);
-    fb_sim_take(two.b->socket, SIZE_MAX);
+    sim_set_room(two.b->socket, SIZE_MAX);
     fixture_run(two.fixture);
     owner_check_pattern(two.b, 200000);
     ck_assert(two.b->socket->shut);
@@ -220,16 +220,16 @@ START_TEST(unconsumed_input_comes_first)
 
     two.a->data = owner_leave_input;
     two.b->data = owner_leave_input;
-    fb_sim_says(two.a->socket, "from a, ");
-    fb_sim_says(two.b->socket, "from b, ");
+    sim_says(two.a->socket, "from a, ");
+    sim_says(two.b->socket, "from b, ");
     fixture_run(two.fixture);
-    fb_conn_stop(two.b->conn);
+    conn_stop(two.b->conn);
     two.a->moves = two.b->moves = 0;
-    fb_conn_pipe(two.a->conn, two.b->conn, 0);
+    conn_pipe(two.a->conn, two.b->conn, 0);
     settle_both(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "from a, ");
     ck_assert_str_eq(owner_sent(two.a), "from b, ");
-    fb_sim_says(two.a->socket, "more");
+    sim_says(two.a->socket, "more");
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "from a, more");
     end_pair(&two);
@@ -238,8 +238,8 @@ END_TEST
 
 static size_t join_behind_a_line(struct owner *owner, fb_bytes in)
 {
-    fb_conn_write(owner->other->conn, "header ", 7);
-    fb_conn_pipe(owner->conn, owner->other->conn, 0);
+    conn_write(owner->other->conn, "header ", 7);
+    conn_pipe(owner->conn, owner->other->conn, 0);
     return in.n < 5 ? in.n : 5;
 }
 
@@ -249,8 +249,8 @@ START_TEST(piped_in_the_middle_of_its_input)
 
     two.a->data = join_behind_a_line;
     two.a->other = two.b;
-    fb_sim_says(two.a->socket, "line\nrest");
-    fb_sim_says(two.a->socket, " and more");
+    sim_says(two.a->socket, "line\nrest");
+    sim_says(two.a->socket, " and more");
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "header rest and more");
     ck_assert_uint_eq(two.a->datas, 1);
@@ -263,14 +263,14 @@ START_TEST(one_had_ended_its_half_before)
     struct two two = open_two(_i);
 
     two.a->eof = owner_ignore_eof;
-    fb_sim_end(two.a->socket);
+    sim_end(two.a->socket);
     fixture_run(two.fixture);
     two.a->eofs = 0;
-    fb_conn_pipe(two.a->conn, two.b->conn, 0);
+    conn_pipe(two.a->conn, two.b->conn, 0);
     settle_both(two.fixture);
     ck_assert(two.b->socket->shut);
-    fb_sim_says(two.b->socket, "reply");
-    fb_sim_end(two.b->socket);
+    sim_says(two.b->socket, "reply");
+    sim_end(two.b->socket);
     fixture_run(two.fixture);
     ck_assert_str_eq(owner_sent(two.a), "reply");
     check_ends(&two, FB_FINISHED, FB_FINISHED);
@@ -282,17 +282,17 @@ START_TEST(a_flood_before_the_pipe)
 {
     struct two two = open_two(_i);
 
-    fb_sim_take(two.b->socket, 0);
+    sim_set_room(two.b->socket, 0);
     owner_write_pattern(two.b, 100000);
     settle_both(two.fixture);
     two.b->moves = 0;
-    fb_conn_pipe(two.a->conn, two.b->conn, 0);
-    fb_sim_says(two.b->socket, "heard"); /* although it had been held back */
+    conn_pipe(two.a->conn, two.b->conn, 0);
+    sim_says(two.b->socket, "heard"); /* although it had been held back */
     settle_both(two.fixture);
     ck_assert_str_eq(owner_sent(two.a), "heard");
     say_pattern(two.a, 100000, 50000);
     settle_both(two.fixture);
-    fb_sim_take(two.b->socket, SIZE_MAX);
+    sim_set_room(two.b->socket, SIZE_MAX);
     fixture_run(two.fixture);
     owner_check_pattern(two.b, 150000);
     end_pair(&two);
@@ -304,13 +304,13 @@ START_TEST(a_broken_one_resets_the_other)
     struct two two = open_piped(_i, 0);
     bool output = _i / FIXTURE_EVENTS;
 
-    fb_sim_take(two.b->socket, 1);
-    fb_sim_says(two.a->socket, "lost");
+    sim_set_room(two.b->socket, 1);
+    sim_says(two.a->socket, "lost");
     fixture_run(two.fixture);
     if (output)
-        fb_sim_break_output(two.b->socket, EPIPE);
+        sim_break_output(two.b->socket, EPIPE);
     else
-        fb_sim_break(two.b->socket, ECONNRESET);
+        sim_break(two.b->socket, ECONNRESET);
     fixture_run(two.fixture);
     check_ends(&two, FB_ABORTED, FB_RESET);
     ck_assert(two.a->socket->reset);
@@ -321,23 +321,23 @@ END_TEST
 
 static void close_a(struct two *two)
 {
-    fb_conn_close(two->a->conn);
+    conn_close(two->a->conn);
 }
 
 static void abort_a(struct two *two)
 {
-    fb_conn_fail(two->a->conn, FB_ABORTED);
+    conn_fail(two->a->conn, FB_ABORTED);
 }
 
 static void time_a_out(struct two *two)
 {
-    fb_conn_fail(two->a->conn, FB_TIMED_OUT);
+    conn_fail(two->a->conn, FB_TIMED_OUT);
 }
 
 static void close_both(struct two *two)
 {
-    fb_conn_close(two->b->conn);
-    fb_conn_close(two->a->conn);
+    conn_close(two->b->conn);
+    conn_close(two->a->conn);
 }
 
 static const struct {
@@ -356,16 +356,16 @@ START_TEST(an_owner_ends_one)
     struct two two = open_piped(_i, 0);
     size_t way = (size_t)_i / FIXTURE_EVENTS;
 
-    fb_sim_take(two.a->socket, 0);
-    fb_sim_take(two.b->socket, 0);
-    fb_sim_says(two.a->socket, "to b");
-    fb_sim_says(two.b->socket, "to a");
+    sim_set_room(two.a->socket, 0);
+    sim_set_room(two.b->socket, 0);
+    sim_says(two.a->socket, "to b");
+    sim_says(two.b->socket, "to a");
     fixture_run(two.fixture);
     ends[way].end(&two);
     settle_both(two.fixture);
-    fb_sim_take(two.a->socket, SIZE_MAX);
+    sim_set_room(two.a->socket, SIZE_MAX);
     fixture_run(two.fixture);
-    fb_sim_take(two.b->socket, SIZE_MAX);
+    sim_set_room(two.b->socket, SIZE_MAX);
     fixture_run(two.fixture);
     check_ends(&two, ends[way].a, ends[way].b);
     ck_assert(two.b->socket->reset == ends[way].resets);
@@ -379,7 +379,7 @@ START_TEST(all_end_with_the_worker)
 {
     struct two two = open_piped(_i, 1000);
 
-    fb_sim_take(two.b->socket, 0);
+    sim_set_room(two.b->socket, 0);
     say_pattern(two.a, 0, 100000);
     fixture_run(two.fixture);
     fixture_end_all(two.fixture);
@@ -393,9 +393,9 @@ START_TEST(without_memory_nothing_changes)
     struct two two = open_two(_i);
 
     two.fixture->memory.until_failure = 0;
-    ck_assert_int_eq(fb_conn_pipe(two.a->conn, two.b->conn, 0), -1);
+    ck_assert_int_eq(conn_pipe(two.a->conn, two.b->conn, 0), -1);
     two.fixture->memory.until_failure = UINT32_MAX;
-    fb_sim_says(two.a->socket, "as ever");
+    sim_says(two.a->socket, "as ever");
     settle_both(two.fixture);
     ck_assert_str_eq(two.a->last, "as ever");
     two.a->moves = 0;
@@ -419,9 +419,9 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, one_had_ended_its_half_before, 0, n);
     tcase_add_loop_test(tcase, a_flood_before_the_pipe, 0, n);
     tcase_add_loop_test(tcase, a_broken_one_resets_the_other, 0, 2 * n);
-    tcase_add_loop_test(tcase, an_owner_ends_one, 0, n * (int)fb_countof(ends));
+    tcase_add_loop_test(tcase, an_owner_ends_one, 0, n * (int)countof(ends));
     tcase_add_loop_test(tcase, all_end_with_the_worker, 0, n);
     tcase_add_loop_test(tcase, without_memory_nothing_changes, 0, n);
 }
 
-FB_TEST_MAIN("pipe", add_tests)
+TEST_MAIN("pipe", add_tests)

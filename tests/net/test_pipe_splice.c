@@ -166,8 +166,8 @@ START_TEST(an_owner_closes_while_bytes_are_held)
     splicing_open_pipe(splicing, ends);
     splicing_move(splicing, &ends[0], &ends[1], 2 * MUCH);
     splicing_fill(splicing, &ends[0]);
-    fb_conn_close(ends[1].conn);
-    fb_net_settle(&splicing->net);
+    conn_close(ends[1].conn);
+    net_flush(&splicing->net);
     ck_assert_uint_eq(ends[1].closings, 0);
     splicing_turn_until(
         splicing, ends[0].closings == 1 && ends[1].closings == 1, pipe_end_hear(&ends[1], 100000));
@@ -211,4 +211,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, without_descriptors_it_is_copied, 0, SPLICING_KINDS);
 }
 
-FB_TEST_MAIN("pipe_splice", add_tests)
+TEST_MAIN("pipe_splice", add_tests)

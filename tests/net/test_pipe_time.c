@@ -27,7 +27,7 @@ START_TEST(when_nothing_moves_both_time_out)
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    fb_conn_pipe(a->conn, b->conn, ms);
+    conn_pipe(a->conn, b->conn, ms);
     settle_both(fixture);
     fixture_pass(fixture, ms - 1);
     ck_assert_uint_eq(a->closings + b->closings, 0);
@@ -45,12 +45,12 @@ START_TEST(what_moves_does_not_time_out)
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    fb_conn_pipe(a->conn, b->conn, ms);
+    conn_pipe(a->conn, b->conn, ms);
     settle_both(fixture);
     for (int i = 0; i < 10; i++) {
         fixture_pass(fixture, ms * 9 / 10);
         ck_assert_uint_eq(a->closings + b->closings, 0);
-        fb_sim_says((i % 2 ? a : b)->socket, "x");
+        sim_says((i % 2 ? a : b)->socket, "x");
         fixture_run(fixture);
     }
     ck_assert_str_eq(owner_sent(a), "xxxxx");
@@ -64,13 +64,13 @@ START_TEST(what_a_slow_reader_takes_moves)
     struct fixture *fixture = fixture_start_net(_i, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    fb_conn_pipe(a->conn, b->conn, 1000);
-    fb_sim_take(b->socket, 0);
-    fb_sim_says(a->socket, "0123456789");
+    conn_pipe(a->conn, b->conn, 1000);
+    sim_set_room(b->socket, 0);
+    sim_says(a->socket, "0123456789");
     settle_both(fixture);
     for (int i = 0; i < 9; i++) {
         fixture_pass(fixture, 900);
-        fb_sim_take(b->socket, 1);
+        sim_set_room(b->socket, 1);
         fixture_run(fixture);
     }
     ck_assert_str_eq(owner_sent(b), "012345678");
@@ -86,8 +86,8 @@ START_TEST(without_a_timeout_it_waits)
     struct fixture *fixture = fixture_start_net(_i, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    fb_timer_set(fixture->loop, &a->conn->timer, 1000); /* the session's, which is over */
-    fb_conn_pipe(a->conn, b->conn, 0);
+    timer_set(fixture->loop, &a->conn->timer, 1000); /* the session's, which is over */
+    conn_pipe(a->conn, b->conn, 0);
     settle_both(fixture);
     fixture_pass(fixture, 100000000);
     ck_assert_uint_eq(a->closings + a->expirations, 0);
@@ -100,29 +100,29 @@ END_TEST
 START_TEST(the_other_is_still_connecting)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 3);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a = owner_open(fixture), *b, *noise = owner_open(fixture);
     bool has_ended = _i / FIXTURE_EVENTS;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
-    fb_conn_write(b->conn, "header, ", 8);
-    fb_conn_pipe(a->conn, b->conn, 0);
-    fb_sim_says(a->socket, "request, ");
+    conn_write(b->conn, "header, ", 8);
+    conn_pipe(a->conn, b->conn, 0);
+    sim_says(a->socket, "request, ");
     settle_both(fixture);
-    fb_sim_says(a->socket, "more");
+    sim_says(a->socket, "more");
     if (has_ended)
-        fb_sim_end(a->socket);
-    fb_sim_says(noise->socket, "################");
+        sim_end(a->socket);
+    sim_says(noise->socket, "################");
     fixture_run(fixture);
-    fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
     fixture_run(fixture);
     owner_accept(server, b);
     ck_assert_str_eq(owner_sent(b), "header, request, more");
     ck_assert(b->socket->shut == has_ended);
     ck_assert_uint_eq(b->openings, 0); /* after fb_pipe() only `closed` comes */
-    fb_sim_says(b->socket, "reply");
-    fb_sim_end(b->socket);
+    sim_says(b->socket, "reply");
+    sim_end(b->socket);
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(a), "reply");
     ck_assert_uint_eq(a->closings, has_ended);
@@ -135,15 +135,15 @@ END_TEST
 START_TEST(the_other_is_refused)
 {
     struct fixture *fixture = fixture_start_net(_i, 2);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a = owner_open(fixture), *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
-    fb_conn_pipe(a->conn, b->conn, 0);
-    fb_sim_says(a->socket, "request");
+    conn_pipe(a->conn, b->conn, 0);
+    sim_says(a->socket, "request");
     settle_both(fixture);
-    fb_sim_answer(server, FB_SIM_REFUSES, 0);
+    sim_server_answer(server, SIM_REFUSES, 0);
     fixture_run(fixture);
     ck_assert_int_eq(b->reason, FB_REFUSED);
     ck_assert_int_eq(a->reason, FB_ABORTED);
@@ -155,14 +155,14 @@ END_TEST
 
 /* A connection that is piped with `a` and not answered, a millisecond before its owner's timer. */
 static struct owner *connect_unanswered(
-    struct fixture *fixture, struct fb_sim_server *server, struct owner *a)
+    struct fixture *fixture, struct sim_server *server, struct owner *a)
 {
     struct owner *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
-    fb_timer_set(fixture->loop, &b->conn->timer, 60000);
-    fb_conn_pipe(a->conn, b->conn, 0);
+    timer_set(fixture->loop, &b->conn->timer, 60000);
+    conn_pipe(a->conn, b->conn, 0);
     settle_both(fixture);
     fixture_pass(fixture, 59999);
     return b;
@@ -172,7 +172,7 @@ static struct owner *connect_unanswered(
 START_TEST(the_other_never_answers)
 {
     struct fixture *fixture = fixture_start_net(_i, 2);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a = owner_open(fixture), *b;
 
     b = connect_unanswered(fixture, server, a);
@@ -188,16 +188,16 @@ END_TEST
 START_TEST(the_connects_time_ends_with_it)
 {
     struct fixture *fixture = fixture_start_net(_i, 2);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a = owner_open(fixture), *b;
 
     b = connect_unanswered(fixture, server, a);
-    fb_sim_answer(server, FB_SIM_ACCEPTS, 0);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
     fixture_run(fixture);
     owner_accept(server, b);
     fixture_pass(fixture, 1000000);
     ck_assert_uint_eq(a->closings + b->closings, 0);
-    fb_sim_says(a->socket, "still there");
+    sim_says(a->socket, "still there");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(b), "still there");
     end_all(fixture, &a, &b);
@@ -207,15 +207,15 @@ END_TEST
 START_TEST(the_client_goes_before_the_other_is_connected)
 {
     struct fixture *fixture = fixture_start_net(_i, 2);
-    struct fb_sim_server *server = owner_server(fixture);
+    struct sim_server *server = owner_server(fixture);
     struct owner *a = owner_open(fixture), *b;
 
-    fb_sim_answer(server, FB_SIM_SILENT, 0);
+    sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
-    fb_conn_pipe(a->conn, b->conn, 0);
-    fb_sim_says(a->socket, "request");
+    conn_pipe(a->conn, b->conn, 0);
+    sim_says(a->socket, "request");
     settle_both(fixture);
-    fb_conn_fail(a->conn, FB_ABORTED);
+    conn_fail(a->conn, FB_ABORTED);
     settle_both(fixture);
     ck_assert_int_eq(a->reason, FB_ABORTED);
     ck_assert_int_eq(b->reason, FB_ABORTED);
@@ -225,7 +225,7 @@ END_TEST
 
 /* ---- Trouble ---- */
 
-static const struct fb_sim_trouble trouble = {
+static const struct sim_trouble trouble = {
     .partial_send = 500, .partial_recv = 500, .again = 200, .spurious = 100, .late = 200
 };
 
@@ -237,30 +237,30 @@ START_TEST(it_gets_through_whatever_the_kernel_does)
     size_t said[2] = { 0 };
     struct owner *ends[] = { a, b };
 
-    fb_conn_pipe(a->conn, b->conn, 0);
+    conn_pipe(a->conn, b->conn, 0);
     fixture_settle(fixture);
-    fb_sim_trouble(fixture->sim, (uint64_t)_i, &trouble);
+    sim_trouble(fixture->sim, (uint64_t)_i, &trouble);
     for (int step = 0; step < 100; step++) {
-        int i = (int)fb_sim_any(fixture->sim, 2);
-        size_t n = 1 + fb_sim_any(fixture->sim, sizeof(bytes));
+        int i = (int)sim_random(fixture->sim, 2);
+        size_t n = 1 + sim_random(fixture->sim, sizeof(bytes));
 
         for (size_t k = 0; k < n; k++)
             bytes[k] = (uint8_t)((said[i] + k) % 251);
         said[i] += n;
-        fb_sim_say(ends[i]->socket, bytes, n);
-        fb_sim_take(ends[fb_sim_any(fixture->sim, 2)]->socket, fb_sim_any(fixture->sim, 5000));
+        sim_say(ends[i]->socket, bytes, n);
+        sim_set_room(ends[sim_random(fixture->sim, 2)]->socket, sim_random(fixture->sim, 5000));
         fixture_turn(fixture);
     }
-    fb_sim_end(a->socket);
-    fb_sim_end(b->socket);
-    fb_sim_take(a->socket, SIZE_MAX);
-    fb_sim_take(b->socket, SIZE_MAX);
+    sim_end(a->socket);
+    sim_end(b->socket);
+    sim_set_room(a->socket, SIZE_MAX);
+    sim_set_room(b->socket, SIZE_MAX);
     fixture_run(fixture);
     owner_check_pattern(b, said[0]);
     owner_check_pattern(a, said[1]);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_int_eq(b->reason, FB_FINISHED);
-    fb_sim_trouble(fixture->sim, 0, NULL);
+    sim_trouble(fixture->sim, 0, NULL);
     end_all(fixture, &a, &b);
 }
 END_TEST
@@ -281,4 +281,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, it_gets_through_whatever_the_kernel_does, 0, 30 * n);
 }
 
-FB_TEST_MAIN("pipe_time", add_tests)
+TEST_MAIN("pipe_time", add_tests)

@@ -47,7 +47,7 @@ static const struct {
 START_TEST(a_target_is_an_address_with_a_port)
 {
     struct fb_target target = { .text = "untouched" };
-    const char *wrong = fb_target_parse(cases[_i].text, cases[_i].names, &target);
+    const char *wrong = target_parse(cases[_i].text, cases[_i].names, &target);
 
     if (cases[_i].shown != NULL) {
         ck_assert_msg(wrong == NULL, "\"%s\": %s", cases[_i].text, wrong);
@@ -65,20 +65,19 @@ START_TEST(a_name_is_resolved)
 {
     struct fb_target target;
 
-    ck_assert_ptr_null(fb_target_parse("localhost:81", true, &target));
+    ck_assert_ptr_null(target_parse("localhost:81", true, &target));
     ck_assert_msg(strcmp(target.text, "127.0.0.1:81") == 0 || strcmp(target.text, "[::1]:81") == 0,
         "%s", target.text);
-    ck_assert_uint_eq(fb_address_port(&target.address), 81);
+    ck_assert_uint_eq(address_port(&target.address), 81);
     ck_assert_str_eq(
-        fb_target_parse("no-such-host.invalid:80", true, &target) != NULL ? "refused" : "",
-        "refused");
+        target_parse("no-such-host.invalid:80", true, &target) != NULL ? "refused" : "", "refused");
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, a_target_is_an_address_with_a_port, 0, fb_countof(cases));
+    tcase_add_loop_test(tcase, a_target_is_an_address_with_a_port, 0, countof(cases));
     tcase_add_test(tcase, a_name_is_resolved);
 }
 
-FB_TEST_MAIN("target", add_tests)
+TEST_MAIN("target", add_tests)

@@ -43,9 +43,9 @@ static const fb_protocol *const protocols[] = { &acting, NULL };
 
 static struct test {
     char directory[32], conf[64];
-    struct fb_cycle_options options;
-    struct fb_log_target target;
-    struct fb_log log;
+    struct cycle_options options;
+    struct log_target target;
+    struct log log;
     char said[4096]; /* by the last check; ends of lines are "\n" */
 } test;
 
@@ -54,14 +54,14 @@ static void set_up(void)
     strcpy(test.directory, "/tmp/fb_config_check.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(test.directory));
     snprintf(test.conf, sizeof(test.conf), "%s/main", test.directory);
-    test.options = (struct fb_cycle_options) {
+    test.options = (struct cycle_options) {
         .conf = test.conf,
         .pid = "/default/pid",
         .error_log = "/default/error.log",
         .module_directory = "/nowhere",
         .protocols = protocols,
     };
-    fb_log_init_plain(&test.log, &test.target, "");
+    log_init_plain(&test.log, &test.target, "");
     test.target.fd = memfd_create("said", MFD_CLOEXEC);
     ck_assert_int_ne(test.target.fd, -1);
 }
@@ -129,7 +129,7 @@ END_TEST
 /* `user` is a warning where nobody is root. */
 START_TEST(warnings_are_left_to_the_real_thing)
 {
-    struct fb_cycle *cycle;
+    struct cycle *cycle;
 
     act = do_nothing;
     write_conf("user root; " SERVED);
@@ -138,9 +138,9 @@ START_TEST(warnings_are_left_to_the_real_thing)
         ck_assert_int_eq(seteuid(65534), 0);
     ck_assert_int_eq(config_check_run(&test.options, &test.log, -1), 0);
     ck_assert_int_eq(lseek(test.target.fd, 0, SEEK_END), 0);
-    cycle = fb_cycle_load(&test.options, &test.log, -1);
+    cycle = cycle_load(&test.options, &test.log, -1);
     ck_assert_ptr_nonnull(cycle);
-    fb_cycle_destroy(&cycle);
+    cycle_destroy(&cycle);
     ck_assert_int_gt(lseek(test.target.fd, 0, SEEK_END), 0);
     if (getuid() == 0)
         ck_assert_int_eq(seteuid(0), 0);
@@ -256,22 +256,21 @@ static int count_descriptors(fb_conf *conf)
 
 START_TEST(the_child_holds_what_it_needs)
 {
-    struct fb_log_target more[2] = { { .fd = open("/dev/null", O_WRONLY | O_CLOEXEC) },
-        { .fd = -1 } };
-    struct fb_log other;
+    struct log_target more[2] = { { .fd = open("/dev/null", O_WRONLY | O_CLOEXEC) }, { .fd = -1 } };
+    struct log other;
     int others[20];
 
-    for (size_t i = 0; i < fb_countof(others); i++)
+    for (size_t i = 0; i < countof(others); i++)
         others[i] = open("/dev/null", O_RDONLY);
     act = count_descriptors;
     ck_assert_int_eq(check_text(SERVED), -1);
     expect_line("4 descriptors in ");
-    fb_log_init(&other, more, 2);
+    log_init(&other, more, 2);
     test.log.also = &other;
     ck_assert_int_eq(check_text(SERVED), -1);
     expect_line("5 descriptors in ");
     test.log.also = NULL;
-    for (size_t i = 0; i < fb_countof(others); i++) {
+    for (size_t i = 0; i < countof(others); i++) {
         ck_assert_int_ne(fcntl(others[i], F_GETFD), -1);
         close(others[i]);
     }
@@ -302,7 +301,7 @@ START_TEST(a_master_s_signals_are_not_disturbed)
     bool reload = false, reap = false;
     pid_t worker;
 
-    fb_signals_install(FB_ROLE_MASTER);
+    signals_install(ROLE_MASTER);
     worker = fork();
     ck_assert_int_ne(worker, -1);
     if (worker == 0)
@@ -315,16 +314,16 @@ START_TEST(a_master_s_signals_are_not_disturbed)
     expect_line("0 signals in ");
     sigprocmask(SIG_SETMASK, NULL, &blocked);
     ck_assert_int_eq(sigismember(&blocked, SIGHUP), 1);
-    ck_assert(!fb_order_take(FB_ORDER_RELOAD, NULL));
+    ck_assert(!signals_take(COMMAND_RELOAD, NULL));
     while (!reload || !reap) { /* a signal at a time */
-        sigsuspend(fb_signals_wait_mask());
-        reload = reload || fb_order_take(FB_ORDER_RELOAD, NULL);
-        reap = reap || fb_order_take(FB_ORDER_REAP, NULL);
+        sigsuspend(signals_wait_mask());
+        reload = reload || signals_take(COMMAND_RELOAD, NULL);
+        reap = reap || signals_take(COMMAND_REAP, NULL);
     }
     ck_assert_int_eq(waitid(P_ALL, 0, &info, WEXITED | WNOHANG), 0);
     ck_assert_int_eq(info.si_pid, worker);
     ck_assert_int_eq(info.si_status, 3);
-    fb_signals_reset();
+    signals_reset();
 }
 END_TEST
 
@@ -374,11 +373,11 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, what_is_well_is_silent);
     tcase_add_test(tcase, warnings_are_left_to_the_real_thing);
     tcase_add_test(tcase, mistakes_are_shown_once);
-    tcase_add_loop_test(tcase, a_fault_is_told, 0, fb_countof(faults));
+    tcase_add_loop_test(tcase, a_fault_is_told, 0, countof(faults));
     tcase_add_test(tcase, what_hangs_is_ended);
     tcase_add_test(tcase, the_child_holds_what_it_needs);
     tcase_add_test(tcase, a_master_s_signals_are_not_disturbed);
     tcase_add_test(tcase, it_ends_with_its_parent);
 }
 
-FB_TEST_MAIN("config_check", add_tests)
+TEST_MAIN("config_check", add_tests)

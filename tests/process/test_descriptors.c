@@ -107,4 +107,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, what_was_opened_since_is_found);
 }
 
-FB_TEST_MAIN("descriptors", add_tests)
+TEST_MAIN("descriptors", add_tests)

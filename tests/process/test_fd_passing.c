@@ -43,4 +43,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_descriptor_goes_along, 0, 2);
 }
 
-FB_TEST_MAIN("fd_passing", add_tests)
+TEST_MAIN("fd_passing", add_tests)

@@ -23,13 +23,13 @@
 /* A log into memory that children write to as well, and a path. */
 struct pidfile_test {
     struct memory_log log;
-    struct fb_pidfile pidfile;
+    struct pidfile pidfile;
     char path[64];
 };
 
 static void start_pidfile(struct pidfile_test *test, const char *name)
 {
-    memory_log_open(&test->log, FB_INFO);
+    memory_log_open(&test->log, LEVEL_INFO);
     snprintf(test->path, sizeof(test->path), "%s/%s", directory, name);
 }
 
@@ -79,10 +79,10 @@ START_TEST(written_and_removed)
     mode_t mask = umask(077);
 
     start_pidfile(&test, "plain");
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
     ck_assert_int_eq(fcntl(test.pidfile.lock_fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     ck_assert_uint_eq(count_files("plain"), 1);
-    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_write_pid(&test.pidfile, &test.log.log), 0);
     umask(mask);
     ck_assert_uint_eq(count_files("plain"), 2);
 
@@ -93,12 +93,12 @@ START_TEST(written_and_removed)
     close(fd);
     snprintf(expected, sizeof(expected), "%d\n", (int)getpid());
     ck_assert_str_eq(text, expected);
-    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), getpid());
+    ck_assert_int_eq(pidfile_read_pid(test.path, &test.log.log), getpid());
 
-    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    pidfile_release(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("plain"), 0);
     ck_assert_int_eq(test.pidfile.lock_fd, -1);
-    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    pidfile_release(&test.pidfile, &test.log.log);
     stop_pidfile(&test);
 }
 END_TEST
@@ -116,13 +116,13 @@ static pid_t spawn_holder(struct pidfile_test *test, bool remove, int *hold)
     ck_assert_int_ne(pid, -1);
     if (pid == 0) {
         close(end[1]);
-        if (fb_pidfile_lock(&test->pidfile, test->path, &test->log.log) == -1 ||
-            fb_pidfile_write(&test->pidfile, &test->log.log) == -1 || write(ready[1], "", 1) != 1)
+        if (pidfile_lock(&test->pidfile, test->path, &test->log.log) == -1 ||
+            pidfile_write_pid(&test->pidfile, &test->log.log) == -1 || write(ready[1], "", 1) != 1)
             _exit(1);
         if (read(end[0], &byte, 1) != 0)
             _exit(2);
         if (remove)
-            fb_pidfile_remove(&test->pidfile, &test->log.log);
+            pidfile_release(&test->pidfile, &test->log.log);
         _exit(0);
     }
     close(ready[1]);
@@ -143,14 +143,14 @@ START_TEST(a_second_master_is_kept_out)
 
     start_pidfile(&test, "second");
     holder = spawn_holder(&test, removes, &hold);
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
     ck_assert_int_eq(test.pidfile.lock_fd, -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] another master process %d runs with the pid file \"%s\": "
         "stop it, or give this one another \"pid\"\n",
         (int)holder, test.path);
     ck_assert_str_eq(memory_log_take(&test.log), expected);
-    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), holder);
+    ck_assert_int_eq(pidfile_read_pid(test.path, &test.log.log), holder);
     ck_assert_uint_eq(count_files("second"), 2);
 
     close(hold);
@@ -158,10 +158,10 @@ START_TEST(a_second_master_is_kept_out)
     ck_assert_uint_eq(count_files("second"), removes ? 0 : 2);
 
     /* the files of a process that was killed are in nobody's way */
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
-    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), 0);
-    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), getpid());
-    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_write_pid(&test.pidfile, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_read_pid(test.path, &test.log.log), getpid());
+    pidfile_release(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("second"), 0);
     stop_pidfile(&test);
 }
@@ -170,16 +170,16 @@ END_TEST
 START_TEST(a_child_that_forgets_leaves_the_lock)
 {
     struct pidfile_test test;
-    struct fb_pidfile other;
+    struct pidfile other;
     char expected[256];
     pid_t pid;
 
     start_pidfile(&test, "forget");
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
     pid = fork();
     ck_assert_int_ne(pid, -1);
     if (pid == 0) {
-        fb_pidfile_forget(&test.pidfile);
+        pidfile_close_lock(&test.pidfile);
         _exit(test.pidfile.lock_fd == -1 ? 0 : 1);
     }
     reap_child(pid);
@@ -187,14 +187,14 @@ START_TEST(a_child_that_forgets_leaves_the_lock)
     pid = fork();
     ck_assert_int_ne(pid, -1);
     if (pid == 0)
-        _exit(fb_pidfile_lock(&other, test.path, &test.log.log) == -1 ? 0 : 1);
+        _exit(pidfile_lock(&other, test.path, &test.log.log) == -1 ? 0 : 1);
     reap_child(pid);
     snprintf(expected, sizeof(expected),
         "t: [emerg] another master process %d runs with the pid file \"%s\": "
         "stop it, or give this one another \"pid\"\n",
         (int)getpid(), test.path);
     ck_assert_str_eq(memory_log_take(&test.log), expected);
-    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    pidfile_release(&test.pidfile, &test.log.log);
     stop_pidfile(&test);
 }
 END_TEST
@@ -222,12 +222,12 @@ static void contend_for_lock(struct pidfile_test *test, struct contest *contest)
 {
     test->log.target.fd = -1; /* no log: the loser's line is not looked at here */
     for (unsigned turns = 0; turns < TURNS && !contest->broken;) {
-        if (fb_pidfile_lock(&test->pidfile, test->path, &test->log.log) == -1)
+        if (pidfile_lock(&test->pidfile, test->path, &test->log.log) == -1)
             continue;
         if (atomic_fetch_add(&contest->holders, 1) != 0 || !is_named(test))
             contest->broken = true;
         atomic_fetch_sub(&contest->holders, 1);
-        fb_pidfile_remove(&test->pidfile, &test->log.log);
+        pidfile_release(&test->pidfile, &test->log.log);
         turns++;
     }
     _exit(0);
@@ -293,42 +293,42 @@ START_TEST(nobody_reads_half_a_file)
 
     start_pidfile(&test, "whole");
     reader.path = test.path;
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
-    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_write_pid(&test.pidfile, &test.log.log), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, read_over_and_over, &reader), 0);
     for (; reader.reads < READS || writes < 100; writes++)
-        ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), 0);
+        ck_assert_int_eq(pidfile_write_pid(&test.pidfile, &test.log.log), 0);
     pthread_join(thread, NULL);
     ck_assert(!reader.wrong);
-    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    pidfile_release(&test.pidfile, &test.log.log);
     stop_pidfile(&test);
 }
 END_TEST
 
 START_TEST(another_ones_pid_file_is_not_removed)
 {
-    struct fb_pidfile other; /* the child has the lock as well */
+    struct pidfile other; /* the child has the lock as well */
     struct pidfile_test test;
 
     start_pidfile(&test, "others");
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
     store_file(test.path, "1\n", 2);
-    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    pidfile_release(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("others"), 1);
-    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), 1);
+    ck_assert_int_eq(pidfile_read_pid(test.path, &test.log.log), 1);
 
     /* nor is a lock file that is not ours alone, or no longer */
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
     test.pidfile.shared = true;
     other = test.pidfile;
     other.lock_fd = dup(test.pidfile.lock_fd);
-    fb_pidfile_remove(&other, &test.log.log);
+    pidfile_release(&other, &test.log.log);
     ck_assert_uint_eq(count_files("others.lock"), 1);
     strcat(test.path, ".lock");
     ck_assert_int_eq(unlink(test.path), 0);
     store_file(test.path, "", 0);
     test.path[strlen(test.path) - 5] = '\0';
-    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    pidfile_release(&test.pidfile, &test.log.log);
     ck_assert_uint_eq(count_files("others.lock"), 1);
     stop_pidfile(&test);
 }
@@ -361,7 +361,7 @@ START_TEST(read_pid)
 
     start_pidfile(&test, "read");
     store_file(test.path, read_cases[_i].text, strlen(read_cases[_i].text));
-    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), read_cases[_i].pid);
+    ck_assert_int_eq(pidfile_read_pid(test.path, &test.log.log), read_cases[_i].pid);
     if (read_cases[_i].shown != NULL)
         snprintf(expected, sizeof(expected), "t: [error] invalid PID number \"%s\" in \"%s\"\n",
             read_cases[_i].shown, test.path);
@@ -376,12 +376,12 @@ START_TEST(read_failures)
     char expected[256];
 
     start_pidfile(&test, "missing");
-    ck_assert_int_eq(fb_pidfile_read(test.path, &test.log.log), -1);
+    ck_assert_int_eq(pidfile_read_pid(test.path, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [error] open() \"%s\" failed (2: No such file or directory)\n", test.path);
     ck_assert_str_eq(memory_log_take(&test.log), expected);
 
-    ck_assert_int_eq(fb_pidfile_read(directory, &test.log.log), -1);
+    ck_assert_int_eq(pidfile_read_pid(directory, &test.log.log), -1);
     snprintf(expected, sizeof(expected), "t: [error] read() \"%s\" failed (21: Is a directory)\n",
         directory);
     ck_assert_str_eq(memory_log_take(&test.log), expected);
@@ -395,11 +395,11 @@ START_TEST(lock_failures)
     char expected[256], path[PATH_MAX + 1];
 
     start_pidfile(&test, "none/x");
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] open() \"%s.lock\" failed (2: No such file or directory)\n", test.path);
     ck_assert_str_eq(memory_log_take(&test.log), expected);
-    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), -1);
+    ck_assert_int_eq(pidfile_write_pid(&test.pidfile, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] mkostemp() \"%s.XXXXXX\" failed (2: No such file or directory)\n", test.path);
     ck_assert_str_eq(memory_log_take(&test.log), expected);
@@ -407,7 +407,7 @@ START_TEST(lock_failures)
     snprintf(test.path, sizeof(test.path), "%s/link", directory);
     snprintf(path, sizeof(path), "%s.lock", test.path);
     ck_assert_int_eq(symlink("elsewhere", path), 0);
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] open() \"%s.lock\" failed (40: Too many levels of symbolic links)\n",
         test.path);
@@ -415,7 +415,7 @@ START_TEST(lock_failures)
 
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, path, &test.log.log), -1);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, path, &test.log.log), -1);
     /* the line is too long for its own end */
     ck_assert_ptr_eq(
         strstr(memory_log_take(&test.log), "t: [emerg] the pid file \"xxx"), test.log.text);
@@ -431,12 +431,12 @@ START_TEST(only_a_file_is_replaced)
 
     start_pidfile(&test, "fifo");
     ck_assert_int_eq(mkfifo(test.path, 0600), 0);
-    ck_assert_int_eq(fb_pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
-    ck_assert_int_eq(fb_pidfile_write(&test.pidfile, &test.log.log), -1);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    ck_assert_int_eq(pidfile_write_pid(&test.pidfile, &test.log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] the pid file \"%s\" exists and is not a regular file\n", test.path);
     ck_assert_str_eq(memory_log_take(&test.log), expected);
-    fb_pidfile_remove(&test.pidfile, &test.log.log);
+    pidfile_release(&test.pidfile, &test.log.log);
     ck_assert_int_eq(lstat(test.path, &st), 0);
     ck_assert(S_ISFIFO(st.st_mode));
     ck_assert_uint_eq(count_files("fifo"), 1);
@@ -453,10 +453,10 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, removing_lets_nobody_lock_a_file_without_a_name);
     tcase_add_test(tcase, nobody_reads_half_a_file);
     tcase_add_test(tcase, another_ones_pid_file_is_not_removed);
-    tcase_add_loop_test(tcase, read_pid, 0, fb_countof(read_cases));
+    tcase_add_loop_test(tcase, read_pid, 0, countof(read_cases));
     tcase_add_test(tcase, read_failures);
     tcase_add_test(tcase, lock_failures);
     tcase_add_test(tcase, only_a_file_is_replaced);
 }
 
-FB_TEST_MAIN("pidfile", add_tests)
+TEST_MAIN("pidfile", add_tests)

@@ -26,4 +26,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, sends_the_time_and_closes);
 }
 
-FB_TEST_MAIN("daytime", add_tests)
+TEST_MAIN("daytime", add_tests)

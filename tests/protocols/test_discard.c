@@ -33,4 +33,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, takes_everything_and_says_nothing);
 }
 
-FB_TEST_MAIN("discard", add_tests)
+TEST_MAIN("discard", add_tests)

@@ -72,4 +72,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, idle_clients_are_closed);
 }
 
-FB_TEST_MAIN("echo", add_tests)
+TEST_MAIN("echo", add_tests)

@@ -49,4 +49,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_text_may_be_empty);
 }
 
-FB_TEST_MAIN("return", add_tests)
+TEST_MAIN("return", add_tests)

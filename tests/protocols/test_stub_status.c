@@ -28,4 +28,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, sends_the_statistics_and_closes);
 }
 
-FB_TEST_MAIN("stub_status", add_tests)
+TEST_MAIN("stub_status", add_tests)

@@ -17,27 +17,27 @@
 
 #define CANNOT_ENTER 200
 
-static struct fb_cycle cycle;
-static struct fb_log_target target;
-static struct fb_log log_;
+static struct cycle cycle;
+static struct log_target target;
+static struct log log_;
 static char directory[32], file[64], said[2048];
 
 static void set_up(void)
 {
     FILE *made;
 
-    strcpy(directory, "/tmp/fb_sandbox.XXXXXX");
+    strcpy(directory, "/tmp/sandbox_mode.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(file, sizeof(file), "%s/file", directory);
     made = fopen(file, "we");
     ck_assert_ptr_nonnull(made);
     fclose(made);
-    fb_log_init_plain(&log_, &target, "t");
+    log_init_plain(&log_, &target, "t");
     target.fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     ck_assert_int_ne(target.fd, -1);
     memset(&cycle, 0, sizeof(cycle));
     STAILQ_INIT(&cycle.needs.paths);
-    cycle.core.sandbox = FB_SANDBOX_STRICT;
+    cycle.core.sandbox = SANDBOX_STRICT;
     cycle.core.rlimit_core = -1;
 }
 
@@ -65,7 +65,7 @@ static int in_sandbox(int (*act)(const void *arg), const void *arg)
 
     ck_assert_int_ne(pid, -1);
     if (pid == 0)
-        _exit(fb_sandbox_enter(&cycle, &log_) == -1 ? CANNOT_ENTER : act(arg));
+        _exit(sandbox_enter(&cycle, &log_) == -1 ? CANNOT_ENTER : act(arg));
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_msg(WIFEXITED(status), "ended by signal %d", WTERMSIG(status));
     return WEXITSTATUS(status);
@@ -94,7 +94,7 @@ static const char *with_file(const char *attempt_at)
 
 START_TEST(off_changes_nothing)
 {
-    cycle.core.sandbox = FB_SANDBOX_OFF;
+    cycle.core.sandbox = SANDBOX_OFF;
     check_attempt("execve", ENOENT);
     check_attempt("udp", 0);
     check_attempt(with_file("open"), 0);
@@ -104,15 +104,14 @@ END_TEST
 
 /* A need opens what belongs to it, and nothing that belongs to another need. */
 static const struct {
-    size_t need; /* place in struct fb_needs */
+    size_t need; /* place in struct needs */
     const char *opens[5];
 } needs[] = {
-    { offsetof(struct fb_needs, exec), { "program", "code", "fork" } },
-    { offsetof(struct fb_needs, code), { "code", "mprotect" } },
-    { offsetof(struct fb_needs, names),
-        { "look_up", "netlink", "udp", "open /etc/passwd", "bind" } },
-    { offsetof(struct fb_needs, udp), { "udp" } },
-    { offsetof(struct fb_needs, listen), { "listen", "bind" } },
+    { offsetof(struct needs, exec), { "program", "code", "fork" } },
+    { offsetof(struct needs, code), { "code", "mprotect" } },
+    { offsetof(struct needs, names), { "look_up", "netlink", "udp", "open /etc/passwd", "bind" } },
+    { offsetof(struct needs, udp), { "udp" } },
+    { offsetof(struct needs, listen), { "listen", "bind" } },
 };
 
 static const char *const closed[] = { "raw", "packet", "mount", "bpf", "ptrace", "setuid",
@@ -120,12 +119,12 @@ static const char *const closed[] = { "raw", "packet", "mount", "bpf", "ptrace",
 
 START_TEST(needs_are_met_one_by_one)
 {
-    bool execs = needs[_i].need == offsetof(struct fb_needs, exec);
+    bool execs = needs[_i].need == offsetof(struct needs, exec);
 
     *((bool *)&cycle.needs + needs[_i].need) = true;
-    for (size_t i = 0; i < fb_countof(needs[_i].opens) && needs[_i].opens[i] != NULL; i++)
+    for (size_t i = 0; i < countof(needs[_i].opens) && needs[_i].opens[i] != NULL; i++)
         check_attempt(needs[_i].opens[i], 0);
-    for (size_t i = 0; i < fb_countof(closed); i++)
+    for (size_t i = 0; i < countof(closed); i++)
         check_attempt(closed[i], EPERM);
     if (!execs || syscall(444, NULL, 0, 1) >= 6) /* from this version on Landlock bounds signals */
         check_attempt("kill 1", EPERM);
@@ -149,7 +148,7 @@ static int read_and_write(const void *arg)
 
 START_TEST(paths)
 {
-    struct fb_needed_path path = { .path = directory };
+    struct needs_path path = { .path = directory };
 
     STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
     check_attempt(with_file("open"), 0);
@@ -178,16 +177,16 @@ static int enter_with_thread(const void *mode)
     cycle.core.sandbox = *(const int64_t *)mode;
     if (pthread_create(&thread, NULL, wait_here, NULL) != 0)
         return errno;
-    return fb_sandbox_enter(&cycle, &log_) == -1 ? CANNOT_ENTER : 0;
+    return sandbox_enter(&cycle, &log_) == -1 ? CANNOT_ENTER : 0;
 }
 
 START_TEST(threads)
 {
     int64_t mode = _i;
 
-    bool strict = mode == FB_SANDBOX_STRICT;
+    bool strict = mode == SANDBOX_STRICT;
 
-    cycle.core.sandbox = FB_SANDBOX_OFF;
+    cycle.core.sandbox = SANDBOX_OFF;
     ck_assert_int_eq(in_sandbox(enter_with_thread, &mode), strict ? CANNOT_ENTER : 0);
     ck_assert_ptr_nonnull(strstr(logged(), strict ? "[emerg] " : "[warn] "));
     ck_assert_ptr_nonnull(strstr(logged(), "sandbox: 2 threads run already"));
@@ -197,13 +196,13 @@ END_TEST
 static void note_unknown(const char *protocol, const char *line)
 {
     cycle.needs.unknown = protocol;
-    ck_assert_int_eq(fb_sandbox_prepare(&cycle, &log_), 0);
+    ck_assert_int_eq(sandbox_prepare(&cycle, &log_), 0);
     ck_assert_ptr_nonnull(strstr(logged(), line));
 }
 
 START_TEST(what_is_open_is_noted)
 {
-    struct fb_needed_path path = { .path = "/some/where", .write = true };
+    struct needs_path path = { .path = "/some/where", .write = true };
 
     cycle.needs.exec = cycle.needs.udp = true;
     STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
@@ -212,7 +211,7 @@ START_TEST(what_is_open_is_noted)
     ck_assert_ptr_nonnull(strstr(logged(), "workers may open datagram sockets, because"));
     ck_assert_ptr_nonnull(strstr(logged(), "workers may write \"/some/where\", because"));
     ck_assert_ptr_null(strstr(logged(), "listening"));
-    cycle.core.sandbox = FB_SANDBOX_ON;
+    cycle.core.sandbox = SANDBOX_ON;
     note_unknown("older", "so that workers keep paths, programs and sockets");
 }
 END_TEST
@@ -222,13 +221,13 @@ static void add_tests(TCase *tcase)
     int error;
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    if (fb_seccomp_lacks(&error) == NULL && fb_landlock_lacks(&error) == NULL) {
-        tcase_add_loop_test(tcase, needs_are_met_one_by_one, 0, fb_countof(needs));
+    if (sandbox_seccomp_lacks(&error) == NULL && sandbox_landlock_lacks(&error) == NULL) {
+        tcase_add_loop_test(tcase, needs_are_met_one_by_one, 0, countof(needs));
         tcase_add_test(tcase, paths);
-        tcase_add_loop_test(tcase, threads, FB_SANDBOX_ON, FB_SANDBOX_STRICT + 1);
+        tcase_add_loop_test(tcase, threads, SANDBOX_ON, SANDBOX_STRICT + 1);
         tcase_add_test(tcase, what_is_open_is_noted);
     }
     tcase_add_test(tcase, off_changes_nothing);
 }
 
-FB_TEST_MAIN("sandbox", add_tests)
+TEST_MAIN("sandbox", add_tests)

@@ -10,7 +10,7 @@ static struct scripted_conn *coming; /* the next client's */
 
 static int common_opened(fb_conn *conn, struct scripted_conn *script)
 {
-    fb_must(script->conn == NULL || script->conn == conn);
+    test_require(script->conn == NULL || script->conn == conn);
     script->conn = conn;
     script->openings++;
     return script->opened != NULL ? script->opened(script) : 0;
@@ -28,7 +28,7 @@ static void remember_input(struct scripted_conn *script, fb_bytes in)
 
 static size_t common_data(struct scripted_conn *script, fb_bytes in)
 {
-    fb_must(in.n > 0 && script->eofs == 0 && script->openings == 1);
+    test_require(in.n > 0 && script->eofs == 0 && script->openings == 1);
     script->datas++;
     remember_input(script, in);
     return script->data != NULL ? script->data(script, in) : in.n;
@@ -96,7 +96,7 @@ static struct scripted_conn *conn_at(void *state)
 {
     struct scripted_conn *script = *(struct scripted_conn **)state;
 
-    fb_must(script != NULL);
+    test_require(script != NULL);
     return script;
 }
 
@@ -246,7 +246,7 @@ void scripted_finish(fb_test **test)
 
 void scripted_settle(fb_test *test)
 {
-    fb_net_settle(&test->worker.stream.net);
+    net_flush(&test->worker.stream.net);
     fb_test_run(test);
     stream_check(&test->worker.stream);
 }

@@ -273,7 +273,7 @@ START_TEST(all_are_drained_at_the_end)
     fb_abort(d.conn);
     scripted_settle(test);
     scripted_conn_connect(test, &a, &c);
-    fb_net_fail_all(&test->worker.stream.net, FB_DRAINED);
+    net_fail_all(&test->worker.stream.net, FB_DRAINED);
     ck_assert_int_eq(a.reason, FB_DRAINED);
     ck_assert_int_eq(b.reason, FB_DRAINED);
     ck_assert_int_eq(c.reason, FB_DRAINED);
@@ -296,4 +296,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, all_are_drained_at_the_end);
 }
 
-FB_TEST_MAIN("sdk_drain", add_tests)
+TEST_MAIN("sdk_drain", add_tests)

@@ -59,7 +59,7 @@ static void end_both_halves(struct family *family)
 
 static void drain_worker(struct family *family)
 {
-    fb_net_fail_all(&family->test->worker.stream.net, FB_DRAINED);
+    net_fail_all(&family->test->worker.stream.net, FB_DRAINED);
 }
 
 static void start_lingering(struct family *family)
@@ -255,7 +255,7 @@ END_TEST
 static unsigned misuses;
 static char misused_call[64];
 
-static void note_misuse(struct fb_stream *stream, const char *call)
+static void note_misuse(struct stream *stream, const char *call)
 {
     (void)stream;
     misuses++;
@@ -357,13 +357,13 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, with_its_owner_a_connection_ends, 0, fb_countof(ways));
+    tcase_add_loop_test(tcase, with_its_owner_a_connection_ends, 0, countof(ways));
     tcase_add_test(tcase, without_it_its_owner_goes_on);
     tcase_add_test(tcase, a_child_that_has_finished);
-    tcase_add_loop_test(tcase, nothing_is_begun_for_an_owner_that_ends, 0, fb_countof(ways));
-    tcase_add_loop_test(tcase, who_is_closed_connects_no_more, 0, fb_countof(ways));
-    tcase_add_loop_test(tcase, closed_may_call_everything, 0, fb_countof(ways));
+    tcase_add_loop_test(tcase, nothing_is_begun_for_an_owner_that_ends, 0, countof(ways));
+    tcase_add_loop_test(tcase, who_is_closed_connects_no_more, 0, countof(ways));
+    tcase_add_loop_test(tcase, closed_may_call_everything, 0, countof(ways));
     tcase_add_loop_test(tcase, calls_on_what_has_ended_are_told, 0, STATES);
 }
 
-FB_TEST_MAIN("sdk_ends", add_tests)
+TEST_MAIN("sdk_ends", add_tests)

@@ -24,7 +24,7 @@ static const struct kind kinds[] = {
     { .width = 2, .little = 1 },
     { .width = 8, .little = 1 },
 };
-#define KINDS ((int)fb_countof(kinds))
+#define KINDS ((int)countof(kinds))
 
 static const struct kind *kind;
 static fb_frame_limit limit;
@@ -58,7 +58,7 @@ static size_t take_frames(struct scripted_conn *script, fb_bytes in)
     fb_bytes rest = in, frame;
 
     while (next_frame(script->conn, &rest, &frame)) {
-        fb_must(frame.n == 0 || (frame.p >= in.p && frame.p + frame.n <= in.p + in.n));
+        test_require(frame.n == 0 || (frame.p >= in.p && frame.p + frame.n <= in.p + in.n));
         keep_frame(frame);
         if (frame_n == stop_after)
             fb_stop(script->conn);
@@ -107,7 +107,7 @@ static size_t encode_all(char *wire, char *expected)
     size_t n = 0;
 
     expected[0] = '\0';
-    for (size_t i = 0; i < fb_countof(texts); i++) {
+    for (size_t i = 0; i < countof(texts); i++) {
         size_t length = strlen(texts[i]);
 
         if (kind->delimiter != NULL && strstr(texts[i], kind->delimiter) != NULL)
@@ -381,4 +381,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, what_is_left_is_told_at_the_end, 0, KINDS);
 }
 
-FB_TEST_MAIN("sdk_frames", add_tests)
+TEST_MAIN("sdk_frames", add_tests)

@@ -344,4 +344,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, many_short_frames_in_one_piece);
 }
 
-FB_TEST_MAIN("sdk_frames_mixed", add_tests)
+TEST_MAIN("sdk_frames_mixed", add_tests)

@@ -39,7 +39,7 @@ static void finish_job(fb_worker *worker, void *arg)
     const struct job *job = arg;
     fb_conn *conn = fb_find(worker, job->to);
 
-    fb_must(pthread_equal(pthread_self(), loops_thread) && pthread_self() != job->worked);
+    test_require(pthread_equal(pthread_self(), loops_thread) && pthread_self() != job->worked);
     dones++;
     sum += job->n;
     if (conn != NULL)
@@ -191,7 +191,7 @@ START_TEST(the_connection_has_gone_meanwhile)
     scripted_conn_open(test, &a);
     ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
-    fb_net_settle(&test->worker.stream.net);
+    net_flush(&test->worker.stream.net);
     ck_assert_uint_eq(a.closings, 1);
     ck_assert_uint_eq(dones, 0);
     atomic_store(&gate, true);
@@ -201,7 +201,7 @@ START_TEST(the_connection_has_gone_meanwhile)
 }
 END_TEST
 
-static void open_gate(struct fb_loop *loop, struct fb_timer *timer)
+static void open_gate(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -211,23 +211,23 @@ static void open_gate(struct fb_loop *loop, struct fb_timer *timer)
 START_TEST(a_worker_that_ends_gracefully_waits)
 {
     fb_test *test = start_jobs(NULL);
-    struct fb_timer timer = { .expired = open_gate };
+    struct timer timer = { .expired = open_gate };
     struct scripted_conn a = { 0 };
 
     scripted_conn_open(test, &a);
     ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
-    fb_net_settle(&test->worker.stream.net);
-    fb_sim_set_auto(test->sim, true);
-    fb_timer_set(&test->worker.stream.net.loop, &timer, 1000);
-    fb_order_give(FB_ORDER_QUIT);
-    fb_worker_run(&test->worker); /* returns when nothing is left */
+    net_flush(&test->worker.stream.net);
+    sim_set_auto(test->sim, true);
+    timer_set(&test->worker.stream.net.loop, &timer, 1000);
+    signals_give(COMMAND_QUIT);
+    worker_run(&test->worker); /* returns when nothing is left */
     ck_assert_uint_eq(dones, 1);
     scripted_finish(&test);
 }
 END_TEST
 
-static struct fb_threads *volatile left; /* to the end of the process */
+static struct threads *volatile left; /* to the end of the process */
 
 START_TEST(a_worker_that_ends_at_once_does_not)
 {
@@ -239,7 +239,7 @@ START_TEST(a_worker_that_ends_at_once_does_not)
     ck_assert_int_eq(run_job(test, 0, -1), 0);
     await_jobs(2);
     left = test->worker.threads;
-    fb_worker_done(&test->worker);
+    worker_done(&test->worker);
     memset(&test->worker, 0xff, sizeof(test->worker)); /* must not be read any more */
     atomic_store(&gate, true);
     await_jobs(0);
@@ -279,7 +279,7 @@ static int proto_start(fb_worker *worker, void *arg)
 
     strcat(order, "s");
     for (size_t i = 0; i < sizeof(state->padding); i++)
-        fb_must(state->padding[i] == 0);
+        test_require(state->padding[i] == 0);
     state->number = 7;
     if (start_result != 0)
         fb_worker_logf(worker, FB_LOG_ALERT, "no database");
@@ -389,4 +389,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, it_cannot_start);
 }
 
-FB_TEST_MAIN("sdk_jobs", add_tests)
+TEST_MAIN("sdk_jobs", add_tests)

@@ -21,7 +21,7 @@ static void set_up(struct scene *scene)
 
 static unsigned tries(struct scene *scene, const char *address)
 {
-    return fb_sim_server_tries(fb_test_serve(scene->test, address, FB_TEST_ACCEPTS)->server);
+    return sim_server_tries(fb_test_serve(scene->test, address, FB_TEST_ACCEPTS)->server);
 }
 
 static void keep_first(struct scene *scene)
@@ -427,9 +427,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, it_is_for_another_client_too);
     tcase_add_loop_test(tcase, it_is_not_for_all, 0, 2);
     tcase_add_test(tcase, it_is_kept_once_its_output_has_left);
-    tcase_add_loop_test(tcase, it_is_closed_instead, 0, fb_countof(not_kept));
+    tcase_add_loop_test(tcase, it_is_closed_instead, 0, countof(not_kept));
     tcase_add_test(tcase, what_cannot_be_kept_is_closed);
-    tcase_add_loop_test(tcase, it_ends_while_it_is_kept, 0, fb_countof(what_ends_it));
+    tcase_add_loop_test(tcase, it_ends_while_it_is_kept, 0, countof(what_ends_it));
     tcase_add_loop_test(tcase, it_ends_in_the_turn_in_which_it_is_wanted, 0, 3);
     tcase_add_test(tcase, one_that_waits_when_the_drain_begins);
     tcase_add_test(tcase, closed_leaves_nothing_behind);
@@ -437,4 +437,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, kept_a_thousand_times_it_costs_no_more);
 }
 
-FB_TEST_MAIN("sdk_keep", add_tests)
+TEST_MAIN("sdk_keep", add_tests)

@@ -23,7 +23,7 @@ START_TEST(it_is_aligned_and_apart)
     }
     for (size_t i = 0; i < 400; i++)
         for (size_t k = 0; k < sizes[i]; k++)
-            fb_must(pieces[i][k] == (uint8_t)i);
+            test_require(pieces[i][k] == (uint8_t)i);
     scripted_finish(&test);
 }
 END_TEST
@@ -188,4 +188,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_plain_client_costs_its_slot_alone);
 }
 
-FB_TEST_MAIN("sdk_memory", add_tests)
+TEST_MAIN("sdk_memory", add_tests)

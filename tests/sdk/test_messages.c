@@ -352,8 +352,8 @@ START_TEST(what_is_answered_at_once_is_answered_next_turn)
     two.a.answered = send_again;
     send_to(&two, 0);
     for (unsigned i = 0; i < 10; i++) {
-        fb_net_settle(&two.test->worker.stream.net);
-        fb_worker_turn(&two.test->worker);
+        net_flush(&two.test->worker.stream.net);
+        worker_turn(&two.test->worker);
         ck_assert_uint_le(two.a.answers, i + 1);
     }
     ck_assert_uint_ge(two.a.answers, 5);
@@ -367,8 +367,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_reference_is_found);
     tcase_add_test(tcase, it_never_means_another);
     tcase_add_loop_test(tcase, it_is_handled_or_declined, 0, 2);
-    tcase_add_loop_test(tcase, it_is_not_heard, 0, fb_countof(unheard));
-    tcase_add_loop_test(tcase, there_is_no_such_connection, 0, fb_countof(nobodies));
+    tcase_add_loop_test(tcase, it_is_not_heard, 0, countof(unheard));
+    tcase_add_loop_test(tcase, there_is_no_such_connection, 0, countof(nobodies));
     tcase_add_test(tcase, to_oneself_and_to_a_server);
     tcase_add_test(tcase, how_long_it_may_be);
     tcase_add_test(tcase, a_thousand_may_be_under_way);
@@ -380,4 +380,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, each_allocation_fails, 0, 10);
 }
 
-FB_TEST_MAIN("sdk_messages", add_tests)
+TEST_MAIN("sdk_messages", add_tests)

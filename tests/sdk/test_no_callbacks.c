@@ -32,7 +32,7 @@ static const fb_ops all_ops[] = {
     { .size = sizeof(fb_ops), .data = data },
     { .size = sizeof(fb_ops), .opened = opened, .closed = closed },
 };
-#define OPS ((int)fb_countof(all_ops))
+#define OPS ((int)countof(all_ops))
 
 static const fb_directive directives[] = {
     { .name = "proto", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
@@ -125,4 +125,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_server_without, 0, 4);
 }
 
-FB_TEST_MAIN("sdk_no_callbacks", add_tests)
+TEST_MAIN("sdk_no_callbacks", add_tests)

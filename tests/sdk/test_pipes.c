@@ -207,4 +207,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_server_never_answers);
 }
 
-FB_TEST_MAIN("sdk_pipes", add_tests)
+TEST_MAIN("sdk_pipes", add_tests)

@@ -19,12 +19,12 @@ static size_t echo_and_close(fb_conn *conn, void *state, fb_bytes in)
 START_TEST(write_and_close)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client = scripted_connect(fixture);
+    struct sim_socket *client = scripted_connect(fixture);
 
     fixture->server.script.data = echo_and_close;
-    fb_sim_says(client, "hello");
+    sim_says(client, "hello");
     fixture_run(fixture);
-    ck_assert_str_eq(fb_sim_sent(client), "you said: hello");
+    ck_assert_str_eq(sim_sent(client), "you said: hello");
     ck_assert_uint_eq(client->sends, 1);
     ck_assert_int_eq(fixture->server.record.reason, FB_FINISHED);
     scripted_end_sessions(fixture);
@@ -44,12 +44,12 @@ static size_t write_and_abort(fb_conn *conn, void *state, fb_bytes in)
 START_TEST(abort_drops_and_resets)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client = scripted_connect(fixture);
+    struct sim_socket *client = scripted_connect(fixture);
 
     fixture->server.script.data = write_and_abort;
-    fb_sim_says(client, "hello");
+    sim_says(client, "hello");
     fixture_run(fixture);
-    ck_assert_str_eq(fb_sim_sent(client), "");
+    ck_assert_str_eq(sim_sent(client), "");
     ck_assert(client->closed && client->reset);
     ck_assert_int_eq(fixture->server.record.reason, FB_ABORTED);
     scripted_end_sessions(fixture);
@@ -67,12 +67,12 @@ static size_t stop_in_the_middle(fb_conn *conn, void *state, fb_bytes in)
 START_TEST(stop_and_resume)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client = scripted_connect(fixture);
+    struct sim_socket *client = scripted_connect(fixture);
 
     fixture->server.script.data = stop_in_the_middle;
-    fb_sim_says(client, "onetwo");
+    sim_says(client, "onetwo");
     fixture_run(fixture);
-    fb_sim_says(client, "three");
+    sim_says(client, "three");
     fixture_run(fixture);
     ck_assert_uint_eq(fixture->server.record.datas, 1);
     fixture->server.script.data = NULL;
@@ -104,19 +104,19 @@ static void say_done(fb_conn *conn, void *state)
 START_TEST(writable_follows_a_flood)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client;
+    struct sim_socket *client;
 
     fixture->server.script.opened = fill_up;
     fixture->server.script.writable = say_done;
     client = scripted_connect_slow(fixture, 10);
-    fb_sim_says(client, "not heard meanwhile");
+    sim_says(client, "not heard meanwhile");
     fixture_run(fixture);
     ck_assert_uint_eq(fixture->server.record.datas + fixture->server.record.writables, 0);
-    fb_sim_take(client, SIZE_MAX);
+    sim_set_room(client, SIZE_MAX);
     fixture_run(fixture);
     ck_assert_uint_eq(fixture->server.record.writables, 1);
     ck_assert_uint_eq(client->sent_n, 70004);
-    fb_sim_end(client);
+    sim_end(client);
     fixture_run(fixture);
     ck_assert(client->closed);
     scripted_end_sessions(fixture);
@@ -131,7 +131,7 @@ START_TEST(the_clock_is_the_loops)
 
     scripted_connect(fixture);
     before = fb_wall_ms(fb_worker_of(fixture->server.record.conn));
-    fb_sim_pass(fixture->sim, 5);
+    sim_pass(fixture->sim, 5);
     ck_assert_int_eq(fb_wall_ms(fb_worker_of(fixture->server.record.conn)), before);
     fixture_run(fixture);
     ck_assert_int_eq(fb_wall_ms(fb_worker_of(fixture->server.record.conn)),
@@ -165,24 +165,24 @@ END_TEST
 START_TEST(statistics_are_those_of_all_workers)
 {
     struct fixture *fixture = fixture_start_stream(4);
-    struct fb_counters *others;
-    struct fb_slot_id other, dead;
+    struct counters *others;
+    struct slot_id other, dead;
     fb_statistics s = { .size = sizeof(s) };
-    struct fb_sim_socket *client;
+    struct sim_socket *client;
 
-    ck_assert(fb_slot_take(fixture->shared, &other));
-    ck_assert(fb_slot_take(fixture->shared, &dead));
+    ck_assert(slot_acquire(fixture->shared, &other));
+    ck_assert(slot_acquire(fixture->shared, &dead));
     others = &fixture->shared->slots[other.slot].counters;
-    fb_count(others, FB_ACCEPTS, 100);
-    fb_count(others, FB_ACTIVE, 10);
-    fb_count(others, FB_WRITING, 3);
-    fb_count(&fixture->shared->slots[dead.slot].counters, FB_REQUESTS, 1000);
-    fb_count(&fixture->shared->slots[dead.slot].counters, FB_ACTIVE, 1000);
-    fb_slot_bury(fixture->shared, dead);
+    counters_add(others, COUNTER_ACCEPTS, 100);
+    counters_add(others, COUNTER_ACTIVE, 10);
+    counters_add(others, COUNTER_WRITING, 3);
+    counters_add(&fixture->shared->slots[dead.slot].counters, COUNTER_REQUESTS, 1000);
+    counters_add(&fixture->shared->slots[dead.slot].counters, COUNTER_ACTIVE, 1000);
+    slot_release(fixture->shared, dead);
 
     fixture->server.script.data = stop_in_the_middle; /* keeps some of it: it is reading */
     client = scripted_connect(fixture);
-    fb_sim_says(client, "request");
+    sim_says(client, "request");
     scripted_connect(fixture);
     fixture_run(fixture);
     fb_count_request(fixture->server.record.conn);
@@ -196,7 +196,7 @@ START_TEST(statistics_are_those_of_all_workers)
     ck_assert_uint_eq(s.reading, 1);
     ck_assert_uint_eq(s.writing, 3);
     ck_assert_uint_eq(s.waiting, 8);
-    fb_slot_bury(fixture->shared, other);
+    slot_release(fixture->shared, other);
     scripted_end_sessions(fixture);
     fixture_stop(fixture);
 }
@@ -233,4 +233,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, statistics_fill_what_the_caller_has);
 }
 
-FB_TEST_MAIN("sdk", add_tests)
+TEST_MAIN("sdk", add_tests)

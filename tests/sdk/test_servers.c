@@ -86,7 +86,7 @@ START_TEST(a_refusal_that_connect_itself_tells)
     struct scripted_conn a = { 0 }, b = { 0 };
     fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_REFUSES);
 
-    fb_sim_answer_at_once(server->server, true);
+    sim_server_answer_at_once(server->server, true);
     scripted_conn_open(test, &a);
     ck_assert_ptr_nonnull(scripted_conn_begin(&a, &b, SERVER));
     ck_assert_uint_eq(b.closings, 0);
@@ -246,7 +246,7 @@ START_TEST(what_is_no_target)
     struct scripted_conn a = { 0 };
 
     scripted_conn_open(test, &a);
-    for (size_t i = 0; i < fb_countof(bad_targets); i++)
+    for (size_t i = 0; i < countof(bad_targets); i++)
         ck_assert_ptr_null(fb_make_target(a.conn, bad_targets[i]));
     ck_assert_ptr_nonnull(fb_make_target(a.conn, "[::1]:80"));
     ck_assert_ptr_nonnull(fb_make_target(a.conn, "unix:/x"));
@@ -385,4 +385,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, bytes_are_counted);
 }
 
-FB_TEST_MAIN("sdk_servers", add_tests)
+TEST_MAIN("sdk_servers", add_tests)

@@ -87,25 +87,24 @@ static fb_test *start_proto(void)
 START_TEST(metrics_are_summed_over_the_workers)
 {
     fb_test *test = start_proto();
-    struct fb_shm_metrics *memory =
-        fb_zone_memory(STAILQ_FIRST(&test->cycle->stream.servers)->metrics);
-    fb_shm_row *others;
-    struct fb_slot_id other;
+    struct shm_metrics *memory = zone_memory(STAILQ_FIRST(&test->cycle->stream.servers)->metrics);
+    shm_row *others;
+    struct slot_id other;
 
     ck_assert_int_eq(fb_metric_total(session, HITS), 0);
     fb_metric_add(session, HITS, 3);
     fb_metric_add(session, HITS, 4);
     fb_metric_add(session, USERS, 2);
     fb_metric_add(session, USERS, -1);
-    ck_assert(fb_slot_take(test->shared, &other));
-    others = fb_shm_metrics_row(memory, other.slot);
-    fb_shm_metric_add(&others[HITS], 100);
-    fb_shm_metric_add(&others[USERS], 10);
+    ck_assert(slot_acquire(test->shared, &other));
+    others = shm_metrics_row(memory, other.slot);
+    shm_metric_add(&others[HITS], 100);
+    shm_metric_add(&others[USERS], 10);
     ck_assert_int_eq(fb_metric_total(session, HITS), 107);
     ck_assert_int_eq(fb_metric_total(session, USERS), 11);
 
-    fb_zones_bury(&test->cycle->zones, other.slot); /* the worker has died */
-    fb_slot_bury(test->shared, other);
+    zones_slot_released(&test->cycle->zones, other.slot); /* the worker has died */
+    slot_release(test->shared, other);
     ck_assert_int_eq(fb_metric_total(session, HITS), 107);
     ck_assert_int_eq(fb_metric_total(session, USERS), 1);
     scripted_finish(&test);
@@ -249,10 +248,10 @@ START_TEST(a_ttl_goes_by_the_wall_clock)
     int64_t wall = fb_wall_ms(worker);
 
     set("k", "v", 1000);
-    fb_sim_set_wall(test->sim, wall + 999);
+    sim_set_wall(test->sim, wall + 999);
     fb_test_run(test);
     ck_assert_int_eq(get("k"), FB_MAP_OK);
-    fb_sim_set_wall(test->sim, wall + 1000);
+    sim_set_wall(test->sim, wall + 1000);
     fb_test_run(test);
     ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
     scripted_finish(&test);
@@ -363,4 +362,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, numbers);
 }
 
-FB_TEST_MAIN("sdk_shared", add_tests)
+TEST_MAIN("sdk_shared", add_tests)

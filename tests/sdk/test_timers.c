@@ -304,7 +304,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, they_are_called_in_time);
-    tcase_add_loop_test(tcase, a_timer_is_moved_exactly, 0, fb_countof(moves));
+    tcase_add_loop_test(tcase, a_timer_is_moved_exactly, 0, countof(moves));
     tcase_add_test(tcase, moved_often_it_is_called_once);
     tcase_add_test(tcase, a_timer_is_cancelled);
     tcase_add_test(tcase, a_timer_may_be_set_when_it_is_called);
@@ -312,10 +312,10 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, none_is_called_of_one_that_closes);
     tcase_add_test(tcase, all_end_with_the_connection);
     tcase_add_loop_test(tcase, without_memory_it_ends, 0, 2);
-    tcase_add_loop_test(tcase, a_timeout_ends_it, 0, fb_countof(timeouts));
-    tcase_add_loop_test(tcase, what_moves_does_not_time_out, 0, fb_countof(timeouts));
+    tcase_add_loop_test(tcase, a_timeout_ends_it, 0, countof(timeouts));
+    tcase_add_loop_test(tcase, what_moves_does_not_time_out, 0, countof(timeouts));
     tcase_add_test(tcase, no_timeout_is_for_ever);
     tcase_add_test(tcase, at_first_it_is_the_servers);
 }
 
-FB_TEST_MAIN("sdk_timers", add_tests)
+TEST_MAIN("sdk_timers", add_tests)

@@ -21,12 +21,12 @@ void loading_begin(struct loading *loading)
     strcpy(loading->directory, "/tmp/fb_settings.XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(loading->directory));
     snprintf(loading->conf, sizeof(loading->conf), "%s/main", loading->directory);
-    loading->options = (struct fb_cycle_options) {
+    loading->options = (struct cycle_options) {
         .conf = loading->conf,
         .pid = "/default/pid",
         .error_log = "/default/error.log",
         .module_directory = loading->directory,
-        .protocols = fb_protocols,
+        .protocols = protocols_builtin,
     };
 }
 
@@ -40,7 +40,7 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 
 void loading_end(struct loading *loading)
 {
-    fb_cycle_destroy(&loading->cycle);
+    cycle_destroy(&loading->cycle);
     if (getuid() == 0) /* become_nobody() ends here */
         ck_assert_int_eq(seteuid(0), 0);
     ck_assert_int_eq(nftw(loading->directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
@@ -93,16 +93,16 @@ static void read_report(struct loading *loading, int fd)
 
 void load(struct loading *loading, const char *text)
 {
-    struct fb_log_target target;
-    struct fb_log log;
+    struct log_target target;
+    struct log log;
     int fd = memfd_create("report", MFD_CLOEXEC);
 
     ck_assert_int_ne(fd, -1);
     add_file(loading, "main", text);
-    fb_log_init_plain(&log, &target, "");
+    log_init_plain(&log, &target, "");
     target.fd = fd;
-    fb_cycle_destroy(&loading->cycle);
-    loading->cycle = fb_cycle_load(&loading->options, &log, -1);
+    cycle_destroy(&loading->cycle);
+    loading->cycle = cycle_load(&loading->options, &log, -1);
     read_report(loading, fd);
     close(fd);
 }

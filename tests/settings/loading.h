@@ -6,10 +6,10 @@
 
 struct loading {
     char directory[32];
-    char conf[64];                   /* the main file, "main" in the directory */
-    struct fb_cycle_options options; /* modules lie in the directory */
-    struct fb_cycle *cycle;          /* result of the last load; NULL when it was refused */
-    char report[32768];              /* messages of the last load */
+    char conf[64];                /* the main file, "main" in the directory */
+    struct cycle_options options; /* modules lie in the directory */
+    struct cycle *cycle;          /* result of the last load; NULL when it was refused */
+    char report[32768];           /* messages of the last load */
 };
 
 /* The options' conf is "main"; what is loaded has no path of its own for `pid` and `error_log`. */

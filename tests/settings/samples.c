@@ -9,45 +9,45 @@
 #include <limits.h>
 #include <string.h>
 
-static const struct fb_server *server_of(const struct fb_cycle *cycle)
+static const struct server *server_of(const struct cycle *cycle)
 {
     ck_assert(!STAILQ_EMPTY(&cycle->stream.servers));
     return STAILQ_FIRST(&cycle->stream.servers);
 }
 
-static void check_env(const struct fb_cycle *cycle)
+static void check_env(const struct cycle *cycle)
 {
     ck_assert_uint_eq(cycle->core.env_n, 1);
     ck_assert_str_eq(cycle->core.env[0], "A=1");
 }
 
-static void check_control(const struct fb_cycle *cycle)
+static void check_control(const struct cycle *cycle)
 {
     ck_assert_str_eq(strrchr(cycle->core.control, '/'), "/a.sock");
 }
 
-static void check_error_log(const struct fb_cycle *cycle)
+static void check_error_log(const struct cycle *cycle)
 {
     const char *name = strrchr(cycle->core.logs[0].path, '/');
 
     ck_assert_uint_eq(cycle->core.log_n, 1);
     ck_assert_str_eq(name, "/error.log");
-    ck_assert_int_eq(cycle->core.logs[0].level, FB_NOTICE);
+    ck_assert_int_eq(cycle->core.logs[0].level, LEVEL_NOTICE);
     ck_assert_int_eq(cycle->core.logs[0].fd, -1);
 }
 
-static void check_rate_limit(const struct fb_cycle *cycle)
+static void check_rate_limit(const struct cycle *cycle)
 {
     ck_assert_int_eq(cycle->core.log_burst, 7);
     ck_assert_int_eq(cycle->core.log_interval, 30000);
 }
 
-static void check_thread_pool(const struct fb_cycle *cycle)
+static void check_thread_pool(const struct cycle *cycle)
 {
     ck_assert_int_eq(cycle->core.threads, 3);
 }
 
-static void check_affinity(const struct fb_cycle *cycle)
+static void check_affinity(const struct cycle *cycle)
 {
     ck_assert(!cycle->core.cpu_auto);
     ck_assert_uint_eq(cycle->core.cpu_n, 2);
@@ -57,33 +57,33 @@ static void check_affinity(const struct fb_cycle *cycle)
     ck_assert(CPU_ISSET(1, &cycle->core.cpus[1]) && CPU_ISSET(2, &cycle->core.cpus[1]));
 }
 
-static void check_debug(const struct fb_cycle *cycle)
+static void check_debug(const struct cycle *cycle)
 {
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000207) };
 
     ck_assert_uint_eq(cycle->events.debug_n, 1);
-    ck_assert(fb_address_block_matches(&cycle->events.debug[0], (struct sockaddr *)&in));
+    ck_assert(address_block_matches(&cycle->events.debug[0], (struct sockaddr *)&in));
 }
 
-static void check_use(const struct fb_cycle *cycle)
+static void check_use(const struct cycle *cycle)
 {
     ck_assert_ptr_eq(cycle->events.mechanism, &mechanism_poll);
 }
 
-static void check_epoll_events(const struct fb_cycle *cycle)
+static void check_epoll_events(const struct cycle *cycle)
 {
     if (cycle->events.mechanism == &mechanism_epoll)
         ck_assert_int_eq(cycle->events.mechanism_option, 32);
 }
 
-static void check_included(const struct fb_cycle *cycle)
+static void check_included(const struct cycle *cycle)
 {
-    const struct fb_conf_file *file = STAILQ_LAST(&cycle->source.files, fb_conf_file, link);
+    const struct conf_file *file = STAILQ_LAST(&cycle->source.files, conf_file, link);
 
     ck_assert_str_eq(strrchr(file->name, '/'), "/other");
 }
 
-static void check_module(const struct fb_cycle *cycle)
+static void check_module(const struct cycle *cycle)
 {
     const struct module *module = SLIST_FIRST(&cycle->modules);
 
@@ -91,17 +91,17 @@ static void check_module(const struct fb_cycle *cycle)
     ck_assert_str_eq(module->protocol->name, "plain_a");
 }
 
-static void check_listen(const struct fb_cycle *cycle)
+static void check_listen(const struct cycle *cycle)
 {
     ck_assert_str_eq(STAILQ_FIRST(&cycle->stream.listeners)->text, "127.0.0.1:2");
 }
 
-static void check_server(const struct fb_cycle *cycle)
+static void check_server(const struct cycle *cycle)
 {
     ck_assert_ptr_nonnull(server_of(cycle));
 }
 
-static void check_return(const struct fb_cycle *cycle)
+static void check_return(const struct cycle *cycle)
 {
     const char *const *text = server_of(cycle)->protocol_conf;
 
@@ -111,7 +111,7 @@ static void check_return(const struct fb_cycle *cycle)
 
 /* A protocol whose directive has no value is known by its name. */
 #define CHECK_PROTOCOL(protocol_name)                                                              \
-    static void check_##protocol_name(const struct fb_cycle *cycle)                                \
+    static void check_##protocol_name(const struct cycle *cycle)                                   \
     {                                                                                              \
         ck_assert_str_eq(server_of(cycle)->protocol->name, #protocol_name);                        \
     }
@@ -138,7 +138,7 @@ static const struct sample samples[] = {
     { "master_process", "off", NUMBER(0) },
     { "max_generations", "3", NUMBER(3) },
     { "pid", "run/pid", PATH("/run/pid", "/default/pid") },
-    { "sandbox", "strict", NUMBER(FB_SANDBOX_STRICT) },
+    { "sandbox", "strict", NUMBER(SANDBOX_STRICT) },
     { "sigterm_shutdown", "graceful", NUMBER(1) },
     { "stream", "{ }", .again = NULL },
     { "thread_pool", "default threads=3 max_queue=9", CHECK(check_thread_pool) },
@@ -174,13 +174,13 @@ static const struct sample samples[] = {
     { "stub_status", "", CHECK(check_stub_status) },
 };
 
-#define CASES_MAX (fb_countof(samples) + 1)
+#define CASES_MAX (countof(samples) + 1)
 
 static struct directive_case cases[CASES_MAX];
 
 static const struct sample *find_sample(const char *name)
 {
-    for (size_t i = 0; i < fb_countof(samples); i++)
+    for (size_t i = 0; i < countof(samples); i++)
         if (strcmp(samples[i].name, name) == 0)
             return &samples[i];
     ck_abort_msg("\"%s\" has no sample in samples.c", name);
@@ -201,7 +201,7 @@ static struct directive_case *add_case(const char *name)
     return added;
 }
 
-static void add_table(const struct fb_setting *table, enum field_of field_of)
+static void add_table(const struct setting *table, enum field_of field_of)
 {
     for (; table->name != NULL; table++) {
         struct directive_case *added = add_case(table->name);
@@ -220,14 +220,14 @@ static void add_table(const struct fb_setting *table, enum field_of field_of)
 
 static void add_mechanism_options(void)
 {
-    for (int i = 0; fb_mechanisms[i] != NULL; i++) {
-        const struct fb_mechanism_option *option = &fb_mechanisms[i]->option;
+    for (int i = 0; mechanism_table[i] != NULL; i++) {
+        const struct mechanism_option *option = &mechanism_table[i]->option;
         struct directive_case *added;
 
         if (option->name == NULL)
             continue;
         added = add_case(option->name);
-        added->at = FB_AT_EVENTS;
+        added->at = CONTEXT_EVENTS;
         added->least = added->most = 1;
         snprintf(added->number, sizeof(added->number), "%lld", (long long)option->initial);
         added->initial = added->number;
@@ -240,8 +240,8 @@ static void add_protocol(const fb_protocol *protocol)
         const fb_directive *directive = &protocol->directives[i];
         struct directive_case *added = add_case(directive->name);
 
-        added->at =
-            directive->flags & FB_DIRECTIVE_HANDLER ? FB_AT_SERVER : FB_AT_STREAM | FB_AT_SERVER;
+        added->at = directive->flags & FB_DIRECTIVE_HANDLER ? CONTEXT_SERVER
+                                                            : CONTEXT_STREAM | CONTEXT_SERVER;
         added->least = added->most = directive->value != FB_VALUE_NONE;
         if (directive->value == FB_VALUE_CUSTOM) {
             added->least = directive->args_least;
@@ -258,15 +258,14 @@ const struct directive_case *directive_cases(void)
 
     if (cases[0].name != NULL)
         return cases;
-    add_table(fb_core_table, FIELD_OF_CORE);
-    add_table(fb_events_table, FIELD_OF_EVENTS);
-    add_table(fb_stream_table, FIELD_OF_SERVER);
+    add_table(core_table, FIELD_OF_CORE);
+    add_table(events_table, FIELD_OF_EVENTS);
+    add_table(stream_table, FIELD_OF_SERVER);
     add_mechanism_options();
-    for (int i = 0; fb_protocols[i] != NULL; i++)
-        add_protocol(fb_protocols[i]);
+    for (int i = 0; protocols_builtin[i] != NULL; i++)
+        add_protocol(protocols_builtin[i]);
     while (cases[n].name != NULL)
         n++;
-    ck_assert_msg(
-        n == fb_countof(samples), "samples.c has samples of directives that there are not");
+    ck_assert_msg(n == countof(samples), "samples.c has samples of directives that there are not");
     return cases;
 }

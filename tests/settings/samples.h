@@ -20,7 +20,7 @@ struct sample {
     int64_t number;                  /* the number that the value sets */
     int64_t initial;                 /* the number by default, where that cannot be written */
     const char *text, *initial_text; /* the first is within the directory */
-    void (*check)(const struct fb_cycle *cycle); /* whether the value was set; or NULL */
+    void (*check)(const struct cycle *cycle); /* whether the value was set; or NULL */
 };
 
 struct directive_case {

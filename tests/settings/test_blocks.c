@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct fb_server *first_server(const struct loading *loading)
+static const struct server *first_server(const struct loading *loading)
 {
     return STAILQ_FIRST(&loading->cycle->stream.servers);
 }
 
-static const struct fb_server *second_server(const struct loading *loading)
+static const struct server *second_server(const struct loading *loading)
 {
     return STAILQ_NEXT(first_server(loading), link);
 }
@@ -31,7 +31,7 @@ START_TEST(a_server_inherits_whatever_the_order)
     struct loading loading;
 
     loading_begin(&loading);
-    for (size_t i = 0; i < fb_countof(texts); i++) {
+    for (size_t i = 0; i < countof(texts); i++) {
         accept_text(&loading, texts[i], "");
         ck_assert_int_eq(first_server(&loading)->settings.idle_timeout, 7000);
         ck_assert_int_eq(second_server(&loading)->settings.idle_timeout, 8000);
@@ -104,7 +104,7 @@ START_TEST(what_only_nginx_has_is_called_so)
     char text[256], expected[256];
 
     loading_begin(&loading);
-    for (size_t i = 0; i < fb_countof(names); i++) {
+    for (size_t i = 0; i < countof(names); i++) {
         snprintf(expected, sizeof(expected),
             "\"%s\" directive of nginx is not supported in /main:1:1\n", names[i]);
         snprintf(text, sizeof(text), "%s a;", names[i]);
@@ -260,8 +260,8 @@ END_TEST
 
 START_TEST(the_main_file_must_be_readable_for_a_test_too)
 {
-    struct fb_log_target target;
-    struct fb_log log;
+    struct log_target target;
+    struct log log;
     struct loading loading;
 
     become_nobody();
@@ -269,9 +269,9 @@ START_TEST(the_main_file_must_be_readable_for_a_test_too)
     loading.options.testing = true;
     add_file(&loading, "main", "events { }");
     ck_assert_int_eq(chmod(loading.conf, 0), 0);
-    fb_log_init_plain(&log, &target, "");
+    log_init_plain(&log, &target, "");
     target.fd = -1;
-    ck_assert_ptr_null(fb_cycle_load(&loading.options, &log, -1));
+    ck_assert_ptr_null(cycle_load(&loading.options, &log, -1));
     loading_end(&loading);
 }
 END_TEST
@@ -292,4 +292,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_main_file_must_be_readable_for_a_test_too);
 }
 
-FB_TEST_MAIN("blocks", add_tests)
+TEST_MAIN("blocks", add_tests)

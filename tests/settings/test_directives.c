@@ -40,15 +40,15 @@ static const char *name_places(unsigned at, char text[64])
     static const char *const blocks[] = { "events", "stream", "server" };
     size_t n = 0;
 
-    if (at & FB_AT_MAIN)
+    if (at & CONTEXT_MAIN)
         return "the main context";
-    for (unsigned i = 0; i < fb_countof(blocks); i++)
-        if (at & (FB_AT_EVENTS << i))
+    for (unsigned i = 0; i < countof(blocks); i++)
+        if (at & (CONTEXT_EVENTS << i))
             n += (size_t)snprintf(text + n, 64 - n, "%s\"%s\"", n > 0 ? " or " : "", blocks[i]);
     return text;
 }
 
-static const unsigned places[] = { FB_AT_MAIN, FB_AT_EVENTS, FB_AT_STREAM, FB_AT_SERVER };
+static const unsigned places[] = { CONTEXT_MAIN, CONTEXT_EVENTS, CONTEXT_STREAM, CONTEXT_SERVER };
 
 /* A configuration with a directive, all on one line. Returns the directive's column. */
 static unsigned wrap_directive(
@@ -57,14 +57,14 @@ static unsigned wrap_directive(
     const char *before = "", *behind = "";
 
     switch (at) {
-    case FB_AT_MAIN:
+    case CONTEXT_MAIN:
         behind = strcmp(directive->name, "events") == 0 ? "" : " events { }";
         break;
-    case FB_AT_EVENTS:
+    case CONTEXT_EVENTS:
         before = "events { ";
         behind = " }";
         break;
-    case FB_AT_STREAM:
+    case CONTEXT_STREAM:
         before = "events { } stream { ";
         behind = " server { listen 127.0.0.1:1; } }";
         break;
@@ -78,7 +78,7 @@ static unsigned wrap_directive(
 }
 
 /* The field of a directive that the table says. */
-static const void *field_of(const struct fb_cycle *cycle, const struct directive_case *directive)
+static const void *field_of(const struct cycle *cycle, const struct directive_case *directive)
 {
     const char *base = (const char *)&cycle->core;
 
@@ -89,13 +89,13 @@ static const void *field_of(const struct fb_cycle *cycle, const struct directive
     return base + directive->offset;
 }
 
-static int64_t number_of(const struct fb_cycle *cycle, const struct directive_case *directive)
+static int64_t number_of(const struct cycle *cycle, const struct directive_case *directive)
 {
     return *(const int64_t *)field_of(cycle, directive);
 }
 
 /* The field's text; `directory` is taken from its beginning. */
-static void check_text(const struct fb_cycle *cycle, const struct directive_case *directive,
+static void check_text(const struct cycle *cycle, const struct directive_case *directive,
     const char *directory, const char *expected)
 {
     const char *field = *(const char *const *)field_of(cycle, directive);
@@ -133,7 +133,7 @@ static void for_each(
     add_module(&loading, "plain_a.so");
     add_module(&loading, "plain_b.so");
     for (const struct directive_case *row = directive_cases(); row->name != NULL; row++)
-        for (size_t i = 0; i < fb_countof(places); i++)
+        for (size_t i = 0; i < countof(places); i++)
             each(&loading, row, places[i]);
     loading_end(&loading);
 }
@@ -167,7 +167,7 @@ static void try_misplaced(
         return;
     write_directive(written, directive->name, directive, directive->sample->value);
     column = wrap_directive(text, at, directive, written);
-    if (at == FB_AT_MAIN && strcmp(directive->name, "events") == 0)
+    if (at == CONTEXT_MAIN && strcmp(directive->name, "events") == 0)
         return;
     snprintf(expected, sizeof(expected),
         "\"%s\" directive is not allowed here, it belongs in %s in " HERE "%u\n", directive->name,
@@ -309,7 +309,7 @@ END_TEST
 START_TEST(what_is_not_written_has_its_default)
 {
     struct loading loading;
-    const struct fb_core_settings *core;
+    const struct core_settings *core;
 
     loading_begin(&loading);
     accept_text(&loading, "events { } stream { server { listen 127.0.0.1:1; } }", "");
@@ -320,11 +320,11 @@ START_TEST(what_is_not_written_has_its_default)
     ck_assert_int_eq(core->threads, 32);
     ck_assert_uint_eq(core->log_n, 1);
     ck_assert_str_eq(core->logs[0].path, "/default/error.log");
-    ck_assert_int_eq(core->logs[0].level, FB_ERROR);
+    ck_assert_int_eq(core->logs[0].level, LEVEL_ERROR);
     ck_assert_ptr_null(core->cpus);
     ck_assert_uint_eq(core->env_n, 0);
     ck_assert_uint_eq(loading.cycle->events.debug_n, 0);
-    ck_assert_ptr_eq(loading.cycle->events.mechanism, fb_mechanism_find(NULL));
+    ck_assert_ptr_eq(loading.cycle->events.mechanism, mechanism_find(NULL));
     if (loading.cycle->events.mechanism == &mechanism_epoll)
         ck_assert_int_eq(loading.cycle->events.mechanism_option, 512);
     ck_assert_ptr_null(STAILQ_FIRST(&loading.cycle->stream.servers)->protocol);
@@ -417,8 +417,8 @@ END_TEST
 START_TEST(what_is_made_by_hand_has_the_same_defaults)
 {
     struct loading loading;
-    struct fb_cycle made;
-    struct fb_server server;
+    struct cycle made;
+    struct server server;
 
     memset(&made, 0xff, sizeof(made));
     memset(&server, 0xff, sizeof(server));
@@ -440,8 +440,8 @@ START_TEST(what_is_made_by_hand_has_the_same_defaults)
     ck_assert_int_eq(made.core.thread_queue, 65536);
     ck_assert_ptr_null(made.core.pid);
     ck_assert(!made.events.connections_auto);
-    for (unsigned i = 0; fb_mechanisms[i] != NULL; i++)
-        ck_assert_int_eq(made.events.mechanism_options[i], fb_mechanisms[i]->option.initial);
+    for (unsigned i = 0; mechanism_table[i] != NULL; i++)
+        ck_assert_int_eq(made.events.mechanism_options[i], mechanism_table[i]->option.initial);
 }
 END_TEST
 
@@ -460,4 +460,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_manual_shows_the_default);
 }
 
-FB_TEST_MAIN("directives", add_tests)
+TEST_MAIN("directives", add_tests)

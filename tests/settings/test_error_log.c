@@ -10,7 +10,7 @@
 
 #define MANY 2147483647
 
-static const struct fb_log_target *load_target(struct loading *loading, const char *values)
+static const struct log_target *load_target(struct loading *loading, const char *values)
 {
     char text[256];
 
@@ -26,24 +26,26 @@ static const struct {
     const char *values, *name, *tag;
     unsigned facility;
     bool host;
-    enum fb_level level;
-    enum fb_log_format format;
+    enum log_level level;
+    enum log_format format;
 } servers[] = {
-    { "syslog:server=192.0.2.1", "192.0.2.1:514", "forkbeard", 23, true, FB_ERROR, FB_LOG_TEXT },
-    { "syslog:server=192.0.2.1:1514 info", "192.0.2.1:1514", "forkbeard", 23, true, FB_INFO,
-        FB_LOG_TEXT },
+    { "syslog:server=192.0.2.1", "192.0.2.1:514", "forkbeard", 23, true, LEVEL_ERROR,
+        LOG_FORMAT_TEXT },
+    { "syslog:server=192.0.2.1:1514 info", "192.0.2.1:1514", "forkbeard", 23, true, LEVEL_INFO,
+        LOG_FORMAT_TEXT },
     { "syslog:server=[2001:db8::1],facility=kern", "[2001:db8::1]:514", "forkbeard", 0, true,
-        FB_ERROR, FB_LOG_TEXT },
-    { "syslog:server=localhost,tag=a_1", "127.0.0.1:514", "a_1", 23, true, FB_ERROR, FB_LOG_TEXT },
+        LEVEL_ERROR, LOG_FORMAT_TEXT },
+    { "syslog:server=localhost,tag=a_1", "127.0.0.1:514", "a_1", 23, true, LEVEL_ERROR,
+        LOG_FORMAT_TEXT },
     { "syslog:nohostname,server=unix:/dev/log,facility=cron,severity=info warn json",
-        "unix:/dev/log", "forkbeard", 15, false, FB_WARN, FB_LOG_JSON },
+        "unix:/dev/log", "forkbeard", 15, false, LEVEL_WARN, LOG_FORMAT_JSON },
     { "syslog:server=unix:/dev/log,facility=local0 json", "unix:/dev/log", "forkbeard", 16, true,
-        FB_ERROR, FB_LOG_JSON },
+        LEVEL_ERROR, LOG_FORMAT_JSON },
 };
 
 START_TEST(syslog_servers)
 {
-    const struct fb_log_target *target;
+    const struct log_target *target;
     char host[256], behind[300];
     struct loading loading;
 
@@ -67,20 +69,20 @@ END_TEST
 
 static const struct {
     const char *values;
-    enum fb_level level;
-    enum fb_log_format format;
+    enum log_level level;
+    enum log_format format;
 } formats[] = {
-    { "stderr", FB_ERROR, FB_LOG_TEXT },
-    { "stderr json", FB_ERROR, FB_LOG_JSON },
-    { "stderr debug", FB_DEBUG, FB_LOG_TEXT },
-    { "stderr debug json", FB_DEBUG, FB_LOG_JSON },
-    { "json json", FB_ERROR, FB_LOG_JSON },
-    { "json", FB_ERROR, FB_LOG_TEXT },
+    { "stderr", LEVEL_ERROR, LOG_FORMAT_TEXT },
+    { "stderr json", LEVEL_ERROR, LOG_FORMAT_JSON },
+    { "stderr debug", LEVEL_DEBUG, LOG_FORMAT_TEXT },
+    { "stderr debug json", LEVEL_DEBUG, LOG_FORMAT_JSON },
+    { "json json", LEVEL_ERROR, LOG_FORMAT_JSON },
+    { "json", LEVEL_ERROR, LOG_FORMAT_TEXT },
 };
 
 START_TEST(formats_and_levels)
 {
-    const struct fb_log_target *target;
+    const struct log_target *target;
     struct loading loading;
 
     loading_begin(&loading);
@@ -125,9 +127,9 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, syslog_servers, 0, fb_countof(servers));
-    tcase_add_loop_test(tcase, formats_and_levels, 0, fb_countof(formats));
-    tcase_add_loop_test(tcase, limits_of_rates, 0, fb_countof(limits));
+    tcase_add_loop_test(tcase, syslog_servers, 0, countof(servers));
+    tcase_add_loop_test(tcase, formats_and_levels, 0, countof(formats));
+    tcase_add_loop_test(tcase, limits_of_rates, 0, countof(limits));
 }
 
-FB_TEST_MAIN("error_log", add_tests)
+TEST_MAIN("error_log", add_tests)

@@ -10,7 +10,7 @@
 
 static const struct {
     const char *parameters;
-    struct fb_listen_options expected; /* with what differs from the defaults */
+    struct listener_options expected; /* with what differs from the defaults */
 } good[] = {
     { "", { .backlog = 511, .fastopen = -1, .ipv6only = true } },
     { "backlog=1024", { .backlog = 1024, .fastopen = -1, .ipv6only = true } },
@@ -24,26 +24,26 @@ static const struct {
     { "sndbuf=1m", { .backlog = 511, .fastopen = -1, .ipv6only = true, .sndbuf = 1048576 } },
     { "reuseport", { .backlog = 511, .fastopen = -1, .ipv6only = true, .reuseport = true } },
     { "so_keepalive=on",
-        { .backlog = 511, .fastopen = -1, .ipv6only = true, .keepalive = FB_KEEPALIVE_ON } },
+        { .backlog = 511, .fastopen = -1, .ipv6only = true, .keepalive = LISTENER_KEEPALIVE_ON } },
     { "so_keepalive=off",
-        { .backlog = 511, .fastopen = -1, .ipv6only = true, .keepalive = FB_KEEPALIVE_OFF } },
+        { .backlog = 511, .fastopen = -1, .ipv6only = true, .keepalive = LISTENER_KEEPALIVE_OFF } },
     { "so_keepalive=30m:10s:5", { .backlog = 511,
                                     .fastopen = -1,
                                     .ipv6only = true,
-                                    .keepalive = FB_KEEPALIVE_ON,
+                                    .keepalive = LISTENER_KEEPALIVE_ON,
                                     .keepidle = 1800,
                                     .keepintvl = 10,
                                     .keepcnt = 5 } },
     { "so_keepalive=30m::10", { .backlog = 511,
                                   .fastopen = -1,
                                   .ipv6only = true,
-                                  .keepalive = FB_KEEPALIVE_ON,
+                                  .keepalive = LISTENER_KEEPALIVE_ON,
                                   .keepidle = 1800,
                                   .keepcnt = 10 } },
     { "so_keepalive=:75", { .backlog = 511,
                               .fastopen = -1,
                               .ipv6only = true,
-                              .keepalive = FB_KEEPALIVE_ON,
+                              .keepalive = LISTENER_KEEPALIVE_ON,
                               .keepintvl = 75 } },
     { "backlog=9 reuseport deferred",
         { .backlog = 9, .fastopen = -1, .ipv6only = true, .reuseport = true, .deferred = true } },
@@ -89,7 +89,7 @@ static const struct {
     { "unix:", "unix:", "no path of the unix domain socket" },
 };
 
-static const struct fb_listener *first_listener(const struct loading *loading)
+static const struct listener *first_listener(const struct loading *loading)
 {
     return STAILQ_FIRST(&loading->cycle->stream.listeners);
 }
@@ -100,8 +100,8 @@ START_TEST(a_parameter_sets_its_option)
     char text[256];
 
     loading_begin(&loading);
-    for (size_t i = 0; i < fb_countof(good); i++) {
-        const struct fb_listen_options *is, *expected = &good[i].expected;
+    for (size_t i = 0; i < countof(good); i++) {
+        const struct listener_options *is, *expected = &good[i].expected;
 
         snprintf(
             text, sizeof(text), STREAM("server { listen [::1]:7007 %s; }"), good[i].parameters);
@@ -132,7 +132,7 @@ START_TEST(a_wrong_address_or_parameter_is_refused)
     char text[256], expected[512];
 
     loading_begin(&loading);
-    for (size_t i = 0; i < fb_countof(bad); i++) {
+    for (size_t i = 0; i < countof(bad); i++) {
         size_t at = (size_t)(strstr(bad[i].values, bad[i].word) - bad[i].values);
 
         snprintf(text, sizeof(text), "%s%s; } }", before, bad[i].values);
@@ -154,14 +154,14 @@ END_TEST
  * as its number. */
 static void check_ports(struct loading *loading, const char *text, const char *expected)
 {
-    const struct fb_listener *listener;
-    const struct fb_binding *binding;
-    const struct fb_server *server;
+    const struct listener *listener;
+    const struct binding *binding;
+    const struct server *server;
     char shown[1024] = "";
 
     accept_text(loading, text, "");
     STAILQ_FOREACH (listener, &loading->cycle->stream.listeners, link) {
-        const struct fb_port *port = listener->owner;
+        const struct port *port = listener->owner;
         unsigned n = 0;
 
         snprintf(shown + strlen(shown), sizeof(shown) - strlen(shown), "%s%s(",
@@ -236,7 +236,7 @@ START_TEST(bind_and_every_option_separate_them)
     char text[256];
 
     loading_begin(&loading);
-    for (size_t i = 0; i < fb_countof(options); i++) {
+    for (size_t i = 0; i < countof(options); i++) {
         snprintf(text, sizeof(text),
             STREAM("server { listen 80; } server { listen 127.0.0.1:80 %s; }"), options[i]);
         check_ports(&loading, text, "0.0.0.0:80(0.0.0.0:80=1) 127.0.0.1:80(127.0.0.1:80=2)");
@@ -268,7 +268,7 @@ END_TEST
 /* Every port of three addresses: which of them clash is seen without comparing each with each. */
 START_TEST(many_are_told_apart)
 {
-    const struct fb_listener *listener;
+    const struct listener *listener;
     struct loading loading;
     unsigned n = 0, several = 0;
 
@@ -278,7 +278,7 @@ START_TEST(many_are_told_apart)
                " server { listen [::1]:1-65535; listen [::]:30000-30001; listen unix:/s; }"),
         "");
     STAILQ_FOREACH (listener, &loading.cycle->stream.listeners, link) {
-        const struct fb_port *port = listener->owner;
+        const struct port *port = listener->owner;
 
         n++;
         several += port->several;
@@ -340,4 +340,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_listener_has_its_server_s_tcp_nodelay);
 }
 
-FB_TEST_MAIN("listen", add_tests)
+TEST_MAIN("listen", add_tests)

@@ -133,4 +133,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, so_do_all_from_one_on);
 }
 
-FB_TEST_MAIN("settings memory", add_tests)
+TEST_MAIN("settings memory", add_tests)

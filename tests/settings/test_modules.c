@@ -185,7 +185,7 @@ START_TEST(only_the_pid_is_wanted_of_a_broken_configuration)
     loading_begin(&loading);
     loading.options.only_pid = true;
     add_file(&loading, "broken", "pid p; events { ;");
-    for (size_t i = 0; i < fb_countof(cases); i++) {
+    for (size_t i = 0; i < countof(cases); i++) {
         if (cases[i].pid == NULL) {
             refuse_text(&loading, cases[i].text, cases[i].messages);
             continue;
@@ -213,4 +213,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, only_the_pid_is_wanted_of_a_broken_configuration);
 }
 
-FB_TEST_MAIN("modules", add_tests)
+TEST_MAIN("modules", add_tests)

@@ -57,7 +57,7 @@ static void begin_loading(struct loading *loading)
 
 static const struct values *values_of(const struct loading *loading)
 {
-    const struct fb_server *server = STAILQ_FIRST(&loading->cycle->stream.servers);
+    const struct server *server = STAILQ_FIRST(&loading->cycle->stream.servers);
 
     ck_assert_ptr_eq(server->protocol, &kinds);
     ck_assert_uint_eq(server->protocol_index, 1);
@@ -107,7 +107,7 @@ END_TEST
 START_TEST(servers_of_a_protocol_are_independent)
 {
     struct loading loading;
-    const struct fb_server *second;
+    const struct server *second;
 
     begin_loading(&loading);
     accept_text(&loading,
@@ -142,7 +142,7 @@ START_TEST(values_are_held_against_their_range)
     char text[256], expected[256];
 
     begin_loading(&loading);
-    for (size_t i = 0; i < fb_countof(cases); i++) {
+    for (size_t i = 0; i < countof(cases); i++) {
         snprintf(text, sizeof(text), SERVER("kinds; %s"), cases[i].directive);
         snprintf(expected, sizeof(expected),
             "invalid value \"%s\" in \"%s\" directive: %s in /main:1:%zu\n", cases[i].value,
@@ -215,4 +215,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_server);
 }
 
-FB_TEST_MAIN("protocol", add_tests)
+TEST_MAIN("protocol", add_tests)

@@ -35,7 +35,7 @@ static int remember_call(fb_conf *conf, void *own, const void *parent)
 {
     unsigned n = done.n++;
 
-    ck_assert_uint_lt(n, fb_countof(done.own));
+    ck_assert_uint_lt(n, countof(done.own));
     done.own[n] = own;
     done.parent[n] = parent;
     return done.answer == NULL ? 0 : done.answer(conf, own, parent);
@@ -132,7 +132,7 @@ START_TEST(a_server_has_what_its_stream_has)
     struct loading loading;
 
     begin_loading(&loading);
-    for (size_t i = 0; i < fb_countof(texts); i++) {
+    for (size_t i = 0; i < countof(texts); i++) {
         done.n = 0;
         accept_text(&loading, texts[i], "");
         ck_assert_uint_eq(done.n, 2);
@@ -242,7 +242,7 @@ START_TEST(a_mistake_is_told_where_it_was_written)
 
     begin_loading(&loading);
     done.answer = find_wrong;
-    for (size_t i = 0; i < fb_countof(cases); i++) {
+    for (size_t i = 0; i < countof(cases); i++) {
         snprintf(expected, sizeof(expected), "%s in /main:1:%u\n", cases[i].message,
             column(cases[i].text, cases[i].at));
         done.n = 0;
@@ -268,7 +268,7 @@ START_TEST(a_server_with_mistakes_is_not_judged)
     struct loading loading;
 
     begin_loading(&loading);
-    for (size_t i = 0; i < fb_countof(texts); i++) {
+    for (size_t i = 0; i < countof(texts); i++) {
         load(&loading, texts[i]);
         ck_assert_ptr_null(loading.cycle);
         ck_assert_uint_eq(done.n, 0);
@@ -315,7 +315,7 @@ START_TEST(targets_are_addresses)
     target = done.own[0]->target;
     ck_assert_str_eq(target->text, "[::1]:81");
     ck_assert_int_eq(target->address.any.sa_family, AF_INET6);
-    ck_assert_uint_eq(fb_address_port(&target->address), 81);
+    ck_assert_uint_eq(address_port(&target->address), 81);
     target = done.own[1]->target;
     ck_assert_str_eq(target->text, "unix:/run/x");
     ck_assert_ptr_eq(target, done.parent[1]->target);
@@ -377,7 +377,7 @@ static int ask_for_map(fb_conf *conf, const struct values *values, const struct 
 START_TEST(servers_that_name_a_map_share_it)
 {
     struct loading loading;
-    const struct fb_zone *zone;
+    const struct zone *zone;
 
     begin_loading(&loading);
     done.answer = ask_for_map;
@@ -385,9 +385,9 @@ START_TEST(servers_that_name_a_map_share_it)
         "events { } stream { server { listen 1; own a; } server { listen 2; own b; } }", "");
     ck_assert_ptr_nonnull(done.map[0]);
     ck_assert_ptr_eq(done.map[0], done.map[1]);
-    zone = fb_zones_find(&loading.cycle->zones, "own.keys");
+    zone = zones_find(&loading.cycle->zones, "own.keys");
     ck_assert_ptr_eq(zone, done.map[0]->zone);
-    ck_assert_ptr_eq(zone->kind, &fb_shm_map_kind);
+    ck_assert_ptr_eq(zone->kind, &shm_map_kind);
     ck_assert_uint_eq(zone->version, 3);
     ck_assert_uint_eq(done.map[0]->shape.capacity, 5);
     ck_assert_uint_eq(done.map[0]->shape.key_max, 32);
@@ -426,7 +426,7 @@ START_TEST(a_map_has_bounds)
 
     begin_loading(&loading);
     done.answer = ask_for_map;
-    for (size_t i = 0; i < fb_countof(cases); i++) {
+    for (size_t i = 0; i < countof(cases); i++) {
         map_options = cases[i].options;
         done.n = 0;
         snprintf(expected, sizeof(expected), "invalid map of protocol \"own\": %s in /main:1:21\n",
@@ -445,22 +445,22 @@ END_TEST
 START_TEST(a_protocol_s_metrics_are_one_zone)
 {
     struct loading loading;
-    const struct fb_server *server;
-    const struct fb_shm_metrics_shape *shape;
-    const struct fb_zone *zone;
+    const struct server *server;
+    const struct shm_metrics_shape *shape;
+    const struct zone *zone;
 
     begin_loading(&loading);
     accept_text(&loading,
         "events { } stream { server { listen 1; own a; } server { listen 2; bare; }"
         " server { listen 3; own b; } server { listen 4; } }",
         "");
-    zone = fb_zones_find(&loading.cycle->zones, "own");
+    zone = zones_find(&loading.cycle->zones, "own");
     ck_assert_ptr_nonnull(zone);
-    ck_assert_ptr_null(fb_zones_find(&loading.cycle->zones, "bare"));
+    ck_assert_ptr_null(zones_find(&loading.cycle->zones, "bare"));
     shape = zone->shape;
     ck_assert_uint_eq(shape->n, 2);
-    ck_assert_uint_eq(shape->kinds[0], FB_SHM_COUNTER);
-    ck_assert_uint_eq(shape->kinds[1], FB_SHM_GAUGE);
+    ck_assert_uint_eq(shape->kinds[0], SHM_COUNTER);
+    ck_assert_uint_eq(shape->kinds[1], SHM_GAUGE);
     server = STAILQ_FIRST(&loading.cycle->stream.servers);
     ck_assert_ptr_eq(server->metrics, zone);
     server = STAILQ_NEXT(server, link);
@@ -488,4 +488,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_protocol_s_metrics_are_one_zone);
 }
 
-FB_TEST_MAIN("protocol configuration", add_tests)
+TEST_MAIN("protocol configuration", add_tests)

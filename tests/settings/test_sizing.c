@@ -16,15 +16,15 @@
 /* In the place of base/ram.c. */
 static int64_t memory;
 
-int64_t fb_ram_allowed_below(const char *root)
+int64_t ram_allowed_below(const char *root)
 {
     (void)root;
     return memory;
 }
 
-int64_t fb_ram_allowed(void)
+int64_t ram_allowed(void)
 {
-    return fb_ram_allowed_below("");
+    return ram_allowed_below("");
 }
 
 static const struct {
@@ -108,9 +108,9 @@ END_TEST
 
 START_TEST(the_log_says_what_it_came_to)
 {
-    struct fb_log_target target = { .level = FB_NOTICE };
+    struct log_target target = { .level = LEVEL_NOTICE };
     struct loading loading;
-    struct fb_log log;
+    struct log log;
     char line[256];
     ssize_t n;
 
@@ -118,13 +118,13 @@ START_TEST(the_log_says_what_it_came_to)
     loading_begin(&loading);
     target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(target.fd, -1);
-    fb_log_init(&log, &target, 1);
+    log_init(&log, &target, 1);
     log.plain = "";
     accept_text(&loading, "events { }", "");
-    fb_sizing_log(loading.cycle, &log);
+    sizing_log(loading.cycle, &log);
     accept_text(&loading,
         "worker_processes 3; worker_rlimit_nofile 9999; events { worker_connections auto; }", "");
-    fb_sizing_log(loading.cycle, &log);
+    sizing_log(loading.cycle, &log);
     n = pread(target.fd, line, sizeof(line) - 1, 0);
     ck_assert_int_gt(n, 0);
     line[n] = '\0';
@@ -138,10 +138,10 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, auto_is_what_there_is, 0, fb_countof(cases));
+    tcase_add_loop_test(tcase, auto_is_what_there_is, 0, countof(cases));
     tcase_add_test(tcase, a_number_behind_auto_counts);
     tcase_add_test(tcase, too_many_are_warned_of);
     tcase_add_test(tcase, the_log_says_what_it_came_to);
 }
 
-FB_TEST_MAIN("sizing", add_tests)
+TEST_MAIN("sizing", add_tests)

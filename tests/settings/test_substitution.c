@@ -20,7 +20,7 @@ static void begin_loading(struct loading *loading)
 
 START_TEST(every_argument_may_have_variables)
 {
-    const struct fb_server *server;
+    const struct server *server;
     struct loading loading;
 
     begin_loading(&loading);
@@ -55,7 +55,7 @@ START_TEST(without_the_directive_the_text_stays)
     char text[256];
 
     begin_loading(&loading);
-    for (size_t i = 0; i < fb_countof(before); i++) {
+    for (size_t i = 0; i < countof(before); i++) {
         snprintf(text, sizeof(text),
             "%sevents { } stream { server { listen 1; return ${WORD}${NONE}; } }", before[i]);
         accept_text(&loading, text, "");
@@ -163,4 +163,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_way_to_the_master_may_have_variables);
 }
 
-FB_TEST_MAIN("substitution", add_tests)
+TEST_MAIN("substitution", add_tests)

@@ -38,7 +38,7 @@ struct group *getgrnam(const char *name)
 
 static void check_user(const struct loading *loading, const char *name, unsigned uid, unsigned gid)
 {
-    const struct fb_core_settings *core = &loading->cycle->core;
+    const struct core_settings *core = &loading->cycle->core;
 
     ck_assert_str_eq(core->user, name);
     ck_assert_uint_eq(core->uid, uid);
@@ -122,4 +122,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, others_cannot_choose_a_user);
 }
 
-FB_TEST_MAIN("user", add_tests)
+TEST_MAIN("user", add_tests)

@@ -132,10 +132,10 @@ static unsigned wrap_directive(char text[512], unsigned at, const char *name, co
 {
     const char *before = "", *behind = " events { }";
 
-    if (at & FB_AT_EVENTS) {
+    if (at & CONTEXT_EVENTS) {
         before = "events { ";
         behind = " }";
-    } else if (at & FB_AT_SERVER) {
+    } else if (at & CONTEXT_SERVER) {
         before = "events { } stream { server { listen 127.0.0.1:1; ";
         behind = " } }";
     }
@@ -158,7 +158,7 @@ START_TEST(a_wrong_value_is_refused_with_what_was_expected)
     struct loading loading;
 
     loading_begin(&loading);
-    for (size_t i = 0; i < fb_countof(wrong); i++) {
+    for (size_t i = 0; i < countof(wrong); i++) {
         char text[512], expected[512];
         unsigned column =
             wrap_directive(text, place_of(wrong[i].name), wrong[i].name, wrong[i].values);
@@ -178,7 +178,7 @@ END_TEST
 
 static bool is_exempt(const char *name)
 {
-    for (size_t i = 0; i < fb_countof(exempt); i++)
+    for (size_t i = 0; i < countof(exempt); i++)
         if (strcmp(exempt[i], name) == 0)
             return true;
     return false;
@@ -189,7 +189,7 @@ START_TEST(every_directive_refuses_something)
     for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
         bool found = is_exempt(row->name);
 
-        for (size_t i = 0; i < fb_countof(wrong) && !found; i++)
+        for (size_t i = 0; i < countof(wrong) && !found; i++)
             found = strcmp(wrong[i].name, row->name) == 0;
         ck_assert_msg(found, "no wrong value of \"%s\" is tried", row->name);
     }
@@ -199,7 +199,7 @@ END_TEST
 START_TEST(times_sizes_and_numbers_are_nginx_s)
 {
     struct loading loading;
-    const struct fb_core_settings *core;
+    const struct core_settings *core;
 
     loading_begin(&loading);
     accept_text(&loading,
@@ -225,7 +225,7 @@ START_TEST(as_many_workers_as_processors)
 
     loading_begin(&loading);
     accept_text(&loading, "worker_processes auto; events { }", "");
-    ck_assert_int_eq(loading.cycle->core.worker_processes, fb_cpu_allowed());
+    ck_assert_int_eq(loading.cycle->core.worker_processes, cpu_allowed());
     accept_text(&loading, "worker_processes 512; events { }", "");
     ck_assert_int_eq(loading.cycle->core.worker_processes, 512);
     loading_end(&loading);
@@ -235,7 +235,7 @@ END_TEST
 START_TEST(affinity_by_itself_or_within_a_mask)
 {
     struct loading loading;
-    const struct fb_core_settings *core;
+    const struct core_settings *core;
     cpu_set_t own;
 
     loading_begin(&loading);
@@ -261,20 +261,20 @@ START_TEST(several_logs_each_with_its_level)
         "info", "debug" };
     struct loading loading;
     char text[512] = "error_log stderr; error_log /a/b; ";
-    const struct fb_core_settings *core;
+    const struct core_settings *core;
 
     loading_begin(&loading);
-    for (size_t i = 0; i < fb_countof(levels); i++)
+    for (size_t i = 0; i < countof(levels); i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "error_log e %s; ", levels[i]);
     strcat(text, "events { }");
     accept_text(&loading, text, "");
     core = &loading.cycle->core;
-    ck_assert_uint_eq(core->log_n, 2 + fb_countof(levels));
+    ck_assert_uint_eq(core->log_n, 2 + countof(levels));
     ck_assert_ptr_null(core->logs[0].path);
     ck_assert_int_eq(core->logs[0].fd, STDERR_FILENO);
-    ck_assert_int_eq(core->logs[0].level, FB_ERROR);
+    ck_assert_int_eq(core->logs[0].level, LEVEL_ERROR);
     ck_assert_str_eq(core->logs[1].path, "/a/b");
-    for (size_t i = 0; i < fb_countof(levels); i++)
+    for (size_t i = 0; i < countof(levels); i++)
         ck_assert_int_eq(core->logs[2 + i].level, (int)i);
 
     loading.options.error_log = "stderr"; /* -e */
@@ -305,9 +305,9 @@ START_TEST(the_control_socket_lies_beside_the_pid_file)
     char text[256];
 
     loading_begin(&loading);
-    for (size_t i = 0; i < fb_countof(controls); i++)
+    for (size_t i = 0; i < countof(controls); i++)
         for (int only_pid = 0; only_pid < 2; only_pid++) {
-            const struct fb_core_settings *core;
+            const struct core_settings *core;
 
             loading.options.only_pid = only_pid == 1;
             snprintf(text, sizeof(text), "%s events { }", controls[i].text);
@@ -346,7 +346,7 @@ END_TEST
 START_TEST(env_keeps_order_and_values)
 {
     struct loading loading;
-    const struct fb_core_settings *core;
+    const struct core_settings *core;
 
     loading_begin(&loading);
     accept_text(&loading, "env B; env \"A=x y\"; env C=; env D=a=b; events { }", "");
@@ -366,7 +366,7 @@ START_TEST(debug_connection_takes_addresses_blocks_and_unix)
     struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
     struct sockaddr_un un = { .sun_family = AF_UNIX };
-    const struct fb_events_settings *events;
+    const struct events_settings *events;
 
     loading_begin(&loading);
     accept_text(&loading,
@@ -374,10 +374,10 @@ START_TEST(debug_connection_takes_addresses_blocks_and_unix)
         "");
     events = &loading.cycle->events;
     ck_assert_uint_eq(events->debug_n, 3);
-    ck_assert(fb_address_block_matches(&events->debug[0], (struct sockaddr *)&in));
-    ck_assert(fb_address_block_matches(&events->debug[1], (struct sockaddr *)&in6));
-    ck_assert(fb_address_block_matches(&events->debug[2], (struct sockaddr *)&un));
-    ck_assert(!fb_address_block_matches(&events->debug[0], (struct sockaddr *)&in6));
+    ck_assert(address_block_matches(&events->debug[0], (struct sockaddr *)&in));
+    ck_assert(address_block_matches(&events->debug[1], (struct sockaddr *)&in6));
+    ck_assert(address_block_matches(&events->debug[2], (struct sockaddr *)&un));
+    ck_assert(!address_block_matches(&events->debug[0], (struct sockaddr *)&in6));
     loading_end(&loading);
 }
 END_TEST
@@ -388,13 +388,14 @@ START_TEST(each_mechanism_can_be_chosen)
     char text[64];
 
     loading_begin(&loading);
-    for (int i = 0; fb_mechanisms[i] != NULL; i++) {
-        if (!fb_mechanisms[i]->available())
+    for (int i = 0; mechanism_table[i] != NULL; i++) {
+        if (!mechanism_table[i]->available())
             continue;
-        snprintf(text, sizeof(text), "events { use %s; }", fb_mechanisms[i]->name);
+        snprintf(text, sizeof(text), "events { use %s; }", mechanism_table[i]->name);
         accept_text(&loading, text, "");
-        ck_assert_ptr_eq(loading.cycle->events.mechanism, fb_mechanisms[i]);
-        ck_assert_int_eq(loading.cycle->events.mechanism_option, fb_mechanisms[i]->option.initial);
+        ck_assert_ptr_eq(loading.cycle->events.mechanism, mechanism_table[i]);
+        ck_assert_int_eq(
+            loading.cycle->events.mechanism_option, mechanism_table[i]->option.initial);
     }
     loading_end(&loading);
 }
@@ -429,4 +430,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_mechanism_with_a_limit_takes_no_more_connections);
 }
 
-FB_TEST_MAIN("values", add_tests)
+TEST_MAIN("values", add_tests)

@@ -20,17 +20,17 @@ void *shared_memory(size_t size)
     return memory;
 }
 
-struct fb_shm_map *map_create(const struct fb_shm_map_shape *shape)
+struct shm_map *map_create(const struct shm_map_shape *shape)
 {
-    struct fb_shm_map *map = shared_memory(fb_shm_map_size(shape));
+    struct shm_map *map = shared_memory(shm_map_size(shape));
 
-    ck_assert_int_eq(fb_shm_map_init(map, shape), 0);
+    ck_assert_int_eq(shm_map_init(map, shape), 0);
     return map;
 }
 
-void map_destroy(struct fb_shm_map **map)
+void map_destroy(struct shm_map **map)
 {
-    ck_assert_int_eq(munmap(*map, fb_shm_map_size(&(*map)->shape)), 0);
+    ck_assert_int_eq(munmap(*map, shm_map_size(&(*map)->shape)), 0);
     *map = NULL;
 }
 
@@ -40,20 +40,20 @@ static size_t room_key(char key[32], uint32_t i)
     return (size_t)snprintf(key, 32, "%c%u", 0xff, i);
 }
 
-void check_room(struct fb_shm_map *map, uint32_t capacity)
+void check_room(struct shm_map *map, uint32_t capacity)
 {
-    uint32_t before = fb_shm_map_count(map);
+    uint32_t before = shm_map_count(map);
     char key[32];
 
     ck_assert_uint_le(before, capacity);
     for (uint32_t i = 0; i < capacity - before; i++)
-        fb_must(fb_shm_map_set(map, key, room_key(key, i), 1, NULL, 0, 0, NULL) == FB_SHM_MAP_OK);
-    ck_assert_uint_eq(fb_shm_map_count(map), capacity);
+        test_require(shm_map_set(map, key, room_key(key, i), 1, NULL, 0, 0, NULL) == SHM_MAP_OK);
+    ck_assert_uint_eq(shm_map_count(map), capacity);
     ck_assert_int_eq(
-        fb_shm_map_set(map, key, room_key(key, capacity), 1, NULL, 0, 0, NULL), FB_SHM_MAP_FULL);
+        shm_map_set(map, key, room_key(key, capacity), 1, NULL, 0, 0, NULL), SHM_MAP_FULL);
     for (uint32_t i = 0; i < capacity - before; i++)
-        fb_must(fb_shm_map_delete(map, key, room_key(key, i), 1) == FB_SHM_MAP_OK);
-    ck_assert_uint_eq(fb_shm_map_count(map), before);
+        test_require(shm_map_delete(map, key, room_key(key, i), 1) == SHM_MAP_OK);
+    ck_assert_uint_eq(shm_map_count(map), before);
 }
 
 uint64_t next_random(uint64_t *state)

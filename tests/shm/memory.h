@@ -9,13 +9,13 @@
 /* Zeroed memory that is shared with children, or fails the test. */
 void *shared_memory(size_t size);
 
-struct fb_shm_map *map_create(const struct fb_shm_map_shape *shape);
+struct shm_map *map_create(const struct shm_map_shape *shape);
 /* With the shape that it was made with. */
-void map_destroy(struct fb_shm_map **map);
+void map_destroy(struct shm_map **map);
 
 /* Fails the test unless exactly `capacity` keys fit, those that are there included. Nothing has
  * expired, and as many keys are there as before when it returns. */
-void check_room(struct fb_shm_map *map, uint32_t capacity);
+void check_room(struct shm_map *map, uint32_t capacity);
 
 /* Numbers that look random, the same for the same seed. */
 uint64_t next_random(uint64_t *state);

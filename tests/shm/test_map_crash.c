@@ -24,7 +24,7 @@
 #define CAPACITY (WORKERS * KEYS + SUMS + 8)
 #define NOW 5
 
-static const struct fb_shm_map_shape shape = { CAPACITY, 16, 200 };
+static const struct shm_map_shape shape = { CAPACITY, 16, 200 };
 
 /* Tells what a worker did with a key of its own. The states are numbered. */
 struct line {
@@ -41,7 +41,7 @@ struct ledger {
 
 /* The parent's. */
 struct soak {
-    struct fb_shm_map *map;
+    struct shm_map *map;
     struct ledger *ledger;
     pid_t pids[WORKERS];
     int64_t sums[SUMS]; /* when all were last dead */
@@ -87,18 +87,17 @@ static size_t key_of(char name[16], uint32_t worker, uint32_t key)
 }
 
 /* Returns 0 and the state that the key is in (0: absent), or what is wrong. */
-static int read_state(struct fb_shm_map *map, uint32_t worker, uint32_t key, uint32_t *state)
+static int read_state(struct shm_map *map, uint32_t worker, uint32_t key, uint32_t *state)
 {
     struct value value;
-    struct fb_shm_item item = { .value = &value, .room = sizeof(value) };
+    struct shm_map_item item = { .value = &value, .room = sizeof(value) };
     char name[16];
-    enum fb_shm_map_status status =
-        fb_shm_map_get(map, name, key_of(name, worker, key), NOW, &item);
+    enum shm_map_status status = shm_map_get(map, name, key_of(name, worker, key), NOW, &item);
 
     *state = 0;
-    if (status == FB_SHM_MAP_ABSENT)
+    if (status == SHM_MAP_ABSENT)
         return 0;
-    if (status != FB_SHM_MAP_OK || item.n < offsetof(struct value, filler))
+    if (status != SHM_MAP_OK || item.n < offsetof(struct value, filler))
         return 10;
     if (value.worker != worker || value.key != key)
         return 11;
@@ -108,27 +107,26 @@ static int read_state(struct fb_shm_map *map, uint32_t worker, uint32_t key, uin
     return 0;
 }
 
-static enum fb_shm_map_status make_state(
-    struct fb_shm_map *map, uint32_t worker, uint32_t key, uint32_t state)
+static enum shm_map_status make_state(
+    struct shm_map *map, uint32_t worker, uint32_t key, uint32_t state)
 {
-    struct fb_shm_item item = { .room = 0 };
+    struct shm_map_item item = { .room = 0 };
     struct value value;
     size_t n = make_value(&value, worker, key, state);
     char name[16];
     size_t name_n = key_of(name, worker, key);
 
     if (is_absent(state)) {
-        fb_shm_map_delete(map, name, name_n, NOW);
-        return FB_SHM_MAP_OK;
+        shm_map_delete(map, name, name_n, NOW);
+        return SHM_MAP_OK;
     }
     if (state % 5 > 1)
-        return fb_shm_map_set(map, name, name_n, NOW, &value, n, state % 2 * 100, NULL);
-    fb_shm_map_get(map, name, name_n, NOW, &item);
-    return fb_shm_map_replace(map, name, name_n, NOW, item.version, &value, n, 0, NULL);
+        return shm_map_set(map, name, name_n, NOW, &value, n, state % 2 * 100, NULL);
+    shm_map_get(map, name, name_n, NOW, &item);
+    return shm_map_replace(map, name, name_n, NOW, item.version, &value, n, 0, NULL);
 }
 
-static void work_on_key(
-    struct fb_shm_map *map, struct ledger *ledger, uint32_t worker, uint32_t key)
+static void work_on_key(struct shm_map *map, struct ledger *ledger, uint32_t worker, uint32_t key)
 {
     struct line *line = &ledger->lines[worker][key];
     uint32_t state = ++line->latest, found;
@@ -136,7 +134,7 @@ static void work_on_key(
 
     line->begun = state;
     /* garbage may be there again before there was a look for room */
-    while (make_state(map, worker, key, state) != FB_SHM_MAP_OK)
+    while (make_state(map, worker, key, state) != SHM_MAP_OK)
         if (++tries == 1000)
             _exit(1);
     line->done = state;
@@ -147,14 +145,13 @@ static void work_on_key(
         _exit(2);
 }
 
-static void work_on_sum(
-    struct fb_shm_map *map, struct ledger *ledger, uint32_t worker, uint32_t sum)
+static void work_on_sum(struct shm_map *map, struct ledger *ledger, uint32_t worker, uint32_t sum)
 {
     char name[16];
     size_t name_n = (size_t)snprintf(name, sizeof(name), "sum%u", sum);
 
     ledger->begun[worker][sum]++;
-    if (fb_shm_map_add(map, name, name_n, NOW, 1, NULL) != FB_SHM_MAP_OK)
+    if (shm_map_add(map, name, name_n, NOW, 1, NULL) != SHM_MAP_OK)
         _exit(3);
     ledger->done[worker][sum]++;
 }
@@ -169,7 +166,7 @@ static void work_on_map(const struct soak *soak, uint32_t worker, uint64_t rando
         if (what == 0)
             work_on_sum(soak->map, soak->ledger, worker, n % SUMS);
         else if (what == 1)
-            fb_shm_map_set(soak->map, name, name_n, NOW, name, name_n, NOW, NULL);
+            shm_map_set(soak->map, name, name_n, NOW, name, name_n, NOW, NULL);
         else
             work_on_key(soak->map, soak->ledger, worker, n % KEYS);
         soak->ledger->steps[worker]++;
@@ -221,7 +218,7 @@ static void check_sums(struct soak *soak)
             most += soak->ledger->begun[worker][sum];
             soak->ledger->done[worker][sum] = soak->ledger->begun[worker][sum] = 0;
         }
-        ck_assert_int_eq(fb_shm_map_add(soak->map, name, name_n, NOW, 0, &n), FB_SHM_MAP_OK);
+        ck_assert_int_eq(shm_map_add(soak->map, name, name_n, NOW, 0, &n), SHM_MAP_OK);
         ck_assert_int_ge(n, least);
         ck_assert_int_le(n, most);
         soak->sums[sum] = n;
@@ -237,8 +234,8 @@ static void check_all(struct soak *soak)
     for (uint32_t worker = 0; worker < WORKERS; worker++)
         for (uint32_t key = 0; key < KEYS; key++)
             there += !is_absent(soak->ledger->lines[worker][key].done);
-    fb_shm_map_sweep(soak->map, NOW);
-    ck_assert_uint_eq(fb_shm_map_count(soak->map), there);
+    shm_map_sweep(soak->map, NOW);
+    ck_assert_uint_eq(shm_map_count(soak->map), there);
     shm_map_check(soak->map);
     check_room(soak->map, CAPACITY);
 }
@@ -293,4 +290,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_killed_worker_takes_nothing_with_it);
 }
 
-FB_TEST_MAIN("map_crash", add_tests)
+TEST_MAIN("map_crash", add_tests)

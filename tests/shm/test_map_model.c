@@ -26,7 +26,7 @@ struct model {
     uint64_t random;
     uint64_t versions[KEYS]; /* the latest of a key, also of one that has gone */
     struct state keys[KEYS];
-    struct fb_shm_map *map;
+    struct shm_map *map;
 };
 
 static const struct {
@@ -53,9 +53,9 @@ static size_t name_of(char name[16], uint32_t key)
 }
 
 /* The answer that a write must have, before anything else is wrong with it. */
-static enum fb_shm_map_status room_for(const struct model *m, const struct state *state)
+static enum shm_map_status room_for(const struct model *m, const struct state *state)
 {
-    return present(m, state) || live(m) < m->capacity ? FB_SHM_MAP_OK : FB_SHM_MAP_FULL;
+    return present(m, state) || live(m) < m->capacity ? SHM_MAP_OK : SHM_MAP_FULL;
 }
 
 static void take_over(struct model *m, uint32_t key, const void *value, size_t n,
@@ -63,9 +63,9 @@ static void take_over(struct model *m, uint32_t key, const void *value, size_t n
 {
     struct state *state = &m->keys[key];
 
-    fb_must(version > m->versions[key]);
+    test_require(version > m->versions[key]);
     m->versions[key] = version;
-    if (expires_ms == FB_SHM_KEEP_EXPIRY)
+    if (expires_ms == SHM_MAP_KEEP_EXPIRY)
         expires_ms = present(m, state) ? state->expires_ms : 0;
     *state = (struct state) {
         .there = true,
@@ -80,7 +80,7 @@ static uint64_t random_expiry(struct model *m)
 {
     switch (random_below(&m->random, 4)) {
     case 0:
-        return FB_SHM_KEEP_EXPIRY;
+        return SHM_MAP_KEEP_EXPIRY;
     case 1:
         return m->now_ms + random_below(&m->random, 30);
     default:
@@ -94,7 +94,7 @@ static void call_set(struct model *m, uint32_t key, bool replace)
     uint64_t value[2] = { next_random(&m->random), next_random(&m->random) };
     size_t n = random_below(&m->random, 3) == 0 ? 8 : random_below(&m->random, VALUE_MAX + 1);
     uint64_t expires_ms = random_expiry(m), version = 0, expected = 0;
-    enum fb_shm_map_status status, wanted = room_for(m, state);
+    enum shm_map_status status, wanted = room_for(m, state);
     char name[16];
     size_t name_n = name_of(name, key);
 
@@ -103,14 +103,14 @@ static void call_set(struct model *m, uint32_t key, bool replace)
         if (random_below(&m->random, 4) == 0)
             expected = 0;
         if (expected != (present(m, state) ? state->version : 0))
-            wanted = FB_SHM_MAP_CHANGED;
-        status = fb_shm_map_replace(
+            wanted = SHM_MAP_CHANGED;
+        status = shm_map_replace(
             m->map, name, name_n, m->now_ms, expected, value, n, expires_ms, &version);
     } else {
-        status = fb_shm_map_set(m->map, name, name_n, m->now_ms, value, n, expires_ms, &version);
+        status = shm_map_set(m->map, name, name_n, m->now_ms, value, n, expires_ms, &version);
     }
-    fb_must(status == wanted);
-    if (status == FB_SHM_MAP_OK)
+    test_require(status == wanted);
+    if (status == SHM_MAP_OK)
         take_over(m, key, value, n, expires_ms, version);
 }
 
@@ -118,32 +118,32 @@ static void call_add(struct model *m, uint32_t key)
 {
     struct state *state = &m->keys[key];
     int64_t by = (int64_t)random_below(&m->random, 1000) - 500, before = 0, sum = 0;
-    enum fb_shm_map_status status, wanted = room_for(m, state);
-    struct fb_shm_item item = { .room = 0 };
+    enum shm_map_status status, wanted = room_for(m, state);
+    struct shm_map_item item = { .room = 0 };
     char name[16];
     size_t name_n = name_of(name, key);
 
     if (present(m, state)) {
         memcpy(&before, state->value, sizeof(before));
         if (state->n != 8 || __builtin_add_overflow(before, by, &sum))
-            wanted = FB_SHM_MAP_NOT_A_NUMBER;
+            wanted = SHM_MAP_NOT_A_NUMBER;
     }
-    status = fb_shm_map_add(m->map, name, name_n, m->now_ms, by, &sum);
-    fb_must(status == wanted);
-    if (status != FB_SHM_MAP_OK)
+    status = shm_map_add(m->map, name, name_n, m->now_ms, by, &sum);
+    test_require(status == wanted);
+    if (status != SHM_MAP_OK)
         return;
-    fb_must(sum == before + by);
-    fb_must(fb_shm_map_get(m->map, name, name_n, m->now_ms, &item) == FB_SHM_MAP_TOO_LARGE);
-    take_over(m, key, &sum, sizeof(sum), FB_SHM_KEEP_EXPIRY, item.version);
+    test_require(sum == before + by);
+    test_require(shm_map_get(m->map, name, name_n, m->now_ms, &item) == SHM_MAP_TOO_LARGE);
+    take_over(m, key, &sum, sizeof(sum), SHM_MAP_KEEP_EXPIRY, item.version);
 }
 
 static void call_delete(struct model *m, uint32_t key)
 {
     struct state *state = &m->keys[key];
     char name[16];
-    enum fb_shm_map_status status = fb_shm_map_delete(m->map, name, name_of(name, key), m->now_ms);
+    enum shm_map_status status = shm_map_delete(m->map, name, name_of(name, key), m->now_ms);
 
-    fb_must(status == (present(m, state) ? FB_SHM_MAP_OK : FB_SHM_MAP_ABSENT));
+    test_require(status == (present(m, state) ? SHM_MAP_OK : SHM_MAP_ABSENT));
     state->there = false;
 }
 
@@ -151,18 +151,17 @@ static void call_get(struct model *m, uint32_t key)
 {
     struct state *state = &m->keys[key];
     char name[16], value[VALUE_MAX];
-    struct fb_shm_item item = { .value = value, .room = random_below(&m->random, VALUE_MAX + 1) };
-    enum fb_shm_map_status status =
-        fb_shm_map_get(m->map, name, name_of(name, key), m->now_ms, &item);
+    struct shm_map_item item = { .value = value, .room = random_below(&m->random, VALUE_MAX + 1) };
+    enum shm_map_status status = shm_map_get(m->map, name, name_of(name, key), m->now_ms, &item);
 
     if (!present(m, state)) {
-        fb_must(status == FB_SHM_MAP_ABSENT);
+        test_require(status == SHM_MAP_ABSENT);
         return;
     }
-    fb_must(status == (state->n > item.room ? FB_SHM_MAP_TOO_LARGE : FB_SHM_MAP_OK));
-    fb_must(item.n == state->n && item.version == state->version);
-    fb_must(item.expires_ms == state->expires_ms);
-    fb_must(memcmp(value, state->value, item.n < item.room ? item.n : item.room) == 0);
+    test_require(status == (state->n > item.room ? SHM_MAP_TOO_LARGE : SHM_MAP_OK));
+    test_require(item.n == state->n && item.version == state->version);
+    test_require(item.expires_ms == state->expires_ms);
+    test_require(memcmp(value, state->value, item.n < item.room ? item.n : item.room) == 0);
 }
 
 static void call_any(struct model *m)
@@ -198,24 +197,24 @@ START_TEST(it_is_as_its_model)
         .key_n = sizes[_i / 10].keys,
         .now_ms = 1000,
         .random = (uint64_t)_i };
-    const struct fb_shm_map_shape shape = { m.capacity, 16, VALUE_MAX };
+    const struct shm_map_shape shape = { m.capacity, 16, VALUE_MAX };
 
     m.map = map_create(&shape);
     for (int call = 0; call < CALLS; call++) {
         call_any(&m);
-        fb_must(fb_shm_map_count(m.map) >= live(&m));
-        fb_must(fb_shm_map_count(m.map) <= m.capacity);
+        test_require(shm_map_count(m.map) >= live(&m));
+        test_require(shm_map_count(m.map) <= m.capacity);
         if (call % 500 == 0)
             shm_map_check(m.map);
         if (call % 500 == 0)
             for (uint32_t key = 0; key < m.key_n; key++)
                 call_get(&m, key);
     }
-    fb_shm_map_sweep(m.map, m.now_ms);
-    ck_assert_uint_eq(fb_shm_map_count(m.map), live(&m));
+    shm_map_sweep(m.map, m.now_ms);
+    ck_assert_uint_eq(shm_map_count(m.map), live(&m));
     for (uint32_t key = 0; key < m.key_n; key++)
         call_delete(&m, key);
-    ck_assert_uint_eq(fb_shm_map_count(m.map), 0);
+    ck_assert_uint_eq(shm_map_count(m.map), 0);
     check_room(m.map, m.capacity);
     map_destroy(&m.map);
 }
@@ -223,7 +222,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(tcase, it_is_as_its_model, 0, (int)fb_countof(sizes) * 10);
+    tcase_add_loop_test(tcase, it_is_as_its_model, 0, (int)countof(sizes) * 10);
 }
 
-FB_TEST_MAIN("map_model", add_tests)
+TEST_MAIN("map_model", add_tests)

@@ -12,12 +12,12 @@
 #define ROUNDS 20000
 #define KEYS 5
 
-static void add_up(struct fb_shm_map *map)
+static void add_up(struct shm_map *map)
 {
     for (int i = 0; i < ROUNDS; i++) {
         uint32_t key = (uint32_t)i % KEYS;
 
-        if (fb_shm_map_add(map, &key, sizeof(key), 1, i, NULL) != FB_SHM_MAP_OK)
+        if (shm_map_add(map, &key, sizeof(key), 1, i, NULL) != SHM_MAP_OK)
             _exit(1);
     }
     _exit(0);
@@ -25,8 +25,8 @@ static void add_up(struct fb_shm_map *map)
 
 START_TEST(sums_are_exact)
 {
-    const struct fb_shm_map_shape shape = { KEYS, 4, 8 };
-    struct fb_shm_map *map = map_create(&shape);
+    const struct shm_map_shape shape = { KEYS, 4, 8 };
+    struct shm_map *map = map_create(&shape);
     int64_t expected[KEYS] = { 0 };
     pid_t pids[WORKERS];
 
@@ -40,31 +40,31 @@ START_TEST(sums_are_exact)
     for (uint32_t key = 0; key < KEYS; key++) {
         int64_t sum;
 
-        ck_assert_int_eq(fb_shm_map_add(map, &key, sizeof(key), 1, 0, &sum), FB_SHM_MAP_OK);
+        ck_assert_int_eq(shm_map_add(map, &key, sizeof(key), 1, 0, &sum), SHM_MAP_OK);
         ck_assert_int_eq(sum, expected[key]);
     }
-    ck_assert_uint_eq(fb_shm_map_count(map), KEYS);
+    ck_assert_uint_eq(shm_map_count(map), KEYS);
     map_destroy(&map);
 }
 END_TEST
 
 /* Adds one, as a caller would do it who has a state of his own in a value. */
-static void count_up(struct fb_shm_map *map)
+static void count_up(struct shm_map *map)
 {
     for (int i = 0; i < ROUNDS / 4;) {
         uint32_t n = 0;
-        struct fb_shm_item item = { .value = &n, .room = sizeof(n) };
-        enum fb_shm_map_status status = fb_shm_map_get(map, "n", 1, 1, &item);
+        struct shm_map_item item = { .value = &n, .room = sizeof(n) };
+        enum shm_map_status status = shm_map_get(map, "n", 1, 1, &item);
 
-        if (status == FB_SHM_MAP_ABSENT)
+        if (status == SHM_MAP_ABSENT)
             item.version = 0;
-        else if (status != FB_SHM_MAP_OK)
+        else if (status != SHM_MAP_OK)
             _exit(1);
         n++;
-        status = fb_shm_map_replace(map, "n", 1, 1, item.version, &n, sizeof(n), 0, NULL);
-        if (status == FB_SHM_MAP_OK)
+        status = shm_map_replace(map, "n", 1, 1, item.version, &n, sizeof(n), 0, NULL);
+        if (status == SHM_MAP_OK)
             i++;
-        else if (status != FB_SHM_MAP_CHANGED)
+        else if (status != SHM_MAP_CHANGED)
             _exit(2);
     }
     _exit(0);
@@ -72,18 +72,18 @@ static void count_up(struct fb_shm_map *map)
 
 START_TEST(nobody_replaces_what_he_has_not_seen)
 {
-    const struct fb_shm_map_shape shape = { 2, 4, 8 };
-    struct fb_shm_map *map = map_create(&shape);
+    const struct shm_map_shape shape = { 2, 4, 8 };
+    struct shm_map *map = map_create(&shape);
     pid_t pids[WORKERS];
     uint32_t n = 0;
-    struct fb_shm_item item = { .value = &n, .room = sizeof(n) };
+    struct shm_map_item item = { .value = &n, .room = sizeof(n) };
 
     for (int w = 0; w < WORKERS; w++)
         if ((pids[w] = fork_child()) == 0)
             count_up(map);
     for (int w = 0; w < WORKERS; w++)
         wait_for_child(pids[w]);
-    ck_assert_int_eq(fb_shm_map_get(map, "n", 1, 1, &item), FB_SHM_MAP_OK);
+    ck_assert_int_eq(shm_map_get(map, "n", 1, 1, &item), SHM_MAP_OK);
     ck_assert_uint_eq(n, WORKERS * (ROUNDS / 4));
     map_destroy(&map);
 }
@@ -92,7 +92,7 @@ END_TEST
 #define VALUE 600
 
 /* Bytes of a value are alike, and its length too says which value it is. */
-static void write_values(struct fb_shm_map *map, int writer)
+static void write_values(struct shm_map *map, int writer)
 {
     char value[VALUE];
 
@@ -102,27 +102,27 @@ static void write_values(struct fb_shm_map *map, int writer)
 
         memset(value, c, sizeof(value));
         if (i % 50 == 49)
-            fb_shm_map_delete(map, &key, sizeof(key), 1);
-        else if (fb_shm_map_set(map, &key, sizeof(key), 1, value, (size_t)(VALUE - c), 0, NULL) !=
-                 FB_SHM_MAP_OK)
+            shm_map_delete(map, &key, sizeof(key), 1);
+        else if (shm_map_set(map, &key, sizeof(key), 1, value, (size_t)(VALUE - c), 0, NULL) !=
+                 SHM_MAP_OK)
             _exit(1);
     }
     _exit(0);
 }
 
-static void read_values(struct fb_shm_map *map, _Atomic int *done)
+static void read_values(struct shm_map *map, _Atomic int *done)
 {
     unsigned char value[VALUE];
     uint64_t seen[2] = { 0, 0 };
 
     for (uint32_t i = 0; !*done || i < 2; i++) {
         uint32_t key = i % 2;
-        struct fb_shm_item item = { .value = value, .room = sizeof(value) };
-        enum fb_shm_map_status status = fb_shm_map_get(map, &key, sizeof(key), 1, &item);
+        struct shm_map_item item = { .value = value, .room = sizeof(value) };
+        enum shm_map_status status = shm_map_get(map, &key, sizeof(key), 1, &item);
 
-        if (status == FB_SHM_MAP_ABSENT)
+        if (status == SHM_MAP_ABSENT)
             continue;
-        if (status != FB_SHM_MAP_OK || item.n != (size_t)(VALUE - value[0]))
+        if (status != SHM_MAP_OK || item.n != (size_t)(VALUE - value[0]))
             _exit(1);
         for (size_t j = 0; j < item.n; j++)
             if (value[j] != value[0])
@@ -136,8 +136,8 @@ static void read_values(struct fb_shm_map *map, _Atomic int *done)
 
 START_TEST(no_value_is_seen_half_written)
 {
-    const struct fb_shm_map_shape shape = { 2, 4, VALUE };
-    struct fb_shm_map *map = map_create(&shape);
+    const struct shm_map_shape shape = { 2, 4, VALUE };
+    struct shm_map *map = map_create(&shape);
     _Atomic int *done = shared_memory(sizeof(*done));
     pid_t readers[2], writers[2];
 
@@ -152,24 +152,24 @@ START_TEST(no_value_is_seen_half_written)
     *done = 1;
     for (int i = 0; i < 2; i++)
         wait_for_child(readers[i]);
-    ck_assert_uint_le(fb_shm_map_count(map), 2);
+    ck_assert_uint_le(shm_map_count(map), 2);
     map_destroy(&map);
 }
 END_TEST
 
 /* More keys than fit, of shards that take entries from one another; some expire. */
-static void churn_keys(struct fb_shm_map *map, uint64_t seed)
+static void churn_keys(struct shm_map *map, uint64_t seed)
 {
     for (int i = 0; i < ROUNDS; i++) {
         uint32_t key = random_below(&seed, 60);
         uint64_t now = 1 + (uint64_t)i, expires = random_below(&seed, 2) == 0 ? now + 5 : 0;
-        enum fb_shm_map_status status;
+        enum shm_map_status status;
 
         if (random_below(&seed, 3) == 0)
-            status = fb_shm_map_delete(map, &key, sizeof(key), now);
+            status = shm_map_delete(map, &key, sizeof(key), now);
         else
-            status = fb_shm_map_set(map, &key, sizeof(key), now, &key, sizeof(key), expires, NULL);
-        if (status == FB_SHM_MAP_OK || status == FB_SHM_MAP_ABSENT || status == FB_SHM_MAP_FULL)
+            status = shm_map_set(map, &key, sizeof(key), now, &key, sizeof(key), expires, NULL);
+        if (status == SHM_MAP_OK || status == SHM_MAP_ABSENT || status == SHM_MAP_FULL)
             continue;
         _exit(1);
     }
@@ -178,8 +178,8 @@ static void churn_keys(struct fb_shm_map *map, uint64_t seed)
 
 START_TEST(no_entry_is_lost_between_the_shards)
 {
-    const struct fb_shm_map_shape shape = { 40, 4, 8 };
-    struct fb_shm_map *map = map_create(&shape);
+    const struct shm_map_shape shape = { 40, 4, 8 };
+    struct shm_map *map = map_create(&shape);
     uint32_t there = 0;
     pid_t pids[WORKERS];
 
@@ -189,17 +189,17 @@ START_TEST(no_entry_is_lost_between_the_shards)
             churn_keys(map, (uint64_t)w);
     for (int w = 0; w < WORKERS; w++)
         wait_for_child(pids[w]);
-    fb_shm_map_sweep(map, ROUNDS + 10);
+    shm_map_sweep(map, ROUNDS + 10);
     for (uint32_t key = 0; key < 60; key++) {
         uint32_t value = 0;
-        struct fb_shm_item item = { .value = &value, .room = sizeof(value) };
+        struct shm_map_item item = { .value = &value, .room = sizeof(value) };
 
-        if (fb_shm_map_get(map, &key, sizeof(key), ROUNDS + 10, &item) != FB_SHM_MAP_OK)
+        if (shm_map_get(map, &key, sizeof(key), ROUNDS + 10, &item) != SHM_MAP_OK)
             continue;
         ck_assert_uint_eq(value, key);
         there++;
     }
-    ck_assert_uint_eq(fb_shm_map_count(map), there);
+    ck_assert_uint_eq(shm_map_count(map), there);
     check_room(map, shape.capacity);
     map_destroy(&map);
 }
@@ -213,4 +213,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, no_entry_is_lost_between_the_shards);
 }
 
-FB_TEST_MAIN("map_shared", add_tests)
+TEST_MAIN("map_shared", add_tests)

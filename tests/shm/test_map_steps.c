@@ -71,8 +71,8 @@ struct copy {
 
 struct stepping {
     const struct scenario *scenario;
-    struct fb_shm_map *map; /* shared with the child that makes the call */
-    struct fb_shm_map *scratch;
+    struct shm_map *map; /* shared with the child that makes the call */
+    struct shm_map *scratch;
     size_t size;
     struct state before, after;
     bool is_after; /* a copy was already in this state, and none may go back */
@@ -81,47 +81,47 @@ struct stepping {
     unsigned copy_n;
 };
 
-static const char *make_call(struct fb_shm_map *map, const char *text, uint64_t now)
+static const char *make_call(struct shm_map *map, const char *text, uint64_t now)
 {
     char what = text[0], key = text[1];
     int64_t value = what == '~' || what == '#' || what == '-' ? 0 : text[2] - '0';
-    struct fb_shm_item item = { .room = 0 };
+    struct shm_map_item item = { .room = 0 };
     bool expires = value != 0 && text[3] == '!';
 
     switch (what) {
     case '+':
-        fb_shm_map_set(map, &key, 1, now, &value, sizeof(value), expires ? EXPIRY_MS : 0, NULL);
+        shm_map_set(map, &key, 1, now, &value, sizeof(value), expires ? EXPIRY_MS : 0, NULL);
         break;
     case '?':
-        fb_shm_map_get(map, &key, 1, now, &item);
-        fb_shm_map_replace(map, &key, 1, now, item.version, &value, sizeof(value), 0, NULL);
+        shm_map_get(map, &key, 1, now, &item);
+        shm_map_replace(map, &key, 1, now, item.version, &value, sizeof(value), 0, NULL);
         break;
     case '&':
-        fb_shm_map_add(map, &key, 1, now, value, NULL);
+        shm_map_add(map, &key, 1, now, value, NULL);
         break;
     case '-':
-        fb_shm_map_delete(map, &key, 1, now);
+        shm_map_delete(map, &key, 1, now);
         break;
     case '~':
-        fb_shm_map_sweep(map, now);
+        shm_map_sweep(map, now);
         break;
     case '#':
-        fb_shm_map_count(map);
+        shm_map_count(map);
         break;
     }
     return text + (value != 0 ? 3 + expires : what == '-' ? 2 : 1);
 }
 
-static struct state state_of(struct fb_shm_map *map)
+static struct state state_of(struct shm_map *map)
 {
     struct state state = { { 0 } };
 
     for (int i = 0; KEYS[i] != 0; i++) {
         int64_t value = 0;
-        struct fb_shm_item item = { .value = &value, .room = sizeof(value) };
-        enum fb_shm_map_status status = fb_shm_map_get(map, &KEYS[i], 1, CALL_MS, &item);
+        struct shm_map_item item = { .value = &value, .room = sizeof(value) };
+        enum shm_map_status status = shm_map_get(map, &KEYS[i], 1, CALL_MS, &item);
 
-        fb_must(status == FB_SHM_MAP_ABSENT || (status == FB_SHM_MAP_OK && item.n == 8));
+        test_require(status == SHM_MAP_ABSENT || (status == SHM_MAP_OK && item.n == 8));
         state.values[i] = value;
     }
     return state;
@@ -153,7 +153,7 @@ static void die_with(pthread_mutex_t *mutex, pid_t pid)
     memcpy(mutex, &word, sizeof(word));
 }
 
-static void die_holding(struct fb_shm_map *map, pid_t pid)
+static void die_holding(struct shm_map *map, pid_t pid)
 {
     die_with(&map->pool.mutex, pid);
     for (uint32_t i = 0; i < map->shard_n; i++)
@@ -161,28 +161,28 @@ static void die_holding(struct fb_shm_map *map, pid_t pid)
 }
 
 /* A call leaves the state before or after it, and every entry is still of use. */
-static void check_map(struct stepping *stepping, struct fb_shm_map *map)
+static void check_map(struct stepping *stepping, struct shm_map *map)
 {
     struct state state = state_of(map), again;
     uint32_t capacity = stepping->scenario->capacity;
 
-    fb_must(same(&state, stepping->is_after ? &stepping->after : &stepping->before) ||
-            same(&state, &stepping->after));
+    test_require(same(&state, stepping->is_after ? &stepping->after : &stepping->before) ||
+                 same(&state, &stepping->after));
     if (!same(&stepping->before, &stepping->after) && same(&state, &stepping->after))
         stepping->is_after = true;
-    fb_shm_map_sweep(map, CALL_MS);
-    ck_assert_uint_eq(fb_shm_map_count(map), keys_in(&state));
+    shm_map_sweep(map, CALL_MS);
+    ck_assert_uint_eq(shm_map_count(map), keys_in(&state));
     shm_map_check(map);
     again = state_of(map);
-    fb_must(same(&state, &again));
+    test_require(same(&state, &again));
     check_room(map, capacity);
     for (int i = 0; KEYS[i] != 0; i++)
         if (state.values[i] != 0)
-            fb_must(fb_shm_map_add(map, &KEYS[i], 1, CALL_MS, 1, NULL) == FB_SHM_MAP_OK);
+            test_require(shm_map_add(map, &KEYS[i], 1, CALL_MS, 1, NULL) == SHM_MAP_OK);
     for (int i = 0; KEYS[i] != 0; i++)
         if (state.values[i] != 0)
-            fb_must(fb_shm_map_delete(map, &KEYS[i], 1, CALL_MS) == FB_SHM_MAP_OK);
-    ck_assert_uint_eq(fb_shm_map_count(map), 0);
+            test_require(shm_map_delete(map, &KEYS[i], 1, CALL_MS) == SHM_MAP_OK);
+    ck_assert_uint_eq(shm_map_count(map), 0);
     check_room(map, capacity);
 }
 
@@ -214,9 +214,9 @@ static int run_steps(pid_t pid, enum __ptrace_request request, int number)
 {
     int status;
 
-    fb_must(ptrace(request, pid, NULL, (long)number) == 0);
-    fb_must(waitpid(pid, &status, 0) == pid);
-    fb_must(WIFSTOPPED(status));
+    test_require(ptrace(request, pid, NULL, (long)number) == 0);
+    test_require(waitpid(pid, &status, 0) == pid);
+    test_require(WIFSTOPPED(status));
     return WSTOPSIG(status);
 }
 
@@ -240,7 +240,7 @@ static bool step_child(pid_t pid)
 {
     int number = run_steps(pid, PTRACE_SINGLESTEP, 0);
 
-    fb_must(number == SIGTRAP || number == SIGUSR1);
+    test_require(number == SIGTRAP || number == SIGUSR1);
     return number == SIGTRAP;
 }
 
@@ -248,10 +248,10 @@ static void keep_copy(struct stepping *stepping, unsigned at, pid_t pid)
 {
     struct copy *copy = &stepping->copies[stepping->copy_n++];
 
-    fb_must(stepping->copy_n <= COPIES);
+    test_require(stepping->copy_n <= COPIES);
     copy->step = at;
     copy->map = malloc(stepping->size);
-    fb_must(copy->map != NULL);
+    test_require(copy->map != NULL);
     memcpy(copy->map, stepping->map, stepping->size);
     die_holding(copy->map, pid);
 }
@@ -282,41 +282,41 @@ static void free_copies(struct stepping *stepping)
 }
 
 /* A reader of an entry that the dead one has taken out of a chain must notice its new use. */
-static void check_readers(struct fb_shm_map *map, const struct fb_shm_map *left)
+static void check_readers(struct shm_map *map, const struct shm_map *left)
 {
-    fb_shm_map_count(map);
+    shm_map_count(map);
     for (uint32_t i = 0; i < map->shard_n; i++) {
         uint32_t word;
 
         memcpy(&word, &left->shards[i].mutex, sizeof(word));
-        fb_must(
+        test_require(
             (word & FUTEX_OWNER_DIED) == 0 || map->shards[i].sequence > left->shards[i].sequence);
     }
 }
 
 /* A writer to one shard finds all room, also what is left in the others. */
-static void check_room_from(struct fb_shm_map *map, uint32_t shard, uint32_t capacity)
+static void check_room_from(struct shm_map *map, uint32_t shard, uint32_t capacity)
 {
     struct state state = state_of(map);
     uint32_t n = keys_in(&state);
 
     for (uint32_t i = 0;; i++) {
-        uint32_t of = (uint32_t)(fb_siphash(map->seed, &i, sizeof(i)) >> 32) & (map->shard_n - 1);
-        enum fb_shm_map_status status;
+        uint32_t of = (uint32_t)(siphash(map->seed, &i, sizeof(i)) >> 32) & (map->shard_n - 1);
+        enum shm_map_status status;
 
         if (of != shard)
             continue;
-        status = fb_shm_map_set(map, &i, sizeof(i), CALL_MS, NULL, 0, 0, NULL);
-        if (status != FB_SHM_MAP_OK)
+        status = shm_map_set(map, &i, sizeof(i), CALL_MS, NULL, 0, 0, NULL);
+        if (status != SHM_MAP_OK)
             break;
-        fb_must(++n <= capacity);
+        test_require(++n <= capacity);
     }
     ck_assert_uint_eq(n, capacity);
 }
 
 static void check_copies(struct stepping *stepping)
 {
-    struct fb_shm_map *map = stepping->scratch;
+    struct shm_map *map = stepping->scratch;
 
     for (unsigned i = 0; i < stepping->copy_n; i++) {
         memcpy(map, stepping->copies[i].map, stepping->size);
@@ -353,7 +353,7 @@ static void check_kill(struct stepping *stepping, unsigned steps)
     memcpy(stepping->map, stepping->start, stepping->size);
     pid = fork_stepped(stepping, stepping->scenario->call);
     for (unsigned i = 0; i < steps; i++)
-        fb_must(step_child(pid));
+        test_require(step_child(pid));
     kill_child(pid);
     stepping->is_after = false;
     check_map(stepping, stepping->map);
@@ -371,13 +371,13 @@ static void stay_on_this_processor(void)
 
 static void set_up(struct stepping *stepping, const struct scenario *scenario)
 {
-    const struct fb_shm_map_shape shape = { scenario->capacity, 8, 8 };
+    const struct shm_map_shape shape = { scenario->capacity, 8, 8 };
     const char *text = scenario->before;
 
     memset(stepping, 0, sizeof(*stepping));
     stay_on_this_processor();
     stepping->scenario = scenario;
-    stepping->size = fb_shm_map_size(&shape);
+    stepping->size = shm_map_size(&shape);
     stepping->map = map_create(&shape);
     stepping->scratch = map_create(&shape);
     stepping->start = malloc(stepping->size);
@@ -447,7 +447,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    const int n = (int)fb_countof(scenarios);
+    const int n = (int)countof(scenarios);
 
     tcase_set_timeout(tcase, getenv("SOAK_KILLS") != NULL ? 600 : 60);
     tcase_add_loop_test(tcase, a_call_is_done_or_not_wherever_it_ends, 0, n);
@@ -455,4 +455,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_kill_is_what_it_is_taken_for, 0, n);
 }
 
-FB_TEST_MAIN("map_steps", add_tests)
+TEST_MAIN("map_steps", add_tests)

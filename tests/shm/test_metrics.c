@@ -18,28 +18,27 @@
 #define DEADLINE_S 20
 #define KILLS 100
 
-static const uint8_t kinds[] = { FB_SHM_COUNTER, FB_SHM_GAUGE, FB_SHM_COUNTER };
-static const struct fb_shm_metrics_shape three = { fb_countof(kinds), kinds };
+static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE, SHM_COUNTER };
+static const struct shm_metrics_shape three = { countof(kinds), kinds };
 
-static struct fb_shm_metrics *create_metrics(const struct fb_shm_metrics_shape *shape)
+static struct shm_metrics *create_metrics(const struct shm_metrics_shape *shape)
 {
-    struct fb_shm_metrics *metrics = shared_memory(fb_shm_metrics_size(shape));
+    struct shm_metrics *metrics = shared_memory(shm_metrics_size(shape));
 
-    fb_shm_metrics_init(metrics, shape);
+    shm_metrics_init(metrics, shape);
     return metrics;
 }
 
-static void destroy_metrics(
-    struct fb_shm_metrics *metrics, const struct fb_shm_metrics_shape *shape)
+static void destroy_metrics(struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
 {
-    ck_assert_int_eq(munmap(metrics, fb_shm_metrics_size(shape)), 0);
+    ck_assert_int_eq(munmap(metrics, shm_metrics_size(shape)), 0);
 }
 
-static void expect_total(const struct fb_shm_metrics *metrics, int64_t a, int64_t b, int64_t c)
+static void expect_total(const struct shm_metrics *metrics, int64_t a, int64_t b, int64_t c)
 {
-    int64_t totals[fb_countof(kinds)];
+    int64_t totals[countof(kinds)];
 
-    fb_shm_metrics_totals(metrics, totals);
+    shm_metrics_totals(metrics, totals);
     shm_metrics_check(metrics);
     ck_assert_int_eq(totals[0], a);
     ck_assert_int_eq(totals[1], b);
@@ -48,54 +47,54 @@ static void expect_total(const struct fb_shm_metrics *metrics, int64_t a, int64_
 
 START_TEST(some_shapes_cannot_be)
 {
-    static const uint8_t wrong[] = { FB_SHM_COUNTER, 2 };
-    static const uint8_t many[FB_SHM_METRICS_MAX + 1];
+    static const uint8_t wrong[] = { SHM_COUNTER, 2 };
+    static const uint8_t many[SHM_METRICS_MAX + 1];
     static const struct {
-        struct fb_shm_metrics_shape shape;
+        struct shm_metrics_shape shape;
         bool can_be;
     } shapes[] = {
         { { 0, kinds }, false },
         { { 1, kinds }, true },
         { { 2, wrong }, false },
-        { { FB_SHM_METRICS_MAX, many }, true },
-        { { FB_SHM_METRICS_MAX + 1, many }, false },
+        { { SHM_METRICS_MAX, many }, true },
+        { { SHM_METRICS_MAX + 1, many }, false },
     };
 
-    for (size_t i = 0; i < fb_countof(shapes); i++)
-        ck_assert_int_eq(fb_shm_metrics_size(&shapes[i].shape) != 0, shapes[i].can_be);
+    for (size_t i = 0; i < countof(shapes); i++)
+        ck_assert_int_eq(shm_metrics_size(&shapes[i].shape) != 0, shapes[i].can_be);
 }
 END_TEST
 
 START_TEST(it_knows_its_shape)
 {
-    static const uint8_t others[] = { FB_SHM_COUNTER, FB_SHM_GAUGE, FB_SHM_GAUGE, FB_SHM_GAUGE };
-    struct fb_shm_metrics *metrics = create_metrics(&three);
+    static const uint8_t others[] = { SHM_COUNTER, SHM_GAUGE, SHM_GAUGE, SHM_GAUGE };
+    struct shm_metrics *metrics = create_metrics(&three);
 
-    ck_assert(fb_shm_metrics_is(metrics, &three));
-    ck_assert(!fb_shm_metrics_is(metrics, &(struct fb_shm_metrics_shape) { 2, kinds }));
-    ck_assert(!fb_shm_metrics_is(metrics, &(struct fb_shm_metrics_shape) { 3, others }));
-    ck_assert(!fb_shm_metrics_is(metrics, &(struct fb_shm_metrics_shape) { 4, others }));
-    ck_assert_uint_eq(fb_shm_metrics_n(metrics), 3);
+    ck_assert(shm_metrics_is(metrics, &three));
+    ck_assert(!shm_metrics_is(metrics, &(struct shm_metrics_shape) { 2, kinds }));
+    ck_assert(!shm_metrics_is(metrics, &(struct shm_metrics_shape) { 3, others }));
+    ck_assert(!shm_metrics_is(metrics, &(struct shm_metrics_shape) { 4, others }));
+    ck_assert_uint_eq(shm_metrics_n(metrics), 3);
     destroy_metrics(metrics, &three);
 }
 END_TEST
 
 START_TEST(totals_are_over_all_slots)
 {
-    struct fb_shm_metrics *metrics = create_metrics(&three);
-    fb_shm_row *first = fb_shm_metrics_row(metrics, 0);
-    fb_shm_row *last = fb_shm_metrics_row(metrics, FB_SLOT_MAX - 1);
-    fb_shm_row *middle = fb_shm_metrics_row(metrics, 500);
+    struct shm_metrics *metrics = create_metrics(&three);
+    shm_row *first = shm_metrics_row(metrics, 0);
+    shm_row *last = shm_metrics_row(metrics, SLOT_MAX - 1);
+    shm_row *middle = shm_metrics_row(metrics, 500);
 
     expect_total(metrics, 0, 0, 0);
-    fb_shm_metric_add(&first[0], 1);
-    fb_shm_metric_add(&middle[0], 20);
-    fb_shm_metric_add(&last[0], 300);
-    fb_shm_metric_add(&first[1], -4);
-    fb_shm_metric_set(&last[1], 9);
-    fb_shm_metric_add(&last[2], INT64_MAX);
+    shm_metric_add(&first[0], 1);
+    shm_metric_add(&middle[0], 20);
+    shm_metric_add(&last[0], 300);
+    shm_metric_add(&first[1], -4);
+    shm_metric_set(&last[1], 9);
+    shm_metric_add(&last[2], INT64_MAX);
     expect_total(metrics, 321, 5, INT64_MAX);
-    ck_assert_ptr_eq(fb_shm_metrics_row(metrics, 500), middle);
+    ck_assert_ptr_eq(shm_metrics_row(metrics, 500), middle);
     destroy_metrics(metrics, &three);
 }
 END_TEST
@@ -104,18 +103,18 @@ START_TEST(rows_lie_apart)
 {
     static const uint8_t many[100];
 
-    for (uint32_t n = 1; n <= fb_countof(many); n++) {
-        const struct fb_shm_metrics_shape shape = { n, many };
-        struct fb_shm_metrics *metrics = create_metrics(&shape);
-        uintptr_t a = (uintptr_t)fb_shm_metrics_row(metrics, 0);
-        uintptr_t b = (uintptr_t)fb_shm_metrics_row(metrics, 1);
-        uintptr_t last = (uintptr_t)fb_shm_metrics_row(metrics, FB_SLOT_MAX - 1);
+    for (uint32_t n = 1; n <= countof(many); n++) {
+        const struct shm_metrics_shape shape = { n, many };
+        struct shm_metrics *metrics = create_metrics(&shape);
+        uintptr_t a = (uintptr_t)shm_metrics_row(metrics, 0);
+        uintptr_t b = (uintptr_t)shm_metrics_row(metrics, 1);
+        uintptr_t last = (uintptr_t)shm_metrics_row(metrics, SLOT_MAX - 1);
 
-        ck_assert_uint_eq(a % FB_CACHE_LINE, 0);
+        ck_assert_uint_eq(a % CACHE_LINE, 0);
         ck_assert_uint_ge(b - a, n * sizeof(int64_t));
-        ck_assert_uint_eq((b - a) % FB_CACHE_LINE, 0);
+        ck_assert_uint_eq((b - a) % CACHE_LINE, 0);
         ck_assert_uint_le(
-            last + n * sizeof(int64_t), (uintptr_t)metrics + fb_shm_metrics_size(&shape));
+            last + n * sizeof(int64_t), (uintptr_t)metrics + shm_metrics_size(&shape));
         destroy_metrics(metrics, &shape);
     }
 }
@@ -123,24 +122,24 @@ END_TEST
 
 START_TEST(the_dead_leave_their_counters_but_not_their_gauges)
 {
-    struct fb_shm_metrics *metrics = create_metrics(&three);
-    fb_shm_row *dead = fb_shm_metrics_row(metrics, 2), *living = fb_shm_metrics_row(metrics, 3);
+    struct shm_metrics *metrics = create_metrics(&three);
+    shm_row *dead = shm_metrics_row(metrics, 2), *living = shm_metrics_row(metrics, 3);
 
     for (uint32_t i = 0; i < 3; i++) {
-        fb_shm_metric_add(&dead[i], 10);
-        fb_shm_metric_add(&living[i], 1);
+        shm_metric_add(&dead[i], 10);
+        shm_metric_add(&living[i], 1);
     }
     expect_total(metrics, 11, 11, 11);
-    fb_shm_metrics_fold(metrics, 2);
+    shm_metrics_fold(metrics, 2);
     expect_total(metrics, 11, 1, 11);
-    fb_shm_metrics_fold(metrics, 2); /* by way of another zone of the same memory */
+    shm_metrics_fold(metrics, 2); /* by way of another zone of the same memory */
     expect_total(metrics, 11, 1, 11);
-    fb_shm_metric_add(&dead[0], 100); /* the slot's next life */
+    shm_metric_add(&dead[0], 100); /* the slot's next life */
     expect_total(metrics, 111, 1, 11);
-    fb_shm_metrics_fold(metrics, 2);
-    fb_shm_metrics_fold(metrics, 3);
-    fb_shm_metrics_fold(metrics, 4); /* no row was taken */
-    fb_shm_metrics_fold(metrics, FB_SLOT_MAX - 1);
+    shm_metrics_fold(metrics, 2);
+    shm_metrics_fold(metrics, 3);
+    shm_metrics_fold(metrics, 4); /* no row was taken */
+    shm_metrics_fold(metrics, SLOT_MAX - 1);
     expect_total(metrics, 111, 0, 11);
     destroy_metrics(metrics, &three);
 }
@@ -149,26 +148,25 @@ END_TEST
 /* Two master processes side by side: each folds the rows of its own workers. */
 START_TEST(sides_are_told_apart)
 {
-    struct fb_shm_metrics *metrics = create_metrics(&three);
-    fb_shm_row *a = fb_shm_metrics_row(metrics, 5),
-               *b = fb_shm_metrics_row(metrics, FB_SLOT_MAX + 5);
-    fb_shm_row *last = fb_shm_metrics_row(metrics, FB_SLOT_SIDES * FB_SLOT_MAX - 1);
+    struct shm_metrics *metrics = create_metrics(&three);
+    shm_row *a = shm_metrics_row(metrics, 5), *b = shm_metrics_row(metrics, SLOT_MAX + 5);
+    shm_row *last = shm_metrics_row(metrics, SLOT_SIDES * SLOT_MAX - 1);
 
     ck_assert_uint_le(
-        (uintptr_t)last + 3 * sizeof(int64_t), (uintptr_t)metrics + fb_shm_metrics_size(&three));
+        (uintptr_t)last + 3 * sizeof(int64_t), (uintptr_t)metrics + shm_metrics_size(&three));
     for (uint32_t i = 0; i < 3; i++) {
-        fb_shm_metric_add(&a[i], 1);
-        fb_shm_metric_add(&b[i], 10);
-        fb_shm_metric_add(&last[i], 100);
+        shm_metric_add(&a[i], 1);
+        shm_metric_add(&b[i], 10);
+        shm_metric_add(&last[i], 100);
     }
     expect_total(metrics, 111, 111, 111);
-    fb_shm_metrics_fold(metrics, FB_SLOT_MAX + 5);
+    shm_metrics_fold(metrics, SLOT_MAX + 5);
     expect_total(metrics, 111, 101, 111);
-    fb_shm_metrics_fold(metrics, 5);
+    shm_metrics_fold(metrics, 5);
     expect_total(metrics, 111, 100, 111);
-    fb_shm_metric_add(&b[0], 1000);
-    fb_shm_metrics_fold(metrics, FB_SLOT_SIDES * FB_SLOT_MAX - 1);
-    fb_shm_metrics_fold(metrics, FB_SLOT_MAX + 5);
+    shm_metric_add(&b[0], 1000);
+    shm_metrics_fold(metrics, SLOT_SIDES * SLOT_MAX - 1);
+    shm_metrics_fold(metrics, SLOT_MAX + 5);
     expect_total(metrics, 1111, 0, 111);
     destroy_metrics(metrics, &three);
 }
@@ -176,12 +174,12 @@ END_TEST
 
 START_TEST(rows_are_touched_as_they_are_taken)
 {
-    struct fb_shm_metrics *metrics = create_metrics(&three);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = fb_shm_metrics_size(&three), touched = 0;
+    struct shm_metrics *metrics = create_metrics(&three);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = shm_metrics_size(&three), touched = 0;
     unsigned char in_core[128];
 
-    fb_shm_metric_add(fb_shm_metrics_row(metrics, 1), 1);
-    fb_shm_metrics_fold(metrics, FB_SLOT_MAX - 1);
+    shm_metric_add(shm_metrics_row(metrics, 1), 1);
+    shm_metrics_fold(metrics, SLOT_MAX - 1);
     expect_total(metrics, 1, 0, 0);
     ck_assert_uint_le((size + page - 1) / page, sizeof(in_core));
     ck_assert_int_eq(mincore(metrics, size, in_core), 0);
@@ -198,28 +196,28 @@ struct told {
     _Atomic bool read;
 };
 
-static int64_t check_total(const struct fb_shm_metrics *metrics, const struct told *told)
+static int64_t check_total(const struct shm_metrics *metrics, const struct told *told)
 {
-    int64_t totals[fb_countof(kinds)], least = told->done;
+    int64_t totals[countof(kinds)], least = told->done;
 
-    fb_shm_metrics_totals(metrics, totals);
+    shm_metrics_totals(metrics, totals);
     shm_metrics_check(metrics);
     return totals[0] < least || totals[0] > told->begun ? -1 : totals[0];
 }
 
-static void count_and_fold(struct fb_shm_metrics *metrics, struct told *told, uint32_t slot)
+static void count_and_fold(struct shm_metrics *metrics, struct told *told, uint32_t slot)
 {
-    fb_shm_row *row = fb_shm_metrics_row(metrics, slot);
+    shm_row *row = shm_metrics_row(metrics, slot);
 
     for (int i = 0; i < COUNTED; i++) {
         told->begun++;
-        fb_shm_metric_add(&row[0], 1);
+        shm_metric_add(&row[0], 1);
         told->done++;
     }
-    fb_shm_metrics_fold(metrics, slot);
+    shm_metrics_fold(metrics, slot);
 }
 
-static void read_on(const struct fb_shm_metrics *metrics, struct told *told)
+static void read_on(const struct shm_metrics *metrics, struct told *told)
 {
     int64_t total;
 
@@ -234,7 +232,7 @@ static void read_on(const struct fb_shm_metrics *metrics, struct told *told)
 
 START_TEST(totals_are_right_while_the_master_folds)
 {
-    struct fb_shm_metrics *metrics = create_metrics(&three);
+    struct shm_metrics *metrics = create_metrics(&three);
     struct told *told = shared_memory(sizeof(*told));
     pid_t pid = fork_child();
 
@@ -252,7 +250,7 @@ END_TEST
 
 START_TEST(a_master_that_dies_while_folding_loses_nothing)
 {
-    struct fb_shm_metrics *metrics = create_metrics(&three);
+    struct shm_metrics *metrics = create_metrics(&three);
     struct told *told = shared_memory(sizeof(*told));
     uint64_t random = 1;
     int64_t total = 0, first = 0;
@@ -273,7 +271,7 @@ START_TEST(a_master_that_dies_while_folding_loses_nothing)
         total = check_total(metrics, told);
         ck_assert_int_ge(total, 0);
         for (uint32_t slot = 0; slot < 3; slot++)
-            fb_shm_metrics_fold(metrics, slot);
+            shm_metrics_fold(metrics, slot);
         expect_total(metrics, total, 0, 0);
         told->begun = told->done = total;
         first = first == 0 ? total : first;
@@ -286,20 +284,20 @@ END_TEST
 /* Several workers come, each with a row of its own, and only their counts stay. */
 START_TEST(workers_count_side_by_side)
 {
-    struct fb_shm_metrics *metrics = create_metrics(&three);
+    struct shm_metrics *metrics = create_metrics(&three);
     pid_t pids[4];
 
     for (uint32_t w = 0; w < 4; w++) {
         pids[w] = fork_child();
         if (pids[w] == 0) {
-            fb_shm_row *row = fb_shm_metrics_row(metrics, w);
+            shm_row *row = shm_metrics_row(metrics, w);
 
             for (int i = 0; i < 10000; i++) {
-                fb_shm_metric_add(&row[0], 1);
-                fb_shm_metric_add(&row[1], i % 2 == 0 ? 1 : -1);
-                fb_shm_metric_add(&row[2], w);
+                shm_metric_add(&row[0], 1);
+                shm_metric_add(&row[1], i % 2 == 0 ? 1 : -1);
+                shm_metric_add(&row[2], w);
             }
-            fb_shm_metric_add(&row[1], 7);
+            shm_metric_add(&row[1], 7);
             _exit(0);
         }
     }
@@ -307,7 +305,7 @@ START_TEST(workers_count_side_by_side)
         wait_for_child(pids[w]);
     expect_total(metrics, 40000, 28, 60000);
     for (uint32_t w = 0; w < 4; w++)
-        fb_shm_metrics_fold(metrics, w);
+        shm_metrics_fold(metrics, w);
     expect_total(metrics, 40000, 0, 60000);
     destroy_metrics(metrics, &three);
 }
@@ -327,4 +325,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, workers_count_side_by_side);
 }
 
-FB_TEST_MAIN("metrics", add_tests)
+TEST_MAIN("metrics", add_tests)

@@ -19,31 +19,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct fb_shm_map_shape map_shape = { 100, 16, 8 };
-static const struct fb_shm_map_shape other_shape = { 101, 16, 8 };
-static const struct fb_shm_map_shape tiny_shape = { 1, 1, 1 };
-static const uint8_t kinds[] = { FB_SHM_COUNTER, FB_SHM_GAUGE };
-static const struct fb_shm_metrics_shape metrics_shape = { fb_countof(kinds), kinds };
+static const struct shm_map_shape map_shape = { 100, 16, 8 };
+static const struct shm_map_shape other_shape = { 101, 16, 8 };
+static const struct shm_map_shape tiny_shape = { 1, 1, 1 };
+static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE };
+static const struct shm_metrics_shape metrics_shape = { countof(kinds), kinds };
 
 /* A configuration's, with a log that can be looked at. */
 struct declared {
-    struct fb_arena *arena;
-    struct fb_zones zones;
+    struct arena *arena;
+    struct zones zones;
     struct memory_log log;
 };
 
 static void declared_start(struct declared *declared)
 {
-    declared->arena = fb_arena_create();
+    declared->arena = arena_create();
     ck_assert_ptr_nonnull(declared->arena);
-    fb_zones_init(&declared->zones);
-    memory_log_open(&declared->log, FB_DEBUG);
+    zones_init(&declared->zones);
+    memory_log_open(&declared->log, LEVEL_DEBUG);
 }
 
 static void declared_stop(struct declared *declared)
 {
-    fb_zones_close(&declared->zones);
-    fb_arena_destroy(&declared->arena);
+    zones_close(&declared->zones);
+    arena_destroy(&declared->arena);
     memory_log_take(&declared->log);
     memory_log_close(&declared->log);
 }
@@ -57,10 +57,10 @@ static unsigned lines_in(const char *text)
     return n;
 }
 
-static struct fb_zone *declare_map(struct declared *declared, const char *name, uint32_t version)
+static struct zone *declare_map(struct declared *declared, const char *name, uint32_t version)
 {
-    struct fb_zone *zone = fb_zone_declare(
-        &declared->zones, declared->arena, &fb_shm_map_kind, name, version, &map_shape);
+    struct zone *zone =
+        zone_declare(&declared->zones, declared->arena, &shm_map_kind, name, version, &map_shape);
 
     ck_assert_ptr_nonnull(zone);
     return zone;
@@ -69,20 +69,20 @@ static struct fb_zone *declare_map(struct declared *declared, const char *name, 
 static void open_all(struct declared *declared, struct declared *old)
 {
     ck_assert_int_eq(
-        fb_zones_open(&declared->zones, old == NULL ? NULL : &old->zones, &declared->log.log), 0);
+        zones_open(&declared->zones, old == NULL ? NULL : &old->zones, &declared->log.log), 0);
 }
 
-static void put_key(struct fb_zone *zone, const char *key)
+static void put_key(struct zone *zone, const char *key)
 {
     ck_assert_int_eq(
-        fb_shm_map_set(fb_zone_memory(zone), key, strlen(key), 1, "", 0, 0, NULL), FB_SHM_MAP_OK);
+        shm_map_set(zone_memory(zone), key, strlen(key), 1, "", 0, 0, NULL), SHM_MAP_OK);
 }
 
-static bool has(struct fb_zone *zone, const char *key)
+static bool has(struct zone *zone, const char *key)
 {
-    struct fb_shm_item item = { .room = 0 };
+    struct shm_map_item item = { .room = 0 };
 
-    return fb_shm_map_get(fb_zone_memory(zone), key, strlen(key), 1, &item) == FB_SHM_MAP_OK;
+    return shm_map_get(zone_memory(zone), key, strlen(key), 1, &item) == SHM_MAP_OK;
 }
 
 static unsigned open_descriptors(void)
@@ -115,7 +115,7 @@ static unsigned mappings_of(const char *name)
 START_TEST(a_declaration_makes_nothing_outside_of_memory)
 {
     struct declared declared;
-    struct fb_zone *zone;
+    struct zone *zone;
     unsigned before;
 
     declared_start(&declared);
@@ -123,10 +123,10 @@ START_TEST(a_declaration_makes_nothing_outside_of_memory)
     zone = declare_map(&declared, "sessions", 1);
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("sessions"), 0);
-    ck_assert_ptr_null(fb_zone_memory(zone));
-    ck_assert_ptr_eq(fb_zones_find(&declared.zones, "sessions"), zone);
-    ck_assert_ptr_null(fb_zones_find(&declared.zones, "session"));
-    fb_zones_bury(&declared.zones, 1); /* zones that are not open are passed over */
+    ck_assert_ptr_null(zone_memory(zone));
+    ck_assert_ptr_eq(zones_find(&declared.zones, "sessions"), zone);
+    ck_assert_ptr_null(zones_find(&declared.zones, "session"));
+    zones_slot_released(&declared.zones, 1); /* zones that are not open are passed over */
     declared_stop(&declared);
 }
 END_TEST
@@ -135,28 +135,28 @@ END_TEST
 
 static const struct {
     const char *name;
-    const struct fb_zone_kind *kind;
+    const struct zone_kind *kind;
     const void *shape;
     int error; /* 0: it is taken */
 } declarations[] = {
-    { "", &fb_shm_map_kind, &map_shape, EINVAL },
-    { NAME_63, &fb_shm_map_kind, &map_shape, 0 },
-    { NAME_63 "4", &fb_shm_map_kind, &map_shape, ENAMETOOLONG },
-    { "taken", &fb_shm_map_kind, &map_shape, EEXIST },
-    { "taken", &fb_shm_metrics_kind, &metrics_shape, EEXIST },
-    { "m", &fb_shm_metrics_kind, &metrics_shape, 0 },
-    { "m", &fb_shm_metrics_kind, &(struct fb_shm_metrics_shape) { 0, kinds }, EOVERFLOW },
-    { "m", &fb_shm_map_kind, &(struct fb_shm_map_shape) { 0, 1, 1 }, EOVERFLOW },
+    { "", &shm_map_kind, &map_shape, EINVAL },
+    { NAME_63, &shm_map_kind, &map_shape, 0 },
+    { NAME_63 "4", &shm_map_kind, &map_shape, ENAMETOOLONG },
+    { "taken", &shm_map_kind, &map_shape, EEXIST },
+    { "taken", &shm_metrics_kind, &metrics_shape, EEXIST },
+    { "m", &shm_metrics_kind, &metrics_shape, 0 },
+    { "m", &shm_metrics_kind, &(struct shm_metrics_shape) { 0, kinds }, EOVERFLOW },
+    { "m", &shm_map_kind, &(struct shm_map_shape) { 0, 1, 1 }, EOVERFLOW },
 };
 
 START_TEST(some_declarations_are_refused)
 {
-    struct fb_zone *zone;
+    struct zone *zone;
     struct declared declared;
 
     declared_start(&declared);
     declare_map(&declared, "taken", 1);
-    zone = fb_zone_declare(&declared.zones, declared.arena, declarations[_i].kind,
+    zone = zone_declare(&declared.zones, declared.arena, declarations[_i].kind,
         declarations[_i].name, 1, declarations[_i].shape);
     if (declarations[_i].error != 0) {
         ck_assert_ptr_null(zone);
@@ -174,31 +174,31 @@ END_TEST
 START_TEST(an_open_zone_is_shared_with_children)
 {
     struct declared declared;
-    struct fb_zone *map, *metrics;
+    struct zone *map, *metrics;
     pid_t pid;
     int64_t totals[2];
 
     declared_start(&declared);
     map = declare_map(&declared, "sessions", 7);
-    metrics = fb_zone_declare(
-        &declared.zones, declared.arena, &fb_shm_metrics_kind, "numbers", 1, &metrics_shape);
+    metrics = zone_declare(
+        &declared.zones, declared.arena, &shm_metrics_kind, "numbers", 1, &metrics_shape);
     open_all(&declared, NULL);
-    ck_assert_uint_eq((uintptr_t)fb_zone_memory(map) % FB_CACHE_LINE, 0);
-    ck_assert_uint_eq(map->base->magic, FB_ZONE_MAGIC);
+    ck_assert_uint_eq((uintptr_t)zone_memory(map) % CACHE_LINE, 0);
+    ck_assert_uint_eq(map->base->magic, ZONE_MAGIC);
     ck_assert_uint_eq(map->base->version, 7);
     ck_assert_uint_eq(map->base->size, map->size);
     ck_assert_int_ne(fcntl(map->fd, F_GETFD) & FD_CLOEXEC, 0);
     pid = fork_child();
     if (pid == 0) {
         put_key(map, "a");
-        fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[0], 5);
-        fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(metrics), 3)[1], 6);
+        shm_metric_add(&shm_metrics_row(zone_memory(metrics), 3)[0], 5);
+        shm_metric_add(&shm_metrics_row(zone_memory(metrics), 3)[1], 6);
         _exit(0);
     }
     wait_for_child(pid);
     ck_assert(has(map, "a"));
-    fb_zones_bury(&declared.zones, 3);
-    fb_shm_metrics_totals(fb_zone_memory(metrics), totals);
+    zones_slot_released(&declared.zones, 3);
+    shm_metrics_totals(zone_memory(metrics), totals);
     ck_assert_int_eq(totals[0], 5);
     ck_assert_int_eq(totals[1], 0);
     ck_assert_str_eq(memory_log_take(&declared.log), "");
@@ -208,13 +208,13 @@ END_TEST
 
 START_TEST(memory_is_touched_as_it_is_used)
 {
-    static const struct fb_shm_map_shape shape = { 1 << 20, 1000, 1 << 20 };
+    static const struct shm_map_shape shape = { 1 << 20, 1000, 1 << 20 };
     struct declared declared;
-    struct fb_zone *zone;
+    struct zone *zone;
     struct stat file;
 
     declared_start(&declared);
-    zone = fb_zone_declare(&declared.zones, declared.arena, &fb_shm_map_kind, "large", 1, &shape);
+    zone = zone_declare(&declared.zones, declared.arena, &shm_map_kind, "large", 1, &shape);
     open_all(&declared, NULL);
     put_key(zone, "a");
     ck_assert_int_eq(fstat(zone->fd, &file), 0);
@@ -230,7 +230,7 @@ START_TEST(a_zone_of_the_same_layout_is_taken_over)
 {
     bool aborted = _i == 1;
     struct declared old, new;
-    struct fb_zone *a, *b;
+    struct zone *a, *b;
     unsigned before = open_descriptors();
 
     declared_start(&old);
@@ -262,19 +262,19 @@ END_TEST
 START_TEST(what_the_dead_have_counted_is_folded_once)
 {
     struct declared old, new;
-    struct fb_zone *a, *b;
+    struct zone *a, *b;
     int64_t totals[2];
 
     declared_start(&old);
     declared_start(&new);
-    a = fb_zone_declare(&old.zones, old.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
+    a = zone_declare(&old.zones, old.arena, &shm_metrics_kind, "n", 1, &metrics_shape);
     open_all(&old, NULL);
-    b = fb_zone_declare(&new.zones, new.arena, &fb_shm_metrics_kind, "n", 1, &metrics_shape);
+    b = zone_declare(&new.zones, new.arena, &shm_metrics_kind, "n", 1, &metrics_shape);
     open_all(&new, &old);
-    fb_shm_metric_add(&fb_shm_metrics_row(fb_zone_memory(a), 0)[0], 5);
-    fb_zones_bury(&old.zones, 0);
-    fb_zones_bury(&new.zones, 0);
-    fb_shm_metrics_totals(fb_zone_memory(b), totals);
+    shm_metric_add(&shm_metrics_row(zone_memory(a), 0)[0], 5);
+    zones_slot_released(&old.zones, 0);
+    zones_slot_released(&new.zones, 0);
+    shm_metrics_totals(zone_memory(b), totals);
     ck_assert_int_eq(totals[0], 5);
     declared_stop(&old);
     declared_stop(&new);
@@ -283,20 +283,20 @@ END_TEST
 
 /* Against a map "sessions" of version 1. */
 static const struct {
-    const struct fb_zone_kind *kind;
+    const struct zone_kind *kind;
     uint32_t version;
     const void *shape;
 } layouts[] = {
-    { &fb_shm_map_kind, 2, &map_shape },
-    { &fb_shm_map_kind, 1, &other_shape },
-    { &fb_shm_map_kind, 1, &(struct fb_shm_map_shape) { 100, 15, 8 } }, /* the same size */
-    { &fb_shm_metrics_kind, 1, &metrics_shape },
+    { &shm_map_kind, 2, &map_shape },
+    { &shm_map_kind, 1, &other_shape },
+    { &shm_map_kind, 1, &(struct shm_map_shape) { 100, 15, 8 } }, /* the same size */
+    { &shm_metrics_kind, 1, &metrics_shape },
 };
 
 START_TEST(a_zone_of_another_layout_begins_empty)
 {
     struct declared old, new;
-    struct fb_zone *a, *b;
+    struct zone *a, *b;
     const char *text;
 
     declared_start(&old);
@@ -305,7 +305,7 @@ START_TEST(a_zone_of_another_layout_begins_empty)
     open_all(&old, NULL);
     put_key(a, "a");
     declare_map(&new, "another", 1); /* no line about this one */
-    b = fb_zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
+    b = zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
         layouts[_i].shape);
     open_all(&new, &old);
     text = memory_log_take(&new.log);
@@ -313,7 +313,7 @@ START_TEST(a_zone_of_another_layout_begins_empty)
     ck_assert_ptr_nonnull(strstr(text, "[notice]"));
     ck_assert_ptr_nonnull(
         strstr(text, "zone \"sessions\" begins empty because its layout changed"));
-    if (b->kind == &fb_shm_map_kind) {
+    if (b->kind == &shm_map_kind) {
         ck_assert(!has(b, "a"));
         put_key(b, "b");
         ck_assert(!has(a, "b"));
@@ -347,7 +347,7 @@ static const struct {
     { RLIMIT_FSIZE, 4096, "ftruncate() failed", false },
 };
 
-static void expect_failure(struct declared *declared, const struct fb_zone *zone, const char *call)
+static void expect_failure(struct declared *declared, const struct zone *zone, const char *call)
 {
     const char *text = memory_log_take(&declared->log);
     char wanted[128];
@@ -362,7 +362,7 @@ static void expect_failure(struct declared *declared, const struct fb_zone *zone
 START_TEST(a_failure_takes_all_back)
 {
     struct declared old, new;
-    struct fb_zone *zone;
+    struct zone *zone;
     unsigned before;
     struct rlimit was;
 
@@ -372,11 +372,11 @@ START_TEST(a_failure_takes_all_back)
     open_all(&old, NULL);
     before = open_descriptors();
     if (ways[_i].resource == RLIMIT_FSIZE)
-        fb_zone_declare(&new.zones, new.arena, &fb_shm_map_kind, "a", 1, &tiny_shape); /* opened */
+        zone_declare(&new.zones, new.arena, &shm_map_kind, "a", 1, &tiny_shape); /* opened */
     zone = declare_map(&new, "b", 1);
     was = limit(ways[_i].resource, ways[_i].value);
     ck_assert_int_eq(
-        fb_zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log.log), -1);
+        zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log.log), -1);
     ck_assert_int_eq(setrlimit(ways[_i].resource, &was), 0);
     expect_failure(&new, zone, ways[_i].call);
     ck_assert_uint_eq(open_descriptors(), before);
@@ -390,17 +390,17 @@ END_TEST
 
 START_TEST(what_is_beyond_all_memory_is_refused)
 {
-    static const struct fb_shm_map_shape largest = { FB_SHM_MAP_CAPACITY_MAX, FB_SHM_MAP_KEY_MAX,
-        FB_SHM_MAP_VALUE_MAX };
+    static const struct shm_map_shape largest = { SHM_MAP_CAPACITY_MAX, SHM_MAP_KEY_MAX,
+        SHM_MAP_VALUE_MAX };
     struct declared declared;
-    struct fb_zone *zone;
+    struct zone *zone;
     unsigned before;
 
     declared_start(&declared);
     before = open_descriptors();
     declare_map(&declared, "a", 1);
-    zone = fb_zone_declare(&declared.zones, declared.arena, &fb_shm_map_kind, "b", 1, &largest);
-    ck_assert_int_eq(fb_zones_open(&declared.zones, NULL, &declared.log.log), -1);
+    zone = zone_declare(&declared.zones, declared.arena, &shm_map_kind, "b", 1, &largest);
+    ck_assert_int_eq(zones_open(&declared.zones, NULL, &declared.log.log), -1);
     expect_failure(&declared, zone, "");
     ck_assert_uint_eq(open_descriptors(), before);
     ck_assert_uint_eq(mappings_of("a"), 0);
@@ -412,7 +412,7 @@ END_TEST
 START_TEST(memory_that_is_handed_on_is_taken_over)
 {
     struct declared old, given, new;
-    struct fb_zone *zone;
+    struct zone *zone;
 
     declared_start(&old);
     declared_start(&given);
@@ -420,11 +420,11 @@ START_TEST(memory_that_is_handed_on_is_taken_over)
     zone = declare_map(&old, "m", 3);
     open_all(&old, NULL);
     put_key(zone, "kept");
-    ck_assert_int_eq(fb_zones_adopt(&given.zones, given.arena, dup(zone->fd)), 0);
-    fb_zones_close(&old.zones);
+    ck_assert_int_eq(zones_adopt(&given.zones, given.arena, dup(zone->fd)), 0);
+    zones_close(&old.zones);
     zone = declare_map(&new, "m", 3);
     open_all(&new, &given);
-    fb_zones_close(&given.zones);
+    zones_close(&given.zones);
     ck_assert(has(zone, "kept"));
     ck_assert_str_eq(memory_log_take(&new.log), "");
     declared_stop(&new);
@@ -438,15 +438,15 @@ static const struct {
     uint64_t told; /* in its header */
     uint32_t magic;
 } no_zones[] = {
-    { 0, 0, FB_ZONE_MAGIC },
-    { 10, 10, FB_ZONE_MAGIC },
+    { 0, 0, ZONE_MAGIC },
+    { 10, 10, ZONE_MAGIC },
     { 4096, 4096, 1 },
-    { 4096, 8192, FB_ZONE_MAGIC },
+    { 4096, 8192, ZONE_MAGIC },
 };
 
 START_TEST(what_is_no_zone_is_not)
 {
-    struct fb_zone_header header = { .magic = no_zones[_i].magic, .size = no_zones[_i].told };
+    struct zone_header header = { .magic = no_zones[_i].magic, .size = no_zones[_i].told };
     int fd = memfd_create("no zone", MFD_CLOEXEC);
     struct declared declared;
 
@@ -454,7 +454,7 @@ START_TEST(what_is_no_zone_is_not)
     ck_assert_int_eq(ftruncate(fd, (off_t)no_zones[_i].size), 0);
     if (no_zones[_i].size >= sizeof(header))
         ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-    ck_assert_int_eq(fb_zones_adopt(&declared.zones, declared.arena, fd), -1);
+    ck_assert_int_eq(zones_adopt(&declared.zones, declared.arena, fd), -1);
     ck_assert(STAILQ_EMPTY(&declared.zones));
     close(fd);
     declared_stop(&declared);
@@ -464,16 +464,16 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_declaration_makes_nothing_outside_of_memory);
-    tcase_add_loop_test(tcase, some_declarations_are_refused, 0, (int)fb_countof(declarations));
+    tcase_add_loop_test(tcase, some_declarations_are_refused, 0, (int)countof(declarations));
     tcase_add_test(tcase, an_open_zone_is_shared_with_children);
     tcase_add_test(tcase, memory_that_is_handed_on_is_taken_over);
-    tcase_add_loop_test(tcase, what_is_no_zone_is_not, 0, (int)fb_countof(no_zones));
+    tcase_add_loop_test(tcase, what_is_no_zone_is_not, 0, (int)countof(no_zones));
     tcase_add_test(tcase, memory_is_touched_as_it_is_used);
     tcase_add_loop_test(tcase, a_zone_of_the_same_layout_is_taken_over, 0, 2);
     tcase_add_test(tcase, what_the_dead_have_counted_is_folded_once);
-    tcase_add_loop_test(tcase, a_zone_of_another_layout_begins_empty, 0, (int)fb_countof(layouts));
-    tcase_add_loop_test(tcase, a_failure_takes_all_back, 0, (int)fb_countof(ways));
+    tcase_add_loop_test(tcase, a_zone_of_another_layout_begins_empty, 0, (int)countof(layouts));
+    tcase_add_loop_test(tcase, a_failure_takes_all_back, 0, (int)countof(ways));
     tcase_add_test(tcase, what_is_beyond_all_memory_is_refused);
 }
 
-FB_TEST_MAIN("zone", add_tests)
+TEST_MAIN("zone", add_tests)

@@ -12,17 +12,17 @@
 
 START_TEST(memory_can_be_neither_resized_nor_sealed)
 {
-    const struct fb_shm_map_shape shape = { 100, 16, 8 };
-    struct fb_arena *arena = fb_arena_create();
-    struct fb_zone *zone;
-    struct fb_zones zones;
-    struct fb_log log = { 0 };
+    const struct shm_map_shape shape = { 100, 16, 8 };
+    struct arena *arena = arena_create();
+    struct zone *zone;
+    struct zones zones;
+    struct log log = { 0 };
     struct stat st;
 
-    fb_zones_init(&zones);
-    fb_log_init(&log, NULL, 0);
-    zone = fb_zone_declare(&zones, arena, &fb_shm_map_kind, "sessions", 1, &shape);
-    ck_assert_int_eq(fb_zones_open(&zones, NULL, &log), 0);
+    zones_init(&zones);
+    log_init(&log, NULL, 0);
+    zone = zone_declare(&zones, arena, &shm_map_kind, "sessions", 1, &shape);
+    ck_assert_int_eq(zones_open(&zones, NULL, &log), 0);
     ck_assert_int_eq(ftruncate(zone->fd, 0), -1);
     ck_assert_int_eq(errno, EPERM);
     ck_assert_int_eq(ftruncate(zone->fd, (off_t)zone->size + 1), -1);
@@ -30,8 +30,8 @@ START_TEST(memory_can_be_neither_resized_nor_sealed)
     ck_assert_int_eq(errno, EPERM);
     ck_assert_int_eq(fstat(zone->fd, &st), 0);
     ck_assert_int_eq(st.st_size, (off_t)zone->size);
-    fb_zones_close(&zones);
-    fb_arena_destroy(&arena);
+    zones_close(&zones);
+    arena_destroy(&arena);
 }
 END_TEST
 
@@ -40,4 +40,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, memory_can_be_neither_resized_nor_sealed);
 }
 
-FB_TEST_MAIN("zone_seals", add_tests)
+TEST_MAIN("zone_seals", add_tests)

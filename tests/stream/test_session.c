@@ -22,14 +22,14 @@ static void check_ended(struct fixture *fixture, fb_reason reason, const char *t
 START_TEST(a_protocol_is_told_everything)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client = scripted_connect(fixture);
+    struct sim_socket *client = scripted_connect(fixture);
 
     ck_assert_uint_eq(fixture->server.record.openings, 1);
-    ck_assert_uint_eq(fixture_count(fixture, FB_HANDLED), 1);
-    fb_sim_says(client, "hello");
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_HANDLED), 1);
+    sim_says(client, "hello");
     fixture_run(fixture);
     ck_assert_str_eq(fixture->server.record.last, "hello");
-    fb_sim_end(client);
+    sim_end(client);
     fixture_run(fixture);
     ck_assert_uint_eq(fixture->server.record.eofs, 1);
     check_ended(fixture, FB_FINISHED, "finished");
@@ -40,15 +40,15 @@ START_TEST(a_protocol_may_leave_everything_out)
 {
     static const fb_ops nothing = { .size = sizeof(fb_ops) };
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client;
+    struct sim_socket *client;
 
     fixture->server.protocol.ops = &nothing;
     client = scripted_connect(fixture);
-    fb_sim_says(client, "dropped");
+    sim_says(client, "dropped");
     fixture_run(fixture);
-    ck_assert_uint_eq(fb_sim_unread(client), 0);
+    ck_assert_uint_eq(sim_unread(client), 0);
     ck_assert(!client->closed);
-    fb_sim_end(client); /* without `eof` it is closed */
+    sim_end(client); /* without `eof` it is closed */
     fixture_run(fixture);
     ck_assert(client->closed);
     ck_assert_str_eq(fixture_logged(fixture), "t: [info] *1 session ended: finished" CONTEXT);
@@ -59,7 +59,7 @@ END_TEST
 START_TEST(a_server_without_protocol_closes)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client;
+    struct sim_socket *client;
 
     fixture->server.server.protocol = NULL;
     client = scripted_connect(fixture);
@@ -79,7 +79,7 @@ static int refuse_client(fb_conn *conn, void *state)
 START_TEST(a_protocol_may_refuse)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client;
+    struct sim_socket *client;
 
     fixture->server.script.opened = refuse_client;
     client = scripted_connect(fixture);
@@ -112,19 +112,19 @@ static const struct {
 START_TEST(unconsumed_input_has_a_limit)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client;
+    struct sim_socket *client;
     static const char bytes[65535];
 
     fixture->server.script.data = leave_input;
     fixture->server.protocol.input_limit = limits[_i].limit;
     client = scripted_connect(fixture);
     if (limits[_i].first > 0) {
-        fb_sim_say(client, bytes, limits[_i].first);
+        sim_say(client, bytes, limits[_i].first);
         fixture_run(fixture);
         ck_assert_uint_eq(fixture->server.record.datas, 1);
         ck_assert_uint_eq(fixture->server.record.closings, 0);
     }
-    fb_sim_say(client, bytes, limits[_i].rest);
+    sim_say(client, bytes, limits[_i].rest);
     fixture_run(fixture);
     ck_assert(client->closed && !client->reset);
     check_ended(fixture, FB_INPUT_LIMIT, "too much input that the protocol does not consume");
@@ -134,12 +134,12 @@ END_TEST
 START_TEST(who_is_stopped_is_not_at_its_limit)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client;
+    struct sim_socket *client;
 
     fixture->server.script.data = leave_and_stop;
     fixture->server.protocol.input_limit = 3;
     client = scripted_connect(fixture);
-    fb_sim_says(client, "more than that");
+    sim_says(client, "more than that");
     fixture_run(fixture);
     ck_assert_uint_eq(fixture->server.record.closings, 0);
     fixture->server.script.data = leave_input;
@@ -159,10 +159,10 @@ static size_t consume_too_much(fb_conn *conn, void *state, fb_bytes in)
 START_TEST(a_protocol_that_consumes_what_is_not_there_is_aborted)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_sim_socket *client = scripted_connect(fixture);
+    struct sim_socket *client = scripted_connect(fixture);
 
     fixture->server.script.data = consume_too_much;
-    fb_sim_says(client, "four");
+    sim_says(client, "four");
     fixture_run(fixture);
     ck_assert(client->closed && client->reset);
     ck_assert_int_eq(fixture->server.record.reason, FB_ABORTED);
@@ -227,7 +227,7 @@ END_TEST
 START_TEST(without_memory_for_its_state_a_protocol_hears_nothing)
 {
     struct fixture *fixture = fixture_start_stream(1024 * 1024);
-    struct fb_sim_socket *client;
+    struct sim_socket *client;
 
     fixture->server.protocol.conn_state = UINT32_MAX;
     client = scripted_connect(fixture);
@@ -250,18 +250,18 @@ static const struct {
 START_TEST(debug_connection_shows_chosen_ones)
 {
     struct fixture *fixture = fixture_start_stream(1);
-    struct fb_address_block blocks[2];
-    struct fb_sim_socket *client;
+    struct address_block blocks[2];
+    struct sim_socket *client;
     const char *lines;
 
-    fixture->log.target.level = FB_ERROR;
-    fb_log_update(&fixture->log.log);
-    ck_assert_ptr_null(fb_address_block_parse("10.0.0.0/8", &blocks[0]));
-    ck_assert_ptr_null(fb_address_block_parse(debugged[_i].block, &blocks[1]));
+    fixture->log.target.level = LEVEL_ERROR;
+    log_update(&fixture->log.log);
+    ck_assert_ptr_null(address_block_parse("10.0.0.0/8", &blocks[0]));
+    ck_assert_ptr_null(address_block_parse(debugged[_i].block, &blocks[1]));
     fixture->stream->debug = blocks;
     fixture->stream->debug_n = 2;
     client = scripted_connect(fixture);
-    fb_sim_says(client, "hello");
+    sim_says(client, "hello");
     fixture_run(fixture);
     fb_conn_logf(fixture->server.record.conn, FB_LOG_DEBUG, "from the %s", "protocol");
     lines = fixture_logged(fixture);
@@ -282,13 +282,13 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_protocol_may_leave_everything_out);
     tcase_add_test(tcase, a_server_without_protocol_closes);
     tcase_add_test(tcase, a_protocol_may_refuse);
-    tcase_add_loop_test(tcase, unconsumed_input_has_a_limit, 0, (int)fb_countof(limits));
+    tcase_add_loop_test(tcase, unconsumed_input_has_a_limit, 0, (int)countof(limits));
     tcase_add_test(tcase, who_is_stopped_is_not_at_its_limit);
     tcase_add_test(tcase, a_protocol_that_consumes_what_is_not_there_is_aborted);
     tcase_add_test(tcase, the_state_is_zeroed_each_time);
     tcase_add_test(tcase, without_state_it_is_null);
     tcase_add_test(tcase, without_memory_for_its_state_a_protocol_hears_nothing);
-    tcase_add_loop_test(tcase, debug_connection_shows_chosen_ones, 0, (int)fb_countof(debugged));
+    tcase_add_loop_test(tcase, debug_connection_shows_chosen_ones, 0, (int)countof(debugged));
 }
 
-FB_TEST_MAIN("session", add_tests)
+TEST_MAIN("session", add_tests)

@@ -13,7 +13,7 @@
 
 struct wildcard {
     struct fixture *fixture;
-    struct fb_binding bindings[3]; /* beside the wildcard's */
+    struct binding bindings[3]; /* beside the wildcard's */
     int listener;
     in_port_t port;
 };
@@ -28,7 +28,7 @@ static struct wildcard *open_wildcard(void)
     socklen_t length = sizeof(any);
 
     ck_assert_ptr_nonnull(wildcard);
-    wildcard->fixture = fixture_start_stream_on(fb_mechanism_find(NULL), 16);
+    wildcard->fixture = fixture_start_stream_on(mechanism_find(NULL), 16);
     wildcard->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ne(wildcard->listener, -1);
     ck_assert_int_eq(bind(wildcard->listener, (struct sockaddr *)&any, sizeof(any)), 0);
@@ -36,11 +36,11 @@ static struct wildcard *open_wildcard(void)
     ck_assert_int_eq(getsockname(wildcard->listener, (struct sockaddr *)&any, &length), 0);
     wildcard->port = ntohs(any.sin_port);
     for (int i = 0; i < 3; i++) {
-        struct fb_binding *binding = &wildcard->bindings[i];
+        struct binding *binding = &wildcard->bindings[i];
 
-        ck_assert_ptr_null(fb_address_parse(hosts[i], wildcard->port, &binding->address));
+        ck_assert_ptr_null(address_parse(hosts[i], wildcard->port, &binding->address));
         binding->server = &wildcard->fixture->server.server;
-        fb_address_format(&binding->address, true, binding->text);
+        address_format(&binding->address, true, binding->text);
         STAILQ_INSERT_TAIL(&wildcard->fixture->server.port.bindings, binding, link);
     }
     wildcard->fixture->server.port.several = true;
@@ -56,7 +56,7 @@ static void close_wildcard(struct wildcard *wildcard)
 }
 
 /* The binding that a client of the address is given to. */
-static struct fb_binding *serve_client(struct wildcard *wildcard, const char *host)
+static struct binding *serve_client(struct wildcard *wildcard, const char *host)
 {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(wildcard->port) }, peer;
     socklen_t length = sizeof(peer);
@@ -68,7 +68,7 @@ static struct fb_binding *serve_client(struct wildcard *wildcard, const char *ho
     served = accept4(
         wildcard->listener, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     ck_assert_int_ne(served, -1);
-    conn = fb_session_start(wildcard->fixture->stream, &wildcard->fixture->server.port, served,
+    conn = session_start(wildcard->fixture->stream, &wildcard->fixture->server.port, served,
         (struct sockaddr *)&peer);
     ck_assert_ptr_nonnull(conn);
     close(client);
@@ -115,14 +115,14 @@ END_TEST
 
 START_TEST(a_unix_client_has_no_name)
 {
-    struct fixture *fixture = fixture_start_stream_on(fb_mechanism_find(NULL), 1);
+    struct fixture *fixture = fixture_start_stream_on(mechanism_find(NULL), 1);
     struct sockaddr_un peer = { .sun_family = AF_UNIX };
     int fds[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     fixture->server.port.several = true;
     ck_assert_ptr_nonnull(
-        fb_session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
+        session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
     while (fixture->server.record.openings == 0)
         fixture_run(fixture);
     fixture_end_all(fixture);
@@ -135,18 +135,18 @@ END_TEST
 
 START_TEST(without_a_slot_the_descriptor_is_closed)
 {
-    struct fixture *fixture = fixture_start_stream_on(fb_mechanism_find(NULL), 1);
+    struct fixture *fixture = fixture_start_stream_on(mechanism_find(NULL), 1);
     struct sockaddr_un peer = { .sun_family = AF_UNIX };
     int fds[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     ck_assert_ptr_nonnull(
-        fb_session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
+        session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
     ck_assert_ptr_null(
-        fb_session_start(fixture->stream, &fixture->server.port, fds[1], (struct sockaddr *)&peer));
+        session_start(fixture->stream, &fixture->server.port, fds[1], (struct sockaddr *)&peer));
     ck_assert_int_eq(fcntl(fds[1], F_GETFD), -1);
     ck_assert_int_eq(errno, EBADF);
-    ck_assert_uint_eq(fixture_count(fixture, FB_HANDLED), 1);
+    ck_assert_uint_eq(fixture_count(fixture, COUNTER_HANDLED), 1);
     fixture_run(fixture);
     scripted_end_sessions(fixture);
     fixture_stop(fixture);
@@ -157,13 +157,13 @@ END_TEST
 START_TEST(each_protocol_has_its_own_slab)
 {
     struct fixture *fixture = fixture_start_stream(4);
-    struct fb_server second = fixture->server.server;
+    struct server second = fixture->server.server;
     fb_protocol other = fixture->server.protocol;
     char *states[2];
 
     other.conn_state = 1000;
     second.protocol = &other;
-    second.protocol_index = FB_PROTOCOLS_MAX - 1;
+    second.protocol_index = STREAM_PROTOCOLS_MAX - 1;
     scripted_connect(fixture);
     states[0] = fixture->server.record.state;
     fixture->server.binding.server = &second;
@@ -188,4 +188,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, each_protocol_has_its_own_slab);
 }
 
-FB_TEST_MAIN("stream", add_tests)
+TEST_MAIN("stream", add_tests)

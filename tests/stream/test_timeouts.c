@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define LAZY FB_TIMER_LAZY_MS
+#define LAZY TIMER_LAZY_MS
 
 #define TIMED_OUT                                                                                  \
     "t: [info] *1 client timed out (110: Connection timed out), client: 192.0.2.1, server: "       \
@@ -49,7 +49,7 @@ START_TEST(who_says_nothing_ends_with_the_first_timeout)
     } cases[] = { { 5000, 60000, 5000 }, { 60000, 5000, 60000 }, { 5000, 0, 5000 },
         { 0, 7000, 7000 } };
 
-    for (size_t i = 0; i < fb_countof(cases); i++) {
+    for (size_t i = 0; i < countof(cases); i++) {
         struct fixture *fixture = start_timed(cases[i].first_byte_timeout, cases[i].idle_timeout);
 
         scripted_connect(fixture);
@@ -64,12 +64,12 @@ START_TEST(the_first_byte_starts_the_idle_timeout)
         int64_t first_byte_timeout, idle_timeout;
     } cases[] = { { 5000, 60000 }, { 60000, 5000 }, { 5000, 5000 }, { 1000, 1100 }, { 0, 5000 } };
 
-    for (size_t i = 0; i < fb_countof(cases); i++) {
+    for (size_t i = 0; i < countof(cases); i++) {
         struct fixture *fixture = start_timed(cases[i].first_byte_timeout, cases[i].idle_timeout);
-        struct fb_sim_socket *client = scripted_connect(fixture);
+        struct sim_socket *client = scripted_connect(fixture);
 
         fixture_pass(fixture, 900);
-        fb_sim_says(client, "hello");
+        sim_says(client, "hello");
         fixture_run(fixture);
         check_ends_after(fixture, (uint64_t)cases[i].idle_timeout);
     }
@@ -79,14 +79,14 @@ END_TEST
 START_TEST(without_timeouts_it_stays)
 {
     struct fixture *fixture = start_timed(0, 0);
-    struct fb_sim_socket *client = scripted_connect(fixture);
+    struct sim_socket *client = scripted_connect(fixture);
 
     fixture_pass(fixture, 1000u * 3600 * 24 * 30);
     ck_assert_uint_eq(fixture->server.record.closings, 0);
-    fb_sim_says(client, "still here");
+    sim_says(client, "still here");
     fixture_run(fixture);
     ck_assert_str_eq(fixture->server.record.last, "still here");
-    ck_assert_int_eq(fb_timers_distance(fixture->loop), -1);
+    ck_assert_int_eq(timers_distance(fixture->loop), -1);
     scripted_end_sessions(fixture);
     fixture_stop(fixture);
 }
@@ -95,11 +95,11 @@ END_TEST
 START_TEST(input_defers_the_idle_timeout)
 {
     struct fixture *fixture = start_timed(1000, 1000);
-    struct fb_sim_socket *client = scripted_connect(fixture);
+    struct sim_socket *client = scripted_connect(fixture);
 
     for (int i = 0; i < 20; i++) {
         fixture_pass(fixture, 600);
-        fb_sim_says(client, "more");
+        sim_says(client, "more");
         fixture_run(fixture);
     }
     check_ends_after(fixture, 1000);
@@ -110,22 +110,22 @@ END_TEST
 START_TEST(it_is_the_last_move_that_counts)
 {
     struct fixture *fixture = start_timed(60000, 10000);
-    struct fb_sim_socket *client = scripted_connect(fixture);
+    struct sim_socket *client = scripted_connect(fixture);
 
     fixture->server.script.data = echo;
-    fb_sim_says(client, "request");
+    sim_says(client, "request");
     fixture_run(fixture);
-    ck_assert_str_eq(fb_sim_sent(client), "request");
+    ck_assert_str_eq(sim_sent(client), "request");
     check_ends_after(fixture, 10000);
 }
 END_TEST
 
 /* The client takes ten bytes at a time, twenty times. */
-static void take_slowly(struct fixture *fixture, struct fb_sim_socket *client)
+static void take_slowly(struct fixture *fixture, struct sim_socket *client)
 {
     for (size_t i = 1; i <= 20; i++) {
         fixture_pass(fixture, 600);
-        fb_sim_take(client, 10);
+        sim_set_room(client, 10);
         fixture_run(fixture);
         ck_assert_uint_eq(client->sent_n, 10 * i);
     }
@@ -134,12 +134,12 @@ static void take_slowly(struct fixture *fixture, struct fb_sim_socket *client)
 START_TEST(output_that_moves_defers_the_idle_timeout)
 {
     struct fixture *fixture = start_timed(60000, 1000);
-    struct fb_sim_socket *client = scripted_connect(fixture);
+    struct sim_socket *client = scripted_connect(fixture);
     static const char bytes[10000];
 
     fixture->server.script.data = echo;
-    fb_sim_take(client, 0);
-    fb_sim_say(client, bytes, sizeof(bytes));
+    sim_set_room(client, 0);
+    sim_say(client, bytes, sizeof(bytes));
     fixture_run(fixture);
     take_slowly(fixture, client);
     check_ends_after(fixture, 1000); /* the client stops reading */
@@ -158,12 +158,12 @@ static int write_much(fb_conn *conn, void *state)
 START_TEST(output_is_no_first_byte)
 {
     struct fixture *fixture = start_timed(5000, 60000);
-    struct fb_sim_socket *client;
+    struct sim_socket *client;
 
     fixture->server.script.opened = write_much;
     client = scripted_connect_slow(fixture, 0);
     fixture_pass(fixture, 2000);
-    fb_sim_take(client, 100);
+    sim_set_room(client, 100);
     fixture_run(fixture);
     ck_assert_uint_eq(client->sent_n, 100);
     check_ends_after(fixture, 3000);
@@ -210,4 +210,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, closing_waits_for_who_takes_output);
 }
 
-FB_TEST_MAIN("timeouts", add_tests)
+TEST_MAIN("timeouts", add_tests)

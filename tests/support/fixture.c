@@ -16,9 +16,9 @@ static void fail_of_fault(void *arg, const char *text)
     ck_abort_msg("%s", text);
 }
 
-static void *counted_alloc(const struct fb_memory *memory, size_t n)
+static void *counted_alloc(const struct memory *memory, size_t n)
 {
-    struct fixture_memory *counted = fb_container(memory, struct fixture_memory, memory);
+    struct fixture_memory *counted = container_of(memory, struct fixture_memory, memory);
 
     if (counted->until_failure == 0 && counted->failures < counted->failures_max) {
         counted->failures++;
@@ -31,9 +31,9 @@ static void *counted_alloc(const struct fb_memory *memory, size_t n)
     return malloc(n);
 }
 
-static void counted_release(const struct fb_memory *memory, void *p)
+static void counted_release(const struct memory *memory, void *p)
 {
-    fb_container(memory, struct fixture_memory, memory)->blocks -= p != NULL;
+    container_of(memory, struct fixture_memory, memory)->blocks -= p != NULL;
     free(p);
 }
 
@@ -48,43 +48,42 @@ void fixture_init_memory(struct fixture_memory *memory)
 
 static void turn_loop(struct fixture *fixture, int timeout)
 {
-    struct fb_loop *loop = fixture->loop;
+    struct loop *loop = fixture->loop;
 
-    fb_loop_promote(loop);
-    fb_loop_wait(loop, timeout);
-    fb_loop_run(loop, FB_QUEUE_ACCEPT);
-    fb_timers_expire(loop);
-    fb_loop_run(loop, FB_QUEUE_NORMAL);
+    loop_promote(loop);
+    loop_wait(loop, timeout);
+    loop_run(loop, QUEUE_ACCEPT);
+    timers_expire(loop);
+    loop_run(loop, QUEUE_NORMAL);
 }
 
-struct fixture *fixture_create(struct fb_sim *sim)
+struct fixture *fixture_create(struct sim *sim)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
 
     ck_assert_ptr_nonnull(fixture);
     fixture->sim_borrowed = sim != NULL;
-    fixture->sim = sim != NULL ? sim : fb_sim_create();
+    fixture->sim = sim != NULL ? sim : sim_create();
     fixture->simulated = true;
     fixture->loop = &fixture->parts.stream.net.loop;
     fixture->turn = turn_loop;
     fixture->counters = &fixture->own_counters;
     fixture->master = -1;
-    fb_sim_on_fault(fixture->sim, fail_of_fault, NULL);
-    memory_log_open(&fixture->log, FB_INFO);
+    sim_on_fault(fixture->sim, fail_of_fault, NULL);
+    memory_log_open(&fixture->log, LEVEL_INFO);
     fixture_init_memory(&fixture->memory);
     return fixture;
 }
 
-const struct fb_mechanism *fixture_mechanism(
-    const struct fixture *fixture, enum fixture_events events)
+const struct mechanism *fixture_mechanism(const struct fixture *fixture, enum fixture_events events)
 {
-    return events == FIXTURE_EDGE ? fb_sim_edge(fixture->sim) : fb_sim_level(fixture->sim);
+    return events == FIXTURE_EDGE ? sim_edge(fixture->sim) : sim_level(fixture->sim);
 }
 
-struct fb_net_options fixture_net_options(
-    struct fixture *fixture, const struct fb_mechanism *mechanism, uint32_t connections)
+struct net_options fixture_net_options(
+    struct fixture *fixture, const struct mechanism *mechanism, uint32_t connections)
 {
-    return (struct fb_net_options) {
+    return (struct net_options) {
         .connections_max = connections,
         .mechanism = mechanism,
         .mechanism_option = mechanism->option.initial,
@@ -104,16 +103,16 @@ void fixture_stop_loop(struct fixture *fixture)
 
 void fixture_stop(struct fixture *fixture)
 {
-    struct fb_sim *sim = fixture->sim;
+    struct sim *sim = fixture->sim;
     bool borrowed = fixture->sim_borrowed;
 
-    fb_sim_on_fault(sim, fail_of_fault, NULL);
+    sim_on_fault(sim, fail_of_fault, NULL);
     if (fixture->net != NULL && fixture->worker == NULL)
         fixture_run(fixture);
     ck_assert_str_eq(fixture_logged(fixture), "");
     fixture_stop_loop(fixture);
     if (!borrowed)
-        fb_sim_destroy(&sim);
+        sim_destroy(&sim);
 }
 
 /* Check functions of whole structures are called from here: of the loop, the net and the worker. */
@@ -142,8 +141,8 @@ void fixture_turn(struct fixture *fixture)
 static bool has_work(const struct fixture *fixture)
 {
     if (!fixture->simulated)
-        return !TAILQ_EMPTY(&fixture->loop->queues[FB_QUEUE_NEXT]);
-    return fb_sim_reported(fixture->sim) > 0 || !fb_sim_idle(fixture->loop);
+        return !TAILQ_EMPTY(&fixture->loop->queues[QUEUE_NEXT]);
+    return sim_reported(fixture->sim) > 0 || !sim_idle(fixture->loop);
 }
 
 void fixture_run(struct fixture *fixture)
@@ -152,24 +151,24 @@ void fixture_run(struct fixture *fixture)
 
     do {
         fixture_turn(fixture);
-        fb_must(++turns < TURNS_MAX);
+        test_require(++turns < TURNS_MAX);
     } while (has_work(fixture));
 }
 
 void fixture_pass(struct fixture *fixture, uint64_t ms)
 {
-    fb_sim_pass(fixture->sim, ms);
+    sim_pass(fixture->sim, ms);
     fixture_run(fixture);
 }
 
 void fixture_settle(struct fixture *fixture)
 {
-    fb_net_settle(fixture->net);
+    net_flush(fixture->net);
 }
 
 void fixture_end_all(struct fixture *fixture)
 {
-    fb_net_fail_all(fixture->net, FB_DRAINED);
+    net_fail_all(fixture->net, FB_DRAINED);
 }
 
 const char *fixture_logged(struct fixture *fixture)
@@ -177,7 +176,7 @@ const char *fixture_logged(struct fixture *fixture)
     return memory_log_take(&fixture->log);
 }
 
-uint64_t fixture_count(const struct fixture *fixture, enum fb_counter counter)
+uint64_t fixture_count(const struct fixture *fixture, enum counter counter)
 {
     return fixture->counters->n[counter];
 }
@@ -190,6 +189,6 @@ unsigned fixture_blocks_held(const struct fixture *fixture)
 
 void fixture_check_gauges(const struct fixture *fixture)
 {
-    for (int i = FB_GAUGES; i < FB_COUNTERS; i++)
+    for (int i = COUNTER_GAUGES; i < COUNTERS; i++)
         ck_assert_msg(fixture->counters->n[i] == 0, "gauge %d has not returned to zero", i);
 }

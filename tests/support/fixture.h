@@ -26,7 +26,7 @@ enum fixture_events { FIXTURE_EDGE, FIXTURE_LEVEL, FIXTURE_EVENTS };
 
 /* Memory for connections, counted. */
 struct fixture_memory {
-    struct fb_memory memory;
+    struct memory memory;
     unsigned blocks;        /* taken and not given back */
     unsigned until_failure; /* allocations that succeed before some fail; UINT_MAX: none does */
     unsigned failures_max;  /* number of allocations that fail then; UINT_MAX at first: all */
@@ -36,12 +36,12 @@ struct fixture_memory {
 struct fixture {
     struct fb_worker parts; /* the first member: storage, of which a level uses its part */
     /* parts that the level has; NULL above it */
-    struct fb_loop *loop;
-    struct fb_net *net;
-    struct fb_stream *stream;
+    struct loop *loop;
+    struct net *net;
+    struct stream *stream;
     struct fb_worker *worker;
 
-    struct fb_sim *sim;
+    struct sim *sim;
     bool sim_borrowed; /* another fixture destroys it */
     bool simulated;    /* the loop runs on the simulation, not on the real kernel */
     struct memory_log log;
@@ -51,21 +51,21 @@ struct fixture {
 
     /* from the net level on */
     struct fixture_memory memory;
-    struct fb_counters *counters, own_counters;
+    struct counters *counters, own_counters;
     bool inside;       /* a callback is running */
     unsigned released; /* slots of connections that have become free; net level only */
 
     /* from the stream level on */
-    struct fb_shared *shared;
-    struct fb_slot_id slot;
+    struct shared *shared;
+    struct slot_id slot;
     struct scripted_server server;
 
     /* worker level */
-    struct fb_heritage heritage;
-    struct fb_cycle cycle;
-    struct fb_listener *listener;
-    struct fb_sim_socket *listening[FIXTURE_LISTENERS]; /* the listener's sockets */
-    int master;                                         /* the channel's other end, or -1 */
+    struct heritage heritage;
+    struct cycle cycle;
+    struct listener *listener;
+    struct sim_socket *listening[FIXTURE_LISTENERS]; /* the listener's sockets */
+    int master;                                      /* the channel's other end, or -1 */
     /* events of the latest turn, a letter each: 'w' a wait, 'o' a session opened, 'c' closed, and
        what the test notes itself */
     char order[256];
@@ -80,12 +80,12 @@ struct fixture *fixture_start_loop_beside(
     struct fixture *other, enum fixture_events events, uint32_t sources);
 /* Starts a loop with these options, but for the log and the size of a slot (no mechanism: the
  * simulation's edge); on a simulation that the caller destroys, or NULL: on one of its own. */
-struct fixture *fixture_start_loop_with(struct fb_sim *sim, const struct fb_loop_options *options);
+struct fixture *fixture_start_loop_with(struct sim *sim, const struct loop_options *options);
 struct fixture *fixture_start_net(enum fixture_events events, uint32_t connections);
 /* Sessions with the default settings of a server; the scripted one is at 192.0.2.7:77. */
 struct fixture *fixture_start_stream(uint32_t connections);
 /* Starts sessions of connections of the real kernel. */
-struct fixture *fixture_start_stream_on(const struct fb_mechanism *mechanism, uint32_t connections);
+struct fixture *fixture_start_stream_on(const struct mechanism *mechanism, uint32_t connections);
 
 /* Fails if a line was logged that no test has taken, a connection is open, memory is held, or a
  * gauge has not returned to zero. */
@@ -114,22 +114,22 @@ void fixture_end_all(struct fixture *fixture);
 
 /* Returns what was logged since the last call. */
 const char *fixture_logged(struct fixture *fixture);
-uint64_t fixture_count(const struct fixture *fixture, enum fb_counter counter);
+uint64_t fixture_count(const struct fixture *fixture, enum counter counter);
 /* How many blocks of memory connections hold. */
 unsigned fixture_blocks_held(const struct fixture *fixture);
 
-static inline struct fixture *fixture_of(struct fb_loop *loop)
+static inline struct fixture *fixture_of(struct loop *loop)
 {
-    return fb_container(fb_loop_worker(loop), struct fixture, parts);
+    return container_of(worker_of_loop(loop), struct fixture, parts);
 }
 
 /* ---- For the levels ---- */
 
-struct fixture *fixture_create(struct fb_sim *sim);
-const struct fb_mechanism *fixture_mechanism(
+struct fixture *fixture_create(struct sim *sim);
+const struct mechanism *fixture_mechanism(
     const struct fixture *fixture, enum fixture_events events);
 void fixture_init_memory(struct fixture_memory *memory);
 /* Options of the fixture's net on a mechanism. */
-struct fb_net_options fixture_net_options(
-    struct fixture *fixture, const struct fb_mechanism *mechanism, uint32_t connections);
+struct net_options fixture_net_options(
+    struct fixture *fixture, const struct mechanism *mechanism, uint32_t connections);
 void fixture_check_gauges(const struct fixture *fixture);

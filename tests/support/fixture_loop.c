@@ -5,28 +5,28 @@
 
 static void stop_loop(struct fixture *fixture)
 {
-    for (int i = 0; i < FB_QUEUES; i++)
+    for (int i = 0; i < QUEUES; i++)
         ck_assert(TAILQ_EMPTY(&fixture->loop->queues[i]));
-    fb_loop_done(fixture->loop);
+    loop_done(fixture->loop);
 }
 
-struct fixture *fixture_start_loop_with(struct fb_sim *sim, const struct fb_loop_options *options)
+struct fixture *fixture_start_loop_with(struct sim *sim, const struct loop_options *options)
 {
     struct fixture *fixture = fixture_create(sim);
-    struct fb_loop_options own = *options;
+    struct loop_options own = *options;
 
     if (own.mechanism == NULL)
         own.mechanism = fixture_mechanism(fixture, FIXTURE_EDGE);
     own.stride = sizeof(struct watched);
     own.log = &fixture->log.log;
-    ck_assert_int_eq(fb_loop_init(fixture->loop, &own), 0);
+    ck_assert_int_eq(loop_init(fixture->loop, &own), 0);
     fixture->stop_parts = stop_loop;
     return fixture;
 }
 
 struct fixture *fixture_start_loop(uint32_t sources)
 {
-    const struct fb_loop_options options = { .slots = sources };
+    const struct loop_options options = { .slots = sources };
 
     return fixture_start_loop_with(NULL, &options);
 }
@@ -34,7 +34,7 @@ struct fixture *fixture_start_loop(uint32_t sources)
 struct fixture *fixture_start_loop_beside(
     struct fixture *other, enum fixture_events events, uint32_t sources)
 {
-    const struct fb_loop_options options = {
+    const struct loop_options options = {
         .mechanism = fixture_mechanism(other, events),
         .slots = sources,
     };

@@ -2,7 +2,7 @@
 /* The fixture's level of connections. */
 #include "support/fixture.h"
 
-static void count_released(struct fb_net *net)
+static void count_released(struct net *net)
 {
     fixture_of(&net->loop)->released++;
 }
@@ -12,19 +12,19 @@ static void stop_net(struct fixture *fixture)
     ck_assert_uint_eq(fixture->net->connection_n, 0);
     fixture_check_gauges(fixture);
     ck_assert_uint_eq(fixture_blocks_held(fixture), 0);
-    fb_net_done(fixture->net);
+    net_done(fixture->net);
     ck_assert_uint_eq(fixture->memory.blocks, 0);
 }
 
 struct fixture *fixture_start_net(enum fixture_events events, uint32_t connections)
 {
     struct fixture *fixture = fixture_create(NULL);
-    struct fb_net_options options =
+    struct net_options options =
         fixture_net_options(fixture, fixture_mechanism(fixture, events), connections);
 
-    fb_sim_set_auto(fixture->sim, true);
+    sim_set_auto(fixture->sim, true);
     fixture->net = &fixture->parts.stream.net;
-    ck_assert_int_eq(fb_net_init(fixture->net, &options), 0);
+    ck_assert_int_eq(net_init(fixture->net, &options), 0);
     fixture->net->released = count_released;
     fixture->stop_parts = stop_net;
     return fixture;

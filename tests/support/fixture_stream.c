@@ -7,25 +7,25 @@ static void stop_stream(struct fixture *fixture)
 {
     ck_assert_uint_eq(fixture->server.record.openings, fixture->server.record.closings);
     fixture_check_gauges(fixture);
-    fb_stream_done(fixture->stream);
+    stream_done(fixture->stream);
     ck_assert_uint_eq(fixture->memory.blocks, 0);
-    fb_shared_destroy(&fixture->shared);
+    shared_destroy(&fixture->shared);
 }
 
 static struct fixture *start_stream(
-    struct fixture *fixture, const struct fb_mechanism *mechanism, uint32_t connections)
+    struct fixture *fixture, const struct mechanism *mechanism, uint32_t connections)
 {
-    struct fb_net_options options;
+    struct net_options options;
 
-    fb_sim_set_auto(fixture->sim, true);
-    fixture->shared = fb_shared_create();
+    sim_set_auto(fixture->sim, true);
+    fixture->shared = shared_create();
     ck_assert_ptr_nonnull(fixture->shared);
-    ck_assert(fb_slot_take(fixture->shared, &fixture->slot));
+    ck_assert(slot_acquire(fixture->shared, &fixture->slot));
     fixture->counters = &fixture->shared->slots[fixture->slot.slot].counters;
     fixture->stream = &fixture->parts.stream;
     fixture->net = &fixture->stream->net;
     options = fixture_net_options(fixture, mechanism, connections);
-    ck_assert_int_eq(fb_stream_init(fixture->stream, &options, fixture->shared, NULL, 0), 0);
+    ck_assert_int_eq(stream_init(fixture->stream, &options, fixture->shared, NULL, 0), 0);
     scripted_server_init(&fixture->server, "192.0.2.7:77");
     stream_settings_defaults(&fixture->server.server.settings);
     fixture->stop_parts = stop_stream;
@@ -36,10 +36,10 @@ struct fixture *fixture_start_stream(uint32_t connections)
 {
     struct fixture *fixture = fixture_create(NULL);
 
-    return start_stream(fixture, fb_sim_edge(fixture->sim), connections);
+    return start_stream(fixture, sim_edge(fixture->sim), connections);
 }
 
-struct fixture *fixture_start_stream_on(const struct fb_mechanism *mechanism, uint32_t connections)
+struct fixture *fixture_start_stream_on(const struct mechanism *mechanism, uint32_t connections)
 {
     struct fixture *fixture = fixture_create(NULL);
 

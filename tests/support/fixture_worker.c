@@ -34,7 +34,7 @@ static void note_closed(fb_conn *conn, void *state, fb_reason reason)
     fixture_note(fixture_of_conn(conn), 'c');
 }
 
-static void note_wait(struct fb_loop *loop, int timeout)
+static void note_wait(struct loop *loop, int timeout)
 {
     (void)timeout;
     fixture_note(fixture_of(loop), 'w');
@@ -51,11 +51,11 @@ static void build_server(struct scripted_server *server)
 
 static void build_cycle(struct fixture *fixture, const struct fixture_worker_options *options)
 {
-    struct fb_cycle *cycle = &fixture->cycle;
+    struct cycle *cycle = &fixture->cycle;
 
-    cycle->arena = fb_arena_create();
+    cycle->arena = arena_create();
     ck_assert_ptr_nonnull(cycle->arena);
-    cycle->core = (struct fb_core_settings) {
+    cycle->core = (struct core_settings) {
         .worker_processes = options->processes > 0 ? options->processes : 1,
         .worker_shutdown_timeout = options->shutdown_timeout,
         .rlimit_nofile = -1,
@@ -63,7 +63,7 @@ static void build_cycle(struct fixture *fixture, const struct fixture_worker_opt
         .logs = &fixture->log.target,
         .log_n = 1,
     };
-    cycle->events = (struct fb_events_settings) {
+    cycle->events = (struct events_settings) {
         .worker_connections = options->connections,
         .multi_accept = options->multi_accept,
         .accept_mutex = options->mutex,
@@ -79,20 +79,20 @@ static void build_cycle(struct fixture *fixture, const struct fixture_worker_opt
 /* Opens real sockets, which the worker closes, and simulated ones of the same descriptors. */
 static void build_listener(struct fixture *fixture, const struct fixture_worker_options *options)
 {
-    struct fb_listen_options listen = fb_listen_defaults;
+    struct listener_options listen = listener_defaults;
     unsigned slots = options->reuseport > 0 ? options->reuseport : 1;
-    struct fb_log *log = &fixture->log.log;
-    struct fb_address address;
+    struct log *log = &fixture->log.log;
+    struct address address;
 
-    ck_assert_ptr_null(fb_address_parse("127.0.0.1", 0, &address));
+    ck_assert_ptr_null(address_parse("127.0.0.1", 0, &address));
     listen.reuseport = options->reuseport > 0;
-    fixture->listener = fb_listener_create(fixture->cycle.arena, &address, &listen);
+    fixture->listener = listener_create(fixture->cycle.arena, &address, &listen);
     ck_assert_ptr_nonnull(fixture->listener);
-    ck_assert_int_eq(fb_listener_open(fixture->listener, NULL, slots, log), 0);
-    ck_assert_int_eq(fb_listener_commit(fixture->listener, log), 0);
+    ck_assert_int_eq(listener_open(fixture->listener, NULL, slots, log), 0);
+    ck_assert_int_eq(listener_commit(fixture->listener, log), 0);
     ck_assert_uint_le(fixture->listener->fd_n, FIXTURE_LISTENERS);
     for (unsigned i = 0; i < fixture->listener->fd_n; i++)
-        fixture->listening[i] = fb_sim_listener(fixture->sim, fixture->listener->fds[i]);
+        fixture->listening[i] = sim_listener(fixture->sim, fixture->listener->fds[i]);
     fixture->listener->owner = &fixture->server.port;
     STAILQ_INSERT_TAIL(&fixture->cycle.stream.listeners, fixture->listener, link);
 }
@@ -101,14 +101,14 @@ static void build_heritage(struct fixture *fixture, const struct fixture_worker_
 {
     int ends[2] = { -1, -1 };
 
-    fixture->shared = fb_shared_create();
+    fixture->shared = shared_create();
     ck_assert_ptr_nonnull(fixture->shared);
-    ck_assert(fb_slot_take(fixture->shared, &fixture->slot));
+    ck_assert(slot_acquire(fixture->shared, &fixture->slot));
     fixture->counters = &fixture->shared->slots[fixture->slot.slot].counters;
     if (options->processes > 0)
-        ck_assert_int_eq(fb_channel_open(ends), 0);
+        ck_assert_int_eq(channel_open(ends), 0);
     fixture->master = ends[0];
-    fixture->heritage = (struct fb_heritage) {
+    fixture->heritage = (struct heritage) {
         .cycle = &fixture->cycle,
         .shared = fixture->shared,
         .slot = fixture->slot,
@@ -122,14 +122,14 @@ static void turn_worker(struct fixture *fixture, int timeout)
 {
     (void)timeout;
     memset(fixture->order, 0, sizeof(fixture->order));
-    fb_worker_turn(fixture->worker);
+    worker_turn(fixture->worker);
 }
 
 static void stop_worker(struct fixture *fixture)
 {
     const struct scripted_record *record = &fixture->server.record;
 
-    fb_worker_done(fixture->worker);
+    worker_done(fixture->worker);
     fixture_logged(fixture); /* the ends of sessions that were open */
     ck_assert_uint_eq(record->openings, record->closings);
     ck_assert(!fixture_holds_mutex(fixture));
@@ -139,8 +139,8 @@ static void stop_worker(struct fixture *fixture)
         ck_assert_int_eq(fixture->listener->fds[i], -1);
     if (fixture->master != -1)
         close(fixture->master);
-    fb_shared_destroy(&fixture->shared);
-    fb_arena_destroy(&fixture->cycle.arena);
+    shared_destroy(&fixture->shared);
+    arena_destroy(&fixture->cycle.arena);
 }
 
 struct fixture *fixture_prepare_worker(const struct fixture_worker_options *options)
@@ -148,8 +148,8 @@ struct fixture *fixture_prepare_worker(const struct fixture_worker_options *opti
     struct fixture *fixture = fixture_create(NULL);
 
     fixture->simulated = options->mechanism == NULL;
-    fb_sim_set_auto(fixture->sim, true);
-    fb_sim_on_wait(fixture->sim, note_wait);
+    sim_set_auto(fixture->sim, true);
+    sim_on_wait(fixture->sim, note_wait);
     build_server(&fixture->server);
     build_cycle(fixture, options);
     build_listener(fixture, options);
@@ -157,8 +157,8 @@ struct fixture *fixture_prepare_worker(const struct fixture_worker_options *opti
     fixture->worker = &fixture->parts;
     fixture->stream = &fixture->worker->stream;
     fixture->net = &fixture->stream->net;
-    ck_assert_int_eq(fb_worker_init(fixture->worker, &fixture->heritage,
-                         options->processes > 0 ? FB_ROLE_WORKER : FB_ROLE_SINGLE),
+    ck_assert_int_eq(worker_init(fixture->worker, &fixture->heritage,
+                         options->processes > 0 ? ROLE_WORKER : ROLE_SINGLE),
         0);
     fixture->worker->log.plain = "t";
     fixture->turn = turn_worker;
@@ -170,13 +170,13 @@ struct fixture *fixture_start_worker(const struct fixture_worker_options *option
 {
     struct fixture *fixture = fixture_prepare_worker(options);
 
-    fb_accept_open(fixture->worker);
+    accept_open(fixture->worker);
     return fixture;
 }
 
-struct fb_sim_socket *fixture_connect_client(struct fixture *fixture)
+struct sim_socket *fixture_connect_client(struct fixture *fixture)
 {
-    return fb_sim_client(fixture->listening[0]);
+    return sim_client(fixture->listening[0]);
 }
 
 void fixture_connect_clients(struct fixture *fixture, unsigned n)
@@ -195,19 +195,19 @@ void fixture_turn_until_open(struct fixture *fixture, unsigned n)
     }
 }
 
-struct fb_slot_id fixture_take_slot(struct fixture *fixture)
+struct slot_id fixture_take_slot(struct fixture *fixture)
 {
-    struct fb_slot_id id;
+    struct slot_id id;
 
-    ck_assert(fb_slot_take(fixture->shared, &id));
+    ck_assert(slot_acquire(fixture->shared, &id));
     return id;
 }
 
 unsigned fixture_receive_message(struct fixture *fixture)
 {
-    struct fb_message message;
+    struct channel_message message;
 
-    if (fb_channel_receive(fixture->master, &message) != FB_CHANNEL_DONE)
+    if (channel_receive(fixture->master, &message) != CHANNEL_DONE)
         return 0;
     ck_assert_int_eq(message.fd, -1);
     return message.kind;

@@ -13,8 +13,7 @@
 
 struct fixture_worker_options {
     enum fixture_events events;
-    const struct fb_mechanism
-        *mechanism; /* a mechanism of the real kernel; NULL: the simulation's */
+    const struct mechanism *mechanism; /* a mechanism of the real kernel; NULL: the simulation's */
     uint32_t connections;
     unsigned processes; /* workers, of which this is number `index`; 0: a single process */
     unsigned index;
@@ -32,14 +31,14 @@ struct fixture *fixture_prepare_worker(const struct fixture_worker_options *opti
 void fixture_note(struct fixture *fixture, char letter);
 
 /* A client that connects to the first listener; and so many at once. */
-struct fb_sim_socket *fixture_connect_client(struct fixture *fixture);
+struct sim_socket *fixture_connect_client(struct fixture *fixture);
 void fixture_connect_clients(struct fixture *fixture, unsigned n);
 
 /* Turns until so many sessions are open; fails when that does not happen. */
 void fixture_turn_until_open(struct fixture *fixture, unsigned n);
 
 /* Takes the slot of another worker. */
-struct fb_slot_id fixture_take_slot(struct fixture *fixture);
+struct slot_id fixture_take_slot(struct fixture *fixture);
 /* Receives what the worker has sent to the master: the kind of the next message, or 0. */
 unsigned fixture_receive_message(struct fixture *fixture);
 

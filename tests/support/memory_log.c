@@ -7,12 +7,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void memory_log_open(struct memory_log *memory, enum fb_level level)
+void memory_log_open(struct memory_log *memory, enum log_level level)
 {
     memory->target.fd = memfd_create("log", MFD_CLOEXEC);
     ck_assert_int_ne(memory->target.fd, -1);
     memory->target.level = level;
-    fb_log_init(&memory->log, &memory->target, 1);
+    log_init(&memory->log, &memory->target, 1);
     memory->log.plain = "t";
 }
 

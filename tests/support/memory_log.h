@@ -6,13 +6,13 @@
 #include "base/log.h"
 
 struct memory_log {
-    struct fb_log log; /* for whoever has no log of its own on the target */
-    struct fb_log_target target;
+    struct log log; /* for whoever has no log of its own on the target */
+    struct log_target target;
     char text[16384];
 };
 
 /* Opens a log of lines up to `level`, which begin with "t: " instead of the time. */
-void memory_log_open(struct memory_log *memory, enum fb_level level);
+void memory_log_open(struct memory_log *memory, enum log_level level);
 /* Returns the text that was logged since the last call, lent until the next. */
 const char *memory_log_take(struct memory_log *memory);
 /* Fails if there are lines that were not taken. */

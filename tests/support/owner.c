@@ -12,8 +12,8 @@ static struct owner *enter_callback(struct fb_conn *conn)
 {
     struct owner *owner = conn->owner;
 
-    fb_must(!owner->fixture->inside); /* no callback is run within another, or within a call */
-    fb_must(owner->conn == conn);
+    test_require(!owner->fixture->inside); /* no callback is run within another, or within a call */
+    test_require(owner->conn == conn);
     owner->fixture->inside = true;
     return owner;
 }
@@ -49,7 +49,7 @@ static size_t owner_data(struct fb_conn *conn, fb_bytes in)
     struct owner *owner = enter_callback(conn);
     size_t used = in.n;
 
-    fb_must(in.n > 0 && owner->eofs == 0);
+    test_require(in.n > 0 && owner->eofs == 0);
     owner->datas++;
     remember_input(owner, in);
     if (owner->data != NULL)
@@ -67,7 +67,7 @@ static void owner_eof(struct fb_conn *conn, fb_bytes rest)
     if (owner->eof != NULL)
         owner->eof(owner, rest);
     else
-        fb_conn_close(conn);
+        conn_close(conn);
     leave_callback(owner);
 }
 
@@ -109,23 +109,23 @@ static void owner_closed(struct fb_conn *conn, fb_reason reason)
     if (owner->closed != NULL)
         owner->closed(owner);
     /* the calls do nothing any more */
-    fb_conn_write(conn, "late", 4);
-    fb_conn_stop(conn);
-    fb_conn_resume(conn);
-    fb_conn_close(conn);
+    conn_write(conn, "late", 4);
+    conn_stop(conn);
+    conn_resume(conn);
+    conn_close(conn);
     leave_callback(owner);
     owner->conn = NULL;
 }
 
 static void owner_describe(
-    const struct fb_conn *conn, struct fb_log_line *line, char client[FB_ADDRESS_TEXT])
+    const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
     (void)conn;
     (void)client;
     line->server = "fixture";
 }
 
-static const struct fb_conn_ops owner_ops = {
+static const struct conn_ops owner_ops = {
     .opened = owner_opened,
     .data = owner_data,
     .eof = owner_eof,
@@ -145,10 +145,10 @@ struct owner *owner_create(struct fixture *fixture, const struct owner *like)
     ck_assert_ptr_nonnull(owner);
     *owner = like != NULL ? *like : plain;
     owner->fixture = fixture;
-    owner->socket = fb_sim_connection(fixture->sim);
+    owner->socket = sim_connection(fixture->sim);
     peer.sin_addr.s_addr = inet_addr("192.0.2.1");
-    owner->conn = fb_conn_create(
-        fixture->net, owner->socket->fd, (struct sockaddr *)&peer, &owner_ops, owner);
+    owner->conn =
+        conn_create(fixture->net, owner->socket->fd, (struct sockaddr *)&peer, &owner_ops, owner);
     ck_assert_ptr_nonnull(owner->conn);
     return owner;
 }
@@ -162,17 +162,17 @@ struct owner *owner_open(struct fixture *fixture)
     return owner;
 }
 
-static const struct fb_address *server_address(void)
+static const struct address *server_address(void)
 {
-    static struct fb_address address;
+    static struct address address;
 
-    ck_assert_ptr_null(fb_address_parse("192.0.2.9:80", 0, &address));
+    ck_assert_ptr_null(address_parse("192.0.2.9:80", 0, &address));
     return &address;
 }
 
-struct fb_sim_server *owner_server(struct fixture *fixture)
+struct sim_server *owner_server(struct fixture *fixture)
 {
-    return fb_sim_server(fixture->sim, &server_address()->any, server_address()->length);
+    return sim_server(fixture->sim, &server_address()->any, server_address()->length);
 }
 
 struct owner *owner_connect(struct fixture *fixture, const struct owner *like)
@@ -184,14 +184,14 @@ struct owner *owner_connect(struct fixture *fixture, const struct owner *like)
     *owner = like != NULL ? *like : plain;
     owner->fixture = fixture;
     owner->outgoing = true;
-    owner->conn = fb_conn_connect(fixture->net, NULL, &server_address()->any,
-        server_address()->length, &owner_ops, owner, NULL);
+    owner->conn = conn_connect(fixture->net, NULL, &server_address()->any, server_address()->length,
+        &owner_ops, owner, NULL);
     return owner;
 }
 
-struct owner *owner_accept(struct fb_sim_server *server, struct owner *owner)
+struct owner *owner_accept(struct sim_server *server, struct owner *owner)
 {
-    owner->socket = fb_sim_server_take(server);
+    owner->socket = sim_server_take(server);
     ck_assert_ptr_nonnull(owner->socket);
     ck_assert(owner->conn == NULL || owner->socket->fd == owner->conn->source.fd);
     return owner;
@@ -208,12 +208,12 @@ void owner_free(struct owner **owner)
 
 const char *owner_sent(const struct owner *owner)
 {
-    return fb_sim_sent(owner->socket);
+    return sim_sent(owner->socket);
 }
 
 size_t owner_echo(struct owner *owner, fb_bytes in)
 {
-    fb_conn_write(owner->conn, in.p, in.n);
+    conn_write(owner->conn, in.p, in.n);
     return in.n;
 }
 
@@ -232,7 +232,7 @@ void owner_ignore_eof(struct owner *owner, fb_bytes rest)
 
 void owner_abort(struct owner *owner)
 {
-    fb_conn_fail(owner->conn, FB_ABORTED);
+    conn_fail(owner->conn, FB_ABORTED);
 }
 
 /* The period is prime, so that a shifted piece is noticed. */
@@ -249,7 +249,7 @@ void owner_write_pattern(struct owner *owner, size_t n)
     ck_assert_ptr_nonnull(bytes);
     for (size_t i = 0; i < n; i++)
         bytes[i] = pattern_byte(at + i);
-    fb_conn_write(owner->conn, bytes, n);
+    conn_write(owner->conn, bytes, n);
     free(bytes);
 }
 

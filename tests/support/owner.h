@@ -9,7 +9,7 @@
 struct owner {
     struct fixture *fixture;
     struct fb_conn *conn; /* NULL once it has been closed */
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     bool outgoing; /* `opened` may never come */
     /* callbacks, besides recording; NULL: nothing, consume everything, close at the end */
     void (*opened)(struct owner *owner);
@@ -34,9 +34,9 @@ struct owner *owner_open(struct fixture *fixture);
 struct owner *owner_create(struct fixture *fixture, const struct owner *like);
 /* A server, at 192.0.2.9:80, and a connection to it, whose socket is known when the server has
  * accepted it: owner_accept(). */
-struct fb_sim_server *owner_server(struct fixture *fixture);
+struct sim_server *owner_server(struct fixture *fixture);
 struct owner *owner_connect(struct fixture *fixture, const struct owner *like);
-struct owner *owner_accept(struct fb_sim_server *server, struct owner *owner);
+struct owner *owner_accept(struct sim_server *server, struct owner *owner);
 /* Fails if it has not been closed, or not exactly once for its opening. */
 void owner_free(struct owner **owner);
 

@@ -88,8 +88,8 @@ void scripted_server_init(struct scripted_server *server, const char *address)
     server->server.protocol_index = 3;
     server->server.protocol_conf = &server->script;
     server->binding.server = &server->server;
-    ck_assert_ptr_null(fb_address_parse(address, 0, &server->binding.address));
-    fb_address_format(&server->binding.address, true, server->binding.text);
+    ck_assert_ptr_null(address_parse(address, 0, &server->binding.address));
+    address_format(&server->binding.address, true, server->binding.text);
     STAILQ_INIT(&server->port.bindings);
     STAILQ_INSERT_TAIL(&server->port.bindings, &server->binding, link);
 }
@@ -101,19 +101,19 @@ size_t scripted_echo(fb_conn *conn, void *state, fb_bytes in)
     return in.n;
 }
 
-struct fb_sim_socket *scripted_connect(struct fixture *fixture)
+struct sim_socket *scripted_connect(struct fixture *fixture)
 {
     return scripted_connect_slow(fixture, SIZE_MAX);
 }
 
-struct fb_sim_socket *scripted_connect_slow(struct fixture *fixture, size_t room)
+struct sim_socket *scripted_connect_slow(struct fixture *fixture, size_t room)
 {
     struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(1234) };
-    struct fb_sim_socket *socket = fb_sim_connection(fixture->sim);
+    struct sim_socket *socket = sim_connection(fixture->sim);
 
-    fb_sim_take(socket, room);
+    sim_set_room(socket, room);
     peer.sin_addr.s_addr = inet_addr("192.0.2.1");
-    ck_assert_ptr_nonnull(fb_session_start(
+    ck_assert_ptr_nonnull(session_start(
         fixture->stream, &fixture->server.port, socket->fd, (struct sockaddr *)&peer));
     fixture_run(fixture);
     return socket;

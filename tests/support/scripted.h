@@ -33,9 +33,9 @@ struct scripted_server {
     fb_ops ops;           /* may be changed before its first session */
     struct scripted_calls script;
     struct scripted_record record;
-    struct fb_server server;
-    struct fb_binding binding;
-    struct fb_port port;
+    struct server server;
+    struct binding binding;
+    struct port port;
 };
 
 void scripted_server_init(struct scripted_server *server, const char *address);
@@ -44,7 +44,7 @@ size_t scripted_echo(fb_conn *conn, void *state, fb_bytes in);
 
 /* Starts a session of the fixture's server and lets it open; the second has a client that takes
  * only so many bytes. */
-struct fb_sim_socket *scripted_connect(struct fixture *fixture);
-struct fb_sim_socket *scripted_connect_slow(struct fixture *fixture, size_t room);
+struct sim_socket *scripted_connect(struct fixture *fixture);
+struct sim_socket *scripted_connect_slow(struct fixture *fixture, size_t room);
 /* Ends the sessions that are open, and takes the lines that say so. */
 void scripted_end_sessions(struct fixture *fixture);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A test program is one file: its tests, and FB_TEST_MAIN at its end. */
+/* A test program is one file: its tests, and TEST_MAIN at its end. */
 #pragma once
 
 #include <check.h>
 #include <stdlib.h>
 
 /* ck_assert() that does not note the place each time it holds: for what runs very often. */
-#define fb_must(condition) ((condition) ? (void)0 : ck_abort_msg("%s", #condition))
+#define test_require(condition) ((condition) ? (void)0 : ck_abort_msg("%s", #condition))
 
-/* FB_TEST_MAIN("number", tcase): `tcase` adds the file's tests to a TCase. */
-#define FB_TEST_MAIN(name, add_tests)                                                              \
+/* TEST_MAIN("number", tcase): `tcase` adds the file's tests to a TCase. */
+#define TEST_MAIN(name, add_tests)                                                                 \
     int main(void)                                                                                 \
     {                                                                                              \
         Suite *suite = suite_create(name);                                                         \

@@ -2,9 +2,9 @@
 /* Counts the events of a source, then does what the test says. */
 #include "support/watched.h"
 
-static void run_event(struct fb_source *source, enum fb_direction direction)
+static void run_event(struct source *source, enum event_direction direction)
 {
-    struct watched *watched = fb_container(source, struct watched, source);
+    struct watched *watched = container_of(source, struct watched, source);
 
     watched->runs[direction]++;
     if (watched->run != NULL)
@@ -13,26 +13,26 @@ static void run_event(struct fb_source *source, enum fb_direction direction)
         source->events[direction].ready = false;
 }
 
-static void run_read(struct fb_loop *loop, struct fb_source *source)
+static void run_read(struct loop *loop, struct source *source)
 {
     (void)loop;
-    run_event(source, FB_READ);
+    run_event(source, EVENT_READ);
 }
 
-static void run_write(struct fb_loop *loop, struct fb_source *source)
+static void run_write(struct loop *loop, struct source *source)
 {
     (void)loop;
-    run_event(source, FB_WRITE);
+    run_event(source, EVENT_WRITE);
 }
 
-static const struct fb_source_ops watched_ops = {
-    .run = { [FB_READ] = run_read, [FB_WRITE] = run_write },
+static const struct source_ops watched_ops = {
+    .run = { [EVENT_READ] = run_read, [EVENT_WRITE] = run_write },
 };
 
 struct watched *watched_create(struct fixture *fixture, int fd)
 {
-    struct fb_source *source = fb_source_get(&fixture->loop->sources);
-    struct watched *watched = fb_container(source, struct watched, source);
+    struct source *source = source_get(&fixture->loop->sources);
+    struct watched *watched = container_of(source, struct watched, source);
 
     ck_assert_ptr_nonnull(source);
     source->fd = fd;
@@ -47,24 +47,24 @@ struct watched *watched_create_armed(struct fixture *fixture, int fd)
 {
     struct watched *watched = watched_create(fixture, fd);
 
-    ck_assert_int_eq(fb_source_arm_both(fixture->loop, &watched->source), 0);
+    ck_assert_int_eq(source_arm_both(fixture->loop, &watched->source), 0);
     return watched;
 }
 
 void watched_close(struct fixture *fixture, struct watched **watched)
 {
-    fb_source_close(fixture->loop, &(*watched)->source, false);
+    source_close(fixture->loop, &(*watched)->source, false);
     *watched = NULL;
 }
 
-struct fb_io_result watched_recv(struct watched *watched, void *p, size_t n)
+struct io_result watched_recv(struct watched *watched, void *p, size_t n)
 {
-    struct fb_span span = { p, n };
+    struct io_span span = { p, n };
 
     return watched->source.io->recv(&watched->source, &span);
 }
 
-struct fb_io_result watched_send(struct watched *watched, const void *p, size_t n)
+struct io_result watched_send(struct watched *watched, const void *p, size_t n)
 {
     struct iovec piece = { (void *)p, n };
 

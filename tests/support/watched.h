@@ -5,11 +5,11 @@
 #include "support/fixture.h"
 
 struct watched {
-    struct fb_source source; /* the first member: a slot of the loop's table */
+    struct source source; /* the first member: a slot of the loop's table */
     struct fixture *fixture;
-    unsigned runs[FB_DIRECTIONS];
+    unsigned runs[EVENT_DIRECTIONS];
     /* action of an event besides; NULL: the direction is no longer ready */
-    void (*run)(struct watched *watched, enum fb_direction direction);
+    void (*run)(struct watched *watched, enum event_direction direction);
     void (*then)(struct watched *watched); /* for `run`, as the rest */
     char name;
     struct watched *other;
@@ -27,5 +27,5 @@ struct watched *watched_create(struct fixture *fixture, int fd);
 struct watched *watched_create_armed(struct fixture *fixture, int fd);
 void watched_close(struct fixture *fixture, struct watched **watched);
 
-struct fb_io_result watched_recv(struct watched *watched, void *p, size_t n);
-struct fb_io_result watched_send(struct watched *watched, const void *p, size_t n);
+struct io_result watched_recv(struct watched *watched, void *p, size_t n);
+struct io_result watched_send(struct watched *watched, const void *p, size_t n);

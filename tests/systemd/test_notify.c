@@ -19,8 +19,8 @@ struct fixture {
     char name[64];
     char text[8192]; /* the latest message */
     int sent;        /* the descriptor that came with the message, or -1 */
-    struct fb_log log;
-    struct fb_log_target target;
+    struct log log;
+    struct log_target target;
 };
 
 static void set_up(struct fixture *fixture)
@@ -36,8 +36,8 @@ static void set_up(struct fixture *fixture)
     snprintf(fixture->name, sizeof(fixture->name), "@%.*s",
         (int)(length - offsetof(struct sockaddr_un, sun_path) - 1), address.sun_path + 1);
     fixture->target =
-        (struct fb_log_target) { .fd = memfd_create("log", MFD_CLOEXEC), .level = FB_INFO };
-    fb_log_init(&fixture->log, &fixture->target, 1);
+        (struct log_target) { .fd = memfd_create("log", MFD_CLOEXEC), .level = LEVEL_INFO };
+    log_init(&fixture->log, &fixture->target, 1);
     fixture->log.plain = "t";
 }
 
@@ -53,7 +53,7 @@ static void start_notify(struct fixture *fixture, const char *interval, pid_t pi
         setenv("WATCHDOG_USEC", interval, 1);
         setenv("WATCHDOG_PID", text, 1);
     }
-    fb_notify_init();
+    notify_init();
 }
 
 static const char *receive_message(struct fixture *fixture)
@@ -99,20 +99,20 @@ START_TEST(each_message_is_as_the_protocol_has_it)
     struct fixture f;
 
     start_notify(&f, NULL, 0);
-    ck_assert(fb_notify_is_on());
-    fb_notify_ready(&f.log);
+    ck_assert(notify_is_on());
+    notify_ready(&f.log);
     ck_assert_str_eq(receive_message(&f), "READY=1");
-    fb_notify_stopping(&f.log);
+    notify_stopping(&f.log);
     ck_assert_str_eq(receive_message(&f), "STOPPING=1");
-    fb_notify_alive(&f.log);
+    notify_alive(&f.log);
     ck_assert_str_eq(receive_message(&f), "WATCHDOG=1");
-    fb_notify_mainpid(&f.log, 4711);
+    notify_mainpid(&f.log, 4711);
     ck_assert_str_eq(receive_message(&f), "MAINPID=4711");
-    fb_notify_status(&f.log, "a status");
+    notify_status(&f.log, "a status");
     ck_assert_str_eq(receive_message(&f), "STATUS=a status");
-    fb_notify_reloading(&f.log);
+    notify_reloading(&f.log);
     ck_assert_int_eq(strncmp(receive_message(&f), "RELOADING=1\nMONOTONIC_USEC=", 27), 0);
-    ck_assert_int_eq(fb_notify_remove(&f.log, "name"), 0);
+    ck_assert_int_eq(notify_unstore(&f.log, "name"), 0);
     ck_assert_str_eq(receive_message(&f), "FDSTOREREMOVE=1\nFDNAME=name");
     ck_assert_int_eq(f.sent, -1);
     tear_down(&f);
@@ -125,7 +125,7 @@ START_TEST(a_descriptor_is_sent)
     struct fixture f;
 
     start_notify(&f, NULL, 0);
-    ck_assert_int_eq(fb_notify_store(&f.log, "name", f.fd), 0);
+    ck_assert_int_eq(notify_store(&f.log, "name", f.fd), 0);
     ck_assert_str_eq(receive_message(&f), "FDSTORE=1\nFDPOLL=0\nFDNAME=name");
     ck_assert_int_ne(f.sent, -1);
     ck_assert_int_eq(fstat(f.fd, &ours), 0);
@@ -140,19 +140,19 @@ END_TEST
  * would not take. */
 START_TEST(a_status_is_one_line_of_characters)
 {
-    char text[2 * FB_NOTIFY_STATUS_MAX + 1];
+    char text[2 * NOTIFY_STATUS_MAX + 1];
     struct fixture f;
     size_t n;
 
     start_notify(&f, NULL, 0);
-    fb_notify_status(&f.log, "a\nb\tc\x7f \xff\xc3 \xc3\xa4 \xe2\x82\xac\xe2\x82");
+    notify_status(&f.log, "a\nb\tc\x7f \xff\xc3 \xc3\xa4 \xe2\x82\xac\xe2\x82");
     ck_assert_str_eq(receive_message(&f), "STATUS=a?b?c? ?? \xc3\xa4 \xe2\x82\xac??");
-    for (n = 0; n < 2 * FB_NOTIFY_STATUS_MAX; n += 2)
+    for (n = 0; n < 2 * NOTIFY_STATUS_MAX; n += 2)
         memcpy(text + n, "\xc3\xa4", 3);
-    fb_notify_status(&f.log, text);
+    notify_status(&f.log, text);
     n = strlen(receive_message(&f));
-    ck_assert_uint_le(n, strlen("STATUS=") + FB_NOTIFY_STATUS_MAX);
-    ck_assert_uint_gt(n, FB_NOTIFY_STATUS_MAX);
+    ck_assert_uint_le(n, strlen("STATUS=") + NOTIFY_STATUS_MAX);
+    ck_assert_uint_gt(n, NOTIFY_STATUS_MAX);
     ck_assert_str_eq(f.text + n - 2, "\xc3\xa4");
     tear_down(&f);
 }
@@ -164,7 +164,7 @@ START_TEST(nobody_inherits_the_manager)
 
     start_notify(&f, "3000000", getpid());
     check_environment();
-    fb_notify_ready(&f.log);
+    notify_ready(&f.log);
     ck_assert_str_eq(receive_message(&f), "READY=1");
     check_environment();
     tear_down(&f);
@@ -177,12 +177,12 @@ START_TEST(it_is_handed_on)
     struct fixture f;
 
     start_notify(&f, "3000000", getpid());
-    ck_assert_int_eq(fb_notify_hand_on(), 0);
+    ck_assert_int_eq(notify_hand_on(), 0);
     ck_assert_str_eq(getenv("NOTIFY_SOCKET"), f.name);
     ck_assert_str_eq(getenv("WATCHDOG_USEC"), "3000000");
     ck_assert_ptr_null(getenv("WATCHDOG_PID"));
-    fb_notify_init();
-    ck_assert_uint_eq(fb_notify_interval(), 3000);
+    notify_init();
+    ck_assert_uint_eq(notify_interval(), 3000);
     check_environment();
     tear_down(&f);
 }
@@ -193,7 +193,7 @@ START_TEST(the_watchdog_is_for_one_process)
     struct fixture f;
 
     start_notify(&f, "3000000", _i == 0 ? getpid() : getppid());
-    ck_assert_uint_eq(fb_notify_interval(), _i == 0 ? 3000 : 0);
+    ck_assert_uint_eq(notify_interval(), _i == 0 ? 3000 : 0);
     check_environment();
     tear_down(&f);
 }
@@ -207,13 +207,13 @@ START_TEST(without_a_manager_nothing_is_said)
     if (_i == 1)
         setenv("NOTIFY_SOCKET", "", 1);
     setenv("WATCHDOG_USEC", "3000000", 1);
-    fb_notify_init();
-    ck_assert(!fb_notify_is_on());
-    ck_assert_uint_eq(fb_notify_interval(), 0);
-    fb_notify_ready(&f.log);
-    fb_notify_status(&f.log, "text");
-    ck_assert_int_eq(fb_notify_store(&f.log, "name", f.fd), -1);
-    ck_assert_int_eq(fb_notify_hand_on(), 0);
+    notify_init();
+    ck_assert(!notify_is_on());
+    ck_assert_uint_eq(notify_interval(), 0);
+    notify_ready(&f.log);
+    notify_status(&f.log, "text");
+    ck_assert_int_eq(notify_store(&f.log, "name", f.fd), -1);
+    ck_assert_int_eq(notify_hand_on(), 0);
     check_environment();
     tear_down(&f);
 }
@@ -230,4 +230,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, without_a_manager_nothing_is_said, 0, 2);
 }
 
-FB_TEST_MAIN("notify", add_tests)
+TEST_MAIN("notify", add_tests)

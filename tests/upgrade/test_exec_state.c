@@ -34,11 +34,11 @@ static void open_sockets(unsigned n)
     struct sockaddr_in address = { .sin_family = AF_INET };
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    closefrom(FB_PASSED_FIRST);
+    closefrom(ADOPTED_PASSED_FIRST);
     for (unsigned i = 0; i < n; i++) {
         int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-        if (fd != FB_PASSED_FIRST + (int)i ||
+        if (fd != ADOPTED_PASSED_FIRST + (int)i ||
             bind(fd, (struct sockaddr *)&address, sizeof(address)) == -1 || listen(fd, 1) == -1)
             _exit(1);
     }
@@ -69,9 +69,9 @@ static void set_handover(const char *format)
     setenv("FORKBEARD", value, 1);
 }
 
-static void report_state(struct outcome *outcome, const struct fb_inherited *inherited)
+static void report_state(struct outcome *outcome, const struct adopted *inherited)
 {
-    const struct fb_inherited_socket *passed;
+    const struct adopted_socket *passed;
 
     STAILQ_FOREACH (passed, &inherited->sockets, link) {
         unsigned i = outcome->n++;
@@ -87,28 +87,28 @@ static void report_state(struct outcome *outcome, const struct fb_inherited *inh
 
 static void inherit_descriptors(struct outcome *outcome)
 {
-    struct fb_log_target target = { .level = FB_INFO };
-    struct fb_inheritance inheritance;
-    struct fb_log log;
+    struct log_target target = { .level = LEVEL_INFO };
+    struct exec_state inheritance;
+    struct log log;
     int fd = memfd_create("log", MFD_CLOEXEC);
 
     target.fd = 50;
     dup2(fd, target.fd);
     close(fd);
-    fb_log_init(&log, &target, 1);
+    log_init(&log, &target, 1);
     log.plain = "t";
-    outcome->failed = fb_inherit(&inheritance, &log) == -1;
+    outcome->failed = exec_state_take(&inheritance, &log) == -1;
     outcome->variables_left = getenv("LISTEN_PID") != NULL || getenv("LISTEN_FDS") != NULL ||
                               getenv("LISTEN_FDNAMES") != NULL ||
                               getenv("LISTEN_PIDFDID") != NULL || getenv("FORKBEARD") != NULL;
-    outcome->first_flags = fcntl(FB_PASSED_FIRST, F_GETFD);
+    outcome->first_flags = fcntl(ADOPTED_PASSED_FIRST, F_GETFD);
     if (!outcome->failed)
         report_state(outcome, inheritance.sockets);
     outcome->link = inheritance.link;
     outcome->parent = (int)inheritance.parent;
     outcome->side = inheritance.side;
     outcome->serial = inheritance.serial;
-    fb_inheritance_done(&inheritance);
+    exec_state_done(&inheritance);
     outcome->finished = pread(target.fd, outcome->text, sizeof(outcome->text) - 1, 0) != -1;
 }
 
@@ -150,10 +150,11 @@ START_TEST(sockets_are_taken)
     ck_assert_str_eq(outcome.text, "");
     ck_assert_uint_eq(outcome.n, 3);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(outcome.sockets[i].number, FB_PASSED_FIRST + i);
-        ck_assert_int_eq(outcome.sockets[i].fd, FB_PASSED_FIRST + i);
+        ck_assert_int_eq(outcome.sockets[i].number, ADOPTED_PASSED_FIRST + i);
+        ck_assert_int_eq(outcome.sockets[i].fd, ADOPTED_PASSED_FIRST + i);
         ck_assert_str_eq(outcome.sockets[i].name, names[i]);
-        ck_assert_int_eq(outcome.sockets[i].from, i == 1 ? FB_FROM_STORE : FB_FROM_MANAGER);
+        ck_assert_int_eq(
+            outcome.sockets[i].from, i == 1 ? ADOPTED_FROM_STORE : ADOPTED_FROM_MANAGER);
         ck_assert_int_ne(outcome.sockets[i].descriptor_flags & FD_CLOEXEC, 0);
         ck_assert_int_ne(outcome.sockets[i].flags & O_NONBLOCK, 0);
     }
@@ -215,9 +216,9 @@ START_TEST(a_master_process_hands_over)
     ck_assert_uint_eq(outcome.serial, 7);
     ck_assert_int_ne(outcome.first_flags & FD_CLOEXEC, 0);
     ck_assert_uint_eq(outcome.n, 2);
-    ck_assert_int_eq(outcome.sockets[0].from, FB_FROM_MASTER);
+    ck_assert_int_eq(outcome.sockets[0].from, ADOPTED_FROM_MASTER);
     ck_assert_int_eq(outcome.sockets[0].fd, 4);
-    ck_assert_int_eq(outcome.sockets[1].from, FB_FROM_MANAGER);
+    ck_assert_int_eq(outcome.sockets[1].from, ADOPTED_FROM_MANAGER);
     ck_assert_int_eq(outcome.sockets[1].fd, 5);
     ck_assert_int_eq(outcome.sockets[1].number, 9);
     ck_assert_str_eq(outcome.sockets[1].name, "a name");
@@ -267,12 +268,12 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, sockets_are_taken);
-    tcase_add_loop_test(tcase, what_is_not_ours_is_ignored, 0, (int)fb_countof(ignored));
-    tcase_add_loop_test(tcase, nonsense_is_refused, 0, (int)fb_countof(bad));
+    tcase_add_loop_test(tcase, what_is_not_ours_is_ignored, 0, (int)countof(ignored));
+    tcase_add_loop_test(tcase, nonsense_is_refused, 0, (int)countof(bad));
     tcase_add_test(tcase, a_master_process_hands_over);
     tcase_add_loop_test(
-        tcase, what_another_process_hands_over_is_ignored, 0, (int)fb_countof(not_ours));
-    tcase_add_loop_test(tcase, nonsense_of_a_master_process_is_refused, 0, (int)fb_countof(odd));
+        tcase, what_another_process_hands_over_is_ignored, 0, (int)countof(not_ours));
+    tcase_add_loop_test(tcase, nonsense_of_a_master_process_is_refused, 0, (int)countof(odd));
 }
 
-FB_TEST_MAIN("inherit", add_tests)
+TEST_MAIN("inherit", add_tests)

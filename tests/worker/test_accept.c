@@ -18,7 +18,7 @@ static const struct fixture_worker_options small[] = {
 static void end_sessions(struct fixture *fixture)
 {
     fb_close(fixture->server.record.conn);
-    fb_net_settle(fixture->net);
+    net_flush(fixture->net);
 }
 
 START_TEST(a_full_worker_pauses_until_a_slot_is_free)
@@ -47,7 +47,7 @@ START_TEST(a_full_worker_pauses_until_a_slot_is_free)
         for (int i = 0; i < 5; i++)
             fixture_turn(fixture);
     }
-    ck_assert_uint_eq(fb_sim_waiting(fixture->listening[0]), 0);
+    ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 0);
     ck_assert_ptr_null(strstr(fixture_logged(fixture), "[alert]")); /* once is enough */
     fixture_end_all(fixture);
     fixture_logged(fixture);
@@ -66,7 +66,7 @@ START_TEST(a_shortage_is_said_again_after_a_while)
     fixture_end_all(fixture);
     fixture_turn_until_open(fixture, 1);
     fixture_logged(fixture);
-    fb_sim_pass(fixture->sim, 61 * 1000);
+    sim_pass(fixture->sim, 61 * 1000);
     fixture_connect_clients(fixture, 2);
     fixture_turn_until_open(fixture, 2);
     fixture_turn(fixture);
@@ -82,7 +82,7 @@ static const int shortages[] = { EMFILE, ENFILE, ENOMEM, ENOBUFS, EINVAL };
 
 START_TEST(a_shortage_pauses_for_a_while)
 {
-    for (size_t i = 0; i < fb_countof(small); i++) {
+    for (size_t i = 0; i < countof(small); i++) {
         struct fixture *fixture = fixture_start_worker(&small[i]);
         char expected[256];
 
@@ -116,7 +116,7 @@ static const int losses[] = { ECONNABORTED, ENETDOWN, EPROTO, EHOSTUNREACH, EPER
 
 START_TEST(a_client_that_was_lost_is_no_shortage)
 {
-    for (size_t i = 0; i < fb_countof(small); i += 2) { /* mechanisms that take one client a turn */
+    for (size_t i = 0; i < countof(small); i += 2) { /* mechanisms that take one client a turn */
         struct fixture *fixture = fixture_start_worker(&small[i]);
         char expected[256];
 
@@ -145,7 +145,7 @@ START_TEST(an_exclusive_waiter_that_pauses_tells_the_others)
     fixture_turn_until_open(fixture, 2);
     ck_assert_uint_eq(fixture_receive_message(fixture), 0);
     fixture_turn(fixture);
-    ck_assert_uint_eq(fixture_receive_message(fixture), FB_MESSAGE_LOOK);
+    ck_assert_uint_eq(fixture_receive_message(fixture), MESSAGE_RESCAN);
     ck_assert_uint_eq(fixture_receive_message(fixture), 0);
     fixture_end_all(fixture);
     fixture_logged(fixture);
@@ -158,11 +158,11 @@ START_TEST(a_look_takes_all_who_wait)
     static const struct fixture_worker_options options = { .connections = 16, .processes = 2 };
     struct fixture *fixture = fixture_start_worker(&options);
 
-    fb_accept_look(fixture->worker); /* no client waits */
+    accept_rescan(fixture->worker); /* no client waits */
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 0);
     fixture_connect_clients(fixture, 5);
-    fb_accept_look(fixture->worker);
+    accept_rescan(fixture->worker);
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 5);
     fixture_connect_clients(fixture, 2); /* after it, one a turn again */
@@ -181,12 +181,12 @@ START_TEST(before_it_is_told_it_accepts_nothing)
     struct fixture *fixture = fixture_prepare_worker(&options);
 
     fixture_connect_client(fixture);
-    fb_accept_look(fixture->worker);
+    accept_rescan(fixture->worker);
     for (int i = 0; i < 3; i++)
         fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 0);
     ck_assert(!fixture->listening[0]->listening);
-    fb_accept_open(fixture->worker);
+    accept_open(fixture->worker);
     fixture_turn_until_open(fixture, 1);
     fixture_stop(fixture);
 }
@@ -194,14 +194,13 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_add_loop_test(
-        tcase, a_full_worker_pauses_until_a_slot_is_free, 0, (int)fb_countof(small));
+    tcase_add_loop_test(tcase, a_full_worker_pauses_until_a_slot_is_free, 0, (int)countof(small));
     tcase_add_test(tcase, a_shortage_is_said_again_after_a_while);
-    tcase_add_loop_test(tcase, a_shortage_pauses_for_a_while, 0, (int)fb_countof(shortages));
-    tcase_add_loop_test(tcase, a_client_that_was_lost_is_no_shortage, 0, (int)fb_countof(losses));
+    tcase_add_loop_test(tcase, a_shortage_pauses_for_a_while, 0, (int)countof(shortages));
+    tcase_add_loop_test(tcase, a_client_that_was_lost_is_no_shortage, 0, (int)countof(losses));
     tcase_add_test(tcase, an_exclusive_waiter_that_pauses_tells_the_others);
     tcase_add_test(tcase, a_look_takes_all_who_wait);
     tcase_add_test(tcase, before_it_is_told_it_accepts_nothing);
 }
 
-FB_TEST_MAIN("accept", add_tests)
+TEST_MAIN("accept", add_tests)

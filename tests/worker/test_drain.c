@@ -15,40 +15,40 @@ static const struct fixture_worker_options one_of_two = {
     .mutex = true,
 };
 
-static void give_order(struct fixture *fixture, enum fb_order order)
+static void give_order(struct fixture *fixture, enum command order)
 {
-    fb_order_give(order);
-    fb_worker_take_orders(fixture->worker);
+    signals_give(order);
+    worker_take_commands(fixture->worker);
 }
 
 START_TEST(a_drain_lets_sessions_finish)
 {
     struct fixture *fixture = fixture_start_worker(&one_of_two);
-    struct fb_sim_socket *first = fixture_connect_client(fixture);
+    struct sim_socket *first = fixture_connect_client(fixture);
 
     fixture_turn(fixture);
     fixture_connect_clients(fixture, 3); /* they came before it: nobody else may know of them */
-    give_order(fixture, FB_ORDER_QUIT);
+    give_order(fixture, COMMAND_QUIT);
     ck_assert_str_eq(fixture_logged(fixture), DRAINING);
-    ck_assert_uint_eq(fb_sim_waiting(fixture->listening[0]), 0);
+    ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 0);
     ck_assert(!fixture->listening[0]->listening);
     ck_assert_int_eq(fixture->listener->fds[0], -1);
-    give_order(fixture, FB_ORDER_QUIT); /* once is enough */
+    give_order(fixture, COMMAND_QUIT); /* once is enough */
 
     fixture_turn(fixture);
     ck_assert_int_eq(
-        fb_sim_timeout(fixture->sim), 0); /* they are opened without waiting for anything */
+        sim_timeout(fixture->sim), 0); /* they are opened without waiting for anything */
     ck_assert_uint_eq(fixture->server.record.openings, 4);
     fixture_turn(fixture);
-    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1); /* the mutex is no concern of it any more */
-    fb_sim_says(first, "still here");
+    ck_assert_int_eq(sim_timeout(fixture->sim), -1); /* the mutex is no concern of it any more */
+    sim_says(first, "still here");
     fixture_turn(fixture);
     ck_assert_uint_eq(first->sent_n, 10);
     ck_assert_int_eq(fixture->worker->phase, WORKER_DRAINING);
 
     fixture_end_all(fixture);
     fixture_logged(fixture);
-    fb_worker_run(fixture->worker); /* returns, because nothing is left */
+    worker_run(fixture->worker); /* returns, because nothing is left */
     fixture_stop(fixture);
 }
 END_TEST
@@ -63,9 +63,9 @@ START_TEST(a_drain_ends)
     fixture = fixture_start_worker(&options);
     fixture_connect_clients(fixture, 2);
     fixture_turn_until_open(fixture, 2);
-    give_order(fixture, FB_ORDER_QUIT);
+    give_order(fixture, COMMAND_QUIT);
     start = fixture->loop->clock.mono_ms;
-    fb_worker_run(fixture->worker);
+    worker_run(fixture->worker);
     ck_assert_uint_eq(fixture->loop->clock.mono_ms, start + 3000);
     ck_assert_uint_eq(fixture->server.record.closings, 2);
     ck_assert_int_eq(fixture->server.record.reason, FB_DRAINED);
@@ -82,8 +82,8 @@ START_TEST(an_end_at_once_closes_everything)
     fixture_connect_clients(fixture, 2);
     fixture_turn_until_open(fixture, 2);
     fixture_connect_client(fixture); /* no client is taken any more */
-    give_order(fixture, FB_ORDER_TERMINATE);
-    fb_worker_run(fixture->worker);
+    give_order(fixture, COMMAND_TERMINATE);
+    worker_run(fixture->worker);
     ck_assert_str_eq(fixture_logged(fixture), "");
     fixture_stop(fixture);
 }
@@ -95,19 +95,19 @@ static struct fixture *open_real(void)
 {
     struct fixture_worker_options options = one_of_two;
 
-    options.mechanism = fb_mechanism_find(NULL);
+    options.mechanism = mechanism_find(NULL);
     return fixture_prepare_worker(&options);
 }
 
 static void send_order(
-    struct fixture *fixture, enum fb_message_kind kind, uint32_t argument, int fd)
+    struct fixture *fixture, enum channel_message_kind kind, uint32_t argument, int fd)
 {
-    struct fb_message message = { .kind = kind, .argument = argument, .fd = fd };
+    struct channel_message message = { .kind = kind, .argument = argument, .fd = fd };
 
-    ck_assert_int_eq(fb_channel_send(fixture->master, &message), 0);
+    ck_assert_int_eq(channel_send(fixture->master, &message), 0);
 }
 
-static void check_told(struct fixture *fixture, enum fb_message_kind kind)
+static void check_told(struct fixture *fixture, enum channel_message_kind kind)
 {
     struct pollfd ready = { .fd = fixture->master, .events = POLLIN };
 
@@ -119,13 +119,13 @@ START_TEST(the_master_has_it_begin)
 {
     struct fixture *fixture = open_real();
 
-    fb_worker_tell(fixture->worker, FB_MESSAGE_READY);
-    check_told(fixture, FB_MESSAGE_READY);
+    worker_send(fixture->worker, MESSAGE_READY);
+    check_told(fixture, MESSAGE_READY);
     ck_assert_int_ne(fixture->worker->accept.phase, ACCEPT_OPEN);
-    send_order(fixture, FB_MESSAGE_ARM, 0, -1);
-    fb_worker_turn(fixture->worker);
+    send_order(fixture, MESSAGE_ACCEPT, 0, -1);
+    worker_turn(fixture->worker);
     ck_assert_int_eq(fixture->worker->accept.phase, ACCEPT_OPEN);
-    check_told(fixture, FB_MESSAGE_ARMED);
+    check_told(fixture, MESSAGE_ACCEPTING);
     fixture_stop(fixture);
 }
 END_TEST
@@ -134,12 +134,12 @@ START_TEST(one_that_drains_does_not_begin)
 {
     struct fixture *fixture = open_real();
 
-    give_order(fixture, FB_ORDER_QUIT);
-    send_order(fixture, FB_MESSAGE_ARM, 0, -1);
-    fb_worker_turn(fixture->worker);
+    give_order(fixture, COMMAND_QUIT);
+    send_order(fixture, MESSAGE_ACCEPT, 0, -1);
+    worker_turn(fixture->worker);
     ck_assert_int_ne(fixture->worker->accept.phase, ACCEPT_OPEN);
-    check_told(fixture, FB_MESSAGE_CLOSED);
-    check_told(fixture, FB_MESSAGE_ARMED); /* the master would wait for it otherwise */
+    check_told(fixture, MESSAGE_RELEASED);
+    check_told(fixture, MESSAGE_ACCEPTING); /* the master would wait for it otherwise */
     ck_assert_str_eq(fixture_logged(fixture), DRAINING);
     fixture_stop(fixture);
 }
@@ -153,12 +153,12 @@ START_TEST(the_master_hands_it_new_logs)
     ck_assert_int_eq(pipe2(file, O_CLOEXEC | O_NONBLOCK), 0);
     fixture->log.target.fd = dup(old); /* closed by the worker for the new one */
     spare = fixture->log.target.fd;
-    send_order(fixture, FB_MESSAGE_REOPEN, 7, file[1]); /* no such log: the descriptor is closed */
-    send_order(fixture, FB_MESSAGE_REOPEN, 0, file[1]);
-    fb_worker_turn(fixture->worker);
+    send_order(fixture, MESSAGE_LOG_FILE, 7, file[1]); /* no such log: the descriptor is closed */
+    send_order(fixture, MESSAGE_LOG_FILE, 0, file[1]);
+    worker_turn(fixture->worker);
     close(file[1]);
     ck_assert_int_ne(fixture->log.target.fd, spare);
-    fb_log(&fixture->worker->log, FB_NOTICE, 0, "into the new file");
+    log_write(&fixture->worker->log, LEVEL_NOTICE, 0, "into the new file");
     close(fixture->log.target.fd);
     fixture->log.target.fd = old;
 
@@ -174,13 +174,13 @@ START_TEST(without_its_master_it_drains)
 {
     struct fixture *fixture = open_real();
 
-    fb_accept_open(fixture->worker);
+    accept_open(fixture->worker);
     close(fixture->master);
     fixture->master = -1;
-    fb_worker_run(fixture->worker);
+    worker_run(fixture->worker);
     ck_assert_str_eq(fixture_logged(fixture), "t: [alert] the master process has gone\n" DRAINING);
     ck_assert_ptr_null(fixture->worker->channel);
-    fb_worker_tell(fixture->worker, FB_MESSAGE_LOOK); /* to nobody */
+    worker_send(fixture->worker, MESSAGE_RESCAN); /* to nobody */
     fixture_stop(fixture);
 }
 END_TEST
@@ -196,4 +196,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, without_its_master_it_drains);
 }
 
-FB_TEST_MAIN("drain", add_tests)
+TEST_MAIN("drain", add_tests)

@@ -10,12 +10,12 @@
 #define TURNS_MAX 200000
 
 struct client {
-    struct fb_sim_socket *socket;
+    struct sim_socket *socket;
     uint8_t said[SAID_MAX];
     size_t said_n, to_say;
 };
 
-static const struct fb_sim_trouble trouble = {
+static const struct sim_trouble trouble = {
     .partial_send = 200,
     .partial_recv = 200,
     .again = 200,
@@ -28,29 +28,29 @@ static const struct fb_sim_trouble trouble = {
 static void connect_client(struct fixture *fixture, struct client *client)
 {
     client->socket = fixture_connect_client(fixture);
-    client->socket->lends = fb_sim_any(fixture->sim, 4) == 0;
-    client->socket->tells_eof = fb_sim_any(fixture->sim, 2) == 0;
-    client->to_say = 1 + fb_sim_any(fixture->sim, SAID_MAX);
+    client->socket->lends = sim_random(fixture->sim, 4) == 0;
+    client->socket->tells_eof = sim_random(fixture->sim, 2) == 0;
+    client->to_say = 1 + sim_random(fixture->sim, SAID_MAX);
 }
 
 static void say_some(struct fixture *fixture, struct client *client)
 {
-    size_t left = client->to_say - client->said_n, n = 1 + fb_sim_any(fixture->sim, 2000);
+    size_t left = client->to_say - client->said_n, n = 1 + sim_random(fixture->sim, 2000);
 
     if (client->socket->broke || left == 0)
         return;
     n = n < left ? n : left;
     for (size_t i = 0; i < n; i++)
-        client->said[client->said_n + i] = (uint8_t)fb_sim_any(fixture->sim, 256);
-    fb_sim_say(client->socket, client->said + client->said_n, n);
+        client->said[client->said_n + i] = (uint8_t)sim_random(fixture->sim, 256);
+    sim_say(client->socket, client->said + client->said_n, n);
     client->said_n += n;
     if (client->said_n == client->to_say)
-        fb_sim_end(client->socket);
+        sim_end(client->socket);
 }
 
 static void check_client(const struct client *client)
 {
-    const struct fb_sim_socket *socket = client->socket;
+    const struct sim_socket *socket = client->socket;
 
     ck_assert(socket->closed);
     ck_assert_uint_le(socket->sent_n, client->said_n);
@@ -77,19 +77,19 @@ static uint64_t serve_clients(uint64_t seed, enum fixture_events events, unsigne
     uint64_t digest;
 
     ck_assert_ptr_nonnull(clients);
-    fb_sim_trouble(fixture->sim, seed, &trouble);
+    sim_trouble(fixture->sim, seed, &trouble);
     for (int i = 0; i < CLIENTS; i++)
         connect_client(fixture, &clients[i]);
     for (int turns = 0; count_open(clients) > 0; turns++) {
-        fb_must(turns < TURNS_MAX);
-        say_some(fixture, &clients[fb_sim_any(fixture->sim, CLIENTS)]);
+        test_require(turns < TURNS_MAX);
+        say_some(fixture, &clients[sim_random(fixture->sim, CLIENTS)]);
         fixture_turn(fixture);
     }
     for (int i = 0; i < CLIENTS; i++) {
         check_client(&clients[i]);
         *broke += clients[i].socket->broke;
     }
-    digest = fb_sim_digest(fixture->sim);
+    digest = sim_digest(fixture->sim);
     fixture_logged(fixture); /* lines about broken connections and lack of slots */
     fixture_stop(fixture);
     free(clients);
@@ -125,4 +125,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_same_seed_is_the_same_run, 0, FIXTURE_EVENTS);
 }
 
-FB_TEST_MAIN("trouble", add_tests)
+TEST_MAIN("trouble", add_tests)

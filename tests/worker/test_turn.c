@@ -13,16 +13,16 @@ static const struct fixture_worker_options single = { .connections = 16 };
 
 struct clerk {
     struct fixture *fixture;
-    struct fb_timer timer;
+    struct timer timer;
 };
 
 /* Connections have been accepted by now, and not opened; the mutex is free again. */
-static void clerk_expired(struct fb_loop *loop, struct fb_timer *timer)
+static void clerk_expired(struct loop *loop, struct timer *timer)
 {
-    struct fixture *fixture = fb_container(timer, struct clerk, timer)->fixture;
+    struct fixture *fixture = container_of(timer, struct clerk, timer)->fixture;
 
     (void)loop;
-    ck_assert_uint_eq(fb_sim_waiting(fixture->listening[0]), 0);
+    ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 0);
     ck_assert_uint_eq(fixture->server.record.openings, 0);
     ck_assert(!fixture_holds_mutex(fixture));
     fixture_note(fixture, 't');
@@ -33,21 +33,21 @@ START_TEST(a_turn_has_its_order)
     struct fixture *fixture = fixture_start_worker(&one_of_two);
     struct clerk clerk = { .fixture = fixture, .timer.expired = clerk_expired };
 
-    fb_timer_set(fixture->loop, &clerk.timer, 1);
-    fb_sim_pass(fixture->sim, 1);
+    timer_set(fixture->loop, &clerk.timer, 1);
+    sim_pass(fixture->sim, 1);
     fixture_connect_client(fixture);
     fixture_turn(fixture);
     ck_assert_str_eq(fixture->order, "wto");
-    ck_assert_uint_eq(fixture->shared->slots[0].counters.n[FB_ACCEPTS], 1);
+    ck_assert_uint_eq(fixture->shared->slots[0].counters.n[COUNTER_ACCEPTS], 1);
     fixture_turn(fixture);
     ck_assert_str_eq(fixture->order, "w");
     fixture_stop(fixture);
 }
 END_TEST
 
-static void check_watching(struct fb_loop *loop, int timeout)
+static void check_watching(struct loop *loop, int timeout)
 {
-    struct fixture *fixture = (struct fixture *)fb_loop_worker(loop);
+    struct fixture *fixture = (struct fixture *)worker_of_loop(loop);
 
     (void)timeout;
     ck_assert_uint_eq(
@@ -61,7 +61,7 @@ START_TEST(the_holder_watches_and_gives_the_lock_back)
     struct fixture *fixture = fixture_start_worker(&one_of_two);
 
     ck_assert(!fixture->listening[0]->listening);
-    fb_sim_on_wait(fixture->sim, check_watching);
+    sim_on_wait(fixture->sim, check_watching);
     for (int i = 0; i < 3; i++) {
         fixture_turn(fixture);
         ck_assert_str_eq(fixture->order, "w");
@@ -71,9 +71,9 @@ START_TEST(the_holder_watches_and_gives_the_lock_back)
 }
 END_TEST
 
-static void check_not_watching(struct fb_loop *loop, int timeout)
+static void check_not_watching(struct loop *loop, int timeout)
 {
-    struct fixture *fixture = (struct fixture *)fb_loop_worker(loop);
+    struct fixture *fixture = (struct fixture *)worker_of_loop(loop);
 
     ck_assert(!fixture->listening[0]->listening);
     ck_assert_int_ge(timeout, 0);
@@ -84,32 +84,32 @@ static void check_not_watching(struct fb_loop *loop, int timeout)
 START_TEST(who_does_not_hold_it_does_not_watch)
 {
     struct fixture *fixture = fixture_start_worker(&one_of_two);
-    struct fb_slot_id rival = fixture_take_slot(fixture);
+    struct slot_id rival = fixture_take_slot(fixture);
 
-    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival));
-    fb_sim_on_wait(fixture->sim, check_not_watching);
+    ck_assert(shm_lock_try(&fixture->shared->accept_mutex, rival));
+    sim_on_wait(fixture->sim, check_not_watching);
     fixture_connect_client(fixture);
     for (int i = 0; i < 3; i++) {
         fixture_turn(fixture);
         ck_assert_str_eq(fixture->order, "n");
-        ck_assert_int_eq(fb_sim_timeout(fixture->sim), WORKER_DELAY_MS);
+        ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
     }
-    fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
-    fb_sim_on_wait(fixture->sim, check_watching);
+    shm_lock_release(&fixture->shared->accept_mutex, rival);
+    sim_on_wait(fixture->sim, check_watching);
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 1);
 
     /* once more: it watched in its last turn */
-    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival));
-    fb_sim_on_wait(fixture->sim, check_not_watching);
+    ck_assert(shm_lock_try(&fixture->shared->accept_mutex, rival));
+    sim_on_wait(fixture->sim, check_not_watching);
     fixture_turn(fixture);
     ck_assert_str_eq(fixture->order, "n");
-    fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
+    shm_lock_release(&fixture->shared->accept_mutex, rival);
     fixture_stop(fixture);
 }
 END_TEST
 
-static void nothing(struct fb_loop *loop, struct fb_timer *timer)
+static void nothing(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
@@ -118,25 +118,25 @@ static void nothing(struct fb_loop *loop, struct fb_timer *timer)
 START_TEST(the_wait_is_as_long_as_the_nearest_of_all)
 {
     struct fixture *fixture = fixture_start_worker(&one_of_two);
-    struct fb_loop *loop = fixture->loop;
-    struct fb_slot_id rival = fixture_take_slot(fixture);
-    struct fb_timer near = { .expired = nothing }, far = { .expired = nothing };
+    struct loop *loop = fixture->loop;
+    struct slot_id rival = fixture_take_slot(fixture);
+    struct timer near = { .expired = nothing }, far = { .expired = nothing };
 
     fixture_turn(fixture);
-    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1); /* the worker holds the mutex */
-    fb_timer_set(loop, &far, 10000);
+    ck_assert_int_eq(sim_timeout(fixture->sim), -1); /* the worker holds the mutex */
+    timer_set(loop, &far, 10000);
     fixture_turn(fixture);
-    ck_assert_int_eq(fb_sim_timeout(fixture->sim), 10000);
+    ck_assert_int_eq(sim_timeout(fixture->sim), 10000);
 
-    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival));
-    fb_timer_set(loop, &far, 10000);
-    fb_timer_set(loop, &near, 100);
+    ck_assert(shm_lock_try(&fixture->shared->accept_mutex, rival));
+    timer_set(loop, &far, 10000);
+    timer_set(loop, &near, 100);
     fixture_turn(fixture);
-    ck_assert_int_eq(fb_sim_timeout(fixture->sim), 100);
+    ck_assert_int_eq(sim_timeout(fixture->sim), 100);
     fixture_turn(fixture);
-    ck_assert_int_eq(fb_sim_timeout(fixture->sim), WORKER_DELAY_MS);
-    fb_timer_del(loop, &far);
-    fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
+    ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
+    timer_del(loop, &far);
+    shm_lock_release(&fixture->shared->accept_mutex, rival);
     fixture_stop(fixture);
 }
 END_TEST
@@ -144,19 +144,19 @@ END_TEST
 START_TEST(what_waits_for_this_turn_is_not_kept_waiting)
 {
     struct fixture *fixture = fixture_start_worker(&single);
-    struct fb_sim_socket *client = fixture_connect_client(fixture);
+    struct sim_socket *client = fixture_connect_client(fixture);
 
     fixture_turn(fixture);
-    fb_sim_says(client, "hello");
+    sim_says(client, "hello");
     fb_stop(fixture->server.record.conn);
     fixture_turn(fixture);
     ck_assert_uint_eq(client->sent_n, 0);
     fb_resume(fixture->server.record.conn);
     fixture_turn(fixture);
-    ck_assert_int_eq(fb_sim_timeout(fixture->sim), 0); /* resuming posts to the next turn */
+    ck_assert_int_eq(sim_timeout(fixture->sim), 0); /* resuming posts to the next turn */
     ck_assert_uint_eq(client->sent_n, 5);
     fixture_turn(fixture);
-    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1);
+    ck_assert_int_eq(sim_timeout(fixture->sim), -1);
     fixture_stop(fixture);
 }
 END_TEST
@@ -169,17 +169,17 @@ START_TEST(alone_it_needs_no_mutex)
         { .connections = 16, .processes = 1 },
     };
 
-    for (size_t i = 0; i < fb_countof(alone); i++) {
+    for (size_t i = 0; i < countof(alone); i++) {
         struct fixture *fixture = fixture_start_worker(&alone[i]);
-        struct fb_slot_id rival = fixture_take_slot(fixture);
+        struct slot_id rival = fixture_take_slot(fixture);
 
-        ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival));
+        ck_assert(shm_lock_try(&fixture->shared->accept_mutex, rival));
         ck_assert(fixture->listening[0]->listening && !fixture->listening[0]->exclusive);
         fixture_connect_client(fixture);
         fixture_turn(fixture);
-        ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1);
+        ck_assert_int_eq(sim_timeout(fixture->sim), -1);
         ck_assert_uint_eq(fixture->server.record.openings, 1);
-        fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
+        shm_lock_release(&fixture->shared->accept_mutex, rival);
         fixture_stop(fixture);
     }
 }
@@ -198,7 +198,7 @@ START_TEST(without_the_mutex_listeners_are_exclusive_where_they_can_be)
     ck_assert(fixture->listening[0]->listening && fixture->listening[0]->exclusive);
     fixture_turn(fixture);
     ck_assert(fixture->listening[0]->listening);
-    ck_assert_int_eq(fb_sim_timeout(fixture->sim), -1);
+    ck_assert_int_eq(sim_timeout(fixture->sim), -1);
     fixture_stop(fixture);
 
     fixture = fixture_start_worker(&level);
@@ -217,20 +217,20 @@ START_TEST(a_reuseport_socket_is_one_workers)
         .reuseport = 4,
     };
     struct fixture *fixture = fixture_start_worker(&second);
-    struct fb_slot_id rival = fixture_take_slot(fixture);
+    struct slot_id rival = fixture_take_slot(fixture);
 
     /* two more than there are workers now are shared out */
-    ck_assert(fb_shm_lock_try(&fixture->shared->accept_mutex, rival)); /* held by a rival */
+    ck_assert(shm_lock_try(&fixture->shared->accept_mutex, rival)); /* held by a rival */
     fixture_turn(fixture);
     for (unsigned i = 0; i < 4; i++) {
         ck_assert_int_eq(fixture->listening[i]->listening, i % 2 == 1);
         ck_assert(!fixture->listening[i]->exclusive);
-        fb_sim_client(fixture->listening[i]);
+        sim_client(fixture->listening[i]);
     }
     fixture_turn_until_open(fixture, 2);
     for (unsigned i = 0; i < 4; i++)
-        ck_assert_uint_eq(fb_sim_waiting(fixture->listening[i]), 1 - i % 2);
-    fb_shm_lock_release(&fixture->shared->accept_mutex, rival);
+        ck_assert_uint_eq(sim_waiting_clients(fixture->listening[i]), 1 - i % 2);
+    shm_lock_release(&fixture->shared->accept_mutex, rival);
     fixture_stop(fixture);
 }
 END_TEST
@@ -271,16 +271,16 @@ START_TEST(who_has_more_than_its_share_leaves_it_to_others)
     ck_assert_uint_eq(fixture->server.record.openings, 15);
     ck_assert_int_eq(fixture->worker->accept.disabled, 1);
 
-    fb_sim_on_wait(fixture->sim, check_not_watching); /* although nobody holds the lock */
+    sim_on_wait(fixture->sim, check_not_watching); /* although nobody holds the lock */
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 15);
     ck_assert_int_eq(fixture->worker->accept.disabled, 0);
-    fb_sim_on_wait(fixture->sim, check_watching);
+    sim_on_wait(fixture->sim, check_watching);
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 16);
     disabled = fixture->worker->accept.disabled;
     ck_assert_int_eq(disabled, 2);
-    fb_sim_on_wait(fixture->sim, check_not_watching);
+    sim_on_wait(fixture->sim, check_not_watching);
     fixture_turn(fixture);
     fixture_turn(fixture);
     ck_assert_int_eq(fixture->worker->accept.disabled, 0);
@@ -302,4 +302,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, who_has_more_than_its_share_leaves_it_to_others);
 }
 
-FB_TEST_MAIN("turn", add_tests)
+TEST_MAIN("turn", add_tests)

@@ -32,7 +32,7 @@ static bool epoll_available(void)
     return true;
 }
 
-static int epoll_init(struct fb_loop *loop, int64_t events_n)
+static int epoll_init(struct loop *loop, int64_t events_n)
 {
     struct epoll_state *state;
 
@@ -52,7 +52,7 @@ static int epoll_init(struct fb_loop *loop, int64_t events_n)
     return 0;
 }
 
-static void epoll_done(struct fb_loop *loop)
+static void epoll_done(struct loop *loop)
 {
     struct epoll_state *state = loop->mechanism_state;
 
@@ -63,11 +63,10 @@ static void epoll_done(struct fb_loop *loop)
     loop->mechanism_state = NULL;
 }
 
-static int control_epoll(
-    struct fb_loop *loop, struct fb_source *source, int operation, uint32_t events)
+static int control_epoll(struct loop *loop, struct source *source, int operation, uint32_t events)
 {
     struct epoll_state *state = loop->mechanism_state;
-    uint64_t index = fb_source_index(&loop->sources, source);
+    uint64_t index = source_index(&loop->sources, source);
     struct epoll_event event = {
         .events = events,
         .data.u64 = (uint64_t)source->generation << 32 | index,
@@ -78,24 +77,25 @@ static int control_epoll(
     return epoll_ctl(state->fd, operation, source->fd, &event);
 }
 
-static uint32_t events_of(enum fb_direction direction)
+static uint32_t events_of(enum event_direction direction)
 {
-    return (direction == FB_READ ? READ_EVENTS : EPOLLOUT) | EPOLLET;
+    return (direction == EVENT_READ ? READ_EVENTS : EPOLLOUT) | EPOLLET;
 }
 
-static bool other_is_active(const struct fb_source *source, enum fb_direction direction)
+static bool other_is_active(const struct source *source, enum event_direction direction)
 {
     return source->events[!direction].active;
 }
 
-static int epoll_add(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+static int epoll_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     if (other_is_active(source, direction))
-        return control_epoll(loop, source, EPOLL_CTL_MOD, events_of(FB_READ) | events_of(FB_WRITE));
+        return control_epoll(
+            loop, source, EPOLL_CTL_MOD, events_of(EVENT_READ) | events_of(EVENT_WRITE));
     return control_epoll(loop, source, EPOLL_CTL_ADD, events_of(direction));
 }
 
-static int epoll_del(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+static int epoll_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
     if (other_is_active(source, direction))
         return control_epoll(loop, source, EPOLL_CTL_MOD, events_of(!direction));
@@ -103,7 +103,7 @@ static int epoll_del(struct fb_loop *loop, struct fb_source *source, enum fb_dir
 }
 
 /* Enables and disables: the loop remembers an edge that comes while a direction is paused. */
-static int epoll_pause(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+static int epoll_pause(struct loop *loop, struct source *source, enum event_direction direction)
 {
     (void)loop;
     (void)source;
@@ -111,32 +111,33 @@ static int epoll_pause(struct fb_loop *loop, struct fb_source *source, enum fb_d
     return 0;
 }
 
-static int epoll_add_conn(struct fb_loop *loop, struct fb_source *source)
+static int epoll_add_conn(struct loop *loop, struct source *source)
 {
-    return control_epoll(loop, source, EPOLL_CTL_ADD, events_of(FB_READ) | events_of(FB_WRITE));
+    return control_epoll(
+        loop, source, EPOLL_CTL_ADD, events_of(EVENT_READ) | events_of(EVENT_WRITE));
 }
 
-static int epoll_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
+static int epoll_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     /* no other process has a connection's descriptor, so that closing it ends the watching too */
     return closing ? 0 : control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
-static int epoll_add_listener(struct fb_loop *loop, struct fb_source *source, bool exclusive)
+static int epoll_add_listener(struct loop *loop, struct source *source, bool exclusive)
 {
     return control_epoll(loop, source, EPOLL_CTL_ADD, EPOLLIN | (exclusive ? EPOLLEXCLUSIVE : 0));
 }
 
-static int epoll_del_listener(struct fb_loop *loop, struct fb_source *source)
+static int epoll_del_listener(struct loop *loop, struct source *source)
 {
     return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
-static void report_event(struct fb_loop *loop, const struct epoll_event *event)
+static void report_event(struct loop *loop, const struct epoll_event *event)
 {
     uint32_t events = event->events;
-    struct fb_source *source =
-        fb_loop_source(loop, (uint32_t)event->data.u64, (uint32_t)(event->data.u64 >> 32));
+    struct source *source =
+        loop_source(loop, (uint32_t)event->data.u64, (uint32_t)(event->data.u64 >> 32));
 
     if (source == NULL) /* an event of the slot's earlier use */
         return;
@@ -146,12 +147,12 @@ static void report_event(struct fb_loop *loop, const struct epoll_event *event)
         events |= EPOLLIN | EPOLLOUT; /* the owner finds out what it is by trying */
 
     if (events & READ_EVENTS)
-        fb_loop_report(loop, source, FB_READ);
-    if ((events & EPOLLOUT) && source->events[FB_WRITE].active)
-        fb_loop_report(loop, source, FB_WRITE);
+        loop_report(loop, source, EVENT_READ);
+    if ((events & EPOLLOUT) && source->events[EVENT_WRITE].active)
+        loop_report(loop, source, EVENT_WRITE);
 }
 
-static void epoll_process_events(struct fb_loop *loop, int timeout)
+static void epoll_process_events(struct loop *loop, int timeout)
 {
     struct epoll_state *state = loop->mechanism_state;
     int n;
@@ -160,22 +161,22 @@ static void epoll_process_events(struct fb_loop *loop, int timeout)
     n = epoll_pwait(state->fd, state->events, state->events_n, timeout, loop->wait_mask);
     if (n == -1) {
         if (errno != EINTR)
-            fb_log(loop->log, FB_ALERT, errno, "epoll_pwait() failed");
+            log_write(loop->log, LEVEL_ALERT, errno, "epoll_pwait() failed");
         return;
     }
     if (n == 0 && timeout == -1)
-        fb_log(loop->log, FB_ALERT, 0, "epoll_pwait() returned no events without timeout");
+        log_write(loop->log, LEVEL_ALERT, 0, "epoll_pwait() returned no events without timeout");
     for (int i = 0; i < n; i++)
         report_event(loop, &state->events[i]);
 }
 
-const struct fb_mechanism mechanism_epoll = {
+const struct mechanism mechanism_epoll = {
     .name = "epoll",
     .masks = true,
     .edge = true,
     .exclusive = true,
     .option = { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 },
-    .io = &fb_io_socket,
+    .io = &io_socket,
     .available = epoll_available,
     .init = epoll_init,
     .done = epoll_done,
@@ -187,7 +188,7 @@ const struct fb_mechanism mechanism_epoll = {
     .del_conn = epoll_del_conn,
     .add_listener = epoll_add_listener,
     .del_listener = epoll_del_listener,
-    .notify = fb_eventfd_notify,
+    .notify = loop_notify_eventfd,
     .process_events = epoll_process_events,
-    .read_clock = fb_system_clock,
+    .read_clock = mechanism_system_clock,
 };

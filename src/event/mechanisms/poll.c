@@ -24,7 +24,7 @@ static bool poll_available(void)
     return true;
 }
 
-static int poll_init(struct fb_loop *loop, int64_t option)
+static int poll_init(struct loop *loop, int64_t option)
 {
     struct poll_state *state = calloc(1, sizeof(*state));
 
@@ -42,7 +42,7 @@ static int poll_init(struct fb_loop *loop, int64_t option)
     return 0;
 }
 
-static void poll_done(struct fb_loop *loop)
+static void poll_done(struct loop *loop)
 {
     struct poll_state *state = loop->mechanism_state;
 
@@ -54,12 +54,12 @@ static void poll_done(struct fb_loop *loop)
     loop->mechanism_state = NULL;
 }
 
-static short events_of(enum fb_direction direction)
+static short events_of(enum event_direction direction)
 {
-    return direction == FB_READ ? POLLIN : POLLOUT;
+    return direction == EVENT_READ ? POLLIN : POLLOUT;
 }
 
-static int poll_add(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+static int poll_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct poll_state *state = loop->mechanism_state;
 
@@ -68,7 +68,7 @@ static int poll_add(struct fb_loop *loop, struct fb_source *source, enum fb_dire
     if (source->position == 0) {
         assert(state->n < loop->sources.n);
         state->fds[state->n] = (struct pollfd) { .fd = source->fd };
-        state->slots[state->n] = fb_source_index(&loop->sources, source);
+        state->slots[state->n] = source_index(&loop->sources, source);
         source->position = ++state->n;
     }
     assert(state->fds[source->position - 1].fd == source->fd);
@@ -77,7 +77,7 @@ static int poll_add(struct fb_loop *loop, struct fb_source *source, enum fb_dire
 }
 
 /* Takes the source's entry out of the array; the last entry moves to its place. */
-static void remove_entry(struct fb_loop *loop, struct fb_source *source)
+static void remove_entry(struct loop *loop, struct source *source)
 {
     struct poll_state *state = loop->mechanism_state;
     uint32_t place = source->position - 1, last = state->n - 1;
@@ -85,17 +85,17 @@ static void remove_entry(struct fb_loop *loop, struct fb_source *source)
     if (source->position == 0)
         return;
     assert(place <= last);
-    assert(fb_source_at(&loop->sources, state->slots[place]) == source);
+    assert(source_at(&loop->sources, state->slots[place]) == source);
     if (place != last) {
         state->fds[place] = state->fds[last];
         state->slots[place] = state->slots[last];
-        fb_source_at(&loop->sources, state->slots[place])->position = place + 1;
+        source_at(&loop->sources, state->slots[place])->position = place + 1;
     }
     state->n--;
     source->position = 0;
 }
 
-static int poll_del(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+static int poll_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct poll_state *state = loop->mechanism_state;
     struct pollfd *entry;
@@ -109,51 +109,52 @@ static int poll_del(struct fb_loop *loop, struct fb_source *source, enum fb_dire
     return 0;
 }
 
-static int poll_add_conn(struct fb_loop *loop, struct fb_source *source)
+static int poll_add_conn(struct loop *loop, struct source *source)
 {
-    poll_add(loop, source, FB_READ);
-    return poll_add(loop, source, FB_WRITE);
+    poll_add(loop, source, EVENT_READ);
+    return poll_add(loop, source, EVENT_WRITE);
 }
 
-static int poll_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
+static int poll_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     (void)closing;
     remove_entry(loop, source);
     return 0;
 }
 
-static int poll_add_listener(struct fb_loop *loop, struct fb_source *source, bool exclusive)
+static int poll_add_listener(struct loop *loop, struct source *source, bool exclusive)
 {
     (void)exclusive;
-    return poll_add(loop, source, FB_READ);
+    return poll_add(loop, source, EVENT_READ);
 }
 
-static int poll_del_listener(struct fb_loop *loop, struct fb_source *source)
+static int poll_del_listener(struct loop *loop, struct source *source)
 {
     remove_entry(loop, source);
     return 0;
 }
 
-static void report_entry(struct fb_loop *loop, const struct pollfd *entry, uint32_t slot)
+static void report_entry(struct loop *loop, const struct pollfd *entry, uint32_t slot)
 {
-    struct fb_source *source = fb_source_at(&loop->sources, slot);
+    struct source *source = source_at(&loop->sources, slot);
     short revents = entry->revents;
 
     assert(source->in_use && source->fd == entry->fd);
     if (revents & POLLNVAL)
-        fb_log(loop->log, FB_ALERT, 0, "poll() says that descriptor %d is not open", entry->fd);
+        log_write(
+            loop->log, LEVEL_ALERT, 0, "poll() says that descriptor %d is not open", entry->fd);
     if (revents & POLLHUP)
         source->eof = true;
     if (revents & (POLLERR | POLLHUP | POLLNVAL))
         revents |= POLLIN | POLLOUT; /* the owner finds out what it is by trying */
 
     if ((revents & POLLIN) && (entry->events & POLLIN))
-        fb_loop_report(loop, source, FB_READ);
+        loop_report(loop, source, EVENT_READ);
     if ((revents & POLLOUT) && (entry->events & POLLOUT))
-        fb_loop_report(loop, source, FB_WRITE);
+        loop_report(loop, source, EVENT_WRITE);
 }
 
-static void poll_process_events(struct fb_loop *loop, int timeout)
+static void poll_process_events(struct loop *loop, int timeout)
 {
     struct poll_state *state = loop->mechanism_state;
     struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
@@ -163,11 +164,11 @@ static void poll_process_events(struct fb_loop *loop, int timeout)
     left = ppoll(state->fds, state->n, timeout == -1 ? NULL : &limit, loop->wait_mask);
     if (left == -1) {
         if (errno != EINTR)
-            fb_log(loop->log, FB_ALERT, errno, "poll() failed");
+            log_write(loop->log, LEVEL_ALERT, errno, "poll() failed");
         return;
     }
     if (left == 0 && timeout == -1)
-        fb_log(loop->log, FB_ALERT, 0, "poll() returned no events without timeout");
+        log_write(loop->log, LEVEL_ALERT, 0, "poll() returned no events without timeout");
     for (uint32_t i = 0; i < state->n && left > 0; i++) {
         if (state->fds[i].revents == 0)
             continue;
@@ -175,13 +176,13 @@ static void poll_process_events(struct fb_loop *loop, int timeout)
         report_entry(loop, &state->fds[i], state->slots[i]);
     }
     if (left > 0)
-        fb_log(loop->log, FB_ALERT, 0, "poll() counted %d more ready than there are", left);
+        log_write(loop->log, LEVEL_ALERT, 0, "poll() counted %d more ready than there are", left);
 }
 
-const struct fb_mechanism mechanism_poll = {
+const struct mechanism mechanism_poll = {
     .name = "poll",
     .masks = true,
-    .io = &fb_io_socket,
+    .io = &io_socket,
     .available = poll_available,
     .init = poll_init,
     .done = poll_done,
@@ -193,7 +194,7 @@ const struct fb_mechanism mechanism_poll = {
     .del_conn = poll_del_conn,
     .add_listener = poll_add_listener,
     .del_listener = poll_del_listener,
-    .notify = fb_eventfd_notify,
+    .notify = loop_notify_eventfd,
     .process_events = poll_process_events,
-    .read_clock = fb_system_clock,
+    .read_clock = mechanism_system_clock,
 };

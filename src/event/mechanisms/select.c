@@ -13,8 +13,8 @@
 
 struct select_state {
     unsigned kind;
-    fd_set watched[FB_DIRECTIONS];
-    fd_set ready[FB_DIRECTIONS];
+    fd_set watched[EVENT_DIRECTIONS];
+    fd_set ready[EVENT_DIRECTIONS];
     int fd_n; /* the greatest descriptor watched, plus one */
     uint32_t slots[FD_SETSIZE];
 };
@@ -24,7 +24,7 @@ static bool select_available(void)
     return true;
 }
 
-static int select_init(struct fb_loop *loop, int64_t option)
+static int select_init(struct loop *loop, int64_t option)
 {
     struct select_state *state = calloc(1, sizeof(*state));
 
@@ -36,7 +36,7 @@ static int select_init(struct fb_loop *loop, int64_t option)
     return 0;
 }
 
-static void select_done(struct fb_loop *loop)
+static void select_done(struct loop *loop)
 {
     struct select_state *state = loop->mechanism_state;
 
@@ -46,7 +46,7 @@ static void select_done(struct fb_loop *loop)
     loop->mechanism_state = NULL;
 }
 
-static int select_add(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+static int select_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct select_state *state = loop->mechanism_state;
 
@@ -57,7 +57,7 @@ static int select_add(struct fb_loop *loop, struct fb_source *source, enum fb_di
         return -1;
     }
     FD_SET(source->fd, &state->watched[direction]);
-    state->slots[source->fd] = fb_source_index(&loop->sources, source);
+    state->slots[source->fd] = source_index(&loop->sources, source);
     if (source->fd >= state->fd_n)
         state->fd_n = source->fd + 1;
     return 0;
@@ -65,10 +65,10 @@ static int select_add(struct fb_loop *loop, struct fb_source *source, enum fb_di
 
 static bool is_watched(const struct select_state *state, int fd)
 {
-    return FD_ISSET(fd, &state->watched[FB_READ]) || FD_ISSET(fd, &state->watched[FB_WRITE]);
+    return FD_ISSET(fd, &state->watched[EVENT_READ]) || FD_ISSET(fd, &state->watched[EVENT_WRITE]);
 }
 
-static void clear_direction(struct select_state *state, int fd, enum fb_direction direction)
+static void clear_direction(struct select_state *state, int fd, enum event_direction direction)
 {
     CHECK_KIND(state, SELECT_KIND);
     assert(fd >= 0 && fd < FD_SETSIZE);
@@ -77,77 +77,78 @@ static void clear_direction(struct select_state *state, int fd, enum fb_directio
         state->fd_n--;
 }
 
-static int select_del(struct fb_loop *loop, struct fb_source *source, enum fb_direction direction)
+static int select_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
     clear_direction(loop->mechanism_state, source->fd, direction);
     return 0;
 }
 
-static int select_add_conn(struct fb_loop *loop, struct fb_source *source)
+static int select_add_conn(struct loop *loop, struct source *source)
 {
-    if (select_add(loop, source, FB_READ) == -1)
+    if (select_add(loop, source, EVENT_READ) == -1)
         return -1;
-    return select_add(loop, source, FB_WRITE);
+    return select_add(loop, source, EVENT_WRITE);
 }
 
-static int select_del_conn(struct fb_loop *loop, struct fb_source *source, bool closing)
+static int select_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     (void)closing;
-    clear_direction(loop->mechanism_state, source->fd, FB_READ);
-    clear_direction(loop->mechanism_state, source->fd, FB_WRITE);
+    clear_direction(loop->mechanism_state, source->fd, EVENT_READ);
+    clear_direction(loop->mechanism_state, source->fd, EVENT_WRITE);
     return 0;
 }
 
-static int select_add_listener(struct fb_loop *loop, struct fb_source *source, bool exclusive)
+static int select_add_listener(struct loop *loop, struct source *source, bool exclusive)
 {
     (void)exclusive;
-    return select_add(loop, source, FB_READ);
+    return select_add(loop, source, EVENT_READ);
 }
 
-static int select_del_listener(struct fb_loop *loop, struct fb_source *source)
+static int select_del_listener(struct loop *loop, struct source *source)
 {
-    return select_del(loop, source, FB_READ);
+    return select_del(loop, source, EVENT_READ);
 }
 
 /* Takes descriptors that were closed under us out of the sets, after EBADF. Their sources are
  * reported as ready, so that the owners find out by trying. */
-static void repair_sets(struct fb_loop *loop)
+static void repair_sets(struct loop *loop)
 {
     struct select_state *state = loop->mechanism_state;
 
     for (int fd = state->fd_n - 1; fd >= 0; fd--) {
-        struct fb_source *source = fb_source_at(&loop->sources, state->slots[fd]);
+        struct source *source = source_at(&loop->sources, state->slots[fd]);
 
         if (!is_watched(state, fd) || fcntl(fd, F_GETFD) != -1)
             continue;
-        fb_log(loop->log, FB_ALERT, errno, "select() watched descriptor %d, which is not open", fd);
-        for (int direction = 0; direction < FB_DIRECTIONS; direction++) {
+        log_write(
+            loop->log, LEVEL_ALERT, errno, "select() watched descriptor %d, which is not open", fd);
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
             if (!FD_ISSET(fd, &state->watched[direction]))
                 continue;
             clear_direction(state, fd, direction);
-            fb_loop_report(loop, source, direction);
+            loop_report(loop, source, direction);
         }
     }
 }
 
-static int report_ready(struct fb_loop *loop, int fd)
+static int report_ready(struct loop *loop, int fd)
 {
     struct select_state *state = loop->mechanism_state;
-    struct fb_source *source;
+    struct source *source;
     int found = 0;
 
-    for (int direction = 0; direction < FB_DIRECTIONS; direction++) {
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
         if (!FD_ISSET(fd, &state->ready[direction]))
             continue;
         found++;
-        source = fb_source_at(&loop->sources, state->slots[fd]);
+        source = source_at(&loop->sources, state->slots[fd]);
         assert(source->in_use && source->fd == fd);
-        fb_loop_report(loop, source, direction);
+        loop_report(loop, source, direction);
     }
     return found;
 }
 
-static void select_process_events(struct fb_loop *loop, int timeout)
+static void select_process_events(struct loop *loop, int timeout)
 {
     struct select_state *state = loop->mechanism_state;
     struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
@@ -155,31 +156,31 @@ static void select_process_events(struct fb_loop *loop, int timeout)
 
     CHECK_KIND(state, SELECT_KIND);
     assert(fd_n <= FD_SETSIZE);
-    state->ready[FB_READ] = state->watched[FB_READ];
-    state->ready[FB_WRITE] = state->watched[FB_WRITE];
-    left = pselect(fd_n, &state->ready[FB_READ], &state->ready[FB_WRITE], NULL,
+    state->ready[EVENT_READ] = state->watched[EVENT_READ];
+    state->ready[EVENT_WRITE] = state->watched[EVENT_WRITE];
+    left = pselect(fd_n, &state->ready[EVENT_READ], &state->ready[EVENT_WRITE], NULL,
         timeout == -1 ? NULL : &limit, loop->wait_mask);
 
     if (left == -1) {
         if (errno == EBADF)
             repair_sets(loop);
         else if (errno != EINTR)
-            fb_log(loop->log, FB_ALERT, errno, "select() failed");
+            log_write(loop->log, LEVEL_ALERT, errno, "select() failed");
         return;
     }
     if (left == 0 && timeout == -1)
-        fb_log(loop->log, FB_ALERT, 0, "select() returned no events without timeout");
+        log_write(loop->log, LEVEL_ALERT, 0, "select() returned no events without timeout");
     for (fd = 0; fd < fd_n && left > 0; fd++)
         left -= report_ready(loop, fd);
     if (left > 0)
-        fb_log(loop->log, FB_ALERT, 0, "select() counted %d more ready than there are", left);
+        log_write(loop->log, LEVEL_ALERT, 0, "select() counted %d more ready than there are", left);
 }
 
-const struct fb_mechanism mechanism_select = {
+const struct mechanism mechanism_select = {
     .name = "select",
     .masks = true,
     .descriptors_max = FD_SETSIZE,
-    .io = &fb_io_socket,
+    .io = &io_socket,
     .available = select_available,
     .init = select_init,
     .done = select_done,
@@ -191,7 +192,7 @@ const struct fb_mechanism mechanism_select = {
     .del_conn = select_del_conn,
     .add_listener = select_add_listener,
     .del_listener = select_del_listener,
-    .notify = fb_eventfd_notify,
+    .notify = loop_notify_eventfd,
     .process_events = select_process_events,
-    .read_clock = fb_system_clock,
+    .read_clock = mechanism_system_clock,
 };
