@@ -20,7 +20,7 @@ static int show_help(const struct cmdline *cmdline)
     return EXIT_SUCCESS;
 }
 
-static int serve(struct cmdline *cmdline, struct log *log, int argc, char **argv)
+static int run_daemon(struct cmdline *cmdline, struct log *log, int argc, char **argv)
 {
     struct binary binary;
     int status = binary_remember(&binary, argv, cmdline->cycle.environment);
@@ -31,7 +31,7 @@ static int serve(struct cmdline *cmdline, struct log *log, int argc, char **argv
     return status == -1 ? EXIT_FAILURE : start_daemon(&cmdline->cycle, &binary, log, argv);
 }
 
-static int run(struct cmdline *cmdline, struct log *log, int argc, char **argv)
+static int run_command(struct cmdline *cmdline, struct log *log, int argc, char **argv)
 {
     cmdline->cycle.protocols = protocols_builtin;
     if (cmdline->help || cmdline->version)
@@ -42,7 +42,7 @@ static int run(struct cmdline *cmdline, struct log *log, int argc, char **argv)
         return cli_command(cmdline, log);
     if (cmdline->status)
         return cli_status(cmdline, log);
-    return serve(cmdline, log, argc, argv);
+    return run_daemon(cmdline, log, argc, argv);
 }
 
 int main(int argc, char **argv)
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     signals_end_first_process();
     log_init_plain(&log, &standard_error, "forkbeard");
     if (cmdline_parse(&cmdline, argc, argv, &log) == 0)
-        status = run(&cmdline, &log, argc, argv);
+        status = run_command(&cmdline, &log, argc, argv);
     cmdline_done(&cmdline);
     return status;
 }

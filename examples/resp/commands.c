@@ -178,7 +178,7 @@ static size_t count_commands(void)
 }
 
 /* Finds a command by its name without the first `skip` bytes, which are the same for all. */
-static const struct command *find(const struct command *table, fb_bytes word, size_t skip)
+static const struct command *find_command(const struct command *table, fb_bytes word, size_t skip)
 {
     for (; table->name != NULL; table++)
         if (resp_is(word, table->name + skip))
@@ -186,7 +186,7 @@ static const struct command *find(const struct command *table, fb_bytes word, si
     return NULL;
 }
 
-static int bounded(size_t n, size_t most)
+static int bounded_length(size_t n, size_t most)
 {
     return (int)(n < most ? n : most);
 }
@@ -199,10 +199,10 @@ static void reply_unknown(const struct resp_request *request)
     size_t n = 0;
 
     for (size_t i = 1; i < request->n && n < most; i++)
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "'%.*s' ", bounded(words[i].n, most - n),
-            (const char *)words[i].p);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "'%.*s' ",
+            bounded_length(words[i].n, most - n), (const char *)words[i].p);
     resp_error(request->conn, "ERR unknown command '%.*s', with args beginning with: %s",
-        bounded(words[0].n, most), (const char *)words[0].p, text);
+        bounded_length(words[0].n, most), (const char *)words[0].p, text);
 }
 
 static void reply_unknown_part(const struct resp_request *request, const char *whole)
@@ -213,7 +213,7 @@ static void reply_unknown_part(const struct resp_request *request, const char *w
     for (; whole[n] != '\0'; n++)
         name[n] = (char)(whole[n] - 'a' + 'A');
     resp_error(request->conn, "ERR unknown subcommand '%.*s'. Try %.*s HELP.",
-        bounded(request->words[1].n, 128), (const char *)request->words[1].p, (int)n, name);
+        bounded_length(request->words[1].n, 128), (const char *)request->words[1].p, (int)n, name);
 }
 
 void resp_wrong_number(const struct resp_request *request)
@@ -223,7 +223,7 @@ void resp_wrong_number(const struct resp_request *request)
 
 void resp_run(struct resp_request *request)
 {
-    const struct command *command = find(commands, request->words[0], 0);
+    const struct command *command = find_command(commands, request->words[0], 0);
 
     fb_count_request(request->conn);
     fb_metric_add(request->conn, RESP_COMMANDS, 1);
@@ -234,7 +234,7 @@ void resp_run(struct resp_request *request)
     if (command->parts != NULL && request->n > 1) {
         const struct command *whole = command;
 
-        command = find(whole->parts, request->words[1], strlen(whole->name) + 1);
+        command = find_command(whole->parts, request->words[1], strlen(whole->name) + 1);
         if (command == NULL) {
             reply_unknown_part(request, whole->name);
             return;

@@ -3,7 +3,7 @@
 #include "resp.h"
 
 /* Adds to a number. Clients set numbers as decimal text, so fb_map_add() cannot be used. */
-static void add(struct resp_request *request, int64_t by)
+static void add_to_number(struct resp_request *request, int64_t by)
 {
     fb_bytes key = request->words[1];
     fb_map_status status;
@@ -33,12 +33,12 @@ static void add(struct resp_request *request, int64_t by)
 
 void resp_incr(struct resp_request *request)
 {
-    add(request, 1);
+    add_to_number(request, 1);
 }
 
 void resp_decr(struct resp_request *request)
 {
-    add(request, -1);
+    add_to_number(request, -1);
 }
 
 void resp_incrby(struct resp_request *request)
@@ -48,7 +48,7 @@ void resp_incrby(struct resp_request *request)
     if (resp_number(request->words[2], &by) == -1)
         resp_error(request->conn, RESP_NOT_AN_INTEGER);
     else
-        add(request, by);
+        add_to_number(request, by);
 }
 
 void resp_decrby(struct resp_request *request)
@@ -60,7 +60,7 @@ void resp_decrby(struct resp_request *request)
     else if (by == INT64_MIN)
         resp_error(request->conn, "ERR decrement would overflow");
     else
-        add(request, -by);
+        add_to_number(request, -by);
 }
 
 static void reply_ttl(struct resp_request *request, uint64_t unit)
@@ -105,7 +105,7 @@ static void set_ttl(struct resp_request *request, uint64_t ttl, int only_timed)
         resp_integer(request->conn, 1);
 }
 
-static void expire(struct resp_request *request, int64_t unit)
+static void expire_after(struct resp_request *request, int64_t unit)
 {
     int64_t ms;
 
@@ -121,12 +121,12 @@ static void expire(struct resp_request *request, int64_t unit)
 
 void resp_expire(struct resp_request *request)
 {
-    expire(request, 1000);
+    expire_after(request, 1000);
 }
 
 void resp_pexpire(struct resp_request *request)
 {
-    expire(request, 1);
+    expire_after(request, 1);
 }
 
 void resp_persist(struct resp_request *request)

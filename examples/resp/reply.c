@@ -22,7 +22,7 @@ fb_bytes resp_decimal(int64_t number, char text[24])
 }
 
 /* Writes the beginning of most replies: a letter, a number and the end of the line. */
-static size_t head(char *out, char letter, int64_t number)
+static size_t write_head(char *out, char letter, int64_t number)
 {
     char text[24];
     fb_bytes digits = resp_decimal(number, text);
@@ -65,14 +65,14 @@ void resp_integer(fb_conn *conn, int64_t number)
 {
     char text[32];
 
-    fb_write(conn, text, head(text, ':', number));
+    fb_write(conn, text, write_head(text, ':', number));
 }
 
 void resp_bulk(fb_conn *conn, fb_bytes bytes)
 {
     char text[32];
     const fb_bytes pieces[] = {
-        { (const uint8_t *)text, head(text, '$', (int64_t)bytes.n) },
+        { (const uint8_t *)text, write_head(text, '$', (int64_t)bytes.n) },
         bytes,
         { (const uint8_t *)"\r\n", 2 },
     };
@@ -94,5 +94,5 @@ void resp_array(fb_conn *conn, size_t n)
 {
     char text[32];
 
-    fb_write(conn, text, head(text, '*', (int64_t)n));
+    fb_write(conn, text, write_head(text, '*', (int64_t)n));
 }

@@ -25,7 +25,7 @@ static void resp_closed(fb_conn *conn, void *state, fb_reason reason)
     fb_metric_add(conn, RESP_CLIENTS, -1);
 }
 
-static int run(fb_conn *conn, const struct resp_parser *parser)
+static int run_command(fb_conn *conn, const struct resp_parser *parser)
 {
     struct resp_request request = {
         .conn = conn,
@@ -64,7 +64,7 @@ static size_t resp_data(fb_conn *conn, void *state, fb_bytes in)
             resp_error(conn, "ERR %s", parser.error);
         else
             used += parser.used;
-        if (parsed == RESP_BROKEN || run(conn, &parser)) {
+        if (parsed == RESP_BROKEN || run_command(conn, &parser)) {
             fb_close(conn);
             return in.n;
         }

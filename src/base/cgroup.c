@@ -32,7 +32,7 @@ struct mount {
     const char *point;
 };
 
-static void keep_less(int64_t *least, int64_t limit)
+static void lower_limit(int64_t *least, int64_t limit)
 {
     if (limit != 0 && (*least == 0 || limit < *least))
         *least = limit;
@@ -75,7 +75,7 @@ static bool read_line(const char *directory, const char *name, char *line, int s
 }
 
 /* A positive number up to `end`; 0 for anything else. */
-static int64_t positive(const char *text, char end)
+static int64_t parse_positive(const char *text, char end)
 {
     char *rest;
     long long value = strtoll(text, &rest, 10);
@@ -101,7 +101,7 @@ static int64_t cpu_v2(const char *directory)
     space = strchr(line, ' ');
     if (space == NULL)
         return 0;
-    return rounded_up(positive(line, ' '), positive(space + 1, '\0'));
+    return rounded_up(parse_positive(line, ' '), parse_positive(space + 1, '\0'));
 }
 
 /* cpu.cfs_quota_us is -1 without a limit */
@@ -112,16 +112,16 @@ static int64_t cpu_v1(const char *directory)
     if (!read_line(directory, "cpu.cfs_quota_us", quota, sizeof(quota)) ||
         !read_line(directory, "cpu.cfs_period_us", period, sizeof(period)))
         return 0;
-    return rounded_up(positive(quota, '\0'), positive(period, '\0'));
+    return rounded_up(parse_positive(quota, '\0'), parse_positive(period, '\0'));
 }
 
 static const struct controller cpu = { "cpu", { [V1] = cpu_v1, [V2] = cpu_v2 } };
 
 /* A file with a number of bytes; "max", or in v1 an enormous number, is no limit. */
-static int64_t bytes(const char *directory, const char *name)
+static int64_t read_bytes(const char *directory, const char *name)
 {
     char line[128];
-    int64_t n = read_line(directory, name, line, sizeof(line)) ? positive(line, '\0') : 0;
+    int64_t n = read_line(directory, name, line, sizeof(line)) ? parse_positive(line, '\0') : 0;
 
     return n < INT64_C(1) << 60 ? n : 0;
 }
@@ -129,15 +129,15 @@ static int64_t bytes(const char *directory, const char *name)
 /* Above memory.high a group is slowed down, above memory.max it is killed. */
 static int64_t memory_v2(const char *directory)
 {
-    int64_t least = bytes(directory, "memory.max");
+    int64_t least = read_bytes(directory, "memory.max");
 
-    keep_less(&least, bytes(directory, "memory.high"));
+    lower_limit(&least, read_bytes(directory, "memory.high"));
     return least;
 }
 
 static int64_t memory_v1(const char *directory)
 {
-    return bytes(directory, "memory.limit_in_bytes");
+    return read_bytes(directory, "memory.limit_in_bytes");
 }
 
 static const struct controller memory = { "memory", { [V1] = memory_v1, [V2] = memory_v2 } };
@@ -158,7 +158,7 @@ static int64_t limit_upwards(
     for (;;) {
         char *slash;
 
-        keep_less(&least, group->controller->limit[mount->hierarchy](directory));
+        lower_limit(&least, group->controller->limit[mount->hierarchy](directory));
         slash = strrchr(directory, '/');
         if (slash == NULL || (size_t)(slash - directory) < base)
             return least;
@@ -215,7 +215,7 @@ static void read_group_line(struct group *group, char *line)
 }
 
 /* Undoes what the kernel does to blanks: "\040". */
-static void unescape(char *text)
+static void unescape_octal(char *text)
 {
     char *to = text;
 
@@ -259,8 +259,8 @@ static bool parse_mount(char *line, const struct controller *controller, struct 
         mount->hierarchy = V1;
     else
         return false;
-    unescape(field[TOP]);
-    unescape(field[POINT]);
+    unescape_octal(field[TOP]);
+    unescape_octal(field[POINT]);
     mount->top = field[TOP];
     mount->point = field[POINT];
     return true;
@@ -276,7 +276,7 @@ static void read_mount_line(const struct group *group, char *line, int64_t *leas
     path = group->path[mount.hierarchy];
     below = *path != '\0' ? below_mount(path, mount.top) : NULL;
     if (below != NULL)
-        keep_less(least, limit_upwards(group, &mount, below));
+        lower_limit(least, limit_upwards(group, &mount, below));
 }
 
 /* Opens a file of this process; NULL where there is none. */

@@ -36,7 +36,7 @@ char *json_end(struct json *json, size_t *n)
 }
 
 /* Appends, and leaves room for one byte more, which ends the line. */
-static void append(struct json *json, const char *bytes, size_t n)
+static void append_bytes(struct json *json, const char *bytes, size_t n)
 {
     size_t size = json->size > 0 ? json->size : SIZE_MIN;
     char *larger;
@@ -60,7 +60,7 @@ static void append(struct json *json, const char *bytes, size_t n)
 
 static void append_text(struct json *json, const char *text)
 {
-    append(json, text, strlen(text));
+    append_bytes(json, text, strlen(text));
 }
 
 /* Returns the code of a control character (below U+0020, U+007F to U+009F), or 0. */
@@ -116,7 +116,7 @@ static void append_string(struct json *json, const char *value)
     while (*value != '\0') {
         size_t n = json_escape(&value, c);
 
-        append(json, c, n);
+        append_bytes(json, c, n);
     }
     append_text(json, "\"");
 }
@@ -155,7 +155,7 @@ void json_array(struct json *json, const char *key)
 void json_close(struct json *json)
 {
     assert(json->depth > 0);
-    append(json, &json->ends[--json->depth], 1);
+    append_bytes(json, &json->ends[--json->depth], 1);
     json->comma = true;
 }
 

@@ -208,7 +208,7 @@ struct json_value json_next(struct json_value array, struct json_value last)
     return p < end && *p != ']' ? value_at(p, end) : none;
 }
 
-static size_t encode(unsigned code, char out[4])
+static size_t encode_utf8(unsigned code, char out[4])
 {
     if (code == 0) /* a NUL would end the string */
         code = 0xfffd;
@@ -258,7 +258,7 @@ static size_t take_escape(const char **p, const char *end, char out[4])
     const char *name = strchr(names, c);
 
     if (c == 'u')
-        return encode(take_code(p, end), out);
+        return encode_utf8(take_code(p, end), out);
     out[0] = name != NULL ? meanings[name - names] : c;
     return 1;
 }

@@ -44,7 +44,7 @@ void log_init_plain(struct log *log, struct log_target *target, const char *name
 }
 
 /* Gives grave lines to the collector, without the time and the pid. */
-static void tell(const struct log *log, struct log_entry *entry)
+static void collect_diag(const struct log *log, struct log_entry *entry)
 {
     struct diag_text telling = { .level = entry->line->level };
 
@@ -57,7 +57,7 @@ static void tell(const struct log *log, struct log_entry *entry)
 }
 
 /* Writes to a target that takes lines again how many it lacks. */
-static void confess(struct log *log, struct log_target *target)
+static void report_lost(struct log *log, struct log_target *target)
 {
     struct diag *told = log->diag;
     uint64_t n = target->lost;
@@ -73,7 +73,7 @@ static void confess(struct log *log, struct log_target *target)
         target->lost += n;
 }
 
-static void deliver(struct log *log, struct log_entry *entry)
+static void write_to_targets(struct log *log, struct log_entry *entry)
 {
     for (unsigned i = 0; i < log->target_n; i++) {
         struct log_target *target = &log->targets[i];
@@ -84,7 +84,7 @@ static void deliver(struct log *log, struct log_entry *entry)
         log_target_write(target, entry);
         log->broken = log->broken || target->broken;
         if (lost > 0 && lost == target->lost)
-            confess(log, target);
+            report_lost(log, target);
     }
 }
 
@@ -108,12 +108,12 @@ static void PRINTF_FORMAT(3, 0)
     entry.has_text = entry.has_json = false;
     if (vsnprintf(entry.message, sizeof(entry.message), format, args) < 0)
         entry.message[0] = '\0';
-    tell(log, &entry);
-    deliver(log, &entry);
+    collect_diag(log, &entry);
+    write_to_targets(log, &entry);
 }
 
 static void PRINTF_FORMAT(3, 4)
-    say(struct log *log, const struct log_line *line, const char *format, ...)
+    emit_line(struct log *log, const struct log_line *line, const char *format, ...)
 {
     va_list args;
 
@@ -140,7 +140,7 @@ void log_report_held(struct log *log, bool all)
         struct log_line line = { .level = held.level };
 
         if (line.level <= log->level) /* the levels may have changed */
-            say(log, &line,
+            emit_line(log, &line,
                 "%" PRIu32 " more line%s like \"%s\" %s suppressed in the last %" PRIu64 " %s",
                 held.n, held.n == 1 ? "" : "s", held.like, held.n == 1 ? "was" : "were",
                 held.ms % 1000 == 0 ? held.ms / 1000 : held.ms, held.ms % 1000 == 0 ? "s" : "ms");
@@ -151,7 +151,7 @@ void log_report_held(struct log *log, bool all)
 /* Asks the limit. It never holds back grave lines, lines for debugging, and those of a connection
  * that is being debugged, because somebody looks for them. */
 static bool PRINTF_FORMAT(3, 0)
-    is_held(struct log *log, const struct log_line *line, const char *format, va_list args)
+    is_suppressed(struct log *log, const struct log_line *line, const char *format, va_list args)
 {
     uint64_t now;
     va_list copy;
@@ -173,7 +173,7 @@ void log_vput(struct log *log, const struct log_line *line, const char *format, 
 {
     int saved = errno;
 
-    if (!is_held(log, line, format, args))
+    if (!is_suppressed(log, line, format, args))
         emit(log, line, format, args);
     errno = saved;
 }

@@ -18,7 +18,7 @@ struct piece {
     size_t n, size;
 };
 
-static void add(struct piece *piece, const char *s)
+static void add_text(struct piece *piece, const char *s)
 {
     size_t n = strlen(s);
 
@@ -51,9 +51,9 @@ static void add_member(struct piece *piece, const char *name, const char *value)
 {
     if (value == NULL)
         return;
-    add(piece, ",\"");
-    add(piece, name);
-    add(piece, "\":");
+    add_text(piece, ",\"");
+    add_text(piece, name);
+    add_text(piece, "\":");
     add_string(piece, value, VALUE_MAX);
 }
 
@@ -63,14 +63,14 @@ static void add_tail(struct piece *tail, const struct log_line *line)
 
     if (line->error != 0) {
         snprintf(number, sizeof(number), ",\"errno\":%d", line->error);
-        add(tail, number);
+        add_text(tail, number);
         add_member(tail, "error", strerror_r(line->error, reason, sizeof(reason)));
     }
     add_member(tail, "client", line->client);
     add_member(tail, "server", line->server);
     add_member(tail, "upstream", line->upstream);
     add_member(tail, "protocol", line->protocol);
-    add(tail, "}\n");
+    add_text(tail, "}\n");
 }
 
 static void add_head(struct piece *out, const struct log_entry *entry)
@@ -85,10 +85,10 @@ static void add_head(struct piece *out, const struct log_entry *entry)
     strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(head, sizeof(head), "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"pid\":%d", time,
         (int)(now.tv_nsec / 1000000), log_level_name(line->level), (int)entry->pid);
-    add(out, head);
+    add_text(out, head);
     if (line->connection != 0) {
         snprintf(head, sizeof(head), ",\"connection\":%llu", (unsigned long long)line->connection);
-        add(out, head);
+        add_text(out, head);
     }
 }
 
@@ -103,7 +103,7 @@ const struct log_text *log_json_make(struct log_entry *entry)
     entry->has_json = true;
     add_tail(&tail, entry->line);
     add_head(&out, entry);
-    add(&out, ",\"message\":");
+    add_text(&out, ",\"message\":");
     add_string(&out, entry->message, out.size - out.n - tail.n);
     assert(out.n + tail.n <= out.size);
     memcpy(out.bytes + out.n, tail.bytes, tail.n);

@@ -30,7 +30,7 @@ static size_t place_of(const struct log_line *line, const char *format)
 
 /* Finds the kind of the line. A new kind takes the place of the one that began first; NULL where
  * all of them have lines that are still to be reported. */
-static struct log_limit_kind *find(
+static struct log_limit_kind *find_kind(
     struct log_limit *limit, uint64_t now, const struct log_line *line, const char *format)
 {
     size_t first = place_of(line, format);
@@ -55,7 +55,7 @@ static struct log_limit_kind *find(
 }
 
 static void PRINTF_FORMAT(3, 0)
-    note(struct log_limit_kind *kind, int error, const char *format, va_list args)
+    note_first_line(struct log_limit_kind *kind, int error, const char *format, va_list args)
 {
     size_t n, most = sizeof(kind->like);
     char reason[128];
@@ -70,7 +70,7 @@ static void PRINTF_FORMAT(3, 0)
 bool log_limit_holds(struct log_limit *limit, uint64_t now, const struct log_line *line,
     const char *format, va_list args)
 {
-    struct log_limit_kind *kind = find(limit, now, line, format);
+    struct log_limit_kind *kind = find_kind(limit, now, line, format);
 
     if (kind == NULL)
         return false;
@@ -84,7 +84,7 @@ bool log_limit_holds(struct log_limit *limit, uint64_t now, const struct log_lin
         return false;
     }
     if (kind->held == 0)
-        note(kind, line->error, format, args);
+        note_first_line(kind, line->error, format, args);
     if (kind->held < UINT32_MAX)
         kind->held++;
     if (limit->due_ms == 0 || limit->due_ms > kind->begun_ms + limit->interval_ms)

@@ -81,7 +81,7 @@ static bool is_full(int error)
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
 }
 
-static void miss(struct log_target *target)
+static void count_lost(struct log_target *target)
 {
     target->lost++;
     if (!is_full(errno))
@@ -106,7 +106,7 @@ static void send_syslog(struct log_target *target, const struct log_entry *entry
         if (send_parts(target->fd, parts, 2))
             return;
     }
-    miss(target);
+    count_lost(target);
 }
 
 static void add_field(struct log_text *fields, const char *name, const char *value)

@@ -21,7 +21,7 @@ static enum number_status in_range(int64_t value, int64_t least, int64_t greates
 }
 
 /* Reads digits and moves *s behind them; a number too large becomes INT64_MAX. */
-static bool digits(const char **s, int64_t *value)
+static bool parse_digits(const char **s, int64_t *value)
 {
     const char *p = *s;
 
@@ -35,7 +35,7 @@ static bool digits(const char **s, int64_t *value)
     return true;
 }
 
-static int64_t multiply(int64_t a, int64_t b)
+static int64_t multiply_capped(int64_t a, int64_t b)
 {
     int64_t product;
 
@@ -49,7 +49,7 @@ enum number_status number_parse(const char *s, int64_t least, int64_t greatest, 
 
     if (negative)
         s++;
-    if (!digits(&s, &value) || *s != '\0')
+    if (!parse_digits(&s, &value) || *s != '\0')
         return NUMBER_MALFORMED;
     return in_range(negative ? -value : value, least, greatest, out);
 }
@@ -58,7 +58,7 @@ enum number_status number_parse_size(const char *s, int64_t least, int64_t great
 {
     int64_t value;
 
-    if (!digits(&s, &value))
+    if (!parse_digits(&s, &value))
         return NUMBER_MALFORMED;
     if (*s != '\0' && s[1] != '\0')
         return NUMBER_MALFORMED;
@@ -67,15 +67,15 @@ enum number_status number_parse_size(const char *s, int64_t least, int64_t great
         break;
     case 'k':
     case 'K':
-        value = multiply(value, 1024);
+        value = multiply_capped(value, 1024);
         break;
     case 'm':
     case 'M':
-        value = multiply(value, 1024 * 1024);
+        value = multiply_capped(value, 1024 * 1024);
         break;
     case 'g':
     case 'G':
-        value = multiply(value, 1024 * 1024 * 1024);
+        value = multiply_capped(value, 1024 * 1024 * 1024);
         break;
     default:
         return NUMBER_MALFORMED;
@@ -104,7 +104,7 @@ enum number_status number_parse_msec(const char *s, int64_t least, int64_t great
     do {
         size_t length, unit;
 
-        if (!digits(&s, &value))
+        if (!parse_digits(&s, &value))
             return NUMBER_MALFORMED;
         length = strcspn(s, " 0123456789");
         if (length == 0) {
@@ -119,7 +119,7 @@ enum number_status number_parse_msec(const char *s, int64_t least, int64_t great
         if (unit == countof(units) || unit < next)
             return NUMBER_MALFORMED;
         next = unit + 1;
-        if (__builtin_add_overflow(sum, multiply(value, units[unit].ms), &sum))
+        if (__builtin_add_overflow(sum, multiply_capped(value, units[unit].ms), &sum))
             sum = INT64_MAX;
         s += length;
         while (*s == ' ')

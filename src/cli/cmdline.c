@@ -38,7 +38,7 @@ static char *resolve_path(const char *prefix, const char *path)
 }
 
 /* Copies what a reload needs again: the process's title overwrites the arguments themselves. */
-static int keep_globals(struct cmdline *cmdline, const char *globals, struct log *log)
+static int copy_globals(struct cmdline *cmdline, const char *globals, struct log *log)
 {
     if (globals == NULL)
         return 0;
@@ -49,7 +49,7 @@ static int keep_globals(struct cmdline *cmdline, const char *globals, struct log
     return -1;
 }
 
-static int keep_environment(struct cmdline *cmdline, struct log *log)
+static int copy_environment(struct cmdline *cmdline, struct log *log)
 {
     cmdline->cycle.environment = process_keep_environment();
     if (cmdline->cycle.environment != NULL)
@@ -190,7 +190,7 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
     if (check_words(cmdline, argv + optind, log) == -1)
         return -1;
     cmdline->cycle.testing = cmdline->test;
-    if (keep_globals(cmdline, globals, log) == -1 || keep_environment(cmdline, log) == -1)
+    if (copy_globals(cmdline, globals, log) == -1 || copy_environment(cmdline, log) == -1)
         return -1;
     return resolve_paths(cmdline, prefix, conf, error_log, log);
 }

@@ -117,7 +117,7 @@ static void print_message(const struct diag_message *message, struct log *log)
 }
 
 /* Returns what a failed command leaves as it was. */
-static const char *consequence(const char *order)
+static const char *unchanged_part(const char *order)
 {
     if (strcmp(order, "reload") == 0)
         return ": the configuration before stays in force";
@@ -146,7 +146,7 @@ static int print_outcome(const struct cmdline *cmdline, const struct reply *repl
         snprintf(error, sizeof(error), "the daemon's answer was not understood");
     if (!shown)
         log_write(log, LEVEL_EMERG, 0, "%s", error);
-    log_write(log, LEVEL_ERROR, 0, "%s failed%s", cmdline->signal, consequence(cmdline->signal));
+    log_write(log, LEVEL_ERROR, 0, "%s failed%s", cmdline->signal, unchanged_part(cmdline->signal));
     return EXIT_FAILURE;
 }
 

@@ -10,12 +10,12 @@
 #define TEXT_MAX 1024
 #define PLACE_MAX 32 /* bytes of a number or a state */
 
-static int64_t number(struct json_value object, const char *name)
+static int64_t member_number(struct json_value object, const char *name)
 {
     return json_integer(json_member(object, name), 0);
 }
 
-static const char *text(struct json_value object, const char *name, char out[TEXT_MAX])
+static const char *member_text(struct json_value object, const char *name, char out[TEXT_MAX])
 {
     if (!json_text(json_member(object, name), out, TEXT_MAX))
         strcpy(out, "-");
@@ -23,7 +23,7 @@ static const char *text(struct json_value object, const char *name, char out[TEX
 }
 
 /* Formats a number; "-" where there is none. */
-static const char *count(struct json_value object, const char *name, char out[PLACE_MAX])
+static const char *format_count(struct json_value object, const char *name, char out[PLACE_MAX])
 {
     int64_t n = json_integer(json_member(object, name), -1);
 
@@ -35,7 +35,7 @@ static const char *count(struct json_value object, const char *name, char out[PL
 }
 
 /* Formats a time in its two largest units. */
-static const char *span(int64_t ms, char out[PLACE_MAX])
+static const char *format_duration(int64_t ms, char out[PLACE_MAX])
 {
     static const struct {
         const char *name;
@@ -61,10 +61,10 @@ static void show_reload(struct json_value reload, FILE *out)
     if (json_member(reload, "ok").text == NULL)
         return;
     if (json_is_true(json_member(reload, "ok")))
-        fprintf(out, "reloaded at %s\n", text(reload, "at", at));
+        fprintf(out, "reloaded at %s\n", member_text(reload, "at", at));
     else
-        fprintf(
-            out, "reload failed at %s: %s\n", text(reload, "at", at), text(reload, "error", error));
+        fprintf(out, "reload failed at %s: %s\n", member_text(reload, "at", at),
+            member_text(reload, "error", error));
 }
 
 static void show_upgrade(struct json_value upgrade, FILE *out)
@@ -73,10 +73,12 @@ static void show_upgrade(struct json_value upgrade, FILE *out)
 
     if (json_member(upgrade, "role").text == NULL)
         return;
-    if (strcmp(text(upgrade, "role", role), "new") == 0)
-        fprintf(out, "new binary; the old one is process %" PRId64 "\n", number(upgrade, "other"));
+    if (strcmp(member_text(upgrade, "role", role), "new") == 0)
+        fprintf(out, "new binary; the old one is process %" PRId64 "\n",
+            member_number(upgrade, "other"));
     else
-        fprintf(out, "old binary; the new one is process %" PRId64 "%s\n", number(upgrade, "other"),
+        fprintf(out, "old binary; the new one is process %" PRId64 "%s\n",
+            member_number(upgrade, "other"),
             json_is_true(json_member(upgrade, "serves")) ? "" : ", which does not serve yet");
 }
 
@@ -86,16 +88,17 @@ static void show_head(struct json_value status, FILE *out)
     char version[TEXT_MAX], state[TEXT_MAX], conf[TEXT_MAX], up[PLACE_MAX];
 
     fprintf(out, "forkbeard %s, master process %" PRId64 ", %s, up %s\n",
-        text(status, "version", version), number(status, "pid"), text(status, "state", state),
-        span(number(status, "uptime_ms"), up));
-    fprintf(out, "configuration %s\n", text(status, "configuration", conf));
+        member_text(status, "version", version), member_number(status, "pid"),
+        member_text(status, "state", state),
+        format_duration(member_number(status, "uptime_ms"), up));
+    fprintf(out, "configuration %s\n", member_text(status, "configuration", conf));
     show_reload(json_member(status, "reload"), out);
     show_upgrade(json_member(status, "upgrade"), out);
     fprintf(out,
         "connections: %" PRId64 " active, %" PRId64 " accepted, %" PRId64 " handled; %" PRId64
         " requests\n",
-        number(totals, "active"), number(totals, "accepts"), number(totals, "handled"),
-        number(totals, "requests"));
+        member_number(totals, "active"), member_number(totals, "accepts"),
+        member_number(totals, "handled"), member_number(totals, "requests"));
 }
 
 static void show_worker(struct json_value generation, struct json_value worker, FILE *out)
@@ -104,12 +107,13 @@ static void show_worker(struct json_value generation, struct json_value worker, 
     int64_t ms = json_integer(json_member(worker, "uptime_ms"), -1);
 
     if (ms >= 0)
-        span(ms, up);
+        format_duration(ms, up);
     fprintf(out, "%10" PRId64 "  %-8s  %8s  %4s  %-9s  %11s  %12s  %8s  %8s\n",
-        number(generation, "number"), text(generation, "state", of),
-        count(worker, "pid", places[0]), count(worker, "slot", places[1]),
-        text(worker, "state", state), count(worker, "connections", places[2]),
-        count(worker, "requests", places[3]), up, count(worker, "restarts", places[4]));
+        member_number(generation, "number"), member_text(generation, "state", of),
+        format_count(worker, "pid", places[0]), format_count(worker, "slot", places[1]),
+        member_text(worker, "state", state), format_count(worker, "connections", places[2]),
+        format_count(worker, "requests", places[3]), up,
+        format_count(worker, "restarts", places[4]));
 }
 
 static void show_generations(struct json_value generations, FILE *out)
@@ -134,7 +138,7 @@ static int address_width(struct json_value listeners)
     char address[TEXT_MAX];
 
     while ((listener = json_next(listeners, listener)).text != NULL)
-        if (strlen(text(listener, "address", address)) > width)
+        if (strlen(member_text(listener, "address", address)) > width)
             width = strlen(address);
     return (int)width;
 }
@@ -148,9 +152,10 @@ static void show_listeners(struct json_value listeners, FILE *out)
     fprintf(out, "\n%-*s  %7s  %7s  %7s  %8s\n", width, "LISTENER", "SOCKETS", "BACKLOG", "QUEUE",
         "DROPS");
     while ((listener = json_next(listeners, listener)).text != NULL)
-        fprintf(out, "%-*s  %7s  %7s  %7s  %8s\n", width, text(listener, "address", address),
-            count(listener, "sockets", places[0]), count(listener, "backlog", places[1]),
-            count(listener, "queue", places[2]), count(listener, "drops", places[3]));
+        fprintf(out, "%-*s  %7s  %7s  %7s  %8s\n", width, member_text(listener, "address", address),
+            format_count(listener, "sockets", places[0]),
+            format_count(listener, "backlog", places[1]),
+            format_count(listener, "queue", places[2]), format_count(listener, "drops", places[3]));
 }
 
 void status_text_write(struct json_value status, FILE *out)

@@ -52,7 +52,7 @@ static bool is_continuation(char c)
 }
 
 /* Chooses the part of a long line that is shown. */
-static struct span clip(const struct span *line, const struct span *word)
+static struct span clip_line(const struct span *line, const struct span *word)
 {
     struct span shown = *line;
 
@@ -85,7 +85,7 @@ static size_t printable_width(const char *p, const char *end)
     return n;
 }
 
-static void draw(struct drawing *drawing, const char *text, size_t n, size_t width)
+static void draw_text(struct drawing *drawing, const char *text, size_t n, size_t width)
 {
     assert(drawing->line_n + n <= sizeof(drawing->line));
     memcpy(drawing->line + drawing->line_n, text, n);
@@ -100,15 +100,15 @@ static size_t draw_character(struct drawing *drawing, const char *p, const char 
     char hex[8];
 
     if (n > 0) {
-        draw(drawing, p, n, 1);
+        draw_text(drawing, p, n, 1);
         return n;
     }
     if (*p == '\t') {
         n = TAB_WIDTH - drawing->column % TAB_WIDTH;
-        draw(drawing, "        ", n, n);
+        draw_text(drawing, "        ", n, n);
     } else {
         n = (size_t)snprintf(hex, sizeof(hex), "\\x%02x", (unsigned char)*p);
-        draw(drawing, hex, n, n);
+        draw_text(drawing, hex, n, n);
     }
     return 1;
 }
@@ -128,11 +128,11 @@ static void draw_mark(struct drawing *drawing, const struct span *word, const ch
 
 static void draw_line(struct drawing *drawing, const struct span *line, const struct span *word)
 {
-    const struct span shown = clip(line, word);
+    const struct span shown = clip_line(line, word);
 
     assert(line->start <= word->start && word->end <= line->end);
     if (shown.start > line->start) {
-        draw(drawing, ELLIPSIS, strlen(ELLIPSIS), strlen(ELLIPSIS));
+        draw_text(drawing, ELLIPSIS, strlen(ELLIPSIS), strlen(ELLIPSIS));
         draw_mark(drawing, word, line->start);
     }
     for (const char *p = shown.start, *next; p < shown.end; p = next) {
@@ -144,7 +144,7 @@ static void draw_line(struct drawing *drawing, const struct span *line, const st
     if (drawing->mark_n == drawing->column && word->start == shown.end)
         drawing->mark[drawing->mark_n++] = '^';
     if (shown.end < line->end)
-        draw(drawing, ELLIPSIS, strlen(ELLIPSIS), strlen(ELLIPSIS));
+        draw_text(drawing, ELLIPSIS, strlen(ELLIPSIS), strlen(ELLIPSIS));
 }
 
 const char *conf_excerpt(struct arena *arena, const struct conf_word *word)

@@ -17,7 +17,7 @@ struct include {
     void *arg;
 };
 
-static int refuse(const struct include *include, const char *what, const char *path)
+static int refuse_include(const struct include *include, const char *what, const char *path)
 {
     include->source->too_deep = true;
     report_error(include->source->report, include->word, "\"%s\" %s", path, what);
@@ -35,9 +35,9 @@ static int include_file(const struct include *include, const char *path)
     /* a file that includes itself by another name runs into the limit instead */
     for (file = include->word->file; file != NULL; file = file->includer) {
         if (strcmp(file->name, path) == 0)
-            return refuse(include, "includes itself", path);
+            return refuse_include(include, "includes itself", path);
         if (++depth > CONF_INCLUDE_MAX)
-            return refuse(include, "is included too deeply, does it include itself?", path);
+            return refuse_include(include, "is included too deeply, does it include itself?", path);
     }
     if ((block = conf_parse_file(source, path, include->word)) == NULL)
         return -1;

@@ -29,7 +29,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static void step(struct lexer *lexer)
+static void step_byte(struct lexer *lexer)
 {
     assert(lexer->at < lexer->end);
     if (*lexer->at++ == '\n') {
@@ -38,7 +38,7 @@ static void step(struct lexer *lexer)
     }
 }
 
-static void mark(const struct lexer *lexer, struct conf_word *word, unsigned width)
+static void mark_word(const struct lexer *lexer, struct conf_word *word, unsigned width)
 {
     *word = (struct conf_word) {
         .file = lexer->file,
@@ -52,7 +52,7 @@ static void skip_blank(struct lexer *lexer)
 {
     bool comment = false;
 
-    for (; lexer->at < lexer->end; step(lexer)) {
+    for (; lexer->at < lexer->end; step_byte(lexer)) {
         if (*lexer->at == '#')
             comment = true;
         if (*lexer->at == '\n')
@@ -80,7 +80,7 @@ static bool may_follow_quote(char c)
 
 static enum lexer_token fail_after_quote(struct lexer *lexer, struct conf_word *word)
 {
-    mark(lexer, word, character_width(lexer));
+    mark_word(lexer, word, character_width(lexer));
     if (lexer->quote_line == lexer->line)
         report_error(lexer->source->report, word,
             "unexpected \"%.*s\" after a quoted word, expecting white space, \";\" or \"{\"",
@@ -96,24 +96,24 @@ static enum lexer_token fail_after_quote(struct lexer *lexer, struct conf_word *
 /* Ends the text, or reports the NUL byte before which it was made to end. */
 static enum lexer_token text_end(struct lexer *lexer, struct conf_word *word)
 {
-    mark(lexer, word, 1);
+    mark_word(lexer, word, 1);
     if (lexer->end == lexer->file->text + lexer->file->size)
         return TOKEN_END;
     report_error(lexer->source->report, word, "unexpected NUL byte, expecting text");
     return TOKEN_FAILED;
 }
 
-static enum lexer_token punctuation(
+static enum lexer_token make_punctuation(
     struct lexer *lexer, struct conf_word *word, const char *text, enum lexer_token token)
 {
-    mark(lexer, word, 1);
+    mark_word(lexer, word, 1);
     word->text = text;
     lexer->at++;
     return token;
 }
 
 /* Returns the byte for which `\` and the byte after it stand; '\0': for themselves. */
-static char escaped(char c)
+static char escaped_byte(char c)
 {
     switch (c) {
     case '"':
@@ -143,7 +143,7 @@ static enum lexer_token finish_word(
         return TOKEN_FAILED;
     }
     for (const char *end = raw + n; raw < end; raw++) {
-        char c = *raw == '\\' && end - raw > 1 ? escaped(raw[1]) : '\0';
+        char c = *raw == '\\' && end - raw > 1 ? escaped_byte(raw[1]) : '\0';
 
         if (c != '\0')
             raw++;
@@ -171,16 +171,16 @@ static enum lexer_token quoted_word(struct lexer *lexer, struct conf_word *word)
 {
     const char *opening = lexer->at, *closing;
 
-    mark(lexer, word, 0);
-    for (step(lexer); lexer->at < lexer->end && *lexer->at != *opening; step(lexer)) {
+    mark_word(lexer, word, 0);
+    for (step_byte(lexer); lexer->at < lexer->end && *lexer->at != *opening; step_byte(lexer)) {
         if (*lexer->at == '\\' && lexer->end - lexer->at > 1)
-            step(lexer);
+            step_byte(lexer);
     }
     if (lexer->at == lexer->end)
         return fail_open_quote(lexer, word, opening);
 
     closing = lexer->at;
-    step(lexer);
+    step_byte(lexer);
     word->width = (unsigned)(lexer->at - opening);
     lexer->quote_line = word->line;
     return finish_word(lexer, word, opening + 1, (size_t)(closing - opening) - 1);
@@ -191,8 +191,8 @@ static enum lexer_token plain_word(struct lexer *lexer, struct conf_word *word)
     const char *start = lexer->at;
     bool variable = false; /* the "{" of "${" opens no block */
 
-    mark(lexer, word, 0);
-    for (; lexer->at < lexer->end; step(lexer)) {
+    mark_word(lexer, word, 0);
+    for (; lexer->at < lexer->end; step_byte(lexer)) {
         char c = *lexer->at;
 
         if (c == '{' && variable)
@@ -201,7 +201,7 @@ static enum lexer_token plain_word(struct lexer *lexer, struct conf_word *word)
             break;
         variable = c == '$';
         if (c == '\\' && lexer->end - lexer->at > 1)
-            step(lexer);
+            step_byte(lexer);
     }
     word->width = (unsigned)(lexer->at - start);
     return finish_word(lexer, word, start, word->width);
@@ -219,11 +219,11 @@ enum lexer_token lexer_next(struct lexer *lexer, struct conf_word *word)
         return text_end(lexer, word);
     switch (*lexer->at) {
     case ';':
-        return punctuation(lexer, word, ";", TOKEN_SEMICOLON);
+        return make_punctuation(lexer, word, ";", TOKEN_SEMICOLON);
     case '{':
-        return punctuation(lexer, word, "{", TOKEN_OPEN);
+        return make_punctuation(lexer, word, "{", TOKEN_OPEN);
     case '}':
-        return punctuation(lexer, word, "}", TOKEN_CLOSE);
+        return make_punctuation(lexer, word, "}", TOKEN_CLOSE);
     case '"':
     case '\'':
         return quoted_word(lexer, word);

@@ -7,14 +7,14 @@
 
 #define LENGTH_MAX 64 /* no name that can be meant is longer */
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned least_of(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
 /* How many bytes must be inserted, removed, changed or swapped with their neighbour to make one
  * word of the other (the optimal string alignment distance). */
-static unsigned distance(const char *a, size_t a_n, const char *b, size_t b_n)
+static unsigned word_distance(const char *a, size_t a_n, const char *b, size_t b_n)
 {
     unsigned rows[3][LENGTH_MAX + 1];
     unsigned *before = rows[0], *last = rows[1], *row = rows[2], *spare;
@@ -26,9 +26,9 @@ static unsigned distance(const char *a, size_t a_n, const char *b, size_t b_n)
         row[0] = i;
         for (unsigned j = 1; j <= b_n; j++) {
             row[j] = last[j - 1] + (a[i - 1] != b[j - 1]);
-            row[j] = least(row[j], least(last[j], row[j - 1]) + 1);
+            row[j] = least_of(row[j], least_of(last[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = least(row[j], before[j - 2] + 1);
+                row[j] = least_of(row[j], before[j - 2] + 1);
         }
         spare = before;
         before = last;
@@ -50,7 +50,7 @@ const char *nearest_name(const char *word, const char *(*next)(void *arg), void 
 
         if (n == 0 || n > LENGTH_MAX || candidate_n == 0 || candidate_n > LENGTH_MAX)
             continue;
-        d = distance(word, n, candidate, candidate_n);
+        d = word_distance(word, n, candidate, candidate_n);
         /* words that have no byte in common are never near */
         if (d >= n && d >= candidate_n)
             continue;

@@ -38,7 +38,7 @@ static void PRINTF_FORMAT(2, 0) format_text(char *text, const char *format, va_l
     memcpy(text + end, "...", sizeof("..."));
 }
 
-static unsigned count_kept(const struct conf_report *report, enum log_level level)
+static unsigned count_stored(const struct conf_report *report, enum log_level level)
 {
     const struct report_mistake *mistake;
     unsigned n = 0;
@@ -59,7 +59,7 @@ static bool is_known(const struct conf_report *report, enum log_level level, con
     return false;
 }
 
-static void drop(struct conf_report *report, enum log_level level)
+static void count_dropped(struct conf_report *report, enum log_level level)
 {
     if (level == LEVEL_EMERG)
         report->dropped_errors++;
@@ -67,8 +67,8 @@ static void drop(struct conf_report *report, enum log_level level)
         report->dropped_warnings++;
 }
 
-static void keep(struct conf_report *report, enum log_level level, const struct conf_word *word,
-    const char *message, size_t text_n)
+static void store_mistake(struct conf_report *report, enum log_level level,
+    const struct conf_word *word, const char *message, size_t text_n)
 {
     struct report_mistake *mistake;
 
@@ -76,10 +76,10 @@ static void keep(struct conf_report *report, enum log_level level, const struct 
     assert(text_n <= strlen(message));
     if (is_known(report, level, message))
         return;
-    if (report->arena == NULL || count_kept(report, level) == REPORT_MISTAKES_MAX ||
+    if (report->arena == NULL || count_stored(report, level) == REPORT_MISTAKES_MAX ||
         (mistake = arena_alloc(report->arena, sizeof(*mistake))) == NULL ||
         (mistake->message = arena_strdup(report->arena, message)) == NULL) {
-        drop(report, level);
+        count_dropped(report, level);
         return;
     }
     mistake->level = level;
@@ -94,7 +94,7 @@ static void keep(struct conf_report *report, enum log_level level, const struct 
     STAILQ_INSERT_TAIL(&report->mistakes, mistake, link);
 }
 
-static void PRINTF_FORMAT(4, 0) add(struct conf_report *report, enum log_level level,
+static void PRINTF_FORMAT(4, 0) add_message(struct conf_report *report, enum log_level level,
     const struct conf_word *word, const char *format, va_list args)
 {
     char text[TEXT_MAX + WRITTEN_MAX + 16];
@@ -111,7 +111,7 @@ static void PRINTF_FORMAT(4, 0) add(struct conf_report *report, enum log_level l
     else
         snprintf(message, sizeof(message), "%s in %s:%u:%u", text, word->file->name, word->line,
             word->column);
-    keep(report, level, word, message, strlen(text));
+    store_mistake(report, level, word, message, strlen(text));
 }
 
 void report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
@@ -120,7 +120,7 @@ void report_error(struct conf_report *report, const struct conf_word *word, cons
 
     report->error_n++;
     va_start(args, format);
-    add(report, LEVEL_EMERG, word, format, args);
+    add_message(report, LEVEL_EMERG, word, format, args);
     va_end(args);
 }
 
@@ -129,7 +129,7 @@ void report_warn(struct conf_report *report, const struct conf_word *word, const
     va_list args;
 
     va_start(args, format);
-    add(report, LEVEL_WARN, word, format, args);
+    add_message(report, LEVEL_WARN, word, format, args);
     va_end(args);
 }
 
@@ -152,7 +152,7 @@ static void write_all(int fd, const char *text)
 
 /* Writes a mistake to the log, and to the collector of diagnostics with its place in fields of its
  * own. */
-static void show(const struct report_mistake *mistake, struct log *log)
+static void show_mistake(const struct report_mistake *mistake, struct log *log)
 {
     struct diag *told = log->diag;
     struct diag_text telling = {
@@ -177,7 +177,7 @@ static void show_dropped(const struct conf_report *report, struct log *log, enum
 {
     if (n == 0)
         return;
-    if (count_kept(report, level) == REPORT_MISTAKES_MAX)
+    if (count_stored(report, level) == REPORT_MISTAKES_MAX)
         log_write(log, level, 0, "too many %s, %u more not shown", what, n);
     else
         log_write(log, level, 0, "out of memory, %s not shown: %u", what, n);
@@ -191,7 +191,7 @@ void report_show(const struct conf_report *report, struct log *log, int excerpts
         if (mistake->level > log->level)
             continue;
         assert(mistake->message != NULL && (mistake->file == NULL) == (mistake->line == 0));
-        show(mistake, log);
+        show_mistake(mistake, log);
         if (excerpts != -1 && mistake->excerpt != NULL)
             write_all(excerpts, mistake->excerpt);
     }

@@ -36,12 +36,12 @@ static bool is_variable(const char *p, struct name *name)
     return !(name->text[name->n] >= 'a' && name->text[name->n] <= 'z');
 }
 
-static int shown(const struct name *name)
+static int shown_length(const struct name *name)
 {
     return name->n < SHOWN_MAX ? (int)name->n : SHOWN_MAX;
 }
 
-static void put(struct substitution *s, const char *text, size_t n)
+static void put_text(struct substitution *s, const char *text, size_t n)
 {
     if (s->to != NULL)
         memcpy(s->to + s->n, text, n);
@@ -62,7 +62,7 @@ static const char *fail_unset(const struct substitution *s, const struct name *n
     report_error(s->source->report, s->word,
         "the environment variable \"%.*s\" is not set: set it, or write a default as in "
         "\"${%.*s:-default}\"",
-        shown(name), name->text, shown(name), name->text);
+        shown_length(name), name->text, shown_length(name), name->text);
     return NULL;
 }
 
@@ -71,11 +71,11 @@ static const char *fail_form(const struct substitution *s, const struct name *na
     report_error(s->source->report, s->word,
         "the environment variable \"${%.*s\" is not closed: expected \"}\" or \":-default}\" after "
         "its name, and quotes around a default with blanks, \";\" or \"{\"",
-        shown(name), name->text);
+        shown_length(name), name->text);
     return NULL;
 }
 
-static const char *copy(struct substitution *s, const char *p, char end, bool wanted);
+static const char *copy_until(struct substitution *s, const char *p, char end, bool wanted);
 
 /* Reads a default from p, after its "-", and copies it where it is wanted. */
 static const char *put_default(
@@ -87,7 +87,7 @@ static const char *put_default(
         return NULL;
     }
     s->depth++;
-    p = copy(s, p, '}', wanted);
+    p = copy_until(s, p, '}', wanted);
     assert(s->depth > 0);
     s->depth--;
     return p == NULL || *p == '}' ? p : fail_form(s, name);
@@ -103,7 +103,7 @@ static const char *put_variable(struct substitution *s, const struct name *name,
     if (*p == '}' && !set && wanted)
         return fail_unset(s, name);
     if (set && wanted)
-        put(s, value, strlen(value));
+        put_text(s, value, strlen(value));
     if (*p == '}')
         return p + 1;
     if (*p != '-' && empty_counts)
@@ -118,15 +118,15 @@ static const char *put_literal(struct substitution *s, const struct name *name, 
     size_t n = name->n + (name->text[name->n] == '}');
 
     if (wanted) {
-        put(s, "${", 2);
-        put(s, name->text, n);
+        put_text(s, "${", 2);
+        put_text(s, name->text, n);
     }
     return name->text + n;
 }
 
 /* Copies up to the byte `end` or the end of the text, and returns that place; NULL after a report.
  * */
-static const char *copy(struct substitution *s, const char *p, char end, bool wanted)
+static const char *copy_until(struct substitution *s, const char *p, char end, bool wanted)
 {
     struct name name;
 
@@ -137,7 +137,7 @@ static const char *copy(struct substitution *s, const char *p, char end, bool wa
             p = put_variable(s, &name, wanted);
         } else {
             if (wanted)
-                put(s, p, 1);
+                put_text(s, p, 1);
             p++;
         }
     }
@@ -160,7 +160,7 @@ int substitute_variables(struct conf_source *source, const struct conf_word *wor
     struct substitution s = { .source = source, .word = word, .environment = environment };
     size_t counted;
 
-    if (copy(&s, word->text, '\0', true) == NULL)
+    if (copy_until(&s, word->text, '\0', true) == NULL)
         return -1;
     if (s.n > CONF_FILE_MAX) { /* a small file with a large variable many times */
         report_error(source->report, word,
@@ -175,7 +175,7 @@ int substitute_variables(struct conf_source *source, const struct conf_word *wor
     }
     counted = s.n;
     s.n = 0;
-    copy(&s, word->text, '\0', true);
+    copy_until(&s, word->text, '\0', true);
     assert(s.n == counted);
     s.to[s.n] = '\0';
     *out = *word;

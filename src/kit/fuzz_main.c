@@ -29,7 +29,7 @@ struct driver {
     bool failed; /* an argument could not be used */
 };
 
-static uint32_t any(struct driver *driver, uint32_t below)
+static uint32_t random_below(struct driver *driver, uint32_t below)
 {
     return kit_random(&driver->random, below);
 }
@@ -118,7 +118,7 @@ static const struct input *choose_input(struct driver *driver)
 {
     const struct input *input = STAILQ_FIRST(&driver->inputs);
 
-    for (uint32_t i = driver->input_n > 0 ? any(driver, driver->input_n) : 0; i > 0; i--)
+    for (uint32_t i = driver->input_n > 0 ? random_below(driver, driver->input_n) : 0; i > 0; i--)
         input = STAILQ_NEXT(input, link);
     return input;
 }
@@ -126,12 +126,12 @@ static const struct input *choose_input(struct driver *driver)
 /* Overwrites a random place with a part of another input. */
 static size_t paste_part(struct driver *driver, uint8_t *bytes, size_t n, const struct input *input)
 {
-    size_t at = any(driver, (uint32_t)n + 1), from, part;
+    size_t at = random_below(driver, (uint32_t)n + 1), from, part;
 
     if (input == NULL || input->n == 0)
         return n;
-    from = any(driver, (uint32_t)input->n);
-    part = 1 + any(driver, (uint32_t)(input->n - from));
+    from = random_below(driver, (uint32_t)input->n);
+    part = 1 + random_below(driver, (uint32_t)(input->n - from));
     part = part < INPUT_MOST - at ? part : INPUT_MOST - at;
     assert(at + part <= INPUT_MOST && from + part <= input->n);
     memcpy(bytes + at, input->bytes + from, part);
@@ -141,25 +141,25 @@ static size_t paste_part(struct driver *driver, uint8_t *bytes, size_t n, const 
 static size_t change_bytes(struct driver *driver, uint8_t *bytes, size_t n)
 {
     static const uint8_t special[] = { '\0', '\n', '\r', ' ', 0x7f, 0x80, 0xff, '0', '9', '-' };
-    size_t at = any(driver, (uint32_t)n + 1), part;
+    size_t at = random_below(driver, (uint32_t)n + 1), part;
 
-    switch (any(driver, 5)) {
+    switch (random_below(driver, 5)) {
     case 0: /* another byte */
         if (at < n)
-            bytes[at] = (uint8_t)any(driver, 256);
+            bytes[at] = (uint8_t)random_below(driver, 256);
         return n;
     case 1: /* a byte that often means something */
         if (at < n)
-            bytes[at] = special[any(driver, sizeof(special))];
+            bytes[at] = special[random_below(driver, sizeof(special))];
         return n;
     case 2: /* one more byte */
         if (n == INPUT_MOST)
             return n;
         memmove(bytes + at + 1, bytes + at, n - at);
-        bytes[at] = (uint8_t)any(driver, 256);
+        bytes[at] = (uint8_t)random_below(driver, 256);
         return n + 1;
     case 3: /* some bytes less */
-        part = any(driver, (uint32_t)(n - at) + 1);
+        part = random_below(driver, (uint32_t)(n - at) + 1);
         memmove(bytes + at, bytes + at + part, n - at - part);
         return n - part;
     default:
@@ -177,11 +177,11 @@ static void feed_invented(struct driver *driver)
         n = input->n < INPUT_MOST ? input->n : INPUT_MOST;
         memcpy(bytes, input->bytes, n);
     }
-    for (uint32_t i = 1 + any(driver, input != NULL ? 8 : 64); i > 0; i--)
+    for (uint32_t i = 1 + random_below(driver, input != NULL ? 8 : 64); i > 0; i--)
         n = change_bytes(driver, bytes, n);
     assert(n <= INPUT_MOST);
     if (n > 0) /* the first byte chooses how the rest is said */
-        bytes[0] = (uint8_t)any(driver, 256);
+        bytes[0] = (uint8_t)random_below(driver, 256);
     feed_target(driver, bytes, n);
 }
 

@@ -125,7 +125,7 @@ static void search_connection(struct fb_conn *conn, void *arg)
 }
 
 /* Whether the worker has closed the connection, and only discards what the peer still says. */
-static bool lingers(const fb_test_peer *peer)
+static bool is_lingering(const fb_test_peer *peer)
 {
     struct search search = { .kind = KIT_SEARCH, .fd = peer->socket->fd };
 
@@ -136,7 +136,7 @@ static bool lingers(const fb_test_peer *peer)
 int fb_test_is_closed(fb_test_peer *peer)
 {
     fb_test_run(peer->test);
-    return peer->socket->closed || (peer->socket->shut && lingers(peer));
+    return peer->socket->closed || (peer->socket->shut && is_lingering(peer));
 }
 
 int fb_test_was_reset(fb_test_peer *peer)

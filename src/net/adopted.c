@@ -146,7 +146,7 @@ const char *adopted_add(struct adopted *inherited, const struct adopted_socket *
     return NULL;
 }
 
-static bool is_called(const struct adopted_socket *passed, const char *name)
+static bool has_name(const struct adopted_socket *passed, const char *name)
 {
     int64_t number;
 
@@ -175,7 +175,7 @@ unsigned adopted_find(const struct adopted *inherited, const char *name, struct 
     STAILQ_FOREACH (passed, &inherited->sockets, link) {
         const struct address *address = &passed->lender->address;
 
-        if (!is_called(passed, name) || contains_address(out, n < max ? n : max, address))
+        if (!has_name(passed, name) || contains_address(out, n < max ? n : max, address))
             continue;
         if (n == 0)
             *ipv6only = passed->ipv6only;
@@ -230,7 +230,7 @@ static unsigned close_waiting(int fd)
 }
 
 /* Logs that no listener wants the socket, and closes it if we may. */
-static void give_up(struct adopted_socket *passed, struct log *log)
+static void discard_socket(struct adopted_socket *passed, struct log *log)
 {
     struct listener *lender = passed->lender;
     unsigned n;
@@ -271,7 +271,7 @@ void adopted_settle(struct adopted *inherited, const struct listeners *serving, 
     inherited->settled = true;
     STAILQ_FOREACH (passed, &inherited->sockets, link) {
         if (listener_find(serving, passed->lender) == NULL)
-            give_up(passed, log);
+            discard_socket(passed, log);
         if (passed->from != ADOPTED_FROM_MANAGER)
             passed->fd = -1;
     }

@@ -27,7 +27,7 @@ static void add_log(struct descriptors *kept, const struct log *log)
 }
 
 /* Unloads the modules, so that what a destructor does wrong is reported too. */
-static void unload(struct cycle *cycle, struct check_progress *progress)
+static void unload_modules(struct cycle *cycle, struct check_progress *progress)
 {
     const struct module *module;
 
@@ -58,7 +58,7 @@ static NORETURN void check_in_child(
     title_set("configuration check", "");
     cycle = cycle_load(options, log, excerpts);
     if (cycle != NULL)
-        unload(cycle, options->progress);
+        unload_modules(cycle, options->progress);
     options->progress->done = true;
     _exit(cycle != NULL ? EXIT_SUCCESS : EXIT_FAILURE);
 }
@@ -73,7 +73,7 @@ static bool is_crash(int number)
     return false;
 }
 
-static int judge(
+static int report_outcome(
     const struct check_progress *progress, bool late, int status, const char *conf, struct log *log)
 {
     bool foreign = progress->foreign;
@@ -169,7 +169,7 @@ int config_check_end(struct config_check *check, int status, const char *conf, s
     int verdict;
 
     assert(check->pid > 0 && check->progress != NULL);
-    verdict = judge(check->progress, check->late, status, conf, log);
+    verdict = report_outcome(check->progress, check->late, status, conf, log);
     check_done(check);
     return verdict;
 }

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static void limit(
+static void set_limit(
     int resource, int64_t value, bool soft_only, const char *directive, struct log *log)
 {
     struct rlimit limits;
@@ -38,7 +38,7 @@ static void limit_for_mechanism(const struct cycle *cycle, struct log *log)
 
     if (most == 0 || getrlimit(RLIMIT_NOFILE, &limits) == -1 || limits.rlim_cur <= most)
         return;
-    limit(RLIMIT_NOFILE, most, true, "worker_rlimit_nofile", log);
+    set_limit(RLIMIT_NOFILE, most, true, "worker_rlimit_nofile", log);
 }
 
 void process_limit(const struct cycle *cycle, struct log *log)
@@ -46,8 +46,8 @@ void process_limit(const struct cycle *cycle, struct log *log)
     const struct core_settings *core = &cycle->core;
     struct rlimit limits;
 
-    limit(RLIMIT_NOFILE, core->rlimit_nofile, false, "worker_rlimit_nofile", log);
-    limit(RLIMIT_CORE, core->rlimit_core, false, "worker_rlimit_core", log);
+    set_limit(RLIMIT_NOFILE, core->rlimit_nofile, false, "worker_rlimit_nofile", log);
+    set_limit(RLIMIT_CORE, core->rlimit_core, false, "worker_rlimit_core", log);
     limit_for_mechanism(cycle, log);
     if (getrlimit(RLIMIT_NOFILE, &limits) == 0 &&
         limits.rlim_cur < (rlim_t)cycle->events.worker_connections)

@@ -24,7 +24,7 @@ const bool sanitized_clones = true;
 static char binary[PATH_MAX], reports[PATH_MAX];
 
 /* The environment is the daemon's, and empties soon. */
-__attribute__((constructor)) static void keep_places(void)
+__attribute__((constructor)) static void store_report_paths(void)
 {
     const char *options = getenv("ASAN_OPTIONS");
     const char *path = options != NULL ? strstr(options, "log_path=") : NULL;

@@ -120,7 +120,7 @@ static uint64_t rights_of(int abi)
     return (UINT64_C(2) << last) - 1;
 }
 
-static struct ruleset handled(const struct cycle *cycle, int abi)
+static struct ruleset handled_rights(const struct cycle *cycle, int abi)
 {
     const struct needs *needs = &cycle->needs;
     struct ruleset handled = { .fs = rights_of(abi) };
@@ -133,7 +133,7 @@ static struct ruleset handled(const struct cycle *cycle, int abi)
 }
 
 /* -1 with errno: a path that is not there cannot be opened either. */
-static int allow(const struct rules *rules, const char *path, uint64_t allowed)
+static int allow_path(const struct rules *rules, const char *path, uint64_t allowed)
 {
     int fd = open(path, O_PATH | O_CLOEXEC), status = -1, error;
     struct path_rule rule = { .allowed = allowed & rules->fs, .parent = fd };
@@ -157,7 +157,7 @@ static int allow(const struct rules *rules, const char *path, uint64_t allowed)
 static void allow_all(const struct rules *rules, const char *const *paths, uint64_t allowed)
 {
     for (; *paths != NULL; paths++)
-        allow(rules, *paths, allowed);
+        allow_path(rules, *paths, allowed);
 }
 
 static void allow_needed(const struct rules *rules, const struct needs *needs)
@@ -167,7 +167,7 @@ static void allow_needed(const struct rules *rules, const struct needs *needs)
 
     STAILQ_FOREACH (needed, &needs->paths, link) {
         assert(needed->path != NULL && needed->path[0] != '\0');
-        if (allow(rules, needed->path, also | (needed->write ? WRITING : READING)) == -1)
+        if (allow_path(rules, needed->path, also | (needed->write ? WRITING : READING)) == -1)
             log_write(rules->log, LEVEL_WARN, errno, "sandbox: \"%s\" is closed to this worker",
                 needed->path);
     }
@@ -188,9 +188,9 @@ static void allow_cores(const struct rules *rules, const struct core_settings *c
     slash = strrchr(pattern, '/');
     if (pattern[0] == '/') {
         slash[slash == pattern] = '\0';
-        allow(rules, pattern, CORES);
+        allow_path(rules, pattern, CORES);
     } else if (pattern[0] != '|' && core->working_directory != NULL) {
-        allow(rules, ".", CORES);
+        allow_path(rules, ".", CORES);
     }
 }
 
@@ -199,9 +199,9 @@ static void allow_for_build(const struct rules *rules)
     const char *path;
 
     for (unsigned i = 0; (path = sanitized_path(i, false)) != NULL; i++)
-        allow(rules, path, READING);
+        allow_path(rules, path, READING);
     for (unsigned i = 0; (path = sanitized_path(i, true)) != NULL; i++)
-        allow(rules, path, WRITING);
+        allow_path(rules, path, WRITING);
 }
 
 static void allow_paths(const struct rules *rules, const struct cycle *cycle)
@@ -231,7 +231,7 @@ static int allow_any_port(const struct rules *rules)
 
 int sandbox_landlock_enter(const struct cycle *cycle, struct log *log)
 {
-    struct ruleset ruleset = handled(cycle, abi_of_kernel());
+    struct ruleset ruleset = handled_rights(cycle, abi_of_kernel());
     struct rules rules = { .fs = ruleset.fs, .log = log };
     int status = 0, error;
 

@@ -115,7 +115,7 @@ static int check_threads(enum log_level level, struct log *log)
 }
 
 /* Enters every part that this system has. The master has logged which are missing. */
-static int enter(const struct cycle *cycle, enum log_level level, struct log *log)
+static int enter_parts(const struct cycle *cycle, enum log_level level, struct log *log)
 {
     int error;
 
@@ -148,5 +148,5 @@ int sandbox_enter(const struct cycle *cycle, struct log *log)
     tzset(); /* reads a file */
     if (check_threads(level, log) == -1 && strict)
         return -1;
-    return enter(cycle, level, log) == -1 && strict ? -1 : 0;
+    return enter_parts(cycle, level, log) == -1 && strict ? -1 : 0;
 }

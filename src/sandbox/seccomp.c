@@ -78,7 +78,7 @@ static void add_all(struct filter *filter, uint32_t action, const char *name, un
         filter->error = error;
 }
 
-static void add(struct filter *filter, uint32_t action, const char *name)
+static void add_rule(struct filter *filter, uint32_t action, const char *name)
 {
     add_all(filter, action, name, 0, NULL);
 }
@@ -92,17 +92,17 @@ static void add_if(
 static void add_list(struct filter *filter, uint32_t action, const char *const *names)
 {
     for (; *names != NULL; names++)
-        add(filter, action, *names);
+        add_rule(filter, action, *names);
 }
 
 /* Argument `arg`, an int, is this. */
-static struct scmp_arg_cmp is(unsigned arg, uint32_t value)
+static struct scmp_arg_cmp arg_is(unsigned arg, uint32_t value)
 {
     return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, INT, value);
 }
 
 /* Compares all 64 bits of an argument. */
-static struct scmp_arg_cmp whole(unsigned arg, enum scmp_compare op, uint64_t value)
+static struct scmp_arg_cmp arg_compare(unsigned arg, enum scmp_compare op, uint64_t value)
 {
     return (struct scmp_arg_cmp) { .arg = arg, .op = op, .datum_a = value };
 }
@@ -112,7 +112,7 @@ static struct scmp_arg_cmp has_not(unsigned arg, uint64_t bits)
     return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, bits, 0);
 }
 
-static struct scmp_arg_cmp has(unsigned arg, uint64_t bits)
+static struct scmp_arg_cmp arg_has(unsigned arg, uint64_t bits)
 {
     return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, bits, bits);
 }
@@ -142,7 +142,7 @@ static void add_sockets(struct filter *filter, uint32_t action)
     for (unsigned family = 0; family < FAMILIES; family++)
         if (family == AF_NETLINK && has_family(filter, family))
             for (unsigned protocol = 0; protocol < FAMILIES; protocol++) {
-                const struct scmp_arg_cmp both[] = { is(0, family), is(2, protocol) };
+                const struct scmp_arg_cmp both[] = { arg_is(0, family), arg_is(2, protocol) };
 
                 if ((protocol == 0) == allows)
                     add_all(filter, action, "socket", 2, both);
@@ -150,10 +150,10 @@ static void add_sockets(struct filter *filter, uint32_t action)
         else if (family == AF_INET || family == AF_INET6)
             continue;
         else if (has_family(filter, family) == allows)
-            add_if(filter, action, "socket", is(0, family));
+            add_if(filter, action, "socket", arg_is(0, family));
     for (size_t i = 0; i < countof(internet); i++)
         for (unsigned type = 0; type < TYPES; type++) {
-            const struct scmp_arg_cmp both[] = { is(0, internet[i]),
+            const struct scmp_arg_cmp both[] = { arg_is(0, internet[i]),
                 SCMP_A1(SCMP_CMP_MASKED_EQ, TYPES - 1, type) };
 
             if (has_type(filter, type) == allows)
@@ -167,9 +167,9 @@ static void deny_namespaces(struct filter *filter)
 {
     for (uint64_t bit = 1; bit <= NAMESPACES; bit <<= 1) {
         if (bit & NAMESPACES)
-            add_if(filter, DENY, "clone", has(CLONE_FLAGS, bit));
+            add_if(filter, DENY, "clone", arg_has(CLONE_FLAGS, bit));
         if (bit & (NAMESPACES | CLONE_NEWTIME))
-            add_if(filter, DENY, "unshare", has(0, bit));
+            add_if(filter, DENY, "unshare", arg_has(0, bit));
     }
 }
 
@@ -179,7 +179,7 @@ static void deny_signals(struct filter *filter)
     if (filter->needs->exec || filter->open)
         return;
     for (size_t i = 0; i < countof(signals); i++)
-        add_if(filter, DENY, signals[i], whole(0, SCMP_CMP_NE, (uint64_t)getpid()));
+        add_if(filter, DENY, signals[i], arg_compare(0, SCMP_CMP_NE, (uint64_t)getpid()));
 }
 
 /* In builds whose runtime makes some of the requests. */
@@ -196,11 +196,11 @@ static void deny_ptrace_but(struct filter *filter, const unsigned *own)
             while (*one != 0 && *one != request)
                 one++;
             if (*one == 0)
-                add_if(filter, DENY, "ptrace", is(0, request));
+                add_if(filter, DENY, "ptrace", arg_is(0, request));
         }
 }
 
-static void deny(struct filter *filter)
+static void deny_calls(struct filter *filter)
 {
     static const unsigned ioctls[] = { TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP };
     static const unsigned fcntls[] = { F_SETOWN,
@@ -210,22 +210,22 @@ static void deny(struct filter *filter)
     if (!filter->needs->exec && !filter->open)
         add_list(filter, DENY, sandbox_calls_of_exec);
     if (!filter->needs->listen && !filter->open)
-        add(filter, DENY, "listen");
+        add_rule(filter, DENY, "listen");
     if (!filter->open)
         add_list(filter, DENY, sandbox_calls_of_io_uring);
     for (size_t i = 0; i < countof(ioctls); i++)
-        add_if(filter, DENY, "ioctl", is(1, ioctls[i]));
+        add_if(filter, DENY, "ioctl", arg_is(1, ioctls[i]));
     for (size_t i = 0; i < countof(fcntls); i++) {
-        add_if(filter, DENY, "fcntl", is(1, fcntls[i]));
-        add_if(filter, DENY, "fcntl64", is(1, fcntls[i]));
+        add_if(filter, DENY, "fcntl", arg_is(1, fcntls[i]));
+        add_if(filter, DENY, "fcntl64", arg_is(1, fcntls[i]));
     }
-    add_if(filter, DENY, "prctl", is(0, PR_SET_MM));
-    add_if(filter, DENY, "personality", whole(0, SCMP_CMP_NE, INT)); /* INT only asks */
-    add_if(filter, DENY, "prlimit64", whole(0, SCMP_CMP_NE, 0));
+    add_if(filter, DENY, "prctl", arg_is(0, PR_SET_MM));
+    add_if(filter, DENY, "personality", arg_compare(0, SCMP_CMP_NE, INT)); /* INT only asks */
+    add_if(filter, DENY, "prlimit64", arg_compare(0, SCMP_CMP_NE, 0));
     deny_namespaces(filter);
     deny_signals(filter);
     if (sanitized_ptraces[0] == 0)
-        add(filter, DENY, "ptrace");
+        add_rule(filter, DENY, "ptrace");
     else
         deny_ptrace_but(filter, sanitized_ptraces);
     add_sockets(filter, DENY);
@@ -237,9 +237,9 @@ static void allow_signals(struct filter *filter)
 {
     for (size_t i = 0; i < countof(signals); i++)
         if (filter->needs->exec)
-            add(filter, ALLOW, signals[i]);
+            add_rule(filter, ALLOW, signals[i]);
         else
-            add_if(filter, ALLOW, signals[i], whole(0, SCMP_CMP_EQ, (uint64_t)getpid()));
+            add_if(filter, ALLOW, signals[i], arg_compare(0, SCMP_CMP_EQ, (uint64_t)getpid()));
 }
 
 static void allow_clones(struct filter *filter)
@@ -260,7 +260,7 @@ static void allow_memory(struct filter *filter)
 
     for (size_t i = 0; i < countof(calls); i++)
         if (needs->code || needs->exec || needs->names) /* names load libraries */
-            add(filter, ALLOW, calls[i]);
+            add_rule(filter, ALLOW, calls[i]);
         else
             add_if(filter, ALLOW, calls[i], has_not(2, PROT_EXEC));
 }
@@ -277,26 +277,26 @@ static void allow_options(struct filter *filter)
         PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_VMA };
 
     for (size_t i = 0; i < countof(ioctls); i++)
-        add_if(filter, ALLOW, "ioctl", is(1, ioctls[i]));
+        add_if(filter, ALLOW, "ioctl", arg_is(1, ioctls[i]));
     for (size_t i = 0; i < countof(fcntls); i++) {
-        add_if(filter, ALLOW, "fcntl", is(1, fcntls[i]));
-        add_if(filter, ALLOW, "fcntl64", is(1, fcntls[i]));
+        add_if(filter, ALLOW, "fcntl", arg_is(1, fcntls[i]));
+        add_if(filter, ALLOW, "fcntl64", arg_is(1, fcntls[i]));
     }
     for (size_t i = 0; i < countof(prctls); i++)
-        add_if(filter, ALLOW, "prctl", is(0, prctls[i]));
-    add_if(filter, ALLOW, "prlimit64", whole(0, SCMP_CMP_EQ, 0));
+        add_if(filter, ALLOW, "prctl", arg_is(0, prctls[i]));
+    add_if(filter, ALLOW, "prlimit64", arg_compare(0, SCMP_CMP_EQ, 0));
 }
 
 static void allow_for_build(struct filter *filter)
 {
     add_list(filter, ALLOW, sanitized_calls);
     for (const unsigned *option = sanitized_prctls; *option != 0; option++)
-        add_if(filter, ALLOW, "prctl", is(0, *option));
+        add_if(filter, ALLOW, "prctl", arg_is(0, *option));
     for (const unsigned *request = sanitized_ptraces; *request != 0; request++)
-        add_if(filter, ALLOW, "ptrace", is(0, *request));
+        add_if(filter, ALLOW, "ptrace", arg_is(0, *request));
 }
 
-static void allow(struct filter *filter)
+static void allow_calls(struct filter *filter)
 {
     const struct needs *needs = filter->needs;
     const struct needs_path *path;
@@ -313,9 +313,9 @@ static void allow(struct filter *filter)
         add_list(filter, ALLOW, sandbox_calls_of_children);
     }
     if (needs->listen)
-        add(filter, ALLOW, "listen");
+        add_rule(filter, ALLOW, "listen");
     if (needs->listen || needs->udp || needs->names)
-        add(filter, ALLOW, "bind");
+        add_rule(filter, ALLOW, "bind");
     allow_signals(filter);
     allow_clones(filter);
     allow_memory(filter);
@@ -336,13 +336,13 @@ const char *sandbox_seccomp_lacks(int *error)
 }
 
 /* The C library tries clone3() first, whose flags a filter cannot see. */
-static int load(struct filter *filter, bool strict)
+static int load_filter(struct filter *filter, bool strict)
 {
-    add(filter, SCMP_ACT_ERRNO(ENOSYS), "clone3");
+    add_rule(filter, SCMP_ACT_ERRNO(ENOSYS), "clone3");
     if (strict)
-        allow(filter);
+        allow_calls(filter);
     else
-        deny(filter);
+        deny_calls(filter);
     if (filter->error == 0)
         filter->error = seccomp_attr_set(filter->context, SCMP_FLTATR_ACT_BADARCH, DENY);
     /* an old libseccomp or kernel refuses these: the filter then holds one thread, and is slower */
@@ -368,7 +368,7 @@ int sandbox_seccomp_enter(const struct cycle *cycle)
         errno = ENOMEM;
         return -1;
     }
-    error = load(&filter, strict);
+    error = load_filter(&filter, strict);
     seccomp_release(filter.context);
     malloc_trim(0); /* the worker does not keep the memory that making the filter took */
     errno = -error;

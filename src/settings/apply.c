@@ -227,7 +227,7 @@ static void *field_of(
     return (char *)base_of(apply, setting) + setting->offset;
 }
 
-static void set(
+static void run_setter(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
     void *field = field_of(apply, setting, directive);
@@ -251,7 +251,7 @@ static void set_initial_custom(struct apply *apply, const struct setting *settin
     if (text == NULL)
         report_error(apply->report, NULL, "out of memory");
     else if (directive != NULL && check_form(apply, setting, directive))
-        set(apply, setting, directive);
+        run_setter(apply, setting, directive);
 }
 
 /* A row of ours with several arguments has its default cut at blanks. The words are gone when the
@@ -273,7 +273,7 @@ static void set_initial_words(struct apply *apply, const struct setting *setting
         words[directive.arg_n++] = (struct conf_word) { .text = word, .file = &file };
     }
     assert(directive.arg_n >= setting->least && directive.arg_n <= setting->most);
-    set(apply, setting, &directive);
+    run_setter(apply, setting, &directive);
 }
 
 static void set_initial(struct apply *apply, const struct setting *setting)
@@ -286,7 +286,7 @@ static void set_initial(struct apply *apply, const struct setting *setting)
         .arg_n = 1,
     };
 
-    set(apply, setting, &directive);
+    run_setter(apply, setting, &directive);
 }
 
 void apply_initial(struct apply *apply, struct scope *scope, const struct setting *setting)
@@ -313,7 +313,7 @@ static void set_written(
 {
     if (setting->parts)
         apply_initial(apply, apply->scope, setting);
-    set(apply, setting, directive);
+    run_setter(apply, setting, directive);
 }
 
 void apply_block(struct apply *apply, const struct conf_block *block)

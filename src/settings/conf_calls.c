@@ -81,7 +81,7 @@ const struct fb_target *settings_target(fb_conf *conf, const char *directive, co
 
 /* Zones */
 
-static const char *why(int error)
+static const char *error_text(int error)
 {
     return error == ENOMEM ? "out of memory" : error == EOVERFLOW ? "too large" : strerror(error);
 }
@@ -118,7 +118,7 @@ static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const 
         zone_declare(&cycle->zones, cycle->arena, &shm_map_kind, name, o->version, &map->shape);
     if (map->zone != NULL)
         return map;
-    settings_report(conf, NULL, "map \"%s\" cannot be declared: %s", name, why(errno));
+    settings_report(conf, NULL, "map \"%s\" cannot be declared: %s", name, error_text(errno));
     return NULL;
 }
 
@@ -188,6 +188,6 @@ struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *p
         version_of(protocol), shape);
     if (zone == NULL)
         report_error(apply->report, NULL, "the metrics of protocol \"%s\" cannot be declared: %s",
-            protocol->name, why(errno));
+            protocol->name, error_text(errno));
     return zone;
 }

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static void require(struct apply *apply, const struct scope *scope, const char *name)
+static void require_block(struct apply *apply, const struct scope *scope, const char *name)
 {
     const struct scope_entry *seen;
 
@@ -60,7 +60,7 @@ static void read_all(struct apply *apply)
 
     scope.refused = apply->report->error_n > 0;
     if (scope_is_whole(apply, &scope))
-        require(apply, &scope, "events");
+        require_block(apply, &scope, "events");
     if (apply->report->error_n > 0)
         return;
     apply_defaults(apply, &scope, core_table);

@@ -29,7 +29,7 @@ struct parameter {
     static int name(struct apply *apply, const struct conf_directive *directive, unsigned arg,     \
         const char *value, struct listener_options *options)
 
-static int number(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+static int parse_count(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *value, int least, int *out)
 {
     int64_t n;
@@ -40,7 +40,7 @@ static int number(struct apply *apply, const struct conf_directive *directive, u
     return 0;
 }
 
-static int size(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+static int parse_bytes(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *value, int *out)
 {
     int64_t n;
@@ -51,7 +51,7 @@ static int size(struct apply *apply, const struct conf_directive *directive, uns
     return 0;
 }
 
-static int flag(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+static int parse_flag(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *value, bool *out)
 {
     *out = strcmp(value, "on") == 0;
@@ -62,7 +62,7 @@ static int flag(struct apply *apply, const struct conf_directive *directive, uns
 
 PARAMETER(set_backlog)
 {
-    return number(apply, directive, arg, value, -1, &options->backlog);
+    return parse_count(apply, directive, arg, value, -1, &options->backlog);
 }
 
 PARAMETER(set_bind)
@@ -81,22 +81,22 @@ PARAMETER(set_deferred)
 
 PARAMETER(set_fastopen)
 {
-    return number(apply, directive, arg, value, 1, &options->fastopen);
+    return parse_count(apply, directive, arg, value, 1, &options->fastopen);
 }
 
 PARAMETER(set_ipv6only)
 {
-    return flag(apply, directive, arg, value, &options->ipv6only);
+    return parse_flag(apply, directive, arg, value, &options->ipv6only);
 }
 
 PARAMETER(set_rcvbuf)
 {
-    return size(apply, directive, arg, value, &options->rcvbuf);
+    return parse_bytes(apply, directive, arg, value, &options->rcvbuf);
 }
 
 PARAMETER(set_sndbuf)
 {
-    return size(apply, directive, arg, value, &options->sndbuf);
+    return parse_bytes(apply, directive, arg, value, &options->sndbuf);
 }
 
 PARAMETER(set_reuseport)

@@ -24,7 +24,8 @@ static const char *path_of(struct apply *apply, const char *text)
 }
 
 /* Names the owner of a protocol, or of a directive that is no protocol's (NULL). */
-static const char *owner(const struct apply *apply, const fb_protocol *protocol, char text[512])
+static const char *owner_name(
+    const struct apply *apply, const fb_protocol *protocol, char text[512])
 {
     const struct module *module;
 
@@ -48,7 +49,7 @@ static int check_names(struct apply *apply, const struct conf_word *word, const 
         if (strcmp(others[i]->name, protocol->name) == 0) {
             report_error(apply->report, word,
                 "module \"%s\" has a protocol \"%s\", and so has %s: load only one of them", path,
-                protocol->name, owner(apply, others[i], text));
+                protocol->name, owner_name(apply, others[i], text));
             return -1;
         }
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
@@ -59,7 +60,7 @@ static int check_names(struct apply *apply, const struct conf_word *word, const 
             continue;
         report_error(apply->report, word,
             "module \"%s\" has a directive \"%s\", and so has %s: load only one of them", path,
-            name, owner(apply, taken->protocol, text));
+            name, owner_name(apply, taken->protocol, text));
         return -1;
     }
     return 0;
@@ -80,7 +81,7 @@ static int check_number(struct apply *apply, const struct conf_word *word, const
 
 /* Reports a module that cannot be loaded. With -t a file that this user may not read is a warning,
  * and the directives of its protocol are not reported as unknown. */
-static void refuse(
+static void refuse_module(
     struct apply *apply, const struct conf_word *word, const char *path, const char *why, int error)
 {
     struct conf_source *source = &apply->cycle->source;
@@ -94,7 +95,7 @@ static void refuse(
 }
 
 /* -1 after a report. */
-static int load(struct apply *apply, const struct conf_word *word, const char *path)
+static int load_one(struct apply *apply, const struct conf_word *word, const char *path)
 {
     struct cycle *cycle = apply->cycle;
     char why[MODULE_TEXT];
@@ -106,7 +107,7 @@ static int load(struct apply *apply, const struct conf_word *word, const char *p
     module = module_load(&cycle->modules, cycle->arena, path, why);
     check_progress_leave(apply->options->progress);
     if (module == NULL) {
-        refuse(apply, word, path, why, errno);
+        refuse_module(apply, word, path, why, errno);
         return -1;
     }
     if (check_number(apply, word, path) == -1 ||
@@ -125,7 +126,7 @@ SETTER(modules_set)
     if (directive->args[0].text[0] == '\0')
         return set_bad_value(apply, directive, 0, "expected a path");
     path = path_of(apply, directive->args[0].text);
-    if (path != NULL && load(apply, &directive->args[0], path) == 0)
+    if (path != NULL && load_one(apply, &directive->args[0], path) == 0)
         return 0;
     apply->lacks_module = true;
     return -1;

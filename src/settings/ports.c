@@ -10,12 +10,12 @@
 /* A tree, because a range of ports makes tens of thousands of entries. */
 RB_HEAD(listens, listen_address);
 
-static int compare(const struct listen_address *a, const struct listen_address *b)
+static int compare_listens(const struct listen_address *a, const struct listen_address *b)
 {
     return address_compare(&a->address, &b->address);
 }
 
-RB_GENERATE_INTERNAL(listens, listen_address, node, compare, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(listens, listen_address, node, compare_listens, static __attribute__((unused)))
 
 /* The wildcard whose socket receives what is sent to `narrow`, or NULL. */
 static struct listen_address *find_wide(
@@ -83,7 +83,7 @@ static void enter_listen(struct apply *apply, struct listens *listens,
 }
 
 /* Enters the addresses of all servers in the tree, and reports mistakes. */
-static void collect(struct apply *apply, struct scope *stream, struct listens *listens)
+static void collect_addresses(struct apply *apply, struct scope *stream, struct listens *listens)
 {
     const struct conf_word *reported = NULL;
     struct scope *server;
@@ -106,7 +106,7 @@ void ports_build(struct apply *apply, struct scope *stream)
     struct listen_address *listen, *wide;
 
     assert(stream->at == CONTEXT_STREAM);
-    collect(apply, stream, &listens);
+    collect_addresses(apply, stream, &listens);
     if (apply->report->error_n > 0)
         return;
 

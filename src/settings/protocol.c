@@ -27,7 +27,7 @@ static const struct {
     [FB_VALUE_CUSTOM] = { .set = protocol_set_custom },
 };
 
-static unsigned char clamp(uint32_t arguments)
+static unsigned char clamp_arguments(uint32_t arguments)
 {
     return arguments < UCHAR_MAX ? (unsigned char)arguments : UCHAR_MAX;
 }
@@ -52,8 +52,8 @@ static struct setting row_of(const fb_protocol *protocol, const fb_directive *di
 
     assert((size_t)directive->value < countof(values)); /* module/check.c has checked it */
     if (directive->value == FB_VALUE_CUSTOM) {
-        row.least = clamp(directive->args_least);
-        row.most = clamp(directive->args_most);
+        row.least = clamp_arguments(directive->args_least);
+        row.most = clamp_arguments(directive->args_most);
         row.size = directive->room;
     }
     return row;
@@ -209,7 +209,7 @@ static bool has_handler(struct apply *apply, const struct scope *scope)
 
 /* Sets what was not written in the server: from the stream, if it was written there, or the
  * default. */
-static void inherit(struct apply *apply, struct scope *scope, const char *parent)
+static void inherit_values(struct apply *apply, struct scope *scope, const char *parent)
 {
     const struct server *server = scope->server;
 
@@ -223,7 +223,7 @@ static void inherit(struct apply *apply, struct scope *scope, const char *parent
     }
 }
 
-static void conclude(struct apply *apply, struct scope *scope, const void *parent)
+static void call_conf_done(struct apply *apply, struct scope *scope, const void *parent)
 {
     const fb_protocol *protocol = scope->server->protocol;
     struct fb_conf conf = { .apply = apply, .scope = scope, .protocol = protocol };
@@ -255,10 +255,10 @@ void protocol_finish(struct apply *apply, struct scope *scope)
         set_initial_values(apply, scope->outer, protocol);
     }
     parent = scope->outer->confs[index];
-    inherit(apply, scope, parent);
+    inherit_values(apply, scope, parent);
     if (protocol->metric_n > 0)
         scope->server->metrics = settings_protocol_metrics(apply, protocol);
     if (protocol->conf_done != NULL && scope_is_whole(apply, scope) && !scope->outer->refused &&
         apply->report->error_n == errors)
-        conclude(apply, scope, parent);
+        call_conf_done(apply, scope, parent);
 }

@@ -51,21 +51,22 @@ static int64_t descriptor_limit(const struct cycle *cycle)
     return most > 0 && most < limit ? most : limit;
 }
 
-static void bound(int64_t *n, int64_t most)
+static void lower_to(int64_t *n, int64_t most)
 {
     if (*n > most)
         *n = most;
 }
 
-static int64_t plan(const struct cycle *cycle)
+static int64_t plan_connections(const struct cycle *cycle)
 {
     const struct sizing *sizing = &cycle->sizing;
     int64_t n = AUTO_MAX;
 
     if (sizing->memory > 0)
-        bound(&n, sizing->memory / 4 * 3 / sizing->workers / PLANNED_BYTES);
+        lower_to(&n, sizing->memory / 4 * 3 / sizing->workers / PLANNED_BYTES);
     if (sizing->descriptors > 0)
-        bound(&n, sizing->descriptors - OTHER_DESCRIPTORS - count_sockets(cycle, sizing->workers));
+        lower_to(
+            &n, sizing->descriptors - OTHER_DESCRIPTORS - count_sockets(cycle, sizing->workers));
     return n > AUTO_LEAST ? n : AUTO_LEAST;
 }
 
@@ -94,7 +95,7 @@ void sizing_finish(struct apply *apply)
     sizing->memory = ram_allowed();
     sizing->descriptors = descriptor_limit(cycle);
     if (cycle->events.connections_auto)
-        *n = plan(cycle);
+        *n = plan_connections(cycle);
     else
         check_memory(apply, sizing, *n);
     assert(*n > 0);

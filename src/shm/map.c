@@ -167,7 +167,7 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry, const s
 }
 
 /* Publishes the next state. Each store leaves a state that can be gone on from, or repaired. */
-static enum shm_map_status publish(
+static enum shm_map_status publish_state(
     struct shm_map *map, const struct subject *s, const struct place *place, struct change *change)
 {
     struct shm_map_shard *shard = &map->shards[s->shard];
@@ -212,7 +212,7 @@ static enum shm_map_status sum_up(
 }
 
 /* Does a write, under the lock. */
-static enum shm_map_status apply(struct shm_map *map, const struct subject *s,
+static enum shm_map_status apply_change(struct shm_map *map, const struct subject *s,
     const struct change *wanted, struct change *change)
 {
     struct place place = find_place(map, s);
@@ -226,7 +226,7 @@ static enum shm_map_status apply(struct shm_map *map, const struct subject *s,
         return status;
     if (change->expires_ms == SHM_MAP_KEEP_EXPIRY)
         change->expires_ms = place.present ? SHM_LOAD(place.entry->expires_ms) : 0;
-    return publish(map, s, &place, change);
+    return publish_state(map, s, &place, change);
 }
 
 static enum shm_map_status write_entry(struct shm_map *map, const void *key, size_t key_n,
@@ -242,7 +242,7 @@ static enum shm_map_status write_entry(struct shm_map *map, const void *key, siz
     s = subject_of(map, key, key_n, now_ms);
     for (int tries = 0; tries < FULL_TRIES; tries++) {
         shm_map_shard_lock(map, s.shard);
-        status = apply(map, &s, wanted, done);
+        status = apply_change(map, &s, wanted, done);
         shm_map_shard_unlock(map, s.shard);
         if (status != SHM_MAP_FULL)
             break;

@@ -145,7 +145,7 @@ static void add_side(const struct shm_metrics *metrics, uint32_t side, uint64_t 
 }
 
 /* Sums n metrics, from `first` on. */
-static void sum(const struct shm_metrics *metrics, uint32_t first, uint32_t n, int64_t *totals)
+static void sum_rows(const struct shm_metrics *metrics, uint32_t first, uint32_t n, int64_t *totals)
 {
     assert(totals != NULL && n > 0);
     for (int tries = 0; tries < TRIES; tries++) {
@@ -168,14 +168,14 @@ static void sum(const struct shm_metrics *metrics, uint32_t first, uint32_t n, i
 
 void shm_metrics_totals(const struct shm_metrics *metrics, int64_t *totals)
 {
-    sum(metrics, 0, metrics->n, totals);
+    sum_rows(metrics, 0, metrics->n, totals);
 }
 
 int64_t shm_metrics_total(const struct shm_metrics *metrics, uint32_t metric)
 {
     int64_t total;
 
-    sum(metrics, metric, 1, &total);
+    sum_rows(metrics, metric, 1, &total);
     return total;
 }
 

@@ -10,33 +10,33 @@ struct state {
     uint64_t v[4];
 };
 
-static uint64_t rotate(uint64_t x, int by)
+static uint64_t rotate_left(uint64_t x, int by)
 {
     return x << by | x >> (64 - by);
 }
 
 /* Does half a round, on two pairs of words. */
-static void mix(uint64_t *a, uint64_t *b, int by_b, uint64_t *c, uint64_t *d, int by_d)
+static void mix_half_round(uint64_t *a, uint64_t *b, int by_b, uint64_t *c, uint64_t *d, int by_d)
 {
     *a += *b;
     *c += *d;
-    *b = rotate(*b, by_b) ^ *a;
-    *d = rotate(*d, by_d) ^ *c;
-    *a = rotate(*a, 32);
+    *b = rotate_left(*b, by_b) ^ *a;
+    *d = rotate_left(*d, by_d) ^ *c;
+    *a = rotate_left(*a, 32);
 }
 
-static void rounds(struct state *s, int n)
+static void run_rounds(struct state *s, int n)
 {
     for (int i = 0; i < n; i++) {
-        mix(&s->v[0], &s->v[1], 13, &s->v[2], &s->v[3], 16);
-        mix(&s->v[2], &s->v[1], 17, &s->v[0], &s->v[3], 21);
+        mix_half_round(&s->v[0], &s->v[1], 13, &s->v[2], &s->v[3], 16);
+        mix_half_round(&s->v[2], &s->v[1], 17, &s->v[0], &s->v[3], 21);
     }
 }
 
-static void absorb(struct state *s, uint64_t word)
+static void absorb_word(struct state *s, uint64_t word)
 {
     s->v[3] ^= word;
-    rounds(s, 2);
+    run_rounds(s, 2);
     s->v[0] ^= word;
 }
 
@@ -54,13 +54,13 @@ uint64_t siphash(const uint64_t key[2], const void *data, size_t n)
     assert(p != NULL || n == 0);
     for (size_t left = n; left >= 8; left -= 8, p += 8) {
         memcpy(&word, p, 8);
-        absorb(&s, le64toh(word));
+        absorb_word(&s, le64toh(word));
     }
     word = (uint64_t)n << 56;
     for (size_t i = 0; i < n % 8; i++)
         word |= (uint64_t)p[i] << (8 * i);
-    absorb(&s, word);
+    absorb_word(&s, word);
     s.v[2] ^= 0xff;
-    rounds(&s, 4);
+    run_rounds(&s, 4);
     return s.v[0] ^ s.v[1] ^ s.v[2] ^ s.v[3];
 }

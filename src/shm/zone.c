@@ -77,7 +77,7 @@ struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct
 }
 
 /* Whether the old zone's memory is what the new zone's would be. */
-static bool fits(const struct zone *zone, const struct zone *old)
+static bool zone_fits(const struct zone *zone, const struct zone *old)
 {
     const struct zone_header *header = old->base;
 
@@ -113,7 +113,7 @@ static int set_size(const struct zone *zone)
 /* Fixes the size: a worker that cut the memory short would have every process that reads it killed
  * (SIGBUS), and a seal of its own against writing would keep the next generation from mapping
  * it. */
-static int seal(const struct zone *zone)
+static int seal_size(const struct zone *zone)
 {
     return fcntl(zone->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
@@ -146,7 +146,7 @@ static const char *open_zone(struct zone *zone, const struct zone *old)
         return old != NULL ? "fcntl(F_DUPFD_CLOEXEC)" : "memfd_create()";
     if (old == NULL && set_size(zone) == -1)
         return "ftruncate()";
-    if (old == NULL && seal(zone) == -1)
+    if (old == NULL && seal_size(zone) == -1)
         return "fcntl(F_ADD_SEALS)";
     base = mmap(NULL, zone->size, PROT_READ | PROT_WRITE, MAP_SHARED, zone->fd, 0);
     if (base == MAP_FAILED)
@@ -163,7 +163,7 @@ int zones_open(struct zones *zones, const struct zones *old, struct log *log)
 
     STAILQ_FOREACH (zone, zones, link) {
         const struct zone *before = old == NULL ? NULL : zones_find(old, zone->name);
-        bool fitting = before != NULL && fits(zone, before);
+        bool fitting = before != NULL && zone_fits(zone, before);
         const char *failed = open_zone(zone, fitting ? before : NULL);
 
         if (failed != NULL) {

@@ -14,12 +14,12 @@ static struct io_result done_with(size_t n)
     return (struct io_result) { .status = IO_DONE, .n = n };
 }
 
-static struct io_result failed(int error)
+static struct io_result result_failed(int error)
 {
     return (struct io_result) { .status = IO_FAILED, .error = error };
 }
 
-static struct io_result again(enum event_direction direction)
+static struct io_result result_again(enum event_direction direction)
 {
     return (struct io_result) {
         .status = direction == EVENT_READ ? IO_AGAIN_READ : IO_AGAIN_WRITE,
@@ -27,7 +27,8 @@ static struct io_result again(enum event_direction direction)
 }
 
 /* Records what an operation answers. */
-static struct io_result answer(struct sim_endpoint *s, char operation, struct io_result result)
+static struct io_result record_result(
+    struct sim_endpoint *s, char operation, struct io_result result)
 {
     uint64_t line[] = { (uint64_t)operation, (uint64_t)s->view.fd, result.status,
         (uint64_t)result.error, result.n };
@@ -58,13 +59,13 @@ static bool has_trouble(
     if (sim_happens(sim, sim->trouble.reset)) {
         sim_break_both(s, ECONNRESET);
         s->view.broke = true;
-        *result = failed(ECONNRESET);
+        *result = result_failed(ECONNRESET);
         return true;
     }
     if (!sim_happens(sim, sim->trouble.again))
         return false;
     sim_mark_changed(s, direction);
-    *result = again(direction);
+    *result = result_again(direction);
     return true;
 }
 
@@ -100,7 +101,7 @@ static struct io_result receive_bytes(struct sim_endpoint *s, struct io_span *sp
     return done_with(n);
 }
 
-static struct io_result receive(struct sim_endpoint *s, struct io_span *span)
+static struct io_result receive_step(struct sim_endpoint *s, struct io_span *span)
 {
     struct sim_step *step = STAILQ_FIRST(&s->steps);
     struct io_result result;
@@ -109,7 +110,7 @@ static struct io_result receive(struct sim_endpoint *s, struct io_span *span)
     if (span->n == 0)
         sim_fault(s->sim, s->view.fd, "recv() without room");
     if (s->connecting || step == NULL || span->n == 0)
-        return again(EVENT_READ);
+        return result_again(EVENT_READ);
     if (has_trouble(s, EVENT_READ, &result))
         return result;
     switch (step->kind) {
@@ -117,11 +118,11 @@ static struct io_result receive(struct sim_endpoint *s, struct io_span *span)
         return receive_bytes(s, span);
     case SIM_STEP_STALL:
         sim_pop_step(s);
-        return again(EVENT_READ);
+        return result_again(EVENT_READ);
     case SIM_STEP_END: /* stays, to be received again */
         return (struct io_result) { .status = IO_EOF };
     default:
-        return failed(step->error);
+        return result_failed(step->error);
     }
 }
 
@@ -129,11 +130,11 @@ static struct io_result socket_recv(struct source *source, struct io_span *span)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "recv()");
 
-    return s != NULL ? answer(s, 'r', receive(s, span)) : failed(EBADF);
+    return s != NULL ? record_result(s, 'r', receive_step(s, span)) : result_failed(EBADF);
 }
 
 /* Returns how many of n bytes leave now; 0 when *result is to be answered. */
-static size_t allowance(struct sim_endpoint *s, size_t n, struct io_result *result)
+static size_t count_sendable(struct sim_endpoint *s, size_t n, struct io_result *result)
 {
     struct sim_socket *view = &s->view;
     struct sim *sim = s->sim;
@@ -142,15 +143,15 @@ static size_t allowance(struct sim_endpoint *s, size_t n, struct io_result *resu
     view->sends++;
     if (view->shut) {
         sim_fault(sim, view->fd, "send() after shutdown()");
-        *result = failed(EPIPE);
+        *result = result_failed(EPIPE);
         return 0;
     }
     if (has_trouble(s, EVENT_WRITE, result))
         return 0;
     if (s->send_error != 0)
-        *result = failed(s->send_error);
+        *result = result_failed(s->send_error);
     else
-        *result = again(EVENT_WRITE);
+        *result = result_again(EVENT_WRITE);
     if (s->send_error != 0 || s->connecting || most == 0)
         return 0;
     if (n > 1 && sim_happens(sim, sim->trouble.partial_send))
@@ -185,10 +186,10 @@ static struct io_result send_pieces(struct sim_endpoint *s, const struct iovec *
         offered += pieces[i].iov_len;
     if (n < 1 || n > IOV_MAX || offered == 0) {
         sim_fault(s->sim, s->view.fd, "send() of %zu bytes in %d pieces", offered, n);
-        return failed(EINVAL);
+        return result_failed(EINVAL);
     }
     note_pieces(&s->view, pieces, n);
-    most = allowance(s, offered, &result);
+    most = count_sendable(s, offered, &result);
     if (most == 0)
         return result;
     for (int i = 0; sent < most; i++) {
@@ -205,14 +206,14 @@ static struct io_result socket_send(struct source *source, const struct iovec *p
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "send()");
 
-    return s != NULL ? answer(s, 's', send_pieces(s, pieces, n)) : failed(EBADF);
+    return s != NULL ? record_result(s, 's', send_pieces(s, pieces, n)) : result_failed(EBADF);
 }
 
 static struct io_result send_file(struct sim_endpoint *s, int fd, off_t *offset, size_t n)
 {
     uint8_t bytes[16384];
     struct io_result result;
-    size_t most = allowance(s, n, &result), sent = 0;
+    size_t most = count_sendable(s, n, &result), sent = 0;
     ssize_t part = 0;
 
     s->view.piece_n = 0;
@@ -233,14 +234,14 @@ static struct io_result send_file(struct sim_endpoint *s, int fd, off_t *offset,
         return count_sent(s, sent, n);
     if (part == 0)
         return (struct io_result) { .status = IO_EOF };
-    return failed(errno);
+    return result_failed(errno);
 }
 
 static struct io_result socket_sendfile(struct source *source, int fd, off_t *offset, size_t n)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "sendfile()");
 
-    return s != NULL ? answer(s, 'f', send_file(s, fd, offset, n)) : failed(EBADF);
+    return s != NULL ? record_result(s, 'f', send_file(s, fd, offset, n)) : result_failed(EBADF);
 }
 
 static void copy_address(const struct sockaddr_storage *what, socklen_t what_length,
@@ -257,13 +258,13 @@ static struct io_result accept_client(
     struct sim *sim = s->sim;
 
     if (s->view.accept_error != 0)
-        return failed(s->view.accept_error);
+        return result_failed(s->view.accept_error);
     if (client == NULL || sim_happens(sim, sim->trouble.again))
-        return again(EVENT_READ);
+        return result_again(EVENT_READ);
     STAILQ_REMOVE_HEAD(&s->clients, line_link);
     if (sim_happens(sim, sim->trouble.aborted)) {
         client->view.broke = client->view.closed = true;
-        return failed(ECONNABORTED);
+        return result_failed(ECONNABORTED);
     }
     assert(!client->must_close && !client->view.closed);
     client->must_close = true;
@@ -277,7 +278,8 @@ static struct io_result socket_accept(
 {
     struct sim_endpoint *s = sim_endpoint_of(listener, "accept()");
 
-    return s != NULL ? answer(s, 'a', accept_client(s, fd, address, length)) : failed(EBADF);
+    return s != NULL ? record_result(s, 'a', accept_client(s, fd, address, length))
+                     : result_failed(EBADF);
 }
 
 static struct io_result socket_connect(
@@ -286,8 +288,9 @@ static struct io_result socket_connect(
     struct sim_endpoint *s = sim_connect(source, address, length);
 
     if (s->connecting || !sim_server_answers_at_once(s))
-        return answer(s, 'o', again(EVENT_WRITE));
-    return answer(s, 'o', s->connect_error != 0 ? failed(s->connect_error) : done_with(0));
+        return record_result(s, 'o', result_again(EVENT_WRITE));
+    return record_result(
+        s, 'o', s->connect_error != 0 ? result_failed(s->connect_error) : done_with(0));
 }
 
 static struct io_result socket_connected(struct source *source)
@@ -295,10 +298,11 @@ static struct io_result socket_connected(struct source *source)
     struct sim_endpoint *s = sim_endpoint_of(source, "connected()");
 
     if (s == NULL)
-        return failed(EBADF);
+        return result_failed(EBADF);
     if (s->connecting)
-        return answer(s, 'O', again(EVENT_WRITE));
-    return answer(s, 'O', s->connect_error != 0 ? failed(s->connect_error) : done_with(0));
+        return record_result(s, 'O', result_again(EVENT_WRITE));
+    return record_result(
+        s, 'O', s->connect_error != 0 ? result_failed(s->connect_error) : done_with(0));
 }
 
 static int socket_name(const struct source *source, struct sockaddr *address, socklen_t *length)
@@ -316,11 +320,11 @@ static struct io_result socket_shutdown(struct source *source)
     struct sim_endpoint *s = sim_endpoint_of(source, "shutdown()");
 
     if (s == NULL)
-        return failed(EBADF);
+        return result_failed(EBADF);
     if (s->connecting)
-        return answer(s, 'h', failed(ENOTCONN));
+        return record_result(s, 'h', result_failed(ENOTCONN));
     s->view.shut = true;
-    return answer(s, 'h', done_with(0));
+    return record_result(s, 'h', done_with(0));
 }
 
 static size_t socket_pending(const struct source *source)
@@ -345,7 +349,7 @@ static void socket_close(struct source *source, bool reset)
     s->must_close = false;
     s->view.closed = true;
     s->view.reset = reset;
-    answer(s, 'c', done_with(reset));
+    record_result(s, 'c', done_with(reset));
 }
 
 const struct io_ops sim_io = {

@@ -56,7 +56,7 @@ void sim_mark_changed(struct sim_endpoint *s, enum event_direction direction)
 
 /* Appends a step of n bytes; NULL when the connection is broken and nothing comes through any
  * more. */
-static struct sim_step *arrive(struct sim_endpoint *s, enum sim_step_kind kind, size_t n)
+static struct sim_step *append_step(struct sim_endpoint *s, enum sim_step_kind kind, size_t n)
 {
     struct sim_step *step;
 
@@ -78,7 +78,7 @@ void sim_say(struct sim_socket *socket, const void *p, size_t n)
     struct sim_step *step;
 
     assert(n > 0);
-    step = arrive(endpoint_of(socket), SIM_STEP_BYTES, n);
+    step = append_step(endpoint_of(socket), SIM_STEP_BYTES, n);
     if (step != NULL)
         memcpy(step->bytes, p, n);
 }
@@ -90,17 +90,17 @@ void sim_says(struct sim_socket *socket, const char *text)
 
 void sim_stall(struct sim_socket *socket)
 {
-    arrive(endpoint_of(socket), SIM_STEP_STALL, 0);
+    append_step(endpoint_of(socket), SIM_STEP_STALL, 0);
 }
 
 void sim_end(struct sim_socket *socket)
 {
-    arrive(endpoint_of(socket), SIM_STEP_END, 0);
+    append_step(endpoint_of(socket), SIM_STEP_END, 0);
 }
 
 void sim_break(struct sim_socket *socket, int error)
 {
-    struct sim_step *step = arrive(endpoint_of(socket), SIM_STEP_BROKEN, 0);
+    struct sim_step *step = append_step(endpoint_of(socket), SIM_STEP_BROKEN, 0);
 
     if (step != NULL)
         step->error = error;
