@@ -46,20 +46,20 @@ void log_init_plain(struct log *log, struct log_target *target, const char *name
 /* Gives grave lines to the collector, without the time and the pid. */
 static void collect_diag(const struct log *log, struct log_entry *entry)
 {
-    struct diag_text telling = { .level = entry->line->level };
+    struct diag_text text = { .level = entry->line->level };
 
     if (log->diag == NULL || entry->line->level > LEVEL_ALERT)
         return;
     log_text_make(entry);
-    telling.text = entry->text.bytes + entry->head;
-    telling.text_n = (int)(entry->text.n - entry->head) - 1;
-    diag_add(log->diag, log->diag_session, &telling);
+    text.text = entry->text.bytes + entry->head;
+    text.text_n = (int)(entry->text.n - entry->head) - 1;
+    diag_add(log->diag, log->diag_session, &text);
 }
 
 /* Writes to a target that takes lines again how many it lacks. */
 static void report_lost(struct log *log, struct log_target *target)
 {
-    struct diag *told = log->diag;
+    struct diag *diag = log->diag;
     uint64_t n = target->lost;
 
     assert(n > 0);
@@ -68,7 +68,7 @@ static void report_lost(struct log *log, struct log_target *target)
     log_put(log, LEVEL_ALERT, 0, "%" PRIu64 " line%s not accepted by %s%s", n,
         n == 1 ? " was" : "s were", target->syslog != NULL ? "syslog server " : "the journal",
         target->syslog != NULL ? target->syslog->name : "");
-    log->diag = told;
+    log->diag = diag;
     if (target->lost > 0) /* the target has refused the line about them, too */
         target->lost += n;
 }
@@ -130,20 +130,22 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void log_report_held(struct log *log, bool all)
+void log_report_suppressed(struct log *log, bool all)
 {
     uint64_t now = now_ms();
-    struct log_limit_held held;
+    struct log_limit_report suppressed;
     int saved = errno;
 
-    while (log->limit != NULL && log_limit_take(log->limit, now, all, &held)) {
-        struct log_line line = { .level = held.level };
+    while (log->limit != NULL && log_limit_pop_report(log->limit, now, all, &suppressed)) {
+        struct log_line line = { .level = suppressed.level };
 
         if (line.level <= log->level) /* the levels may have changed */
             emit_line(log, &line,
                 "%" PRIu32 " more line%s like \"%s\" %s suppressed in the last %" PRIu64 " %s",
-                held.n, held.n == 1 ? "" : "s", held.like, held.n == 1 ? "was" : "were",
-                held.ms % 1000 == 0 ? held.ms / 1000 : held.ms, held.ms % 1000 == 0 ? "s" : "ms");
+                suppressed.n, suppressed.n == 1 ? "" : "s", suppressed.like,
+                suppressed.n == 1 ? "was" : "were",
+                suppressed.ms % 1000 == 0 ? suppressed.ms / 1000 : suppressed.ms,
+                suppressed.ms % 1000 == 0 ? "s" : "ms");
     }
     errno = saved;
 }
@@ -155,18 +157,18 @@ static bool PRINTF_FORMAT(3, 0)
 {
     uint64_t now;
     va_list copy;
-    bool held;
+    bool suppressed;
 
     if (log->limit == NULL || line->level <= LEVEL_CRIT || line->level >= LEVEL_DEBUG ||
         line->force)
         return false;
     now = now_ms();
-    if (log_limit_is_due(log->limit, now))
-        log_report_held(log, false);
+    if (log_limit_has_report(log->limit, now))
+        log_report_suppressed(log, false);
     va_copy(copy, args);
-    held = log_limit_holds(log->limit, now, line, format, copy);
+    suppressed = log_limit_suppresses(log->limit, now, line, format, copy);
     va_end(copy);
-    return held;
+    return suppressed;
 }
 
 void log_vput(struct log *log, const struct log_line *line, const char *format, va_list args)

@@ -33,7 +33,7 @@ struct log {
     struct diag *diag;     /* collector of alerts and emergencies, or NULL */
     uint32_t diag_session; /* session of the collector */
     struct log_limit
-        *limit;  /* flood limit, whose owner calls log_report_held() when it is due; or NULL */
+        *limit; /* flood limit, whose owner calls log_report_suppressed() when it is due; or NULL */
     bool broken; /* a target is broken: the owner connects it again */
     pid_t pid;
     struct log_stamp stamp;
@@ -52,7 +52,7 @@ void log_put(struct log *log, enum log_level level, int error, const char *forma
     PRINTF_FORMAT(4, 5);
 
 /* Says of the limit what is due by now; with `all`, all that was held back. */
-void log_report_held(struct log *log, bool all);
+void log_report_suppressed(struct log *log, bool all);
 
 /* log_write(log, level, errno or 0, format, ...) */
 #define log_write(log, lvl, ...)                                                                   \

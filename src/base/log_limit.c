@@ -41,7 +41,7 @@ static struct log_limit_kind *find_kind(
 
         if (kind->format == format && kind->level == line->level && kind->error == line->error)
             return kind;
-        if (kind->held == 0 && (oldest == NULL || kind->begun_ms < oldest->begun_ms))
+        if (kind->suppressed == 0 && (oldest == NULL || kind->begun_ms < oldest->begun_ms))
             oldest = kind;
     }
     if (oldest != NULL) {
@@ -67,15 +67,15 @@ static void PRINTF_FORMAT(3, 0)
             strerror_r(error, reason, sizeof(reason)));
 }
 
-bool log_limit_holds(struct log_limit *limit, uint64_t now, const struct log_line *line,
+bool log_limit_suppresses(struct log_limit *limit, uint64_t now, const struct log_line *line,
     const char *format, va_list args)
 {
     struct log_limit_kind *kind = find_kind(limit, now, line, format);
 
     if (kind == NULL)
         return false;
-    assert(kind->held == 0 || kind->n >= limit->burst);
-    if (kind->held == 0 && is_over(limit, kind, now)) {
+    assert(kind->suppressed == 0 || kind->n >= limit->burst);
+    if (kind->suppressed == 0 && is_over(limit, kind, now)) {
         kind->begun_ms = now;
         kind->n = 0;
     }
@@ -83,38 +83,39 @@ bool log_limit_holds(struct log_limit *limit, uint64_t now, const struct log_lin
         kind->n++;
         return false;
     }
-    if (kind->held == 0)
+    if (kind->suppressed == 0)
         note_first_line(kind, line->error, format, args);
-    if (kind->held < UINT32_MAX)
-        kind->held++;
-    if (limit->due_ms == 0 || limit->due_ms > kind->begun_ms + limit->interval_ms)
-        limit->due_ms = kind->begun_ms + limit->interval_ms;
+    if (kind->suppressed < UINT32_MAX)
+        kind->suppressed++;
+    if (limit->report_ms == 0 || limit->report_ms > kind->begun_ms + limit->interval_ms)
+        limit->report_ms = kind->begun_ms + limit->interval_ms;
     return true;
 }
 
-bool log_limit_take(struct log_limit *limit, uint64_t now, bool all, struct log_limit_held *held)
+bool log_limit_pop_report(
+    struct log_limit *limit, uint64_t now, bool all, struct log_limit_report *suppressed)
 {
     struct log_limit_kind *found = NULL;
 
-    limit->due_ms = 0;
+    limit->report_ms = 0;
     for (size_t i = 0; i < LOG_LIMIT_KINDS; i++) {
         struct log_limit_kind *kind = &limit->kinds[i];
         uint64_t due = kind->begun_ms + limit->interval_ms;
 
-        if (kind->held == 0)
+        if (kind->suppressed == 0)
             continue;
         if (found == NULL && (all || is_over(limit, kind, now)))
             found = kind;
-        else if (limit->due_ms == 0 || due < limit->due_ms)
-            limit->due_ms = due;
+        else if (limit->report_ms == 0 || due < limit->report_ms)
+            limit->report_ms = due;
     }
     if (found == NULL)
         return false;
-    assert(found->format != NULL && found->held > 0);
-    *held = (struct log_limit_held) { .level = found->level, .n = found->held };
-    held->ms = is_over(limit, found, now) ? limit->interval_ms : now - found->begun_ms;
-    memcpy(held->like, found->like, sizeof(held->like));
-    found->held = 0;
+    assert(found->format != NULL && found->suppressed > 0);
+    *suppressed = (struct log_limit_report) { .level = found->level, .n = found->suppressed };
+    suppressed->ms = is_over(limit, found, now) ? limit->interval_ms : now - found->begun_ms;
+    memcpy(suppressed->like, found->like, sizeof(suppressed->like));
+    found->suppressed = 0;
     if (is_over(limit, found, now)) {
         found->begun_ms = now;
         found->n = 0;

@@ -19,19 +19,19 @@ struct log_limit_kind {
     int error;
     uint64_t begun_ms;             /* start of its interval */
     uint32_t n;                    /* lines of it that were written */
-    uint32_t held;                 /* lines of it that were held back */
+    uint32_t suppressed;           /* lines of it that were held back */
     char like[LOG_LIMIT_LIKE_MAX]; /* first line that was held back */
 };
 
 struct log_limit {
     uint32_t burst; /* lines of a kind within an interval */
     uint64_t interval_ms;
-    uint64_t due_ms; /* monotonic time of the next report; 0: nothing was held back */
+    uint64_t report_ms; /* monotonic time of the next report; 0: nothing was held back */
     struct log_limit_kind kinds[LOG_LIMIT_KINDS];
 };
 
 /* A report on lines of a kind that were held back. */
-struct log_limit_held {
+struct log_limit_report {
     enum log_level level;
     uint32_t n;
     uint64_t ms; /* time in which they came */
@@ -40,13 +40,14 @@ struct log_limit_held {
 
 void log_limit_init(struct log_limit *limit, uint32_t burst, uint64_t interval_ms);
 /* Counts the line, and tells whether it is held back. */
-bool log_limit_holds(struct log_limit *limit, uint64_t now, const struct log_line *line,
+bool log_limit_suppresses(struct log_limit *limit, uint64_t now, const struct log_line *line,
     const char *format, va_list args) PRINTF_FORMAT(4, 0);
 /* Removes a kind's report whose interval is over, or any kind's with `all`; false if there is none.
  * */
-bool log_limit_take(struct log_limit *limit, uint64_t now, bool all, struct log_limit_held *held);
+bool log_limit_pop_report(
+    struct log_limit *limit, uint64_t now, bool all, struct log_limit_report *report);
 
-static inline bool log_limit_is_due(const struct log_limit *limit, uint64_t now)
+static inline bool log_limit_has_report(const struct log_limit *limit, uint64_t now)
 {
-    return limit->due_ms != 0 && now >= limit->due_ms;
+    return limit->report_ms != 0 && now >= limit->report_ms;
 }

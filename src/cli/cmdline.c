@@ -51,7 +51,7 @@ static int copy_globals(struct cmdline *cmdline, const char *globals, struct log
 
 static int copy_environment(struct cmdline *cmdline, struct log *log)
 {
-    cmdline->cycle.environment = process_keep_environment();
+    cmdline->cycle.environment = process_copy_environment();
     if (cmdline->cycle.environment != NULL)
         return 0;
     log_write(log, LEVEL_EMERG, errno, "no memory for the environment");
@@ -92,7 +92,7 @@ static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char
 static int check_signal(const char *name, struct log *log)
 {
     for (const struct signal_row *s = signals_table; s->number != 0; s++)
-        if (s->order != NULL && strcmp(s->order, name) == 0)
+        if (s->command != NULL && strcmp(s->command, name) == 0)
             return 0;
     log_write(log, LEVEL_EMERG, 0,
         "invalid option: \"-s %s\", expected stop, quit, reopen, reload or upgrade", name);

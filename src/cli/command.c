@@ -164,7 +164,7 @@ static int send_signal(
     pid = pidfile_read_pid(cycle->core.pid, log);
     if (pid == -1)
         return EXIT_FAILURE;
-    while (s->order == NULL || strcmp(s->order, cmdline->signal) != 0)
+    while (s->command == NULL || strcmp(s->command, cmdline->signal) != 0)
         s++;
     if (kill(pid, s->number) == -1) {
         log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)pid, s->number);

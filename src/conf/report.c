@@ -154,8 +154,8 @@ static void write_all(int fd, const char *text)
  * own. */
 static void show_mistake(const struct report_mistake *mistake, struct log *log)
 {
-    struct diag *told = log->diag;
-    struct diag_text telling = {
+    struct diag *diag = log->diag;
+    struct diag_text text = {
         .level = mistake->level,
         .line = mistake->line,
         .column = mistake->column,
@@ -167,9 +167,9 @@ static void show_mistake(const struct report_mistake *mistake, struct log *log)
 
     log->diag = NULL;
     log_write(log, mistake->level, 0, "%s", mistake->message);
-    log->diag = told;
-    if (told != NULL)
-        diag_add(told, log->diag_session, &telling);
+    log->diag = diag;
+    if (diag != NULL)
+        diag_add(diag, log->diag_session, &text);
 }
 
 static void show_dropped(const struct conf_report *report, struct log *log, enum log_level level,

@@ -16,7 +16,7 @@
 static const struct signal_row *find_command(const char *word)
 {
     for (const struct signal_row *s = signals_table; s->number != 0; s++)
-        if (s->order != NULL && strcmp(s->order, word) == 0)
+        if (s->command != NULL && strcmp(s->command, word) == 0)
             return s;
     return NULL;
 }
@@ -43,7 +43,7 @@ static void reply_then_hold(struct control_client *client)
 static void give_command(struct control_client *client, const struct signal_row *s)
 {
     struct control *control = client->control;
-    enum command command = s->orders[ROLE_MASTER];
+    enum command command = s->commands[ROLE_MASTER];
     const char *refused = control->ops->refusal(control->host, command);
 
     assert(command != COMMAND_NONE); /* the table has a command for each word */
@@ -52,7 +52,7 @@ static void give_command(struct control_client *client, const struct signal_row 
         return;
     }
     log_write(control->log, LEVEL_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
-        s->order, (int)client->pid, s->doing);
+        s->command, (int)client->pid, s->doing);
     control->commands[command] = true;
     raise(SIGIO); /* the master may have looked for commands already in this wake-up */
     switch (command) {

@@ -15,8 +15,8 @@
 /* The memory of connections: counts it, and refuses some. */
 struct kit_memory {
     struct memory memory;
-    uint64_t asked;      /* allocations that were asked for since the start */
-    uint64_t held;       /* allocations not released, those before the start included */
+    uint64_t requested;  /* allocations that were requested since the start */
+    uint64_t live;       /* allocations not released, those before the start included */
     uint64_t from, most; /* number of the first that is refused, and how many are */
     uint64_t refused;    /* allocations that were */
 };

@@ -13,7 +13,7 @@ static struct kit_memory *memory_of(const struct memory *memory)
 static void *counted_alloc(const struct memory *memory, size_t n)
 {
     struct kit_memory *m = memory_of(memory);
-    uint64_t number = m->asked++;
+    uint64_t number = m->requested++;
     void *p = NULL;
 
     if (number >= m->from && number - m->from < m->most) {
@@ -22,7 +22,7 @@ static void *counted_alloc(const struct memory *memory, size_t n)
         return NULL;
     }
     p = malloc(n);
-    m->held += p != NULL;
+    m->live += p != NULL;
     return p;
 }
 
@@ -30,8 +30,8 @@ static void counted_release(const struct memory *memory, void *p)
 {
     struct kit_memory *m = memory_of(memory);
 
-    assert(p == NULL || m->held > 0);
-    m->held -= p != NULL;
+    assert(p == NULL || m->live > 0);
+    m->live -= p != NULL;
     free(p);
 }
 
@@ -45,11 +45,11 @@ void kit_memory_init(struct kit_memory *memory)
 void fb_test_refuse_memory(fb_test *test, uint64_t after, uint64_t n)
 {
     CHECK_KIND(test, KIT_TEST);
-    test->memory.from = test->memory.asked + after;
+    test->memory.from = test->memory.requested + after;
     test->memory.most = n;
 }
 
 uint64_t fb_test_allocations(const fb_test *test)
 {
-    return test->memory.asked;
+    return test->memory.requested;
 }

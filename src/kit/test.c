@@ -206,7 +206,7 @@ fb_test *fb_test_start_with(const fb_protocol *protocol, const fb_test_options *
     }
     if (own.trouble != 0)
         kit_trouble(test, own.seed);
-    test->memory.asked = 0;
+    test->memory.requested = 0;
     return test;
 }
 
@@ -244,8 +244,8 @@ static void check_left(fb_test *test)
             test->openings, test->closings);
     if (timers_distance(&net->loop) != -1)
         kit_fault(test, "timers are left");
-    if (test->memory.held > 0)
-        kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.held);
+    if (test->memory.live > 0)
+        kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.live);
 }
 
 int fb_test_end(fb_test **testp)

@@ -62,7 +62,7 @@ void fb_test_drain(fb_test *test, uint64_t deadline)
 {
     fb_test_run(test);
     test->cycle->core.worker_shutdown_timeout = (int64_t)deadline;
-    signals_give(COMMAND_QUIT);
+    signals_raise(COMMAND_QUIT);
     worker_take_commands(&test->worker);
     fb_test_run(test);
 }

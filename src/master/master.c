@@ -162,7 +162,7 @@ static void run(struct master *master)
 static void clean_up(struct master *master)
 {
     log_write(&master->log, LEVEL_NOTICE, 0, "exit");
-    log_report_held(&master->log, true);
+    log_report_suppressed(&master->log, true);
     upgrade_receive(&master->upgrade); /* whether the other one is there yet */
     upgrade_ended(&master->upgrade);
     control_end(&master->control);

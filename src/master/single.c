@@ -31,17 +31,17 @@ static int open_listeners(struct cycle *cycle, struct adopted *inherited, struct
 {
     struct listener *listener;
 
-    overlaps_allow(&cycle->stream.listeners, NULL, &inherited->lenders, true);
+    overlaps_allow(&cycle->stream.listeners, NULL, &inherited->holders, true);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (listener_open(listener, adopted_lender(inherited, listener), 1, log) == -1)
+        if (listener_open(listener, adopted_holder(inherited, listener), 1, log) == -1)
             return -1;
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
         if (listener_commit(listener, log) == -1)
             return -1;
-    overlaps_allow(&cycle->stream.listeners, NULL, &inherited->lenders, false);
+    overlaps_allow(&cycle->stream.listeners, NULL, &inherited->holders, false);
     fdstore_add(&cycle->stream.listeners, log);
     fdstore_drop_unclaimed(inherited, &cycle->stream.listeners, log);
-    adopted_settle(inherited, &cycle->stream.listeners, log);
+    adopted_finish(inherited, &cycle->stream.listeners, log);
     adopted_close_others(inherited, &cycle->stream.listeners); /* no reload will want them */
     return 0;
 }

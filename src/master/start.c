@@ -161,7 +161,7 @@ static int take_inheritance(struct start *start, struct cycle_options *options, 
 {
     if (exec_state_take(&start->inheritance, log) == -1)
         return -1;
-    options->inherited = start->inheritance.sockets;
+    options->adopted = start->inheritance.sockets;
     return 0;
 }
 

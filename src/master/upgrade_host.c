@@ -41,7 +41,7 @@ static void write_state(void *host, struct exec_state_writer *state, int link)
     const struct adopted_socket *passed;
     const struct listener *listener;
     const struct zone *zone;
-    unsigned side = 1 - master->shared->side;
+    unsigned side = 1 - master->shared->half;
 
     assert(role_is(ROLE_MASTER));
     clear_side(&master->pool.serving->cycle->zones, side);
@@ -138,7 +138,7 @@ static void go_on_alone(void *host)
         return;
     control_host_publish(master, false); /* a reload meanwhile may have moved them */
     if (!pool_revive(&master->pool))     /* some have sessions yet: a whole generation */
-        signals_give(COMMAND_RELOAD);
+        signals_raise(COMMAND_RELOAD);
     pool_rescan(&master->pool, NULL);
 }
 
@@ -170,7 +170,7 @@ static void adopt_socket(void *host, int fd)
     log_write(&master->log, LEVEL_NOTICE, 0,
         "a socket of %s comes from process %d: workers that serve it are started",
         address_format(&address, true, text), (int)master->upgrade.other);
-    signals_give(COMMAND_RELOAD);
+    signals_raise(COMMAND_RELOAD);
 }
 
 static const struct upgrade_ops ops = {

@@ -19,26 +19,26 @@
 struct adopted *adopted_create(void)
 {
     struct arena *arena = arena_create();
-    struct adopted *inherited = arena == NULL ? NULL : arena_alloc(arena, sizeof(*inherited));
+    struct adopted *adopted = arena == NULL ? NULL : arena_alloc(arena, sizeof(*adopted));
 
-    if (inherited == NULL) {
+    if (adopted == NULL) {
         arena_destroy(&arena);
         return NULL;
     }
-    inherited->arena = arena;
-    STAILQ_INIT(&inherited->sockets);
-    STAILQ_INIT(&inherited->lenders);
-    return inherited;
+    adopted->arena = arena;
+    STAILQ_INIT(&adopted->sockets);
+    STAILQ_INIT(&adopted->holders);
+    return adopted;
 }
 
-void adopted_destroy(struct adopted **inherited)
+void adopted_destroy(struct adopted **adopted)
 {
     struct arena *arena;
 
-    if (*inherited == NULL)
+    if (*adopted == NULL)
         return;
-    arena = (*inherited)->arena;
-    *inherited = NULL;
+    arena = (*adopted)->arena;
+    *adopted = NULL;
     arena_destroy(&arena);
 }
 
@@ -89,41 +89,41 @@ static int set_flags(int fd)
 }
 
 /* Finds or makes the previous holder of an address; NULL without memory. */
-static struct listener *lender_at(struct adopted *inherited, const struct address *address,
-    const struct listener_options *options)
+static struct listener *holder_at(
+    struct adopted *adopted, const struct address *address, const struct listener_options *options)
 {
-    struct listener *lender;
+    struct listener *holder;
 
-    STAILQ_FOREACH (lender, &inherited->lenders, link)
-        if (address_equal(&lender->address, address))
-            return lender;
-    lender = listener_create(inherited->arena, address, options);
-    if (lender != NULL)
-        STAILQ_INSERT_TAIL(&inherited->lenders, lender, link);
-    return lender;
+    STAILQ_FOREACH (holder, &adopted->holders, link)
+        if (address_equal(&holder->address, address))
+            return holder;
+    holder = listener_create(adopted->arena, address, options);
+    if (holder != NULL)
+        STAILQ_INSERT_TAIL(&adopted->holders, holder, link);
+    return holder;
 }
 
 /* Adds a socket, behind those that are kept open for good or behind all; -1 without memory. */
-static int add_to_lender(struct listener *lender, int fd, bool kept)
+static int add_to_holder(struct listener *holder, int fd, bool permanent)
 {
-    unsigned n = lender->fd_n, at = kept ? lender->kept_n : n;
-    int *fds = arena_alloc(lender->arena, (n + 1) * sizeof(*fds));
+    unsigned n = holder->fd_n, at = permanent ? holder->kept_n : n;
+    int *fds = arena_alloc(holder->arena, (n + 1) * sizeof(*fds));
 
     if (fds == NULL)
         return -1;
     for (unsigned i = 0; i < n; i++)
-        fds[i < at ? i : i + 1] = lender->fds[i];
+        fds[i < at ? i : i + 1] = holder->fds[i];
     fds[at] = fd;
-    lender->fds = fds;
-    lender->fd_n = n + 1;
-    lender->kept_n += kept;
-    lender->foreign = lender->foreign || kept;
+    holder->fds = fds;
+    holder->fd_n = n + 1;
+    holder->kept_n += permanent;
+    holder->foreign = holder->foreign || permanent;
     return 0;
 }
 
-const char *adopted_add(struct adopted *inherited, const struct adopted_socket *passed)
+const char *adopted_add(struct adopted *adopted, const struct adopted_socket *passed)
 {
-    struct adopted_socket *own = arena_alloc(inherited->arena, sizeof(*own));
+    struct adopted_socket *own = arena_alloc(adopted->arena, sizeof(*own));
     struct listener_options options;
     struct address address;
     const char *wrong;
@@ -131,18 +131,18 @@ const char *adopted_add(struct adopted *inherited, const struct adopted_socket *
     if (own == NULL)
         return "there is no memory for it";
     *own = *passed;
-    own->name = arena_strdup(inherited->arena, passed->name);
+    own->name = arena_strdup(adopted->arena, passed->name);
     wrong = inspect_socket(own->fd, &address, &options, &own->ipv6only);
     if (wrong != NULL)
         return wrong;
     if (set_flags(own->fd) == -1)
         return "its flags cannot be set";
-    own->lender = lender_at(inherited, &address, &options);
-    if (own->name == NULL || own->lender == NULL ||
-        add_to_lender(own->lender, own->fd, own->from == ADOPTED_FROM_MANAGER) == -1)
+    own->holder = holder_at(adopted, &address, &options);
+    if (own->name == NULL || own->holder == NULL ||
+        add_to_holder(own->holder, own->fd, own->from == ADOPTED_FROM_MANAGER) == -1)
         return "there is no memory for it";
-    own->lender->stored_n += own->from == ADOPTED_FROM_STORE;
-    STAILQ_INSERT_TAIL(&inherited->sockets, own, link);
+    own->holder->stored_n += own->from == ADOPTED_FROM_STORE;
+    STAILQ_INSERT_TAIL(&adopted->sockets, own, link);
     return NULL;
 }
 
@@ -166,14 +166,14 @@ static bool contains_address(const struct address *all, unsigned n, const struct
     return false;
 }
 
-unsigned adopted_find(const struct adopted *inherited, const char *name, struct address *out,
+unsigned adopted_find(const struct adopted *adopted, const char *name, struct address *out,
     unsigned max, bool *ipv6only)
 {
     const struct adopted_socket *passed;
     unsigned n = 0;
 
-    STAILQ_FOREACH (passed, &inherited->sockets, link) {
-        const struct address *address = &passed->lender->address;
+    STAILQ_FOREACH (passed, &adopted->sockets, link) {
+        const struct address *address = &passed->holder->address;
 
         if (!has_name(passed, name) || contains_address(out, n < max ? n : max, address))
             continue;
@@ -186,28 +186,28 @@ unsigned adopted_find(const struct adopted *inherited, const char *name, struct 
     return n;
 }
 
-void adopted_describe(const struct adopted *inherited, char *text, size_t size)
+void adopted_describe(const struct adopted *adopted, char *text, size_t size)
 {
     const struct adopted_socket *passed;
     size_t n = 0;
 
     snprintf(text, size, "none");
-    STAILQ_FOREACH (passed, &inherited->sockets, link) {
+    STAILQ_FOREACH (passed, &adopted->sockets, link) {
         int more;
 
         if (passed->from != ADOPTED_FROM_MANAGER)
             continue;
         more = snprintf(text + n, size - n, "%s%d (\"%s\") %s", n > 0 ? ", " : "", passed->number,
-            passed->name, passed->lender->text);
+            passed->name, passed->holder->text);
         if (more < 0 || (size_t)more >= size - n)
             return;
         n += (size_t)more;
     }
 }
 
-struct listener *adopted_lender(const struct adopted *inherited, const struct listener *listener)
+struct listener *adopted_holder(const struct adopted *adopted, const struct listener *listener)
 {
-    return inherited == NULL ? NULL : listener_find(&inherited->lenders, listener);
+    return adopted == NULL ? NULL : listener_find(&adopted->holders, listener);
 }
 
 /* Closes the connections of all clients in the queue, and returns how many. What a client has
@@ -232,7 +232,7 @@ static unsigned close_waiting(int fd)
 /* Logs that no listener wants the socket, and closes it if we may. */
 static void discard_socket(struct adopted_socket *passed, struct log *log)
 {
-    struct listener *lender = passed->lender;
+    struct listener *holder = passed->holder;
     unsigned n;
 
     switch (passed->from) {
@@ -240,43 +240,43 @@ static void discard_socket(struct adopted_socket *passed, struct log *log)
         log_write(log, LEVEL_WARN, 0,
             "the service manager has passed socket %d (\"%s\"), %s, which no \"listen\" wants: it "
             "is kept, and nobody accepts on it",
-            passed->number, passed->name, lender->text);
+            passed->number, passed->name, holder->text);
         break;
     case ADOPTED_FROM_STORE:
         n = close_waiting(passed->fd);
         close(passed->fd);
-        listener_unlink(lender, log);
+        listener_unlink(holder, log);
         log_write(log, LEVEL_NOTICE, 0,
             "%s was kept by the service manager, but no \"listen\" wants it any more: it is "
             "closed, and so are %u clients that waited",
-            lender->text, n);
+            holder->text, n);
         break;
     case ADOPTED_FROM_MASTER: /* the other process still serves the queue */
         close(passed->fd);
         log_write(log, LEVEL_NOTICE, 0,
             "no \"listen\" wants %s any more, which the master process before serves until it "
             "quits",
-            lender->text);
+            holder->text);
         break;
     }
 }
 
-void adopted_settle(struct adopted *inherited, const struct listeners *serving, struct log *log)
+void adopted_finish(struct adopted *adopted, const struct listeners *serving, struct log *log)
 {
     struct adopted_socket *passed;
-    struct listener *lender;
+    struct listener *holder;
 
-    if (inherited == NULL || inherited->settled)
+    if (adopted == NULL || adopted->finished)
         return;
-    inherited->settled = true;
-    STAILQ_FOREACH (passed, &inherited->sockets, link) {
-        if (listener_find(serving, passed->lender) == NULL)
+    adopted->finished = true;
+    STAILQ_FOREACH (passed, &adopted->sockets, link) {
+        if (listener_find(serving, passed->holder) == NULL)
             discard_socket(passed, log);
         if (passed->from != ADOPTED_FROM_MANAGER)
             passed->fd = -1;
     }
-    STAILQ_FOREACH (lender, &inherited->lenders, link)
-        lender->fd_n = lender->kept_n;
+    STAILQ_FOREACH (holder, &adopted->holders, link)
+        holder->fd_n = holder->kept_n;
 }
 
 static bool listeners_have(const struct listeners *listeners, int fd)
@@ -290,14 +290,14 @@ static bool listeners_have(const struct listeners *listeners, int fd)
     return false;
 }
 
-void adopted_close_others(struct adopted *inherited, const struct listeners *own)
+void adopted_close_others(struct adopted *adopted, const struct listeners *own)
 {
     struct adopted_socket *passed;
     struct listener *listener;
 
-    if (inherited == NULL)
+    if (adopted == NULL)
         return;
-    STAILQ_FOREACH (passed, &inherited->sockets, link) {
+    STAILQ_FOREACH (passed, &adopted->sockets, link) {
         if (passed->fd != -1 && !listeners_have(own, passed->fd))
             close(passed->fd);
         passed->fd = -1;

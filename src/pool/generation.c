@@ -167,7 +167,7 @@ static void serve_generation(struct generation *generation)
     pool->starting = NULL;
     pool_take_log(pool);
     fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
-    adopted_settle(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+    adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     if (old != NULL) {
         if (old->phase != GENERATION_CLOSING)
             generation_drain(old);

@@ -17,7 +17,7 @@ static struct listener *find_previous_holder(
 
     if (pool->serving != NULL)
         from = listener_find(&pool->serving->cycle->stream.listeners, listener);
-    return from != NULL ? from : adopted_lender(pool->adopted, listener);
+    return from != NULL ? from : adopted_holder(pool->adopted, listener);
 }
 
 static void allow_overlaps(struct pool *pool, struct cycle *cycle, bool allow)
@@ -25,7 +25,7 @@ static void allow_overlaps(struct pool *pool, struct cycle *cycle, bool allow)
     const struct listeners *in_force =
         pool->serving != NULL ? &pool->serving->cycle->stream.listeners : NULL;
 
-    overlaps_allow(&cycle->stream.listeners, in_force, &pool->adopted->lenders, allow);
+    overlaps_allow(&cycle->stream.listeners, in_force, &pool->adopted->holders, allow);
 }
 
 void listeners_abandon(struct pool *pool, struct cycle *cycle, const struct listener *last)

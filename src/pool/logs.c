@@ -13,7 +13,7 @@ void pool_take_log(struct pool *pool)
     const struct core_settings *core = &pool->serving->cycle->core;
     struct log before;
 
-    log_report_held(pool->log, true);
+    log_report_suppressed(pool->log, true);
     before = *pool->log;
     log_init(pool->log, core->logs, core->log_n);
     pool->log->also = before.also; /* until we have said that we serve */
@@ -77,11 +77,11 @@ void pool_tend_logs(struct pool *pool)
 {
     uint64_t again = 0, held;
 
-    if (pool->log_limit.due_ms != 0)
-        log_report_held(pool->log, false);
+    if (pool->log_limit.report_ms != 0)
+        log_report_suppressed(pool->log, false);
     if (pool->log->broken)
         again = repair_logs(pool);
-    held = pool->log_limit.due_ms;
+    held = pool->log_limit.report_ms;
     if (again == 0 || (held != 0 && held < again))
         again = held;
     if (again == 0)

@@ -43,7 +43,7 @@ static NORETURN void end_child(struct pool *pool, struct heritage *heritage, int
 
     TAILQ_FOREACH (generation, &pool->generations, link)
         cycle_destroy(&generation->cycle);
-    descriptors_done(&heritage->kept);
+    descriptors_done(&heritage->descriptors);
     exit(status);
 }
 
@@ -53,7 +53,7 @@ static NORETURN void run_child(struct pool *pool, struct generation *own, struct
     int status;
 
     role_set(ROLE_WORKER);
-    descriptors_close_others(&heritage->kept);
+    descriptors_close_others(&heritage->descriptors);
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners, link)
         listener->kept_n = 0; /* only the master keeps sockets open for others */
     pool->ops->in_child(pool->host, own->cycle);
@@ -80,12 +80,12 @@ static const char *fork_worker(struct pool_worker *worker, int ends[2])
         heritage.diag = pool->log->diag;
         heritage.diag_session = pool->log->diag_session;
     }
-    gather_descriptors(&heritage.kept, generation, ends[1]);
-    if (!heritage.kept.failed)
+    gather_descriptors(&heritage.descriptors, generation, ends[1]);
+    if (!heritage.descriptors.failed)
         pid = fork();
     if (pid == 0)
         run_child(pool, generation, &heritage);
-    descriptors_done(&heritage.kept);
+    descriptors_done(&heritage.descriptors);
     if (pid == -1)
         return "fork";
     worker->pid = pid;

@@ -20,10 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void add_log(struct descriptors *kept, const struct log *log)
+static void add_log(struct descriptors *allowed, const struct log *log)
 {
     for (; log != NULL; log = log->also)
-        descriptors_add_targets(kept, log->targets, log->target_n);
+        descriptors_add_targets(allowed, log->targets, log->target_n);
 }
 
 /* Unloads the modules, so that what a destructor does wrong is reported too. */
@@ -107,14 +107,14 @@ static void check_done(struct config_check *check)
 }
 
 static int fork_check(struct config_check *check, const struct cycle_options *options,
-    struct log *log, int excerpts, struct descriptors *kept)
+    struct log *log, int excerpts, struct descriptors *allowed)
 {
     pid_t parent = getpid();
 
     check->pid = fork();
     if (check->pid == 0) {
         become_child(parent);
-        descriptors_close_others(kept);
+        descriptors_close_others(allowed);
         check_in_child(options, log, excerpts);
     }
     return check->pid == -1 ? -1 : 0;
@@ -124,23 +124,23 @@ int config_check_begin(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts)
 {
     struct cycle_options own = *options;
-    struct descriptors kept = { .fds = NULL };
+    struct descriptors allowed = { .fds = NULL };
     int status;
 
     assert(check->pid == 0 && check->progress == NULL);
-    descriptors_add(&kept, excerpts);
-    add_log(&kept, log);
-    own.progress = kept.failed ? MAP_FAILED
-                               : mmap(NULL, sizeof(*own.progress), PROT_READ | PROT_WRITE,
-                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    descriptors_add(&allowed, excerpts);
+    add_log(&allowed, log);
+    own.progress = allowed.failed ? MAP_FAILED
+                                  : mmap(NULL, sizeof(*own.progress), PROT_READ | PROT_WRITE,
+                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (own.progress == MAP_FAILED) {
         log_write(log, LEVEL_EMERG, errno, "no memory to check the configuration");
-        descriptors_done(&kept);
+        descriptors_done(&allowed);
         return -1;
     }
     check->progress = own.progress;
-    status = fork_check(check, &own, log, excerpts, &kept);
-    descriptors_done(&kept);
+    status = fork_check(check, &own, log, excerpts, &allowed);
+    descriptors_done(&allowed);
     if (status == -1) {
         log_write(log, LEVEL_EMERG, errno, "fork() failed while checking the configuration");
         check_done(check);

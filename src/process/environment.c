@@ -18,7 +18,7 @@ int process_fill_standard(void)
     return 0;
 }
 
-const char *const *process_keep_environment(void)
+const char *const *process_copy_environment(void)
 {
     size_t n = 0, bytes = 0;
     char **list, *text;
@@ -38,7 +38,7 @@ const char *const *process_keep_environment(void)
 }
 
 /* Sets NAME=value, or NAME with its inherited value. */
-static int set_variable(const char *text, char **inherited)
+static int set_variable(const char *text, char **before)
 {
     const char *equals = strchr(text, '=');
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
@@ -49,7 +49,7 @@ static int set_variable(const char *text, char **inherited)
         return -1;
     if (equals != NULL)
         status = setenv(name, equals + 1, 1);
-    for (char **e = inherited; equals == NULL && *e != NULL; e++)
+    for (char **e = before; equals == NULL && *e != NULL; e++)
         if (strncmp(*e, name, length) == 0 && (*e)[length] == '=')
             status = setenv(name, *e + length + 1, 1);
     free(name);
@@ -73,15 +73,15 @@ static char **copy_list(void)
 
 int process_set_environment(const struct core_settings *core, struct log *log)
 {
-    char **inherited = copy_list();
-    int status = inherited == NULL || clearenv() != 0 ? -1 : set_variable("TZ", inherited);
+    char **before = copy_list();
+    int status = before == NULL || clearenv() != 0 ? -1 : set_variable("TZ", before);
 
     for (unsigned i = 0; i < core->env_n && status == 0; i++)
-        status = set_variable(core->env[i], inherited);
+        status = set_variable(core->env[i], before);
     if (status == -1)
         log_write(log, LEVEL_EMERG, errno, "the environment could not be set");
     tzset(); /* workers, which open no file, inherit the zone */
-    free(inherited);
+    free(before);
     return status;
 }
 

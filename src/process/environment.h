@@ -13,7 +13,7 @@ int process_fill_standard(void);
 /* Copies the environment, which titles and the call below change: each reading of the configuration may
  * ask for it, and a newer binary is started with it. The caller frees it with free(); NULL without
  * memory. */
-const char *const *process_keep_environment(void);
+const char *const *process_copy_environment(void);
 
 /* Removes all variables but TZ and those that `env` names, and sets those that it gives a value. Called
  * once; -1 after an emerg line. */

@@ -13,10 +13,10 @@ struct heritage {
     struct cycle *cycle; /* with open listeners and logs */
     struct shared *shared;
     struct slot_id slot;
-    unsigned index;              /* number among worker_processes, from 0 */
-    int channel;                 /* the worker's end; -1 in a single process */
-    const struct memory *memory; /* memory of connections; NULL: the allocator's */
-    struct diag *diag;           /* collects why the worker cannot start; or NULL */
-    uint32_t diag_session;       /* the session of `diag` that takes it */
-    struct descriptors kept;     /* the worker's descriptors, beside the standard ones */
+    unsigned index;                 /* number among worker_processes, from 0 */
+    int channel;                    /* the worker's end; -1 in a single process */
+    const struct memory *memory;    /* memory of connections; NULL: the allocator's */
+    struct diag *diag;              /* collects why the worker cannot start; or NULL */
+    uint32_t diag_session;          /* the session of `diag` that takes it */
+    struct descriptors descriptors; /* the worker's descriptors, beside the standard ones */
 };

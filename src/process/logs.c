@@ -77,7 +77,7 @@ void logs_reopen(struct core_settings *core, struct log *log)
         reopen_target(&core->logs[i], log);
 }
 
-bool logs_is_due(struct log_target *target, uint64_t now_ms, uint64_t *next)
+bool logs_may_repair(struct log_target *target, uint64_t now_ms, uint64_t *next)
 {
     if (!target->broken)
         return false;
@@ -95,7 +95,7 @@ void logs_repair(struct core_settings *core, struct log *log, uint64_t now_ms, u
     for (unsigned i = 0; i < core->log_n; i++) {
         struct log_target *target = &core->logs[i];
 
-        if (!logs_is_due(target, now_ms, next))
+        if (!logs_may_repair(target, now_ms, next))
             continue;
         if (target->syslog != NULL)
             connect_syslog(target, log);

@@ -23,4 +23,4 @@ bool logs_use_stderr(const struct core_settings *core);
 
 /* Whether the target is broken and may be connected again by now, once a second at most. If so it counts
  * as whole from then on, until a line is lost again. *next as above. */
-bool logs_is_due(struct log_target *target, uint64_t now_ms, uint64_t *next);
+bool logs_may_repair(struct log_target *target, uint64_t now_ms, uint64_t *next);

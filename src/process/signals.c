@@ -44,7 +44,7 @@ static void handle_signal(int number, siginfo_t *info, void *context)
 
     (void)context;
     for (const struct signal_row *s = signals_table; s->number != 0; s++) {
-        enum command command = s->orders[current_role];
+        enum command command = s->commands[current_role];
 
         if (s->number != number)
             continue;
@@ -99,7 +99,7 @@ void signals_install(enum role role)
     for (const struct signal_row *s = signals_table; s->number != 0; s++) {
         struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle_signal };
 
-        if (s->orders[role] == COMMAND_NONE)
+        if (s->commands[role] == COMMAND_NONE)
             action = (struct sigaction) { .sa_handler = SIG_IGN };
         else
             sigaddset(&blocked, s->number);
@@ -132,7 +132,7 @@ bool signals_take(enum command command, pid_t *from)
     return true;
 }
 
-void signals_give(enum command command)
+void signals_raise(enum command command)
 {
     assert(command > COMMAND_NONE && command < COMMAND_N);
     senders[command] = 0;
@@ -143,7 +143,7 @@ void signals_give(enum command command)
 const struct signal_row *signals_find(enum role role, enum command command)
 {
     for (const struct signal_row *s = signals_table; s->number != 0; s++)
-        if (s->orders[role] == command)
+        if (s->commands[role] == command)
             return s;
     return NULL;
 }

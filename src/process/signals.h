@@ -27,10 +27,10 @@ enum role { ROLE_MASTER, ROLE_WORKER, ROLE_SINGLE, ROLE_N };
 
 struct signal_row {
     int number;
-    const char *name;  /* "SIGHUP" */
-    const char *order; /* the word that -s takes, or NULL */
-    const char *doing; /* log text of what is done about it; NULL: the signal is not logged */
-    enum command orders[ROLE_N];
+    const char *name;    /* "SIGHUP" */
+    const char *command; /* name of the command for -s and the control socket, or NULL */
+    const char *doing;   /* what the log says that the process does; NULL: not logged */
+    enum command commands[ROLE_N];
 };
 
 /* The table; its last row has number 0. */
@@ -54,7 +54,7 @@ bool signals_pending(void);
  * the pid of the last process that sent it, 0 for the kernel. */
 bool signals_take(enum command command, pid_t *from);
 /* Gives a command from within the process. */
-void signals_give(enum command command);
+void signals_raise(enum command command);
 
 /* The signal that means this command in this role; NULL where none does. */
 const struct signal_row *signals_find(enum role role, enum command command);

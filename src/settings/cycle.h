@@ -109,7 +109,7 @@ struct cycle_options {
      * pid are passed over */
     bool only_pid;
     /* sockets that the service manager has passed, for `listen fd:NAME`; NULL: not known here */
-    const struct adopted *inherited;
+    const struct adopted *adopted;
     const struct memory *memory; /* source of the cycle's memory; NULL: the C library */
     /* filled in by a configuration check, which is silent when all is well; or NULL */
     struct check_progress *progress;

@@ -38,7 +38,7 @@ static const struct listener *find_wide(
 int cycle_keep_listeners(struct cycle *cycle, const struct listeners *before)
 {
     const struct listener *old, *wide;
-    struct listener *kept;
+    struct listener *listener;
 
     assert(before != &cycle->stream.listeners);
     if (!has_wildcard(&cycle->stream.listeners))
@@ -47,11 +47,11 @@ int cycle_keep_listeners(struct cycle *cycle, const struct listeners *before)
         wide = is_wildcard(old) ? NULL : find_wide(&cycle->stream.listeners, old);
         if (wide == NULL)
             continue;
-        kept = listener_create(cycle->arena, &old->address, &wide->options);
-        if (kept == NULL)
+        listener = listener_create(cycle->arena, &old->address, &wide->options);
+        if (listener == NULL)
             return -1;
-        kept->owner = wide->owner;
-        STAILQ_INSERT_TAIL(&cycle->stream.listeners, kept, link);
+        listener->owner = wide->owner;
+        STAILQ_INSERT_TAIL(&cycle->stream.listeners, listener, link);
     }
     return 0;
 }

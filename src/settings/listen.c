@@ -220,7 +220,7 @@ static int add_listen(
 static int find_passed(struct apply *apply, const struct conf_directive *directive,
     struct listen_address *listen, struct address addresses[ADDRESSES_MAX], unsigned *n)
 {
-    const struct adopted *inherited = apply->options->inherited;
+    const struct adopted *adopted = apply->options->adopted;
     const char *name = directive->args[0].text + strlen(FD_PREFIX);
     char all[256];
 
@@ -229,20 +229,20 @@ static int find_passed(struct apply *apply, const struct conf_directive *directi
     if (*name == '\0')
         return set_bad_value(
             apply, directive, 0, "expected the name or the number of a socket after \"fd:\"");
-    if (inherited == NULL) {
+    if (adopted == NULL) {
         apply->scope->listens_unknown = true;
         report_warn(apply->report, &directive->args[0],
             "\"%s\" is known only to the daemon that the service manager starts, it is not checked",
             directive->args[0].text);
         return 0;
     }
-    *n = adopted_find(inherited, name, addresses, ADDRESSES_MAX, &listen->options.ipv6only);
+    *n = adopted_find(adopted, name, addresses, ADDRESSES_MAX, &listen->options.ipv6only);
     if (*n > ADDRESSES_MAX)
         return set_bad_value(
             apply, directive, 0, "more than %d sockets have this name", ADDRESSES_MAX);
     if (*n > 0)
         return 0;
-    adopted_describe(inherited, all, sizeof(all));
+    adopted_describe(adopted, all, sizeof(all));
     return set_bad_value(apply, directive, 0,
         "the service manager has passed no such socket, it has passed: %s", all);
 }

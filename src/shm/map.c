@@ -172,7 +172,7 @@ static enum shm_map_status publish_state(
 {
     struct shm_map_shard *shard = &map->shards[s->shard];
     bool fresh = place->entry == NULL;
-    uint32_t index = fresh ? shm_map_pool_take(map, s->shard) : SHM_LOAD(shard->spare);
+    uint32_t index = fresh ? shm_map_pool_acquire(map, s->shard) : SHM_LOAD(shard->spare);
 
     assert(fresh == (place->index == 0) && (!place->present || !fresh));
     if (index == 0)

@@ -23,10 +23,10 @@ static void repair_pool(struct shm_map *map)
 
 static void lock_pool(struct shm_map *map)
 {
-    if (shm_mutex_lock(&map->pool.mutex) == SHM_MUTEX_TAKEN)
+    if (shm_mutex_lock(&map->pool.mutex) == SHM_MUTEX_LOCKED)
         return;
     repair_pool(map);
-    shm_mutex_heal(&map->pool.mutex);
+    shm_mutex_mark_repaired(&map->pool.mutex);
 }
 
 int shm_map_pool_init(struct shm_map *map)
@@ -36,7 +36,7 @@ int shm_map_pool_init(struct shm_map *map)
 
 /* Marks an entry before it is taken: a process that dies between leaves it to the repair of its
  * shard, which reads owners alone. An entry beyond `used` is simply taken again. */
-uint32_t shm_map_pool_take(struct shm_map *map, uint32_t shard)
+uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard)
 {
     _Atomic uint8_t *owners = shm_map_owners(map);
     uint32_t index, used;

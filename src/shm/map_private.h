@@ -98,7 +98,7 @@ static inline bool shm_map_is_expired(const struct shm_map_entry *entry, uint64_
 
 int shm_map_pool_init(struct shm_map *map);
 /* Takes an entry for the shard; 0 when there is none. */
-uint32_t shm_map_pool_take(struct shm_map *map, uint32_t shard);
+uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard);
 /* Gives an entry back, which no reader can still take for what it was. */
 void shm_map_pool_give(struct shm_map *map, uint32_t index);
 bool shm_map_pool_is_empty(struct shm_map *map);

@@ -12,7 +12,7 @@ int shm_map_shard_init(struct shm_map *map, uint32_t shard)
 
     assert(shard < SHM_MAP_SHARDS_MAX);
     SHM_STORE(s->soonest_ms, UINT64_MAX);
-    SHM_STORE(s->spare, shm_map_pool_take(map, shard));
+    SHM_STORE(s->spare, shm_map_pool_acquire(map, shard));
     return shm_mutex_init(&s->mutex);
 }
 
@@ -83,9 +83,9 @@ static void repair_shard(struct shm_map *map, uint32_t shard)
 /* Repairs the shard if its last holder died with the mutex; returns whether the mutex is held. */
 static bool finish_lock(struct shm_map *map, uint32_t shard, enum shm_mutex_state state)
 {
-    if (state == SHM_MUTEX_INHERITED) {
+    if (state == SHM_MUTEX_OWNER_DIED) {
         repair_shard(map, shard);
-        shm_mutex_heal(&map->shards[shard].mutex);
+        shm_mutex_mark_repaired(&map->shards[shard].mutex);
     }
     return state != SHM_MUTEX_BUSY;
 }

@@ -14,7 +14,7 @@
  * fold. */
 #define TRIES 1000
 
-/* The layout. Each master process has a side of its own, whose rows nobody else writes: two rows of
+/* The layout. Each master process has a half of its own, whose rows nobody else writes: two rows of
  * the dead, of which one is in force, then a row for each slot.
  *
  * A fold writes the row of the dead that is not in force; one store brings that row into force and
@@ -30,12 +30,12 @@ struct shm_metrics {
     struct {
         _Atomic uint64_t state;  /* read by in_force() and left_out() */
         _Atomic uint32_t slot_n; /* no slot beyond has ever taken its row */
-    } sides[SLOT_SIDES];
+    } halves[SLOT_HALVES];
     uint8_t kinds[];
 };
 
 #define DEAD_ROWS 2
-#define SIDE_ROWS (DEAD_ROWS + SLOT_MAX)
+#define HALF_ROWS (DEAD_ROWS + SLOT_MAX)
 
 /* A state has the row of the dead that is in force (1 bit), the slot left out + 1 or 0 (31), and a
  * number that makes it differ from all others. */
@@ -72,7 +72,7 @@ size_t shm_metrics_size(const struct shm_metrics_shape *shape)
         if (shape->kinds[i] != SHM_COUNTER && shape->kinds[i] != SHM_GAUGE)
             return 0;
     return rows_at(shape->n) +
-           (size_t)SLOT_SIDES * SIDE_ROWS * align_line(shape->n * sizeof(shm_row));
+           (size_t)SLOT_HALVES * HALF_ROWS * align_line(shape->n * sizeof(shm_row));
 }
 
 void shm_metrics_init(struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
@@ -99,12 +99,12 @@ uint32_t shm_metrics_n(const struct shm_metrics *metrics)
 
 static shm_row *slot_row(const struct shm_metrics *metrics, uint32_t slot)
 {
-    return row_at(metrics, slot / SLOT_MAX * SIDE_ROWS + DEAD_ROWS + slot % SLOT_MAX);
+    return row_at(metrics, slot / SLOT_MAX * HALF_ROWS + DEAD_ROWS + slot % SLOT_MAX);
 }
 
-static shm_row *dead_row(const struct shm_metrics *metrics, uint32_t side, uint32_t force)
+static shm_row *dead_row(const struct shm_metrics *metrics, uint32_t half, uint32_t force)
 {
-    return row_at(metrics, side * SIDE_ROWS + force);
+    return row_at(metrics, half * HALF_ROWS + force);
 }
 
 shm_row *shm_metrics_row(struct shm_metrics *metrics, uint32_t slot)
@@ -112,8 +112,8 @@ shm_row *shm_metrics_row(struct shm_metrics *metrics, uint32_t slot)
     _Atomic uint32_t *n;
     uint32_t slot_n;
 
-    assert(slot < SLOT_SIDES * SLOT_MAX);
-    n = &metrics->sides[slot / SLOT_MAX].slot_n;
+    assert(slot < SLOT_HALVES * SLOT_MAX);
+    n = &metrics->halves[slot / SLOT_MAX].slot_n;
     slot_n = *n;
     while (
         slot_n <= slot % SLOT_MAX && !atomic_compare_exchange_weak(n, &slot_n, slot % SLOT_MAX + 1))
@@ -130,18 +130,18 @@ static void add_row(const shm_row *row, uint32_t first, uint32_t n, int64_t *tot
                               (uint64_t)atomic_load_explicit(&numbers[i], memory_order_relaxed));
 }
 
-/* Adds the rows of a side that is in this state. */
-static void add_side(const struct shm_metrics *metrics, uint32_t side, uint64_t state,
+/* Adds the rows of a half that is in this state. */
+static void add_half(const struct shm_metrics *metrics, uint32_t half, uint64_t state,
     uint32_t first, uint32_t n, int64_t *totals)
 {
-    uint32_t slot_n = atomic_load_explicit(&metrics->sides[side].slot_n, memory_order_acquire);
+    uint32_t slot_n = atomic_load_explicit(&metrics->halves[half].slot_n, memory_order_acquire);
 
-    if (slot_n == 0) /* no row of the side was ever touched, and none is now */
+    if (slot_n == 0) /* no row of the half was ever touched, and none is now */
         return;
-    add_row(dead_row(metrics, side, in_force(state)), first, n, totals);
+    add_row(dead_row(metrics, half, in_force(state)), first, n, totals);
     for (uint32_t slot = 0; slot < slot_n && slot < SLOT_MAX; slot++)
         if (slot + 1 != left_out(state))
-            add_row(slot_row(metrics, side * SLOT_MAX + slot), first, n, totals);
+            add_row(slot_row(metrics, half * SLOT_MAX + slot), first, n, totals);
 }
 
 /* Sums n metrics, from `first` on. */
@@ -149,18 +149,18 @@ static void sum_rows(const struct shm_metrics *metrics, uint32_t first, uint32_t
 {
     assert(totals != NULL && n > 0);
     for (int tries = 0; tries < TRIES; tries++) {
-        uint64_t states[SLOT_SIDES];
+        uint64_t states[SLOT_HALVES];
         bool same = true;
 
         memset(totals, 0, n * sizeof(totals[0]));
-        for (uint32_t side = 0; side < SLOT_SIDES; side++) {
-            states[side] = atomic_load_explicit(&metrics->sides[side].state, memory_order_acquire);
-            add_side(metrics, side, states[side], first, n, totals);
+        for (uint32_t half = 0; half < SLOT_HALVES; half++) {
+            states[half] = atomic_load_explicit(&metrics->halves[half].state, memory_order_acquire);
+            add_half(metrics, half, states[half], first, n, totals);
         }
         atomic_thread_fence(memory_order_acquire);
-        for (uint32_t side = 0; side < SLOT_SIDES; side++)
-            same = same && states[side] == atomic_load_explicit(
-                                               &metrics->sides[side].state, memory_order_relaxed);
+        for (uint32_t half = 0; half < SLOT_HALVES; half++)
+            same = same && states[half] == atomic_load_explicit(
+                                               &metrics->halves[half].state, memory_order_relaxed);
         if (same)
             return;
     }
@@ -179,52 +179,52 @@ int64_t shm_metrics_total(const struct shm_metrics *metrics, uint32_t metric)
     return total;
 }
 
-static void set_state(struct shm_metrics *metrics, uint32_t side, uint32_t force, uint32_t out)
+static void set_state(struct shm_metrics *metrics, uint32_t half, uint32_t force, uint32_t out)
 {
-    uint64_t number = (metrics->sides[side].state >> 32) + 1;
+    uint64_t number = (metrics->halves[half].state >> 32) + 1;
 
-    assert(side < SLOT_SIDES && force < DEAD_ROWS && out <= SLOT_MAX);
-    atomic_store_explicit(&metrics->sides[side].state, number << 32 | (uint64_t)out << 1 | force,
+    assert(half < SLOT_HALVES && force < DEAD_ROWS && out <= SLOT_MAX);
+    atomic_store_explicit(&metrics->halves[half].state, number << 32 | (uint64_t)out << 1 | force,
         memory_order_release);
     /* a reader that sees anything written from now on sees the state too */
     atomic_thread_fence(memory_order_release);
 }
 
 /* Does the second half of a fold: of our own, or of one that a dead master has left. */
-static void finish_fold(struct shm_metrics *metrics, uint32_t side)
+static void finish_fold(struct shm_metrics *metrics, uint32_t half)
 {
-    uint64_t state = metrics->sides[side].state;
+    uint64_t state = metrics->halves[half].state;
     uint32_t out = left_out(state);
     shm_row *dead;
 
     if (out == 0)
         return;
-    dead = slot_row(metrics, side * SLOT_MAX + out - 1);
+    dead = slot_row(metrics, half * SLOT_MAX + out - 1);
     for (uint32_t i = 0; i < metrics->n; i++)
         shm_metric_set(&dead[i], 0);
-    set_state(metrics, side, in_force(state), 0);
+    set_state(metrics, half, in_force(state), 0);
 }
 
 void shm_metrics_fold(struct shm_metrics *metrics, uint32_t slot)
 {
-    uint32_t side = slot / SLOT_MAX, force;
+    uint32_t half = slot / SLOT_MAX, force;
     shm_row *before, *after, *dead;
 
-    assert(slot < SLOT_SIDES * SLOT_MAX);
-    if (slot % SLOT_MAX >= metrics->sides[side].slot_n)
+    assert(slot < SLOT_HALVES * SLOT_MAX);
+    if (slot % SLOT_MAX >= metrics->halves[half].slot_n)
         return; /* the slot's row was never touched, and is not now */
-    finish_fold(metrics, side);
-    force = in_force(metrics->sides[side].state);
-    before = dead_row(metrics, side, force);
-    after = dead_row(metrics, side, 1 - force);
+    finish_fold(metrics, half);
+    force = in_force(metrics->halves[half].state);
+    before = dead_row(metrics, half, force);
+    after = dead_row(metrics, half, 1 - force);
     dead = slot_row(metrics, slot);
     for (uint32_t i = 0; i < metrics->n; i++) {
         shm_metric_set(&after[i], before[i]);
         if (metrics->kinds[i] == SHM_COUNTER)
             shm_metric_add(&after[i], dead[i]);
     }
-    set_state(metrics, side, 1 - force, slot % SLOT_MAX + 1);
-    finish_fold(metrics, side);
+    set_state(metrics, half, 1 - force, slot % SLOT_MAX + 1);
+    finish_fold(metrics, half);
 }
 
 static size_t metrics_size(const void *shape)
@@ -248,14 +248,14 @@ static void release_slot(void *memory, uint32_t slot)
     shm_metrics_fold(memory, slot);
 }
 
-static void check_side(const struct shm_metrics *metrics, uint32_t side)
+static void check_half(const struct shm_metrics *metrics, uint32_t half)
 {
-    uint64_t state = metrics->sides[side].state;
-    uint32_t slot_n = metrics->sides[side].slot_n;
+    uint64_t state = metrics->halves[half].state;
+    uint32_t slot_n = metrics->halves[half].slot_n;
 
     assert(slot_n <= SLOT_MAX && left_out(state) <= slot_n);
     for (uint32_t i = 0; slot_n > 0 && i < metrics->n; i++)
-        assert(metrics->kinds[i] != SHM_GAUGE || dead_row(metrics, side, in_force(state))[i] == 0);
+        assert(metrics->kinds[i] != SHM_GAUGE || dead_row(metrics, half, in_force(state))[i] == 0);
 }
 
 void shm_metrics_check(const struct shm_metrics *metrics)
@@ -265,8 +265,8 @@ void shm_metrics_check(const struct shm_metrics *metrics)
     assert(metrics->stride % CACHE_LINE == 0 && metrics->rows % CACHE_LINE == 0);
     for (uint32_t i = 0; i < metrics->n; i++)
         assert(metrics->kinds[i] == SHM_COUNTER || metrics->kinds[i] == SHM_GAUGE);
-    for (uint32_t side = 0; side < SLOT_SIDES; side++)
-        check_side(metrics, side);
+    for (uint32_t half = 0; half < SLOT_HALVES; half++)
+        check_half(metrics, half);
 }
 
 const struct zone_kind shm_metrics_kind = {

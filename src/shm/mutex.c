@@ -38,7 +38,7 @@ enum shm_mutex_state shm_mutex_lock(pthread_mutex_t *mutex)
     int error = pthread_mutex_lock(mutex);
 
     assert(error == 0 || error == EOWNERDEAD);
-    return error == EOWNERDEAD ? SHM_MUTEX_INHERITED : SHM_MUTEX_TAKEN;
+    return error == EOWNERDEAD ? SHM_MUTEX_OWNER_DIED : SHM_MUTEX_LOCKED;
 }
 
 enum shm_mutex_state shm_mutex_try(pthread_mutex_t *mutex)
@@ -48,10 +48,10 @@ enum shm_mutex_state shm_mutex_try(pthread_mutex_t *mutex)
     assert(error == 0 || error == EOWNERDEAD || error == EBUSY);
     if (error == EBUSY)
         return SHM_MUTEX_BUSY;
-    return error == EOWNERDEAD ? SHM_MUTEX_INHERITED : SHM_MUTEX_TAKEN;
+    return error == EOWNERDEAD ? SHM_MUTEX_OWNER_DIED : SHM_MUTEX_LOCKED;
 }
 
-void shm_mutex_heal(pthread_mutex_t *mutex)
+void shm_mutex_mark_repaired(pthread_mutex_t *mutex)
 {
     int error = pthread_mutex_consistent(mutex);
 

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 enum shm_mutex_state {
-    SHM_MUTEX_BUSY,      /* held by a process that lives */
-    SHM_MUTEX_TAKEN,     /* taken */
-    SHM_MUTEX_INHERITED, /* taken, after its holder died with it: shm_mutex_heal() follows */
+    SHM_MUTEX_BUSY,       /* held by a process that lives */
+    SHM_MUTEX_LOCKED,     /* taken */
+    SHM_MUTEX_OWNER_DIED, /* taken, after its holder died with it: shm_mutex_mark_repaired() follows */
 };
 
 /* Makes a mutex in memory that nobody uses yet; -1 with errno. */
@@ -20,5 +20,5 @@ enum shm_mutex_state shm_mutex_lock(pthread_mutex_t *mutex);
 /* Takes the mutex if its holder does not live. */
 enum shm_mutex_state shm_mutex_try(pthread_mutex_t *mutex);
 /* Marks what the mutex guards as repaired; until then the next holder would inherit it as well. */
-void shm_mutex_heal(pthread_mutex_t *mutex);
+void shm_mutex_mark_repaired(pthread_mutex_t *mutex);
 void shm_mutex_unlock(pthread_mutex_t *mutex);

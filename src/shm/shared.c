@@ -34,11 +34,11 @@ void shared_destroy(struct shared **shared)
     *shared = NULL;
 }
 
-void shared_begin(struct shared *shared, uint32_t side, uint32_t serial)
+void shared_begin(struct shared *shared, uint32_t half, uint32_t serial)
 {
-    assert(side < SLOT_SIDES);
+    assert(half < SLOT_HALVES);
     assert(shared->slot_n == 0); /* no worker yet could have written it */
-    shared->side = side;
+    shared->half = half;
     shared->serial = serial;
 }
 
@@ -98,7 +98,7 @@ void shared_check(struct shared *shared)
     uint32_t n = shared->slot_n;
 
     assert(shared->magic == SHARED_MAGIC && shared->version == SHARED_VERSION);
-    assert(n <= SLOT_MAX && shared->side < SLOT_SIDES);
+    assert(n <= SLOT_MAX && shared->half < SLOT_HALVES);
     assert(shared->folds % 2 == 0);
     for (int gauge = COUNTER_GAUGES; gauge < COUNTERS; gauge++)
         assert(shared->folded.n[gauge] == 0);

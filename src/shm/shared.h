@@ -13,7 +13,7 @@ struct shared {
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
     _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
     struct counters folded;
-    uint32_t side;   /* the one of two master processes: slots are numbered from side * SLOT_MAX */
+    uint32_t half;   /* the one of two master processes: slots are numbered from half * SLOT_MAX */
     uint32_t serial; /* the first incarnation of a slot has the serial after this one */
     alignas(CACHE_LINE) struct shm_lock accept_mutex;
     struct slot slots[SLOT_MAX];
@@ -26,16 +26,16 @@ struct shared {
 struct shared *shared_create(void);
 void shared_destroy(struct shared **shared);
 
-/* Sets side and serial, which are 0 at first, before the first slot is acquired. Zones outlive a
+/* Sets half and serial, which are 0 at first, before the first slot is acquired. Zones outlive a
  * master process: a slot and serial that a zone remembers must never name another worker. */
-void shared_begin(struct shared *shared, uint32_t side, uint32_t serial);
+void shared_begin(struct shared *shared, uint32_t half, uint32_t serial);
 /* The greatest serial that a slot has had. */
 uint32_t shared_serial(const struct shared *shared);
 
 /* Returns the line of a slot of this region. */
 static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)
 {
-    assert(id.slot < SLOT_SIDES * SLOT_MAX);
+    assert(id.slot < SLOT_HALVES * SLOT_MAX);
     return &shared->slots[id.slot % SLOT_MAX];
 }
 

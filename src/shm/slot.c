@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static_assert(sizeof(struct slot) == CACHE_LINE, "a slot is a line of its own");
-static_assert(SLOT_SIDES * SLOT_MAX == 1 << SLOT_BITS, "a slot fits into its bits");
+static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "a slot fits into its bits");
 
 bool slot_acquire(struct shared *shared, struct slot_id *id)
 {
@@ -23,7 +23,7 @@ bool slot_acquire(struct shared *shared, struct slot_id *id)
         serial += serial == 0;
         /* made of what was read once: the id is valid whatever workers have written */
         *id = (struct slot_id) {
-            .slot = shared->side % SLOT_SIDES * SLOT_MAX + i,
+            .slot = shared->half % SLOT_HALVES * SLOT_MAX + i,
             .serial = serial,
         };
         assert(slot_id_is_valid(*id));

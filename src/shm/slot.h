@@ -15,14 +15,14 @@
 #include <stdint.h>
 
 #define SLOT_MAX 1024  /* slots of a master process */
-#define SLOT_SIDES 2   /* master processes that may run side by side, while the binary changes */
+#define SLOT_HALVES 2  /* master processes that may run side by side, while the binary changes */
 #define CACHE_LINE 128 /* two lines: the prefetcher fetches pairs */
 
 struct shared;
 
 /* A slot in one of its incarnations. */
 struct slot_id {
-    uint32_t slot;   /* below SLOT_SIDES * SLOT_MAX */
+    uint32_t slot;   /* below SLOT_HALVES * SLOT_MAX */
     uint32_t serial; /* counts the slot's incarnations, from 1 */
 };
 
@@ -48,7 +48,7 @@ static inline uint32_t slot_incarnation(struct slot_id id)
  * master. */
 static inline bool slot_id_is_valid(struct slot_id id)
 {
-    return id.slot < SLOT_SIDES * SLOT_MAX && id.serial != 0;
+    return id.slot < SLOT_HALVES * SLOT_MAX && id.serial != 0;
 }
 
 /* The master: acquires a free slot, giving *id; false when every slot is in use. */

@@ -240,7 +240,7 @@ void zones_slot_released(struct zones *zones, uint32_t slot)
 {
     struct zone *zone;
 
-    assert(slot < SLOT_SIDES * SLOT_MAX);
+    assert(slot < SLOT_HALVES * SLOT_MAX);
     STAILQ_FOREACH (zone, zones, link)
         if (zone->base != NULL && zone->kind != NULL && zone->kind->slot_released != NULL)
             zone->kind->slot_released(zone_memory(zone), slot);

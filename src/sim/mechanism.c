@@ -235,7 +235,7 @@ static bool has_clients(const struct sim_endpoint *s)
     return !STAILQ_EMPTY(&s->clients) || s->view.accept_error != 0;
 }
 
-static bool is_due(
+static bool has_happened(
     const struct loop *loop, const struct sim_watch *watch, enum event_direction direction)
 {
     if (watch->listening)
@@ -244,26 +244,26 @@ static bool is_due(
            (!loop->mechanism->edge || watch->changed[direction]);
 }
 
-/* Reports an event that is due, or that trouble makes up; returns whether it was due. */
+/* Reports an event that has happened, or that trouble makes up; returns whether it has happened. */
 static bool report_direction(
     struct loop *loop, struct sim_watch *watch, enum event_direction direction)
 {
     struct sim *sim = watch->loop->sim;
-    bool due = is_due(loop, watch, direction);
+    bool happened = has_happened(loop, watch, direction);
     bool wanted = watch->watched[direction] || (watch->listening && direction == EVENT_READ);
     uint32_t line[] = { (uint32_t)watch->socket->view.fd, direction };
 
     if (!wanted ||
-        (due ? sim_happens(sim, sim->trouble.late) : !sim_happens(sim, sim->trouble.spurious)))
-        return due;
-    if (due)
+        (happened ? sim_happens(sim, sim->trouble.late) : !sim_happens(sim, sim->trouble.spurious)))
+        return happened;
+    if (happened)
         watch->changed[direction] = false;
     if (direction == EVENT_READ && watch->socket->view.tells_eof && has_end(watch->socket))
         watch->source->eof = true;
     sim_record(sim, line, sizeof(line));
     loop_report(loop, watch->source, direction);
     sim->reported++;
-    return due;
+    return happened;
 }
 
 static void report_notice(struct loop *loop, struct source *source)
@@ -315,7 +315,7 @@ bool sim_idle(const struct loop *loop)
     if (distance != -1 && loop->clock.mono_ms + (uint64_t)distance <= state->sim->clock.mono_ms)
         return false;
     TAILQ_FOREACH (watch, &state->watches, loop_link)
-        if (is_due(loop, watch, EVENT_READ) || is_due(loop, watch, EVENT_WRITE))
+        if (has_happened(loop, watch, EVENT_READ) || has_happened(loop, watch, EVENT_WRITE))
             return false;
     return !notice_is_there(loop, 0);
 }

@@ -69,13 +69,13 @@ void fdstore_drop(struct listener *listener, struct log *log)
 }
 
 void fdstore_drop_unclaimed(
-    struct adopted *inherited, const struct listeners *serving, struct log *log)
+    struct adopted *adopted, const struct listeners *serving, struct log *log)
 {
-    struct listener *lender;
+    struct listener *holder;
 
-    if (inherited == NULL || inherited->settled)
+    if (adopted == NULL || adopted->finished)
         return;
-    STAILQ_FOREACH (lender, &inherited->lenders, link)
-        if (listener_find(serving, lender) == NULL)
-            fdstore_drop(lender, log);
+    STAILQ_FOREACH (holder, &adopted->holders, link)
+        if (listener_find(serving, holder) == NULL)
+            fdstore_drop(holder, log);
 }

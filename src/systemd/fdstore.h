@@ -17,7 +17,7 @@ bool fdstore_is_name(const char *name);
 void fdstore_add(struct listeners *listeners, struct log *log);
 /* Drops the copies of a listener's sockets, which are not listened on any more. */
 void fdstore_drop(struct listener *listener, struct log *log);
-/* Drops the copies that no listener has taken over; before adopted_settle(). `inherited`
+/* Drops the copies that no listener has taken over; before adopted_finish(). `adopted`
  * may be NULL. */
 void fdstore_drop_unclaimed(
-    struct adopted *inherited, const struct listeners *serving, struct log *log);
+    struct adopted *adopted, const struct listeners *serving, struct log *log);

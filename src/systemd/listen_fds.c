@@ -38,10 +38,9 @@ static const char *next_name(char **names, char name[NAME_MAX_BYTES + 1])
     return name;
 }
 
-static int add_socket(
-    struct adopted *inherited, const struct adopted_socket *passed, struct log *log)
+static int add_socket(struct adopted *adopted, const struct adopted_socket *passed, struct log *log)
 {
-    const char *wrong = adopted_add(inherited, passed);
+    const char *wrong = adopted_add(adopted, passed);
 
     if (wrong == NULL)
         return 0;
@@ -59,7 +58,7 @@ static int add_socket(
     return -1;
 }
 
-static int add_sockets(struct adopted *inherited, int64_t n, char *names, struct log *log)
+static int add_sockets(struct adopted *adopted, int64_t n, char *names, struct log *log)
 {
     char name[NAME_MAX_BYTES + 1];
 
@@ -74,7 +73,7 @@ static int add_sockets(struct adopted *inherited, int64_t n, char *names, struct
 
         passed.name = next_name(&names, name);
         passed.from = fdstore_is_name(name) ? ADOPTED_FROM_STORE : ADOPTED_FROM_MANAGER;
-        if (add_socket(inherited, &passed, log) == -1)
+        if (add_socket(adopted, &passed, log) == -1)
             return -1;
     }
     return 0;
@@ -88,7 +87,7 @@ static bool is_our_pid(const char *text)
     return text != NULL && number_parse(text, 1, INT_MAX, &pid) == NUMBER_OK && pid == getpid();
 }
 
-int listen_fds_take(struct adopted *inherited, struct log *log)
+int listen_fds_adopt(struct adopted *adopted, struct log *log)
 {
     char *pid = take_variable("LISTEN_PID"), *fds = take_variable("LISTEN_FDS"),
          *names = take_variable("LISTEN_FDNAMES");
@@ -98,7 +97,7 @@ int listen_fds_take(struct adopted *inherited, struct log *log)
     unsetenv("LISTEN_PIDFDID");
     if (is_our_pid(pid) && fds != NULL) {
         if (number_parse(fds, 0, INT_MAX - ADOPTED_PASSED_FIRST, &n) == NUMBER_OK) {
-            status = add_sockets(inherited, n, names, log);
+            status = add_sockets(adopted, n, names, log);
         } else {
             log_write(log, LEVEL_EMERG, 0, "LISTEN_FDS=\"%s\" is not a number of descriptors", fds);
             status = -1;

@@ -9,4 +9,4 @@
 
 /* Adds the sockets that were passed to us, if any; -1 after an emerg line. The variables are
  * removed. To be called before any descriptor is opened. */
-int listen_fds_take(struct adopted *sockets, struct log *log);
+int listen_fds_adopt(struct adopted *sockets, struct log *log);

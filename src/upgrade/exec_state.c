@@ -259,7 +259,7 @@ int exec_state_take(struct exec_state *inheritance, struct log *log)
         log_write(log, LEVEL_EMERG, errno, "no memory for the sockets that were passed");
         return -1;
     }
-    if (listen_fds_take(inheritance->sockets, log) == -1)
+    if (listen_fds_adopt(inheritance->sockets, log) == -1)
         return -1;
     return take_state(inheritance, log);
 }

@@ -12,7 +12,7 @@
 static void log_due(struct loop *loop, struct timer *timer)
 {
     (void)timer;
-    log_report_held(&worker_of_loop(loop)->log, false);
+    log_report_suppressed(&worker_of_loop(loop)->log, false);
 }
 
 void worker_limit_log(struct fb_worker *worker)
@@ -37,14 +37,14 @@ static void report_broken(struct fb_worker *worker, uint64_t now, uint64_t *next
         return;
     }
     for (unsigned i = 0; i < core->log_n; i++)
-        if (logs_is_due(&core->logs[i], now, next))
+        if (logs_may_repair(&core->logs[i], now, next))
             worker_send_with(worker, MESSAGE_LOG_BROKEN, i, -1);
 }
 
 void worker_tend_log(struct fb_worker *worker)
 {
     struct loop *loop = &worker->stream.net.loop;
-    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.due_ms, again = 0;
+    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms, again = 0;
 
     while (
         unlikely(worker->log.broken)) { /* a line about one log may show that another is broken */

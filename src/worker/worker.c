@@ -205,7 +205,7 @@ int worker_main(const struct heritage *heritage, enum role role)
     worker_run(worker);
     log_write(&worker->log, LEVEL_NOTICE, 0, "exiting");
     worker_done(worker);
-    log_report_held(&worker->log, true);
+    log_report_suppressed(&worker->log, true);
     assert(worker->phase == WORKER_DONE);
     free(worker);
     return EXIT_SUCCESS;

@@ -19,7 +19,7 @@ static bool PRINTF_FORMAT(4, 5) holds(
     bool held;
 
     va_start(args, format);
-    held = log_limit_holds(limit, now, line, format, args);
+    held = log_limit_suppresses(limit, now, line, format, args);
     va_end(args);
     return held;
 }
@@ -38,26 +38,26 @@ static const char first_format[] = "n %d";
 START_TEST(more_than_the_burst_is_held)
 {
     struct log_limit limit;
-    struct log_limit_held held;
+    struct log_limit_report held;
 
     log_limit_init(&limit, BURST, INTERVAL);
     exhaust_limit(&limit, 5000, first_format);
-    ck_assert_uint_eq(limit.due_ms, 0);
+    ck_assert_uint_eq(limit.report_ms, 0);
     ck_assert(holds(&limit, 5001, &plain, first_format, 7));
     ck_assert(holds(&limit, 5999, &plain, first_format, 8));
-    ck_assert_uint_eq(limit.due_ms, 6000);
-    ck_assert(!log_limit_is_due(&limit, 5999));
-    ck_assert(!log_limit_take(&limit, 5999, false, &held));
-    ck_assert_uint_eq(limit.due_ms, 6000);
-    ck_assert(log_limit_is_due(&limit, 6000));
+    ck_assert_uint_eq(limit.report_ms, 6000);
+    ck_assert(!log_limit_has_report(&limit, 5999));
+    ck_assert(!log_limit_pop_report(&limit, 5999, false, &held));
+    ck_assert_uint_eq(limit.report_ms, 6000);
+    ck_assert(log_limit_has_report(&limit, 6000));
 
-    ck_assert(log_limit_take(&limit, 6000, false, &held));
+    ck_assert(log_limit_pop_report(&limit, 6000, false, &held));
     ck_assert_uint_eq(held.n, 2);
     ck_assert_uint_eq(held.ms, INTERVAL);
     ck_assert_int_eq(held.level, LEVEL_ERROR);
     ck_assert_str_eq(held.like, "n 7");
-    ck_assert(!log_limit_take(&limit, 6000, true, &held));
-    ck_assert_uint_eq(limit.due_ms, 0);
+    ck_assert(!log_limit_pop_report(&limit, 6000, true, &held));
+    ck_assert_uint_eq(limit.report_ms, 0);
 
     exhaust_limit(&limit, 6000, first_format);
     ck_assert(holds(&limit, 6001, &plain, first_format, 9));
@@ -71,7 +71,7 @@ START_TEST(an_interval_begins_anew)
     log_limit_init(&limit, BURST, INTERVAL);
     for (uint64_t now = 5000; now < 9000; now += INTERVAL)
         exhaust_limit(&limit, now, first_format);
-    ck_assert_uint_eq(limit.due_ms, 0);
+    ck_assert_uint_eq(limit.report_ms, 0);
 }
 END_TEST
 
@@ -95,7 +95,7 @@ START_TEST(what_is_held_names_its_error)
 {
     const struct log_line line = { .level = LEVEL_ERROR, .error = ECONNREFUSED };
     struct log_limit limit;
-    struct log_limit_held held;
+    struct log_limit_report held;
     char text[1000];
 
     memset(text, 'x', sizeof(text) - 1);
@@ -104,16 +104,16 @@ START_TEST(what_is_held_names_its_error)
     ck_assert(!holds(&limit, 5000, &line, "connect() failed"));
     ck_assert(!holds(&limit, 5000, &plain, "%s", text));
     ck_assert(holds(&limit, 5250, &line, "connect() failed"));
-    ck_assert(log_limit_take(&limit, 5250, true, &held));
+    ck_assert(log_limit_pop_report(&limit, 5250, true, &held));
     ck_assert_str_eq(held.like, "connect() failed (111: Connection refused)");
     ck_assert_uint_eq(held.ms, 250);
     /* lines that were reported early stay held */
     ck_assert(holds(&limit, 5251, &line, "connect() failed"));
     ck_assert(holds(&limit, 5250, &line, "%s", text) == false);
     ck_assert(holds(&limit, 5250, &plain, "%s", text));
-    ck_assert(log_limit_take(&limit, 7000, false, &held));
-    ck_assert(log_limit_take(&limit, 7000, false, &held));
-    ck_assert(!log_limit_take(&limit, 7000, false, &held));
+    ck_assert(log_limit_pop_report(&limit, 7000, false, &held));
+    ck_assert(log_limit_pop_report(&limit, 7000, false, &held));
+    ck_assert(!log_limit_pop_report(&limit, 7000, false, &held));
 }
 END_TEST
 
@@ -123,7 +123,7 @@ START_TEST(a_full_table_lets_lines_through)
 {
     static char formats[8 * LOG_LIMIT_KINDS][4];
     struct log_limit limit;
-    struct log_limit_held held;
+    struct log_limit_report held;
     unsigned said = 0, kept = 0;
 
     log_limit_init(&limit, 1, INTERVAL);
@@ -139,12 +139,12 @@ START_TEST(a_full_table_lets_lines_through)
     }
     ck_assert_uint_gt(kept, LOG_LIMIT_KINDS / 2);
     ck_assert_uint_le(kept, LOG_LIMIT_KINDS);
-    while (log_limit_take(&limit, 6000, false, &held)) {
+    while (log_limit_pop_report(&limit, 6000, false, &held)) {
         ck_assert_uint_eq(held.n, 1);
         said++;
     }
     ck_assert_uint_eq(said, kept);
-    ck_assert_uint_eq(limit.due_ms, 0);
+    ck_assert_uint_eq(limit.report_ms, 0);
 }
 END_TEST
 
@@ -172,14 +172,14 @@ START_TEST(a_log_says_what_it_held)
     log_write(&logged.log, LEVEL_ERROR, 0, "another");
     ck_assert_uint_eq(count_lines(&logged, "flood"), BURST);
     ck_assert_uint_eq(count_lines(&logged, "another"), 1);
-    log_report_held(&logged.log, false);
+    log_report_suppressed(&logged.log, false);
     ck_assert_uint_eq(count_lines(&logged, "flood"), BURST);
-    log_report_held(&logged.log, true);
+    log_report_suppressed(&logged.log, true);
     ck_assert_uint_eq(
         count_lines(
             &logged, "[error] 123#0: 7 more lines like \"flood 3\" were suppressed in the last "),
         1);
-    log_report_held(&logged.log, true);
+    log_report_suppressed(&logged.log, true);
     ck_assert_uint_eq(count_lines(&logged, "suppressed"), 1);
     ck_assert_int_eq(errno, EDOM);
     logged_end(&logged);
@@ -196,7 +196,7 @@ START_TEST(one_line_is_said_in_the_singular)
     logged.log.limit = &limit;
     for (int i = 0; i < 2; i++)
         log_write(&logged.log, LEVEL_INFO, 0, "line");
-    log_report_held(&logged.log, true);
+    log_report_suppressed(&logged.log, true);
     ck_assert_uint_eq(
         count_lines(&logged, "[info] 123#0: 1 more line like \"line\" was suppressed"), 1);
     logged_end(&logged);
@@ -215,7 +215,7 @@ START_TEST(what_is_due_is_said_before_the_next_line)
     logged.log.limit = &limit;
     for (int i = 0; i < 3; i++)
         log_write(&logged.log, LEVEL_INFO, 0, "line");
-    limit.due_ms = 1; /* pretends that the interval has passed */
+    limit.report_ms = 1; /* pretends that the interval has passed */
     for (size_t i = 0; i < LOG_LIMIT_KINDS; i++)
         limit.kinds[i].begun_ms = 0;
     limit.interval_ms = 1;
@@ -247,7 +247,7 @@ START_TEST(what_is_never_held)
     for (int i = 0; i < 20; i++)
         logged_line(&logged, &never[_i], "line");
     ck_assert_uint_eq(count_lines(&logged, "line\n"), 20);
-    ck_assert_uint_eq(limit.due_ms, 0);
+    ck_assert_uint_eq(limit.report_ms, 0);
     logged_end(&logged);
 }
 END_TEST

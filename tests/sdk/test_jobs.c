@@ -220,7 +220,7 @@ START_TEST(a_worker_that_ends_gracefully_waits)
     net_flush(&test->worker.stream.net);
     sim_set_auto(test->sim, true);
     timer_set(&test->worker.stream.net.loop, &timer, 1000);
-    signals_give(COMMAND_QUIT);
+    signals_raise(COMMAND_QUIT);
     worker_run(&test->worker); /* returns when nothing is left */
     ck_assert_uint_eq(dones, 1);
     scripted_finish(&test);

@@ -412,10 +412,10 @@ START_TEST(kept_a_thousand_times_it_costs_no_more)
         scripted_settle(scene.test);
         ck_assert_int_eq(scene.second.reason, FB_FINISHED);
         if (i == 10)
-            held = scene.test->memory.held;
+            held = scene.test->memory.live;
     }
     /* the targets that it was connected by are the client's */
-    ck_assert_uint_le(scene.test->memory.held - held, 200);
+    ck_assert_uint_le(scene.test->memory.live - held, 200);
     finish_scene(&scene);
 }
 END_TEST

@@ -150,7 +150,7 @@ START_TEST(sides_are_told_apart)
 {
     struct shm_metrics *metrics = create_metrics(&three);
     shm_row *a = shm_metrics_row(metrics, 5), *b = shm_metrics_row(metrics, SLOT_MAX + 5);
-    shm_row *last = shm_metrics_row(metrics, SLOT_SIDES * SLOT_MAX - 1);
+    shm_row *last = shm_metrics_row(metrics, SLOT_HALVES * SLOT_MAX - 1);
 
     ck_assert_uint_le(
         (uintptr_t)last + 3 * sizeof(int64_t), (uintptr_t)metrics + shm_metrics_size(&three));
@@ -165,7 +165,7 @@ START_TEST(sides_are_told_apart)
     shm_metrics_fold(metrics, 5);
     expect_total(metrics, 111, 100, 111);
     shm_metric_add(&b[0], 1000);
-    shm_metrics_fold(metrics, SLOT_SIDES * SLOT_MAX - 1);
+    shm_metrics_fold(metrics, SLOT_HALVES * SLOT_MAX - 1);
     shm_metrics_fold(metrics, SLOT_MAX + 5);
     expect_total(metrics, 1111, 0, 111);
     destroy_metrics(metrics, &three);

@@ -47,7 +47,7 @@ START_TEST(the_layout_is_the_version)
     ck_assert_uint_eq(offsetof(struct slot, counters), 8);
     ck_assert_uint_eq(offsetof(struct shared, slot_n), 8);
     ck_assert_uint_eq(offsetof(struct shared, folded), 16);
-    ck_assert_uint_eq(offsetof(struct shared, side), 64);
+    ck_assert_uint_eq(offsetof(struct shared, half), 64);
     ck_assert_uint_eq(offsetof(struct shared, accept_mutex), 128);
     ck_assert_uint_eq(offsetof(struct shared, slots), 256);
     ck_assert_uint_eq(sizeof(struct shared), 256 + SLOT_MAX * 128);

@@ -17,7 +17,7 @@ static const struct fixture_worker_options one_of_two = {
 
 static void give_order(struct fixture *fixture, enum command order)
 {
-    signals_give(order);
+    signals_raise(order);
     worker_take_commands(fixture->worker);
 }
 
