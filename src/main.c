@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entry: standard descriptors, signals, the command line, and then what it asks for. */
+/* The entry point: opens the standard descriptors, resets signals, parses the command line and
+ * calls what it asks for. Contains no other logic; tests and fuzzers link everything but this
+ * file. */
 #include "cli/cmdline.h"
 #include "cli/command.h"
 #include "master/start.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes replies. The daemon sends all that one callback writes in one system call after it. */
+/* Writes replies in the RESP format. The daemon collects what one callback writes and sends it by
+ * one system call afterwards. */
 #include "resp.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hands out pieces of blocks. A piece that is larger than a block gets one of its own, so that the
- * room of the current block is kept for small pieces. */
+/* Allocates pieces from blocks. A piece that is larger than a block gets a block of its own, so
+ * that the current block stays available for small pieces. */
 #include "base/arena.h"
 
 #include "base/check.h"
@@ -28,7 +28,7 @@ struct arena {
     unsigned kind; /* ARENA_KIND */
     const struct memory *memory;
     size_t block_size;
-    SLIST_HEAD(, block) blocks; /* the one that still has room is the first */
+    SLIST_HEAD(, block) blocks; /* the first one still has room */
 };
 
 /* Zeroed. */
@@ -87,7 +87,7 @@ void arena_destroy(struct arena **arena)
     *arena = NULL;
 }
 
-/* A block with room for `size` bytes; NULL without memory. */
+/* Returns a block with room for `size` bytes; NULL without memory. */
 static struct block *get_block(struct arena *arena, size_t size)
 {
     struct block *first = SLIST_FIRST(&arena->blocks), *block;

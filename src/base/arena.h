@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An arena: memory that is given back all at once. What belongs to one configuration lives in it.
- * No piece is given back alone, and a piece stays where it is until the arena is destroyed. */
+/* An arena: memory that is freed all at once, for example everything that belongs to one
+ * configuration. A single piece is never freed or moved before the arena is destroyed. */
 #pragma once
 
 #include "base/compiler.h"
@@ -10,11 +10,12 @@
 
 struct arena;
 
-/* NULL without memory. */
+/* Creates an arena; NULL without memory. */
 struct arena *arena_create(void);
-/* Makes one that takes its blocks from `memory`, which outlives it. */
+/* Creates an arena that allocates its blocks from `memory`, which must outlive the arena. */
 struct arena *arena_create_from(const struct memory *memory);
-/* Gives back everything that was allocated from it, and sets *arena to NULL; *arena may be NULL. */
+/* Frees everything that was allocated from the arena and sets *arena to NULL; *arena may be
+ * NULL. */
 void arena_destroy(struct arena **arena);
 
 /* Returns memory that is zeroed and aligned for any type; NULL without memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits of control groups. Reads /proc/self/cgroup, finds in the mount table where the groups are
- * shown, and takes the least limit on the way from our group up to the top. What cannot be read is
- * no limit: nothing here fails. */
+/* Limits of control groups. Reads /proc/self/cgroup, finds the mount point of the groups in the
+ * mount table, and returns the lowest limit of our group and of all groups above it. A file that
+ * cannot be read counts as no limit, so no function here fails. */
 #include "base/cgroup.h"
 
 #include <assert.h>
@@ -38,7 +38,7 @@ static void lower_limit(int64_t *least, int64_t limit)
         *least = limit;
 }
 
-/* Whether a list with commas has the word. */
+/* Whether a comma-separated list contains the word. */
 static bool has_word(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -55,7 +55,7 @@ static bool has_word(const char *list, const char *word)
     }
 }
 
-/* The file's first line without its end. */
+/* Reads the first line of a file, without its newline. */
 static bool read_line(const char *directory, const char *name, char *line, int size)
 {
     char path[PATH_MAX];
@@ -74,7 +74,7 @@ static bool read_line(const char *directory, const char *name, char *line, int s
     return ok;
 }
 
-/* A positive number up to `end`; 0 for anything else. */
+/* Parses a positive number that ends at `end`; returns 0 for anything else. */
 static int64_t parse_positive(const char *text, char end)
 {
     char *rest;
@@ -117,7 +117,7 @@ static int64_t cpu_v1(const char *directory)
 
 static const struct controller cpu = { "cpu", { [V1] = cpu_v1, [V2] = cpu_v2 } };
 
-/* A file with a number of bytes; "max", or in v1 an enormous number, is no limit. */
+/* Reads a file with a number of bytes; "max", or in v1 a number of 2^60 or more, means no limit. */
 static int64_t read_bytes(const char *directory, const char *name)
 {
     char line[128];
@@ -142,7 +142,8 @@ static int64_t memory_v1(const char *directory)
 
 static const struct controller memory = { "memory", { [V1] = memory_v1, [V2] = memory_v2 } };
 
-/* The least limit of the group `below` the mount and of all above it that the mount shows. */
+/* Returns the lowest limit of the group `below` the mount point and of all groups above it that the
+ * mount shows. */
 static int64_t limit_upwards(
     const struct group *group, const struct mount *mount, const char *below)
 {
@@ -166,8 +167,8 @@ static int64_t limit_upwards(
     }
 }
 
-/* Moves *path behind the ".." that it begins with and counts them: from inside a namespace, what
- * lies above its root has no other name. */
+/* Skips the ".." at the start of *path and counts them: a process in a cgroup namespace sees groups
+ * above the root of the namespace under such names. */
 static unsigned levels_up(const char **path)
 {
     unsigned n = 0;
@@ -179,21 +180,21 @@ static unsigned levels_up(const char **path)
     return n;
 }
 
-/* The group's path below what is mounted, or NULL where the mount shows neither our group nor one
- * above it. */
+/* Returns the path of our group below the mounted one, or NULL where the mount shows neither our
+ * group nor one above it. */
 static const char *below_mount(const char *group, const char *top)
 {
     unsigned group_up = levels_up(&group), top_up = levels_up(&top);
     size_t n = strlen(top);
 
-    if (top_up > group_up && n == 0) /* above us, but nothing says by which way */
+    if (top_up > group_up && n == 0) /* a group above ours, but its path from here is unknown */
         return "";
     if (top_up != group_up || strncmp(group, top, n) != 0)
         return NULL;
     return group[n] == '/' || group[n] == '\0' ? group + n : NULL;
 }
 
-/* A line of /proc/self/cgroup: "0::/path" or "4:cpu,cpuacct:/path". */
+/* Parses a line of /proc/self/cgroup: "0::/path" or "4:cpu,cpuacct:/path". */
 static void read_group_line(struct group *group, char *line)
 {
     char *controllers = strchr(line, ':'), *path;
@@ -214,7 +215,7 @@ static void read_group_line(struct group *group, char *line)
         memcpy(group->path[hierarchy], path, length + 1);
 }
 
-/* Undoes what the kernel does to blanks: "\040". */
+/* Decodes the octal escapes that the kernel writes for blanks: "\040". */
 static void unescape_octal(char *text)
 {
     char *to = text;
@@ -234,8 +235,8 @@ static void unescape_octal(char *text)
     *to = '\0';
 }
 
-/* A line of /proc/self/mountinfo, "ID PARENT MAJOR:MINOR TOP POINT OPTIONS [TAG]... - TYPE SOURCE
- * OPTIONS"; false for all but cgroup mounts that may have the controller. */
+/* Parses a line of /proc/self/mountinfo, "ID PARENT MAJOR:MINOR TOP POINT OPTIONS [TAG]... - TYPE
+ * SOURCE OPTIONS". Returns false for any line but a cgroup mount that may have the controller. */
 static bool parse_mount(char *line, const struct controller *controller, struct mount *mount)
 {
     enum { TOP = 3, POINT, FIELDS };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Kind checks. A struct that is reached through a `void *` has a member `kind`, which its creator
- * sets and its destructor clears; whoever turns the `void *` back checks it. Assertions stand in
- * every build, and never on memory that another process can write. */
+ * sets and its destructor clears; code that casts the `void *` back checks it by CHECK_KIND().
+ * Assertions are active in every build, and never depend on memory that another process can
+ * write. */
 #pragma once
 
 #include <assert.h>
 #include <stddef.h>
 
-/* Four letters that a debugger shows. */
+/* Makes a kind from four letters, which a debugger shows. */
 #define KIND(a, b, c, d)                                                                           \
     ((unsigned)(a) << 24 | (unsigned)(b) << 16 | (unsigned)(c) << 8 | (unsigned)(d))
 

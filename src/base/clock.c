@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the system's clocks. Nothing else in the daemon does so for times that it acts on, except
- * for the log. */
+/* Reads the system's clocks. Only the log reads the clocks by itself; all other code uses a struct
+ * clock. */
 #include "base/clock.h"
 
 #include <time.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Time that its owner has read: a loop keeps it for one turn, the master for one wake-up. */
+/* The cached time. Its owner reads the clocks once and uses that time until its next turn: a loop
+ * for one turn, the master for one wake-up. Nothing here arms a timer. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes and hints for the compiler, and two macros that C lacks. */
+/* Attributes and hints for the compiler, and two macros that C lacks. No macro here hides control
+ * flow. */
 #pragma once
 
 #include <stddef.h>

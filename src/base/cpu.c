@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counts the processors of the affinity mask and of the control group, and picks masks for workers.
- * Never fails: where the kernel does not say, there is one processor. */
+ * No function fails: where the kernel gives no answer, the result is one processor. */
 #include "base/cpu.h"
 
 #include "base/cgroup.h"
@@ -12,7 +12,8 @@
 
 #define PROCESSORS_MAX (1 << 20) /* more than any kernel's mask has */
 
-/* The processors of the affinity mask, or those of the machine where the mask cannot be had. */
+/* Returns the processors of the affinity mask, or those of the machine if the mask cannot be
+ * read. */
 static unsigned count_affinity(void)
 {
     long online;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How many processors this process may use, and which. */
+/* Processors: how many this process may use, and which. Only reads from the kernel; the affinity of
+ * a worker is set in process/privileges.c. */
 #pragma once
 
 #include <sched.h>

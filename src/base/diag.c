@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared memory of diagnostics. Writers from several processes take a message each by its
- * number; readers copy, end every string themselves, and skip messages that are not whole. */
+/* The shared memory of diagnostics. Several processes may write at once: each reserves a message by
+ * its number. A reader copies a message, terminates every string itself, and skips messages that
+ * are not complete. */
 #include "base/diag.h"
 
 #include <assert.h>

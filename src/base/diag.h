@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Diagnostics: the messages that explain to a client why the change that it has requested
- * failed. All processes that take part in the change add to one shared memory: a log adds its
- * grave lines (log.h), and the report of a configuration those that have a place in a file.
+/* Diagnostics: the messages that explain to a client why the change that it has requested failed.
+ * All processes that take part in the change add to one shared memory: a log adds its lines of
+ * level alert and above (log.h), and the report of a configuration those that have a place in a
+ * file.
  *
- * A process may write at any time, because it came too late or because foreign code in it went
- * astray: readers are given checked copies and never assert on what the memory holds. */
+ * A process may write at any time, for example too late, or because of a bug in a module: readers
+ * get checked copies and never assert on what the memory holds. */
 #pragma once
 
 #include <stdatomic.h>
@@ -26,7 +27,7 @@ struct diag_message {
 };
 
 struct diag {
-    _Atomic uint32_t session; /* messages of other sessions are dropped */
+    _Atomic uint32_t session; /* messages of other sessions are discarded */
     _Atomic uint32_t n;       /* messages begun */
     struct diag_message lines[DIAG_MAX];
 };
@@ -42,7 +43,7 @@ struct diag_text {
 struct diag *diag_create(void);
 void diag_destroy(struct diag **diag);
 
-/* Drops all messages, and returns the number of the session that begins. */
+/* Discards all messages and begins a session; returns its number. */
 uint32_t diag_begin(struct diag *diag);
 /* Adds a message to its session, from any process; longer strings are cut. */
 void diag_add(struct diag *diag, uint32_t session, const struct diag_text *telling);
@@ -52,7 +53,7 @@ uint32_t diag_count(const struct diag *diag);
 /* Copies a message; false if it was not written to its end. */
 bool diag_get(const struct diag *diag, uint32_t i, struct diag_message *copy);
 
-/* Puts the first message of this level or a graver one into `reason`, with its place: what
- * follows is mostly its consequence. False, and `reason` as it was, where there is none. `diag`
- * may be NULL. */
+/* Copies the first message of this level or a more severe one into `reason`, with its place in the
+ * file: later messages are mostly consequences of the first. Returns false and leaves `reason`
+ * unchanged if there is none. `diag` may be NULL. */
 bool diag_reason(const struct diag *diag, uint32_t level, char *reason, size_t size);

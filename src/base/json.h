@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* JSON (RFC 8259), as far as one line to another process needs it. Writing never fails in
- * between: memory that runs out shows at the end. Reading makes no tree: values are pieces of
- * the text, and text that is not well-formed has none. Nothing here asserts on a text that is
- * read. */
+/* JSON (RFC 8259) for messages of one line between processes. A writer reports a lack of memory
+ * only at the end, in json_end(). A reader builds no tree: values are parts of the text, and
+ * malformed text has no values. No function asserts on a text that it reads. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a line to all targets of a log: asks the flood limit, formats the message once, and gives
- * it to the log beside, to the collector of diagnostics and to each target whose level takes it.
- * Never allocates, and keeps errno. */
+/* Writes a line to all targets of a log: checks the flood limit, formats the message once, and
+ * passes it to the second log, to the collector of diagnostics and to each target whose level
+ * includes it. Never allocates, and keeps errno. */
 #include "base/log.h"
 
 #include "base/log_form.h"
@@ -43,7 +43,7 @@ void log_init_plain(struct log *log, struct log_target *target, const char *name
     log->plain = name;
 }
 
-/* Gives grave lines to the collector, without the time and the pid. */
+/* Adds lines of level alert and above to the diagnostics, without the time and the pid. */
 static void collect_diag(const struct log *log, struct log_entry *entry)
 {
     struct diag_text text = { .level = entry->line->level };
@@ -56,7 +56,7 @@ static void collect_diag(const struct log *log, struct log_entry *entry)
     diag_add(log->diag, log->diag_session, &text);
 }
 
-/* Writes to a target that takes lines again how many it lacks. */
+/* Logs how many lines a target has lost, once it accepts lines again. */
 static void report_lost(struct log *log, struct log_target *target)
 {
     struct diag *diag = log->diag;
@@ -64,12 +64,12 @@ static void report_lost(struct log *log, struct log_target *target)
 
     assert(n > 0);
     target->lost = 0;
-    log->diag = NULL; /* the line is about the log, not about what was asked for */
+    log->diag = NULL; /* the line is about the log, not about the requested change */
     log_put(log, LEVEL_ALERT, 0, "%" PRIu64 " line%s not accepted by %s%s", n,
         n == 1 ? " was" : "s were", target->syslog != NULL ? "syslog server " : "the journal",
         target->syslog != NULL ? target->syslog->name : "");
     log->diag = diag;
-    if (target->lost > 0) /* the target has refused the line about them, too */
+    if (target->lost > 0) /* the target has refused this line, too */
         target->lost += n;
 }
 
@@ -88,7 +88,7 @@ static void write_to_targets(struct log *log, struct log_entry *entry)
     }
 }
 
-/* Writes a line without asking the limit. */
+/* Writes a line without checking the flood limit. */
 static void PRINTF_FORMAT(3, 0)
     emit(struct log *log, const struct log_line *line, const char *format, va_list args)
 {
@@ -150,8 +150,8 @@ void log_report_suppressed(struct log *log, bool all)
     errno = saved;
 }
 
-/* Asks the limit. It never holds back grave lines, lines for debugging, and those of a connection
- * that is being debugged, because somebody looks for them. */
+/* Checks the flood limit. Lines of level crit and above, debug lines, and lines of a connection
+ * that is being debugged are never suppressed. */
 static bool PRINTF_FORMAT(3, 0)
     is_suppressed(struct log *log, const struct log_line *line, const char *format, va_list args)
 {

@@ -5,8 +5,8 @@
  *   2026/11/21 09:30:00 [error] 123#0: *5 message (111: Connection refused), client: ...
  *
  * A struct log is owned by one process role. It never allocates while it logs, keeps errno, does
- * not wait for a syslog server or the journal, and shows bytes that a terminal would act on as
- * \xNN, or as JSON has it. */
+ * not wait for a syslog server or the journal, and escapes control characters as \xNN, or as JSON
+ * does. */
 #pragma once
 
 #include "base/clock.h"
@@ -25,11 +25,11 @@
 struct log_limit;
 
 struct log {
-    enum log_level level; /* the finest level that any target takes */
+    enum log_level level; /* the most verbose level of all targets */
     unsigned target_n;
     struct log_target *targets; /* array of the owner */
     const char *plain;     /* name: lines are "NAME: [level] message", without a time; or NULL */
-    struct log *also;      /* second log, which gets every line, too; or NULL */
+    struct log *also;      /* second log, which receives every line as well; or NULL */
     struct diag *diag;     /* collector of alerts and emergencies, or NULL */
     uint32_t diag_session; /* session of the collector */
     struct log_limit
@@ -51,7 +51,8 @@ void log_vput(struct log *log, const struct log_line *line, const char *format, 
 void log_put(struct log *log, enum log_level level, int error, const char *format, ...)
     PRINTF_FORMAT(4, 5);
 
-/* Says of the limit what is due by now; with `all`, all that was held back. */
+/* Logs how many lines were suppressed in each interval that has ended; with `all`, in the current
+ * intervals too. */
 void log_report_suppressed(struct log *log, bool all);
 
 /* log_write(log, level, errno or 0, format, ...) */

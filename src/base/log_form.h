@@ -33,7 +33,7 @@ struct log_entry {
 const struct log_text *log_text_make(struct log_entry *entry);
 const struct log_text *log_json_make(struct log_entry *entry);
 
-/* Add to a text; bytes that a terminal would act on become \xNN, and what has no room is left out.
- * */
+/* Add to a text; bytes that a terminal would act on become \xNN, and what has no room is left
+ * out. */
 void log_text_add(struct log_text *text, const char *s);
 void log_text_add_format(struct log_text *text, const char *format, ...) PRINTF_FORMAT(2, 3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of levels, in both directions. */
+/* Names of levels: from the number to the name, and from the name to the number. */
 #include "base/log_level.h"
 
 #include "base/compiler.h"

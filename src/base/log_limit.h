@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flood limit of a log: of each kind of line so many within an interval, the rest is counted.
+/* The flood limit of a log: of each kind of line only `burst` are written within an interval;
+ * further ones are suppressed and counted.
  *
  * Lines are of a kind when they have the same format string, level and error, so that a flood of
- * one kind hides no other. The kinds that the table has no place for are not limited. */
+ * one kind hides no other. Lines of kinds that do not fit into the table are not limited. */
 #pragma once
 
 #include "base/compiler.h"
@@ -19,18 +20,18 @@ struct log_limit_kind {
     int error;
     uint64_t begun_ms;             /* start of its interval */
     uint32_t n;                    /* lines of it that were written */
-    uint32_t suppressed;           /* lines of it that were held back */
-    char like[LOG_LIMIT_LIKE_MAX]; /* first line that was held back */
+    uint32_t suppressed;           /* lines of it that were suppressed */
+    char like[LOG_LIMIT_LIKE_MAX]; /* first line that was suppressed */
 };
 
 struct log_limit {
     uint32_t burst; /* lines of a kind within an interval */
     uint64_t interval_ms;
-    uint64_t report_ms; /* monotonic time of the next report; 0: nothing was held back */
+    uint64_t report_ms; /* monotonic time of the next report; 0: nothing was suppressed */
     struct log_limit_kind kinds[LOG_LIMIT_KINDS];
 };
 
-/* A report on lines of a kind that were held back. */
+/* A report on the suppressed lines of one kind. */
 struct log_limit_report {
     enum log_level level;
     uint32_t n;
@@ -39,11 +40,11 @@ struct log_limit_report {
 };
 
 void log_limit_init(struct log_limit *limit, uint32_t burst, uint64_t interval_ms);
-/* Counts the line, and tells whether it is held back. */
+/* Counts the line; returns whether it is suppressed. */
 bool log_limit_suppresses(struct log_limit *limit, uint64_t now, const struct log_line *line,
     const char *format, va_list args) PRINTF_FORMAT(4, 0);
-/* Removes a kind's report whose interval is over, or any kind's with `all`; false if there is none.
- * */
+/* Removes the report of a kind whose interval is over (with `all`: of any kind) and copies it to
+ * *report; false if there is none. */
 bool log_limit_pop_report(
     struct log_limit *limit, uint64_t now, bool all, struct log_limit_report *report);
 

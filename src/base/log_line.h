@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes of a log line: everything but its message. */
+/* Attributes of a log line: everything but its message. The strings belong to the caller and must
+ * last only as long as the call that logs. */
 #pragma once
 
 #include "base/log_level.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes the texts of a second with the local time zone. */
+/* Formats the time of a second in the local time zone. The only place where the log calls
+ * strftime(). */
 #include "base/log_stamp.h"
 
 #include <time.h>

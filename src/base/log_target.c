@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens and connects targets, and writes lines to them. Nothing here logs, so that a failure cannot
- * cause a further line. */
+/* Opens and connects targets, and writes lines to them. No function here logs, so that a failure
+ * cannot cause another line. */
 #include "base/log_target.h"
 
 #include "base/log_form.h"
@@ -75,7 +75,7 @@ static bool send_parts(int fd, struct iovec *parts, size_t n)
     return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) != -1;
 }
 
-/* Tells whether the receiver has no room just now. Every other error means that it has gone. */
+/* Whether the receiver's buffer is full. Every other error means that the receiver has gone. */
 static bool is_full(int error)
 {
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Targets of a log: files and standard error, a syslog server, the journal. A line goes to a target
- * by one system call. Only files can make the process wait; a line that a socket does not take is
- * counted as lost, and a socket whose receiver has gone is marked as broken for its owner. */
+ * by one system call. Only files can block the process. A line that a socket does not accept is
+ * counted as lost; a socket whose receiver has gone is marked as broken, and its owner connects it
+ * again. */
 #pragma once
 
 #include "base/log_level.h"

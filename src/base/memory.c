@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The C library's memory. */
+/* Implements a source of memory by malloc() and free() of the C library. */
 #include "base/memory.h"
 
 static void *plain_alloc(const struct memory *memory, size_t n)

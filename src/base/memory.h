@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A source of memory, so that a test can count requests and refuse them. */
+/* A source of memory. Connections and arenas allocate through it, so that a test can count
+ * allocations and make them fail. The daemon uses the C library's. */
 #pragma once
 
 #include <stddef.h>
@@ -8,12 +9,12 @@
 struct memory {
     void *(*alloc)(const struct memory *memory, size_t n); /* NULL with errno */
     void (*release)(const struct memory *memory, void *p); /* p may be NULL */
-    /* bytes that an arena takes at once; 0: as it sees fit; 1: each piece alone, which a test can
-     * refuse */
+    /* size in bytes of an arena's blocks; 0: the default; 1: a block for each piece, so that a test
+     * can make any allocation fail */
     size_t block;
 };
 
-/* The C library's. */
+/* The C library's malloc() and free(). */
 extern const struct memory memory_plain;
 
 static inline void *memory_alloc(const struct memory *memory, size_t n)

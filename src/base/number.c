@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses numbers. Every overflow becomes INT64_MAX, which lies outside of all limits. */
+/* Parses numbers, sizes and times. An overflow is never undefined: the result becomes INT64_MAX,
+ * which lies outside of all limits and is refused. */
 #include "base/number.h"
 
 #include "base/compiler.h"

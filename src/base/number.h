@@ -11,7 +11,7 @@ enum number_status {
     NUMBER_RANGE,     /* a number, but below the least or above the greatest */
 };
 
-/* Reads decimal digits, with a minus sign or without, and nothing else. */
+/* Parses a decimal integer: digits with an optional minus sign, and nothing else. */
 enum number_status number_parse(const char *s, int64_t least, int64_t greatest, int64_t *out);
 /* Reads bytes: digits and an optional unit k or K, m or M, g or G (powers of 1024). */
 enum number_status number_parse_size(const char *s, int64_t least, int64_t greatest, int64_t *out);

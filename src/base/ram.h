@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much memory this process and its children may use. */
+/* Memory: how much of it this process and its children may use. Reads files of /proc and of the
+ * control groups and keeps nothing; a file that cannot be read counts as "not known". */
 #pragma once
 
 #include <stdint.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UTF-8 in texts that come from outside. */
+/* UTF-8 in texts that come from a peer, a file or the environment. Only checks; it changes no text
+ * and allocates nothing. */
 #pragma once
 
 #include <stddef.h>
 
-/* The bytes of the character that begins here; 0 where none does. Behind the text stands a NUL. */
+/* Returns the length in bytes of the character that begins here, or 0 if the bytes are not valid
+ * UTF-8. The text must end with a NUL. */
 size_t utf8_character(const char *text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses options and words, and resolves paths. No file is opened. */
+/* Parses options and words, and makes paths absolute. No file is opened here, and nothing is sent:
+ * the result is a struct cmdline that main.c acts on. */
 #include "cli/cmdline.h"
 
 #include "process/environment.h"

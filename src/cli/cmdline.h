@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line, with nginx's options. Paths are made absolute here, so that nothing behind
- * depends on the directory that we were started in. */
+/* The command line, with nginx's options. Paths are made absolute here, so that no later code
+ * depends on the current directory. */
 #pragma once
 
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Talks to the daemon over one connection, a request and a reply. The reply may be of another
- * version of the daemon: members that it lacks are empty, and nothing in it is asserted on. */
+/* Sends one request to the daemon and prints its reply. The daemon may be of another version: a
+ * missing member of the reply counts as empty, and no assertion depends on the reply. */
 #include "cli/command.h"
 
 #include "base/diag_json.h"
@@ -56,7 +56,8 @@ static int send_command(int fd, const char *command)
     return sent == n || errno == EPIPE ? 0 : -1;
 }
 
-/* Receives up to the line's end; no reply, with errno 0, where the daemon has closed before it. */
+/* Receives up to the line's end; without a reply, and with errno 0, if the daemon has closed the
+ * connection first. */
 static struct reply receive_reply(int fd)
 {
     struct reply reply = { NULL, 0 };
@@ -97,7 +98,8 @@ static struct reply send_and_wait(int fd, const char *command, struct log *log)
     return reply;
 }
 
-/* Reads from the configuration where the daemon is found; NULL after a report. */
+/* Reads the paths of the pid file and the control socket from the configuration; NULL after a
+ * report. */
 static struct cycle *load_paths(const struct cmdline *cmdline, struct log *log)
 {
     struct cycle_options options = cmdline->cycle;
@@ -116,7 +118,7 @@ static void print_message(const struct diag_message *message, struct log *log)
     fputs(message->excerpt, stderr);
 }
 
-/* Returns what a failed command leaves as it was. */
+/* Returns the end of the error line: what a failed command leaves unchanged. */
 static const char *unchanged_part(const char *order)
 {
     if (strcmp(order, "reload") == 0)
@@ -150,7 +152,7 @@ static int print_outcome(const struct cmdline *cmdline, const struct reply *repl
     return EXIT_FAILURE;
 }
 
-/* Sends the signal that stands in for the command; `why` is the errno of connecting to the
+/* Sends the signal that has the same effect as the command; `why` is the errno of connecting to the
  * control socket, or 0 where the configuration has none. */
 static int send_signal(
     const struct cmdline *cmdline, const struct cycle *cycle, int why, struct log *log)

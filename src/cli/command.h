@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The control client: what `-s` and `status` do. It connects to the control socket that the
- * configuration names, sends one command, waits for the reply and prints it. Each call returns
- * the exit code, after a line that says what is wrong. The daemon is never changed by anything
- * else than that command, or the signal that stands in for it. */
+ * configuration names, sends one command, waits for the reply and prints it. Each call returns the
+ * exit code; an error is printed first. Nothing but this command, or the signal with the same
+ * effect, is ever sent to the daemon. */
 #pragma once
 
 #include "cli/cmdline.h"
 
-/* -s: sends the command and waits for its outcome. Where there is no control socket the signal
- * is sent instead, and a line says so. Mistakes in the configuration do not keep the daemon from
- * being ended. */
+/* Implements -s: sends the command and waits for its result. Without a control socket it sends the
+ * signal instead and prints that. stop and quit work even if the configuration has mistakes. */
 int cli_command(const struct cmdline *cmdline, struct log *log);
-/* The word "status". */
+/* Implements `forkbeard status`. */
 int cli_status(const struct cmdline *cmdline, struct log *log);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formats the status: a head, then a table of workers and one of listeners. */
+/* Formats the status: some lines about the daemon, then a table of workers and a table of
+ * listeners. A member that the reply lacks is printed as "-" and is never an error. */
 #include "cli/status_text.h"
 
 #include "base/compiler.h"

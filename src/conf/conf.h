@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The syntax of a configuration: words, directives, blocks and files. conf/ knows no directive by
- * name, reports every mistake with its place, and goes on where it can. Trees live in the source's
- * arena. */
+ * name, reports every mistake with its place, and continues after a mistake where it can. Trees
+ * live in the source's arena. */
 #pragma once
 
 #include "base/arena.h"

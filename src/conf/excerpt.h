@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Excerpts: the line in which a word stands, for a message. Private to conf/. */
+/* Excerpts: the line of a file that contains a word, with a mark below the word, for an error
+ * message. Private to conf/. An excerpt contains no byte that a terminal would act on. */
 #pragma once
 
 #include "base/arena.h"

@@ -45,7 +45,8 @@ static int include_file(const struct include *include, const char *path)
     return rc == -1 || source->report->error_n > errors ? -1 : 0;
 }
 
-/* A directory that is not there holds nothing that matches; one that cannot be read might. */
+/* Ignores a directory that does not exist, because nothing in it can match; a directory that cannot
+ * be read is an error. */
 static int glob_failed(const char *path, int error)
 {
     (void)path;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The words of a configuration text, by nginx's rules. Private to conf/. */
+/* The lexer: splits the text of a configuration into words and punctuation by nginx's rules.
+ * Private to conf/. It knows neither directives nor blocks. */
 #pragma once
 
 #include "conf/conf.h"
@@ -28,5 +29,5 @@ struct lexer {
 void lexer_init(struct lexer *lexer, struct conf_source *source, const struct conf_file *file,
     const char *unit);
 
-/* Reads the next token; *word says where it stands, and what it is when it is a word. */
+/* Reads the next token; *word gets its place and, if the token is a word, its text. */
 enum lexer_token lexer_next(struct lexer *lexer, struct conf_word *word);

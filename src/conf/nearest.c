@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the name that a misspelt word was probably meant to be. */
+/* Suggests the correct name for a misspelt word: the candidate with the smallest edit distance.
+ * Suggests nothing when no candidate is similar enough. */
 #include "conf/report.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds the tree of one text. A mistake ends the text, and the directives before it are kept. */
+/* Builds the tree of directives of one text. A syntax error ends the parsing of this text; the
+ * directives before the error stay in the tree, so that their mistakes are reported too. */
 #include "conf/parser.h"
 
 #include "conf/lexer.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tree of one text, and the report of a call that failed. Private to conf/. */
+/* The parser of one text, and the report of a system call that failed on a file. Private to conf/.
+ * It follows no include (include.c) and knows no directive by name. */
 #pragma once
 
 #include "conf/conf.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects the mistakes of a configuration and shows them. A mistake without memory for its text is
- * still counted, so that a configuration with errors is never taken for one without. */
+/* Collects the mistakes of a configuration and writes them to the log. When memory is lacking for
+ * the text of a mistake, the mistake is still counted, so that a configuration with errors never
+ * counts as correct. */
 #include "conf/report.h"
 
 #include "conf/conf.h"

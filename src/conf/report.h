@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mistakes of a configuration: collected while it is read, and shown together at the end. */
+/* The report: mistakes of a configuration, collected while it is read and shown together at the
+ * end. Nothing is logged before report_show(). A mistake is always counted, even when there is no
+ * memory for its text. */
 #pragma once
 
 #include "base/arena.h"

@@ -124,8 +124,8 @@ static const char *put_literal(struct substitution *s, const struct name *name, 
     return name->text + n;
 }
 
-/* Copies up to the byte `end` or the end of the text, and returns that place; NULL after a report.
- * */
+/* Copies up to the byte `end` or the end of the text, and returns that place; NULL after a
+ * report. */
 static const char *copy_until(struct substitution *s, const char *p, char end, bool wanted)
 {
     struct name name;

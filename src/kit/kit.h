@@ -95,8 +95,8 @@ void *kit_alloc(size_t n);
 
 void kit_memory_init(struct kit_memory *memory);
 
-/* Lists the descriptors that are open now; kit_descriptors_compare() frees the list, with a fault for each
- * descriptor that was opened or closed since. */
+/* Lists the descriptors that are open now; kit_descriptors_compare() frees the list, with a fault
+ * for each descriptor that was opened or closed since. */
 void kit_descriptors_list(struct kit_descriptors *open);
 void kit_descriptors_compare(fb_test *test, struct kit_descriptors *before);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pseudo-random numbers of a test (splitmix64): the same for each seed, on every machine. */
+/* Pseudo-random numbers of a test (splitmix64): the same sequence for the same seed, on every
+ * machine. Never uses the C library's generator, whose sequence differs. */
 #include "kit/kit.h"
 
 uint32_t kit_random(uint64_t *state, uint32_t below)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps adopted sockets in listeners by address, and gives up those that no configuration wants.
- * A socket that a service manager or another version of the daemon has passed is inspected
- * before it is taken. */
+/* Groups adopted sockets by address, and discards those that no configuration uses. A socket that a
+ * service manager or another version of the daemon has passed is inspected before it is adopted. */
 #include "net/adopted.h"
 
 #include "base/number.h"
@@ -88,7 +87,7 @@ static int set_flags(int fd)
     return fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* Finds or makes the previous holder of an address; NULL without memory. */
+/* Finds or creates the holder of an address; NULL without memory. */
 static struct listener *holder_at(
     struct adopted *adopted, const struct address *address, const struct listener_options *options)
 {
@@ -103,7 +102,8 @@ static struct listener *holder_at(
     return holder;
 }
 
-/* Adds a socket, behind those that are kept open for good or behind all; -1 without memory. */
+/* Adds a socket: a permanent one after the permanent ones, another one at the end; -1 without
+ * memory. */
 static int add_to_holder(struct listener *holder, int fd, bool permanent)
 {
     unsigned n = holder->fd_n, at = permanent ? holder->kept_n : n;
@@ -229,7 +229,7 @@ static unsigned close_waiting(int fd)
     return n;
 }
 
-/* Logs that no listener wants the socket, and closes it if we may. */
+/* Logs that no listener uses the socket, and closes it unless the service manager owns it. */
 static void discard_socket(struct adopted_socket *passed, struct log *log)
 {
     struct listener *holder = passed->holder;

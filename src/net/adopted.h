@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Adopted sockets: listening sockets that this process was given at its start, by the service
- * manager or by the master process that has started it. They are kept in listeners, one an
- * address, which are their previous holders: the listeners of a configuration take them over
- * from these as they do from those of the configuration before. No socket is closed before the
- * first configuration serves. */
+ * manager or by the master process that has started it. Each address has a listener, the holder of
+ * its sockets, until a configuration serves: the listeners of the configuration take sockets over
+ * from holders in the same way as from the listeners of an earlier configuration. No socket is
+ * closed before the first configuration serves. */
 #pragma once
 
 #include "net/listener.h"
 
 enum adopted_from {
     ADOPTED_FROM_MANAGER, /* the service manager has opened it (socket activation) */
-    ADOPTED_FROM_STORE, /* an earlier daemon has; the service manager has kept it (descriptor store) */
+    /* an earlier daemon has; the service manager has kept it (descriptor store) */
+    ADOPTED_FROM_STORE,
     ADOPTED_FROM_MASTER, /* the master process that has started us has, and listens on it too */
 };
 
@@ -24,7 +25,7 @@ struct adopted_socket {
     int number;       /* the service manager's number, from ADOPTED_PASSED_FIRST on; 0: none */
     const char *name; /* the service manager's name for it, or "" */
     bool ipv6only;
-    struct listener *holder; /* the previous holder */
+    struct listener *holder; /* listener that has the socket until a configuration serves */
 };
 
 struct adopted {
@@ -51,13 +52,13 @@ unsigned adopted_find(const struct adopted *adopted, const char *name, struct ad
 /* Describes the service manager's sockets: `3 ("web") 0.0.0.0:80, ...`, cut to size, or "none". */
 void adopted_describe(const struct adopted *adopted, char *text, size_t size);
 
-/* Returns the previous holder of this listener's address, or NULL; `adopted` may be NULL. */
+/* Returns the holder of the sockets of this listener's address, or NULL; `adopted` may be NULL. */
 struct listener *adopted_holder(const struct adopted *adopted, const struct listener *listener);
-/* Ends the adoption, at the first call: `serving` are the listeners that serve, and have taken
- * over what they want. Logs each socket that none of them has taken. The service manager's stay
- * open, because we could not get them again. Sockets of its store are closed when every client
- * in their queue has been closed; sockets of the other master process are closed at once,
- * because that process serves their clients. `adopted` may be NULL. */
+/* Ends the adoption, at the first call: `serving` are the listeners that serve, and have taken over
+ * what they want. Logs each socket that none of them has taken. The service manager's stay open,
+ * because the daemon could not get them again. Sockets of its store are closed when every client in
+ * their queue has been closed; sockets of the other master process are closed at once, because that
+ * process serves their clients. `adopted` may be NULL. */
 void adopted_finish(struct adopted *adopted, const struct listeners *serving, struct log *log);
 /* In a child: closes the sockets that are not of these listeners, which are their only holder
  * then. */

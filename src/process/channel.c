@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages over a pair of sequenced-packet sockets: a packet is a message, whole or not at all. */
+/* Sends and receives channel messages over a pair of SOCK_SEQPACKET sockets: one packet is one
+ * message, which arrives whole or not at all. Neither call ever blocks. */
 #include "process/channel.h"
 
 #include "process/fd_passing.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The channel between the master and one worker: messages, some with a descriptor. Its end-of-file
- * tells a worker that the master has gone, because no other process holds the master's end. Neither end
- * ever waits for the other, and neither believes what comes: kind and argument are any number. */
+ * shows a worker that the master has exited, because no other process has the master's end. Neither
+ * end ever waits for the other, and neither trusts what it receives: kind and argument may be any
+ * number. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +19,8 @@ enum channel_message_kind {
     MESSAGE_LOG_FILE,   /* master: `fd` replaces log number `argument` */
     MESSAGE_LOG_BROKEN, /* worker: log number `argument` has lost its receiver */
     MESSAGE_INBOX,      /* worker: others send to it through `fd` */
-    MESSAGE_INBOX_WANTED, /* worker: asks for the inbox of incarnation `argument` (slot_incarnation()) */
+    /* worker: asks for the inbox of incarnation `argument` (slot_incarnation()) */
+    MESSAGE_INBOX_WANTED,
     MESSAGE_INBOX_OF_PEER, /* master: `fd` is the inbox that was asked for */
     MESSAGE_PEER_GONE,     /* master: that incarnation has ended, or has no inbox */
 };
@@ -31,8 +33,8 @@ struct channel_message {
 
 enum channel_status { CHANNEL_DONE, CHANNEL_AGAIN, CHANNEL_CLOSED };
 
-/* Makes a channel: ends[0] is the master's, ends[1] the worker's, both close-on-exec and non-blocking.
- * Returns -1 with errno. */
+/* Makes a channel: ends[0] is the master's, ends[1] the worker's, both close-on-exec and
+ * non-blocking. Returns -1 with errno. */
 int channel_open(int ends[2]);
 /* Makes `fd` wake this process by SIGIO when there is something to receive; -1 with errno. */
 int channel_wake(int fd);

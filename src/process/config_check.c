@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs a configuration check in a child and puts its end into words. What the child finds wrong with the
- * configuration it logs itself; the parent speaks only where the child could not: when it crashed,
- * exited or took too long, in whoever's code that was. */
+/* Runs a configuration check in a child process. The child logs the mistakes of the configuration
+ * itself. The parent logs only that the child crashed, exited or took too long, and names the
+ * module or protocol whose code ran. */
 #include "process/config_check.h"
 
 #include "base/clock.h"
@@ -39,8 +39,8 @@ static void unload_modules(struct cycle *cycle, struct check_progress *progress)
     }
 }
 
-/* Detaches the child from its parent: no signal handler of the parent's role is left, and the kernel
- * ends the child with the parent. */
+/* Detaches the child from its parent: no signal handler of the parent's role is left, and the
+ * kernel ends the child with the parent. */
 static void become_child(pid_t parent)
 {
     signals_reset();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The check of a configuration by a process of its own: a configuration may load foreign code, which may
- * crash or hang, so a throw-away child reads it first, modules and all. The child keeps no descriptor
- * but those of the log, changes nothing outside of itself, and never outlives its parent. The caller
- * reaps it and watches the deadline. */
+/* The check of a configuration by a process of its own: a configuration may load foreign code,
+ * which may crash or hang, so a child process reads it first and loads its modules. The child has
+ * no descriptors but those of the log, changes nothing outside of itself, and never outlives its
+ * parent. The caller reaps it and enforces the deadline. */
 #pragma once
 
 #include "base/log.h"
@@ -18,17 +18,17 @@ struct config_check {
         *progress; /* shared with the child: whose code runs; NULL without a child */
 };
 
-/* Forks the child, which shows mistakes in the log, and excerpts of the file to `excerpts` (-1: does
- * not). Returns -1 after an emerg line. */
+/* Forks the child, which shows mistakes in the log, and excerpts of the file to `excerpts` (-1:
+ * does not). Returns -1 after an emerg line. */
 int config_check_begin(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts);
-/* The check takes too long: kills the child, which is reaped as usual. */
+/* Kills the child because the check takes too long; the caller reaps it as usual. */
 void config_check_kill(struct config_check *check);
-/* Kills and reaps the child, if there is one: its verdict is of no interest any more. */
+/* Kills and reaps the child, if there is one: its result is not needed any more. */
 void config_check_cancel(struct config_check *check);
-/* The child was reaped with this status of waitpid(). Returns 0 when the configuration has no mistakes
- * and its code did no harm; else -1, after the lines that cycle_load() would have shown, or one that
- * names the module or protocol at fault. */
+/* Ends a check whose child was reaped with this status of waitpid(). Returns 0 when the
+ * configuration has no mistakes and its code did no harm; else -1, after the lines that
+ * cycle_load() would have shown, or one that names the module or protocol at fault. */
 int config_check_end(struct config_check *check, int status, const char *conf, struct log *log);
 
 /* Begins a check and waits for its end. Returns what config_check_end() does. */

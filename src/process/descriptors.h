@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of descriptors: what a forked child keeps, so that all else can be closed by one rule. A set only
- * names descriptors and owns none. Without memory a set is `failed`, and nobody may rely on it. */
+/* Sets of descriptors: what a forked child keeps, so that all else can be closed by one rule. A set
+ * only names descriptors and owns none. Without memory a set is `failed`, and nobody may rely on
+ * it. */
 #pragma once
 
 #include "base/log.h"
@@ -21,8 +22,8 @@ void descriptors_add_all(struct descriptors *set, const struct descriptors *othe
 /* Adds every descriptor of this process that is open now, and not in `except` (or NULL). Adds none
  * where /proc cannot be read. */
 void descriptors_add_open(struct descriptors *set, const struct descriptors *except);
-/* Closes every descriptor of this process but those of the set and the standard ones. Sorts the set,
- * which must not have failed. */
+/* Closes every descriptor of this process but those of the set and the standard ones. Sorts the
+ * set, which must not have failed. */
 void descriptors_close_others(struct descriptors *set);
 /* Frees the memory; nothing is closed. */
 void descriptors_done(struct descriptors *set);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Standard descriptors, environment variables and the background, by plain system calls. */
+/* Sets up the standard descriptors, the environment variables and the background process. Each
+ * function runs once, at the start, before threads and workers exist. */
 #include "process/environment.h"
 
 #include <errno.h>

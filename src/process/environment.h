@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The surroundings of the process: standard descriptors, environment variables, the background. Each is
- * set up once, at the start, before there is a worker. */
+/* The surroundings of the process: standard descriptors, environment variables, the background.
+ * Each is set up once, at the start, before there is a worker. */
 #pragma once
 
 #include "base/log.h"
@@ -10,24 +10,24 @@
  * given their numbers; -1 with errno. */
 int process_fill_standard(void);
 
-/* Copies the environment, which titles and the call below change: each reading of the configuration may
- * ask for it, and a newer binary is started with it. The caller frees it with free(); NULL without
- * memory. */
+/* Copies the environment, which titles and the call below change: each reading of the configuration
+ * may ask for it, and a newer binary is started with it. The caller frees it with free(); NULL
+ * without memory. */
 const char *const *process_copy_environment(void);
 
-/* Removes all variables but TZ and those that `env` names, and sets those that it gives a value. Called
- * once; -1 after an emerg line. */
+/* Removes all variables but TZ and those that `env` names, and sets those that it gives a value.
+ * Called once; -1 after an emerg line. */
 int process_set_environment(const struct core_settings *core, struct log *log);
 
-/* Goes into the background. Returns as fork() does: 0 in the child, which goes on, its pid in the parent,
- * -1 after an emerg line. *ready is for the child to give to process_background_done(), and for the parent
- * to process_background_wait(). */
+/* Goes into the background. Returns as fork() does: 0 in the child, which goes on, its pid in the
+ * parent, -1 after an emerg line. *ready is for the child to give to process_background_done(), and
+ * for the parent to process_background_wait(). */
 pid_t process_enter_background(int *ready, struct log *log);
 /* In the parent: waits until the child serves or ends, and returns the exit code. */
 int process_background_wait(int ready);
-/* The daemon serves: standard descriptors go to /dev/null as below, and the parent exits. `ready` may
- * be -1, and then nothing is done. */
+/* The daemon serves: standard descriptors go to /dev/null as below, and the parent exits. `ready`
+ * may be -1, and then nothing is done. */
 void process_background_done(int ready, bool keep_stderr);
-/* Points the standard descriptors to /dev/null, so that a reader of the pipe or terminal that we were
- * started on does not wait for us; but not standard error if a log goes there. */
+/* Points the standard descriptors to /dev/null, so that a reader of the pipe or terminal that we
+ * were started on does not wait for us; but not standard error if a log goes there. */
 void process_detach(bool keep_stderr);

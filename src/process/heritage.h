@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The heritage: all that crosses the fork from the master to a worker: memory, and the descriptors that it needs. A
- * worker uses nothing that is not named here, and closes every other descriptor before it begins. */
+/* The heritage: everything that a worker gets from the master across fork(): memory, and
+ * descriptors. A worker uses nothing that is not named here, and closes every other descriptor
+ * before it begins. */
 #pragma once
 
 #include "base/log.h"

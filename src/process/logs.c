@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, reopens, repairs and closes logs. A broken log is said once, and once more when it is whole
- * again. */
+/* Opens, reopens, repairs and closes logs. A broken log is reported once, and once more when it
+ * works again. */
 #include "process/logs.h"
 
 #include "systemd/journal.h"
@@ -64,7 +64,7 @@ static void reopen_target(struct log_target *target, struct log *log)
         log_write(log, LEVEL_ALERT, errno, "open() \"%s\" failed, the old file is written on",
             target->path);
     if (target->syslog != NULL) {
-        target->down = false; /* a failure is said again to whoever asks for this */
+        target->down = false; /* a failure of a requested reopening is always logged */
         connect_syslog(target, log);
     }
     if (target->journal && target->journal_fd != -1)

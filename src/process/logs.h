@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The logs of a cycle: its files, and its sockets to syslog servers and the journal. Workers inherit
- * them and open none: a socket that has lost its receiver is connected again by the master, which
- * is so in all processes that share it. A log that fails loses lines and never stops anybody. */
+/* The logs of a cycle: its files, and its sockets to syslog servers and the journal. Workers
+ * inherit them and open none: a socket that has lost its receiver is connected again by the master,
+ * which connects it for all processes that share it. A log that fails loses lines and never stops a
+ * process. */
 #pragma once
 
 #include "base/log.h"
 #include "settings/cycle.h"
 
-/* Opens all logs; -1 after an emerg line, with those that were opened closed again. A syslog server that
- * cannot be reached is an alert. */
+/* Opens all logs; -1 after an emerg line, with those that were opened closed again. A syslog server
+ * that cannot be reached is an alert. */
 int logs_open(struct core_settings *core, struct log *log);
-/* Opens every file again by its name, and connects every socket again. Where that fails, the log stays as
- * it was, after an alert. */
+/* Opens every file again by its name, and connects every socket again. Where that fails, the log
+ * stays as it was, after an alert. */
 void logs_reopen(struct core_settings *core, struct log *log);
 /* Connects broken logs again, each once a second at most. *next becomes the time of the next
  * attempt if that is earlier, or if it is 0. */
@@ -21,6 +22,6 @@ void logs_close(struct core_settings *core);
 /* Whether standard error is one of them. */
 bool logs_use_stderr(const struct core_settings *core);
 
-/* Whether the target is broken and may be connected again by now, once a second at most. If so it counts
- * as whole from then on, until a line is lost again. *next as above. */
+/* Whether the target is broken and may be connected again by now, once a second at most. If so, the
+ * target counts as working until the next line is lost. *next as above. */
 bool logs_may_repair(struct log_target *target, uint64_t now_ms, uint64_t *next);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks, writes, names and removes the pid file. Any step may meet a file that another process
- * has put there meanwhile: what is removed is looked at first, and a lock whose name has gone is
+/* Locks, writes, names and removes the pid file. Another process may create or remove the files
+ * between any two steps: a file is read before it is removed, and a lock whose file was removed is
  * tried again. */
 #include "process/pidfile.h"
 

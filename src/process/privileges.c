@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Confines a worker. Only a change of user or directory that fails ends the worker; all else is an alert. */
+/* Sets limits, priority, affinity, user, group and directory of a worker. When the user or the
+ * directory cannot be changed the worker must not start; every other failure is only an alert. */
 #include "process/privileges.h"
 
 #include "base/cpu.h"

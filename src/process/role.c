@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the role for assertions; nothing decides by it. */
+/* Stores the role of the process for assertions. No code may behave differently because of it. */
 #include "process/role.h"
 
 static enum role current = ROLE_N;

@@ -8,6 +8,6 @@
 #include <stdbool.h>
 
 void role_set(enum role role);
-/* Whether the process has this role. True of every role where none was set, as in the tests of a part,
- * and of both other roles in a single process, which does what a master and a worker must. */
+/* Whether the process has this role. True of every role where none was set, as in the tests of a
+ * part, and of both other roles in a single process, which does what a master and a worker must. */
 bool role_is(enum role role);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A build as it is installed: its runtime is the C library alone. */
+/* A build without sanitizers, as it is installed: the runtime needs no system calls or paths
+ * besides those of the C library, so all lists are empty. */
 #include "process/sanitized.h"
 
 #include <stddef.h>

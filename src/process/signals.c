@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of signals, their handler, and the flags that it sets. A flag is read and cleared by the
- * loop alone; the handler only sets it. */
+/* The table of signals, their handler, and the flags that it sets. The handler only sets a flag;
+ * the loop alone reads and clears it. */
 #include "process/signals.h"
 
 #include "base/compiler.h"
@@ -72,7 +72,7 @@ void signals_reset(void)
 
 static NORETURN void end_process(int number)
 {
-    _exit(128 + number); /* the code by which a shell tells of a signal */
+    _exit(128 + number); /* the exit code by which a shell reports a signal */
 }
 
 void signals_end_first_process(void)
@@ -94,7 +94,7 @@ void signals_install(enum role role)
     sigemptyset(&blocked);
     current_role = role;
     for (int command = 0; command < COMMAND_N; command++)
-        given[command] = 0; /* they were given to the process that has forked us */
+        given[command] = 0; /* the commands of the process that has forked us */
 
     for (const struct signal_row *s = signals_table; s->number != 0; s++) {
         struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle_signal };

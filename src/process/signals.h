@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals become commands: a handler sets a flag, and the role's loop takes it. One table says which
- * signal means which command in which role. Handlers do nothing else, and keep errno; signals with a
- * command are blocked but while a loop waits. The flags are the process's own, as signals are. */
+/* Signals become commands: a handler sets a flag, and the loop of the role reads and clears it. One
+ * table maps each signal to a command for each role. Handlers do nothing else, and keep errno;
+ * signals with a command are blocked but while a loop waits. The flags are the process's own, as
+ * signals are. */
 #pragma once
 
 #include <signal.h>
@@ -38,8 +39,8 @@ extern const struct signal_row signals_table[];
 
 /* Sets every disposition to its default and blocks nothing, whatever was inherited. */
 void signals_reset(void);
-/* Makes SIGINT, SIGQUIT and SIGTERM end this process, until signals_install(), if it is the first of a
- * container: the kernel gives such a process no signal that has no handler. */
+/* Makes SIGINT, SIGQUIT and SIGTERM end this process, until signals_install(), if it is the first
+ * of a container: the kernel gives such a process no signal that has no handler. */
 void signals_end_first_process(void);
 /* Installs the handlers of a role and drops commands of the role before. From now on signals with a
  * command are blocked but in a wait with signals_wait_mask(). */
@@ -47,13 +48,13 @@ void signals_install(enum role role);
 /* The mask to wait with: lets through what signals_install() blocks. */
 const sigset_t *signals_wait_mask(void);
 
-/* Whether a command may have been given since the last call: one test for a loop that has mostly none to
- * take. After true every command is to be tried. */
+/* Whether a command may have been given since the last call: one test for a loop that has mostly
+ * none to take. After true every command is to be tried. */
 bool signals_pending(void);
-/* Takes the command; returns whether it was given since it was taken last. `from`, if not NULL, becomes
- * the pid of the last process that sent it, 0 for the kernel. */
+/* Clears the command; returns whether it was given since the last call. `from`, if not NULL,
+ * becomes the pid of the last process that sent it, 0 for the kernel. */
 bool signals_take(enum command command, pid_t *from);
-/* Gives a command from within the process. */
+/* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);
 
 /* The signal that means this command in this role; NULL where none does. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets titles by libbsd, in the memory of the command line. */
+/* Sets the process title by setproctitle() of libbsd, which overwrites the memory of argv and
+ * environ. */
 #include "process/title.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process's title, as ps shows it: its role, and for the master the command line. */
+/* The process title that ps shows: the role of the process and, for the master, the command line.
+ * After title_init() the strings of argv are no longer valid. */
 #pragma once
 
 /* Called once, with main's arguments, before anything else uses them. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The built-in protocols: a server's directives may name them without a load_module. */
+/* The built-in protocols: a server block may use their directives without load_module. They use the
+ * SDK like any module, and nothing else of the daemon. */
 #pragma once
 
 #include <forkbeard/forkbeard.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of the sandbox. Private to sandbox/. */
+/* The two parts of the sandbox, Landlock and seccomp. Private to sandbox/. Each part says whether
+ * this kernel has it, and restricts the calling process; neither can be undone. */
 #pragma once
 
 #include "base/log.h"

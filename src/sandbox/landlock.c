@@ -82,8 +82,8 @@ static const char *const least_paths[] = { "/usr/share/zoneinfo", "/etc/localtim
 static const char *const devices[] = { "/dev/null", "/dev/full", NULL };
 static const char *const programs[] = { "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt",
     "/etc/ld.so.cache", NULL };
-/* Places where names are looked up. Rules are for directories, because files of /etc are replaced.
- * */
+/* Places where names are looked up. Rules are for directories, because files of /etc are
+ * replaced. */
 static const char *const name_paths[] = { "/etc", "/usr", "/lib", "/lib32", "/lib64",
     "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss",
     NULL };

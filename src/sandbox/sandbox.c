@@ -91,7 +91,7 @@ int sandbox_prepare(const struct cycle *cycle, struct log *log)
     return 0;
 }
 
-/* 0 where /proc does not say. */
+/* Returns the number of threads; 0 if /proc does not show it. */
 static unsigned thread_n(void)
 {
     struct stat st;

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "settings/cycle.h"
 
-/* Checks that workers can have the sandbox that the configuration demands; -1 after an emerg line.
- * */
+/* Checks that workers can have the sandbox that the configuration demands; -1 after an emerg
+ * line. */
 int sandbox_check(const struct cycle *cycle, struct log *log);
 /* Checks the same, and logs what the sandbox will lack and what protocols need to be left open. */
 int sandbox_prepare(const struct cycle *cycle, struct log *log);

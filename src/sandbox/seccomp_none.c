@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A build without libseccomp. */
+/* Replaces seccomp.c in a build without libseccomp: the filter of system calls is reported as
+ * missing, and never entered. */
 #include "sandbox/confine.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The walk: unknown directives, forms, repetitions, defaults and inheritance are handled here by
- * the rows of the tables, so that a setter sees only arguments whose number is right. */
+/* Applies directives by the rows of the tables: unknown names, the form of a directive,
+ * repetitions, defaults and inheritance are checked here, so that a setter is called only with the
+ * right number of arguments. */
 #include "settings/apply.h"
 
 #include "base/check.h"

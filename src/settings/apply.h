@@ -29,8 +29,8 @@ struct apply {
 
 /* Applies all directives of the block in the current scope. */
 void apply_block(struct apply *apply, const struct conf_block *block);
-/* Applies the block of `directive` in a scope of its own; `directive` NULL: only makes the scope.
- * */
+/* Applies the block of `directive` in a scope of its own; `directive` NULL: only makes the
+ * scope. */
 void apply_scope(
     struct apply *apply, struct scope *scope, unsigned at, const struct conf_directive *directive);
 /* Sets what was not written in the scope: from the outer block, or to its default. */

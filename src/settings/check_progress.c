@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes the texts before it sets the flag, so that a reader who sees the flag finds them. */
+/* Publishes the progress of a configuration check. The texts are written before the flag is set, so
+ * that the parent process never reads the flag without its texts. */
 #include "settings/check_progress.h"
 
 #include "conf/conf.h"

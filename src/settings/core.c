@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The main context: its table, the setters that only it has, and what is worked out at the end. */
+/* Directives of the main context: their table, their setters, and the values that are computed at
+ * the end (user, pid file, control socket). Nothing is opened or created here. */
 #include "base/check.h"
 #include "base/cpu.h"
 #include "base/number.h"

@@ -71,8 +71,8 @@ struct events_settings {
     unsigned debug_n;
 };
 
-/* Resources that workers share, as the sizing has found them. All 0 where they were not looked up.
- * */
+/* Resources that workers share, as the sizing has found them. All 0 where they were not looked
+ * up. */
 struct sizing {
     int64_t workers;
     int64_t memory;      /* bytes; 0: not known */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners that a reload keeps although its configuration names others in their place. */
+/* Keeps listeners that the new configuration has replaced by a wildcard of the same port. Only adds
+ * them to the new cycle; no socket is touched here. */
 #include "settings/cycle.h"
 
 #include <assert.h>
@@ -19,8 +20,8 @@ static bool has_wildcard(const struct listeners *listeners)
     return false;
 }
 
-/* The wildcard that takes in the address, or NULL; NULL too where the address has a socket itself.
- * */
+/* The wildcard that takes in the address, or NULL; NULL too where the address has a socket
+ * itself. */
 static const struct listener *find_wide(
     const struct listeners *listeners, const struct listener *narrow)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `listen` directives, and the listeners that all of them together ask for. */
+/* The `listen` directive: its addresses, and the listeners that the addresses of all servers
+ * together need. No socket is opened here. */
 #pragma once
 
 #include "net/listener.h"

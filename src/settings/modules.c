@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `load_module`: loads a module and adds its protocol to the list, unless a name of it is taken. */
+/* The `load_module` directive: loads a module and adds its protocol to the list of protocols. A
+ * module is refused when its protocol or one of its directives has a name that already exists. */
 #include "base/check.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"

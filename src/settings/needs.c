@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sums up the needs of all protocols that have a server. A path is listed once. */
+/* Collects the needs of all protocols that have a server, for the sandbox. Protocols without a
+ * server add nothing, and each path is listed once. */
 #include "settings/needs.h"
 
 #include "base/check.h"

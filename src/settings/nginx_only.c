@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names, in the order of the alphabet. */
+/* The names of these directives, in alphabetical order. */
 #include "settings/nginx_only.h"
 
 #include "base/compiler.h"

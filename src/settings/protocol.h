@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Protocols in the configuration: rows made of what their descriptors declare, and the values that
- * each server has of its own. A server has one protocol, and what it does not set is the stream's.
- * */
+ * each server has of its own. A server has one protocol, and what it does not set is the
+ * stream's. */
 #pragma once
 
 #include "settings/setting.h"
@@ -20,8 +20,8 @@ struct fb_conf {
 /* Adds a protocol, or begins the list with the built-in ones (NULL), and makes the directives of
  * all protocols rows; -1 after a report. */
 int protocol_add(struct apply *apply, const fb_protocol *protocol);
-/* Returns the field of a protocol's directive in the current server or stream; NULL after a report.
- * */
+/* Returns the field of a protocol's directive in the current server or stream; NULL after a
+ * report. */
 void *protocol_field(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive);
 /* Checks the server's protocol, sets what was not written, and calls conf_done. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of the directives that were written. A directive is looked up by its row, not by its name.
- * */
+/* Lists of the directives that were written. A directive is looked up by its row, not by its
+ * name. */
 #include "settings/scope.h"
 
 #include "base/check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Works out `worker_connections auto`, and checks that a written number fits into the memory. The
- * machine is asked only where the answer can matter. */
+ * size of the memory is read only if the result can depend on it. */
 #include "base/check.h"
 #include "base/ram.h"
 #include "settings/apply.h"

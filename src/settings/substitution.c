@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `env_substitution`: replaces environment variables in a directive's arguments before its setter
- * sees them. The configuration asks for it in its first line, so that it holds for all of the file.
- * */
+ * sees them. The configuration asks for it in its first line, so that it holds for all of the
+ * file. */
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/set_value.h"

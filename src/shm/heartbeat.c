@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names of callbacks, for the log line of the master about a worker that is stuck. */
+/* Names of callbacks, which the master logs when it kills a stuck worker. */
 #include "shm/heartbeat.h"
 
 const char *const heartbeat_callback_names[CALLBACKS] = {

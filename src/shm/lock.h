@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A lock in shared memory that is owned by a worker slot, not by a pid: pids are used again, and
- * the master must be able to take a dead worker's lock back without guessing. It is only ever
- * tried, and nobody waits for it. */
+ * the master must be able to take a dead worker's lock back without guessing. A process only tries
+ * the lock and never waits for it. */
 #pragma once
 
 #include "shm/slot.h"
@@ -10,9 +10,9 @@ struct shm_lock {
     _Atomic uint64_t owner; /* serial and slot of the holder; 0: free */
 };
 
-/* Takes a free lock; false when it is held, also by the caller itself. */
+/* Acquires a free lock; returns false if any process, even the caller, has it. */
 bool shm_lock_try(struct shm_lock *lock, struct slot_id id);
-/* Releases a lock that the caller holds. */
+/* Releases a lock that the caller has acquired. */
 void shm_lock_release(struct shm_lock *lock, struct slot_id id);
-/* The master: frees the lock if a dead worker held it; returns whether it did. */
+/* Called by the master: releases the lock of a dead worker; returns whether the worker had it. */
 bool shm_lock_reclaim(struct shm_lock *lock, struct slot_id dead);

@@ -14,8 +14,8 @@
  * fold. */
 #define TRIES 1000
 
-/* The layout. Each master process has a half of its own, whose rows nobody else writes: two rows of
- * the dead, of which one is in force, then a row for each slot.
+/* The layout. Each master process has one half of the rows, which no other process writes: two rows
+ * with the totals of dead workers, of which one is in force, then a row for each slot.
  *
  * A fold writes the row of the dead that is not in force; one store brings that row into force and
  * has readers leave the dead slot's row out. Then the fold zeroes that slot's row, and a second
@@ -130,13 +130,13 @@ static void add_row(const shm_row *row, uint32_t first, uint32_t n, int64_t *tot
                               (uint64_t)atomic_load_explicit(&numbers[i], memory_order_relaxed));
 }
 
-/* Adds the rows of a half that is in this state. */
+/* Adds the rows of one half, in the given state. */
 static void add_half(const struct shm_metrics *metrics, uint32_t half, uint64_t state,
     uint32_t first, uint32_t n, int64_t *totals)
 {
     uint32_t slot_n = atomic_load_explicit(&metrics->halves[half].slot_n, memory_order_acquire);
 
-    if (slot_n == 0) /* no row of the half was ever touched, and none is now */
+    if (slot_n == 0) /* no row of this half was ever used: do not touch its pages */
         return;
     add_row(dead_row(metrics, half, in_force(state)), first, n, totals);
     for (uint32_t slot = 0; slot < slot_n && slot < SLOT_MAX; slot++)
@@ -190,7 +190,7 @@ static void set_state(struct shm_metrics *metrics, uint32_t half, uint32_t force
     atomic_thread_fence(memory_order_release);
 }
 
-/* Does the second half of a fold: of our own, or of one that a dead master has left. */
+/* Finishes a fold: our own, or one that a dead master has left incomplete. */
 static void finish_fold(struct shm_metrics *metrics, uint32_t half)
 {
     uint64_t state = metrics->halves[half].state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* POSIX robust mutexes. Their errors are bugs, or memory that was overwritten: going on without the
- * mutex would spoil what it guards for every process. */
+/* POSIX robust mutexes. An error means a bug or overwritten memory and ends the process: to
+ * continue without the mutex would corrupt the guarded data for every process. */
 #include "shm/mutex.h"
 
 #include <assert.h>

@@ -13,7 +13,8 @@ struct shared {
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
     _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
     struct counters folded;
-    uint32_t half;   /* the one of two master processes: slots are numbered from half * SLOT_MAX */
+    /* half of the slot numbers that this master process uses: they begin at half * SLOT_MAX */
+    uint32_t half;
     uint32_t serial; /* the first incarnation of a slot has the serial after this one */
     alignas(CACHE_LINE) struct shm_lock accept_mutex;
     struct slot slots[SLOT_MAX];
@@ -26,8 +27,9 @@ struct shared {
 struct shared *shared_create(void);
 void shared_destroy(struct shared **shared);
 
-/* Sets half and serial, which are 0 at first, before the first slot is acquired. Zones outlive a
- * master process: a slot and serial that a zone remembers must never name another worker. */
+/* Sets the half of the slot numbers and the first serial, which are 0 at first, before the first
+ * slot is acquired. Zones outlive a master process: a slot and serial that a zone remembers must
+ * never name another worker. */
 void shared_begin(struct shared *shared, uint32_t half, uint32_t serial);
 /* The greatest serial that a slot has had. */
 uint32_t shared_serial(const struct shared *shared);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SipHash-2-4 as its authors describe it, over bytes in the machine's order-independent form. */
+/* SipHash-2-4 as its authors describe it. The result is the same on machines of either byte
+ * order. */
 #include "shm/siphash.h"
 
 #include <assert.h>

@@ -14,8 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SLOT_MAX 1024  /* slots of a master process */
-#define SLOT_HALVES 2  /* master processes that may run side by side, while the binary changes */
+#define SLOT_MAX 1024 /* slots of a master process */
+/* halves of the slot numbers, one for each of two master processes during an upgrade */
+#define SLOT_HALVES 2
 #define CACHE_LINE 128 /* two lines: the prefetcher fetches pairs */
 
 struct shared;

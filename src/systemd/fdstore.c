@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stores and drops copies of sockets. All sockets of one address have one name, which is made
- * from a hash of the address. */
+/* Stores copies of sockets in the service manager, and removes them. All sockets of one address
+ * have one name, which is made from a hash of the address. */
 #include "systemd/fdstore.h"
 
 #include "systemd/notify.h"

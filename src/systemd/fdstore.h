@@ -15,9 +15,9 @@ bool fdstore_is_name(const char *name);
 
 /* Stores the sockets of these listeners, which serve, as far as they are not stored yet. */
 void fdstore_add(struct listeners *listeners, struct log *log);
-/* Drops the copies of a listener's sockets, which are not listened on any more. */
+/* Removes the stored copies of a listener that the configuration does not have any more. */
 void fdstore_drop(struct listener *listener, struct log *log);
-/* Drops the copies that no listener has taken over; before adopted_finish(). `adopted`
- * may be NULL. */
+/* Removes the stored copies that no listener has taken over. To be called before adopted_finish().
+ * `adopted` may be NULL. */
 void fdstore_drop_unclaimed(
     struct adopted *adopted, const struct listeners *serving, struct log *log);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the journal's stream and socket. Lines are lost to no one while the socket is not
- * connected: they go to standard error instead. */
+/* Stores the identity of the journal's stream, and the socket. While the socket is not connected no
+ * line is lost: lines go to standard error instead. */
 #include "systemd/journal.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends the service manager's messages by libsystemd. The manager's address is kept here and out
- * of the environment, so that no child speaks for us. */
+/* Sends the service manager's messages by libsystemd. The manager's address is stored here and
+ * removed from the environment, so that no child process can send messages in our name. */
 #include "systemd/notify.h"
 
 #include "base/utf8.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to the service manager, if one has started us that wants them: systemd, or another
- * that understands sd_notify(3). Only the master process sends, or the single one. A failure is
+/* Messages to the service manager that has started the daemon and wants them: systemd, or another
+ * one that understands sd_notify(3). Only the master process sends, or the single one. A failure is
  * logged once and has no other effect. Without libsystemd (notify_none.c) no message is ever
  * sent. */
 #pragma once
@@ -14,7 +14,8 @@
 /* Bytes of a status with its NUL; a longer one is cut. */
 #define NOTIFY_STATUS_MAX 3400
 
-/* At the start: remembers what the environment says of the manager, and takes that out of it. */
+/* Stores the variables of the service manager and removes them from the environment. To be called
+ * at the start. */
 void notify_init(void);
 /* Whether there is a service manager. */
 bool notify_is_on(void);
@@ -22,7 +23,7 @@ bool notify_is_on(void);
  * what was taken out; -1 with errno. */
 int notify_hand_on(void);
 
-/* Sends that we serve: at the start, and at a reload's end. */
+/* Sends READY=1: at the start, and at the end of a reload. */
 void notify_ready(struct log *log);
 /* Sends that a reload begins. */
 void notify_reloading(struct log *log);
@@ -34,7 +35,7 @@ void notify_status(struct log *log, const char *text);
 /* Names another process as the main one. The manager takes no message from us from then on. */
 void notify_mainpid(struct log *log, pid_t pid);
 
-/* Returns how often the manager wants to hear that we are alive, in ms; 0: never. */
+/* Returns the watchdog interval of the manager in ms; 0: the manager has no watchdog. */
 uint64_t notify_interval(void);
 void notify_alive(struct log *log);
 

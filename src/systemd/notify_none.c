@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces notify.c where the daemon is built without libsystemd: no message is ever sent. */
+/* Replaces notify.c in a build without libsystemd: no message is ever sent, and the variables of
+ * the service manager are still removed from the environment. */
 #include "base/compiler.h"
 #include "systemd/notify.h"
 
