@@ -86,7 +86,7 @@ static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char
     if (cycle->conf != NULL && cycle->pid != NULL && cycle->error_log != NULL &&
         cycle->module_directory != NULL)
         return 0;
-    log_write(log, LEVEL_EMERG, errno, "a path of the command line could not be resolved");
+    log_write(log, LEVEL_EMERG, errno, "cannot make a path of the command line absolute");
     return -1;
 }
 
@@ -224,15 +224,15 @@ void cmdline_show_help(void)
         "  -t            : test configuration and exit\n"
         "  -T            : test configuration, dump it and exit\n"
         "  -q            : suppress non-error messages during configuration testing\n"
-        "  -s signal     : send to the master process: stop, quit, reopen, reload, upgrade;\n"
-        "                  wait for the outcome of the last three\n"
-        "  status        : show the workers, connections and queues of the daemon that runs\n"
-        "  --json        : as one line of JSON\n"
+        "  -s signal     : send a command to the master process: stop, quit, reopen, reload\n"
+        "                  or upgrade; wait for the result of the last three\n"
+        "  status        : show workers, connections and queues of the running daemon\n"
+        "  --json        : show the status as one line of JSON\n"
         "  -p prefix     : set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
-        "                  logs/error.log are found below it\n"
+        "                  logs/error.log are below it\n"
         "  -e filename   : set error log file (default: " DEFAULT_ERROR_LOG_PATH ")\n"
         "  -c filename   : set configuration file (default: " DEFAULT_CONF_PATH ")\n"
-        "  -g directives : set global directives out of configuration file\n");
+        "  -g directives : set global directives outside of the configuration file\n");
 }
 
 void cmdline_show_version(const struct cmdline *cmdline)

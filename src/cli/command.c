@@ -93,7 +93,7 @@ static struct reply send_and_wait(int fd, const char *command, struct log *log)
     if (send_command(fd, command) == 0)
         reply = receive_reply(fd);
     if (reply.text == NULL)
-        log_write(log, LEVEL_EMERG, errno, "the daemon did not answer \"%s\"", command);
+        log_write(log, LEVEL_EMERG, errno, "the daemon did not reply to \"%s\"", command);
     close(fd);
     return reply;
 }
@@ -122,8 +122,8 @@ static void print_message(const struct diag_message *message, struct log *log)
 static const char *unchanged_part(const char *order)
 {
     if (strcmp(order, "reload") == 0)
-        return ": the configuration before stays in force";
-    return strcmp(order, "upgrade") == 0 ? ": the process before goes on to serve" : "";
+        return ": the previous configuration stays in force";
+    return strcmp(order, "upgrade") == 0 ? ": the old process continues to serve" : "";
 }
 
 static int print_outcome(const struct cmdline *cmdline, const struct reply *reply, struct log *log)
@@ -141,11 +141,11 @@ static int print_outcome(const struct cmdline *cmdline, const struct reply *repl
     }
     if (ok) {
         if (pid > 0 && !cmdline->quiet)
-            log_write(log, LEVEL_NOTICE, 0, "the new binary serves, process %d", (int)pid);
+            log_write(log, LEVEL_NOTICE, 0, "the new binary serves now, process %d", (int)pid);
         return EXIT_SUCCESS;
     }
     if (!json_text(json_member(outcome, "error"), error, sizeof(error)))
-        snprintf(error, sizeof(error), "the daemon's answer was not understood");
+        snprintf(error, sizeof(error), "the daemon's reply is not valid");
     if (!shown)
         log_write(log, LEVEL_EMERG, 0, "%s", error);
     log_write(log, LEVEL_ERROR, 0, "%s failed%s", cmdline->signal, unchanged_part(cmdline->signal));
@@ -174,7 +174,7 @@ static int send_signal(
     }
     if (!cmdline->quiet)
         log_write(log, LEVEL_NOTICE, why,
-            "%s was sent to process %d, the error log says what comes of it: there is no control "
+            "%s was sent to process %d, see the error log for the result: there is no control "
             "socket",
             s->name, (int)pid);
     return EXIT_SUCCESS;
@@ -216,7 +216,7 @@ static int print_status(const struct cmdline *cmdline, const struct reply *reply
         status_text_write(status, stdout);
     } else {
         if (!json_text(json_member(status, "error"), error, sizeof(error)))
-            snprintf(error, sizeof(error), "the daemon's answer was not understood");
+            snprintf(error, sizeof(error), "the daemon's reply is not valid");
         log_write(log, LEVEL_EMERG, 0, "%s", error);
     }
     return ok && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -230,9 +230,10 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
     if (cycle == NULL)
         return EXIT_FAILURE;
     if (cycle->core.control == NULL)
-        log_write(log, LEVEL_EMERG, 0, "there is no control socket: see \"control\"");
+        log_write(log, LEVEL_EMERG, 0,
+            "the configuration has no control socket: see the directive \"control\"");
     else if ((fd = connect_to(cycle->core.control)) == -1)
-        log_write(log, LEVEL_EMERG, errno, "nobody answers on the control socket \"%s\"",
+        log_write(log, LEVEL_EMERG, errno, "connect() to the control socket \"%s\" failed",
             cycle->core.control);
     if (fd != -1) {
         struct reply reply = send_and_wait(fd, "status", log);

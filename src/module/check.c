@@ -268,7 +268,7 @@ static const char *check_needs(const fb_protocol *protocol, char *text)
     copy_struct(&own, sizeof(own), protocol, protocol->size);
     if ((own.needs & ~(uint64_t)NEEDS) != 0)
         return write_text(text,
-            "needs what is not known (needs %#" PRIx64 "): is it built for a newer forkbeard?",
+            "has unknown needs (needs %#" PRIx64 "): is it built for a newer forkbeard?",
             own.needs);
     return NULL;
 }

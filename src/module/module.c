@@ -125,7 +125,7 @@ static int read_file(
         return -1;
     }
     if (!S_ISREG(file->st_mode)) {
-        write_text(load, "is no file: name the shared object itself");
+        write_text(load, "is not a file: name the shared object itself");
         return -1;
     }
     if (is_loaded(modules, file)) {
@@ -161,7 +161,7 @@ static int name_copy(struct load *load)
         dlclose(other);
         memcpy(load->path + n, "./", 2);
     }
-    write_text(load, "cannot be loaded: too many others are");
+    write_text(load, "cannot be loaded: too many modules are loaded");
     return -1;
 }
 
@@ -184,7 +184,7 @@ static const fb_protocol *find_protocol(struct load *load, void *handle)
 
     if (symbol == NULL || *symbol == NULL) {
         write_text(
-            load, "is no Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)");
+            load, "is not a Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)");
         return NULL;
     }
     return module_check(*symbol, load->text) == NULL ? *symbol : NULL;

@@ -58,10 +58,10 @@ static const char *inspect_socket(
 
     *address = (struct address) { .length = sizeof(address->un) };
     if (read_option(fd, SOL_SOCKET, SO_TYPE, &type) == -1)
-        return "it is no socket";
+        return "it is not a socket";
     errno = 0;
     if (type != SOCK_STREAM)
-        return "it is no stream socket";
+        return "it is not a stream socket";
     if (read_option(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == -1 || !listens)
         return "it does not listen";
     if (getsockname(fd, &address->any, &address->length) == -1)
@@ -238,8 +238,8 @@ static void discard_socket(struct adopted_socket *passed, struct log *log)
     switch (passed->from) {
     case ADOPTED_FROM_MANAGER:
         log_write(log, LEVEL_WARN, 0,
-            "the service manager has passed socket %d (\"%s\"), %s, which no \"listen\" wants: it "
-            "is kept, and nobody accepts on it",
+            "the service manager has passed socket %d (\"%s\"), %s, which no \"listen\" uses: it "
+            "stays open, and no worker accepts connections on it",
             passed->number, passed->name, holder->text);
         break;
     case ADOPTED_FROM_STORE:
@@ -247,15 +247,14 @@ static void discard_socket(struct adopted_socket *passed, struct log *log)
         close(passed->fd);
         listener_unlink(holder, log);
         log_write(log, LEVEL_NOTICE, 0,
-            "%s was kept by the service manager, but no \"listen\" wants it any more: it is "
-            "closed, and so are %u clients that waited",
+            "%s was stored by the service manager, but no \"listen\" uses it any more: the socket "
+            "and its %u waiting clients were closed",
             holder->text, n);
         break;
     case ADOPTED_FROM_MASTER: /* the other process still serves the queue */
         close(passed->fd);
         log_write(log, LEVEL_NOTICE, 0,
-            "no \"listen\" wants %s any more, which the master process before serves until it "
-            "quits",
+            "no \"listen\" uses %s any more: the old master process serves it until it exits",
             holder->text);
         break;
     }

@@ -78,15 +78,15 @@ static int report_outcome(
 {
     bool foreign = progress->foreign;
     const char *who = foreign ? progress->who : "the process that checks the configuration";
-    const char *when = foreign ? progress->when : "at its work";
+    const char *when = foreign ? progress->when : "during the check";
     const char *where = foreign ? progress->where : "";
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
     if (progress->done && WIFEXITED(status))
         return WEXITSTATUS(status) == EXIT_SUCCESS ? 0 : -1;
     if (late)
-        log_write(log, LEVEL_EMERG, 0, "%s did not come to an end %s: it was given %d seconds%s",
-            who, when, CONFIG_CHECK_MS / 1000, where);
+        log_write(log, LEVEL_EMERG, 0, "%s did not finish %s: the time limit is %d seconds%s", who,
+            when, CONFIG_CHECK_MS / 1000, where);
     else if (number != 0)
         log_write(log, LEVEL_EMERG, 0, "%s %s %s: signal %d (%s)%s", who,
             is_crash(number) ? "crashed" : "was ended", when, number, strsignal(number), where);

@@ -93,9 +93,8 @@ pid_t process_enter_background(int *ready, struct log *log)
 
     if (getpid() == 1) {
         log_write(log, LEVEL_EMERG, 0,
-            "the first process of a container cannot go into the background, all would end with "
-            "it: "
-            "set \"daemon off\"");
+            "the first process of a container cannot go into the background, because the container "
+            "would end: set \"daemon off\"");
         return -1;
     }
     if (pipe2(ends, O_CLOEXEC) == -1) {

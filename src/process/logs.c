@@ -15,14 +15,14 @@ static int connect_syslog(struct log_target *target, struct log *log)
 {
     if (log_target_connect(target) == 0) {
         if (target->down)
-            log_write(
-                log, LEVEL_NOTICE, 0, "syslog server %s is reached again", target->syslog->name);
+            log_write(log, LEVEL_NOTICE, 0, "syslog server %s can be reached again",
+                target->syslog->name);
         target->down = false;
         return 0;
     }
     if (!target->down)
         log_write(log, LEVEL_ALERT, errno,
-            "connect() to syslog server %s failed, lines are lost to it", target->syslog->name);
+            "connect() to syslog server %s failed, lines for it are lost", target->syslog->name);
     target->down = true;
     return -1;
 }
@@ -61,7 +61,7 @@ int logs_open(struct core_settings *core, struct log *log)
 static void reopen_target(struct log_target *target, struct log *log)
 {
     if (target->path != NULL && log_target_open(target) == -1)
-        log_write(log, LEVEL_ALERT, errno, "open() \"%s\" failed, the old file is written on",
+        log_write(log, LEVEL_ALERT, errno, "open() \"%s\" failed, the old file stays in use",
             target->path);
     if (target->syslog != NULL) {
         target->down = false; /* a failure of a requested reopening is always logged */

@@ -167,8 +167,8 @@ int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log)
     for (unsigned i = 0; i < LOCK_TRIES && fd == -1; i++)
         fd = open_locked(path, name, log);
     if (fd == -1)
-        log_write(
-            log, LEVEL_EMERG, 0, "\"%s\" is locked and removed over and over, giving up", name);
+        log_write(log, LEVEL_EMERG, 0,
+            "\"%s\" is locked and removed by other processes again and again, giving up", name);
     if (fd < 0)
         return -1;
     pidfile->lock_fd = fd;

@@ -168,7 +168,7 @@ static void allow_needed(const struct rules *rules, const struct needs *needs)
     STAILQ_FOREACH (needed, &needs->paths, link) {
         assert(needed->path != NULL && needed->path[0] != '\0');
         if (allow_path(rules, needed->path, also | (needed->write ? WRITING : READING)) == -1)
-            log_write(rules->log, LEVEL_WARN, errno, "sandbox: \"%s\" is closed to this worker",
+            log_write(rules->log, LEVEL_WARN, errno, "sandbox: this worker cannot open \"%s\"",
                 needed->path);
     }
 }

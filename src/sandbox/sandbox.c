@@ -84,9 +84,9 @@ int sandbox_prepare(const struct cycle *cycle, struct log *log)
     }
     if (unknown != NULL)
         log_write(log, LEVEL_NOTICE, 0,
-            "sandbox: protocol \"%s\" cannot say what it needs, %s: build it again", unknown,
-            mode == SANDBOX_ON ? "so that workers keep paths, programs and sockets"
-                               : "and gets nothing");
+            "sandbox: protocol \"%s\" cannot declare its needs, %s: build it again", unknown,
+            mode == SANDBOX_ON ? "so the sandbox leaves paths, programs and sockets open"
+                               : "and the sandbox denies all of them");
     note_needs(&cycle->needs, log);
     return 0;
 }
@@ -107,9 +107,8 @@ static int check_threads(enum log_level level, struct log *log)
     if (n <= 1)
         return 0;
     log_write(log, level, 0,
-        "sandbox: %u threads run already, started by a protocol's worker_start or its libraries, "
-        "and "
-        "the rules for paths do not apply to them",
+        "sandbox: %u threads exist already, started by a protocol's worker_start or its libraries, "
+        "and the rules for paths do not apply to them",
         n);
     return -1;
 }

@@ -196,7 +196,7 @@ static bool check_repetition(
     assert(setting->at & apply->scope->at);
     if (first != NULL && !setting->repeats) {
         report_error(apply->report, &directive->name,
-            "\"%s\" directive is duplicate, it is already set in %s:%u already", setting->name,
+            "\"%s\" directive is duplicate: it was first set in %s:%u", setting->name,
             first->name.file->name, first->name.line);
         return false;
     }

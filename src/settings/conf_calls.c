@@ -143,9 +143,9 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
         map->shape.key_max == options->key_max && map->shape.value_max == options->value_max)
         return map;
     settings_report(conf, NULL,
-        "map \"%s\" is wanted with version %" PRIu32 ", %" PRIu32 " entries, keys of %" PRIu32
-        " and values of %" PRIu32 " bytes, and by another server with %" PRIu32 ", %" PRIu32
-        ", %" PRIu32 " and %" PRIu32 ": make them the same",
+        "map \"%s\" is declared with version %" PRIu32 ", %" PRIu32 " entries, keys of %" PRIu32
+        " and values of %" PRIu32 " bytes, but another server declares it with %" PRIu32
+        ", %" PRIu32 ", %" PRIu32 " and %" PRIu32 ": use the same values",
         name, options->version, options->capacity, options->key_max, options->value_max,
         zone->version, map->shape.capacity, map->shape.key_max, map->shape.value_max);
     return NULL;

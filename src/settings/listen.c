@@ -232,7 +232,8 @@ static int find_passed(struct apply *apply, const struct conf_directive *directi
     if (adopted == NULL) {
         apply->scope->listens_unknown = true;
         report_warn(apply->report, &directive->args[0],
-            "\"%s\" is known only to the daemon that the service manager starts, it is not checked",
+            "\"%s\" is not checked: only the daemon that the service manager starts knows its "
+            "sockets",
             directive->args[0].text);
         return 0;
     }

@@ -75,7 +75,7 @@ static int check_number(struct apply *apply, const struct conf_word *word, const
         n++;
     if (n < STREAM_PROTOCOLS_MAX)
         return 0;
-    report_error(apply->report, word, "module \"%s\" is one too many: there can be %d protocols",
+    report_error(apply->report, word, "too many protocols with module \"%s\": at most %d can exist",
         path, STREAM_PROTOCOLS_MAX);
     return -1;
 }

@@ -236,7 +236,7 @@ static void call_conf_done(struct apply *apply, struct scope *scope, const void 
     check_progress_leave(apply->options->progress);
     if (status != 0 && apply->report->error_n == errors)
         report_error(apply->report, &scope->directive->name,
-            "protocol \"%s\" refuses this server and does not say why", protocol->name);
+            "protocol \"%s\" refuses this server without a message", protocol->name);
 }
 
 void protocol_finish(struct apply *apply, struct scope *scope)

@@ -73,7 +73,7 @@ SETTER(protocol_set_custom)
     check_progress_leave(apply->options->progress);
     if (status != 0 && apply->report->error_n == errors)
         report_error(apply->report, &directive->name,
-            "invalid \"%s\" directive: protocol \"%s\" does not say why", setting->name,
+            "invalid \"%s\" directive: protocol \"%s\" refuses it without a message", setting->name,
             setting->protocol->name);
     return status == 0 ? 0 : -1;
 }

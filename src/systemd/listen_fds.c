@@ -46,15 +46,15 @@ static int add_socket(struct adopted *adopted, const struct adopted_socket *pass
         return 0;
     if (passed->from == ADOPTED_FROM_STORE) { /* an error would fail every further start */
         log_write(log, LEVEL_WARN, errno,
-            "descriptor %d (\"%s\"), which the service manager has kept, cannot be listened on: "
-            "%s, it is closed",
+            "descriptor %d (\"%s\") from the service manager's store cannot be used: %s; it was "
+            "closed",
             passed->fd, passed->name, wrong);
         close(passed->fd);
         return 0;
     }
     log_write(log, LEVEL_EMERG, errno,
-        "descriptor %d (\"%s\"), which the service manager has passed, cannot be listened on: %s",
-        passed->fd, passed->name, wrong);
+        "descriptor %d (\"%s\") from the service manager cannot be used: %s", passed->fd,
+        passed->name, wrong);
     return -1;
 }
 
@@ -65,7 +65,7 @@ static int add_sockets(struct adopted *adopted, int64_t n, char *names, struct l
     for (int fd = ADOPTED_PASSED_FIRST; fd < ADOPTED_PASSED_FIRST + n; fd++) /* first of all */
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) == -1) {
             log_write(log, LEVEL_EMERG, errno,
-                "LISTEN_FDS promises %d descriptors, but number %d is not open", (int)n, fd);
+                "LISTEN_FDS announces %d descriptors, but number %d is not open", (int)n, fd);
             return -1;
         }
     for (int fd = ADOPTED_PASSED_FIRST; fd < ADOPTED_PASSED_FIRST + n; fd++) {

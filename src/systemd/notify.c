@@ -64,7 +64,7 @@ static int send_state(struct log *log, const char *state, const int *fds, unsign
     environ = saved;
     if (result < 0 && !failing)
         log_write(
-            log, LEVEL_ERROR, -result, "the service manager (%s) could not be told", manager[0]);
+            log, LEVEL_ERROR, -result, "the service manager (%s) cannot be reached", manager[0]);
     failing = result < 0;
     return result > 0 ? 0 : -1;
 }

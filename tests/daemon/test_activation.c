@@ -201,7 +201,7 @@ START_TEST(unwanted_ones_are_named)
 
     pass_port(daemon, daemon->ports[0], false);
     daemon->passed_names = "web";
-    daemon_expects(daemon, "which no \"listen\" wants: it is kept");
+    daemon_expects(daemon, "which no \"listen\" uses: it stays open");
     daemon_configure(
         daemon, "%s events {} stream { server { listen 127.0.0.1:$1; echo; } }\n", MODE(_i));
     daemon_start(daemon);
@@ -236,8 +236,9 @@ START_TEST(stored_ones_are_drained)
     client_echo(wanted, "served");
     client_expect_end(unwanted);
     client_expect_end(silent);
-    daemon_wait_log(daemon, "was kept by the service manager, but no \"listen\" wants it any more: "
-                            "it is closed, and so are 2 clients that waited");
+    daemon_wait_log(daemon,
+        "was stored by the service manager, but no \"listen\" uses it any more: "
+        "the socket and its 2 waiting clients were closed");
     ck_assert(!daemon_has(daemon, "socket")); /* ours */
     close(wanted);
     close(unwanted);
@@ -320,7 +321,7 @@ START_TEST(a_check_only_warns)
 
     daemon_configure(daemon, "events {} stream { server { listen fd:web; echo; } }\n");
     ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 0);
-    ck_assert_ptr_nonnull(strstr(daemon->err, "[warn] \"fd:web\" is known only to the daemon"));
+    ck_assert_ptr_nonnull(strstr(daemon->err, "[warn] \"fd:web\" is not checked: only the daemon"));
     finish_daemon(daemon);
 }
 END_TEST
@@ -344,9 +345,9 @@ static const struct {
     int (*open)(void);
     const char *message;
 } useless[] = {
-    { a_datagram_socket, "cannot be listened on: it is no stream socket" },
-    { a_silent_socket, "cannot be listened on: it does not listen" },
-    { a_file, "cannot be listened on: it is no socket" },
+    { a_datagram_socket, "cannot be used: it is not a stream socket" },
+    { a_silent_socket, "cannot be used: it does not listen" },
+    { a_file, "cannot be used: it is not a socket" },
 };
 
 START_TEST(useless_ones_end_the_start)
@@ -379,7 +380,7 @@ START_TEST(they_outlive_the_binary)
     pass_path(daemon, "socket");
     pass_port(daemon, daemon->ports[1], false);
     daemon->passed_names = "web:local:spare";
-    daemon_expects(daemon, "which no \"listen\" wants: it is kept");
+    daemon_expects(daemon, "which no \"listen\" uses: it stays open");
     daemon_owns(daemon, "socket");
     daemon_configure(daemon, "events {} stream { server { listen fd:web; listen fd:4; echo; } }");
     daemon_start(daemon);

@@ -48,9 +48,10 @@ static const struct {
     { { "status", "more" }, 1, "forkbeard: [emerg] invalid option: \"more\"" },
     { { "--json" }, 1, "invalid option: \"--json\" belongs to \"status\"" },
     { { "--yaml" }, 1, "forkbeard: [emerg] invalid option: \"--yaml\", see -h" },
-    { { "status", "-cforkbeard.conf" }, 1, "/forkbeard.sock\" (2: No such file or directory)" },
+    { { "status", "-cforkbeard.conf" }, 1,
+        "/forkbeard.sock\" failed (2: No such file or directory)" },
     { { "status", "-cforkbeard.conf", "-gcontrol off;" }, 1,
-        "there is no control socket: see \"control\"" },
+        "the configuration has no control socket: see the directive \"control\"" },
     { { "-s", "stop", "-cnone.conf" }, 1, "none.conf\" failed (2: No such file or directory)" },
 };
 
@@ -152,7 +153,7 @@ START_TEST(signals_are_sent)
     daemon_wait_log(daemon, "signal 1 (SIGHUP) received from ");
     daemon_wait_log(daemon, "exited with code 0");
     ck_assert_ptr_nonnull(
-        strstr(daemon->err, ", the error log says what comes of it: there is no control socket\n"));
+        strstr(daemon->err, ", see the error log for the result: there is no control socket\n"));
     ck_assert_int_eq(daemon_run(daemon, "-q", "-s", "reopen", "-c", "forkbeard.conf", NULL), 0);
     ck_assert_str_eq(daemon->err, "");
     daemon_wait_log(daemon, "signal 10 (SIGUSR1) received from ");

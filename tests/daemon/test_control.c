@@ -176,7 +176,7 @@ static const struct {
         "/nowhere\") failed (2: No such file or directory)", 0, 0 },
     { "load_module " MODULES_PATH "/crashes_loaded.so;\n" EVENTS_AND_ECHO,
         ".so\" crashed while it was loaded: signal 11 (Segmentation fault) in /", 0, 0 },
-    { "load_module " MODULES_PATH "/stranger.so;\n" EVENTS_AND_ECHO, "is no Forkbeard module", 3,
+    { "load_module " MODULES_PATH "/stranger.so;\n" EVENTS_AND_ECHO, "is not a Forkbeard module", 3,
         13 },
 };
 
@@ -402,14 +402,14 @@ START_TEST(reopen)
     ck_assert_int_eq(run_command(daemon, "reopen"), 0);
     ck_assert_str_eq(daemon->err, "");
 
-    daemon_expects(daemon, "the old file is written on");
+    daemon_expects(daemon, "the old file stays in use");
     ck_assert_int_eq(rename(old, away), 0);
     answer = control_ask(daemon, "reopen");
     ck_assert(!control_is_ok(answer));
     ck_assert_ptr_nonnull(strstr(control_text(answer, "error"),
-        "logs/error.log\" failed, the old file is written on (2: No such file or directory)"));
+        "logs/error.log\" failed, the old file stays in use (2: No such file or directory)"));
     ck_assert_int_eq(run_command(daemon, "reopen"), 1);
-    ck_assert_ptr_nonnull(strstr(daemon->err, "the old file is written on"));
+    ck_assert_ptr_nonnull(strstr(daemon->err, "the old file stays in use"));
     ck_assert_ptr_nonnull(strstr(daemon->err, "[error] reopen failed\n"));
     daemon_stop(daemon, SIGTERM);
     ck_assert_int_eq(unlink(daemon_path(daemon, "away/error.log")), 0);

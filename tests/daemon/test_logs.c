@@ -84,7 +84,7 @@ START_TEST(syslog_receiver_restarts)
         receiver = log_receiver_unix(daemon, "syslog");
         wait_for_lines(daemon, receiver);
         if (i == 1)
-            daemon_wait_log(daemon, "is reached again");
+            daemon_wait_log(daemon, "can be reached again");
         daemon_wait_log(daemon, "not accepted by syslog server unix:");
     }
     finish_daemon(daemon, receiver);
@@ -101,7 +101,7 @@ START_TEST(start_without_a_receiver)
     daemon_configure(daemon, "%s" UNIX_LOG ECHO, kinds[_i]);
     daemon_start(daemon);
     ck_assert_ptr_nonnull(strstr(daemon_text(daemon, "daemon.err"),
-        "failed, lines are lost to it (2: No such file or directory)"));
+        "failed, lines for it are lost (2: No such file or directory)"));
     receiver = log_receiver_unix(daemon, "syslog");
     wait_for_lines(daemon, receiver);
     finish_daemon(daemon, receiver);

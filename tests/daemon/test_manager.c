@@ -235,15 +235,15 @@ START_TEST(a_manager_that_is_gone_is_one_line)
     int client;
 
     service_manager_go(manager);
-    daemon_expects(daemon, "could not be told (111: Connection refused)");
+    daemon_expects(daemon, "cannot be reached (111: Connection refused)");
     daemon_configure(daemon, "%s", ways[_i]);
     daemon_start(daemon);
-    daemon_wait_log(daemon, "could not be told (111: Connection refused)");
+    daemon_wait_log(daemon, "cannot be reached (111: Connection refused)");
     client = client_open(daemon->ports[0]);
     client_echo(client, "serves");
     close(client);
     daemon_stop(daemon, SIGQUIT);
-    ck_assert_uint_eq(daemon_count_log(daemon, "could not be told"), 1);
+    ck_assert_uint_eq(daemon_count_log(daemon, "cannot be reached"), 1);
     service_manager_destroy(manager);
     daemon_finish(daemon);
 }

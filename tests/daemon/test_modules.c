@@ -23,7 +23,7 @@ static const struct {
     { "no_library", NULL, "needs \"frobnicate\": link it with the library that has it" },
     { "second_echo", NULL, "has a protocol \"echo\", and so has forkbeard itself" },
     { "second_listen", NULL, "has a directive \"listen\", and so has forkbeard itself" },
-    { "stranger", NULL, "is no Forkbeard module: it defines no \"fb_module\"" },
+    { "stranger", NULL, "is not a Forkbeard module: it defines no \"fb_module\"" },
     { "../greet_one.la", NULL, "is not a shared object: build it with \"cc -shared -fPIC\"" },
     { "none", NULL, "cannot be opened (2: No such file or directory)" },
     { "crashes_loaded", NULL,

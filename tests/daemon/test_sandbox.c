@@ -251,7 +251,7 @@ START_TEST(a_path_that_is_not_there)
                     "prober") "stream { server { listen $0; prober; prober_reads $D/none; } }\n");
     daemon_start(daemon);
     if (is_guarded(PATHS))
-        daemon_wait_log(daemon, "/none\" is closed to this worker (2: No such file");
+        daemon_wait_log(daemon, "/none\" (2: No such file");
     ck_assert_str_eq(try_attempt(daemon, "kill_self"), "0");
     daemon_finish(daemon);
 }
@@ -307,8 +307,8 @@ START_TEST(an_old_module)
             "prober_old") "stream { server { listen $0; prober; } }\n",
         modes[_i]);
     daemon_start(daemon);
-    daemon_wait_log(daemon, "protocol \"prober\" cannot say what it needs, ");
-    daemon_wait_log(daemon, _i == ON ? "so that workers keep" : "and gets nothing");
+    daemon_wait_log(daemon, "protocol \"prober\" cannot declare its needs, ");
+    daemon_wait_log(daemon, _i == ON ? "so the sandbox leaves" : "and the sandbox denies");
     check_all(daemon, _i == ON ? on : strict);
     daemon_finish(daemon);
 }
@@ -317,7 +317,7 @@ END_TEST
 /* Landlock does not hold threads that are there already. */
 START_TEST(threads_before_it)
 {
-    static const char said[] = "sandbox: 3 threads run already, started by a protocol's";
+    static const char said[] = "sandbox: 3 threads exist already, started by a protocol's";
     struct daemon *daemon = daemon_create(1);
     bool strict = _i == STRICT;
 

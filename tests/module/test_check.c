@@ -157,7 +157,7 @@ static const struct {
     { number_path, "has a directive \"part_number\" with a path that is not its value: FB_DIR" },
     { path, NULL },
     { every_need, NULL },
-    { unknown_need, "needs what is not known (needs 0x20): is it built for a newer forkbeard?" },
+    { unknown_need, "has unknown needs (needs 0x20): is it built for a newer forkbeard?" },
     { old_api, NULL },
     { unknown_flag, "has a directive \"part_number\" of a kind that is not known (value 2, flags "
                     "0x8)" },

@@ -246,14 +246,15 @@ static const struct {
     { "other_abi.so", "was built for ABI 2, this forkbeard has ABI 1: build it again with this "
                       "version's headers" },
     { "no_callbacks.so", "has no callbacks: set at least one in its fb_ops" },
-    { "stranger.so", "is no Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)" },
+    { "stranger.so",
+        "is not a Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)" },
     { "no_function.so", "needs \"fb_frobnicate\", which this forkbeard does not have: is it built "
                         "for a newer one?" },
     { "newer.so", "needs \"fb_frobnicate\", which this forkbeard does not have: it was built for a "
                   "newer one" },
     { "no_library.so", "needs \"frobnicate\": link it with the library that has it" },
     { "none.so", "cannot be opened (2: No such file or directory)" },
-    { "", "is no file: name the shared object itself" },
+    { "", "is not a file: name the shared object itself" },
     { "../plain_a.la", "is not a shared object: build it with \"cc -shared -fPIC\"" },
 };
 
@@ -283,7 +284,7 @@ START_TEST(what_is_no_shared_object_is_told)
     refuse_module(&test, path, "cannot be loaded: ");
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkfifo(path, 0644), 0);
-    refuse_module(&test, path, "is no file: name the shared object itself");
+    refuse_module(&test, path, "is not a file: name the shared object itself");
     refuse_module(&test, "/proc/self/exe", "cannot be loaded: cannot dynamically load ");
     tear_down(&test);
 }

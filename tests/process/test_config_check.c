@@ -236,8 +236,8 @@ START_TEST(what_hangs_is_ended)
     ck_assert_int_eq(check_text(SERVED), -1);
     hurries = false;
     expect_line(
-        "protocol \"acting\" did not come to an end when its configuration was done: it was "
-        "given 60 seconds in ");
+        "protocol \"acting\" did not finish when its configuration was done: the time limit is "
+        "60 seconds in ");
 }
 END_TEST
 

@@ -160,7 +160,7 @@ START_TEST(paths)
     ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES); /* the directory is not open */
     path.path = "/nowhere";
     check_attempt(with_file("open"), EACCES);
-    ck_assert_ptr_nonnull(strstr(logged(), "sandbox: \"/nowhere\" is closed to this worker"));
+    ck_assert_ptr_nonnull(strstr(logged(), "sandbox: this worker cannot open \"/nowhere\""));
 }
 END_TEST
 
@@ -189,7 +189,7 @@ START_TEST(threads)
     cycle.core.sandbox = SANDBOX_OFF;
     ck_assert_int_eq(in_sandbox(enter_with_thread, &mode), strict ? CANNOT_ENTER : 0);
     ck_assert_ptr_nonnull(strstr(logged(), strict ? "[emerg] " : "[warn] "));
-    ck_assert_ptr_nonnull(strstr(logged(), "sandbox: 2 threads run already"));
+    ck_assert_ptr_nonnull(strstr(logged(), "sandbox: 2 threads exist already"));
 }
 END_TEST
 
@@ -206,13 +206,14 @@ START_TEST(what_is_open_is_noted)
 
     cycle.needs.exec = cycle.needs.udp = true;
     STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
-    note_unknown("older", "protocol \"older\" cannot say what it needs, and gets nothing");
+    note_unknown(
+        "older", "protocol \"older\" cannot declare its needs, and the sandbox denies all of them");
     ck_assert_ptr_nonnull(strstr(logged(), "workers may run programs, because"));
     ck_assert_ptr_nonnull(strstr(logged(), "workers may open datagram sockets, because"));
     ck_assert_ptr_nonnull(strstr(logged(), "workers may write \"/some/where\", because"));
     ck_assert_ptr_null(strstr(logged(), "listening"));
     cycle.core.sandbox = SANDBOX_ON;
-    note_unknown("older", "so that workers keep paths, programs and sockets");
+    note_unknown("older", "so the sandbox leaves paths, programs and sockets open");
 }
 END_TEST
 

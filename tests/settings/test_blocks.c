@@ -72,7 +72,7 @@ START_TEST(all_mistakes_are_told_in_one_run)
         "in /main:8:5\n"
         "invalid value \"backlog=x\" in \"listen\" directive: expected a number, at least -1 "
         "in /main:9:24\n"
-        "\"echo\" directive is duplicate, it is already set in /main:9 already in /main:9:41\n"
+        "\"echo\" directive is duplicate: it was first set in /main:9 in /main:9:41\n"
         "\"discard\" directive conflicts with \"echo\" in line 10: a server has one protocol "
         "in /main:10:20\n"
         "no \"listen\" is defined for this server in /main:11:5\n");
@@ -170,7 +170,7 @@ START_TEST(the_command_line_s_directives_come_first)
     ck_assert_str_eq(loading.cycle->core.env[1], "B=2");
 
     refuse_text(&loading, "daemon on; events { }",
-        "\"daemon\" directive is duplicate, it is already set in command line:1 already in "
+        "\"daemon\" directive is duplicate: it was first set in command line:1 in "
         "/main:1:1\n");
     loading.options.globals = "daemon\n maybe; demon on; pid";
     refuse_text(&loading, "pid;",
@@ -218,7 +218,7 @@ START_TEST(mistakes_of_included_files_name_them)
         "\"listen\" directive is not allowed here, it belongs in \"server\" in /a:3:1\n"
         "open() \"/b\" failed (2: No such file or directory) in /main:1:20\n"
         "\"daemon\" directive is not allowed here, it belongs in the main context in /a:2:3\n"
-        "\"daemon\" directive is duplicate, it is already set in /a:2 already in /main:1:45\n");
+        "\"daemon\" directive is duplicate: it was first set in /a:2 in /main:1:45\n");
     loading_end(&loading);
 }
 END_TEST

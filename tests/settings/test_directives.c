@@ -229,7 +229,7 @@ static void try_repeated(
     }
     column += (unsigned)length + 1;
     snprintf(expected, sizeof(expected),
-        "\"%s\" directive is duplicate, it is already set in /main:1 already in " HERE "%u\n",
+        "\"%s\" directive is duplicate: it was first set in /main:1 in " HERE "%u\n",
         directive->name, column);
     refuse_text(loading, text, expected);
 }

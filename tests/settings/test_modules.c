@@ -130,7 +130,7 @@ START_TEST(protocols_are_counted)
     }
     loading.options.protocols = list;
     refuse_text(&loading, "load_module plain_a.so; events { }",
-        "module \"/plain_a.so\" is one too many: there can be 64 protocols in /main:1:13\n");
+        "too many protocols with module \"/plain_a.so\": at most 64 can exist in /main:1:13\n");
     list[63] = NULL;
     accept_text(&loading,
         "load_module plain_a.so; events { } stream { server { listen 1; plain_a; } }", "");

@@ -183,9 +183,9 @@ START_TEST(a_stream_s_value_needs_no_server)
     refuse_text(&loading,
         "events { } stream { own_number 1; own_number 2; server { listen 1; own a;"
         " own_number 1; own_number 3; } }",
-        "\"own_number\" directive is duplicate, it is already set in /main:1 already in "
+        "\"own_number\" directive is duplicate: it was first set in /main:1 in "
         "/main:1:35\n"
-        "\"own_number\" directive is duplicate, it is already set in /main:1 already in "
+        "\"own_number\" directive is duplicate: it was first set in /main:1 in "
         "/main:1:89\n");
     loading_end(&loading);
 }
@@ -227,7 +227,7 @@ START_TEST(a_mistake_is_told_where_it_was_written)
         { "events { } stream { own_mode fast; server { listen 1; own_number 42; own a; } }",
             "this mode needs another number", "own_mode" },
         { "events { } stream { server { listen 1; own a; own_number 43; } }",
-            "protocol \"own\" refuses this server and does not say why", "server" },
+            "protocol \"own\" refuses this server without a message", "server" },
         /* found in two servers, and one mistake */
         { "events { } stream { own_number 40; server { listen 1; own a; }"
           " server { listen 2; own b; } }",
@@ -235,7 +235,8 @@ START_TEST(a_mistake_is_told_where_it_was_written)
         { "events { } stream { server { listen 1; own a; own_pair 6 7; } }", "13 is unlucky",
             "own_pair" },
         { "events { } stream { own_pair 6 8; server { listen 1; own a; } }",
-            "invalid \"own_pair\" directive: protocol \"own\" does not say why", "own_pair" },
+            "invalid \"own_pair\" directive: protocol \"own\" refuses it without a message",
+            "own_pair" },
     };
     struct loading loading;
     char expected[256];
@@ -397,8 +398,9 @@ START_TEST(servers_that_name_a_map_share_it)
     refuse_text(&loading,
         "events { } stream { server { listen 1; own a; } server { listen 2; own b;"
         " own_number 6; } }",
-        "map \"own.keys\" is wanted with version 3, 6 entries, keys of 32 and values of 64 bytes, "
-        "and by another server with 3, 5, 32 and 64: make them the same in /main:1:49\n");
+        "map \"own.keys\" is declared with version 3, 6 entries, keys of 32 and values of 64 "
+        "bytes, "
+        "but another server declares it with 3, 5, 32 and 64: use the same values in /main:1:49\n");
     loading_end(&loading);
 }
 END_TEST

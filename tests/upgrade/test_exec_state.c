@@ -191,7 +191,7 @@ static const struct {
     { "-1", "t: [emerg] LISTEN_FDS=\"-1\" is not a number of descriptors\n" },
     { "1 ", "t: [emerg] LISTEN_FDS=\"1 \" is not a number of descriptors\n" },
     { "2147483645", "t: [emerg] LISTEN_FDS=\"2147483645\" is not a number of descriptors\n" },
-    { "2", "t: [emerg] LISTEN_FDS promises 2 descriptors, but number 4 is not open "
+    { "2", "t: [emerg] LISTEN_FDS announces 2 descriptors, but number 4 is not open "
            "(9: Bad file descriptor)\n" },
 };
 
@@ -253,7 +253,7 @@ static const struct {
     { "1:p%d:l3:n2,0", "(\"n2,0\") is not understood: it has no number where one is" },
     { "1:p%d:l3:n1", "(\"n1\") is not understood: it has no number where one is" },
     { "1:p%d:s3", "(\"\") is not understood: it lacks the link\n" },
-    { "1:p%d:l3:s1", "(\"s1\") is not understood: it is no socket (88" },
+    { "1:p%d:l3:s1", "(\"s1\") is not understood: it is not a socket (88" },
 };
 
 START_TEST(nonsense_of_a_master_process_is_refused)
