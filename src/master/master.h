@@ -53,7 +53,7 @@ bool reload_may_begin(const struct master *master);
 void reload_begin(struct master *master);
 /* The process that checks the configuration has exited with this status of waitpid(). */
 void reload_checked(struct master *master, int status);
-/* The reload has failed, which was logged: the configuration before stays in force. */
+/* The reload has failed, which was logged: the previous configuration stays in force. */
 void reload_fail(struct master *master);
 /* The daemon ends: a check that is under way is of no interest any more. */
 void reload_cancel(struct master *master);

@@ -44,7 +44,7 @@ void reload_fail(struct master *master)
 static void fail_at_once(struct master *master)
 {
     log_write(&master->log, LEVEL_ERROR, 0,
-        "reload failed: the configuration before stays in force, correct the new one and try "
+        "reload failed: the previous configuration stays in force, correct the new one and try "
         "again");
     reload_fail(master);
 }

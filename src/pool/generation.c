@@ -35,7 +35,7 @@ void generation_withdraw(struct generation *generation, const char *why)
     const struct pool *pool = generation->pool;
 
     log_write(pool->log, LEVEL_EMERG, 0, "%s, %s", why,
-        pool->serving != NULL ? "the configuration before stays in force" : "nothing is served");
+        pool->serving != NULL ? "the previous configuration stays in force" : "nothing is served");
     take_start_back(generation);
 }
 
@@ -116,7 +116,7 @@ static void take_commit_back(struct generation *generation)
     struct pool_worker *worker;
 
     log_write(pool->log, LEVEL_EMERG, 0,
-        "a listener could not be opened, the configuration before stays in force");
+        "a listener could not be opened, the previous configuration stays in force");
     pool->starting = NULL;
     listeners_restore(pool, generation->cycle);
     /* a worker is told to end when it says that it accepts (messages.c) */

@@ -241,7 +241,7 @@ static void roll_back(struct upgrade *upgrade, char why[DIAG_REASON_MAX])
     upgrade->ops->take_back(upgrade->host);
     diag_reason(upgrade->diag, LEVEL_ALERT, why, DIAG_REASON_MAX);
     upgrade->ops->ended(upgrade->host, false, why, upgrade->diag);
-    log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade failed, process %d goes on to serve: %s",
+    log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade failed, process %d continues to serve: %s",
         (int)getpid(), why);
     be_alone(upgrade);
 }

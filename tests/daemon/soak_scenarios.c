@@ -286,7 +286,7 @@ void soak_broken_reloads(const struct soak_mode *way, unsigned n)
         configure_daemon(soak, mistakes[i % 4].more);
         daemon_signal(daemon, SIGHUP);
         daemon_wait_log(daemon, mistakes[i % 4].line);
-        daemon_wait_log(daemon, "reload failed: the configuration before stays in force");
+        daemon_wait_log(daemon, "reload failed: the previous configuration stays in force");
         load_clients_wait(&soak->load, 5);
     }
     client_echo(session, "the same session");

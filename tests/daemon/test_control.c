@@ -207,7 +207,7 @@ START_TEST(reload_fails)
     ck_assert_msg(strstr(daemon->err, mistakes[_i].text) != NULL, "%s", daemon->err);
     ck_assert(mistakes[_i].line == 0 || strstr(daemon->err, place) != NULL);
     ck_assert_ptr_nonnull(
-        strstr(daemon->err, "[error] reload failed: the configuration before stays in force\n"));
+        strstr(daemon->err, "[error] reload failed: the previous configuration stays in force\n"));
     ck_assert(!control_is_ok(json_member(control_ask(daemon, "status"), "reload")));
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
 

@@ -103,7 +103,7 @@ START_TEST(a_late_worker_fails_the_reload)
         ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 1);
         ck_assert_ptr_nonnull(strstr(daemon->err, LATE));
     }
-    daemon_wait_log(daemon, LATE ", the configuration before stays in force");
+    daemon_wait_log(daemon, LATE ", the previous configuration stays in force");
     WAIT_FOR(daemon_count_log(daemon, "exited on signal 9") == 3);
     WAIT_FOR(proc_children(daemon->pid, now, 4) == 2);
     ck_assert_uint_eq(daemon_count_log(daemon, "[emerg]"), 1);

@@ -123,7 +123,7 @@ START_TEST(a_fault_fails_a_reload)
         configure_fault(daemon, i);
         daemon_signal(daemon, SIGHUP);
         daemon_wait_log(daemon, faults[i].line);
-        daemon_wait_log(daemon, "reload failed: the configuration before stays in force");
+        daemon_wait_log(daemon, "reload failed: the previous configuration stays in force");
         ck_assert_uint_eq(daemon_count_log(daemon, "[emerg]"), grave + 1);
         client_echo(client, faults[i].module);
     }

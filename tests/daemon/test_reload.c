@@ -76,7 +76,7 @@ static void reload_in_vain(struct daemon *daemon, const char *why)
     client_echo(client, "before");
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, why);
-    daemon_wait_log(daemon, "the configuration before stays in force");
+    daemon_wait_log(daemon, "the previous configuration stays in force");
     WAIT_FOR(proc_child_n(daemon->pid) == before.worker_n); /* new ones may have begun */
     client_echo(client, "the same session");
     close(client);

@@ -191,7 +191,7 @@ static void fail_once(struct fault_run *run, size_t i)
     ck_assert_msg(code == 1 && strstr(daemon->err, says) != NULL,
         "%zu: the code is %d, and instead of \"%s\" it says: %s", i, code, says, daemon->err);
     ck_assert_ptr_nonnull(
-        strstr(daemon->err, "reload failed: the configuration before stays in force"));
+        strstr(daemon->err, "reload failed: the previous configuration stays in force"));
     check_unchanged(run);
 }
 

@@ -132,7 +132,7 @@ START_TEST(queues_come_during_a_reload)
     daemon_wait_log(daemon, "has ended: process");
     if (_i == 1) {
         daemon_expects(daemon, "was not ready within worker_start_timeout");
-        daemon_expects(daemon, "the configuration before stays in force");
+        daemon_expects(daemon, "the previous configuration stays in force");
         daemon_expects(daemon, "exited on signal 9");
         daemon_wait_log(daemon, "stays in force");
     }
