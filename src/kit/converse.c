@@ -8,15 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Places that are tried at most. Of a longer script a part is tried, evenly spread. */
+/* The greatest number of places that are tried. A longer script is tried at some of its places,
+ * evenly spread. */
 #define CUTS_MOST 200
 #define ENDINGS_MOST 100
 #define REFUSALS_MOST 300
 /* Windows in which a peer takes all output at most. They have one byte unless that makes more. */
 #define WINDOWS_MOST 10000
-/* Seeds of trouble that are tried. */
+/* The number of seeds for network trouble that are tried. */
 #define SEEDS 10
-/* Failures after which no more are looked for. */
+/* The number of failures after which the kit stops. */
 #define FAILURES_MOST 20
 
 struct converse {
@@ -53,7 +54,7 @@ static uint64_t stride(uint64_t n, uint64_t most)
     return n / most + 1;
 }
 
-/* Bytes of all steps of one kind. */
+/* Counts the bytes of all steps of one kind. */
 static uint64_t count_bytes(const struct kit_script *script, uint32_t act)
 {
     uint64_t n = 0;

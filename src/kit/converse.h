@@ -20,7 +20,7 @@ struct kit_variant {
     uint64_t seed;          /* of the trouble */
     enum kit_ending ending; /* how the client ends early */
     size_t step;            /* the step before which it ends */
-    bool half;              /* ends in the middle of what this step says instead */
+    bool half;              /* ends in the middle of this step's bytes instead */
     bool refuses;           /* one allocation fails */
     uint64_t after;         /* number of allocations that succeed before it */
 };
@@ -44,7 +44,7 @@ struct kit_outcome {
 struct kit_outcome kit_script_run(
     const struct kit_script *script, const struct kit_variant *variant);
 
-/* Prints what was heard instead of what was expected: `label: step 3: ...`. */
+/* Prints the received bytes and the expected ones: `label: step 3: ...`. */
 void kit_report_difference(const char *label, size_t step, fb_bytes expected, fb_bytes heard);
-/* Prints what was heard when nothing more was expected. */
+/* Prints bytes that were received after everything that was expected. */
 void kit_report_surplus(const char *label, size_t step, fb_bytes heard);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Says what is wrong. A fault of the protocol is a line that is counted; a mistake of the test, or
- * the lack of memory for it, ends the program. */
+/* Prints what is wrong. A fault of the protocol is printed and counted; a mistake of the test, or a
+ * lack of memory, ends the program. */
 #include "kit/kit.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs one input of a fuzzer: a client says it in pieces, and ends. The first byte chooses the
+/* Runs one input of a fuzzer: a client sends it in pieces, and ends. The first byte chooses the
  * pieces, the pauses and the end, so that a fuzzer explores these too. */
 #include "kit/kit.h"
 
@@ -8,7 +8,7 @@
 
 #define PIECE_MOST 64
 
-/* Whether the first byte asks for what this bit stands for. */
+/* Whether this bit is set in the first byte of the input. */
 static bool asks_for(uint8_t how, unsigned bit)
 {
     return (how >> bit & 1) != 0;

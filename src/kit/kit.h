@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Structs and functions that the files of the test kit share. A test is a whole worker of the
  * daemon's, in the role of a single process, on a simulated kernel (sim/sim.h); nothing of it is
- * shared with another test, so that several may live in one program. Mistakes of the protocol are
- * faults, which are printed and counted; a mistake in the use of the kit ends the program. */
+ * shared with another test, so that several may live in one program. A mistake of the protocol is a
+ * fault, which is printed and counted; a mistake in the use of the kit ends the program. */
 #pragma once
 
 #include "base/check.h"
@@ -12,16 +12,16 @@
 #include <bsd/sys/queue.h>
 #include <forkbeard/test.h>
 
-/* The memory of connections: counts it, and refuses some. */
+/* The memory of connections: counts allocations, and makes chosen ones fail. */
 struct kit_memory {
     struct memory memory;
     uint64_t requested;  /* allocations that were requested since the start */
     uint64_t live;       /* allocations not released, those before the start included */
-    uint64_t from, most; /* number of the first that is refused, and how many are */
-    uint64_t refused;    /* allocations that were */
+    uint64_t from, most; /* number of the first allocation that fails, and how many fail */
+    uint64_t refused;    /* allocations that have failed */
 };
 
-/* A descriptor in a list of those that were open at one time. */
+/* An entry of a list of open descriptors. */
 struct kit_descriptor {
     SLIST_ENTRY(kit_descriptor) link;
     int fd;
@@ -39,7 +39,7 @@ struct fb_test_peer {
     STAILQ_ENTRY(fb_test_peer) link;
     fb_test *test;
     struct sim_socket *socket;
-    bool over; /* says nothing more: its half has ended, or the connection is broken */
+    bool over; /* sends nothing more: its half has ended, or the connection is broken */
 };
 
 struct fb_test_server {
@@ -74,7 +74,7 @@ struct fb_test {
     struct kit_descriptors before; /* open before the start */
     char label[128];               /* the beginning of lines about faults */
     int faults;
-    bool restless; /* the worker never came to rest, and a fault said so */
+    bool restless; /* the worker never became idle, which was reported as a fault */
 };
 
 /* The test that a worker is a part of. */
@@ -90,7 +90,7 @@ static inline fb_test *kit_test_of(struct fb_worker *worker)
 void kit_fault(fb_test *test, const char *format, ...) PRINTF_FORMAT(2, 3);
 /* Ends the program: the test itself is wrong, or there is no memory for it. */
 NORETURN void kit_misused(const char *format, ...) PRINTF_FORMAT(1, 2);
-/* Zeroed memory; ends the program without. */
+/* Returns zeroed memory; ends the program if there is none. */
 void *kit_alloc(size_t n);
 
 void kit_memory_init(struct kit_memory *memory);
@@ -100,12 +100,12 @@ void kit_memory_init(struct kit_memory *memory);
 void kit_descriptors_list(struct kit_descriptors *open);
 void kit_descriptors_compare(fb_test *test, struct kit_descriptors *before);
 
-/* A file in memory that holds this text: its descriptor, which the caller closes. */
+/* Creates a file in memory with this text; returns its descriptor, which the caller closes. */
 int kit_file_create(const char *text);
-/* The whole text of a file, which the caller frees. */
+/* Returns the whole text of a file, which the caller frees. */
 char *kit_file_read(int fd);
 
-/* A copy of the options as this version's header has them, whichever version's they are. */
+/* Copies the options of a caller that may be built for another version of the header. */
 fb_test_options kit_options(const fb_test_options *options);
 
 /* Reads the configuration; NULL after its mistakes were printed. */
@@ -115,10 +115,10 @@ struct cycle *kit_conf_load(
 /* Makes trouble on the network from now on. */
 void kit_trouble(fb_test *test, uint64_t seed);
 
-/* Puts callbacks before the protocol's that count `opened` and `closed`. */
+/* Installs callbacks that count `opened` and `closed` and then call the protocol's. */
 void kit_watch_callbacks(fb_test *test);
 
-/* Connections that end before the slot of one that has ended is used again. */
+/* The number of connections that must end before the slot of an ended one is used again. */
 #define KIT_SPARE_SLOTS 4096
 /* Keeps slots of ended connections unused, and their states untouched (slots.c). */
 void kit_slots_guard(fb_test *test);

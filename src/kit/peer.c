@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The program's ends of the worker's connections: clients, and servers that the protocol has
- * connected to. Each is one socket of the simulated kernel. What a test asks a peer for, the worker
- * first has done. */
+ * connected to. Each is one socket of the simulated kernel. Before a call returns what a peer has
+ * received, the worker finishes its work. */
 #include "kit/kit.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ static void search_connection(struct fb_conn *conn, void *arg)
         search->lingers = conn->phase == CONN_LINGERING;
 }
 
-/* Whether the worker has closed the connection, and only discards what the peer still says. */
+/* Whether the worker has closed the connection, and only discards what the peer still sends. */
 static bool is_lingering(const fb_test_peer *peer)
 {
     struct search search = { .kind = KIT_SEARCH, .fd = peer->socket->fd };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs a script once, as one variant: says and expects what its steps say, on behalf of up to
+/* Runs a script once, as one variant: sends and expects the bytes of its steps, on behalf of up to
  * FB_TEST_PEERS peers. After the first failure no further step is run. A variant that ends early or
- * lacks memory may fail a step; what its peers have heard until then is checked all the same. */
+ * lacks memory may fail a step; the bytes that its peers have received until then are checked all
+ * the same. */
 #include "kit/converse.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@ struct run {
     const struct kit_variant *variant;
     fb_test *test;
     fb_test_peer *peers[FB_TEST_PEERS];
-    size_t taken[FB_TEST_PEERS]; /* bytes each has heard as expected */
+    size_t taken[FB_TEST_PEERS]; /* expected bytes that each peer has received */
     unsigned now;                /* number of the peer whose steps are run */
     size_t step;                 /* number of the current step, from 0 */
     uint64_t said;               /* bytes sent by all peers */
@@ -21,7 +22,7 @@ struct run {
     bool over; /* the script cannot go on */
 };
 
-/* Whether this variant lets a step fail. What was heard until then is checked nevertheless. */
+/* Whether this variant lets a step fail. The bytes received until then are checked nevertheless. */
 static bool is_cut_short(const struct run *run)
 {
     return run->variant->refuses || run->variant->ending != KIT_RUNS_TO_END;
@@ -108,7 +109,7 @@ static void become_server(struct run *run, const fb_test_step *step)
         fail_step(run, "nothing is connected to %s", (const char *)step->p);
 }
 
-/* Steps that say and do */
+/* Steps that send, and other actions */
 
 static void say_bytes(struct run *run, fb_bytes bytes)
 {
@@ -148,7 +149,7 @@ static void end_variant(struct run *run)
 
 static void pass_time(struct run *run, uint64_t ms)
 {
-    each_peer(run, resume_peer); /* output that they do not take might time out */
+    each_peer(run, resume_peer); /* unread output might time out */
     fb_test_pass(run->test, ms);
     each_peer(run, pause_peer);
 }
@@ -188,7 +189,7 @@ static void expect_bytes(struct run *run, const fb_test_step *step)
     kit_report_difference(run->test->label, run->step, wanted, heard_bytes(run));
 }
 
-/* Fails, and returns false, when the peer has heard more than was expected. */
+/* Fails, and returns false, when the peer has received more than was expected. */
 static bool expect_no_more(struct run *run)
 {
     fb_bytes more;
@@ -294,8 +295,8 @@ static void run_steps(struct run *run)
 
 /* Checks after the last step */
 
-/* Whether what was heard is the protocol's excuse for a failed allocation, behind any part of what
- * was expected. */
+/* Whether the received bytes are a part of the expected ones, followed by the protocol's excuse for
+ * a failed allocation. */
 static bool is_excused(const struct run *run, fb_bytes expected, fb_bytes found)
 {
     const char *excuse = run->script->options->excuse;
@@ -323,7 +324,8 @@ static void check_excuse(struct run *run, size_t i, fb_bytes found)
     kit_report_difference(run->test->label, i, expected, found);
 }
 
-/* Fails unless all that a peer has heard is the beginning of what the script expects for it. */
+/* Fails unless the bytes that a peer has received are the beginning of those that the script
+ * expects. */
 static void check_heard(struct run *run, unsigned peer)
 {
     fb_bytes left = fb_test_heard(run->peers[peer]);

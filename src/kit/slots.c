@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds protocols that use a connection after its end: its slot is no other connection's for a long
- * time, so that the SDK reports the handle, and the address sanitizer, where there is one, watches
- * the protocol's state. */
+/* Finds protocols that use a connection after its end. The slot of an ended connection stays unused
+ * for a long time, so that the SDK detects the old handle, and the address sanitizer, if there is
+ * one, detects access to the protocol's state. */
 #include "kit/kit.h"
 
 /* Functions of the address sanitizer; NULL in a program without it. */
@@ -23,7 +23,7 @@ static void slot_released(struct net *net)
     struct source_table *table = &net->loop.sources;
 
     if (table->n - table->used_n > net->connections_max && table->free != SOURCE_NONE) {
-        /* the slot is the first of the free list, and still has what it was */
+        /* the slot is the first of the free list, and its content is unchanged */
         poison_state((const struct fb_conn *)(void *)source_at(table, table->free));
         table->free = SOURCE_NONE;
     }

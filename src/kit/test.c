@@ -34,7 +34,7 @@ static void report_misuse(struct stream *stream, const char *call)
     kit_fault(kit_test_of(worker), "%s() of a connection that had ended", call);
 }
 
-/* Makes a fault of a wrong use of a simulated socket. */
+/* Reports a wrong use of a simulated socket as a fault. */
 static void sim_fault(void *arg, const char *text)
 {
     fb_test *test = arg;
@@ -69,7 +69,8 @@ static void open_listener(fb_test *test)
     test->listener->local_length = listener->address.length;
 }
 
-/* Replaces what a test does not take from its configuration: log, mechanism, and spare slots. */
+/* Replaces the settings that a test does not take from its configuration: log, mechanism, and spare
+ * slots. */
 static void change_cycle(fb_test *test)
 {
     struct cycle *cycle = test->cycle;
@@ -149,7 +150,7 @@ static const fb_protocol *adopt_protocol(struct arena *arena, const fb_protocol 
     return copy;
 }
 
-/* Destroys a test that has no world, or no longer. */
+/* Destroys a test whose simulated world does not exist, or not any more. */
 static void destroy_test(fb_test *test)
 {
     arena_destroy(&test->arena);
@@ -217,7 +218,7 @@ fb_test *fb_test_start(const fb_protocol *protocol, const char *server)
     return fb_test_start_with(protocol, &options);
 }
 
-/* Makes a fault of each line of level alert about a connection. */
+/* Reports each log line of level alert about a connection as a fault. */
 static void check_log(fb_test *test)
 {
     const char *line = fb_test_logged(test);
@@ -230,7 +231,7 @@ static void check_log(fb_test *test)
     }
 }
 
-/* Makes a fault of whatever the worker has left. */
+/* Reports as faults all connections, timers and memory that the worker has left. */
 static void check_left(fb_test *test)
 {
     const struct net *net = &test->worker.stream.net;

@@ -5,9 +5,9 @@
 #include "worker/commands.h"
 #include "worker/threads.h"
 
-/* Turns without a pause, after which the worker is said never to rest. */
+/* Turns without a pause after which a fault reports that the worker never becomes idle. */
 #define TURNS_MAX 100000
-/* Turns that such a worker is given from then on. */
+/* Turns that such a worker gets from then on. */
 #define RESTLESS_TURNS 100
 /* Time for a job of fb_run(), ms of the real clock. */
 #define JOB_MS 60000

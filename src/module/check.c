@@ -20,7 +20,7 @@
 #define PROTOCOL_LEAST END_OF(fb_protocol, worker_stop)
 #define DIRECTIVE_LEAST END_OF(fb_directive, args_most)
 #define OPS_LEAST END_OF(fb_ops, closed)
-/* A descriptor with more than these is garbage. */
+/* Limits beyond which a descriptor must be garbage. */
 #define SIZE_MOST 65536
 #define DIRECTIVES_MOST 1000
 
@@ -51,8 +51,8 @@ static bool is_name(const char *s)
     return n > 0 && n <= NAME_MOST && s[n] == '\0';
 }
 
-/* Copies a struct of `size` bytes into one of ours: what it lacks is zero, what it has beyond is
- * left out. */
+/* Copies a struct of `size` bytes into one of this version: missing fields become zero, unknown
+ * fields are left out. */
 static void copy_struct(void *own, size_t own_size, const void *other, size_t size)
 {
     assert(other != NULL && size <= SIZE_MOST);
@@ -121,7 +121,7 @@ static const char *check_name(const fb_protocol *protocol, char *text)
     return NULL;
 }
 
-/* Checks that the value lies within the configuration, and aligned. */
+/* Checks that the value lies within conf_state and is aligned. */
 static const char *check_place(
     const fb_protocol *protocol, const fb_directive *directive, char *text)
 {

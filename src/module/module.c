@@ -36,7 +36,7 @@ static void (*const *const calls)(void) __attribute__((used)) = sdk_calls;
 
 /* A load under way. */
 struct load {
-    char *text;           /* says what is wrong; MODULE_TEXT bytes of the caller */
+    char *text;           /* error text; MODULE_TEXT bytes of the caller */
     int memory;           /* descriptor of the file's copy; -1: none yet */
     char path[COPY_PATH]; /* of the copy */
 };
@@ -165,7 +165,7 @@ static int name_copy(struct load *load)
     return -1;
 }
 
-/* The text of dlerror(), without the copy's path in front. */
+/* Returns the text of dlerror() without the path of the copy at its beginning. */
 static const char *dl_text(const struct load *load)
 {
     const char *error = dlerror();
@@ -190,8 +190,8 @@ static const fb_protocol *find_protocol(struct load *load, void *handle)
     return module_check(*symbol, load->text) == NULL ? *symbol : NULL;
 }
 
-/* Says why a copy could not be loaded. Where a symbol is missing, a look at the descriptor may say
- * more: it may be of another ABI, or missing too. */
+/* Formats the reason why a copy could not be loaded. If a symbol is missing, the descriptor may
+ * show the cause: another ABI, or no descriptor at all. */
 static void explain_failure(struct load *load)
 {
     static const char undefined[] = "undefined symbol: ";
@@ -222,7 +222,7 @@ static void explain_failure(struct load *load)
             reason + sizeof(undefined) - 1);
 }
 
-/* Loads the copy and takes its protocol; NULL with a text when something is wrong with it. */
+/* Loads the copy and finds its protocol; NULL with a text when something is wrong with it. */
 static struct module *load_copy(struct load *load, struct arena *arena)
 {
     struct module *module = arena_alloc(arena, sizeof(*module));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protocols in shared objects: module.c loads one for one configuration, check.c says whether a
- * descriptor is one that this daemon can work with. A module's code runs here only as its
- * constructors: nothing of it is called before its descriptor was checked. */
+/* Protocols in shared objects: module.c loads one for one configuration, check.c checks whether
+ * this daemon can use a descriptor. A module's code runs here only as its constructors: nothing of
+ * it is called before its descriptor was checked. */
 #pragma once
 
 #include "base/arena.h"
@@ -35,8 +35,9 @@ struct module {
 SLIST_HEAD(modules, module);
 
 /* Loads a file and adds it to the list. The code and its variables are this load's alone: a load of
- * the same path for another configuration has its own. NULL with what is wrong in `text`, which
- * goes behind the module's name in a message; errno is not 0 where the file could not be opened. */
+ * the same path for another configuration has its own. NULL with the reason in `text`, which
+ * follows the name of the module in a message; errno is not 0 where the file could not be
+ * opened. */
 struct module *module_load(
     struct modules *modules, struct arena *arena, const char *path, char text[MODULE_TEXT]);
 /* Unloads the first module of the list. Nothing may use its protocol any more. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of descriptors: what a forked child keeps, so that all else can be closed by one rule. A set
- * only names descriptors and owns none. Without memory a set is `failed`, and nobody may rely on
- * it. */
+/* Sets of descriptors: those that a forked child keeps open, so that all others can be closed by
+ * ranges. A set only names descriptors and owns none. After a lack of memory a set is `failed`, and
+ * must not be used to close others. */
 #pragma once
 
 #include "base/log.h"

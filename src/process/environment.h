@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The surroundings of the process: standard descriptors, environment variables, the background.
- * Each is set up once, at the start, before there is a worker. */
+/* The environment of the process: standard descriptors, environment variables, the background. Each
+ * is set up once, at the start, before there is a worker. */
 #pragma once
 
 #include "base/log.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists what the runtime of this build does besides what workers do: system calls and paths of the
- * sanitizers (sanitized.c), or nothing (sanitized_none.c). The sandbox allows these. The lists
- * stand in process/, because the places of the reports are taken from the environment at the
- * start. */
+/* Lists what the runtime of this build does in addition to the worker's own code: system calls and
+ * paths of the sanitizers (sanitized.c), or nothing (sanitized_none.c). The sandbox allows these.
+ * The lists stand in process/, because the places of the reports are taken from the environment at
+ * the start. */
 #pragma once
 
 #include <stdbool.h>

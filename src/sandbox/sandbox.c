@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts the sandbox around a worker and says what it lacks. With `strict` a part that is missing is
- * an error; with `on` the worker goes on without it, and the log says so. */
+/* Enters the sandbox of a worker, and logs which parts are missing. With `strict` a missing part is
+ * an error; with `on` the worker runs without it. */
 #include "sandbox/sandbox.h"
 
 #include "process/role.h"
@@ -99,7 +99,8 @@ static unsigned thread_n(void)
     return stat("/proc/self/task", &st) == -1 || st.st_nlink < 2 ? 0 : (unsigned)st.st_nlink - 2;
 }
 
-/* Landlock holds the calling thread alone, and threads that were started before stay outside. */
+/* Landlock restricts only the calling thread; threads that were started earlier stay
+ * unrestricted. */
 static int check_threads(enum log_level level, struct log *log)
 {
     unsigned n = thread_n();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sandbox of workers: it limits what an attacker can do who has taken a worker over. It is made
  * of no_new_privs, Landlock (paths, ports, signals) and a filter of system calls. Each worker
- * enters it by itself when it is set up, and nothing takes it off again. */
+ * enters it at the end of its start, and can never leave it. */
 #pragma once
 
 #include "base/log.h"
@@ -10,7 +10,8 @@
 /* Checks that workers can have the sandbox that the configuration demands; -1 after an emerg
  * line. */
 int sandbox_check(const struct cycle *cycle, struct log *log);
-/* Checks the same, and logs what the sandbox will lack and what protocols need to be left open. */
+/* Checks the same, and logs which parts of the sandbox are missing and what it allows because
+ * protocols need it. */
 int sandbox_prepare(const struct cycle *cycle, struct log *log);
 /* Enters it, for good and with all that this process starts from now on; -1 after an emerg line
  * where it must not go on. */

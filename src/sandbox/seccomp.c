@@ -3,8 +3,8 @@
  * what is denied fails with EPERM. The kernel remembers the calls that are allowed whatever their
  * arguments, so that there are no rules about the arguments of calls that are made often.
  *
- * Of an argument that is an int the kernel takes 32 bits, and a filter is shown 64: what denies has
- * to look at these 32 alone. */
+ * The kernel uses 32 bits of an int argument, but a filter gets 64 bits: a rule that denies must
+ * compare only these 32. */
 #include "sandbox/confine.h"
 
 #include "process/sanitized.h"
@@ -61,7 +61,8 @@ static const char *const signals[] = { "kill", "tkill", "tgkill", "rt_sigqueuein
 struct filter {
     scmp_filter_ctx context;
     const struct needs *needs;
-    bool open; /* a protocol cannot say what it needs, and is given it */
+    /* a protocol of an older SDK cannot declare its needs, so nothing of these is denied */
+    bool open;
     int error; /* the first, negative; 0 */
 };
 
@@ -95,7 +96,7 @@ static void add_list(struct filter *filter, uint32_t action, const char *const *
         add_rule(filter, action, *names);
 }
 
-/* Argument `arg`, an int, is this. */
+/* Compares the 32 bits of an int argument. */
 static struct scmp_arg_cmp arg_is(unsigned arg, uint32_t value)
 {
     return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, INT, value);
@@ -173,7 +174,8 @@ static void deny_namespaces(struct filter *filter)
     }
 }
 
-/* A program that it runs may be ended by it; Landlock keeps it from all others. */
+/* A worker may send signals to programs that it runs; Landlock denies signals to all other
+ * processes. */
 static void deny_signals(struct filter *filter)
 {
     if (filter->needs->exec || filter->open)
@@ -302,7 +304,7 @@ static void allow_calls(struct filter *filter)
     const struct needs_path *path;
     bool writes = false;
 
-    assert(!filter->open); /* only of `on` */
+    assert(!filter->open); /* only with `on` */
     STAILQ_FOREACH (path, &needs->paths, link)
         writes = writes || path->write;
     add_list(filter, ALLOW, sandbox_calls_allowed);

@@ -22,7 +22,7 @@ struct apply {
     struct scope *scope;                      /* innermost block that is being applied */
     const struct setting *tables[TABLES + 1]; /* ends with NULL */
     const struct conf_word *use;              /* word that named the mechanism, or NULL */
-    const struct conf_directive *stream;      /* kept until the main context was applied */
+    const struct conf_directive *stream;      /* stored until the main context was applied */
     bool cut;                                 /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };

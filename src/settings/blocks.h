@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks and directives that take more than a value, and what each context leaves to be worked out
- * at the end. The files are named after the contexts and directives. */
+/* Blocks, directives that are more than one value, and the values that each context computes at the
+ * end. The files are named after the contexts and directives. */
 #pragma once
 
 #include "settings/setting.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads a configuration in the order that its parts need: the command line's directives, the file,
- * then the stream block, and at the end defaults and what is worked out. A mistake anywhere means
- * no cycle. */
+/* Reads a configuration in the necessary order: the directives of the command line, the file, then
+ * the stream block, and at the end defaults and computed values. After any mistake there is no
+ * cycle. */
 #include "settings/cycle.h"
 
 #include "base/check.h"

@@ -105,8 +105,8 @@ struct cycle_options {
     const char *const *environment; /* for `env_substitution`; ends with NULL, or is NULL: empty */
     const fb_protocol *const *protocols; /* built in; ends with NULL */
     bool testing;                        /* -t: a file that may not be read is a warning */
-    /* -s: only directives that lead to the master are applied, and mistakes that do not hide its
-     * pid are passed over */
+    /* -s: only directives that are needed to find the master are applied, and mistakes elsewhere
+     * are ignored */
     bool only_pid;
     /* sockets that the service manager has passed, for `listen fd:NAME`; NULL: not known here */
     const struct adopted *adopted;
@@ -119,9 +119,8 @@ struct cycle_options {
  * file to `excerpts` where that is not -1. NULL when there were mistakes. Nothing outside the
  * memory is touched, unless by a module. */
 struct cycle *cycle_load(const struct cycle_options *options, struct log *log, int excerpts);
-/* Give a struct what the tables of directives say, as a configuration without directives would, for
- * structs that are made by hand. What only a start knows is left zero: paths, the user, the
- * mechanism. */
+/* Set a struct to the defaults of the directive tables, for structs that are not read from a
+ * configuration. Values that only a start can know stay zero: paths, the user, the mechanism. */
 void core_settings_defaults(struct core_settings *core);
 void events_settings_defaults(struct events_settings *events);
 void stream_settings_defaults(struct server_settings *settings);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads `listen ADDRESS [PARAMETER ...];`: each address, and each port of a range, becomes an entry
- * of its server. Whether addresses conflict is found out in ports.c. */
+ * of its server. Conflicts between addresses are detected in ports.c. */
 #include "settings/listen.h"
 
 #include "base/check.h"

@@ -38,7 +38,7 @@ static const char *owner_name(
     return "forkbeard itself";
 }
 
-/* Checks that no name of the protocol is taken; -1 after a report. */
+/* Checks that no name of the protocol exists already; -1 after a report. */
 static int check_names(struct apply *apply, const struct conf_word *word, const char *path,
     const fb_protocol *protocol)
 {

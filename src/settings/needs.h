@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Needs of the protocols beyond their connections. The workers' sandbox leaves open what is listed
- * here, and nothing else. */
+/* Needs of the protocols beyond their connections. The sandbox of the workers allows what is listed
+ * here, and denies everything else. */
 #pragma once
 
 #include <bsd/sys/queue.h>

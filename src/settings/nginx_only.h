@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directives that people bring along from nginx and that this daemon does not have, so that a
- * message says so instead of suggesting a similar name. Rows of the same name go first. */
+/* Directives of nginx that this daemon does not have. For these a message says that they are not
+ * supported, instead of suggesting a similar name. A row of a directive table with the same name
+ * takes precedence. */
 #pragma once
 
 #include <stdbool.h>

@@ -67,7 +67,7 @@ static void add_listener(struct apply *apply, struct listen_address *listen)
     add_binding(apply, listener, listen);
 }
 
-/* Reports an address that is taken. Of the ports of a range only the first is reported. */
+/* Reports an address that is already in use. Only the first port of a range is reported. */
 static void enter_listen(struct apply *apply, struct listens *listens,
     struct listen_address *listen, const struct conf_word **reported)
 {

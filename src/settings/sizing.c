@@ -14,8 +14,8 @@
 #define AUTO_LEAST 16
 
 /* Bytes that auto plans for a connection: its slot, its socket in the kernel, and buffers in both
- * for the part of them that is busy at any time. A quarter of the memory is left for everything
- * else. */
+ * for the part of them that is busy at any time. One quarter of the memory is reserved for
+ * everything else. */
 #define PLANNED_BYTES (32 * 1024)
 /* Bytes that a connection costs at least in a control group: the slot, the file and its inode. */
 #define LEAST_BYTES (2 * 1024)

@@ -68,9 +68,7 @@ static enum shm_map_status copy_out(const struct shm_map *map, const struct shm_
 
     if (shm_map_is_expired(entry, s->now_ms))
         return SHM_MAP_ABSENT;
-    if (n >
-        map->shape
-            .value_max) /* the entry is being written to, which the caller is about to find out */
+    if (n > map->shape.value_max) /* the entry is being written, which the caller will detect */
         n = 0;
     item->n = n;
     item->version = SHM_LOAD(entry->version);
@@ -166,7 +164,8 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry, const s
         memcpy(entry->bytes + map->value_at, change->value, change->n);
 }
 
-/* Publishes the next state. Each store leaves a state that can be gone on from, or repaired. */
+/* Publishes the next state. After each store the shard is in a state that is complete or can be
+ * repaired. */
 static enum shm_map_status publish_state(
     struct shm_map *map, const struct subject *s, const struct place *place, struct change *change)
 {
@@ -179,7 +178,8 @@ static enum shm_map_status publish_state(
         return SHM_MAP_FULL;
     change->version = SHM_LOAD(shard->version) + 1;
     SHM_STORE(shard->version, change->version);
-    /* the expiry goes first: nothing may expire before soonest_ms, even if we die right after it */
+    /* the expiry is written first: no entry may expire before soonest_ms, even if this process dies
+     * right after it */
     if (change->expires_ms != 0 && change->expires_ms < SHM_LOAD(shard->soonest_ms))
         SHM_STORE(shard->soonest_ms, change->expires_ms);
     fill_entry(map, shm_map_entry_at(map, index), s, change,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and
- * one that is killed anywhere within a call takes nothing with it but that call: an entry is
- * published by one store, and the first to lock after a death puts right what is left.
+/* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and a
+ * worker that is killed at any point of a call loses nothing but that call: an entry is published
+ * by one store, and the first process that locks after a death repairs what is incomplete.
  *
  * The time is passed in: milliseconds since the epoch, the same clock for all. An entry whose
  * expiry has come (expires_ms <= now_ms, and not 0) counts as absent. */

@@ -34,8 +34,9 @@ int shm_map_pool_init(struct shm_map *map)
     return shm_mutex_init(&map->pool.mutex);
 }
 
-/* Marks an entry before it is taken: a process that dies between leaves it to the repair of its
- * shard, which reads owners alone. An entry beyond `used` is simply taken again. */
+/* Marks the owner of an entry before the entry leaves the pool: if the process dies in between, the
+ * repair of the shard finds the entry by its owner. An entry beyond `used` is simply allocated
+ * again. */
 uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard)
 {
     _Atomic uint8_t *owners = shm_map_owners(map);

@@ -45,8 +45,8 @@ static uint32_t mark_chain(struct shm_map *map, _Atomic uint32_t *link, uint8_t 
     return count;
 }
 
-/* Collects the shard's entries that are in no chain: one becomes the spare, the others go to the
- * pool. */
+/* Collects the entries of the shard that are in no chain: one becomes the spare, the others are
+ * returned to the pool. */
 static void collect_unreached(struct shm_map *map, uint32_t shard, uint8_t owner)
 {
     _Atomic uint8_t *owners = shm_map_owners(map);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The region that master and workers share: mapped before the first fork, it outlives every reload.
  *
- * Each worker writes only the line of its own slot, without locked instructions; the master alone
- * hands slots out, and when a worker has died folds its counters into the totals. */
+ * Each worker writes only the line of its own slot, without locked instructions; only the master
+ * assigns slots, and it folds the counters of a dead worker into the totals. */
 #pragma once
 
 #include "shm/lock.h"

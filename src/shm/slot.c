@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hands worker slots out and takes them back. Here the master runs on memory that workers write:
- * what it reads there decides which slot is used, and never whether the master goes on. */
+/* Acquires and releases worker slots. The master reads memory that workers can write: what it reads
+ * may decide which slot is used, but never causes an assertion or an error. */
 #include "shm/slot.h"
 
 #include "shm/shared.h"

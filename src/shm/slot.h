@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Worker slots: each worker has a line of shared memory that it alone writes. The master alone
- * hands slots out and releases them.
+/* Worker slots: each worker has a line of shared memory that it alone writes. Only the master
+ * acquires and releases slots.
  *
  * A slot is used again, by one incarnation after another: the slot's number and a serial that
  * counts its incarnations name a worker for as long as anything may remember it. */

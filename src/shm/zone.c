@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, hands over and closes zones. A zone is open exactly while it has a mapping and a
- * descriptor of its own; what its memory says is believed only after it was compared with what was
- * declared. */
+/* Opens zones, passes them to the next configuration or process, and closes them. A zone is open
+ * exactly while it has a mapping and a descriptor of its own; the content of its memory is used
+ * only after it was compared with the declaration. */
 #include "shm/zone.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of simulated sockets. What an operation answers goes into the digest; an
+/* The I/O operations of simulated sockets. The result of each operation is added to the digest; an
  * operation on a descriptor that is not open is a fault of the program. */
 #include "sim/sim_private.h"
 
@@ -26,7 +26,7 @@ static struct io_result result_again(enum event_direction direction)
     };
 }
 
-/* Records what an operation answers. */
+/* Adds the result of an operation to the digest, and returns it. */
 static struct io_result record_result(
     struct sim_endpoint *s, char operation, struct io_result result)
 {
@@ -133,7 +133,7 @@ static struct io_result socket_recv(struct source *source, struct io_span *span)
     return s != NULL ? record_result(s, 'r', receive_step(s, span)) : result_failed(EBADF);
 }
 
-/* Returns how many of n bytes leave now; 0 when *result is to be answered. */
+/* Returns how many of n bytes are sent now; 0 if the caller must return *result. */
 static size_t count_sendable(struct sim_endpoint *s, size_t n, struct io_result *result)
 {
     struct sim_socket *view = &s->view;

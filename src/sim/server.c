@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Servers that the program of a simulation can connect to. Where there is none at an address, a
- * connect is refused. A connect waits in its server's line until the server answers. */
+ * connect is refused. A connect waits in the queue of its server until the server accepts or
+ * refuses it. */
 #include "sim/sim_private.h"
 
 #include <assert.h>

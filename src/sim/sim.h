@@ -3,8 +3,8 @@
  * the harness drives, clocks that it turns, and, if it likes, trouble that comes from a seed. The
  * same calls with the same seed give the same run, byte by byte.
  *
- * A mistake of the program under test is a fault, which the harness is told of: an operation on a
- * descriptor that is not open, closing it while it is watched, never closing it. A mistake of the
+ * A mistake of the program under test is a fault, which is reported to the harness: an operation on
+ * a descriptor that is not open, closing it while it is watched, never closing it. A mistake of the
  * harness, and a shortage of its memory, is an assertion.
  *
  * Descriptors of the simulation exist nowhere else, so that what goes past it to the real kernel
@@ -91,8 +91,8 @@ void sim_on_wait(struct sim *sim, void (*waiting)(struct loop *loop, int timeout
 /* Refuses from now on to watch anything, with that errno; 0 to undo it. */
 void sim_refuse_watching(struct sim *sim, int error);
 
-/* How often, of a thousand times that it could, each trouble comes. Below 1000 a program that does
- * right gets through in the end. */
+/* The probability of each trouble in thousandths. With values below 1000 a correct program finishes
+ * in the end. */
 struct sim_trouble {
     unsigned partial_send; /* a send takes a part */
     unsigned partial_recv; /* recv gives a part of what there is */
@@ -107,10 +107,11 @@ struct sim_trouble {
 void sim_trouble(struct sim *sim, uint64_t seed, const struct sim_trouble *trouble);
 /* Draws a number below `below` from the same source, for the harness's own choices. */
 uint32_t sim_random(struct sim *sim, uint32_t below);
-/* A digest of everything that the program did and was answered so far. */
+/* Returns a digest of everything that the program has done, and of all results that it got, so
+ * far. */
 uint64_t sim_digest(const struct sim *sim);
 
-/* Makes a connection whose descriptor the program has, and whose peer takes everything and says
+/* Makes a connection whose descriptor the program has. Its peer reads everything and sends
  * nothing. */
 struct sim_socket *sim_connection(struct sim *sim);
 /* Makes a listener, which need not be closed; `fd` is -1, or the real descriptor that it stands
@@ -129,7 +130,7 @@ struct sim_server *sim_server(struct sim *sim, const struct sockaddr *address, s
 /* Sets how connects end, also those under way; `error` is for those that are refused (0:
  * ECONNREFUSED). */
 void sim_server_answer(struct sim_server *server, enum sim_server_answer answer, int error);
-/* Sets whether connect() itself says how it ended; else an event does. */
+/* Sets whether connect() itself returns the result; otherwise an event reports it. */
 void sim_server_answer_at_once(struct sim_server *server, bool at_once);
 /* Takes the next connection that the server has accepted; NULL without one. */
 struct sim_socket *sim_server_take(struct sim_server *server);
@@ -145,7 +146,7 @@ void sim_stall(struct sim_socket *socket);
 /* Let the end of the peer's half arrive, or an error. */
 void sim_end(struct sim_socket *socket);
 void sim_break(struct sim_socket *socket, int error);
-/* Lets the peer take so many bytes from now on. */
+/* Lets the peer read so many bytes from now on. */
 void sim_set_room(struct sim_socket *socket, size_t n);
 /* Makes every send fail from now on. */
 void sim_break_output(struct sim_socket *socket, int error);

@@ -362,7 +362,7 @@ START_TEST(useless_ones_end_the_start)
     ck_assert_msg(strstr(daemon->err, useless[_i].message) != NULL, "%s", daemon->err);
 
     daemon->passed_names = "forkbeard"; /* the daemon could never start again otherwise */
-    daemon_expects(daemon, "it is closed");
+    daemon_expects(daemon, "it was closed");
     daemon_start(daemon);
     echo_once(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);

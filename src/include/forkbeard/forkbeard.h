@@ -58,7 +58,7 @@ typedef struct fb_ops {
     size_t (*data)(fb_conn *conn, void *state, fb_bytes in);
 
     /* The peer has ended its half, and output still reaches it. `rest` is the input that was never
-     * consumed. A stopped connection is told after fb_resume(). NULL: as if it called
+     * consumed. On a stopped connection it is called after fb_resume(). NULL: as if it called
      * fb_close(). */
     void (*eof)(fb_conn *conn, void *state, fb_bytes rest);
 

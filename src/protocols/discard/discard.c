@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* discard: throws away whatever it receives (RFC 863). */
+/* discard: discards all received data (RFC 863). */
 #include <forkbeard/forkbeard.h>
 
 static size_t discard_data(fb_conn *conn, void *state, fb_bytes in)

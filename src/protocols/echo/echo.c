@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* echo: sends back whatever it receives (RFC 862). */
+/* echo: sends all received data back (RFC 862). */
 #include <forkbeard/forkbeard.h>
 
 static size_t echo_data(fb_conn *conn, void *state, fb_bytes in)
