@@ -54,7 +54,7 @@ static void run_dbsize(struct resp_request *request)
     resp_integer(request->conn, (int64_t)fb_map_count(request->conf->map));
 }
 
-/* Accepts what clients tell of themselves, and does not store it. */
+/* Accepts a description of the client, and does not store it. */
 static void run_ok(struct resp_request *request)
 {
     resp_status(request->conn, "OK");
@@ -81,7 +81,7 @@ static void run_command_count(struct resp_request *request)
     resp_integer(request->conn, (int64_t)count_commands());
 }
 
-/* Answers what redis-benchmark asks for. */
+/* Replies to the parameters that redis-benchmark reads. */
 static void run_config_get(struct resp_request *request)
 {
     static const char *const values[][2] = { { "save", "" }, { "appendonly", "no" } };

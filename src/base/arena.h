@@ -20,7 +20,7 @@ void arena_destroy(struct arena **arena);
 
 /* Returns memory that is zeroed and aligned for any type; NULL without memory. */
 void *arena_alloc(struct arena *arena, size_t size);
-/* Copies n bytes and puts a NUL behind them; NULL without memory. */
+/* Copies n bytes and appends a NUL; NULL without memory. */
 char *arena_strndup(struct arena *arena, const char *s, size_t n);
 char *arena_strdup(struct arena *arena, const char *s);
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_FORMAT(2, 3);

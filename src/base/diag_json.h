@@ -11,7 +11,7 @@
 void diag_to_json(struct json *json, const struct diag *diag);
 
 /* Reads the next message of the array `messages` into `out`; *at is the element read last, none
- * for the first. A level that is not known becomes LEVEL_EMERG. False behind the last. */
+ * for the first. A level that is not known becomes LEVEL_EMERG. Returns false after the last. */
 bool diag_from_json(struct json_value messages, struct json_value *at, struct diag_message *out);
 /* Adds all messages of an array to a session. `diag` may be NULL. */
 void diag_add_json(struct diag *diag, uint32_t session, struct json_value messages);

@@ -36,8 +36,8 @@ void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
 
 /* Escapes the next character of a string as it stands between quotes, and returns how many bytes
- * that is; *s, which is not at its end, moves behind it. A byte that is no UTF-8 becomes U+FFFD,
- * and characters that a terminal would act on are escaped. */
+ * that is; *s, which is not at its end, is moved to the character after it. A byte that is no UTF-8
+ * becomes U+FFFD, and characters that a terminal would act on are escaped. */
 #define JSON_ESCAPED_MAX 6
 size_t json_escape(const char **s, char out[JSON_ESCAPED_MAX]);
 
@@ -52,7 +52,7 @@ struct json_value {
 struct json_value json_parse(const char *text, size_t n);
 /* Returns the first member of that name; none if there is none, or `object` is no object. */
 struct json_value json_member(struct json_value object, const char *name);
-/* Returns the element of an array behind `last`, which is none for the first; none behind the
+/* Returns the element of an array after `last` (no value: the first element); no value after the
  * last. */
 struct json_value json_next(struct json_value array, struct json_value last);
 /* Copies a string, cut to `size` with its NUL; false, and "", if the value is no string. */

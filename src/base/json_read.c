@@ -234,7 +234,8 @@ static size_t encode_utf8(unsigned code, char out[4])
     return 4;
 }
 
-/* Decodes a \u behind its "u", or two that are a pair; *p moves behind them. */
+/* Decodes a \u escape after its "u", or a surrogate pair of two; *p is moved to the text after
+ * it. */
 static unsigned take_code(const char **p, const char *end)
 {
     int high = hex4(*p, end), low = -1;
@@ -250,7 +251,7 @@ static unsigned take_code(const char **p, const char *end)
     return 0x10000 + ((unsigned)(high - 0xd800) << 10) + (unsigned)(low - 0xdc00);
 }
 
-/* Decodes the characters behind a backslash; *p moves behind them. */
+/* Decodes the characters after a backslash; *p is moved to the text after them. */
 static size_t take_escape(const char **p, const char *end, char out[4])
 {
     static const char names[] = "bfnrt", meanings[] = "\b\f\n\r\t";

@@ -15,7 +15,7 @@
 #define LOG_LIMIT_LIKE_MAX 160
 
 struct log_limit_kind {
-    const char *format; /* only compared: it may be of a module that has gone; NULL: free */
+    const char *format; /* only compared: it may belong to an unloaded module; NULL: free */
     enum log_level level;
     int error;
     uint64_t begun_ms;             /* start of its interval */

@@ -17,7 +17,8 @@
 #define FIELD_MIN 64 /* a name, at least, and its newline */
 
 /* Duplicates standard output or error if the path leads to the same file: /dev/stderr cannot be
- * opened where it is a socket, or a pipe that another user made. -1 with errno kept. */
+ * opened where it is a socket, or a pipe that another user made. Returns -1 and leaves errno
+ * unchanged on failure. */
 static int dup_standard(const char *path)
 {
     struct stat named, standard;
@@ -188,6 +189,6 @@ void log_target_write(struct log_target *target, struct log_entry *entry)
     } else if (target->journal && !is_json) {
         to_journal(target, entry);
     } else if (write(target->fd, form->bytes, form->n) == -1) {
-        return; /* a log that cannot be written has nowhere to say so */
+        return; /* a log that cannot be written cannot report this either */
     }
 }

@@ -26,7 +26,7 @@ struct syslog_server {
 
 struct log_target {
     int fd;               /* -1: closed, nothing is written */
-    enum log_level level; /* least grave level that is written */
+    enum log_level level; /* least severe level that is written */
     enum log_format format;
     const char *path;                   /* file, or NULL */
     const struct syslog_server *syslog; /* server to which `fd` is a connected socket, or NULL */
@@ -49,7 +49,7 @@ int log_target_open(struct log_target *target);
 int log_target_make_socket(struct log_target *target);
 /* Connects it, or connects it again, in all processes that have inherited it; -1 with errno. */
 int log_target_connect(struct log_target *target);
-/* Tells whether the target has a descriptor of its own, which its owner opens and closes. */
+/* Whether the target has a descriptor of its own, which its owner opens and closes. */
 static inline bool log_target_is_own(const struct log_target *target)
 {
     return target->path != NULL || target->syslog != NULL;

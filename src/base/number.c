@@ -21,7 +21,8 @@ static enum number_status in_range(int64_t value, int64_t least, int64_t greates
     return NUMBER_OK;
 }
 
-/* Reads digits and moves *s behind them; a number too large becomes INT64_MAX. */
+/* Reads digits and moves *s to the text after them; a number that is too large becomes
+ * INT64_MAX. */
 static bool parse_digits(const char **s, int64_t *value)
 {
     const char *p = *s;

@@ -115,7 +115,7 @@ static int check_unknown(struct cmdline *cmdline, int letter, const char *argume
     return 0;
 }
 
-/* Parses the words behind the options: "status", or none. */
+/* Parses the words after the options: "status", or none. */
 static int check_words(struct cmdline *cmdline, char **words, struct log *log)
 {
     if (words[0] != NULL && strcmp(words[0], "status") == 0) {

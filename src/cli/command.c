@@ -50,9 +50,9 @@ static int send_command(int fd, const char *command)
     ssize_t sent;
 
     do
-        sent = send(fd, request, (size_t)n, MSG_NOSIGNAL); /* a new socket takes it at once */
+        sent = send(fd, request, (size_t)n, MSG_NOSIGNAL); /* a new socket has room for it */
     while (sent == -1 && errno == EINTR);
-    /* a daemon that refuses us may have closed already: its reply says why */
+    /* a daemon that refuses the client may have closed the connection: its reply has the reason */
     return sent == n || errno == EPIPE ? 0 : -1;
 }
 

@@ -140,7 +140,7 @@ static void draw_line(struct drawing *drawing, const struct span *line, const st
         if (p < word->end)
             draw_mark(drawing, word, p);
     }
-    /* a place behind the line's last byte */
+    /* a place after the last byte of the line */
     if (drawing->mark_n == drawing->column && word->start == shown.end)
         drawing->mark[drawing->mark_n++] = '^';
     if (shown.end < line->end)

@@ -23,12 +23,13 @@ struct report_mistake {
     const char *excerpt; /* the file's line and a line that marks the word, "\n" each; or NULL */
 };
 
-/* Keeps at most REPORT_MISTAKES_MAX errors and as many warnings. A message is kept once for each
- * place, because a file can be included twice. */
+/* Stores at most REPORT_MISTAKES_MAX errors and as many warnings. The same message is stored once
+ * for each place, because a file can be included twice. */
 struct conf_report {
     struct arena *arena;
     STAILQ_HEAD(, report_mistake) mistakes;
-    unsigned error_n; /* errors, with those that are not kept; 0: the configuration is accepted */
+    /* errors, including those that are not stored; 0: the configuration is accepted */
+    unsigned error_n;
     unsigned dropped_errors, dropped_warnings; /* left out: too many, or no memory */
 };
 

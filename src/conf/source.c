@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the texts of a configuration and keeps them, for excerpts and for -T. A file that changes
+/* Reads and stores the texts of a configuration, for excerpts and for -T. A file that changes
  * while it is read is refused. */
 #include "conf/conf.h"
 #include "conf/parser.h"

@@ -7,7 +7,7 @@
  *   $${NAME}           the text ${NAME}
  *
  * A NAME consists of capital letters, digits and underscores. All else stays as it is: ${name} is
- * for whoever has variables of its own. A default may hold variables again. */
+ * left for programs that have variables of their own. A default may hold variables again. */
 #pragma once
 
 #include "conf/conf.h"
@@ -17,8 +17,8 @@
 /* Whether there is anything in the word to be replaced. */
 bool substitute_finds(const struct conf_word *word);
 
-/* Replaces the variables of a word by their values, which are text and nothing else: whatever is in
- * them, the word stays one word. `environment` ends with NULL. -1 after a report: one of them is
- * not set and has no default, or is written wrongly. */
+/* Replaces the variables of a word by their values. A value is plain text: whatever it contains,
+ * the result stays one word. `environment` ends with NULL. -1 after a report: one of them is not
+ * set and has no default, or is written wrongly. */
 int substitute_variables(struct conf_source *source, const struct conf_word *word,
     const char *const *environment, struct conf_word *out);

@@ -48,7 +48,7 @@ static struct kit_outcome run_variant(struct converse *converse, const struct ki
     return outcome;
 }
 
-static uint64_t stride(uint64_t n, uint64_t most)
+static uint64_t stride_of(uint64_t n, uint64_t most)
 {
     assert(most > 0);
     return n / most + 1;
@@ -69,7 +69,7 @@ static void try_cuts(struct converse *converse)
 {
     uint64_t n = count_bytes(converse->script, FB_TEST_ACT_SAY);
 
-    for (uint64_t cut = 1; cut < n; cut += stride(n, CUTS_MOST)) {
+    for (uint64_t cut = 1; cut < n; cut += stride_of(n, CUTS_MOST)) {
         struct kit_variant variant = { .cut = cut };
 
         snprintf(variant.name, sizeof(variant.name), "cut at byte %" PRIu64, cut);
@@ -79,7 +79,7 @@ static void try_cuts(struct converse *converse)
 
 static void try_peers(struct converse *converse)
 {
-    size_t window = stride(count_bytes(converse->script, FB_TEST_ACT_EXPECT), WINDOWS_MOST);
+    size_t window = stride_of(count_bytes(converse->script, FB_TEST_ACT_EXPECT), WINDOWS_MOST);
     const struct kit_variant variants[] = {
         { .name = "byte by byte", .bytes = true },
         { .name = "a peer that takes few bytes at a time", .window = window },
@@ -114,7 +114,7 @@ static void try_ends(struct converse *converse)
 {
     const struct kit_script *script = converse->script;
 
-    for (size_t i = 0; i < script->n; i += stride(script->n, ENDINGS_MOST)) {
+    for (size_t i = 0; i < script->n; i += stride_of(script->n, ENDINGS_MOST)) {
         try_end(converse, i, KIT_RESETS, false);
         try_end(converse, i, KIT_SHUTS, false);
         if (script->steps[i].act != FB_TEST_ACT_SAY)
@@ -130,7 +130,7 @@ static void try_refusals(struct converse *converse, bool pausing)
 {
     bool refused = true;
 
-    for (uint64_t i = 0; refused; i += stride(converse->allocations, REFUSALS_MOST)) {
+    for (uint64_t i = 0; refused; i += stride_of(converse->allocations, REFUSALS_MOST)) {
         struct kit_variant variant = { .refuses = true, .after = i, .pausing = pausing };
 
         snprintf(variant.name, sizeof(variant.name), "allocation %" PRIu64 " fails%s", i,

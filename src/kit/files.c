@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files in memory: the parts of a configuration, its report, and the error log. A test leaves no
- * file behind. */
+ * file on the disk. */
 #include "kit/kit.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simple driver for fuzz targets, for those who have no libFuzzer: feeds a target with each file
- * that it is given, and with inputs made from these. The inputs are the same in every run. */
+/* A simple driver for fuzz targets, for systems without libFuzzer: runs a target with each file
+ * that is given, and with inputs made from these. The inputs are the same in every run. */
 #include "kit/kit.h"
 
 #include <dirent.h>
@@ -34,8 +34,8 @@ static uint32_t random_below(struct driver *driver, uint32_t below)
     return kit_random(&driver->random, below);
 }
 
-/* Hands the input over in memory of exactly its size, so that a sanitizer sees a byte read too
- * far. */
+/* Passes the input in memory of exactly its size, so that a sanitizer detects a read beyond its
+ * end. */
 static void feed_target(struct driver *driver, const uint8_t *bytes, size_t n)
 {
     uint8_t *copy = malloc(n > 0 ? n : 1);
@@ -180,7 +180,7 @@ static void feed_invented(struct driver *driver)
     for (uint32_t i = 1 + random_below(driver, input != NULL ? 8 : 64); i > 0; i--)
         n = change_bytes(driver, bytes, n);
     assert(n <= INPUT_MOST);
-    if (n > 0) /* the first byte chooses how the rest is said */
+    if (n > 0) /* the first byte chooses how the rest is sent */
         bytes[0] = (uint8_t)random_below(driver, 256);
     feed_target(driver, bytes, n);
 }

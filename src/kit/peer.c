@@ -17,7 +17,7 @@ fb_test_peer *kit_peer_add(fb_test *test, struct sim_socket *socket)
     peer->kind = KIT_PEER;
     peer->test = test;
     peer->socket = socket;
-    socket->lends = true; /* memory of exactly the size of what is said */
+    socket->lends = true; /* memory of exactly the size of the bytes sent */
     STAILQ_INSERT_TAIL(&test->peers, peer, link);
     return peer;
 }

@@ -83,7 +83,7 @@ static void change_cycle(fb_test *test)
     cycle->events.worker_connections += KIT_SPARE_SLOTS;
 }
 
-/* Returns -1 when the worker could not start; the log says why. */
+/* Returns -1 when the worker could not start; the reason is in the log. */
 static int start_worker(fb_test *test)
 {
     struct fb_worker *worker = &test->worker;

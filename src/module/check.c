@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks a protocol's descriptor and copies it. Its structs may be shorter or longer than ours:
- * fields are only ever appended, and each struct says how large it is. No field is read that its
- * size does not cover, and no field is followed before it was checked; a wrong descriptor is a
- * message, never an assertion. */
+ * fields are only ever appended, and each struct contains its own size. No field beyond that size
+ * is read, and no pointer is used before it was checked; a wrong descriptor is a message, never an
+ * assertion. */
 #include "module/module.h"
 
 #include "base/compiler.h"

@@ -11,10 +11,10 @@
 #include <forkbeard/forkbeard.h>
 #include <sys/types.h>
 
-/* Room for a text that says what is wrong with a module, its NUL included. */
+/* Room for the error text about a module, including its NUL. */
 #define MODULE_TEXT 512
 
-/* The SDK's calls, which modules are bound to; NULL behind the last. They are listed in sdk/link.c,
+/* The SDK's calls, which modules use; NULL after the last. They are listed in sdk/link.c,
  * and the loader refers to them, so that each program that loads modules has them all. */
 extern void (*const sdk_calls[])(void);
 

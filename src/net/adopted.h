@@ -10,7 +10,7 @@
 
 enum adopted_from {
     ADOPTED_FROM_MANAGER, /* the service manager has opened it (socket activation) */
-    /* an earlier daemon has; the service manager has kept it (descriptor store) */
+    /* an earlier daemon has opened it, and the service manager has stored it */
     ADOPTED_FROM_STORE,
     ADOPTED_FROM_MASTER, /* the master process that has started us has, and listens on it too */
 };

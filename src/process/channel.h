@@ -39,7 +39,7 @@ int channel_open(int ends[2]);
 /* Makes `fd` wake this process by SIGIO when there is something to receive; -1 with errno. */
 int channel_wake(int fd);
 
-/* Sends; -1 with errno: EAGAIN when the receiver does not keep up, EPIPE when it has gone. */
+/* Sends; -1 with errno: EAGAIN when the channel is full, EPIPE when the receiver has closed it. */
 int channel_send(int fd, const struct channel_message *message);
 /* Receives the next message. Errors other than EAGAIN count as CHANNEL_CLOSED. */
 enum channel_status channel_receive(int fd, struct channel_message *message);

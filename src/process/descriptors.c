@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gathers the descriptors that a child keeps, before the fork, and closes all others by ranges, in
- * the child. A set that lacks a descriptor is never used to close others. */
+/* Collects the descriptors that a child keeps open, before the fork, and closes all others by
+ * ranges, in the child. An incomplete set is never used to close others. */
 #include "process/descriptors.h"
 
 #include "base/number.h"

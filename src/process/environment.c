@@ -130,7 +130,7 @@ int process_background_wait(int ready)
     ssize_t n = read(ready, &byte, 1);
 
     close(ready);
-    /* a byte: it serves; the end: it has died, and has said why */
+    /* a byte: the daemon serves; the end: it has died, and has logged the reason */
     return n == 1 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -150,7 +150,7 @@ void process_background_done(int ready, bool keep_stderr)
     if (ready == -1)
         return;
     process_detach(keep_stderr);
-    /* a failure means that the parent has gone */
+    /* a failure means that the parent has exited */
     if (write(ready, "", 1) == -1)
         errno = 0;
     close(ready);

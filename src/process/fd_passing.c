@@ -31,7 +31,7 @@ ssize_t fd_send(int socket, const void *bytes, size_t n, int passed)
         memcpy(CMSG_DATA(&control.header), &passed, sizeof(int));
     }
     sent = sendmsg(socket, &header, MSG_NOSIGNAL);
-    if (sent == -1 && errno == ECONNRESET) /* the receiver has gone and left messages unread */
+    if (sent == -1 && errno == ECONNRESET) /* the receiver has closed with unread messages */
         errno = EPIPE;
     return sent;
 }

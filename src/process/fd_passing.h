@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /* Sends like send() without SIGPIPE; `passed` goes along unless it is -1, and stays the
- * caller's. -1 with errno, EPIPE where the receiver has gone. */
+ * caller's. -1 with errno, EPIPE if the receiver has closed. */
 ssize_t fd_send(int socket, const void *bytes, size_t n, int passed);
 /* Receives like recv(); *passed is a descriptor that came along, close-on-exec and the caller's,
  * or -1. */

@@ -18,6 +18,6 @@ struct heritage {
     int channel;                    /* the worker's end; -1 in a single process */
     const struct memory *memory;    /* memory of connections; NULL: the allocator's */
     struct diag *diag;              /* collects why the worker cannot start; or NULL */
-    uint32_t diag_session;          /* the session of `diag` that takes it */
+    uint32_t diag_session;          /* session of `diag` for these messages */
     struct descriptors descriptors; /* the worker's descriptors, beside the standard ones */
 };

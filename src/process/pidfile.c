@@ -40,7 +40,7 @@ static bool is_name_of(const char *name, int fd)
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
-/* Returns 0 when locked, 1 when another process holds it, -1 with errno. */
+/* Returns 0 when locked, 1 when another process has the lock, -1 with errno. */
 static int try_lock(int fd)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -58,7 +58,7 @@ static int try_lock(int fd)
     return 1;
 }
 
-/* Reads as much of the file as fits, without the ends of lines behind it. NULL, or the name of
+/* Reads as much of the file as fits, without newlines at its end. NULL, or the name of
  * the call that failed, with errno. */
 static const char *read_text(const char *path, struct pid_text *text)
 {
@@ -86,8 +86,8 @@ static pid_t parse_pid(const struct pid_text *text)
     return number_parse(text->bytes, 1, INT_MAX, &pid) == NUMBER_OK ? (pid_t)pid : -1;
 }
 
-/* Names the process that holds the lock. The kernel does not say which it is, but the lock's
- * file does, unless that pid is of a namespace that we do not see. */
+/* Logs which process has the lock. The kernel does not show it, but the lock's file contains its
+ * pid, unless that pid belongs to a namespace that we cannot see. */
 static void log_holder(struct log *log, const char *path, const char *name)
 {
     struct pid_text text;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pid file, and the lock beside it that keeps a second master process out.
  *
- * The pid file is written aside and renamed, so that no reader ever finds it empty; the lock is
- * a file of its own (PATH.lock), because the rename gives the name of the pid file to another
- * file. The lock belongs to an open file: a process that inherits the descriptor has the lock
- * too. A child closes it; a master process hands it to the new one in an upgrade. While the two
+ * The pid file is written aside and renamed, so that no reader ever finds it empty; the lock is a
+ * file of its own (PATH.lock), because the rename gives the name of the pid file to another file.
+ * The lock belongs to an open file: a process that inherits the descriptor has the lock too. A
+ * child closes it; in an upgrade the old master process passes it to the new one. While the two
  * run, the old one's pid file is PATH.oldbin. A file that does not name us is never removed. */
 #pragma once
 
@@ -23,7 +23,7 @@ struct pidfile {
 
 #define PIDFILE_OLD_SUFFIX ".oldbin"
 
-/* Locks; -1 after an emerg line that names the process that holds it. */
+/* Locks; -1 after an emerg line that names the process that has the lock. */
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log);
 /* Whether `path`, however it is spelled, is that of this locked file. A second lock of the same
  * file would conflict with our own. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A build with the sanitizers. At the end one looks for leaks from a process that shares the
- * worker's memory and has stopped it as a debugger would; reports name lines, which are read from
- * the binary, and go to the file that the environment names. */
+/* A build with the sanitizers. The leak sanitizer checks at the end of a worker: it forks a process
+ * that shares the worker's memory and stops the worker by ptrace(). Reports contain source lines,
+ * which are read from the binary, and go to the file that the environment names. */
 #include "process/sanitized.h"
 
 #include "base/compiler.h"

@@ -5,5 +5,5 @@
 
 #include <forkbeard/forkbeard.h>
 
-/* Their descriptors, in the order of protocols.def; NULL behind the last. */
+/* Their descriptors, in the order of protocols.def; NULL after the last. */
 extern const fb_protocol *const protocols_builtin[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sandbox of workers: it limits what an attacker can do who has taken a worker over. It is made
+/* The sandbox of workers: it limits what an attacker can do who controls a worker. It is made
  * of no_new_privs, Landlock (paths, ports, signals) and a filter of system calls. Each worker
  * enters it at the end of its start, and can never leave it. */
 #pragma once

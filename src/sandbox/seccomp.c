@@ -347,7 +347,8 @@ static int load_filter(struct filter *filter, bool strict)
         deny_calls(filter);
     if (filter->error == 0)
         filter->error = seccomp_attr_set(filter->context, SCMP_FLTATR_ACT_BADARCH, DENY);
-    /* an old libseccomp or kernel refuses these: the filter then holds one thread, and is slower */
+    /* an old libseccomp or kernel refuses these: the filter then applies to one thread only, and is
+     * slower */
     seccomp_attr_set(filter->context, SCMP_FLTATR_CTL_TSYNC, 1);
     seccomp_attr_set(filter->context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     if (filter->error == 0)

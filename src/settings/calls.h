@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's fb_conf_ calls, with which a protocol's conf_done and `set` report mistakes and ask the
- * configuration for memory, addresses and maps. */
+/* The SDK's fb_conf_ calls, with which a protocol's conf_done and `set` report mistakes and get
+ * memory, addresses and maps of the configuration. */
 #pragma once
 
 #include "base/compiler.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directives of the error log. They say where lines go; nothing is opened here. */
+/* The directives of the error log. They define its targets; process/logs.c opens them, and nothing
+ * is opened here. */
 #include "base/check.h"
 #include "base/number.h"
 #include "net/address.h"

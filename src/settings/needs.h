@@ -19,6 +19,6 @@ struct needs {
     bool names;          /* the resolver of the C library */
     bool udp;            /* sockets of datagrams */
     bool listen;         /* listening sockets of their own */
-    const char *unknown; /* a protocol built for an older SDK, which could not say; or NULL */
+    const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */
     STAILQ_HEAD(, needs_path) paths;
 };

@@ -37,10 +37,10 @@ struct scope {
 void scope_init(struct scope *scope, unsigned at, struct scope *outer);
 /* Returns the directive that set this in the scope, or NULL. */
 const struct conf_directive *scope_find(const struct scope *scope, const struct setting *setting);
-/* Tells whether a row of the table that sets the same field was written in the scope: two
+/* Whether a row of the table that sets the same field was written in the scope: two
  * directives can be names of one value. */
 bool scope_sets_field(
     const struct scope *scope, const struct setting *table, const struct setting *setting);
-/* Tells whether everything in the block was read and accepted. If not, a directive that seems to be
+/* Whether everything in the block was read and accepted. If not, a directive that seems to be
  * missing may stand in the part that was not, and is not reported. */
 bool scope_is_whole(const struct apply *apply, const struct scope *scope);

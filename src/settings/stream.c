@@ -57,7 +57,7 @@ SETTER(stream_set_server)
     return 0;
 }
 
-/* Keeps the block until all modules are loaded, wherever load_module stands. */
+/* Stores the block until all modules are loaded, wherever load_module stands. */
 SETTER(stream_set)
 {
     (void)setting;
@@ -81,7 +81,7 @@ void stream_apply(struct apply *apply)
         return;
     apply_scope(apply, scope, CONTEXT_STREAM, apply->stream);
 
-    /* the end of the block, because what the stream sets after a server holds for it, too */
+    /* the end of the block, because a directive of the stream after a server applies to it, too */
     STAILQ_FOREACH (server, &scope->servers, link) {
         apply_defaults(apply, server, stream_table);
         protocol_finish(apply, server);

@@ -97,9 +97,9 @@ static inline bool shm_map_is_expired(const struct shm_map_entry *entry, uint64_
 /* The pool (map_pool.c): its functions lock it; the caller holds the shard. */
 
 int shm_map_pool_init(struct shm_map *map);
-/* Takes an entry for the shard; 0 when there is none. */
+/* Acquires an entry for the shard; 0 when there is none. */
 uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard);
-/* Gives an entry back, which no reader can still take for what it was. */
+/* Releases an entry that no reader can confuse with its former state any more. */
 void shm_map_pool_give(struct shm_map *map, uint32_t index);
 bool shm_map_pool_is_empty(struct shm_map *map);
 
@@ -110,5 +110,5 @@ int shm_map_shard_init(struct shm_map *map, uint32_t shard);
 void shm_map_shard_lock(struct shm_map *map, uint32_t shard);
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard);
 void shm_map_shard_unlock(struct shm_map *map, uint32_t shard);
-/* Takes the entry that a link leads to out of its chain, and gives it back. */
+/* Removes the entry that a link leads to from its chain, and releases it. */
 void shm_map_shard_remove(struct shm_map *map, uint32_t shard, _Atomic uint32_t *link);

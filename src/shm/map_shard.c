@@ -80,7 +80,7 @@ static void repair_shard(struct shm_map *map, uint32_t shard)
     SHM_STORE(s->count, count);
 }
 
-/* Repairs the shard if its last holder died with the mutex; returns whether the mutex is held. */
+/* Repairs the shard if the last owner of the mutex died; returns whether the mutex is locked. */
 static bool finish_lock(struct shm_map *map, uint32_t shard, enum shm_mutex_state state)
 {
     if (state == SHM_MUTEX_OWNER_DIED) {

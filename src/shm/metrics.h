@@ -37,13 +37,15 @@ bool shm_metrics_is(const struct shm_metrics *metrics, const struct shm_metrics_
 extern const struct zone_kind shm_metrics_kind;
 
 uint32_t shm_metrics_n(const struct shm_metrics *metrics);
-/* Returns a slot's row, which from then on is in the totals: its worker asks once. */
+/* Returns a slot's row, which is part of the totals from then on. The slot's worker calls it
+ * once. */
 shm_row *shm_metrics_row(struct shm_metrics *metrics, uint32_t slot);
 /* Sum over the rows of the living workers and the dead. */
 void shm_metrics_totals(const struct shm_metrics *metrics, int64_t *totals);
 int64_t shm_metrics_total(const struct shm_metrics *metrics, uint32_t metric);
-/* The master, when the worker of a slot has died: keeps its counters and drops its gauges. A second
- * fold of the same slot changes nothing, and totals are right at every moment of a fold. */
+/* The master, when the worker of a slot has died: adds its counters to the totals and discards its
+ * gauges. A second fold of the same slot changes nothing, and totals are right at every moment of a
+ * fold. */
 void shm_metrics_fold(struct shm_metrics *metrics, uint32_t slot);
 
 /* Add to and set a metric of the caller's own row: a plain load and store are enough. */

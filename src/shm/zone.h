@@ -62,9 +62,8 @@ struct zone *zones_find(const struct zones *zones, const char *name);
 struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
     const char *name, uint32_t version, const void *shape);
 
-/* Adds an open zone, from memory that another process has handed us, and which may be anything.
- * Takes the descriptor; -1 with errno if it is no zone, and then the descriptor stays the
- * caller's. */
+/* Adds an open zone with memory from another process, whose content is not trusted. Takes ownership
+ * of the descriptor; -1 with errno if it is no zone, and then the descriptor stays the caller's. */
 int zones_adopt(struct zones *zones, struct arena *arena, int fd);
 
 /* Opens every zone, with the memory of the zone of `old` (open, or NULL) that fits; -1 after an
@@ -72,7 +71,8 @@ int zones_adopt(struct zones *zones, struct arena *arena, int fd);
 int zones_open(struct zones *zones, const struct zones *old, struct log *log);
 /* Closes the open zones. */
 void zones_close(struct zones *zones);
-/* The master, when the worker of a slot has died: tells the kinds of the open zones. */
+/* Called by the master when the worker of a slot has died: calls slot_released() of all open
+ * zones. */
 void zones_slot_released(struct zones *zones, uint32_t slot);
 
 /* Returns the kind's part of the memory, aligned to CACHE_LINE; NULL unless open. */

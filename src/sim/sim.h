@@ -100,7 +100,7 @@ struct sim_trouble {
     unsigned spurious;     /* an event without a reason */
     unsigned late;         /* an event comes only with the next wait */
     unsigned reset;        /* a connection breaks when it is received from or sent to */
-    unsigned aborted;      /* a client has gone when it is accepted */
+    unsigned aborted;      /* a client has already closed when it is accepted */
 };
 
 /* Makes trouble from now on; NULL: no more. */
@@ -132,7 +132,7 @@ struct sim_server *sim_server(struct sim *sim, const struct sockaddr *address, s
 void sim_server_answer(struct sim_server *server, enum sim_server_answer answer, int error);
 /* Sets whether connect() itself returns the result; otherwise an event reports it. */
 void sim_server_answer_at_once(struct sim_server *server, bool at_once);
-/* Takes the next connection that the server has accepted; NULL without one. */
+/* Returns the next connection that the server has accepted, once; NULL without one. */
 struct sim_socket *sim_server_take(struct sim_server *server);
 /* The number of connects to the server. */
 unsigned sim_server_tries(const struct sim_server *server);

@@ -98,7 +98,7 @@ struct sim {
 extern const struct mechanism sim_mechanism_edge, sim_mechanism_level;
 extern const struct io_ops sim_io;
 
-/* Records a mistake of the program, and tells the harness. */
+/* Records a mistake of the program, and calls the harness's `fault`. */
 void sim_fault(struct sim *sim, int fd, const char *format, ...) PRINTF_FORMAT(3, 4);
 /* Whether a trouble comes now. */
 bool sim_happens(struct sim *sim, unsigned per_mille);
@@ -130,7 +130,7 @@ void sim_clock_read(struct loop *loop);
 /* Creates an endpoint on its way to the server of the address (server.c). */
 struct sim_endpoint *sim_connect(
     struct source *source, const struct sockaddr *address, socklen_t length);
-/* Whether connect() of the endpoint itself says how it ended. */
+/* Whether connect() of the endpoint itself returns the result. */
 bool sim_server_answers_at_once(const struct sim_endpoint *s);
 void sim_servers_free(struct sim *sim);
 

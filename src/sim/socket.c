@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sockets of a simulation as the harness drives them: what arrives, how much the peer takes,
- * and when it ends. Nothing arrives behind the end of the peer's half. */
+ * and when it ends. Nothing arrives after the end of the peer's half. */
 #include "sim/sim_private.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The service manager's store of descriptors. It keeps copies of our listening sockets while we
- * are restarted, so that clients wait in their queues instead of being refused. Sockets that the
- * manager has opened itself are never stored. */
+/* The service manager's store of descriptors. It keeps copies of the listening sockets while the
+ * daemon is restarted, so that clients wait in their queues instead of being refused. Sockets that
+ * the manager has opened itself are never stored. */
 #pragma once
 
 #include "net/adopted.h"

@@ -18,7 +18,7 @@
 #define UNNAMED "unknown"
 #define NAME_MAX_BYTES 255
 
-/* Takes a variable out of the environment: a copy of its value, or NULL. */
+/* Removes a variable from the environment and returns a copy of its value, or NULL. */
 static char *take_variable(const char *name)
 {
     const char *value = getenv(name);
@@ -28,7 +28,7 @@ static char *take_variable(const char *name)
     return copy;
 }
 
-/* Takes the name of the next descriptor off the list. */
+/* Removes the name of the next descriptor from the list and returns it. */
 static const char *next_name(char **names, char name[NAME_MAX_BYTES + 1])
 {
     const char *next = *names != NULL ? strsep(names, ":") : NULL;

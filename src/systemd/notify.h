@@ -32,7 +32,8 @@ void notify_stopping(struct log *log);
 /* Sends the status that is shown to people: one line, in which other bytes than characters are
  * replaced. */
 void notify_status(struct log *log, const char *text);
-/* Names another process as the main one. The manager takes no message from us from then on. */
+/* Names another process as the main one. From then on the manager ignores messages from this
+ * process. */
 void notify_mainpid(struct log *log, pid_t pid);
 
 /* Returns the watchdog interval of the manager in ms; 0: the manager has no watchdog. */
