@@ -56,7 +56,7 @@ struct io_ops {
     struct io_result (*splice_out)(struct source *source, int pipe, size_t n);
     /* Ends our half, after what was sent. */
     struct io_result (*shutdown)(struct source *source);
-    /* Bytes that a layer holds and the kernel will not announce. */
+    /* Bytes that a layer holds and the kernel will not announce; NULL where there is no layer. */
     size_t (*pending)(const struct source *source);
     /* Closes the descriptor; with `reset` the peer is told that the connection broke. */
     void (*close)(struct source *source, bool reset);

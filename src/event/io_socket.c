@@ -142,12 +142,6 @@ static struct io_result socket_shutdown(struct source *source)
     return (struct io_result) { .status = IO_DONE };
 }
 
-static size_t socket_pending(const struct source *source)
-{
-    (void)source;
-    return 0;
-}
-
 static void socket_close(struct source *source, bool reset)
 {
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
@@ -169,6 +163,5 @@ const struct io_ops io_socket = {
     .splice_in = socket_splice_in,
     .splice_out = socket_splice_out,
     .shutdown = socket_shutdown,
-    .pending = socket_pending,
     .close = socket_close,
 };

@@ -15,13 +15,14 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         .mechanism = options->mechanism,
         .log = options->log,
         .wait_mask = options->wait_mask,
+        .checked = DEBUG_BUILD || options->mechanism->self != NULL,
     };
     mechanism_check(options->mechanism);
     assert(options->slots < UINT32_MAX - OWN_SLOTS);
     for (int i = 0; i < QUEUES; i++)
         TAILQ_INIT(&loop->queues[i]);
     timers_init(&loop->timers, &loop->clock, loop);
-    loop->mechanism->read_clock(loop);
+    loop_read_clock(loop);
 
     if (source_table_init(&loop->sources, options->slots + OWN_SLOTS, options->stride) == -1) {
         log_write(loop->log, LEVEL_EMERG, errno, "no memory for %u connections", options->slots);
@@ -53,12 +54,20 @@ void loop_done(struct loop *loop)
     source_table_done(&loop->sources);
 }
 
+void loop_read_clock(struct loop *loop)
+{
+    if (loop->mechanism->read_clock != NULL)
+        loop->mechanism->read_clock(loop);
+    else
+        clock_read(&loop->clock);
+}
+
 void loop_wait(struct loop *loop, int timeout)
 {
     assert(timeout >= -1);
     loop->mechanism->process_events(loop, timeout);
     if (loop->ticker == NULL)
-        loop->mechanism->read_clock(loop);
+        loop_read_clock(loop);
 }
 
 void loop_post(struct loop *loop, struct event *event, enum event_queue queue)
@@ -94,14 +103,13 @@ void loop_run(struct loop *loop, enum event_queue queue)
 bool loop_promote(struct loop *loop)
 {
     struct posted_events *next = &loop->queues[QUEUE_NEXT];
+    struct posted_events *normal = &loop->queues[QUEUE_NORMAL];
     struct event *event;
 
-    if (TAILQ_EMPTY(next))
-        return false;
     TAILQ_FOREACH (event, next, link)
         event->queue = QUEUE_NORMAL;
-    TAILQ_CONCAT(&loop->queues[QUEUE_NORMAL], next, link);
-    return true;
+    TAILQ_CONCAT(normal, next, link);
+    return !TAILQ_EMPTY(normal) || !TAILQ_EMPTY(&loop->queues[QUEUE_ACCEPT]);
 }
 
 struct source *loop_source(struct loop *loop, uint32_t index, uint32_t generation)

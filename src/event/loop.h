@@ -29,6 +29,7 @@ struct loop {
     struct source *signaler;   /* the signalfd, with a wait_mask; else NULL */
     struct source *ticker;     /* the timerfd of timer_resolution, or NULL */
     void (*notified)(struct loop *loop); /* runs on the loop after notify() */
+    bool checked; /* whole structures are checked each turn: simulated kernel, debug build */
 };
 
 struct loop_options {
@@ -57,19 +58,16 @@ int loop_watch_signals(struct loop *loop);
 
 /* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
 void loop_wait(struct loop *loop, int timeout);
-
-/* Whether checks of whole structures run each turn: on a simulated kernel, and in a debug build. */
-static inline bool loop_is_checked(const struct loop *loop)
-{
-    return DEBUG_BUILD || loop->mechanism->self != NULL;
-}
+/* Reads the clock that the loop goes by. */
+void loop_read_clock(struct loop *loop);
 
 /* Puts an event at a queue's end; an event that is posted already stays where it is. */
 void loop_post(struct loop *loop, struct event *event, enum event_queue queue);
 void loop_unpost(struct loop *loop, struct event *event);
 /* Runs a queue until it is empty, with the events that handlers post to it meanwhile. */
 void loop_run(struct loop *loop, enum event_queue queue);
-/* Moves the next queue's events to the normal queue; false when there were none. */
+/* Moves the next queue's events to the normal queue; returns whether events are posted already, so
+ * that the turn need not wait for any. */
 bool loop_promote(struct loop *loop);
 
 /* Returns the source of a slot if the slot is still in that generation, else NULL: for

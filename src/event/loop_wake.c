@@ -32,7 +32,7 @@ static void ticker_readable(struct loop *loop, struct source *source)
 {
     assert(source == loop->ticker);
     read_count(source);
-    loop->mechanism->read_clock(loop);
+    loop_read_clock(loop);
 }
 
 /* Lets the pending signals through, whose handlers run now. */

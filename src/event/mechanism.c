@@ -36,11 +36,5 @@ void mechanism_check(const struct mechanism *mechanism)
     assert(mechanism->add_conn != NULL && mechanism->del_conn != NULL);
     assert(mechanism->add_listener != NULL && mechanism->del_listener != NULL);
     assert(mechanism->notify != NULL && mechanism->process_events != NULL);
-    assert(mechanism->read_clock != NULL);
     assert(option->least <= option->initial && option->initial <= option->greatest);
-}
-
-void mechanism_system_clock(struct loop *loop)
-{
-    clock_read(&loop->clock);
 }

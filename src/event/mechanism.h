@@ -63,7 +63,7 @@ struct mechanism {
     /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, which is in
      * force only within the wait, and reports. A signal ends the wait without a word. */
     void (*process_events)(struct loop *loop, int timeout);
-    /* The time that the loop goes by, for loop->clock. */
+    /* Sets loop->clock to a time of the mechanism's own; NULL: the loop reads the system's clocks. */
     void (*read_clock)(struct loop *loop);
 };
 
@@ -82,7 +82,5 @@ const struct mechanism *mechanism_find(const char *name);
 /* Asserts that every operation is there, and that the option's limits fit its initial value. */
 void mechanism_check(const struct mechanism *mechanism);
 
-/* A read_clock() of the system's clocks. */
-void mechanism_system_clock(struct loop *loop);
 /* A notify() on an eventfd, for mechanisms whose kernel has nothing better. */
 int loop_notify_eventfd(struct loop *loop);

@@ -56,9 +56,10 @@ void timers_disarm(struct timers *timers, struct timer *timer)
         remove_timer(timers, timer);
 }
 
-static inline int wait_from(const struct timers *timers, uint64_t now)
+int timers_wait(const struct timers *timers)
 {
     const struct timer *first = RB_MIN(timer_tree, (struct timer_tree *)&timers->tree);
+    uint64_t now = timers->clock->mono_ms;
 
     if (first == NULL)
         return -1;
@@ -67,13 +68,9 @@ static inline int wait_from(const struct timers *timers, uint64_t now)
     return first->deadline - now > INT_MAX ? INT_MAX : (int)(first->deadline - now);
 }
 
-int timers_wait(const struct timers *timers)
+void timers_run(struct timers *timers)
 {
-    return wait_from(timers, timers->clock->mono_ms);
-}
-
-static inline void run_until(struct timers *timers, const struct clock *clock)
-{
+    const struct clock *clock = timers->clock;
     struct timer *timer;
 
     /* ends although handlers set timers: what they set lies at least 1 ms after the cached time */
@@ -82,11 +79,6 @@ static inline void run_until(struct timers *timers, const struct clock *clock)
         remove_timer(timers, timer);
         timer->expired(timers->loop, timer);
     }
-}
-
-void timers_run(struct timers *timers)
-{
-    run_until(timers, timers->clock);
 }
 
 size_t timers_check(const struct timers *timers)
@@ -126,12 +118,9 @@ void timer_del(struct loop *loop, struct timer *timer)
         remove_timer(&loop->timers, timer);
 }
 
-int timers_distance(const struct loop *loop)
+void timer_restart(struct loop *loop, struct timer *timer, uint64_t ms)
 {
-    return wait_from(&loop->timers, loop->clock.mono_ms);
-}
-
-void timers_expire(struct loop *loop)
-{
-    run_until(&loop->timers, &loop->clock);
+    if (ms < (uint64_t)10 * TIMER_LAZY_MS)
+        timer_del(loop, timer);
+    timer_set(loop, timer, ms);
 }

@@ -53,13 +53,12 @@ void timers_run(struct timers *timers);
 /* Asserts that the tree is in order and holds set timers alone; returns how many. */
 size_t timers_check(const struct timers *timers);
 
-/* The same for a loop's timers, with lazy re-arming. */
+/* A loop's timers are set with lazy re-arming; timers_wait() and timers_run() serve them as well. */
 
 /* Expires in `ms` (at least 1) from the loop's cached time; a set timer is moved. */
 void timer_set(struct loop *loop, struct timer *timer, uint64_t ms);
 /* May be called on a timer that is not set. */
 void timer_del(struct loop *loop, struct timer *timer);
-/* Milliseconds to the earliest deadline, 0 when it has passed, -1 without timers. */
-int timers_distance(const struct loop *loop);
-/* Runs what has expired by the loop's cached time. */
-void timers_expire(struct loop *loop);
+/* Restarts a timer of inactivity. timer_set() may leave a timer where it lies, TIMER_LAZY_MS off;
+ * where that is much of `ms`, the timer is set exactly. */
+void timer_restart(struct loop *loop, struct timer *timer, uint64_t ms);

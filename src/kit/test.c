@@ -243,7 +243,7 @@ static void check_left(fb_test *test)
     if (test->closings != test->openings)
         kit_fault(test, "%" PRIu64 " connections were opened, and %" PRIu64 " were closed",
             test->openings, test->closings);
-    if (timers_distance(&net->loop) != -1)
+    if (timers_wait(&net->loop.timers) != -1)
         kit_fault(test, "timers are left");
     if (test->memory.live > 0)
         kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.live);

@@ -48,7 +48,7 @@ void fb_test_pass(fb_test *test, uint64_t ms)
 {
     fb_test_run(test);
     while (ms > 0) {
-        int distance = timers_distance(loop_of(test));
+        int distance = timers_wait(&loop_of(test)->timers);
         uint64_t step = distance <= 0 || (uint64_t)distance > ms ? ms : (uint64_t)distance;
 
         assert(step > 0 && step <= ms);

@@ -42,12 +42,19 @@ static bool deliver(struct fb_conn *conn, bool last, fb_bytes in, struct chunk *
             chunk_free(&net->chunks, chunk);
         return conn->source.generation == generation;
     }
-    conn_keep_input(conn, in, used, chunk);
+    if (used < in.n || chunk != NULL)
+        conn_keep_input(conn, in, used, chunk);
     if (conn->moved) {
         conn->moved = 0;
         conn->ops->moved(conn);
     }
     return true;
+}
+
+/* Whether unconsumed input is to be offered without more behind it. */
+static bool is_due_again(const struct fb_conn *conn)
+{
+    return conn->redeliver && conn->in != NULL;
 }
 
 /* Receives and delivers until there is no more, or others are to have their turn; false when the
@@ -61,9 +68,9 @@ static bool read_input(struct fb_conn *conn)
         struct chunk *chunk;
         fb_bytes in;
 
-        if (!reading->ready && !conn_is_due_again(conn))
+        if (!reading->ready && !is_due_again(conn))
             break;
-        if (conn->pipe != NULL && !conn_is_due_again(conn) && conn_splice_input(conn))
+        if (conn->pipe != NULL && !is_due_again(conn) && conn_splice_input(conn))
             continue;
         input = conn_receive(conn, &in, &chunk);
         if (input != CONN_INPUT_NONE && !deliver(conn, input == CONN_INPUT_END, in, chunk))

@@ -166,15 +166,6 @@ void conn_end(struct fb_conn *conn, fb_reason reason);
  * now on their owners are called for `closed` alone. */
 int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms);
 
-/* Restarts a timer of inactivity. timer_set() may leave a timer where it lies, TIMER_LAZY_MS
- * off; where that is much of `ms`, the timer is set exactly. */
-static inline void net_restart_timer(struct net *net, struct timer *timer, uint64_t ms)
-{
-    if (ms < (uint64_t)10 * TIMER_LAZY_MS)
-        timer_del(&net->loop, timer);
-    timer_set(&net->loop, timer, ms);
-}
-
 /* conn_check.c: Asserts what holds for every connection between callbacks. */
 void conn_check(const struct fb_conn *conn);
 

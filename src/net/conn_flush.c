@@ -115,16 +115,12 @@ static void update_pressure(struct fb_conn *conn)
     }
 }
 
-/* Watches for what output waits for. */
-static void update_writing(struct fb_conn *conn)
+/* Watches for what the connection waits for: room for output, or the end of our connect(). */
+static void watch_writing(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;
     struct event *event = &conn->source.events[EVENT_WRITE];
 
-    if (conn->out == NULL && !conn_is_connecting(conn) && conn_splice_is_empty(conn)) {
-        source_disarm(loop, &conn->source, EVENT_WRITE);
-        return;
-    }
     if (event->ready) /* the connection has had its turn */
         loop_post(loop, event, QUEUE_NEXT);
     if (source_arm(loop, &conn->source, EVENT_WRITE) == -1)
@@ -133,7 +129,7 @@ static void update_writing(struct fb_conn *conn)
 
 static void send_output(struct fb_conn *conn)
 {
-    if (!conn_send(conn) || !conn_own_output(conn))
+    if (!conn_send(conn) || (conn->out != NULL && !conn_own_output(conn)))
         return;
     if (conn->moved) {
         conn->moved = 0;
@@ -145,7 +141,10 @@ static void send_output(struct fb_conn *conn)
         conn->source.io->shutdown(&conn->source);
         conn_set_write(conn, CONN_WRITE_ENDED);
     }
-    update_writing(conn);
+    if (conn->out != NULL || !conn_splice_is_empty(conn))
+        watch_writing(conn);
+    else if (conn->source.events[EVENT_WRITE].armed)
+        source_disarm(&conn->net->loop, &conn->source, EVENT_WRITE);
     update_pressure(conn);
 }
 
@@ -155,7 +154,7 @@ static void check_connect(struct fb_conn *conn)
     struct io_result result;
 
     if (!conn->source.events[EVENT_WRITE].ready) {
-        update_writing(conn);
+        watch_writing(conn);
         return;
     }
     result = conn->source.io->connected(&conn->source);
@@ -166,12 +165,24 @@ static void check_connect(struct fb_conn *conn)
     case IO_AGAIN_READ:
     case IO_AGAIN_WRITE:
         conn->source.events[EVENT_WRITE].ready = false;
-        update_writing(conn);
+        watch_writing(conn);
         break;
     default:
         conn_log(conn, LEVEL_ERROR, result.error, "connect() failed");
         conn_fail(conn, conn_reason_of(result.error));
     }
+}
+
+/* Whether output can leave from now on, of a connection whose output could not. Output that has to
+ * wait for our connect() is copied. */
+static bool is_connected_now(struct fb_conn *conn)
+{
+    if (!conn_is_connecting(conn))
+        return false;
+    check_connect(conn);
+    if (conn_is_connecting(conn) && conn->out != NULL)
+        conn_own_output(conn);
+    return conn_can_send(conn);
 }
 
 /* Ends the connection, or leaves it until more happens. */
@@ -209,12 +220,8 @@ static void end_or_wait(struct fb_conn *conn)
 void conn_flush(struct fb_conn *conn)
 {
     assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
-    if (conn_is_connecting(conn))
-        check_connect(conn);
-    if (conn_can_send(conn))
+    if (conn_can_send(conn) || is_connected_now(conn))
         send_output(conn);
-    else if (conn_is_connecting(conn))
-        conn_own_output(conn);
     end_or_wait(conn);
 }
 
@@ -234,11 +241,11 @@ void net_flush(struct net *net)
     if (net->flushing) /* a callback of the flush has called; the outer call goes on */
         return;
     net->flushing = true;
-    while (net_is_dirty(net)) {
+    do {
         flush_queue(net);
         if (net->chunks.released != NULL)
             chunk_pool_run_releases(&net->chunks, net->heartbeat);
-    }
+    } while (net_is_dirty(net));
     net->flushing = false;
     if (DEBUG_BUILD)
         net_check(net);

@@ -11,7 +11,7 @@
 /* System calls after which a lingering connection gives the others their turn. */
 #define DISCARDS_A_TURN 16
 
-/* Returns a chunk with the kept bytes and room for `least` behind them; NULL without memory. */
+/* Returns a chunk with the unconsumed bytes and room for `least` behind them; NULL without memory. */
 static struct chunk *make_room(struct fb_conn *conn, size_t least)
 {
     struct chunk *old = conn->in, *chunk;
@@ -53,16 +53,14 @@ static void copy_rest(struct fb_conn *conn, const uint8_t *p, size_t n)
 void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk)
 {
     assert(used <= in.n && conn_is_owned(conn));
-    if (chunk != NULL && used < in.n) {
+    if (chunk == NULL) {
+        copy_rest(conn, in.p + used, in.n - used);
+    } else if (used < in.n) {
         assert(conn->in == NULL);
         chunk->p += used;
         conn->in = chunk;
-    } else if (chunk != NULL) {
-        chunk_free(&conn->net->chunks, chunk);
-    } else if (used < in.n) {
-        copy_rest(conn, in.p + used, in.n - used);
     } else {
-        return;
+        chunk_free(&conn->net->chunks, chunk);
     }
     conn_count(conn);
 }
@@ -72,11 +70,6 @@ void conn_drop_input(struct fb_conn *conn)
     if (conn->in != NULL)
         chunk_free(&conn->net->chunks, conn->in);
     conn->in = NULL;
-}
-
-bool conn_is_due_again(const struct fb_conn *conn)
-{
-    return conn->redeliver && conn->in != NULL;
 }
 
 /* Receives once into *span, and notes what that says of the receiving half. */
@@ -90,7 +83,8 @@ static struct io_result receive_span(struct fb_conn *conn, struct io_span *span)
     case IO_DONE:
         conn->received += span->n;
         /* less than there was room for: no more is there, unless the end is known to follow */
-        if (span->n < room && !source->eof && source->io->pending(source) == 0)
+        if (span->n < room && !source->eof &&
+            (source->io->pending == NULL || source->io->pending(source) == 0))
             source->events[EVENT_READ].ready = false;
         break;
     case IO_AGAIN_READ:
@@ -116,7 +110,7 @@ static struct io_result fail_without_memory(struct fb_conn *conn)
     return (struct io_result) { .status = IO_FAILED };
 }
 
-/* Receives behind the kept bytes, so that the owner is given all in one piece. */
+/* Receives behind the unconsumed bytes, so that the owner is given all in one piece. */
 static struct io_result receive_behind(struct fb_conn *conn)
 {
     struct chunk *chunk = make_room(conn, CHUNK_ROOM / 2);
@@ -140,16 +134,30 @@ static struct io_result receive_behind(struct fb_conn *conn)
     return result;
 }
 
-/* Detaches the kept bytes, so that an end of the connection leaves them alone while they are
+/* Detaches the unconsumed bytes, so that an end of the connection leaves them alone while they are
  * lent. */
-static void take_kept(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk)
+static void detach_input(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk)
 {
     *chunk = conn->in;
-    *in = (fb_bytes) { NULL, 0 };
-    if (conn->in != NULL)
-        *in = (fb_bytes) { conn->in->p, chunk_length(conn->in) };
+    *in = (fb_bytes) { conn->in->p, chunk_length(conn->in) };
     conn->in = NULL;
     conn->redeliver = 0;
+}
+
+/* Receives for a connection that has unconsumed input, unless that is to be offered again as it
+ * is. */
+static enum conn_input receive_more(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk)
+{
+    struct io_result result = { .status = IO_DONE };
+
+    if (!conn->redeliver)
+        result = receive_behind(conn);
+    if (result.status != IO_DONE && result.status != IO_EOF)
+        return CONN_INPUT_NONE;
+    if (result.n > 0)
+        conn_debug(conn, "received %zu bytes", result.n);
+    detach_input(conn, in, chunk);
+    return result.status == IO_EOF ? CONN_INPUT_END : CONN_INPUT_DATA;
 }
 
 enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk)
@@ -157,26 +165,19 @@ enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct chunk **
     struct io_span span = { conn->net->scratch, conn->net->scratch_size };
     struct io_result result;
 
-    assert(conn_may_read(conn));
-    if (conn_is_due_again(conn)) {
-        take_kept(conn, in, chunk);
-        return CONN_INPUT_DATA;
-    }
-    result = conn->in != NULL ? receive_behind(conn) : receive_span(conn, &span);
-    if (result.status == IO_EOF) {
-        take_kept(conn, in, chunk);
-        return CONN_INPUT_END;
-    }
-    if (result.status != IO_DONE)
+    assert(conn->read == CONN_READ_ON && !conn->paused);
+    if (conn->in != NULL)
+        return receive_more(conn, in, chunk);
+    result = receive_span(conn, &span);
+    if (result.status != IO_DONE && result.status != IO_EOF)
         return CONN_INPUT_NONE;
-    conn_debug(conn, "received %zu bytes", result.n);
-    if (conn->in != NULL) {
-        take_kept(conn, in, chunk);
-    } else {
-        *in = (fb_bytes) { span.p, span.n };
-        *chunk = NULL;
-        conn->redeliver = 0;
-    }
+    conn->redeliver = 0;
+    *chunk = NULL;
+    *in = (fb_bytes) { NULL, 0 };
+    if (result.status == IO_EOF)
+        return CONN_INPUT_END;
+    *in = (fb_bytes) { span.p, span.n };
+    conn_debug(conn, "received %zu bytes", span.n);
     return CONN_INPUT_DATA;
 }
 

@@ -172,8 +172,10 @@ static struct io_result send_pieces(struct fb_conn *conn, size_t *offered)
 
     *offered = 0;
     while (chunk->kind != CHUNK_FILE && n < PIECES_MAX) {
-        pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = memory_length(chunk) };
-        *offered += memory_length(chunk);
+        size_t length = memory_length(chunk);
+
+        pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = length };
+        *offered += length;
         if (chunk == conn->out)
             break;
         chunk = chunk->next;
@@ -232,7 +234,7 @@ bool conn_send(struct fb_conn *conn)
 {
     struct event *writing = &conn->source.events[EVENT_WRITE];
 
-    assert(conn_can_send(conn) || conn->out == NULL);
+    assert(conn->source.fd != -1 && conn->phase >= CONN_OPENING);
     for (int i = 0; i < SENDS_A_TURN && conn->out != NULL && writing->ready; i++) {
         struct io_result result = send_once(conn);
 
@@ -280,7 +282,8 @@ bool conn_own_output(struct fb_conn *conn)
 {
     struct chunk *chunk, *next;
 
-    if (conn->out == NULL || !has_view(conn))
+    assert(conn->out != NULL);
+    if (!has_view(conn))
         return true;
     next = conn->out->next;
     conn->out->next = NULL; /* the ring becomes a line */

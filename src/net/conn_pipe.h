@@ -54,7 +54,7 @@ static inline void conn_pipe_restart_timeout(struct conn_pipe *pipe)
 {
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     if (pipe->timeout > 0)
-        net_restart_timer(pipe->net, &pipe->timer, pipe->timeout);
+        timer_restart(&pipe->net->loop, &pipe->timer, pipe->timeout);
 }
 
 /* conn_splice.c: Gives the kernel's pipe of a direction back; bytes in it are lost. */

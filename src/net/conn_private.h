@@ -90,7 +90,8 @@ static inline void conn_mark_dirty(struct fb_conn *conn)
     if (event->queue == QUEUE_FLUSH)
         return;
     /* moved from where the mechanism may have posted it: borrowed input is lent no longer then */
-    loop_unpost(loop, event);
+    if (event->queue != QUEUE_NONE)
+        loop_unpost(loop, event);
     loop_post(loop, event, QUEUE_FLUSH);
 }
 
@@ -103,7 +104,8 @@ static inline bool net_is_dirty(const struct net *net)
 
 /* Sends from the output and returns true; false: the connection has failed. */
 bool conn_send(struct fb_conn *conn);
-/* Copies unsent output out of the lent input, which ends with the callback; false as above. */
+/* Copies unsent output, of which there is some, out of the lent input, which ends with the callback;
+ * false as above. */
 bool conn_own_output(struct fb_conn *conn);
 void conn_drop_output(struct fb_conn *conn);
 
@@ -115,9 +117,8 @@ enum conn_input { CONN_INPUT_NONE, CONN_INPUT_DATA, CONN_INPUT_END };
 /* Receives once, or takes what is to be offered again. The bytes are *in; they lie in *chunk, which
  * is the caller's from then on, or (NULL) in memory that the next receive uses again. */
 enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk);
-/* Whether unconsumed input is to be offered without more behind it. */
-bool conn_is_due_again(const struct fb_conn *conn);
-/* Keeps what the owner has left of `in` after `used` bytes; `chunk` as conn_receive() gave it. */
+/* Keeps what the owner has left of `in` after `used` bytes; `chunk` as conn_receive() gave it. There
+ * is something left, or a chunk to free. */
 void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk);
 /* Receives and drops what a lingering connection's peer still sends. */
 void conn_discard_input(struct fb_conn *conn);

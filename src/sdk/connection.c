@@ -85,7 +85,7 @@ void fb_temp_reset(fb_conn *conn)
 
 const void *fb_conf_of(const fb_conn *conn)
 {
-    return SDK_VALID(conn) ? session_binding_of(conn)->server->protocol_conf : NULL;
+    return SDK_VALID(conn) ? session_server_of(conn)->protocol_conf : NULL;
 }
 
 uint64_t fb_received(const fb_conn *conn)

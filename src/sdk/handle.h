@@ -32,7 +32,7 @@ static inline struct fb_worker *sdk_worker_of(const fb_conn *conn)
 /* The protocol's part of its worker. */
 static inline struct worker_protocol *sdk_protocol_of(const fb_conn *conn)
 {
-    unsigned index = session_binding_of(conn)->server->protocol_index;
+    unsigned index = session_server_of(conn)->protocol_index;
 
     assert(index < STREAM_PROTOCOLS_MAX);
     return &sdk_worker_of(conn)->protocols[index];

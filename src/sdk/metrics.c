@@ -12,7 +12,7 @@ void fb_metric_add(fb_conn *conn, uint32_t metric, int64_t by)
 {
     shm_row *row;
 
-    if (!SDK_VALID(conn) || metric >= session_binding_of(conn)->server->protocol->metric_n)
+    if (!SDK_VALID(conn) || metric >= session_server_of(conn)->protocol->metric_n)
         return;
     row = sdk_protocol_of(conn)->row;
     assert(row != NULL);
@@ -21,7 +21,7 @@ void fb_metric_add(fb_conn *conn, uint32_t metric, int64_t by)
 
 int64_t fb_metric_total(const fb_conn *conn, uint32_t metric)
 {
-    const struct server *server = SDK_VALID(conn) ? session_binding_of(conn)->server : NULL;
+    const struct server *server = SDK_VALID(conn) ? session_server_of(conn) : NULL;
 
     if (server == NULL || metric >= server->protocol->metric_n)
         return 0;

@@ -294,7 +294,7 @@ static void mechanism_process_events(struct loop *loop, int timeout)
             any = report_direction(loop, watch, direction) || any;
     TAILQ_FOREACH (watch, &state->watches, loop_link)
         sim_endpoint_check(watch->socket);
-    ms = timeout == -1 ? timers_distance(loop) : timeout;
+    ms = timeout == -1 ? timers_wait(&loop->timers) : timeout;
     if (sim->passes_by_itself && !any && sim->reported == 0 && ms > 0)
         sim_pass(sim, (uint64_t)ms);
     if (loop->ticker !=
@@ -306,7 +306,7 @@ bool sim_idle(const struct loop *loop)
 {
     const struct sim_loop *state = loop->mechanism_state;
     const struct sim_watch *watch;
-    int distance = timers_distance(loop);
+    int distance = timers_wait(&loop->timers);
 
     CHECK_KIND(state, SIM_LOOP_KIND);
     for (int i = 0; i < QUEUES; i++)

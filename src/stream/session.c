@@ -32,15 +32,10 @@ static const char *const reasons[] = {
     [FB_IO_ERROR] = "connection error",
 };
 
-static const struct server *server_of(const struct fb_conn *conn)
-{
-    return session_binding_of(conn)->server;
-}
-
 /* Whether the protocol knows of the session: there is one, and there was memory for its state. */
 static bool is_served(const struct fb_conn *conn)
 {
-    const fb_protocol *protocol = server_of(conn)->protocol;
+    const fb_protocol *protocol = session_server_of(conn)->protocol;
 
     return conn->outgoing ||
            (protocol != NULL && (protocol->conn_state == 0 || conn->state != NULL));
@@ -49,7 +44,7 @@ static bool is_served(const struct fb_conn *conn)
 static void set_timeout(struct fb_conn *conn, uint64_t ms)
 {
     if (ms > 0)
-        net_restart_timer(conn->net, &conn->timer, ms);
+        timer_restart(&conn->net->loop, &conn->timer, ms);
     else
         timer_del(&conn->net->loop, &conn->timer);
 }
@@ -62,7 +57,8 @@ static void restart_timeout(struct fb_conn *conn)
     if (session != NULL && session->own_timeout)
         set_timeout(conn, session->timeout);
     else
-        set_timeout(conn, conn->outgoing ? 0 : (uint64_t)server_of(conn)->settings.idle_timeout);
+        set_timeout(
+            conn, conn->outgoing ? 0 : (uint64_t)session_server_of(conn)->settings.idle_timeout);
 }
 
 void session_set_timeout(struct fb_conn *conn, uint64_t ms)
@@ -82,7 +78,7 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
 /* Gives a client to its server's protocol; false: the connection ends. */
 static bool begin_client(struct fb_conn *conn)
 {
-    const struct server *server = server_of(conn);
+    const struct server *server = session_server_of(conn);
 
     if (server->protocol == NULL) {
         conn_close(conn);
@@ -150,7 +146,7 @@ static void note_first_byte(struct fb_conn *conn)
 static size_t input_limit(const struct fb_conn *conn)
 {
     const struct session_conn *session = session_conn_of(conn);
-    const fb_protocol *protocol = server_of(conn)->protocol;
+    const fb_protocol *protocol = session_server_of(conn)->protocol;
 
     if (session != NULL && session->frame_most > 0)
         return session->frame_most;
@@ -172,7 +168,7 @@ static size_t session_data(struct fb_conn *conn, fb_bytes in)
     }
     if (used > in.n) {
         conn_log(conn, LEVEL_ALERT, 0, "\"%s\" consumed %zu bytes of %zu",
-            server_of(conn)->protocol->name, used, in.n);
+            session_server_of(conn)->protocol->name, used, in.n);
         conn_fail(conn, FB_ABORTED);
         return in.n;
     }
@@ -256,7 +252,7 @@ static void session_describe(
     const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
 {
     const struct fb_conn *client = client_of(conn);
-    const fb_protocol *protocol = server_of(conn)->protocol;
+    const fb_protocol *protocol = session_server_of(conn)->protocol;
     struct address peer = { .length = 0 };
 
     if (client != conn) {

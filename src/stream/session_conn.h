@@ -74,6 +74,13 @@ static inline struct binding *session_binding_of(const struct fb_conn *conn)
     return conn->owner;
 }
 
+static inline const struct server *session_server_of(const struct fb_conn *conn)
+{
+    const struct binding *binding = conn->owner;
+
+    return binding->server;
+}
+
 /* Creates one without a connection; NULL without memory. */
 struct session_conn *session_conn_create(struct net *net);
 /* Returns the connection's, created where there is none; NULL without memory, and then the
@@ -94,16 +101,14 @@ static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
 {
     const struct session_conn *session = session_conn_of(conn);
 
-    return session != NULL && session->ops != NULL
-               ? session->ops
-               : session_binding_of(conn)->server->protocol->ops;
+    return session != NULL && session->ops != NULL ? session->ops
+                                                   : session_server_of(conn)->protocol->ops;
 }
 
 /* Before and after a callback, so that the master can say in which one a worker got stuck. */
 static inline void session_callback_begin(const struct fb_conn *conn, enum callback callback)
 {
-    heartbeat_begin(
-        conn->net->heartbeat, callback, session_binding_of(conn)->server->protocol_index);
+    heartbeat_begin(conn->net->heartbeat, callback, session_server_of(conn)->protocol_index);
 }
 
 static inline void session_callback_end(const struct fb_conn *conn)

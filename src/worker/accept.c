@@ -2,8 +2,8 @@
 /* Accepts clients, suspends it for a shortage, and takes part in the accept mutex.
  *
  * Shared listeners are armed only while the phase is ACCEPT_OPEN and, with the mutex, while we hold
- * it or until the next turn tries it again. Every other worker is told when clients may be stranded
- * at a listener that we stop watching. */
+ * it or until the next turn tries it again. The other workers get a message when clients may be
+ * stranded at a listener that we stop watching. */
 #include "worker/accept.h"
 
 #include "worker/commands.h"
@@ -182,7 +182,7 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
 }
 
 /* Whether another accept follows this one. A rescan goes on to the empty backlog even when the
- * slots are used up: the accept that then fails suspends us, and tells the other workers to
+ * slots are used up: the accept that then fails suspends us, and has the other workers
  * rescan. */
 static bool continues(const struct net *net, enum outcome outcome, bool rescan)
 {
@@ -378,9 +378,9 @@ void accept_before(struct fb_worker *worker, int *timeout)
     struct heritage const *heritage = worker->heritage;
     int64_t delay = worker->cycle->events.accept_mutex_delay;
 
-    if (!accept->mutex || (accept->phase != ACCEPT_OPEN && !is_suspended(accept)))
+    assert(accept->mutex && !accept->holds_mutex); /* the last turn has given it back */
+    if (accept->phase != ACCEPT_OPEN && !is_suspended(accept))
         return;
-    assert(!accept->holds_mutex); /* the last turn has given it back */
     if (leaves_mutex(worker))
         delay = back_off(accept, delay);
     else if (accept->phase == ACCEPT_OPEN)
@@ -396,9 +396,7 @@ void accept_after(struct fb_worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
-    if (!accept->holds_mutex)
-        return;
-    assert(accept->mutex);
+    assert(accept->mutex && accept->holds_mutex);
     shm_lock_release(&worker->heritage->shared->accept_mutex, worker->heritage->slot);
     accept->holds_mutex = false;
 }

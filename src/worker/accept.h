@@ -49,10 +49,10 @@ void accept_open(struct fb_worker *worker);
 void accept_release(struct fb_worker *worker);
 /* Rescans every listener: accepts until its backlog is empty, because a client may be stranded. */
 void accept_rescan(struct fb_worker *worker);
-/* Step 2 of a turn: tries the mutex, watches the listeners or not, and shortens the wait for those
- * who wait for the mutex. */
+/* Step 2 of a turn with the mutex: tries to take it, watches the listeners or not, and shortens the
+ * wait where another worker holds it. */
 void accept_before(struct fb_worker *worker, int *timeout);
-/* The end of step 5: gives the mutex back. */
+/* The end of step 5, when this worker holds the mutex: gives it back. */
 void accept_after(struct fb_worker *worker);
 
 /* Asserts what holds of the listeners between two turns; worker_check() calls it. */

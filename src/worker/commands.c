@@ -118,7 +118,7 @@ void worker_send_with(
 
     if (worker->channel != NULL && channel_send(worker->channel->fd, &message) == -1 &&
         errno != EPIPE) /* a master that has gone is seen by the channel's end */
-        log_write(&worker->log, LEVEL_ALERT, errno, "the master could not be told");
+        log_write(&worker->log, LEVEL_ALERT, errno, "a message to the master could not be sent");
 }
 
 void worker_send(struct fb_worker *worker, enum channel_message_kind kind)
@@ -143,14 +143,14 @@ static void take_single_commands(struct fb_worker *worker)
 
 /* Takes a signal's command, and logs it in a single process as a master does: with what is done
  * about `meaning`. */
-static bool take_signal(struct fb_worker *worker, enum command order, enum command meaning)
+static bool take_signal(struct fb_worker *worker, enum command command, enum command meaning)
 {
     const struct signal_row *s;
     pid_t from;
 
-    if (!signals_take(order, &from))
+    if (!signals_take(command, &from))
         return false;
-    s = signals_find(worker->role, order);
+    s = signals_find(worker->role, command);
     if (worker->role == ROLE_SINGLE)
         log_write(&worker->log, LEVEL_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number,
             s->name, (int)from, signals_find(worker->role, meaning)->doing);
@@ -177,8 +177,6 @@ void worker_take_commands(struct fb_worker *worker)
 {
     enum worker_phase before = worker->phase;
 
-    if (likely(!signals_pending()))
-        return;
     assert(before != WORKER_STARTING && before != WORKER_DONE);
     take_term(worker);
     if (take_signal(worker, COMMAND_TERMINATE, COMMAND_TERMINATE))

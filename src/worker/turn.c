@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The turn of the loop: the order of its steps, and nothing else. Under the simulated kernel, and
- * in a debug build, each turn ends with a check of the whole worker. */
+/* The turn of the loop: the order of its steps, and nothing else. Each step first tests whether
+ * there is something to do, so that a turn calls nothing that has nothing pending. Under the
+ * simulated kernel, and in a debug build, each turn ends with a check of the whole worker. */
+#include "worker/commands.h"
+#include "worker/logs.h"
+#include "worker/threads.h"
 #include "worker/worker.h"
 
 #include <assert.h>
-
-/* Events that wait already, as those of a rescan, are not kept waiting. */
-static bool is_posted(const struct loop *loop)
-{
-    return !TAILQ_EMPTY(&loop->queues[QUEUE_ACCEPT]) || !TAILQ_EMPTY(&loop->queues[QUEUE_NORMAL]);
-}
 
 void worker_turn(struct fb_worker *worker)
 {
     struct loop *loop = &worker->stream.net.loop;
     struct heartbeat *heartbeat = worker->stream.net.heartbeat;
     /* with timer_resolution its ticks end the wait */
-    int timeout = loop->ticker != NULL ? -1 : timers_distance(loop);
+    int timeout = loop->ticker != NULL ? -1 : timers_wait(&loop->timers);
+    struct acceptors *accept = &worker->accept;
 
     assert(worker->phase >= WORKER_READY && worker->phase <= WORKER_DRAINING);
-    accept_before(worker, &timeout);
-    loop_promote(loop);
-    if (is_posted(loop))
+    if (accept->mutex)
+        accept_before(worker, &timeout);
+    if (loop_promote(loop))
         timeout = 0;
     heartbeat_begin(heartbeat, CALLBACK_WAIT, HEARTBEAT_NO_PROTOCOL);
     loop_wait(loop, timeout);
@@ -29,9 +28,30 @@ void worker_turn(struct fb_worker *worker)
 
     /* under the mutex connections are only accepted: their sessions begin in the normal queue */
     loop_run(loop, QUEUE_ACCEPT);
-    accept_after(worker);
-    timers_expire(loop);
+    if (accept->holds_mutex)
+        accept_after(worker);
+    timers_run(&loop->timers);
     loop_run(loop, QUEUE_NORMAL);
-    if (loop_is_checked(loop))
+    if (loop->checked)
         worker_check(worker);
+}
+
+static bool has_ended(const struct fb_worker *worker)
+{
+    return worker->phase == WORKER_ENDING ||
+           (worker->stream.net.connection_n == 0 && threads_busy(worker) == 0);
+}
+
+void worker_run(struct fb_worker *worker)
+{
+    assert(worker->phase >= WORKER_READY && worker->phase < WORKER_DONE);
+    for (;;) {
+        if (unlikely(signals_pending()))
+            worker_take_commands(worker);
+        if (unlikely(worker->phase >= WORKER_DRAINING) && has_ended(worker))
+            return;
+        if (unlikely(worker->log.broken || worker->log_limit.due_ms != 0))
+            worker_tend_log(worker);
+        worker_turn(worker);
+    }
 }

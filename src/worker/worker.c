@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's life: sets up what it needs in the order that its confinement asks for, turns the
- * loop, and takes everything down again. The phase is changed here alone. */
+/* A worker's life: sets up what it needs in the order that its confinement asks for, has the loop
+ * turn (turn.c), and takes everything down again. The phase is changed here alone. */
 #include "worker/worker.h"
 
 #include "process/privileges.h"
@@ -135,24 +135,6 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
     log_update(&worker->log);
     worker_set_phase(worker, WORKER_READY);
     return 0;
-}
-
-static bool has_drained(const struct fb_worker *worker)
-{
-    return worker->phase == WORKER_DRAINING && worker->stream.net.connection_n == 0 &&
-           threads_busy(worker) == 0;
-}
-
-void worker_run(struct fb_worker *worker)
-{
-    assert(worker->phase >= WORKER_READY && worker->phase < WORKER_DONE);
-    for (;;) {
-        worker_take_commands(worker);
-        if (worker->phase == WORKER_ENDING || has_drained(worker))
-            return;
-        worker_tend_log(worker);
-        worker_turn(worker);
-    }
 }
 
 void worker_done(struct fb_worker *worker)

@@ -56,15 +56,16 @@ int worker_main(const struct heritage *heritage, enum role role);
 /* Sets up everything but accepting, up to WORKER_READY; -1 after an emerg line, with nothing left
  * to undo. */
 int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum role role);
-/* Turns the loop until the worker is ending, or is draining and has no session and no job left. */
-void worker_run(struct fb_worker *worker);
 /* Closes what is open, from any phase, up to WORKER_DONE. */
 void worker_done(struct fb_worker *worker);
 
 /* Goes to the next phase; phases may be left out, but never come again. */
 void worker_set_phase(struct fb_worker *worker, enum worker_phase phase);
 
-/* Runs one turn of the loop (turn.c). */
+/* turn.c: Turns the loop until the worker is ending, or is draining and has no session and no job
+ * left. */
+void worker_run(struct fb_worker *worker);
+/* Runs one turn of the loop. */
 void worker_turn(struct fb_worker *worker);
 
 /* Asserts what holds of a worker between two turns. Each turn under the simulated kernel and in a

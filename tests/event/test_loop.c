@@ -103,11 +103,14 @@ START_TEST(the_next_queue_waits_a_turn)
     loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "");
     ck_assert(loop_promote(named->loop));
-    ck_assert(!loop_promote(named->loop));
+    ck_assert(loop_promote(named->loop)); /* they are posted already */
     post_event(named, 2, EVENT_READ, QUEUE_NORMAL);
     loop_unpost(named->loop, &named->sources[0]->source.events[EVENT_READ]);
     loop_run(named->loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "bc"); /* before what this turn brings */
+    ck_assert(!loop_promote(named->loop));
+    post_event(named, 0, EVENT_READ, QUEUE_ACCEPT);
+    ck_assert(loop_promote(named->loop));
     stop_sources(named);
 }
 END_TEST

@@ -43,7 +43,7 @@ static struct loop_timers *start_timers(void)
 
 static void stop_timers(struct loop_timers *timers)
 {
-    ck_assert_int_eq(timers_distance(timers->loop), -1); /* none is left */
+    ck_assert_int_eq(timers_wait(&timers->loop->timers), -1); /* none is left */
     fixture_stop(timers->fixture);
     free(timers);
 }
@@ -52,7 +52,7 @@ static void pass_time(struct loop_timers *timers, uint64_t ms)
 {
     sim_pass(timers->fixture->sim, ms);
     loop_wait(timers->loop, 0);
-    timers_expire(timers->loop);
+    timers_run(&timers->loop->timers);
 }
 
 START_TEST(they_expire_in_order)
@@ -79,28 +79,28 @@ START_TEST(the_distance_is_to_the_earliest)
     struct loop_timers *timers = start_timers();
     struct loop *loop = timers->loop;
 
-    ck_assert_int_eq(timers_distance(loop), -1);
+    ck_assert_int_eq(timers_wait(&loop->timers), -1);
     timer_set(loop, &timers->timers[0], 5000);
     timer_set(loop, &timers->timers[1], 700);
-    ck_assert_int_eq(timers_distance(loop), 700);
+    ck_assert_int_eq(timers_wait(&loop->timers), 700);
     sim_pass(timers->fixture->sim, 500);
-    ck_assert_int_eq(timers_distance(loop), 700); /* by the cached time */
+    ck_assert_int_eq(timers_wait(&loop->timers), 700); /* by the cached time */
     loop_wait(loop, 0);
-    ck_assert_int_eq(timers_distance(loop), 200);
+    ck_assert_int_eq(timers_wait(&loop->timers), 200);
     sim_pass(timers->fixture->sim, 1000);
     loop_wait(loop, 0);
-    ck_assert_int_eq(timers_distance(loop), 0); /* at least the distance */
+    ck_assert_int_eq(timers_wait(&loop->timers), 0); /* at least the distance */
     timer_del(loop, &timers->timers[1]);
-    ck_assert_int_eq(timers_distance(loop), 3500);
+    ck_assert_int_eq(timers_wait(&loop->timers), 3500);
     timer_del(loop, &timers->timers[0]);
     timer_del(loop, &timers->timers[0]);
-    ck_assert_int_eq(timers_distance(loop), -1);
+    ck_assert_int_eq(timers_wait(&loop->timers), -1);
 
     timer_set(loop, &timers->timers[2], (uint64_t)INT_MAX + 1000);
-    ck_assert_int_eq(timers_distance(loop), INT_MAX);
+    ck_assert_int_eq(timers_wait(&loop->timers), INT_MAX);
     timer_del(loop, &timers->timers[2]);
     timer_set(loop, &timers->timers[3], 0);
-    ck_assert_int_eq(timers_distance(loop), 1);
+    ck_assert_int_eq(timers_wait(&loop->timers), 1);
     pass_time(timers, 1);
     ck_assert_str_eq(timers->order, "d");
     stop_timers(timers);
@@ -129,7 +129,7 @@ START_TEST(moving_it_a_little_is_free)
         timer_set(loop, timer, 1000);
         pass_time(timers, cases[i].after);
         timer_set(loop, timer, cases[i].ms);
-        ck_assert_int_eq(timers_distance(loop), cases[i].distance);
+        ck_assert_int_eq(timers_wait(&loop->timers), cases[i].distance);
         timer_del(loop, timer);
         ck_assert(!timer_is_set(timer));
     }

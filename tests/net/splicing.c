@@ -181,7 +181,7 @@ void splicing_turn(struct splicing *splicing)
 
     loop_promote(loop);
     loop_wait(loop, TAILQ_EMPTY(&loop->queues[QUEUE_NORMAL]) ? 1 : 0);
-    timers_expire(loop);
+    timers_run(&loop->timers);
     loop_run(loop, QUEUE_NORMAL);
 }
 

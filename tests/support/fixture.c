@@ -53,7 +53,7 @@ static void turn_loop(struct fixture *fixture, int timeout)
     loop_promote(loop);
     loop_wait(loop, timeout);
     loop_run(loop, QUEUE_ACCEPT);
-    timers_expire(loop);
+    timers_run(&loop->timers);
     loop_run(loop, QUEUE_NORMAL);
 }
 

@@ -190,5 +190,4 @@ const struct mechanism mechanism_epoll = {
     .del_listener = epoll_del_listener,
     .notify = loop_notify_eventfd,
     .process_events = epoll_process_events,
-    .read_clock = mechanism_system_clock,
 };

@@ -196,5 +196,4 @@ const struct mechanism mechanism_poll = {
     .del_listener = poll_del_listener,
     .notify = loop_notify_eventfd,
     .process_events = poll_process_events,
-    .read_clock = mechanism_system_clock,
 };

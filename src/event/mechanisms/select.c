@@ -194,5 +194,4 @@ const struct mechanism mechanism_select = {
     .del_listener = select_del_listener,
     .notify = loop_notify_eventfd,
     .process_events = select_process_events,
-    .read_clock = mechanism_system_clock,
 };
