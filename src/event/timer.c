@@ -99,10 +99,9 @@ size_t timers_check(const struct timers *timers)
 
 void timer_set(struct loop *loop, struct timer *timer, uint64_t ms)
 {
-    uint64_t deadline = loop->clock.mono_ms + (ms > 0 ? ms : 1);
+    uint64_t deadline = loop->clock.mono_ms + (ms > 0 ? ms : 1), old = timer->deadline;
 
-    if (timer_is_set(timer)) {
-        uint64_t old = timer->deadline;
+    if (old != 0) {
         uint64_t apart = old > deadline ? old - deadline : deadline - old;
 
         if (apart < TIMER_LAZY_MS)

@@ -53,7 +53,8 @@ void timers_run(struct timers *timers);
 /* Asserts that the tree is in order and holds set timers alone; returns how many. */
 size_t timers_check(const struct timers *timers);
 
-/* A loop's timers are set with lazy re-arming; timers_wait() and timers_run() serve them as well. */
+/* A loop's timers are set with lazy re-arming; timers_wait() and timers_run() serve them as
+ * well. */
 
 /* Expires in `ms` (at least 1) from the loop's cached time; a set timer is moved. */
 void timer_set(struct loop *loop, struct timer *timer, uint64_t ms);
