@@ -63,7 +63,8 @@ struct mechanism {
     /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, which is in
      * force only within the wait, and reports. A signal ends the wait without a word. */
     void (*process_events)(struct loop *loop, int timeout);
-    /* Sets loop->clock to a time of the mechanism's own; NULL: the loop reads the system's clocks. */
+    /* Sets loop->clock to a time of the mechanism's own; NULL: the loop reads the system's
+     * clocks. */
     void (*read_clock)(struct loop *loop);
 };
 

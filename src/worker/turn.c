@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The turn of the loop: the order of its steps, and nothing else. Each step first tests whether
- * there is something to do, so that a turn calls nothing that has nothing pending. Under the
- * simulated kernel, and in a debug build, each turn ends with a check of the whole worker. */
+/* The turn of the loop: the order of its steps, and nothing else. What few turns need (signals, the
+ * accept mutex, a log's repair) is tested for here, and called only then. Under the simulated
+ * kernel, and in a debug build, each turn ends with a check of the whole worker. */
 #include "worker/commands.h"
 #include "worker/logs.h"
 #include "worker/threads.h"
