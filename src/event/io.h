@@ -42,7 +42,7 @@ struct io_ops {
     struct io_result (*accept)(
         struct source *listener, int *fd, struct sockaddr *address, socklen_t *length);
     /* Makes a socket, whose descriptor the source has then, and begins to connect it:
-     * IO_AGAIN_WRITE when connected() will tell how it ended. */
+     * IO_AGAIN_WRITE when connected() will say how it ended. */
     struct io_result (*connect)(
         struct source *source, const struct sockaddr *address, socklen_t length);
     struct io_result (*connected)(struct source *source);
@@ -58,7 +58,7 @@ struct io_ops {
     struct io_result (*shutdown)(struct source *source);
     /* Bytes that a layer holds and the kernel will not announce; NULL where there is no layer. */
     size_t (*pending)(const struct source *source);
-    /* Closes the descriptor; with `reset` the peer is told that the connection broke. */
+    /* Closes the descriptor; with `reset` the peer sees a broken connection. */
     void (*close)(struct source *source, bool reset);
 };
 

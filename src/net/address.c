@@ -67,12 +67,12 @@ static int compare_ports(const struct address *a, const struct address *b)
 
 int address_compare(const struct address *a, const struct address *b)
 {
-    int order = a->any.sa_family - b->any.sa_family;
+    int result = a->any.sa_family - b->any.sa_family;
 
-    if (order == 0)
-        order = compare_ports(a, b);
-    if (order != 0)
-        return order;
+    if (result == 0)
+        result = compare_ports(a, b);
+    if (result != 0)
+        return result;
     switch (a->any.sa_family) {
     case AF_INET:
         return memcmp(&a->in.sin_addr, &b->in.sin_addr, sizeof(a->in.sin_addr));

@@ -2,7 +2,7 @@
 /* Chunks: runs of bytes that wait to be consumed or sent, and the pool that keeps spare ones.
  *
  * Responsible for the memory of connections' input and output and of protocols' arenas, and for
- * telling the owner of referenced memory, once, that it is no more needed. Never runs a release
+ * releasing referenced memory, once, when it is no more needed. Never runs a release
  * function within a call but chunk_pool_run_releases(). Invariant: p <= end, and end <= limit for a
  * chunk of its own memory; a free chunk is on a spare list or with the allocator, never both. */
 #pragma once
@@ -18,7 +18,7 @@ struct heartbeat;
 enum chunk_kind {
     CHUNK_OWN,  /* bytes in the chunk's own memory */
     CHUNK_VIEW, /* bytes in the input that is lent to a callback just now */
-    CHUNK_REF,  /* bytes in memory of a protocol, which is told when they are no more needed */
+    CHUNK_REF,  /* bytes in memory of a protocol, whose release function runs afterwards */
     CHUNK_FILE, /* bytes in a file */
 };
 

@@ -22,7 +22,7 @@ static bool deliver(struct fb_conn *conn, bool last, fb_bytes in, struct chunk *
     uint32_t generation = conn->source.generation;
     size_t used = in.n;
 
-    assert(conn->told && net->lent.n == 0);
+    assert(conn->owner_knows && net->lent.n == 0);
     net->lent = in;
     if (last) {
         conn->ops->eof(conn, in);
@@ -82,7 +82,7 @@ static bool read_input(struct fb_conn *conn)
 static void open_conn(struct fb_conn *conn)
 {
     conn_set_phase(conn, CONN_OPEN);
-    conn->told = 1;
+    conn->owner_knows = 1;
     conn->ops->opened(conn);
     conn_update_reading(conn);
 }

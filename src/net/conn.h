@@ -34,7 +34,7 @@ struct conn_ops {
     void (*closed)(struct fb_conn *conn, fb_reason reason);
     /* Instead of `closed`, after conn_keep(): the owner gives the connection to another, sets
      * conn->ops to that one's, and returns true; false: the connection fails. */
-    bool (*kept)(struct fb_conn *conn);
+    bool (*keepalive)(struct fb_conn *conn);
     /* Fills in what log lines say besides the connection's client; `client` has room for
      * another's. */
     void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
@@ -44,7 +44,7 @@ struct conn_ops {
  * steps. */
 enum conn_phase {
     CONN_FREE, /* the slot holds no connection */
-    /* The owner has been told of the end: */
+    /* `closed` has run: */
     CONN_LINGERING, /* input is discarded until the peer's FIN or lingering_timeout */
     CONN_LINGERED,  /* lingering is over; the next flush closes the socket */
     /* The owner uses it: */
@@ -53,7 +53,7 @@ enum conn_phase {
     CONN_OPEN,
     /* The owner has closed it, or it has failed: */
     CONN_CLOSING,             /* sends what is unsent, then closes */
-    CONN_KEEPING,             /* sends what is unsent, then `kept` runs */
+    CONN_KEEPING,             /* sends what is unsent, then `keepalive` runs */
     CONN_CLOSING_UNCONNECTED, /* closed before connect() was answered, with unsent output */
     CONN_FAILED,              /* the next flush ends it, with conn->reason */
     CONN_ENDING,              /* `closed` is running */
@@ -95,19 +95,19 @@ struct fb_conn {
     uint32_t reason : 4;        /* fb_reason of a failure; 0: none */
     uint32_t redeliver : 1;     /* unconsumed input is to be given to the owner again */
     uint32_t outgoing : 1;      /* we have connected it; else it was accepted */
-    uint32_t told : 1;          /* the owner knows of it, so that `closed` must run */
+    uint32_t owner_knows : 1;   /* the owner has the connection, so that `closed` must run */
     uint32_t debug : 1;         /* debug_connection */
     uint32_t idle : 1;          /* the owner's: may be closed to drain */
     uint32_t session_phase : 3; /* the owner's */
 };
 
-/* The owner has not been told of the end yet: its calls are valid. */
+/* Whether the owner's calls are valid: `closed` has not run. */
 static inline bool conn_is_owned(const struct fb_conn *conn)
 {
     return conn->phase >= CONN_CONNECTING;
 }
 
-/* Neither closed by its owner nor failed. */
+/* Whether it was neither closed by its owner nor has failed. */
 static inline bool conn_is_active(const struct fb_conn *conn)
 {
     return (unsigned)conn->phase - CONN_CONNECTING <= CONN_OPEN - CONN_CONNECTING;
@@ -131,7 +131,7 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
 /* Fails a connection whose connect() has failed, with an error line, or lasts too long for its
  * owner (ETIMEDOUT). */
 void conn_connect_failed(struct fb_conn *conn, int error);
-/* Gives a kept connection to an owner, whose `opened` will run. */
+/* Gives an idle connection of the keepalive pool to an owner, whose `opened` will run. */
 void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner);
 
 /* The calls for owners. On a connection that is not active they do nothing. */
@@ -154,7 +154,8 @@ void conn_resume(struct fb_conn *conn);
 void conn_shutdown(struct fb_conn *conn);
 /* Sends what is unsent, then closes. */
 void conn_close(struct fb_conn *conn);
-/* Sends what is unsent, then has `kept` run; or closes, where bytes were or are still received. */
+/* Sends what is unsent, then has `keepalive` run; or closes, where bytes were or are still
+ * received. */
 void conn_keep(struct fb_conn *conn);
 /* Ends the connection in the next flush; FB_ABORTED resets. */
 void conn_fail(struct fb_conn *conn, fb_reason reason);

@@ -45,15 +45,15 @@ static void check_pipe(const struct fb_conn *conn)
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     assert(pipe->net == conn->net);
     direction = conn_direction_to(conn);
-    assert((direction->held > 0) <= (direction->kernel.read != -1));
+    assert((direction->buffered > 0) <= (direction->kernel.read != -1));
     assert(conn_pipe_other(conn) == NULL || conn_pipe_other(conn)->pipe == pipe);
     assert(pipe->timeout > 0 || !timer_is_set(&pipe->timer));
 }
 
-/* A connection whose owner has been told of its end. */
+/* Checks a connection whose `closed` has run. */
 static void check_unowned(const struct fb_conn *conn)
 {
-    assert(!conn->told && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
+    assert(!conn->owner_knows && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
     assert(conn->write == CONN_WRITE_ENDED);
     assert(conn->phase == CONN_LINGERED || timer_is_set(&conn->timer));
     assert((conn->phase == CONN_LINGERED) == (conn->reason != 0));
@@ -63,7 +63,7 @@ static void check_open(const struct fb_conn *conn)
 {
     const struct event *events = conn->source.events;
 
-    assert(conn->told);
+    assert(conn->owner_knows);
     if (conn->net->flushing || conn->net->lent.n > 0)
         return;
     assert(events[EVENT_READ].armed == conn_may_read(conn));

@@ -2,7 +2,7 @@
 /* Connections that we make.
  *
  * Responsible for beginning a connect() and for its failure. How it ends is asked for by the flush,
- * when the socket is writable. Invariant: the owner is told `closed` of each, also when it never
+ * when the socket is writable. Invariant: `closed` runs for each, also when it never
  * opens. */
 #include "net/conn_private.h"
 
@@ -24,7 +24,7 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
         return NULL;
     conn_set_phase(conn, CONN_CONNECTING);
     conn->outgoing = 1;
-    conn->told = 1;
+    conn->owner_knows = 1;
     conn->session = session;
     if (client != NULL) {
         conn->number = client->number;

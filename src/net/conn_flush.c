@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The flush of all dirty connections after a callback, and the end of a connection.
  *
- * Responsible for what callbacks have asked for: output leaves, FIN is sent, the connection is
- * kept, lingers or ends; and for going on when the peer has taken output. Never receives for the
- * owner. Invariant: `closed` runs once, in CONN_ENDING, for each connection that its owner knows
- * of. */
+ * Responsible for what callbacks have asked for: output leaves, FIN is sent, the connection is left
+ * to the keepalive pool, lingers or ends; and for going on when the peer has taken output. Never
+ * receives for the owner. Invariant: `closed` runs once, in CONN_ENDING, for each connection that
+ * its owner knows of. */
 #include "net/conn_private.h"
 
 static void detach_owner(struct fb_conn *conn, fb_reason reason)
 {
-    bool told = conn->told;
+    bool owner_knows = conn->owner_knows;
 
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
     timer_del(&conn->net->loop, &conn->timer);
@@ -17,8 +17,8 @@ static void detach_owner(struct fb_conn *conn, fb_reason reason)
     conn_drop_input(conn);
     conn_count(conn);
     assert(conn->counted == CONN_WAITING);
-    conn->told = 0;
-    if (told)
+    conn->owner_knows = 0;
+    if (owner_knows)
         conn->ops->closed(conn, reason);
 }
 
@@ -28,7 +28,7 @@ static void release_slot(struct fb_conn *conn, fb_reason reason)
     struct net *net = conn->net;
     bool outgoing = conn->outgoing;
 
-    assert(!conn->told && conn->in == NULL && conn->out == NULL);
+    assert(!conn->owner_knows && conn->in == NULL && conn->out == NULL);
     assert(net->connection_n > 0 && (outgoing || net->client_n > 0));
     conn_set_phase(conn, CONN_FREE);
     timer_del(&net->loop, &conn->timer);
@@ -76,7 +76,7 @@ static void linger(struct fb_conn *conn)
 /* Leaves an open connection to its next owner. */
 static void keep_open(struct fb_conn *conn)
 {
-    if (!conn->ops->kept(conn))
+    if (!conn->ops->keepalive(conn))
         conn_fail(conn, FB_NO_MEMORY);
     if (conn->phase != CONN_KEEPING)
         return; /* failed, by its last owner perhaps */
@@ -98,8 +98,8 @@ static void finish_close(struct fb_conn *conn)
         conn_end(conn, FB_FINISHED);
 }
 
-/* Back-pressure: reading pauses while too much output waits, and the owner hears when it has
- * left. */
+/* Back-pressure: reading pauses while too much output waits, and `writable` runs when it
+ * has left. */
 static void update_pressure(struct fb_conn *conn)
 {
     if (conn->pipe != NULL)

@@ -11,7 +11,8 @@
 /* System calls after which a lingering connection gives the others their turn. */
 #define DISCARDS_A_TURN 16
 
-/* Returns a chunk with the unconsumed bytes and room for `least` behind them; NULL without memory. */
+/* Returns a chunk with the unconsumed bytes and room for `least` behind them; NULL without
+ * memory. */
 static struct chunk *make_room(struct fb_conn *conn, size_t least)
 {
     struct chunk *old = conn->in, *chunk;

@@ -4,7 +4,7 @@
  * Responsible for the callbacks of both while they are piped, and for the time in which a byte has
  * to move. Bytes are copied through the worker's scratch buffer at first; a direction that has
  * moved much is spliced (conn_splice.c). Invariant: the pipe lives until its second end has ended,
- * and each owner is told `closed` of its own. */
+ * and each owner's `closed` runs for its own. */
 #include "net/conn_pipe.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static void follow_other(struct fb_conn *conn, fb_reason reason)
 static void free_pipe(struct conn_pipe *pipe)
 {
     assert(!timer_is_set(&pipe->timer));
-    assert(pipe->directions[0].held == 0 && pipe->directions[1].held == 0);
+    assert(pipe->directions[0].buffered == 0 && pipe->directions[1].buffered == 0);
     pipe->kind = 0;
     memory_release(pipe->net->memory, pipe);
 }

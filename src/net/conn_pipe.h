@@ -12,8 +12,8 @@
 #define CONN_PIPE_COPIED_MOST ((size_t)256 * 1024)
 
 struct conn_direction {
-    struct pipe_ends kernel; /* the kernel's pipe; -1: none, and then `held` is 0 */
-    size_t held;             /* bytes in it */
+    struct pipe_ends kernel; /* the kernel's pipe; -1: none, and then `buffered` is 0 */
+    size_t buffered;         /* bytes in it */
     size_t copied;           /* bytes copied since the direction last began to copy */
     unsigned little;         /* times in a row that little was spliced */
     bool splices;

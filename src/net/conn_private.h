@@ -104,8 +104,8 @@ static inline bool net_is_dirty(const struct net *net)
 
 /* Sends from the output and returns true; false: the connection has failed. */
 bool conn_send(struct fb_conn *conn);
-/* Copies unsent output, of which there is some, out of the lent input, which ends with the callback;
- * false as above. */
+/* Copies unsent output, of which there is some, out of the lent input, which ends with the
+ * callback; false as above. */
 bool conn_own_output(struct fb_conn *conn);
 void conn_drop_output(struct fb_conn *conn);
 
@@ -117,8 +117,8 @@ enum conn_input { CONN_INPUT_NONE, CONN_INPUT_DATA, CONN_INPUT_END };
 /* Receives once, or takes what is to be offered again. The bytes are *in; they lie in *chunk, which
  * is the caller's from then on, or (NULL) in memory that the next receive uses again. */
 enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk);
-/* Keeps what the owner has left of `in` after `used` bytes; `chunk` as conn_receive() gave it. There
- * is something left, or a chunk to free. */
+/* Keeps what the owner has left of `in` after `used` bytes; `chunk` as conn_receive() gave it.
+ * There is something left, or a chunk to free. */
 void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk);
 /* Receives and drops what a lingering connection's peer still sends. */
 void conn_discard_input(struct fb_conn *conn);
@@ -133,11 +133,11 @@ bool conn_splice_input(struct fb_conn *conn);
 /* Goes on where output has left, or more can. */
 void conn_splice_progress(struct fb_conn *conn);
 /* Bytes for a piped connection that wait in the kernel's pipe. */
-size_t conn_splice_held(const struct fb_conn *conn);
+size_t conn_splice_buffered(const struct fb_conn *conn);
 /* Whether none do; true without a pipe. */
 static inline bool conn_splice_is_empty(const struct fb_conn *conn)
 {
-    return conn->pipe == NULL || conn_splice_held(conn) == 0;
+    return conn->pipe == NULL || conn_splice_buffered(conn) == 0;
 }
 /* Whether both directions of its pipe have ended; true without a pipe. */
 bool conn_splice_is_done(const struct fb_conn *conn);

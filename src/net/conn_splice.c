@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The bytes of piped connections that move within the kernel.
  *
- * Responsible for the kernel's pipes: one is held only while there are bytes in it, and an empty
- * one is kept for the next. Never calls an owner. Invariant: a direction without a kernel's pipe
- * holds no bytes, and a direction goes back to copying when it moves little at a time, because that
- * takes fewer system calls. */
+ * Responsible for the kernel's pipes: a direction has one only while there are bytes in it, and an
+ * empty one is spared for the next. Never calls an owner. Invariant: a direction without a kernel's
+ * pipe holds no bytes, and a direction goes back to copying when it moves little at a time, because
+ * that takes fewer system calls. */
 #include "net/conn_pipe.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static bool acquire_kernel_pipe(struct net *net, struct conn_direction *directio
 
     if (direction->kernel.read != -1)
         return true;
-    assert(direction->held == 0);
+    assert(direction->buffered == 0);
     if (net->spare_pipe_n > 0) {
         direction->kernel = net->spare_pipes[--net->spare_pipe_n];
         return true;
@@ -37,16 +37,16 @@ static bool acquire_kernel_pipe(struct net *net, struct conn_direction *directio
 void conn_splice_release(struct net *net, struct conn_direction *direction)
 {
     if (direction->kernel.read == -1) {
-        assert(direction->held == 0);
+        assert(direction->buffered == 0);
         return;
     }
-    if (direction->held == 0 && net->spare_pipe_n < NET_SPARE_PIPES) {
+    if (direction->buffered == 0 && net->spare_pipe_n < NET_SPARE_PIPES) {
         net->spare_pipes[net->spare_pipe_n++] = direction->kernel;
     } else {
         close(direction->kernel.read);
         close(direction->kernel.write);
     }
-    direction->held = 0;
+    direction->buffered = 0;
     direction->kernel = (struct pipe_ends) { -1, -1 };
 }
 
@@ -63,14 +63,14 @@ static void push_held(struct fb_conn *to)
     struct conn_direction *direction = conn_direction_to(to);
     struct event *writing = &to->source.events[EVENT_WRITE];
 
-    while (direction->held > 0 && writing->ready && !conn_has_failed(to)) {
+    while (direction->buffered > 0 && writing->ready && !conn_has_failed(to)) {
         struct io_result result =
-            to->source.io->splice_out(&to->source, direction->kernel.read, direction->held);
+            to->source.io->splice_out(&to->source, direction->kernel.read, direction->buffered);
 
         switch (result.status) {
         case IO_DONE:
-            assert(result.n <= direction->held);
-            direction->held -= result.n;
+            assert(result.n <= direction->buffered);
+            direction->buffered -= result.n;
             to->sent += result.n;
             conn_pipe_restart_timeout(to->pipe);
             break;
@@ -83,7 +83,7 @@ static void push_held(struct fb_conn *to)
             conn_fail(to, conn_reason_of(result.error));
         }
     }
-    if (direction->held == 0)
+    if (direction->buffered == 0)
         conn_splice_release(to->net, direction);
 }
 
@@ -92,13 +92,13 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
     struct conn_direction *direction = conn_direction_from(conn);
 
     conn->received += n;
-    direction->held += n;
+    direction->buffered += n;
     direction->little = n < LITTLE ? direction->little + 1 : 0;
     if (direction->little == LITTLE_TIMES)
         copy_again(direction);
     conn_pipe_restart_timeout(conn->pipe);
     push_held(to);
-    if (direction->held > 0) {
+    if (direction->buffered > 0) {
         conn_stop(conn);
         conn_mark_dirty(to);
     }
@@ -139,10 +139,10 @@ bool conn_splice_input(struct fb_conn *conn)
     return true;
 }
 
-size_t conn_splice_held(const struct fb_conn *conn)
+size_t conn_splice_buffered(const struct fb_conn *conn)
 {
     CHECK_KIND(conn->pipe, CONN_PIPE_KIND);
-    return conn_direction_to(conn)->held;
+    return conn_direction_to(conn)->buffered;
 }
 
 static bool has_ended(const struct fb_conn *conn)
@@ -164,7 +164,7 @@ void conn_splice_progress(struct fb_conn *to)
         push_held(to);
     if (from == NULL)
         return;
-    if (to->out != NULL || conn_direction_to(to)->held > 0)
+    if (to->out != NULL || conn_direction_to(to)->buffered > 0)
         conn_stop(from);
     else if (from->read == CONN_READ_ENDED)
         conn_shutdown(to);

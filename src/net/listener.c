@@ -185,7 +185,7 @@ void listener_allow_others(const struct listener *listener, bool allow)
 int listener_open(
     struct listener *listener, const struct listener *from, unsigned slots, struct log *log)
 {
-    unsigned kept = from != NULL ? from->fd_n : 0;
+    unsigned previous_n = from != NULL ? from->fd_n : 0;
     unsigned n = listener->options.reuseport ? slots : 1;
 
     assert(slots > 0);
@@ -193,21 +193,21 @@ int listener_open(
     listener->foreign = from != NULL && from->foreign;
     listener->kept_n = from != NULL ? from->kept_n : 0;
     if (listener->foreign)
-        share_passed_sockets(listener, kept, slots, log);
-    if (n < kept || listener->foreign)
-        n = kept;
+        share_passed_sockets(listener, previous_n, slots, log);
+    if (n < previous_n || listener->foreign)
+        n = previous_n;
     listener->fds = arena_alloc(listener->arena, n * sizeof(*listener->fds));
     if (listener->fds == NULL) {
         listener->fd_n = 0;
         log_write(log, LEVEL_EMERG, ENOMEM, "the sockets of %s cannot be opened", listener->text);
         return -1;
     }
-    assert(n >= kept && n > 0);
+    assert(n >= previous_n && n > 0);
     listener->fd_n = n;
     listener->adopted = false;
     listener->stored_n = from != NULL ? from->stored_n : 0;
     for (unsigned i = 0; i < n; i++) {
-        listener->fds[i] = i < kept ? from->fds[i] : -1;
+        listener->fds[i] = i < previous_n ? from->fds[i] : -1;
         if (listener->fds[i] != -1)
             listener->adopted = true;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An address to connect to, with its text.
  *
- * Responsible for telling an address that can be connected to from what only `listen` takes: a port
+ * Responsible for distinguishing an address to connect to from what only `listen` takes: a port
  * alone, "*" and a range of ports. Invariant: a target that was parsed has a port, or a unix
  * path. */
 #pragma once

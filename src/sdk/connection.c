@@ -63,18 +63,18 @@ void fb_set_idle(fb_conn *conn, int idle)
 
 void *fb_alloc(fb_conn *conn, size_t n)
 {
-    struct session_conn *side = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
+    struct session_conn *session = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
 
-    assert(side == NULL || side->conn == conn);
-    return side != NULL ? net_alloc(conn->net, &side->lasting, n) : NULL;
+    assert(session == NULL || session->conn == conn);
+    return session != NULL ? net_alloc(conn->net, &session->lasting, n) : NULL;
 }
 
 void *fb_temp_alloc(fb_conn *conn, size_t n)
 {
-    struct session_conn *side = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
+    struct session_conn *session = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
 
-    assert(side == NULL || side->conn == conn);
-    return side != NULL ? net_alloc(conn->net, &side->temporary, n) : NULL;
+    assert(session == NULL || session->conn == conn);
+    return session != NULL ? net_alloc(conn->net, &session->temporary, n) : NULL;
 }
 
 void fb_temp_reset(fb_conn *conn)

@@ -13,12 +13,12 @@
 /* Whether the call, which is named for the report, may go on. */
 #define SDK_VALID(conn) sdk_handle_check(conn, __func__)
 
-/* Tells the stream's owner of the mistake, or the log where nobody wants to know. */
+/* Reports the mistake to the stream's owner, or to the log where the owner does not want it. */
 void sdk_handle_report(const fb_conn *conn, const char *call);
 
 static inline bool sdk_handle_check(const fb_conn *conn, const char *call)
 {
-    if (likely(conn_is_owned(conn) && !session_is_kept(conn)))
+    if (likely(conn_is_owned(conn) && !session_is_keepalive(conn)))
         return true;
     sdk_handle_report(conn, call);
     return false;

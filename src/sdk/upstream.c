@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The SDK's calls on connections to servers: making one, keeping it for the next user, and piping
- * it together with a client's. Each such connection has an owner and ends with it, unless it is
- * kept. */
+ * it together with a client's. Each such connection has an owner and ends with it, unless
+ * fb_keep() has given it to the keepalive pool. */
 #include "net/target.h"
 #include "sdk/handle.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How sessions come to an end when their worker takes no more clients.
  *
- * Responsible for telling the protocols once, and for closing idle sessions, spread over a time.
- * Never closes a session that its protocol has not marked idle. Invariant: while sessions are idle
- * in a draining worker, the drain timer is set. */
+ * Responsible for calling the protocols' `draining` once, and for closing idle sessions, spread
+ * over a time. Never closes a session that its protocol has not marked idle. Invariant: while
+ * sessions are idle in a draining worker, the drain timer is set. */
 #include "stream/session.h"
 #include "stream/session_call.h"
 
@@ -76,7 +76,7 @@ void stream_set_idle(struct fb_conn *conn, bool idle)
 {
     struct stream *stream = stream_of(conn);
 
-    assert(conn_is_owned(conn) && !session_is_kept(conn));
+    assert(conn_is_owned(conn) && !session_is_keepalive(conn));
     conn->idle = idle;
     if (idle && stream->draining && !timer_is_set(&stream->drain))
         timer_set(&stream->net.loop, &stream->drain, TICK_MS);

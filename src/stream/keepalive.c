@@ -1,46 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Open connections to servers between two owners. Responsible for ending one when anything happens
- * on it. Never connects. Invariant: the list holds what is in SESSION_KEPT, latest use in front. */
+ * on it. Never connects. Invariant: the list holds what is in SESSION_KEEPALIVE, latest use in
+ * front. */
 #include "stream/keepalive.h"
 
 #include "net/target.h"
 #include "stream/session_call.h"
 
-/* The callbacks of a kept connection: whatever happens on it ends it. */
+/* The callbacks of an idle connection: whatever happens on it ends it. */
 
-static void kept_opened(struct fb_conn *conn)
+static void idle_opened(struct fb_conn *conn)
 {
     (void)conn;
 }
 
-static size_t kept_data(struct fb_conn *conn, fb_bytes in)
+static size_t idle_data(struct fb_conn *conn, fb_bytes in)
 {
-    conn_log(conn, LEVEL_INFO, 0, "a kept connection has received %zu bytes, it is closed", in.n);
+    conn_log(conn, LEVEL_INFO, 0, "an idle connection has received %zu bytes, it is closed", in.n);
     conn_fail(conn, FB_ABORTED);
     return in.n;
 }
 
-static void kept_eof(struct fb_conn *conn, fb_bytes rest)
+static void idle_eof(struct fb_conn *conn, fb_bytes rest)
 {
     (void)rest;
     conn_close(conn);
 }
 
-static void kept_nothing(struct fb_conn *conn)
+static void idle_nothing(struct fb_conn *conn)
 {
     (void)conn;
 }
 
-static void kept_closed(struct fb_conn *conn, fb_reason reason)
+static void idle_closed(struct fb_conn *conn, fb_reason reason)
 {
     (void)reason;
-    assert(session_is_kept(conn));
-    TAILQ_REMOVE(&stream_of(conn)->kept, session_conn_of(conn), sibling);
+    assert(session_is_keepalive(conn));
+    TAILQ_REMOVE(&stream_of(conn)->keepalive, session_conn_of(conn), sibling);
     session_set_phase(conn, SESSION_ENDED);
     session_conn_free(conn);
 }
 
-static void kept_describe(
+static void idle_describe(
     const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
     const struct session_conn *session = session_conn_of(conn);
@@ -50,20 +51,20 @@ static void kept_describe(
         line->upstream = session->target->text;
 }
 
-static const struct conn_ops kept_ops = {
-    .opened = kept_opened,
-    .data = kept_data,
-    .eof = kept_eof,
-    .writable = kept_nothing,
-    .moved = kept_nothing,
+static const struct conn_ops idle_ops = {
+    .opened = idle_opened,
+    .data = idle_data,
+    .eof = idle_eof,
+    .writable = idle_nothing,
+    .moved = idle_nothing,
     .expired = conn_close,
-    .closed = kept_closed,
-    .describe = kept_describe,
+    .closed = idle_closed,
+    .describe = idle_describe,
 };
 
 bool keepalive_has(const struct fb_conn *conn)
 {
-    return conn->ops == &kept_ops;
+    return conn->ops == &idle_ops;
 }
 
 void keepalive_keep(struct fb_conn *conn, uint64_t ms)
@@ -97,11 +98,11 @@ bool keepalive_put(struct fb_conn *conn)
     session_call_closed(conn, session->ops, FB_FINISHED);
     session_conn_clear(session);
     session->target = copy_target(conn, &target);
-    session_set_phase(conn, SESSION_KEPT);
-    conn->ops = &kept_ops;
+    session_set_phase(conn, SESSION_KEEPALIVE);
+    conn->ops = &idle_ops;
     conn->state = NULL;
     conn->idle = 0;
-    TAILQ_INSERT_HEAD(&stream->kept, session, sibling);
+    TAILQ_INSERT_HEAD(&stream->keepalive, session, sibling);
     if (session->target == NULL || stream->draining)
         return false;
     timer_del(&conn->net->loop, &conn->timer);
@@ -109,19 +110,19 @@ bool keepalive_put(struct fb_conn *conn)
     return true;
 }
 
-/* Whether nothing has happened on the connection that its callbacks have not been told yet. */
+/* Whether no event of the connection waits for its callbacks. */
 static bool is_sound(const struct fb_conn *conn)
 {
     return conn_is_active(conn) && !conn->source.events[EVENT_READ].ready;
 }
 
 /* Finds the connection that was used last: its server is the least likely to close it just now. */
-static struct session_conn *find_kept(
+static struct session_conn *find_idle(
     struct stream *stream, const struct fb_target *target, const fb_ops *ops)
 {
     struct session_conn *session;
 
-    TAILQ_FOREACH (session, &stream->kept, sibling) {
+    TAILQ_FOREACH (session, &stream->keepalive, sibling) {
         CHECK_KIND(session, SESSION_CONN_KIND);
         if (session->ops == ops && is_sound(session->conn) &&
             address_equal(&session->target->address, &target->address))
@@ -133,14 +134,14 @@ static struct session_conn *find_kept(
 struct fb_conn *keepalive_get(
     struct stream *stream, const struct fb_target *target, const fb_ops *ops)
 {
-    struct session_conn *session = find_kept(stream, target, ops);
+    struct session_conn *session = find_idle(stream, target, ops);
     struct fb_conn *conn;
 
     if (session == NULL)
         return NULL;
     conn = session->conn;
-    assert(session_is_kept(conn) && keepalive_has(conn) && session->parent == NULL);
-    TAILQ_REMOVE(&stream->kept, session, sibling);
+    assert(session_is_keepalive(conn) && keepalive_has(conn) && session->parent == NULL);
+    TAILQ_REMOVE(&stream->keepalive, session, sibling);
     timer_del(&conn->net->loop, &conn->timer);
     session_set_phase(conn, SESSION_NEW);
     session->reused = true;
@@ -149,11 +150,11 @@ struct fb_conn *keepalive_get(
 
 bool keepalive_evict(struct stream *stream)
 {
-    struct session_conn *session = TAILQ_LAST(&stream->kept, keepalive_list);
+    struct session_conn *session = TAILQ_LAST(&stream->keepalive, keepalive_list);
 
     if (session == NULL)
         return false;
-    assert(session_is_kept(session->conn));
+    assert(session_is_keepalive(session->conn));
     conn_end(session->conn, FB_ABORTED);
     return true;
 }
@@ -162,7 +163,7 @@ void keepalive_close_all(struct stream *stream)
 {
     struct session_conn *session;
 
-    TAILQ_FOREACH (session, &stream->kept, sibling)
+    TAILQ_FOREACH (session, &stream->keepalive, sibling)
         conn_close(session->conn);
     net_flush(&stream->net);
 }

@@ -3,13 +3,13 @@
  * one.
  *
  * Responsible for them from the end of one owner to the beginning of the next, or to their end: any
- * input ends one. Never connects. Invariant: the pool's list holds the connections in SESSION_KEPT,
- * the most recently used in front. */
+ * input ends one. Never connects. Invariant: the pool's list holds the connections in
+ * SESSION_KEEPALIVE, the most recently used in front. */
 #pragma once
 
 #include "stream/session_conn.h"
 
-/* conn_ops.kept: The connection leaves its owner, who is told `closed`, for the pool. */
+/* conn_ops.keepalive: The connection leaves its owner, whose `closed` runs, for the pool. */
 bool keepalive_put(struct fb_conn *conn);
 /* Takes a connection to the target, with the same operations, out of the pool; NULL where there is
  * none. The caller reopens it for its new owner. */

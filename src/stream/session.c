@@ -273,6 +273,6 @@ const struct conn_ops session_conn_ops = {
     .moved = session_moved,
     .expired = session_expired,
     .closed = session_closed,
-    .kept = keepalive_put,
+    .keepalive = keepalive_put,
     .describe = session_describe,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls of a protocol that more than one file makes, each within a heartbeat. Never called for a
- * connection whose protocol has been told `closed`. */
+ * connection whose `closed` has run. */
 #include "stream/session_call.h"
 
 void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reason)

@@ -5,7 +5,7 @@
 
 #include "stream/session_conn.h"
 
-/* Tells the protocol, which has these operations for the connection, that it has ended. */
+/* Calls the protocol's `closed`, which is among these operations. */
 void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reason);
-/* Tells the protocol that the worker drains, and for how long. */
+/* Calls the protocol's `draining` with the time that is left. */
 void session_call_draining(struct fb_conn *conn);

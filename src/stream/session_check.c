@@ -36,7 +36,7 @@ void session_check(const struct fb_conn *conn)
     const struct session_conn *session = session_conn_of(conn);
 
     assert(conn->session_phase < SESSION_PHASES);
-    assert((conn->session_phase == SESSION_KEPT) == (keepalive_has(conn) && session != NULL));
+    assert((conn->session_phase == SESSION_KEEPALIVE) == (keepalive_has(conn) && session != NULL));
     if (session != NULL)
         check_links(conn, session);
     if (!conn_is_owned(conn)) {
@@ -44,7 +44,7 @@ void session_check(const struct fb_conn *conn)
         return;
     }
     assert(conn->session_phase != SESSION_ENDED);
-    if (conn->session_phase == SESSION_KEPT)
+    if (conn->session_phase == SESSION_KEEPALIVE)
         check_kept(conn, session);
     else if (conn->outgoing)
         assert(session != NULL && session->parent != NULL && session->target != NULL);
@@ -58,18 +58,18 @@ void stream_check(const struct stream *stream)
 {
     const struct session_conn *session;
     struct fb_conn *conn;
-    uint32_t index = 0, kept = 0;
+    uint32_t index = 0, keepalive_n = 0;
 
     net_check(&stream->net);
     while ((conn = net_next_conn(&stream->net, &index)) != NULL) {
         session_check(conn);
-        kept += session_is_kept(conn);
+        keepalive_n += session_is_keepalive(conn);
     }
-    TAILQ_FOREACH (session, &stream->kept, sibling) {
+    TAILQ_FOREACH (session, &stream->keepalive, sibling) {
         CHECK_KIND(session, SESSION_CONN_KIND);
-        assert(session_is_kept(session->conn) && kept > 0);
-        kept--;
+        assert(session_is_keepalive(session->conn) && keepalive_n > 0);
+        keepalive_n--;
     }
-    assert(kept == 0);
+    assert(keepalive_n == 0);
     assert(stream->draining || !timer_is_set(&stream->drain));
 }

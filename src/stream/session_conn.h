@@ -21,11 +21,11 @@ struct session_timer;
 /* The phase of a session on one connection: conn->session_phase. session_state.c has the legal
  * steps. */
 enum session_phase {
-    SESSION_NEW,     /* `opened` has not run */
-    SESSION_AWAITED, /* the client's first byte has not come, and first_byte_timeout runs */
-    SESSION_ACTIVE,  /* idle_timeout runs, or none */
-    SESSION_KEPT,    /* a connection to a server, in the keepalive pool, without an owner */
-    SESSION_ENDED,   /* the protocol has been told `closed` */
+    SESSION_NEW,       /* `opened` has not run */
+    SESSION_AWAITED,   /* the client's first byte has not come, and first_byte_timeout runs */
+    SESSION_ACTIVE,    /* idle_timeout runs, or none */
+    SESSION_KEEPALIVE, /* a connection to a server, in the keepalive pool, without an owner */
+    SESSION_ENDED,     /* the protocol's `closed` has run */
     SESSION_PHASES,
 };
 
@@ -35,7 +35,7 @@ struct session_conn {
     /* a connection to a server */
     const fb_ops *ops; /* NULL: those of the connection's protocol */
     const struct fb_target *target;
-    struct session_conn *parent;         /* session that it was made for; NULL: none, it is kept */
+    struct session_conn *parent;         /* session that it was made for; NULL: none, in the pool */
     TAILQ_ENTRY(session_conn) sibling;   /* in the parent's children, or in the keepalive pool */
     TAILQ_HEAD(, session_conn) children; /* connections that were made for this one */
     bool reused;                         /* taken from the keepalive pool */
@@ -120,9 +120,9 @@ static inline void session_callback_end(const struct fb_conn *conn)
 void session_set_phase(struct fb_conn *conn, enum session_phase phase);
 
 /* Whether the connection is in the keepalive pool, where no protocol may use it. */
-static inline bool session_is_kept(const struct fb_conn *conn)
+static inline bool session_is_keepalive(const struct fb_conn *conn)
 {
-    return conn->session_phase == SESSION_KEPT;
+    return conn->session_phase == SESSION_KEEPALIVE;
 }
 
 /* session_timers.c: fb_timer() and fb_timer_cancel() */

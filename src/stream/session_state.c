@@ -11,15 +11,15 @@
 static const uint8_t steps[SESSION_PHASES] = {
     [SESSION_NEW] = TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_AWAITED] = TO(ACTIVE) | TO(ENDED),
-    [SESSION_ACTIVE] = TO(KEPT) | TO(ENDED),
-    [SESSION_KEPT] = TO(NEW) /* for another owner */ | TO(ENDED),
+    [SESSION_ACTIVE] = TO(KEEPALIVE) | TO(ENDED),
+    [SESSION_KEEPALIVE] = TO(NEW) /* for another owner */ | TO(ENDED),
 };
 
 void session_set_phase(struct fb_conn *conn, enum session_phase phase)
 {
     assert(conn->session_phase < SESSION_PHASES);
     assert((steps[conn->session_phase] & 1U << phase) != 0);
-    assert(conn->outgoing || phase != SESSION_KEPT);
+    assert(conn->outgoing || phase != SESSION_KEEPALIVE);
     assert(!conn->outgoing || phase != SESSION_AWAITED);
     conn->session_phase = phase;
 }

@@ -52,7 +52,7 @@ static void timer_expired(struct loop *loop, struct timer *expired)
 
     CHECK_KIND(timer, SESSION_TIMER_KIND);
     CHECK_KIND(timer->session, SESSION_CONN_KIND);
-    assert(conn_is_owned(conn) && !session_is_kept(conn));
+    assert(conn_is_owned(conn) && !session_is_keepalive(conn));
     if (timer->due > loop->clock.mono_ms) { /* moved back since it was set */
         timer_set(loop, expired, timer->due - loop->clock.mono_ms);
         return;

@@ -14,14 +14,14 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
     const struct address_block *debug, unsigned debug_n)
 {
     *stream = (struct stream) { .shared = shared, .debug = debug, .debug_n = debug_n };
-    TAILQ_INIT(&stream->kept);
+    TAILQ_INIT(&stream->keepalive);
     RB_INIT(&stream->named);
     return net_init(&stream->net, options);
 }
 
 void stream_done(struct stream *stream)
 {
-    assert(TAILQ_EMPTY(&stream->kept) && RB_EMPTY(&stream->named));
+    assert(TAILQ_EMPTY(&stream->keepalive) && RB_EMPTY(&stream->named));
     for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             munmap(stream->slabs[i].base, stream->slabs[i].size);

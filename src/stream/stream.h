@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sessions of one worker: connections with their server's protocol.
  *
- * Responsible for the protocols' states of connections, for the lists of connections that are kept
- * or have names, and for the drain. Never accepts. Invariant: a connection's state lies in its
- * protocol's slab at the index of its slot. */
+ * Responsible for the protocols' states of connections, for the lists of connections that are idle
+ * for reuse or have names, and for the drain. Never accepts. Invariant: a connection's state lies
+ * in its protocol's slab at the index of its slot. */
 #pragma once
 
 #include "net/conn.h"
@@ -30,7 +30,7 @@ struct stream {
         size_t size; /* bytes of the mapping */
     } slabs[STREAM_PROTOCOLS_MAX];
     TAILQ_HEAD(keepalive_list, session_conn)
-    kept; /* keepalive pool: the last that was used in front */
+    keepalive; /* the pool: the last that was used in front */
     RB_HEAD(session_names, session_conn)
     named; /* connections that others may have a reference of */
     uint64_t last_name;
@@ -58,8 +58,8 @@ void stream_done(struct stream *stream);
 struct fb_conn *session_start(
     struct stream *stream, struct port *port, int fd, const struct sockaddr *peer);
 
-/* drain.c: Tells the protocols that no more clients will come, and closes idle sessions bit by bit.
- * `deadline` in ms; 0: none. */
+/* drain.c: Calls the protocols' `draining`, because no more clients will come, and closes idle
+ * sessions bit by bit. `deadline` in ms; 0: none. */
 void stream_drain(struct stream *stream, uint64_t deadline);
 /* fb_set_idle() */
 void stream_set_idle(struct fb_conn *conn, bool idle);

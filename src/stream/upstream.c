@@ -3,7 +3,7 @@
  *
  * Responsible for what such a connection inherits from the session that it is made for. Never keeps
  * one longer than that session, unless it is put into the pool. Invariant: a child is on its
- * parent's list from the return of fb_connect() until it ends or is kept. */
+ * parent's list from the return of fb_connect() until it ends or goes to the pool. */
 #include "net/target.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"
@@ -11,7 +11,7 @@
 #define CONNECT_TIMEOUT_MS 60000
 
 /* Takes a connection from the keepalive pool; NULL where there is none. */
-static struct fb_conn *connect_kept(
+static struct fb_conn *connect_reused(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops)
 {
     struct fb_conn *conn = keepalive_get(stream_of(owner), target, ops);
@@ -61,7 +61,7 @@ struct fb_conn *upstream_connect(
     parent = session_conn_make(owner);
     if (parent == NULL)
         return NULL;
-    conn = connect_kept(owner, target, ops);
+    conn = connect_reused(owner, target, ops);
     if (conn == NULL)
         conn = connect_new(owner, target, ops);
     if (conn == NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands: what the master's messages and signals ask of a worker, and the messages that the worker
- * sends back. Commands are taken between turns, never within one, and a signal's flag is cleared
- * before it is acted on. */
+/* Commands: what the master's messages and signals ask of a worker, and the messages that the
+ * worker sends back. Commands are taken between turns, never within one, and a signal's flag is
+ * cleared before it is acted on. */
 #pragma once
 
 #include "process/channel.h"

@@ -275,11 +275,11 @@ uint64_t messages_send(
     struct fb_worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n)
 {
     struct message_head head = { .from = references_make(worker, from), .to = to };
-    struct session_conn *side = session_conn_of(from);
+    struct session_conn *session = session_conn_of(from);
     struct unanswered *unanswered;
     struct queued_message *message;
 
-    if (head.from == 0 || n > FB_MESSAGE_MAX || side->unanswered >= UNANSWERED_MAX)
+    if (head.from == 0 || n > FB_MESSAGE_MAX || session->unanswered >= UNANSWERED_MAX)
         return 0;
     head.number = ++worker->messages->last_number;
     message = create_message(worker, &head, p, n);
@@ -293,7 +293,7 @@ uint64_t messages_send(
         .number = head.number, .from = head.from, .incarnation = references_incarnation(to)
     };
     RB_INSERT(unanswered_tree, &worker->messages->unanswered, unanswered);
-    side->unanswered++;
+    session->unanswered++;
     if (!send_message(worker, message))
         decide(worker, unanswered, FB_MESSAGE_DECLINED);
     return head.number;

@@ -10,7 +10,7 @@
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
 
-/* Goes in front of the message's bytes; workers that talk to each other are of one build. */
+/* Goes in front of the message's bytes; workers that exchange messages are of one build. */
 struct message_head {
     uint64_t number; /* given by the sender's worker; a reply has that of its message */
     fb_ref from, to;

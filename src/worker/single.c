@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells the service manager, for a worker without a master, that it serves, lives, drains or ends.
+/* Reports to the service manager that a worker without a master serves, lives, drains or ends.
  * Does nothing to the worker but set its timer `alive`. */
 #include "worker/single.h"
 

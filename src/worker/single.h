@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `master_process off`: what a worker without a master tells the service manager. */
+/* `master_process off`: what a worker without a master reports to the service manager. */
 #pragma once
 
 struct fb_worker;
 
-/* Tells that the worker serves now, and from now on that it is alive. */
+/* Reports that the worker serves now, and from now on that it is alive. */
 void single_serving(struct fb_worker *worker);
-/* Tells that the worker has begun to drain or to end. */
+/* Reports that the worker has begun to drain or to end. */
 void single_ending(struct fb_worker *worker);
