@@ -5,7 +5,7 @@
  * Rules for all operations:
  *  - State is a loop's (`loop->mechanism_state`); two loops live in one process.
  *  - The caller (event/source_watch.c) keeps the events' flags: when an operation runs, `active`
- *    still tells what was watched before it. Operations return 0, or -1 with errno and nothing
+ *    still says what was watched before it. Operations return 0, or -1 with errno and nothing
  *    changed.
  *  - What happens is reported by loop_report(), which posts events and runs no handler of a
  *    connection; so nothing that process_events holds can vanish under it.

@@ -98,8 +98,8 @@ static void finish_close(struct fb_conn *conn)
         conn_end(conn, FB_FINISHED);
 }
 
-/* Back-pressure: reading pauses while too much output waits, and `writable` runs when it
- * has left. */
+/* Back-pressure: reading pauses while too much output waits, and `writable` runs when it has
+ * left. */
 static void update_pressure(struct fb_conn *conn)
 {
     if (conn->pipe != NULL)
@@ -173,9 +173,9 @@ static void check_connect(struct fb_conn *conn)
     }
 }
 
-/* Whether output can leave from now on, of a connection whose output could not. Output that has to
- * wait for our connect() is copied. */
-static bool is_connected_now(struct fb_conn *conn)
+/* Goes on with our connect(), where one is under way; returns whether output can leave from now on.
+ * Output that has to wait is copied. */
+static bool advance_connect(struct fb_conn *conn)
 {
     if (!conn_is_connecting(conn))
         return false;
@@ -220,7 +220,7 @@ static void end_or_wait(struct fb_conn *conn)
 void conn_flush(struct fb_conn *conn)
 {
     assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
-    if (conn_can_send(conn) || is_connected_now(conn))
+    if (conn_can_send(conn) || advance_connect(conn))
         send_output(conn);
     end_or_wait(conn);
 }
