@@ -50,7 +50,7 @@ void worker_run(struct fb_worker *worker)
             worker_take_commands(worker);
         if (unlikely(worker->phase >= WORKER_DRAINING) && has_ended(worker))
             return;
-        if (unlikely(worker->log.broken || worker->log_limit.due_ms != 0))
+        if (unlikely(worker->log.broken || worker->log_limit.report_ms != 0))
             worker_tend_log(worker);
         worker_turn(worker);
     }
