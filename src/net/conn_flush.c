@@ -51,7 +51,8 @@ void conn_end(struct fb_conn *conn, fb_reason reason)
     release_slot(conn, reason);
 }
 
-/* Discards what the peer still sends, because closing with unread input would be a reset. */
+/* Ends the connection for its owner, sends FIN, and has what the peer still sends discarded
+ * (conn_discard_input()): closing with unread input would be a reset. */
 static void linger(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;
@@ -66,14 +67,15 @@ static void linger(struct fb_conn *conn)
         return;
     }
     conn_set_phase(conn, CONN_LINGERING);
-    conn->source.events[EVENT_READ].ready = true; /* the probe has not emptied it */
+    conn->source.events[EVENT_READ].ready = true; /* conn_input_is_pending() has left it there */
     if (source_arm(loop, &conn->source, EVENT_READ) == -1)
         conn_end(conn, FB_NO_MEMORY);
     else
         timer_set(loop, &conn->timer, conn->net->lingering_timeout);
 }
 
-/* Leaves an open connection to its next owner. */
+/* Leaves an open connection to its next owner; it fails where there is no memory to keep it, or where
+ * the worker drains and keeps none. */
 static void keep_open(struct fb_conn *conn)
 {
     if (!conn->ops->keepalive(conn))
@@ -86,7 +88,7 @@ static void keep_open(struct fb_conn *conn)
     conn_redeliver(conn);
 }
 
-/* Does what a closed connection was to do when all output has left. */
+/* All output of a closed connection has left: keeps it open for another owner, lingers, or ends it. */
 static void finish_close(struct fb_conn *conn)
 {
     assert(conn->out == NULL && conn->unsent == 0);
