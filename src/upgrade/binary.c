@@ -17,6 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
+static void free_list(char **list)
+{
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+        free(list[i]);
+    free(list);
+}
+
 /* Copies a list that ends with NULL; NULL without memory. */
 static char **copy_list(char **list)
 {
@@ -28,8 +35,10 @@ static char **copy_list(char **list)
     all = calloc(n + 1, sizeof(*all));
     for (size_t i = 0; i < n && all != NULL; i++) {
         all[i] = strdup(list[i]);
-        if (all[i] == NULL)
+        if (all[i] == NULL) {
+            free_list(all);
             return NULL;
+        }
     }
     return all;
 }
@@ -124,6 +133,14 @@ int binary_remember(struct binary *binary, char **argv, const char *const *envir
         .environment = environment,
     };
     return binary->path == NULL || binary->arguments == NULL ? -1 : 0;
+}
+
+void binary_forget(struct binary *binary)
+{
+    free(binary->path);
+    free(binary->directory);
+    free_list(binary->arguments);
+    *binary = (struct binary) { .path = NULL };
 }
 
 void binary_execute(const struct binary *binary, char *variable, const int *fds, unsigned n)
