@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two halves of SCM_RIGHTS. A message holds at most one descriptor; the control buffer has
- * no room for more, so that the kernel closes what a sender adds beyond it. */
+/* The two halves of SCM_RIGHTS. A message holds at most one descriptor; a receiver names the length of
+ * one, without the padding, so that the kernel closes what a sender adds beyond it. */
 #include "process/fd_passing.h"
 
 #include <assert.h>
@@ -44,7 +44,7 @@ ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
         .msg_iov = &piece,
         .msg_iovlen = 1,
         .msg_control = &control,
-        .msg_controllen = sizeof(control.room),
+        .msg_controllen = CMSG_LEN(sizeof(int)), /* the padding has room for another one */
     };
     ssize_t received = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
     const struct cmsghdr *c = received >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
