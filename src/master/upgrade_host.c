@@ -41,7 +41,7 @@ static void write_state(void *host, struct exec_state_writer *state, int link)
     const struct adopted_socket *passed;
     const struct listener *listener;
     const struct zone *zone;
-    unsigned side = 1 - master->shared->half;
+    unsigned side = shared_other_half(master->shared);
 
     assert(role_is(ROLE_MASTER));
     clear_side(&master->pool.serving->cycle->zones, side);

@@ -42,11 +42,24 @@ void shared_begin(struct shared *shared, uint32_t half, uint32_t serial)
     shared->serial = serial;
 }
 
+uint32_t shared_other_half(const struct shared *shared)
+{
+    return 1 - shared->half % SLOT_HALVES;
+}
+
+/* How many slots have been used; no more than there are, whatever a worker has written. */
+static uint32_t count_slots(const struct shared *shared)
+{
+    uint32_t n = shared->slot_n;
+
+    return n < SLOT_MAX ? n : SLOT_MAX;
+}
+
 uint32_t shared_serial(const struct shared *shared)
 {
-    uint32_t greatest = shared->serial;
+    uint32_t greatest = shared->serial, n = count_slots(shared);
 
-    for (uint32_t i = 0; i < shared->slot_n; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (shared->slots[i].serial > greatest)
             greatest = shared->slots[i].serial;
     return greatest;
@@ -54,9 +67,11 @@ uint32_t shared_serial(const struct shared *shared)
 
 static void add_up(struct shared *shared, uint64_t totals[COUNTERS])
 {
+    uint32_t n = count_slots(shared);
+
     for (int i = 0; i < COUNTERS; i++)
         totals[i] = shared->folded.n[i];
-    for (uint32_t s = 0; s < shared->slot_n; s++)
+    for (uint32_t s = 0; s < n; s++)
         for (int i = 0; i < COUNTERS; i++)
             totals[i] += shared->slots[s].counters.n[i];
 }

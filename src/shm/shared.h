@@ -31,6 +31,8 @@ void shared_destroy(struct shared **shared);
  * slot is acquired. Zones outlive a master process: a slot and serial that a zone remembers must
  * never name another worker. */
 void shared_begin(struct shared *shared, uint32_t half, uint32_t serial);
+/* The half of a master process that runs beside this one; 0 or 1, whatever a worker has written. */
+uint32_t shared_other_half(const struct shared *shared);
 /* The greatest serial that a slot has had. */
 uint32_t shared_serial(const struct shared *shared);
 

@@ -223,6 +223,27 @@ START_TEST(a_master_that_died_while_folding_keeps_nobody)
 }
 END_TEST
 
+/* The master reads memory that a worker may have overwritten. */
+START_TEST(nonsense_leads_nowhere_else)
+{
+    struct shared *shared = create_shared();
+    struct slot_id id = take_slot(shared);
+
+    counters_add(&shared->slots[id.slot].counters, COUNTER_ACCEPTS, 5);
+    shared->slot_n = UINT32_MAX;
+    ck_assert_uint_eq(total_of(shared, COUNTER_ACCEPTS), 5);
+    ck_assert_uint_eq(shared_serial(shared), 1);
+    ck_assert_uint_eq(shared_other_half(shared), 1);
+    shared->half = 1;
+    ck_assert_uint_eq(shared_other_half(shared), 0);
+    shared->half = UINT32_MAX - 1;
+    ck_assert_uint_eq(shared_other_half(shared), 1);
+    ck_assert(slot_acquire(shared, &id));
+    slot_release(shared, id);
+    shared_destroy(&shared);
+}
+END_TEST
+
 START_TEST(children_share_it)
 {
     struct shared *shared = create_shared();
@@ -269,6 +290,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_dead_leave_the_accept_mutex);
     tcase_add_test(tcase, totals_are_right_while_the_master_folds);
     tcase_add_test(tcase, a_master_that_died_while_folding_keeps_nobody);
+    tcase_add_test(tcase, nonsense_leads_nowhere_else);
     tcase_add_test(tcase, children_share_it);
     tcase_add_test(tcase, slots_are_touched_as_they_come_into_use);
 }
