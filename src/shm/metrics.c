@@ -89,6 +89,8 @@ void shm_metrics_init(struct shm_metrics *metrics, const struct shm_metrics_shap
 bool shm_metrics_is(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
 {
     return metrics->magic == MAGIC && metrics->revision == REVISION && metrics->n == shape->n &&
+           metrics->stride == align_line(shape->n * sizeof(shm_row)) &&
+           metrics->rows == rows_at(shape->n) &&
            memcmp(metrics->kinds, shape->kinds, shape->n) == 0;
 }
 
@@ -197,7 +199,7 @@ static void finish_fold(struct shm_metrics *metrics, uint32_t half)
     uint32_t out = left_out(state);
     shm_row *dead;
 
-    if (out == 0)
+    if (out == 0 || out > SLOT_MAX) /* beyond: a stray pointer has written there */
         return;
     dead = slot_row(metrics, half * SLOT_MAX + out - 1);
     for (uint32_t i = 0; i < metrics->n; i++)
@@ -243,9 +245,11 @@ static bool is_metrics(const void *memory, const void *shape)
     return shm_metrics_is(memory, shape);
 }
 
-static void release_slot(void *memory, uint32_t slot)
+/* Workers can write to the memory: the master folds nothing where it is spoiled. */
+static void release_slot(void *memory, const void *shape, uint32_t slot)
 {
-    shm_metrics_fold(memory, slot);
+    if (shm_metrics_is(memory, shape))
+        shm_metrics_fold(memory, slot);
 }
 
 static void check_half(const struct shm_metrics *metrics, uint32_t half)

@@ -243,5 +243,5 @@ void zones_slot_released(struct zones *zones, uint32_t slot)
     assert(slot < SLOT_HALVES * SLOT_MAX);
     STAILQ_FOREACH (zone, zones, link)
         if (zone->base != NULL && zone->kind != NULL && zone->kind->slot_released != NULL)
-            zone->kind->slot_released(zone_memory(zone), slot);
+            zone->kind->slot_released(zone_memory(zone), zone->shape, slot);
 }

@@ -28,7 +28,7 @@ struct zone_kind {
     bool (*is)(const void *memory, const void *shape);
     /* The master: the worker of a slot has died. Called twice for memory that two zones share. Or
      * NULL. */
-    void (*slot_released)(void *memory, uint32_t slot);
+    void (*slot_released)(void *memory, const void *shape, uint32_t slot);
 };
 
 /* The beginning of a zone's memory. */

@@ -282,6 +282,25 @@ START_TEST(a_master_that_dies_while_folding_loses_nothing)
 END_TEST
 
 /* Several workers come, each with a row of its own, and only their counts stay. */
+/* A worker that has overwritten the memory takes nothing but its counts along. */
+START_TEST(the_master_survives_spoiled_memory)
+{
+    size_t size = shm_metrics_size(&three), header = 64;
+    struct shm_metrics *metrics = create_metrics(&three);
+    uint32_t *words = (uint32_t *)metrics;
+
+    for (size_t i = 0; i < header / sizeof(words[0]); i++)
+        for (uint32_t slot = 0; slot < 2; slot++) {
+            memset(metrics, 0, size);
+            shm_metrics_init(metrics, &three);
+            shm_metric_add(&shm_metrics_row(metrics, slot)[0], 1);
+            words[i] = 0x7fffffff;
+            shm_metrics_kind.slot_released(metrics, &three, slot);
+        }
+    destroy_metrics(metrics, &three);
+}
+END_TEST
+
 START_TEST(workers_count_side_by_side)
 {
     struct shm_metrics *metrics = create_metrics(&three);
@@ -322,6 +341,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, rows_are_touched_as_they_are_taken);
     tcase_add_test(tcase, totals_are_right_while_the_master_folds);
     tcase_add_test(tcase, a_master_that_dies_while_folding_loses_nothing);
+    tcase_add_test(tcase, the_master_survives_spoiled_memory);
     tcase_add_test(tcase, workers_count_side_by_side);
 }
 
