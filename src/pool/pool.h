@@ -75,7 +75,7 @@ struct generation {
     enum generation_phase phase;
     struct cycle *cycle;
     struct descriptors
-        opened;           /* by modules while the configuration was read: its workers keep them */
+        opened; /* by modules while this or an earlier configuration was read: kept by workers */
     struct timer release; /* how long a reload waits for the workers to release listeners */
     struct timer watch;   /* when the watchdog looks again */
     int64_t since_ms;     /* start, since the epoch */

@@ -86,6 +86,25 @@ static void release_expired(struct loop *loop, struct timer *timer)
     (void)timer;
 }
 
+static bool is_module_memory(const struct cycle *cycle, int fd)
+{
+    const struct module *module;
+
+    SLIST_FOREACH (module, &cycle->modules, link)
+        if (module->memory == fd)
+            return true;
+    return false;
+}
+
+/* Adds what the serving generation has of these: a library that modules of both use stays loaded, and
+ * keeps what it has opened when it was loaded first. */
+static void keep_opened(struct generation *generation, const struct generation *serving)
+{
+    for (unsigned i = 0; i < serving->opened.n; i++)
+        if (!is_module_memory(serving->cycle, serving->opened.fds[i]))
+            descriptors_add(&generation->opened, serving->opened.fds[i]);
+}
+
 static struct generation *create_generation(
     struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
@@ -103,6 +122,8 @@ static struct generation *create_generation(
     generation->cycle = cycle;
     generation->opened = *opened;
     *opened = (struct descriptors) { .fds = NULL };
+    if (pool->serving != NULL)
+        keep_opened(generation, pool->serving);
     generation->number = ++pool->generation_n;
     generation->since_ms = pool->clock->wall_ms;
     generation->release.expired = release_expired;

@@ -11,6 +11,8 @@
 
 void pool_discard_cycle(struct pool *pool, struct cycle *cycle)
 {
+    struct generation *generation;
+
     if (pool->log->targets == cycle->core.logs) { /* the first one, which could not start */
         pool->log->targets = NULL;
         pool->log->target_n = 0;
@@ -19,6 +21,9 @@ void pool_discard_cycle(struct pool *pool, struct cycle *cycle)
     logs_close(&cycle->core);
     zones_close(&cycle->zones);
     cycle_destroy(&cycle);
+    /* at once: what is opened next may have the number of what a library has just closed */
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        descriptors_drop_closed(&generation->opened);
 }
 
 void pool_destroy_generation(struct generation *generation)

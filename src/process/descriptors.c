@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,17 @@ void descriptors_add_open(struct descriptors *set, const struct descriptors *exc
     }
     if (directory != NULL)
         closedir(directory);
+}
+
+void descriptors_drop_closed(struct descriptors *set)
+{
+    unsigned n = 0;
+
+    assert(set->n <= set->size);
+    for (unsigned i = 0; i < set->n; i++)
+        if (fcntl(set->fds[i], F_GETFD) != -1)
+            set->fds[n++] = set->fds[i];
+    set->n = n;
 }
 
 static int compare_descriptors(const void *a, const void *b)

@@ -246,6 +246,24 @@ START_TEST(reloads_leave_nothing_behind)
 }
 END_TEST
 
+/* A library is loaded once for all generations: the workers of each have what it has opened. */
+START_TEST(workers_have_what_a_library_opened_once)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, MODULE("plain_opens") ECHO, "");
+    daemon_start(daemon);
+    for (int i = 0; i < 4; i++) {
+        pid_t worker = 0;
+
+        WAIT_FOR(proc_children(daemon->pid, &worker, 1) == 1 && proc_child_n(daemon->pid) == 1);
+        ck_assert_str_eq(proc_link(worker, "fd/77"), "/dev/null");
+        reload_daemon(daemon);
+    }
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* An end of the daemon does not depend on its configuration. */
 START_TEST(a_broken_configuration_keeps_nobody_from_ending_it)
 {
@@ -295,6 +313,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_fault_fails_a_reload);
     tcase_add_test(tcase, a_replaced_module_is_picked_up);
     tcase_add_test(tcase, reloads_leave_nothing_behind);
+    tcase_add_test(tcase, workers_have_what_a_library_opened_once);
     tcase_add_loop_test(tcase, a_broken_configuration_keeps_nobody_from_ending_it, 0, 2);
     tcase_add_test(tcase, relative_paths_start_from_the_module_directory);
 }

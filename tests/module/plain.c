@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A module that needs nothing of the daemon, so that any program can load it. PLAIN is its name. */
+#include <fcntl.h>
 #include <forkbeard/forkbeard.h>
+#include <unistd.h>
 
 #define TEXT(x) #x
 #define NAME(x) TEXT(x)
@@ -17,6 +19,15 @@ static const fb_directive directives[] = {
 };
 
 static const fb_ops ops = { .size = sizeof(fb_ops), .data = plain_data };
+
+#ifdef PLAIN_OPENS
+/* As a library that modules of all generations use: it is loaded once, and keeps what it opened then. */
+__attribute__((constructor)) static void open_once(void)
+{
+    if (fcntl(PLAIN_OPENS, F_GETFD) == -1)
+        dup3(STDIN_FILENO, PLAIN_OPENS, O_CLOEXEC);
+}
+#endif
 
 /* How often it was asked for this: each load counts for itself. */
 FB_SDK unsigned plain_count(void);

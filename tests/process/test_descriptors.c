@@ -101,10 +101,31 @@ START_TEST(what_was_opened_since_is_found)
 }
 END_TEST
 
+START_TEST(what_was_closed_is_forgotten)
+{
+    struct descriptors set = { .fds = NULL };
+    int first = open_null(), second = open_null(), third = open_null();
+
+    descriptors_add(&set, first);
+    descriptors_add(&set, second);
+    descriptors_add(&set, third);
+    close(first);
+    close(third);
+    descriptors_drop_closed(&set);
+    ck_assert_uint_eq(set.n, 1);
+    ck_assert(has(&set, second));
+    close(second);
+    descriptors_drop_closed(&set);
+    ck_assert_uint_eq(set.n, 0);
+    descriptors_done(&set);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, all_but_the_set_is_closed);
     tcase_add_test(tcase, what_was_opened_since_is_found);
+    tcase_add_test(tcase, what_was_closed_is_forgotten);
 }
 
 TEST_MAIN("descriptors", add_tests)
