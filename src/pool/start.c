@@ -96,8 +96,8 @@ static bool is_module_memory(const struct cycle *cycle, int fd)
     return false;
 }
 
-/* Adds what the serving generation has of these: a library that modules of both use stays loaded, and
- * keeps what it has opened when it was loaded first. */
+/* Adds what the serving generation has of these: a library that modules of both use stays loaded,
+ * and keeps what it has opened when it was loaded first. */
 static void keep_opened(struct generation *generation, const struct generation *serving)
 {
     for (unsigned i = 0; i < serving->opened.n; i++)

@@ -24,8 +24,8 @@ void descriptors_add_all(struct descriptors *set, const struct descriptors *othe
 void descriptors_add_open(struct descriptors *set, const struct descriptors *except);
 /* Forgets those that have been closed since. */
 void descriptors_drop_closed(struct descriptors *set);
-/* Closes every descriptor of this process but those of the set and the standard ones. Sorts the set,
- * which must not have failed. */
+/* Closes every descriptor of this process but those of the set and the standard ones. Sorts the
+ * set, which must not have failed. */
 void descriptors_close_others(struct descriptors *set);
 /* Frees the memory; nothing is closed. */
 void descriptors_done(struct descriptors *set);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two halves of SCM_RIGHTS. A message holds at most one descriptor; a receiver names the length of
- * one, without the padding, so that the kernel closes what a sender adds beyond it. */
+/* The two halves of SCM_RIGHTS. A message holds at most one descriptor; a receiver names the length
+ * of one, without the padding, so that the kernel closes what a sender adds beyond it. */
 #include "process/fd_passing.h"
 
 #include <assert.h>

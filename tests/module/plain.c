@@ -21,7 +21,7 @@ static const fb_directive directives[] = {
 static const fb_ops ops = { .size = sizeof(fb_ops), .data = plain_data };
 
 #ifdef PLAIN_OPENS
-/* As a library that modules of all generations use: it is loaded once, and keeps what it opened then. */
+/* Does what a library of all generations' modules does: loaded once, it keeps what it opened. */
 __attribute__((constructor)) static void open_once(void)
 {
     if (fcntl(PLAIN_OPENS, F_GETFD) == -1)
