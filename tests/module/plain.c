@@ -24,8 +24,12 @@ static const fb_ops ops = { .size = sizeof(fb_ops), .data = plain_data };
 /* Does what a library of all generations' modules does: loaded once, it keeps what it opened. */
 __attribute__((constructor)) static void open_once(void)
 {
-    if (fcntl(PLAIN_OPENS, F_GETFD) == -1)
-        dup3(STDIN_FILENO, PLAIN_OPENS, O_CLOEXEC);
+    int fd = fcntl(PLAIN_OPENS, F_GETFD) == -1 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+
+    if (fd == -1)
+        return;
+    dup3(fd, PLAIN_OPENS, O_CLOEXEC);
+    close(fd);
 }
 #endif
 
