@@ -170,10 +170,7 @@ static void keep_diagnostics(const struct start *start, struct log *log)
 {
     if (start->inheritance.link == -1)
         return;
-    log->diag = diag_create();
-    if (log->diag != NULL)
-        log->diag_session = diag_begin(log->diag);
-    log_update(log);
+    log_collect(log, diag_create());
 }
 
 static int load_first(struct start *start, struct log *log)
