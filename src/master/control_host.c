@@ -67,9 +67,9 @@ static bool fill_generation(void *host, unsigned i, struct control_generation *o
         return false;
     *out = (struct control_generation) {
         .number = generation->number,
-        .state = pool_generation_is_ending(generation) ? "draining"
-                 : generation == master->pool.serving  ? "live"
-                                                       : "starting",
+        .state = generation->phase >= GENERATION_REPLACED ? "draining"
+                 : generation == master->pool.serving     ? "live"
+                                                          : "starting",
         .since_ms = generation->since_ms,
         .worker_connections = generation->cycle->events.worker_connections,
     };
@@ -81,7 +81,7 @@ static const char *worker_state(
 {
     if (worker->pid == 0)
         return "waiting";
-    if (pool_generation_is_ending(generation))
+    if (generation->phase >= GENERATION_REPLACED)
         return "draining";
     switch (worker->phase) {
     case POOL_WORKER_RELEASED: /* by a signal that was not ours */
