@@ -21,6 +21,7 @@ struct master {
     struct log log;
     struct clock clock;   /* read at the latest wake-up */
     struct timers timers; /* deadlines of all parts; SIGALRM wakes for the earliest */
+    uint64_t alarm_ms;    /* the deadline that SIGALRM is set for; 0: it is not set, or has come */
     struct clock started;
     struct shared *shared;
     const struct cycle_options *options;
@@ -48,12 +49,12 @@ extern const struct pool_ops master_pool_ops;
 
 /* Reloads (reload.c) */
 
-/* Whether a reload may begin now: one begins after the other, and a command that comes meanwhile waits. */
-bool reload_may_begin(const struct master *master);
+/* A reload begins after the one before has ended; a command that comes meanwhile waits. */
 void reload_begin(struct master *master);
 /* The process that checks the configuration has exited with this status of waitpid(). */
 void reload_checked(struct master *master, int status);
-/* The reload has failed, which was logged: the previous configuration stays in force. */
-void reload_fail(struct master *master);
+/* The reload has ended: the new configuration serves (`ok`), or the previous one stays in force, and
+ * why was logged. */
+void reload_end(struct master *master, bool ok);
 /* The daemon ends: a check that is under way is of no interest any more. */
 void reload_cancel(struct master *master);

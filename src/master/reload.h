@@ -37,5 +37,3 @@ void reload_init(struct reload *reload, struct timers *timers);
 void reload_set_phase(struct reload *reload, enum reload_phase phase);
 /* Asserts that phase, check and the pool's starting generation agree. */
 void reload_check(const struct reload *reload, const struct pool *pool);
-
-bool reload_is_under_way(const struct reload *reload);

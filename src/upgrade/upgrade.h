@@ -111,15 +111,9 @@ void upgrade_ended(struct upgrade *upgrade);
 void upgrade_done(struct upgrade *upgrade, bool failed);
 
 /* Whether a new process runs and does not serve yet. */
-static inline bool upgrade_is_pending(const struct upgrade *upgrade)
-{
-    return upgrade->phase == UPGRADE_STARTING || upgrade->phase == UPGRADE_ROLLING_BACK;
-}
-
-static inline bool upgrade_is_new(const struct upgrade *upgrade)
-{
-    return upgrade->phase == UPGRADE_JOINING || upgrade->phase == UPGRADE_BESIDE;
-}
+bool upgrade_is_pending(const struct upgrade *upgrade);
+/* Whether we are the new process of an upgrade. */
+bool upgrade_is_new(const struct upgrade *upgrade);
 
 /* Whether the other process listens on this unix socket too: then its path stays. */
 bool upgrade_shares(const struct upgrade *upgrade, const struct listener *listener);
