@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Moves the pid file and the control socket through their common life. endpoints_set() alone changes
- * the phase. While a path stays what it is, nothing is done but to compare it with the file. */
+/* Moves the pid file and the control socket through their common life. endpoints_set() alone
+ * changes the phase. While a path stays what it is, nothing is done but to compare it with the
+ * file. */
 #include "master/endpoints.h"
 
 #include "base/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master's loop: it sleeps in sigsuspend(), and a wake-up reads what has come, carries commands out
- * in a fixed order, and sets SIGALRM for the earliest timer. A flag is cleared before it is acted on. At
- * the end of each wake-up the parts' invariants hold. */
+/* The master's loop: it sleeps in sigsuspend(), and a wake-up reads what has come, carries
+ * commands out in a fixed order, and sets SIGALRM for the earliest timer. A flag is cleared
+ * before it is acted on. At the end of each wake-up the parts' invariants hold. */
 #include "master/master.h"
 
 #include "base/check.h"
@@ -15,7 +15,8 @@
 
 #define SERVICE_MANAGER_PID 1 /* unless it is a user's */
 
-/* Takes a command that was given by a signal or by a client of the control socket; false if none was. */
+/* Takes a command that was given by a signal or by a client of the control socket; false if none
+ * was. */
 static bool take_command(struct master *master, enum command command)
 {
     bool requested = control_take_command(&master->control, command);
@@ -53,8 +54,8 @@ void master_end(struct master *master, bool gracefully)
     control_host_refuse_waiting(master);
 }
 
-/* SIGTERM means what `sigterm_shutdown` says; but a second one ends the daemon at once, and so does one
- * before it serves. */
+/* SIGTERM means what `sigterm_shutdown` says; but a second one ends the daemon at once, and so
+ * does one before it serves. */
 static void handle_term(struct master *master)
 {
     const struct generation *serving = master->pool.serving;

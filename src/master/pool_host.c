@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool's operations: what the master does when a generation commits, serves or fails, and when a
- * child exits. Each event is acted on where it arrives; nothing is looked for afterwards. */
+/* The pool's operations: what the master does when a generation commits, serves or fails, and
+ * when a child exits. Each event is acted on where it arrives; nothing is looked for afterwards. */
 #include "master/master.h"
 
 #include "base/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloads, step by step: a process of its own checks the configuration while we go on to serve, then we
- * read it ourselves and start a generation, which commits and serves or fails. Each end of a reload is
- * one call, reload_end(). At most one reload is under way. */
+/* Reloads, step by step: a process of its own checks the configuration while we go on to serve,
+ * then we read it ourselves and start a generation, which commits and serves or fails. Each end
+ * of a reload is one call, reload_end(). At most one reload is under way. */
 #include "master/master.h"
 
 #include "process/logs.h"
@@ -73,7 +73,8 @@ void reload_begin(struct master *master)
     assert(master->pool.serving != NULL && master->pool.starting == NULL);
     reload_set_phase(reload, RELOAD_CHECKING);
     service_manager_reload(&master->manager);
-    /* grave lines become the reload's diagnostics, and clients that have asked for it wait for its end */
+    /* grave lines become the reload's diagnostics, and clients that have asked for it wait for
+     * its end */
     log_collect(&master->log, master->diag);
     control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
     if (config_check_begin(&reload->check, master->options, &master->log, -1) == -1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a reload. Its steps are in reload.c; whoever learns that one of them succeeded or failed
- * says so explicitly, nothing is inferred. */
+/* The state of a reload. Its steps are in reload.c; whoever learns that one of them succeeded or
+ * failed says so explicitly, nothing is inferred. */
 #pragma once
 
 #include "base/diag.h"

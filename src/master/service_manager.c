@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts the daemon's state into words for the service manager, and sends its watchdog what it waits for.
- * The state is read from the parts whose it is; nothing is kept but what was shown last. */
+/* Puts the daemon's state into words for the service manager, and sends its watchdog what it
+ * waits for. The state is read from the parts whose it is; nothing is kept but what was shown
+ * last. */
 #include "master/service_manager.h"
 
 #include "base/compiler.h"

@@ -37,8 +37,8 @@ void service_manager_forget_status(struct service_manager *manager);
 void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */
 void service_manager_stopping(struct service_manager *manager);
-/* Shows the state that the daemon is in, unless it is what was shown last. Called after anything has
- * happened. */
+/* Shows the state that the daemon is in, unless it is what was shown last. Called after anything
+ * has happened. */
 void service_manager_show(struct service_manager *manager);
 /* Sets the pointers that are the master's; the rest is zero. */
 void service_manager_init(struct service_manager *manager, const struct service_manager *from);

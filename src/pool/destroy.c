@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Destroys generations that end and have no process left, with their configurations. The serving one is
- * never destroyed: its listeners are in use although all its workers may have gone. */
+/* Destroys generations that end and have no process left, with their configurations. The serving
+ * one is never destroyed: its listeners are in use although all its workers may have gone. */
 #include "pool/pool.h"
 
 #include "process/logs.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exits of workers. What a dead worker held is given back before its pid is free to be used again. A
- * worker is replaced unless its generation ends: at once, or after a wait that grows with each early
- * death by a crash. SIGKILL and exit code 0 never count as a crash. */
+/* Exits of workers. What a dead worker held is given back before its pid is free to be used
+ * again. A worker is replaced unless its generation ends: at once, or after a wait that grows
+ * with each early death by a crash. SIGKILL and exit code 0 never count as a crash. */
 #include "pool/pool.h"
 
 #include "process/role.h"
@@ -30,8 +30,8 @@ static void replace_crashed(struct pool_worker *worker)
     pool_worker_respawn_in(worker, wait);
 }
 
-/* Tells the others that the worker's incarnation has ended, if they can know of it, and makes those that
- * accept rescan their listeners, for which it may have been the one that was woken. */
+/* Tells the others that the worker's incarnation has ended, if they can know of it, and makes
+ * those that accept rescan their listeners, for which it may have been the one that was woken. */
 static void tell_others(const struct pool_worker *gone)
 {
     struct generation *generation;
@@ -48,8 +48,8 @@ static void tell_others(const struct pool_worker *gone)
         }
 }
 
-/* Logs the exit, and replaces the worker; or destroys its generation, whose last one it was, or takes the
- * generation back that has not begun to serve. The record may be gone then. */
+/* Logs the exit, and replaces the worker; or destroys its generation, whose last one it was, or
+ * takes the generation back that has not begun to serve. The record may be gone then. */
 static void handle_exit(struct pool_worker *worker, int status)
 {
     struct generation *generation = worker->generation;
@@ -97,7 +97,8 @@ static struct pool_worker *release_worker(struct pool *pool, pid_t pid)
             found = worker->pid == pid ? worker : found;
     if (found == NULL)
         return NULL;
-    /* it wrote only to the zones of its own configuration, but their memory may be another one's by now */
+    /* it wrote only to the zones of its own configuration, but their memory may be another one's
+     * by now */
     TAILQ_FOREACH (generation, &pool->generations, link)
         zones_slot_released(&generation->cycle->zones, found->slot.slot);
     if (slot_release(pool->shared, found->slot))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Generations change by a transaction. Prepare: sockets are bound but do not listen, workers are forked
- * and set themselves up but accept nothing; all of it can be taken back without a trace. Commit: the
- * sockets listen and the new workers are told to accept. Serve: all of them do, and the old generation
- * drains. At every moment at most one generation starts, and one that serves keeps its listeners. */
+/* Generations change by a transaction. Prepare: sockets are bound but do not listen, workers are
+ * forked and set themselves up but accept nothing; all of it can be taken back without a trace.
+ * Commit: the sockets listen and the new workers are told to accept. Serve: all of them do, and
+ * the old generation drains. At every moment at most one generation starts, and one that serves
+ * keeps its listeners. */
 #include "pool/pool.h"
 
 #include "pool/listeners.h"
@@ -102,8 +103,9 @@ static void bound_generations(struct pool *pool)
     }
 }
 
-/* A listener has failed after others have begun to listen, and these may have clients already: a new
- * socket of reuseport has taken them from one that is kept. So the new workers accept them, and end. */
+/* A listener has failed after others have begun to listen, and these may have clients already: a
+ * new socket of reuseport has taken them from one that is kept. So the new workers accept them,
+ * and end. */
 static void take_commit_back(struct generation *generation)
 {
     struct pool *pool = generation->pool;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, commits and retires listeners on behalf of a generation. Which sockets are taken over from which
- * configuration is decided here; how a socket is opened is net/listener.c's affair. */
+/* Opens, commits and retires listeners on behalf of a generation. Which sockets are taken over
+ * from which configuration is decided here; how a socket is opened is net/listener.c's affair. */
 #include "pool/listeners.h"
 
 #include "net/overlaps.h"

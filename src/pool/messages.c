@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master's ends of the channels. A message is input: one that does not fit the worker's phase is
- * ignored, numbers in it are looked up and never trusted, descriptors that nobody wants are closed. */
+/* The master's ends of the channels. A message is input: one that does not fit the worker's
+ * phase is ignored, numbers in it are looked up and never trusted, descriptors that nobody wants
+ * are closed. */
 #include "pool/pool.h"
 
 #include "process/role.h"
@@ -131,8 +132,8 @@ void pool_receive_messages(struct pool *pool)
 
     assert(role_is(ROLE_MASTER));
     assert(STAILQ_EMPTY(&pool->requests));
-    /* A worker that asks for an inbox learned of its peer after the peer had sent the inbox to us, perhaps
-     * on a channel that was read before: reading all channels once more finds it. */
+    /* A worker that asks for an inbox learned of its peer after the peer had sent the inbox to
+     * us, perhaps on a channel that was read before: reading all channels once more finds it. */
     do {
         STAILQ_CONCAT(&requests, &pool->requests);
         TAILQ_FOREACH (generation, &pool->generations, link)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phases of generations and of workers' records: each is changed here alone, by a step that must be
- * legal. */
+/* The phases of generations and of workers' records: each is changed here alone, by a step that
+ * must be legal. */
 #include "pool/pool.h"
 
 #include "process/role.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool as a whole: what its owner asks about it and has it do. Each generation's own steps are in
- * generation.c. A generation that ends is destroyed when its last worker has exited, never before. */
+/* The pool as a whole: what its owner asks about it and has it do. Each generation's own steps
+ * are in generation.c. A generation that ends is destroyed when its last worker has exited,
+ * never before. */
 #include "pool/pool.h"
 
 #include "process/role.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool: generations of workers, of which one serves. A generation is the workers of one reading of
- * the configuration; a new one takes the place of another in a transaction (generation.c). The pool
- * forks, replaces, kills and ends workers, and listens to them. It knows nothing of commands, reloads,
- * control sockets and pid files: what its owner must know goes through `struct pool_ops`. Nothing that
- * a worker says or writes is asserted on. */
+/* The pool: generations of workers, of which one serves. A generation is the workers of one
+ * reading of the configuration; a new one takes the place of another in a transaction
+ * (generation.c). The pool forks, replaces, kills and ends workers, and listens to them. It
+ * knows nothing of commands, reloads, control sockets and pid files: what its owner must know
+ * goes through `struct pool_ops`. Nothing that a worker says or writes is asserted on. */
 #pragma once
 
 #include "base/clock.h"
@@ -56,9 +56,10 @@ struct pool_worker {
     unsigned fills;    /* how many processes it has had */
 };
 
-/* Legal steps: STARTING to COMMITTED to SERVING; SERVING to REPLACED or DRAINING; REPLACED to DRAINING;
- * DRAINING back to SERVING; any but CLOSING to CLOSING, and to DRAINING from STARTING when a listener
- * fails while committing. From REPLACED on a generation is ending: its workers are not replaced. */
+/* Legal steps: STARTING to COMMITTED to SERVING; SERVING to REPLACED or DRAINING; REPLACED to
+ * DRAINING; DRAINING back to SERVING; any but CLOSING to CLOSING, and to DRAINING from STARTING
+ * when a listener fails while committing. From REPLACED on a generation is ending: its workers
+ * are not replaced. */
 enum generation_phase {
     GENERATION_STARTING,  /* workers set themselves up; no trace would be left of it */
     GENERATION_COMMITTED, /* took the listeners over; workers begin to accept */
@@ -90,8 +91,8 @@ TAILQ_HEAD(generations, generation);
 struct inbox_request;
 STAILQ_HEAD(inbox_requests, inbox_request);
 
-/* Operations by which the pool tells its owner what happens. None of them may start or end a generation, but for `serves`, which may
- * call pool_end(). */
+/* Operations by which the pool tells its owner what happens. None of them may start or end a
+ * generation, but for `serves`, which may call pool_end(). */
 struct pool_ops {
     /* The starting generation has the listeners now; going back is not possible any more. */
     void (*committed)(void *host);
@@ -154,9 +155,9 @@ void pool_check(const struct pool *pool);
 bool pool_has_workers(const struct pool *pool);
 /* Processes of generations that drain or close, or of all others but the one that starts. */
 unsigned pool_count_workers(const struct pool *pool, bool draining);
-/* Whether a generation may start now: none is starting, max_generations allows it, and no draining
- * worker holds listeners, which would be in the way of the same ones. It is waited for only as long as
- * its generation's timer runs: a worker that is stuck may hold none that matter. */
+/* Whether a generation may start now: none is starting, max_generations allows it, and no
+ * draining worker holds listeners, which would be in the way of the same ones. It is waited for
+ * only as long as its generation's timer runs: a worker that is stuck may hold none that matter. */
 bool pool_may_start(const struct pool *pool);
 
 /* Tells the serving generation's workers to drain, and none to replace them. */
@@ -164,7 +165,8 @@ void pool_drain(struct pool *pool);
 /* Undoes pool_drain(): workers that have gone are replaced. Returns false where some are left with
  * sessions, so that only a new generation makes all of them accept. */
 bool pool_revive(struct pool *pool);
-/* The daemon ends: a committed generation becomes the serving one, any other start is taken back. */
+/* The daemon ends: a committed generation becomes the serving one, any other start is taken
+ * back. */
 void pool_conclude_start(struct pool *pool);
 /* ... and then all workers end, after their sessions or at once. */
 void pool_end(struct pool *pool, bool gracefully);
@@ -185,9 +187,10 @@ void pool_destroy_generation(struct generation *generation);
 
 /* Starting (start.c) */
 
-/* Opens listeners and zones of this configuration, taking over those in force, and forks its workers.
- * Takes `cycle` and `opened` (the descriptors that modules opened while it was read). Returns -1 after
- * an emerg line, with nothing left of it. What comes later of it the operations tell. */
+/* Opens listeners and zones of this configuration, taking over those in force, and forks its
+ * workers. Takes `cycle` and `opened` (the descriptors that modules opened while it was read).
+ * Returns -1 after an emerg line, with nothing left of it. What comes later of it the operations
+ * tell. */
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened);
 
 /* Generations (generation.c) */
@@ -242,6 +245,6 @@ void pool_take_log(struct pool *pool);
 void pool_reopen_logs(struct pool *pool);
 /* A worker says that a log of its generation has lost its receiver. */
 void pool_note_broken_log(struct generation *generation, unsigned log);
-/* Repairs broken logs, writes what was held back, and arms the timer for what is due later. Due after
- * each wake-up in which the log has been broken or has held lines back. */
+/* Repairs broken logs, writes what was held back, and arms the timer for what is due later. Due
+ * after each wake-up in which the log has been broken or has held lines back. */
 void pool_tend_logs(struct pool *pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Forks workers. A child keeps the descriptors that its heritage names, and closes all others; memory of
- * the master's that it has no use for stays as it is, copied on write, until it exits. */
+/* Forks workers. A child keeps the descriptors that its heritage names, and closes all others;
+ * memory of the master's that it has no use for stays as it is, copied on write, until it exits. */
 #include "pool/pool.h"
 
 #include "process/channel.h"
@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Names what a worker of this generation keeps. Modules' code is kept for debuggers, which open it. */
+/* Names what a worker of this generation keeps. Modules' code is kept for debuggers, which open
+ * it. */
 static void gather_descriptors(
     struct descriptors *kept, const struct generation *generation, int channel)
 {
@@ -35,8 +36,8 @@ static void gather_descriptors(
     descriptors_add_all(kept, &generation->opened);
 }
 
-/* Ends the child. The configurations are destroyed, because the destructors of modules may want to do
- * something; all other memory goes with the process. */
+/* Ends the child. The configurations are destroyed, because the destructors of modules may want
+ * to do something; all other memory goes with the process. */
 static NORETURN void end_child(struct pool *pool, struct heritage *heritage, int status)
 {
     struct generation *generation;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of a generation: listeners, zones, record, workers. Also the deadlines of its workers: until
- * the generation has committed, a worker that is late ends the start; afterwards it is killed. */
+/* The start of a generation: listeners, zones, record, workers. Also the deadlines of its
+ * workers: until the generation has committed, a worker that is late ends the start; afterwards
+ * it is killed. */
 #include "pool/pool.h"
 
 #include "base/compiler.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kills a worker that stays in one callback for longer than worker_watchdog; it is replaced like one that
- * has crashed. Each worker's heartbeat is read twice in that time, and must have been found unchanged
- * three times in a row: a machine that was suspended, or busy with others, lets some time pass without
- * any reading. The heartbeat is the worker's word: it can at worst have that worker killed or spared. */
+/* Kills a worker that stays in one callback for longer than worker_watchdog; it is replaced like
+ * one that has crashed. Each worker's heartbeat is read twice in that time, and must have been
+ * found unchanged three times in a row: a machine that was suspended, or busy with others, lets
+ * some time pass without any reading. The heartbeat is the worker's word: it can at worst have
+ * that worker killed or spared. */
 #include "pool/pool.h"
 
 #include "base/compiler.h"
