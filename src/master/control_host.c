@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives control/ what it needs of the master: the status, and the outcomes of reloads and of
- * reopened logs. Pointers into generations are never kept. */
+/* Gives control/ what it needs of the master: the status, and the outcome of reopened logs; that
+ * of a reload is reload.c's. Pointers into generations are never kept. */
 #include "base/check.h"
 #include "master/master.h"
 #include "process/role.h"

@@ -25,7 +25,7 @@ static void replace_crashed(struct pool_worker *worker)
         wait = RESPAWN_MAX_MS;
     worker->failures++;
     log_write(worker->generation->pool->log, LEVEL_ALERT, 0,
-        "a worker process died at once for the %u. time, the next starts in %" PRIu64 " ms",
+        "a worker process died at once (%u in a row), the next starts in %" PRIu64 " ms",
         worker->failures, wait);
     pool_worker_respawn_in(worker, wait);
 }

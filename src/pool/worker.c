@@ -39,7 +39,7 @@ void pool_worker_send(
         return;
     if (errno != EPIPE) /* a dead worker is reaped soon */
         log_write(worker->generation->pool->log, LEVEL_ALERT, errno,
-            "worker process %d could not be told", (int)worker->pid);
+            "no message could be sent to worker process %d", (int)worker->pid);
 }
 
 void pool_worker_arm(struct pool_worker *worker)

@@ -324,14 +324,14 @@ static void describe_end(const struct upgrade *upgrade, int status, char *text, 
         snprintf(text, size, "new binary process %d exited with code %d", pid, WEXITSTATUS(status));
 }
 
-bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
+void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
 {
     char why[DIAG_REASON_MAX];
 
     upgrade_check(upgrade);
     assert(pid > 0);
     if (upgrade->phase == UPGRADE_NONE || upgrade_is_new(upgrade) || pid != upgrade->other)
-        return false;
+        return;
     upgrade_receive(upgrade); /* its last messages */
     describe_end(upgrade, status, why, sizeof(why));
     if (upgrade_is_pending(upgrade)) {
@@ -343,7 +343,6 @@ bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
         upgrade->ops->take_back(upgrade->host);
     }
     upgrade->ops->left_alone(upgrade->host);
-    return true;
 }
 
 /* The new process */
