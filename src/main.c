@@ -30,7 +30,9 @@ static int run_daemon(struct cmdline *cmdline, struct log *log, int argc, char *
     if (status == -1)
         log_write(log, LEVEL_EMERG, errno, "no memory to start");
     title_init(argc, argv);
-    return status == -1 ? EXIT_FAILURE : start_daemon(&cmdline->cycle, &binary, log, argv);
+    status = status == -1 ? EXIT_FAILURE : start_daemon(&cmdline->cycle, &binary, log, argv);
+    binary_forget(&binary);
+    return status;
 }
 
 static int run_command(struct cmdline *cmdline, struct log *log, int argc, char **argv)

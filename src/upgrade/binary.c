@@ -126,6 +126,16 @@ int binary_remember(struct binary *binary, char **argv, const char *const *envir
     return binary->path == NULL || binary->arguments == NULL ? -1 : 0;
 }
 
+void binary_forget(struct binary *binary)
+{
+    for (char **argument = binary->arguments; argument != NULL && *argument != NULL; argument++)
+        free(*argument);
+    free(binary->arguments);
+    free(binary->directory);
+    free(binary->path);
+    *binary = (struct binary) { .path = NULL };
+}
+
 void binary_execute(const struct binary *binary, char *variable, const int *fds, unsigned n)
 {
     char **list;

@@ -13,6 +13,8 @@ struct binary {
 
 /* Keeps path, directory and arguments; to be called first. -1 with errno. */
 int binary_remember(struct binary *binary, char **argv, const char *const *environment);
+/* Frees what was kept, also after a failure to keep it. */
+void binary_forget(struct binary *binary);
 /* In a child: executes the binary, in the directory and with the arguments and environment of
  * our own start. Variables that were meant for our pid alone are left out, and one more is
  * added, "NAME=value". The descriptors listed stay open. Returns only when that fails, with
