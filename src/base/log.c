@@ -4,6 +4,7 @@
  * includes it. Never allocates, and keeps errno. */
 #include "base/log.h"
 
+#include "base/diag.h"
 #include "base/log_form.h"
 #include "base/log_limit.h"
 
@@ -26,6 +27,14 @@ void log_update(struct log *log)
         log->level = log->also->level;
     if (log->diag != NULL && log->level < LEVEL_ALERT)
         log->level = LEVEL_ALERT;
+}
+
+void log_collect(struct log *log, struct diag *diag)
+{
+    log->diag = diag;
+    if (diag != NULL)
+        log->diag_session = diag_begin(diag);
+    log_update(log);
 }
 
 void log_init(struct log *log, struct log_target *targets, unsigned n)

@@ -45,6 +45,8 @@ void log_init(struct log *log, struct log_target *targets, unsigned n);
 void log_init_plain(struct log *log, struct log_target *target, const char *name);
 /* To be called after the levels of targets, `also` or `diag` have changed. */
 void log_update(struct log *log);
+/* Adds grave lines to a new session of these diagnostics from now on; NULL: to none. */
+void log_collect(struct log *log, struct diag *diag);
 
 void log_vput(struct log *log, const struct log_line *line, const char *format, va_list args)
     PRINTF_FORMAT(3, 0);

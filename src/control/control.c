@@ -46,7 +46,7 @@ void control_check(const struct control *control)
     unsigned n = 0;
 
     CHECK_KIND(control, CONTROL_KIND);
-    control_socket_check(control->socket);
+    assert((control->socket->path == NULL) == (control->socket->fd == -1));
     TAILQ_FOREACH (client, &control->clients, link) {
         control_client_check(client);
         assert(client->control == control);

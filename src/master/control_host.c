@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives control/ what it needs of the master: the status, and the outcomes of reloads and of
- * reopened logs. Pointers into generations are never kept. */
+/* Gives control/ what it needs of the master: the status, and the outcome of reopened logs; that
+ * of a reload is reload.c's. Pointers into generations are never kept. */
 #include "base/check.h"
 #include "master/master.h"
 #include "process/role.h"
 
 #include <assert.h>
-#include <signal.h>
-#include <stdio.h>
 
 static const char *describe_state(const struct master *master)
 {
@@ -19,7 +17,7 @@ static const char *describe_state(const struct master *master)
     default:
         if (upgrade_is_pending(&master->upgrade))
             return "upgrading";
-        return reload_is_under_way(&master->reload) ? "reloading" : "running";
+        return master->reload.phase != RELOAD_IDLE ? "reloading" : "running";
     }
 }
 
@@ -67,9 +65,9 @@ static bool fill_generation(void *host, unsigned i, struct control_generation *o
         return false;
     *out = (struct control_generation) {
         .number = generation->number,
-        .state = pool_generation_is_ending(generation) ? "draining"
-                 : generation == master->pool.serving  ? "live"
-                                                       : "starting",
+        .state = generation->phase >= GENERATION_REPLACED ? "draining"
+                 : generation == master->pool.serving     ? "live"
+                                                          : "starting",
         .since_ms = generation->since_ms,
         .worker_connections = generation->cycle->events.worker_connections,
     };
@@ -81,7 +79,7 @@ static const char *worker_state(
 {
     if (worker->pid == 0)
         return "waiting";
-    if (pool_generation_is_ending(generation))
+    if (generation->phase >= GENERATION_REPLACED)
         return "draining";
     switch (worker->phase) {
     case POOL_WORKER_RELEASED: /* by a signal that was not ours */
@@ -142,45 +140,8 @@ static const struct control_ops ops = {
 
 void control_host_init(struct master *master)
 {
-    control_init(&master->control, &ops, master, &master->endpoints.control.current.control,
-        &master->log, &master->timers);
-}
-
-/* Adds grave lines of the log to a new session of these diagnostics from now on; NULL: to none. */
-static void collect(struct log *log, struct diag *diag)
-{
-    log->diag = diag;
-    if (diag != NULL)
-        log->diag_session = diag_begin(diag);
-    log_update(log);
-}
-
-void control_host_reload_begun(struct master *master)
-{
-    assert(role_is(ROLE_MASTER));
-    assert(reload_is_under_way(&master->reload));
-    service_manager_reloading(&master->manager, master->upgrade.main);
-    collect(&master->log, master->diag);
-    control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
-}
-
-void control_host_reload_ended(struct master *master, bool ok)
-{
-    struct reload_status *result = &master->result;
-    struct control_outcome outcome = { .ok = ok, .error = result->why, .diag = master->diag };
-
-    assert(!reload_is_under_way(&master->reload));
-    assert(master->pool.serving != NULL);
-    *result = (struct reload_status) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
-    if (!ok) {
-        snprintf(result->why, sizeof(result->why), "%s",
-            master->phase != MASTER_RUNS ? "the daemon is ending" : "the error log says why");
-        diag_reason(master->diag, LEVEL_EMERG, result->why, sizeof(result->why));
-    }
-    service_manager_reloaded(&master->manager, master->upgrade.main);
-    outcome.generation = master->pool.serving->number;
-    control_reply(&master->control, CONTROL_WAIT_RELOAD_END, &outcome);
-    collect(&master->log, NULL);
+    control_init(
+        &master->control, &ops, master, &master->endpoints.control, &master->log, &master->timers);
 }
 
 void control_host_refuse_waiting(struct master *master)
@@ -200,7 +161,7 @@ void control_host_reopen_logs(struct master *master)
     char why[DIAG_REASON_MAX] = "";
     struct control_outcome outcome = { .error = why, .diag = diag };
 
-    collect(log, diag);
+    log_collect(log, diag);
     pool_reopen_logs(&master->pool);
     outcome.ok = !diag_reason(diag, LEVEL_ALERT, why, sizeof(why));
     log->diag = before;
@@ -208,36 +169,4 @@ void control_host_reopen_logs(struct master *master)
     log_update(log);
     control_reply(&master->control, CONTROL_WAIT_REOPEN, &outcome);
     diag_destroy(&diag);
-}
-
-static struct endpoint_paths list_paths(
-    const struct core_settings *core, const struct upgrade *upgrade)
-{
-    return (struct endpoint_paths) {
-        .pidfile = core->pid, .control = core->control, .replaced = upgrade->control
-    };
-}
-
-int control_host_prepare_endpoints(struct master *master, const struct core_settings *core)
-{
-    struct endpoint_paths paths = list_paths(core, &master->upgrade);
-
-    return endpoints_prepare(&master->endpoints, &paths, &master->log);
-}
-
-int control_host_publish(struct master *master, bool first)
-{
-    struct endpoint_paths paths = list_paths(&master->pool.serving->cycle->core, &master->upgrade);
-
-    /* the first pid file says to the outside that every listener is ready */
-    if (endpoints_publish(&master->endpoints, &paths, &master->log) == -1) {
-        if (first)
-            return -1;
-        endpoints_undo(&master->endpoints, &master->log);
-        log_write(&master->log, LEVEL_ERROR, 0,
-            "the pid file and the control socket stay where they are, reload to try again");
-        return 0;
-    }
-    raise(SIGIO); /* clients may have connected before */
-    return 0;
 }

@@ -1,216 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Moves both endpoints through their common life, each by the operations of its kind.
- * endpoints_set() alone changes the phase. */
+/* Moves the pid file and the control socket through their common life. endpoints_set() alone
+ * changes the phase. While a path stays what it is, nothing is done but to compare it with the
+ * file. */
 #include "master/endpoints.h"
 
 #include "base/check.h"
+#include "process/role.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ENDPOINTS_KIND KIND('E', 'n', 'd', 'p')
-
-/* The pid file */
-
-static void init_pidfile(union endpoint_file *file)
-{
-    file->pidfile = (struct pidfile) { .lock_fd = -1 };
-}
-
-static bool exists_pidfile(const union endpoint_file *file)
-{
-    assert((file->pidfile.lock_fd == -1) == (file->pidfile.path == NULL));
-    return file->pidfile.lock_fd != -1;
-}
-
-static bool match_pidfile(const union endpoint_file *file, const char *path)
-{
-    return exists_pidfile(file) && pidfile_is_at(&file->pidfile, path);
-}
-
-static int create_pidfile(
-    union endpoint_file *file, const char *path, bool replace, struct log *log)
-{
-    char *copy = strdup(path);
-
-    (void)replace; /* the lock alone decides */
-    if (copy == NULL) {
-        log_write(log, LEVEL_EMERG, errno, "no memory for the path of the pid file");
-        return -1;
-    }
-    if (pidfile_lock(&file->pidfile, copy, log) == 0)
-        return 0;
-    free(copy);
-    init_pidfile(file);
-    return -1;
-}
-
-static int show_pidfile(union endpoint_file *file, struct log *log)
-{
-    return pidfile_write_pid(&file->pidfile, log);
-}
-
-static void close_pidfile(union endpoint_file *file)
-{
-    pidfile_close_lock(&file->pidfile);
-    free((char *)file->pidfile.path);
-    init_pidfile(file);
-}
-
-static void remove_pidfile(union endpoint_file *file, struct log *log)
-{
-    pidfile_release(&file->pidfile, log);
-    close_pidfile(file);
-}
-
-static int link_pidfile(union endpoint_file *file, struct log *log)
-{
-    return pidfile_link_old(&file->pidfile, log);
-}
-
-static void leave_pidfile(union endpoint_file *file, struct log *log)
-{
-    pidfile_leave_path(&file->pidfile, log);
-}
-
-static void restore_pidfile(union endpoint_file *file, struct log *log)
-{
-    pidfile_restore_path(&file->pidfile, log);
-}
-
-static const struct endpoint_ops pidfile_ops = {
-    .init = init_pidfile,
-    .exists = exists_pidfile,
-    .is_at = match_pidfile,
-    .create = create_pidfile,
-    .show = show_pidfile,
-    .remove = remove_pidfile,
-    .close = close_pidfile,
-    .link_old = link_pidfile,
-    .leave_path = leave_pidfile,
-    .restore_path = restore_pidfile,
-};
-
-/* The control socket */
-
-static void init_control(union endpoint_file *file)
-{
-    control_socket_init(&file->control);
-}
-
-static bool exists_control(const union endpoint_file *file)
-{
-    return file->control.path != NULL;
-}
-
-static bool match_control(const union endpoint_file *file, const char *path)
-{
-    return control_socket_is_at(&file->control, path);
-}
-
-static int create_control(
-    union endpoint_file *file, const char *path, bool replace, struct log *log)
-{
-    return control_socket_create(&file->control, path, replace, log);
-}
-
-static int show_control(union endpoint_file *file, struct log *log)
-{
-    (void)file; /* found since it was made */
-    (void)log;
-    return 0;
-}
-
-static void remove_control(union endpoint_file *file, struct log *log)
-{
-    control_socket_remove(&file->control, log);
-}
-
-static void close_control(union endpoint_file *file)
-{
-    control_socket_close(&file->control);
-}
-
-static int link_control(union endpoint_file *file, struct log *log)
-{
-    control_socket_link_old(&file->control, log); /* signals still work without it */
-    return 0;
-}
-
-static void leave_control(union endpoint_file *file, struct log *log)
-{
-    (void)log;
-    control_socket_leave_path(&file->control);
-}
-
-static void restore_control(union endpoint_file *file, struct log *log)
-{
-    control_socket_restore_path(&file->control, log);
-}
-
-static const struct endpoint_ops control_ops = {
-    .init = init_control,
-    .exists = exists_control,
-    .is_at = match_control,
-    .create = create_control,
-    .show = show_control,
-    .remove = remove_control,
-    .close = close_control,
-    .link_old = link_control,
-    .leave_path = leave_control,
-    .restore_path = restore_control,
-};
-
-/* An endpoint of either kind */
-
-static void init_endpoint(struct endpoint *endpoint, const struct endpoint_ops *ops)
-{
-    endpoint->ops = ops;
-    ops->init(&endpoint->current);
-    ops->init(&endpoint->next);
-}
-
-static void undo_endpoint(struct endpoint *endpoint, struct log *log)
-{
-    if (endpoint->ops->exists(&endpoint->next))
-        endpoint->ops->remove(&endpoint->next, log);
-    assert(!endpoint->ops->exists(&endpoint->next));
-}
-
-static int prepare_endpoint(
-    struct endpoint *endpoint, const char *path, bool replace, struct log *log)
-{
-    const struct endpoint_ops *ops = endpoint->ops;
-
-    if (path == NULL || ops->is_at(&endpoint->current, path) || ops->is_at(&endpoint->next, path))
-        return 0;
-    undo_endpoint(endpoint, log); /* another process has removed its file */
-    return ops->create(&endpoint->next, path, replace, log);
-}
-
-static int show_endpoint(struct endpoint *endpoint, struct log *log)
-{
-    bool moves = endpoint->ops->exists(&endpoint->next);
-
-    return endpoint->ops->show(moves ? &endpoint->next : &endpoint->current, log);
-}
-
-/* Puts `next` in the place of `current`, which is removed too where the configuration has none. */
-static void publish_endpoint(struct endpoint *endpoint, bool wanted, struct log *log)
-{
-    const struct endpoint_ops *ops = endpoint->ops;
-
-    if (!ops->exists(&endpoint->next) && wanted)
-        return;
-    if (ops->exists(&endpoint->current))
-        ops->remove(&endpoint->current, log);
-    endpoint->current = endpoint->next;
-    ops->init(&endpoint->next);
-}
-
-/* The two of them */
 
 static void endpoints_set(struct endpoints *endpoints, enum endpoints_phase phase)
 {
@@ -222,53 +25,116 @@ static void endpoints_set(struct endpoints *endpoints, enum endpoints_phase phas
 
 void endpoints_check(const struct endpoints *endpoints)
 {
+    const struct pidfile *pidfile = &endpoints->pidfile, *next = &endpoints->next_pidfile;
+    const struct control_socket *control = &endpoints->control;
+    const struct control_socket *next_control = &endpoints->next_control;
+
     CHECK_KIND(endpoints, ENDPOINTS_KIND);
     assert(endpoints->phase < ENDPOINTS_PHASES);
-    assert(endpoints->pidfile.ops == &pidfile_ops && endpoints->control.ops == &control_ops);
-    assert(exists_pidfile(&endpoints->pidfile.current));
-    assert(endpoints->pidfile.current.pidfile.old == (endpoints->phase == ENDPOINTS_HANDED_OVER));
-    control_socket_check(&endpoints->control.current.control);
-    control_socket_check(&endpoints->control.next.control);
+    assert(pidfile->lock_fd != -1 && pidfile->path != NULL);
+    assert(pidfile->old == (endpoints->phase == ENDPOINTS_HANDED_OVER));
+    assert((next->lock_fd == -1) == (next->path == NULL));
+    assert(!next->old && next->lock_fd != pidfile->lock_fd);
+    assert((control->path == NULL) == (control->fd == -1));
+    assert((next_control->path == NULL) == (next_control->fd == -1));
+    assert(next_control->fd == -1 || next_control->fd != control->fd);
 }
 
 void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile)
 {
-    *endpoints = (struct endpoints) { .kind = ENDPOINTS_KIND };
-    init_endpoint(&endpoints->pidfile, &pidfile_ops);
-    init_endpoint(&endpoints->control, &control_ops);
-    endpoints->pidfile.current.pidfile = *pidfile;
+    *endpoints = (struct endpoints) {
+        .kind = ENDPOINTS_KIND,
+        .pidfile = *pidfile,
+        .next_pidfile = { .lock_fd = -1 },
+    };
+    control_socket_init(&endpoints->control);
+    control_socket_init(&endpoints->next_control);
     endpoints_check(endpoints);
 }
 
-int endpoints_prepare(
-    struct endpoints *endpoints, const struct endpoint_paths *paths, struct log *log)
+/* Locks a pid file at a copy of this path, into a struct without one; -1 after an emerg line. */
+static int lock_pidfile(struct pidfile *pidfile, const char *path, struct log *log)
 {
-    bool replace = paths->replaced != NULL && paths->control != NULL &&
-                   strcmp(paths->replaced, paths->control) == 0;
+    char *copy = strdup(path);
 
+    assert(pidfile->lock_fd == -1);
+    if (copy == NULL) {
+        log_write(log, LEVEL_EMERG, errno, "no memory for the path of the pid file");
+        return -1;
+    }
+    if (pidfile_lock(pidfile, copy, log) == 0)
+        return 0;
+    free(copy);
+    *pidfile = (struct pidfile) { .lock_fd = -1 };
+    return -1;
+}
+
+/* Removes the pid file, if there is one. */
+static void remove_pidfile(struct pidfile *pidfile, struct log *log)
+{
+    if (pidfile->lock_fd == -1)
+        return;
+    pidfile_release(pidfile, log);
+    pidfile_close_lock(pidfile);
+    free((char *)pidfile->path);
+    *pidfile = (struct pidfile) { .lock_fd = -1 };
+}
+
+int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *core,
+    const char *replaced, struct log *log)
+{
+    struct pidfile *pidfile = &endpoints->pidfile, *next = &endpoints->next_pidfile;
+    struct control_socket *next_control = &endpoints->next_control;
+
+    assert(role_is(ROLE_MASTER));
     endpoints_check(endpoints);
     if (endpoints->phase == ENDPOINTS_HANDED_OVER) /* until the other process has gone */
         return 0;
-    if (prepare_endpoint(&endpoints->pidfile, paths->pidfile, false, log) == -1 ||
-        prepare_endpoint(&endpoints->control, paths->control, replace, log) == -1)
-        return -1;
-    return show_endpoint(&endpoints->pidfile, log);
+    if (!pidfile_is_at(pidfile, core->pid) &&
+        (next->lock_fd == -1 || !pidfile_is_at(next, core->pid))) {
+        remove_pidfile(next, log); /* another process has removed its file */
+        if (lock_pidfile(next, core->pid, log) == -1)
+            return -1;
+    }
+    if (core->control != NULL && !control_socket_is_at(&endpoints->control, core->control) &&
+        !control_socket_is_at(next_control, core->control)) {
+        bool replace = replaced != NULL && strcmp(replaced, core->control) == 0;
+
+        control_socket_remove(next_control, log);
+        if (control_socket_create(next_control, core->control, replace, log) == -1)
+            return -1;
+    }
+    return pidfile_write_pid(next->lock_fd != -1 ? next : pidfile, log);
 }
 
 void endpoints_undo(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
-    undo_endpoint(&endpoints->control, log);
-    undo_endpoint(&endpoints->pidfile, log);
+    control_socket_remove(&endpoints->next_control, log);
+    remove_pidfile(&endpoints->next_pidfile, log);
+    assert(endpoints->next_control.fd == -1 && endpoints->next_pidfile.lock_fd == -1);
 }
 
-int endpoints_publish(
-    struct endpoints *endpoints, const struct endpoint_paths *paths, struct log *log)
+int endpoints_publish(struct endpoints *endpoints, const struct core_settings *core,
+    const char *replaced, struct log *log)
 {
-    if (endpoints_prepare(endpoints, paths, log) == -1)
+    struct control_socket *control = &endpoints->control, *next = &endpoints->next_control;
+
+    if (endpoints_prepare(endpoints, core, replaced, log) == -1) {
+        endpoints_undo(endpoints, log);
         return -1;
-    publish_endpoint(&endpoints->control, paths->control != NULL, log);
-    publish_endpoint(&endpoints->pidfile, true, log);
+    }
+    if (next->fd != -1 || (core->control == NULL && control->fd != -1)) {
+        control_socket_remove(control, log);
+        *control = *next;
+        control_socket_init(next);
+        raise(SIGIO); /* clients may have connected before */
+    }
+    if (endpoints->next_pidfile.lock_fd != -1) {
+        remove_pidfile(&endpoints->pidfile, log);
+        endpoints->pidfile = endpoints->next_pidfile;
+        endpoints->next_pidfile = (struct pidfile) { .lock_fd = -1 };
+    }
     endpoints_check(endpoints);
     return 0;
 }
@@ -277,16 +143,16 @@ int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_SHARED);
-    endpoints->control.ops->link_old(&endpoints->control.current, log);
-    return endpoints->pidfile.ops->link_old(&endpoints->pidfile.current, log);
+    control_socket_link_old(&endpoints->control, log); /* signals still work without it */
+    return pidfile_link_old(&endpoints->pidfile, log);
 }
 
 void endpoints_hand_over(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_HANDED_OVER);
-    endpoints->pidfile.ops->leave_path(&endpoints->pidfile.current, log);
-    endpoints->control.ops->leave_path(&endpoints->control.current, log);
+    pidfile_leave_path(&endpoints->pidfile, log);
+    control_socket_leave_path(&endpoints->control);
     endpoints_check(endpoints);
 }
 
@@ -294,29 +160,15 @@ void endpoints_take_back(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_OURS);
-    endpoints->control.ops->restore_path(&endpoints->control.current, log);
-    endpoints->pidfile.ops->restore_path(&endpoints->pidfile.current, log);
+    control_socket_restore_path(&endpoints->control, log);
+    pidfile_restore_path(&endpoints->pidfile, log);
     endpoints_check(endpoints);
 }
 
 void endpoints_remove(struct endpoints *endpoints, struct log *log)
 {
-    endpoints_check(endpoints);
     endpoints_undo(endpoints, log);
-    if (endpoints->control.ops->exists(&endpoints->control.current))
-        endpoints->control.ops->remove(&endpoints->control.current, log);
-    endpoints->pidfile.ops->remove(&endpoints->pidfile.current, log);
-    endpoints->kind = 0;
-}
-
-void endpoints_close(struct endpoints *endpoints)
-{
-    struct endpoint *all[] = { &endpoints->pidfile, &endpoints->control };
-
-    CHECK_KIND(endpoints, ENDPOINTS_KIND);
-    for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        all[i]->ops->close(&all[i]->current);
-        all[i]->ops->close(&all[i]->next);
-    }
+    control_socket_remove(&endpoints->control, log);
+    remove_pidfile(&endpoints->pidfile, log);
     endpoints->kind = 0;
 }

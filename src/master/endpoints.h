@@ -10,8 +10,11 @@
 #include "base/log.h"
 #include "control/socket.h"
 #include "process/pidfile.h"
+#include "settings/cycle.h"
 
-#include <stdbool.h>
+/* Log line for a configuration that serves although its endpoints could not be published. */
+#define ENDPOINTS_STAY                                                                             \
+    "the pid file and the control socket stay where they are, reload to try again"
 
 enum endpoints_phase {
     ENDPOINTS_OURS,        /* at their names alone */
@@ -20,59 +23,26 @@ enum endpoints_phase {
     ENDPOINTS_PHASES,
 };
 
-union endpoint_file {
-    struct pidfile pidfile;
-    struct control_socket control;
-};
-
-/* Operations of a kind of endpoint. */
-struct endpoint_ops {
-    void (*init)(union endpoint_file *file);
-    /* Whether there is one. */
-    bool (*exists)(const union endpoint_file *file);
-    /* Whether it is at this path, however that is spelled. */
-    bool (*is_at)(const union endpoint_file *file, const char *path);
-    /* Makes it; with `replace` one that is in use at the path makes way. -1 after an emerg line. */
-    int (*create)(union endpoint_file *file, const char *path, bool replace, struct log *log);
-    /* Makes it visible to the outside, if creating it did not; -1 after an emerg line. */
-    int (*show)(union endpoint_file *file, struct log *log);
-    void (*remove)(union endpoint_file *file, struct log *log);
-    void (*close)(union endpoint_file *file); /* in a child */
-    /* The steps of a hand-over; -1 after an emerg line. */
-    int (*link_old)(union endpoint_file *file, struct log *log);
-    void (*leave_path)(union endpoint_file *file, struct log *log);
-    void (*restore_path)(union endpoint_file *file, struct log *log);
-};
-
-struct endpoint {
-    const struct endpoint_ops *ops;
-    union endpoint_file current; /* in force: the outside finds us here */
-    union endpoint_file next;    /* prepared, until it is in force */
-};
-
 struct endpoints {
     unsigned kind;
     enum endpoints_phase phase;
-    struct endpoint pidfile, control;
-};
-
-/* The paths that a configuration wants. */
-struct endpoint_paths {
-    const char *pidfile;
-    const char *control;  /* NULL: no socket */
-    const char *replaced; /* a control socket that will make way for ours, or NULL */
+    struct pidfile pidfile;             /* in force, locked; its path is allocated */
+    struct pidfile next_pidfile;        /* prepared, until it is in force; or none */
+    struct control_socket control;      /* in force, or none */
+    struct control_socket next_control; /* prepared, until it is in force; or none */
 };
 
 /* Takes the locked pid file of the start. */
 void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile);
 void endpoints_check(const struct endpoints *endpoints);
-/* Makes what is to be at these paths and is not there yet; -1 after an emerg line. */
-int endpoints_prepare(
-    struct endpoints *endpoints, const struct endpoint_paths *paths, struct log *log);
+/* Makes what is to be at this configuration's paths and is not there yet; a control socket at
+ * the path `replaced` (or NULL) makes way. -1 after an emerg line. */
+int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *core,
+    const char *replaced, struct log *log);
 /* Puts in force what is prepared, and removes what it replaces; prepares first what is not. -1
- * after an emerg line, and then nothing has changed. */
-int endpoints_publish(
-    struct endpoints *endpoints, const struct endpoint_paths *paths, struct log *log);
+ * after an emerg line, and then nothing has changed and nothing is prepared. */
+int endpoints_publish(struct endpoints *endpoints, const struct core_settings *core,
+    const char *replaced, struct log *log);
 /* Removes what was prepared and not published. */
 void endpoints_undo(struct endpoints *endpoints, struct log *log);
 
@@ -85,5 +55,3 @@ void endpoints_take_back(struct endpoints *endpoints, struct log *log);
 
 /* Removes all at the daemon's end. */
 void endpoints_remove(struct endpoints *endpoints, struct log *log);
-/* Closes all in a child. */
-void endpoints_close(struct endpoints *endpoints);

@@ -13,22 +13,11 @@ struct master;
 /* Control socket (control_host.c) */
 
 void control_host_init(struct master *master);
-/* A reload has begun: grave lines of the log become its diagnostics, and the clients that have
- * asked for it wait for its end. */
-void control_host_reload_begun(struct master *master);
-/* The reload has ended: its clients get their replies. */
-void control_host_reload_ended(struct master *master, bool ok);
 /* The daemon ends: clients that wait for a reload or an upgrade to begin learn that there will
  * be none. */
 void control_host_refuse_waiting(struct master *master);
 /* Opens the logs again, and replies to the clients that have asked for it. */
 void control_host_reopen_logs(struct master *master);
-
-/* Makes the endpoints of this configuration; -1 after an emerg line. */
-int control_host_prepare_endpoints(struct master *master, const struct core_settings *core);
-/* Moves the endpoints to where the configuration that serves has them. Where that fails: -1
- * after an emerg line at the first start, else they stay where they are. */
-int control_host_publish(struct master *master, bool first);
 
 /* Upgrades (upgrade_host.c) */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master's loop: it sleeps in sigsuspend(), and a wake-up reads what has come, carries commands out
- * in a fixed order, and sets SIGALRM for the earliest timer. A flag is cleared before it is acted on. At
- * the end of each wake-up the parts' invariants hold. */
+/* The master's loop: it sleeps in sigsuspend(), and a wake-up reads what has come, carries
+ * commands out in a fixed order, and sets SIGALRM for the earliest timer. A flag is cleared
+ * before it is acted on. At the end of each wake-up the parts' invariants hold. */
 #include "master/master.h"
 
 #include "base/check.h"
@@ -15,26 +15,19 @@
 
 #define SERVICE_MANAGER_PID 1 /* unless it is a user's */
 
-/* Logs a signal; `meaning` is the command that is carried out, the signal's own except for SIGTERM. */
-static void log_signal(struct log *log, enum command command, enum command meaning, pid_t from)
-{
-    const struct signal_row *s = signals_find(ROLE_MASTER, command);
-
-    log_write(log, LEVEL_NOTICE, 0, "signal %d (%s) received from %d, %s", s->number, s->name,
-        (int)from, signals_find(ROLE_MASTER, meaning)->doing);
-}
-
-/* Takes a command that was given by a signal or by a client of the control socket; false if none was. */
+/* Takes a command that was given by a signal or by a client of the control socket; false if none
+ * was. */
 static bool take_command(struct master *master, enum command command)
 {
     bool requested = control_take_command(&master->control, command);
-    pid_t from;
+    const struct signal_row *row;
 
     master->sender = 0;
-    if (!signals_take(command, &from))
+    if (!signals_take(command, &master->sender))
         return requested;
-    master->sender = from;
-    log_signal(&master->log, command, command, from);
+    row = signals_find(ROLE_MASTER, command);
+    log_write(&master->log, LEVEL_NOTICE, 0, "signal %d (%s) received from %d, %s", row->number,
+        row->name, (int)master->sender, row->doing);
     return true;
 }
 
@@ -57,20 +50,21 @@ void master_end(struct master *master, bool gracefully)
     if (running) /* later a unix path may be another daemon's */
         pool_close_listeners(&master->pool);
     pool_end(&master->pool, gracefully);
-    service_manager_stopping(&master->manager, master->upgrade.main);
+    service_manager_stopping(&master->manager);
     control_host_refuse_waiting(master);
 }
 
-/* SIGTERM means what `sigterm_shutdown` says; but a second one ends the daemon at once, and so does one
- * before it serves. */
+/* SIGTERM means what `sigterm_shutdown` says; but a second one ends the daemon at once, and so
+ * does one before it serves. */
 static void handle_term(struct master *master)
 {
     const struct generation *serving = master->pool.serving;
     bool gracefully = !master->termed && master->phase != MASTER_TERMINATES && serving != NULL &&
                       serving->cycle->core.sigterm_graceful;
 
-    log_signal(
-        &master->log, COMMAND_TERM, gracefully ? COMMAND_QUIT : COMMAND_TERMINATE, master->sender);
+    log_write(&master->log, LEVEL_NOTICE, 0, "signal %d (SIGTERM) received from %d, %s", SIGTERM,
+        (int)master->sender,
+        signals_find(ROLE_MASTER, gracefully ? COMMAND_QUIT : COMMAND_TERMINATE)->doing);
     master->termed = true;
     if (gracefully ? master->phase == MASTER_RUNS : master->phase != MASTER_TERMINATES)
         master_end(master, gracefully);
@@ -88,37 +82,15 @@ static void carry_out_commands(struct master *master)
         control_host_reopen_logs(master);
     if (take_command(master, COMMAND_DRAIN))
         pool_drain(&master->pool);
-    if (reload_may_begin(master) && take_command(master, COMMAND_RELOAD))
+    /* asked only while a reload is wanted, which waits for what is in its way */
+    if ((signals_given(COMMAND_RELOAD) || master->control.commands[COMMAND_RELOAD]) &&
+        master->reload.phase == RELOAD_IDLE && master->pool.serving != NULL &&
+        !upgrade_is_pending(&master->upgrade) && pool_may_start(&master->pool) &&
+        take_command(master, COMMAND_RELOAD))
         reload_begin(master);
-    if (!reload_is_under_way(&master->reload) && master->pool.starting == NULL &&
+    if (master->reload.phase == RELOAD_IDLE && master->pool.starting == NULL &&
         master->pool.serving != NULL && take_command(master, COMMAND_UPGRADE))
         upgrade_host_begin(master);
-}
-
-/* Reaps children, reads channels and sockets, and runs what is due. */
-static void handle_events(struct master *master)
-{
-    if (signals_take(COMMAND_REAP, NULL))
-        pool_reap(&master->pool);
-    if (signals_take(COMMAND_CHANNEL, NULL)) {
-        pool_receive_messages(&master->pool);
-        control_serve(&master->control);
-        upgrade_receive(&master->upgrade);
-    }
-    signals_take(COMMAND_DEADLINE, NULL);
-    timers_run(&master->timers);
-}
-
-static void set_alarm(const struct timers *timers)
-{
-    struct itimerval alarm = { .it_value = { 0, 0 } };
-    int wait = timers_wait(timers);
-
-    if (wait != -1) {
-        alarm.it_value.tv_sec = wait / 1000;
-        alarm.it_value.tv_usec = wait > 0 ? wait % 1000 * 1000 : 1;
-    }
-    setitimer(ITIMER_REAL, &alarm, NULL);
 }
 
 static void check_parts(const struct master *master)
@@ -133,27 +105,55 @@ static void check_parts(const struct master *master)
     assert(master->phase == MASTER_RUNS || master->pool.ending);
     assert(!master->pool.ending || master->phase != MASTER_RUNS);
     assert(!master->failed || master->pool.serving == NULL || master->phase != MASTER_RUNS);
-    assert(master->phase == MASTER_RUNS || !reload_is_under_way(&master->reload));
-    assert(master->background == -1 || !reload_is_under_way(&master->reload));
+    assert(master->phase == MASTER_RUNS || master->reload.phase == RELOAD_IDLE);
+    assert(master->background == -1 || master->reload.phase == RELOAD_IDLE);
 }
 
-static bool is_over(const struct master *master)
+/* Sleeps until a signal comes; SIGALRM does for the earliest timer. */
+static void sleep_until_signal(struct master *master)
 {
-    return (master->phase != MASTER_RUNS || master->failed) && !pool_has_workers(&master->pool) &&
-           !upgrade_is_pending(&master->upgrade);
+    int wait = timers_wait(&master->timers);
+    uint64_t deadline = wait == -1 ? 0 : master->clock.mono_ms + (uint64_t)wait;
+
+    if (deadline != master->alarm_ms) {
+        struct itimerval alarm = { .it_value = { 0, 0 } };
+
+        if (wait != -1) {
+            alarm.it_value.tv_sec = wait / 1000;
+            alarm.it_value.tv_usec = wait > 0 ? wait % 1000 * 1000 : 1;
+        }
+        setitimer(ITIMER_REAL, &alarm, NULL);
+        master->alarm_ms = deadline;
+    }
+    sigsuspend(signals_wait_mask());
+    clock_read(&master->clock);
 }
 
 static void run(struct master *master)
 {
+    struct pool *pool = &master->pool;
+
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
-    while (!is_over(master)) {
-        set_alarm(&master->timers);
-        sigsuspend(signals_wait_mask());
-        clock_read(&master->clock);
-        handle_events(master);
+    while ((master->phase == MASTER_RUNS && !master->failed) || pool_has_workers(pool) ||
+           upgrade_is_pending(&master->upgrade)) {
+        sleep_until_signal(master);
+        if (signals_take(COMMAND_REAP, NULL))
+            pool_reap(pool);
+        if (signals_take(COMMAND_CHANNEL, NULL)) {
+            pool_receive_messages(pool);
+            if (master->control.socket->fd != -1 || master->control.client_n > 0)
+                control_serve(&master->control);
+            if (master->upgrade.phase != UPGRADE_NONE)
+                upgrade_receive(&master->upgrade);
+        }
+        if (signals_take(COMMAND_DEADLINE, NULL))
+            master->alarm_ms = 0;
+        timers_run(&master->timers);
         carry_out_commands(master);
-        pool_tend_logs(&master->pool);
-        service_manager_show(&master->manager, master->upgrade.main);
+        if (master->log.broken || pool->log_limit.report_ms != 0)
+            pool_tend_logs(pool);
+        if (notify_is_on())
+            service_manager_show(&master->manager);
         check_parts(master);
     }
 }
@@ -194,6 +194,7 @@ static void init_parts(struct master *master, struct start *start)
                                                .reload = &master->reload,
                                                .result = &master->result,
                                                .phase = &master->phase,
+                                               .is_main = &master->upgrade.main,
                                            });
     endpoints_init(&master->endpoints, &start->pidfile);
     control_host_init(master);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master process: it turns signals and requests into commands, and puts them in order. Its parts do
- * the work, each with state of its own, and tell it what came of it through operations. Its only sleep
- * is sigsuspend(). Functions that need a part take that part, not the whole. */
+/* The master process: it turns signals and requests into commands, and puts them in order. Its
+ * parts do the work, each with state of its own, and tell it what came of it through operations.
+ * Its only sleep is sigsuspend(). Functions that need a part take that part, not the whole. */
 #pragma once
 
 #include "base/clock.h"
@@ -21,6 +21,7 @@ struct master {
     struct log log;
     struct clock clock;   /* read at the latest wake-up */
     struct timers timers; /* deadlines of all parts; SIGALRM wakes for the earliest */
+    uint64_t alarm_ms;    /* the deadline that SIGALRM is set for; 0: it is not set, or has come */
     struct clock started;
     struct shared *shared;
     const struct cycle_options *options;
@@ -39,7 +40,8 @@ struct master {
     int background; /* a pipe to the process that waits until we serve, or -1 */
 };
 
-/* Runs until the daemon is told to end, and returns the exit code. The role's signals are installed. */
+/* Runs until the daemon is told to end, and returns the exit code. The role's signals are
+ * installed. */
 int master_main(struct start *start);
 /* Begins to end the daemon, or goes on to end it at once. */
 void master_end(struct master *master, bool gracefully);
@@ -48,12 +50,12 @@ extern const struct pool_ops master_pool_ops;
 
 /* Reloads (reload.c) */
 
-/* Whether a reload may begin now: one begins after the other, and a command that comes meanwhile waits. */
-bool reload_may_begin(const struct master *master);
+/* A reload begins after the one before has ended; a command that comes meanwhile waits. */
 void reload_begin(struct master *master);
 /* The process that checks the configuration has exited with this status of waitpid(). */
 void reload_checked(struct master *master, int status);
-/* The reload has failed, which was logged: the previous configuration stays in force. */
-void reload_fail(struct master *master);
+/* The reload has ended: the new configuration serves (`ok`), or the previous one stays in force,
+ * and why was logged. */
+void reload_end(struct master *master, bool ok);
 /* The daemon ends: a check that is under way is of no interest any more. */
 void reload_cancel(struct master *master);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool's operations: what the master does when a generation commits, serves or fails, and when a
- * child exits. Each event is acted on where it arrives; nothing is looked for afterwards. */
+/* The pool's operations: what the master does when a generation commits, serves or fails, and
+ * when a child exits. Each event is acted on where it arrives; nothing is looked for afterwards. */
 #include "master/master.h"
 
 #include "base/check.h"
@@ -11,22 +11,15 @@
 
 #include <assert.h>
 
-static struct master *master_of(void *host)
+static void committed(void *host)
 {
     struct master *master = host;
 
     CHECK_KIND(master, MASTER_KIND);
-    assert(role_is(ROLE_MASTER));
-    return master;
-}
-
-static void committed(void *host)
-{
-    struct master *master = master_of(host);
-
     if (master->upgrade.main)
         fdstore_add(&master->pool.starting->cycle->stream.listeners, &master->log);
-    if (reload_is_under_way(&master->reload)) /* at the daemon's start there is no reload */
+    assert(role_is(ROLE_MASTER));
+    if (master->reload.phase != RELOAD_IDLE) /* at the daemon's start there is no reload */
         reload_set_phase(&master->reload, RELOAD_COMMITTED);
 }
 
@@ -35,7 +28,7 @@ static void finish_start(struct master *master)
 {
     const struct core_settings *core = &master->pool.serving->cycle->core;
 
-    service_manager_ready(&master->manager, master->upgrade.main);
+    service_manager_ready(&master->manager);
     process_background_done(master->background, logs_use_stderr(core));
     master->background = -1;
     master->log.also = NULL;
@@ -44,42 +37,56 @@ static void finish_start(struct master *master)
 
 static void serves(void *host, bool first)
 {
-    struct master *master = master_of(host);
+    struct master *master = host;
 
-    assert(first == !reload_is_under_way(&master->reload));
-    if (control_host_publish(master, first) == -1) { /* without them nobody would find us */
-        master->failed = true;
-        if (master->phase == MASTER_RUNS)
-            master_end(master, false);
-        return;
+    CHECK_KIND(master, MASTER_KIND);
+    assert(role_is(ROLE_MASTER));
+    assert(first == (master->reload.phase == RELOAD_IDLE));
+    /* the first pid file says to the outside that every listener is ready */
+    if (endpoints_publish(&master->endpoints, &master->pool.serving->cycle->core,
+            master->upgrade.control, &master->log) == -1) {
+        if (first) { /* without them nobody would find us */
+            master->failed = true;
+            if (master->phase == MASTER_RUNS)
+                master_end(master, false);
+            return;
+        }
+        log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
     }
-    if (!first) {
-        reload_set_phase(&master->reload, RELOAD_IDLE);
-        control_host_reload_ended(master, true);
-    }
-    upgrade_announce(&master->upgrade);
+    if (!first)
+        reload_end(master, true);
+    if (master->upgrade.phase != UPGRADE_NONE)
+        upgrade_announce(&master->upgrade);
     if (first)
         finish_start(master);
 }
 
 static void failed(void *host)
 {
-    struct master *master = master_of(host);
+    struct master *master = host;
 
-    if (reload_is_under_way(&master->reload))
-        reload_fail(master);
+    CHECK_KIND(master, MASTER_KIND);
+    if (master->reload.phase != RELOAD_IDLE)
+        reload_end(master, false);
     else
         master->failed = true;
 }
 
 static void rescan(void *host)
 {
-    upgrade_send_rescan(&master_of(host)->upgrade);
+    struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    if (master->upgrade.phase != UPGRADE_NONE)
+        upgrade_send_rescan(&master->upgrade);
 }
 
 static bool is_shared(void *host, const struct listener *listener)
 {
-    return upgrade_shares(&master_of(host)->upgrade, listener);
+    const struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    return upgrade_shares(&master->upgrade, listener);
 }
 
 static void in_child(void *host, const struct cycle *cycle)
@@ -93,11 +100,12 @@ static void in_child(void *host, const struct cycle *cycle)
 
 static void reaped(void *host, pid_t pid, int status)
 {
-    struct master *master = master_of(host);
+    struct master *master = host;
 
+    CHECK_KIND(master, MASTER_KIND);
     if (master->reload.check.pid == pid)
         reload_checked(master, status);
-    else
+    else if (master->upgrade.phase != UPGRADE_NONE)
         upgrade_reaped(&master->upgrade, pid, status);
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloads, step by step: a process of its own checks the configuration while we go on to serve, then we
- * read it ourselves and start a generation, which commits and serves or fails. Each end of a reload is
- * one call, reload_fail() or the pool's `serves`. At most one reload is under way. */
+/* Reloads, step by step: a process of its own checks the configuration while we go on to serve,
+ * then we read it ourselves and start a generation, which commits and serves or fails. Each end
+ * of a reload is one call, reload_end(). At most one reload is under way. */
 #include "master/master.h"
 
 #include "process/logs.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 /* Reads the configuration and starts its generation; -1 after an emerg line. */
 static int start_generation(struct master *master)
@@ -24,7 +25,7 @@ static int start_generation(struct master *master)
     if (cycle == NULL)
         return -1;
     if (logs_open(&cycle->core, log) == -1 ||
-        control_host_prepare_endpoints(master, &cycle->core) == -1) {
+        endpoints_prepare(&master->endpoints, &cycle->core, master->upgrade.control, log) == -1) {
         descriptors_done(&opened);
         pool_discard_cycle(&master->pool, cycle);
         return -1;
@@ -33,12 +34,27 @@ static int start_generation(struct master *master)
     return pool_start_generation(&master->pool, cycle, &opened);
 }
 
-void reload_fail(struct master *master)
+void reload_end(struct master *master, bool ok)
 {
+    struct reload_status *result = &master->result;
+    struct control_outcome outcome = { .ok = ok, .error = result->why, .diag = master->diag };
+
+    assert(master->pool.serving != NULL);
     reload_set_phase(&master->reload, RELOAD_IDLE);
-    endpoints_undo(&master->endpoints, &master->log);
-    clock_read(&master->clock);
-    control_host_reload_ended(master, false);
+    if (!ok) {
+        endpoints_undo(&master->endpoints, &master->log);
+        clock_read(&master->clock);
+    }
+    *result = (struct reload_status) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
+    if (!ok) {
+        snprintf(result->why, sizeof(result->why), "%s",
+            master->phase != MASTER_RUNS ? "the daemon is ending" : "the error log says why");
+        diag_reason(master->diag, LEVEL_EMERG, result->why, sizeof(result->why));
+    }
+    service_manager_reload(&master->manager);
+    outcome.generation = master->pool.serving->number;
+    control_reply(&master->control, CONTROL_WAIT_RELOAD_END, &outcome);
+    log_collect(&master->log, NULL);
 }
 
 static void fail_at_once(struct master *master)
@@ -46,23 +62,21 @@ static void fail_at_once(struct master *master)
     log_write(&master->log, LEVEL_ERROR, 0,
         "reload failed: the previous configuration stays in force, correct the new one and try "
         "again");
-    reload_fail(master);
-}
-
-bool reload_may_begin(const struct master *master)
-{
-    return !reload_is_under_way(&master->reload) && master->pool.serving != NULL &&
-           pool_may_start(&master->pool) && !upgrade_is_pending(&master->upgrade);
+    reload_end(master, false);
 }
 
 void reload_begin(struct master *master)
 {
     struct reload *reload = &master->reload;
 
-    assert(reload_may_begin(master));
     assert(master->phase == MASTER_RUNS); /* a pool that ends may start nothing */
+    assert(master->pool.serving != NULL && master->pool.starting == NULL);
     reload_set_phase(reload, RELOAD_CHECKING);
-    control_host_reload_begun(master);
+    service_manager_reload(&master->manager);
+    /* grave lines become the reload's diagnostics, and clients that have asked for it wait for
+     * its end */
+    log_collect(&master->log, master->diag);
+    control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
     if (config_check_begin(&reload->check, master->options, &master->log, -1) == -1)
         fail_at_once(master);
     else
@@ -92,5 +106,5 @@ void reload_cancel(struct master *master)
         return;
     timers_disarm(reload->timers, &reload->deadline);
     config_check_cancel(&reload->check);
-    reload_fail(master);
+    reload_end(master, false);
 }

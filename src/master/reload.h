@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a reload. Its steps are in reload.c; whoever learns that one of them succeeded or failed
- * says so explicitly, nothing is inferred. */
+/* The state of a reload. Its steps are in reload.c; whoever learns that one of them succeeded or
+ * failed says so explicitly, nothing is inferred. */
 #pragma once
 
 #include "base/diag.h"
@@ -37,5 +37,3 @@ void reload_init(struct reload *reload, struct timers *timers);
 void reload_set_phase(struct reload *reload, enum reload_phase phase);
 /* Asserts that phase, check and the pool's starting generation agree. */
 void reload_check(const struct reload *reload, const struct pool *pool);
-
-bool reload_is_under_way(const struct reload *reload);

@@ -37,17 +37,12 @@ void reload_set_phase(struct reload *reload, enum reload_phase phase)
     reload->phase = phase;
 }
 
-bool reload_is_under_way(const struct reload *reload)
-{
-    return reload->phase != RELOAD_IDLE;
-}
-
 void reload_check(const struct reload *reload, const struct pool *pool)
 {
     const struct generation *starting = pool->starting;
 
     assert((reload->check.pid > 0) == (reload->phase == RELOAD_CHECKING));
-    assert(reload->phase == RELOAD_CHECKING || !timer_is_set(&reload->deadline));
+    assert(reload->phase == RELOAD_CHECKING || reload->deadline.deadline == 0);
     switch (reload->phase) {
     case RELOAD_IDLE:
         assert(starting == NULL || pool->serving == NULL); /* the daemon's start */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts the daemon's state into words for the service manager, and sends its watchdog what it waits for.
- * The state is read from the parts whose it is; nothing is kept but what was shown last. */
+/* Puts the daemon's state into words for the service manager, and sends its watchdog what it
+ * waits for. The state is read from the parts whose it is; nothing is kept but what was shown
+ * last. */
 #include "master/service_manager.h"
 
 #include "base/compiler.h"
@@ -37,7 +38,7 @@ static void describe_service(const struct service_manager *manager, char *text, 
     const struct reload_status *result = manager->result;
     size_t used = 0;
 
-    if (reload_is_under_way(manager->reload))
+    if (manager->reload->phase != RELOAD_IDLE)
         used = (size_t)snprintf(text, size, "Reloading; serving: ");
     else if (result->any && !result->ok)
         used = (size_t)snprintf(text, size, "Reload failed: %s; serving: ", result->why);
@@ -51,20 +52,12 @@ static void describe_service(const struct service_manager *manager, char *text, 
         snprintf(text + used, size - used, ", %u draining", draining);
 }
 
-/* Whether the service manager is there and listens to us. */
-static bool is_heard(struct service_manager *manager, bool is_main)
-{
-    assert(role_is(ROLE_MASTER));
-    manager->is_main = is_main;
-    return is_main && notify_is_on();
-}
-
 static void alive_expired(struct loop *loop, struct timer *timer)
 {
     struct service_manager *manager = container_of(timer, struct service_manager, alive);
 
     (void)loop;
-    if (manager->is_main)
+    if (*manager->is_main)
         notify_alive(manager->log);
     timers_arm(manager->timers, timer, (notify_interval() + 1) / 2);
 }
@@ -73,15 +66,16 @@ void service_manager_init(struct service_manager *manager, const struct service_
 {
     assert(from->log != NULL && from->timers != NULL && from->pool != NULL);
     assert(from->reload != NULL && from->result != NULL && from->phase != NULL);
+    assert(from->is_main != NULL);
     *manager = *from;
     manager->alive.expired = alive_expired;
 }
 
-void service_manager_show(struct service_manager *manager, bool is_main)
+void service_manager_show(struct service_manager *manager)
 {
     char text[NOTIFY_STATUS_MAX] = "";
 
-    if (!is_heard(manager, is_main))
+    if (!*manager->is_main || !notify_is_on())
         return;
     if (*manager->phase != MASTER_RUNS)
         describe_end(manager, text, sizeof(text));
@@ -93,18 +87,18 @@ void service_manager_show(struct service_manager *manager, bool is_main)
     notify_status(manager->log, text);
 }
 
-void service_manager_ready(struct service_manager *manager, bool is_main)
+void service_manager_ready(struct service_manager *manager)
 {
-    if (!is_heard(manager, is_main))
+    if (!*manager->is_main || !notify_is_on())
         return;
     if (notify_interval() > 0)
         timers_arm(manager->timers, &manager->alive, 0);
     if (*manager->phase != MASTER_RUNS) { /* we are the main process again, and end */
-        service_manager_stopping(manager, is_main);
+        service_manager_stopping(manager);
         return;
     }
     assert(manager->pool->serving != NULL);
-    service_manager_show(manager, is_main);
+    service_manager_show(manager);
     fdstore_add(&manager->pool->serving->cycle->stream.listeners, manager->log);
     notify_ready(manager->log);
 }
@@ -125,30 +119,27 @@ void service_manager_forget_status(struct service_manager *manager)
     manager->status[0] = '\0';
 }
 
-void service_manager_reloading(struct service_manager *manager, bool is_main)
-{
-    assert(reload_is_under_way(manager->reload));
-    if (!is_heard(manager, is_main))
-        return;
-    notify_reloading(manager->log);
-    service_manager_show(manager, is_main);
-}
-
 /* The status comes before the readiness: a failed reload is explained when its waiting ends. */
-void service_manager_reloaded(struct service_manager *manager, bool is_main)
+void service_manager_reload(struct service_manager *manager)
 {
-    assert(!reload_is_under_way(manager->reload));
-    if (*manager->phase != MASTER_RUNS || !is_heard(manager, is_main))
+    bool ended = manager->reload->phase == RELOAD_IDLE;
+
+    assert(role_is(ROLE_MASTER));
+    assert(ended || *manager->phase == MASTER_RUNS);
+    if (*manager->phase != MASTER_RUNS || !*manager->is_main || !notify_is_on())
         return;
-    service_manager_show(manager, is_main);
-    notify_ready(manager->log);
+    if (!ended)
+        notify_reloading(manager->log);
+    service_manager_show(manager);
+    if (ended)
+        notify_ready(manager->log);
 }
 
-void service_manager_stopping(struct service_manager *manager, bool is_main)
+void service_manager_stopping(struct service_manager *manager)
 {
     assert(*manager->phase != MASTER_RUNS);
-    if (!is_heard(manager, is_main))
+    if (!*manager->is_main || !notify_is_on())
         return;
     notify_stopping(manager->log);
-    service_manager_show(manager, is_main);
+    service_manager_show(manager);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notifications to the service manager. Only the main process is listened to: each call says
- * whether that is us (`is_main`), and does nothing if it is not. Without a service manager all of it does
- * nothing. */
+/* Notifications to the service manager. Only the main process is listened to: without a service
+ * manager, or while another process is the main one, all of it does nothing. */
 #pragma once
 
 #include "event/timer.h"
@@ -23,24 +22,23 @@ struct service_manager {
     const struct reload *reload;
     const struct reload_status *result; /* outcome of the latest reload */
     const enum master_phase *phase;
+    const bool *is_main;            /* we are the main process, the only one that is listened to */
     char status[NOTIFY_STATUS_MAX]; /* the latest that was shown */
     struct timer alive;             /* when to say again that we are alive */
-    bool is_main;                   /* said by the latest call */
 };
 
 /* The first generation serves, or we have become the main process, after another one. */
-void service_manager_ready(struct service_manager *manager, bool is_main);
+void service_manager_ready(struct service_manager *manager);
 /* Another process becomes the main one: it has its own sockets stored, in place of ours. */
 void service_manager_give_way(struct service_manager *manager, pid_t to);
 /* We are the main process again, after one that has shown a status of its own. */
 void service_manager_forget_status(struct service_manager *manager);
-/* A reload has begun, and has ended as its result says. */
-void service_manager_reloading(struct service_manager *manager, bool is_main);
-void service_manager_reloaded(struct service_manager *manager, bool is_main);
+/* A reload has begun, or has ended as its result says. */
+void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */
-void service_manager_stopping(struct service_manager *manager, bool is_main);
-/* Shows the state that the daemon is in, unless it is what was shown last. Called after anything has
- * happened. */
-void service_manager_show(struct service_manager *manager, bool is_main);
+void service_manager_stopping(struct service_manager *manager);
+/* Shows the state that the daemon is in, unless it is what was shown last. Called after anything
+ * has happened. */
+void service_manager_show(struct service_manager *manager);
 /* Sets the pointers that are the master's; the rest is zero. */
 void service_manager_init(struct service_manager *manager, const struct service_manager *from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `master_process off`: one process is the worker and does what a master must: it opens listeners, logs
- * and zones, writes the pid file, and removes what it has made. It cannot reload, nor change its
- * binary. */
+/* `master_process off`: one process is the worker and does what a master must: it opens
+ * listeners, logs and zones, writes the pid file, and removes what it has made. It cannot
+ * reload, nor change its binary. */
 #include "master/single.h"
 
 #include "net/overlaps.h"

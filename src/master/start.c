@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts the daemon in its one order. Lines of a start go to standard error until the configuration's
- * logs are open. The lock is taken last: a daemon that cannot start leaves another one alone. */
+/* Starts the daemon in its one order. Lines of a start go to standard error until the
+ * configuration's logs are open. The lock is taken last: a daemon that cannot start leaves
+ * another one alone. */
 #include "master/start.h"
 
 #include "master/master.h"
@@ -22,8 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads the configuration after another process has: that one finds mistakes, or code of a module that
- * does harm. What modules have opened is added to `opened`. */
+/* Reads the configuration after another process has: that one finds mistakes, or code of a
+ * module that does harm. What modules have opened is added to `opened`. */
 static struct cycle *load_checked(
     const struct cycle_options *options, struct log *log, struct descriptors *opened)
 {
@@ -62,8 +63,8 @@ int start_test(const struct cycle_options *options, bool quiet, bool dump, struc
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* From here on lines go where the configuration says. Whoever starts us watches standard error: until we
- * serve, warnings and graver lines go there as well. */
+/* From here on lines go where the configuration says. Whoever starts us watches standard error:
+ * until we serve, warnings and graver lines go there as well. */
 static void log_as_configured(struct start *start, struct log *standard_error)
 {
     struct core_settings *core = &start->cycle->core;
@@ -81,8 +82,8 @@ static void log_as_configured(struct start *start, struct log *standard_error)
     log_update(&start->log);
 }
 
-/* Locks the pid file. A new binary shares the lock of the master process that has started it, unless it
- * has another pid file. */
+/* Locks the pid file. A new binary shares the lock of the master process that has started it,
+ * unless it has another pid file. */
 static int lock_pidfile(struct start *start, const char *path)
 {
     struct pidfile inherited = { .path = path, .lock_fd = start->inheritance.lock, .shared = true };
@@ -96,7 +97,8 @@ static int lock_pidfile(struct start *start, const char *path)
     return pidfile_lock(&start->pidfile, path, &start->log);
 }
 
-/* Makes ready what a master and a single process need; -1 after a line that says what is in the way. */
+/* Makes ready what a master and a single process need; -1 after a line that says what is in the
+ * way. */
 static int prepare_daemon(struct start *start, struct log *standard_error)
 {
     struct core_settings *core = &start->cycle->core;
@@ -170,10 +172,7 @@ static void keep_diagnostics(const struct start *start, struct log *log)
 {
     if (start->inheritance.link == -1)
         return;
-    log->diag = diag_create();
-    if (log->diag != NULL)
-        log->diag_session = diag_begin(log->diag);
-    log_update(log);
+    log_collect(log, diag_create());
 }
 
 static int load_first(struct start *start, struct log *log)

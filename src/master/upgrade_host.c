@@ -21,7 +21,7 @@ static const char *find_control_path(void *host)
 {
     const struct master *master = host;
 
-    return master->endpoints.control.current.control.path;
+    return master->endpoints.control.path;
 }
 
 /* Clears the side of the worker slots that the new process gets: a master process that was
@@ -36,7 +36,7 @@ static void clear_side(struct zones *zones, unsigned side)
 static void write_state(void *host, struct exec_state_writer *state, int link)
 {
     struct master *master = host;
-    struct pidfile *pidfile = &master->endpoints.pidfile.current.pidfile;
+    struct pidfile *pidfile = &master->endpoints.pidfile;
     const struct cycle *cycle = master->pool.serving->cycle;
     const struct adopted_socket *passed;
     const struct listener *listener;
@@ -120,7 +120,7 @@ static void become_main(void *host)
     if (master->pool.serving == NULL) /* told once a generation serves */
         return;
     service_manager_forget_status(&master->manager); /* the other process has shown its own */
-    service_manager_ready(&master->manager, master->upgrade.main);
+    service_manager_ready(&master->manager);
 }
 
 static void rescan(void *host)
@@ -136,8 +136,11 @@ static void go_on_alone(void *host)
 
     if (master->phase != MASTER_RUNS || master->pool.serving == NULL)
         return;
-    control_host_publish(master, false); /* a reload meanwhile may have moved them */
-    if (!pool_revive(&master->pool))     /* some have sessions yet: a whole generation */
+    /* a reload meanwhile may have moved the endpoints */
+    if (endpoints_publish(
+            &master->endpoints, &master->pool.serving->cycle->core, NULL, &master->log) == -1)
+        log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
+    if (!pool_revive(&master->pool)) /* some have sessions yet: a whole generation */
         signals_raise(COMMAND_RELOAD);
     pool_rescan(&master->pool, NULL);
 }
@@ -199,7 +202,7 @@ void upgrade_host_init(
 
 void upgrade_host_begin(struct master *master)
 {
-    assert(!reload_is_under_way(&master->reload));
+    assert(master->reload.phase == RELOAD_IDLE);
     assert(master->pool.starting == NULL && master->pool.serving != NULL);
     upgrade_begin(&master->upgrade, master->phase != MASTER_RUNS ? "the daemon is ending" : NULL,
         master->pool.serving->cycle->core.worker_start_timeout);

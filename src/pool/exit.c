@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exits of workers. What a dead worker held is given back before its pid is free to be used again. A
- * worker is replaced unless its generation ends: at once, or after a wait that grows with each early
- * death by a crash. SIGKILL and exit code 0 never count as a crash. */
+/* Exits of workers. What a dead worker held is given back before its pid is free to be used
+ * again. A worker is replaced unless its generation ends: at once, or after a wait that grows
+ * with each early death by a crash. SIGKILL and exit code 0 never count as a crash. */
 #include "pool/pool.h"
 
 #include "process/role.h"
@@ -15,27 +15,6 @@
 /* A worker that has run longer has not died early. */
 #define EARLY_MS 1000
 
-static struct pool_worker *find_worker(const struct pool *pool, pid_t pid)
-{
-    struct pool_worker *worker;
-
-    assert(pid > 0);
-    POOL_FOREACH_WORKER (worker, pool)
-        if (worker->pid == pid)
-            return worker;
-    return NULL;
-}
-
-static void log_exit(struct log *log, pid_t pid, int status)
-{
-    if (WIFSIGNALED(status))
-        log_write(log, LEVEL_ALERT, 0, "worker process %d exited on signal %d%s", (int)pid,
-            WTERMSIG(status), WCOREDUMP(status) ? " (core dumped)" : "");
-    else
-        log_write(log, LEVEL_NOTICE, 0, "worker process %d exited with code %d", (int)pid,
-            WEXITSTATUS(status));
-}
-
 static void replace_crashed(struct pool_worker *worker)
 {
     uint64_t wait = RESPAWN_MIN_MS;
@@ -46,12 +25,31 @@ static void replace_crashed(struct pool_worker *worker)
         wait = RESPAWN_MAX_MS;
     worker->failures++;
     log_write(worker->generation->pool->log, LEVEL_ALERT, 0,
-        "a worker process died at once for the %u. time, the next starts in %" PRIu64 " ms",
+        "a worker process died at once (%u in a row), the next starts in %" PRIu64 " ms",
         worker->failures, wait);
     pool_worker_respawn_in(worker, wait);
 }
 
-/* Replaces the worker, or takes the generation back that has not begun to serve. */
+/* Tells the others that the worker's incarnation has ended, if they can know of it, and makes
+ * those that accept rescan their listeners, for which it may have been the one that was woken. */
+static void tell_others(const struct pool_worker *gone)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    TAILQ_FOREACH (generation, &gone->generation->pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation) {
+            if (worker == gone)
+                continue;
+            if (gone->inbox != -1)
+                pool_worker_send(worker, MESSAGE_PEER_GONE, slot_incarnation(gone->slot), -1);
+            if (worker->phase == POOL_WORKER_ACCEPTING)
+                pool_worker_send(worker, MESSAGE_RESCAN, 0, -1);
+        }
+}
+
+/* Logs the exit, and replaces the worker; or destroys its generation, whose last one it was, or
+ * takes the generation back that has not begun to serve. The record may be gone then. */
 static void handle_exit(struct pool_worker *worker, int status)
 {
     struct generation *generation = worker->generation;
@@ -61,10 +59,19 @@ static void handle_exit(struct pool_worker *worker, int status)
     bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     bool early = !was_ready || worker->late || pool->clock->mono_ms - worker->started_ms < EARLY_MS;
 
-    pool_tell_gone(pool, worker);
+    if (WIFSIGNALED(status))
+        log_write(pool->log, LEVEL_ALERT, 0, "worker process %d exited on signal %d%s",
+            (int)worker->pid, WTERMSIG(status), WCOREDUMP(status) ? " (core dumped)" : "");
+    else
+        log_write(pool->log, LEVEL_NOTICE, 0, "worker process %d exited with code %d",
+            (int)worker->pid, WEXITSTATUS(status));
+    tell_others(worker);
     pool_worker_clear(worker);
-    if (pool_generation_is_ending(generation) || pool->ending)
+    if (generation->phase >= GENERATION_REPLACED || pool->ending) {
+        if (generation->process_n == 0 && generation != pool->serving)
+            pool_destroy_generation(generation);
         return;
+    }
     if (generation->phase == GENERATION_STARTING && !killed) {
         generation_abort(generation, "a worker process could not start");
         return;
@@ -77,17 +84,27 @@ static void handle_exit(struct pool_worker *worker, int status)
     pool_worker_respawn_in(worker, 0);
 }
 
-/* Gives back what the dead worker has held, and keeps what it has counted. It wrote only to the zones
- * of its own configuration, but their memory may be another one's by now. */
-static void release_slot(struct pool *pool, const struct pool_worker *worker)
+/* Finds the worker of a process that has exited, gives back what it has held, and keeps what it has
+ * counted. NULL: the process was no worker. */
+static struct pool_worker *release_worker(struct pool *pool, pid_t pid)
 {
     struct generation *generation;
+    struct pool_worker *worker, *found = NULL;
 
+    assert(pid > 0);
     TAILQ_FOREACH (generation, &pool->generations, link)
-        zones_slot_released(&generation->cycle->zones, worker->slot.slot);
-    if (slot_release(pool->shared, worker->slot))
+        GENERATION_FOREACH_WORKER (worker, generation)
+            found = worker->pid == pid ? worker : found;
+    if (found == NULL)
+        return NULL;
+    /* it wrote only to the zones of its own configuration, but their memory may be another one's
+     * by now */
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        zones_slot_released(&generation->cycle->zones, found->slot.slot);
+    if (slot_release(pool->shared, found->slot))
         log_write(pool->log, LEVEL_NOTICE, 0,
-            "the accept mutex was taken back from worker process %d", (int)worker->pid);
+            "the accept mutex was taken back from worker process %d", (int)pid);
+    return found;
 }
 
 void pool_reap(struct pool *pool)
@@ -97,22 +114,16 @@ void pool_reap(struct pool *pool)
     assert(role_is(ROLE_MASTER));
     /* a look first: what the worker held is given back while its pid cannot be used again */
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-        struct pool_worker *worker = find_worker(pool, info.si_pid);
         pid_t pid = info.si_pid;
+        struct pool_worker *worker = release_worker(pool, pid);
         int status;
 
-        if (worker != NULL)
-            release_slot(pool, worker);
         info.si_pid = 0;
         if (waitpid(pid, &status, 0) != pid)
             continue;
-        if (worker == NULL) {
+        if (worker != NULL)
+            handle_exit(worker, status);
+        else
             pool->ops->reaped(pool->host, pid, status);
-            continue;
-        }
-        log_exit(pool->log, pid, status);
-        handle_exit(worker, status);
-        pool_rescan(pool, NULL);
     }
-    pool_sweep(pool);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Generations change by a transaction. Prepare: sockets are bound but do not listen, workers are forked
- * and set themselves up but accept nothing; all of it can be taken back without a trace. Commit: the
- * sockets listen and the new workers are told to accept. Serve: all of them do, and the old generation
- * drains. At every moment at most one generation starts, and one that serves keeps its listeners. */
+/* Generations change by a transaction. Prepare: sockets are bound but do not listen, workers are
+ * forked and set themselves up but accept nothing; all of it can be taken back without a trace.
+ * Commit: the sockets listen and the new workers are told to accept. Serve: all of them do, and
+ * the old generation drains. At every moment at most one generation starts, and one that serves
+ * keeps its listeners. */
 #include "pool/pool.h"
 
 #include "pool/listeners.h"
 #include "systemd/fdstore.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 
@@ -27,7 +27,8 @@ static void take_start_back(struct generation *generation)
     pool->starting = NULL;
     listeners_abandon(pool, generation->cycle, NULL);
     generation_close(generation);
-    pool_sweep(pool);
+    if (generation->process_n == 0)
+        pool_destroy_generation(generation);
 }
 
 void generation_withdraw(struct generation *generation, const char *why)
@@ -47,16 +48,6 @@ void generation_abort(struct generation *generation, const char *why)
     pool->ops->failed(pool->host);
 }
 
-void generation_signal(struct generation *generation, int number)
-{
-    struct pool_worker *worker;
-
-    GENERATION_FOREACH_WORKER (worker, generation)
-        if (worker->pid > 0 && kill(worker->pid, number) == -1 && errno != ESRCH)
-            log_write(generation->pool->log, LEVEL_ALERT, errno, "kill(%d, %d) failed",
-                (int)worker->pid, number);
-}
-
 void generation_drain(struct generation *generation)
 {
     struct timers *timers = generation->pool->timers;
@@ -65,9 +56,11 @@ void generation_drain(struct generation *generation)
     if (generation->phase != GENERATION_DRAINING)
         pool_set_generation_phase(generation, GENERATION_DRAINING);
     timers_arm(timers, &generation->release, RELEASE_MS);
-    GENERATION_FOREACH_WORKER (worker, generation)
+    GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(timers, &worker->respawn);
-    generation_signal(generation, SIGQUIT);
+        if (worker->pid > 0)
+            pool_worker_kill(worker, SIGQUIT);
+    }
 }
 
 void generation_close(struct generation *generation)
@@ -80,11 +73,12 @@ void generation_close(struct generation *generation)
         pool_set_generation_phase(generation, GENERATION_CLOSING);
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
-        if (worker->pid > 0 &&
-            (!timer_is_set(&worker->deadline) || worker->deadline.deadline > kill_ms))
+        if (worker->pid == 0)
+            continue;
+        if (worker->deadline.deadline == 0 || worker->deadline.deadline > kill_ms)
             timers_arm_at(pool->timers, &worker->deadline, kill_ms);
+        pool_worker_kill(worker, SIGINT); /* `sigterm_shutdown` is about SIGTERM alone */
     }
-    generation_signal(generation, SIGINT); /* `sigterm_shutdown` is about SIGTERM alone */
 }
 
 /* Closes the oldest generations that drain, if more are alive than max_generations allows. */
@@ -93,10 +87,11 @@ static void bound_generations(struct pool *pool)
     int64_t most = pool->serving->cycle->core.max_generations, n = 0;
     struct generation *generation;
 
+    assert(most > 0);
     TAILQ_FOREACH (generation, &pool->generations, link)
         n += generation->phase != GENERATION_CLOSING;
     TAILQ_FOREACH (generation, &pool->generations, link) {
-        if (most == 0 || n <= most)
+        if (n <= most)
             return;
         if (generation->phase == GENERATION_CLOSING || generation == pool->serving)
             continue;
@@ -108,8 +103,9 @@ static void bound_generations(struct pool *pool)
     }
 }
 
-/* A listener has failed after others have begun to listen, and these may have clients already: a new
- * socket of reuseport has taken them from one that is kept. So the new workers accept them, and end. */
+/* A listener has failed after others have begun to listen, and these may have clients already: a
+ * new socket of reuseport has taken them from one that is kept. So the new workers accept them,
+ * and end. */
 static void take_commit_back(struct generation *generation)
 {
     struct pool *pool = generation->pool;
@@ -124,7 +120,6 @@ static void take_commit_back(struct generation *generation)
     timers_arm(pool->timers, &generation->release, RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation)
         pool_worker_arm(worker);
-    pool_sweep(pool);
     pool->ops->failed(pool->host);
 }
 
@@ -171,9 +166,11 @@ static void serve_generation(struct generation *generation)
     if (old != NULL) {
         if (old->phase != GENERATION_CLOSING)
             generation_drain(old);
-        pool_sweep(pool);
-        bound_generations(pool);
+        if (old->process_n == 0)
+            pool_destroy_generation(old);
     }
+    if (generation->cycle->core.max_generations > 0)
+        bound_generations(pool);
     pool->ops->serves(pool->host, old == NULL);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, commits and retires listeners on behalf of a generation. Which sockets are taken over from which
- * configuration is decided here; how a socket is opened is net/listener.c's affair. */
+/* Opens, commits and retires listeners on behalf of a generation. Which sockets are taken over
+ * from which configuration is decided here; how a socket is opened is net/listener.c's affair. */
 #include "pool/listeners.h"
 
 #include "net/overlaps.h"
@@ -9,7 +9,10 @@
 
 #include <assert.h>
 
-/* The listener whose sockets this one takes over, or NULL. */
+/* Returns the listeners of the configuration that is in force, or NULL. */
+#define IN_FORCE(pool) ((pool)->serving != NULL ? &(pool)->serving->cycle->stream.listeners : NULL)
+
+/* Returns the listener whose sockets this one takes over, or NULL. */
 static struct listener *find_previous_holder(
     const struct pool *pool, const struct listener *listener)
 {
@@ -20,20 +23,12 @@ static struct listener *find_previous_holder(
     return from != NULL ? from : adopted_holder(pool->adopted, listener);
 }
 
-static void allow_overlaps(struct pool *pool, struct cycle *cycle, bool allow)
-{
-    const struct listeners *in_force =
-        pool->serving != NULL ? &pool->serving->cycle->stream.listeners : NULL;
-
-    overlaps_allow(&cycle->stream.listeners, in_force, &pool->adopted->holders, allow);
-}
-
 void listeners_abandon(struct pool *pool, struct cycle *cycle, const struct listener *last)
 {
     struct listener *listener;
 
     assert(pool->serving == NULL || pool->serving->cycle != cycle);
-    allow_overlaps(pool, cycle, false);
+    overlaps_allow(&cycle->stream.listeners, IN_FORCE(pool), &pool->adopted->holders, false);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
         if (listener == last)
             return;
@@ -48,12 +43,11 @@ int listeners_open(struct pool *pool, struct cycle *cycle)
 
     assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL);
-    if (pool->serving != NULL &&
-        cycle_keep_listeners(cycle, &pool->serving->cycle->stream.listeners) == -1) {
+    if (pool->serving != NULL && cycle_keep_listeners(cycle, IN_FORCE(pool)) == -1) {
         log_write(pool->log, LEVEL_EMERG, 0, "no memory for the listeners");
         return -1;
     }
-    allow_overlaps(pool, cycle, true);
+    overlaps_allow(&cycle->stream.listeners, IN_FORCE(pool), &pool->adopted->holders, true);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
         if (listener_open(listener, find_previous_holder(pool, listener), slots, pool->log) == -1) {
             listeners_abandon(pool, cycle, listener);
@@ -70,7 +64,7 @@ int listeners_commit(struct pool *pool, struct cycle *cycle)
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
         if (listener_commit(listener, pool->log) == -1)
             return -1;
-    allow_overlaps(pool, cycle, false);
+    overlaps_allow(&cycle->stream.listeners, IN_FORCE(pool), &pool->adopted->holders, false);
     return 0;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The listening sockets of a configuration that takes the place of another: opened, committed, taken
- * back, or retired with the configuration that had them. Private to pool/. A socket that both have is
- * never closed on the way. */
+/* The listening sockets of a configuration that takes the place of another: opened, committed,
+ * taken back, or retired with the configuration that had them. Private to pool/. A socket that
+ * both have is never closed on the way. */
 #pragma once
 
 #include "pool/pool.h"
 
-/* Binds what the configuration listens on, taking over what is open; -1 after an emerg line, with what
- * was opened closed again. */
+/* Binds what the configuration listens on, taking over what is open; -1 after an emerg line,
+ * with what was opened closed again. */
 int listeners_open(struct pool *pool, struct cycle *cycle);
 /* Makes all of them listen; -1 after an emerg line, with some listening. */
 int listeners_commit(struct pool *pool, struct cycle *cycle);

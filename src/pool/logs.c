@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The log files and sockets of all generations. The master opens and repairs them, on behalf of workers
- * too, which open nothing. No line is ever waited for: what cannot be written is lost and counted. */
+/* The log files and sockets of all generations. The master opens and repairs them, on behalf of
+ * workers too, which open nothing. No line is ever waited for: what cannot be written is lost
+ * and counted. */
 #include "pool/pool.h"
 
 #include "process/logs.h"
@@ -56,8 +57,8 @@ void pool_note_broken_log(struct generation *generation, unsigned log)
     generation->pool->log->broken = true;
 }
 
-/* Connects broken logs again, each once: a line about one may show that another is broken. Returns when
- * to try again; 0: all are whole. */
+/* Connects broken logs again, each once: a line about one may show that another is broken.
+ * Returns when to try again; 0: all are whole. */
 static uint64_t repair_logs(struct pool *pool)
 {
     struct generation *generation;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master's ends of the channels. A message is input: one that does not fit the worker's phase is
- * ignored, numbers in it are looked up and never trusted, descriptors that nobody wants are closed. */
+/* The master's ends of the channels. A message is input: one that does not fit the worker's
+ * phase is ignored, numbers in it are looked up and never trusted, descriptors that nobody wants
+ * are closed. */
 #include "pool/pool.h"
 
 #include "process/role.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,23 +19,13 @@ struct inbox_request {
 
 void pool_rescan(struct pool *pool, const struct pool_worker *except)
 {
+    struct generation *generation;
     struct pool_worker *worker;
 
-    POOL_FOREACH_WORKER (worker, pool)
-        if (worker->phase == POOL_WORKER_ACCEPTING && worker != except)
-            pool_worker_send(worker, MESSAGE_RESCAN, 0, -1);
-}
-
-void pool_tell_gone(struct pool *pool, const struct pool_worker *gone)
-{
-    struct pool_worker *worker;
-
-    assert(gone->generation->pool == pool);
-    if (gone->inbox == -1) /* no worker has been given it */
-        return;
-    POOL_FOREACH_WORKER (worker, pool)
-        if (worker != gone)
-            pool_worker_send(worker, MESSAGE_PEER_GONE, slot_incarnation(gone->slot), -1);
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->phase == POOL_WORKER_ACCEPTING && worker != except)
+                pool_worker_send(worker, MESSAGE_RESCAN, 0, -1);
 }
 
 static void note_request(struct pool_worker *worker, uint32_t wanted)
@@ -52,11 +42,13 @@ static void note_request(struct pool_worker *worker, uint32_t wanted)
 
 static int find_inbox(const struct pool *pool, uint32_t incarnation)
 {
+    const struct generation *generation;
     const struct pool_worker *worker;
 
-    POOL_FOREACH_WORKER (worker, pool)
-        if (worker->pid > 0 && slot_incarnation(worker->slot) == incarnation)
-            return worker->inbox;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->pid > 0 && slot_incarnation(worker->slot) == incarnation)
+                return worker->inbox;
     return -1;
 }
 
@@ -75,113 +67,86 @@ static void answer_requests(struct pool *pool, struct inbox_requests *requests)
     }
 }
 
-static void handle_ready(struct pool_worker *worker)
+/* The worker has come further: it is ready, or it accepts. */
+static void advance_worker(struct pool_worker *worker, enum pool_worker_phase phase)
 {
     struct generation *generation = worker->generation;
+    struct pool *pool = generation->pool;
 
-    if (worker->phase != POOL_WORKER_STARTING)
+    if (worker->phase + 1 == phase)
+        pool_worker_set_phase(worker, phase);
+    else if (phase == POOL_WORKER_READY || worker->phase < phase)
         return;
-    pool_worker_set_phase(worker, POOL_WORKER_READY);
     if (generation->phase != GENERATION_CLOSING)
-        timers_disarm(generation->pool->timers, &worker->deadline);
-    if (generation == generation->pool->serving || generation->phase == GENERATION_COMMITTED)
-        pool_worker_arm(worker); /* a replacement */
+        timers_disarm(pool->timers, &worker->deadline);
+    if (phase == POOL_WORKER_READY) {
+        if (generation == pool->serving || generation->phase == GENERATION_COMMITTED)
+            pool_worker_arm(worker); /* a replacement */
+    } else if (generation->phase == GENERATION_DRAINING) {
+        pool_worker_kill(worker, SIGQUIT); /* a failed commit has closed its listeners */
+    }
 }
 
-static void handle_armed(struct pool_worker *worker)
-{
-    struct generation *generation = worker->generation;
-
-    if (worker->phase < POOL_WORKER_READY)
-        return;
-    if (worker->phase == POOL_WORKER_READY)
-        pool_worker_set_phase(worker, POOL_WORKER_ACCEPTING);
-    if (generation->phase != GENERATION_CLOSING)
-        timers_disarm(generation->pool->timers, &worker->deadline);
-    if (generation->phase == GENERATION_DRAINING) /* a failed commit has closed its listeners */
-        kill(worker->pid, SIGQUIT);
-}
-
-static void handle_released(struct pool_worker *worker)
-{
-    if (worker->phase == POOL_WORKER_READY || worker->phase == POOL_WORKER_ACCEPTING)
-        pool_worker_set_phase(worker, POOL_WORKER_RELEASED);
-}
-
-static void take_inbox(struct pool_worker *worker, struct channel_message *message)
-{
-    if (worker->inbox != -1)
-        return;
-    worker->inbox = message->fd;
-    message->fd = -1;
-}
-
-/* Returns whether the worker has come further. */
-static bool handle_message(struct pool_worker *worker, struct channel_message *message)
+static void handle_message(struct pool_worker *worker, struct channel_message *message)
 {
     struct pool *pool = worker->generation->pool;
 
     switch ((enum channel_message_kind)message->kind) {
     case MESSAGE_READY:
-        handle_ready(worker);
-        return true;
+        advance_worker(worker, POOL_WORKER_READY);
+        break;
     case MESSAGE_ACCEPTING:
-        handle_armed(worker);
-        return true;
+        advance_worker(worker, POOL_WORKER_ACCEPTING);
+        break;
     case MESSAGE_RELEASED:
-        handle_released(worker);
-        return true;
+        if (worker->phase == POOL_WORKER_READY || worker->phase == POOL_WORKER_ACCEPTING)
+            pool_worker_set_phase(worker, POOL_WORKER_RELEASED);
+        break;
     case MESSAGE_RESCAN:
         pool_rescan(pool, worker);
         pool->ops->rescan(pool->host);
-        return false;
+        break;
     case MESSAGE_LOG_BROKEN:
         pool_note_broken_log(worker->generation, message->argument);
-        return false;
+        break;
     case MESSAGE_INBOX:
-        take_inbox(worker, message);
-        return false;
+        if (worker->inbox != -1)
+            break;
+        worker->inbox = message->fd;
+        message->fd = -1;
+        break;
     case MESSAGE_INBOX_WANTED:
         note_request(worker, message->argument);
-        return false;
+        break;
     default:
-        return false;
+        break;
     }
-}
-
-/* Returns whether any worker has come further. */
-static bool receive_all(struct pool *pool)
-{
-    struct pool_worker *worker;
-    struct channel_message message;
-    bool changed = false;
-
-    POOL_FOREACH_WORKER (worker, pool)
-        while (
-            worker->channel != -1 && channel_receive(worker->channel, &message) == CHANNEL_DONE) {
-            changed = handle_message(worker, &message) || changed;
-            if (message.fd != -1)
-                close(message.fd);
-        }
-    return changed;
 }
 
 void pool_receive_messages(struct pool *pool)
 {
-    bool changed;
+    struct inbox_requests requests = STAILQ_HEAD_INITIALIZER(requests);
+    struct channel_message message;
+    struct generation *generation;
+    struct pool_worker *worker;
 
     assert(role_is(ROLE_MASTER));
     assert(STAILQ_EMPTY(&pool->requests));
-    changed = receive_all(pool);
-    /* A worker that asks for an inbox learned of its peer after the peer had sent the inbox to us, perhaps
-     * on a channel that was read before: reading all channels once more finds it. */
-    while (!STAILQ_EMPTY(&pool->requests)) {
-        struct inbox_requests requests = STAILQ_HEAD_INITIALIZER(requests);
-
+    /* A worker that asks for an inbox learned of its peer after the peer had sent the inbox to
+     * us, perhaps on a channel that was read before: reading all channels once more finds it. */
+    do {
         STAILQ_CONCAT(&requests, &pool->requests);
-        changed = receive_all(pool) || changed;
-        answer_requests(pool, &requests);
-    }
-    if (changed && pool->starting != NULL)
+        TAILQ_FOREACH (generation, &pool->generations, link)
+            GENERATION_FOREACH_WORKER (worker, generation)
+                while (worker->channel != -1 &&
+                       channel_receive(worker->channel, &message) == CHANNEL_DONE) {
+                    handle_message(worker, &message);
+                    if (message.fd != -1)
+                        close(message.fd);
+                }
+        if (!STAILQ_EMPTY(&requests))
+            answer_requests(pool, &requests);
+    } while (!STAILQ_EMPTY(&pool->requests));
+    if (pool->starting != NULL)
         generation_advance(pool->starting);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phases of generations and of workers' records: each is changed here alone, by a step that must be
- * legal. Also the walk over all workers. */
+/* The phases of generations and of workers' records: each is changed here alone, by a step that
+ * must be legal. */
 #include "pool/pool.h"
 
 #include "process/role.h"
@@ -25,11 +25,6 @@ void pool_set_generation_phase(struct generation *generation, enum generation_ph
     generation->phase = phase;
 }
 
-bool pool_generation_is_ending(const struct generation *generation)
-{
-    return generation->phase >= GENERATION_REPLACED;
-}
-
 void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase)
 {
     static const unsigned legal[] = {
@@ -48,15 +43,4 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
     if (phase == POOL_WORKER_EMPTY)
         worker->generation->process_n--;
     worker->phase = phase;
-}
-
-struct pool_worker *pool_next_worker(const struct pool *pool, const struct pool_worker *worker)
-{
-    struct generation *generation;
-
-    if (worker != NULL && worker->index + 1 < worker->generation->worker_n)
-        return &worker->generation->workers[worker->index + 1];
-    generation =
-        worker == NULL ? TAILQ_FIRST(&pool->generations) : TAILQ_NEXT(worker->generation, link);
-    return generation == NULL ? NULL : &generation->workers[0];
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool as a whole: what its owner asks about it and has it do. Each generation's own steps are in
- * generation.c. A generation that ends is destroyed when its last worker has exited, never before. */
+/* The pool as a whole: what its owner asks about it and has it do. Each generation's own steps
+ * are in generation.c. A generation that ends is destroyed when its last worker has exited,
+ * never before. */
 #include "pool/pool.h"
 
 #include "process/role.h"
@@ -62,7 +63,7 @@ unsigned pool_count_workers(const struct pool *pool, bool draining)
     unsigned n = 0;
 
     TAILQ_FOREACH (generation, &pool->generations, link)
-        if (generation != pool->starting && pool_generation_is_ending(generation) == draining)
+        if (generation != pool->starting && (generation->phase >= GENERATION_REPLACED) == draining)
             n += generation->process_n;
     return n;
 }
@@ -75,15 +76,15 @@ bool pool_may_start(const struct pool *pool)
 
     if (pool->starting != NULL || pool->ending)
         return false;
-    TAILQ_FOREACH (generation, &pool->generations, link)
+    TAILQ_FOREACH (generation, &pool->generations, link) {
         n++;
-    if (most != 0 && n > most)
-        return false;
-    POOL_FOREACH_WORKER (worker, pool)
-        if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED &&
-            timer_is_set(&worker->generation->release))
-            return false;
-    return true;
+        if (generation->release.deadline == 0)
+            continue;
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED)
+                return false;
+    }
+    return most == 0 || n <= most;
 }
 
 void pool_drain(struct pool *pool)
@@ -123,12 +124,15 @@ void pool_end(struct pool *pool, bool gracefully)
     assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL);
     pool->ending = true;
-    POOL_FOREACH_WORKER (worker, pool)
-        timers_disarm(pool->timers, &worker->respawn);
     TAILQ_FOREACH (generation, &pool->generations, link) {
-        if (gracefully)
-            generation_signal(generation, SIGQUIT);
-        else
+        if (!gracefully) {
             generation_close(generation);
+            continue;
+        }
+        GENERATION_FOREACH_WORKER (worker, generation) {
+            timers_disarm(pool->timers, &worker->respawn);
+            if (worker->pid > 0)
+                pool_worker_kill(worker, SIGQUIT);
+        }
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool: generations of workers, of which one serves. A generation is the workers of one reading of
- * the configuration; a new one takes the place of another in a transaction (generation.c). The pool
- * forks, replaces, kills and ends workers, and listens to them. It knows nothing of commands, reloads,
- * control sockets and pid files: what its owner must know goes through `struct pool_ops`. Nothing that
- * a worker says or writes is asserted on. */
+/* The pool: generations of workers, of which one serves. A generation is the workers of one
+ * reading of the configuration; a new one takes the place of another in a transaction
+ * (generation.c). The pool forks, replaces, kills and ends workers, and listens to them. It
+ * knows nothing of commands, reloads, control sockets and pid files: what its owner must know
+ * goes through `struct pool_ops`. Nothing that a worker says or writes is asserted on. */
 #pragma once
 
 #include "base/clock.h"
@@ -56,9 +56,10 @@ struct pool_worker {
     unsigned fills;    /* how many processes it has had */
 };
 
-/* Legal steps: STARTING to COMMITTED to SERVING; SERVING to REPLACED or DRAINING; REPLACED to DRAINING;
- * DRAINING back to SERVING; any but CLOSING to CLOSING, and to DRAINING from STARTING when a listener
- * fails while committing. */
+/* Legal steps: STARTING to COMMITTED to SERVING; SERVING to REPLACED or DRAINING; REPLACED to
+ * DRAINING; DRAINING back to SERVING; any but CLOSING to CLOSING, and to DRAINING from STARTING
+ * when a listener fails while committing. From REPLACED on a generation is ending: its workers
+ * are not replaced. */
 enum generation_phase {
     GENERATION_STARTING,  /* workers set themselves up; no trace would be left of it */
     GENERATION_COMMITTED, /* took the listeners over; workers begin to accept */
@@ -90,8 +91,8 @@ TAILQ_HEAD(generations, generation);
 struct inbox_request;
 STAILQ_HEAD(inbox_requests, inbox_request);
 
-/* Operations by which the pool tells its owner what happens. None of them may start or end a generation, but for `serves`, which may
- * call pool_end(). */
+/* Operations by which the pool tells its owner what happens. None of them may start or end a
+ * generation, but for `serves`, which may call pool_end(). */
 struct pool_ops {
     /* The starting generation has the listeners now; going back is not possible any more. */
     void (*committed)(void *host);
@@ -143,12 +144,6 @@ struct pool_options {
 #define GENERATION_FOREACH_WORKER(w, generation)                                                   \
     for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->worker_n; (w)++)
 
-/* The worker behind this one, over all generations; the first one for NULL. */
-struct pool_worker *pool_next_worker(const struct pool *pool, const struct pool_worker *worker);
-
-#define POOL_FOREACH_WORKER(w, pool)                                                               \
-    for ((w) = pool_next_worker(pool, NULL); (w) != NULL; (w) = pool_next_worker(pool, w))
-
 /* The pool (pool.c) */
 
 void pool_init(struct pool *pool, const struct pool_options *options);
@@ -160,9 +155,9 @@ void pool_check(const struct pool *pool);
 bool pool_has_workers(const struct pool *pool);
 /* Processes of generations that drain or close, or of all others but the one that starts. */
 unsigned pool_count_workers(const struct pool *pool, bool draining);
-/* Whether a generation may start now: none is starting, max_generations allows it, and no draining
- * worker holds listeners, which would be in the way of the same ones. It is waited for only as long as
- * its generation's timer runs: a worker that is stuck may hold none that matter. */
+/* Whether a generation may start now: none is starting, max_generations allows it, and no
+ * draining worker holds listeners, which would be in the way of the same ones. It is waited for
+ * only as long as its generation's timer runs: a worker that is stuck may hold none that matter. */
 bool pool_may_start(const struct pool *pool);
 
 /* Tells the serving generation's workers to drain, and none to replace them. */
@@ -170,32 +165,32 @@ void pool_drain(struct pool *pool);
 /* Undoes pool_drain(): workers that have gone are replaced. Returns false where some are left with
  * sessions, so that only a new generation makes all of them accept. */
 bool pool_revive(struct pool *pool);
-/* The daemon ends: a committed generation becomes the serving one, any other start is taken back. */
+/* The daemon ends: a committed generation becomes the serving one, any other start is taken
+ * back. */
 void pool_conclude_start(struct pool *pool);
 /* ... and then all workers end, after their sessions or at once. */
 void pool_end(struct pool *pool, bool gracefully);
 /* Closes the serving generation's listeners, and unlinks the paths that nobody else listens on. */
 void pool_close_listeners(struct pool *pool);
+
 /* Phases (phases.c) */
 
-/* Whether its workers are to end, and are not replaced. */
-bool pool_generation_is_ending(const struct generation *generation);
 void pool_set_generation_phase(struct generation *generation, enum generation_phase phase);
 void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase);
 
-/* Destroying (sweep.c) */
+/* Destroying (destroy.c) */
 
 /* Closes logs and zones of a configuration that no worker uses, and destroys it. */
 void pool_discard_cycle(struct pool *pool, struct cycle *cycle);
-/* Destroys generations that end and have no process left. */
-void pool_sweep(struct pool *pool);
+/* Destroys a generation that has no process left, with its configuration. */
 void pool_destroy_generation(struct generation *generation);
 
 /* Starting (start.c) */
 
-/* Opens listeners and zones of this configuration, taking over those in force, and forks its workers.
- * Takes `cycle` and `opened` (the descriptors that modules opened while it was read). Returns -1 after
- * an emerg line, with nothing left of it. What comes later of it the operations tell. */
+/* Opens listeners and zones of this configuration, taking over those in force, and forks its
+ * workers. Takes `cycle` and `opened` (the descriptors that modules opened while it was read).
+ * Returns -1 after an emerg line, with nothing left of it. What comes later of it the operations
+ * tell. */
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened);
 
 /* Generations (generation.c) */
@@ -210,7 +205,6 @@ void generation_advance(struct generation *generation);
 void generation_drain(struct generation *generation);
 /* Tells its workers to end at once; those that do not are killed soon. */
 void generation_close(struct generation *generation);
-void generation_signal(struct generation *generation, int number);
 
 /* Workers: forking (spawn.c), exits (exit.c), one record (worker.c) */
 
@@ -220,13 +214,13 @@ int pool_spawn(struct pool_worker *worker);
 void pool_reap(struct pool *pool);
 /* Gives up the record's process, which is gone: channel, inbox, deadline. */
 void pool_worker_clear(struct pool_worker *worker);
-/* Gives the worker worker_start_timeout to come further. */
-void pool_worker_expect(struct pool_worker *worker);
 /* Schedules a new process after this time. */
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
 
-/* Lets the worker accept. */
+/* Lets the worker accept, and gives it worker_start_timeout to do so. */
 void pool_worker_arm(struct pool_worker *worker);
+/* Sends a signal to the record's process; a failure is an alert line. */
+void pool_worker_kill(const struct pool_worker *worker, int number);
 /* `fd` (or -1) stays the caller's. */
 void pool_worker_send(
     struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd);
@@ -235,13 +229,12 @@ void pool_worker_send(
 
 /* Receives and handles all that workers have sent. */
 void pool_receive_messages(struct pool *pool);
-/* Tells all others that the worker's incarnation has ended, if they can know of it. */
-void pool_tell_gone(struct pool *pool, const struct pool_worker *gone);
 /* Makes every accepting worker but `except` (or NULL) rescan its listeners once. */
 void pool_rescan(struct pool *pool, const struct pool_worker *except);
+
 /* Watchdog (watchdog.c) */
 
-/* Arms the timer for the next look at the workers, in half of worker_watchdog. */
+/* Arms the timer for the next look at the workers, in half of worker_watchdog, which is not off. */
 void pool_watchdog_start(struct generation *generation);
 
 /* Logs (logs.c) */
@@ -252,6 +245,6 @@ void pool_take_log(struct pool *pool);
 void pool_reopen_logs(struct pool *pool);
 /* A worker says that a log of its generation has lost its receiver. */
 void pool_note_broken_log(struct generation *generation, unsigned log);
-/* Repairs broken logs, writes what was held back, and arms the timer for what is due later. Cheap when
- * nothing is the matter; called after each wake-up, because any line may have failed. */
+/* Repairs broken logs, writes what was held back, and arms the timer for what is due later. Due
+ * after each wake-up in which the log has been broken or has held lines back. */
 void pool_tend_logs(struct pool *pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Forks workers. A child keeps the descriptors that its heritage names, and closes all others; memory of
- * the master's that it has no use for stays as it is, copied on write, until it exits. */
+/* Forks workers. A child keeps the descriptors that its heritage names, and closes all others;
+ * memory of the master's that it has no use for stays as it is, copied on write, until it exits. */
 #include "pool/pool.h"
 
 #include "process/channel.h"
@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Names what a worker of this generation keeps. Modules' code is kept for debuggers, which open it. */
+/* Names what a worker of this generation keeps. Modules' code is kept for debuggers, which open
+ * it. */
 static void gather_descriptors(
     struct descriptors *kept, const struct generation *generation, int channel)
 {
@@ -35,8 +36,8 @@ static void gather_descriptors(
     descriptors_add_all(kept, &generation->opened);
 }
 
-/* Ends the child. The configurations are destroyed, because the destructors of modules may want to do
- * something; all other memory goes with the process. */
+/* Ends the child. The configurations are destroyed, because the destructors of modules may want
+ * to do something; all other memory goes with the process. */
 static NORETURN void end_child(struct pool *pool, struct heritage *heritage, int status)
 {
     struct generation *generation;
@@ -62,8 +63,9 @@ static NORETURN void run_child(struct pool *pool, struct generation *own, struct
     end_child(pool, heritage, status);
 }
 
-/* NULL, or the call that failed, with errno. */
-static const char *fork_worker(struct pool_worker *worker, int ends[2])
+/* Opens the channel and forks the process. NULL, or the call that failed, with errno and without a
+ * process. */
+static const char *fork_worker(struct pool_worker *worker)
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
@@ -72,61 +74,57 @@ static const char *fork_worker(struct pool_worker *worker, int ends[2])
         .shared = pool->shared,
         .slot = worker->slot,
         .index = worker->index,
-        .channel = ends[1],
     };
+    const char *failed = NULL;
     pid_t pid = -1;
+    int ends[2], error;
 
+    if (channel_open(ends) == -1)
+        return "socketpair";
+    heritage.channel = ends[1];
     if (generation->phase == GENERATION_STARTING) {
         heritage.diag = pool->log->diag;
         heritage.diag_session = pool->log->diag_session;
     }
     gather_descriptors(&heritage.descriptors, generation, ends[1]);
-    if (!heritage.descriptors.failed)
-        pid = fork();
-    if (pid == 0)
+    if (heritage.descriptors.failed)
+        failed = "malloc";
+    else if (channel_wake(ends[0]) == -1)
+        failed = "fcntl";
+    else if ((pid = fork()) == 0)
         run_child(pool, generation, &heritage);
+    else if (pid == -1)
+        failed = "fork";
+    error = errno;
     descriptors_done(&heritage.descriptors);
-    if (pid == -1)
-        return "fork";
+    close(ends[1]);
+    if (failed != NULL) {
+        close(ends[0]);
+        errno = error;
+        return failed;
+    }
+    worker->channel = ends[0];
     worker->pid = pid;
     return NULL;
-}
-
-/* NULL, or the call that failed, with errno and without a process. */
-static const char *open_and_fork(struct pool_worker *worker)
-{
-    const char *failed;
-    int ends[2], error;
-
-    if (channel_open(ends) == -1)
-        return "socketpair";
-    failed = channel_wake(ends[0]) == -1 ? "fcntl" : fork_worker(worker, ends);
-    error = errno;
-    close(ends[1]);
-    if (failed == NULL)
-        worker->channel = ends[0];
-    else
-        close(ends[0]);
-    errno = error;
-    return failed;
 }
 
 int pool_spawn(struct pool_worker *worker)
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
+    int64_t limit = generation->cycle->core.worker_start_timeout;
     const char *failed;
 
     assert(role_is(ROLE_MASTER));
     assert(worker->phase == POOL_WORKER_EMPTY && worker->channel == -1);
-    assert(!pool_generation_is_ending(generation) && !pool->ending);
+    assert(generation->phase < GENERATION_REPLACED && !pool->ending);
     timers_disarm(pool->timers, &worker->respawn);
     if (!slot_acquire(pool->shared, &worker->slot)) {
         log_write(pool->log, LEVEL_ALERT, 0, "no more than %d worker processes can run at once",
             SLOT_MAX);
         return -1;
     }
-    failed = open_and_fork(worker);
+    failed = fork_worker(worker);
     if (failed != NULL) {
         log_write(pool->log, LEVEL_ALERT, errno, "%s() failed while spawning a worker", failed);
         slot_release(pool->shared, worker->slot);
@@ -136,7 +134,8 @@ int pool_spawn(struct pool_worker *worker)
     worker->started_ms = pool->clock->mono_ms;
     worker->late = false;
     worker->fills++;
-    pool_worker_expect(worker);
+    if (limit > 0)
+        timers_arm(pool->timers, &worker->deadline, (uint64_t)limit);
     log_write(pool->log, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of a generation: listeners, zones, record, workers. Also the deadlines of its workers: until
- * the generation has committed, a worker that is late ends the start; afterwards it is killed. */
+/* The start of a generation: listeners, zones, record, workers. Also the deadlines of its
+ * workers: until the generation has committed, a worker that is late ends the start; afterwards
+ * it is killed. */
 #include "pool/pool.h"
 
 #include "base/compiler.h"
@@ -22,18 +23,16 @@
 static void kill_worker(struct pool_worker *worker)
 {
     struct generation *generation = worker->generation;
-    struct log *log = generation->pool->log;
 
     worker->deadline_passed = true;
     if (generation->phase != GENERATION_CLOSING && !worker->watch.stuck) {
         worker->late = true;
-        log_write(log, LEVEL_ALERT, 0,
+        log_write(generation->pool->log, LEVEL_ALERT, 0,
             "worker process %d was not ready within worker_start_timeout (%" PRId64
             " ms), it is killed",
             (int)worker->pid, generation->cycle->core.worker_start_timeout);
     }
-    if (kill(worker->pid, SIGKILL) == -1 && errno != ESRCH)
-        log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid, SIGKILL);
+    pool_worker_kill(worker, SIGKILL);
 }
 
 static void abort_start(struct pool_worker *worker)
@@ -65,18 +64,6 @@ static void respawn_expired(struct loop *loop, struct timer *timer)
     (void)loop;
     if (pool_spawn(worker) == -1)
         pool_worker_respawn_in(worker, FORK_AGAIN_MS);
-}
-
-static void init_worker(struct pool_worker *worker, struct generation *generation, unsigned index)
-{
-    *worker = (struct pool_worker) {
-        .generation = generation,
-        .index = index,
-        .channel = -1,
-        .inbox = -1,
-        .respawn = { .expired = respawn_expired },
-        .deadline = { .expired = deadline_expired },
-    };
 }
 
 /* Wakes the master, in which a reload may wait. */
@@ -129,7 +116,14 @@ static struct generation *create_generation(
     generation->release.expired = release_expired;
     generation->worker_n = n;
     for (unsigned i = 0; i < n; i++)
-        init_worker(&generation->workers[i], generation, i);
+        generation->workers[i] = (struct pool_worker) {
+            .generation = generation,
+            .index = i,
+            .channel = -1,
+            .inbox = -1,
+            .respawn = { .expired = respawn_expired },
+            .deadline = { .expired = deadline_expired },
+        };
     TAILQ_INSERT_TAIL(&pool->generations, generation, link);
     return generation;
 }
@@ -166,6 +160,7 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
             generation_withdraw(generation, "a worker process could not be forked");
             return -1;
         }
-    pool_watchdog_start(generation);
+    if (cycle->core.worker_watchdog > 0)
+        pool_watchdog_start(generation);
     return 0;
 }

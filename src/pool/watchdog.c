@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kills a worker that stays in one callback for longer than worker_watchdog; it is replaced like one that
- * has crashed. Each worker's heartbeat is read twice in that time, and must have been found unchanged
- * three times in a row: a machine that was suspended, or busy with others, lets some time pass without
- * any reading. The heartbeat is the worker's word: it can at worst have that worker killed or spared. */
+/* Kills a worker that stays in one callback for longer than worker_watchdog; it is replaced like
+ * one that has crashed. Each worker's heartbeat is read twice in that time, and must have been
+ * found unchanged three times in a row: a machine that was suspended, or busy with others, lets
+ * some time pass without any reading. The heartbeat is the worker's word: it can at worst have
+ * that worker killed or spared. */
 #include "pool/pool.h"
 
 #include "base/compiler.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -80,14 +80,13 @@ static void kill_stuck(struct pool_worker *worker)
         (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     worker->watch.stuck = true;
     timers_arm(pool->timers, &worker->deadline, limit < KILL_MS ? limit : KILL_MS);
-    if (kill(worker->pid, SIGABRT) == -1 && errno != ESRCH) /* the core dump shows where it hangs */
-        log_write(pool->log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)worker->pid, SIGABRT);
+    pool_worker_kill(worker, SIGABRT); /* the core dump shows where it hangs */
 }
 
 /* Before a worker accepts it has worker_start_timeout, and when it is to end, another deadline. */
 static bool is_watched(const struct pool_worker *worker)
 {
-    return worker->phase >= POOL_WORKER_ACCEPTING && !timer_is_set(&worker->deadline) &&
+    return worker->phase >= POOL_WORKER_ACCEPTING && worker->deadline.deadline == 0 &&
            !worker->deadline_passed && !worker->watch.stuck;
 }
 
@@ -122,8 +121,8 @@ void pool_watchdog_start(struct generation *generation)
 {
     uint64_t limit = (uint64_t)generation->cycle->core.worker_watchdog;
 
-    assert(!timer_is_set(&generation->watch));
+    assert(generation->watch.deadline == 0);
+    assert(limit > 0);
     generation->watch.expired = watch_expired;
-    if (limit > 0)
-        timers_arm(generation->pool->timers, &generation->watch, (limit + 1) / 2);
+    timers_arm(generation->pool->timers, &generation->watch, (limit + 1) / 2);
 }

@@ -5,25 +5,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <unistd.h>
 
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms)
 {
     assert(worker->phase == POOL_WORKER_EMPTY);
-    assert(!pool_generation_is_ending(worker->generation));
+    assert(worker->generation->phase < GENERATION_REPLACED);
     timers_arm(worker->generation->pool->timers, &worker->respawn, ms);
-}
-
-void pool_worker_expect(struct pool_worker *worker)
-{
-    struct generation *generation = worker->generation;
-    int64_t limit = generation->cycle->core.worker_start_timeout;
-
-    if (generation->phase == GENERATION_CLOSING) /* closing has a deadline of its own */
-        return;
-    timers_disarm(generation->pool->timers, &worker->deadline);
-    if (limit > 0)
-        timers_arm(generation->pool->timers, &worker->deadline, (uint64_t)limit);
 }
 
 void pool_worker_clear(struct pool_worker *worker)
@@ -50,11 +39,27 @@ void pool_worker_send(
         return;
     if (errno != EPIPE) /* a dead worker is reaped soon */
         log_write(worker->generation->pool->log, LEVEL_ALERT, errno,
-            "worker process %d could not be told", (int)worker->pid);
+            "no message could be sent to worker process %d", (int)worker->pid);
 }
 
 void pool_worker_arm(struct pool_worker *worker)
 {
-    pool_worker_expect(worker);
+    struct generation *generation = worker->generation;
+    int64_t limit = generation->cycle->core.worker_start_timeout;
+
+    assert(worker->phase >= POOL_WORKER_READY);
+    if (generation->phase != GENERATION_CLOSING) { /* which has a deadline of its own */
+        timers_disarm(generation->pool->timers, &worker->deadline);
+        if (limit > 0)
+            timers_arm(generation->pool->timers, &worker->deadline, (uint64_t)limit);
+    }
     pool_worker_send(worker, MESSAGE_ACCEPT, 0, -1);
+}
+
+void pool_worker_kill(const struct pool_worker *worker, int number)
+{
+    assert(worker->pid > 1);
+    if (kill(worker->pid, number) == -1 && errno != ESRCH)
+        log_write(worker->generation->pool->log, LEVEL_ALERT, errno, "kill(%d, %d) failed",
+            (int)worker->pid, number);
 }

@@ -122,6 +122,11 @@ bool signals_pending(void)
     return true;
 }
 
+bool signals_given(enum command command)
+{
+    return given[command];
+}
+
 bool signals_take(enum command command, pid_t *from)
 {
     if (!given[command])

@@ -51,6 +51,8 @@ const sigset_t *signals_wait_mask(void);
 /* Whether a command may have been given since the last call: one test for a loop that has mostly
  * none to take. After true every command is to be tried. */
 bool signals_pending(void);
+/* Whether the command was given and not taken yet; it stays given. */
+bool signals_given(enum command command);
 /* Clears the command; returns whether it was given since the last call. `from`, if not NULL,
  * becomes the pid of the last process that sent it, 0 for the kernel. */
 bool signals_take(enum command command, pid_t *from);

@@ -40,20 +40,32 @@ static void upgrade_set(struct upgrade *upgrade, enum upgrade_phase phase)
     upgrade->phase = phase;
 }
 
+bool upgrade_is_pending(const struct upgrade *upgrade)
+{
+    return upgrade->phase == UPGRADE_STARTING || upgrade->phase == UPGRADE_ROLLING_BACK;
+}
+
+bool upgrade_is_new(const struct upgrade *upgrade)
+{
+    return upgrade->phase == UPGRADE_JOINING || upgrade->phase == UPGRADE_BESIDE;
+}
+
 void upgrade_check(const struct upgrade *upgrade)
 {
+    const struct upgrade_link *link = &upgrade->link;
     bool alone = upgrade->phase == UPGRADE_NONE;
 
     CHECK_KIND(upgrade, UPGRADE_KIND);
     assert(upgrade->phase < UPGRADE_PHASES);
-    upgrade_link_check(&upgrade->link);
+    assert(link->line_n <= link->in_n && link->in_n <= link->in_size);
+    assert((link->in == NULL) == (link->in_size == 0));
     assert(upgrade->other >= 0);
     assert(!alone || upgrade->other == 0);
     assert(!alone || upgrade->main);
-    assert(!alone || (upgrade->link.fd == -1 && upgrade->diag == NULL && upgrade->control == NULL));
+    assert(!alone || (link->fd == -1 && upgrade->diag == NULL && upgrade->control == NULL));
     assert(!alone || upgrade->sockets.n == 0);
     assert(!upgrade_is_pending(upgrade) || upgrade->main);
-    assert(!timer_is_set(&upgrade->deadline) || upgrade_is_pending(upgrade));
+    assert(upgrade->deadline.deadline == 0 || upgrade_is_pending(upgrade));
     assert(!upgrade->late || upgrade->phase == UPGRADE_ROLLING_BACK ||
            upgrade->phase == UPGRADE_HANDED_OVER);
 }
@@ -312,14 +324,14 @@ static void describe_end(const struct upgrade *upgrade, int status, char *text, 
         snprintf(text, size, "new binary process %d exited with code %d", pid, WEXITSTATUS(status));
 }
 
-bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
+void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
 {
     char why[DIAG_REASON_MAX];
 
     upgrade_check(upgrade);
     assert(pid > 0);
     if (upgrade->phase == UPGRADE_NONE || upgrade_is_new(upgrade) || pid != upgrade->other)
-        return false;
+        return;
     upgrade_receive(upgrade); /* its last messages */
     describe_end(upgrade, status, why, sizeof(why));
     if (upgrade_is_pending(upgrade)) {
@@ -331,7 +343,6 @@ bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
         upgrade->ops->take_back(upgrade->host);
     }
     upgrade->ops->left_alone(upgrade->host);
-    return true;
 }
 
 /* The new process */

@@ -99,8 +99,8 @@ void upgrade_announce(struct upgrade *upgrade);
 /* Makes the other process's workers look at their listeners, from which one of ours has
  * withdrawn. */
 void upgrade_send_rescan(struct upgrade *upgrade);
-/* Whether this is the new process, which has ended; then the old one goes on alone. */
-bool upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
+/* A child has exited: if it is the new process, the old one goes on alone. */
+void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
 /* The daemon begins to end and its listeners are still open: gives the queues that the other
  * process lacks to it. With `both` the other process ends too, as the service manager ends the
  * service and knows of one process alone. */
@@ -111,15 +111,9 @@ void upgrade_ended(struct upgrade *upgrade);
 void upgrade_done(struct upgrade *upgrade, bool failed);
 
 /* Whether a new process runs and does not serve yet. */
-static inline bool upgrade_is_pending(const struct upgrade *upgrade)
-{
-    return upgrade->phase == UPGRADE_STARTING || upgrade->phase == UPGRADE_ROLLING_BACK;
-}
-
-static inline bool upgrade_is_new(const struct upgrade *upgrade)
-{
-    return upgrade->phase == UPGRADE_JOINING || upgrade->phase == UPGRADE_BESIDE;
-}
+bool upgrade_is_pending(const struct upgrade *upgrade);
+/* Whether we are the new process of an upgrade. */
+bool upgrade_is_new(const struct upgrade *upgrade);
 
 /* Whether the other process listens on this unix socket too: then its path stays. */
 bool upgrade_shares(const struct upgrade *upgrade, const struct listener *listener);

@@ -132,14 +132,14 @@ START_TEST(a_late_replacement_is_replaced)
     daemon_start(daemon);
     daemon_expects(daemon, "exited on signal 9");
     daemon_expects(daemon, LATE);
-    daemon_expects(daemon, "a worker process died at once for the ");
+    daemon_expects(daemon, "a worker process died at once (");
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
     open_hanging(daemon, true);
     ck_assert_int_eq(kill(workers[0], SIGKILL), 0);
     daemon_wait_log(daemon, LATE ", it is killed");
-    daemon_wait_log(daemon, "for the 1. time, the next starts in 100 ms");
+    daemon_wait_log(daemon, "(1 in a row), the next starts in 100 ms");
     daemon_wait_log(daemon, LATE ", it is killed");
-    daemon_wait_log(daemon, "for the 2. time, the next starts in 200 ms");
+    daemon_wait_log(daemon, "(2 in a row), the next starts in 200 ms");
     client = client_open(daemon->ports[0]);
     client_echo(client, "the other one serves");
     close(client);

@@ -120,7 +120,7 @@ START_TEST(holder_of_the_mutex_dies)
     daemon_start(daemon);
     daemon_expects(daemon, "exited on signal 9");
     daemon_expects(daemon, "/place\") failed (2: No such file or directory)");
-    daemon_expects(daemon, "a worker process died at once for the ");
+    daemon_expects(daemon, "a worker process died at once (");
     ck_assert_int_eq(rmdir(path), 0);
 
     for (unsigned left = WORKERS; left > 0; left--) {
@@ -158,7 +158,7 @@ START_TEST(end_is_logged)
 
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     daemon_expects(daemon, ends[_i].line);
-    daemon_expects(daemon, "died at once for the 1. time, the next starts in 100 ms");
+    daemon_expects(daemon, "died at once (1 in a row), the next starts in 100 ms");
     if (is_wrapped()) /* a sanitizer has its own say on fatal signals */
         daemon_expects(daemon, "==");
     kill_worker(daemon, worker, ends[_i].number);
@@ -186,7 +186,7 @@ START_TEST(delay_grows)
     daemon_start(daemon);
     daemon_expects(daemon, "exited on signal 9");
     daemon_expects(daemon, "/place\") failed (2: No such file or directory)");
-    daemon_expects(daemon, "a worker process died at once for the ");
+    daemon_expects(daemon, "a worker process died at once (");
 
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
     ck_assert_int_eq(rmdir(path), 0);
@@ -195,7 +195,7 @@ START_TEST(delay_grows)
     for (int time = 1, wait = 100; time <= 4; time++, wait *= 2) {
         char line[64];
 
-        snprintf(line, sizeof(line), "the %d. time, the next starts in %d ms", time, wait);
+        snprintf(line, sizeof(line), "(%d in a row), the next starts in %d ms", time, wait);
         daemon_wait_log(daemon, line);
         close(client_open(daemon->ports[0]));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Destroys generations that end and have no process left, with their configurations. The serving one is
- * never swept: its listeners are in use although all its workers may have gone. */
+/* Destroys generations that end and have no process left, with their configurations. The serving
+ * one is never destroyed: its listeners are in use although all its workers may have gone. */
 #include "pool/pool.h"
 
 #include "process/logs.h"
@@ -41,16 +41,6 @@ void pool_destroy_generation(struct generation *generation)
     pool_discard_cycle(pool, generation->cycle);
     descriptors_done(&generation->opened);
     free(generation);
-    malloc_trim(
-        0); /* freed pieces lie between others, and years of reloads are to leave no trace */
-}
-
-void pool_sweep(struct pool *pool)
-{
-    struct generation *generation, *next;
-
-    TAILQ_FOREACH_SAFE (generation, &pool->generations, link, next)
-        if (generation != pool->serving && generation->process_n == 0 &&
-            pool_generation_is_ending(generation))
-            pool_destroy_generation(generation);
+    /* freed pieces lie between others, and years of reloads are to leave no trace */
+    malloc_trim(0);
 }
