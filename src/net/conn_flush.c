@@ -74,8 +74,8 @@ static void linger(struct fb_conn *conn)
         timer_set(loop, &conn->timer, conn->net->lingering_timeout);
 }
 
-/* Leaves an open connection to its next owner; it fails where there is no memory to keep it, or where
- * the worker drains and keeps none. */
+/* Leaves an open connection to its next owner; it fails where there is no memory to keep it, or
+ * where the worker drains and keeps none. */
 static void keep_open(struct fb_conn *conn)
 {
     if (!conn->ops->keepalive(conn))
@@ -88,7 +88,8 @@ static void keep_open(struct fb_conn *conn)
     conn_redeliver(conn);
 }
 
-/* All output of a closed connection has left: keeps it open for another owner, lingers, or ends it. */
+/* All output of a closed connection has left: keeps it open for another owner, lingers, or ends
+ * it. */
 static void finish_close(struct fb_conn *conn)
 {
     assert(conn->out == NULL && conn->unsent == 0);

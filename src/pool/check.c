@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-/* A pid, a channel and a deadline are there exactly while there is a process. */
+/* A record has a pid and a channel exactly while it has a process, and a deadline at most then. */
 static void check_worker(const struct pool_worker *worker, const struct generation *generation)
 {
     const struct pool_worker *next = worker + 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Exits of workers. What a dead worker held is given back before its pid is free to be used
  * again. A worker is replaced unless its generation ends: at once, or after a wait that grows
- * with each early death by a crash. SIGKILL and exit code 0 never count as a crash. */
+ * with each early death by a crash. Exit code 0 never counts as a crash, nor does SIGKILL, unless
+ * the master sent it to a worker that was late. */
 #include "pool/pool.h"
 
 #include "process/role.h"

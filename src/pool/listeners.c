@@ -75,12 +75,15 @@ void listeners_restore(struct pool *pool, struct cycle *cycle)
     assert(pool->serving != NULL);
     listeners_abandon(pool, cycle, NULL);
     STAILQ_FOREACH (listener, &pool->serving->cycle->stream.listeners, link) {
-        listener->adopted = true; /* options that it did not ask for are what they were */
+        /* has listener_commit() set options that are not configured, too: the failed commit may
+         * have changed them */
+        listener->adopted = true;
         listener_commit(listener, pool->log);
     }
 }
 
-/* Closes a listener that no configuration has any more. */
+/* Closes the master's sockets of a listener, and unlinks its path unless another master listens
+ * there. */
 static void close_listener(struct pool *pool, struct listener *listener)
 {
     if (!pool->ops->is_shared(pool->host, listener))

@@ -83,7 +83,8 @@ static void advance_worker(struct pool_worker *worker, enum pool_worker_phase ph
         if (generation == pool->serving || generation->phase == GENERATION_COMMITTED)
             pool_worker_arm(worker); /* a replacement */
     } else if (generation->phase == GENERATION_DRAINING) {
-        pool_worker_kill(worker, SIGQUIT); /* a failed commit has closed its listeners */
+        /* its commit has failed: it accepts only who waits already, and drains */
+        pool_worker_kill(worker, SIGQUIT);
     }
 }
 

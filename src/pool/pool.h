@@ -56,10 +56,8 @@ struct pool_worker {
     unsigned fills;    /* how many processes it has had */
 };
 
-/* Legal steps: STARTING to COMMITTED to SERVING; SERVING to REPLACED or DRAINING; REPLACED to
- * DRAINING; DRAINING back to SERVING; any but CLOSING to CLOSING, and to DRAINING from STARTING
- * when a listener fails while committing. From REPLACED on a generation is ending: its workers
- * are not replaced. */
+/* The legal steps are in phases.c. From REPLACED on a generation is ending: its workers are not
+ * replaced. */
 enum generation_phase {
     GENERATION_STARTING,  /* workers set themselves up; no trace would be left of it */
     GENERATION_COMMITTED, /* took the listeners over; workers begin to accept */
@@ -91,14 +89,15 @@ TAILQ_HEAD(generations, generation);
 struct inbox_request;
 STAILQ_HEAD(inbox_requests, inbox_request);
 
-/* Operations by which the pool tells its owner what happens. None of them may start or end a
- * generation, but for `serves`, which may call pool_end(). */
+/* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `reaped`
+ * may start a generation; no other may start or end one. */
 struct pool_ops {
     /* The starting generation has the listeners now; going back is not possible any more. */
     void (*committed)(void *host);
     /* The starting generation's workers all accept: pool->serving is another one now. */
     void (*serves)(void *host, bool first);
-    /* The starting generation was taken back, after an emerg line; its workers are being ended. */
+    /* The starting generation was taken back, after an emerg line or because the daemon ends; its
+     * workers are being ended. */
     void (*failed)(void *host);
     /* A worker has released listeners that another master process may serve too. */
     void (*rescan)(void *host);
@@ -121,7 +120,7 @@ struct pool {
     struct zones *adopted_zones;    /* the first generation takes these over */
     struct log_limit log_limit;     /* limit of `log`, as the serving generation has it */
     struct timer log_due;           /* when held-back lines are written, or logs repaired */
-    struct generations generations; /* with a process each, but for `serving` */
+    struct generations generations; /* those that end have a process each, but for `serving` */
     unsigned generation_n;          /* ever made */
     struct generation
         *serving; /* generation whose configuration is in force; NULL until the first serves */
@@ -149,7 +148,7 @@ struct pool_options {
 void pool_init(struct pool *pool, const struct pool_options *options);
 /* Destroys all generations; no worker is left. */
 void pool_done(struct pool *pool);
-/* Asserts what must hold of the whole structure between two wake-ups of the master. */
+/* Asserts what must hold of the whole structure between two wake-ups of the master (check.c). */
 void pool_check(const struct pool *pool);
 
 bool pool_has_workers(const struct pool *pool);
@@ -165,12 +164,13 @@ void pool_drain(struct pool *pool);
 /* Undoes pool_drain(): workers that have gone are replaced. Returns false where some are left with
  * sessions, so that only a new generation makes all of them accept. */
 bool pool_revive(struct pool *pool);
-/* The daemon ends: a committed generation becomes the serving one, any other start is taken
- * back. */
+/* The daemon ends: a committed generation becomes the serving one, any other start is taken back
+ * (generation.c). */
 void pool_conclude_start(struct pool *pool);
 /* ... and then all workers end, after their sessions or at once. */
 void pool_end(struct pool *pool, bool gracefully);
-/* Closes the serving generation's listeners, and unlinks the paths that nobody else listens on. */
+/* Closes the serving generation's listeners, and unlinks the paths that nobody else listens on
+ * (listeners.c). */
 void pool_close_listeners(struct pool *pool);
 
 /* Phases (phases.c) */
@@ -189,15 +189,15 @@ void pool_destroy_generation(struct generation *generation);
 
 /* Opens listeners and zones of this configuration, taking over those in force, and forks its
  * workers. Takes `cycle` and `opened` (the descriptors that modules opened while it was read).
- * Returns -1 after an emerg line, with nothing left of it. What comes later of it the operations
- * tell. */
+ * Returns -1 after an emerg line: nothing is left of it, but for workers that were forked already
+ * and are being ended. What comes later of it the operations tell. */
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened);
 
 /* Generations (generation.c) */
 
 /* Takes the starting generation back after an emerg line. */
 void generation_withdraw(struct generation *generation, const char *why);
-/* Does the same and tells the host, for which the start is under way. */
+/* Takes the starting generation back as generation_withdraw() does, and calls ops->failed. */
 void generation_abort(struct generation *generation, const char *why);
 /* A worker of the starting generation has come further: the generation does when all have. */
 void generation_advance(struct generation *generation);

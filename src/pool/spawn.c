@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Names what a worker of this generation keeps. Modules' code is kept for debuggers, which open
- * it. */
+/* Names what a worker of this generation keeps. A module is loaded from memory with a
+ * descriptor, which is kept so that a debugger can open it. */
 static void gather_descriptors(
     struct descriptors *kept, const struct generation *generation, int channel)
 {

@@ -128,7 +128,7 @@ static struct generation *create_generation(
     return generation;
 }
 
-/* Undoes a start up to its listeners. */
+/* Discards the configuration of a start whose listeners are closed already; returns -1. */
 static int give_up_start(struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
     descriptors_done(opened);
@@ -149,7 +149,8 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
         return give_up_start(pool, cycle, opened);
     if (zones_open(&cycle->zones, zones, pool->log) == 0)
         generation = create_generation(pool, cycle, opened);
-    zones_close(pool->adopted_zones); /* the first generation has them now */
+    /* only the first start has any; it holds them, or has failed */
+    zones_close(pool->adopted_zones);
     if (generation == NULL) {
         listeners_abandon(pool, cycle, NULL);
         return give_up_start(pool, cycle, opened);

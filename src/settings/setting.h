@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables of directives. A row is everything that is known of a directive: where it may stand,
  * what it takes, what sets its value, and its default. Each row has a default or says that there is
- * none; tests/lint compares all of them with the manual. Defaults that depend on the build, the command
- * line or other directives (control, pid, user, env, error_log) are worked out when the whole file has
- * been read (core.c, error_log.c): their rows say in `unset` what the manual says. */
+ * none; tests/lint compares all of them with the manual. Defaults that depend on the build, the
+ * command line or other directives (control, pid, user, env, error_log) are worked out when the
+ * whole file has been read (core.c, error_log.c): their rows say in `unset` what the manual
+ * says. */
 #pragma once
 
 #include "conf/conf.h"

@@ -110,8 +110,8 @@ bool keepalive_put(struct fb_conn *conn)
     return true;
 }
 
-/* Whether the connection is open, and neither input nor its end waits to be read from it: only then may
- * it be used again. */
+/* Whether the connection is open, and neither input nor its end waits to be read from it: only then
+ * may it be used again. */
 static bool is_sound(const struct fb_conn *conn)
 {
     return conn_is_active(conn) && !conn->source.events[EVENT_READ].ready;

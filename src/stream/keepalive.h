@@ -9,8 +9,8 @@
 
 #include "stream/session_conn.h"
 
-/* conn_ops.keepalive: the connection leaves its owner, whose `closed` runs, for the pool. False where
- * there is no memory for that, or the worker drains: then it is to be ended. */
+/* conn_ops.keepalive: the connection leaves its owner, whose `closed` runs, for the pool. False
+ * where there is no memory for that, or the worker drains: then it is to be ended. */
 bool keepalive_put(struct fb_conn *conn);
 /* Takes a connection to the target, with the same operations, out of the pool; NULL where there is
  * none. The caller reopens it for its new owner. */

@@ -181,9 +181,9 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
     return ACCEPTED;
 }
 
-/* Whether another accept follows this one. A rescan goes on to the empty backlog even when the slots
- * are used up: the accept that then fails suspends accepting, and has the other workers rescan where
- * the kernel wakes one of them alone. */
+/* Whether another accept follows this one. A rescan goes on to the empty backlog even when the
+ * slots are used up: the accept that then fails suspends accepting, and has the other workers
+ * rescan where the kernel wakes one of them alone. */
 static bool continues(const struct net *net, enum outcome outcome, bool rescan)
 {
     return outcome != EMPTY && outcome != SHORT &&
@@ -350,8 +350,8 @@ void accept_release(struct fb_worker *worker)
     set_accept_phase(accept, ACCEPT_RELEASED);
 }
 
-/* Counts one turn of accept_disabled, in which the mutex is left to others, and returns how long it may
- * wait: accept_mutex_delay divided by the turns that are left. */
+/* Counts one turn of accept_disabled, in which the mutex is left to others, and returns how long it
+ * may wait: accept_mutex_delay divided by the turns that are left. */
 static int64_t back_off(struct acceptors *accept, int64_t delay)
 {
     int64_t turns = accept->disabled--;

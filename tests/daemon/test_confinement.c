@@ -212,8 +212,9 @@ static bool is_among(pid_t pid, const pid_t *pids, unsigned n)
     return false;
 }
 
-/* Nothing else comes along, whatever the master has open when it forks: descriptors that it was started
- * with, a client of the control socket, channels and listeners of a generation that drains. */
+/* Nothing else comes along, whatever the master has open when it forks: descriptors that it was
+ * started with, a client of the control socket, channels and listeners of a generation that
+ * drains. */
 START_TEST(descriptors_beside_others)
 {
     struct daemon *daemon = daemon_create(2);
