@@ -31,7 +31,6 @@ void control_socket_init(struct control_socket *control)
 void control_socket_check(const struct control_socket *control)
 {
     assert((control->path == NULL) == (control->fd == -1));
-    assert(control->path == NULL || control->inode != 0);
 }
 
 static void set_address(struct sockaddr_un *address, const char *path, const char *suffix)
