@@ -25,7 +25,7 @@ static const char *const kinds[] = { TWO_WORKERS, SINGLE };
 /* _i: the kind, and the signal. */
 START_TEST(ends_at_once)
 {
-    struct daemon *daemon = daemon_start_new(2, kinds[_i % 2]);
+    struct daemon *daemon = daemon_start_new(2, "%s", kinds[_i % 2]);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "begun");
@@ -39,7 +39,7 @@ END_TEST
 
 START_TEST(quit_lets_sessions_finish)
 {
-    struct daemon *daemon = daemon_start_new(2, kinds[_i]);
+    struct daemon *daemon = daemon_start_new(2, "%s", kinds[_i]);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "begun");
@@ -82,7 +82,7 @@ END_TEST
 
 START_TEST(term_after_quit)
 {
-    struct daemon *daemon = daemon_start_new(2, kinds[_i]);
+    struct daemon *daemon = daemon_start_new(2, "%s", kinds[_i]);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "begun");
@@ -100,7 +100,7 @@ END_TEST
 /* A process that has taken over the path of a unix socket meanwhile keeps it. */
 START_TEST(end_leaves_a_successor_its_socket)
 {
-    struct daemon *daemon = daemon_start_new(2, kinds[_i]), *next = daemon_create(0);
+    struct daemon *daemon = daemon_start_new(2, "%s", kinds[_i]), *next = daemon_create(0);
     int client = client_open(daemon->ports[0]);
     char path[128];
 
