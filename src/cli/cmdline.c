@@ -3,6 +3,7 @@
  * the result is a struct cmdline that main.c acts on. */
 #include "cli/cmdline.h"
 
+#include "base/number.h"
 #include "process/environment.h"
 #include "process/signals.h"
 
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define TIMEOUT_MAX_MS (24 * 3600 * 1000)
 
 /* Joins directory and path, unless the path is absolute; NULL without memory. */
 static char *join_path(const char *directory, const char *path)
@@ -100,6 +103,15 @@ static int check_signal(const char *name, struct log *log)
     return -1;
 }
 
+static int check_timeout(struct cmdline *cmdline, const char *time, struct log *log)
+{
+    if (number_parse_msec(time, 1, TIMEOUT_MAX_MS, &cmdline->timeout_ms) == NUMBER_OK)
+        return 0;
+    log_write(log, LEVEL_EMERG, 0,
+        "invalid option: \"--timeout %s\", expected a time from 1ms to 1d, as 30s", time);
+    return -1;
+}
+
 /* Reports an option that getopt does not know; -? is one of them. */
 static int check_unknown(struct cmdline *cmdline, int letter, const char *argument, struct log *log)
 {
@@ -126,6 +138,9 @@ static int check_words(struct cmdline *cmdline, char **words, struct log *log)
         log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s\", see -h", words[0]);
     else if (cmdline->json && !cmdline->status)
         log_write(log, LEVEL_EMERG, 0, "invalid option: \"--json\" belongs to \"status\"");
+    else if (cmdline->timeout_ms != 0 && !cmdline->status && cmdline->signal == NULL)
+        log_write(
+            log, LEVEL_EMERG, 0, "invalid option: \"--timeout\" belongs to -s and \"status\"");
     else
         return 0;
     return -1;
@@ -133,7 +148,8 @@ static int check_words(struct cmdline *cmdline, char **words, struct log *log)
 
 int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *log)
 {
-    static const struct option options[] = { { "json", no_argument, NULL, 'j' }, { .name = NULL } };
+    static const struct option options[] = { { "json", no_argument, NULL, 'j' },
+        { "timeout", required_argument, NULL, 'w' }, { .name = NULL } };
     const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
     int option;
 
@@ -179,8 +195,12 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
         case 'j':
             cmdline->json = true;
             break;
+        case 'w':
+            if (check_timeout(cmdline, optarg, log) == -1)
+                return -1;
+            break;
         case ':':
-            log_write(log, LEVEL_EMERG, 0, "option \"-%c\" requires an argument", optopt);
+            log_write(log, LEVEL_EMERG, 0, "option \"%s\" requires an argument", argv[optind - 1]);
             return -1;
         default:
             if (check_unknown(cmdline, optopt, argv[optind - 1], log) == -1)
@@ -214,9 +234,9 @@ void cmdline_done(struct cmdline *cmdline)
 void cmdline_show_help(void)
 {
     fprintf(stderr,
-        "Usage: forkbeard [-?hvVtTq] [-s signal] [-p prefix] [-e filename] [-c filename] "
-        "[-g directives]\n"
-        "       forkbeard status [--json] [-c filename] ...\n\n"
+        "Usage: forkbeard [-?hvVtTq] [-s signal] [--timeout time] [-p prefix] [-e filename]\n"
+        "                 [-c filename] [-g directives]\n"
+        "       forkbeard status [--json] [--timeout time] [-c filename] ...\n\n"
         "Options:\n"
         "  -?,-h         : this help\n"
         "  -v            : show version and exit\n"
@@ -228,6 +248,8 @@ void cmdline_show_help(void)
         "                  or upgrade; wait for the result of the last three\n"
         "  status        : show workers, connections and queues of the running daemon\n"
         "  --json        : show the status as one line of JSON\n"
+        "  --timeout time: wait no longer for the daemon's reply to -s or status (default: 5s,\n"
+        "                  3m for reload and upgrade)\n"
         "  -p prefix     : set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
         "                  logs/error.log are below it\n"
         "  -e filename   : set error log file (default: " DEFAULT_ERROR_LOG_PATH ")\n"

@@ -16,6 +16,7 @@ struct cmdline {
     const char *signal; /* -s */
     bool status;        /* the word "status" */
     bool json;          /* --json */
+    int64_t timeout_ms; /* --timeout; 0: the command's own */
     struct cycle_options cycle;
 };
 

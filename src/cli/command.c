@@ -10,11 +10,13 @@
 #include "process/signals.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A reply line of the daemon. */
@@ -23,8 +25,37 @@ struct reply {
     size_t n;
 };
 
-/* Returns a connected socket; -1 with errno. */
-static int connect_to(const char *path)
+/* How long a command may take unless --timeout says so: a reload and an upgrade check a
+ * configuration and start workers. */
+#define REPLY_MS 5000
+#define OUTCOME_MS 180000
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Has the next call on the socket wait no longer than until the deadline; -1 with errno EAGAIN when
+ * it has passed. */
+static int limit_wait(int fd, int64_t deadline)
+{
+    int64_t ms = deadline - now_ms();
+    struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+    if (ms <= 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == -1)
+        return -1;
+    return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+/* Returns a connected socket; -1 with errno, EAGAIN when the deadline has passed. */
+static int connect_to(const char *path, int64_t deadline)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd, error;
@@ -35,12 +66,28 @@ static int connect_to(const char *path)
     }
     strcpy(address.sun_path, path);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd == -1 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+    if (fd == -1 || (limit_wait(fd, deadline) == 0 &&
+                        connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0))
         return fd;
     error = errno;
     close(fd);
     errno = error;
     return -1;
+}
+
+/* Returns the command that the daemon is sent. */
+static const char *command_word(const struct cmdline *cmdline)
+{
+    return cmdline->signal != NULL ? cmdline->signal : "status";
+}
+
+static int64_t timeout_ms(const struct cmdline *cmdline)
+{
+    const char *word = command_word(cmdline);
+
+    if (cmdline->timeout_ms != 0)
+        return cmdline->timeout_ms;
+    return strcmp(word, "reload") == 0 || strcmp(word, "upgrade") == 0 ? OUTCOME_MS : REPLY_MS;
 }
 
 static int send_command(int fd, const char *command)
@@ -57,8 +104,8 @@ static int send_command(int fd, const char *command)
 }
 
 /* Receives up to the line's end; without a reply, and with errno 0, if the daemon has closed the
- * connection first. */
-static struct reply receive_reply(int fd)
+ * connection first, or errno EAGAIN if it has not replied until the deadline. */
+static struct reply receive_reply(int fd, int64_t deadline)
 {
     struct reply reply = { NULL, 0 };
     size_t size = 0;
@@ -73,7 +120,9 @@ static struct reply receive_reply(int fd)
                 break;
             reply.text = larger;
         }
-        n = recv(fd, reply.text + reply.n, size - reply.n, 0);
+        n = limit_wait(fd, deadline);
+        if (n == 0)
+            n = recv(fd, reply.text + reply.n, size - reply.n, 0);
         if (n == -1 && errno == EINTR)
             continue;
         if (n <= 0) {
@@ -86,16 +135,36 @@ static struct reply receive_reply(int fd)
     return reply;
 }
 
-static struct reply send_and_wait(int fd, const char *command, struct log *log)
+/* Reports a daemon that has not answered; returns the exit code. */
+static int report_silence(const struct cmdline *cmdline, const char *path, struct log *log)
 {
-    struct reply reply = { NULL, 0 };
+    int64_t ms = timeout_ms(cmdline);
 
-    if (send_command(fd, command) == 0)
-        reply = receive_reply(fd);
-    if (reply.text == NULL)
-        log_write(log, LEVEL_EMERG, errno, "the daemon did not reply to \"%s\"", command);
+    log_write(log, LEVEL_EMERG, 0,
+        "the daemon with the control socket \"%s\" did not reply to \"%s\" within %" PRId64
+        " %s: its master process may be stopped, or need longer (--timeout)",
+        path, command_word(cmdline), ms % 1000 == 0 ? ms / 1000 : ms, ms % 1000 == 0 ? "s" : "ms");
+    return EXIT_NO_REPLY;
+}
+
+/* Sends the command over the connection, which is closed; returns the exit code where there is no
+ * reply. */
+static int send_and_wait(const struct cmdline *cmdline, const char *path, int fd, int64_t deadline,
+    struct reply *reply, struct log *log)
+{
+    int status = EXIT_SUCCESS;
+
+    if (send_command(fd, command_word(cmdline)) == 0)
+        *reply = receive_reply(fd, deadline);
+    if (reply->text == NULL && errno == EAGAIN) {
+        status = report_silence(cmdline, path, log);
+    } else if (reply->text == NULL) {
+        log_write(
+            log, LEVEL_EMERG, errno, "the daemon did not reply to \"%s\"", command_word(cmdline));
+        status = EXIT_FAILURE;
+    }
     close(fd);
-    return reply;
+    return status;
 }
 
 /* Reads the paths of the pid file and the control socket from the configuration; NULL after a
@@ -183,23 +252,24 @@ static int send_signal(
 int cli_command(const struct cmdline *cmdline, struct log *log)
 {
     struct cycle *cycle = load_paths(cmdline, log);
-    int status = EXIT_FAILURE, fd = -1, error = 0;
+    int64_t deadline = now_ms() + timeout_ms(cmdline);
+    struct reply reply = { NULL, 0 };
+    int status, fd = -1;
+    const char *path;
 
     if (cycle == NULL)
         return EXIT_FAILURE;
-    if (cycle->core.control != NULL) {
-        fd = connect_to(cycle->core.control);
-        error = errno;
-    }
-    if (fd == -1) {
-        status = send_signal(cmdline, cycle, error, log);
-    } else {
-        struct reply reply = send_and_wait(fd, cmdline->signal, log);
-
-        if (reply.text != NULL)
-            status = print_outcome(cmdline, &reply, log);
-        free(reply.text);
-    }
+    errno = 0;
+    path = cycle->core.control;
+    if (path != NULL)
+        fd = connect_to(path, deadline);
+    if (fd == -1 && errno == EAGAIN)
+        status = report_silence(cmdline, path, log);
+    else if (fd == -1)
+        status = send_signal(cmdline, cycle, errno, log);
+    else if ((status = send_and_wait(cmdline, path, fd, deadline, &reply, log)) == EXIT_SUCCESS)
+        status = print_outcome(cmdline, &reply, log);
+    free(reply.text);
     cycle_destroy(&cycle);
     return status;
 }
@@ -225,23 +295,26 @@ static int print_status(const struct cmdline *cmdline, const struct reply *reply
 int cli_status(const struct cmdline *cmdline, struct log *log)
 {
     struct cycle *cycle = load_paths(cmdline, log);
-    int status = EXIT_FAILURE, fd = -1;
+    int64_t deadline = now_ms() + timeout_ms(cmdline);
+    struct reply reply = { NULL, 0 };
+    int status = EXIT_FAILURE, fd;
+    const char *path;
 
     if (cycle == NULL)
         return EXIT_FAILURE;
-    if (cycle->core.control == NULL)
+    path = cycle->core.control;
+    if (path == NULL)
         log_write(log, LEVEL_EMERG, 0,
             "the configuration has no control socket: see the directive \"control\"");
-    else if ((fd = connect_to(cycle->core.control)) == -1)
-        log_write(log, LEVEL_EMERG, errno, "connect() to the control socket \"%s\" failed",
-            cycle->core.control);
-    if (fd != -1) {
-        struct reply reply = send_and_wait(fd, "status", log);
-
-        if (reply.text != NULL)
-            status = print_status(cmdline, &reply, log);
-        free(reply.text);
-    }
+    else if ((fd = connect_to(path, deadline)) != -1)
+        status = send_and_wait(cmdline, path, fd, deadline, &reply, log);
+    else if (errno == EAGAIN)
+        status = report_silence(cmdline, path, log);
+    else
+        log_write(log, LEVEL_EMERG, errno, "connect() to the control socket \"%s\" failed", path);
+    if (reply.text != NULL)
+        status = print_status(cmdline, &reply, log);
+    free(reply.text);
     cycle_destroy(&cycle);
     return status;
 }

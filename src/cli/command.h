@@ -7,6 +7,9 @@
 
 #include "cli/cmdline.h"
 
+/* Exit code where the daemon has not replied in time. */
+#define EXIT_NO_REPLY 3
+
 /* Implements -s: sends the command and waits for its result. Without a control socket it sends the
  * signal instead and prints that. stop and quit work even if the configuration has mistakes. */
 int cli_command(const struct cmdline *cmdline, struct log *log);

@@ -27,7 +27,8 @@ void control_init(struct control *control, const struct control_ops *ops, void *
     const struct control_socket *socket, struct log *log, struct timers *timers)
 {
     assert(ops->status != NULL && ops->generation != NULL && ops->worker != NULL);
-    assert(ops->refusal != NULL);
+    assert(ops->refusal != NULL && ops->is_worker != NULL);
+    assert(ops->is_worker_user != NULL && ops->is_master != NULL);
     *control = (struct control) {
         .kind = CONTROL_KIND,
         .ops = ops,
@@ -91,6 +92,13 @@ void control_serve(struct control *control)
     TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
         control_exchange_run(client);
     control_check(control);
+}
+
+void control_before_reaping(struct control *control)
+{
+    CHECK_KIND(control, CONTROL_KIND);
+    if (control->socket->fd != -1)
+        accept_clients(control);
 }
 
 bool control_take_command(struct control *control, enum command command)

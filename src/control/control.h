@@ -50,6 +50,12 @@ struct control_ops {
     bool (*worker)(void *host, unsigned i, unsigned j, struct control_worker *out);
     /* Returns why this command is refused now, or NULL. */
     const char *(*refusal)(void *host, enum command command);
+    /* Whether this process is a worker, by the master's own record. */
+    bool (*is_worker)(void *host, pid_t pid);
+    /* Whether workers run as this user. */
+    bool (*is_worker_user)(void *host, uid_t uid);
+    /* Whether this process is a master: we, or the other one of an upgrade. */
+    bool (*is_master)(void *host, pid_t pid);
 };
 
 struct control_client;
@@ -75,6 +81,9 @@ void control_init(struct control *control, const struct control_ops *ops, void *
 void control_check(const struct control *control);
 /* Accepts clients, and serves all of them as far as it can without waiting. */
 void control_serve(struct control *control);
+/* Finds out who the waiting clients are while a child that has exited keeps its pid: called before
+ * the child is reaped. */
+void control_before_reaping(struct control *control);
 /* Whether clients have given this command since it was taken last. */
 bool control_take_command(struct control *control, enum command command);
 /* Makes the clients that wait for `from` wait for `to`. */

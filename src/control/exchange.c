@@ -4,6 +4,7 @@
 #include "control/exchange.h"
 
 #include "control/command.h"
+#include "control/peer.h"
 #include "control/reply.h"
 #include "process/channel.h"
 
@@ -17,28 +18,6 @@
 
 #define CLIENTS_MAX 16
 #define REQUESTS_MAX 16 /* most requests of one client in one call */
-
-/* Returns why this peer may not use the socket, or NULL. */
-static const char *refuse_peer(struct control *control, int fd, pid_t *pid)
-{
-    struct ucred peer;
-    socklen_t length = sizeof(peer);
-
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == -1) {
-        log_write(control->log, LEVEL_ERROR, errno, "a client of the control socket is unknown");
-        return "who asks could not be found out";
-    }
-    *pid = peer.pid;
-    if (peer.uid != 0 && peer.uid != geteuid()) {
-        log_write(control->log, LEVEL_WARN, 0,
-            "process %d of user %u may not use the control socket, refused", (int)peer.pid,
-            (unsigned)peer.uid);
-        return "permission denied: only root and the daemon's own user may ask";
-    }
-    if (control->client_n > CLIENTS_MAX)
-        return "too many clients at once, try again";
-    return NULL;
-}
 
 /* A client that has to wait may have gone; one that only sends nothing more has not. */
 static enum client_step check_connected(const struct control_client *client)
@@ -152,7 +131,9 @@ void control_exchange_begin(struct control *control, int fd)
     timers_arm(control->timers, &client->patience, CONTROL_PATIENCE_MS);
     TAILQ_INSERT_TAIL(&control->clients, client, link);
     control->client_n++;
-    refused = refuse_peer(control, fd, &client->pid);
+    refused = control_peer_refusal(control, fd, &client->pid);
+    if (refused == NULL && control->client_n > CLIENTS_MAX)
+        refused = "too many clients at once, try again";
     if (refused != NULL)
         control_reply_error(client, refused, true);
     control_exchange_run(client); /* a client that has gone already is not counted with the next */

@@ -31,6 +31,7 @@ void control_socket_init(struct control_socket *control)
 void control_socket_check(const struct control_socket *control)
 {
     assert((control->path == NULL) == (control->fd == -1));
+    assert(!control->old || strlen(control->path) > strlen(OLD_SUFFIX));
 }
 
 static void set_address(struct sockaddr_un *address, const char *path, const char *suffix)
@@ -177,18 +178,19 @@ void control_socket_leave_path(struct control_socket *control)
         unlink(control->path);
     free(control->path);
     control->path = old;
+    control->old = true;
 }
 
 void control_socket_restore_path(struct control_socket *control, struct log *log)
 {
-    size_t n = control->path != NULL ? strlen(control->path) : 0, suffix = strlen(OLD_SUFFIX);
     struct sockaddr_un old;
 
     control_socket_check(control);
-    if (n > suffix && strcmp(control->path + n - suffix, OLD_SUFFIX) == 0)
-        control->path[n - suffix] = '\0';
-    if (n == 0)
+    if (control->path == NULL)
         return;
+    if (control->old)
+        control->path[strlen(control->path) - strlen(OLD_SUFFIX)] = '\0';
+    control->old = false;
     set_address(&old, control->path, OLD_SUFFIX);
     if (!control_socket_is_at(control, control->path) && rename(old.sun_path, control->path) == -1)
         log_write(log, LEVEL_ERROR, errno, "rename() \"%s\" to \"%s\" failed", old.sun_path,

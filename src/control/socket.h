@@ -14,6 +14,7 @@
 struct control_socket {
     char *path; /* allocated; NULL: there is no socket, and all else is unset */
     int fd;     /* -1 without a socket */
+    bool old;   /* `path` has the suffix of the old one of two master processes */
     dev_t device;
     ino_t inode;
 };

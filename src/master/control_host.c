@@ -6,6 +6,7 @@
 #include "process/role.h"
 
 #include <assert.h>
+#include <unistd.h>
 
 static const char *describe_state(const struct master *master)
 {
@@ -131,11 +132,45 @@ static const char *find_refusal(void *host, enum command command)
     return begins && master->phase != MASTER_RUNS ? "the daemon is ending" : NULL;
 }
 
+static bool is_worker(void *host, pid_t pid)
+{
+    const struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    return pool_find_worker(&master->pool, pid) != NULL;
+}
+
+static bool is_worker_user(void *host, uid_t uid)
+{
+    const struct master *master = host;
+    const struct generation *generation;
+
+    CHECK_KIND(master, MASTER_KIND);
+    TAILQ_FOREACH (generation, &master->pool.generations, link) {
+        const struct core_settings *core = &generation->cycle->core;
+
+        if (uid == (core->user != NULL ? core->uid : geteuid()))
+            return true;
+    }
+    return false;
+}
+
+static bool is_master(void *host, pid_t pid)
+{
+    const struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    return pid == getpid() || (pid > 0 && pid == master->upgrade.other);
+}
+
 static const struct control_ops ops = {
     .status = fill_status,
     .generation = fill_generation,
     .worker = fill_worker,
     .refusal = find_refusal,
+    .is_worker = is_worker,
+    .is_worker_user = is_worker_user,
+    .is_master = is_master,
 };
 
 void control_host_init(struct master *master)

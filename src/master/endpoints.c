@@ -124,7 +124,9 @@ int endpoints_publish(struct endpoints *endpoints, const struct core_settings *c
         endpoints_undo(endpoints, log);
         return -1;
     }
-    if (next->fd != -1 || (core->control == NULL && control->fd != -1)) {
+    /* once handed over, our socket has its second name until the other process has gone */
+    if (endpoints->phase != ENDPOINTS_HANDED_OVER &&
+        (next->fd != -1 || (core->control == NULL && control->fd != -1))) {
         control_socket_remove(control, log);
         *control = *next;
         control_socket_init(next);

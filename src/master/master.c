@@ -5,10 +5,12 @@
 #include "master/master.h"
 
 #include "base/check.h"
+#include "process/proc.h"
 #include "process/role.h"
 #include "upgrade/exec_state.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>
@@ -215,6 +217,8 @@ int master_main(struct start *start)
     assert(role_is(ROLE_MASTER));
     clock_read(&master.clock);
     master.started = master.clock;
+    if (proc_adopt_orphans() == -1) /* the control socket would not know them */
+        log_write(&master.log, LEVEL_ALERT, errno, "prctl(PR_SET_CHILD_SUBREAPER) failed");
     init_parts(&master, start);
     if (pool_start_generation(&master.pool, start->cycle, &start->opened) == -1)
         master.failed = true;

@@ -98,6 +98,14 @@ static void in_child(void *host, const struct cycle *cycle)
         process_detach(logs_use_stderr(&cycle->core));
 }
 
+static void exited(void *host)
+{
+    struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    control_before_reaping(&master->control);
+}
+
 static void reaped(void *host, pid_t pid, int status)
 {
     struct master *master = host;
@@ -116,5 +124,6 @@ const struct pool_ops master_pool_ops = {
     .rescan = rescan,
     .is_shared = is_shared,
     .in_child = in_child,
+    .exited = exited,
     .reaped = reaped,
 };

@@ -85,27 +85,31 @@ static void handle_exit(struct pool_worker *worker, int status)
     pool_worker_respawn_in(worker, 0);
 }
 
-/* Finds the worker of a process that has exited, gives back what it has held, and keeps what it has
- * counted. NULL: the process was no worker. */
-static struct pool_worker *release_worker(struct pool *pool, pid_t pid)
+struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
 {
     struct generation *generation;
-    struct pool_worker *worker, *found = NULL;
+    struct pool_worker *worker;
 
     assert(pid > 0);
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
-            found = worker->pid == pid ? worker : found;
-    if (found == NULL)
-        return NULL;
+            if (worker->pid == pid)
+                return worker;
+    return NULL;
+}
+
+/* Gives back what a worker has held whose process has exited, and keeps what it has counted. */
+static void release_worker(struct pool *pool, const struct pool_worker *worker)
+{
+    struct generation *generation;
+
     /* it wrote only to the zones of its own configuration, but their memory may be another one's
      * by now */
     TAILQ_FOREACH (generation, &pool->generations, link)
-        zones_slot_released(&generation->cycle->zones, found->slot.slot);
-    if (slot_release(pool->shared, found->slot))
+        zones_slot_released(&generation->cycle->zones, worker->slot.slot);
+    if (slot_release(pool->shared, worker->slot))
         log_write(pool->log, LEVEL_NOTICE, 0,
-            "the accept mutex was taken back from worker process %d", (int)pid);
-    return found;
+            "the accept mutex was taken back from worker process %d", (int)worker->pid);
 }
 
 void pool_reap(struct pool *pool)
@@ -116,10 +120,13 @@ void pool_reap(struct pool *pool)
     /* a look first: what the worker held is given back while its pid cannot be used again */
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
         pid_t pid = info.si_pid;
-        struct pool_worker *worker = release_worker(pool, pid);
+        struct pool_worker *worker = pool_find_worker(pool, pid);
         int status;
 
         info.si_pid = 0;
+        pool->ops->exited(pool->host);
+        if (worker != NULL)
+            release_worker(pool, worker);
         if (waitpid(pid, &status, 0) != pid)
             continue;
         if (worker != NULL)

@@ -105,6 +105,8 @@ struct pool_ops {
     bool (*is_shared)(void *host, const struct listener *listener);
     /* In a new child, before it becomes a worker of this configuration. */
     void (*in_child)(void *host, const struct cycle *cycle);
+    /* A child has exited, and keeps its pid until this returns. */
+    void (*exited)(void *host);
     /* A child that is none of the pool's workers was reaped. */
     void (*reaped)(void *host, pid_t pid, int status);
 };
@@ -210,6 +212,8 @@ void generation_close(struct generation *generation);
 
 /* Forks a process; -1 after an alert line. */
 int pool_spawn(struct pool_worker *worker);
+/* Returns the record of the worker that this process is, or NULL. */
+struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid);
 /* Reaps all children that have exited, and replaces workers as their exit deserves. */
 void pool_reap(struct pool *pool);
 /* Gives up the record's process, which is gone: channel, inbox, deadline. */

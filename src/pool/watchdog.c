@@ -7,40 +7,23 @@
 #include "pool/pool.h"
 
 #include "base/compiler.h"
+#include "process/proc.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #define REPEATS 2 /* after the first reading */
 /* How long a core dump may take; then, or when the signal is ignored, SIGKILL follows. */
 #define KILL_MS 10000
 
-/* The letter that /proc has for the state of a process; 0 where it cannot be read. */
-static char process_state(pid_t pid)
-{
-    char path[32], text[512] = "", *end;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    file = fopen(path, "re");
-    if (file == NULL)
-        return 0;
-    if (fgets(text, sizeof(text), file) == NULL)
-        text[0] = '\0';
-    fclose(file);
-    end = strrchr(text, ')'); /* a process name may hold any character */
-    return end != NULL && end[1] == ' ' ? end[2] : '\0';
-}
-
 /* Whether a signal or a debugger has stopped the process: somebody takes care of it then. */
 static bool is_stopped(pid_t pid)
 {
-    char state = process_state(pid);
+    struct proc_stat stat;
 
-    return state == 'T' || state == 't';
+    return proc_read(pid, &stat) && (stat.state == 'T' || stat.state == 't');
 }
 
 static const char *protocol_name(const struct cycle *cycle, unsigned index)

@@ -4,11 +4,13 @@
 
 #include "support/test.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct host {
@@ -20,6 +22,7 @@ struct host {
     struct control control;
     struct listeners listeners;
     const char *refusal;
+    pid_t worker, master;
 };
 
 static void fill_status(void *host, struct control_status *out)
@@ -50,7 +53,24 @@ static const char *find_refusal(void *host, enum command command)
     return ((struct host *)host)->refusal;
 }
 
-static const struct control_ops ops = { fill_status, fill_generation, fill_worker, find_refusal };
+static bool is_worker(void *host, pid_t pid)
+{
+    return ((struct host *)host)->worker == pid;
+}
+
+static bool is_worker_user(void *host, uid_t uid)
+{
+    (void)host;
+    return uid == geteuid();
+}
+
+static bool is_master(void *host, pid_t pid)
+{
+    return ((struct host *)host)->master == pid;
+}
+
+static const struct control_ops ops = { fill_status, fill_generation, fill_worker, find_refusal,
+    is_worker, is_worker_user, is_master };
 
 static void set_up(struct host *host)
 {
@@ -222,8 +242,111 @@ START_TEST(a_socket_in_use_is_not_replaced)
 }
 END_TEST
 
+/* Connects in a child, which ends then or stays; returns its pid. */
+static pid_t connect_in_child(const struct host *host, bool stay)
+{
+    pid_t pid = fork();
+
+    ck_assert_int_ne(pid, -1);
+    if (pid == 0) {
+        connect_client(host);
+        while (stay)
+            pause();
+        _exit(0);
+    }
+    return pid;
+}
+
+static unsigned count_accepted(struct host *host)
+{
+    struct pollfd queue = { .fd = host->socket.fd, .events = POLLIN };
+
+    ck_assert_int_eq(poll(&queue, 1, 10000), 1);
+    control_before_reaping(&host->control);
+    return host->control.client_n;
+}
+
+START_TEST(descendants_of_a_master_are_refused)
+{
+    struct host host;
+    pid_t child;
+
+    set_up(&host);
+    host.master = _i == 0 ? getpid() : 0; /* else the child is an operator's */
+    child = connect_in_child(&host, true);
+    ck_assert_uint_eq(count_accepted(&host), _i);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    tear_down(&host);
+}
+END_TEST
+
+START_TEST(workers_are_refused)
+{
+    struct host host;
+    pid_t child;
+
+    set_up(&host);
+    child = connect_in_child(&host, true);
+    host.worker = child;
+    ck_assert_uint_eq(count_accepted(&host), 0);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    tear_down(&host);
+}
+END_TEST
+
+/* A client of the workers' user that has ended, reaped or not, may have been a worker. */
+START_TEST(who_is_gone_is_refused)
+{
+    struct host host;
+    siginfo_t info;
+    pid_t child;
+
+    set_up(&host);
+    child = connect_in_child(&host, false);
+    ck_assert_int_eq(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    if (_i == 1)
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert_uint_eq(count_accepted(&host), 0);
+    if (_i == 0)
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    tear_down(&host);
+}
+END_TEST
+
+START_TEST(a_path_that_ends_as_an_old_ones_comes_back)
+{
+    struct control_socket control;
+    struct host host;
+    char path[80], second[88];
+
+    set_up(&host);
+    snprintf(path, sizeof(path), "%s/my.oldbin", host.directory);
+    snprintf(second, sizeof(second), "%s.oldbin", path);
+    control_socket_init(&control);
+    ck_assert_int_eq(control_socket_create(&control, path, false, &host.log), 0);
+    control_socket_link_old(&control, &host.log);
+    control_socket_restore_path(&control, &host.log); /* the new process has not served */
+    ck_assert_str_eq(control.path, path);
+    control_socket_link_old(&control, &host.log);
+    control_socket_leave_path(&control);
+    ck_assert_str_eq(control.path, second);
+    control_socket_restore_path(&control, &host.log);
+    ck_assert_str_eq(control.path, path);
+    ck_assert(control_socket_is_at(&control, path));
+    ck_assert_int_eq(access(second, F_OK), -1);
+    control_socket_remove(&control, &host.log);
+    tear_down(&host);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+    tcase_add_loop_test(tcase, descendants_of_a_master_are_refused, 0, 2);
+    tcase_add_test(tcase, workers_are_refused);
+    tcase_add_loop_test(tcase, who_is_gone_is_refused, 0, 2);
+    tcase_add_test(tcase, a_path_that_ends_as_an_old_ones_comes_back);
     tcase_add_test(tcase, a_status_names_generations_and_workers);
     tcase_add_test(tcase, a_reload_is_replied_to_at_its_end);
     tcase_add_test(tcase, a_refused_command_is_not_given);

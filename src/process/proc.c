@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads /proc/PID/stat, whose second field, the name of the process, may hold any character. */
+#include "process/proc.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+bool proc_read(pid_t pid, struct proc_stat *stat)
+{
+    char path[32], text[512] = "", *end;
+    FILE *file;
+    int parent;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    if (fgets(text, sizeof(text), file) == NULL)
+        text[0] = '\0';
+    fclose(file);
+    end = strrchr(text, ')');
+    if (end == NULL || sscanf(end, ") %c %d", &stat->state, &parent) != 2)
+        return false;
+    stat->parent = parent;
+    return true;
+}
+
+int proc_adopt_orphans(void)
+{
+    return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
