@@ -97,8 +97,8 @@ void control_serve(struct control *control)
 void control_before_reaping(struct control *control)
 {
     CHECK_KIND(control, CONTROL_KIND);
-    if (control->socket->fd != -1)
-        accept_clients(control);
+    assert(control->socket->fd != -1);
+    accept_clients(control);
 }
 
 bool control_take_command(struct control *control, enum command command)

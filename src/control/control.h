@@ -82,7 +82,7 @@ void control_check(const struct control *control);
 /* Accepts clients, and serves all of them as far as it can without waiting. */
 void control_serve(struct control *control);
 /* Finds out who the waiting clients are while a child that has exited keeps its pid: called before
- * the child is reaped. */
+ * the child is reaped, where there is a socket. */
 void control_before_reaping(struct control *control);
 /* Whether clients have given this command since it was taken last. */
 bool control_take_command(struct control *control, enum command command);

@@ -103,7 +103,8 @@ static void exited(void *host)
     struct master *master = host;
 
     CHECK_KIND(master, MASTER_KIND);
-    control_before_reaping(&master->control);
+    if (master->control.socket->fd != -1)
+        control_before_reaping(&master->control);
 }
 
 static void reaped(void *host, pid_t pid, int status)
