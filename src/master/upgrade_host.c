@@ -30,7 +30,7 @@ static void clear_side(struct zones *zones, unsigned side)
 {
     assert(side <= 1);
     for (uint32_t i = 0; i < SLOT_MAX; i++)
-        zones_slot_released(zones, side * SLOT_MAX + i);
+        zones_slot_released(zones, (struct slot_id) { .slot = side * SLOT_MAX + i });
 }
 
 static void write_state(void *host, struct exec_state_writer *state, int link)

@@ -106,7 +106,7 @@ static void release_worker(struct pool *pool, const struct pool_worker *worker)
     /* it wrote only to the zones of its own configuration, but their memory may be another one's
      * by now */
     TAILQ_FOREACH (generation, &pool->generations, link)
-        zones_slot_released(&generation->cycle->zones, worker->slot.slot);
+        zones_slot_released(&generation->cycle->zones, worker->slot);
     if (slot_release(pool->shared, worker->slot))
         log_write(pool->log, LEVEL_NOTICE, 0,
             "the accept mutex was taken back from worker process %d", (int)worker->pid);

@@ -246,10 +246,10 @@ static bool is_metrics(const void *memory, const void *shape)
 }
 
 /* Workers can write to the memory: the master folds nothing where it is spoiled. */
-static void release_slot(void *memory, const void *shape, uint32_t slot)
+static void release_slot(void *memory, const void *shape, struct slot_id id)
 {
     if (shm_metrics_is(memory, shape))
-        shm_metrics_fold(memory, slot);
+        shm_metrics_fold(memory, id.slot);
 }
 
 static void check_half(const struct shm_metrics *metrics, uint32_t half)

@@ -236,12 +236,12 @@ void zones_close(struct zones *zones)
         close_zone(zone);
 }
 
-void zones_slot_released(struct zones *zones, uint32_t slot)
+void zones_slot_released(struct zones *zones, struct slot_id id)
 {
     struct zone *zone;
 
-    assert(slot < SLOT_HALVES * SLOT_MAX);
+    assert(id.slot < SLOT_HALVES * SLOT_MAX);
     STAILQ_FOREACH (zone, zones, link)
         if (zone->base != NULL && zone->kind != NULL && zone->kind->slot_released != NULL)
-            zone->kind->slot_released(zone_memory(zone), zone->shape, slot);
+            zone->kind->slot_released(zone_memory(zone), zone->shape, id);
 }

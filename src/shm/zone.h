@@ -26,9 +26,9 @@ struct zone_kind {
     int (*init)(void *memory, const void *shape);
     /* Whether the memory, of a zone of this kind and size, is of this shape. */
     bool (*is)(const void *memory, const void *shape);
-    /* The master: the worker of a slot has died. Called twice for memory that two zones share. Or
-     * NULL. */
-    void (*slot_released)(void *memory, const void *shape, uint32_t slot);
+    /* The master: a slot's worker, in this incarnation, has died. Called twice for memory that two
+     * zones share. Or NULL. */
+    void (*slot_released)(void *memory, const void *shape, struct slot_id id);
 };
 
 /* The beginning of a zone's memory. */
@@ -71,9 +71,9 @@ int zones_adopt(struct zones *zones, struct arena *arena, int fd);
 int zones_open(struct zones *zones, const struct zones *old, struct log *log);
 /* Closes the open zones. */
 void zones_close(struct zones *zones);
-/* Called by the master when the worker of a slot has died: calls slot_released() of all open
- * zones. */
-void zones_slot_released(struct zones *zones, uint32_t slot);
+/* Called by the master when a slot's worker has died: calls slot_released() of all open zones.
+ * Serial 0 stands for an incarnation that nobody knows, of another master process. */
+void zones_slot_released(struct zones *zones, struct slot_id id);
 
 /* Returns the kind's part of the memory, aligned to CACHE_LINE; NULL unless open. */
 void *zone_memory(const struct zone *zone);

@@ -103,7 +103,7 @@ START_TEST(metrics_are_summed_over_the_workers)
     ck_assert_int_eq(fb_metric_total(session, HITS), 107);
     ck_assert_int_eq(fb_metric_total(session, USERS), 11);
 
-    zones_slot_released(&test->cycle->zones, other.slot); /* the worker has died */
+    zones_slot_released(&test->cycle->zones, other); /* the worker has died */
     slot_release(test->shared, other);
     ck_assert_int_eq(fb_metric_total(session, HITS), 107);
     ck_assert_int_eq(fb_metric_total(session, USERS), 1);

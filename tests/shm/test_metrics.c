@@ -295,7 +295,7 @@ START_TEST(the_master_survives_spoiled_memory)
             shm_metrics_init(metrics, &three);
             shm_metric_add(&shm_metrics_row(metrics, slot)[0], 1);
             words[i] = 0x7fffffff;
-            shm_metrics_kind.slot_released(metrics, &three, slot);
+            shm_metrics_kind.slot_released(metrics, &three, (struct slot_id) { slot, 1 });
         }
     destroy_metrics(metrics, &three);
 }

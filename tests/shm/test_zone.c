@@ -126,7 +126,8 @@ START_TEST(a_declaration_makes_nothing_outside_of_memory)
     ck_assert_ptr_null(zone_memory(zone));
     ck_assert_ptr_eq(zones_find(&declared.zones, "sessions"), zone);
     ck_assert_ptr_null(zones_find(&declared.zones, "session"));
-    zones_slot_released(&declared.zones, 1); /* zones that are not open are passed over */
+    zones_slot_released(
+        &declared.zones, (struct slot_id) { 1, 1 }); /* zones that are not open are passed over */
     declared_stop(&declared);
 }
 END_TEST
@@ -197,7 +198,7 @@ START_TEST(an_open_zone_is_shared_with_children)
     }
     wait_for_child(pid);
     ck_assert(has(map, "a"));
-    zones_slot_released(&declared.zones, 3);
+    zones_slot_released(&declared.zones, (struct slot_id) { 3, 1 });
     shm_metrics_totals(zone_memory(metrics), totals);
     ck_assert_int_eq(totals[0], 5);
     ck_assert_int_eq(totals[1], 0);
@@ -272,8 +273,8 @@ START_TEST(what_the_dead_have_counted_is_folded_once)
     b = zone_declare(&new.zones, new.arena, &shm_metrics_kind, "n", 1, &metrics_shape);
     open_all(&new, &old);
     shm_metric_add(&shm_metrics_row(zone_memory(a), 0)[0], 5);
-    zones_slot_released(&old.zones, 0);
-    zones_slot_released(&new.zones, 0);
+    zones_slot_released(&old.zones, (struct slot_id) { 0, 1 });
+    zones_slot_released(&new.zones, (struct slot_id) { 0, 1 });
     shm_metrics_totals(zone_memory(b), totals);
     ck_assert_int_eq(totals[0], 5);
     declared_stop(&old);
