@@ -4,35 +4,11 @@
  * of a reload is one call, reload_end(). At most one reload is under way. */
 #include "master/master.h"
 
+#include "process/configuration.h"
 #include "process/logs.h"
 
 #include <assert.h>
 #include <stdio.h>
-
-/* Reads the configuration and starts its generation; -1 after an emerg line. */
-static int start_generation(struct master *master)
-{
-    struct descriptors before = { .fds = NULL }, opened = { .fds = NULL };
-    struct log *log = &master->log;
-    struct cycle *cycle;
-
-    descriptors_add_open(&before, NULL);
-    cycle = cycle_load(master->options, log, -1);
-    if (cycle != NULL)
-        descriptors_add_open(&opened, &before);
-    descriptors_done(&before);
-    clock_read(&master->clock); /* reading may have taken long */
-    if (cycle == NULL)
-        return -1;
-    if (logs_open(&cycle->core, log) == -1 ||
-        endpoints_prepare(&master->endpoints, &cycle->core, master->upgrade.control, log) == -1) {
-        descriptors_done(&opened);
-        pool_discard_cycle(&master->pool, cycle);
-        return -1;
-    }
-    sizing_log(cycle, log);
-    return pool_start_generation(&master->pool, cycle, &opened);
-}
 
 void reload_end(struct master *master, bool ok)
 {
@@ -86,15 +62,32 @@ void reload_begin(struct master *master)
 void reload_checked(struct master *master, int status)
 {
     struct reload *reload = &master->reload;
+    struct descriptors opened = { .fds = NULL };
+    const char *replaced = master->upgrade.control;
+    struct log *log = &master->log;
+    struct cycle *cycle;
 
     assert(reload->phase == RELOAD_CHECKING);
     timers_disarm(reload->timers, &reload->deadline);
-    if (config_check_end(&reload->check, status, master->options->conf, &master->log) == -1) {
+    if (config_check_end(&reload->check, status, master->options->conf, log) == -1) {
         fail_at_once(master);
         return;
     }
     reload_set_phase(reload, RELOAD_PREPARING);
-    if (start_generation(master) == -1)
+    cycle = configuration_load(master->options, log, -1, &opened);
+    clock_read(&master->clock); /* reading may have taken long */
+    if (cycle != NULL &&
+        (logs_open(&cycle->core, log) == -1 ||
+            endpoints_prepare(&master->endpoints, &cycle->core, replaced, log) == -1)) {
+        descriptors_done(&opened);
+        configuration_discard(&cycle, log);
+    }
+    if (cycle == NULL) {
+        fail_at_once(master);
+        return;
+    }
+    sizing_log(cycle, log);
+    if (pool_start_generation(&master->pool, cycle, &opened) == -1)
         fail_at_once(master);
 }
 

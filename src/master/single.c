@@ -4,8 +4,9 @@
  * reload, nor change its binary. */
 #include "master/single.h"
 
-#include "net/overlaps.h"
+#include "process/configuration.h"
 #include "process/environment.h"
+#include "process/listeners.h"
 #include "process/logs.h"
 #include "systemd/fdstore.h"
 #include "worker/worker.h"
@@ -29,16 +30,9 @@ static void close_listeners(struct cycle *cycle, struct log *log)
 
 static int open_listeners(struct cycle *cycle, struct adopted *inherited, struct log *log)
 {
-    struct listener *listener;
-
-    overlaps_allow(&cycle->stream.listeners, NULL, &inherited->holders, true);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (listener_open(listener, adopted_holder(inherited, listener), 1, log) == -1)
-            return -1;
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (listener_commit(listener, log) == -1)
-            return -1;
-    overlaps_allow(&cycle->stream.listeners, NULL, &inherited->holders, false);
+    if (listeners_open(cycle, NULL, inherited, 1, log) == -1 ||
+        listeners_commit(cycle, NULL, inherited, log) == -1)
+        return -1;
     fdstore_add(&cycle->stream.listeners, log);
     fdstore_drop_unclaimed(inherited, &cycle->stream.listeners, log);
     adopted_finish(inherited, &cycle->stream.listeners, log);
@@ -75,9 +69,7 @@ int single_main(struct start *start)
     close_listeners(cycle, &log);
     pidfile_release(&pidfile, &log);
     free((char *)pidfile.path);
-    logs_close(&cycle->core);
-    zones_close(&cycle->zones);
-    cycle_destroy(&cycle);
+    configuration_discard(&cycle, &log);
     exec_state_done(&start->inheritance);
     shared_destroy(&shared);
     return status;

@@ -7,6 +7,7 @@
 #include "master/master.h"
 #include "master/single.h"
 #include "process/config_check.h"
+#include "process/configuration.h"
 #include "process/environment.h"
 #include "process/logs.h"
 #include "process/role.h"
@@ -28,15 +29,11 @@
 static struct cycle *load_checked(
     const struct cycle_options *options, struct log *log, struct descriptors *opened)
 {
-    struct descriptors before = { .fds = NULL };
     struct cycle *cycle;
 
     if (config_check_run(options, log, STDERR_FILENO) == -1)
         return NULL;
-    descriptors_add_open(&before, NULL);
-    cycle = cycle_load(options, log, STDERR_FILENO);
-    descriptors_add_open(opened, &before);
-    descriptors_done(&before);
+    cycle = configuration_load(options, log, STDERR_FILENO, opened);
     if (cycle != NULL && sandbox_check(cycle, log) == -1)
         cycle_destroy(&cycle);
     return cycle;

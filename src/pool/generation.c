@@ -6,7 +6,9 @@
  * keeps its listeners. */
 #include "pool/pool.h"
 
-#include "pool/listeners.h"
+#include "process/listeners.h"
+#include "process/logs.h"
+#include "process/signals.h"
 #include "systemd/fdstore.h"
 
 #include <assert.h>
@@ -25,7 +27,8 @@ static void take_start_back(struct generation *generation)
 
     assert(generation == pool->starting && generation->phase == GENERATION_STARTING);
     pool->starting = NULL;
-    listeners_abandon(pool, generation->cycle, NULL);
+    listeners_abandon(generation->cycle, pool->serving != NULL ? pool->serving->cycle : NULL,
+        pool->adopted, NULL);
     generation_close(generation);
     if (generation->process_n == 0)
         pool_destroy_generation(generation);
@@ -114,7 +117,7 @@ static void take_commit_back(struct generation *generation)
     log_write(pool->log, LEVEL_EMERG, 0,
         "a listener could not be opened, the previous configuration stays in force");
     pool->starting = NULL;
-    listeners_restore(pool, generation->cycle);
+    listeners_restore(generation->cycle, pool->serving->cycle, pool->adopted, pool->log);
     /* a worker is told to end when it says that it accepts (messages.c) */
     pool_set_generation_phase(generation, GENERATION_DRAINING);
     timers_arm(pool->timers, &generation->release, RELEASE_MS);
@@ -127,10 +130,11 @@ static void commit_generation(struct generation *generation)
 {
     struct pool *pool = generation->pool;
     struct generation *old = pool->serving;
+    struct cycle *in_force = old != NULL ? old->cycle : NULL;
     struct pool_worker *worker;
 
     assert(generation == pool->starting);
-    if (listeners_commit(pool, generation->cycle) == -1) {
+    if (listeners_commit(generation->cycle, in_force, pool->adopted, pool->log) == -1) {
         if (old != NULL)
             take_commit_back(generation);
         else
@@ -140,7 +144,8 @@ static void commit_generation(struct generation *generation)
     pool_set_generation_phase(generation, GENERATION_COMMITTED);
     pool->ops->committed(pool->host);
     if (old != NULL) {
-        listeners_retire(pool, old->cycle, generation->cycle);
+        listeners_retire(in_force, generation->cycle,
+            &(struct listeners_sharing) { pool->ops->is_shared, pool->host }, pool->log);
         if (old->phase == GENERATION_SERVING) {
             pool_set_generation_phase(old, GENERATION_REPLACED);
             GENERATION_FOREACH_WORKER (worker, old)
@@ -160,7 +165,7 @@ static void serve_generation(struct generation *generation)
     pool_set_generation_phase(generation, GENERATION_SERVING);
     pool->serving = generation;
     pool->starting = NULL;
-    pool_take_log(pool);
+    logs_put_in_force(&generation->cycle->core, pool->log, &pool->log_limit);
     fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     if (old != NULL) {

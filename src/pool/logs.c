@@ -9,24 +9,6 @@
 
 #include <assert.h>
 
-void pool_take_log(struct pool *pool)
-{
-    const struct core_settings *core = &pool->serving->cycle->core;
-    struct log before;
-
-    log_report_suppressed(pool->log, true);
-    before = *pool->log;
-    log_init(pool->log, core->logs, core->log_n);
-    pool->log->also = before.also; /* until we have said that we serve */
-    pool->log->diag = before.diag;
-    pool->log->diag_session = before.diag_session;
-    if (core->log_burst > 0) {
-        log_limit_init(&pool->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
-        pool->log->limit = &pool->log_limit;
-    }
-    log_update(pool->log);
-}
-
 static void pass_files(struct generation *generation)
 {
     const struct core_settings *core = &generation->cycle->core;

@@ -5,6 +5,7 @@
 #include "pool/pool.h"
 
 #include "process/role.h"
+#include "process/signals.h"
 
 #include <assert.h>
 #include <signal.h>

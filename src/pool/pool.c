@@ -4,10 +4,11 @@
  * never before. */
 #include "pool/pool.h"
 
+#include "process/listeners.h"
 #include "process/role.h"
+#include "process/signals.h"
 
 #include <assert.h>
-#include <signal.h>
 
 /* Wakes the master, which looks for what is due after each wake-up. */
 static void wake_up(struct loop *loop, struct timer *timer)
@@ -135,4 +136,11 @@ void pool_end(struct pool *pool, bool gracefully)
                 pool_worker_kill(worker, SIGQUIT);
         }
     }
+}
+
+void pool_close_listeners(struct pool *pool)
+{
+    if (pool->serving != NULL)
+        listeners_close(pool->serving->cycle,
+            &(struct listeners_sharing) { pool->ops->is_shared, pool->host }, pool->log);
 }

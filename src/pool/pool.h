@@ -171,8 +171,7 @@ bool pool_revive(struct pool *pool);
 void pool_conclude_start(struct pool *pool);
 /* ... and then all workers end, after their sessions or at once. */
 void pool_end(struct pool *pool, bool gracefully);
-/* Closes the serving generation's listeners, and unlinks the paths that nobody else listens on
- * (listeners.c). */
+/* Closes the serving generation's listeners, and unlinks the paths that nobody else listens on. */
 void pool_close_listeners(struct pool *pool);
 
 /* Phases (phases.c) */
@@ -182,8 +181,6 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
 
 /* Destroying (destroy.c) */
 
-/* Closes logs and zones of a configuration that no worker uses, and destroys it. */
-void pool_discard_cycle(struct pool *pool, struct cycle *cycle);
 /* Destroys a generation that has no process left, with its configuration. */
 void pool_destroy_generation(struct generation *generation);
 
@@ -243,8 +240,6 @@ void pool_watchdog_start(struct generation *generation);
 
 /* Logs (logs.c) */
 
-/* Makes the host's log that of the serving generation. */
-void pool_take_log(struct pool *pool);
 /* Opens the log files of all generations again, and passes them to their workers. */
 void pool_reopen_logs(struct pool *pool);
 /* A worker says that a log of its generation has lost its receiver. */

@@ -14,28 +14,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Names what a worker of this generation keeps. A module is loaded from memory with a
- * descriptor, which is kept so that a debugger can open it. */
-static void gather_descriptors(
-    struct descriptors *kept, const struct generation *generation, int channel)
-{
-    const struct cycle *cycle = generation->cycle;
-    const struct listener *listener;
-    const struct module *module;
-    const struct zone *zone;
-
-    descriptors_add(kept, channel);
-    descriptors_add_targets(kept, cycle->core.logs, cycle->core.log_n);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        for (unsigned i = 0; i < listener->fd_n; i++)
-            descriptors_add(kept, listener->fds[i]);
-    STAILQ_FOREACH (zone, &cycle->zones, link)
-        descriptors_add(kept, zone->fd);
-    SLIST_FOREACH (module, &cycle->modules, link)
-        descriptors_add(kept, module->memory);
-    descriptors_add_all(kept, &generation->opened);
-}
-
 /* Ends the child. The configurations are destroyed, because the destructors of modules may want
  * to do something; all other memory goes with the process. */
 static NORETURN void end_child(struct pool *pool, struct heritage *heritage, int status)
@@ -86,7 +64,7 @@ static const char *fork_worker(struct pool_worker *worker)
         heritage.diag = pool->log->diag;
         heritage.diag_session = pool->log->diag_session;
     }
-    gather_descriptors(&heritage.descriptors, generation, ends[1]);
+    heritage_add_descriptors(&heritage, &generation->opened);
     if (heritage.descriptors.failed)
         failed = "malloc";
     else if (channel_wake(ends[0]) == -1)

@@ -5,8 +5,11 @@
 #include "pool/pool.h"
 
 #include "base/compiler.h"
-#include "pool/listeners.h"
+#include "process/configuration.h"
+#include "process/heritage.h"
+#include "process/listeners.h"
 #include "process/role.h"
+#include "process/signals.h"
 #include "sandbox/sandbox.h"
 
 #include <assert.h>
@@ -73,25 +76,6 @@ static void release_expired(struct loop *loop, struct timer *timer)
     (void)timer;
 }
 
-static bool is_module_memory(const struct cycle *cycle, int fd)
-{
-    const struct module *module;
-
-    SLIST_FOREACH (module, &cycle->modules, link)
-        if (module->memory == fd)
-            return true;
-    return false;
-}
-
-/* Adds what the serving generation has of these: a library that modules of both use stays loaded,
- * and keeps what it has opened when it was loaded first. */
-static void keep_opened(struct generation *generation, const struct generation *serving)
-{
-    for (unsigned i = 0; i < serving->opened.n; i++)
-        if (!is_module_memory(serving->cycle, serving->opened.fds[i]))
-            descriptors_add(&generation->opened, serving->opened.fds[i]);
-}
-
 static struct generation *create_generation(
     struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
@@ -110,7 +94,7 @@ static struct generation *create_generation(
     generation->opened = *opened;
     *opened = (struct descriptors) { .fds = NULL };
     if (pool->serving != NULL)
-        keep_opened(generation, pool->serving);
+        heritage_keep_opened(&generation->opened, &pool->serving->opened, pool->serving->cycle);
     generation->number = ++pool->generation_n;
     generation->since_ms = pool->clock->wall_ms;
     generation->release.expired = release_expired;
@@ -128,32 +112,29 @@ static struct generation *create_generation(
     return generation;
 }
 
-/* Discards the configuration of a start whose listeners are closed already; returns -1. */
-static int give_up_start(struct pool *pool, struct cycle *cycle, struct descriptors *opened)
-{
-    descriptors_done(opened);
-    pool_discard_cycle(pool, cycle);
-    return -1;
-}
-
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
-    const struct zones *zones =
-        pool->serving == NULL ? pool->adopted_zones : &pool->serving->cycle->zones;
+    const struct cycle *in_force = pool->serving != NULL ? pool->serving->cycle : NULL;
+    const struct zones *zones = in_force != NULL ? &in_force->zones : pool->adopted_zones;
+    unsigned slots = (unsigned)cycle->core.worker_processes;
     struct generation *generation = NULL;
     struct pool_worker *worker;
 
     assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL && !pool->ending);
-    if (sandbox_prepare(cycle, pool->log) == -1 || listeners_open(pool, cycle) == -1)
-        return give_up_start(pool, cycle, opened);
-    if (zones_open(&cycle->zones, zones, pool->log) == 0)
-        generation = create_generation(pool, cycle, opened);
-    /* only the first start has any; it holds them, or has failed */
-    zones_close(pool->adopted_zones);
+    if (sandbox_prepare(cycle, pool->log) == 0 &&
+        listeners_open(cycle, in_force, pool->adopted, slots, pool->log) == 0) {
+        if (zones_open(&cycle->zones, zones, pool->log) == 0)
+            generation = create_generation(pool, cycle, opened);
+        /* only the first start has any; it holds them, or has failed */
+        zones_close(pool->adopted_zones);
+        if (generation == NULL)
+            listeners_abandon(cycle, in_force, pool->adopted, NULL);
+    }
     if (generation == NULL) {
-        listeners_abandon(pool, cycle, NULL);
-        return give_up_start(pool, cycle, opened);
+        descriptors_done(opened);
+        configuration_discard(&cycle, pool->log);
+        return -1;
     }
     pool->starting = generation;
     GENERATION_FOREACH_WORKER (worker, generation)

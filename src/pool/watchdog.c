@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "process/proc.h"
+#include "process/signals.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -21,3 +21,11 @@ struct heritage {
     uint32_t diag_session;          /* session of `diag` for these messages */
     struct descriptors descriptors; /* the worker's descriptors, beside the standard ones */
 };
+
+/* Names the descriptors that the worker keeps: its channel, what its configuration has open, and
+ * `opened`. */
+void heritage_add_descriptors(struct heritage *heritage, const struct descriptors *opened);
+/* Adds what workers of an earlier configuration keep, `before`, to `opened`: a library that modules
+ * of both use stays loaded, and keeps what it has opened when it was loaded first. */
+void heritage_keep_opened(
+    struct descriptors *opened, const struct descriptors *before, const struct cycle *before_cycle);

@@ -104,6 +104,23 @@ void logs_repair(struct core_settings *core, struct log *log, uint64_t now_ms, u
     }
 }
 
+void logs_put_in_force(const struct core_settings *core, struct log *log, struct log_limit *limit)
+{
+    struct log before;
+
+    log_report_suppressed(log, true);
+    before = *log;
+    log_init(log, core->logs, core->log_n);
+    log->also = before.also; /* until we have said that we serve */
+    log->diag = before.diag;
+    log->diag_session = before.diag_session;
+    if (core->log_burst > 0) {
+        log_limit_init(limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
+        log->limit = limit;
+    }
+    log_update(log);
+}
+
 void logs_close(struct core_settings *core)
 {
     for (unsigned i = 0; i < core->log_n; i++) {

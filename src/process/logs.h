@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "settings/cycle.h"
 
 /* Opens all logs; -1 after an emerg line, with those that were opened closed again. A syslog server
@@ -17,6 +18,9 @@ void logs_reopen(struct core_settings *core, struct log *log);
 /* Connects broken logs again, each once a second at most. *next becomes the time of the next
  * attempt if that is earlier, or if it is 0. */
 void logs_repair(struct core_settings *core, struct log *log, uint64_t now_ms, uint64_t *next);
+/* Makes `log` write to these logs from now on, with their flood limit, which is kept in `limit`.
+ * What it has held back is written before. */
+void logs_put_in_force(const struct core_settings *core, struct log *log, struct log_limit *limit);
 /* Closes all but standard error. */
 void logs_close(struct core_settings *core);
 /* Whether standard error is one of them. */
