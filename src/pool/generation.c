@@ -13,7 +13,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <signal.h>
 
 /* Workers that have not ended so long after SIGINT are killed. */
 #define KILL_MS 2000
@@ -62,7 +61,7 @@ void generation_drain(struct generation *generation)
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(timers, &worker->respawn);
         if (worker->pid > 0)
-            pool_worker_kill(worker, SIGQUIT);
+            signals_send(worker->pid, SIGQUIT, generation->pool->log);
     }
 }
 
@@ -80,7 +79,8 @@ void generation_close(struct generation *generation)
             continue;
         if (worker->deadline.deadline == 0 || worker->deadline.deadline > kill_ms)
             timers_arm_at(pool->timers, &worker->deadline, kill_ms);
-        pool_worker_kill(worker, SIGINT); /* `sigterm_shutdown` is about SIGTERM alone */
+        /* `sigterm_shutdown` is about SIGTERM alone */
+        signals_send(worker->pid, SIGINT, pool->log);
     }
 }
 

@@ -8,7 +8,6 @@
 #include "process/signals.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -85,7 +84,7 @@ static void advance_worker(struct pool_worker *worker, enum pool_worker_phase ph
             pool_worker_arm(worker); /* a replacement */
     } else if (generation->phase == GENERATION_DRAINING) {
         /* its commit has failed: it accepts only who waits already, and drains */
-        pool_worker_kill(worker, SIGQUIT);
+        signals_send(worker->pid, SIGQUIT, pool->log);
     }
 }
 

@@ -133,7 +133,7 @@ void pool_end(struct pool *pool, bool gracefully)
         GENERATION_FOREACH_WORKER (worker, generation) {
             timers_disarm(pool->timers, &worker->respawn);
             if (worker->pid > 0)
-                pool_worker_kill(worker, SIGQUIT);
+                signals_send(worker->pid, SIGQUIT, pool->log);
         }
     }
 }

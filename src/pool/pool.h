@@ -220,8 +220,6 @@ void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
 
 /* Lets the worker accept, and gives it worker_start_timeout to do so. */
 void pool_worker_arm(struct pool_worker *worker);
-/* Sends a signal to the record's process; a failure is an alert line. */
-void pool_worker_kill(const struct pool_worker *worker, int number);
 /* `fd` (or -1) stays the caller's. */
 void pool_worker_send(
     struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd);

@@ -15,7 +15,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,7 +34,7 @@ static void kill_worker(struct pool_worker *worker)
             " ms), it is killed",
             (int)worker->pid, generation->cycle->core.worker_start_timeout);
     }
-    pool_worker_kill(worker, SIGKILL);
+    signals_send(worker->pid, SIGKILL, generation->pool->log);
 }
 
 static void abort_start(struct pool_worker *worker)

@@ -12,7 +12,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 
 #define REPEATS 2 /* after the first reading */
@@ -64,7 +63,7 @@ static void kill_stuck(struct pool_worker *worker)
         (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     worker->watch.stuck = true;
     timers_arm(pool->timers, &worker->deadline, limit < KILL_MS ? limit : KILL_MS);
-    pool_worker_kill(worker, SIGABRT); /* the core dump shows where it hangs */
+    signals_send(worker->pid, SIGABRT, pool->log); /* the core dump shows where it hangs */
 }
 
 /* Before a worker accepts it has worker_start_timeout, and when it is to end, another deadline. */

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <unistd.h>
 
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms)
@@ -54,12 +53,4 @@ void pool_worker_arm(struct pool_worker *worker)
             timers_arm(generation->pool->timers, &worker->deadline, (uint64_t)limit);
     }
     pool_worker_send(worker, MESSAGE_ACCEPT, 0, -1);
-}
-
-void pool_worker_kill(const struct pool_worker *worker, int number)
-{
-    assert(worker->pid > 1);
-    if (kill(worker->pid, number) == -1 && errno != ESRCH)
-        log_write(worker->generation->pool->log, LEVEL_ALERT, errno, "kill(%d, %d) failed",
-            (int)worker->pid, number);
 }

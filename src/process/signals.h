@@ -5,6 +5,8 @@
  * signals are. */
 #pragma once
 
+#include "base/log.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -56,6 +58,8 @@ bool signals_given(enum command command);
 /* Clears the command; returns whether it was given since the last call. `from`, if not NULL,
  * becomes the pid of the last process that sent it, 0 for the kernel. */
 bool signals_take(enum command command, pid_t *from);
+/* Sends a signal to this process; a failure is an alert, unless the process is gone already. */
+void signals_send(pid_t pid, int number, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);
 

@@ -97,19 +97,11 @@ static void be_alone(struct upgrade *upgrade)
     upgrade_check(upgrade);
 }
 
-static void signal_other(struct upgrade *upgrade, int number)
-{
-    assert(upgrade->other > 0);
-    if (kill(upgrade->other, number) == -1 && errno != ESRCH)
-        log_write(
-            upgrade->log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)upgrade->other, number);
-}
-
 /* Begins the rollback of a new process that still runs: gently first. */
 static void end_other(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_ROLLING_BACK);
-    signal_other(upgrade, SIGTERM);
+    signals_send(upgrade->other, SIGTERM, upgrade->log);
     timers_arm(upgrade->timers, &upgrade->deadline, KILL_MS);
 }
 
@@ -121,7 +113,7 @@ static void meet_deadline(struct loop *loop, struct timer *timer)
     upgrade_check(upgrade);
     assert(upgrade_is_pending(upgrade));
     if (upgrade->phase == UPGRADE_ROLLING_BACK) {
-        signal_other(upgrade, SIGKILL);
+        signals_send(upgrade->other, SIGKILL, upgrade->log);
         return;
     }
     end_other(upgrade);
@@ -458,7 +450,7 @@ void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
     if (upgrade->phase == UPGRADE_STARTING) /* no one who ends a daemon wants another one */
         end_other(upgrade);
     if (both && upgrade_is_new(upgrade)) {
-        signal_other(upgrade, gracefully ? SIGQUIT : SIGINT);
+        signals_send(upgrade->other, gracefully ? SIGQUIT : SIGINT, upgrade->log);
         return;
     }
     give_queues(upgrade);
