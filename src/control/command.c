@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "control/reply.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,17 +43,16 @@ static void give_command(struct control_client *client, const struct signal_row 
 {
     struct control *control = client->control;
     enum command command = s->commands[ROLE_MASTER];
-    const char *refused = control->ops->refusal(control->host, command);
+    const char *refused;
 
     assert(command != COMMAND_NONE); /* the table has a command for each word */
+    refused = control->ops->command(control->host, command);
     if (refused != NULL) {
         control_reply_error(client, refused, false);
         return;
     }
     log_write(control->log, LEVEL_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
         s->command, (int)client->pid, s->doing);
-    control->commands[command] = true;
-    raise(SIGIO); /* the master may have looked for commands already in this wake-up */
     switch (command) {
     case COMMAND_RELOAD:
         control_client_wait(client, CONTROL_WAIT_RELOAD);

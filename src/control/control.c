@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accepts clients and keeps the list of them, the commands that they have given, and the timer that
- * accepts again after a failure. */
+/* Accepts clients and keeps the list of them, and the timer that accepts again after a
+ * failure. */
 #include "control/control.h"
 
 #include "control/client.h"
@@ -27,7 +27,7 @@ void control_init(struct control *control, const struct control_ops *ops, void *
     const struct control_socket *socket, struct log *log, struct timers *timers)
 {
     assert(ops->status != NULL && ops->generation != NULL && ops->worker != NULL);
-    assert(ops->refusal != NULL && ops->is_worker != NULL);
+    assert(ops->command != NULL && ops->is_worker != NULL);
     assert(ops->is_worker_user != NULL && ops->is_master != NULL);
     *control = (struct control) {
         .kind = CONTROL_KIND,
@@ -54,7 +54,6 @@ void control_check(const struct control *control)
         n++;
     }
     assert(n == control->client_n);
-    assert(!control->commands[COMMAND_NONE]);
 }
 
 /* The kernel does not announce again a client that is still in the queue. */
@@ -99,16 +98,6 @@ void control_before_reaping(struct control *control)
     CHECK_KIND(control, CONTROL_KIND);
     assert(control->socket->fd != -1);
     accept_clients(control);
-}
-
-bool control_take_command(struct control *control, enum command command)
-{
-    bool given = control->commands[command];
-
-    CHECK_KIND(control, CONTROL_KIND);
-    assert(command > COMMAND_NONE && command < COMMAND_N);
-    control->commands[command] = false;
-    return given;
 }
 
 void control_wait_on(struct control *control, enum control_wait from, enum control_wait to)

@@ -48,8 +48,9 @@ struct control_ops {
     bool (*generation)(void *host, unsigned i, struct control_generation *out);
     /* Fills in worker number `j` of generation number `i`; false behind the last. */
     bool (*worker)(void *host, unsigned i, unsigned j, struct control_worker *out);
-    /* Returns why this command is refused now, or NULL. */
-    const char *(*refusal)(void *host, enum command command);
+    /* Takes a command that a client has given, to carry it out as if a signal had said so; or
+     * returns why it is refused. */
+    const char *(*command)(void *host, enum command command);
     /* Whether this process is a worker, by the master's own record. */
     bool (*is_worker)(void *host, pid_t pid);
     /* Whether workers run as this user. */
@@ -69,9 +70,8 @@ struct control {
     const struct control_socket *socket; /* clients come from here; the host's */
     TAILQ_HEAD(, control_client) clients;
     unsigned client_n;
-    bool accept_failed;       /* the latest accept has, which was logged */
-    struct timer retry;       /* accepts again, as nothing else tells when to */
-    bool commands[COMMAND_N]; /* given by clients, and not taken by the host yet */
+    bool accept_failed; /* the latest accept has, which was logged */
+    struct timer retry; /* accepts again, as nothing else tells when to */
 };
 
 /* The pointers stay the caller's and outlive the control. */
@@ -84,8 +84,6 @@ void control_serve(struct control *control);
 /* Finds out who the waiting clients are while a child that has exited keeps its pid: called before
  * the child is reaped, where there is a socket. */
 void control_before_reaping(struct control *control);
-/* Whether clients have given this command since it was taken last. */
-bool control_take_command(struct control *control, enum command command);
 /* Makes the clients that wait for `from` wait for `to`. */
 void control_wait_on(struct control *control, enum control_wait from, enum control_wait to);
 /* Replies the same to all clients that wait for this. */

@@ -6,6 +6,7 @@
 #include "process/role.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <unistd.h>
 
 static const char *describe_state(const struct master *master)
@@ -124,12 +125,17 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
     return true;
 }
 
-static const char *find_refusal(void *host, enum command command)
+static const char *take_command(void *host, enum command command)
 {
-    const struct master *master = host;
+    struct master *master = host;
     bool begins = command == COMMAND_RELOAD || command == COMMAND_UPGRADE;
 
-    return begins && master->phase != MASTER_RUNS ? "the daemon is ending" : NULL;
+    assert(command > COMMAND_NONE && command < COMMAND_N);
+    if (begins && master->phase != MASTER_RUNS)
+        return "the daemon is ending";
+    master->requested[command] = true;
+    raise(SIGIO); /* commands may have been looked for already in this wake-up */
+    return NULL;
 }
 
 static bool is_worker(void *host, pid_t pid)
@@ -167,7 +173,7 @@ static const struct control_ops ops = {
     .status = fill_status,
     .generation = fill_generation,
     .worker = fill_worker,
-    .refusal = find_refusal,
+    .command = take_command,
     .is_worker = is_worker,
     .is_worker_user = is_worker_user,
     .is_master = is_master,

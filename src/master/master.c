@@ -21,9 +21,10 @@
  * was. */
 static bool take_command(struct master *master, enum command command)
 {
-    bool requested = control_take_command(&master->control, command);
+    bool requested = master->requested[command];
     const struct signal_row *row;
 
+    master->requested[command] = false;
     master->sender = 0;
     if (!signals_take(command, &master->sender))
         return requested;
@@ -85,7 +86,7 @@ static void carry_out_commands(struct master *master)
     if (take_command(master, COMMAND_DRAIN))
         pool_drain(&master->pool);
     /* asked only while a reload is wanted, which waits for what is in its way */
-    if ((signals_given(COMMAND_RELOAD) || master->control.commands[COMMAND_RELOAD]) &&
+    if ((signals_given(COMMAND_RELOAD) || master->requested[COMMAND_RELOAD]) &&
         master->reload.phase == RELOAD_IDLE && master->pool.serving != NULL &&
         !upgrade_is_pending(&master->upgrade) && pool_may_start(&master->pool) &&
         take_command(master, COMMAND_RELOAD))

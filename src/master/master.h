@@ -35,6 +35,7 @@ struct master {
     struct reload_status result; /* outcome of the latest reload */
     enum master_phase phase;
     pid_t sender;   /* sender of the signal that is handled; 0: not known, or no signal */
+    bool requested[COMMAND_N]; /* commands of the control socket's clients, until carried out */
     bool termed;    /* a SIGTERM has come */
     bool failed;    /* the daemon could not begin to serve */
     int background; /* a pipe to the process that waits until we serve, or -1 */
