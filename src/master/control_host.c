@@ -17,7 +17,7 @@ static const char *describe_state(const struct master *master)
     case MASTER_TERMINATES:
         return "stopping";
     default:
-        if (upgrade_is_pending(&master->upgrade))
+        if (master->upgrade.phase >= UPGRADE_STARTING)
             return "upgrading";
         return master->reload.phase != RELOAD_IDLE ? "reloading" : "running";
     }

@@ -88,7 +88,7 @@ static void carry_out_commands(struct master *master)
     /* asked only while a reload is wanted, which waits for what is in its way */
     if ((signals_given(COMMAND_RELOAD) || master->requested[COMMAND_RELOAD]) &&
         master->reload.phase == RELOAD_IDLE && master->pool.serving != NULL &&
-        !upgrade_is_pending(&master->upgrade) && pool_may_start(&master->pool) &&
+        master->upgrade.phase < UPGRADE_STARTING && pool_may_start(&master->pool) &&
         take_command(master, COMMAND_RELOAD))
         reload_begin(master);
     if (master->reload.phase == RELOAD_IDLE && master->pool.starting == NULL &&
@@ -138,7 +138,7 @@ static void run(struct master *master)
 
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     while ((master->phase == MASTER_RUNS && !master->failed) || pool_has_workers(pool) ||
-           upgrade_is_pending(&master->upgrade)) {
+           master->upgrade.phase >= UPGRADE_STARTING) {
         sleep_until_signal(master);
         if (signals_take(COMMAND_REAP, NULL))
             pool_reap(pool);

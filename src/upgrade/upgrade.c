@@ -40,11 +40,6 @@ static void upgrade_set(struct upgrade *upgrade, enum upgrade_phase phase)
     upgrade->phase = phase;
 }
 
-bool upgrade_is_pending(const struct upgrade *upgrade)
-{
-    return upgrade->phase == UPGRADE_STARTING || upgrade->phase == UPGRADE_ROLLING_BACK;
-}
-
 bool upgrade_is_new(const struct upgrade *upgrade)
 {
     return upgrade->phase == UPGRADE_JOINING || upgrade->phase == UPGRADE_BESIDE;
@@ -64,8 +59,8 @@ void upgrade_check(const struct upgrade *upgrade)
     assert(!alone || upgrade->main);
     assert(!alone || (link->fd == -1 && upgrade->diag == NULL && upgrade->control == NULL));
     assert(!alone || upgrade->sockets.n == 0);
-    assert(!upgrade_is_pending(upgrade) || upgrade->main);
-    assert(upgrade->deadline.deadline == 0 || upgrade_is_pending(upgrade));
+    assert(upgrade->phase < UPGRADE_STARTING || upgrade->main);
+    assert(upgrade->deadline.deadline == 0 || upgrade->phase >= UPGRADE_STARTING);
     assert(!upgrade->late || upgrade->phase == UPGRADE_ROLLING_BACK ||
            upgrade->phase == UPGRADE_HANDED_OVER);
 }
@@ -111,7 +106,7 @@ static void meet_deadline(struct loop *loop, struct timer *timer)
 
     assert(loop == NULL);
     upgrade_check(upgrade);
-    assert(upgrade_is_pending(upgrade));
+    assert(upgrade->phase >= UPGRADE_STARTING);
     if (upgrade->phase == UPGRADE_ROLLING_BACK) {
         signals_send(upgrade->other, SIGKILL, upgrade->log);
         return;
@@ -326,7 +321,7 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
         return;
     upgrade_receive(upgrade); /* its last messages */
     describe_end(upgrade, status, why, sizeof(why));
-    if (upgrade_is_pending(upgrade)) {
+    if (upgrade->phase >= UPGRADE_STARTING) {
         roll_back(upgrade, why);
     } else {
         log_write(upgrade->log, WIFEXITED(status) ? LEVEL_NOTICE : LEVEL_ALERT, 0,
@@ -389,7 +384,7 @@ static void handle_message(struct upgrade *upgrade, const struct upgrade_message
 {
     if (message->fd != -1)
         upgrade->ops->adopt_socket(upgrade->host, message->fd);
-    if (message->diag.text != NULL && upgrade_is_pending(upgrade))
+    if (message->diag.text != NULL && upgrade->phase >= UPGRADE_STARTING)
         diag_add_json(upgrade->diag, upgrade->diag_session, message->diag);
     if (message->sockets.text != NULL)
         upgrade_sockets_read(&upgrade->sockets, message->sockets);
@@ -403,7 +398,7 @@ static void handle_message(struct upgrade *upgrade, const struct upgrade_message
         upgrade->main = true;
         upgrade->ops->become_main(upgrade->host);
     }
-    if (message->serves && upgrade_is_pending(upgrade))
+    if (message->serves && upgrade->phase >= UPGRADE_STARTING)
         hand_over(upgrade);
 }
 

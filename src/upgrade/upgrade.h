@@ -23,13 +23,15 @@
 
 #define UPGRADE_KIND KIND('U', 'p', 'g', 'r')
 
+/* From STARTING on the upgrade is pending: we are the old process, the new one runs and does not
+ * serve yet, no reload begins, and our exit waits for its end. */
 enum upgrade_phase {
     UPGRADE_NONE,         /* no other master process runs */
-    UPGRADE_STARTING,     /* old: the new one was started and does not serve yet */
-    UPGRADE_ROLLING_BACK, /* old: the new one was told to end, and is killed if it does not */
-    UPGRADE_HANDED_OVER,  /* old: the new one serves, and has the pid file and the control socket */
     UPGRADE_JOINING,      /* new: started by the old one, we do not serve yet */
     UPGRADE_BESIDE,       /* new: we serve, and the old one still runs */
+    UPGRADE_HANDED_OVER,  /* old: the new one serves, and has the pid file and the control socket */
+    UPGRADE_STARTING,     /* old: the new one was started */
+    UPGRADE_ROLLING_BACK, /* old: the new one was told to end, and is killed if it does not */
     UPGRADE_PHASES,
 };
 
@@ -110,8 +112,6 @@ void upgrade_ended(struct upgrade *upgrade);
 /* Frees all; `failed`: and tells the old process why we could not start. */
 void upgrade_done(struct upgrade *upgrade, bool failed);
 
-/* Whether a new process runs and does not serve yet. */
-bool upgrade_is_pending(const struct upgrade *upgrade);
 /* Whether we are the new process of an upgrade. */
 bool upgrade_is_new(const struct upgrade *upgrade);
 
