@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/time.h>
 
 #define SERVICE_MANAGER_PID 1 /* unless it is a user's */
 
@@ -112,26 +111,6 @@ static void check_parts(const struct master *master)
     assert(master->background == -1 || master->reload.phase == RELOAD_IDLE);
 }
 
-/* Sleeps until a signal comes; SIGALRM does for the earliest timer. */
-static void sleep_until_signal(struct master *master)
-{
-    int wait = timers_wait(&master->timers);
-    uint64_t deadline = wait == -1 ? 0 : master->clock.mono_ms + (uint64_t)wait;
-
-    if (deadline != master->alarm_ms) {
-        struct itimerval alarm = { .it_value = { 0, 0 } };
-
-        if (wait != -1) {
-            alarm.it_value.tv_sec = wait / 1000;
-            alarm.it_value.tv_usec = wait > 0 ? wait % 1000 * 1000 : 1;
-        }
-        setitimer(ITIMER_REAL, &alarm, NULL);
-        master->alarm_ms = deadline;
-    }
-    sigsuspend(signals_wait_mask());
-    clock_read(&master->clock);
-}
-
 static void run(struct master *master)
 {
     struct pool *pool = &master->pool;
@@ -139,7 +118,7 @@ static void run(struct master *master)
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     while ((master->phase == MASTER_RUNS && !master->failed) || pool_has_workers(pool) ||
            master->upgrade.phase >= UPGRADE_STARTING) {
-        sleep_until_signal(master);
+        alarm_sleep(&master->alarm, &master->timers, &master->clock);
         if (signals_take(COMMAND_REAP, NULL))
             pool_reap(pool);
         if (signals_take(COMMAND_CHANNEL, NULL)) {
@@ -149,8 +128,6 @@ static void run(struct master *master)
             if (master->upgrade.phase != UPGRADE_NONE)
                 upgrade_receive(&master->upgrade);
         }
-        if (signals_take(COMMAND_DEADLINE, NULL))
-            master->alarm_ms = 0;
         timers_run(&master->timers);
         carry_out_commands(master);
         if (master->log.broken || pool->log_limit.report_ms != 0)

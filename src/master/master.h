@@ -13,6 +13,7 @@
 #include "master/service_manager.h"
 #include "master/start.h"
 #include "pool/pool.h"
+#include "process/alarm.h"
 
 #define MASTER_KIND KIND('M', 'a', 's', 't')
 
@@ -20,8 +21,8 @@ struct master {
     unsigned kind;
     struct log log;
     struct clock clock;   /* read at the latest wake-up */
-    struct timers timers; /* deadlines of all parts; SIGALRM wakes for the earliest */
-    uint64_t alarm_ms;    /* the deadline that SIGALRM is set for; 0: it is not set, or has come */
+    struct timers timers; /* deadlines of all parts */
+    struct alarm alarm;   /* wakes for the earliest of them */
     struct clock started;
     struct shared *shared;
     const struct cycle_options *options;
@@ -34,8 +35,8 @@ struct master {
     struct diag *diag;           /* diagnostics of a reload; NULL: there was no memory */
     struct reload_status result; /* outcome of the latest reload */
     enum master_phase phase;
-    pid_t sender;   /* sender of the signal that is handled; 0: not known, or no signal */
     bool requested[COMMAND_N]; /* commands of the control socket's clients, until carried out */
+    pid_t sender;   /* sender of the signal that is handled; 0: not known, or no signal */
     bool termed;    /* a SIGTERM has come */
     bool failed;    /* the daemon could not begin to serve */
     int background; /* a pipe to the process that waits until we serve, or -1 */
