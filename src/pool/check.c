@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks of the whole pool, which the master runs after each wake-up. Only the master's own
- * memory is looked at: nothing here depends on what a worker has written or said. */
+/* Checks of the whole pool, which the master of a debug build runs after each wake-up. Only the
+ * master's own memory is looked at: nothing here depends on what a worker has written or said. */
 #include "pool/pool.h"
 
 #include <assert.h>
