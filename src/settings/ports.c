@@ -39,9 +39,11 @@ static void add_binding(
     struct port *port = listener->owner;
     struct binding *binding = apply_alloc(apply, sizeof(*binding));
 
-    assert(port != NULL && listen->server != NULL);
+    CHECK_KIND(port, PORT_KIND);
+    assert(listen->server != NULL);
     if (binding == NULL)
         return;
+    binding->kind = BINDING_KIND;
     binding->address = listen->address;
     binding->server = listen->server;
     address_format(&listen->address, true, binding->text);
@@ -60,6 +62,7 @@ static void add_listener(struct apply *apply, struct listen_address *listen)
     if (listener == NULL || port == NULL)
         return;
     listener->options.tcp_nodelay = listen->server->settings.tcp_nodelay != 0;
+    port->kind = PORT_KIND;
     STAILQ_INIT(&port->bindings);
     listener->owner = port;
     listen->listener = listener;

@@ -4,6 +4,7 @@
  * Only data: settings/ fills it in, and nothing changes it while sessions use it. */
 #pragma once
 
+#include "base/check.h"
 #include "net/address.h"
 #include "net/listener.h"
 #include "shm/zone.h"
@@ -27,8 +28,12 @@ struct server {
     struct server_settings settings;
 };
 
+#define BINDING_KIND KIND('B', 'i', 'n', 'd')
+#define PORT_KIND KIND('P', 'o', 'r', 't')
+
 /* An address of a server: one `listen`, or one port of its range. The owner of connections. */
 struct binding {
+    unsigned kind;
     STAILQ_ENTRY(binding) link;
     struct address address;
     char text[ADDRESS_TEXT];
@@ -38,6 +43,7 @@ struct binding {
 /* A listener's owner: the bindings that its socket serves. The first has the socket's own address;
  * the others are addresses that a wildcard's socket includes, told apart by getsockname(). */
 struct port {
+    unsigned kind;
     STAILQ_HEAD(, binding) bindings;
     bool several;
 };

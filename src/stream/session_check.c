@@ -44,6 +44,7 @@ void session_check(const struct fb_conn *conn)
         return;
     }
     assert(conn->session_phase != SESSION_ENDED);
+    CHECK_KIND(session_binding_of(conn), BINDING_KIND);
     if (conn->session_phase == SESSION_KEEPALIVE)
         check_kept(conn, session);
     else if (conn->outgoing)

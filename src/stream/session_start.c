@@ -15,7 +15,8 @@ static struct binding *find_binding(struct port *port, int fd)
     struct binding *first = STAILQ_FIRST(&port->bindings), *binding;
     struct address local = { .length = sizeof(local.un) };
 
-    assert(first != NULL);
+    CHECK_KIND(port, PORT_KIND);
+    CHECK_KIND(first, BINDING_KIND);
     if (!port->several || getsockname(fd, &local.any, &local.length) == -1)
         return first;
     STAILQ_FOREACH (binding, &port->bindings, link)

@@ -39,6 +39,7 @@ static struct wildcard *open_wildcard(void)
         struct binding *binding = &wildcard->bindings[i];
 
         ck_assert_ptr_null(address_parse(hosts[i], wildcard->port, &binding->address));
+        binding->kind = BINDING_KIND;
         binding->server = &wildcard->fixture->server.server;
         address_format(&binding->address, true, binding->text);
         STAILQ_INSERT_TAIL(&wildcard->fixture->server.port.bindings, binding, link);
