@@ -87,7 +87,7 @@ int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *c
     struct control_socket *next_control = &endpoints->next_control;
 
     assert(role_is(ROLE_MASTER));
-    endpoints_check(endpoints);
+    CHECK_KIND(endpoints, ENDPOINTS_KIND);
     if (endpoints->phase == ENDPOINTS_HANDED_OVER) /* until the other process has gone */
         return 0;
     if (!pidfile_is_at(pidfile, core->pid) &&
@@ -137,7 +137,7 @@ int endpoints_publish(struct endpoints *endpoints, const struct core_settings *c
         endpoints->pidfile = endpoints->next_pidfile;
         endpoints->next_pidfile = (struct pidfile) { .lock_fd = -1 };
     }
-    endpoints_check(endpoints);
+    assert(endpoints->phase == ENDPOINTS_HANDED_OVER || next->fd == -1);
     return 0;
 }
 
