@@ -24,4 +24,7 @@ extern const char
     *const sandbox_calls_of_io_uring[];           /* io_uring, whose operations no filter sees */
 extern const char *const sandbox_calls_allowed[]; /* allowed to every worker by `strict` */
 extern const char *const sandbox_calls_of_children[]; /* needed to run programs */
+extern const char *const sandbox_calls_of_groups[];   /* processes as such */
+extern const char *const sandbox_calls_of_sharing[];  /* System V's memory, POSIX's queues */
+extern const char *const sandbox_calls_of_cutting[];  /* files that are cut short, an error log */
 extern const char *const sandbox_calls_of_writing[];  /* files that are changed by their names */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules for the paths that a worker may open, the ports that it may bind to and the processes that
- * it may signal, as far as this kernel's Landlock knows them. The C library has no calls for it,
+/* Rules for the paths that a worker may open, the ports that it may bind to and connect to, and the
+ * processes that it may signal, as far as this kernel's Landlock knows them. The C library has no calls for it,
  * and its headers may be older than the kernel. */
 #include "sandbox/confine.h"
 
@@ -44,6 +44,7 @@ enum {
     IOCTL_DEV, /* 5 */
 };
 #define BIND_TCP UINT64_C(1)              /* 4 */
+#define CONNECT_TCP UINT64_C(2)           /* 4 */
 #define SCOPE_ABSTRACT_SOCKET UINT64_C(1) /* 6 */
 #define SCOPE_SIGNAL UINT64_C(2)          /* 6 */
 
@@ -127,6 +128,9 @@ static struct ruleset handled_rights(const struct cycle *cycle, int abi)
 
     if (abi >= 4 && !needs->listen)
         handled.net = BIND_TCP;
+    if (abi >= 4 && cycle->core.sandbox == SANDBOX_STRICT && !needs->connect && !needs->names &&
+        !needs->exec)
+        handled.net |= CONNECT_TCP;
     if (abi >= 6)
         handled.scoped = SCOPE_ABSTRACT_SOCKET | SCOPE_SIGNAL;
     return handled;
@@ -221,12 +225,26 @@ static void allow_paths(const struct rules *rules, const struct cycle *cycle)
     allow_for_build(rules);
 }
 
-/* A client's socket that is bound to an address and no port is harmless. */
-static int allow_any_port(const struct rules *rules)
+static int allow_port(const struct rules *rules, uint64_t port, uint64_t allowed)
 {
-    struct port_rule rule = { .allowed = BIND_TCP };
+    struct port_rule rule = { .allowed = allowed, .port = port };
 
     return (int)syscall(CALL_ADD_RULE, rules->fd, RULE_NET_PORT, &rule, 0);
+}
+
+/* Allows the ports of what the configuration connects to. A client's socket that is bound to an
+ * address and no port is harmless. */
+static int allow_ports(const struct rules *rules, const struct needs *needs, uint64_t handled)
+{
+    const struct needs_port *needed;
+
+    if ((handled & BIND_TCP) && allow_port(rules, 0, BIND_TCP) == -1)
+        return -1;
+    if (handled & CONNECT_TCP)
+        STAILQ_FOREACH (needed, &needs->ports, link)
+            if (allow_port(rules, needed->port, CONNECT_TCP) == -1)
+                return -1;
+    return 0;
 }
 
 int sandbox_landlock_enter(const struct cycle *cycle, struct log *log)
@@ -242,8 +260,7 @@ int sandbox_landlock_enter(const struct cycle *cycle, struct log *log)
     if (rules.fd == -1)
         return -1;
     allow_paths(&rules, cycle);
-    if (ruleset.net != 0)
-        status = allow_any_port(&rules);
+    status = allow_ports(&rules, &cycle->needs, ruleset.net);
     if (status == 0)
         status = (int)syscall(CALL_RESTRICT_SELF, rules.fd, 0);
     error = errno;

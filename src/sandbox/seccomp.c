@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,9 +49,10 @@
     ((uint64_t)CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |       \
         CLONE_NEWPID | CLONE_NEWNET)
 
-#define FAMILIES 64    /* more than there are */
-#define TYPES 16       /* SOCK_TYPE_MASK and one */
-#define INT UINT32_MAX /* the bits of one */
+#define IOPRIO_PROCESS 1 /* IOPRIO_WHO_PROCESS of linux/ioprio.h, which is newer than others */
+#define FAMILIES 64      /* more than there are */
+#define TYPES 16         /* SOCK_TYPE_MASK and one */
+#define INT UINT32_MAX   /* the bits of one */
 
 /* In all of them the first argument is the process that is signalled; tkill() takes the number of
  * the process's first thread for it. */
@@ -63,6 +65,7 @@ struct filter {
     const struct needs *needs;
     /* a protocol of an older SDK cannot declare its needs, so nothing of these is denied */
     bool open;
+    bool strict;
     int error; /* the first, negative; 0 */
 };
 
@@ -120,19 +123,30 @@ static struct scmp_arg_cmp arg_has(unsigned arg, uint64_t bits)
 
 /* Sockets */
 
+/* Whether workers connect; to which ports, Landlock says. Programs and the resolver connect where
+ * they want. */
+static bool connects(const struct needs *needs, bool named)
+{
+    return needs->connect || needs->names || needs->exec || named;
+}
+
 static bool has_type(const struct filter *filter, unsigned type)
 {
     const struct needs *needs = filter->needs;
 
-    return type == SOCK_STREAM ||
-           (type == SOCK_DGRAM && (needs->udp || needs->names || filter->open));
+    if (type == SOCK_STREAM)
+        return !filter->strict || needs->listen || connects(needs, !STAILQ_EMPTY(&needs->ports));
+    return type == SOCK_DGRAM && (needs->udp || needs->names || filter->open);
 }
 
 static bool has_family(const struct filter *filter, unsigned family)
 {
-    return family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
-           (family == AF_NETLINK &&
-               (filter->needs->names || filter->open)); /* protocol 0 is routes */
+    const struct needs *needs = filter->needs;
+
+    if (family == AF_UNIX)
+        return !filter->strict || needs->listen || connects(needs, needs->unix_targets);
+    return family == AF_INET || family == AF_INET6 ||
+           (family == AF_NETLINK && (needs->names || filter->open)); /* protocol 0 is routes */
 }
 
 static void add_sockets(struct filter *filter, uint32_t action)
@@ -202,6 +216,64 @@ static void deny_ptrace_but(struct filter *filter, const unsigned *own)
         }
 }
 
+/* A worker may change how it is scheduled itself, and no sibling. */
+static void deny_scheduling(struct filter *filter)
+{
+    static const char *const calls[] = { "sched_setaffinity", "sched_setattr", "sched_setparam",
+        "sched_setscheduler" };
+
+    for (size_t i = 0; i < countof(calls); i++)
+        add_if(filter, DENY, calls[i], arg_compare(0, SCMP_CMP_NE, 0));
+    add_if(filter, DENY, "setpriority", arg_compare(0, SCMP_CMP_NE, PRIO_PROCESS));
+    add_if(filter, DENY, "setpriority", arg_compare(1, SCMP_CMP_NE, 0));
+    add_if(filter, DENY, "ioprio_set", arg_compare(0, SCMP_CMP_NE, IOPRIO_PROCESS));
+    add_if(filter, DENY, "ioprio_set", arg_compare(1, SCMP_CMP_NE, 0));
+}
+
+/* Memory that is no file's must not become code; libraries are mapped from their files. */
+static void deny_code(struct filter *filter)
+{
+    static const char *const maps[] = { "mmap", "mmap2" };
+    const struct scmp_arg_cmp anonymous[] = { arg_has(2, PROT_EXEC), arg_has(3, MAP_ANONYMOUS) };
+
+    if (filter->needs->code || filter->needs->exec || filter->open)
+        return;
+    for (size_t i = 0; i < countof(maps); i++)
+        add_all(filter, DENY, maps[i], countof(anonymous), anonymous);
+    add_if(filter, DENY, "mprotect", arg_has(2, PROT_EXEC));
+    add_if(filter, DENY, "pkey_mprotect", arg_has(2, PROT_EXEC));
+    add_rule(filter, DENY, "memfd_create");
+}
+
+static bool may_write_files(const struct needs *needs)
+{
+    const struct needs_path *path;
+
+    STAILQ_FOREACH (path, &needs->paths, link)
+        if (path->write)
+            return true;
+    return false;
+}
+
+/* What protocols may need, and none of this configuration has declared. */
+static void deny_needs(struct filter *filter)
+{
+    const struct needs *needs = filter->needs;
+
+    if (filter->open)
+        return;
+    if (!needs->exec) {
+        add_list(filter, DENY, sandbox_calls_of_exec);
+        add_list(filter, DENY, sandbox_calls_of_groups);
+    }
+    if (!needs->listen)
+        add_rule(filter, DENY, "listen");
+    if (!may_write_files(needs))
+        add_list(filter, DENY, sandbox_calls_of_cutting);
+    add_list(filter, DENY, sandbox_calls_of_io_uring);
+    add_list(filter, DENY, sandbox_calls_of_sharing);
+}
+
 static void deny_calls(struct filter *filter)
 {
     static const unsigned ioctls[] = { TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP };
@@ -209,12 +281,9 @@ static void deny_calls(struct filter *filter)
         F_SETOWN_EX }; /* choose the process that gets SIGIO */
 
     add_list(filter, DENY, sandbox_calls_denied);
-    if (!filter->needs->exec && !filter->open)
-        add_list(filter, DENY, sandbox_calls_of_exec);
-    if (!filter->needs->listen && !filter->open)
-        add_rule(filter, DENY, "listen");
-    if (!filter->open)
-        add_list(filter, DENY, sandbox_calls_of_io_uring);
+    deny_needs(filter);
+    deny_code(filter);
+    deny_scheduling(filter);
     for (size_t i = 0; i < countof(ioctls); i++)
         add_if(filter, DENY, "ioctl", arg_is(1, ioctls[i]));
     for (size_t i = 0; i < countof(fcntls); i++) {
@@ -272,9 +341,11 @@ static void allow_options(struct filter *filter)
 {
     static const unsigned ioctls[] = { FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ,
         TIOCOUTQ };
-    static const unsigned fcntls[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL,
-        F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETPIPE_SZ,
-        F_GETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS };
+    static const unsigned fcntls[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK,
+        F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETPIPE_SZ, F_GETPIPE_SZ,
+        F_ADD_SEALS, F_GET_SEALS };
+    /* descriptors of logs must go on appending */
+    const struct scmp_arg_cmp appending[] = { arg_is(1, F_SETFL), arg_has(2, O_APPEND) };
     static const unsigned prctls[] = { PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
         PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_VMA };
 
@@ -284,6 +355,8 @@ static void allow_options(struct filter *filter)
         add_if(filter, ALLOW, "fcntl", arg_is(1, fcntls[i]));
         add_if(filter, ALLOW, "fcntl64", arg_is(1, fcntls[i]));
     }
+    add_all(filter, ALLOW, "fcntl", countof(appending), appending);
+    add_all(filter, ALLOW, "fcntl64", countof(appending), appending);
     for (size_t i = 0; i < countof(prctls); i++)
         add_if(filter, ALLOW, "prctl", arg_is(0, prctls[i]));
     add_if(filter, ALLOW, "prlimit64", arg_compare(0, SCMP_CMP_EQ, 0));
@@ -300,20 +373,21 @@ static void allow_for_build(struct filter *filter)
 
 static void allow_calls(struct filter *filter)
 {
+    static const struct scmp_arg_cmp own_priority[] = { SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS),
+        SCMP_A1(SCMP_CMP_EQ, 0) };
     const struct needs *needs = filter->needs;
-    const struct needs_path *path;
-    bool writes = false;
 
     assert(!filter->open); /* only with `on` */
-    STAILQ_FOREACH (path, &needs->paths, link)
-        writes = writes || path->write;
     add_list(filter, ALLOW, sandbox_calls_allowed);
-    if (writes)
+    if (may_write_files(needs))
         add_list(filter, ALLOW, sandbox_calls_of_writing);
     if (needs->exec) {
         add_list(filter, ALLOW, sandbox_calls_of_exec);
         add_list(filter, ALLOW, sandbox_calls_of_children);
+        add_all(filter, ALLOW, "setpriority", countof(own_priority), own_priority);
     }
+    if (connects(needs, needs->unix_targets || !STAILQ_EMPTY(&needs->ports)))
+        add_rule(filter, ALLOW, "connect");
     if (needs->listen)
         add_rule(filter, ALLOW, "listen");
     if (needs->listen || needs->udp || needs->names)
@@ -363,6 +437,7 @@ int sandbox_seccomp_enter(const struct cycle *cycle)
         .context = seccomp_init(strict ? DENY : ALLOW),
         .needs = &cycle->needs,
         .open = !strict && cycle->needs.unknown != NULL,
+        .strict = strict,
     };
     int error;
 

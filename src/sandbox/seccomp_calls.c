@@ -22,8 +22,15 @@ const char *const sandbox_calls_denied[] = {
     "process_vm_readv", "process_vm_writev",
     /* the kernel's insides */
     "add_key", "bpf", "fanotify_init", "keyctl", "perf_event_open", "request_key", "userfaultfd",
-    NULL
+    /* would widen the mapping of a worker's own page to those of others; realloc() copies then */
+    "mremap", "remap_file_pages", NULL
 };
+
+/* Memory and queues that other processes of the same user have too, or that nobody can look into. */
+const char *const sandbox_calls_of_sharing[] = { "ipc", "memfd_secret", "mq_getsetattr",
+    "mq_notify", "mq_open", "mq_timedreceive", "mq_timedreceive_time64", "mq_timedsend",
+    "mq_timedsend_time64", "mq_unlink", "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget",
+    "semop", "semtimedop", "semtimedop_time64", "shmat", "shmctl", "shmdt", "shmget", NULL };
 
 const char *const sandbox_calls_of_exec[] = { "execve", "execveat", NULL };
 
@@ -33,13 +40,12 @@ const char *const sandbox_calls_of_io_uring[] = { "io_uring_enter", "io_uring_re
 const char *const sandbox_calls_allowed[] = {
     /* descriptors */
     "close", "close_range", "copy_file_range", "dup", "dup2", "dup3", "eventfd", "eventfd2",
-    "fadvise64", "fadvise64_64", "arm_fadvise64_64", "fallocate", "fdatasync", "flock", "fstat",
-    "fstat64", "fstatfs", "fstatfs64", "fsync", "ftruncate", "ftruncate64", "getdents",
-    "getdents64", "lseek", "_llseek", "memfd_create", "pipe", "pipe2", "pread64", "preadv",
-    "preadv2", "pwrite64", "pwritev", "pwritev2", "read", "readahead", "readv", "sendfile",
-    "sendfile64", "signalfd", "signalfd4", "splice", "sync_file_range", "sync_file_range2", "tee",
-    "timerfd_create", "timerfd_gettime", "timerfd_gettime64", "timerfd_settime",
-    "timerfd_settime64", "vmsplice", "write", "writev",
+    "fadvise64", "fadvise64_64", "arm_fadvise64_64", "fdatasync", "flock", "fstat", "fstat64",
+    "fstatfs", "fstatfs64", "fsync", "getdents", "getdents64", "lseek", "_llseek", "memfd_create",
+    "pipe", "pipe2", "pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2", "read",
+    "readahead", "readv", "sendfile", "sendfile64", "signalfd", "signalfd4", "splice",
+    "sync_file_range", "sync_file_range2", "tee", "timerfd_create", "timerfd_gettime",
+    "timerfd_gettime64", "timerfd_settime", "timerfd_settime64", "vmsplice", "write", "writev",
     /* files by their names, as far as Landlock lets them be opened */
     "access", "faccessat", "faccessat2", "fstatat64", "getcwd", "lstat", "lstat64", "newfstatat",
     "open", "openat", "openat2", "readlink", "readlinkat", "stat", "stat64", "statfs", "statfs64",
@@ -49,12 +55,12 @@ const char *const sandbox_calls_allowed[] = {
     "epoll_wait", "epoll_wait_old", "_newselect", "poll", "ppoll", "ppoll_time64", "pselect6",
     "pselect6_time64", "select",
     /* sockets that are there */
-    "accept", "accept4", "connect", "getpeername", "getsockname", "getsockopt", "recv", "recvfrom",
-    "recvmmsg", "recvmmsg_time64", "recvmsg", "send", "sendmmsg", "sendmsg", "sendto", "setsockopt",
-    "shutdown", "socketpair",
+    "accept", "accept4", "getpeername", "getsockname", "getsockopt", "recv", "recvfrom", "recvmmsg",
+    "recvmmsg_time64", "recvmsg", "send", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
+    "socketpair",
     /* memory */
-    "brk", "get_mempolicy", "madvise", "membarrier", "mincore", "mlock", "mlock2", "mremap",
-    "msync", "munlock", "munmap",
+    "brk", "get_mempolicy", "madvise", "membarrier", "mincore", "mlock", "mlock2", "msync",
+    "munlock", "munmap",
     /* threads and the process itself */
     "arch_prctl", "capget", "exit", "exit_group", "futex", "futex_time64", "futex_waitv",
     "futex_wait", "futex_wake", "futex_requeue", "get_robust_list", "getcpu", "getegid",
@@ -75,9 +81,13 @@ const char *const sandbox_calls_allowed[] = {
 };
 
 const char *const sandbox_calls_of_children[] = { "chdir", "fchdir", "fork", "pidfd_open",
-    "setpgid", "setpriority", "setrlimit", "setsid", "vfork", NULL };
+    "setpgid", "setrlimit", "setsid", "vfork", NULL };
+
+const char *const sandbox_calls_of_groups[] = { "pidfd_open", "setsid", NULL };
+
+const char *const sandbox_calls_of_cutting[] = { "fallocate", "ftruncate", "ftruncate64", NULL };
 
 const char *const sandbox_calls_of_writing[] = { "chmod", "creat", "fchmod", "fchmodat",
-    "fchmodat2", "futimesat", "link", "linkat", "mkdir", "mkdirat", "rename", "renameat",
-    "renameat2", "rmdir", "symlink", "symlinkat", "truncate", "truncate64", "unlink", "unlinkat",
-    "utime", "utimensat", "utimensat_time64", "utimes", NULL };
+    "fchmodat2", "fallocate", "ftruncate", "ftruncate64", "futimesat", "link", "linkat", "mkdir",
+    "mkdirat", "rename", "renameat", "renameat2", "rmdir", "symlink", "symlinkat", "truncate",
+    "truncate64", "unlink", "unlinkat", "utime", "utimensat", "utimensat_time64", "utimes", NULL };

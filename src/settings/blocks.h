@@ -5,6 +5,7 @@
 
 #include "settings/setting.h"
 
+struct fb_target;
 struct scope;
 
 /* core.c: the rest of the main context; only for a configuration without mistakes. */
@@ -40,5 +41,7 @@ const struct conf_directive *substitution_apply(
 /* sizing.c: `worker_connections auto`, and the check against the memory that there is. */
 void sizing_finish(struct apply *apply);
 
-/* needs.c: collects what the protocols of all servers need (needs.h). */
+/* needs.c: collects what the protocols of all servers need (needs.h), and the targets that the
+ * configuration names. */
 void needs_collect(struct apply *apply);
+void needs_add_target(struct apply *apply, const struct fb_target *target);

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
 #include "settings/protocol.h"
 #include "shm/metrics.h"
 
@@ -73,6 +74,8 @@ const struct fb_target *settings_target(fb_conf *conf, const char *directive, co
     struct fb_target *target = apply_alloc(conf->apply, sizeof(*target));
     const char *wrong = target == NULL ? NULL : target_parse(text, true, target);
 
+    if (wrong == NULL && target != NULL)
+        needs_add_target(conf->apply, target);
     if (wrong == NULL)
         return target;
     settings_report(conf, directive, "invalid address \"%s\": %s", text, wrong);

@@ -100,6 +100,7 @@ static struct cycle *create_cycle(const struct memory *memory)
     STAILQ_INIT(&cycle->stream.servers);
     STAILQ_INIT(&cycle->stream.listeners);
     STAILQ_INIT(&cycle->needs.paths);
+    STAILQ_INIT(&cycle->needs.ports);
     zones_init(&cycle->zones);
     SLIST_INIT(&cycle->modules);
     return cycle;

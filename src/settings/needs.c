@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects the needs of all protocols that have a server, for the sandbox. Protocols without a
- * server add nothing, and each path is listed once. */
+/* Collects the needs of all protocols that have a server, for the sandbox, and the targets of all.
+ * Protocols without a server add no other need; each path and port is listed once. */
 #include "settings/needs.h"
 
 #include "base/check.h"
+#include "net/target.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 
@@ -62,10 +63,31 @@ static void add_protocol(struct apply *apply, const fb_protocol *protocol)
     needs->names = needs->names || (protocol->needs & FB_NEEDS_NAMES);
     needs->udp = needs->udp || (protocol->needs & FB_NEEDS_UDP);
     needs->listen = needs->listen || (protocol->needs & FB_NEEDS_LISTEN);
+    needs->connect = needs->connect || (protocol->needs & FB_NEEDS_CONNECT);
     if (protocol->api < API_OF_NEEDS)
         needs->unknown = protocol->name;
     add_list(apply, protocol->reads, false);
     add_list(apply, protocol->writes, true);
+}
+
+void needs_add_target(struct apply *apply, const struct fb_target *target)
+{
+    struct needs *needs = &apply->cycle->needs;
+    in_port_t port = address_port(&target->address);
+    struct needs_port *needed;
+
+    if (target->address.any.sa_family == AF_UNIX) {
+        needs->unix_targets = true;
+        return;
+    }
+    STAILQ_FOREACH (needed, &needs->ports, link)
+        if (needed->port == port)
+            return;
+    needed = apply_alloc(apply, sizeof(*needed));
+    if (needed == NULL)
+        return;
+    needed->port = port;
+    STAILQ_INSERT_TAIL(&needs->ports, needed, link);
 }
 
 void needs_collect(struct apply *apply)

@@ -4,12 +4,19 @@
 #pragma once
 
 #include <bsd/sys/queue.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 
 struct needs_path {
     STAILQ_ENTRY(needs_path) link;
     const char *path;
     bool write; /* files there may be written, made and removed; else only read */
+};
+
+/* A TCP port to connect to. */
+struct needs_port {
+    STAILQ_ENTRY(needs_port) link;
+    in_port_t port; /* in host order */
 };
 
 /* Sum of the needs of all protocols that have a server; see the SDK's FB_NEEDS_... */
@@ -19,6 +26,9 @@ struct needs {
     bool names;          /* the resolver of the C library */
     bool udp;            /* sockets of datagrams */
     bool listen;         /* listening sockets of their own */
+    bool connect;        /* servers that the configuration does not name */
+    bool unix_targets;   /* targets of the configuration that are unix sockets */
     const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */
     STAILQ_HEAD(, needs_path) paths;
+    STAILQ_HEAD(, needs_port) ports; /* of the configuration's targets, each once */
 };

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "net/target.h"
 #include "settings/apply.h"
+#include "settings/blocks.h"
 #include "settings/protocol.h"
 #include "settings/set_value.h"
 
@@ -45,6 +46,7 @@ SETTER(protocol_set_target)
     wrong = target_parse(directive->args[0].text, true, target);
     if (wrong != NULL)
         return set_bad_value(apply, directive, 0, "%s", wrong);
+    needs_add_target(apply, target);
     *(const struct fb_target **)field = target;
     return 0;
 }

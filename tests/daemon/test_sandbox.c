@@ -110,18 +110,41 @@ static const struct row {
     { "hidden_input", EPERM, EPERM, 0, FILTER },
     { "memory_map", EPERM, EPERM, CAP(SYS_RESOURCE), FILTER },
 
+    { "setsid", EPERM, EPERM, 0, FILTER },
+    { "pidfd_open", EPERM, EPERM, 0, FILTER },
+    { "affinity_other", EPERM, EPERM, 0, FILTER },
+    { "sched_setattr", EPERM, EPERM, 0, FILTER },
+    { "priority_other", EPERM, EPERM, 0, FILTER },
+    { "priority_group", EPERM, EPERM, 0, FILTER },
+    { "ioprio_other", EPERM, EPERM, 0, FILTER },
+    { "shmget", EPERM, EPERM, 0, FILTER },
+    { "semget", EPERM, EPERM, 0, FILTER },
+    { "msgsnd", EPERM, EPERM, 0, FILTER },
+    { "mq_open", EPERM, EPERM, 0, FILTER },
+    { "memfd_secret", EPERM, EPERM, 0, FILTER },
+    { "widen", EPERM, EPERM, 0, FILTER },
+    { "remap_file_pages", EPERM, EPERM, 0, FILTER },
+    { "code", EPERM, EPERM, 0, FILTER },
+    { "mprotect", EPERM, EPERM, 0, FILTER },
+    { "cut", EPERM, EPERM, 0, FILTER },
+    { "cut_hole", EPERM, EPERM, 0, FILTER },
+
     { "setuid", 0, EPERM, 0, FILTER },
     { "bind", 0, EPERM, 0, FILTER },
-    { "code", 0, EPERM, 0, FILTER },
-    { "mprotect", 0, EPERM, 0, FILTER },
+    { "affinity_self", 0, EPERM, 0, FILTER },
+    { "priority_self", 0, EPERM, 0, FILTER },
+    { "memfd", EPERM, 0, 0, FILTER },
+    { "stop_appending", 0, EPERM, 0, FILTER },
+    { "connect $1", ECONNREFUSED, EPERM, 0, FILTER },
+    { "tcp", 0, EPERM, 0, FILTER },
+    { "unix", 0, EPERM, 0, FILTER },
 #ifndef __SANITIZE_ADDRESS__
     { "fork", 0, EPERM, 0, FILTER },
     { "open /proc/self/status", 0, EACCES, 0, PATHS },
     { "open /usr/lib", 0, EACCES, 0, PATHS },
 #endif
 
-    { "tcp", 0, 0, 0, FILTER },
-    { "unix", 0, 0, 0, FILTER },
+    { "go_on_appending", 0, 0, 0, FILTER },
     { "kill_self", 0, 0, 0, FILTER },
     { "tgkill_self", 0, 0, 0, FILTER },
     { "thread tgkill_self", 0, 0, 0, FILTER },
@@ -169,6 +192,14 @@ static const char *try_attempt(struct daemon *daemon, const char *words)
     close(client);
     ck_assert_msg(n > 0 && strcmp(line, "unknown") != 0, "\"%s\" is answered \"%s\"", words, line);
     return line;
+}
+
+static const char *try_port(struct daemon *daemon, int port)
+{
+    char words[32];
+
+    snprintf(words, sizeof(words), "connect %u", daemon->ports[port]);
+    return try_attempt(daemon, words);
 }
 
 static const char *name_of(int error)
@@ -273,7 +304,8 @@ START_TEST(needs)
     static const char *const answers[][2] = { { "program", "0" }, { "code", "0" },
         { "mprotect", "0" }, { "look_up", "0" }, { "open /etc/passwd", "0" }, { "netlink", "0" },
         { "netlink_diag", "EPERM" }, { "udp", "0" }, { "listen", "0" }, { "bind", "0" },
-        { "raw", "EPERM" }, { "hidden_raw", "EPERM" }, { "packet", "EPERM" }, { "mount", "EPERM" },
+        { "tcp", "0" }, { "unix", "0" }, { "connect 1", "ECONNREFUSED" }, { "raw", "EPERM" },
+        { "hidden_raw", "EPERM" }, { "packet", "EPERM" }, { "mount", "EPERM" },
         { "ptrace", "EPERM" }, { "make /tmp/fb_made_by_a_worker", "EACCES" }, { "bpf", "EPERM" },
         { "clone_user", "EPERM" }, { "io_uring", "EPERM" }, { NULL, NULL } };
     struct daemon *daemon = daemon_create(1);
@@ -287,6 +319,28 @@ START_TEST(needs)
     daemon_wait_log(daemon, "sandbox: workers may run programs, because protocols need it\n");
     daemon_wait_log(daemon, "open listening sockets, because");
     check_all(daemon, answers);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Under `strict` a worker connects to the ports that the configuration names, and no others. */
+START_TEST(targets)
+{
+    struct daemon *daemon = daemon_create(3);
+
+    daemon_configure(daemon,
+        "sandbox strict;\n" PROBER("prober") "stream { server { listen $0; prober; "
+                                             "prober_target 127.0.0.1:$0; } }\n");
+    daemon_start(daemon);
+    ck_assert_str_eq(try_port(daemon, 0), "0");
+    ck_assert_str_eq(try_port(daemon, 1), is_guarded(PORTS) ? "EACCES" : "ECONNREFUSED");
+    ck_assert_str_eq(try_attempt(daemon, "unix"), "EPERM");
+    daemon_configure(daemon,
+        "sandbox strict;\n" PROBER("prober") "stream { server { listen $0; prober; "
+                                             "prober_target unix:/nonexistent; } }\n");
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_str_eq(try_attempt(daemon, "unix"), "0");
+    ck_assert_str_eq(try_port(daemon, 0), "EPERM");
     daemon_finish(daemon);
 }
 END_TEST
@@ -458,6 +512,7 @@ static void add_tests(TCase *tcase)
     if (geteuid() == 0 && is_whole()) {
         tcase_add_loop_test(tcase, paths_of_directives, ON, STRICT + 1);
         tcase_add_loop_test(tcase, needs, ON, STRICT + 1);
+        tcase_add_test(tcase, targets);
         tcase_add_loop_test(tcase, an_old_module, ON, STRICT + 1);
     }
     tcase_add_test(tcase, a_path_that_is_not_there);

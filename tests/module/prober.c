@@ -27,6 +27,7 @@
 struct conf {
     const char *reads, *writes;
     int64_t threads;
+    const fb_target *target;
 };
 
 struct job {
@@ -132,6 +133,7 @@ static const fb_directive directives[] = {
     { .name = "prober_threads",
         .value = FB_VALUE_NUMBER,
         .offset = offsetof(struct conf, threads) },
+    { .name = "prober_target", .value = FB_VALUE_TARGET, .offset = offsetof(struct conf, target) },
 };
 
 static const fb_ops ops = { .size = sizeof(fb_ops), .data = prober_data };

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -194,7 +195,81 @@ static int look_up(void)
     return error;
 }
 
+/* Widens the mapping of one page of a file to the next one. */
+static int widen_mapping(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), *wide;
+    int error = 0;
+
+    if (p == MAP_FAILED)
+        return errno;
+    wide = mremap(p, page, 2 * page, MREMAP_MAYMOVE);
+    if (wide == MAP_FAILED)
+        error = errno;
+    munmap(error == 0 ? wide : p, error == 0 ? 2 * page : page);
+    return error;
+}
+
+static int set_flags(int flags)
+{
+    int ends[2], error;
+
+    if (pipe(ends) == -1)
+        return errno;
+    error = outcome(fcntl(ends[1], F_SETFL, flags));
+    close(ends[0]);
+    close(ends[1]);
+    return error;
+}
+
+static int stop_appending(void)
+{
+    return set_flags(O_NONBLOCK);
+}
+
+static int go_on_appending(void)
+{
+    return set_flags(O_NONBLOCK | O_APPEND);
+}
+
+static int make_memory_file(void)
+{
+    return opened(memfd_create("prober", MFD_CLOEXEC));
+}
+
+static int set_own_affinity(void)
+{
+    cpu_set_t cpus;
+
+    return sched_getaffinity(0, sizeof(cpus), &cpus) == -1
+               ? errno
+               : outcome(sched_setaffinity(0, sizeof(cpus), &cpus));
+}
+
+static int set_other_affinity(void)
+{
+    cpu_set_t cpus;
+
+    return sched_getaffinity(0, sizeof(cpus), &cpus) == -1
+               ? errno
+               : outcome(sched_setaffinity(NOBODY, sizeof(cpus), &cpus));
+}
+
 /* Attempts that name something */
+
+static int connect_to_port(const char *port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(atoi(port)) };
+    int fd = socket(AF_INET, SOCK_STREAM, 0), error;
+
+    if (fd == -1)
+        return errno;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    error = outcome(connect(fd, (struct sockaddr *)&address, sizeof(address)));
+    close(fd);
+    return error;
+}
 
 static int open_to_read(const char *path)
 {
@@ -272,6 +347,21 @@ static const struct {
     { "personality", SYS_personality, { 0 } },
     { "input", SYS_ioctl, { -1, TIOCSTI, (long)"" } },
     { "hidden_input", SYS_ioctl, { -1, ABOVE_INT | TIOCSTI, (long)"" } },
+    { "remap_file_pages", SYS_remap_file_pages, { 0, 0, 0, 0, 0 } },
+    { "memfd_secret", SYS_memfd_secret, { INT_MAX } },
+    { "shmget", SYS_shmget, { IPC_PRIVATE, 0, 0 } },
+    { "semget", SYS_semget, { IPC_PRIVATE, 0, 0 } },
+    { "msgsnd", SYS_msgsnd, { -1, 0, 0, 0 } },
+    { "mq_open", SYS_mq_open, { (long)"/prober", 0, 0, 0 } },
+    { "pidfd_open", SYS_pidfd_open, { NOBODY, 0 } },
+    { "setsid", SYS_setsid, { 0 } },
+    { "sched_setattr", SYS_sched_setattr, { NOBODY, 0, 0 } },
+    { "priority_other", SYS_setpriority, { PRIO_PROCESS, NOBODY, 0 } },
+    { "priority_group", SYS_setpriority, { PRIO_PGRP, INT_MAX, 0 } },
+    { "priority_self", SYS_setpriority, { PRIO_PROCESS, 0, 0 } },
+    { "ioprio_other", SYS_ioprio_set, { 1, NOBODY, 0 } },
+    { "cut", SYS_ftruncate, { -1, 0 } },
+    { "cut_hole", SYS_fallocate, { -1, 0, 0, 1 } },
     { "memory_map", SYS_prctl, { PR_SET_MM, INT_MAX, 0, 0, 0 } },
 };
 
@@ -279,20 +369,26 @@ static const struct {
     const char *name;
     int (*try)(void);
 } attempts[] = {
+    { "affinity_other", set_other_affinity },
+    { "affinity_self", set_own_affinity },
     { "bind", bind_anywhere },
     { "clone_user", call_clone_user },
     { "code", make_code },
     { "fork", call_fork },
+    { "go_on_appending", go_on_appending },
     { "kill_self", call_kill_self },
     { "limit_other", limit_other },
     { "listen", call_listen },
     { "look_up", look_up },
+    { "memfd", make_memory_file },
     { "mprotect", turn_into_code },
     { "program", run_program },
     { "setuid", call_setuid },
     { "sigio", send_sigio },
     { "sigqueue", call_sigqueue },
+    { "stop_appending", stop_appending },
     { "tgkill_self", call_tgkill_self },
+    { "widen", widen_mapping },
 };
 
 static const struct {
@@ -300,6 +396,7 @@ static const struct {
     int (*try)(const char *what);
 } named_attempts[] = {
     { "bind ", bind_to_port },
+    { "connect ", connect_to_port },
     { "kill ", call_kill },
     { "make ", make_file },
     { "open ", open_to_read },

@@ -30,7 +30,7 @@ extern "C" {
 
 /* The number of the binary contract, and the version of this header. */
 #define FB_ABI 1u
-#define FB_API 2u
+#define FB_API 3u
 
 #if defined(__GNUC__)
 #define FB_SDK __attribute__((visibility("default")))
@@ -147,6 +147,7 @@ typedef struct fb_metric {
 #define FB_NEEDS_NAMES 4u   /* looks up hosts, users or interfaces with the C library */
 #define FB_NEEDS_UDP 8u     /* opens datagram sockets */
 #define FB_NEEDS_LISTEN 16u /* opens listening sockets of its own */
+#define FB_NEEDS_CONNECT 32u /* connects to other servers than the targets of its directives */
 
 /* The descriptor of a protocol. Later versions only append fields; `size` tells which ones are
  * there. */
