@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rules for the paths that a worker may open, the ports that it may bind to and connect to, and the
- * processes that it may signal, as far as this kernel's Landlock knows them. The C library has no calls for it,
- * and its headers may be older than the kernel. */
+ * processes that it may signal, as far as this kernel's Landlock knows them. The C library has no
+ * calls for it, and its headers may be older than the kernel. */
 #include "sandbox/confine.h"
 
 #include "process/sanitized.h"

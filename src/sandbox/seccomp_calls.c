@@ -26,7 +26,8 @@ const char *const sandbox_calls_denied[] = {
     "mremap", "remap_file_pages", NULL
 };
 
-/* Memory and queues that other processes of the same user have too, or that nobody can look into. */
+/* Memory and queues that other processes of the same user have too, or that nobody can look
+ * into. */
 const char *const sandbox_calls_of_sharing[] = { "ipc", "memfd_secret", "mq_getsetattr",
     "mq_notify", "mq_open", "mq_timedreceive", "mq_timedreceive_time64", "mq_timedsend",
     "mq_timedsend_time64", "mq_unlink", "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget",

@@ -236,6 +236,23 @@ LOUD int dprintf(int fd, const char *format, ...)
     return n;
 }
 
+/* The same in a build with _FORTIFY_SOURCE. */
+LOUD int __dprintf_chk(int fd, int flag, const char *format, ...);
+
+LOUD int __dprintf_chk(int fd, int flag, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    (void)flag;
+    if (strikes("dprintf"))
+        return -1;
+    va_start(args, format);
+    n = vdprintf(fd, format, args);
+    va_end(args);
+    return n;
+}
+
 LOUD int setgid(gid_t gid)
 {
     return strikes("setgid") ? -1 : ((int (*)(gid_t))next("setgid"))(gid);

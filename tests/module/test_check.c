@@ -103,8 +103,8 @@ SPOIL(unknown_flag, p->directives[1].flags = 8)
 SPOIL(number_path, p->directives[1].flags = FB_DIRECTIVE_READS)
 SPOIL(
     path, (p->directives[1].value = FB_VALUE_STRING, p->directives[1].flags = FB_DIRECTIVE_WRITES))
-SPOIL(every_need, p->protocol.needs = FB_NEEDS_LISTEN * 2 - 1)
-SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_LISTEN * 2)
+SPOIL(every_need, p->protocol.needs = FB_NEEDS_CONNECT * 2 - 1)
+SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_CONNECT * 2)
 SPOIL(old_api, (p->protocol.api = 1, p->protocol.size = offsetof(fb_protocol, needs),
                    p->protocol.needs = UINT64_MAX))
 SPOIL(no_handler, p->directives[0].flags = 0)
@@ -157,7 +157,7 @@ static const struct {
     { number_path, "has a directive \"part_number\" with a path that is not its value: FB_DIR" },
     { path, NULL },
     { every_need, NULL },
-    { unknown_need, "has unknown needs (needs 0x20): is it built for a newer forkbeard?" },
+    { unknown_need, "has unknown needs (needs 0x40): is it built for a newer forkbeard?" },
     { old_api, NULL },
     { unknown_flag, "has a directive \"part_number\" of a kind that is not known (value 2, flags "
                     "0x8)" },

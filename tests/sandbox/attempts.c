@@ -238,6 +238,11 @@ static int make_memory_file(void)
     return opened(memfd_create("prober", MFD_CLOEXEC));
 }
 
+static int set_own_priority(void)
+{
+    return outcome(setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)));
+}
+
 static int set_own_affinity(void)
 {
     cpu_set_t cpus;
@@ -358,7 +363,6 @@ static const struct {
     { "sched_setattr", SYS_sched_setattr, { NOBODY, 0, 0 } },
     { "priority_other", SYS_setpriority, { PRIO_PROCESS, NOBODY, 0 } },
     { "priority_group", SYS_setpriority, { PRIO_PGRP, INT_MAX, 0 } },
-    { "priority_self", SYS_setpriority, { PRIO_PROCESS, 0, 0 } },
     { "ioprio_other", SYS_ioprio_set, { 1, NOBODY, 0 } },
     { "cut", SYS_ftruncate, { -1, 0 } },
     { "cut_hole", SYS_fallocate, { -1, 0, 0, 1 } },
@@ -382,6 +386,7 @@ static const struct {
     { "look_up", look_up },
     { "memfd", make_memory_file },
     { "mprotect", turn_into_code },
+    { "priority_self", set_own_priority },
     { "program", run_program },
     { "setuid", call_setuid },
     { "sigio", send_sigio },
