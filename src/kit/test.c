@@ -93,6 +93,7 @@ static int start_worker(fb_test *test)
     log.plain = test->protocols[0]->name;
     if (zones_open(&test->cycle->zones, NULL, &log) == -1)
         return -1;
+    zones_slot_acquired(&test->cycle->zones, test->heritage.slot);
     if (worker_init(worker, &test->heritage, ROLE_SINGLE) == -1)
         return -1;
     worker->log.plain = test->protocols[0]->name;
@@ -108,7 +109,7 @@ static void create_world(fb_test *test)
 {
     test->target.fd = kit_file_create("");
     test->target.level = LEVEL_DEBUG;
-    test->shared = shared_create();
+    test->shared = shared_create_single();
     test->heritage = (struct heritage) {
         .cycle = test->cycle,
         .shared = test->shared,

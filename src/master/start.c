@@ -109,7 +109,7 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     if (process_set_environment(core, &start->log) == -1)
         return -1;
     path = strdup(core->pid);
-    start->shared = shared_create();
+    start->shared = core->master_process ? shared_create() : shared_create_single();
     if (path == NULL || start->shared == NULL) {
         log_write(&start->log, LEVEL_EMERG, errno, "no memory to start");
         free(path);

@@ -55,7 +55,7 @@ static void write_state(void *host, struct exec_state_writer *state, int link)
             if (listener->fds[i] != -1)
                 exec_state_add_socket(state, listener->fds[i]);
     STAILQ_FOREACH (zone, &cycle->zones, link)
-        exec_state_add_zone(state, zone->fd);
+        exec_state_add_zone(state, zone->segment.fd);
 }
 
 static int prepare_hand_over(void *host)

@@ -26,12 +26,32 @@ static NORETURN void end_child(struct pool *pool, struct heritage *heritage, int
     exit(status);
 }
 
+/* Maps the shared memory as this worker may use it; nothing of the master's was inherited. -1 after
+ * an emerg line. */
+static int enter_memory(struct pool *pool, struct generation *own, struct heritage *heritage)
+{
+    struct generation *generation;
+    const char *failed = shared_enter(heritage->shared, heritage->slot);
+
+    pool->log->pid = getpid();
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        if (generation != own)
+            zones_forget(&generation->cycle->zones);
+    if (failed == NULL)
+        return zones_enter(&own->cycle->zones, heritage->slot, pool->log);
+    log_write(pool->log, LEVEL_EMERG, errno,
+        "the shared memory could not be mapped in a worker: %s failed", failed);
+    return -1;
+}
+
 static NORETURN void run_child(struct pool *pool, struct generation *own, struct heritage *heritage)
 {
     struct listener *listener;
     int status;
 
     role_set(ROLE_WORKER);
+    if (enter_memory(pool, own, heritage) == -1)
+        _exit(EXIT_FAILURE); /* before any destructor of a module */
     descriptors_close_others(&heritage->descriptors);
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners, link)
         listener->kept_n = 0; /* only the master keeps sockets open for others */
@@ -102,9 +122,11 @@ int pool_spawn(struct pool_worker *worker)
             SLOT_MAX);
         return -1;
     }
+    zones_slot_acquired(&generation->cycle->zones, worker->slot);
     failed = fork_worker(worker);
     if (failed != NULL) {
         log_write(pool->log, LEVEL_ALERT, errno, "%s() failed while spawning a worker", failed);
+        zones_slot_released(&generation->cycle->zones, worker->slot);
         slot_release(pool->shared, worker->slot);
         return -1;
     }

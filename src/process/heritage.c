@@ -3,22 +3,20 @@
  * stays its owner's: nothing here opens or closes. */
 #include "process/heritage.h"
 
-/* A module is loaded from memory with a descriptor, kept so that a debugger can open it. */
+/* A module is loaded from memory with a descriptor, kept so that a debugger can open it. Nobody
+ * keeps descriptors of shared memory. */
 void heritage_add_descriptors(struct heritage *heritage, const struct descriptors *opened)
 {
     struct descriptors *kept = &heritage->descriptors;
     const struct cycle *cycle = heritage->cycle;
     const struct listener *listener;
     const struct module *module;
-    const struct zone *zone;
 
     descriptors_add(kept, heritage->channel);
     descriptors_add_targets(kept, cycle->core.logs, cycle->core.log_n);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
         for (unsigned i = 0; i < listener->fd_n; i++)
             descriptors_add(kept, listener->fds[i]);
-    STAILQ_FOREACH (zone, &cycle->zones, link)
-        descriptors_add(kept, zone->fd);
     SLIST_FOREACH (module, &cycle->modules, link)
         descriptors_add(kept, module->memory);
     descriptors_add_all(kept, opened);

@@ -26,5 +26,5 @@ int64_t fb_metric_total(const fb_conn *conn, uint32_t metric)
     if (server == NULL || metric >= server->protocol->metric_n)
         return 0;
     assert(server->metrics != NULL);
-    return shm_metrics_total(zone_memory(server->metrics), metric);
+    return shm_metrics_total(zone_memory(server->metrics), server->metrics->shape, metric);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Metrics in shared memory: a row of numbers for each worker slot, which that slot's worker alone
  * writes, without locked instructions, and a row into which the master folds the counters of the
- * workers that have died. */
+ * workers that have died. The layout follows from the shape, which each process has in its own
+ * memory: of what a worker can write only the numbers of rows are read. */
 #pragma once
 
 #include "shm/zone.h"
@@ -28,7 +29,7 @@ typedef _Atomic int64_t shm_row;
 
 /* The bytes that metrics of this shape need; 0 for an impossible shape. */
 size_t shm_metrics_size(const struct shm_metrics_shape *shape);
-/* Makes metrics in so many zeroed bytes, aligned to CACHE_LINE. */
+/* Makes metrics in so many zeroed bytes, which begin a page. */
 void shm_metrics_init(struct shm_metrics *metrics, const struct shm_metrics_shape *shape);
 /* Whether the memory holds metrics of this shape. */
 bool shm_metrics_is(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape);
@@ -36,17 +37,23 @@ bool shm_metrics_is(const struct shm_metrics *metrics, const struct shm_metrics_
 /* The kind of zone whose shape is a struct shm_metrics_shape. */
 extern const struct zone_kind shm_metrics_kind;
 
-uint32_t shm_metrics_n(const struct shm_metrics *metrics);
-/* Returns a slot's row, which is part of the totals from then on. The slot's worker calls it
- * once. */
-shm_row *shm_metrics_row(struct shm_metrics *metrics, uint32_t slot);
+/* The shape of all that follow is the one of the memory. */
+
+/* The master: has the totals take in a slot's row, before a worker has the slot. */
+void shm_metrics_acquire(struct shm_metrics *metrics, uint32_t slot);
+/* Returns a slot's row. */
+shm_row *shm_metrics_row(
+    struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t slot);
 /* Sum over the rows of the living workers and the dead. */
-void shm_metrics_totals(const struct shm_metrics *metrics, int64_t *totals);
-int64_t shm_metrics_total(const struct shm_metrics *metrics, uint32_t metric);
+void shm_metrics_totals(
+    const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, int64_t *totals);
+int64_t shm_metrics_total(
+    const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t metric);
 /* The master, when the worker of a slot has died: adds its counters to the totals and discards its
  * gauges. A second fold of the same slot changes nothing, and totals are right at every moment of a
  * fold. */
-void shm_metrics_fold(struct shm_metrics *metrics, uint32_t slot);
+void shm_metrics_fold(
+    struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t slot);
 
 /* Add to and set a metric of the caller's own row: a plain load and store are enough. */
 static inline void shm_metric_add(shm_row *metric, int64_t by)
@@ -62,4 +69,4 @@ static inline void shm_metric_set(shm_row *metric, int64_t to)
 }
 
 /* Asserts what holds of metrics while no other process can write to them: in tests. */
-void shm_metrics_check(const struct shm_metrics *metrics);
+void shm_metrics_check(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape);

@@ -1,79 +1,133 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared region's life, and the totals of its counters. A total is read while workers count and
- * the master folds, and is of one moment between two folds. */
+/* The shared memory's life, and the totals of its counters. A total is read while workers count and
+ * the master folds, and is of one moment between two folds. The numbers in workers' pages are
+ * summed whatever they are; nothing else is believed that a worker can write. */
 #include "shm/shared.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <sched.h>
 #include <stddef.h>
-#include <sys/mman.h>
+#include <stdlib.h>
 
 #define READS_MAX 1000 /* reads of the totals while a fold does not end */
+#define FIRST_SLOT 2   /* the page of the first slot */
 
-static_assert(offsetof(struct shared, accept_mutex) % CACHE_LINE == 0, "the mutex begins a line");
-static_assert(offsetof(struct shared, slots) == 2 * CACHE_LINE, "the layout is versioned");
+static_assert(offsetof(struct shared_published, folded) == 16, "the layout is versioned");
+static_assert(offsetof(struct shared_common, accept_mutex) == 0, "the mutex begins its page");
+
+static struct slot *slot_at(const struct shared *shared, uint32_t i)
+{
+    return (struct slot *)(void *)((char *)shared->common + (1 + i) * shared->page);
+}
+
+static size_t size_of_memory(void)
+{
+    assert(sizeof(struct shared_published) <= segment_page());
+    assert(sizeof(struct shared_common) <= segment_page());
+    assert(sizeof(struct slot) <= segment_page());
+    return (FIRST_SLOT + SLOT_MAX) * segment_page();
+}
+
+/* Finds the parts of the mapped memory. */
+static void find_parts(struct shared *shared)
+{
+    shared->page = segment_page();
+    shared->published = shared->segment.base;
+    shared->common = (void *)((char *)shared->segment.base + shared->page);
+}
+
+static struct shared *create(bool single)
+{
+    struct shared *shared = calloc(1, sizeof(*shared));
+    int error;
+
+    if (shared == NULL)
+        return NULL;
+    shared->segment = SEGMENT_CLOSED;
+    if (single ? segment_create_private(&shared->segment, size_of_memory()) == -1
+               : segment_create(&shared->segment, "forkbeard:shared", size_of_memory()) != NULL) {
+        error = errno;
+        shared_destroy(&shared);
+        errno = error;
+        return NULL;
+    }
+    find_parts(shared);
+    shared->published->magic = SHARED_MAGIC;
+    shared->published->version = SHARED_VERSION;
+    return shared;
+}
 
 struct shared *shared_create(void)
 {
-    struct shared *shared =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return create(false);
+}
 
-    if (shared == MAP_FAILED)
-        return NULL;
-    assert((uintptr_t)shared % CACHE_LINE == 0);
-    shared->magic = SHARED_MAGIC;
-    shared->version = SHARED_VERSION;
-    return shared;
+struct shared *shared_create_single(void)
+{
+    return create(true);
 }
 
 void shared_destroy(struct shared **shared)
 {
     if (*shared == NULL)
         return;
-    munmap(*shared, sizeof(**shared));
+    segment_close(&(*shared)->segment);
+    free(*shared);
     *shared = NULL;
+}
+
+const char *shared_enter(struct shared *shared, struct slot_id id)
+{
+    const struct segment_part parts[] = {
+        { .offset = shared->page, .size = shared->page }, /* the common one */
+        { .offset = (FIRST_SLOT + id.slot % SLOT_MAX) * shared->page, .size = shared->page },
+    };
+    const char *failed;
+
+    assert(slot_id_is_valid(id) && id.slot / SLOT_MAX == shared->half);
+    failed = segment_enter(&shared->segment, parts, sizeof(parts) / sizeof(parts[0]));
+    if (failed == NULL)
+        find_parts(shared);
+    return failed;
 }
 
 void shared_begin(struct shared *shared, uint32_t half, uint32_t serial)
 {
     assert(half < SLOT_HALVES);
-    assert(shared->slot_n == 0); /* no worker yet could have written it */
+    assert(shared->slot_n == 0);
     shared->half = half;
     shared->serial = serial;
 }
 
 uint32_t shared_other_half(const struct shared *shared)
 {
-    return 1 - shared->half % SLOT_HALVES;
-}
-
-/* How many slots have been used; no more than there are, whatever a worker has written. */
-static uint32_t count_slots(const struct shared *shared)
-{
-    uint32_t n = shared->slot_n;
-
-    return n < SLOT_MAX ? n : SLOT_MAX;
+    return 1 - shared->half;
 }
 
 uint32_t shared_serial(const struct shared *shared)
 {
-    uint32_t greatest = shared->serial, n = count_slots(shared);
+    uint32_t greatest = shared->serial;
 
-    for (uint32_t i = 0; i < n; i++)
-        if (shared->slots[i].serial > greatest)
-            greatest = shared->slots[i].serial;
-    return greatest;
+    for (uint32_t i = 0; i < shared->slot_n; i++)
+        if (shared->records[i].serial > greatest)
+            greatest = shared->records[i].serial;
+    return greatest < UINT32_MAX ? greatest : 0; /* the next ones begin again */
 }
 
+/* A worker reads how many slots there are from what the master publishes. */
 static void add_up(struct shared *shared, uint64_t totals[COUNTERS])
 {
-    uint32_t n = count_slots(shared);
+    uint32_t n = shared->published->slot_n;
 
     for (int i = 0; i < COUNTERS; i++)
-        totals[i] = shared->folded.n[i];
-    for (uint32_t s = 0; s < n; s++)
+        totals[i] = shared->published->folded.n[i];
+    for (uint32_t s = 0; s < n && s < SLOT_MAX; s++) {
+        const struct slot *slot = slot_at(shared, s);
+
         for (int i = 0; i < COUNTERS; i++)
-            totals[i] += shared->slots[s].counters.n[i];
+            totals[i] += slot->counters.n[i];
+    }
 }
 
 void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
@@ -84,9 +138,9 @@ void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
     /* A master that dies within a fold leaves the number odd, so that the reads of one number are
      * bounded. A master that only waits for a processor is given ours. */
     for (int reads = 0; reads < READS_MAX;) {
-        folds = shared->folds;
+        folds = shared->published->folds;
         add_up(shared, totals);
-        if (folds != shared->folds) {
+        if (folds != shared->published->folds) {
             reads = 0;
         } else if (folds % 2 == 0) {
             return;
@@ -97,26 +151,27 @@ void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
     }
 }
 
-static void check_slot(const struct slot *slot)
+static void check_slot(const struct slot_record *record, const struct slot *slot)
 {
     uint64_t now = heartbeat_now(&slot->heartbeat);
 
-    assert(slot->pid == 0 || slot->serial != 0);
+    assert(!record->used || record->serial != 0);
     assert((now & 0xff) < CALLBACKS);
     for (int gauge = COUNTER_GAUGES; gauge < COUNTERS; gauge++)
         assert((int64_t)slot->counters.n[gauge] >= 0 &&
-               (slot->pid != 0 || slot->counters.n[gauge] == 0));
+               (record->used || slot->counters.n[gauge] == 0));
 }
 
 void shared_check(struct shared *shared)
 {
-    uint32_t n = shared->slot_n;
+    const struct shared_published *published = shared->published;
 
-    assert(shared->magic == SHARED_MAGIC && shared->version == SHARED_VERSION);
-    assert(n <= SLOT_MAX && shared->half < SLOT_HALVES);
-    assert(shared->folds % 2 == 0);
+    assert(published->magic == SHARED_MAGIC && published->version == SHARED_VERSION);
+    assert(shared->slot_n <= SLOT_MAX && shared->half < SLOT_HALVES);
+    assert(published->slot_n == shared->slot_n);
+    assert(published->folds % 2 == 0);
     for (int gauge = COUNTER_GAUGES; gauge < COUNTERS; gauge++)
-        assert(shared->folded.n[gauge] == 0);
-    for (uint32_t i = 0; i < n; i++)
-        check_slot(&shared->slots[i]);
+        assert(published->folded.n[gauge] == 0);
+    for (uint32_t i = 0; i < shared->slot_n; i++)
+        check_slot(&shared->records[i], slot_at(shared, i));
 }

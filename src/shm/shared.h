@@ -1,51 +1,77 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The region that master and workers share: mapped before the first fork, it outlives every reload.
+/* The memory that master and workers share: made before the first fork, it outlives every reload.
  *
- * Each worker writes only the line of its own slot, without locked instructions; only the master
- * assigns slots, and it folds the counters of a dead worker into the totals. */
+ * Each worker writes only the page of its own slot, without locked instructions, and what is shared
+ * on purpose; it maps all else read-only. Only the master assigns slots, by records of its own that
+ * no worker can reach, and it folds the counters of a dead worker into the totals. */
 #pragma once
 
 #include "shm/lock.h"
+#include "shm/segment.h"
 #include "shm/slot.h"
 
-struct shared {
+/* The first page, which the master publishes for the totals of workers. */
+struct shared_published {
     uint32_t magic, version; /* the layout's */
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
     _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
     struct counters folded;
-    /* half of the slot numbers that this master process uses: they begin at half * SLOT_MAX */
-    uint32_t half;
-    uint32_t serial; /* the first incarnation of a slot has the serial after this one */
+};
+
+/* The second page, which each worker may write to: its content is read as input is. A page for
+ * each slot follows. */
+struct shared_common {
     alignas(CACHE_LINE) struct shm_lock accept_mutex;
-    struct slot slots[SLOT_MAX];
+};
+
+/* Private memory of the process. In a worker the records are those of the time when it was
+ * forked. */
+struct shared {
+    struct shared_published *published;
+    struct shared_common *common;
+    struct segment segment;
+    size_t page;     /* bytes of a page */
+    uint32_t half;   /* of the slot numbers: they begin at half * SLOT_MAX */
+    uint32_t serial; /* the first incarnation of a slot has the serial after this one */
+    uint32_t slot_n; /* no slot beyond has ever been used */
+    struct slot_record records[SLOT_MAX];
 };
 
 #define SHARED_MAGIC 0x6662656bu
-#define SHARED_VERSION 2u
+#define SHARED_VERSION 3u
 
-/* Maps a region that children share; NULL with errno. Pages are touched as slots come into use. */
+/* Makes the memory of a master: children map it by shared_enter(). NULL with errno. Pages are
+ * touched as slots come into use. */
 struct shared *shared_create(void);
+/* Makes the memory of a process without workers; what it forks has it too. */
+struct shared *shared_create_single(void);
 void shared_destroy(struct shared **shared);
+
+/* A forked child: maps the memory as the worker of this slot may use it, and closes the descriptor;
+ * NULL, or the name of the call that has failed, with errno. */
+const char *shared_enter(struct shared *shared, struct slot_id id);
 
 /* Sets the half of the slot numbers and the first serial, which are 0 at first, before the first
  * slot is acquired. Zones outlive a master process: a slot and serial that a zone remembers must
  * never name another worker. */
 void shared_begin(struct shared *shared, uint32_t half, uint32_t serial);
-/* The half of a master process that runs beside this one; 0 or 1, whatever a worker has written. */
+/* The half of a master process that runs beside this one: 0 or 1. */
 uint32_t shared_other_half(const struct shared *shared);
-/* The greatest serial that a slot has had. */
+/* The serial behind which another master process begins: the greatest that a slot has had. */
 uint32_t shared_serial(const struct shared *shared);
 
-/* Returns the line of a slot of this region. */
+/* Returns the page of a slot of this half. */
 static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)
 {
+    char *slots = (char *)shared->common + shared->page;
+
     assert(id.slot < SLOT_HALVES * SLOT_MAX);
-    return &shared->slots[id.slot % SLOT_MAX];
+    return (struct slot *)(void *)(slots + id.slot % SLOT_MAX * shared->page);
 }
 
 /* Sums the counters of the living workers and the dead. */
 void shared_totals(struct shared *shared, uint64_t totals[COUNTERS]);
 
-/* Asserts what holds of the region while no worker can write to it: in tests, and of a worker
+/* Asserts what holds of the memory while no worker can write to it: in tests, and of a worker
  * without a master. */
 void shared_check(struct shared *shared);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Worker slots: each worker has a line of shared memory that it alone writes. Only the master
- * acquires and releases slots.
+/* Worker slots: each worker has a page of shared memory that it alone writes. Only the master
+ * acquires and releases slots, by records in its private memory.
  *
  * A slot is used again, by one incarnation after another: the slot's number and a serial that
  * counts its incarnations name a worker for as long as anything may remember it. */
@@ -27,12 +27,16 @@ struct slot_id {
     uint32_t serial; /* counts the slot's incarnations, from 1 */
 };
 
-/* A worker's line. */
+/* A worker's page: numbers, which mean nothing but what its worker says of itself. */
 struct slot {
-    alignas(CACHE_LINE) _Atomic uint32_t serial; /* the latest incarnation's; 0: never used */
-    _Atomic uint32_t pid;                        /* 0: free */
-    struct counters counters;
+    alignas(CACHE_LINE) struct counters counters;
     struct heartbeat heartbeat;
+};
+
+/* The master's record of a slot. */
+struct slot_record {
+    bool used;
+    uint32_t serial; /* the latest incarnation's; 0: never used */
 };
 
 /* The widths of the number of an incarnation, whose serials come again after 8192 of a slot. */

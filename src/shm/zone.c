@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens zones, passes them to the next configuration or process, and closes them. A zone is open
- * exactly while it has a mapping and a descriptor of its own; the content of its memory is used
- * only after it was compared with the declaration. */
+ * exactly while it has a mapping. What a zone is, this process keeps in its own memory; of memory
+ * from another process the header is read once, and compared with what the kernel knows. */
 #include "shm/zone.h"
 
 #include <assert.h>
 #include <bsd/string.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-/* Linux 6.3; where vm.memfd_noexec is 2 there is no memfd without it */
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 static_assert(sizeof(struct zone_header) == CACHE_LINE, "the layout is versioned");
 
@@ -39,17 +30,44 @@ struct zone *zones_find(const struct zones *zones, const char *name)
 
 void *zone_memory(const struct zone *zone)
 {
-    return zone->base == NULL ? NULL : zone->base + 1;
+    return zone->segment.base == NULL ? NULL : (char *)zone->segment.base + segment_page();
+}
+
+/* Bytes of a zone's memory with its header; 0 if there can be none. */
+static size_t size_of(const struct zone_kind *kind, const void *shape)
+{
+    size_t size = segment_pages(kind->size(shape));
+
+    return size == 0 || size > (size_t)PTRDIFF_MAX - segment_page() ? 0 : segment_page() + size;
+}
+
+static struct zone *add_zone(
+    struct zones *zones, struct arena *arena, const char *name, const char *kind_name)
+{
+    struct zone *zone = arena_alloc(arena, sizeof(*zone));
+
+    if (zone == NULL || (zone->name = arena_strdup(arena, name)) == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    zone->kind = NULL;
+    zone->shape = NULL;
+    zone->version = 0;
+    zone->size = 0;
+    zone->segment = SEGMENT_CLOSED;
+    strlcpy(zone->kind_name, kind_name, sizeof(zone->kind_name));
+    STAILQ_INSERT_TAIL(zones, zone, link);
+    return zone;
 }
 
 struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
     const char *name, uint32_t version, const void *shape)
 {
-    size_t name_n = strlen(name), size = kind->size(shape);
+    size_t name_n = strlen(name), size = size_of(kind, shape);
     struct zone *zone;
 
     assert(kind->init != NULL && kind->is != NULL);
-    assert(strlen(kind->name) < sizeof(((struct zone_header *)NULL)->kind));
+    assert(strlen(kind->name) <= ZONE_KIND_MAX);
     errno = 0;
     if (name_n == 0)
         errno = EINVAL;
@@ -57,77 +75,40 @@ struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct
         errno = ENAMETOOLONG;
     else if (zones_find(zones, name) != NULL)
         errno = EEXIST;
-    else if (size == 0 || size > (size_t)PTRDIFF_MAX - sizeof(struct zone_header))
+    else if (size == 0)
         errno = EOVERFLOW;
-    if (errno != 0)
+    if (errno != 0 || (zone = add_zone(zones, arena, name, kind->name)) == NULL)
         return NULL;
-
-    zone = arena_alloc(arena, sizeof(*zone));
-    if (zone == NULL || (zone->name = arena_strdup(arena, name)) == NULL) {
-        errno = ENOMEM;
-        return NULL;
-    }
     zone->kind = kind;
     zone->shape = shape;
     zone->version = version;
-    zone->size = sizeof(struct zone_header) + size;
-    zone->fd = -1;
-    STAILQ_INSERT_TAIL(zones, zone, link);
+    zone->size = size;
     return zone;
 }
 
-/* Whether the old zone's memory is what the new zone's would be. */
-static bool zone_fits(const struct zone *zone, const struct zone *old)
+/* Why the new zone cannot have the old one's memory, as the log puts it; NULL if it can. */
+static const char *compare_zones(const struct zone *zone, const struct zone *old)
 {
-    const struct zone_header *header = old->base;
-
-    return header != NULL && header->magic == ZONE_MAGIC && header->version == zone->version &&
-           header->size == zone->size && strcmp(header->name, zone->name) == 0 &&
-           strcmp(header->kind, zone->kind->name) == 0 && zone->kind->is(header + 1, zone->shape);
-}
-
-static int create_memory(const struct zone *zone)
-{
-    char name[sizeof("forkbeard:") + ZONE_NAME_MAX];
-    int fd;
-
-    snprintf(name, sizeof(name), "forkbeard:%s", zone->name);
-    fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-    if (fd == -1 && errno == EINVAL)
-        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    return fd;
-}
-
-static int set_size(const struct zone *zone)
-{
-    struct rlimit limit;
-
-    /* beyond this limit the kernel would not only refuse, but kill us (SIGXFSZ) */
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < zone->size) {
-        errno = EFBIG;
-        return -1;
-    }
-    return ftruncate(zone->fd, (off_t)zone->size);
-}
-
-/* Fixes the size: a worker that cut the memory short would have every process that reads it killed
- * (SIGBUS), and a seal of its own against writing would keep the next generation from mapping
- * it. */
-static int seal_size(const struct zone *zone)
-{
-    return fcntl(zone->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    if (old->segment.base == NULL || old->version != zone->version || old->size != zone->size ||
+        strcmp(old->kind_name, zone->kind_name) != 0)
+        return "its layout changed";
+    if (zone->kind->is(zone_memory(old), zone->shape))
+        return NULL;
+    if (old->kind != NULL && !old->kind->is(zone_memory(old), old->shape))
+        return "its memory was damaged";
+    return "its layout changed";
 }
 
 static int init_memory(struct zone *zone)
 {
-    struct zone_header *header = zone->base;
+    struct zone_header *header = zone->segment.base;
 
     assert(header->magic == 0); /* new memory */
-    if (zone->kind->init(header + 1, zone->shape) == -1)
+    if (zone->kind->init(zone_memory(zone), zone->shape) == -1)
         return -1;
     header->version = zone->version;
     header->size = zone->size;
-    strlcpy(header->kind, zone->kind->name, sizeof(header->kind));
+    strlcpy(header->kind, zone->kind_name, sizeof(header->kind));
     strlcpy(header->name, zone->name, sizeof(header->name));
     header->magic = ZONE_MAGIC;
     return 0;
@@ -137,24 +118,18 @@ static int init_memory(struct zone *zone)
  * that has failed, with errno. */
 static const char *open_zone(struct zone *zone, const struct zone *old)
 {
-    void *base;
+    char name[sizeof("forkbeard:") + ZONE_NAME_MAX];
+    const char *failed;
 
-    assert(zone->base == NULL && zone->fd == -1 && zone->kind != NULL);
+    assert(zone->segment.base == NULL && zone->segment.fd == -1 && zone->kind != NULL);
     assert(zone->size > sizeof(struct zone_header));
-    zone->fd = old != NULL ? fcntl(old->fd, F_DUPFD_CLOEXEC, 0) : create_memory(zone);
-    if (zone->fd == -1)
-        return old != NULL ? "fcntl(F_DUPFD_CLOEXEC)" : "memfd_create()";
-    if (old == NULL && set_size(zone) == -1)
-        return "ftruncate()";
-    if (old == NULL && seal_size(zone) == -1)
-        return "fcntl(F_ADD_SEALS)";
-    base = mmap(NULL, zone->size, PROT_READ | PROT_WRITE, MAP_SHARED, zone->fd, 0);
-    if (base == MAP_FAILED)
-        return "mmap()";
-    zone->base = base;
-    if (old == NULL && init_memory(zone) == -1)
-        return "its initialisation";
-    return NULL;
+    if (old != NULL)
+        return segment_open(&zone->segment, &old->segment);
+    snprintf(name, sizeof(name), "forkbeard:%s", zone->name);
+    failed = segment_create(&zone->segment, name, zone->size);
+    if (failed == NULL && init_memory(zone) == -1)
+        failed = "its initialisation";
+    return failed;
 }
 
 int zones_open(struct zones *zones, const struct zones *old, struct log *log)
@@ -163,8 +138,8 @@ int zones_open(struct zones *zones, const struct zones *old, struct log *log)
 
     STAILQ_FOREACH (zone, zones, link) {
         const struct zone *before = old == NULL ? NULL : zones_find(old, zone->name);
-        bool fitting = before != NULL && zone_fits(zone, before);
-        const char *failed = open_zone(zone, fitting ? before : NULL);
+        const char *why = before == NULL ? NULL : compare_zones(zone, before);
+        const char *failed = open_zone(zone, why == NULL ? before : NULL);
 
         if (failed != NULL) {
             log_write(log, LEVEL_EMERG, errno,
@@ -173,59 +148,59 @@ int zones_open(struct zones *zones, const struct zones *old, struct log *log)
             zones_close(zones);
             return -1;
         }
-        if (before != NULL && !fitting)
-            log_write(log, LEVEL_NOTICE, 0, "zone \"%s\" begins empty because its layout changed",
-                zone->name);
+        if (why != NULL)
+            log_write(log, LEVEL_NOTICE, 0, "zone \"%s\" begins empty because %s", zone->name, why);
     }
     return 0;
 }
 
-static bool is_zone(const struct zone *zone)
+/* Reads the header of memory from another process; returns whether it is one. */
+static bool read_header(int fd, struct zone_header *header)
 {
-    const struct zone_header *header = zone->base;
-
-    return header->magic == ZONE_MAGIC && header->size == zone->size &&
+    return pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) &&
+           (header->magic == ZONE_MAGIC || header->magic == ZONE_MAGIC_BEFORE) &&
            memchr(header->name, '\0', sizeof(header->name)) != NULL &&
            memchr(header->kind, '\0', sizeof(header->kind)) != NULL;
 }
 
-int zones_adopt(struct zones *zones, struct arena *arena, int fd)
+/* Notes that another binary's zone was there, whose layout nobody knows any more. */
+static int adopt_name(struct zones *zones, struct arena *arena, const struct zone_header *header)
 {
-    struct zone *zone = arena_alloc(arena, sizeof(*zone));
-    struct stat st;
-    void *base;
-
-    assert(fd != -1);
-    if (zone == NULL || fstat(fd, &st) == -1)
-        return -1;
-    if (st.st_size < (off_t)sizeof(struct zone_header)) {
-        errno = EINVAL;
-        return -1;
-    }
-    base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (base == MAP_FAILED)
-        return -1;
-    *zone = (struct zone) { .base = base, .size = (size_t)st.st_size, .fd = fd };
-    if (!is_zone(zone)) {
-        munmap(base, zone->size);
-        errno = EINVAL;
-        return -1;
-    }
-    zone->name = zone->base->name;
-    zone->version = zone->base->version;
-    STAILQ_INSERT_TAIL(zones, zone, link);
-    return 0;
+    return add_zone(zones, arena, header->name, header->kind) != NULL ? 0 : -1;
 }
 
-static void close_zone(struct zone *zone)
+int zones_adopt(struct zones *zones, struct arena *arena, int fd)
 {
-    assert(zone->base == NULL || zone->fd != -1);
-    if (zone->base != NULL)
-        munmap(zone->base, zone->size);
-    if (zone->fd != -1)
-        close(zone->fd);
-    zone->base = NULL;
-    zone->fd = -1;
+    struct zone_header header;
+    struct segment segment;
+    struct zone *zone;
+
+    assert(fd != -1);
+    if (!read_header(fd, &header) || zones_find(zones, header.name) != NULL) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (header.magic == ZONE_MAGIC_BEFORE) {
+        if (adopt_name(zones, arena, &header) == -1)
+            return -1;
+        close(fd);
+        return 0;
+    }
+    if (segment_adopt(&segment, fd) != NULL)
+        return -1;
+    zone = header.size == segment.size && segment.size > segment_page()
+               ? add_zone(zones, arena, header.name, header.kind)
+               : NULL;
+    if (zone == NULL) {
+        segment.fd = -1; /* stays the caller's */
+        segment_close(&segment);
+        errno = EINVAL;
+        return -1;
+    }
+    zone->version = header.version;
+    zone->size = segment.size;
+    zone->segment = segment;
+    return 0;
 }
 
 void zones_close(struct zones *zones)
@@ -233,7 +208,53 @@ void zones_close(struct zones *zones)
     struct zone *zone;
 
     STAILQ_FOREACH (zone, zones, link)
-        close_zone(zone);
+        segment_close(&zone->segment);
+}
+
+static const char *enter_zone(struct zone *zone, struct slot_id id)
+{
+    size_t page = segment_page();
+    struct segment_part part = { .offset = 0, .size = zone->size - page };
+
+    if (zone->kind->writable != NULL)
+        part = zone->kind->writable(zone->shape, id.slot);
+    part.offset += page; /* the header's */
+    return segment_enter(&zone->segment, &part, 1);
+}
+
+int zones_enter(struct zones *zones, struct slot_id id, struct log *log)
+{
+    struct zone *zone;
+    const char *failed;
+
+    assert(slot_id_is_valid(id));
+    STAILQ_FOREACH (zone, zones, link) {
+        failed = zone->segment.fd == -1 ? NULL : enter_zone(zone, id);
+        if (failed == NULL)
+            continue;
+        log_write(log, LEVEL_EMERG, errno, "zone \"%s\" could not be mapped in a worker: %s failed",
+            zone->name, failed);
+        return -1;
+    }
+    return 0;
+}
+
+void zones_forget(struct zones *zones)
+{
+    struct zone *zone;
+
+    STAILQ_FOREACH (zone, zones, link)
+        segment_forget(&zone->segment);
+}
+
+void zones_slot_acquired(struct zones *zones, struct slot_id id)
+{
+    struct zone *zone;
+
+    assert(slot_id_is_valid(id));
+    STAILQ_FOREACH (zone, zones, link)
+        if (zone->segment.base != NULL && zone->kind != NULL && zone->kind->slot_acquired != NULL)
+            zone->kind->slot_acquired(zone_memory(zone), zone->shape, id);
 }
 
 void zones_slot_released(struct zones *zones, struct slot_id id)
@@ -242,6 +263,6 @@ void zones_slot_released(struct zones *zones, struct slot_id id)
 
     assert(id.slot < SLOT_HALVES * SLOT_MAX);
     STAILQ_FOREACH (zone, zones, link)
-        if (zone->base != NULL && zone->kind != NULL && zone->kind->slot_released != NULL)
+        if (zone->segment.base != NULL && zone->kind != NULL && zone->kind->slot_released != NULL)
             zone->kind->slot_released(zone_memory(zone), zone->shape, id);
 }

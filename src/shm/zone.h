@@ -4,51 +4,61 @@
  * same name, version, kind and shape takes the memory of the old one over.
  *
  * Each struct has a descriptor and a mapping of its own, also of memory that was taken over: it can
- * be closed whatever becomes of the other, and the memory goes with its last zone. */
+ * be closed whatever becomes of the other, and the memory goes with its last zone. A worker keeps
+ * no descriptor, and maps writable what the zone's kind lets it write. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "shm/segment.h"
 #include "shm/shared.h"
 
 #include <bsd/sys/queue.h>
 #include <stdalign.h>
 
 #define ZONE_NAME_MAX 63
-#define ZONE_MAGIC 0x6662657au
+#define ZONE_KIND_MAX 15
+#define ZONE_MAGIC 0x6662657bu
+#define ZONE_MAGIC_BEFORE 0x6662657au /* of memory with another layout, where workers wrote all */
 
 /* A use of zones' memory. */
 struct zone_kind {
-    const char *name; /* up to 15 bytes */
+    const char *name; /* up to ZONE_KIND_MAX bytes */
     /* Returns the bytes that a shape needs; 0 for an impossible shape. */
     size_t (*size)(const void *shape);
     /* Makes memory that is all zero ready, touching no more of it than it must; -1 with errno. */
     int (*init)(void *memory, const void *shape);
-    /* Whether the memory, of a zone of this kind and size, is of this shape. */
+    /* Whether the memory, of a zone of this kind and size, is of this shape and whole. */
     bool (*is)(const void *memory, const void *shape);
+    /* Returns the part that the worker of a slot may write: whole pages, from the kind's memory on.
+     * All else is read-only in that worker. NULL: all of the kind's memory. */
+    struct segment_part (*writable)(const void *shape, uint32_t slot);
+    /* The master: a worker is about to have this slot. Or NULL. */
+    void (*slot_acquired)(void *memory, const void *shape, struct slot_id id);
     /* The master: a slot's worker, in this incarnation, has died. Called twice for memory that two
      * zones share. Or NULL. */
     void (*slot_released)(void *memory, const void *shape, struct slot_id id);
 };
 
-/* The beginning of a zone's memory. */
+/* The beginning of a zone's memory, on a page of its own, which only masters write. It is for the
+ * master process of another binary; nobody else reads it. */
 struct zone_header {
     alignas(CACHE_LINE) uint32_t magic;
     uint32_t version; /* the declared one */
-    uint64_t size;    /* bytes of the memory, with this header */
-    char kind[16];
+    uint64_t size;    /* bytes of the memory, with this page */
+    char kind[ZONE_KIND_MAX + 1];
     char name[ZONE_NAME_MAX + 1];
 };
 
 struct zone {
     STAILQ_ENTRY(zone) link;
-    const struct zone_kind *kind;
+    const struct zone_kind *kind; /* NULL: adopted */
     const void *shape;
     const char *name;
-    uint32_t version;         /* the version of the layout that the zone's user gives it */
-    size_t size;              /* with the header */
-    int fd;                   /* -1 unless open */
-    struct zone_header *base; /* NULL unless open */
+    char kind_name[ZONE_KIND_MAX + 1];
+    uint32_t version;       /* the version of the layout that the zone's user gives it */
+    size_t size;            /* whole pages, with the header's; 0: adopted, and of no use */
+    struct segment segment; /* the memory, where it is open */
 };
 
 STAILQ_HEAD(zones, zone);
@@ -71,9 +81,18 @@ int zones_adopt(struct zones *zones, struct arena *arena, int fd);
 int zones_open(struct zones *zones, const struct zones *old, struct log *log);
 /* Closes the open zones. */
 void zones_close(struct zones *zones);
+
+/* A forked child: maps the open zones as the worker of this slot may use them, and closes their
+ * descriptors; -1 after an emerg line. */
+int zones_enter(struct zones *zones, struct slot_id id, struct log *log);
+/* A forked child: closes the descriptors of zones that it has no use for. */
+void zones_forget(struct zones *zones);
+
+/* Called by the master before it forks a slot's worker: calls slot_acquired() of all open zones. */
+void zones_slot_acquired(struct zones *zones, struct slot_id id);
 /* Called by the master when a slot's worker has died: calls slot_released() of all open zones.
  * Serial 0 stands for an incarnation that nobody knows, of another master process. */
 void zones_slot_released(struct zones *zones, struct slot_id id);
 
-/* Returns the kind's part of the memory, aligned to CACHE_LINE; NULL unless open. */
+/* Returns the kind's part of the memory, which begins a page; NULL unless open. */
 void *zone_memory(const struct zone *zone);

@@ -384,7 +384,7 @@ void accept_before(struct fb_worker *worker, int *timeout)
     if (leaves_mutex(worker))
         delay = back_off(accept, delay);
     else if (accept->phase == ACCEPT_OPEN)
-        accept->holds_mutex = shm_lock_try(&heritage->shared->accept_mutex, heritage->slot);
+        accept->holds_mutex = shm_lock_try(&heritage->shared->common->accept_mutex, heritage->slot);
 
     if (accept->holds_mutex != accept->watches_shared)
         update_watching(worker);
@@ -397,7 +397,7 @@ void accept_after(struct fb_worker *worker)
     struct acceptors *accept = &worker->accept;
 
     assert(accept->mutex && accept->holds_mutex);
-    shm_lock_release(&worker->heritage->shared->accept_mutex, worker->heritage->slot);
+    shm_lock_release(&worker->heritage->shared->common->accept_mutex, worker->heritage->slot);
     accept->holds_mutex = false;
 }
 

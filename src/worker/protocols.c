@@ -24,7 +24,8 @@ static int start_protocol(struct fb_worker *worker, const struct server *server)
         memset(own->state, 0, protocol->worker_state);
     }
     if (server->metrics != NULL)
-        own->row = shm_metrics_row(zone_memory(server->metrics), worker->heritage->slot.slot);
+        own->row = shm_metrics_row(
+            zone_memory(server->metrics), server->metrics->shape, worker->heritage->slot.slot);
     if (protocol->worker_start != NULL && protocol->worker_start(worker, own->state) != 0) {
         log_write(
             &worker->log, LEVEL_EMERG, 0, "\"%s\" could not start in this worker", protocol->name);

@@ -164,7 +164,6 @@ void worker_done(struct fb_worker *worker)
 
 int worker_main(const struct heritage *heritage, enum role role)
 {
-    struct slot *slot = shared_slot(heritage->shared, heritage->slot);
     struct fb_worker *worker = malloc(sizeof(*worker));
 
     if (worker == NULL)
@@ -172,7 +171,6 @@ int worker_main(const struct heritage *heritage, enum role role)
     role_set(role);
     assert(!role_is(ROLE_MASTER) || role == ROLE_SINGLE);
     signals_install(role);
-    slot->pid = (uint32_t)getpid();
     if (worker_init(worker, heritage, role) == -1) {
         free(worker);
         return EXIT_FATAL;

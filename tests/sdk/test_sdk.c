@@ -172,12 +172,12 @@ START_TEST(statistics_are_those_of_all_workers)
 
     ck_assert(slot_acquire(fixture->shared, &other));
     ck_assert(slot_acquire(fixture->shared, &dead));
-    others = &fixture->shared->slots[other.slot].counters;
+    others = &shared_slot(fixture->shared, other)->counters;
     counters_add(others, COUNTER_ACCEPTS, 100);
     counters_add(others, COUNTER_ACTIVE, 10);
     counters_add(others, COUNTER_WRITING, 3);
-    counters_add(&fixture->shared->slots[dead.slot].counters, COUNTER_REQUESTS, 1000);
-    counters_add(&fixture->shared->slots[dead.slot].counters, COUNTER_ACTIVE, 1000);
+    counters_add(&shared_slot(fixture->shared, dead)->counters, COUNTER_REQUESTS, 1000);
+    counters_add(&shared_slot(fixture->shared, dead)->counters, COUNTER_ACTIVE, 1000);
     slot_release(fixture->shared, dead);
 
     fixture->server.script.data = stop_in_the_middle; /* keeps some of it: it is reading */

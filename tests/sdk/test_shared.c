@@ -87,7 +87,7 @@ static fb_test *start_proto(void)
 START_TEST(metrics_are_summed_over_the_workers)
 {
     fb_test *test = start_proto();
-    struct shm_metrics *memory = zone_memory(STAILQ_FIRST(&test->cycle->stream.servers)->metrics);
+    const struct zone *zone = STAILQ_FIRST(&test->cycle->stream.servers)->metrics;
     shm_row *others;
     struct slot_id other;
 
@@ -97,7 +97,8 @@ START_TEST(metrics_are_summed_over_the_workers)
     fb_metric_add(session, USERS, 2);
     fb_metric_add(session, USERS, -1);
     ck_assert(slot_acquire(test->shared, &other));
-    others = shm_metrics_row(memory, other.slot);
+    zones_slot_acquired(&test->cycle->zones, other);
+    others = shm_metrics_row(zone_memory(zone), zone->shape, other.slot);
     shm_metric_add(&others[HITS], 100);
     shm_metric_add(&others[USERS], 10);
     ck_assert_int_eq(fb_metric_total(session, HITS), 107);

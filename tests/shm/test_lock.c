@@ -77,12 +77,12 @@ static void add_under_the_lock(struct guarded *guarded, struct slot_id id)
 
 START_TEST(it_keeps_processes_apart)
 {
-    struct shared *shared = shared_create();
+    struct shared *shared = shared_create_single();
     struct guarded *guarded;
 
     ck_assert_ptr_nonnull(shared);
-    /* the room of slots that nobody uses here */
-    guarded = (struct guarded *)(void *)&shared->slots[100];
+    /* the room of a slot that nobody uses here */
+    guarded = (struct guarded *)(void *)shared_slot(shared, (struct slot_id) { 100, 1 });
     for (unsigned w = 0; w < WORKERS; w++) {
         pid_t pid = fork();
 

@@ -13,7 +13,7 @@
 
 static struct shared *create_shared(void)
 {
-    struct shared *shared = shared_create();
+    struct shared *shared = shared_create_single();
 
     ck_assert_ptr_nonnull(shared);
     return shared;
@@ -38,19 +38,21 @@ static uint64_t total_of(struct shared *shared, enum counter counter)
 START_TEST(the_layout_is_the_version)
 {
     struct shared *shared = create_shared();
+    size_t page = segment_page();
 
-    ck_assert_uint_eq(shared->magic, SHARED_MAGIC);
-    ck_assert_uint_eq(shared->version, SHARED_VERSION);
+    ck_assert_uint_eq(shared->published->magic, SHARED_MAGIC);
+    ck_assert_uint_eq(shared->published->version, SHARED_VERSION);
     /* a change of one of these changes the version too */
-    ck_assert_uint_eq(SHARED_VERSION, 2);
-    ck_assert_uint_eq(sizeof(struct slot), 128);
-    ck_assert_uint_eq(offsetof(struct slot, counters), 8);
-    ck_assert_uint_eq(offsetof(struct shared, slot_n), 8);
-    ck_assert_uint_eq(offsetof(struct shared, folded), 16);
-    ck_assert_uint_eq(offsetof(struct shared, half), 64);
-    ck_assert_uint_eq(offsetof(struct shared, accept_mutex), 128);
-    ck_assert_uint_eq(offsetof(struct shared, slots), 256);
-    ck_assert_uint_eq(sizeof(struct shared), 256 + SLOT_MAX * 128);
+    ck_assert_uint_eq(SHARED_VERSION, 3);
+    ck_assert_uint_eq(offsetof(struct slot, counters), 0);
+    ck_assert_uint_eq(offsetof(struct slot, heartbeat), 48);
+    ck_assert_uint_eq(offsetof(struct shared_published, slot_n), 8);
+    ck_assert_uint_eq(offsetof(struct shared_published, folded), 16);
+    ck_assert_uint_eq(offsetof(struct shared_common, accept_mutex), 0);
+    ck_assert_ptr_eq((char *)shared->common, (char *)shared->published + page);
+    ck_assert_ptr_eq(
+        (char *)shared_slot(shared, (struct slot_id) { 3, 1 }), (char *)shared->common + 4 * page);
+    ck_assert_uint_eq(shared->segment.size, (2 + SLOT_MAX) * page);
     ck_assert_int_eq(COUNTER_ACCEPTS, 0);
     ck_assert_int_eq(COUNTER_HANDLED, 1);
     ck_assert_int_eq(COUNTER_REQUESTS, 2);
@@ -71,16 +73,16 @@ START_TEST(a_slot_has_one_life_after_the_other)
     ck_assert_uint_eq(a.slot, 0);
     ck_assert_uint_eq(b.slot, 1);
     ck_assert_uint_eq(a.serial, 1);
-    ck_assert_uint_eq(shared->slot_n, 2);
-    ck_assert_uint_ne(shared->slots[0].pid, 0);
+    ck_assert_uint_eq(shared->published->slot_n, 2);
+    ck_assert(shared->records[0].used);
     slot_release(shared, a);
-    ck_assert_uint_eq(shared->slots[0].pid, 0);
+    ck_assert(!shared->records[0].used);
     again = take_slot(shared);
     ck_assert_uint_eq(again.slot, 0);
     ck_assert_uint_eq(again.serial, 2);
-    ck_assert_uint_eq(shared->slot_n, 2);
+    ck_assert_uint_eq(shared->published->slot_n, 2);
     slot_release(shared, again);
-    shared->slots[0].serial = UINT32_MAX; /* 0 would mean that it was never used */
+    shared->records[0].serial = UINT32_MAX; /* 0 would mean that it was never used */
     again = take_slot(shared);
     ck_assert_uint_eq(again.serial, 1);
     shared_destroy(&shared);
@@ -101,7 +103,7 @@ START_TEST(a_side_has_numbers_of_its_own)
     ck_assert_uint_eq(b.slot, SLOT_MAX + 1);
     ck_assert_uint_eq(a.serial, 42);
     ck_assert_uint_eq(b.serial, 42);
-    ck_assert_ptr_eq(shared_slot(shared, b), &shared->slots[1]);
+    ck_assert_ptr_eq(shared_slot(shared, b), shared_slot(shared, (struct slot_id) { 1, 1 }));
     slot_release(shared, b);
     b = take_slot(shared);
     ck_assert_uint_eq(b.slot, SLOT_MAX + 1);
@@ -131,8 +133,8 @@ START_TEST(the_dead_leave_their_counts_but_not_their_gauges)
 {
     struct shared *shared = create_shared();
     struct slot_id a = take_slot(shared), b = take_slot(shared);
-    struct counters *counters[2] = { &shared->slots[a.slot].counters,
-        &shared->slots[b.slot].counters };
+    struct counters *counters[2] = { &shared_slot(shared, a)->counters,
+        &shared_slot(shared, b)->counters };
 
     for (int i = 0; i < COUNTERS; i++) {
         counters_add(counters[0], i, 100 + i);
@@ -145,13 +147,13 @@ START_TEST(the_dead_leave_their_counts_but_not_their_gauges)
     ck_assert(!slot_release(shared, a));
     for (int i = 0; i < COUNTERS; i++)
         ck_assert_uint_eq(total_of(shared, i), i < COUNTER_GAUGES ? 107u + (unsigned)i : 7u);
-    counters_add(
-        &shared->slots[take_slot(shared).slot].counters, COUNTER_ACCEPTS, 1); /* the next life's */
+    a = take_slot(shared);
+    counters_add(&shared_slot(shared, a)->counters, COUNTER_ACCEPTS, 1); /* the next life's */
     ck_assert_uint_eq(total_of(shared, COUNTER_ACCEPTS), 108);
     slot_release(shared, b);
     ck_assert_uint_eq(total_of(shared, COUNTER_HANDLED), 108);
     ck_assert_uint_eq(total_of(shared, COUNTER_ACTIVE), 0);
-    ck_assert_uint_eq(shared->folds % 2, 0);
+    ck_assert_uint_eq(shared->published->folds % 2, 0);
     shared_check(shared);
     shared_destroy(&shared);
 }
@@ -162,12 +164,12 @@ START_TEST(the_dead_leave_the_accept_mutex)
     struct shared *shared = create_shared();
     struct slot_id a = take_slot(shared), b = take_slot(shared);
 
-    ck_assert(shm_lock_try(&shared->accept_mutex, a));
+    ck_assert(shm_lock_try(&shared->common->accept_mutex, a));
     ck_assert(!slot_release(shared, b));
-    ck_assert(!shm_lock_try(&shared->accept_mutex, b));
+    ck_assert(!shm_lock_try(&shared->common->accept_mutex, b));
     ck_assert(slot_release(shared, a));
     b = take_slot(shared);
-    ck_assert(shm_lock_try(&shared->accept_mutex, b));
+    ck_assert(shm_lock_try(&shared->common->accept_mutex, b));
     shared_check(shared);
     shared_destroy(&shared);
 }
@@ -202,7 +204,7 @@ START_TEST(totals_are_right_while_the_master_folds)
         if (!slot_acquire(shared, &id)) /* checked without ck_assert, which takes its time */
             break;
         for (int j = 0; j < COUNTED; j++)
-            counters_add(&shared->slots[id.slot].counters, COUNTER_ACCEPTS, 1);
+            counters_add(&shared_slot(shared, id)->counters, COUNTER_ACCEPTS, 1);
         slot_release(shared, id);
     }
     ck_assert_uint_eq(total_of(shared, COUNTER_ACCEPTS), FOLDS * COUNTED);
@@ -216,48 +218,77 @@ START_TEST(a_master_that_died_while_folding_keeps_nobody)
 {
     struct shared *shared = create_shared();
 
-    counters_add(&shared->slots[take_slot(shared).slot].counters, COUNTER_ACCEPTS, 5);
-    shared->folds++;
+    counters_add(&shared_slot(shared, take_slot(shared))->counters, COUNTER_ACCEPTS, 5);
+    shared->published->folds++;
     ck_assert_uint_eq(total_of(shared, COUNTER_ACCEPTS), 5);
     shared_destroy(&shared);
 }
 END_TEST
 
-/* The master reads memory that a worker may have overwritten. */
+/* Random bytes in all that a worker can write. */
 START_TEST(nonsense_leads_nowhere_else)
 {
     struct shared *shared = create_shared();
-    struct slot_id id = take_slot(shared);
+    struct slot_id ids[3], again;
+    uint64_t totals[COUNTERS];
 
-    counters_add(&shared->slots[id.slot].counters, COUNTER_ACCEPTS, 5);
-    shared->slot_n = UINT32_MAX;
-    ck_assert_uint_eq(total_of(shared, COUNTER_ACCEPTS), 5);
-    ck_assert_uint_eq(shared_serial(shared), 1);
-    ck_assert_uint_eq(shared_other_half(shared), 1);
-    shared->half = 1;
-    ck_assert_uint_eq(shared_other_half(shared), 0);
-    shared->half = UINT32_MAX - 1;
-    ck_assert_uint_eq(shared_other_half(shared), 1);
-    ck_assert(slot_acquire(shared, &id));
+    shared_begin(shared, 1, 7);
+    for (int i = 0; i < 3; i++)
+        ids[i] = take_slot(shared);
+    for (int trial = 0; trial < 1000; trial++) {
+        uint32_t victim = (uint32_t)trial % 3;
+
+        arc4random_buf(shared->common, shared->page);
+        arc4random_buf(shared_slot(shared, ids[victim]), shared->page);
+        shared_totals(shared, totals);
+        heartbeat_callback(heartbeat_now(&shared_slot(shared, ids[victim])->heartbeat));
+        slot_release(shared, ids[victim]);
+        again = take_slot(shared);
+        ck_assert_uint_eq(again.slot, ids[victim].slot);
+        ck_assert_uint_eq(again.serial, ids[victim].serial + 1);
+        ids[victim] = again;
+        ck_assert_uint_eq(shared_other_half(shared), 0);
+        ck_assert_uint_eq(shared->published->slot_n, 3);
+    }
+    ck_assert_uint_le(shared_serial(shared), 7 + 1001);
+    shared_destroy(&shared);
+}
+END_TEST
+
+START_TEST(serials_begin_again)
+{
+    struct shared *shared = create_shared();
+    struct slot_id id;
+
+    shared_begin(shared, 0, UINT32_MAX - 1);
+    id = take_slot(shared);
+    ck_assert_uint_eq(id.serial, UINT32_MAX);
+    ck_assert_uint_eq(
+        shared_serial(shared), 0); /* not 2^32 - 1, which is no serial to go on from */
     slot_release(shared, id);
+    ck_assert_uint_eq(take_slot(shared).serial, 1);
     shared_destroy(&shared);
 }
 END_TEST
 
 START_TEST(children_share_it)
 {
-    struct shared *shared = create_shared();
+    struct shared *shared = shared_create();
     struct slot_id id = take_slot(shared);
     int status;
     pid_t pid = fork();
 
     ck_assert_int_ne(pid, -1);
     if (pid == 0) {
-        counters_add(&shared->slots[id.slot].counters, COUNTER_REQUESTS, 42);
-        _exit(0);
+        if (shared_enter(shared, id) != NULL)
+            _exit(1);
+        counters_add(&shared_slot(shared, id)->counters, COUNTER_REQUESTS, 42);
+        _exit(shm_lock_try(&shared->common->accept_mutex, id) ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
     ck_assert_uint_eq(total_of(shared, COUNTER_REQUESTS), 42);
+    ck_assert(slot_release(shared, id));
     shared_destroy(&shared);
 }
 END_TEST
@@ -265,17 +296,17 @@ END_TEST
 START_TEST(slots_are_touched_as_they_come_into_use)
 {
     struct shared *shared = create_shared();
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (sizeof(*shared) + page - 1) / page;
-    unsigned char in_core[sizeof(struct shared) / 4096 + 2];
+    size_t page = segment_page(), pages = shared->segment.size / page;
+    unsigned char in_core[2 + SLOT_MAX];
     size_t touched = 0;
 
     ck_assert_uint_le(pages, sizeof(in_core));
     take_slot(shared);
     total_of(shared, COUNTER_ACCEPTS);
-    ck_assert_int_eq(mincore(shared, sizeof(*shared), in_core), 0);
+    ck_assert_int_eq(mincore(shared->segment.base, shared->segment.size, in_core), 0);
     for (size_t i = 0; i < pages; i++)
         touched += in_core[i] & 1;
-    ck_assert_uint_eq(touched, 1);
+    ck_assert_uint_eq(touched, 2); /* what is published, and the slot's */
     shared_destroy(&shared);
 }
 END_TEST
@@ -291,6 +322,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, totals_are_right_while_the_master_folds);
     tcase_add_test(tcase, a_master_that_died_while_folding_keeps_nobody);
     tcase_add_test(tcase, nonsense_leads_nowhere_else);
+    tcase_add_test(tcase, serials_begin_again);
     tcase_add_test(tcase, children_share_it);
     tcase_add_test(tcase, slots_are_touched_as_they_come_into_use);
 }

@@ -23,12 +23,12 @@ START_TEST(memory_can_be_neither_resized_nor_sealed)
     log_init(&log, NULL, 0);
     zone = zone_declare(&zones, arena, &shm_map_kind, "sessions", 1, &shape);
     ck_assert_int_eq(zones_open(&zones, NULL, &log), 0);
-    ck_assert_int_eq(ftruncate(zone->fd, 0), -1);
+    ck_assert_int_eq(ftruncate(zone->segment.fd, 0), -1);
     ck_assert_int_eq(errno, EPERM);
-    ck_assert_int_eq(ftruncate(zone->fd, (off_t)zone->size + 1), -1);
-    ck_assert_int_eq(fcntl(zone->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1);
+    ck_assert_int_eq(ftruncate(zone->segment.fd, (off_t)zone->size + 1), -1);
+    ck_assert_int_eq(fcntl(zone->segment.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1);
     ck_assert_int_eq(errno, EPERM);
-    ck_assert_int_eq(fstat(zone->fd, &st), 0);
+    ck_assert_int_eq(fstat(zone->segment.fd, &st), 0);
     ck_assert_int_eq(st.st_size, (off_t)zone->size);
     zones_close(&zones);
     arena_destroy(&arena);

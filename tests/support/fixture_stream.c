@@ -21,7 +21,7 @@ static struct fixture *start_stream(
     fixture->shared = shared_create();
     ck_assert_ptr_nonnull(fixture->shared);
     ck_assert(slot_acquire(fixture->shared, &fixture->slot));
-    fixture->counters = &fixture->shared->slots[fixture->slot.slot].counters;
+    fixture->counters = &shared_slot(fixture->shared, fixture->slot)->counters;
     fixture->stream = &fixture->parts.stream;
     fixture->net = &fixture->stream->net;
     options = fixture_net_options(fixture, mechanism, connections);

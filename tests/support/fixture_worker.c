@@ -104,7 +104,7 @@ static void build_heritage(struct fixture *fixture, const struct fixture_worker_
     fixture->shared = shared_create();
     ck_assert_ptr_nonnull(fixture->shared);
     ck_assert(slot_acquire(fixture->shared, &fixture->slot));
-    fixture->counters = &fixture->shared->slots[fixture->slot.slot].counters;
+    fixture->counters = &shared_slot(fixture->shared, fixture->slot)->counters;
     if (options->processes > 0)
         ck_assert_int_eq(channel_open(ends), 0);
     fixture->master = ends[0];

@@ -44,5 +44,5 @@ unsigned fixture_receive_message(struct fixture *fixture);
 
 static inline bool fixture_holds_mutex(const struct fixture *fixture)
 {
-    return fixture->shared->accept_mutex.owner != 0;
+    return fixture->shared->common->accept_mutex.owner != 0;
 }

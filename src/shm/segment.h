@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Segments: memory of a fixed size that the master shares with its workers.
+ *
+ * The master maps all of a segment writable, and no child inherits that. A child maps it anew,
+ * before code of a module runs in it: read-only from a descriptor that is opened for reading, so
+ * that it stays read-only, but for its own parts; and it keeps no descriptor. A worker can still
+ * widen a mapping of its own part by mremap(), which the sandbox denies. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct segment {
+    int fd;      /* sealed; -1: closed, or memory of this process and what it forks */
+    void *base;  /* NULL: not mapped */
+    size_t size; /* whole pages */
+};
+
+/* A part of a segment, in whole pages; size 0: none. */
+struct segment_part {
+    size_t offset, size;
+};
+
+#define SEGMENT_CLOSED ((struct segment) { .fd = -1 })
+
+/* Bytes of a page. */
+size_t segment_page(void);
+/* Rounds a size up to whole pages; 0 where that overflows. */
+size_t segment_pages(size_t size);
+
+/* Each of these returns NULL, or the name of the call that has failed, with errno. The segment is
+ * to be closed then. */
+
+/* Creates a segment that is zero, of a size in whole pages, and maps it. */
+const char *segment_create(struct segment *segment, const char *name, size_t size);
+/* Opens and maps the segment of another once more. */
+const char *segment_open(struct segment *segment, const struct segment *other);
+/* Opens a segment that another process has made, after it was sealed, if it is not. Takes ownership
+ * of the descriptor, unless it fails. */
+const char *segment_adopt(struct segment *segment, int fd);
+/* A forked child: maps the segment, with the parts writable, and closes the descriptor. */
+const char *segment_enter(
+    struct segment *segment, const struct segment_part *parts, unsigned part_n);
+
+/* Creates memory that is not sealed, and that children inherit: of a process without workers. */
+int segment_create_private(struct segment *segment, size_t size);
+/* A forked child: closes the descriptor of a segment that it has no use for. */
+void segment_forget(struct segment *segment);
+/* Closes a segment, also one of which a part is open. */
+void segment_close(struct segment *segment);
