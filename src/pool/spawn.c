@@ -34,6 +34,8 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
     const char *failed = shared_enter(heritage->shared, heritage->slot);
 
     pool->log->pid = getpid();
+    if (heritage->diag == NULL && pool->log->diag != NULL)
+        diag_destroy(&pool->log->diag); /* only who starts with a reload adds to its reply */
     TAILQ_FOREACH (generation, &pool->generations, link)
         if (generation != own)
             zones_forget(&generation->cycle->zones);

@@ -117,7 +117,11 @@ static int fork_check(struct config_check *check, const struct cycle_options *op
         descriptors_close_others(allowed);
         check_in_child(options, log, excerpts);
     }
-    return check->pid == -1 ? -1 : 0;
+    if (check->pid == -1)
+        return -1;
+    /* the checking child writes there, and no worker that is forked meanwhile */
+    madvise(check->progress, sizeof(*check->progress), MADV_DONTFORK);
+    return 0;
 }
 
 int config_check_begin(
