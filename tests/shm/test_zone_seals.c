@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Seals of a zone's memory: its size is fixed, and nobody who shares it can add a seal. */
+/* Seals of a zone's memory: its size is fixed, and nobody who shares it can add a seal. What a
+ * worker's mapping of it lets it write. */
 #include "shm/map.h"
+#include "shm/metrics.h"
 #include "shm/zone.h"
 #include "support/test.h"
 
@@ -8,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 START_TEST(memory_can_be_neither_resized_nor_sealed)
@@ -35,9 +38,64 @@ START_TEST(memory_can_be_neither_resized_nor_sealed)
 }
 END_TEST
 
+/* Exits with 0 if everything is as it must be in a worker of slot 1. */
+static _Noreturn void try_to_write(struct zones *zones, struct zone *zone, const uint8_t *before)
+{
+    struct slot_id id = { 1, 1 };
+    struct log log = { 0 };
+    int fd = zone->segment.fd;
+    unsigned char in_core;
+    size_t page = segment_page();
+    struct segment_part part = shm_metrics_kind.writable(zone->shape, id.slot);
+    char *base;
+
+    log_init(&log, NULL, 0);
+    if (mincore((void *)(uintptr_t)before, page, &in_core) == 0 || errno != ENOMEM)
+        _exit(1); /* the mapping of the parent */
+    if (zones_enter(zones, id, &log) == -1 || zone->segment.fd != -1 || fcntl(fd, F_GETFD) != -1)
+        _exit(2);
+    base = zone->segment.base;
+    part.offset += page;
+    base[part.offset] = 1;
+    for (size_t at = 0; at < zone->size; at += page) {
+        bool own = at >= part.offset && at < part.offset + part.size;
+
+        if (!own && (mprotect(base + at, page, PROT_READ | PROT_WRITE) == 0 || errno != EACCES))
+            _exit(3);
+    }
+    _exit(0);
+}
+
+START_TEST(a_worker_writes_its_own_row)
+{
+    static const uint8_t kinds[] = { SHM_COUNTER };
+    static const struct shm_metrics_shape shape = { 1, kinds };
+    struct arena *arena = arena_create();
+    struct log log = { 0 };
+    struct zones zones;
+    struct zone *zone;
+    int status;
+    pid_t pid;
+
+    zones_init(&zones);
+    log_init(&log, NULL, 0);
+    zone = zone_declare(&zones, arena, &shm_metrics_kind, "numbers", 1, &shape);
+    ck_assert_int_eq(zones_open(&zones, NULL, &log), 0);
+    pid = fork();
+    if (pid == 0)
+        try_to_write(&zones, zone, zone->segment.base);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(shm_metrics_row(zone_memory(zone), &shape, 1)[0], 1);
+    zones_close(&zones);
+    arena_destroy(&arena);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, memory_can_be_neither_resized_nor_sealed);
+    tcase_add_test(tcase, a_worker_writes_its_own_row);
 }
 
 TEST_MAIN("zone_seals", add_tests)
