@@ -511,42 +511,6 @@ START_TEST(memory_of_the_layout_before_begins_empty)
 }
 END_TEST
 
-#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-
-/* Memory whose size may change later, or that cannot be written, is not taken. */
-static const struct {
-    int seals;
-    bool taken;
-} given_seals[] = {
-    { 0, true }, /* they are added */
-    { F_SEAL_GROW, true },
-    { SIZE_SEALS, true },
-    { F_SEAL_SEAL, false },
-    { F_SEAL_SHRINK | F_SEAL_SEAL, false },
-    { F_SEAL_WRITE, false },
-    { SIZE_SEALS | F_SEAL_FUTURE_WRITE, false },
-};
-
-START_TEST(memory_is_sealed_when_it_is_adopted)
-{
-    int fd = memfd_create("given", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    size_t size = 3 * segment_page();
-    struct zone_header header = { ZONE_MAGIC, 1, size, "map", "m" };
-    struct declared given;
-
-    declared_start(&given);
-    ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
-    ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-    ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, given_seals[_i].seals), 0);
-    ck_assert_int_eq(zones_adopt(&given.zones, given.arena, fd), given_seals[_i].taken ? 0 : -1);
-    if (given_seals[_i].taken)
-        ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & SIZE_SEALS, SIZE_SEALS);
-    else
-        close(fd);
-    declared_stop(&given);
-}
-END_TEST
-
 static const struct {
     size_t size;   /* descriptor of the memory */
     uint64_t told; /* in its header */
@@ -586,7 +550,6 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, damaged_memory_is_replaced, 0, 2);
     tcase_add_test(tcase, a_damaged_header_changes_nothing);
     tcase_add_test(tcase, memory_of_the_layout_before_begins_empty);
-    tcase_add_loop_test(tcase, memory_is_sealed_when_it_is_adopted, 0, (int)countof(given_seals));
     tcase_add_loop_test(tcase, what_is_no_zone_is_not, 0, (int)countof(no_zones));
     tcase_add_test(tcase, memory_is_touched_as_it_is_used);
     tcase_add_loop_test(tcase, a_zone_of_the_same_layout_is_taken_over, 0, 2);

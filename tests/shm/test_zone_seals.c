@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Seals of a zone's memory: its size is fixed, and nobody who shares it can add a seal. What a
  * worker's mapping of it lets it write. */
+#include "base/compiler.h"
 #include "shm/map.h"
 #include "shm/metrics.h"
 #include "shm/zone.h"
@@ -34,6 +35,44 @@ START_TEST(memory_can_be_neither_resized_nor_sealed)
     ck_assert_int_eq(fstat(zone->segment.fd, &st), 0);
     ck_assert_int_eq(st.st_size, (off_t)zone->size);
     zones_close(&zones);
+    arena_destroy(&arena);
+}
+END_TEST
+
+#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* Memory whose size may change later, or that cannot be written, is not taken. */
+static const struct {
+    int seals;
+    bool taken;
+} given_seals[] = {
+    { 0, true }, /* they are added */
+    { F_SEAL_GROW, true },
+    { SIZE_SEALS, true },
+    { F_SEAL_SEAL, false },
+    { F_SEAL_SHRINK | F_SEAL_SEAL, false },
+    { F_SEAL_WRITE, false },
+    { SIZE_SEALS | F_SEAL_FUTURE_WRITE, false },
+};
+
+START_TEST(memory_is_sealed_when_it_is_adopted)
+{
+    int fd = memfd_create("given", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    size_t size = 3 * segment_page();
+    struct zone_header header = { ZONE_MAGIC, 1, size, "map", "m" };
+    struct arena *arena = arena_create();
+    struct zones given;
+
+    zones_init(&given);
+    ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
+    ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
+    ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, given_seals[_i].seals), 0);
+    ck_assert_int_eq(zones_adopt(&given, arena, fd), given_seals[_i].taken ? 0 : -1);
+    if (given_seals[_i].taken)
+        ck_assert_int_eq(fcntl(fd, F_GET_SEALS) & SIZE_SEALS, SIZE_SEALS);
+    else
+        close(fd);
+    zones_close(&given);
     arena_destroy(&arena);
 }
 END_TEST
@@ -95,6 +134,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, memory_can_be_neither_resized_nor_sealed);
+    tcase_add_loop_test(tcase, memory_is_sealed_when_it_is_adopted, 0, (int)countof(given_seals));
     tcase_add_test(tcase, a_worker_writes_its_own_row);
 }
 
