@@ -445,112 +445,12 @@ START_TEST(memory_that_is_handed_on_is_taken_over)
 }
 END_TEST
 
-START_TEST(damaged_memory_is_replaced)
-{
-    const struct zone_kind *kind = _i == 0 ? &shm_map_kind : &shm_metrics_kind;
-    const void *shape = _i == 0 ? (const void *)&map_shape : &metrics_shape;
-    struct declared old, new;
-    struct zone *a, *b;
-    const char *text;
-
-    declared_start(&old);
-    declared_start(&new);
-    a = zone_declare(&old.zones, old.arena, kind, "m", 1, shape);
-    open_all(&old, NULL);
-    memset(zone_memory(a), 0x5a, 64);
-    b = zone_declare(&new.zones, new.arena, kind, "m", 1, shape);
-    open_all(&new, &old);
-    text = memory_log_take(&new.log);
-    ck_assert_ptr_nonnull(
-        strstr(text, "[notice] zone \"m\" begins empty because its memory was damaged"));
-    ck_assert(kind->is(zone_memory(b), shape));
-    declared_stop(&new);
-    declared_stop(&old);
-}
-END_TEST
-
-/* The header is for other binaries alone: this process knows what it has made. */
-START_TEST(a_damaged_header_changes_nothing)
-{
-    struct declared old, new;
-    struct zone *a, *b;
-
-    declared_start(&old);
-    declared_start(&new);
-    a = declare_map(&old, "m", 1);
-    open_all(&old, NULL);
-    put_key(a, "kept");
-    memset(a->segment.base, 0x5a, sizeof(struct zone_header));
-    b = declare_map(&new, "m", 1);
-    open_all(&new, &old);
-    ck_assert(has(b, "kept"));
-    ck_assert_str_eq(memory_log_take(&new.log), "");
-    declared_stop(&new);
-    declared_stop(&old);
-}
-END_TEST
-
-/* Memory that a binary of another layout hands over. */
-START_TEST(memory_of_the_layout_before_begins_empty)
-{
-    struct zone_header header = { .magic = ZONE_MAGIC_BEFORE, .name = "m", .kind = "map" };
-    int fd = memfd_create("before", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    struct declared given, new;
-
-    declared_start(&given);
-    declared_start(&new);
-    ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-    ck_assert_int_eq(zones_adopt(&given.zones, given.arena, fd), 0);
-    ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
-    declare_map(&new, "m", 1);
-    open_all(&new, &given);
-    ck_assert_ptr_nonnull(
-        strstr(memory_log_take(&new.log), "zone \"m\" begins empty because its layout changed"));
-    declared_stop(&new);
-    declared_stop(&given);
-}
-END_TEST
-
-static const struct {
-    size_t size;   /* descriptor of the memory */
-    uint64_t told; /* in its header */
-    uint32_t magic;
-} no_zones[] = {
-    { 0, 0, ZONE_MAGIC },
-    { 10, 10, ZONE_MAGIC },
-    { 4096, 4096, 1 },
-    { 4096, 4096, ZONE_MAGIC }, /* nothing but the header */
-    { 8192, 16384, ZONE_MAGIC },
-    { 10000, 10000, ZONE_MAGIC },
-};
-
-START_TEST(what_is_no_zone_is_not)
-{
-    struct zone_header header = { .magic = no_zones[_i].magic, .size = no_zones[_i].told };
-    int fd = memfd_create("no zone", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    struct declared declared;
-
-    declared_start(&declared);
-    ck_assert_int_eq(ftruncate(fd, (off_t)no_zones[_i].size), 0);
-    if (no_zones[_i].size >= sizeof(header))
-        ck_assert_int_eq(pwrite(fd, &header, sizeof(header), 0), sizeof(header));
-    ck_assert_int_eq(zones_adopt(&declared.zones, declared.arena, fd), -1);
-    ck_assert(STAILQ_EMPTY(&declared.zones));
-    close(fd);
-    declared_stop(&declared);
-}
-END_TEST
-
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_declaration_makes_nothing_outside_of_memory);
     tcase_add_loop_test(tcase, some_declarations_are_refused, 0, (int)countof(declarations));
     tcase_add_test(tcase, an_open_zone_is_shared_with_children);
     tcase_add_test(tcase, memory_that_is_handed_on_is_taken_over);
-    tcase_add_loop_test(tcase, damaged_memory_is_replaced, 0, 2);
-    tcase_add_test(tcase, a_damaged_header_changes_nothing);
-    tcase_add_test(tcase, memory_of_the_layout_before_begins_empty);
-    tcase_add_loop_test(tcase, what_is_no_zone_is_not, 0, (int)countof(no_zones));
     tcase_add_test(tcase, memory_is_touched_as_it_is_used);
     tcase_add_loop_test(tcase, a_zone_of_the_same_layout_is_taken_over, 0, 2);
     tcase_add_test(tcase, what_the_dead_have_counted_is_folded_once);
