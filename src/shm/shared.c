@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #define READS_MAX 1000 /* reads of the totals while a fold does not end */
-#define FIRST_SLOT 2   /* the page of the first slot */
 
 static_assert(offsetof(struct shared_published, folded) == 16, "the layout is versioned");
 static_assert(offsetof(struct shared_common, accept_mutex) == 0, "the mutex begins its page");
@@ -21,12 +20,17 @@ static struct slot *slot_at(const struct shared *shared, uint32_t i)
     return (struct slot *)(void *)((char *)shared->common + (1 + i) * shared->page);
 }
 
+/* Offset of the common page. */
+static size_t common_at(void)
+{
+    return segment_pages(sizeof(struct shared_published));
+}
+
 static size_t size_of_memory(void)
 {
-    assert(sizeof(struct shared_published) <= segment_page());
     assert(sizeof(struct shared_common) <= segment_page());
     assert(sizeof(struct slot) <= segment_page());
-    return (FIRST_SLOT + SLOT_MAX) * segment_page();
+    return common_at() + (1 + SLOT_MAX) * segment_page();
 }
 
 /* Finds the parts of the mapped memory. */
@@ -34,7 +38,7 @@ static void find_parts(struct shared *shared)
 {
     shared->page = segment_page();
     shared->published = shared->segment.base;
-    shared->common = (void *)((char *)shared->segment.base + shared->page);
+    shared->common = (void *)((char *)shared->segment.base + common_at());
 }
 
 static struct shared *create(bool single)
@@ -80,8 +84,11 @@ void shared_destroy(struct shared **shared)
 const char *shared_enter(struct shared *shared, struct slot_id id)
 {
     const struct segment_part parts[] = {
-        { .offset = shared->page, .size = shared->page }, /* the common one */
-        { .offset = (FIRST_SLOT + id.slot % SLOT_MAX) * shared->page, .size = shared->page },
+        { .offset = common_at(), .size = shared->page },
+        {
+            .offset = common_at() + (1 + id.slot % SLOT_MAX) * shared->page,
+            .size = shared->page,
+        },
     };
     const char *failed;
 
@@ -151,11 +158,14 @@ void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
     }
 }
 
-static void check_slot(const struct slot_record *record, const struct slot *slot)
+static void check_slot(const struct shared *shared, uint32_t i)
 {
+    const struct slot_record *record = &shared->records[i];
+    const struct slot *slot = slot_at(shared, i);
     uint64_t now = heartbeat_now(&slot->heartbeat);
 
     assert(!record->used || record->serial != 0);
+    assert(shared->published->used[i] == (record->used ? record->serial : 0));
     assert((now & 0xff) < CALLBACKS);
     for (int gauge = COUNTER_GAUGES; gauge < COUNTERS; gauge++)
         assert((int64_t)slot->counters.n[gauge] >= 0 &&
@@ -173,5 +183,5 @@ void shared_check(struct shared *shared)
     for (int gauge = COUNTER_GAUGES; gauge < COUNTERS; gauge++)
         assert(published->folded.n[gauge] == 0);
     for (uint32_t i = 0; i < shared->slot_n; i++)
-        check_slot(&shared->records[i], slot_at(shared, i));
+        check_slot(shared, i);
 }

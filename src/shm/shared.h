@@ -10,16 +10,18 @@
 #include "shm/segment.h"
 #include "shm/slot.h"
 
-/* The first page, which the master publishes for the totals of workers. */
+/* The first pages, which the master publishes: for the totals of workers, and so that they know
+ * whether a slot has a worker. The master itself believes its records. */
 struct shared_published {
     uint32_t magic, version; /* the layout's */
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
     _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
     struct counters folded;
+    _Atomic uint32_t used[SLOT_MAX]; /* serial of the incarnation that has the slot; 0: free */
 };
 
-/* The second page, which each worker may write to: its content is read as input is. A page for
- * each slot follows. */
+/* The next page, which each worker may write to: its content is read as input is. A page for each
+ * slot follows. */
 struct shared_common {
     alignas(CACHE_LINE) struct shm_lock accept_mutex;
 };

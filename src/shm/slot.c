@@ -36,6 +36,7 @@ bool slot_acquire(struct shared *shared, struct slot_id *id)
         .slot = shared->half * SLOT_MAX + i,
         .serial = shared->records[i].serial,
     };
+    shared->published->used[i] = id->serial;
     shared_slot(shared, *id)->heartbeat.now = CALLBACK_NONE;
     assert(record_of(shared, *id)->used);
     return true;
@@ -55,6 +56,13 @@ bool slot_release(struct shared *shared, struct slot_id id)
         slot->counters.n[i] = 0;
     }
     record_of(shared, id)->used = false;
+    published->used[id.slot % SLOT_MAX] = 0;
     published->folds++;
     return held;
+}
+
+bool slot_is_used(const struct shared *shared, struct slot_id id)
+{
+    return slot_id_is_valid(id) && id.slot / SLOT_MAX == shared->half &&
+           shared->published->used[id.slot % SLOT_MAX] == id.serial;
 }

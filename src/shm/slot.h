@@ -62,3 +62,6 @@ bool slot_acquire(struct shared *shared, struct slot_id *id);
  * counters, zeroes its gauges, releases the slot. Returns whether the worker held the accept
  * mutex. */
 bool slot_release(struct shared *shared, struct slot_id id);
+/* Any process: whether this incarnation has the slot now, by what the master publishes. The id may
+ * be invented. */
+bool slot_is_used(const struct shared *shared, struct slot_id id);

@@ -49,10 +49,13 @@ START_TEST(the_layout_is_the_version)
     ck_assert_uint_eq(offsetof(struct shared_published, slot_n), 8);
     ck_assert_uint_eq(offsetof(struct shared_published, folded), 16);
     ck_assert_uint_eq(offsetof(struct shared_common, accept_mutex), 0);
-    ck_assert_ptr_eq((char *)shared->common, (char *)shared->published + page);
+    ck_assert_uint_eq(offsetof(struct shared_published, used), 64);
+    ck_assert_ptr_eq((char *)shared->common,
+        (char *)shared->published + segment_pages(sizeof(struct shared_published)));
     ck_assert_ptr_eq(
         (char *)shared_slot(shared, (struct slot_id) { 3, 1 }), (char *)shared->common + 4 * page);
-    ck_assert_uint_eq(shared->segment.size, (2 + SLOT_MAX) * page);
+    ck_assert_uint_eq(shared->segment.size,
+        segment_pages(sizeof(struct shared_published)) + (1 + SLOT_MAX) * page);
     ck_assert_int_eq(COUNTER_ACCEPTS, 0);
     ck_assert_int_eq(COUNTER_HANDLED, 1);
     ck_assert_int_eq(COUNTER_REQUESTS, 2);
@@ -75,8 +78,13 @@ START_TEST(a_slot_has_one_life_after_the_other)
     ck_assert_uint_eq(a.serial, 1);
     ck_assert_uint_eq(shared->published->slot_n, 2);
     ck_assert(shared->records[0].used);
+    ck_assert(slot_is_used(shared, a));
+    ck_assert(!slot_is_used(shared, (struct slot_id) { 0, 2 }));
     slot_release(shared, a);
     ck_assert(!shared->records[0].used);
+    ck_assert(!slot_is_used(shared, a));
+    ck_assert(!slot_is_used(shared, (struct slot_id) { 0, 0 }));
+    ck_assert(!slot_is_used(shared, (struct slot_id) { UINT32_MAX, 1 }));
     again = take_slot(shared);
     ck_assert_uint_eq(again.slot, 0);
     ck_assert_uint_eq(again.serial, 2);
@@ -297,7 +305,7 @@ START_TEST(slots_are_touched_as_they_come_into_use)
 {
     struct shared *shared = create_shared();
     size_t page = segment_page(), pages = shared->segment.size / page;
-    unsigned char in_core[2 + SLOT_MAX];
+    unsigned char in_core[4 + SLOT_MAX];
     size_t touched = 0;
 
     ck_assert_uint_le(pages, sizeof(in_core));
