@@ -2,11 +2,17 @@
 /* The SDK's calls on maps that all workers share. They translate: times to live become times of
  * expiry on the wall clock, and statuses of shm/map.h become the SDK's. The shared memory is
  * another process's to write as well, so nothing that is read from it is asserted. */
+#include "base/compiler.h"
 #include "shm/map.h"
 #include "stream/shared_map.h"
 #include "worker/worker.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Lines about one map in a worker. */
+#define SAY_EVERY_MS 1000
 
 static_assert((int)FB_MAP_OK == (int)SHM_MAP_OK, "statuses are the map's");
 static_assert((int)FB_MAP_FULL == (int)SHM_MAP_FULL, "statuses are the map's");
@@ -18,12 +24,43 @@ static uint64_t now(const fb_worker *worker)
     return (uint64_t)fb_wall_ms(worker);
 }
 
-static struct shm_map *memory_of(const fb_map *map)
+static struct shm_map *handle_of(const fb_map *map)
 {
-    struct shm_map *memory = shared_map_memory(map);
+    assert(map->handle->header != NULL); /* a map is open from worker_start on */
+    return map->handle;
+}
 
-    assert(memory != NULL); /* a map is open from worker_start on */
-    return memory;
+/* Tells the log what a call has mended, at most once a second. */
+static void report_mended(fb_worker *worker, fb_map *map)
+{
+    const struct shm_map_mended *m = &map->handle->mended;
+    const struct shm_map_mended before = map->said;
+    const char *name = map->zone->name;
+
+    if (map->said_ms != 0 && fb_mono_ms(worker) - map->said_ms < SAY_EVERY_MS)
+        return;
+    map->said = *m;
+    map->said_ms = fb_mono_ms(worker);
+    if (m->emptied != before.emptied)
+        log_write(&worker->log, LEVEL_ALERT, 0,
+            "zone \"%s\": parts of the map were damaged, and %" PRIu32 " of %" PRIu32
+            " were emptied",
+            name, m->emptied - before.emptied, map->handle->shard_n);
+    if (m->rebuilt != before.rebuilt)
+        log_write(&worker->log, LEVEL_ALERT, 0,
+            "zone \"%s\": the map was damaged and is mended, without a loss of keys", name);
+    if (m->taken != before.taken)
+        log_write(&worker->log, LEVEL_WARN, 0,
+            "zone \"%s\": %" PRIu32 " locks of the map were taken from processes that stand still",
+            name, m->taken - before.taken);
+}
+
+/* Returns the status as the SDK's, after every call that may have mended something. */
+static fb_map_status result(fb_worker *worker, fb_map *map, enum shm_map_status status)
+{
+    if (unlikely(memcmp(&map->handle->mended, &map->said, sizeof(map->said)) != 0))
+        report_mended(worker, map);
+    return (fb_map_status)status;
 }
 
 /* When a key that is set now vanishes, in ms of the wall clock; 0: never. */
@@ -37,40 +74,42 @@ static uint64_t expiry(const fb_worker *worker, uint64_t ttl)
 fb_map_status fb_map_get(fb_worker *worker, fb_map *map, fb_bytes key, fb_item *item)
 {
     struct shm_map_item copy = { .value = item->value, .room = item->room };
-    enum shm_map_status status = shm_map_get(memory_of(map), key.p, key.n, now(worker), &copy);
+    enum shm_map_status status = shm_map_get(handle_of(map), key.p, key.n, now(worker), &copy);
 
     if (status == SHM_MAP_TOO_LARGE && copy.version != 0) /* a part of it was copied */
         status = SHM_MAP_OK;
     item->n = copy.n;
     item->version = copy.version;
     item->ttl = copy.expires_ms == 0 ? 0 : copy.expires_ms - now(worker);
-    return (fb_map_status)status;
+    return result(worker, map, status);
 }
 
 fb_map_status fb_map_set(fb_worker *worker, fb_map *map, fb_bytes key, fb_bytes value, uint64_t ttl)
 {
-    return (fb_map_status)shm_map_set(
-        memory_of(map), key.p, key.n, now(worker), value.p, value.n, expiry(worker, ttl), NULL);
+    return result(worker, map,
+        shm_map_set(handle_of(map), key.p, key.n, now(worker), value.p, value.n,
+            expiry(worker, ttl), NULL));
 }
 
 fb_map_status fb_map_replace(
     fb_worker *worker, fb_map *map, fb_bytes key, uint64_t version, fb_bytes value, uint64_t ttl)
 {
-    return (fb_map_status)shm_map_replace(memory_of(map), key.p, key.n, now(worker), version,
-        value.p, value.n, expiry(worker, ttl), NULL);
+    return result(worker, map,
+        shm_map_replace(handle_of(map), key.p, key.n, now(worker), version, value.p, value.n,
+            expiry(worker, ttl), NULL));
 }
 
 fb_map_status fb_map_add(fb_worker *worker, fb_map *map, fb_bytes key, int64_t by, int64_t *sum)
 {
-    return (fb_map_status)shm_map_add(memory_of(map), key.p, key.n, now(worker), by, sum);
+    return result(worker, map, shm_map_add(handle_of(map), key.p, key.n, now(worker), by, sum));
 }
 
 fb_map_status fb_map_delete(fb_worker *worker, fb_map *map, fb_bytes key)
 {
-    return (fb_map_status)shm_map_delete(memory_of(map), key.p, key.n, now(worker));
+    return result(worker, map, shm_map_delete(handle_of(map), key.p, key.n, now(worker)));
 }
 
 uint64_t fb_map_count(const fb_map *map)
 {
-    return shm_map_count(memory_of(map));
+    return shm_map_count(handle_of(map));
 }

@@ -114,7 +114,7 @@ static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const 
     struct cycle *cycle = conf->apply->cycle;
     struct fb_map *map = apply_alloc(conf->apply, sizeof(*map));
 
-    if (map == NULL)
+    if (map == NULL || (map->handle = apply_alloc(conf->apply, sizeof(*map->handle))) == NULL)
         return NULL;
     map->shape = (struct shm_map_shape) { o->capacity, o->key_max, o->value_max };
     map->zone =

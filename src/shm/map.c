@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads and writes of a map's entries. A read sees an entry whole or not at all, and a write is
- * done by one store of a link; each store before it leaves a state that a repair understands. */
+ * done by one store of a link; each store before it leaves a state that a repair understands. A
+ * shard that turns out to be damaged is emptied, and the call tried again. */
+#include "base/compiler.h"
 #include "shm/map_private.h"
 #include "shm/siphash.h"
 
@@ -11,6 +13,10 @@
 #define READ_TRIES 64
 /* The sweeps of a full map, whose gain other writers may take first. */
 #define FULL_TRIES 64
+/* The tries of a call that finds damage, or whose lock is taken from it. */
+#define MEND_TRIES 8
+/* Between two looks of a process, in a full map, for entries that damage has hidden. */
+#define AUDIT_MS 1000
 
 /* The key that a call is about. */
 struct subject {
@@ -25,9 +31,11 @@ struct subject {
 /* The place of the key's entry in its chain, expired or not. */
 struct place {
     _Atomic uint32_t *link;
-    uint32_t index;              /* the entry's; 0: none */
-    struct shm_map_entry *entry; /* NULL: none */
-    bool present;                /* an entry was found that has not expired */
+    uint32_t index;               /* the entry's; 0: none */
+    struct shm_map_entry *entry;  /* NULL: none */
+    uint64_t version, expires_ms; /* of the entry, and its value's length */
+    uint32_t value_n;
+    bool present; /* an entry was found that has not expired */
 };
 
 /* A write that is to be done. */
@@ -50,8 +58,8 @@ static struct subject subject_of(
     assert(key != NULL || key_n == 0);
     assert(key_n <= SHM_MAP_KEY_MAX);
     s.hash = siphash(map->seed, key, key_n);
-    s.shard = (uint32_t)(s.hash >> 32) & (map->shard_n - 1);
-    s.bucket = shm_map_buckets(map, s.shard) + ((uint32_t)s.hash & (map->bucket_n - 1));
+    s.shard = shm_map_shard_of(map, s.hash);
+    s.bucket = shm_map_buckets(map, s.shard) + shm_map_bucket_of(map, s.hash);
     return s;
 }
 
@@ -61,89 +69,154 @@ static bool is_of(const struct shm_map_entry *entry, const struct subject *s)
            (s->key_n == 0 || memcmp(entry->bytes, s->key, s->key_n) == 0);
 }
 
-static enum shm_map_status copy_out(const struct shm_map *map, const struct shm_map_entry *entry,
-    const struct subject *s, struct shm_map_item *item)
+/* Copies a value whose length was read and checked. */
+static enum shm_map_status copy_value(const struct shm_map *map, const struct shm_map_entry *entry,
+    uint32_t n, struct shm_map_item *item)
 {
-    size_t n = SHM_LOAD(entry->value_n);
+    size_t part = n < item->room ? n : item->room;
 
-    if (shm_map_is_expired(entry, s->now_ms))
-        return SHM_MAP_ABSENT;
-    if (n > map->shape.value_max) /* the entry is being written, which the caller will detect */
-        n = 0;
+    assert(n <= map->shape.value_max);
     item->n = n;
-    item->version = SHM_LOAD(entry->version);
-    item->expires_ms = SHM_LOAD(entry->expires_ms);
-    if (n > item->room)
-        n = item->room;
-    if (n > 0)
-        memcpy(item->value, entry->bytes + map->value_at, n);
-    return item->n > item->room ? SHM_MAP_TOO_LARGE : SHM_MAP_OK;
+    if (part > 0)
+        memcpy(item->value, entry->bytes + map->value_at, part);
+    return n > item->room ? SHM_MAP_TOO_LARGE : SHM_MAP_OK;
 }
 
-/* Reads without the lock; false when an entry may have been written to meanwhile. */
+/* Copies an entry out without the lock. A length that cannot be is found only in an entry that is
+ * being written, which the caller will detect, or in a damaged one. */
+static bool copy_out(const struct shm_map *map, const struct shm_map_entry *entry,
+    const struct subject *s, struct shm_map_item *item, enum shm_map_status *status)
+{
+    uint64_t expires_ms = SHM_LOAD(entry->expires_ms);
+    uint32_t n = SHM_LOAD(entry->value_n);
+
+    *status = SHM_MAP_ABSENT;
+    if (shm_map_has_passed(expires_ms, s->now_ms))
+        return true;
+    if (n > map->shape.value_max)
+        return false;
+    item->version = SHM_LOAD(entry->version);
+    item->expires_ms = expires_ms;
+    *status = copy_value(map, entry, n, item);
+    return true;
+}
+
+/* Reads without the lock; false when an entry may have been written to meanwhile, or the chain is
+ * damaged. */
 static bool try_get(struct shm_map *map, const struct subject *s, struct shm_map_item *item,
     enum shm_map_status *status)
 {
     _Atomic uint64_t *sequence = &map->shards[s->shard].sequence;
     uint64_t before = SHM_LOAD(*sequence);
-    const struct shm_map_entry *entry = NULL;
     uint32_t index = SHM_LOAD(*s->bucket);
 
-    while (index != 0) {
-        if (index > map->entry_n)
+    *status = SHM_MAP_ABSENT;
+    for (uint32_t n = 0; index != 0; n++) {
+        const struct shm_map_entry *entry;
+
+        if (index > map->entry_n || n == SHM_MAP_CHAIN_MAX)
             return false;
         entry = shm_map_entry_at(map, index);
-        if (is_of(entry, s))
+        if (is_of(entry, s)) {
+            if (!copy_out(map, entry, s, item, status))
+                return false;
             break;
+        }
         index = SHM_LOAD(entry->next);
         if (SHM_LOAD(*sequence) != before)
             return false;
     }
-    *status = index == 0 ? SHM_MAP_ABSENT : copy_out(map, entry, s, item);
     atomic_thread_fence(memory_order_acquire);
     return atomic_load_explicit(sequence, memory_order_relaxed) == before;
+}
+
+/* Finds the key's place, under the lock; false where the chain is damaged. */
+static bool find_place(struct shm_map *map, const struct subject *s, struct place *place)
+{
+    uint32_t bucket = shm_map_bucket_of(map, s->hash), index = SHM_LOAD(*s->bucket);
+
+    *place = (struct place) { .link = s->bucket };
+    for (uint32_t n = 0; index != 0; n++) {
+        struct shm_map_entry *entry;
+        uint64_t hash;
+
+        if (index > map->entry_n || n == SHM_MAP_CHAIN_MAX)
+            return false;
+        entry = shm_map_entry_at(map, index);
+        hash = SHM_LOAD(entry->hash);
+        if (shm_map_shard_of(map, hash) != s->shard || shm_map_bucket_of(map, hash) != bucket)
+            return false;
+        if (hash == s->hash && is_of(entry, s)) {
+            place->index = index;
+            place->entry = entry;
+            place->version = SHM_LOAD(entry->version);
+            place->expires_ms = SHM_LOAD(entry->expires_ms);
+            place->value_n = SHM_LOAD(entry->value_n);
+            place->present = !shm_map_has_passed(place->expires_ms, s->now_ms);
+            return place->value_n <= map->shape.value_max &&
+                   place->version <= SHM_LOAD(map->shards[s->shard].version);
+        }
+        place->link = &entry->next;
+        index = SHM_LOAD(entry->next);
+    }
+    place->link = s->bucket; /* a new entry comes first */
+    return true;
+}
+
+/* Mends a shard in which a step has found damage, unless the step has failed because the lock was
+ * taken: who has it now mends by itself. */
+static void mend_shard(struct shm_map *map, uint32_t shard)
+{
+    uint32_t emptied = map->mended.emptied;
+
+    if (!shm_map_lock_holds(&map->shard_hold))
+        return;
+    shm_map_repair(map, shard);
+    map->mended.rebuilt += map->mended.emptied == emptied;
+}
+
+static enum shm_map_status get_locked(
+    struct shm_map *map, const struct subject *s, struct shm_map_item *item)
+{
+    for (int tries = 0; tries < MEND_TRIES; tries++) {
+        enum shm_map_status status = SHM_MAP_ABSENT;
+        struct place place;
+        bool whole;
+
+        shm_map_shard_lock(map, s->shard);
+        whole = find_place(map, s, &place);
+        if (!whole)
+            mend_shard(map, s->shard);
+        if (whole && place.present) {
+            item->version = place.version;
+            item->expires_ms = place.expires_ms;
+            status = copy_value(map, place.entry, place.value_n, item);
+        }
+        shm_map_shard_unlock(map);
+        if (whole)
+            return status;
+    }
+    return SHM_MAP_ABSENT;
 }
 
 enum shm_map_status shm_map_get(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, struct shm_map_item *item)
 {
     struct subject s;
-    enum shm_map_status status = SHM_MAP_ABSENT;
-    bool whole;
+    enum shm_map_status status;
+    bool whole = false;
 
     assert(item->value != NULL || item->room == 0);
     if (key_n > map->shape.key_max)
         return SHM_MAP_ABSENT;
     s = subject_of(map, key, key_n, now_ms);
-    for (int tries = 0; tries < READ_TRIES; tries++)
-        if (try_get(map, &s, item, &status))
-            return status;
-    shm_map_shard_lock(map, s.shard);
-    whole = try_get(map, &s, item, &status);
-    shm_map_shard_unlock(map, s.shard);
-    assert(whole);
-    (void)whole;
+    for (int tries = 0; tries < READ_TRIES && !whole; tries++)
+        whole = try_get(map, &s, item, &status);
+    if (!whole)
+        status = get_locked(map, &s, item);
+    if (status == SHM_MAP_ABSENT) /* what a try may have left there */
+        item->n = item->version = item->expires_ms = 0;
     return status;
-}
-
-/* Finds the key's place, under the lock. */
-static struct place find_place(struct shm_map *map, const struct subject *s)
-{
-    struct place place = { .link = s->bucket };
-
-    for (uint32_t i = SHM_LOAD(*place.link); i != 0; i = SHM_LOAD(*place.link)) {
-        struct shm_map_entry *entry = shm_map_entry_at(map, i);
-
-        if (is_of(entry, s)) {
-            place.index = i;
-            place.entry = entry;
-            place.present = !shm_map_is_expired(entry, s->now_ms);
-            return place;
-        }
-        place.link = &entry->next;
-    }
-    place.link = s->bucket; /* a new entry comes first */
-    return place;
 }
 
 /* Writes the next state into an entry that is in no chain. */
@@ -164,27 +237,56 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry, const s
         memcpy(entry->bytes + map->value_at, change->value, change->n);
 }
 
+/* Chooses the entry for the next state: one from the pool for a new key, else the spare. 0: none is
+ * free; false where the spare is not the shard's. */
+static bool choose_entry(struct shm_map *map, uint32_t number, bool fresh, uint32_t *index)
+{
+    struct shm_map_shard *shard = &map->shards[number];
+    uint32_t spare = SHM_LOAD(shard->spare);
+
+    if (unlikely(spare == 0)) { /* none was left for it after a repair */
+        spare = shm_map_pool_acquire(map, number);
+        if (spare != 0 && shm_map_lock_holds(&map->shard_hold))
+            SHM_STORE(shard->spare, spare);
+    }
+    *index = spare;
+    if (spare == 0)
+        return true;
+    if (spare > map->entry_n)
+        return false;
+    if (!fresh)
+        return SHM_LOAD(*shm_map_owner(map, spare)) == number + 1;
+    *index = shm_map_pool_acquire(map, number);
+    return true;
+}
+
 /* Publishes the next state. After each store the shard is in a state that is complete or can be
- * repaired. */
-static enum shm_map_status publish_state(
-    struct shm_map *map, const struct subject *s, const struct place *place, struct change *change)
+ * repaired. False: nothing was published, because of damage or because the lock was taken. */
+static bool publish_state(struct shm_map *map, const struct subject *s, const struct place *place,
+    struct change *change, enum shm_map_status *status)
 {
     struct shm_map_shard *shard = &map->shards[s->shard];
     bool fresh = place->entry == NULL;
-    uint32_t index = fresh ? shm_map_pool_acquire(map, s->shard) : SHM_LOAD(shard->spare);
+    uint32_t index, next = SHM_LOAD(*(fresh ? place->link : &place->entry->next));
 
     assert(fresh == (place->index == 0) && (!place->present || !fresh));
+    if (!choose_entry(map, s->shard, fresh, &index))
+        return false;
     if (index == 0)
-        return SHM_MAP_FULL;
+        return true; /* the status is FULL */
     change->version = SHM_LOAD(shard->version) + 1;
+    if (index == place->index || change->version >= SHM_MAP_VERSION_MAX || next > map->entry_n ||
+        !shm_map_lock_holds(&map->shard_hold))
+        return false;
     SHM_STORE(shard->version, change->version);
     /* the expiry is written first: no entry may expire before soonest_ms, even if this process dies
      * right after it */
     if (change->expires_ms != 0 && change->expires_ms < SHM_LOAD(shard->soonest_ms))
         SHM_STORE(shard->soonest_ms, change->expires_ms);
-    fill_entry(map, shm_map_entry_at(map, index), s, change,
-        SHM_LOAD(*(fresh ? place->link : &place->entry->next)));
+    fill_entry(map, shm_map_entry_at(map, index), s, change, next);
 
+    if (!shm_map_lock_holds(&map->shard_hold)) /* the entry is kept back, for the next try */
+        return false;
     SHM_STORE(*place->link, index);
     if (fresh) {
         SHM_STORE(shard->count, SHM_LOAD(shard->count) + 1);
@@ -192,7 +294,8 @@ static enum shm_map_status publish_state(
         SHM_STORE(shard->sequence, SHM_LOAD(shard->sequence) + 1);
         SHM_STORE(shard->spare, place->index);
     }
-    return SHM_MAP_OK;
+    *status = SHM_MAP_OK;
+    return true;
 }
 
 static enum shm_map_status sum_up(
@@ -201,7 +304,7 @@ static enum shm_map_status sum_up(
     int64_t before = 0;
 
     if (place->present) {
-        if (SHM_LOAD(place->entry->value_n) != sizeof(before))
+        if (place->value_n != sizeof(before))
             return SHM_MAP_NOT_A_NUMBER;
         memcpy(&before, place->entry->bytes + map->value_at, sizeof(before));
     }
@@ -211,22 +314,57 @@ static enum shm_map_status sum_up(
     return SHM_MAP_OK;
 }
 
-/* Does a write, under the lock. */
-static enum shm_map_status apply_change(struct shm_map *map, const struct subject *s,
-    const struct change *wanted, struct change *change)
+/* Does a write, under the lock; false: nothing was done, and the shard is to be mended. */
+static bool apply_change(struct shm_map *map, const struct subject *s, const struct change *wanted,
+    struct change *change, enum shm_map_status *status)
 {
-    struct place place = find_place(map, s);
-    uint64_t version = place.present ? SHM_LOAD(place.entry->version) : 0;
-    enum shm_map_status status;
+    struct place place;
 
     *change = *wanted;
-    if (change->kind == REPLACE && version != change->expected)
-        return SHM_MAP_CHANGED;
-    if (change->kind == ADD && (status = sum_up(map, &place, change)) != SHM_MAP_OK)
-        return status;
+    *status = SHM_MAP_CHANGED;
+    if (!find_place(map, s, &place))
+        return false;
+    if (change->kind == REPLACE && (place.present ? place.version : 0) != change->expected)
+        return true;
+    if (change->kind == ADD && (*status = sum_up(map, &place, change)) != SHM_MAP_OK)
+        return true;
     if (change->expires_ms == SHM_MAP_KEEP_EXPIRY)
-        change->expires_ms = place.present ? SHM_LOAD(place.entry->expires_ms) : 0;
-    return publish_state(map, s, &place, change);
+        change->expires_ms = place.present ? place.expires_ms : 0;
+    *status = SHM_MAP_FULL;
+    return publish_state(map, s, &place, change, status);
+}
+
+/* Does a write, and mends the shard where it has to. */
+static enum shm_map_status write_once(
+    struct shm_map *map, const struct subject *s, const struct change *wanted, struct change *done)
+{
+    enum shm_map_status status = SHM_MAP_FULL;
+    bool whole = false;
+
+    for (int tries = 0; tries < MEND_TRIES && !whole; tries++) {
+        shm_map_shard_lock(map, s->shard);
+        whole = apply_change(map, s, wanted, done, &status);
+        if (!whole)
+            mend_shard(map, s->shard);
+        shm_map_shard_unlock(map);
+    }
+    return whole ? status : SHM_MAP_FULL;
+}
+
+/* In a full map: looks for room. False when there is none. */
+static bool make_room(struct shm_map *map, uint64_t now_ms)
+{
+    /* with no lock held: shards are never locked within one another */
+    shm_map_sweep(map, now_ms);
+    if (!shm_map_pool_is_empty(map))
+        return true;
+    if (shm_map_count(map) == map->shape.capacity || now_ms - map->audited_ms < AUDIT_MS)
+        return false;
+    /* fewer keys than fit: somebody has written over what tells whose the entries are */
+    map->audited_ms = now_ms;
+    shm_map_repair_all(map);
+    shm_map_sweep(map, now_ms);
+    return !shm_map_pool_is_empty(map);
 }
 
 static enum shm_map_status write_entry(struct shm_map *map, const void *key, size_t key_n,
@@ -241,14 +379,8 @@ static enum shm_map_status write_entry(struct shm_map *map, const void *key, siz
         return SHM_MAP_TOO_LARGE;
     s = subject_of(map, key, key_n, now_ms);
     for (int tries = 0; tries < FULL_TRIES; tries++) {
-        shm_map_shard_lock(map, s.shard);
-        status = apply_change(map, &s, wanted, done);
-        shm_map_shard_unlock(map, s.shard);
-        if (status != SHM_MAP_FULL)
-            break;
-        /* with no lock held: shards are never locked within one another */
-        shm_map_sweep(map, now_ms);
-        if (shm_map_pool_is_empty(map))
+        status = write_once(map, &s, wanted, done);
+        if (status != SHM_MAP_FULL || !make_room(map, now_ms))
             break;
     }
     return status;
@@ -296,14 +428,19 @@ enum shm_map_status shm_map_delete(
 {
     struct subject s;
     struct place place;
+    bool whole = false;
 
     if (key_n > map->shape.key_max)
         return SHM_MAP_ABSENT;
     s = subject_of(map, key, key_n, now_ms);
-    shm_map_shard_lock(map, s.shard);
-    place = find_place(map, &s);
-    if (place.entry != NULL)
-        shm_map_shard_remove(map, s.shard, place.link);
-    shm_map_shard_unlock(map, s.shard);
-    return place.present ? SHM_MAP_OK : SHM_MAP_ABSENT;
+    for (int tries = 0; tries < MEND_TRIES && !whole; tries++) {
+        shm_map_shard_lock(map, s.shard);
+        whole = find_place(map, &s, &place);
+        if (whole && place.entry != NULL)
+            whole = shm_map_shard_remove(map, s.shard, place.link, place.index);
+        if (!whole)
+            mend_shard(map, s.shard);
+        shm_map_shard_unlock(map);
+    }
+    return whole && place.present ? SHM_MAP_OK : SHM_MAP_ABSENT;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and a
  * worker that is killed at any point of a call loses nothing but that call: an entry is published
- * by one store, and the first process that locks after a death repairs what is incomplete.
+ * by one store, and the next process that locks after a death repairs what is incomplete.
+ *
+ * Any worker may write anywhere into the memory: what is read there is checked, never asserted. A
+ * shard that is found damaged is emptied, and a lock whose holder stands still is taken from it.
  *
  * The time is passed in: milliseconds since the epoch, the same clock for all. An entry whose
  * expiry has come (expires_ms <= now_ms, and not 0) counts as absent. */
@@ -35,7 +38,46 @@ struct shm_map_shape {
     uint32_t value_max; /* bytes */
 };
 
-struct shm_map;
+/* How often this process has mended the map. */
+struct shm_map_mended {
+    uint32_t emptied; /* shards that were damaged, and have lost their keys */
+    uint32_t rebuilt; /* lists of free entries that were damaged */
+    uint32_t taken;   /* locks whose holders stood still */
+};
+
+struct shm_map_lock;
+
+/* A lock that this process holds. */
+struct shm_map_hold {
+    struct shm_map_lock *lock; /* NULL: none */
+    uint64_t word;             /* what it says while this process holds it */
+    uint32_t stood;            /* incarnation of the holder that it was taken from; 0: none */
+};
+
+/* A process's own handle: the layout, which it has from the shape, and nothing that another process
+ * can write. */
+struct shm_map {
+    struct shm_map_shape shape;
+    uint32_t shard_n;  /* a power of two */
+    uint32_t bucket_n; /* buckets of each shard; a power of two */
+    uint32_t entry_n;  /* the capacity, and a spare one for each shard */
+    uint64_t value_at; /* in an entry's bytes */
+    uint64_t stride;   /* bytes of an entry */
+    uint64_t seed[2];
+    struct slot_id id; /* this process */
+    struct shm_map_header *header;
+    struct shm_map_pool *pool;
+    struct shm_map_shard *shards;
+    _Atomic uint8_t *owners;   /* of entry 1 first */
+    _Atomic uint32_t *buckets; /* of all shards */
+    char *entries;
+    struct shm_map_hold shard_hold, pool_hold;
+    uint32_t acquired;     /* locks, ever; it wraps */
+    uint32_t impatient_at; /* `acquired` when it last took a lock from somebody */
+    uint32_t patience;     /* naps before it does that again */
+    uint64_t audited_ms;
+    struct shm_map_mended mended;
+};
 
 /* A copy of an entry, in memory of the caller. */
 struct shm_map_item {
@@ -48,10 +90,16 @@ struct shm_map_item {
 
 /* Returns the bytes that a map of this shape needs; 0 for an impossible shape. */
 size_t shm_map_size(const struct shm_map_shape *shape);
-/* Makes a map in so many zeroed bytes, aligned to CACHE_LINE; -1 with errno. */
-int shm_map_init(struct shm_map *map, const struct shm_map_shape *shape);
+/* Returns where the part begins that workers write, at a page's boundary; the pages before it are
+ * the master's to write. */
+size_t shm_map_written(const struct shm_map_shape *shape);
+/* Makes a map in so many zeroed bytes, aligned to CACHE_LINE. */
+void shm_map_init(void *memory, const struct shm_map_shape *shape);
 /* Whether the memory holds a map of this shape. */
-bool shm_map_is(const struct shm_map *map, const struct shm_map_shape *shape);
+bool shm_map_is(const void *memory, const struct shm_map_shape *shape);
+/* Makes a handle to memory that holds a map of this shape; the id is the calling process's. */
+void shm_map_open(
+    struct shm_map *map, void *memory, const struct shm_map_shape *shape, struct slot_id id);
 
 /* The kind of zone whose shape is a struct shm_map_shape. */
 extern const struct zone_kind shm_map_kind;

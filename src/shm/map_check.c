@@ -15,11 +15,10 @@ static uint32_t check_chain(struct shm_map *map, uint32_t shard, uint32_t bucket
         const struct shm_map_entry *entry = shm_map_entry_at(map, i);
         uint64_t hash = SHM_LOAD(entry->hash), expires_ms = SHM_LOAD(entry->expires_ms);
 
-        assert(i <= SHM_LOAD(map->pool.used));
-        assert(SHM_LOAD(shm_map_owners(map)[i]) == shard + 1);
+        assert(i <= SHM_LOAD(map->pool->used));
+        assert(SHM_LOAD(*shm_map_owner(map, i)) == shard + 1);
         assert(i != SHM_LOAD(map->shards[shard].spare));
-        assert(((uint32_t)(hash >> 32) & (map->shard_n - 1)) == shard);
-        assert(((uint32_t)hash & (map->bucket_n - 1)) == bucket);
+        assert(shm_map_shard_of(map, hash) == shard && shm_map_bucket_of(map, hash) == bucket);
         assert(SHM_LOAD(entry->key_n) <= map->shape.key_max);
         assert(SHM_LOAD(entry->value_n) <= map->shape.value_max);
         assert(SHM_LOAD(entry->version) <= SHM_LOAD(map->shards[shard].version));
@@ -37,32 +36,45 @@ static uint32_t check_shard(struct shm_map *map, uint32_t shard)
 
     shm_map_shard_lock(map, shard);
     spare = SHM_LOAD(map->shards[shard].spare);
-    assert(spare != 0 && spare <= SHM_LOAD(map->pool.used));
-    assert(SHM_LOAD(shm_map_owners(map)[spare]) == shard + 1);
+    assert(spare != 0 && spare <= SHM_LOAD(map->pool->used));
+    assert(SHM_LOAD(*shm_map_owner(map, spare)) == shard + 1);
+    assert(SHM_LOAD(map->shards[shard].suspect) == 0);
     for (uint32_t bucket = 0; bucket < map->bucket_n; bucket++)
         count += check_chain(map, shard, bucket);
     assert(count == SHM_LOAD(map->shards[shard].count));
-    shm_map_shard_unlock(map, shard);
+    shm_map_shard_unlock(map);
     return count + 1;
+}
+
+/* Counts the entries that are kept back, which are a shard's, but neither in a chain nor spare. */
+static uint32_t count_kept(struct shm_map *map)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 1; i <= SHM_LOAD(map->pool->used); i++)
+        n += SHM_LOAD(*shm_map_owner(map, i)) != 0 &&
+             SHM_LOAD(shm_map_entry_at(map, i)->kept_for) != 0;
+    return n;
 }
 
 void shm_map_check(struct shm_map *map)
 {
     uint32_t used = 0, owned = 0, free_n = 0, entry;
 
-    assert(shm_map_is(map, &map->shape));
+    assert(shm_map_is(map->header, &map->shape));
+    assert(map->shard_hold.lock == NULL && map->pool_hold.lock == NULL);
     for (uint32_t shard = 0; shard < map->shard_n; shard++)
         used += check_shard(map, shard);
     shm_map_pool_is_empty(map); /* repairs the pool, if need be */
-    for (uint32_t i = 1; i <= SHM_LOAD(map->pool.used); i++)
-        owned += SHM_LOAD(shm_map_owners(map)[i]) != 0;
-    assert(owned == used);
-    entry = SHM_LOAD(map->pool.free);
+    for (uint32_t i = 1; i <= SHM_LOAD(map->pool->used); i++)
+        owned += SHM_LOAD(*shm_map_owner(map, i)) != 0;
+    assert(owned == used + count_kept(map));
+    entry = SHM_LOAD(map->pool->free);
     while (entry != 0) {
-        assert(entry <= SHM_LOAD(map->pool.used) && SHM_LOAD(shm_map_owners(map)[entry]) == 0);
+        assert(entry <= SHM_LOAD(map->pool->used) && SHM_LOAD(*shm_map_owner(map, entry)) == 0);
         free_n++;
         assert(free_n <= map->entry_n);
         entry = SHM_LOAD(shm_map_entry_at(map, entry)->next);
     }
-    assert(free_n + owned == SHM_LOAD(map->pool.used));
+    assert(free_n + owned == SHM_LOAD(map->pool->used));
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a map, computed from its shape alone: what a process uses it takes from its own
- * copy of the shape when it opens the map. Offsets are 64 bits and never overflow within the limits
- * of shapes. */
+/* The layout of a map, computed from its shape alone: each process has its own copy, and believes
+ * nothing in the memory about sizes and places. The header, which the master alone writes, fills
+ * its pages. Offsets are 64 bits and never overflow within the limits of shapes. */
 #include "shm/map_private.h"
 
 #include <assert.h>
 #include <bsd/stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* A shard costs a spare entry: a small map has few. */
 #define KEYS_A_SHARD 8
 
 static_assert(sizeof(struct shm_map_entry) == 40, "the layout is versioned");
-static_assert(offsetof(struct shm_map, pool) == CACHE_LINE, "readers' part has its line");
+static_assert(sizeof(struct shm_map_header) % CACHE_LINE == 0, "and the header has its own");
 static_assert(sizeof(struct shm_map_pool) == CACHE_LINE, "the pool has its line");
 static_assert(sizeof(struct shm_map_shard) == CACHE_LINE, "and so has each shard");
 static_assert(SHM_MAP_SHARDS_MAX < SHM_MAP_REACHED, "both are in an owner's byte");
 
 struct layout {
     uint32_t shard_n, bucket_n, entry_n;
-    uint64_t owners, buckets, entries, value_at, stride, size;
+    uint64_t pool, shards, owners, buckets, entries; /* offsets */
+    uint64_t value_at, stride, size;
 };
 
 static uint64_t align_to(uint64_t n, uint64_t to)
@@ -46,7 +49,9 @@ static struct layout layout_of(const struct shm_map_shape *shape)
     l.stride = sizeof(struct shm_map_entry) + l.value_at + align_to(shape->value_max, 8);
 
     assert(is_possible(shape));
-    l.owners = sizeof(struct shm_map) + (uint64_t)l.shard_n * sizeof(struct shm_map_shard);
+    l.pool = align_to(sizeof(struct shm_map_header), (uint64_t)sysconf(_SC_PAGESIZE));
+    l.shards = l.pool + sizeof(struct shm_map_pool);
+    l.owners = l.shards + (uint64_t)l.shard_n * sizeof(struct shm_map_shard);
     l.buckets = align_to(l.owners + l.entry_n, CACHE_LINE);
     l.entries =
         align_to(l.buckets + (uint64_t)l.shard_n * l.bucket_n * sizeof(uint32_t), CACHE_LINE);
@@ -68,36 +73,69 @@ size_t shm_map_size(const struct shm_map_shape *shape)
     return size <= PTRDIFF_MAX ? (size_t)size : 0;
 }
 
-int shm_map_init(struct shm_map *map, const struct shm_map_shape *shape)
+size_t shm_map_written(const struct shm_map_shape *shape)
 {
-    struct layout l = layout_of(shape);
-
-    assert(shm_map_size(shape) != 0 && (uintptr_t)map % CACHE_LINE == 0);
-    map->shape = *shape;
-    map->shard_n = l.shard_n;
-    map->bucket_n = l.bucket_n;
-    map->entry_n = l.entry_n;
-    map->owners = l.owners;
-    map->buckets = l.buckets;
-    map->entries = l.entries;
-    map->value_at = l.value_at;
-    map->stride = l.stride;
-    arc4random_buf(map->seed, sizeof(map->seed));
-    if (shm_map_pool_init(map) == -1)
-        return -1;
-    for (uint32_t shard = 0; shard < l.shard_n; shard++)
-        if (shm_map_shard_init(map, shard) == -1)
-            return -1;
-    map->revision = SHM_MAP_REVISION;
-    map->magic = SHM_MAP_MAGIC;
-    return 0;
+    return (size_t)layout_of(shape).pool;
 }
 
-bool shm_map_is(const struct shm_map *map, const struct shm_map_shape *shape)
+/* Makes the parts that workers write: each shard has its spare entry. */
+static void init_written(struct shm_map *map)
 {
-    return map->magic == SHM_MAP_MAGIC && map->revision == SHM_MAP_REVISION &&
-           map->shape.capacity == shape->capacity && map->shape.key_max == shape->key_max &&
-           map->shape.value_max == shape->value_max;
+    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
+        SHM_STORE(map->shards[shard].soonest_ms, UINT64_MAX);
+        SHM_STORE(map->shards[shard].spare, shard + 1);
+        SHM_STORE(*shm_map_owner(map, shard + 1), (uint8_t)(shard + 1));
+    }
+    SHM_STORE(map->pool->used, map->shard_n);
+}
+
+void shm_map_init(void *memory, const struct shm_map_shape *shape)
+{
+    struct shm_map_header *header = memory;
+    struct shm_map map;
+
+    assert(shm_map_size(shape) != 0 && (uintptr_t)memory % CACHE_LINE == 0);
+    assert(header->magic == 0);
+    arc4random_buf(header->seed, sizeof(header->seed));
+    header->shape = *shape;
+    header->revision = SHM_MAP_REVISION;
+    header->magic = SHM_MAP_MAGIC;
+    shm_map_open(&map, memory, shape, (struct slot_id) { .slot = 0 });
+    init_written(&map);
+}
+
+bool shm_map_is(const void *memory, const struct shm_map_shape *shape)
+{
+    const struct shm_map_header *header = memory;
+
+    return header->magic == SHM_MAP_MAGIC && header->revision == SHM_MAP_REVISION &&
+           header->shape.capacity == shape->capacity && header->shape.key_max == shape->key_max &&
+           header->shape.value_max == shape->value_max;
+}
+
+void shm_map_open(
+    struct shm_map *map, void *memory, const struct shm_map_shape *shape, struct slot_id id)
+{
+    struct layout l = layout_of(shape);
+    char *base = memory;
+
+    assert((uintptr_t)base % CACHE_LINE == 0 && id.slot < SLOT_HALVES * SLOT_MAX);
+    *map = (struct shm_map) {
+        .shape = *shape,
+        .shard_n = l.shard_n,
+        .bucket_n = l.bucket_n,
+        .entry_n = l.entry_n,
+        .value_at = l.value_at,
+        .stride = l.stride,
+        .id = id,
+        .header = memory,
+        .pool = (void *)(base + l.pool),
+        .shards = (void *)(base + l.shards),
+        .owners = (void *)(base + l.owners),
+        .buckets = (void *)(base + l.buckets),
+        .entries = base + l.entries,
+    };
+    memcpy(map->seed, map->header->seed, sizeof(map->seed));
 }
 
 static size_t map_size(const void *shape)
@@ -107,7 +145,8 @@ static size_t map_size(const void *shape)
 
 static int init_map(void *memory, const void *shape)
 {
-    return shm_map_init(memory, shape);
+    shm_map_init(memory, shape);
+    return 0;
 }
 
 static bool is_map(const void *memory, const void *shape)
@@ -115,9 +154,35 @@ static bool is_map(const void *memory, const void *shape)
     return shm_map_is(memory, shape);
 }
 
+/* All but the header, of each worker alike. */
+static struct segment_part writable_part(const void *shape, uint32_t slot)
+{
+    size_t from = shm_map_written(shape);
+
+    (void)slot;
+    return (struct segment_part) {
+        .offset = from,
+        .size = segment_pages(shm_map_size(shape)) - from,
+    };
+}
+
+/* Notes the death where workers look before they wait: the master touches no lock. An incarnation
+ * that nobody knows is waited for. */
+static void release_slot(void *memory, const void *shape, struct slot_id id)
+{
+    struct shm_map_header *header = memory;
+
+    (void)shape;
+    assert(id.slot < SLOT_HALVES * SLOT_MAX);
+    if (id.serial != 0)
+        SHM_STORE(header->released[id.slot], id.serial);
+}
+
 const struct zone_kind shm_map_kind = {
     .name = "map",
     .size = map_size,
     .init = init_map,
     .is = is_map,
+    .writable = writable_part,
+    .slot_released = release_slot,
 };

@@ -1,72 +1,158 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pool: the entries that belong to no shard. An entry's owner is written before the entry
- * leaves the pool or after it has come back, so that a repair finds it in one place or the
- * other. */
+ * leaves the pool or after it has come back, so that a repair finds it in one place or the other.
+ * A list of free entries that disagrees with the owners is made anew of these. */
 #include "shm/map_private.h"
 
 #include <assert.h>
 
-/* Makes the chain of free entries anew, of those without an owner. */
-static void repair_pool(struct shm_map *map)
+#define TRIES 4 /* where the lock is taken from us, or the pool damaged, again and again */
+
+/* Finds the last entry that has an owner. */
+static uint32_t last_owned(struct shm_map *map)
 {
-    _Atomic uint8_t *owners = shm_map_owners(map);
+    for (uint32_t i = map->entry_n; i > 0; i--) {
+        if (SHM_LOAD(*shm_map_owner(map, i)) != 0)
+            return i;
+        if (i % SHM_MAP_RENEW_EVERY == 0 && !shm_map_lock_renew(map, &map->pool_hold))
+            break;
+    }
+    return 0;
+}
+
+/* Makes the chain of free entries anew, of those without an owner. */
+static void rebuild_pool(struct shm_map *map, uint32_t used)
+{
     uint32_t first = 0;
 
-    SHM_STORE(map->pool.free, 0);
-    for (uint32_t i = SHM_LOAD(map->pool.used); i > 0; i--)
-        if (SHM_LOAD(owners[i]) == 0) {
+    assert(used <= map->entry_n);
+    if (!shm_map_lock_holds(&map->pool_hold))
+        return;
+    SHM_STORE(map->pool->free, 0);
+    for (uint32_t i = used; i > 0; i--) {
+        if (SHM_LOAD(*shm_map_owner(map, i)) == 0) {
             SHM_STORE(shm_map_entry_at(map, i)->next, first);
             first = i;
         }
-    SHM_STORE(map->pool.free, first);
+        if (i % SHM_MAP_RENEW_EVERY == 0 && !shm_map_lock_renew(map, &map->pool_hold))
+            return;
+    }
+    if (!shm_map_lock_holds(&map->pool_hold))
+        return;
+    SHM_STORE(map->pool->used, used);
+    SHM_STORE(map->pool->free, first);
+}
+
+/* Mends a damaged pool. Entries may have been lost to shards, which are to look for them. */
+static void mend_pool(struct shm_map *map)
+{
+    map->mended.rebuilt++;
+    rebuild_pool(map, last_owned(map));
+    shm_map_repair_all(map);
+}
+
+/* A process that died when it was about to use an entry first has left the owner there, but not
+ * the number. */
+uint32_t shm_map_pool_used(const struct shm_map *map)
+{
+    uint32_t used = SHM_LOAD(map->pool->used);
+
+    while (used < map->entry_n && SHM_LOAD(*shm_map_owner(map, used + 1)) != 0)
+        used++;
+    return used;
 }
 
 static void lock_pool(struct shm_map *map)
 {
-    if (shm_mutex_lock(&map->pool.mutex) == SHM_MUTEX_LOCKED)
+    uint32_t used;
+
+    if (shm_map_lock(map, &map->pool->lock, &map->pool_hold) == SHM_MAP_LOCKED)
         return;
-    repair_pool(map);
-    shm_mutex_mark_repaired(&map->pool.mutex);
+    used = shm_map_pool_used(map);
+    if (used <= map->entry_n)
+        rebuild_pool(map, used);
+    else
+        mend_pool(map);
 }
 
-int shm_map_pool_init(struct shm_map *map)
-{
-    return shm_mutex_init(&map->pool.mutex);
-}
+enum outcome { DONE, DAMAGED, LOST };
 
 /* Marks the owner of an entry before the entry leaves the pool: if the process dies in between, the
- * repair of the shard finds the entry by its owner. An entry beyond `used` is simply allocated
- * again. */
+ * repair of the shard finds the entry by its owner. */
+static enum outcome take_entry(struct shm_map *map, uint32_t shard, uint32_t *taken)
+{
+    uint32_t used = SHM_LOAD(map->pool->used), listed = SHM_LOAD(map->pool->free), next = 0;
+    uint32_t index = listed != 0 ? listed : used + 1;
+
+    *taken = 0;
+    if (used > map->entry_n || listed > used)
+        return DAMAGED;
+    if (index > map->entry_n)
+        return DONE;
+    if (listed != 0)
+        next = SHM_LOAD(shm_map_entry_at(map, index)->next);
+    if (next > used || SHM_LOAD(*shm_map_owner(map, index)) != 0)
+        return DAMAGED;
+    if (!shm_map_lock_holds(&map->pool_hold))
+        return LOST;
+    SHM_STORE(*shm_map_owner(map, index), (uint8_t)(shard + 1));
+    *taken = index;
+    if (!shm_map_lock_holds(&map->pool_hold))
+        return DONE; /* the entry is ours, by its owner */
+    if (listed != 0)
+        SHM_STORE(map->pool->free, next);
+    else
+        SHM_STORE(map->pool->used, index);
+    return DONE;
+}
+
 uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard)
 {
-    _Atomic uint8_t *owners = shm_map_owners(map);
-    uint32_t index, used;
+    enum outcome outcome = LOST;
+    uint32_t index = 0;
 
-    assert(shard < SHM_MAP_SHARDS_MAX);
-    lock_pool(map);
-    index = SHM_LOAD(map->pool.free);
-    used = SHM_LOAD(map->pool.used);
-    if (index != 0) {
-        assert(index <= used && SHM_LOAD(owners[index]) == 0);
-        SHM_STORE(owners[index], (uint8_t)(shard + 1));
-        SHM_STORE(map->pool.free, SHM_LOAD(shm_map_entry_at(map, index)->next));
-    } else if (used < map->entry_n) {
-        index = used + 1;
-        SHM_STORE(owners[index], (uint8_t)(shard + 1));
-        SHM_STORE(map->pool.used, index);
+    assert(shard < map->shard_n);
+    for (int tries = 0; tries < TRIES && outcome != DONE; tries++) {
+        lock_pool(map);
+        outcome = take_entry(map, shard, &index);
+        if (outcome == DAMAGED)
+            mend_pool(map);
+        shm_map_lock_release(&map->pool_hold);
     }
-    shm_mutex_unlock(&map->pool.mutex);
+    assert(index <= map->entry_n);
     return index;
 }
 
-void shm_map_pool_give(struct shm_map *map, uint32_t index)
+static enum outcome give_entry(struct shm_map *map, uint32_t shard, uint32_t index)
 {
-    assert(index != 0);
-    lock_pool(map);
-    SHM_STORE(shm_map_entry_at(map, index)->next, SHM_LOAD(map->pool.free));
-    SHM_STORE(shm_map_owners(map)[index], 0);
-    SHM_STORE(map->pool.free, index);
-    shm_mutex_unlock(&map->pool.mutex);
+    uint32_t first = SHM_LOAD(map->pool->free);
+    _Atomic uint8_t *owner = shm_map_owner(map, index);
+
+    if (SHM_LOAD(*owner) != shard + 1)
+        return DONE; /* it is somebody else's, or in a chain */
+    if (first > SHM_LOAD(map->pool->used) || index > SHM_LOAD(map->pool->used))
+        return DAMAGED;
+    if (!shm_map_lock_holds(&map->pool_hold))
+        return LOST;
+    SHM_STORE(shm_map_entry_at(map, index)->next, first);
+    SHM_STORE(*owner, 0);
+    if (shm_map_lock_holds(&map->pool_hold)) /* else the list was made anew, with it */
+        SHM_STORE(map->pool->free, index);
+    return DONE;
+}
+
+void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index)
+{
+    enum outcome outcome = LOST;
+
+    assert(shard < map->shard_n && shm_map_is_index(map, index));
+    for (int tries = 0; tries < TRIES && outcome != DONE; tries++) {
+        lock_pool(map);
+        outcome = give_entry(map, shard, index);
+        if (outcome == DAMAGED)
+            mend_pool(map);
+        shm_map_lock_release(&map->pool_hold);
+    }
 }
 
 bool shm_map_pool_is_empty(struct shm_map *map)
@@ -74,7 +160,7 @@ bool shm_map_pool_is_empty(struct shm_map *map)
     bool empty;
 
     lock_pool(map);
-    empty = SHM_LOAD(map->pool.free) == 0 && SHM_LOAD(map->pool.used) == map->entry_n;
-    shm_mutex_unlock(&map->pool.mutex);
+    empty = SHM_LOAD(map->pool->free) == 0 && SHM_LOAD(map->pool->used) >= map->entry_n;
+    shm_map_lock_release(&map->pool_hold);
     return empty;
 }

@@ -5,7 +5,7 @@
  * entries. An entry belongs to a shard, or to the pool: the byte in `owners` says to which. Besides
  * the entries in its chains each shard has a spare one.
  *
- * Writers hold the shard's mutex, and within it, where entries come and go, the pool's. What is in
+ * Writers hold the shard's lock, and within it, where entries come and go, the pool's. What is in
  * a chain is never written to but for its link: a new state is written into the spare, or into an
  * entry from the pool, and one store of a link publishes it. What that store has taken out of the
  * chain stays as it is until the shard's sequence has grown; a reader without the lock that finds
@@ -13,18 +13,29 @@
  * instruction, and after a death it is enough to find the entries that are the shard's but in no
  * chain.
  *
- * Stores that others, or a repair, may see are releasing ones: the compiler keeps their order. */
+ * A holder that stood still, and from which the lock was taken, may go on at any time. It looks at
+ * its lock before each store that publishes something, and gives up. The entries that it may still
+ * be writing to are kept back for it: they stay the shard's, with its incarnation in `kept_for`,
+ * until it has come back or has died.
+ *
+ * Stores that others, or a repair, may see are releasing ones: the compiler keeps their order. What
+ * is read in shared memory is read once, and checked before it is an index or a length. */
 #pragma once
 
 #include "shm/map.h"
-#include "shm/mutex.h"
 
 #include <stdatomic.h>
 
 #define SHM_MAP_MAGIC 0x66626d70u
-#define SHM_MAP_REVISION 1u /* layout version */
+#define SHM_MAP_REVISION 2u /* layout version */
 #define SHM_MAP_SHARDS_MAX 64
 #define SHM_MAP_REACHED 0x80 /* in an owner's byte, within a repair: it is in a chain */
+/* Entries of a chain, beyond which it is damaged: buckets are at least as many as keys. */
+#define SHM_MAP_CHAIN_MAX 256
+/* Beyond it a shard's version was not counted up to. */
+#define SHM_MAP_VERSION_MAX (UINT64_MAX / 2)
+/* Entries, or buckets, of a long work between two signs that its process goes on. */
+#define SHM_MAP_RENEW_EVERY 4096
 
 #define SHM_LOAD(object) atomic_load_explicit(&(object), memory_order_acquire)
 #define SHM_STORE(object, value) atomic_store_explicit(&(object), (value), memory_order_release)
@@ -37,78 +48,133 @@ struct shm_map_entry {
     _Atomic uint64_t version;
     _Atomic uint64_t expires_ms;
     _Atomic uint32_t value_n;
-    uint32_t reserved;
-    unsigned char bytes[]; /* the key, and behind its room the value */
+    _Atomic uint32_t kept_for; /* slot_incarnation() of a process that may write here; 0: none */
+    unsigned char bytes[];     /* the key, and behind its room the value */
+};
+
+/* The word of a lock names its acquisition: serial and slot of the holder, and a number. 0:
+ * free. */
+struct shm_map_lock {
+    _Atomic uint64_t word;
 };
 
 struct shm_map_shard {
-    alignas(CACHE_LINE) pthread_mutex_t mutex;
+    alignas(CACHE_LINE) struct shm_map_lock lock;
     _Atomic uint64_t sequence;   /* grows after an entry was taken out of a chain */
     _Atomic uint64_t version;    /* the latest that was given */
     _Atomic uint64_t soonest_ms; /* the earliest expiry, or an earlier time */
     _Atomic uint32_t count;      /* entries in chains */
-    _Atomic uint32_t spare;
+    _Atomic uint32_t spare;      /* 0: none, until the pool has one */
+    _Atomic uint32_t suspect;    /* not 0: to be repaired by the next holder */
+    _Atomic uint32_t kept_for;   /* of the last entries that were kept back; 0: none are */
 };
 
 struct shm_map_pool {
-    alignas(CACHE_LINE) pthread_mutex_t mutex;
+    alignas(CACHE_LINE) struct shm_map_lock lock;
     _Atomic uint32_t free; /* the first of a chain */
     _Atomic uint32_t used; /* entries beyond were never touched, and are free as well */
 };
 
-struct shm_map {
+/* The pages that the master alone writes. */
+struct shm_map_header {
     uint32_t magic, revision;
     struct shm_map_shape shape;
-    uint32_t shard_n;  /* a power of two */
-    uint32_t bucket_n; /* buckets of each shard; a power of two */
-    uint32_t entry_n;  /* the capacity, and a spare one for each shard */
     uint64_t seed[2];
-    uint64_t owners, buckets, entries; /* offsets of the arrays from the map */
-    uint64_t value_at;                 /* in an entry's bytes */
-    uint64_t stride;                   /* bytes of an entry */
-    struct shm_map_pool pool;
-    struct shm_map_shard shards[];
+    /* serial of each slot's last incarnation that has died: what it held is free. 0: none */
+    alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
 };
 
-/* The owners: a byte for each entry, which is 0 for the pool, else the shard's number + 1. */
-static inline _Atomic uint8_t *shm_map_owners(struct shm_map *map)
+/* The owner of an entry: 0 for the pool, else the shard's number + 1. */
+static inline _Atomic uint8_t *shm_map_owner(const struct shm_map *map, uint32_t index)
 {
-    return (_Atomic uint8_t *)((char *)map + map->owners) - 1;
+    return &map->owners[index - 1];
 }
 
-static inline struct shm_map_entry *shm_map_entry_at(struct shm_map *map, uint32_t index)
+static inline struct shm_map_entry *shm_map_entry_at(const struct shm_map *map, uint32_t index)
 {
-    return (struct shm_map_entry *)(void *)((char *)map + map->entries + (index - 1) * map->stride);
+    return (struct shm_map_entry *)(void *)(map->entries + (index - 1) * map->stride);
 }
 
 /* The first of a shard's buckets. */
-static inline _Atomic uint32_t *shm_map_buckets(struct shm_map *map, uint32_t shard)
+static inline _Atomic uint32_t *shm_map_buckets(const struct shm_map *map, uint32_t shard)
 {
-    return (_Atomic uint32_t *)(void *)((char *)map + map->buckets) + (size_t)shard * map->bucket_n;
+    return map->buckets + (size_t)shard * map->bucket_n;
 }
 
-static inline bool shm_map_is_expired(const struct shm_map_entry *entry, uint64_t now_ms)
+static inline bool shm_map_is_index(const struct shm_map *map, uint32_t index)
 {
-    uint64_t expires_ms = SHM_LOAD(entry->expires_ms);
+    return index != 0 && index <= map->entry_n;
+}
 
+static inline uint32_t shm_map_shard_of(const struct shm_map *map, uint64_t hash)
+{
+    return (uint32_t)(hash >> 32) & (map->shard_n - 1);
+}
+
+static inline uint32_t shm_map_bucket_of(const struct shm_map *map, uint64_t hash)
+{
+    return (uint32_t)hash & (map->bucket_n - 1);
+}
+
+static inline bool shm_map_has_passed(uint64_t expires_ms, uint64_t now_ms)
+{
     return expires_ms != 0 && expires_ms <= now_ms;
+}
+
+/* Locks (map_lock.c) */
+
+enum shm_map_lock_state {
+    SHM_MAP_BUSY,   /* not locked: somebody has it */
+    SHM_MAP_LOCKED, /* it was free */
+    SHM_MAP_LEFT,   /* its holder is dead: what it guards is to be repaired */
+    SHM_MAP_TAKEN,  /* taken from a holder that stood still, `stood`: the same */
+};
+
+/* Waits for as long as the holder goes on, at most for ten times as long as for one that stands
+ * still; never BUSY. */
+enum shm_map_lock_state shm_map_lock(
+    struct shm_map *map, struct shm_map_lock *lock, struct shm_map_hold *hold);
+enum shm_map_lock_state shm_map_lock_try(
+    struct shm_map *map, struct shm_map_lock *lock, struct shm_map_hold *hold);
+/* Shows that the holder goes on, in long works; false: the lock was taken from it. */
+bool shm_map_lock_renew(struct shm_map *map, struct shm_map_hold *hold);
+/* Unlocks, unless the lock was taken meanwhile. */
+void shm_map_lock_release(struct shm_map_hold *hold);
+/* Whether the incarnation, a slot_incarnation(), is this process's or has died. */
+bool shm_map_lock_is_past(const struct shm_map *map, uint32_t incarnation);
+
+static inline bool shm_map_lock_holds(const struct shm_map_hold *hold)
+{
+    return SHM_LOAD(hold->lock->word) == hold->word;
 }
 
 /* The pool (map_pool.c): its functions lock it; the caller holds the shard. */
 
-int shm_map_pool_init(struct shm_map *map);
 /* Acquires an entry for the shard; 0 when there is none. */
 uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard);
-/* Releases an entry that no reader can confuse with its former state any more. */
-void shm_map_pool_give(struct shm_map *map, uint32_t index);
+/* Releases an entry of the shard that no reader can confuse with its former state any more. */
+void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index);
 bool shm_map_pool_is_empty(struct shm_map *map);
+/* Returns the last entry that may have an owner, if the pool is whole. */
+uint32_t shm_map_pool_used(const struct shm_map *map);
 
 /* Shards (map_shard.c) */
 
-int shm_map_shard_init(struct shm_map *map, uint32_t shard);
-/* Locks a shard, and repairs it when its last holder has died. */
+/* Locks a shard, and repairs it when its last holder has died or stood still. */
 void shm_map_shard_lock(struct shm_map *map, uint32_t shard);
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard);
-void shm_map_shard_unlock(struct shm_map *map, uint32_t shard);
-/* Removes the entry that a link leads to from its chain, and releases it. */
-void shm_map_shard_remove(struct shm_map *map, uint32_t shard, _Atomic uint32_t *link);
+void shm_map_shard_unlock(struct shm_map *map);
+/* Removes the entry that a link leads to from its chain, and releases it; false where the shard is
+ * damaged or no longer held. */
+bool shm_map_shard_remove(
+    struct shm_map *map, uint32_t shard, _Atomic uint32_t *link, uint32_t index);
+
+/* Repairs (map_repair.c), of a shard that the caller holds. Where the lock is taken from them they
+ * give up, for who has it now repairs by itself. */
+
+/* Finds the entries that are the shard's but in no chain; empties a shard that is damaged. */
+void shm_map_repair(struct shm_map *map, uint32_t shard);
+/* Empties the shard: its keys are lost, its entries are the pool's. */
+void shm_map_repair_empty(struct shm_map *map, uint32_t shard);
+/* Asks the next holder of each shard for a repair. */
+void shm_map_repair_all(struct shm_map *map);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A map that a protocol has declared in the configuration: the SDK's fb_map.
  *
- * Only data: settings/ fills it in, and shm/ opens its zone in a worker. */
+ * settings/ declares it, the master opens its zone, and each worker makes a handle of its own, of
+ * which the master has none. */
 #pragma once
 
 #include "shm/map.h"
@@ -11,10 +12,10 @@
 struct fb_map {
     struct zone *zone; /* open in a worker */
     struct shm_map_shape shape;
+    struct shm_map *handle;     /* the worker's, once it is open */
+    struct shm_map_mended said; /* what the log has been told */
+    uint64_t said_ms;
 };
 
-/* Returns the map in shared memory; NULL unless the zone is open. */
-static inline struct shm_map *shared_map_memory(const struct fb_map *map)
-{
-    return zone_memory(map->zone);
-}
+/* A worker: makes the handles of all maps among these open zones. */
+void shared_maps_open(struct zones *zones, struct slot_id id);

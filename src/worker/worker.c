@@ -6,6 +6,7 @@
 #include "process/privileges.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"
+#include "stream/shared_map.h"
 #include "worker/commands.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
@@ -121,6 +122,7 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
         process_limit(cycle, &worker->log);
     if (init_stream(worker, heritage) == -1)
         return -1;
+    shared_maps_open(&cycle->zones, heritage->slot);
     if (accept_init(worker) == -1 || worker_open_channel(worker) == -1 ||
         worker_protocols_start(worker) == -1 ||
         (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1)) {

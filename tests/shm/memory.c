@@ -22,15 +22,29 @@ void *shared_memory(size_t size)
 
 struct shm_map *map_create(const struct shm_map_shape *shape)
 {
-    struct shm_map *map = shared_memory(shm_map_size(shape));
+    void *memory = shared_memory(shm_map_size(shape));
+    struct shm_map *map = malloc(sizeof(*map));
 
-    ck_assert_int_eq(shm_map_init(map, shape), 0);
+    ck_assert_ptr_nonnull(map);
+    shm_map_init(memory, shape);
+    shm_map_open(map, memory, shape, (struct slot_id) { 0, 1 });
     return map;
+}
+
+void map_join(struct shm_map *map, uint32_t slot, uint32_t serial)
+{
+    shm_map_open(map, map->header, &map->shape, (struct slot_id) { slot, serial });
+}
+
+void map_bury(struct shm_map *map, uint32_t slot, uint32_t serial)
+{
+    shm_map_kind.slot_released(map->header, &map->shape, (struct slot_id) { slot, serial });
 }
 
 void map_destroy(struct shm_map **map)
 {
-    ck_assert_int_eq(munmap(*map, shm_map_size(&(*map)->shape)), 0);
+    ck_assert_int_eq(munmap((*map)->header, shm_map_size(&(*map)->shape)), 0);
+    free(*map);
     *map = NULL;
 }
 

@@ -9,9 +9,13 @@
 /* Zeroed memory that is shared with children, or fails the test. */
 void *shared_memory(size_t size);
 
+/* Makes a map in such memory, and the handle of this process, which is slot 0. */
 struct shm_map *map_create(const struct shm_map_shape *shape);
-/* With the shape that it was made with. */
 void map_destroy(struct shm_map **map);
+/* Makes the handle another process's: a child that a test has forked. */
+void map_join(struct shm_map *map, uint32_t slot, uint32_t serial);
+/* Tells the map that this process has died, as the master does. */
+void map_bury(struct shm_map *map, uint32_t slot, uint32_t serial);
 
 /* Fails the test unless exactly `capacity` keys fit, those that are there included. Nothing has
  * expired, and as many keys are there as before when it returns. */

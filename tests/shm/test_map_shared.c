@@ -12,8 +12,9 @@
 #define ROUNDS 20000
 #define KEYS 5
 
-static void add_up(struct shm_map *map)
+static void add_up(struct shm_map *map, int worker)
 {
+    map_join(map, 1 + (uint32_t)worker, 1);
     for (int i = 0; i < ROUNDS; i++) {
         uint32_t key = (uint32_t)i % KEYS;
 
@@ -32,7 +33,7 @@ START_TEST(sums_are_exact)
 
     for (int w = 0; w < WORKERS; w++)
         if ((pids[w] = fork_child()) == 0)
-            add_up(map);
+            add_up(map, w);
     for (int w = 0; w < WORKERS; w++)
         wait_for_child(pids[w]);
     for (int i = 0; i < ROUNDS; i++)
@@ -49,8 +50,9 @@ START_TEST(sums_are_exact)
 END_TEST
 
 /* Adds one, as a caller would do it who has a state of his own in a value. */
-static void count_up(struct shm_map *map)
+static void count_up(struct shm_map *map, int worker)
 {
+    map_join(map, 1 + (uint32_t)worker, 1);
     for (int i = 0; i < ROUNDS / 4;) {
         uint32_t n = 0;
         struct shm_map_item item = { .value = &n, .room = sizeof(n) };
@@ -80,7 +82,7 @@ START_TEST(nobody_replaces_what_he_has_not_seen)
 
     for (int w = 0; w < WORKERS; w++)
         if ((pids[w] = fork_child()) == 0)
-            count_up(map);
+            count_up(map, w);
     for (int w = 0; w < WORKERS; w++)
         wait_for_child(pids[w]);
     ck_assert_int_eq(shm_map_get(map, "n", 1, 1, &item), SHM_MAP_OK);
@@ -96,6 +98,7 @@ static void write_values(struct shm_map *map, int writer)
 {
     char value[VALUE];
 
+    map_join(map, 1 + (uint32_t)writer, 1);
     for (int i = 0; i < ROUNDS; i++) {
         uint32_t key = (uint32_t)i % 2;
         int c = (i * WORKERS + writer) % 200;
@@ -110,11 +113,12 @@ static void write_values(struct shm_map *map, int writer)
     _exit(0);
 }
 
-static void read_values(struct shm_map *map, _Atomic int *done)
+static void read_values(struct shm_map *map, int reader, _Atomic int *done)
 {
     unsigned char value[VALUE];
     uint64_t seen[2] = { 0, 0 };
 
+    map_join(map, 11 + (uint32_t)reader, 1);
     for (uint32_t i = 0; !*done || i < 2; i++) {
         uint32_t key = i % 2;
         struct shm_map_item item = { .value = value, .room = sizeof(value) };
@@ -143,7 +147,7 @@ START_TEST(no_value_is_seen_half_written)
 
     for (int i = 0; i < 2; i++)
         if ((readers[i] = fork_child()) == 0)
-            read_values(map, done);
+            read_values(map, i, done);
     for (int i = 0; i < 2; i++)
         if ((writers[i] = fork_child()) == 0)
             write_values(map, i);
@@ -160,6 +164,7 @@ END_TEST
 /* More keys than fit, of shards that take entries from one another; some expire. */
 static void churn_keys(struct shm_map *map, uint64_t seed)
 {
+    map_join(map, 1 + (uint32_t)seed, 1);
     for (int i = 0; i < ROUNDS; i++) {
         uint32_t key = random_below(&seed, 60);
         uint64_t now = 1 + (uint64_t)i, expires = random_below(&seed, 2) == 0 ? now + 5 : 0;

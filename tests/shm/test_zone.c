@@ -77,17 +77,27 @@ static const struct zone_header *header_of(const struct zone *zone)
     return zone->segment.base;
 }
 
+static struct shm_map open_map(struct zone *zone)
+{
+    struct shm_map map;
+
+    shm_map_open(&map, zone_memory(zone), zone->shape, (struct slot_id) { 0, 1 });
+    return map;
+}
+
 static void put_key(struct zone *zone, const char *key)
 {
-    ck_assert_int_eq(
-        shm_map_set(zone_memory(zone), key, strlen(key), 1, "", 0, 0, NULL), SHM_MAP_OK);
+    struct shm_map map = open_map(zone);
+
+    ck_assert_int_eq(shm_map_set(&map, key, strlen(key), 1, "", 0, 0, NULL), SHM_MAP_OK);
 }
 
 static bool has(struct zone *zone, const char *key)
 {
     struct shm_map_item item = { .room = 0 };
+    struct shm_map map = open_map(zone);
 
-    return shm_map_get(zone_memory(zone), key, strlen(key), 1, &item) == SHM_MAP_OK;
+    return shm_map_get(&map, key, strlen(key), 1, &item) == SHM_MAP_OK;
 }
 
 static unsigned open_descriptors(void)
@@ -385,8 +395,10 @@ START_TEST(a_failure_takes_all_back)
     if (ways[_i].resource == RLIMIT_FSIZE)
         zone_declare(&new.zones, new.arena, &shm_map_kind, "a", 1, &tiny_shape); /* opened */
     zone = declare_map(&new, "b", 1);
-    was = limit(
-        ways[_i].resource, ways[_i].resource == RLIMIT_FSIZE ? 2 * segment_page() : ways[_i].value);
+    was = limit(ways[_i].resource,
+        ways[_i].resource == RLIMIT_FSIZE
+            ? segment_page() + segment_pages(shm_map_size(&tiny_shape))
+            : ways[_i].value);
     ck_assert_int_eq(
         zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log.log), -1);
     ck_assert_int_eq(setrlimit(ways[_i].resource, &was), 0);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Repairs of a shard. After a death its chains are whole, and entries that are in none of them are
+ * found by their owner. Where the chains are not whole, somebody has written there who should not:
+ * the shard is emptied. */
+#include "shm/map_private.h"
+
+#include <assert.h>
+#include <bsd/stdlib.h>
+
+/* Entries that a shard keeps back at once: what a process may still write to are two or three. */
+#define KEPT_MOST 64
+
+/* Whether the repair may go on. In each RENEW_EVERY calls the lock's word shows that it does. */
+static bool goes_on(struct shm_map *map, uint32_t n)
+{
+    if (n % SHM_MAP_RENEW_EVERY == SHM_MAP_RENEW_EVERY - 1)
+        return shm_map_lock_renew(map, &map->shard_hold);
+    return shm_map_lock_holds(&map->shard_hold);
+}
+
+/* Removes the marks of a repair whose own process has died within it. */
+static bool remove_marks(struct shm_map *map, uint32_t used, uint8_t owner)
+{
+    for (uint32_t i = used; i > 0; i--) {
+        if (SHM_LOAD(*shm_map_owner(map, i)) == (owner | SHM_MAP_REACHED))
+            SHM_STORE(*shm_map_owner(map, i), owner);
+        if (!goes_on(map, i))
+            return false;
+    }
+    return true;
+}
+
+/* Whether an entry in the shard's chain can be what a write has left there. */
+static bool is_whole(
+    const struct shm_map *map, uint32_t shard, uint32_t bucket, const struct shm_map_entry *entry)
+{
+    uint64_t hash = SHM_LOAD(entry->hash);
+
+    return shm_map_shard_of(map, hash) == shard && shm_map_bucket_of(map, hash) == bucket &&
+           SHM_LOAD(entry->key_n) <= map->shape.key_max &&
+           SHM_LOAD(entry->value_n) <= map->shape.value_max &&
+           SHM_LOAD(entry->version) <= SHM_LOAD(map->shards[shard].version);
+}
+
+/* What a repair finds. */
+struct found {
+    uint32_t used;  /* entries that can have an owner */
+    uint32_t count; /* entries in chains */
+    bool damaged;
+};
+
+static uint32_t used_entries(const struct shm_map *map)
+{
+    uint32_t used = shm_map_pool_used(map);
+
+    return used <= map->entry_n ? used : map->entry_n;
+}
+
+/* Marks the entries of a chain; false where the chain is damaged. An entry that is marked already
+ * is in two places. */
+static bool mark_chain(struct shm_map *map, uint32_t shard, uint32_t bucket, struct found *found)
+{
+    uint32_t index = SHM_LOAD(shm_map_buckets(map, shard)[bucket]);
+
+    for (uint32_t n = 0; index != 0; n++) {
+        struct shm_map_entry *entry;
+
+        if (!shm_map_is_index(map, index) || n == SHM_MAP_CHAIN_MAX ||
+            SHM_LOAD(*shm_map_owner(map, index)) != shard + 1)
+            return false;
+        entry = shm_map_entry_at(map, index);
+        if (!is_whole(map, shard, bucket, entry))
+            return false;
+        SHM_STORE(*shm_map_owner(map, index), (uint8_t)((shard + 1) | SHM_MAP_REACHED));
+        found->count++;
+        found->used = index > found->used ? index : found->used;
+        index = SHM_LOAD(entry->next);
+    }
+    return true;
+}
+
+static bool mark_chains(struct shm_map *map, uint32_t shard, struct found *found)
+{
+    for (uint32_t bucket = 0; bucket < map->bucket_n && !found->damaged; bucket++) {
+        if (!goes_on(map, bucket))
+            return false;
+        found->damaged = !mark_chain(map, shard, bucket, found);
+    }
+    return true;
+}
+
+/* Whether an entry must be kept back, for a process that may still write there. */
+static bool is_kept(struct shm_map *map, struct shm_map_entry *entry)
+{
+    uint32_t kept_for = SHM_LOAD(entry->kept_for);
+
+    if (kept_for == 0 && map->shard_hold.stood != 0) {
+        kept_for = map->shard_hold.stood;
+        SHM_STORE(entry->kept_for, kept_for);
+    }
+    return !shm_map_lock_is_past(map, kept_for);
+}
+
+/* Collects the entries of the shard that are in no chain: one becomes the spare, the others are
+ * returned to the pool, but for those that are kept back. */
+static bool collect_unreached(
+    struct shm_map *map, uint32_t shard, const struct found *found, uint32_t keep)
+{
+    struct shm_map_shard *s = &map->shards[shard];
+    uint8_t own = (uint8_t)(shard + 1);
+    uint32_t spare = 0, kept_for = 0;
+
+    for (uint32_t i = found->used; i > 0; i--) {
+        uint8_t owner = SHM_LOAD(*shm_map_owner(map, i));
+
+        if (!goes_on(map, i))
+            return false;
+        if (owner == (own | SHM_MAP_REACHED))
+            SHM_STORE(*shm_map_owner(map, i), own);
+        if (owner != own)
+            continue;
+        if (keep > 0 && is_kept(map, shm_map_entry_at(map, i))) {
+            kept_for = SHM_LOAD(shm_map_entry_at(map, i)->kept_for);
+            keep--;
+            continue;
+        }
+        SHM_STORE(shm_map_entry_at(map, i)->kept_for, 0);
+        if (spare != 0)
+            shm_map_pool_give(map, shard, i);
+        else
+            spare = i;
+    }
+    if (spare == 0)
+        spare = shm_map_pool_acquire(map, shard);
+    if (!shm_map_lock_holds(&map->shard_hold))
+        return false;
+    SHM_STORE(s->spare, spare);
+    SHM_STORE(s->kept_for, kept_for);
+    return true;
+}
+
+void shm_map_repair(struct shm_map *map, uint32_t shard)
+{
+    struct shm_map_shard *s = &map->shards[shard];
+    struct found found = { .used = used_entries(map) };
+
+    assert(map->shard_hold.lock == &s->lock);
+    SHM_STORE(s->suspect, 0);
+    /* the dead process may have taken out an entry that a reader still reads */
+    SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
+    if (!remove_marks(map, found.used, (uint8_t)(shard + 1)) || !mark_chains(map, shard, &found))
+        return;
+    if (found.damaged || SHM_LOAD(s->version) >= SHM_MAP_VERSION_MAX)
+        shm_map_repair_empty(map, shard);
+    else if (collect_unreached(map, shard, &found, KEPT_MOST))
+        SHM_STORE(s->count, found.count);
+}
+
+/* A version that no state of a key has had: which the last was is not known any more. */
+static uint64_t new_version(uint64_t before)
+{
+    uint64_t version;
+
+    arc4random_buf(&version, sizeof(version));
+    version &= SHM_MAP_VERSION_MAX / 2;
+    return before < SHM_MAP_VERSION_MAX / 2 ? before + version : version;
+}
+
+void shm_map_repair_empty(struct shm_map *map, uint32_t shard)
+{
+    struct shm_map_shard *s = &map->shards[shard];
+    _Atomic uint32_t *buckets = shm_map_buckets(map, shard);
+    struct found found = { .used = used_entries(map) };
+
+    assert(map->shard_hold.lock == &s->lock && map->pool_hold.lock == NULL);
+    map->mended.emptied++;
+    for (uint32_t bucket = 0; bucket < map->bucket_n; bucket++) {
+        if (!goes_on(map, bucket))
+            return;
+        if (SHM_LOAD(buckets[bucket]) != 0)
+            SHM_STORE(buckets[bucket], 0);
+    }
+    SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
+    SHM_STORE(s->version, new_version(SHM_LOAD(s->version)));
+    SHM_STORE(s->soonest_ms, UINT64_MAX);
+    SHM_STORE(s->count, 0);
+    /* nothing is kept back: what is written there late is no worse than what was found */
+    if (remove_marks(map, found.used, (uint8_t)(shard + 1)))
+        collect_unreached(map, shard, &found, 0);
+}
+
+void shm_map_repair_all(struct shm_map *map)
+{
+    for (uint32_t shard = 0; shard < map->shard_n; shard++)
+        SHM_STORE(map->shards[shard].suspect, 1);
+}
