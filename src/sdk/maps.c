@@ -43,9 +43,8 @@ static void report_mended(fb_worker *worker, fb_map *map)
     map->said_ms = fb_mono_ms(worker);
     if (m->emptied != before.emptied)
         log_write(&worker->log, LEVEL_ALERT, 0,
-            "zone \"%s\": parts of the map were damaged, and %" PRIu32 " of %" PRIu32
-            " were emptied",
-            name, m->emptied - before.emptied, map->handle->shard_n);
+            "zone \"%s\": the map was damaged, and %" PRIu32 " of its shards were emptied", name,
+            m->emptied - before.emptied);
     if (m->rebuilt != before.rebuilt)
         log_write(&worker->log, LEVEL_ALERT, 0,
             "zone \"%s\": the map was damaged and is mended, without a loss of keys", name);

@@ -15,8 +15,10 @@
 #define FULL_TRIES 64
 /* The tries of a call that finds damage, or whose lock is taken from it. */
 #define MEND_TRIES 8
-/* Between two looks of a process, in a full map, for entries that damage has hidden. */
-#define AUDIT_MS 1000
+/* The longest time between two looks of a process for entries that damage has hidden. */
+#define AUDIT_MS_MOST 60000
+/* How long a full map goes without the entries that are kept back. */
+#define KEEP_MS 10000
 
 /* The key that a call is about. */
 struct subject {
@@ -153,7 +155,7 @@ static bool find_place(struct shm_map *map, const struct subject *s, struct plac
             place->expires_ms = SHM_LOAD(entry->expires_ms);
             place->value_n = SHM_LOAD(entry->value_n);
             place->present = !shm_map_has_passed(place->expires_ms, s->now_ms);
-            return place->value_n <= map->shape.value_max &&
+            return place->value_n <= map->shape.value_max && place->version != 0 &&
                    place->version <= SHM_LOAD(map->shards[s->shard].version);
         }
         place->link = &entry->next;
@@ -288,13 +290,15 @@ static bool publish_state(struct shm_map *map, const struct subject *s, const st
     if (!shm_map_lock_holds(&map->shard_hold)) /* the entry is kept back, for the next try */
         return false;
     SHM_STORE(*place->link, index);
+    *status = SHM_MAP_OK;
+    if (!shm_map_lock_holds(&map->shard_hold)) /* who has the lock now has found the rest */
+        return true;
     if (fresh) {
         SHM_STORE(shard->count, SHM_LOAD(shard->count) + 1);
     } else {
         SHM_STORE(shard->sequence, SHM_LOAD(shard->sequence) + 1);
         SHM_STORE(shard->spare, place->index);
     }
-    *status = SHM_MAP_OK;
     return true;
 }
 
@@ -351,6 +355,31 @@ static enum shm_map_status write_once(
     return whole ? status : SHM_MAP_FULL;
 }
 
+/* Whether as many keys are there as fit, or a few are just being set. */
+static bool has_all_keys(const struct shm_map *map)
+{
+    uint64_t count = 0;
+
+    for (uint32_t shard = 0; shard < map->shard_n; shard++)
+        count += SHM_LOAD(map->shards[shard].count);
+    return count >= map->shape.capacity;
+}
+
+/* Looks through a full map that has fewer keys than fit: entries are kept back, or somebody has
+ * written over what tells whose they are, or for whom they are kept. It costs as much as there are
+ * entries, and is done ever less often. */
+static void audit_map(struct shm_map *map, uint64_t now_ms)
+{
+    bool keeps = now_ms - map->short_ms < KEEP_MS;
+
+    map->audited_ms = now_ms;
+    map->audit_wait_ms =
+        map->audit_wait_ms < AUDIT_MS_MOST / 2 ? 2 * map->audit_wait_ms : AUDIT_MS_MOST;
+    shm_map_repair_all(map, keeps ? SHM_MAP_SUSPECT : SHM_MAP_KEEPS_NOTHING);
+    shm_map_sweep(map, now_ms);
+    shm_map_pool_audit(map);
+}
+
 /* In a full map: looks for room. False when there is none. */
 static bool make_room(struct shm_map *map, uint64_t now_ms)
 {
@@ -358,12 +387,15 @@ static bool make_room(struct shm_map *map, uint64_t now_ms)
     shm_map_sweep(map, now_ms);
     if (!shm_map_pool_is_empty(map))
         return true;
-    if (shm_map_count(map) == map->shape.capacity || now_ms - map->audited_ms < AUDIT_MS)
+    if (has_all_keys(map)) {
+        map->short_ms = 0;
         return false;
-    /* fewer keys than fit: somebody has written over what tells whose the entries are */
-    map->audited_ms = now_ms;
-    shm_map_repair_all(map);
-    shm_map_sweep(map, now_ms);
+    }
+    if (map->short_ms == 0)
+        map->short_ms = now_ms;
+    if (now_ms - map->audited_ms < map->audit_wait_ms)
+        return false;
+    audit_map(map, now_ms);
     return !shm_map_pool_is_empty(map);
 }
 

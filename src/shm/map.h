@@ -72,10 +72,12 @@ struct shm_map {
     _Atomic uint32_t *buckets; /* of all shards */
     char *entries;
     struct shm_map_hold shard_hold, pool_hold;
-    uint32_t acquired;     /* locks, ever; it wraps */
-    uint32_t impatient_at; /* `acquired` when it last took a lock from somebody */
-    uint32_t patience;     /* naps before it does that again */
-    uint64_t audited_ms;
+    uint32_t acquired;      /* locks, ever; it wraps */
+    uint32_t impatient_at;  /* `acquired` when it last took a lock from somebody */
+    uint32_t patience;      /* naps before it does that again */
+    uint64_t short_ms;      /* since when it is full with fewer keys than fit; 0: it is not */
+    uint64_t audited_ms;    /* when it was then looked through, */
+    uint64_t audit_wait_ms; /* and after what time it will be again */
     struct shm_map_mended mended;
 };
 

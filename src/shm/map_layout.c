@@ -134,6 +134,7 @@ void shm_map_open(
         .owners = (void *)(base + l.owners),
         .buckets = (void *)(base + l.buckets),
         .entries = base + l.entries,
+        .audit_wait_ms = SHM_MAP_AUDIT_MS,
     };
     memcpy(map->seed, map->header->seed, sizeof(map->seed));
 }

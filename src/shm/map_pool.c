@@ -8,12 +8,22 @@
 
 #define TRIES 4 /* where the lock is taken from us, or the pool damaged, again and again */
 
-/* Finds the last entry that has an owner. */
+/* Whether an entry belongs to a shard. */
+static bool is_owned(const struct shm_map *map, uint32_t index)
+{
+    uint8_t owner = SHM_LOAD(*shm_map_owner(map, index)) & (uint8_t)~SHM_MAP_REACHED;
+
+    return owner != 0 && owner <= map->shard_n;
+}
+
+/* Finds the last entry that has an owner, and clears what is none on the way. */
 static uint32_t last_owned(struct shm_map *map)
 {
     for (uint32_t i = map->entry_n; i > 0; i--) {
-        if (SHM_LOAD(*shm_map_owner(map, i)) != 0)
+        if (is_owned(map, i))
             return i;
+        if (SHM_LOAD(*shm_map_owner(map, i)) != 0)
+            SHM_STORE(*shm_map_owner(map, i), 0);
         if (i % SHM_MAP_RENEW_EVERY == 0 && !shm_map_lock_renew(map, &map->pool_hold))
             break;
     }
@@ -30,7 +40,8 @@ static void rebuild_pool(struct shm_map *map, uint32_t used)
         return;
     SHM_STORE(map->pool->free, 0);
     for (uint32_t i = used; i > 0; i--) {
-        if (SHM_LOAD(*shm_map_owner(map, i)) == 0) {
+        if (!is_owned(map, i)) {
+            SHM_STORE(*shm_map_owner(map, i), 0);
             SHM_STORE(shm_map_entry_at(map, i)->next, first);
             first = i;
         }
@@ -48,7 +59,7 @@ static void mend_pool(struct shm_map *map)
 {
     map->mended.rebuilt++;
     rebuild_pool(map, last_owned(map));
-    shm_map_repair_all(map);
+    shm_map_repair_all(map, SHM_MAP_SUSPECT);
 }
 
 /* A process that died when it was about to use an entry first has left the owner there, but not
@@ -96,6 +107,8 @@ static enum outcome take_entry(struct shm_map *map, uint32_t shard, uint32_t *ta
     if (!shm_map_lock_holds(&map->pool_hold))
         return LOST;
     SHM_STORE(*shm_map_owner(map, index), (uint8_t)(shard + 1));
+    if (SHM_LOAD(shm_map_entry_at(map, index)->kept_for) != 0)
+        SHM_STORE(shm_map_entry_at(map, index)->kept_for, 0);
     *taken = index;
     if (!shm_map_lock_holds(&map->pool_hold))
         return DONE; /* the entry is ours, by its owner */
@@ -153,6 +166,13 @@ void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index)
             mend_pool(map);
         shm_map_lock_release(&map->pool_hold);
     }
+}
+
+void shm_map_pool_audit(struct shm_map *map)
+{
+    lock_pool(map);
+    rebuild_pool(map, last_owned(map));
+    shm_map_lock_release(&map->pool_hold);
 }
 
 bool shm_map_pool_is_empty(struct shm_map *map)

@@ -34,6 +34,8 @@
 #define SHM_MAP_CHAIN_MAX 256
 /* Beyond it a shard's version was not counted up to. */
 #define SHM_MAP_VERSION_MAX (UINT64_MAX / 2)
+/* The time between the first two looks of a process for entries that damage has hidden. */
+#define SHM_MAP_AUDIT_MS 1000
 /* Entries, or buckets, of a long work between two signs that its process goes on. */
 #define SHM_MAP_RENEW_EVERY 4096
 
@@ -58,6 +60,11 @@ struct shm_map_lock {
     _Atomic uint64_t word;
 };
 
+enum shm_map_suspicion {
+    SHM_MAP_SUSPECT = 1,   /* entries may have been lost */
+    SHM_MAP_KEEPS_NOTHING, /* and those that are kept back are needed */
+};
+
 struct shm_map_shard {
     alignas(CACHE_LINE) struct shm_map_lock lock;
     _Atomic uint64_t sequence;   /* grows after an entry was taken out of a chain */
@@ -65,7 +72,7 @@ struct shm_map_shard {
     _Atomic uint64_t soonest_ms; /* the earliest expiry, or an earlier time */
     _Atomic uint32_t count;      /* entries in chains */
     _Atomic uint32_t spare;      /* 0: none, until the pool has one */
-    _Atomic uint32_t suspect;    /* not 0: to be repaired by the next holder */
+    _Atomic uint32_t suspect;    /* enum shm_map_suspicion: not 0: the next holder repairs */
     _Atomic uint32_t kept_for;   /* of the last entries that were kept back; 0: none are */
 };
 
@@ -155,6 +162,8 @@ uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard);
 /* Releases an entry of the shard that no reader can confuse with its former state any more. */
 void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index);
 bool shm_map_pool_is_empty(struct shm_map *map);
+/* Makes the list of free entries anew, of all that have no owner. */
+void shm_map_pool_audit(struct shm_map *map);
 /* Returns the last entry that may have an owner, if the pool is whole. */
 uint32_t shm_map_pool_used(const struct shm_map *map);
 
@@ -177,4 +186,4 @@ void shm_map_repair(struct shm_map *map, uint32_t shard);
 /* Empties the shard: its keys are lost, its entries are the pool's. */
 void shm_map_repair_empty(struct shm_map *map, uint32_t shard);
 /* Asks the next holder of each shard for a repair. */
-void shm_map_repair_all(struct shm_map *map);
+void shm_map_repair_all(struct shm_map *map, enum shm_map_suspicion why);

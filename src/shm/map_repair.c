@@ -3,6 +3,7 @@
  * found by their owner. Where the chains are not whole, somebody has written there who should not:
  * the shard is emptied. */
 #include "shm/map_private.h"
+#include "shm/siphash.h"
 
 #include <assert.h>
 #include <bsd/stdlib.h>
@@ -34,12 +35,13 @@ static bool remove_marks(struct shm_map *map, uint32_t used, uint8_t owner)
 static bool is_whole(
     const struct shm_map *map, uint32_t shard, uint32_t bucket, const struct shm_map_entry *entry)
 {
-    uint64_t hash = SHM_LOAD(entry->hash);
+    uint64_t hash = SHM_LOAD(entry->hash), version = SHM_LOAD(entry->version);
+    uint32_t key_n = SHM_LOAD(entry->key_n);
 
     return shm_map_shard_of(map, hash) == shard && shm_map_bucket_of(map, hash) == bucket &&
-           SHM_LOAD(entry->key_n) <= map->shape.key_max &&
-           SHM_LOAD(entry->value_n) <= map->shape.value_max &&
-           SHM_LOAD(entry->version) <= SHM_LOAD(map->shards[shard].version);
+           key_n <= map->shape.key_max && SHM_LOAD(entry->value_n) <= map->shape.value_max &&
+           version != 0 && version <= SHM_LOAD(map->shards[shard].version) &&
+           siphash(map->seed, entry->bytes, key_n) == hash;
 }
 
 /* What a repair finds. */
@@ -72,6 +74,8 @@ static bool mark_chain(struct shm_map *map, uint32_t shard, uint32_t bucket, str
         if (!is_whole(map, shard, bucket, entry))
             return false;
         SHM_STORE(*shm_map_owner(map, index), (uint8_t)((shard + 1) | SHM_MAP_REACHED));
+        if (SHM_LOAD(entry->kept_for) != 0)
+            SHM_STORE(entry->kept_for, 0); /* published in the end */
         found->count++;
         found->used = index > found->used ? index : found->used;
         index = SHM_LOAD(entry->next);
@@ -143,16 +147,22 @@ void shm_map_repair(struct shm_map *map, uint32_t shard)
 {
     struct shm_map_shard *s = &map->shards[shard];
     struct found found = { .used = used_entries(map) };
+    uint32_t keep = SHM_LOAD(s->suspect) == SHM_MAP_KEEPS_NOTHING ? 0 : KEPT_MOST;
 
     assert(map->shard_hold.lock == &s->lock);
     SHM_STORE(s->suspect, 0);
+    SHM_STORE(s->soonest_ms, 0); /* the next sweep finds out */
     /* the dead process may have taken out an entry that a reader still reads */
     SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
     if (!remove_marks(map, found.used, (uint8_t)(shard + 1)) || !mark_chains(map, shard, &found))
         return;
     if (found.damaged || SHM_LOAD(s->version) >= SHM_MAP_VERSION_MAX)
         shm_map_repair_empty(map, shard);
-    else if (collect_unreached(map, shard, &found, KEPT_MOST))
+    else if (!collect_unreached(map, shard, &found, keep))
+        return;
+    else if (found.count > 0 && SHM_LOAD(s->spare) == 0 && SHM_LOAD(s->kept_for) == 0)
+        shm_map_repair_empty(map, shard); /* its spare entry is some shard's by now */
+    else
         SHM_STORE(s->count, found.count);
 }
 
@@ -189,8 +199,8 @@ void shm_map_repair_empty(struct shm_map *map, uint32_t shard)
         collect_unreached(map, shard, &found, 0);
 }
 
-void shm_map_repair_all(struct shm_map *map)
+void shm_map_repair_all(struct shm_map *map, enum shm_map_suspicion why)
 {
     for (uint32_t shard = 0; shard < map->shard_n; shard++)
-        SHM_STORE(map->shards[shard].suspect, 1);
+        SHM_STORE(map->shards[shard].suspect, why);
 }

@@ -55,6 +55,8 @@ bool shm_map_shard_remove(
         !shm_map_lock_holds(&map->shard_hold))
         return false;
     SHM_STORE(*link, next);
+    if (!shm_map_lock_holds(&map->shard_hold)) /* who has the lock now has found the entry */
+        return true;
     SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
     SHM_STORE(s->count, count > 0 ? count - 1 : 0);
     shm_map_pool_give(map, shard, index);

@@ -348,6 +348,46 @@ START_TEST(numbers)
 }
 END_TEST
 
+static unsigned lines_with(fb_test *test, const char *what)
+{
+    unsigned n = 0;
+
+    for (const char *p = fb_test_logged(test); (p = strstr(p, what)) != NULL; p++)
+        n++;
+    return n;
+}
+
+/* Another worker has written into the map what cannot be. */
+static void damage_map(void)
+{
+    for (uint32_t i = 0; i < map->handle->shard_n * map->handle->bucket_n; i++)
+        map->handle->buckets[i] = UINT32_MAX;
+}
+
+START_TEST(damage_is_mended_and_said)
+{
+    static const char line[] = "[alert] zone \"proto.things\": the map was damaged, and 1 of its "
+                               "shards were emptied";
+    fb_test *test = start_map();
+
+    ck_assert_int_eq(set("k", "v", 0), FB_MAP_OK);
+    damage_map();
+    ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
+    ck_assert_int_eq(set("k", "v", 0), FB_MAP_OK);
+    ck_assert_int_eq(get("k"), FB_MAP_OK);
+    ck_assert_uint_eq(lines_with(test, line), 1);
+    for (int i = 0; i < 5; i++) { /* once a second */
+        damage_map();
+        ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
+    }
+    ck_assert_uint_eq(lines_with(test, line), 1);
+    fb_test_pass(test, 1000);
+    ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
+    ck_assert_uint_eq(lines_with(test, "and 5 of its shards"), 1);
+    scripted_finish(&test);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, metrics_are_summed_over_the_workers);
@@ -361,6 +401,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_ttl_beyond_all_bounds, 0, 3);
     tcase_add_test(tcase, replace_is_for_who_knows_what_is_there);
     tcase_add_test(tcase, numbers);
+    tcase_add_test(tcase, damage_is_mended_and_said);
 }
 
 TEST_MAIN("sdk_shared", add_tests)

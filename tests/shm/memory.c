@@ -70,6 +70,38 @@ void check_room(struct shm_map *map, uint32_t capacity)
     ck_assert_uint_eq(shm_map_count(map), before);
 }
 
+const char *map_call(struct shm_map *map, const char *text, uint64_t now)
+{
+    char what = text[0], key = text[1];
+    int64_t value = what == '~' || what == '#' || what == '-' ? 0 : text[2] - '0';
+    struct shm_map_item item = { .room = 0 };
+    bool expires = value != 0 && text[3] == '!';
+
+    switch (what) {
+    case '+':
+        shm_map_set(
+            map, &key, 1, now, &value, sizeof(value), expires ? MAP_CALL_EXPIRY_MS : 0, NULL);
+        break;
+    case '?':
+        shm_map_get(map, &key, 1, now, &item);
+        shm_map_replace(map, &key, 1, now, item.version, &value, sizeof(value), 0, NULL);
+        break;
+    case '&':
+        shm_map_add(map, &key, 1, now, value, NULL);
+        break;
+    case '-':
+        shm_map_delete(map, &key, 1, now);
+        break;
+    case '~':
+        shm_map_sweep(map, now);
+        break;
+    case '#':
+        shm_map_count(map);
+        break;
+    }
+    return text + (value != 0 ? 3 + expires : what == '-' ? 2 : 1);
+}
+
 uint64_t next_random(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15u;

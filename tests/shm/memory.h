@@ -21,6 +21,13 @@ void map_bury(struct shm_map *map, uint32_t slot, uint32_t serial);
  * expired, and as many keys are there as before when it returns. */
 void check_room(struct shm_map *map, uint32_t capacity);
 
+#define MAP_CALL_EXPIRY_MS 10
+
+/* Makes the first of a few calls, and returns the rest of the text: "+k5" sets k to 5, "+k5!" with
+ * an expiry, "?k5" replaces what is there, or what is not there, "&k5" adds 5, "-k" deletes, "~"
+ * sweeps, "#" counts. */
+const char *map_call(struct shm_map *map, const char *text, uint64_t now);
+
 /* Numbers that look random, the same for the same seed. */
 uint64_t next_random(uint64_t *state);
 uint32_t random_below(uint64_t *state, uint32_t n);

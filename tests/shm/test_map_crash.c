@@ -18,7 +18,7 @@
 #define DEADLINE_S 20
 
 #define WORKERS 3
-#define ORPHAN 2   /* not all of its deaths are told at once: its locks are taken */
+#define ORPHAN 2   /* a worker some of whose deaths are told late: its locks are taken */
 #define KEYS 8     /* keys of a worker */
 #define SUMS 4     /* to which all add */
 #define GARBAGE 50 /* keys that have expired when they are set, for which there is no room */
@@ -285,6 +285,7 @@ START_TEST(a_killed_worker_takes_nothing_with_it)
     }
     for (uint32_t sum = 0; sum < SUMS; sum++)
         added += soak.sums[sum];
+    ck_assert_uint_eq(soak.map->mended.emptied + soak.map->mended.rebuilt, 0);
     ck_assert_int_gt(added, kills); /* they have worked between the kills */
     map_destroy(&soak.map);
 }

@@ -21,11 +21,9 @@
 #define KEYS "abcdefghijklmnopqrstuvwxyz"
 #define CHILD 1         /* slot and serial of a child */
 #define CALL_MS 20      /* when the call is made; everything before is made at 1 */
-#define EXPIRY_MS 10    /* "!" */
 #define KILL_STEPS 2000 /* children that are really killed, for each call */
 
-/* A few calls in a row: "+k5" sets k to 5, "+k5!" with an expiry, "?k5" replaces what is there, or
- * what is not there, "&k5" adds 5, "-k" deletes, "~" sweeps, "#" counts. */
+/* Calls as in map_call(). */
 struct scenario {
     const char *name;
     uint32_t capacity;
@@ -72,44 +70,13 @@ struct stepping {
     const struct scenario *scenario;
     struct shm_map *map; /* shared with the child that makes the call */
     struct shm_map *scratch;
-    size_t size; /* of the memory of each */
+    size_t size; /* bytes of the memory of each */
     struct state before, after;
     bool is_after; /* a copy was already in this state, and none may go back */
     void *start;   /* the map before the call */
     struct copy copies[COPIES];
     unsigned copy_n;
 };
-
-static const char *make_call(struct shm_map *map, const char *text, uint64_t now)
-{
-    char what = text[0], key = text[1];
-    int64_t value = what == '~' || what == '#' || what == '-' ? 0 : text[2] - '0';
-    struct shm_map_item item = { .room = 0 };
-    bool expires = value != 0 && text[3] == '!';
-
-    switch (what) {
-    case '+':
-        shm_map_set(map, &key, 1, now, &value, sizeof(value), expires ? EXPIRY_MS : 0, NULL);
-        break;
-    case '?':
-        shm_map_get(map, &key, 1, now, &item);
-        shm_map_replace(map, &key, 1, now, item.version, &value, sizeof(value), 0, NULL);
-        break;
-    case '&':
-        shm_map_add(map, &key, 1, now, value, NULL);
-        break;
-    case '-':
-        shm_map_delete(map, &key, 1, now);
-        break;
-    case '~':
-        shm_map_sweep(map, now);
-        break;
-    case '#':
-        shm_map_count(map);
-        break;
-    }
-    return text + (value != 0 ? 3 + expires : what == '-' ? 2 : 1);
-}
 
 static struct state state_of(struct shm_map *map)
 {
@@ -164,6 +131,7 @@ static void check_map(struct stepping *stepping, struct shm_map *map)
             test_require(shm_map_delete(map, &KEYS[i], 1, CALL_MS) == SHM_MAP_OK);
     ck_assert_uint_eq(shm_map_count(map), 0);
     check_room(map, capacity);
+    test_require(map->mended.emptied + map->mended.rebuilt + map->mended.taken == 0);
 }
 
 /* For the handler of a signal, which is told nothing. */
@@ -186,7 +154,7 @@ static void make_stepped_call(struct stepping *stepping, const char *call)
     mprotect(stepping->map->header, stepping->size, PROT_READ);
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
     raise(SIGSTOP);
-    make_call(stepping->map, call, CALL_MS);
+    map_call(stepping->map, call, CALL_MS);
     raise(SIGUSR1); /* the call has returned */
 }
 
@@ -376,12 +344,12 @@ static void set_up(struct stepping *stepping, const struct scenario *scenario)
     stepping->map->header->seed[1] = 2;
     map_join(stepping->map, 0, 1);
     while (*text != 0)
-        text = make_call(stepping->map, text, 1);
+        text = map_call(stepping->map, text, 1);
     memcpy(stepping->start, stepping->map->header, stepping->size);
     memcpy(stepping->scratch->header, stepping->map->header, stepping->size);
     map_join(stepping->scratch, 0, 1);
     stepping->before = state_of(stepping->map);
-    make_call(stepping->scratch, scenario->call, CALL_MS);
+    map_call(stepping->scratch, scenario->call, CALL_MS);
     stepping->after = state_of(stepping->scratch);
 }
 
@@ -436,6 +404,64 @@ START_TEST(a_kill_is_what_it_is_taken_for)
 }
 END_TEST
 
+/* Takes all locks of the map, and uses what entries it gets. */
+static void use_map(struct shm_map *map)
+{
+    for (uint32_t i = 0; i < 16; i++) {
+        uint32_t key = i % 8;
+
+        map->patience = 1; /* no holder is waited for here */
+        map->impatient_at = map->acquired;
+        if (i < 8)
+            shm_map_set(map, &key, sizeof(key), CALL_MS, &key, sizeof(key), 0, NULL);
+        else
+            shm_map_delete(map, &key, sizeof(key), CALL_MS);
+    }
+}
+
+/* A child that stands still after so many steps is robbed of its locks, and goes on. Returns
+ * whether its call was done, and nothing else; what is damaged can be mended. */
+static bool check_robbery(struct stepping *stepping, unsigned steps, unsigned *taken)
+{
+    struct shm_map *map = stepping->map;
+    struct state state;
+    pid_t pid;
+
+    memcpy(map->header, stepping->start, stepping->size);
+    map_join(map, 0, 1);
+    pid = fork_stepped(stepping, stepping->scenario->call);
+    while (steps-- > 0)
+        test_require(step_child(pid));
+    use_map(map);
+    test_require(run_steps(pid, PTRACE_CONT, 0) == SIGUSR1);
+    kill_child(pid);
+    map_bury(map, CHILD, CHILD);
+    *taken += map->mended.taken;
+    state = state_of(map);
+    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+    shm_map_sweep(map, CALL_MS);
+    shm_map_pool_audit(map);
+    shm_map_check(map);
+    return map->mended.emptied + map->mended.rebuilt == 0 && same(&state, &stepping->after);
+}
+
+/* A store is the last that the child has made, or the next, for which it has looked at its lock. */
+START_TEST(a_robbed_process_does_its_call_again)
+{
+    unsigned every = getenv("SOAK_KILLS") != NULL ? 1 : 5, undone = 0, taken = 0;
+    struct stepping stepping;
+
+    set_up(&stepping, &scenarios[_i]);
+    make_copies(&stepping, stepping.scenario->call);
+    for (unsigned i = (unsigned)_i % every; i < 2 * stepping.copy_n; i += every)
+        undone += !check_robbery(&stepping, stepping.copies[i / 2].step - i % 2, &taken);
+    ck_assert_uint_gt(taken, 0);
+    /* entries that it has found free may be taken: then the map is full for it, as for others */
+    ck_assert_uint_le(undone, stepping.scenario->capacity == 3 ? stepping.copy_n / 2 : 0);
+    tear_down(&stepping);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     const int n = (int)countof(scenarios);
@@ -444,6 +470,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_call_is_done_or_not_wherever_it_ends, 0, n);
     tcase_add_loop_test(tcase, a_repair_can_be_repaired, 0, n);
     tcase_add_loop_test(tcase, a_kill_is_what_it_is_taken_for, 0, n);
+    tcase_add_loop_test(tcase, a_robbed_process_does_its_call_again, 0, n);
 }
 
 TEST_MAIN("map_steps", add_tests)

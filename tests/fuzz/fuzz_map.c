@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls of a shared map, and between them stores of an attacker into what they read: links,
+ * lengths, owners, locks, the lists of free entries. The first byte chooses the shape; a byte each
+ * says what comes next. Every call ends, within the map's memory; and when the attacker has
+ * stopped, the map becomes whole again. */
+#include "fuzz/fuzz.h"
+#include "shm/map_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALUE_MOST 64
+
+static const struct shm_map_shape shapes[] = {
+    { 1, 4, 8 },
+    { 6, 8, 16 },
+    { 40, 4, 8 },
+    { 100, 8, 24 },
+};
+
+struct input {
+    const uint8_t *p, *end;
+};
+
+static void require(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "does not hold: %s\n", what);
+    abort();
+}
+
+static uint8_t next_byte(struct input *in)
+{
+    return in->p < in->end ? *in->p++ : 0;
+}
+
+/* A number that is near a bound of the map, or any. */
+static uint64_t next_number(struct input *in, const struct shm_map *map)
+{
+    uint64_t n = 0;
+
+    switch (next_byte(in) % 12) {
+    case 0:
+        return 0;
+    case 1:
+        return map->entry_n;
+    case 2:
+        return map->entry_n + 1;
+    case 3:
+        return map->pool->used;
+    case 4:
+        return map->pool->used + 1;
+    case 5:
+        return UINT32_MAX;
+    case 6:
+        return UINT64_MAX - next_byte(in);
+    case 7:
+        return map->shape.value_max + 1;
+    case 8:
+        return (uint64_t)next_byte(in) << 32 | next_byte(in) << 11 | next_byte(in) % 4;
+    case 9:
+        for (int i = 0; i < 8; i++)
+            n = n << 8 | next_byte(in);
+        return n;
+    default:
+        return next_byte(in);
+    }
+}
+
+static void damage_entry(struct input *in, struct shm_map *map, uint32_t index)
+{
+    struct shm_map_entry *entry = shm_map_entry_at(map, index);
+    uint8_t what = next_byte(in);
+    uint64_t to = next_number(in, map);
+
+    switch (what % 8) {
+    case 0:
+        entry->key_n = (uint32_t)to;
+        break;
+    case 1:
+        entry->hash = to;
+        break;
+    case 2:
+        entry->hash += to << 6; /* the bucket stays */
+        break;
+    case 3:
+        entry->version = to;
+        break;
+    case 4:
+        entry->expires_ms = to;
+        break;
+    case 5:
+        entry->value_n = (uint32_t)to;
+        break;
+    case 6:
+        entry->kept_for = (uint32_t)to;
+        break;
+    default:
+        entry->next = (uint32_t)to;
+    }
+}
+
+static void damage_shard(struct input *in, struct shm_map *map, struct shm_map_shard *shard)
+{
+    uint8_t what = next_byte(in);
+    uint64_t to = next_number(in, map);
+
+    switch (what % 8) {
+    case 0:
+        shard->lock.word = to;
+        break;
+    case 1:
+        shard->sequence = to;
+        break;
+    case 2:
+        shard->version = to;
+        break;
+    case 3:
+        shard->soonest_ms = to;
+        break;
+    case 4:
+        shard->count = (uint32_t)to;
+        break;
+    case 5:
+        shard->spare = (uint32_t)to;
+        break;
+    case 6:
+        shard->suspect = (uint32_t)to;
+        break;
+    default:
+        shard->kept_for = (uint32_t)to;
+    }
+}
+
+static void damage(struct input *in, struct shm_map *map)
+{
+    uint8_t what = next_byte(in);
+    uint32_t at = (uint32_t)next_byte(in) % map->entry_n;
+
+    switch (what % 8) {
+    case 0:
+        map->buckets[at % (map->shard_n * map->bucket_n)] = (uint32_t)next_number(in, map);
+        break;
+    case 1:
+        *shm_map_owner(map, at + 1) = next_byte(in);
+        break;
+    case 2:
+        *shm_map_owner(map, at + 1) = (uint8_t)(next_byte(in) % (map->shard_n + 1));
+        break;
+    case 3:
+        damage_shard(in, map, &map->shards[at % map->shard_n]);
+        break;
+    case 4:
+        map->pool->free = (uint32_t)next_number(in, map);
+        break;
+    case 5:
+        map->pool->used = (uint32_t)next_number(in, map);
+        break;
+    case 6:
+        if (at % 4 == 0)
+            map->pool->lock.word = next_number(in, map);
+        break;
+    default:
+        damage_entry(in, map, at + 1);
+    }
+}
+
+static void call(struct input *in, struct shm_map *map, uint8_t what)
+{
+    char value[VALUE_MOST];
+    struct shm_map_item item = { .value = value, .room = next_byte(in) % sizeof(value) };
+    uint8_t key = next_byte(in) % 128;
+    size_t n = next_byte(in) % (map->shape.value_max + 2);
+    uint64_t now = 100 + what, expires = key % 3 == 0 ? now + 20 : 0;
+    enum shm_map_status status;
+
+    map->patience = 1; /* a holder that is only forged is soon given up */
+    map->impatient_at = map->acquired;
+    memset(value, key, sizeof(value));
+    switch (what % 6) {
+    case 0:
+        status = shm_map_set(map, &key, 1, now, value, n, expires, NULL);
+        break;
+    case 1:
+        status = shm_map_add(map, &key, 1, now, 1, NULL);
+        break;
+    case 2:
+        status = shm_map_delete(map, &key, 1, now);
+        break;
+    case 3:
+        status = shm_map_replace(map, &key, 1, now, n % 3, value, 8, SHM_MAP_KEEP_EXPIRY, NULL);
+        break;
+    case 4:
+        shm_map_sweep(map, now);
+        require(shm_map_count(map) <= map->shape.capacity, "a count is no more than fit");
+        return;
+    default:
+        status = shm_map_get(map, &key, 1, now, &item);
+        require(status == SHM_MAP_ABSENT || item.n <= map->shape.value_max, "a value has its size");
+        require(status != SHM_MAP_OK || item.n <= item.room, "a value fits into the room");
+    }
+    require(status <= SHM_MAP_NOT_A_NUMBER, "a call ends with a status");
+}
+
+/* Once nobody damages it any more it is repaired, takes keys until it is full, and is whole. */
+static void check_mended(struct shm_map *map)
+{
+    enum shm_map_status status = SHM_MAP_OK;
+    uint64_t now = 10000;
+
+    shm_map_repair_all(map, SHM_MAP_KEEPS_NOTHING);
+    for (uint32_t key = 1000; status == SHM_MAP_OK && key < 1000 + 2 * map->entry_n; key++) {
+        map->patience = 1;
+        map->impatient_at = map->acquired;
+        status = shm_map_set(map, &key, sizeof(key), now, "", 0, 0, NULL);
+    }
+    require(status == SHM_MAP_FULL, "it becomes full");
+    for (uint32_t key = 1000; key < 1000 + 2 * map->entry_n; key++)
+        shm_map_delete(map, &key, sizeof(key), now);
+    for (uint8_t key = 0; key < 128; key++)
+        shm_map_delete(map, &key, sizeof(key), now);
+    shm_map_pool_audit(map);
+    shm_map_repair_all(map, SHM_MAP_KEEPS_NOTHING);
+    shm_map_sweep(map, now);
+    shm_map_check(map);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input in = { data, data + size };
+    const struct shm_map_shape *shape = &shapes[next_byte(&in) % 4];
+    size_t bytes = shm_map_size(shape);
+    void *memory = aligned_alloc(CACHE_LINE, bytes);
+    struct shm_map map;
+
+    require(memory != NULL, "there is memory");
+    memset(memory, 0, bytes);
+    shm_map_init(memory, shape);
+    shm_map_open(&map, memory, shape, (struct slot_id) { 1, 1 });
+    map.seed[0] = 1; /* the same chains each time */
+    map.seed[1] = 2;
+    while (in.p < in.end) {
+        uint8_t what = next_byte(&in);
+
+        if (what % 4 == 0)
+            damage(&in, &map);
+        else
+            call(&in, &map, what);
+    }
+    check_mended(&map);
+    free(memory);
+    return 0;
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Maps into which somebody writes who should not: locks of holders that never move, links, lengths
+ * and owners that cannot be. Calls end soon, within the map, and it becomes whole again. */
+#include "shm/map_private.h"
+#include "shm/memory.h"
+#include "support/test.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CAPACITY 200
+#define KEYS 90
+#define BOUND_MS 900 /* delay by a holder that stands still, on a machine that is busy */
+#define OTHER 7      /* slot of a process that lives */
+#define WRITERS 3
+#define WRITES 200000
+
+static const struct shm_map_shape shape = { CAPACITY, 16, 32 };
+
+static int64_t milliseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static enum shm_map_status set_key(struct shm_map *map, uint32_t key)
+{
+    return shm_map_set(map, &key, sizeof(key), 1, &key, sizeof(key), 0, NULL);
+}
+
+static enum shm_map_status get_key(struct shm_map *map, uint32_t key)
+{
+    char value[32];
+    struct shm_map_item item = { .value = value, .room = sizeof(value) };
+
+    return shm_map_get(map, &key, sizeof(key), 1, &item);
+}
+
+static struct shm_map *filled_map(void)
+{
+    struct shm_map *map = map_create(&shape);
+
+    for (uint32_t key = 0; key < KEYS; key++)
+        test_require(set_key(map, key) == SHM_MAP_OK);
+    ck_assert_uint_gt(map->shard_n, 1);
+    return map;
+}
+
+/* Makes each call, for each key; what they return is open. */
+static void call_all(struct shm_map *map)
+{
+    for (uint32_t key = 0; key < KEYS; key++) {
+        get_key(map, key);
+        set_key(map, key);
+        shm_map_add(map, &key, sizeof(key), 1, 1, NULL);
+        shm_map_delete(map, &key, sizeof(key), 1);
+        set_key(map, key + KEYS);
+        shm_map_delete(map, &key, sizeof(key), 1);
+    }
+    shm_map_sweep(map, 2);
+    test_require(shm_map_count(map) <= CAPACITY);
+}
+
+/* Fills it as far as that goes, and empties it. */
+static void fill_and_empty(struct shm_map *map, uint64_t now)
+{
+    for (uint32_t key = 1000; key < 1000 + CAPACITY; key++)
+        shm_map_set(map, &key, sizeof(key), now, "", 0, 0, NULL);
+    for (uint32_t key = 1000; key < 1000 + CAPACITY; key++)
+        shm_map_delete(map, &key, sizeof(key), now);
+    for (uint32_t key = 0; key < 2 * KEYS; key++)
+        shm_map_delete(map, &key, sizeof(key), now);
+}
+
+/* Fails the test unless the map serves as a new one does, once it was found full, and full again
+ * later. */
+static void check_mended(struct shm_map *map)
+{
+    fill_and_empty(map, 20000);
+    fill_and_empty(map, 40000);
+    ck_assert_uint_eq(shm_map_count(map), 0);
+    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+    shm_map_sweep(map, 40000);
+    shm_map_check(map);
+    check_room(map, CAPACITY);
+}
+
+/* ---- Holders ---- */
+
+static const struct {
+    uint64_t word; /* 0: what a living process would write there */
+    bool waits;
+} forgeries[] = {
+    { 0, true }, { UINT64_MAX, true }, { 1, false }, /* no serial: nobody */
+    { UINT64_C(1) << 32, false },                    /* the caller, which knows better */
+};
+
+START_TEST(a_forged_holder_is_not_waited_for_long)
+{
+    struct shm_map *map = filled_map();
+    uint64_t word = UINT64_C(5) << 32 | OTHER;
+    int64_t begin = milliseconds(), took;
+
+    if (forgeries[_i].word != 0)
+        word = forgeries[_i].word;
+    map->pool->lock.word = word;
+    for (uint32_t shard = 0; shard < map->shard_n; shard++)
+        map->shards[shard].lock.word = word;
+    for (uint32_t key = 0; key < KEYS; key++)
+        test_require(set_key(map, key) == SHM_MAP_OK && set_key(map, key + KEYS) != SHM_MAP_ABSENT);
+    took = milliseconds() - begin;
+    ck_assert_int_le(took, BOUND_MS);
+    ck_assert_uint_eq(map->mended.taken, forgeries[_i].waits ? map->shard_n + 1 : 0);
+    ck_assert_uint_eq(map->mended.emptied, 0);
+    ck_assert_uint_eq(map->mended.rebuilt, 0);
+    for (uint32_t key = 0; key < KEYS; key++)
+        test_require(get_key(map, key) == SHM_MAP_OK);
+    map_bury(map, OTHER, 5);
+    check_mended(map);
+    map_destroy(&map);
+}
+END_TEST
+
+/* A child that has locked what the key needs, and stands still. */
+static pid_t stopped_holder(struct shm_map *map, uint32_t shard, bool pool)
+{
+    pid_t pid = fork_child();
+    int status;
+
+    if (pid == 0) {
+        map_join(map, OTHER, 5);
+        shm_map_shard_lock(map, shard);
+        if (pool)
+            shm_map_lock(map, &map->pool->lock, &map->pool_hold);
+        raise(SIGSTOP);
+        if (pool)
+            shm_map_lock_release(&map->pool_hold);
+        shm_map_shard_unlock(map);
+        for (uint32_t key = 0; key < KEYS; key++)
+            if (set_key(map, key) != SHM_MAP_OK)
+                _exit(1);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+    ck_assert(WIFSTOPPED(status));
+    return pid;
+}
+
+START_TEST(a_stopped_holder_delays_nobody_for_long)
+{
+    struct shm_map *map = filled_map();
+    pid_t pid = stopped_holder(map, 0, _i == 1);
+    int64_t begin = milliseconds();
+
+    call_all(map);
+    ck_assert_int_le(milliseconds() - begin, BOUND_MS);
+    ck_assert_uint_ge(map->mended.taken, 1);
+    ck_assert_uint_le(map->mended.taken, 2);
+    ck_assert_uint_eq(map->mended.emptied + map->mended.rebuilt, 0);
+    call_all(map); /* nobody waits again */
+    ck_assert_uint_le(map->mended.taken, 2);
+    ck_assert_int_eq(kill(pid, SIGCONT), 0);
+    wait_for_child(pid);
+    map_bury(map, OTHER, 5);
+    ck_assert_uint_eq(map->mended.emptied + map->mended.rebuilt, 0);
+    check_mended(map);
+    map_destroy(&map);
+}
+END_TEST
+
+START_TEST(a_dead_holder_delays_nobody)
+{
+    struct shm_map *map = filled_map();
+    pid_t pid = stopped_holder(map, 0, true);
+
+    kill_child(pid);
+    map_bury(map, OTHER, 5);
+    call_all(map);
+    ck_assert_uint_eq(map->mended.taken, 0);
+    ck_assert_uint_eq(map->mended.emptied + map->mended.rebuilt, 0);
+    check_mended(map);
+    map_destroy(&map);
+}
+END_TEST
+
+/* ---- Damage ---- */
+
+static void link_beyond(struct shm_map *map)
+{
+    for (uint32_t i = 0; i < map->shard_n * map->bucket_n; i++)
+        map->buckets[i] = map->entry_n + 1 + i * 0x1000000;
+}
+
+static void link_in_a_circle(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        shm_map_entry_at(map, i)->next = i;
+}
+
+static void link_to_others(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        shm_map_entry_at(map, i)->next = i % map->entry_n + 1;
+}
+
+static void entries_beyond(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        shm_map_entry_at(map, i)->next = 0x7fffffff;
+}
+
+static void values_too_long(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        shm_map_entry_at(map, i)->value_n = 0xffffff00;
+}
+
+static void keys_too_long(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        shm_map_entry_at(map, i)->key_n = 0xffffff00;
+    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+}
+
+static void other_hashes(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        shm_map_entry_at(map, i)->hash ^= UINT64_MAX;
+}
+
+static void versions_beyond(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        shm_map_entry_at(map, i)->version = UINT64_MAX;
+}
+
+static void last_versions(struct shm_map *map)
+{
+    for (uint32_t i = 0; i < map->shard_n; i++)
+        map->shards[i].version = UINT64_MAX;
+}
+
+static void spare_beyond(struct shm_map *map)
+{
+    for (uint32_t i = 0; i < map->shard_n; i++)
+        map->shards[i].spare = map->entry_n + 1;
+}
+
+static void spare_of_others(struct shm_map *map)
+{
+    for (uint32_t i = 0; i < map->shard_n; i++)
+        map->shards[i].spare = (i + 1) % map->shard_n + 1;
+}
+
+static void owned_by_nobody(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        *shm_map_owner(map, i) = 0;
+}
+
+static void owned_by_one(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        *shm_map_owner(map, i) = 1;
+}
+
+static void owned_by_what_is_not(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        *shm_map_owner(map, i) = (uint8_t)(200 + i);
+}
+
+static void free_beyond(struct shm_map *map)
+{
+    map->pool->free = UINT32_MAX;
+}
+
+static void free_and_in_use(struct shm_map *map)
+{
+    map->pool->free = 1;
+}
+
+static void used_beyond(struct shm_map *map)
+{
+    map->pool->used = UINT32_MAX;
+}
+
+static void used_too_few(struct shm_map *map)
+{
+    map->pool->used = 1;
+}
+
+static void kept_for_one_who_lives(struct shm_map *map)
+{
+    for (uint32_t i = 1; i <= map->entry_n; i++)
+        shm_map_entry_at(map, i)->kept_for = OTHER;
+    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+}
+
+static void everything(struct shm_map *map)
+{
+    memset(map->pool, 0xff, shm_map_size(&shape) - shm_map_written(&shape));
+}
+
+static void anything(struct shm_map *map)
+{
+    size_t n = (shm_map_size(&shape) - shm_map_written(&shape)) / sizeof(uint32_t);
+    uint32_t *words = (uint32_t *)map->pool;
+    uint64_t random = (uint64_t)time(NULL);
+
+    for (size_t i = 0; i < n; i++)
+        words[random_below(&random, (uint32_t)n)] = random_below(&random, map->entry_n + 2);
+}
+
+static const struct {
+    void (*damage)(struct shm_map *map);
+    bool empties; /* shards are emptied; else nothing is lost */
+} damages[] = {
+    { link_beyond, true },
+    { link_in_a_circle, true },
+    { link_to_others, true },
+    { entries_beyond, true },
+    { values_too_long, true },
+    { keys_too_long, true },
+    { other_hashes, true },
+    { versions_beyond, true },
+    { last_versions, true },
+    { spare_beyond, false },
+    { spare_of_others, false },
+    { owned_by_nobody, true },
+    { owned_by_one, true },
+    { owned_by_what_is_not, true },
+    { free_beyond, false },
+    { free_and_in_use, false },
+    { used_beyond, false },
+    { used_too_few, false },
+    { kept_for_one_who_lives, false },
+    { everything, true },
+    { anything, true },
+};
+
+START_TEST(damage_is_found_and_mended)
+{
+    struct shm_map *map = filled_map();
+    int64_t begin = milliseconds();
+
+    damages[_i].damage(map);
+    for (uint32_t key = 0; key < KEYS && !damages[_i].empties; key++) {
+        test_require(get_key(map, key) == SHM_MAP_OK);
+        test_require(set_key(map, key) == SHM_MAP_OK);
+        test_require(get_key(map, key) == SHM_MAP_OK);
+    }
+    call_all(map);
+    ck_assert_int_le(milliseconds() - begin, BOUND_MS);
+    if (damages[_i].empties)
+        ck_assert_uint_gt(map->mended.emptied, 0);
+    else
+        ck_assert_uint_eq(map->mended.emptied, 0);
+    check_mended(map);
+    map_destroy(&map);
+}
+END_TEST
+
+/* Another process's header is not believed either, where it says how large the map is. */
+START_TEST(nothing_in_memory_says_where_things_are)
+{
+    struct shm_map *map = filled_map();
+
+    memset(map->header, 0xff, sizeof(*map->header));
+    call_all(map);
+    set_key(map, 1);
+    ck_assert_int_eq(get_key(map, 1), SHM_MAP_OK);
+    map_destroy(&map);
+}
+END_TEST
+
+static void write_at_random(struct shm_map *map, uint64_t random)
+{
+    size_t n = (shm_map_size(&shape) - shm_map_written(&shape)) / sizeof(uint32_t);
+    _Atomic uint32_t *words = (_Atomic uint32_t *)map->pool;
+
+    for (uint32_t i = 0; i < WRITES; i++) {
+        uint32_t at = random_below(&random, (uint32_t)n);
+        uint32_t bits = random_below(&random, 33);
+
+        words[at] = bits == 32 ? UINT32_MAX : random_below(&random, UINT32_C(1) << (bits % 16));
+    }
+    _exit(0);
+}
+
+START_TEST(an_attacker_writes_while_others_work)
+{
+    struct shm_map *map = filled_map();
+    pid_t attacker, pids[WRITERS];
+
+    for (uint32_t i = 0; i < WRITERS; i++)
+        if ((pids[i] = fork_child()) == 0) {
+            map_join(map, 1 + i, 1);
+            for (int round = 0; round < 20; round++)
+                call_all(map);
+            _exit(0);
+        }
+    if ((attacker = fork_child()) == 0)
+        write_at_random(map, (uint64_t)time(NULL));
+    wait_for_child(attacker);
+    for (int i = 0; i < WRITERS; i++)
+        wait_for_child(pids[i]);
+    call_all(map);
+    check_mended(map);
+    map_destroy(&map);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, a_forged_holder_is_not_waited_for_long, 0, (int)countof(forgeries));
+    tcase_add_loop_test(tcase, a_stopped_holder_delays_nobody_for_long, 0, 2);
+    tcase_add_test(tcase, a_dead_holder_delays_nobody);
+    tcase_add_loop_test(tcase, damage_is_found_and_mended, 0, (int)countof(damages));
+    tcase_add_test(tcase, nothing_in_memory_says_where_things_are);
+    tcase_add_test(tcase, an_attacker_writes_while_others_work);
+}
+
+TEST_MAIN("map_damage", add_tests)
