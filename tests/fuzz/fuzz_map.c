@@ -9,8 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define VALUE_MOST 64
+
+/* Replaces the C library's: who waits for a holder that is only forged has nothing to wait for. */
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    (void)time;
+    (void)left;
+    return 0;
+}
 
 static const struct shm_map_shape shapes[] = {
     { 1, 4, 8 },
