@@ -40,11 +40,12 @@ static void remove_all(const char *directory)
 static void show_tail(const char *directory, const char *name)
 {
     char path[512], text[TAIL + 1];
+    struct stat st;
     FILE *file;
     size_t n;
 
     snprintf(path, sizeof(path), "%s/%s", directory, name);
-    file = fopen(path, "re");
+    file = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
     if (file == NULL)
         return;
     if (fseek(file, -TAIL, SEEK_END) == -1)
