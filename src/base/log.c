@@ -70,13 +70,13 @@ static void report_lost(struct log *log, struct log_target *target)
 {
     struct diag *diag = log->diag;
     uint64_t n = target->lost;
+    char name[LOG_TARGET_NAME];
 
     assert(n > 0);
     target->lost = 0;
     log->diag = NULL; /* the line is about the log, not about the requested change */
-    log_put(log, LEVEL_ALERT, 0, "%" PRIu64 " line%s not accepted by %s%s", n,
-        n == 1 ? " was" : "s were", target->syslog != NULL ? "syslog server " : "the journal",
-        target->syslog != NULL ? target->syslog->name : "");
+    log_put(log, LEVEL_ALERT, 0, "%" PRIu64 " line%s not accepted by %s", n,
+        n == 1 ? " was" : "s were", log_target_name(target, name));
     log->diag = diag;
     if (target->lost > 0) /* the target has refused this line, too */
         target->lost += n;

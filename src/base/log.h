@@ -4,9 +4,8 @@
  *
  *   2026/11/21 09:30:00 [error] 123#0: *5 message (111: Connection refused), client: ...
  *
- * A struct log is owned by one process role. It never allocates while it logs, keeps errno, does
- * not wait for a syslog server or the journal, and escapes control characters as \xNN, or as JSON
- * does. */
+ * A struct log is owned by one process role. It never allocates while it logs, keeps errno, waits
+ * for no reader, and escapes control characters as \xNN, or as JSON does. */
 #pragma once
 
 #include "base/clock.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens and connects targets, and writes lines to them. No function here logs, so that a failure
- * cannot cause another line. */
+ * cannot cause another line, and none asks whether a write would wait: others write between. */
 #include "base/log_target.h"
 
+#include "base/log_file.h"
 #include "base/log_form.h"
 
 #include <assert.h>
@@ -35,19 +36,85 @@ static int dup_standard(const char *path)
 
 int log_target_open(struct log_target *target)
 {
-    int fd;
+    int fd, standard = -1;
 
     assert(target->path != NULL && target->syslog == NULL);
-    fd = open(target->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-
+    fd = log_file_open(target->path);
     if (fd == -1 && (errno == ENXIO || errno == EACCES))
-        fd = dup_standard(target->path);
+        fd = standard = dup_standard(target->path);
     if (fd == -1)
         return -1;
     if (target->fd != -1)
         close(target->fd);
     target->fd = fd;
+    target->way = LOG_WAY_WRITE;
+    target->torn = false;
+    if (standard != -1)
+        log_target_find_way(target);
     return 0;
+}
+
+/* Whether the kernel writes to a pipe without waiting, whatever its flags are: tried on one of our
+ * own. A FIFO is on a device of its own, and its kernel's answer is another. */
+static bool takes_nowait(const struct stat *pipe)
+{
+    struct iovec byte = { .iov_base = (char[]) { '\n' }, .iov_len = 1 };
+    struct stat own;
+    bool taken = false;
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) == -1)
+        return false;
+    if (fstat(ends[1], &own) == 0 && own.st_dev == pipe->st_dev)
+        taken = pwritev2(ends[1], &byte, 1, -1, RWF_NOWAIT) == 1;
+    close(ends[0]);
+    close(ends[1]);
+    return taken;
+}
+
+static enum log_way find_way(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == -1)
+        return LOG_WAY_WRITE;
+    if (S_ISSOCK(st.st_mode))
+        return LOG_WAY_SEND;
+    if ((!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)) || (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0)
+        return LOG_WAY_WRITE;
+    if (S_ISCHR(st.st_mode))
+        return isatty(fd) ? LOG_WAY_WAIT : LOG_WAY_WRITE;
+    return takes_nowait(&st) ? LOG_WAY_NOWAIT : LOG_WAY_WAIT;
+}
+
+void log_target_find_way(struct log_target *target)
+{
+    int error = errno;
+
+    target->way = find_way(target->fd);
+    target->torn = false;
+    errno = error;
+}
+
+bool log_target_is_same(const struct log_target *a, const struct log_target *b)
+{
+    if (a->path != NULL || b->path != NULL)
+        return a->path != NULL && b->path != NULL && strcmp(a->path, b->path) == 0;
+    if (a->syslog != NULL || b->syslog != NULL)
+        return a->syslog != NULL && b->syslog != NULL &&
+               strcmp(a->syslog->name, b->syslog->name) == 0;
+    return true;
+}
+
+const char *log_target_name(const struct log_target *target, char name[LOG_TARGET_NAME])
+{
+    if (target->syslog != NULL)
+        snprintf(name, LOG_TARGET_NAME, "syslog server %s", target->syslog->name);
+    else if (target->path != NULL)
+        snprintf(name, LOG_TARGET_NAME, "\"%.*s\"", LOG_TARGET_NAME - 4, target->path);
+    else
+        snprintf(name, LOG_TARGET_NAME, target->journal ? "the journal" : "standard error");
+    return name;
 }
 
 int log_target_make_socket(struct log_target *target)
@@ -149,19 +216,48 @@ static bool send_journal(struct log_target *target, struct log_entry *entry)
     return send_parts(target->journal_fd, parts, 3);
 }
 
-/* Writes to standard error instead of the journal's socket; the journal reads both. */
-static void send_prefixed(struct log_target *target, enum log_level level, struct iovec line)
+static ssize_t write_by(enum log_way way, int fd, struct iovec *parts, int n)
 {
-    char head[8];
-    struct iovec parts[2] = { { .iov_base = head }, line };
+    struct msghdr message = { .msg_iov = parts, .msg_iovlen = (size_t)n };
 
-    parts[0].iov_len = (size_t)snprintf(head, sizeof(head), "<%d>", (int)level);
-    if (send_parts(target->fd, parts, 2))
+    switch (way) {
+    case LOG_WAY_SEND:
+        return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    case LOG_WAY_NOWAIT:
+        return pwritev2(fd, parts, n, -1, RWF_NOWAIT);
+    default:
+        return writev(fd, parts, n);
+    }
+}
+
+/* Writes a line behind its head, which may be empty. It begins a line of its own: a terminal, or a
+ * disk that became full, may have accepted a part of the one before. */
+static void write_line(
+    struct log_target *target, enum log_way way, struct iovec head, struct iovec line)
+{
+    struct iovec newline = { .iov_base = (char[]) { '\n' }, .iov_len = target->torn };
+    struct iovec parts[3] = { newline, head, line };
+    size_t size = newline.iov_len + head.iov_len + line.iov_len;
+    ssize_t n = write_by(way, target->fd, parts, 3);
+
+    if (n == -1 && errno == ENOTSOCK)
+        n = write_by(LOG_WAY_WRITE, target->fd, parts, 3);
+    if (n == (ssize_t)size) {
+        target->torn = false;
         return;
-    if (errno != ENOTSOCK)
-        target->lost++;
-    else if (writev(target->fd, parts, 2) == -1)
-        return;
+    }
+    target->lost++;
+    target->torn = target->torn || n > 0;
+}
+
+/* Writes to standard error, a socket, instead of the journal's own; the journal reads both. */
+static void write_prefixed(struct log_target *target, enum log_level level, struct iovec line)
+{
+    char text[8];
+    struct iovec head = { .iov_base = text };
+
+    head.iov_len = (size_t)snprintf(text, sizeof(text), "<%d>", (int)level);
+    write_line(target, LOG_WAY_SEND, head, line);
 }
 
 static void to_journal(struct log_target *target, struct log_entry *entry)
@@ -173,7 +269,7 @@ static void to_journal(struct log_target *target, struct log_entry *entry)
             return;
         target->broken = target->broken || !is_full(errno);
     }
-    send_prefixed(target, entry->line->level, line);
+    write_prefixed(target, entry->line->level, line);
 }
 
 void log_target_write(struct log_target *target, struct log_entry *entry)
@@ -188,7 +284,7 @@ void log_target_write(struct log_target *target, struct log_entry *entry)
         send_syslog(target, entry, line);
     } else if (target->journal && !is_json) {
         to_journal(target, entry);
-    } else if (write(target->fd, form->bytes, form->n) == -1) {
-        return; /* a log that cannot be written cannot report this either */
+    } else {
+        write_line(target, target->way, (struct iovec) { .iov_base = NULL }, line);
     }
 }
