@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Starts the daemon in its one order. Lines of a start go to standard error until the
- * configuration's logs are open. The lock is taken last: a daemon that cannot start leaves
- * another one alone. */
+ * configuration's logs are open; only while the configuration is read do they wait for its reader,
+ * whom mistakes are for. The lock is taken last: a daemon that cannot start leaves another one
+ * alone. */
 #include "master/start.h"
 
 #include "master/master.h"
@@ -19,6 +20,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +104,8 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     char *path;
 
     journal_init();
+    signal(SIGPIPE, SIG_IGN); /* a log whose reader has gone */
+    logs_open_standard(&standard_error->targets[0]);
     if (logs_open(core, &start->log) == -1)
         return -1;
     log_as_configured(start, standard_error);

@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The log files and sockets of all generations. The master opens and repairs them, on behalf of
- * workers too, which open nothing. No line is ever waited for: what cannot be written is lost
- * and counted. */
+ * workers too, which open nothing by its name. No line is ever waited for: what cannot be written
+ * is lost and counted. */
 #include "pool/pool.h"
 
+#include "base/log_file.h"
 #include "process/logs.h"
 #include "process/role.h"
 
 #include <assert.h>
+#include <unistd.h>
+
+/* Passes a file to a worker, with flags of its own if it can have them: see logs_separate(). */
+static void pass_file(struct pool_worker *worker, unsigned log, int fd)
+{
+    int own = worker->channel == -1 ? -1 : log_file_open_again(fd);
+
+    pool_worker_send(worker, MESSAGE_LOG_FILE, log, own != -1 ? own : fd);
+    if (own != -1)
+        close(own);
+}
 
 static void pass_files(struct generation *generation)
 {
@@ -17,7 +29,7 @@ static void pass_files(struct generation *generation)
     GENERATION_FOREACH_WORKER (worker, generation)
         for (unsigned log = 0; log < core->log_n; log++)
             if (core->logs[log].path != NULL)
-                pool_worker_send(worker, MESSAGE_LOG_FILE, log, core->logs[log].fd);
+                pass_file(worker, log, core->logs[log].fd);
 }
 
 void pool_reopen_logs(struct pool *pool)

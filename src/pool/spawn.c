@@ -5,6 +5,7 @@
 
 #include "process/channel.h"
 #include "process/heritage.h"
+#include "process/logs.h"
 #include "process/role.h"
 #include "process/title.h"
 #include "worker/worker.h"
@@ -58,6 +59,7 @@ static NORETURN void run_child(struct pool *pool, struct generation *own, struct
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners, link)
         listener->kept_n = 0; /* only the master keeps sockets open for others */
     pool->ops->in_child(pool->host, own->cycle);
+    logs_separate(&own->cycle->core);
     title_set("worker process", "");
     status = worker_main(heritage, ROLE_WORKER);
     end_child(pool, heritage, status);

@@ -3,12 +3,43 @@
  * works again. */
 #include "process/logs.h"
 
+#include "base/log_file.h"
 #include "systemd/journal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #define RETRY_MS 1000
+
+/* Puts an opening of our own in the place of a descriptor; where there can be none it stays. */
+static void open_again(int fd, int cloexec)
+{
+    int own = log_file_open_again(fd);
+
+    if (own == -1)
+        return;
+    dup3(own, fd, cloexec);
+    close(own);
+}
+
+void logs_open_standard(struct log_target *standard_error)
+{
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        open_again(fd, 0);
+    log_target_find_way(standard_error);
+}
+
+void logs_separate(struct core_settings *core)
+{
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        open_again(fd, 0);
+    for (unsigned i = 0; i < core->log_n; i++) {
+        core->logs[i].lost = 0; /* the master's own lines */
+        if (core->logs[i].path != NULL)
+            open_again(core->logs[i].fd, O_CLOEXEC);
+    }
+}
 
 /* Connects to the server; -1 after an alert, which is written only the first time. */
 static int connect_syslog(struct log_target *target, struct log *log)
@@ -27,10 +58,27 @@ static int connect_syslog(struct log_target *target, struct log *log)
     return -1;
 }
 
+/* Why a file could not be opened, where the number says it badly. */
+static const char *why_failed(int error)
+{
+    return error == ELOOP ? ", root follows no symbolic link of another user" : "";
+}
+
+static void warn_of_waiting(const struct log_target *target, struct log *log)
+{
+    char name[LOG_TARGET_NAME];
+
+    if (target->way == LOG_WAY_WAIT)
+        log_write(log, LEVEL_WARN, 0,
+            "%s cannot be opened again: when its reader stalls, processes wait for it",
+            log_target_name(target, name));
+}
+
 static int open_target(struct log_target *target, struct log *log)
 {
     if (target->path != NULL && log_target_open(target) == -1) {
-        log_write(log, LEVEL_EMERG, errno, "open() \"%s\" failed", target->path);
+        log_write(
+            log, LEVEL_EMERG, errno, "open() \"%s\" failed%s", target->path, why_failed(errno));
         return -1;
     }
     if (target->syslog != NULL) {
@@ -41,10 +89,13 @@ static int open_target(struct log_target *target, struct log *log)
         }
         connect_syslog(target, log);
     }
+    if (!log_target_is_own(target))
+        log_target_find_way(target);
     if (!log_target_is_own(target) && journal_is_stderr()) {
         target->journal = true;
         target->journal_fd = journal_socket();
     }
+    warn_of_waiting(target, log);
     return 0;
 }
 
@@ -61,8 +112,8 @@ int logs_open(struct core_settings *core, struct log *log)
 static void reopen_target(struct log_target *target, struct log *log)
 {
     if (target->path != NULL && log_target_open(target) == -1)
-        log_write(log, LEVEL_ALERT, errno, "open() \"%s\" failed, the old file stays in use",
-            target->path);
+        log_write(log, LEVEL_ALERT, errno, "open() \"%s\" failed%s, the old file stays in use",
+            target->path, why_failed(errno));
     if (target->syslog != NULL) {
         target->down = false; /* a failure of a requested reopening is always logged */
         connect_syslog(target, log);
@@ -104,6 +155,17 @@ void logs_repair(struct core_settings *core, struct log *log, uint64_t now_ms, u
     }
 }
 
+/* Lines that a process has lost are still to be said, by the log of the new configuration. */
+static void carry_lost(struct log *log, struct log *before)
+{
+    for (unsigned i = 0; i < before->target_n && log->targets != before->targets; i++)
+        for (unsigned j = 0; j < log->target_n && before->targets[i].lost > 0; j++)
+            if (log_target_is_same(&log->targets[j], &before->targets[i])) {
+                log->targets[j].lost += before->targets[i].lost;
+                before->targets[i].lost = 0;
+            }
+}
+
 void logs_put_in_force(const struct core_settings *core, struct log *log, struct log_limit *limit)
 {
     struct log before;
@@ -111,6 +173,7 @@ void logs_put_in_force(const struct core_settings *core, struct log *log, struct
     log_report_suppressed(log, true);
     before = *log;
     log_init(log, core->logs, core->log_n);
+    carry_lost(log, &before);
     log->also = before.also; /* until we have said that we serve */
     log->diag = before.diag;
     log->diag_session = before.diag_session;

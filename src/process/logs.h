@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The logs of a cycle: its files, and its sockets to syslog servers and the journal. Workers
- * inherit them and open none: a socket that has lost its receiver is connected again by the master,
- * which connects it for all processes that share it. A log that fails loses lines and never stops a
- * process. */
+ * inherit them and open none by its name: a socket that has lost its receiver is connected again by
+ * the master, which connects it for all processes that share it. A log that fails, or whose reader
+ * stalls, loses lines and never stops a process. */
 #pragma once
 
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "settings/cycle.h"
 
+/* Opens standard output and error again, so that nothing that we or a library write there waits for
+ * a reader; their flags stay as whoever started us has them. Where that fails, the target, which is
+ * standard error's, is written as its kind allows. To be called once, before the user changes. */
+void logs_open_standard(struct log_target *standard_error);
 /* Opens all logs; -1 after an emerg line, with those that were opened closed again. A syslog server
- * that cannot be reached is an alert. */
+ * that cannot be reached is an alert, and a log whose reader may be waited for a warning. */
 int logs_open(struct core_settings *core, struct log *log);
+/* Gives a worker's process flags of its own for each file: what it does to them, to O_APPEND above
+ * all, is not done to others'. Its count of lost lines begins. To be called before the user
+ * changes. */
+void logs_separate(struct core_settings *core);
 /* Opens every file again by its name, and connects every socket again. Where that fails, the log
  * stays as it was, after an alert. */
 void logs_reopen(struct core_settings *core, struct log *log);

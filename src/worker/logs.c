@@ -69,4 +69,5 @@ void worker_log_reopened(struct fb_worker *worker, struct channel_message *messa
     assert(worker->role == ROLE_WORKER);
     message->fd = core->logs[message->argument].fd;
     core->logs[message->argument].fd = fd;
+    log_target_find_way(&core->logs[message->argument]);
 }

@@ -264,6 +264,8 @@ static pid_t spawn_binary(struct daemon *daemon, const char *const *more, const 
     redirect_output(daemon, file, STDOUT_FILENO);
     snprintf(file, sizeof(file), "%s.err", name);
     redirect_output(daemon, file, STDERR_FILENO);
+    if (daemon->standard_error != 0 && strcmp(name, "daemon") == 0)
+        dup2(daemon->standard_error, STDERR_FILENO);
     set_sanitizers(daemon);
     unsetenv("FORKBEARD"); /* the daemon understands this variable otherwise */
     if (chdir(daemon->directory) == -1)
