@@ -45,12 +45,11 @@ struct log_target {
      * the journal, text goes to the journal's own socket, and to `fd` only what that socket
      * refuses. */
     bool journal;
-    int journal_fd;    /* connected, or -1 */
-    uint64_t lost;     /* lines that were refused and not yet reported */
-    bool torn;         /* a part of the last line was accepted: the next begins with a newline */
-    bool broken;       /* the receiver has gone: the owner connects the target again */
-    uint64_t retry_ms; /* monotonic time before which the owner does not try */
-    bool down;         /* connecting again has failed, and that was logged */
+    int journal_fd; /* connected, or -1 */
+    uint64_t lost;  /* lines that were refused and not yet reported */
+    bool torn;      /* a part of the last line was accepted: the next begins with a newline */
+    bool broken;    /* the receiver has gone: the owner connects the target again */
+    bool down;      /* connecting again has failed, and that was logged */
 };
 
 struct log_entry;

@@ -51,36 +51,27 @@ void pool_note_broken_log(struct generation *generation, unsigned log)
     generation->pool->log->broken = true;
 }
 
-/* Connects broken logs again, each once: a line about one may show that another is broken.
- * Returns when to try again; 0: all are whole. */
-static uint64_t repair_logs(struct pool *pool)
+/* Connects broken logs again; once in LOGS_REPAIR_MS, however often a worker says that one is. */
+static void repair_logs(struct pool *pool)
 {
     struct generation *generation;
-    uint64_t again = 0;
 
-    while (pool->log->broken) {
-        pool->log->broken = false;
-        again = 0;
-        TAILQ_FOREACH (generation, &pool->generations, link)
-            logs_repair(&generation->cycle->core, pool->log, pool->clock->mono_ms, &again);
-    }
-    pool->log->broken = again != 0;
-    return again;
+    if (timer_is_set(&pool->log_repair))
+        return;
+    pool->log->broken = false;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        logs_repair(&generation->cycle->core, pool->log);
+    timers_arm(pool->timers, &pool->log_repair, LOGS_REPAIR_MS);
 }
 
 void pool_tend_logs(struct pool *pool)
 {
-    uint64_t again = 0, held;
-
     if (pool->log_limit.report_ms != 0)
         log_report_suppressed(pool->log, false);
     if (pool->log->broken)
-        again = repair_logs(pool);
-    held = pool->log_limit.report_ms;
-    if (again == 0 || (held != 0 && held < again))
-        again = held;
-    if (again == 0)
+        repair_logs(pool);
+    if (pool->log_limit.report_ms == 0)
         timers_disarm(pool->timers, &pool->log_due);
     else
-        timers_arm_at(pool->timers, &pool->log_due, again);
+        timers_arm_at(pool->timers, &pool->log_due, pool->log_limit.report_ms);
 }

@@ -31,6 +31,7 @@ void pool_init(struct pool *pool, const struct pool_options *options)
         .adopted = options->adopted,
         .adopted_zones = options->adopted_zones,
         .log_due = { .expired = wake_up },
+        .log_repair = { .expired = wake_up },
     };
     TAILQ_INIT(&pool->generations);
     STAILQ_INIT(&pool->requests);
@@ -46,6 +47,7 @@ void pool_done(struct pool *pool)
     while ((generation = TAILQ_FIRST(&pool->generations)) != NULL)
         pool_destroy_generation(generation);
     timers_disarm(pool->timers, &pool->log_due);
+    timers_disarm(pool->timers, &pool->log_repair);
 }
 
 bool pool_has_workers(const struct pool *pool)

@@ -121,7 +121,8 @@ struct pool {
     struct adopted *adopted;        /* listening sockets that the process was started with */
     struct zones *adopted_zones;    /* the first generation takes these over */
     struct log_limit log_limit;     /* limit of `log`, as the serving generation has it */
-    struct timer log_due;           /* when held-back lines are written, or logs repaired */
+    struct timer log_due;           /* when held-back lines are written */
+    struct timer log_repair;        /* until then no broken log is repaired again */
     struct generations generations; /* those that end have a process each, but for `serving` */
     unsigned generation_n;          /* ever made */
     struct generation

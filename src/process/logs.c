@@ -10,8 +10,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define RETRY_MS 1000
-
 /* Puts an opening of our own in the place of a descriptor; where there can be none it stays. */
 static void open_again(int fd, int cloexec)
 {
@@ -128,25 +126,20 @@ void logs_reopen(struct core_settings *core, struct log *log)
         reopen_target(&core->logs[i], log);
 }
 
-bool logs_may_repair(struct log_target *target, uint64_t now_ms, uint64_t *next)
+bool logs_take_broken(struct log_target *target)
 {
-    if (!target->broken)
-        return false;
-    if (now_ms < target->retry_ms) {
-        *next = *next == 0 || target->retry_ms < *next ? target->retry_ms : *next;
-        return false;
-    }
+    bool broken = target->broken;
+
     target->broken = false;
-    target->retry_ms = now_ms + RETRY_MS;
-    return true;
+    return broken;
 }
 
-void logs_repair(struct core_settings *core, struct log *log, uint64_t now_ms, uint64_t *next)
+void logs_repair(struct core_settings *core, struct log *log)
 {
     for (unsigned i = 0; i < core->log_n; i++) {
         struct log_target *target = &core->logs[i];
 
-        if (!logs_may_repair(target, now_ms, next))
+        if (!logs_take_broken(target))
             continue;
         if (target->syslog != NULL)
             connect_syslog(target, log);

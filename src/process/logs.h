@@ -9,6 +9,8 @@
 #include "base/log_limit.h"
 #include "settings/cycle.h"
 
+#define LOGS_REPAIR_MS 1000
+
 /* Opens standard output and error again, so that nothing that we or a library write there waits for
  * a reader; their flags stay as whoever started us has them. Where that fails, the target, which is
  * standard error's, is written as its kind allows. To be called once, before the user changes. */
@@ -23,17 +25,15 @@ void logs_separate(struct core_settings *core);
 /* Opens every file again by its name, and connects every socket again. Where that fails, the log
  * stays as it was, after an alert. */
 void logs_reopen(struct core_settings *core, struct log *log);
-/* Connects broken logs again, each once a second at most. *next becomes the time of the next
- * attempt if that is earlier, or if it is 0. */
-void logs_repair(struct core_settings *core, struct log *log, uint64_t now_ms, uint64_t *next);
+/* Connects broken logs again. To be called once in LOGS_REPAIR_MS at most. */
+void logs_repair(struct core_settings *core, struct log *log);
 /* Makes `log` write to these logs from now on, with their flood limit, which is kept in `limit`.
- * What it has held back is written before. */
+ * What it has held back is written before; lines that it has lost are still counted. */
 void logs_put_in_force(const struct core_settings *core, struct log *log, struct log_limit *limit);
 /* Closes all but standard error. */
 void logs_close(struct core_settings *core);
 /* Whether standard error is one of them. */
 bool logs_use_stderr(const struct core_settings *core);
 
-/* Whether the target is broken and may be connected again by now, once a second at most. If so, the
- * target counts as working until the next line is lost. *next as above. */
-bool logs_may_repair(struct log_target *target, uint64_t now_ms, uint64_t *next);
+/* Whether the target is broken. If so, it counts as working until the next line is lost. */
+bool logs_take_broken(struct log_target *target);

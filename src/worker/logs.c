@@ -15,47 +15,52 @@ static void log_due(struct loop *loop, struct timer *timer)
     log_report_suppressed(&worker_of_loop(loop)->log, false);
 }
 
+/* Ends the turn's wait, behind which the log is tended. */
+static void repair_due(struct loop *loop, struct timer *timer)
+{
+    (void)timer;
+    assert(!timer_is_set(&worker_of_loop(loop)->log_repair));
+}
+
 void worker_limit_log(struct fb_worker *worker)
 {
     const struct core_settings *core = &worker->cycle->core;
 
     assert(worker->log.limit == NULL && core->log_burst >= 0);
     worker->log_due.expired = log_due;
+    worker->log_repair.expired = repair_due;
     if (core->log_burst == 0)
         return;
     log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
     worker->log.limit = &worker->log_limit;
 }
 
-/* Reports each broken log; *next becomes the time to report again, unless none is to be. */
-static void report_broken(struct fb_worker *worker, uint64_t now, uint64_t *next)
+/* Connects each broken log again, or has the master do it. */
+static void repair_logs(struct fb_worker *worker)
 {
     struct core_settings *core = &worker->cycle->core;
 
     if (worker->role == ROLE_SINGLE) {
-        logs_repair(core, &worker->log, now, next);
+        logs_repair(core, &worker->log);
         return;
     }
     for (unsigned i = 0; i < core->log_n; i++)
-        if (logs_may_repair(&core->logs[i], now, next))
+        if (logs_take_broken(&core->logs[i]))
             worker_send_with(worker, MESSAGE_LOG_BROKEN, i, -1);
 }
 
 void worker_tend_log(struct fb_worker *worker)
 {
     struct loop *loop = &worker->stream.net.loop;
-    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms, again = 0;
+    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms;
 
-    while (
-        unlikely(worker->log.broken)) { /* a line about one log may show that another is broken */
+    /* a line about one log may break another, which waits for the timer as a failure does */
+    if (unlikely(worker->log.broken) && !timer_is_set(&worker->log_repair)) {
         worker->log.broken = false;
-        again = 0;
-        report_broken(worker, now, &again);
+        repair_logs(worker);
+        timer_set(loop, &worker->log_repair, LOGS_REPAIR_MS);
     }
-    worker->log.broken = again != 0;
-    if (again != 0 && (due == 0 || again < due))
-        due = again;
-    if (unlikely(due != 0) && (!timer_is_set(&worker->log_due) || again != 0))
+    if (unlikely(due != 0) && !timer_is_set(&worker->log_due))
         timer_set(loop, &worker->log_due, due > now ? due - now : 1);
 }
 

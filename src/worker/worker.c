@@ -156,6 +156,7 @@ void worker_done(struct fb_worker *worker)
     timer_del(&net->loop, &worker->shutdown);
     timer_del(&net->loop, &worker->alive);
     timer_del(&net->loop, &worker->log_due);
+    timer_del(&net->loop, &worker->log_repair);
     timer_del(&net->loop, &worker->stream.drain);
     if (worker->channel != NULL)
         source_close(&net->loop, worker->channel, false);

@@ -32,7 +32,8 @@ struct fb_worker {
     enum worker_phase phase;
     struct log log;
     struct log_limit log_limit;
-    struct timer log_due;
+    struct timer log_due;    /* when held-back lines are summed up */
+    struct timer log_repair; /* until then no broken log is repaired again */
     struct acceptors accept;
     struct source *channel; /* NULL in a single process, and when the master has gone */
     struct timer shutdown;  /* worker_shutdown_timeout */
