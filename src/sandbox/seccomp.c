@@ -49,6 +49,7 @@
     ((uint64_t)CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |       \
         CLONE_NEWPID | CLONE_NEWNET)
 
+#define NO_APPEND 0x20   /* RWF_NOAPPEND, since Linux 6.9: writes into what O_APPEND protects */
 #define IOPRIO_PROCESS 1 /* IOPRIO_WHO_PROCESS of linux/ioprio.h, which is newer than others */
 #define FAMILIES 64      /* more than there are */
 #define TYPES 16         /* SOCK_TYPE_MASK and one */
@@ -268,8 +269,10 @@ static void deny_needs(struct filter *filter)
     }
     if (!needs->listen)
         add_rule(filter, DENY, "listen");
-    if (!may_write_files(needs))
+    if (!may_write_files(needs)) {
         add_list(filter, DENY, sandbox_calls_of_cutting);
+        add_if(filter, DENY, "pwritev2", arg_has(5, NO_APPEND));
+    }
     add_list(filter, DENY, sandbox_calls_of_io_uring);
     add_list(filter, DENY, sandbox_calls_of_sharing);
 }
@@ -381,6 +384,7 @@ static void allow_calls(struct filter *filter)
     add_list(filter, ALLOW, sandbox_calls_allowed);
     if (may_write_files(needs))
         add_list(filter, ALLOW, sandbox_calls_of_writing);
+    add_if(filter, ALLOW, "pwritev2", has_not(5, NO_APPEND));
     if (needs->exec) {
         add_list(filter, ALLOW, sandbox_calls_of_exec);
         add_list(filter, ALLOW, sandbox_calls_of_children);

@@ -100,6 +100,7 @@ static const struct row {
     { "code", EPERM, EPERM, 0, FILTER },
     { "mprotect", EPERM, EPERM, 0, FILTER },
     { "cut", EPERM, EPERM, 0, FILTER },
+    { "overwrite", EPERM, EPERM, 0, FILTER },
     { "cut_hole", EPERM, EPERM, 0, FILTER },
 
     { "setuid", 0, EPERM, 0, FILTER },

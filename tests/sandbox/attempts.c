@@ -303,7 +303,7 @@ static int bind_to_port(const char *port)
 /* Attempts of one call. */
 static const struct {
     const char *name;
-    long number, arguments[5];
+    long number, arguments[6];
 } calls[] = {
     { "execve", SYS_execve, { (long)"/nonexistent", 0, 0 } },
     { "execveat", SYS_execveat, { -1, (long)"nonexistent", 0, 0, 0 } },
@@ -366,6 +366,7 @@ static const struct {
     { "ioprio_other", SYS_ioprio_set, { 1, NOBODY, 0 } },
     { "cut", SYS_ftruncate, { -1, 0 } },
     { "cut_hole", SYS_fallocate, { -1, 0, 0, 1 } },
+    { "overwrite", SYS_pwritev2, { -1, 0, 0, 0, 0, 0x20 } }, /* RWF_NOAPPEND */
     { "memory_map", SYS_prctl, { PR_SET_MM, INT_MAX, 0, 0, 0 } },
 };
 
@@ -410,8 +411,8 @@ static const struct {
 static int make_call(size_t i)
 {
     const long *arguments = calls[i].arguments;
-    long result = syscall(
-        calls[i].number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
+    long result = syscall(calls[i].number, arguments[0], arguments[1], arguments[2], arguments[3],
+        arguments[4], arguments[5]);
 
     return calls[i].number == SYS_socket || calls[i].number == SYS_fsopen ? opened(result)
                                                                           : outcome(result);
