@@ -119,8 +119,7 @@ static int bind_inet(struct listener *listener, int fd, struct log *log)
     return 0;
 }
 
-/* Returns a bound socket; -1 after an emerg line. */
-static int open_socket(struct listener *listener, struct log *log)
+int listener_open_socket(struct listener *listener, struct log *log)
 {
     int family = listener->address.any.sa_family;
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -215,7 +214,7 @@ int listener_open(
     for (unsigned i = 0; i < n; i++) {
         if (listener->fds[i] != -1)
             continue;
-        listener->fds[i] = open_socket(listener, log);
+        listener->fds[i] = listener_open_socket(listener, log);
         if (listener->fds[i] == -1) {
             listener_undo_open(listener, from);
             return -1;
@@ -224,9 +223,15 @@ int listener_open(
     return 0;
 }
 
+int listener_listen(const struct listener *listener, int fd, struct log *log)
+{
+    listener_set_options(listener, fd, log);
+    return listen(fd, listener->options.backlog);
+}
+
 int listener_commit(struct listener *listener, struct log *log)
 {
-    int backlog = listener->options.backlog, result = 0;
+    int result = 0;
 
     listener_check(listener);
     for (unsigned i = 0; i < listener->fd_n; i++) {
@@ -234,10 +239,9 @@ int listener_commit(struct listener *listener, struct log *log)
 
         if (fd == -1)
             continue;
-        listener_set_options(listener, fd, log);
-        if (listen(fd, backlog) == -1) {
+        if (listener_listen(listener, fd, log) == -1) {
             log_write(log, LEVEL_EMERG, errno, "listen() to %s, backlog %d failed", listener->text,
-                backlog);
+                listener->options.backlog);
             result = -1;
         }
     }

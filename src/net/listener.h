@@ -42,6 +42,8 @@ struct listener {
     bool foreign;      /* bound by the service manager, which also unlinks its path */
     unsigned kept_n;   /* how many of `fds`, from the first, stay open for another holder */
     unsigned stored_n; /* how many of `fds`, from the first, the service manager keeps copies of */
+    unsigned mended_n; /* how often sockets were shut down, and listen again */
+    unsigned mend_failures; /* in a row */
 };
 STAILQ_HEAD(listeners, listener);
 
@@ -72,6 +74,21 @@ int listener_open(
  * after an emerg line and with the others listening: another process has bound the address and
  * listens since the open. */
 int listener_commit(struct listener *listener, struct log *log);
+
+/* Makes one bound socket listen, with every option set on it; -1 with errno. */
+int listener_listen(const struct listener *listener, int fd, struct log *log);
+/* Opens another socket of the same address: bound, not listening yet; -1 after an emerg line. The
+ * path of a unix socket is removed first, as listener_open() does it. */
+int listener_open_socket(struct listener *listener, struct log *log);
+
+/* Whether a socket that has listened was shut down (listener_mend.c). */
+bool listener_is_broken(int fd);
+/* Makes a socket that was shut down listen again beside those of `others`: the same, or where it is
+ * a unix socket a new one under its descriptor, which the other holders of the old one have to be
+ * given. Of many times few are logged, with their number. Returns -1 where it fails, with an emerg
+ * line at times. */
+int listener_mend(
+    struct listener *listener, int fd, const struct listeners *others, struct log *log);
 
 /* Adds a socket of the same address, which listens; -1 without memory. */
 int listener_add(struct listener *listener, int fd);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners that were shut down, and listen again. */
+#include "net/listening.h"
+#include "support/directory.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const int ways[] = { SHUT_RD, SHUT_RDWR };
+static const char *const addresses[] = { "127.0.0.1", "[::1]", "0.0.0.0", "unix:" };
+
+static const struct listeners others = { NULL, NULL };
+
+#define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
+#define ADDRESSES ((int)(sizeof(addresses) / sizeof(addresses[0])))
+
+static struct listener *open_listener(struct listening *listening, const char *text, unsigned slots)
+{
+    struct listener_options options = every_option;
+    struct listener *listener;
+    char path[64];
+
+    options.reuseport = slots > 1;
+    options.deferred = false;
+    snprintf(path, sizeof(path), "unix:%s/socket", directory);
+    listener =
+        listening_open(listening, strcmp(text, "unix:") == 0 ? path : text, &options, NULL, slots);
+    ck_assert(listener_is_broken(listener->fds[0])); /* it does not listen yet */
+    listening_commit(listening, listener);
+    ck_assert(!listener_is_broken(listener->fds[0]));
+    return listener;
+}
+
+static void close_listener(struct listening *listening, struct listener *listener)
+{
+    listener_close(listener);
+    listener_unlink(listener, &listening->log.log);
+    listening_stop(listening);
+}
+
+static void expect_line(struct listening *listening, const struct listener *listener, unsigned n)
+{
+    char line[ADDRESS_TEXT + 64];
+
+    snprintf(line, sizeof(line), "t: [alert] listener %s was shut down, and listens again (%u)\n",
+        listener->text, n);
+    ck_assert_str_eq(memory_log_take(&listening->log), line);
+}
+
+/* Whatever ends it, and with the port that the kernel chose for it. */
+static void break_and_mend(struct listening *listening, struct listener *listener, int i, int how)
+{
+    struct address before = listener->address;
+    int fd = listener->fds[i];
+
+    ck_assert_int_eq(shutdown(fd, how), 0);
+    ck_assert(listener_is_broken(fd));
+    ck_assert_int_eq(listener_mend(listener, fd, &others, &listening->log.log), 0);
+    ck_assert(!listener_is_broken(fd));
+    ck_assert_int_eq(listener->fds[i], fd);
+    ck_assert(address_equal(&before, &listener->address));
+    ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+}
+
+START_TEST(it_listens_again)
+{
+    struct listening *listening = listening_start();
+    struct listener *listener = open_listener(listening, addresses[_i % ADDRESSES], 1);
+    int value;
+    socklen_t length = sizeof(value);
+
+    for (unsigned n = 1; n <= 2; n++) {
+        break_and_mend(listening, listener, 0, ways[_i / ADDRESSES]);
+        expect_line(listening, listener, n);
+        ck_assert_uint_eq(slot_of_a_client(listener), 0);
+        ck_assert_int_eq(getsockopt(listener->fds[0], SOL_SOCKET, SO_RCVBUF, &value, &length), 0);
+        ck_assert_int_eq(value, 2 * every_option.rcvbuf);
+    }
+    close_listener(listening, listener);
+}
+END_TEST
+
+START_TEST(so_does_one_of_several)
+{
+    struct listening *listening = listening_start();
+    struct listener *listener = open_listener(listening, "127.0.0.1", 3);
+
+    break_and_mend(listening, listener, 1, SHUT_RDWR);
+    expect_line(listening, listener, 1);
+    ck_assert_int_eq(shutdown(listener->fds[0], SHUT_RDWR), 0);
+    ck_assert_int_eq(shutdown(listener->fds[2], SHUT_RDWR), 0);
+    for (int i = 0; i < 5; i++) { /* clients reach the mended socket */
+        struct pollfd polled = { .fd = listener->fds[1], .events = POLLIN };
+        int client = try_connect(&listener->address), fd;
+
+        ck_assert_int_ne(client, -1);
+        ck_assert_int_eq(poll(&polled, 1, 10000), 1);
+        fd = accept4(listener->fds[1], NULL, NULL, SOCK_CLOEXEC);
+        ck_assert_int_ne(fd, -1);
+        close(client);
+        close(fd);
+    }
+    close_listener(listening, listener);
+}
+END_TEST
+
+START_TEST(of_many_times_few_are_logged)
+{
+    struct listening *listening = listening_start();
+    struct listener *listener = open_listener(listening, addresses[_i], 1);
+
+    for (unsigned n = 1; n <= 40; n++) {
+        break_and_mend(listening, listener, 0, SHUT_RDWR);
+        if ((n & (n - 1)) == 0)
+            expect_line(listening, listener, n);
+        else
+            ck_assert_str_eq(memory_log_take(&listening->log), "");
+    }
+    close_listener(listening, listener);
+}
+END_TEST
+
+/* Somebody else listens there by now. */
+START_TEST(one_that_cannot_is_tried_less_often)
+{
+    struct listening *listening = listening_start();
+    struct listener *listener = open_listener(listening, addresses[_i], 1), *other;
+    unsigned lines = 0;
+    int fd = listener->fds[0];
+
+    ck_assert_int_eq(shutdown(fd, SHUT_RDWR), 0);
+    ck_assert_int_eq(fcntl(fd, F_SETFD, FD_CLOEXEC), 0);
+    other = listener_create(listening->arena, &listener->address, &listener_defaults);
+    if (_i == 3) {
+        ck_assert_int_eq(listener_open(other, NULL, 1, &listening->log.log), 0);
+        listening_commit(listening, other);
+    } else {
+        other->fds = listener->fds;
+        ck_assert_int_eq(close(fd), 0); /* no socket at all under its number */
+    }
+    for (int i = 0; i < 1000; i++) {
+        ck_assert_int_eq(listener_mend(listener, fd, &others, &listening->log.log), -1);
+        lines += memory_log_take(&listening->log)[0] != '\0';
+    }
+    ck_assert_uint_ge(lines, 10);
+    ck_assert_uint_le(lines, 30);
+    if (_i == 3) {
+        listener_close(other);
+        for (int i = 0; listener_mend(listener, fd, &others, &listening->log.log) == -1; i++)
+            ck_assert_int_lt(i, 64);
+        ck_assert_uint_eq(slot_of_a_client(listener), 0);
+        memory_log_take(&listening->log);
+    } else {
+        listener->fds[0] = -1;
+    }
+    close_listener(listening, listener);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    directory_add(tcase);
+    tcase_add_loop_test(tcase, it_listens_again, 0, WAYS * ADDRESSES);
+    tcase_add_test(tcase, so_does_one_of_several);
+    tcase_add_loop_test(tcase, of_many_times_few_are_logged, 0, ADDRESSES);
+    tcase_add_loop_test(tcase, one_that_cannot_is_tried_less_often, 0, ADDRESSES);
+}
+
+TEST_MAIN("listener_mend", add_tests)
