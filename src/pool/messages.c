@@ -119,6 +119,12 @@ static void handle_message(struct pool_worker *worker, struct channel_message *m
     case MESSAGE_INBOX_WANTED:
         note_request(worker, message->argument);
         break;
+    case MESSAGE_MUTEX_DAMAGED:
+        pool_note_damaged_mutex(worker);
+        break;
+    case MESSAGE_LISTENER_BROKEN:
+        pool_note_broken_listener(worker, message->argument);
+        break;
     default:
         break;
     }

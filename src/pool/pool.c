@@ -17,6 +17,12 @@ static void wake_up(struct loop *loop, struct timer *timer)
     (void)timer;
 }
 
+static void mend_expired(struct loop *loop, struct timer *timer)
+{
+    (void)loop;
+    pool_mend_listeners(container_of(timer, struct pool, mend));
+}
+
 void pool_init(struct pool *pool, const struct pool_options *options)
 {
     assert(options->ops != NULL && options->log != NULL);
@@ -32,6 +38,7 @@ void pool_init(struct pool *pool, const struct pool_options *options)
         .adopted_zones = options->adopted_zones,
         .log_due = { .expired = wake_up },
         .log_repair = { .expired = wake_up },
+        .mend = { .expired = mend_expired },
     };
     TAILQ_INIT(&pool->generations);
     STAILQ_INIT(&pool->requests);
@@ -48,6 +55,7 @@ void pool_done(struct pool *pool)
         pool_destroy_generation(generation);
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
+    timers_disarm(pool->timers, &pool->mend);
 }
 
 bool pool_has_workers(const struct pool *pool)

@@ -45,6 +45,7 @@ struct pool_worker {
     pid_t pid;   /* 0: no process */
     int channel; /* the master's end; -1: no process */
     int inbox;   /* other workers send messages to it here; -1 until the worker has made one */
+    int broken_listener; /* the descriptor that it has reported as shut down; -1: none */
     struct slot_id slot;
     uint64_t started_ms;
     struct timer respawn;  /* when a new process is forked */
@@ -75,10 +76,12 @@ struct generation {
     struct cycle *cycle;
     struct descriptors
         opened; /* by modules while this or an earlier configuration was read: kept by workers */
-    struct timer release; /* how long a reload waits for the workers to release listeners */
-    struct timer watch;   /* when the watchdog looks again */
-    int64_t since_ms;     /* start, since the epoch */
-    unsigned process_n;   /* workers that are not empty */
+    struct timer release;  /* how long a reload waits for the workers to release listeners */
+    struct timer watch;    /* when the watchdog looks again */
+    int64_t since_ms;      /* start, since the epoch */
+    unsigned mutex_damage; /* how often its workers have found the accept mutex damaged */
+    bool without_mutex;    /* goes on without the accept mutex */
+    unsigned process_n;    /* workers that are not empty */
     unsigned worker_n;
     struct pool_worker workers[];
 };
@@ -129,7 +132,9 @@ struct pool {
         *serving; /* generation whose configuration is in force; NULL until the first serves */
     struct generation *starting; /* STARTING or COMMITTED; NULL: none */
     struct inbox_requests requests;
-    bool ending; /* the daemon ends: no worker is replaced, no generation starts */
+    struct timer mend;  /* when reported listeners are looked at */
+    uint64_t mended_ms; /* the latest look */
+    bool ending;        /* the daemon ends: no worker is replaced, no generation starts */
 };
 
 struct pool_options {
@@ -231,6 +236,15 @@ void pool_worker_send(
 void pool_receive_messages(struct pool *pool);
 /* Makes every accepting worker but `except` (or NULL) rescan its listeners once. */
 void pool_rescan(struct pool *pool, const struct pool_worker *except);
+
+/* Mending (mend.c) */
+
+/* Makes listeners that were shut down listen again. */
+void pool_mend_listeners(struct pool *pool);
+/* A worker says that a listener, which has this descriptor, was shut down: we look soon. */
+void pool_note_broken_listener(struct pool_worker *worker, uint32_t number);
+/* A worker says that the accept mutex had an owner that cannot be. */
+void pool_note_damaged_mutex(struct pool_worker *worker);
 
 /* Watchdog (watchdog.c) */
 

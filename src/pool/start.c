@@ -104,6 +104,7 @@ static struct generation *create_generation(
             .index = i,
             .channel = -1,
             .inbox = -1,
+            .broken_listener = -1,
             .respawn = { .expired = respawn_expired },
             .deadline = { .expired = deadline_expired },
         };

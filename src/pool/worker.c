@@ -21,7 +21,7 @@ void pool_worker_clear(struct pool_worker *worker)
     close(worker->channel);
     if (worker->inbox != -1)
         close(worker->inbox);
-    worker->channel = worker->inbox = -1;
+    worker->channel = worker->inbox = worker->broken_listener = -1;
     worker->pid = 0;
     worker->deadline_passed = false;
     timers_disarm(worker->generation->pool->timers, &worker->deadline);
@@ -52,5 +52,7 @@ void pool_worker_arm(struct pool_worker *worker)
         if (limit > 0)
             timers_arm(generation->pool->timers, &worker->deadline, (uint64_t)limit);
     }
+    if (generation->without_mutex)
+        pool_worker_send(worker, MESSAGE_MUTEX_OFF, 0, -1);
     pool_worker_send(worker, MESSAGE_ACCEPT, 0, -1);
 }

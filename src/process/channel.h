@@ -23,6 +23,12 @@ enum channel_message_kind {
     MESSAGE_INBOX_WANTED,
     MESSAGE_INBOX_OF_PEER, /* master: `fd` is the inbox that was asked for */
     MESSAGE_PEER_GONE,     /* master: that incarnation has ended, or has no inbox */
+    MESSAGE_MUTEX_DAMAGED, /* worker: the accept mutex had an owner that cannot be */
+    MESSAGE_MUTEX_OFF,     /* master: go on without the accept mutex */
+    /* worker: the listening socket that is descriptor `argument` was shut down */
+    MESSAGE_LISTENER_BROKEN,
+    /* master: `fd` takes the place of descriptor `argument`, a listening socket */
+    MESSAGE_LISTENER,
 };
 
 struct channel_message {

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accepts clients, suspends it for a shortage, and takes part in the accept mutex.
+/* Accepts clients, suspends it for a shortage, and leaves alone what was shut down.
  *
  * Shared listeners are armed only while the phase is ACCEPT_OPEN and, with the mutex, while we hold
  * it or until the next turn tries it again. The other workers get a message when clients may be
  * stranded at a listener that we stop watching. */
-#include "worker/accept.h"
-
+#include "worker/accept_private.h"
 #include "worker/commands.h"
 #include "worker/worker.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* A shortage is logged again only when the latest is longer ago than this. */
 #define SHORTAGE_MS 60000
 /* The most clients accepted in one go, so that a flood leaves time for the other events. */
 #define BATCH_MAX 4096
+/* So many events in a row without a client, and a unix socket is looked at. */
+#define EMPTY_MOST 4
+/* The next try of a listener that was shut down. */
+#define MEND_MS 100
 
-enum outcome { ACCEPTED, FAILED, EMPTY, SHORT };
+enum outcome { ACCEPTED, FAILED, EMPTY, SHORT, BROKEN };
 
 static struct net *net_of(struct fb_worker *worker)
 {
     return &worker->stream.net;
-}
-
-static bool is_suspended(const struct acceptors *accept)
-{
-    return accept->phase == ACCEPT_PAUSED || accept->phase == ACCEPT_FULL;
 }
 
 static void set_accept_phase(struct acceptors *accept, enum accept_phase phase)
@@ -51,17 +51,18 @@ static void set_accept_phase(struct acceptors *accept, enum accept_phase phase)
 /* With the mutex, shared listeners are watched only by its holder. */
 static bool is_watched(const struct acceptors *accept, const struct acceptor *acceptor)
 {
-    return accept->phase == ACCEPT_OPEN && (acceptor->own || !accept->mutex || accept->holds_mutex);
+    return accept->phase == ACCEPT_OPEN && !acceptor->broken &&
+           (acceptor->own || !accept->mutex || accept->holds_mutex);
 }
 
-static void update_watching(struct fb_worker *worker)
+void accept_update_watching(struct fb_worker *worker)
 {
     struct acceptors *accept = &worker->accept;
     struct loop *loop = &net_of(worker)->loop;
     bool failed = false;
 
     assert(accept->list != NULL);
-    accept->watches_shared = accept->holds_mutex && !is_suspended(accept);
+    accept->watches_shared = accept->holds_mutex && !accept_is_suspended(accept);
     for (unsigned i = 0; i < accept->n; i++) {
         struct source *source = &accept->list[i]->source;
 
@@ -97,7 +98,7 @@ static void suspend_accepting(struct fb_worker *worker, enum accept_phase phase,
         log_shortage(worker, phase, error);
     accept->shortage_at = now;
     set_accept_phase(accept, phase);
-    update_watching(worker);
+    accept_update_watching(worker);
     timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
     if (accept->exclusive) /* the kernel may have woken us alone for clients that we leave */
         worker_send(worker, MESSAGE_RESCAN);
@@ -107,10 +108,10 @@ static void resume_accepting(struct fb_worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
-    assert(is_suspended(accept));
+    assert(accept_is_suspended(accept));
     timer_del(&net_of(worker)->loop, &accept->resume);
     set_accept_phase(accept, ACCEPT_OPEN);
-    update_watching(worker);
+    accept_update_watching(worker);
 }
 
 static void resume_expired(struct loop *loop, struct timer *timer)
@@ -118,10 +119,10 @@ static void resume_expired(struct loop *loop, struct timer *timer)
     struct fb_worker *worker = worker_of_loop(loop);
 
     assert(timer == &worker->accept.resume);
-    if (is_suspended(&worker->accept))
+    if (accept_is_suspended(&worker->accept))
         resume_accepting(worker);
     else
-        update_watching(worker); /* a listener could not be watched */
+        accept_update_watching(worker); /* a listener could not be watched */
 }
 
 static void connection_released(struct net *net)
@@ -132,9 +133,65 @@ static void connection_released(struct net *net)
         resume_accepting(worker);
 }
 
-static enum outcome accept_failed(struct fb_worker *worker, int error)
+/* Leaves a listener alone that was shut down, whose event would come again and again, and has it
+ * listen again: by the master, which alone may. */
+static void note_broken(struct fb_worker *worker, struct acceptor *acceptor)
+{
+    struct loop *loop = &net_of(worker)->loop;
+
+    acceptor->broken = true;
+    source_disarm_listener(loop, &acceptor->source);
+    timer_set(loop, &worker->accept.mend, MEND_MS);
+    worker_send_with(worker, MESSAGE_LISTENER_BROKEN, (uint32_t)acceptor->source.fd, -1);
+}
+
+/* Tries the broken listeners again: those that do not listen yet say so. */
+static void mend_expired(struct loop *loop, struct timer *timer)
+{
+    struct fb_worker *worker = worker_of_loop(loop);
+    struct acceptors *accept = &worker->accept;
+
+    assert(timer == &accept->mend);
+    for (unsigned i = 0; i < accept->n; i++) {
+        struct acceptor *acceptor = accept->list[i];
+
+        if (acceptor->broken && worker->role == ROLE_SINGLE &&
+            listener_is_broken(acceptor->source.fd))
+            listener_mend(acceptor->listener, acceptor->source.fd, &worker->cycle->stream.listeners,
+                &worker->log);
+        acceptor->broken = false;
+    }
+    accept_update_watching(worker);
+}
+
+void accept_replace_socket(struct fb_worker *worker, uint32_t number, int fd)
+{
+    struct acceptors *accept = &worker->accept;
+    struct loop *loop = &net_of(worker)->loop;
+
+    assert(fd >= 0);
+    for (unsigned i = 0; i < accept->n; i++) {
+        struct acceptor *acceptor = accept->list[i];
+
+        if ((uint32_t)acceptor->source.fd != number)
+            continue;
+        /* the mechanism would go on to watch the old socket, which others have too */
+        source_disarm_listener(loop, &acceptor->source);
+        acceptor->broken = false;
+        if (dup3(fd, acceptor->source.fd, O_CLOEXEC) == -1)
+            log_write(&worker->log, LEVEL_ALERT, errno, "listener %s could not be replaced",
+                acceptor->listener->text);
+        accept_update_watching(worker);
+    }
+}
+
+static enum outcome accept_failed(struct fb_worker *worker, struct acceptor *acceptor, int error)
 {
     switch (error) {
+    case EINVAL: /* the socket does not listen: somebody has shut it down */
+        if (worker->phase < WORKER_DRAINING)
+            note_broken(worker, acceptor);
+        return BROKEN;
     /* errors of the network, which Linux hands to accept: of this client alone */
     case ECONNABORTED:
     case EHOSTDOWN:
@@ -171,7 +228,7 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
     if (result.status == IO_AGAIN_READ)
         return EMPTY;
     if (result.status != IO_DONE)
-        return accept_failed(worker, result.error);
+        return accept_failed(worker, acceptor, result.error);
 
     counters_add(net->counters, COUNTER_ACCEPTS, 1);
     if (session_start(&worker->stream, acceptor->listener->owner, fd, &peer.any) == NULL)
@@ -186,8 +243,31 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
  * rescan where the kernel wakes one of them alone. */
 static bool continues(const struct net *net, enum outcome outcome, bool rescan)
 {
-    return outcome != EMPTY && outcome != SHORT &&
+    return (outcome == ACCEPTED || outcome == FAILED) &&
            (rescan || net->connection_n < net->connections_max);
+}
+
+/* An event has brought no client: another worker was faster. Or somebody has shut a unix socket
+ * down, from which accept4() only says that nobody waits, again and again. */
+static void note_empty(struct fb_worker *worker, struct acceptor *acceptor)
+{
+    if (++acceptor->empty_n % EMPTY_MOST == 0 &&
+        acceptor->listener->address.any.sa_family == AF_UNIX &&
+        listener_is_broken(acceptor->source.fd))
+        note_broken(worker, acceptor);
+}
+
+/* Whether another worker has taken the mutex, because we have stood still for too long: then the
+ * listeners that it watches are left to it. */
+static bool steps_back(struct fb_worker *worker, const struct acceptor *acceptor)
+{
+    struct acceptors *accept = &worker->accept;
+
+    if (!accept->holds_mutex || acceptor->own || !accept_mutex_is_lost(&accept->turns))
+        return false;
+    accept->holds_mutex = false;
+    accept_update_watching(worker);
+    return true;
 }
 
 static void accept_clients(struct fb_worker *worker, struct acceptor *acceptor)
@@ -199,8 +279,12 @@ static void accept_clients(struct fb_worker *worker, struct acceptor *acceptor)
 
     acceptor->rescan = false;
     do
-        outcome = accept_one(worker, acceptor);
+        outcome = steps_back(worker, acceptor) ? EMPTY : accept_one(worker, acceptor);
     while (many && continues(net_of(worker), outcome, rescan) && ++n < BATCH_MAX);
+    if (n > 0 || outcome != EMPTY)
+        acceptor->empty_n = 0;
+    else if (!rescan)
+        note_empty(worker, acceptor);
     acceptor->source.events[EVENT_READ].ready =
         false; /* the mechanism reports again what is left */
 }
@@ -266,6 +350,10 @@ int accept_init(struct fb_worker *worker)
     accept->mutex = several && events->accept_mutex;
     accept->exclusive = several && !events->accept_mutex && events->mechanism->exclusive;
     accept->resume.expired = resume_expired;
+    accept->mend.expired = mend_expired;
+    if (accept->mutex)
+        accept_mutex_init(&accept->turns, worker->heritage->shared, worker->heritage->slot,
+            (uint64_t)events->accept_mutex_delay);
     net_of(worker)->released = connection_released;
 
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
@@ -290,7 +378,7 @@ void accept_open(struct fb_worker *worker)
         set_accept_phase(accept, ACCEPT_OPEN);
     if (worker->phase == WORKER_READY)
         worker_set_phase(worker, WORKER_SERVING);
-    update_watching(worker);
+    accept_update_watching(worker);
 }
 
 void accept_rescan(struct fb_worker *worker)
@@ -344,73 +432,24 @@ void accept_release(struct fb_worker *worker)
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
         listener_close(listener);
     timer_del(&net_of(worker)->loop, &accept->resume);
+    timer_del(&net_of(worker)->loop, &accept->mend);
     free(accept->list);
     accept->list = NULL;
     accept->n = 0;
     set_accept_phase(accept, ACCEPT_RELEASED);
 }
 
-/* Counts one turn of accept_disabled, in which the mutex is left to others, and returns how long it
- * may wait: accept_mutex_delay divided by the turns that are left. */
-static int64_t back_off(struct acceptors *accept, int64_t delay)
-{
-    int64_t turns = accept->disabled--;
-
-    assert(turns > 0);
-    return turns < delay ? delay / turns : 1;
-}
-
-/* Whether accept_disabled leaves the mutex to others. It would only lose time where no worker has
- * fewer connections than we do. */
-static bool leaves_mutex(struct fb_worker *worker)
-{
-    uint64_t totals[COUNTERS], ours = net_of(worker)->client_n;
-
-    if (worker->accept.disabled <= 0)
-        return false;
-    shared_totals(worker->heritage->shared, totals);
-    return ours * (uint64_t)worker->cycle->core.worker_processes > totals[COUNTER_ACTIVE];
-}
-
-void accept_before(struct fb_worker *worker, int *timeout)
-{
-    struct acceptors *accept = &worker->accept;
-    struct heritage const *heritage = worker->heritage;
-    int64_t delay = worker->cycle->events.accept_mutex_delay;
-
-    assert(accept->mutex && !accept->holds_mutex); /* the last turn has given it back */
-    if (accept->phase != ACCEPT_OPEN && !is_suspended(accept))
-        return;
-    if (leaves_mutex(worker))
-        delay = back_off(accept, delay);
-    else if (accept->phase == ACCEPT_OPEN)
-        accept->holds_mutex = shm_lock_try(&heritage->shared->common->accept_mutex, heritage->slot);
-
-    if (accept->holds_mutex != accept->watches_shared)
-        update_watching(worker);
-    if (!accept->holds_mutex && (*timeout == -1 || *timeout > delay))
-        *timeout = (int)delay;
-}
-
-void accept_after(struct fb_worker *worker)
-{
-    struct acceptors *accept = &worker->accept;
-
-    assert(accept->mutex && accept->holds_mutex);
-    shm_lock_release(&worker->heritage->shared->common->accept_mutex, worker->heritage->slot);
-    accept->holds_mutex = false;
-}
-
 static void check_acceptor(const struct acceptors *accept, const struct acceptor *acceptor)
 {
     const struct source *source = &acceptor->source;
-    bool wanted =
-        accept->phase == ACCEPT_OPEN && (acceptor->own || !accept->mutex || accept->watches_shared);
+    bool wanted = accept->phase == ACCEPT_OPEN && !acceptor->broken &&
+                  (acceptor->own || !accept->mutex || accept->watches_shared);
 
     assert(source->in_use && source->ops == &acceptor_ops);
     assert(source->fd != -1 && source->queue == QUEUE_ACCEPT);
     assert(!source->listening || wanted);
     assert(source->listening || !wanted || timer_is_set(&accept->resume));
+    assert(!acceptor->broken || timer_is_set(&accept->mend));
 }
 
 void acceptors_check(const struct acceptors *accept)
@@ -420,8 +459,8 @@ void acceptors_check(const struct acceptors *accept)
     assert(!accept->mutex || !accept->exclusive);
     assert(!accept->holds_mutex || accept->mutex);
     assert(!accept->watches_shared || accept->mutex);
-    assert(!is_suspended(accept) || timer_is_set(&accept->resume));
-    assert(!is_suspended(accept) || accept->shortage_at != 0);
+    assert(!accept_is_suspended(accept) || timer_is_set(&accept->resume));
+    assert(!accept_is_suspended(accept) || accept->shortage_at != 0);
     for (unsigned i = 0; i < accept->n; i++)
         check_acceptor(accept, accept->list[i]);
 }

@@ -4,11 +4,12 @@
  *
  * Accepting has one phase, which only accept.c changes. With the accept mutex, shared listeners are
  * watched by the worker that holds it; the mutex is never held beyond the accept queue of a
- * turn. */
+ * turn. A listener that was shut down is left alone until the master has made it listen again. */
 #pragma once
 
 #include "event/loop.h"
 #include "net/listener.h"
+#include "worker/accept_mutex.h"
 
 struct fb_worker;
 
@@ -16,8 +17,10 @@ struct fb_worker;
 struct acceptor {
     struct source source; /* the first member: a slot of the loop's table */
     struct listener *listener;
-    bool own;    /* a reuseport socket that only this worker serves: no mutex needed */
-    bool rescan; /* the next event accepts until the backlog is empty */
+    bool own;         /* a reuseport socket that only this worker serves: no mutex needed */
+    bool rescan;      /* the next event accepts until the backlog is empty */
+    bool broken;      /* was shut down: not watched until the timer `mend` */
+    unsigned empty_n; /* events in a row without a client */
 };
 
 enum accept_phase {
@@ -34,11 +37,13 @@ struct acceptors {
     enum accept_phase phase;
     bool mutex;     /* shared listeners are watched by the accept mutex's holder alone */
     bool exclusive; /* shared listeners are watched by all workers, of whom the kernel wakes one */
-    bool holds_mutex;     /* the accept mutex is ours */
+    bool holds_mutex;     /* the accept mutex is ours, unless another worker has taken it */
     bool watches_shared;  /* the shared listeners are armed, as the mutex's holder */
     int64_t disabled;     /* accept_disabled: turns to leave the mutex to others */
     uint64_t shortage_at; /* ms of the latest shortage, to log it once; 0: none */
     struct timer resume;
+    struct timer mend;         /* when broken listeners are tried again */
+    struct accept_mutex turns; /* where `mutex` is set */
 };
 
 /* Gets a slot for each listening socket that is ours to serve; -1 after an emerg line. */
@@ -54,6 +59,10 @@ void accept_rescan(struct fb_worker *worker);
 void accept_before(struct fb_worker *worker, int *timeout);
 /* The end of step 5, when this worker holds the mutex: gives it back. */
 void accept_after(struct fb_worker *worker);
+/* Goes on without the accept mutex, as if it was not configured. */
+void accept_leave_mutex(struct fb_worker *worker);
+/* Replaces the listening socket that has this descriptor by another, which stays the caller's. */
+void accept_replace_socket(struct fb_worker *worker, uint32_t number, int fd);
 
 /* Asserts what holds of the listeners between two turns; worker_check() calls it. */
 void acceptors_check(const struct acceptors *accept);

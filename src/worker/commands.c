@@ -56,6 +56,14 @@ static void handle_message(struct fb_worker *worker, struct channel_message *mes
     case MESSAGE_PEER_GONE:
         peers_gone(worker, message->argument);
         break;
+    case MESSAGE_MUTEX_OFF:
+        accept_leave_mutex(worker);
+        break;
+    case MESSAGE_LISTENER:
+        if (message->fd !=
+            -1) /* else out of descriptors: the listener is said to be broken again */
+            accept_replace_socket(worker, message->argument, message->fd);
+        break;
     default:
         break;
     }

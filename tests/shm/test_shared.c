@@ -172,12 +172,12 @@ START_TEST(the_dead_leave_the_accept_mutex)
     struct shared *shared = create_shared();
     struct slot_id a = take_slot(shared), b = take_slot(shared);
 
-    ck_assert(shm_lock_try(&shared->common->accept_mutex, a));
+    ck_assert(shm_lock_try(&shared->common->accept_mutex, shm_lock_word(a, 1)));
     ck_assert(!slot_release(shared, b));
-    ck_assert(!shm_lock_try(&shared->common->accept_mutex, b));
+    ck_assert(!shm_lock_try(&shared->common->accept_mutex, shm_lock_word(b, 1)));
     ck_assert(slot_release(shared, a));
     b = take_slot(shared);
-    ck_assert(shm_lock_try(&shared->common->accept_mutex, b));
+    ck_assert(shm_lock_try(&shared->common->accept_mutex, shm_lock_word(b, 1)));
     shared_check(shared);
     shared_destroy(&shared);
 }
@@ -291,7 +291,7 @@ START_TEST(children_share_it)
         if (shared_enter(shared, id) != NULL)
             _exit(1);
         counters_add(&shared_slot(shared, id)->counters, COUNTER_REQUESTS, 42);
-        _exit(shm_lock_try(&shared->common->accept_mutex, id) ? 0 : 1);
+        _exit(shm_lock_try(&shared->common->accept_mutex, shm_lock_word(id, 1)) ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(status, 0);

@@ -66,6 +66,7 @@ struct fixture {
     struct listener *listener;
     struct sim_socket *listening[FIXTURE_LISTENERS]; /* the listener's sockets */
     int master;                                      /* the channel's other end, or -1 */
+    uint32_t rival_turn;                             /* turn of the latest fixture_take_mutex() */
     /* events of the latest turn, a letter each: 'w' a wait, 'o' a session opened, 'c' closed, and
        what the test notes itself */
     char order[256];

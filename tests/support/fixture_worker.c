@@ -203,6 +203,16 @@ struct slot_id fixture_take_slot(struct fixture *fixture)
     return id;
 }
 
+void fixture_take_mutex(struct fixture *fixture, struct slot_id id)
+{
+    ck_assert(shm_lock_try(fixture_mutex(fixture), shm_lock_word(id, ++fixture->rival_turn)));
+}
+
+void fixture_release_mutex(struct fixture *fixture, struct slot_id id)
+{
+    shm_lock_release(fixture_mutex(fixture), shm_lock_word(id, fixture->rival_turn));
+}
+
 unsigned fixture_receive_message(struct fixture *fixture)
 {
     struct channel_message message;

@@ -39,10 +39,25 @@ void fixture_turn_until_open(struct fixture *fixture, unsigned n);
 
 /* Takes the slot of another worker. */
 struct slot_id fixture_take_slot(struct fixture *fixture);
+/* Take the accept mutex for another worker, in a turn after its last one, and give it back. */
+void fixture_take_mutex(struct fixture *fixture, struct slot_id id);
+void fixture_release_mutex(struct fixture *fixture, struct slot_id id);
 /* Receives what the worker has sent to the master: the kind of the next message, or 0. */
 unsigned fixture_receive_message(struct fixture *fixture);
 
+static inline struct shm_lock *fixture_mutex(const struct fixture *fixture)
+{
+    return &fixture->shared->common->accept_mutex;
+}
+
 static inline bool fixture_holds_mutex(const struct fixture *fixture)
 {
-    return fixture->shared->common->accept_mutex.owner != 0;
+    return shm_lock_owner(fixture_mutex(fixture)) != 0;
+}
+
+static inline bool fixture_mutex_is_of(const struct fixture *fixture, struct slot_id id)
+{
+    struct slot_id owner = shm_lock_id(shm_lock_owner(fixture_mutex(fixture)));
+
+    return owner.slot == id.slot && owner.serial == id.serial;
 }

@@ -50,8 +50,7 @@ static void check_watching(struct loop *loop, int timeout)
     struct fixture *fixture = (struct fixture *)worker_of_loop(loop);
 
     (void)timeout;
-    ck_assert_uint_eq(
-        fixture->shared->common->accept_mutex.owner, (uint64_t)fixture->heritage.slot.serial << 32);
+    ck_assert(fixture_mutex_is_of(fixture, fixture->heritage.slot));
     ck_assert(fixture->listening[0]->listening && !fixture->listening[0]->exclusive);
     fixture_note(fixture, 'w');
 }
@@ -86,25 +85,27 @@ START_TEST(who_does_not_hold_it_does_not_watch)
     struct fixture *fixture = fixture_start_worker(&one_of_two);
     struct slot_id rival = fixture_take_slot(fixture);
 
-    ck_assert(shm_lock_try(&fixture->shared->common->accept_mutex, rival));
+    fixture_take_mutex(fixture, rival);
     sim_on_wait(fixture->sim, check_not_watching);
     fixture_connect_client(fixture);
     for (int i = 0; i < 3; i++) {
         fixture_turn(fixture);
         ck_assert_str_eq(fixture->order, "n");
         ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
+        fixture_release_mutex(fixture, rival);
+        fixture_take_mutex(fixture, rival); /* in its next turn */
     }
-    shm_lock_release(&fixture->shared->common->accept_mutex, rival);
+    fixture_release_mutex(fixture, rival);
     sim_on_wait(fixture->sim, check_watching);
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 1);
 
     /* once more: it watched in its last turn */
-    ck_assert(shm_lock_try(&fixture->shared->common->accept_mutex, rival));
+    fixture_take_mutex(fixture, rival);
     sim_on_wait(fixture->sim, check_not_watching);
     fixture_turn(fixture);
     ck_assert_str_eq(fixture->order, "n");
-    shm_lock_release(&fixture->shared->common->accept_mutex, rival);
+    fixture_release_mutex(fixture, rival);
     fixture_stop(fixture);
 }
 END_TEST
@@ -128,7 +129,7 @@ START_TEST(the_wait_is_as_long_as_the_nearest_of_all)
     fixture_turn(fixture);
     ck_assert_int_eq(sim_timeout(fixture->sim), 10000);
 
-    ck_assert(shm_lock_try(&fixture->shared->common->accept_mutex, rival));
+    fixture_take_mutex(fixture, rival);
     timer_set(loop, &far, 10000);
     timer_set(loop, &near, 100);
     fixture_turn(fixture);
@@ -136,7 +137,7 @@ START_TEST(the_wait_is_as_long_as_the_nearest_of_all)
     fixture_turn(fixture);
     ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
     timer_del(loop, &far);
-    shm_lock_release(&fixture->shared->common->accept_mutex, rival);
+    fixture_release_mutex(fixture, rival);
     fixture_stop(fixture);
 }
 END_TEST
@@ -173,13 +174,13 @@ START_TEST(alone_it_needs_no_mutex)
         struct fixture *fixture = fixture_start_worker(&alone[i]);
         struct slot_id rival = fixture_take_slot(fixture);
 
-        ck_assert(shm_lock_try(&fixture->shared->common->accept_mutex, rival));
+        fixture_take_mutex(fixture, rival);
         ck_assert(fixture->listening[0]->listening && !fixture->listening[0]->exclusive);
         fixture_connect_client(fixture);
         fixture_turn(fixture);
         ck_assert_int_eq(sim_timeout(fixture->sim), -1);
         ck_assert_uint_eq(fixture->server.record.openings, 1);
-        shm_lock_release(&fixture->shared->common->accept_mutex, rival);
+        fixture_release_mutex(fixture, rival);
         fixture_stop(fixture);
     }
 }
@@ -220,7 +221,7 @@ START_TEST(a_reuseport_socket_is_one_workers)
     struct slot_id rival = fixture_take_slot(fixture);
 
     /* two more than there are workers now are shared out */
-    ck_assert(shm_lock_try(&fixture->shared->common->accept_mutex, rival)); /* held by a rival */
+    fixture_take_mutex(fixture, rival); /* held by a rival */
     fixture_turn(fixture);
     for (unsigned i = 0; i < 4; i++) {
         ck_assert_int_eq(fixture->listening[i]->listening, i % 2 == 1);
@@ -230,7 +231,7 @@ START_TEST(a_reuseport_socket_is_one_workers)
     fixture_turn_until_open(fixture, 2);
     for (unsigned i = 0; i < 4; i++)
         ck_assert_uint_eq(sim_waiting_clients(fixture->listening[i]), 1 - i % 2);
-    shm_lock_release(&fixture->shared->common->accept_mutex, rival);
+    fixture_release_mutex(fixture, rival);
     fixture_stop(fixture);
 }
 END_TEST

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mends what workers share for accepting: listening sockets that one of them has shut down, and
+ * the accept mutex, which is given up when it is damaged again and again. A worker's word only
+ * makes the master look at its own sockets, and not more often than it likes. */
+#include "pool/pool.h"
+
+#include "systemd/fdstore.h"
+
+#include <assert.h>
+
+/* Between two looks at the listeners. */
+#define MEND_MS 100
+/* So much damage, and a generation goes on without the accept mutex. */
+#define DAMAGE_MOST 2
+
+/* The configuration whose sockets listen; NULL: none. */
+static struct cycle *listening_cycle(const struct pool *pool)
+{
+    if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
+        return pool->starting->cycle;
+    return pool->serving != NULL ? pool->serving->cycle : NULL;
+}
+
+/* Gives a socket that has taken the place of another to a worker, which ignores it if it does not
+ * have that listener. */
+static void send_socket(struct pool_worker *worker, int fd)
+{
+    if (worker->pid > 0 && worker->phase < POOL_WORKER_RELEASED)
+        pool_worker_send(worker, MESSAGE_LISTENER, (uint32_t)fd, fd);
+}
+
+static void send_socket_to_all(struct pool *pool, int fd)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            send_socket(worker, fd);
+}
+
+/* Gives a worker the socket whose descriptor it has reported, though ours listens: a message with
+ * the new one may have been lost, or it was forked before. */
+static void answer_worker(struct pool_worker *worker, const struct listener *listener, int fd)
+{
+    if (worker->broken_listener == fd && listener->address.any.sa_family == AF_UNIX)
+        send_socket(worker, fd);
+}
+
+static void mend_socket(struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
+{
+    bool is_unix = listener->address.any.sa_family == AF_UNIX;
+
+    if (listener_mend(listener, fd, &cycle->stream.listeners, pool->log) == -1 || !is_unix)
+        return;
+    if (listener->stored_n > 0) { /* the service manager has copies of the old one */
+        fdstore_drop(listener, pool->log);
+        fdstore_add(&cycle->stream.listeners, pool->log);
+    }
+    send_socket_to_all(pool, fd);
+}
+
+static void look_at_socket(
+    struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    if (listener_is_broken(fd)) {
+        mend_socket(pool, cycle, listener, fd);
+        return;
+    }
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            answer_worker(worker, listener, fd);
+}
+
+void pool_mend_listeners(struct pool *pool)
+{
+    struct cycle *cycle = listening_cycle(pool);
+    struct generation *generation;
+    struct pool_worker *worker;
+    struct listener *listener;
+
+    pool->mended_ms = pool->clock->mono_ms;
+    if (cycle != NULL && !pool->ending)
+        STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+            for (unsigned i = 0; i < listener->fd_n; i++)
+                if (listener->fds[i] != -1)
+                    look_at_socket(pool, cycle, listener, listener->fds[i]);
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            worker->broken_listener = -1;
+}
+
+void pool_note_broken_listener(struct pool_worker *worker, uint32_t number)
+{
+    struct pool *pool = worker->generation->pool;
+
+    worker->broken_listener = (int)number;
+    if (!timer_is_set(&pool->mend))
+        timers_arm_at(pool->timers, &pool->mend, pool->mended_ms + MEND_MS);
+}
+
+void pool_note_damaged_mutex(struct pool_worker *worker)
+{
+    struct generation *generation = worker->generation;
+    struct log *log = generation->pool->log;
+
+    if (generation->without_mutex)
+        return;
+    assert(generation->mutex_damage < DAMAGE_MOST);
+    if (++generation->mutex_damage < DAMAGE_MOST) {
+        log_write(log, LEVEL_ALERT, 0,
+            "the accept mutex was damaged, and was mended by worker process %d", (int)worker->pid);
+        return;
+    }
+    log_write(log, LEVEL_ALERT, 0,
+        "the accept mutex was damaged again, generation %u goes on without it", generation->number);
+    generation->without_mutex = true;
+    GENERATION_FOREACH_WORKER (worker, generation)
+        if (worker->phase >= POOL_WORKER_READY)
+            pool_worker_send(worker, MESSAGE_MUTEX_OFF, 0, -1);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The accept mutex as one worker takes part in it: its turns as the holder, and what it has seen
+ * of the holder while it waits.
+ *
+ * Nobody waits for a holder that stands still: whoever has seen the same owner for the bound takes
+ * the mutex, whatever the owner's word says. The word is memory that any worker can write: an owner
+ * that cannot be is damage, which is found and reported, and never asserted on. Several workers
+ * that each think that they hold it do no harm. */
+#pragma once
+
+#include "shm/lock.h"
+
+struct shared;
+
+struct accept_mutex {
+    struct shared *shared;
+    struct shm_lock *lock;
+    struct slot_id id;
+    uint64_t bound_ms;   /* time after which a holder that stands still loses it */
+    uint32_t turn;       /* counts our turns as the holder */
+    uint64_t word;       /* ours, of the latest turn */
+    uint64_t seen;       /* the owner that was seen last, while another had it */
+    uint64_t since_ms;   /* when that owner was seen first */
+    uint64_t damaged_ms; /* when damage was reported last; 0: never */
+};
+
+enum accept_mutex_status {
+    ACCEPT_MUTEX_BUSY,     /* another worker's, or left to others */
+    ACCEPT_MUTEX_ACQUIRED, /* ours for a turn */
+    ACCEPT_MUTEX_DAMAGED,  /* ours for a turn, and its owner could not be: to be reported */
+};
+
+/* Begins to take part for the worker of this slot. */
+void accept_mutex_init(
+    struct accept_mutex *mutex, struct shared *shared, struct slot_id id, uint64_t delay_ms);
+/* Acquires the mutex if it is free, or taken from a holder that stands still. With `leaves` a free
+ * mutex is left to others too, unless nobody takes it. `now` is the loop's time. */
+enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves);
+/* After a try that found it busy: the time until the owner that was seen has stood still for too
+ * long; at least 1. */
+uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now);
+/* Gives the mutex back, if it is still ours. */
+void accept_mutex_release(struct accept_mutex *mutex);
+
+/* Whether another worker has taken the mutex in our turn. One that somebody has freed is not
+ * lost. */
+static inline bool accept_mutex_is_lost(const struct accept_mutex *mutex)
+{
+    uint64_t owner = shm_lock_owner(mutex->lock);
+
+    return owner != mutex->word && owner != 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The accept mutex in a turn of the loop: tried before the wait, given back after the accept queue,
+ * and given up for good when the master says so. Nothing here accepts. */
+#include "base/compiler.h"
+#include "worker/accept_private.h"
+#include "worker/commands.h"
+#include "worker/worker.h"
+
+#include <assert.h>
+
+/* Counts one turn of accept_disabled, in which the mutex is left to others, and returns how long it
+ * may wait: accept_mutex_delay divided by the turns that are left. */
+static int64_t back_off(struct acceptors *accept, int64_t delay)
+{
+    int64_t turns = accept->disabled--;
+
+    assert(turns > 0);
+    return turns < delay ? delay / turns : 1;
+}
+
+/* Whether accept_disabled leaves the mutex to others. It would only lose time where no worker has
+ * fewer connections than we do. */
+static bool leaves_mutex(struct fb_worker *worker)
+{
+    uint64_t totals[COUNTERS], ours = worker->stream.net.client_n;
+
+    if (worker->accept.disabled <= 0)
+        return false;
+    shared_totals(worker->heritage->shared, totals);
+    return ours * (uint64_t)worker->cycle->core.worker_processes > totals[COUNTER_ACTIVE];
+}
+
+/* Tries the mutex; `leaves`: it is left to others unless nobody takes it. */
+static void try_mutex(struct fb_worker *worker, uint64_t now, bool leaves)
+{
+    struct acceptors *accept = &worker->accept;
+    enum accept_mutex_status status = accept_mutex_try(&accept->turns, now, leaves);
+
+    accept->holds_mutex = status != ACCEPT_MUTEX_BUSY;
+    if (unlikely(status == ACCEPT_MUTEX_DAMAGED))
+        worker_send(worker, MESSAGE_MUTEX_DAMAGED);
+}
+
+void accept_before(struct fb_worker *worker, int *timeout)
+{
+    struct acceptors *accept = &worker->accept;
+    uint64_t now = worker->stream.net.loop.clock.mono_ms;
+    int64_t delay = worker->cycle->events.accept_mutex_delay;
+    bool leaves;
+
+    assert(accept->mutex && !accept->holds_mutex); /* the last turn has given it back */
+    if (accept->phase != ACCEPT_OPEN && !accept_is_suspended(accept))
+        return;
+    leaves = leaves_mutex(worker);
+    if (leaves)
+        delay = back_off(accept, delay);
+    if (accept->phase == ACCEPT_OPEN) {
+        try_mutex(worker, now, leaves);
+        if (!accept->holds_mutex && (uint64_t)delay > accept_mutex_wait(&accept->turns, now))
+            delay = (int64_t)accept_mutex_wait(&accept->turns, now);
+    }
+    if (accept->holds_mutex != accept->watches_shared)
+        accept_update_watching(worker);
+    if (!accept->holds_mutex && (*timeout == -1 || *timeout > delay))
+        *timeout = (int)delay;
+}
+
+void accept_after(struct fb_worker *worker)
+{
+    struct acceptors *accept = &worker->accept;
+
+    assert(accept->mutex && accept->holds_mutex);
+    accept_mutex_release(&accept->turns);
+    accept->holds_mutex = false;
+}
+
+void accept_leave_mutex(struct fb_worker *worker)
+{
+    struct acceptors *accept = &worker->accept;
+
+    assert(!accept->holds_mutex); /* messages come when the mutex was given back */
+    if (!accept->mutex || accept->phase == ACCEPT_RELEASED)
+        return;
+    accept_update_watching(worker); /* shared listeners are watched in another way */
+    accept->mutex = accept->watches_shared = false;
+    accept->exclusive = worker->cycle->events.mechanism->exclusive;
+    accept_update_watching(worker);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The accept mutex heals: from holders that stand still, and from owners that cannot be. */
+#include "support/fixture_worker.h"
+
+#define BOUND_MS 1000 /* twice WORKER_DELAY_MS */
+
+static const struct fixture_worker_options one_of_two = {
+    .connections = 16,
+    .processes = 2,
+    .mutex = true,
+};
+static const struct fixture_worker_options many = {
+    .connections = 16,
+    .processes = 2,
+    .mutex = true,
+    .multi_accept = true,
+};
+
+/* Turns until the worker watches its listener, which it does not yet after the first turn; returns
+ * the time that has passed. */
+static uint64_t turn_until_watching(struct fixture *fixture)
+{
+    uint64_t from = fixture->loop->clock.mono_ms;
+
+    fixture_turn(fixture);
+    for (int turns = 0; !fixture->listening[0]->listening; turns++) {
+        ck_assert_int_lt(turns, 1000);
+        fixture_turn(fixture);
+    }
+    return fixture->loop->clock.mono_ms - from;
+}
+
+static void forge_owner(struct fixture *fixture, uint64_t word)
+{
+    atomic_store(&fixture_mutex(fixture)->owner, word);
+}
+
+START_TEST(a_holder_that_stands_still_loses_it)
+{
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
+    struct slot_id rival = fixture_take_slot(fixture);
+    uint64_t passed;
+
+    for (int i = 0; i < 3; i++) { /* again and again, and it is nothing to speak of */
+        fixture_take_mutex(fixture, rival);
+        fixture_connect_client(fixture);
+        passed = turn_until_watching(fixture);
+        ck_assert_uint_le(passed, BOUND_MS);
+        ck_assert_uint_gt(passed, BOUND_MS - WORKER_DELAY_MS);
+        fixture_turn_until_open(fixture, (unsigned)i + 1);
+        fixture_release_mutex(fixture, rival); /* by then another's */
+    }
+    ck_assert_uint_eq(fixture_receive_message(fixture), 0);
+    ck_assert_str_eq(fixture_logged(fixture), "");
+    fixture_stop(fixture);
+}
+END_TEST
+
+START_TEST(a_holder_that_turns_keeps_it)
+{
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
+    struct slot_id rival = fixture_take_slot(fixture);
+
+    fixture_take_mutex(fixture, rival);
+    for (int i = 0; i < 20; i++) {
+        fixture_turn(fixture);
+        ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
+        ck_assert(!fixture->listening[0]->listening);
+        ck_assert(fixture_mutex_is_of(fixture, rival));
+        fixture_release_mutex(fixture, rival);
+        fixture_take_mutex(fixture, rival);
+    }
+    fixture_release_mutex(fixture, rival);
+    fixture_stop(fixture);
+}
+END_TEST
+
+/* A worker with many connections leaves a free mutex to others, but for no longer than that. */
+START_TEST(who_leaves_it_to_others_waits_no_longer)
+{
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
+    struct slot_id rival = fixture_take_slot(fixture);
+    uint64_t passed;
+
+    fixture_connect_client(fixture);
+    fixture_turn_until_open(fixture, 1);
+    fixture->worker->accept.disabled = 1000;
+    if (_i == 0) /* without it, nobody else is there */
+        fixture_take_mutex(fixture, rival);
+    passed = turn_until_watching(fixture);
+    ck_assert_uint_gt(passed, BOUND_MS - WORKER_DELAY_MS);
+    ck_assert_uint_le(passed, BOUND_MS);
+    ck_assert_int_gt(fixture->worker->accept.disabled, 0);
+    fixture_connect_client(fixture);
+    fixture_turn_until_open(fixture, 2);
+    fixture_stop(fixture);
+}
+END_TEST
+
+static struct slot_id taker;
+
+/* While the worker waits as the holder, another takes the mutex from it, and a client comes. */
+static void take_over(struct loop *loop, int timeout)
+{
+    struct fixture *fixture = (struct fixture *)worker_of_loop(loop);
+
+    (void)timeout;
+    ck_assert(fixture->listening[0]->listening);
+    ck_assert(fixture_mutex_is_of(fixture, fixture->slot));
+    forge_owner(fixture, shm_lock_word(taker, 7));
+    fixture_connect_clients(fixture, 2);
+    sim_on_wait(fixture->sim, NULL);
+}
+
+START_TEST(a_former_holder_steps_back)
+{
+    static const struct fixture_worker_options *const options[] = { &one_of_two, &many };
+    struct fixture *fixture = fixture_start_worker(options[_i]);
+
+    taker = fixture_take_slot(fixture);
+    sim_on_wait(fixture->sim, take_over);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 2);
+    ck_assert(!fixture->listening[0]->listening);
+    ck_assert_uint_eq(shm_lock_owner(fixture_mutex(fixture)), shm_lock_word(taker, 7));
+    forge_owner(fixture, 0); /* the other has turned */
+    fixture_turn_until_open(fixture, 2);
+    ck_assert_uint_eq(fixture_receive_message(fixture), 0);
+    fixture_stop(fixture);
+}
+END_TEST
+
+/* While the worker waits as the holder, somebody frees the mutex: nobody else has it. */
+static void free_it(struct loop *loop, int timeout)
+{
+    struct fixture *fixture = (struct fixture *)worker_of_loop(loop);
+
+    (void)timeout;
+    forge_owner(fixture, 0);
+}
+
+START_TEST(a_mutex_that_was_freed_is_not_lost)
+{
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
+
+    sim_on_wait(fixture->sim, free_it);
+    fixture_connect_clients(fixture, 3);
+    for (unsigned n = 1; n <= 3; n++) {
+        fixture_turn(fixture);
+        ck_assert_uint_eq(fixture->server.record.openings, n);
+    }
+    sim_on_wait(fixture->sim, NULL);
+    fixture_stop(fixture);
+}
+END_TEST
+
+/* Owners that nobody can be, as a worker in an attacker's hands may write them. */
+static uint64_t impossible_owner(struct fixture *fixture, int i)
+{
+    struct slot_id rival = fixture_take_slot(fixture);
+
+    switch (i) {
+    case 0:
+        return UINT64_MAX;
+    case 1:
+        return 1; /* no serial */
+    case 2:
+        rival.serial++;
+        break;
+    case 3:
+        rival.slot++; /* not used yet */
+        break;
+    case 4:
+        rival.slot += SLOT_MAX; /* the other half's */
+        break;
+    default: /* a dead worker's, written after its death */
+        slot_release(fixture->shared, rival);
+        break;
+    }
+    return shm_lock_word(rival, 1);
+}
+
+START_TEST(a_made_up_owner_is_damage)
+{
+    struct fixture *fixture = fixture_start_worker(&one_of_two);
+    uint64_t owner = impossible_owner(fixture, _i);
+
+    forge_owner(fixture, owner);
+    fixture_connect_client(fixture);
+    ck_assert_uint_le(turn_until_watching(fixture), BOUND_MS);
+    fixture_turn_until_open(fixture, 1);
+    ck_assert_uint_eq(fixture_receive_message(fixture), MESSAGE_MUTEX_DAMAGED);
+    ck_assert_uint_eq(fixture_receive_message(fixture), 0);
+    ck_assert(!fixture_holds_mutex(fixture));
+    fixture_stop(fixture);
+}
+END_TEST
+
+/* Our own name needs no bound. Reports do. */
+START_TEST(our_own_name_is_damage)
+{
+    struct fixture *fixture = fixture_start_worker(&many);
+    unsigned reports = 0;
+
+    for (uint32_t turn = 0; turn < 20; turn++) {
+        forge_owner(fixture, shm_lock_word(fixture->slot, turn)); /* the very next turn, too */
+        fixture_connect_client(fixture);
+        fixture_turn(fixture);
+        ck_assert_uint_eq(fixture->server.record.openings, turn + 1);
+        fb_close(fixture->server.record.conn);
+        net_flush(fixture->net);
+        sim_pass(fixture->sim, BOUND_MS / 4);
+    }
+    fixture_turn(fixture);
+    while (fixture_receive_message(fixture) == MESSAGE_MUTEX_DAMAGED)
+        reports++;
+    ck_assert_uint_ge(reports, 4);
+    ck_assert_uint_le(reports, 6);
+    fixture_logged(fixture);
+    fixture_stop(fixture);
+}
+END_TEST
+
+static void tell_to_leave(struct fixture *fixture)
+{
+    struct channel_message message = { .kind = MESSAGE_MUTEX_OFF, .fd = -1 };
+
+    ck_assert_int_eq(channel_send(fixture->master, &message), 0);
+}
+
+START_TEST(it_goes_on_without)
+{
+    const struct fixture_worker_options level = {
+        .events = FIXTURE_LEVEL,
+        .connections = 16,
+        .processes = 2,
+        .mutex = true,
+    };
+    const struct fixture_worker_options *options = _i == 0 ? &one_of_two : &level;
+    struct fixture *fixture = fixture_start_worker(options);
+    struct slot_id rival = fixture_take_slot(fixture);
+
+    if (_i == 0)
+        fixture_turn(fixture); /* watches as its holder */
+    fixture_take_mutex(fixture, rival);
+    tell_to_leave(fixture);
+    accept_leave_mutex(fixture->worker);
+    accept_leave_mutex(fixture->worker); /* told twice */
+    ck_assert(fixture->listening[0]->listening);
+    ck_assert_int_eq(fixture->listening[0]->exclusive, _i == 0);
+    fixture_connect_client(fixture);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 1);
+    fixture_turn(fixture);
+    ck_assert_int_eq(sim_timeout(fixture->sim), -1);
+    ck_assert(fixture_mutex_is_of(fixture, rival));
+    fixture_release_mutex(fixture, rival);
+    fixture_stop(fixture);
+}
+END_TEST
+
+START_TEST(it_is_told_before_it_accepts)
+{
+    struct fixture *fixture = fixture_prepare_worker(&one_of_two);
+
+    accept_leave_mutex(fixture->worker);
+    ck_assert(!fixture->listening[0]->listening);
+    accept_open(fixture->worker);
+    ck_assert(fixture->listening[0]->listening && fixture->listening[0]->exclusive);
+    fixture_stop(fixture);
+}
+END_TEST
+
+static const struct {
+    uint64_t delay, bound;
+} bounds[] = { { 1, 2 }, { 20, 40 }, { 499, 998 }, { 500, 1000 }, { 501, 1000 },
+    { 3600000, 1000 } };
+
+START_TEST(the_bound_is_twice_the_delay_and_a_second_at_most)
+{
+    struct shared *shared = shared_create();
+    struct accept_mutex mutex;
+    struct slot_id id, rival;
+    uint64_t now = 5000;
+
+    ck_assert(slot_acquire(shared, &id) && slot_acquire(shared, &rival));
+    accept_mutex_init(&mutex, shared, id, bounds[_i].delay);
+    ck_assert(shm_lock_try(mutex.lock, shm_lock_word(rival, 1)));
+    ck_assert_int_eq(accept_mutex_try(&mutex, now, false), ACCEPT_MUTEX_BUSY);
+    ck_assert_uint_eq(accept_mutex_wait(&mutex, now), bounds[_i].bound);
+    now += bounds[_i].bound - 1;
+    ck_assert_int_eq(accept_mutex_try(&mutex, now, false), ACCEPT_MUTEX_BUSY);
+    ck_assert_uint_eq(accept_mutex_wait(&mutex, now), 1);
+    ck_assert_int_eq(accept_mutex_try(&mutex, now + 1, false), ACCEPT_MUTEX_ACQUIRED);
+    ck_assert(!accept_mutex_is_lost(&mutex));
+    accept_mutex_release(&mutex);
+    ck_assert_uint_eq(shm_lock_owner(mutex.lock), 0);
+    shared_destroy(&shared);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, a_holder_that_stands_still_loses_it);
+    tcase_add_test(tcase, a_holder_that_turns_keeps_it);
+    tcase_add_loop_test(tcase, who_leaves_it_to_others_waits_no_longer, 0, 2);
+    tcase_add_loop_test(tcase, a_former_holder_steps_back, 0, 2);
+    tcase_add_test(tcase, a_mutex_that_was_freed_is_not_lost);
+    tcase_add_loop_test(tcase, a_made_up_owner_is_damage, 0, 6);
+    tcase_add_test(tcase, our_own_name_is_damage);
+    tcase_add_loop_test(tcase, it_goes_on_without, 0, 2);
+    tcase_add_test(tcase, it_is_told_before_it_accepts);
+    tcase_add_loop_test(
+        tcase, the_bound_is_twice_the_delay_and_a_second_at_most, 0, (int)countof(bounds));
+}
+
+TEST_MAIN("accept_mutex", add_tests)
