@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Accepting goes on: beside workers that are stopped, with an accept mutex that somebody damages,
+ * on listeners that somebody shuts down. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define WORKERS 4
+#define SPOILER "load_module " MODULES_PATH "/spoiler.so;\n"
+/* What has to be over within a second, on a machine that does much else. */
+#define SOON_MS 4000
+
+static const char *const modes[] = { "", "multi_accept on; accept_mutex_delay 50ms;",
+    "accept_mutex off;", "accept_mutex off; use poll;", "use poll; accept_mutex_delay 50ms;",
+    "use select; accept_mutex_delay 50ms;" };
+
+#define MODES ((int)(sizeof(modes) / sizeof(modes[0])))
+
+/* Each client is served, though the worker that has served the one before is stopped. */
+START_TEST(a_stopped_worker_keeps_nobody_waiting)
+{
+    struct daemon *daemon = daemon_start_new(1,
+        "worker_processes 4; events { %s } stream { server { listen 127.0.0.1:$0; echo; } }",
+        modes[_i]);
+    pid_t stopped[WORKERS - 1];
+    int clients[WORKERS];
+
+    for (int n = 0; n < WORKERS; n++) {
+        int64_t from = now_ms();
+
+        clients[n] = client_open(daemon->ports[0]);
+        client_echo(clients[n], "served");
+        ck_assert_int_lt(now_ms() - from, SOON_MS);
+        if (n == WORKERS - 1)
+            break;
+        stopped[n] = proc_server_of(daemon->pid, clients[n]);
+        proc_freeze(stopped[n]);
+    }
+    for (int n = 0; n < 20; n++) { /* the one that is left needs no bound */
+        int client = client_open(daemon->ports[0]);
+
+        client_echo(client, "at once");
+        close(client);
+    }
+    for (int n = 0; n < WORKERS - 1; n++)
+        ck_assert_int_eq(kill(stopped[n], SIGCONT), 0);
+    for (int n = 0; n < WORKERS; n++) {
+        client_echo(clients[n], "again");
+        close(clients[n]);
+    }
+    ck_assert_uint_eq(daemon_count_log(daemon, "[alert]"), 0); /* nothing was damaged */
+    daemon_finish(daemon);
+}
+END_TEST
+
+static int open_soon(const struct daemon *daemon)
+{
+    int64_t from = now_ms();
+    int client = client_open(daemon->ports[0]);
+
+    client_echo(client, "soon");
+    ck_assert_int_lt(now_ms() - from, SOON_MS);
+    return client;
+}
+
+static struct daemon *start_spoiled(const char *main, const char *events)
+{
+    struct daemon *daemon = daemon_start_new(1,
+        SPOILER "%s events { %s } stream { server { listen 127.0.0.1:$0; spoiler; } }", main,
+        events);
+
+    daemon_expects(daemon, "the accept mutex was damaged");
+    return daemon;
+}
+
+#define MENDED "the accept mutex was damaged, and was mended by worker process "
+#define GIVEN_UP "the accept mutex was damaged again, generation "
+
+/* Twice, and it is given up, which is said once; a reload brings it back. */
+START_TEST(a_forged_owner_harms_nobody)
+{
+    struct daemon *daemon = start_spoiled("worker_processes 4;", "");
+    pid_t workers[WORKERS];
+    int client;
+
+    for (unsigned n = 1; n <= 5; n++) {
+        client = open_soon(daemon);
+        client_echo(client, "o");
+        close(client);
+        close(open_soon(daemon));
+        if (n == 1)
+            daemon_wait_log(daemon, MENDED);
+        else if (n == 2)
+            daemon_wait_log(daemon, GIVEN_UP "1 goes on without it");
+    }
+    /* a worker that comes later goes on without, too */
+    daemon_expects(daemon, "exited on signal 9");
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
+    for (int i = 0; i < WORKERS; i++) {
+        ck_assert_int_eq(kill(workers[i], SIGKILL), 0);
+        daemon_wait_log(daemon, "exited on signal 9");
+        daemon_wait_log(daemon, "start worker process");
+        close(open_soon(daemon));
+    }
+    ck_assert_uint_eq(daemon_count_log(daemon, MENDED), 1);
+    ck_assert_uint_eq(daemon_count_log(daemon, GIVEN_UP), 1);
+
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "gracefully shutting down");
+    for (int i = 0; i < WORKERS; i++)
+        daemon_wait_log(daemon, "exited with code 0");
+    client = open_soon(daemon);
+    client_echo(client, "o");
+    close(client);
+    close(open_soon(daemon));
+    daemon_wait_log(daemon, MENDED);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Clients are served while a thread of a worker overwrites the owner all the time. */
+START_TEST(no_forger_is_fast_enough)
+{
+    struct daemon *daemon = start_spoiled("worker_processes 4;", modes[_i]);
+    int forger = open_soon(daemon);
+    int64_t until = now_ms() + 1500;
+
+    client_echo(forger, "f");
+    while (now_ms() < until)
+        close(open_soon(daemon));
+    close(forger);
+    ck_assert_uint_le(daemon_count_log(daemon, "the accept mutex was damaged"), 2);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Configurations whose listeners are shut down. */
+static const struct {
+    const char *main, *events, *parameter;
+} ways[] = {
+    { "worker_processes 4;", "", "" },
+    { "worker_processes 4; sandbox strict;", "multi_accept on;", "" },
+    { "worker_processes 4;", "accept_mutex off;", "" },
+    { "worker_processes 3;", "accept_mutex off;", "reuseport" },
+    { "worker_processes 3;", "use poll;", "" },
+    { "worker_processes 2;", "use select; accept_mutex off;", "" },
+    { "worker_processes 1;", "", "" },
+    { "master_process off;", "", "" },
+};
+
+#define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
+
+static int try_unix(const struct daemon *daemon)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", daemon_path(daemon, "socket"));
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* A client of the port (or -1: the path), once it is listened on again. */
+static int open_again(const struct daemon *daemon, int port)
+{
+    int64_t from = now_ms();
+    int client;
+
+    WAIT_FOR((client = port == -1 ? try_unix(daemon) : client_try(daemon->ports[port])) != -1);
+    client_echo(client, "again");
+    ck_assert_int_lt(now_ms() - from, SOON_MS);
+    return client;
+}
+
+/* Waits until a listener shows to new clients that it was shut down. */
+static void spoil(struct daemon *daemon, int port, const char *letter)
+{
+    int client = open_again(daemon, port);
+
+    client_echo(client, letter);
+    close(client);
+}
+
+START_TEST(a_listener_that_was_shut_down_listens_again)
+{
+    struct daemon *daemon = daemon_start_new(3,
+        SPOILER "%s events { %s }"
+                "stream { server { listen 127.0.0.1:$0 %s; spoiler; }"
+                " server { listen unix:$D/socket; spoiler; }"
+                " server { listen 127.0.0.1:$1 bind; listen *:$1; spoiler; } }",
+        ways[_i].main, ways[_i].events, ways[_i].parameter);
+
+    daemon_expects(daemon, "was shut down, and listens again (");
+    for (unsigned n = 0; n < 3; n++) {
+        spoil(daemon, (int)n - 1, n < 2 ? "l" : "r"); /* all of them */
+        for (int port = -1; port < 2; port++)
+            for (int i = 0; i < 6; i++)
+                close(open_again(daemon, port));
+    }
+    ck_assert_uint_ge(daemon_count_log(daemon, "127.0.0.1:"), 1);
+    ck_assert_uint_ge(daemon_count_log(daemon, "/socket was shut down, and listens again (1)"), 1);
+    ck_assert_uint_eq(daemon_count_log(daemon, "[emerg]"), 0);
+    ck_assert(daemon_has(daemon, "socket"));
+    if (strstr(ways[_i].main, "master_process off") == NULL) {
+        daemon_signal(daemon, SIGHUP);
+        daemon_wait_log(daemon, "exited with code 0");
+        for (int port = -1; port < 2; port++)
+            close(open_again(daemon, port));
+    }
+    daemon_stop(daemon, SIGQUIT);
+    ck_assert(!daemon_has(daemon, "socket"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_loop_test(tcase, a_stopped_worker_keeps_nobody_waiting, 0, MODES);
+    tcase_add_test(tcase, a_forged_owner_harms_nobody);
+    tcase_add_loop_test(tcase, no_forger_is_fast_enough, 0, 2);
+    tcase_add_loop_test(tcase, a_listener_that_was_shut_down_listens_again, 0, WAYS);
+}
+
+TEST_MAIN("accept_heals", add_tests)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A module that spoils what workers share for accepting, when a client asks for it by a letter: as
+ * a worker in an attacker's hands could. Knows the daemon's insides; other letters are echoed. */
+#include "worker/worker.h"
+
+#include <forkbeard/forkbeard.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define DESCRIPTORS 256
+#define FORGING_MS 1500
+
+static bool is_listener(int fd)
+{
+    int listens = 0;
+    socklen_t length = sizeof(listens);
+
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0 && listens;
+}
+
+static void shut_listeners(int how)
+{
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        if (is_listener(fd))
+            shutdown(fd, how);
+}
+
+static void forge_owner(fb_worker *worker, uint64_t word)
+{
+    atomic_store(&worker->heritage->shared->common->accept_mutex.owner, word);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Overwrites the owner as fast as it can: by names of all slots, each with a turn of its own. */
+static void forge_on(void *job)
+{
+    fb_worker *worker = *(fb_worker **)job;
+    uint64_t until = now_ms() + FORGING_MS;
+
+    for (uint32_t turn = 0; now_ms() < until; turn++)
+        forge_owner(worker, (uint64_t)(1 + turn % 5) << 32 | turn << SLOT_BITS | turn % 4);
+}
+
+static void done_forging(fb_worker *worker, void *job)
+{
+    (void)job;
+    forge_owner(worker, UINT64_MAX);
+}
+
+static void handle_command(fb_conn *conn, uint8_t letter)
+{
+    fb_worker *worker = fb_worker_of(conn);
+
+    switch (letter) {
+    case 'l':
+        shut_listeners(SHUT_RDWR);
+        break;
+    case 'r':
+        shut_listeners(SHUT_RD);
+        break;
+    case 'o':
+        forge_owner(worker, UINT64_MAX);
+        break;
+    case 'f':
+        fb_run(worker, forge_on, done_forging, &worker, sizeof(worker));
+        break;
+    default:
+        break;
+    }
+    fb_write(conn, &letter, 1);
+}
+
+static size_t spoiler_data(fb_conn *conn, void *state, fb_bytes in)
+{
+    (void)state;
+    for (size_t i = 0; i < in.n; i++)
+        handle_command(conn, in.p[i]);
+    return in.n;
+}
+
+static const fb_directive directives[] = {
+    { .name = "spoiler", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
+};
+
+static const fb_ops ops = { .size = sizeof(fb_ops), .data = spoiler_data };
+
+FB_PROTOCOL(spoiler) = {
+    FB_PROTOCOL_HEADER,
+    .name = "spoiler",
+    FB_PROTOCOL_DIRECTIVES(directives),
+    .ops = &ops,
+};
