@@ -35,7 +35,7 @@ struct place {
     _Atomic uint32_t *link;
     uint32_t index;               /* the entry's; 0: none */
     struct shm_map_entry *entry;  /* NULL: none */
-    uint64_t version, expires_ms; /* of the entry, and its value's length */
+    uint64_t version, expires_ms; /* the entry's, with its value's length */
     uint32_t value_n;
     bool present; /* an entry was found that has not expired */
 };
@@ -216,7 +216,7 @@ enum shm_map_status shm_map_get(
         whole = try_get(map, &s, item, &status);
     if (!whole)
         status = get_locked(map, &s, item);
-    if (status == SHM_MAP_ABSENT) /* what a try may have left there */
+    if (status == SHM_MAP_ABSENT) /* clears what a try may have left there */
         item->n = item->version = item->expires_ms = 0;
     return status;
 }
@@ -291,7 +291,7 @@ static bool publish_state(struct shm_map *map, const struct subject *s, const st
         return false;
     SHM_STORE(*place->link, index);
     *status = SHM_MAP_OK;
-    if (!shm_map_lock_holds(&map->shard_hold)) /* who has the lock now has found the rest */
+    if (!shm_map_lock_holds(&map->shard_hold)) /* the holder has found the rest by now */
         return true;
     if (fresh) {
         SHM_STORE(shard->count, SHM_LOAD(shard->count) + 1);

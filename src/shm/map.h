@@ -50,7 +50,7 @@ struct shm_map_lock;
 /* A lock that this process holds. */
 struct shm_map_hold {
     struct shm_map_lock *lock; /* NULL: none */
-    uint64_t word;             /* what it says while this process holds it */
+    uint64_t word;             /* the lock's, while this process holds it */
     uint32_t stood;            /* incarnation of the holder that it was taken from; 0: none */
 };
 
@@ -68,7 +68,7 @@ struct shm_map {
     struct shm_map_header *header;
     struct shm_map_pool *pool;
     struct shm_map_shard *shards;
-    _Atomic uint8_t *owners;   /* of entry 1 first */
+    _Atomic uint8_t *owners;   /* begin with entry 1's */
     _Atomic uint32_t *buckets; /* of all shards */
     char *entries;
     struct shm_map_hold shard_hold, pool_hold;
@@ -77,7 +77,7 @@ struct shm_map {
     uint32_t patience;      /* naps before it does that again */
     uint64_t short_ms;      /* since when it is full with fewer keys than fit; 0: it is not */
     uint64_t audited_ms;    /* when it was then looked through, */
-    uint64_t audit_wait_ms; /* and after what time it will be again */
+    uint64_t audit_wait_ms; /* time until it will be again */
     struct shm_map_mended mended;
 };
 

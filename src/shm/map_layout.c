@@ -155,7 +155,7 @@ static bool is_map(const void *memory, const void *shape)
     return shm_map_is(memory, shape);
 }
 
-/* All but the header, of each worker alike. */
+/* Leaves only the header to the master, for each worker alike. */
 static struct segment_part writable_part(const void *shape, uint32_t slot)
 {
     size_t from = shm_map_written(shape);

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #define SPINS 200
-#define SHORT_NAPS 16 /* of 20 us, before those of 1 ms */
+#define SHORT_NAPS 16 /* naps of 20 us, before those of 1 ms */
 #define SHORT_NAP_NS 20000
 #define LONG_NAP_NS 1000000
 /* Naps before a lock is taken from a holder that stands still: 100 ms at first. They are a quarter

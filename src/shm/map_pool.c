@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-#define TRIES 4 /* where the lock is taken from us, or the pool damaged, again and again */
+#define TRIES 4 /* tries where the lock is taken from us, or the pool damaged, again and again */
 
 /* Whether an entry belongs to a shard. */
 static bool is_owned(const struct shm_map *map, uint32_t index)
@@ -142,14 +142,14 @@ static enum outcome give_entry(struct shm_map *map, uint32_t shard, uint32_t ind
     _Atomic uint8_t *owner = shm_map_owner(map, index);
 
     if (SHM_LOAD(*owner) != shard + 1)
-        return DONE; /* it is somebody else's, or in a chain */
+        return DONE; /* the entry is somebody else's, or in a chain */
     if (first > SHM_LOAD(map->pool->used) || index > SHM_LOAD(map->pool->used))
         return DAMAGED;
     if (!shm_map_lock_holds(&map->pool_hold))
         return LOST;
     SHM_STORE(shm_map_entry_at(map, index)->next, first);
     SHM_STORE(*owner, 0);
-    if (shm_map_lock_holds(&map->pool_hold)) /* else the list was made anew, with it */
+    if (shm_map_lock_holds(&map->pool_hold)) /* unless the list was made anew */
         SHM_STORE(map->pool->free, index);
     return DONE;
 }

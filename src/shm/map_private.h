@@ -62,7 +62,7 @@ struct shm_map_lock {
 
 enum shm_map_suspicion {
     SHM_MAP_SUSPECT = 1,   /* entries may have been lost */
-    SHM_MAP_KEEPS_NOTHING, /* and those that are kept back are needed */
+    SHM_MAP_KEEPS_NOTHING, /* the same, and those that are kept back are needed */
 };
 
 struct shm_map_shard {
@@ -73,7 +73,7 @@ struct shm_map_shard {
     _Atomic uint32_t count;      /* entries in chains */
     _Atomic uint32_t spare;      /* 0: none, until the pool has one */
     _Atomic uint32_t suspect;    /* enum shm_map_suspicion: not 0: the next holder repairs */
-    _Atomic uint32_t kept_for;   /* of the last entries that were kept back; 0: none are */
+    _Atomic uint32_t kept_for;   /* the last entries' that were kept back; 0: none are */
 };
 
 struct shm_map_pool {
@@ -131,9 +131,9 @@ static inline bool shm_map_has_passed(uint64_t expires_ms, uint64_t now_ms)
 /* Locks (map_lock.c) */
 
 enum shm_map_lock_state {
-    SHM_MAP_BUSY,   /* not locked: somebody has it */
+    SHM_MAP_BUSY,   /* somebody has it */
     SHM_MAP_LOCKED, /* it was free */
-    SHM_MAP_LEFT,   /* its holder is dead: what it guards is to be repaired */
+    SHM_MAP_LEFT,   /* the holder is dead: what it guards is to be repaired */
     SHM_MAP_TAKEN,  /* taken from a holder that stood still, `stood`: the same */
 };
 

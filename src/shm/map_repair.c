@@ -44,7 +44,7 @@ static bool is_whole(
            siphash(map->seed, entry->bytes, key_n) == hash;
 }
 
-/* What a repair finds. */
+/* A repair's findings. */
 struct found {
     uint32_t used;  /* entries that can have an owner */
     uint32_t count; /* entries in chains */
@@ -161,7 +161,7 @@ void shm_map_repair(struct shm_map *map, uint32_t shard)
     else if (!collect_unreached(map, shard, &found, keep))
         return;
     else if (found.count > 0 && SHM_LOAD(s->spare) == 0 && SHM_LOAD(s->kept_for) == 0)
-        shm_map_repair_empty(map, shard); /* its spare entry is some shard's by now */
+        shm_map_repair_empty(map, shard); /* the spare entry is another shard's by now */
     else
         SHM_STORE(s->count, found.count);
 }
@@ -194,7 +194,7 @@ void shm_map_repair_empty(struct shm_map *map, uint32_t shard)
     SHM_STORE(s->version, new_version(SHM_LOAD(s->version)));
     SHM_STORE(s->soonest_ms, UINT64_MAX);
     SHM_STORE(s->count, 0);
-    /* nothing is kept back: what is written there late is no worse than what was found */
+    /* keeps nothing back: what is written there late is no worse than what was found */
     if (remove_marks(map, found.used, (uint8_t)(shard + 1)))
         collect_unreached(map, shard, &found, 0);
 }

@@ -55,7 +55,7 @@ bool shm_map_shard_remove(
         !shm_map_lock_holds(&map->shard_hold))
         return false;
     SHM_STORE(*link, next);
-    if (!shm_map_lock_holds(&map->shard_hold)) /* who has the lock now has found the entry */
+    if (!shm_map_lock_holds(&map->shard_hold)) /* the holder has found the entry by now */
         return true;
     SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
     SHM_STORE(s->count, count > 0 ? count - 1 : 0);
