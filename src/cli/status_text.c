@@ -83,6 +83,25 @@ static void show_upgrade(struct json_value upgrade, FILE *out)
             json_is_true(json_member(upgrade, "serves")) ? "" : ", which does not serve yet");
 }
 
+/* Shows what workers have died of, in a line where any has. */
+static void show_deaths(struct json_value deaths, FILE *out)
+{
+    static const char *const causes[] = { "signal", "exit", "wait_failed", "channel_lost",
+        "start_failed", "start_timeout", "shutdown_timeout", "stop_timeout", "watchdog" };
+    const char *before = "deaths of workers: ";
+
+    for (size_t i = 0; i < countof(causes); i++) {
+        int64_t n = member_number(deaths, causes[i]);
+
+        if (n <= 0)
+            continue;
+        fprintf(out, "%s%" PRId64 " %s", before, n, causes[i]);
+        before = ", ";
+    }
+    if (before[0] == ',')
+        fputc('\n', out);
+}
+
 static void show_head(struct json_value status, FILE *out)
 {
     struct json_value totals = json_member(status, "totals");
@@ -100,6 +119,7 @@ static void show_head(struct json_value status, FILE *out)
         " requests\n",
         member_number(totals, "active"), member_number(totals, "accepts"),
         member_number(totals, "handled"), member_number(totals, "requests"));
+    show_deaths(json_member(status, "deaths"), out);
 }
 
 static void show_worker(struct json_value generation, struct json_value worker, FILE *out)

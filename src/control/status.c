@@ -109,6 +109,15 @@ static void write_totals(const uint64_t totals[COUNTERS], struct json *json)
     json_close(json);
 }
 
+static void write_deaths(const struct control_status *status, struct json *json)
+{
+    json_object(json, "deaths");
+    for (unsigned i = 0; i < status->death_n; i++)
+        if (status->death_names[i] != NULL)
+            json_number(json, status->death_names[i], (int64_t)status->deaths[i]);
+    json_close(json);
+}
+
 /* Lengths of the queues of a listener's sockets, added up. */
 struct queues {
     int64_t backlog, queue, drops;
@@ -189,5 +198,6 @@ void control_status_write(struct control *control, struct json *json)
     write_upgrade(&status, json);
     write_generations(control, json);
     write_totals(status.totals, json);
+    write_deaths(&status, json);
     write_listeners(status.listeners, json);
 }

@@ -30,6 +30,9 @@ struct control_status {
         bool serves; /* the new one does */
     } upgrade;
     uint64_t totals[COUNTERS];
+    const char *const *death_names; /* causes of workers' deaths; NULL: not shown */
+    const uint64_t *deaths;         /* how many, since the master has started */
+    unsigned death_n;               /* of both */
     const struct listeners *listeners;
 };
 

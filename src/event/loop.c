@@ -16,6 +16,7 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         .log = options->log,
         .wait_mask = options->wait_mask,
         .checked = DEBUG_BUILD || options->mechanism->self != NULL,
+        .noticeable = DEBUG_BUILD || options->mechanism->self != NULL,
     };
     mechanism_check(options->mechanism);
     assert(options->slots < UINT32_MAX - OWN_SLOTS);
@@ -68,6 +69,19 @@ void loop_wait(struct loop *loop, int timeout)
     loop->mechanism->process_events(loop, timeout);
     if (loop->ticker == NULL)
         loop_read_clock(loop);
+}
+
+void loop_fail(struct loop *loop, const char *call, int error)
+{
+    assert(error != 0 && error != EINTR);
+    log_write(loop->log, LEVEL_ALERT, error, "%s() failed", call);
+    loop->wait_error = error;
+    loop->noticeable = true;
+}
+
+bool loop_owns(const struct loop *loop, const struct source *source)
+{
+    return source == loop->signaler || source == loop->notifier || source == loop->ticker;
 }
 
 void loop_post(struct loop *loop, struct event *event, enum event_queue queue)
@@ -181,6 +195,7 @@ void loop_check(const struct loop *loop)
     assert(loop->notifier == NULL || (loop->notifier->in_use && loop->notified != NULL));
     assert(loop->ticker == NULL || loop->ticker->queue == QUEUE_NONE);
     assert(loop->signaler == NULL || loop->wait_mask != NULL);
+    assert(loop->noticeable == (loop->checked || loop->wait_error != 0));
     assert(TAILQ_EMPTY(&loop->queues[QUEUE_NONE]));
     for (int queue = QUEUE_NONE + 1; queue < QUEUES; queue++)
         posted_n += check_queue(loop, queue);

@@ -29,7 +29,9 @@ struct loop {
     struct source *signaler;   /* the signalfd, with a wait_mask; else NULL */
     struct source *ticker;     /* the timerfd of timer_resolution, or NULL */
     void (*notified)(struct loop *loop); /* runs on the loop after notify() */
-    bool checked; /* whole structures are checked each turn: simulated kernel, debug build */
+    bool checked;    /* whole structures are checked each turn: simulated kernel, debug build */
+    int wait_error;  /* the errno of a wait that has failed: the loop is of no use; 0: none has */
+    bool noticeable; /* `checked`, or `wait_error` is set: a single test a turn */
 };
 
 struct loop_options {
@@ -58,6 +60,10 @@ int loop_watch_signals(struct loop *loop);
 
 /* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
 void loop_wait(struct loop *loop, int timeout);
+/* For mechanisms: this call, on which the wait depends, has failed. Logs it; the owner ends. */
+void loop_fail(struct loop *loop, const char *call, int error);
+/* Whether a descriptor that woke us up belongs to the loop itself. */
+bool loop_owns(const struct loop *loop, const struct source *source);
 /* Reads the clock that the loop goes by. */
 void loop_read_clock(struct loop *loop);
 

@@ -61,7 +61,8 @@ struct mechanism {
     /* Wakes the loop and has its notified() run; may be called from any thread. */
     int (*notify)(struct loop *loop);
     /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, which is in
-     * force only within the wait, and reports. A signal ends the wait without a word. */
+     * force only within the wait, and reports. A signal ends the wait without a word. Any other
+     * failure is loop_fail()'s, and so is a descriptor of the loop's own that is not open. */
     void (*process_events)(struct loop *loop, int timeout);
     /* Sets loop->clock to a time of the mechanism's own; NULL: the loop reads the system's
      * clocks. */

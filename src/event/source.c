@@ -3,6 +3,8 @@
  * slot's generation survives it, so that no two uses of a slot look the same. */
 #include "event/source.h"
 
+#include "base/wiped.h"
+
 #include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +18,7 @@ int source_table_init(struct source_table *table, uint32_t n, size_t stride)
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return -1;
+    wiped_mark(base, n * stride); /* a handle in a child of fork() is none */
     *table = (struct source_table) { .base = base, .stride = stride, .n = n, .free = SOURCE_NONE };
     return 0;
 }

@@ -89,6 +89,8 @@ void source_disarm_listener(struct loop *loop, struct source *source);
 
 /* Ends watching and posting, closes the descriptor (if any) and gives the slot back. */
 void source_close(struct loop *loop, struct source *source, bool reset);
+/* Does the same, but leaves the descriptor open. */
+void source_detach(struct loop *loop, struct source *source);
 
 /* Asserts what holds of a table, and of a source that is in use. */
 void source_table_check(const struct source_table *table);

@@ -70,16 +70,28 @@ void source_disarm_listener(struct loop *loop, struct source *source)
     loop_unpost(loop, &source->events[EVENT_READ]);
 }
 
-void source_close(struct loop *loop, struct source *source, bool reset)
+static void end_watching(struct loop *loop, struct source *source, bool closing)
 {
     assert(source->in_use);
     source_disarm_listener(loop, source);
     if (source->events[EVENT_READ].active || source->events[EVENT_WRITE].active)
-        loop->mechanism->del_conn(loop, source, true);
+        loop->mechanism->del_conn(loop, source, closing);
     for (int i = 0; i < EVENT_DIRECTIONS; i++) {
         source->events[i].active = source->events[i].armed = false;
         loop_unpost(loop, &source->events[i]);
     }
+}
+
+void source_detach(struct loop *loop, struct source *source)
+{
+    end_watching(loop, source, false);
+    source->fd = -1;
+    source_put(&loop->sources, source);
+}
+
+void source_close(struct loop *loop, struct source *source, bool reset)
+{
+    end_watching(loop, source, true);
     if (source->fd != -1)
         source->io->close(source, reset);
     source_put(&loop->sources, source);

@@ -3,6 +3,7 @@
  * allocator at each callback. Never runs a release function within the call that frees. */
 #include "net/chunk.h"
 
+#include "base/wiped.h"
 #include "shm/heartbeat.h"
 
 #include <assert.h>
@@ -140,12 +141,15 @@ void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbea
         while ((chunk = all) != NULL) {
             void (*release)(void *arg) = chunk->ref.release;
             void *arg = chunk->ref.arg;
+            unsigned protocol = chunk->protocol;
 
             assert(chunk->kind == CHUNK_REF);
             all = chunk->next;
             recycle_chunk(pool, chunk);
-            heartbeat_begin(heartbeat, CALLBACK_RELEASE, HEARTBEAT_NO_PROTOCOL);
+            heartbeat_begin(heartbeat, CALLBACK_RELEASE, protocol);
             release(arg);
+            if (pool->memory == NULL) /* a child of fork() has come back */
+                wiped_end();
             heartbeat_end(heartbeat);
         }
 }

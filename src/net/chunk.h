@@ -38,6 +38,7 @@ struct chunk {
         } file;
     };
     enum chunk_kind kind;
+    unsigned protocol; /* CHUNK_REF: the index of the protocol, for the heartbeat */
     uint8_t data[];
 };
 

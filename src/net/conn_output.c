@@ -111,6 +111,7 @@ int conn_write_ref(
         return -1;
     chunk->ref.release = release;
     chunk->ref.arg = arg;
+    chunk->protocol = heartbeat_running_protocol(conn->net->heartbeat);
     append_chunk(conn, chunk);
     note_added(conn, n);
     return 0;

@@ -18,7 +18,7 @@ static void check_worker(const struct pool_worker *worker, const struct generati
         assert(worker->pid == 0);
         assert(worker->channel == -1 && worker->inbox == -1);
         assert(worker->deadline.deadline == 0);
-        assert(!worker->watch.stuck);
+        assert(worker->killed == POOL_KILL_NONE);
     } else {
         assert(worker->pid > 1);
         assert(worker->channel > 2);
@@ -31,7 +31,8 @@ static void check_worker(const struct pool_worker *worker, const struct generati
     if (worker->respawn.deadline != 0)
         assert(generation->phase < GENERATION_REPLACED && !generation->pool->ending);
     if (generation->phase == GENERATION_CLOSING && worker->pid > 0)
-        assert(worker->deadline.deadline != 0 || worker->deadline_passed);
+        assert(worker->deadline.deadline != 0 || worker->killed != POOL_KILL_NONE);
+    assert((worker->deadline.deadline != 0) == (worker->due != POOL_KILL_NONE));
 }
 
 void pool_check(const struct pool *pool)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Exits of workers. What a dead worker held is given back before its pid is free to be used
  * again. A worker is replaced unless its generation ends: at once, or after a wait that grows
- * with each early death by a crash. Exit code 0 never counts as a crash, nor does SIGKILL, unless
- * the master sent it to a worker that was late. */
-#include "pool/pool.h"
+ * with each early death by a crash. An end that was asked for never counts as a crash, nor does
+ * SIGKILL, unless the master sent it to a worker that was late. */
+#include "pool/death.h"
 
 #include "process/role.h"
 
@@ -49,40 +49,65 @@ static void tell_others(const struct pool_worker *gone)
         }
 }
 
-/* Logs the exit, and replaces the worker; or destroys its generation, whose last one it was, or
- * takes the generation back that has not begun to serve. The record may be gone then. */
-static void handle_exit(struct pool_worker *worker, int status)
+/* Whether a death that comes early delays the next start. SIGKILL is somebody's decision, if not
+ * ours about a worker that was late, and so is an exit code 0 that was asked for. */
+static bool is_crash(enum pool_death cause, int status)
 {
-    struct generation *generation = worker->generation;
-    struct pool *pool = generation->pool;
-    bool was_ready = worker->phase >= POOL_WORKER_READY;
-    bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !worker->late;
-    bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    bool early = !was_ready || worker->late || pool->clock->mono_ms - worker->started_ms < EARLY_MS;
+    switch ((unsigned)cause) {
+    case POOL_KILL_NONE:
+    case POOL_KILL_DRAIN_LATE:
+    case POOL_KILL_CLOSE_LATE:
+        return false;
+    case POOL_DEATH_SIGNAL:
+        return WTERMSIG(status) != SIGKILL;
+    default:
+        return true;
+    }
+}
 
-    if (WIFSIGNALED(status))
-        log_write(pool->log, LEVEL_ALERT, 0, "worker process %d exited on signal %d%s",
-            (int)worker->pid, WTERMSIG(status), WCOREDUMP(status) ? " (core dumped)" : "");
-    else
-        log_write(pool->log, LEVEL_NOTICE, 0, "worker process %d exited with code %d",
-            (int)worker->pid, WEXITSTATUS(status));
-    tell_others(worker);
-    pool_worker_clear(worker);
-    if (generation->phase >= GENERATION_REPLACED || pool->ending) {
-        if (generation->process_n == 0 && generation != pool->serving)
-            pool_destroy_generation(generation);
-        return;
-    }
-    if (generation->phase == GENERATION_STARTING && !killed) {
-        generation_abort(generation, "a worker process could not start");
-        return;
-    }
-    if (early && !killed && !clean) {
+/* Schedules a new process: at once, or later when this one has crashed early. */
+static void replace_worker(struct pool_worker *worker, bool crashed, bool was_ready)
+{
+    uint64_t lived_ms = worker->generation->pool->clock->mono_ms - worker->started_ms;
+
+    assert(worker->phase == POOL_WORKER_EMPTY);
+    if (crashed && (!was_ready || lived_ms < EARLY_MS)) {
         replace_crashed(worker);
         return;
     }
     worker->failures = 0;
     pool_worker_respawn_in(worker, 0);
+}
+
+/* Replaces the worker whose process has gone, unless its generation ends: that is destroyed with
+ * its last worker, and taken back when it has not begun to serve. The record may be gone then. */
+static void follow_death(struct pool_worker *worker, bool crashed, bool was_ready, bool by_others)
+{
+    struct generation *generation = worker->generation;
+    struct pool *pool = generation->pool;
+
+    if (generation->phase >= GENERATION_REPLACED || pool->ending) {
+        if (generation->process_n == 0 && generation != pool->serving)
+            pool_destroy_generation(generation);
+    } else if (generation->phase == GENERATION_STARTING && !by_others) {
+        generation_abort(generation, "a worker process could not start");
+    } else {
+        replace_worker(worker, crashed, was_ready);
+    }
+}
+
+/* Logs the exit, and gives up what the master has of the process. */
+static void handle_exit(struct pool_worker *worker, int status, const struct death_words *words)
+{
+    enum pool_death cause = death_log(worker, status, words);
+    bool late = worker->killed == POOL_KILL_START_LATE;
+    bool was_ready = worker->phase >= POOL_WORKER_READY && !late;
+    bool by_others =
+        WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && worker->killed == POOL_KILL_NONE;
+
+    tell_others(worker);
+    pool_worker_clear(worker);
+    follow_death(worker, is_crash(cause, status), was_ready, by_others);
 }
 
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
@@ -98,11 +123,14 @@ struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
     return NULL;
 }
 
-/* Gives back what a worker has held whose process has exited, and keeps what it has counted. */
-static void release_worker(struct pool *pool, const struct pool_worker *worker)
+/* Gives back what a worker has held whose process has exited, keeps what it has counted, and reads
+ * its last words. */
+static void release_worker(
+    struct pool *pool, const struct pool_worker *worker, struct death_words *words)
 {
     struct generation *generation;
 
+    death_read(worker, words);
     /* it wrote only to the zones of its own configuration, but their memory may be another one's
      * by now */
     TAILQ_FOREACH (generation, &pool->generations, link)
@@ -121,16 +149,17 @@ void pool_reap(struct pool *pool)
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
         pid_t pid = info.si_pid;
         struct pool_worker *worker = pool_find_worker(pool, pid);
+        struct death_words words;
         int status;
 
         info.si_pid = 0;
         pool->ops->exited(pool->host);
         if (worker != NULL)
-            release_worker(pool, worker);
+            release_worker(pool, worker, &words);
         if (waitpid(pid, &status, 0) != pid)
             continue;
         if (worker != NULL)
-            handle_exit(worker, status);
+            handle_exit(worker, status, &words);
         else
             pool->ops->reaped(pool->host, pid, status);
     }

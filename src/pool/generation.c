@@ -8,14 +8,11 @@
 
 #include "process/listeners.h"
 #include "process/logs.h"
-#include "process/signals.h"
 #include "systemd/fdstore.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
-/* Workers that have not ended so long after SIGINT are killed. */
-#define KILL_MS 2000
 /* How long the next reload waits for draining workers to release their listeners. */
 #define RELEASE_MS 5000
 
@@ -61,26 +58,21 @@ void generation_drain(struct generation *generation)
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(timers, &worker->respawn);
         if (worker->pid > 0)
-            signals_send(worker->pid, SIGQUIT, generation->pool->log);
+            pool_worker_drain(worker);
     }
 }
 
 void generation_close(struct generation *generation)
 {
     struct pool *pool = generation->pool;
-    uint64_t kill_ms = pool->clock->mono_ms + KILL_MS;
     struct pool_worker *worker;
 
     if (generation->phase != GENERATION_CLOSING)
         pool_set_generation_phase(generation, GENERATION_CLOSING);
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
-        if (worker->pid == 0)
-            continue;
-        if (worker->deadline.deadline == 0 || worker->deadline.deadline > kill_ms)
-            timers_arm_at(pool->timers, &worker->deadline, kill_ms);
-        /* `sigterm_shutdown` is about SIGTERM alone */
-        signals_send(worker->pid, SIGINT, pool->log);
+        if (worker->pid > 0)
+            pool_worker_close(worker);
     }
 }
 

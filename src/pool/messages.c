@@ -5,11 +5,13 @@
 #include "pool/pool.h"
 
 #include "process/role.h"
-#include "process/signals.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* A process that ends closes its channel too: it is reaped within this time. */
+#define CHANNEL_LOST_MS 1000
 
 struct inbox_request {
     STAILQ_ENTRY(inbox_request) link;
@@ -77,14 +79,13 @@ static void advance_worker(struct pool_worker *worker, enum pool_worker_phase ph
         pool_worker_set_phase(worker, phase);
     else if (phase == POOL_WORKER_READY || worker->phase < phase)
         return;
-    if (generation->phase != GENERATION_CLOSING)
-        timers_disarm(pool->timers, &worker->deadline);
+    pool_deadline_drop_start(worker);
     if (phase == POOL_WORKER_READY) {
         if (generation == pool->serving || generation->phase == GENERATION_COMMITTED)
             pool_worker_arm(worker); /* a replacement */
     } else if (generation->phase == GENERATION_DRAINING) {
         /* its commit has failed: it accepts only who waits already, and drains */
-        signals_send(worker->pid, SIGQUIT, pool->log);
+        pool_worker_drain(worker);
     }
 }
 
@@ -100,8 +101,11 @@ static void handle_message(struct pool_worker *worker, struct channel_message *m
         advance_worker(worker, POOL_WORKER_ACCEPTING);
         break;
     case MESSAGE_RELEASED:
-        if (worker->phase == POOL_WORKER_READY || worker->phase == POOL_WORKER_ACCEPTING)
-            pool_worker_set_phase(worker, POOL_WORKER_RELEASED);
+        if (worker->phase != POOL_WORKER_READY && worker->phase != POOL_WORKER_ACCEPTING)
+            break;
+        pool_worker_set_phase(worker, POOL_WORKER_RELEASED);
+        pool_deadline_drop_start(worker);
+        pool_deadline_set_drain(worker); /* somebody else than us may have told it to */
         break;
     case MESSAGE_RESCAN:
         pool_rescan(pool, worker);
@@ -130,10 +134,26 @@ static void handle_message(struct pool_worker *worker, struct channel_message *m
     }
 }
 
+/* Receives all that a worker has sent. One that closes its channel and lives has lost its
+ * descriptors, and does not hear us any more. */
+static void receive_from(struct pool_worker *worker)
+{
+    enum channel_status status = CHANNEL_AGAIN;
+    struct channel_message message;
+
+    while (worker->channel != -1 &&
+           (status = channel_receive(worker->channel, &message)) == CHANNEL_DONE) {
+        handle_message(worker, &message);
+        if (message.fd != -1)
+            close(message.fd);
+    }
+    if (status == CHANNEL_CLOSED && worker->channel != -1 && worker->killed == POOL_KILL_NONE)
+        pool_deadline_set(worker, POOL_KILL_CHANNEL_LOST, CHANNEL_LOST_MS);
+}
+
 void pool_receive_messages(struct pool *pool)
 {
     struct inbox_requests requests = STAILQ_HEAD_INITIALIZER(requests);
-    struct channel_message message;
     struct generation *generation;
     struct pool_worker *worker;
 
@@ -145,12 +165,7 @@ void pool_receive_messages(struct pool *pool)
         STAILQ_CONCAT(&requests, &pool->requests);
         TAILQ_FOREACH (generation, &pool->generations, link)
             GENERATION_FOREACH_WORKER (worker, generation)
-                while (worker->channel != -1 &&
-                       channel_receive(worker->channel, &message) == CHANNEL_DONE) {
-                    handle_message(worker, &message);
-                    if (message.fd != -1)
-                        close(message.fd);
-                }
+                receive_from(worker);
         if (!STAILQ_EMPTY(&requests))
             answer_requests(pool, &requests);
     } while (!STAILQ_EMPTY(&pool->requests));

@@ -6,7 +6,6 @@
 
 #include "process/listeners.h"
 #include "process/role.h"
-#include "process/signals.h"
 
 #include <assert.h>
 
@@ -143,7 +142,7 @@ void pool_end(struct pool *pool, bool gracefully)
         GENERATION_FOREACH_WORKER (worker, generation) {
             timers_disarm(pool->timers, &worker->respawn);
             if (worker->pid > 0)
-                signals_send(worker->pid, SIGQUIT, pool->log);
+                pool_worker_drain(worker);
         }
     }
 }

@@ -29,12 +29,32 @@ enum pool_worker_phase {
     POOL_WORKER_RELEASED,  /* released the listeners for good */
 };
 
+/* Why the master kills a worker; death.c has a name and a sentence for each. */
+enum pool_kill {
+    POOL_KILL_NONE,
+    POOL_KILL_START_LATE,   /* neither ready nor accepting within worker_start_timeout */
+    POOL_KILL_STUCK,        /* worker_watchdog: SIGABRT, and later SIGKILL */
+    POOL_KILL_DRAIN_LATE,   /* told to drain, and there a second after worker_shutdown_timeout */
+    POOL_KILL_CLOSE_LATE,   /* told to end at once */
+    POOL_KILL_CHANNEL_LOST, /* closed its end of the channel, and lives */
+    POOL_KILLS,
+};
+
+/* Why a worker has ended: what it was killed for (POOL_KILL_NONE: nothing, it was told to end), or
+ * one of these. */
+enum pool_death {
+    POOL_DEATH_SIGNAL = POOL_KILLS, /* a crash, or a signal that was not ours */
+    POOL_DEATH_EXIT,                /* exit() or pthread_exit(), which nobody has asked for */
+    POOL_DEATH_WAIT,                /* could not wait for events */
+    POOL_DEATH_START,               /* could not start, and has said why */
+    POOL_DEATHS,
+};
+
 /* Findings of the watchdog about one worker. */
 struct pool_watch {
     uint64_t heartbeat; /* the value that was read last */
     uint64_t since_ms;  /* when that value was read first; 0: never */
     unsigned repeats;   /* how often it was read again, unchanged */
-    bool stuck;         /* the watchdog has sent SIGABRT */
 };
 
 /* The master's record of one of worker_processes; filled again when its process has exited. */
@@ -50,8 +70,8 @@ struct pool_worker {
     uint64_t started_ms;
     struct timer respawn;  /* when a new process is forked */
     struct timer deadline; /* when the process is killed unless it has come further */
-    bool deadline_passed;  /* SIGKILL was sent */
-    bool late;             /* killed because it did not become ready in time */
+    enum pool_kill due;    /* reason of the deadline, while there is one */
+    enum pool_kill killed; /* reason of the fatal signal that was sent */
     struct pool_watch watch;
     unsigned failures; /* early deaths in a row, which make the wait for the next one longer */
     unsigned fills;    /* how many processes it has had */
@@ -132,9 +152,10 @@ struct pool {
         *serving; /* generation whose configuration is in force; NULL until the first serves */
     struct generation *starting; /* STARTING or COMMITTED; NULL: none */
     struct inbox_requests requests;
-    struct timer mend;  /* when reported listeners are looked at */
-    uint64_t mended_ms; /* the latest look */
-    bool ending;        /* the daemon ends: no worker is replaced, no generation starts */
+    struct timer mend;            /* when reported listeners are looked at */
+    uint64_t mended_ms;           /* the latest look */
+    uint64_t deaths[POOL_DEATHS]; /* workers that have ended, by cause */
+    bool ending;                  /* the daemon ends: no worker is replaced, no generation starts */
 };
 
 struct pool_options {
@@ -226,9 +247,22 @@ void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
 
 /* Lets the worker accept, and gives it worker_start_timeout to do so. */
 void pool_worker_arm(struct pool_worker *worker);
+/* Tells the worker to drain, and gives it worker_shutdown_timeout and a second to do so. */
+void pool_worker_drain(struct pool_worker *worker);
+/* Tells the worker to end at once, which it has two seconds for. */
+void pool_worker_close(struct pool_worker *worker);
 /* `fd` (or -1) stays the caller's. */
 void pool_worker_send(
     struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd);
+
+/* Deadlines (deadline.c): a worker has one at most, and is killed when it passes (start.c). */
+
+/* Sets a deadline after this time, unless it already has an earlier deadline. */
+void pool_deadline_set(struct pool_worker *worker, enum pool_kill why, uint64_t ms);
+/* Sets the deadline that worker_shutdown_timeout gives a worker that drains. */
+void pool_deadline_set_drain(struct pool_worker *worker);
+/* The worker has come further in its start, whose deadline is dropped; any other stays. */
+void pool_deadline_drop_start(struct pool_worker *worker);
 
 /* Messages (messages.c) */
 

@@ -114,7 +114,7 @@ int pool_spawn(struct pool_worker *worker)
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
-    int64_t limit = generation->cycle->core.worker_start_timeout;
+    uint64_t limit = (uint64_t)generation->cycle->core.worker_start_timeout;
     const char *failed;
 
     assert(role_is(ROLE_MASTER));
@@ -136,10 +136,9 @@ int pool_spawn(struct pool_worker *worker)
     }
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
     worker->started_ms = pool->clock->mono_ms;
-    worker->late = false;
     worker->fills++;
     if (limit > 0)
-        timers_arm(pool->timers, &worker->deadline, (uint64_t)limit);
+        pool_deadline_set(worker, POOL_KILL_START_LATE, limit);
     log_write(pool->log, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
     return 0;
 }

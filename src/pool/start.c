@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of a generation: listeners, zones, record, workers. Also the deadlines of its
- * workers: until the generation has committed, a worker that is late ends the start; afterwards
- * it is killed. */
+/* The start of a generation: listeners, zones, record, workers. Also what follows when a deadline
+ * of its workers passes: until the generation has committed, a worker that is late ends the
+ * start; afterwards it is killed. */
 #include "pool/pool.h"
 
 #include "base/compiler.h"
@@ -21,22 +21,6 @@
 /* The next attempt to fork after one that has failed. */
 #define FORK_AGAIN_MS 1000
 
-/* A worker may hang where it listens to no other signal. */
-static void kill_worker(struct pool_worker *worker)
-{
-    struct generation *generation = worker->generation;
-
-    worker->deadline_passed = true;
-    if (generation->phase != GENERATION_CLOSING && !worker->watch.stuck) {
-        worker->late = true;
-        log_write(generation->pool->log, LEVEL_ALERT, 0,
-            "worker process %d was not ready within worker_start_timeout (%" PRId64
-            " ms), it is killed",
-            (int)worker->pid, generation->cycle->core.worker_start_timeout);
-    }
-    signals_send(worker->pid, SIGKILL, generation->pool->log);
-}
-
 static void abort_start(struct pool_worker *worker)
 {
     char why[96];
@@ -50,13 +34,25 @@ static void abort_start(struct pool_worker *worker)
 static void deadline_expired(struct loop *loop, struct timer *timer)
 {
     struct pool_worker *worker = container_of(timer, struct pool_worker, deadline);
+    struct generation *generation = worker->generation;
+    enum pool_kill due = worker->due;
 
     (void)loop;
-    assert(worker->pid > 0);
-    if (worker->generation->phase == GENERATION_STARTING)
+    assert(worker->pid > 1 && due != POOL_KILL_NONE);
+    worker->due = POOL_KILL_NONE;
+    if (generation->phase == GENERATION_STARTING && due == POOL_KILL_START_LATE) {
         abort_start(worker);
-    else
-        kill_worker(worker);
+        return;
+    }
+    if (due == POOL_KILL_START_LATE)
+        log_write(generation->pool->log, LEVEL_ALERT, 0,
+            "worker process %d was not ready within worker_start_timeout (%" PRId64
+            " ms), it is killed",
+            (int)worker->pid, generation->cycle->core.worker_start_timeout);
+    if (worker->killed == POOL_KILL_NONE)
+        worker->killed = due;
+    /* no other signal is sure to be obeyed */
+    signals_send(worker->pid, SIGKILL, generation->pool->log);
 }
 
 static void respawn_expired(struct loop *loop, struct timer *timer)

@@ -4,7 +4,7 @@
  * found unchanged three times in a row: a machine that was suspended, or busy with others, lets
  * some time pass without any reading. The heartbeat is the worker's word: it can at worst have
  * that worker killed or spared. */
-#include "pool/pool.h"
+#include "pool/death.h"
 
 #include "base/compiler.h"
 #include "process/proc.h"
@@ -26,51 +26,30 @@ static bool is_stopped(pid_t pid)
     return proc_read(pid, &stat) && (stat.state == 'T' || stat.state == 't');
 }
 
-static const char *protocol_name(const struct cycle *cycle, unsigned index)
-{
-    const struct server *server;
-
-    STAILQ_FOREACH (server, &cycle->stream.servers, link)
-        if (server->protocol != NULL && server->protocol_index == index)
-            return server->protocol->name;
-    return NULL;
-}
-
-static void describe(const struct cycle *cycle, uint64_t seen, char *text, size_t size)
-{
-    const char *callback = heartbeat_callback_names[heartbeat_callback(seen)];
-    const char *protocol = protocol_name(cycle, heartbeat_protocol(seen));
-
-    if (callback == NULL)
-        snprintf(text, size, "outside of callbacks");
-    else if (protocol == NULL)
-        snprintf(text, size, "in callback \"%s\"", callback);
-    else
-        snprintf(text, size, "in callback \"%s\" of protocol \"%s\"", callback, protocol);
-}
-
 static void kill_stuck(struct pool_worker *worker)
 {
     struct pool *pool = worker->generation->pool;
     uint64_t ms = pool->clock->mono_ms - worker->watch.since_ms;
     uint64_t limit = (uint64_t)worker->generation->cycle->core.worker_watchdog;
-    char where[128];
+    struct death_words words = { .now = worker->watch.heartbeat };
+    char where[DEATH_PLACE_MAX];
 
-    assert(worker->pid > 0 && !worker->watch.stuck);
-    describe(worker->generation->cycle, worker->watch.heartbeat, where, sizeof(where));
+    assert(worker->pid > 0 && worker->killed == POOL_KILL_NONE);
+    death_place(worker->generation->cycle, &words, where);
     log_write(pool->log, LEVEL_ALERT, 0,
         "worker process %d was stuck %s for %" PRIu64 " %s (worker_watchdog), it is killed",
         (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
-    worker->watch.stuck = true;
-    timers_arm(pool->timers, &worker->deadline, limit < KILL_MS ? limit : KILL_MS);
+    worker->killed = POOL_KILL_STUCK;
+    pool_deadline_set(worker, POOL_KILL_STUCK, limit < KILL_MS ? limit : KILL_MS);
     signals_send(worker->pid, SIGABRT, pool->log); /* the core dump shows where it hangs */
 }
 
-/* Before a worker accepts it has worker_start_timeout, and when it is to end, another deadline. */
+/* Before a worker accepts it has worker_start_timeout, and one that is to end at once has less time
+ * than the watchdog; one that drains may have any. */
 static bool is_watched(const struct pool_worker *worker)
 {
-    return worker->phase >= POOL_WORKER_ACCEPTING && worker->deadline.deadline == 0 &&
-           !worker->deadline_passed && !worker->watch.stuck;
+    return worker->phase >= POOL_WORKER_ACCEPTING && worker->killed == POOL_KILL_NONE &&
+           (worker->due == POOL_KILL_NONE || worker->due == POOL_KILL_DRAIN_LATE);
 }
 
 static void check_heartbeat(struct pool_worker *worker)

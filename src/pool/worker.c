@@ -3,9 +3,14 @@
  * schedules its replacement, clears it. Nothing here decides for a generation. */
 #include "pool/pool.h"
 
+#include "process/signals.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <unistd.h>
+
+/* A worker that was told to end at once, and has not ended so long afterwards, is killed. */
+#define CLOSE_MS 2000
 
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms)
 {
@@ -23,7 +28,7 @@ void pool_worker_clear(struct pool_worker *worker)
         close(worker->inbox);
     worker->channel = worker->inbox = worker->broken_listener = -1;
     worker->pid = 0;
-    worker->deadline_passed = false;
+    worker->due = worker->killed = POOL_KILL_NONE;
     timers_disarm(worker->generation->pool->timers, &worker->deadline);
     worker->watch = (struct pool_watch) { .repeats = 0 };
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
@@ -43,16 +48,29 @@ void pool_worker_send(
 
 void pool_worker_arm(struct pool_worker *worker)
 {
-    struct generation *generation = worker->generation;
-    int64_t limit = generation->cycle->core.worker_start_timeout;
+    int64_t limit = worker->generation->cycle->core.worker_start_timeout;
 
     assert(worker->phase >= POOL_WORKER_READY);
-    if (generation->phase != GENERATION_CLOSING) { /* which has a deadline of its own */
-        timers_disarm(generation->pool->timers, &worker->deadline);
-        if (limit > 0)
-            timers_arm(generation->pool->timers, &worker->deadline, (uint64_t)limit);
-    }
-    if (generation->without_mutex)
+    pool_deadline_drop_start(worker);
+    if (limit > 0)
+        pool_deadline_set(worker, POOL_KILL_START_LATE, (uint64_t)limit);
+    if (worker->generation->without_mutex)
         pool_worker_send(worker, MESSAGE_MUTEX_OFF, 0, -1);
     pool_worker_send(worker, MESSAGE_ACCEPT, 0, -1);
+}
+
+void pool_worker_drain(struct pool_worker *worker)
+{
+    assert(worker->phase != POOL_WORKER_EMPTY);
+    pool_deadline_set_drain(worker);
+    signals_send(worker->pid, SIGQUIT, worker->generation->pool->log);
+}
+
+void pool_worker_close(struct pool_worker *worker)
+{
+    assert(worker->phase != POOL_WORKER_EMPTY);
+    pool_deadline_drop_start(worker);
+    pool_deadline_set(worker, POOL_KILL_CLOSE_LATE, CLOSE_MS);
+    /* `sigterm_shutdown` is about SIGTERM alone */
+    signals_send(worker->pid, SIGINT, worker->generation->pool->log);
 }

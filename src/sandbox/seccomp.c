@@ -189,6 +189,16 @@ static void deny_namespaces(struct filter *filter)
     }
 }
 
+/* A child of fork() would be a second worker on the same descriptors. Threads go on. */
+static void deny_fork(struct filter *filter)
+{
+    if (filter->needs->exec || filter->open || sanitized_clones)
+        return;
+    add_if(filter, DENY, "clone", has_not(CLONE_FLAGS, CLONE_THREAD));
+    add_rule(filter, DENY, "fork");
+    add_rule(filter, DENY, "vfork");
+}
+
 /* A worker may send signals to programs that it runs; Landlock denies signals to all other
  * processes. */
 static void deny_signals(struct filter *filter)
@@ -297,6 +307,7 @@ static void deny_calls(struct filter *filter)
     add_if(filter, DENY, "personality", arg_compare(0, SCMP_CMP_NE, INT)); /* INT only asks */
     add_if(filter, DENY, "prlimit64", arg_compare(0, SCMP_CMP_NE, 0));
     deny_namespaces(filter);
+    deny_fork(filter);
     deny_signals(filter);
     if (sanitized_ptraces[0] == 0)
         add_rule(filter, DENY, "ptrace");

@@ -5,13 +5,31 @@
 
 #include "base/log.h"
 
+/* The name of the protocol whose callback runs. */
+static const char *name_running(const struct fb_worker *worker)
+{
+    unsigned index = heartbeat_running_protocol(worker->stream.net.heartbeat);
+    const struct server *server;
+
+    STAILQ_FOREACH (server, &worker->cycle->stream.servers, link)
+        if (server->protocol != NULL && server->protocol_index == index)
+            return server->protocol->name;
+    return "-";
+}
+
 void sdk_handle_report(const fb_conn *conn, const char *call)
 {
-    struct stream *stream = stream_of(conn);
+    struct stream *stream;
+    const struct fb_worker *worker;
 
+    if (conn->net == NULL) /* a child of fork(): the slots of all connections are empty */
+        wiped_end();
+    stream = stream_of(conn);
+    worker = container_of(stream, struct fb_worker, stream);
     assert(stream->net.log != NULL);
     if (stream->misused != NULL)
         stream->misused(stream, call);
     else
-        log_write(stream->net.log, LEVEL_ALERT, 0, "%s() of a connection that has ended", call);
+        log_write(stream->net.log, LEVEL_ALERT, 0,
+            "%s() of a connection that has ended, by protocol \"%s\"", call, name_running(worker));
 }

@@ -36,6 +36,7 @@ void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, .
     struct log_line line = { .level = known_level(level) };
     va_list args;
 
+    worker_check_fork(worker);
     if ((int)level > (int)worker->log.level)
         return;
     va_start(args, format);

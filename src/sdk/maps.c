@@ -21,6 +21,7 @@ static_assert(FB_MAP_KEEP_TTL == SHM_MAP_KEEP_EXPIRY, "the same value keeps the 
 
 static uint64_t now(const fb_worker *worker)
 {
+    worker_check_fork(worker);
     return (uint64_t)fb_wall_ms(worker);
 }
 

@@ -15,6 +15,7 @@ fb_ref fb_ref_of(fb_conn *conn)
 
 fb_conn *fb_find(fb_worker *worker, fb_ref ref)
 {
+    worker_check_fork(worker);
     assert(role_is(ROLE_WORKER));
     return references_find(worker, ref);
 }

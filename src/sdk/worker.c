@@ -9,6 +9,8 @@
 
 fb_worker *fb_worker_of(const fb_conn *conn)
 {
+    if (unlikely(conn->net == NULL)) /* a child of fork() */
+        wiped_end();
     return sdk_worker_of(conn);
 }
 
@@ -36,6 +38,7 @@ void fb_random(fb_worker *worker, void *p, size_t n)
 int fb_run(fb_worker *worker, void (*work)(void *job), void (*done)(fb_worker *worker, void *job),
     const void *job, size_t n)
 {
+    worker_check_fork(worker);
     assert(role_is(ROLE_WORKER));
     return threads_run(worker, work, done, job, n);
 }

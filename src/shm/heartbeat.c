@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of callbacks, which the master logs when it kills a stuck worker. */
+/* Names of callbacks, which the master logs when a worker is stuck or has died. */
 #include "shm/heartbeat.h"
 
 const char *const heartbeat_callback_names[CALLBACKS] = {
@@ -14,5 +14,6 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_CLOSED] = "closed",
     [CALLBACK_DONE] = "done",
     [CALLBACK_RELEASE] = "release",
+    [CALLBACK_WORKER_START] = "worker_start",
     [CALLBACK_WORKER_STOP] = "worker_stop",
 };

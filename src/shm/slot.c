@@ -37,7 +37,7 @@ bool slot_acquire(struct shared *shared, struct slot_id *id)
         .serial = shared->records[i].serial,
     };
     shared->published->used[i] = id->serial;
-    shared_slot(shared, *id)->heartbeat.now = CALLBACK_NONE;
+    shared_slot(shared, *id)->heartbeat = (struct heartbeat) { .now = CALLBACK_NONE };
     assert(record_of(shared, *id)->used);
     return true;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/check.h"
+#include "base/wiped.h"
 #include "net/conn.h"
 #include "stream/stream.h"
 
@@ -111,9 +112,14 @@ static inline void session_callback_begin(const struct fb_conn *conn, enum callb
     heartbeat_begin(conn->net->heartbeat, callback, session_server_of(conn)->protocol_index);
 }
 
+/* A child of fork() that comes back from the callback finds its connections' slots empty. */
 static inline void session_callback_end(const struct fb_conn *conn)
 {
-    heartbeat_end(conn->net->heartbeat);
+    const struct net *net = conn->net;
+
+    if (unlikely(net == NULL))
+        wiped_end();
+    heartbeat_end(net->heartbeat);
 }
 
 /* session_state.c: Changes the phase and asserts that the step is legal. */

@@ -9,6 +9,22 @@
 #include <errno.h>
 #include <string.h>
 
+/* Calls `worker_start`, if there is one. */
+static int call_start(struct fb_worker *worker, const struct server *server, void *state)
+{
+    const fb_protocol *protocol = server->protocol;
+    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
+    int result;
+
+    if (protocol->worker_start == NULL)
+        return 0;
+    heartbeat_begin(heartbeat, CALLBACK_WORKER_START, server->protocol_index);
+    result = protocol->worker_start(worker, state);
+    worker_check_fork(worker);
+    heartbeat_end(heartbeat);
+    return result;
+}
+
 static int start_protocol(struct fb_worker *worker, const struct server *server)
 {
     const fb_protocol *protocol = server->protocol;
@@ -26,7 +42,7 @@ static int start_protocol(struct fb_worker *worker, const struct server *server)
     if (server->metrics != NULL)
         own->row = shm_metrics_row(
             zone_memory(server->metrics), server->metrics->shape, worker->heritage->slot.slot);
-    if (protocol->worker_start != NULL && protocol->worker_start(worker, own->state) != 0) {
+    if (call_start(worker, server, own->state) != 0) {
         log_write(
             &worker->log, LEVEL_EMERG, 0, "\"%s\" could not start in this worker", protocol->name);
         return -1;
@@ -61,6 +77,7 @@ void worker_protocols_stop(struct fb_worker *worker)
         heartbeat_begin(worker->stream.net.heartbeat, CALLBACK_WORKER_STOP, server->protocol_index);
         if (own->started && server->protocol->worker_stop != NULL)
             server->protocol->worker_stop(worker, own->state);
+        worker_check_fork(worker);
         heartbeat_end(worker->stream.net.heartbeat);
         memory_release(worker->stream.net.memory, own->state);
         *own = (struct worker_protocol) { .state = NULL };

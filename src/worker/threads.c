@@ -5,6 +5,7 @@
 #include "worker/threads.h"
 
 #include "base/check.h"
+#include "base/wiped.h"
 #include "worker/worker.h"
 
 #include <bsd/sys/queue.h>
@@ -12,9 +13,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct job {
     STAILQ_ENTRY(job) link;
+    LIST_ENTRY(job) running;
+    unsigned protocol; /* index of the protocol that has queued it, or HEARTBEAT_NO_PROTOCOL */
     void (*work)(void *job);
     void (*done)(struct fb_worker *worker, void *job);
     void *argument;
@@ -28,16 +32,61 @@ STAILQ_HEAD(jobs, job);
 struct threads {
     unsigned kind;
     struct loop *loop;
+    struct heartbeat *heartbeat;
     unsigned busy; /* jobs whose `done` has not run */
 
     pthread_mutex_t mutex; /* for what follows */
     pthread_cond_t wanted;
     struct jobs queue, finished;
+    LIST_HEAD(, job) running;
     unsigned queued, idle;
     bool ending;
-    unsigned n;
+    unsigned n, most;
     pthread_t threads[];
 };
+
+/* Says in the heartbeat which jobs run, with the mutex held. */
+static void note_running(struct threads *threads)
+{
+    unsigned protocol = HEARTBEAT_NO_PROTOCOL, n = 0;
+    const struct job *job;
+
+    LIST_FOREACH (job, &threads->running, running) {
+        protocol = n == 0 || job->protocol == protocol ? job->protocol : HEARTBEAT_NO_PROTOCOL;
+        n++;
+    }
+    assert(n <= threads->n);
+    heartbeat_set_jobs(threads->heartbeat, n, protocol);
+}
+
+/* A job has called pthread_exit(), and would never be done. */
+static void end_process(void *arg)
+{
+    struct threads *threads = arg;
+
+    if (threads->kind != THREADS_KIND) /* in a child of fork() */
+        wiped_end();
+    if (!threads->ending)
+        heartbeat_set_end(threads->heartbeat, HEARTBEAT_THREAD_LEFT, 0);
+    _exit(EXIT_FAILURE);
+}
+
+/* Runs a job, with the mutex held before and afterwards. */
+static void run_job(struct threads *threads, struct job *job)
+{
+    LIST_INSERT_HEAD(&threads->running, job, running);
+    note_running(threads);
+    pthread_mutex_unlock(&threads->mutex);
+    pthread_cleanup_push(end_process, threads);
+    job->work(job->argument);
+    pthread_cleanup_pop(0);
+    if (threads->kind != THREADS_KIND) /* a child of fork() has come back */
+        wiped_end();
+    pthread_mutex_lock(&threads->mutex);
+    LIST_REMOVE(job, running);
+    if (!threads->ending) /* once ending, the heartbeat may be gone, as the loop */
+        note_running(threads);
+}
 
 static void *run_jobs(void *arg)
 {
@@ -59,9 +108,7 @@ static void *run_jobs(void *arg)
         STAILQ_REMOVE_HEAD(&threads->queue, link);
         assert(threads->queued > 0);
         threads->queued--;
-        pthread_mutex_unlock(&threads->mutex);
-        job->work(job->argument);
-        pthread_mutex_lock(&threads->mutex);
+        run_job(threads, job);
         STAILQ_INSERT_TAIL(&threads->finished, job, link);
         if (!threads->ending) /* once ending, the loop may be gone */
             threads->loop->mechanism->notify(threads->loop);
@@ -86,30 +133,39 @@ static void finish_jobs(struct loop *loop)
         STAILQ_REMOVE_HEAD(&finished, link);
         assert(threads->busy > 0);
         threads->busy--;
-        heartbeat_begin(heartbeat, CALLBACK_DONE, HEARTBEAT_NO_PROTOCOL);
+        heartbeat_begin(heartbeat, CALLBACK_DONE, job->protocol);
         job->done(worker, job->argument);
+        worker_check_fork(worker);
         heartbeat_end(heartbeat);
         memory_release(worker->stream.net.memory, job);
     }
     net_flush(&worker->stream.net);
 }
 
+static size_t threads_size(unsigned most)
+{
+    return sizeof(struct threads) + most * sizeof(pthread_t);
+}
+
 static struct threads *create_threads(struct fb_worker *worker)
 {
     unsigned most = (unsigned)worker->cycle->core.threads;
-    struct threads *threads = calloc(1, sizeof(*threads) + most * sizeof(threads->threads[0]));
+    struct threads *threads = wiped_alloc(threads_size(most));
     struct loop *loop = &worker->stream.net.loop;
 
     if (threads == NULL)
         return NULL;
     threads->kind = THREADS_KIND;
+    threads->most = most;
     threads->loop = loop;
+    threads->heartbeat = worker->stream.net.heartbeat;
     STAILQ_INIT(&threads->queue);
     STAILQ_INIT(&threads->finished);
+    LIST_INIT(&threads->running);
     pthread_mutex_init(&threads->mutex, NULL);
     pthread_cond_init(&threads->wanted, NULL);
     if (loop_set_notified(loop, finish_jobs) == -1) {
-        free(threads);
+        wiped_free(threads, threads_size(most));
         return NULL;
     }
     return threads;
@@ -159,6 +215,7 @@ int threads_run(struct fb_worker *worker, void (*work)(void *job),
     copy = memory_alloc(worker->stream.net.memory, sizeof(*copy) + n);
     if (copy == NULL)
         return -1;
+    copy->protocol = heartbeat_running_protocol(worker->stream.net.heartbeat);
     copy->work = work;
     copy->done = done;
     copy->argument = n > 0 ? copy->bytes : NULL;
@@ -215,5 +272,5 @@ void threads_done(struct fb_worker *worker)
     pthread_cond_destroy(&threads->wanted);
     pthread_mutex_destroy(&threads->mutex);
     threads->kind = 0;
-    free(threads);
+    wiped_free(threads, threads_size(threads->most));
 }

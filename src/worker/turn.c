@@ -9,6 +9,15 @@
 
 #include <assert.h>
 
+/* Ends a worker whose loop has failed; else checks the whole worker. */
+static void look_after(struct fb_worker *worker)
+{
+    if (worker->stream.net.loop.wait_error == 0)
+        worker_check(worker);
+    else if (worker->phase < WORKER_ENDING)
+        worker_set_phase(worker, WORKER_ENDING);
+}
+
 void worker_turn(struct fb_worker *worker)
 {
     struct loop *loop = &worker->stream.net.loop;
@@ -32,8 +41,8 @@ void worker_turn(struct fb_worker *worker)
         accept_after(worker);
     timers_run(&loop->timers);
     loop_run(loop, QUEUE_NORMAL);
-    if (loop->checked)
-        worker_check(worker);
+    if (loop->noticeable)
+        look_after(worker);
 }
 
 static bool has_ended(const struct fb_worker *worker)

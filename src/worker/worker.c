@@ -15,13 +15,19 @@
 
 #include <assert.h>
 #include <bsd/stdlib.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 /* The exit code, as nginx's, of a worker that could not start. */
 #define EXIT_FATAL 2
+/* The exit code of one that cannot wait for events any more. */
+#define EXIT_LOST 3
 #define LINGERING_TIMEOUT_MS 5000
+/* Time of jobs beyond worker_shutdown_timeout. */
+#define JOBS_MS 1000
 
 void worker_set_phase(struct fb_worker *worker, enum worker_phase phase)
 {
@@ -51,15 +57,30 @@ void worker_check(const struct fb_worker *worker)
         shared_check(worker->heritage->shared);
 }
 
-static void shutdown_expired(struct loop *loop, struct timer *timer)
+static void close_sessions(struct fb_worker *worker)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
-
-    assert(timer == &worker->shutdown && worker->phase == WORKER_DRAINING);
     log_write(&worker->log, LEVEL_NOTICE, 0,
         "worker_shutdown_timeout has passed, %" PRIu32 " connections are closed",
         worker->stream.net.connection_n);
     net_fail_all(&worker->stream.net, FB_DRAINED);
+}
+
+/* A worker that has no master counts for itself what a master would: a second more for jobs. */
+static void shutdown_expired(struct loop *loop, struct timer *timer)
+{
+    struct fb_worker *worker = worker_of_loop(loop);
+    unsigned jobs = threads_busy(worker);
+
+    assert(timer == &worker->shutdown && worker->phase == WORKER_DRAINING);
+    if (!worker->shutdown_passed) {
+        close_sessions(worker);
+        worker->shutdown_passed = true;
+        timer_set(loop, timer, JOBS_MS);
+    } else if (worker->channel == NULL && jobs > 0) {
+        log_write(&worker->log, LEVEL_ALERT, 0,
+            "%u jobs have not ended 1 s after worker_shutdown_timeout, the process ends", jobs);
+        worker_set_phase(worker, WORKER_ENDING);
+    }
 }
 
 static void random_bytes(struct fb_worker *worker, void *p, size_t n)
@@ -151,6 +172,7 @@ void worker_done(struct fb_worker *worker)
     net->released = NULL;
     net_fail_all(net, FB_DRAINED);
     worker_protocols_stop(worker);
+    worker->jobs_left = threads_busy(worker) > 0;
     threads_done(worker);
     messages_done(worker);
     timer_del(&net->loop, &worker->shutdown);
@@ -158,38 +180,88 @@ void worker_done(struct fb_worker *worker)
     timer_del(&net->loop, &worker->log_due);
     timer_del(&net->loop, &worker->log_repair);
     timer_del(&net->loop, &worker->stream.drain);
+    /* the master takes the channel's end for that of the process, so that the kernel closes it */
     if (worker->channel != NULL)
-        source_close(&net->loop, worker->channel, false);
+        source_detach(&net->loop, worker->channel);
     assert(net->connection_n == 0 && worker->messages == NULL && worker->threads == NULL);
     stream_done(&worker->stream);
     worker_set_phase(worker, WORKER_DONE);
 }
 
-int worker_main(const struct heritage *heritage, enum role role)
+/* Maps the worker's struct; NULL after an emerg line. */
+static struct fb_worker *create_worker(const struct heritage *heritage)
 {
-    struct fb_worker *worker = malloc(sizeof(*worker));
+    struct fb_worker *worker = wiped_alloc(sizeof(*worker));
+    const struct core_settings *core = &heritage->cycle->core;
+    struct log log;
 
-    if (worker == NULL)
-        return EXIT_FATAL;
-    role_set(role);
-    assert(!role_is(ROLE_MASTER) || role == ROLE_SINGLE);
-    signals_install(role);
-    if (worker_init(worker, heritage, role) == -1) {
-        free(worker);
-        return EXIT_FATAL;
-    }
+    if (worker != NULL)
+        return worker;
+    log_init(&log, core->logs, core->log_n);
+    log.diag = heritage->diag;
+    log.diag_session = heritage->diag_session;
+    log_update(&log);
+    log_write(&log, LEVEL_EMERG, errno, "no memory for the worker");
+    return NULL;
+}
+
+/* A protocol has called pthread_exit(): the loop is gone, and threads might live on. */
+static void end_process(void *arg)
+{
+    struct fb_worker *worker = arg;
+
+    if (worker->heritage == NULL) /* in a child of fork() */
+        wiped_end();
+    if (worker->role == ROLE_SINGLE)
+        log_write(&worker->log, LEVEL_ALERT, 0, "a protocol has called pthread_exit()");
+    heartbeat_set_end(worker->stream.net.heartbeat, HEARTBEAT_THREAD_LEFT, 0);
+    _exit(EXIT_FAILURE);
+}
+
+/* Serves; the exit code. */
+static int serve(struct fb_worker *worker)
+{
+    struct net *net = &worker->stream.net;
+
     worker_limit_log(worker);
-    if (role == ROLE_WORKER) {
+    if (worker->role == ROLE_WORKER) {
         worker_send(worker, MESSAGE_READY);
     } else {
         accept_open(worker);
         single_serving(worker);
     }
     worker_run(worker);
-    log_write(&worker->log, LEVEL_NOTICE, 0, "exiting");
-    worker_done(worker);
-    log_report_suppressed(&worker->log, true);
-    assert(worker->phase == WORKER_DONE);
-    free(worker);
-    return EXIT_SUCCESS;
+    if (net->loop.wait_error == 0) {
+        log_write(&worker->log, LEVEL_NOTICE, 0, "exiting");
+        return EXIT_SUCCESS;
+    }
+    heartbeat_set_end(net->heartbeat, HEARTBEAT_WAIT_FAILED, net->loop.wait_error);
+    if (worker->role == ROLE_WORKER) /* whose descriptors may be closed, or somebody else's */
+        _exit(EXIT_LOST);
+    return EXIT_FAILURE;
+}
+
+int worker_main(const struct heritage *heritage, enum role role)
+{
+    struct slot *slot = shared_slot(heritage->shared, heritage->slot);
+    struct fb_worker *worker = create_worker(heritage);
+    volatile int status = EXIT_FATAL; /* for pthread_cleanup_push() */
+
+    role_set(role);
+    assert(!role_is(ROLE_MASTER) || role == ROLE_SINGLE);
+    signals_install(role);
+    pthread_cleanup_push(end_process, worker);
+    if (worker != NULL && worker_init(worker, heritage, role) == 0) {
+        status = serve(worker);
+        worker_done(worker);
+        log_report_suppressed(&worker->log, true);
+        assert(worker->phase == WORKER_DONE);
+    }
+    pthread_cleanup_pop(0);
+    heartbeat_set_end(&slot->heartbeat, HEARTBEAT_RETURNED, 0);
+    if (worker != NULL && worker->jobs_left &&
+        role == ROLE_WORKER) /* jobs of modules, which stay loaded */
+        _exit(status);
+    wiped_free(worker, sizeof(*worker));
+    return status;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/log_limit.h"
+#include "base/wiped.h"
 #include "process/heritage.h"
 #include "process/signals.h"
 #include "stream/stream.h"
@@ -36,9 +37,11 @@ struct fb_worker {
     struct timer log_repair; /* until then no broken log is repaired again */
     struct acceptors accept;
     struct source *channel; /* NULL in a single process, and when the master has gone */
-    struct timer shutdown;  /* worker_shutdown_timeout */
-    struct timer alive;     /* a single process: its next "alive" to the service manager */
-    bool term_received;     /* a SIGTERM has come */
+    struct timer shutdown;  /* worker_shutdown_timeout, then what jobs have beyond it */
+    bool shutdown_passed;
+    bool jobs_left;     /* some still run, and have been left to the process's end */
+    struct timer alive; /* a single process: its next "alive" to the service manager */
+    bool term_received; /* a SIGTERM has come */
     struct worker_protocol protocols[STREAM_PROTOCOLS_MAX]; /* at their index */
     struct threads *threads;                                /* from the first job on; else NULL */
     struct messages *messages; /* from the first connection with a reference on; else NULL */
@@ -49,6 +52,13 @@ static inline struct fb_worker *worker_of_loop(struct loop *loop)
 {
     return container_of(
         container_of(net_of_loop(loop), struct stream, net), struct fb_worker, stream);
+}
+
+/* Ends a child of fork() that comes back from a callback: it finds its worker empty. */
+static inline void worker_check_fork(const struct fb_worker *worker)
+{
+    if (worker->stream.net.memory == NULL)
+        wiped_end();
 }
 
 /* Runs a worker in this process, from the fork to the exit code that is returned. */
@@ -64,7 +74,7 @@ void worker_done(struct fb_worker *worker);
 void worker_set_phase(struct fb_worker *worker, enum worker_phase phase);
 
 /* turn.c: Turns the loop until the worker is ending, or is draining and has no session and no job
- * left. */
+ * left, or the loop has failed. */
 void worker_run(struct fb_worker *worker);
 /* Runs one turn of the loop. */
 void worker_turn(struct fb_worker *worker);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: what goes wrong in a wait is an alert, and the loop goes on. The system calls of
+/* The contract: what goes wrong in a wait is an alert, and the loop goes on, but for a wait that
+ * fails, or a descriptor of the loop's own that is not open: the loop then says that it is of no
+ * use. The system calls of
  * the mechanisms come here first; what they answer instead of the kernel, a test has set. */
 #include "contract/contract.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -96,12 +99,40 @@ START_TEST(a_wait_that_fails_is_an_alert)
 {
     struct fixture *fixture = contract_start(_i, 1);
 
+    answer_with(-1, EINTR); /* a signal is nothing to speak of */
+    loop_wait(fixture->loop, 1000);
+    ck_assert_int_eq(fixture->loop->wait_error, 0);
     answer_with(-1, EINVAL);
     loop_wait(fixture->loop, 1000);
     ck_assert(!answer.set);
     check_alert(fixture, "t: [alert] %s() failed (22: %s)\n", "Invalid argument");
-    answer_with(-1, EINTR); /* a signal is nothing to speak of */
-    loop_wait(fixture->loop, 1000);
+    ck_assert_int_eq(fixture->loop->wait_error, EINVAL);
+    fixture_stop(fixture);
+}
+END_TEST
+
+/* A mechanism that does not look for closed descriptors itself has one of its own, as epoll. */
+START_TEST(a_descriptor_of_the_loop_is_closed)
+{
+    sigset_t wait_mask;
+    struct fixture *fixture;
+    int fd;
+
+    sigprocmask(SIG_BLOCK, NULL, &wait_mask);
+    fixture =
+        contract_start_with(mechanism_at(_i), mechanism_at(_i)->option.initial, 1, &wait_mask);
+    fd = fixture->loop->signaler->fd;
+    if (!mechanism_at(_i)->edge) {
+        int other = dup(fd);
+
+        close(fd);
+        loop_wait(fixture->loop, 1000);
+        ck_assert_int_eq(fixture->loop->wait_error, EBADF);
+        ck_assert_ptr_nonnull(
+            strstr(fixture_logged(fixture), "() failed (9: Bad file descriptor)"));
+        ck_assert_int_eq(dup2(other, fd), fd);
+        close(other);
+    }
     fixture_stop(fixture);
 }
 END_TEST
@@ -161,6 +192,7 @@ static void add_tests(TCase *tcase, int from, int to)
 {
     tcase_add_real_test(tcase, an_endless_wait_that_ends_is_an_alert, from, to);
     tcase_add_real_test(tcase, a_wait_that_fails_is_an_alert, from, to);
+    tcase_add_real_test(tcase, a_descriptor_of_the_loop_is_closed, from, to);
     tcase_add_real_test(tcase, a_wrong_count_is_an_alert, from, to);
     tcase_add_real_test(tcase, a_descriptor_closed_by_somebody_else, from, to);
 }

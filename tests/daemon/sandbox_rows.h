@@ -113,7 +113,7 @@ static const struct row {
     { "tcp", 0, EPERM, 0, FILTER },
     { "unix", 0, EPERM, 0, FILTER },
 #ifndef __SANITIZE_ADDRESS__
-    { "fork", 0, EPERM, 0, FILTER },
+    { "fork", EPERM, EPERM, 0, FILTER },
     { "open /proc/self/status", 0, EACCES, 0, PATHS },
     { "open /usr/lib", 0, EACCES, 0, PATHS },
 #endif

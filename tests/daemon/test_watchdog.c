@@ -45,8 +45,8 @@ static const struct {
     { "d", "in callback \"data\" of protocol \"stuck\"" },
     { "t", "in callback \"timer\" of protocol \"stuck\"" },
     { "c", "in callback \"closed\" of protocol \"stuck\"" },
-    { "r", "in callback \"release\"" },
-    { "f", "in callback \"done\"" },
+    { "r", "in callback \"release\" of protocol \"stuck\"" },
+    { "f", "in callback \"done\" of protocol \"stuck\"" },
 };
 
 /* Only the log learns of it. */

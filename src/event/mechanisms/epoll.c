@@ -161,7 +161,7 @@ static void epoll_process_events(struct loop *loop, int timeout)
     n = epoll_pwait(state->fd, state->events, state->events_n, timeout, loop->wait_mask);
     if (n == -1) {
         if (errno != EINTR)
-            log_write(loop->log, LEVEL_ALERT, errno, "epoll_pwait() failed");
+            loop_fail(loop, "epoll_pwait", errno);
         return;
     }
     if (n == 0 && timeout == -1)

@@ -143,6 +143,10 @@ static void report_entry(struct loop *loop, const struct pollfd *entry, uint32_t
     if (revents & POLLNVAL)
         log_write(
             loop->log, LEVEL_ALERT, 0, "poll() says that descriptor %d is not open", entry->fd);
+    if ((revents & POLLNVAL) && loop_owns(loop, source)) {
+        loop_fail(loop, "poll", EBADF);
+        return;
+    }
     if (revents & POLLHUP)
         source->eof = true;
     if (revents & (POLLERR | POLLHUP | POLLNVAL))
@@ -164,7 +168,7 @@ static void poll_process_events(struct loop *loop, int timeout)
     left = ppoll(state->fds, state->n, timeout == -1 ? NULL : &limit, loop->wait_mask);
     if (left == -1) {
         if (errno != EINTR)
-            log_write(loop->log, LEVEL_ALERT, errno, "poll() failed");
+            loop_fail(loop, "poll", errno);
         return;
     }
     if (left == 0 && timeout == -1)

@@ -122,6 +122,10 @@ static void repair_sets(struct loop *loop)
             continue;
         log_write(
             loop->log, LEVEL_ALERT, errno, "select() watched descriptor %d, which is not open", fd);
+        if (loop_owns(loop, source)) {
+            loop_fail(loop, "select", EBADF);
+            return;
+        }
         for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
             if (!FD_ISSET(fd, &state->watched[direction]))
                 continue;
@@ -165,7 +169,7 @@ static void select_process_events(struct loop *loop, int timeout)
         if (errno == EBADF)
             repair_sets(loop);
         else if (errno != EINTR)
-            log_write(loop->log, LEVEL_ALERT, errno, "select() failed");
+            loop_fail(loop, "select", errno);
         return;
     }
     if (left == 0 && timeout == -1)

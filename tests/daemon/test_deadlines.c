@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Workers that do not end when they are told to: the master ends them in time. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROGUE "load_module " MODULES_PATH "/rogue.so;\n"
+#define SERVER "events {} stream { server { listen 127.0.0.1:$0; rogue; } }\n"
+#define TIMEOUT "worker_shutdown_timeout 200ms; "
+#define TIMEOUT_MS 200
+#define LATE_DRAIN "exited on signal 9"
+#define WHY ", killed: it had not ended 1 s after worker_shutdown_timeout"
+
+/* Ways of a worker that is told to drain: as the client has asked, or "" for being stopped. */
+static const struct {
+    const char *letter, *where;
+} ways[] = {
+    { "", "" },
+    { "j", " in a job of protocol \"rogue\"" },
+    { "i", "" },
+};
+
+#define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
+
+/* A daemon with a worker that does not drain, and a session of it. */
+static struct daemon *start_rogue(const char *directives, int way, pid_t *worker, int *client)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, ROGUE TIMEOUT "%s" SERVER, directives);
+    daemon_start(daemon);
+    daemon_expects(daemon, LATE_DRAIN);
+    ck_assert_uint_eq(proc_children(daemon->pid, worker, 1), 1);
+    *client = client_open(daemon->ports[0]);
+    client_echo(*client, "?");
+    if (*ways[way].letter != '\0')
+        client_echo(*client, ways[way].letter);
+    else
+        proc_freeze(*worker);
+    return daemon;
+}
+
+/* The worker was killed, not before its time, and the log says why. */
+static void check_killed(struct daemon *daemon, int way, int64_t from)
+{
+    char line[256];
+
+    ck_assert_int_ge(now_ms() - from, TIMEOUT_MS + 1000);
+    snprintf(line, sizeof(line), "%s" WHY, ways[way].where);
+    ck_assert_uint_eq(daemon_count_log(daemon, line), 1);
+}
+
+static const int quits[] = { SIGQUIT, SIGTERM };
+
+START_TEST(graceful_end)
+{
+    int way = _i % WAYS, client;
+    int64_t from;
+    struct daemon *daemon;
+    pid_t worker;
+
+    daemon = start_rogue("sigterm_shutdown graceful; ", way, &worker, &client);
+    from = now_ms();
+    daemon_signal(daemon, quits[_i / WAYS]);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    check_killed(daemon, way, from);
+    client_expect_gone(client);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Others are served meanwhile, but for those whom a worker takes that has not heard of a drain. */
+START_TEST(reload)
+{
+    bool deaf = *ways[_i].letter == 'i';
+    struct daemon *daemon;
+    int client, other = -1;
+    int64_t from;
+    pid_t worker;
+
+    daemon = start_rogue("", _i, &worker, &client);
+    from = now_ms();
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    if (!deaf) {
+        other = client_open(daemon->ports[0]);
+        client_echo(other, "?");
+    }
+    WAIT_FOR(proc_state(worker) == 0);
+    daemon_wait_log(daemon, LATE_DRAIN);
+    check_killed(daemon, _i, from);
+    client_expect_gone(client);
+    close(client);
+    ck_assert_uint_eq(daemon_count_log(daemon, "start worker process"), 2);
+    if (deaf)
+        other = client_open(daemon->ports[0]);
+    client_echo(other, "?");
+    close(other);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(winch)
+{
+    struct daemon *daemon;
+    int64_t from;
+    pid_t worker;
+    int client;
+
+    daemon = start_rogue("", _i, &worker, &client);
+    from = now_ms();
+    daemon_signal(daemon, SIGWINCH);
+    WAIT_FOR(proc_child_n(daemon->pid) == 0);
+    daemon_wait_log(daemon, LATE_DRAIN);
+    check_killed(daemon, _i, from);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The master was not told. */
+START_TEST(a_worker_that_was_told_by_others)
+{
+    struct daemon *daemon;
+    int64_t from;
+    pid_t worker;
+    int client;
+
+    daemon = start_rogue("", 1, &worker, &client);
+    from = now_ms();
+    ck_assert_int_eq(kill(worker, SIGQUIT), 0);
+    daemon_wait_log(daemon, LATE_DRAIN);
+    check_killed(daemon, 1, from);
+    close(client);
+    daemon_wait_log(daemon, "start worker process");
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(fast_end_of_a_stopped_worker)
+{
+    struct daemon *daemon;
+    pid_t worker;
+    int client;
+
+    daemon = start_rogue("", 0, &worker, &client);
+    daemon_stop(daemon, SIGTERM);
+    daemon_wait_log(daemon, ", killed: it had not ended 2 s after it was told to");
+    client_expect_gone(client);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A worker that hangs as it stops has released its listeners, and its channel is still there. */
+START_TEST(a_worker_that_hangs_as_it_stops)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        ROGUE TIMEOUT "events {}\n"
+                      "stream { rogue_stop hang; server { listen 127.0.0.1:$0; rogue; } }\n");
+    daemon_start(daemon);
+    daemon_expects(daemon, LATE_DRAIN);
+    daemon_stop(daemon, SIGQUIT);
+    daemon_wait_log(daemon, LATE_DRAIN " in callback \"worker_stop\" of protocol \"rogue\"" WHY);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Off: there is no deadline, whatever sessions do. */
+START_TEST(without_the_timeout)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t worker;
+    int client;
+
+    daemon_configure(daemon, ROGUE "worker_shutdown_timeout off; " SERVER);
+    daemon_start(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "?");
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    proc_freeze(worker);
+    /* a drain with a deadline, which comes later, ends before */
+    daemon_configure(daemon, ROGUE TIMEOUT SERVER);
+    ck_assert_int_eq(kill(worker, SIGCONT), 0);
+    daemon_wait_log(daemon, "gracefully shutting down");
+    client_echo(client, "?");
+    close(client);
+    WAIT_FOR(proc_state(worker) == 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The process that has no master counts for itself. */
+START_TEST(a_job_of_a_single_process)
+{
+    struct daemon *daemon = daemon_create(1);
+    int64_t from;
+    int client;
+
+    daemon_configure(daemon, ROGUE TIMEOUT "master_process off; " SERVER);
+    daemon_start(daemon);
+    daemon_expects(daemon, "1 jobs have not ended 1 s after worker_shutdown_timeout");
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "j");
+    from = now_ms();
+    daemon_stop(daemon, SIGQUIT);
+    ck_assert_int_ge(now_ms() - from, TIMEOUT_MS + 1000);
+    daemon_wait_log(daemon, "jobs have not ended");
+    client_expect_gone(client);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The daemon goes at once: the job is not waited for, and its module stays loaded until then. */
+START_TEST(fast_end_with_a_job)
+{
+    struct daemon *daemon = daemon_start_new(1, ROGUE SERVER);
+    int client = client_open(daemon->ports[0]);
+
+    client_echo(client, "j");
+    daemon_stop(daemon, SIGTERM);
+    ck_assert_uint_eq(daemon_count_log(daemon, "exited with code 0"), 1);
+    client_expect_gone(client);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_loop_test(tcase, graceful_end, 0, WAYS + 1);
+    tcase_add_loop_test(tcase, reload, 0, WAYS);
+    tcase_add_loop_test(tcase, winch, 0, 1);
+    tcase_add_test(tcase, a_worker_that_was_told_by_others);
+    tcase_add_test(tcase, fast_end_of_a_stopped_worker);
+    tcase_add_test(tcase, a_worker_that_hangs_as_it_stops);
+    tcase_add_test(tcase, without_the_timeout);
+    tcase_add_test(tcase, a_job_of_a_single_process);
+    tcase_add_test(tcase, fast_end_with_a_job);
+}
+
+TEST_MAIN("deadlines", add_tests)

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Workers that a protocol ends, or makes useless: each is replaced, and the log and the status name
+ * the cause. */
+#include "daemon/client.h"
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ROGUE "load_module " MODULES_PATH "/rogue.so;\n"
+#define SERVER "stream { server { listen 127.0.0.1:$0; rogue; } }\n"
+#define OF_ROGUE " of protocol \"rogue\""
+#define LOST ", 1 session was lost"
+#define UNABLE ": it could not wait for events (9: Bad file descriptor)"
+
+static const struct {
+    const char *letter, *line, *cause;
+    const char *events;
+} deaths[] = {
+    { "k", "in callback \"data\"" OF_ROGUE LOST, "signal", "" },
+    { "x", "called exit(0) in callback \"data\"" OF_ROGUE LOST, "exit", "" },
+    { "y", "called exit(3) in callback \"data\"" OF_ROGUE LOST, "exit", "" },
+    { "p", "called pthread_exit() in callback \"data\"" OF_ROGUE LOST, "exit", "" },
+    { "jp", "called pthread_exit() in callback \"data\"" OF_ROGUE ", or in a job" OF_ROGUE LOST,
+        "exit", "" },
+    /* the callback that has queued the job may not have returned yet */
+    { "K", "in a job" OF_ROGUE LOST, "signal", "" },
+    { "X", "in a job" OF_ROGUE LOST, "exit", "" },
+    { "P", "in a job" OF_ROGUE LOST, "exit", "" },
+    { "C", "exited on signal 9, killed: it had closed the channel to the master", "channel_lost",
+        "" },
+    { "e", UNABLE, "wait_failed", "use epoll;" },
+    { "a", UNABLE, "wait_failed", "use epoll;" },
+    { "a", UNABLE, "wait_failed", "use poll;" },
+    { "a", UNABLE, "wait_failed", "use select;" },
+};
+
+static void expect_death(struct daemon *daemon, const char *line)
+{
+    daemon_expects(daemon, line);
+    daemon_expects(daemon, "died at once (1 in a row)"); /* the worker is young */
+    if (is_wrapped()) /* a sanitizer has its own say on fatal signals */
+        daemon_expects(daemon, "==");
+}
+
+static int64_t count_deaths(const struct daemon *daemon, const char *cause)
+{
+    struct json_value answer = control_ask(daemon, "status");
+
+    return control_number(json_member(answer, "deaths"), cause);
+}
+
+/* Others than the worker's own session have nothing of it but the time until it is replaced. */
+START_TEST(death_names_its_cause)
+{
+    struct daemon *daemon = daemon_start_new(1, ROGUE "events { %s } " SERVER, deaths[_i].events);
+    int client = client_open(daemon->ports[0]);
+    char text[128];
+    pid_t worker;
+
+    expect_death(daemon, deaths[_i].line);
+    daemon_expects(daemon, "failed (9: Bad file descriptor)");
+    daemon_expects(daemon, "is not open");
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
+    ck_assert_int_eq(count_deaths(daemon, deaths[_i].cause), 0);
+    if (deaths[_i].letter[1] != '\0')
+        client_echo(client, "j");
+    client_send(client, deaths[_i].letter + strlen(deaths[_i].letter) - 1);
+    daemon_wait_log(daemon, deaths[_i].line);
+    WAIT_FOR(proc_state(worker) == 0);
+    ck_assert_int_eq(count_deaths(daemon, deaths[_i].cause), 1);
+    close(client);
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "?");
+    close(client);
+    ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
+    snprintf(text, sizeof(text), "\ndeaths of workers: 1 %s\n", deaths[_i].cause);
+    ck_assert_ptr_nonnull(strstr(daemon->out, text));
+    ck_assert_uint_le(daemon_count_log(daemon, "is not open"), 16); /* no spinning */
+    daemon_finish(daemon);
+}
+END_TEST
+
+static const struct {
+    const char *way, *line;
+} starts[] = {
+    { "crash", " in callback \"worker_start\"" OF_ROGUE },
+    { "exit", "called exit(4) in callback \"worker_start\"" OF_ROGUE },
+};
+
+START_TEST(death_at_the_start)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        ROGUE "events {} stream { rogue_start %s; server { listen 127.0.0.1:$0; rogue; } }",
+        starts[_i].way);
+    expect_death(daemon, starts[_i].line);
+    daemon_expects(daemon, "a worker process could not start, nothing is served");
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", NULL), 1);
+    proc_reap_orphans();
+    ck_assert_uint_eq(daemon_count_log(daemon, starts[_i].line), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(death_at_the_stop)
+{
+    struct daemon *daemon = daemon_start_new(
+        1, ROGUE "events {} stream { rogue_stop crash; server { listen 127.0.0.1:$0; rogue; } }");
+
+    expect_death(daemon, " in callback \"worker_stop\"" OF_ROGUE);
+    daemon_stop(daemon, SIGQUIT);
+    daemon_wait_log(daemon, " in callback \"worker_stop\"" OF_ROGUE);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(use_of_an_ended_connection_names_the_protocol)
+{
+    struct daemon *daemon = daemon_start_new(1, ROGUE "events {} " SERVER);
+    int other = client_open(daemon->ports[0]), client = client_open(daemon->ports[0]);
+
+    daemon_expects(daemon, "fb_write() of a connection that has ended, by protocol \"rogue\"");
+    client_send(client, "o");
+    client_expect_end(client);
+    client_send(other, "u");
+    client_expect(other, "u");
+    close(other);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Without a filter, or where programs may be run, there is a child, which ends when it comes back
+ * or calls the SDK; where nobody has asked for it, there is none. */
+static const struct {
+    const char *module, *sandbox;
+    bool allowed;
+} modes[] = {
+    { "rogue", "off", true },
+    { "rogue", "on", false },
+    { "rogue", "strict", false },
+    { "rogue_exec", "on", true },
+    { "rogue_exec", "strict", true },
+};
+
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED true /* the runtime wants processes of its own */
+#else
+#define SANITIZED false
+#endif
+
+static const char *const forks[] = { "c", "w", "r" };
+
+START_TEST(fork_makes_no_second_worker)
+{
+    bool allowed = modes[_i].allowed || SANITIZED;
+    struct daemon *daemon = daemon_create(1);
+    pid_t worker;
+    int client, other;
+
+    daemon_configure(daemon, "load_module " MODULES_PATH "/%s.so; sandbox %s; events {} " SERVER,
+        modes[_i].module, modes[_i].sandbox);
+    daemon_start(daemon);
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
+    client = client_open(daemon->ports[0]);
+    other = client_open(daemon->ports[0]);
+    client_echo(other, "?");
+    for (size_t i = 0; i < sizeof(forks) / sizeof(forks[0]); i++) {
+        client_send(client, forks[i]);
+        client_expect(client, allowed ? forks[i] : "n");
+        WAIT_FOR(proc_child_n(worker) == 0);
+    }
+    client_send(client, "F"); /* in a job */
+    client_expect(client, "F");
+    WAIT_FOR(proc_child_n(worker) == 0);
+    for (int i = 0; i < 20; i++) {
+        client_echo(other, "?");
+        client_echo(client, "?");
+    }
+    ck_assert(client_is_quiet(client) && client_is_quiet(other));
+    close(client);
+    client_expect_gone((shutdown(other, SHUT_WR), other));
+    close(other);
+    ck_assert_uint_eq(proc_child_n(daemon->pid), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_loop_test(tcase, death_names_its_cause, 0, (int)(sizeof(deaths) / sizeof(deaths[0])));
+    tcase_add_loop_test(tcase, death_at_the_start, 0, (int)(sizeof(starts) / sizeof(starts[0])));
+    tcase_add_test(tcase, death_at_the_stop);
+    tcase_add_test(tcase, use_of_an_ended_connection_names_the_protocol);
+    tcase_add_loop_test(
+        tcase, fork_makes_no_second_worker, 0, (int)(sizeof(modes) / sizeof(modes[0])));
+}
+
+TEST_MAIN("deaths", add_tests)
