@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two halves of SCM_RIGHTS. A message holds at most one descriptor; a receiver names the length
- * of one, without the padding, so that the kernel closes what a sender adds beyond it. */
+/* The two halves of SCM_RIGHTS. A message has one descriptor at most; a sender that is not trusted
+ * may add more, and these are received as well: what the kernel closes for a receiver without room,
+ * it closes as the sender wants it, and a socket with SO_LINGER waits for a peer that never
+ * reads. */
 #include "process/fd_passing.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+#define PASSED_MAX 253 /* descriptors of a message, by the kernel (SCM_MAX_FD) */
+/* Packets that a socket may hold, with room to spare. */
+#define PACKETS_MAX 1024
 
 union fd_control {
     struct cmsghdr header;
-    char room[CMSG_SPACE(sizeof(int))];
+    char room[CMSG_SPACE(PASSED_MAX * sizeof(int))];
 };
 
 ssize_t fd_send(int socket, const void *bytes, size_t n, int passed)
@@ -22,9 +34,9 @@ ssize_t fd_send(int socket, const void *bytes, size_t n, int passed)
 
     assert(n > 0); /* a descriptor without a byte does not arrive */
     if (passed != -1) {
-        memset(&control, 0, sizeof(control));
+        memset(&control, 0, CMSG_SPACE(sizeof(int)));
         header.msg_control = &control;
-        header.msg_controllen = sizeof(control.room);
+        header.msg_controllen = CMSG_SPACE(sizeof(int));
         control.header.cmsg_level = SOL_SOCKET;
         control.header.cmsg_type = SCM_RIGHTS;
         control.header.cmsg_len = CMSG_LEN(sizeof(int));
@@ -36,6 +48,24 @@ ssize_t fd_send(int socket, const void *bytes, size_t n, int passed)
     return sent;
 }
 
+/* Takes the descriptors out of one part of a message: the first that *passed has no other for, and
+ * discards the rest. */
+static void take_descriptors(const struct cmsghdr *part, int *passed)
+{
+    const unsigned char *bytes = CMSG_DATA(part);
+    size_t n = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+    for (size_t i = 0; i < n; i++) {
+        int fd;
+
+        memcpy(&fd, bytes + i * sizeof(int), sizeof(int));
+        if (*passed == -1)
+            *passed = fd;
+        else
+            fd_discard(fd);
+    }
+}
+
 ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
 {
     struct iovec piece = { bytes, n };
@@ -44,13 +74,58 @@ ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
         .msg_iov = &piece,
         .msg_iovlen = 1,
         .msg_control = &control,
-        .msg_controllen = CMSG_LEN(sizeof(int)), /* the padding has room for another one */
+        .msg_controllen = sizeof(control.room),
     };
     ssize_t received = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *c = received >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
+    struct cmsghdr *part = received >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
 
     *passed = -1;
-    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-        memcpy(passed, CMSG_DATA(c), sizeof(int));
+    for (; part != NULL; part = CMSG_NXTHDR(&header, part))
+        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS)
+            take_descriptors(part, passed);
     return received;
+}
+
+void fd_discard(int fd)
+{
+    static const struct linger none = { .l_onoff = 0 };
+    int saved = errno;
+
+    assert(fd >= 0);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* fails for what is no socket */
+    close(fd);
+    errno = saved;
+}
+
+void fd_refuse(int socket)
+{
+    static const int off = 0;
+
+    setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+}
+
+static bool refuses_descriptors(int socket)
+{
+    int on = 1;
+    socklen_t n = sizeof(on);
+
+    return getsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &on, &n) == 0 && on == 0;
+}
+
+void fd_close_socket(int socket)
+{
+    assert(socket >= 0);
+    if (!refuses_descriptors(socket)) {
+        shutdown(socket, SHUT_RDWR);
+        for (int i = 0; i < PACKETS_MAX; i++) { /* an empty packet looks like the end */
+            char byte;
+            int passed;
+
+            if (fd_receive(socket, &byte, 1, &passed) == -1)
+                break;
+            if (passed != -1)
+                fd_discard(passed);
+        }
+    }
+    close(socket);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Passes one descriptor with some bytes over a unix domain socket (SCM_RIGHTS). Every descriptor
- * that one process gives another goes through these two calls. They never block on their own
- * account: the socket's flags decide. */
+ * that one process gives another goes through these calls. They never block on their own account:
+ * the socket's flags decide, and a descriptor that nobody wants is closed without waiting for what
+ * its sender has left in it. */
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +10,14 @@
 /* Sends like send() without SIGPIPE; `passed` goes along unless it is -1, and stays the
  * caller's. -1 with errno, EPIPE if the receiver has closed. */
 ssize_t fd_send(int socket, const void *bytes, size_t n, int passed);
-/* Receives like recv(); *passed is a descriptor that came along, close-on-exec and the caller's,
- * or -1. */
+/* Receives like recv(); *passed is the first descriptor that came along, close-on-exec and the
+ * caller's, or -1. All others are discarded. */
 ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed);
+/* Closes a descriptor that somebody has passed, which may be a socket that would wait for its peer
+ * (SO_LINGER). */
+void fd_discard(int fd);
+/* Makes the kernel refuse descriptors that are sent to this socket, where it can (Linux 6.16). */
+void fd_refuse(int socket);
+/* Closes a socket of packets, first discarding the descriptors that it was passed and has not
+ * received: the kernel, too, would wait for them. */
+void fd_close_socket(int socket);
