@@ -87,7 +87,8 @@ static void show_upgrade(struct json_value upgrade, FILE *out)
 static void show_deaths(struct json_value deaths, FILE *out)
 {
     static const char *const causes[] = { "signal", "exit", "wait_failed", "channel_lost",
-        "start_failed", "start_timeout", "shutdown_timeout", "stop_timeout", "watchdog" };
+        "channel_rules", "start_failed", "start_timeout", "shutdown_timeout", "stop_timeout",
+        "watchdog" };
     const char *before = "deaths of workers: ";
 
     for (size_t i = 0; i < countof(causes); i++) {

@@ -4,6 +4,7 @@
 #include "control/socket.h"
 
 #include "process/channel.h"
+#include "process/fd_passing.h"
 #include "settings/cycle.h"
 
 #include <assert.h>
@@ -96,6 +97,7 @@ static const char *open_aside(struct control_socket *control, const struct socka
     control->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (control->fd == -1)
         return "socket";
+    fd_refuse(control->fd); /* its clients inherit it */
     if (unlink(aside->sun_path) == -1 && errno != ENOENT)
         return "unlink";
     if (bind_private(control->fd, aside) == -1)

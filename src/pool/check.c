@@ -19,10 +19,14 @@ static void check_worker(const struct pool_worker *worker, const struct generati
         assert(worker->channel == -1 && worker->inbox == -1);
         assert(worker->deadline.deadline == 0);
         assert(worker->killed == POOL_KILL_NONE);
+        assert(!worker->known);
     } else {
         assert(worker->pid > 1);
         assert(worker->channel > 2);
         assert(worker->inbox != worker->channel);
+        assert(worker->inbox == -1 || worker->known);
+        assert(worker->outbox.wanted_n <= POOL_WANTED_MAX);
+        assert(worker->outbox.log_n <= generation->cycle->core.log_n);
         assert(worker->fills > 0);
         assert(last || next->pid != worker->pid);
         assert(last || next->channel != worker->channel);
@@ -43,7 +47,6 @@ void pool_check(const struct pool *pool)
     bool starting = false, serving = false;
 
     assert(pool->ops != NULL && pool->log != NULL);
-    assert(STAILQ_EMPTY(&pool->requests));
     assert(!pool->ending || pool->starting == NULL);
     TAILQ_FOREACH (generation, &pool->generations, link) {
         bool starts = generation == pool->starting, serves = generation == pool->serving;

@@ -18,6 +18,7 @@ const char *const death_names[POOL_DEATHS] = {
     [POOL_KILL_DRAIN_LATE] = "shutdown_timeout",
     [POOL_KILL_CLOSE_LATE] = "stop_timeout",
     [POOL_KILL_CHANNEL_LOST] = "channel_lost",
+    [POOL_KILL_CHANNEL] = "channel_rules",
     [POOL_DEATH_SIGNAL] = "signal",
     [POOL_DEATH_EXIT] = "exit",
     [POOL_DEATH_WAIT] = "wait_failed",
@@ -30,6 +31,7 @@ static const char *const killed_because[POOL_KILLS] = {
     [POOL_KILL_DRAIN_LATE] = "it had not ended 1 s after worker_shutdown_timeout",
     [POOL_KILL_CLOSE_LATE] = "it had not ended 2 s after it was told to",
     [POOL_KILL_CHANNEL_LOST] = "it had closed the channel to the master, and not ended within 1 s",
+    [POOL_KILL_CHANNEL] = "it had broken a rule of the channel to the master",
 };
 
 void death_read(const struct pool_worker *worker, struct death_words *words)
@@ -119,33 +121,30 @@ static const char *format_loss(const struct death_words *words, char text[64])
     return text;
 }
 
-static void log_signal(
-    const struct pool_worker *worker, int status, const char *place, const char *loss)
+static void log_signal(struct pool_worker *worker, int status, const char *place, const char *loss)
 {
     bool killed = worker->killed != POOL_KILL_NONE;
 
     assert(worker->killed < POOL_KILLS);
-    log_write(worker->generation->pool->log, LEVEL_ALERT, 0,
-        "worker process %d exited on signal %d%s%s%s%s%s%s", (int)worker->pid, WTERMSIG(status),
-        WCOREDUMP(status) ? " (core dumped)" : "", place[0] != '\0' ? " " : "", place,
-        killed ? ", killed: " : "", killed ? killed_because[worker->killed] : "", loss);
+    pool_worker_log(worker, LEVEL_ALERT, 0, "worker process %d exited on signal %d%s%s%s%s%s%s",
+        (int)worker->pid, WTERMSIG(status), WCOREDUMP(status) ? " (core dumped)" : "",
+        place[0] != '\0' ? " " : "", place, killed ? ", killed: " : "",
+        killed ? killed_because[worker->killed] : "", loss);
 }
 
 /* Logs an exit that nobody has asked for. */
-static void log_exit(const struct pool_worker *worker, int status, const struct death_words *words,
+static void log_exit(struct pool_worker *worker, int status, const struct death_words *words,
     const char *place, const char *loss)
 {
-    struct log *log = worker->generation->pool->log;
     bool left = heartbeat_end_of(words->end) == HEARTBEAT_THREAD_LEFT;
     char call[32];
 
     snprintf(call, sizeof(call), left ? "pthread_exit()" : "exit(%d)", WEXITSTATUS(status));
-    log_write(log, LEVEL_ALERT, 0, "worker process %d called %s%s%s%s", (int)worker->pid, call,
-        place[0] != '\0' ? " " : "", place, loss);
+    pool_worker_log(worker, LEVEL_ALERT, 0, "worker process %d called %s%s%s%s", (int)worker->pid,
+        call, place[0] != '\0' ? " " : "", place, loss);
 }
 
-enum pool_death death_log(
-    const struct pool_worker *worker, int status, const struct death_words *words)
+enum pool_death death_log(struct pool_worker *worker, int status, const struct death_words *words)
 {
     enum pool_death cause = find_cause(worker, status, words);
     struct pool *pool = worker->generation->pool;
@@ -159,11 +158,11 @@ enum pool_death death_log(
     else if (cause == POOL_DEATH_EXIT)
         log_exit(worker, status, words, place, loss);
     else if (cause == POOL_DEATH_WAIT)
-        log_write(pool->log, LEVEL_ALERT, heartbeat_error_of(words->end),
+        pool_worker_log(worker, LEVEL_ALERT, heartbeat_error_of(words->end),
             "worker process %d exited with code %d%s: it could not wait for events",
             (int)worker->pid, WEXITSTATUS(status), loss);
     else
-        log_write(pool->log, LEVEL_NOTICE, 0, "worker process %d exited with code %d",
+        pool_worker_log(worker, LEVEL_NOTICE, 0, "worker process %d exited with code %d",
             (int)worker->pid, WEXITSTATUS(status));
     pool->deaths[cause]++;
     return cause;

@@ -19,8 +19,7 @@ extern const char *const death_names[POOL_DEATHS];
 /* Reads a worker's last words, before its slot is released. */
 void death_read(const struct pool_worker *worker, struct death_words *words);
 /* Logs that the worker's process has exited, with the cause, which it counts and returns. */
-enum pool_death death_log(
-    const struct pool_worker *worker, int status, const struct death_words *words);
+enum pool_death death_log(struct pool_worker *worker, int status, const struct death_words *words);
 
 #define DEATH_PLACE_MAX 256
 

@@ -17,6 +17,7 @@ void pool_destroy_generation(struct generation *generation)
 
     assert(generation->process_n == 0);
     assert(generation != pool->serving && generation != pool->starting);
+    pool_lines_report(generation);
     GENERATION_FOREACH_WORKER (worker, generation)
         timers_disarm(pool->timers, &worker->respawn);
     timers_disarm(pool->timers, &generation->release);

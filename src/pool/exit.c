@@ -25,7 +25,7 @@ static void replace_crashed(struct pool_worker *worker)
     if (wait > RESPAWN_MAX_MS)
         wait = RESPAWN_MAX_MS;
     worker->failures++;
-    log_write(worker->generation->pool->log, LEVEL_ALERT, 0,
+    pool_worker_log(worker, LEVEL_ALERT, 0,
         "a worker process died at once (%u in a row), the next starts in %" PRIu64 " ms",
         worker->failures, wait);
     pool_worker_respawn_in(worker, wait);
@@ -35,18 +35,18 @@ static void replace_crashed(struct pool_worker *worker)
  * those that accept rescan their listeners, for which it may have been the one that was woken. */
 static void tell_others(const struct pool_worker *gone)
 {
+    struct pool *pool = gone->generation->pool;
     struct generation *generation;
     struct pool_worker *worker;
 
-    TAILQ_FOREACH (generation, &gone->generation->pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation) {
-            if (worker == gone)
-                continue;
-            if (gone->inbox != -1)
-                pool_worker_send(worker, MESSAGE_PEER_GONE, slot_incarnation(gone->slot), -1);
-            if (worker->phase == POOL_WORKER_ACCEPTING)
-                pool_worker_send(worker, MESSAGE_RESCAN, 0, -1);
-        }
+    pool_rescan(pool, NULL);
+    if (!gone->known)
+        return;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (pool_outbox_is_full(worker))
+                pool_worker_break_rule(worker, "it does not read what it is sent");
+    pool_outbox_note_gone(gone);
 }
 
 /* Whether a death that comes early delays the next start. SIGKILL is somebody's decision, if not
@@ -125,8 +125,7 @@ struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
 
 /* Gives back what a worker has held whose process has exited, keeps what it has counted, and reads
  * its last words. */
-static void release_worker(
-    struct pool *pool, const struct pool_worker *worker, struct death_words *words)
+static void release_worker(struct pool *pool, struct pool_worker *worker, struct death_words *words)
 {
     struct generation *generation;
 
@@ -136,7 +135,7 @@ static void release_worker(
     TAILQ_FOREACH (generation, &pool->generations, link)
         zones_slot_released(&generation->cycle->zones, worker->slot);
     if (slot_release(pool->shared, worker->slot))
-        log_write(pool->log, LEVEL_NOTICE, 0,
+        pool_worker_log(worker, LEVEL_NOTICE, 0,
             "the accept mutex was taken back from worker process %d", (int)worker->pid);
 }
 

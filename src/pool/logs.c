@@ -9,44 +9,24 @@
 #include "process/role.h"
 
 #include <assert.h>
-#include <unistd.h>
-
-/* Passes a file to a worker, with flags of its own if it can have them: see logs_separate(). */
-static void pass_file(struct pool_worker *worker, unsigned log, int fd)
-{
-    int own = worker->channel == -1 ? -1 : log_file_open_again(fd);
-
-    pool_worker_send(worker, MESSAGE_LOG_FILE, log, own != -1 ? own : fd);
-    if (own != -1)
-        close(own);
-}
-
-static void pass_files(struct generation *generation)
-{
-    const struct core_settings *core = &generation->cycle->core;
-    struct pool_worker *worker;
-
-    GENERATION_FOREACH_WORKER (worker, generation)
-        for (unsigned log = 0; log < core->log_n; log++)
-            if (core->logs[log].path != NULL)
-                pass_file(worker, log, core->logs[log].fd);
-}
 
 void pool_reopen_logs(struct pool *pool)
 {
     struct generation *generation;
+    struct pool_worker *worker;
 
     assert(role_is(ROLE_MASTER));
     TAILQ_FOREACH (generation, &pool->generations, link) {
         logs_reopen(&generation->cycle->core, pool->log);
-        pass_files(generation);
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->pid > 0)
+                pool_outbox_logs(worker);
     }
 }
 
 void pool_note_broken_log(struct generation *generation, unsigned log)
 {
-    if (log >= generation->cycle->core.log_n)
-        return;
+    assert(log < generation->cycle->core.log_n);
     generation->cycle->core.logs[log].broken = true;
     generation->pool->log->broken = true;
 }

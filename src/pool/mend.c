@@ -26,7 +26,7 @@ static struct cycle *listening_cycle(const struct pool *pool)
 static void send_socket(struct pool_worker *worker, int fd)
 {
     if (worker->pid > 0 && worker->phase < POOL_WORKER_RELEASED)
-        pool_worker_send(worker, MESSAGE_LISTENER, (uint32_t)fd, fd);
+        pool_outbox_listener(worker, fd);
 }
 
 static void send_socket_to_all(struct pool *pool, int fd)
@@ -111,7 +111,7 @@ void pool_note_damaged_mutex(struct pool_worker *worker)
         return;
     assert(generation->mutex_damage < DAMAGE_MOST);
     if (++generation->mutex_damage < DAMAGE_MOST) {
-        log_write(log, LEVEL_ALERT, 0,
+        pool_worker_log(worker, LEVEL_ALERT, 0,
             "the accept mutex was damaged, and was mended by worker process %d", (int)worker->pid);
         return;
     }
@@ -120,5 +120,5 @@ void pool_note_damaged_mutex(struct pool_worker *worker)
     generation->without_mutex = true;
     GENERATION_FOREACH_WORKER (worker, generation)
         if (worker->phase >= POOL_WORKER_READY)
-            pool_worker_send(worker, MESSAGE_MUTEX_OFF, 0, -1);
+            pool_outbox_mutex_off(worker);
 }

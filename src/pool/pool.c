@@ -40,7 +40,6 @@ void pool_init(struct pool *pool, const struct pool_options *options)
         .mend = { .expired = mend_expired },
     };
     TAILQ_INIT(&pool->generations);
-    STAILQ_INIT(&pool->requests);
 }
 
 void pool_done(struct pool *pool)
@@ -48,13 +47,15 @@ void pool_done(struct pool *pool)
     struct generation *generation;
 
     assert(!pool_has_workers(pool));
-    assert(STAILQ_EMPTY(&pool->requests));
     pool->serving = pool->starting = NULL;
     while ((generation = TAILQ_FIRST(&pool->generations)) != NULL)
         pool_destroy_generation(generation);
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
     timers_disarm(pool->timers, &pool->mend);
+    timers_disarm(pool->timers, &pool->lines_due);
+    timers_disarm(pool->timers, &pool->resend);
+    timers_disarm(pool->timers, &pool->rescan.due);
 }
 
 bool pool_has_workers(const struct pool *pool)

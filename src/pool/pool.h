@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "base/token_bucket.h"
 #include "event/timer.h"
 #include "net/adopted.h"
 #include "process/channel.h"
@@ -37,6 +38,7 @@ enum pool_kill {
     POOL_KILL_DRAIN_LATE,   /* told to drain, and there a second after worker_shutdown_timeout */
     POOL_KILL_CLOSE_LATE,   /* told to end at once */
     POOL_KILL_CHANNEL_LOST, /* closed its end of the channel, and lives */
+    POOL_KILL_CHANNEL,      /* broke a rule of the channel (rules.c) */
     POOL_KILLS,
 };
 
@@ -48,6 +50,31 @@ enum pool_death {
     POOL_DEATH_WAIT,                /* could not wait for events */
     POOL_DEATH_START,               /* could not start, and has said why */
     POOL_DEATHS,
+};
+
+#define POOL_WANTED_MAX 256 /* requests of a worker that does not read the replies */
+#define POOL_GONE_MAX 1024  /* incarnations that have ended, for a worker that does not read */
+
+/* Messages that wait until the worker's channel has room: what is of a kind is one message. */
+struct pool_outbox {
+    bool accept, rescan, mutex_off;
+    unsigned log_n;    /* so many of its logs, the last ones, were reopened */
+    int inbox;         /* its end of its inbox, or -1 */
+    uint32_t gone;     /* of pool->gone_n incarnations, those that it was told of */
+    unsigned wanted_n; /* incarnations whose inboxes it has asked for */
+    uint32_t wanted[POOL_WANTED_MAX];
+};
+
+/* The master's reading of a worker's channel. */
+struct pool_intake {
+    struct token_bucket messages;
+    unsigned accept_n; /* MESSAGE_ACCEPTs that were not replied to */
+};
+
+/* How many lines there are about a worker and those before it in its place. */
+struct pool_lines {
+    struct token_bucket bucket;
+    uint32_t held; /* lines that were not written, and not reported */
 };
 
 /* Findings of the watchdog about one worker. */
@@ -64,7 +91,10 @@ struct pool_worker {
     enum pool_worker_phase phase;
     pid_t pid;   /* 0: no process */
     int channel; /* the master's end; -1: no process */
-    int inbox;   /* other workers send messages to it here; -1 until the worker has made one */
+    int inbox;   /* other workers send messages to it here; -1 until one of them has asked */
+    bool known;  /* another worker has asked for its inbox */
+    struct pool_outbox outbox;
+    struct pool_intake intake;
     int broken_listener; /* the descriptor that it has reported as shut down; -1: none */
     struct slot_id slot;
     uint64_t started_ms;
@@ -73,6 +103,7 @@ struct pool_worker {
     enum pool_kill due;    /* reason of the deadline, while there is one */
     enum pool_kill killed; /* reason of the fatal signal that was sent */
     struct pool_watch watch;
+    struct pool_lines lines;
     unsigned failures; /* early deaths in a row, which make the wait for the next one longer */
     unsigned fills;    /* how many processes it has had */
 };
@@ -108,9 +139,13 @@ struct generation {
 
 TAILQ_HEAD(generations, generation);
 
-/* A worker's request for the inbox of another; private to messages.c. */
-struct inbox_request;
-STAILQ_HEAD(inbox_requests, inbox_request);
+/* A rescan that somebody has asked for (rescan.c). */
+struct pool_rescan {
+    struct timer due;
+    uint64_t last_ms;      /* the latest one */
+    struct slot_id except; /* the only worker that has asked; serial 0: all are to rescan */
+    bool host;             /* the host is told as well */
+};
 
 /* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `reaped`
  * may start a generation; no other may start or end one. */
@@ -150,8 +185,12 @@ struct pool {
     unsigned generation_n;          /* ever made */
     struct generation
         *serving; /* generation whose configuration is in force; NULL until the first serves */
-    struct generation *starting; /* STARTING or COMMITTED; NULL: none */
-    struct inbox_requests requests;
+    struct generation *starting;  /* STARTING or COMMITTED; NULL: none */
+    uint32_t gone[POOL_GONE_MAX]; /* latest incarnations that have ended and were known to others */
+    uint32_t gone_n;              /* ever; the next one's place is the remainder */
+    struct pool_rescan rescan;
+    struct timer resend;          /* when full channels are tried again */
+    struct timer lines_due;       /* when lines about workers that were held back are reported */
     struct timer mend;            /* when reported listeners are looked at */
     uint64_t mended_ms;           /* the latest look */
     uint64_t deaths[POOL_DEATHS]; /* workers that have ended, by cause */
@@ -251,9 +290,6 @@ void pool_worker_arm(struct pool_worker *worker);
 void pool_worker_drain(struct pool_worker *worker);
 /* Tells the worker to end at once, which it has two seconds for. */
 void pool_worker_close(struct pool_worker *worker);
-/* `fd` (or -1) stays the caller's. */
-void pool_worker_send(
-    struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd);
 
 /* Deadlines (deadline.c): a worker has one at most, and is killed when it passes (start.c). */
 
@@ -264,12 +300,48 @@ void pool_deadline_set_drain(struct pool_worker *worker);
 /* The worker has come further in its start, whose deadline is dropped; any other stays. */
 void pool_deadline_drop_start(struct pool_worker *worker);
 
-/* Messages (messages.c) */
+/* Kills a worker that has broken this rule of the channel, after an alert line that says so
+ * (rules.c). */
+void pool_worker_break_rule(struct pool_worker *worker, const char *rule);
 
-/* Receives and handles all that workers have sent. */
+/* Lines about one worker (lines.c): each is written through this call, which holds back what is too
+ * much, at any level, and reports later how many they were. */
+void pool_worker_log(struct pool_worker *worker, enum log_level level, int error,
+    const char *format, ...) PRINTF_FORMAT(4, 5);
+/* Reports what was held back about a generation's workers. */
+void pool_lines_report(struct generation *generation);
+
+/* Messages to workers (outbox.c): each is sent at once, or when the worker's channel has room. */
+
+void pool_outbox_init(struct pool_worker *worker);
+void pool_outbox_done(struct pool_worker *worker);
+/* To begin to accept; and to rescan its listeners once. */
+void pool_outbox_accept(struct pool_worker *worker);
+void pool_outbox_rescan(struct pool_worker *worker);
+/* To go on without the accept mutex. */
+void pool_outbox_mutex_off(struct pool_worker *worker);
+/* A socket that has taken the place of a listener's, which had this descriptor. It is lost when the
+ * channel is full: the worker finds its own listener broken, and says so again. */
+void pool_outbox_listener(struct pool_worker *worker, int fd);
+/* The log files of its generation, which were opened again. */
+void pool_outbox_logs(struct pool_worker *worker);
+/* The inbox of the worker that is this incarnation, or that it has gone. False when the worker has
+ * asked too often without reading the replies. */
+bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
+/* All others are told that the worker has gone. */
+void pool_outbox_note_gone(const struct pool_worker *gone);
+/* Whether one more that goes is one too many for a worker that does not read. */
+bool pool_outbox_is_full(const struct pool_worker *worker);
+
+/* Messages from workers (messages.c) */
+
+/* Receives and handles some messages of each worker; when more wait, the master is woken again.
+ * Kills workers that break the channel's rules. */
 void pool_receive_messages(struct pool *pool);
-/* Makes every accepting worker but `except` (or NULL) rescan its listeners once. */
-void pool_rescan(struct pool *pool, const struct pool_worker *except);
+
+/* Makes every accepting worker rescan its listeners once, soon, but for `asker`, a worker that
+ * wants it so; then the host is told as well. NULL: the host asks (rescan.c). */
+void pool_rescan(struct pool *pool, const struct pool_worker *asker);
 
 /* Mending (mend.c) */
 

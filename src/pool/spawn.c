@@ -122,23 +122,25 @@ int pool_spawn(struct pool_worker *worker)
     assert(generation->phase < GENERATION_REPLACED && !pool->ending);
     timers_disarm(pool->timers, &worker->respawn);
     if (!slot_acquire(pool->shared, &worker->slot)) {
-        log_write(pool->log, LEVEL_ALERT, 0, "no more than %d worker processes can run at once",
-            SLOT_MAX);
+        pool_worker_log(
+            worker, LEVEL_ALERT, 0, "no more than %d worker processes can run at once", SLOT_MAX);
         return -1;
     }
     zones_slot_acquired(&generation->cycle->zones, worker->slot);
     failed = fork_worker(worker);
     if (failed != NULL) {
-        log_write(pool->log, LEVEL_ALERT, errno, "%s() failed while spawning a worker", failed);
+        pool_worker_log(worker, LEVEL_ALERT, errno, "%s() failed while spawning a worker", failed);
         zones_slot_released(&generation->cycle->zones, worker->slot);
         slot_release(pool->shared, worker->slot);
         return -1;
     }
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
     worker->started_ms = pool->clock->mono_ms;
+    worker->killed = POOL_KILL_NONE;
+    pool_outbox_init(worker);
     worker->fills++;
     if (limit > 0)
         pool_deadline_set(worker, POOL_KILL_START_LATE, limit);
-    log_write(pool->log, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
+    pool_worker_log(worker, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
     return 0;
 }

@@ -45,7 +45,7 @@ static void deadline_expired(struct loop *loop, struct timer *timer)
         return;
     }
     if (due == POOL_KILL_START_LATE)
-        log_write(generation->pool->log, LEVEL_ALERT, 0,
+        pool_worker_log(worker, LEVEL_ALERT, 0,
             "worker process %d was not ready within worker_start_timeout (%" PRId64
             " ms), it is killed",
             (int)worker->pid, generation->cycle->core.worker_start_timeout);

@@ -3,11 +3,10 @@
  * schedules its replacement, clears it. Nothing here decides for a generation. */
 #include "pool/pool.h"
 
+#include "process/fd_passing.h"
 #include "process/signals.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <unistd.h>
 
 /* A worker that was told to end at once, and has not ended so long afterwards, is killed. */
 #define CLOSE_MS 2000
@@ -23,27 +22,18 @@ void pool_worker_clear(struct pool_worker *worker)
 {
     assert(worker->phase != POOL_WORKER_EMPTY);
     assert(worker->channel != -1);
-    close(worker->channel);
+    fd_close_socket(worker->channel);
     if (worker->inbox != -1)
-        close(worker->inbox);
+        fd_close_socket(worker->inbox);
+    pool_outbox_done(worker);
     worker->channel = worker->inbox = worker->broken_listener = -1;
     worker->pid = 0;
     worker->due = worker->killed = POOL_KILL_NONE;
+    worker->known = false;
     timers_disarm(worker->generation->pool->timers, &worker->deadline);
+    worker->intake = (struct pool_intake) { .accept_n = 0 };
     worker->watch = (struct pool_watch) { .repeats = 0 };
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
-}
-
-void pool_worker_send(
-    struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd)
-{
-    struct channel_message message = { .kind = kind, .argument = argument, .fd = fd };
-
-    if (worker->channel == -1 || channel_send(worker->channel, &message) == 0)
-        return;
-    if (errno != EPIPE) /* a dead worker is reaped soon */
-        log_write(worker->generation->pool->log, LEVEL_ALERT, errno,
-            "no message could be sent to worker process %d", (int)worker->pid);
 }
 
 void pool_worker_arm(struct pool_worker *worker)
@@ -55,8 +45,8 @@ void pool_worker_arm(struct pool_worker *worker)
     if (limit > 0)
         pool_deadline_set(worker, POOL_KILL_START_LATE, (uint64_t)limit);
     if (worker->generation->without_mutex)
-        pool_worker_send(worker, MESSAGE_MUTEX_OFF, 0, -1);
-    pool_worker_send(worker, MESSAGE_ACCEPT, 0, -1);
+        pool_outbox_mutex_off(worker);
+    pool_outbox_accept(worker);
 }
 
 void pool_worker_drain(struct pool_worker *worker)

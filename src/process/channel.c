@@ -8,7 +8,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,9 +19,26 @@ struct wire {
     uint32_t kind, argument;
 };
 
-int channel_open(int ends[2])
+static int open_pair(int ends[2])
 {
     return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends);
+}
+
+int channel_open(int ends[2])
+{
+    if (open_pair(ends) == -1)
+        return -1;
+    fd_refuse(ends[0]);
+    return 0;
+}
+
+int channel_open_inbox(int ends[2])
+{
+    if (open_pair(ends) == -1)
+        return -1;
+    fd_refuse(ends[0]);
+    fd_refuse(ends[1]);
+    return 0;
 }
 
 int channel_wake(int fd)
@@ -39,23 +58,34 @@ int channel_send(int fd, const struct channel_message *message)
     return fd_send(fd, &wire, sizeof(wire), message->fd) == -1 ? -1 : 0;
 }
 
+bool channel_is_closed(int fd)
+{
+    struct pollfd state = { .fd = fd, .events = POLLRDHUP };
+
+    return poll(&state, 1, 0) == 1 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 enum channel_status channel_receive(int fd, struct channel_message *message)
 {
-    struct wire wire;
+    struct {
+        struct wire wire;
+        uint8_t excess; /* is filled by a packet that is too long */
+    } room;
     int passed;
     ssize_t n;
 
-    do
-        n = fd_receive(fd, &wire, sizeof(wire), &passed);
-    while (n == -1 && errno == EINTR);
+    do /* a sender that has closed with unread messages is reported before what it has sent */
+        n = fd_receive(fd, &room, offsetof(typeof(room), excess) + 1, &passed);
+    while (n == -1 && (errno == EINTR || errno == ECONNRESET));
     if (n == -1 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return CHANNEL_AGAIN;
-    if (n != sizeof(wire)) {
-        if (passed != -1)
-            close(passed);
-        return CHANNEL_CLOSED;
+    if (n == sizeof(room.wire)) {
+        *message = (struct channel_message) {
+            .kind = room.wire.kind, .argument = room.wire.argument, .fd = passed
+        };
+        return CHANNEL_DONE;
     }
-    *message =
-        (struct channel_message) { .kind = wire.kind, .argument = wire.argument, .fd = passed };
-    return CHANNEL_DONE;
+    if (passed != -1)
+        fd_discard(passed);
+    return n == -1 || (n == 0 && channel_is_closed(fd)) ? CHANNEL_CLOSED : CHANNEL_BROKEN;
 }

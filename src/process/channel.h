@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The channel between the master and one worker: messages, some with a descriptor. Its end-of-file
- * shows a worker that the master has exited, because no other process has the master's end. Neither
- * end ever waits for the other, and neither trusts what it receives: kind and argument may be any
- * number. */
+/* The channel between the master and one worker: messages, of which the master's may have a
+ * descriptor. Its end-of-file shows a worker that the master has exited, because no other process
+ * has the master's end. Neither end ever waits for the other, and neither trusts what it receives:
+ * kind and argument may be any number. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,8 @@ enum channel_message_kind {
                              master: rescan the listeners once */
     MESSAGE_LOG_FILE,   /* master: `fd` replaces log number `argument` */
     MESSAGE_LOG_BROKEN, /* worker: log number `argument` has lost its receiver */
-    MESSAGE_INBOX,      /* worker: others send to it through `fd` */
+    MESSAGE_INBOX,      /* master: others send to the worker, which receives from `fd` */
+    MESSAGE_INBOX_LOST, /* worker: somebody has shut its inbox down */
     /* worker: asks for the inbox of incarnation `argument` (slot_incarnation()) */
     MESSAGE_INBOX_WANTED,
     MESSAGE_INBOX_OF_PEER, /* master: `fd` is the inbox that was asked for */
@@ -37,15 +38,25 @@ struct channel_message {
     int fd; /* passed along, or -1; the receiver owns it */
 };
 
-enum channel_status { CHANNEL_DONE, CHANNEL_AGAIN, CHANNEL_CLOSED };
+enum channel_status {
+    CHANNEL_DONE,
+    CHANNEL_AGAIN,  /* none waits */
+    CHANNEL_CLOSED, /* the sender has gone, or reading has failed */
+    CHANNEL_BROKEN, /* a packet of a wrong length, which is dropped */
+};
 
-/* Makes a channel: ends[0] is the master's, ends[1] the worker's, both close-on-exec and
- * non-blocking. Returns -1 with errno. */
+/* Makes a channel: ends[0] is the master's, which is passed no descriptors, ends[1] the worker's,
+ * both close-on-exec and non-blocking. Returns -1 with errno. */
 int channel_open(int ends[2]);
+/* Makes an inbox: ends[0] is its worker's, who receives, ends[1] the senders'; neither is passed
+ * descriptors. -1 with errno. */
+int channel_open_inbox(int ends[2]);
 /* Makes `fd` wake this process by SIGIO when there is something to receive; -1 with errno. */
 int channel_wake(int fd);
 
 /* Sends; -1 with errno: EAGAIN when the channel is full, EPIPE when the receiver has closed it. */
 int channel_send(int fd, const struct channel_message *message);
-/* Receives the next message. Errors other than EAGAIN count as CHANNEL_CLOSED. */
+/* Receives the next message. */
 enum channel_status channel_receive(int fd, struct channel_message *message);
+/* Whether the other end has gone or was shut down; an empty packet looks like that. */
+bool channel_is_closed(int fd);

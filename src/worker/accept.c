@@ -142,7 +142,7 @@ static void note_broken(struct fb_worker *worker, struct acceptor *acceptor)
     acceptor->broken = true;
     source_disarm_listener(loop, &acceptor->source);
     timer_set(loop, &worker->accept.mend, MEND_MS);
-    worker_send_with(worker, MESSAGE_LISTENER_BROKEN, (uint32_t)acceptor->source.fd, -1);
+    worker_try_send(worker, MESSAGE_LISTENER_BROKEN, (uint32_t)acceptor->source.fd);
 }
 
 /* Tries the broken listeners again: those that do not listen yet say so. */

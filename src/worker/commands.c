@@ -5,6 +5,8 @@
 
 #include "process/logs.h"
 #include "worker/logs.h"
+#include "worker/messages.h"
+#include "worker/outbox.h"
 #include "worker/peers.h"
 #include "worker/single.h"
 #include "worker/worker.h"
@@ -12,6 +14,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <unistd.h>
+
+/* Messages that are received before other events have their turn. */
+#define MESSAGES_A_TURN 64
 
 static void begin_drain(struct fb_worker *worker)
 {
@@ -50,6 +55,9 @@ static void handle_message(struct fb_worker *worker, struct channel_message *mes
     case MESSAGE_LOG_FILE:
         worker_log_reopened(worker, message);
         break;
+    case MESSAGE_INBOX:
+        inbox_open(worker, message);
+        break;
     case MESSAGE_INBOX_OF_PEER:
         peers_open(worker, message);
         break;
@@ -78,15 +86,32 @@ static void close_channel(struct fb_worker *worker)
     peers_master_gone(worker);
 }
 
+/* Receives some messages; CHANNEL_DONE: more may wait. */
+static enum channel_status receive_some(struct fb_worker *worker, int fd)
+{
+    for (int i = 0; i < MESSAGES_A_TURN; i++) {
+        struct channel_message message;
+        enum channel_status status = channel_receive(fd, &message);
+
+        if (status == CHANNEL_AGAIN || status == CHANNEL_CLOSED)
+            return status;
+        if (status == CHANNEL_DONE)
+            handle_message(worker, &message);
+    }
+    return CHANNEL_DONE;
+}
+
 static void channel_readable(struct loop *loop, struct source *source)
 {
     struct fb_worker *worker = worker_of_loop(loop);
-    struct channel_message message;
     enum channel_status status;
 
     assert(source == worker->channel);
-    while ((status = channel_receive(source->fd, &message)) == CHANNEL_DONE)
-        handle_message(worker, &message);
+    status = receive_some(worker, source->fd);
+    if (status == CHANNEL_DONE) {
+        loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
+        return;
+    }
     source->events[EVENT_READ].ready = false;
     if (status == CHANNEL_CLOSED) {
         log_write(&worker->log, LEVEL_ALERT, 0, "the master process has gone");
@@ -117,21 +142,6 @@ int worker_open_channel(struct fb_worker *worker)
         return -1;
     }
     return 0;
-}
-
-void worker_send_with(
-    struct fb_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd)
-{
-    struct channel_message message = { .kind = kind, .argument = argument, .fd = fd };
-
-    if (worker->channel != NULL && channel_send(worker->channel->fd, &message) == -1 &&
-        errno != EPIPE) /* a master that has gone is seen by the channel's end */
-        log_write(&worker->log, LEVEL_ALERT, errno, "a message to the master could not be sent");
-}
-
-void worker_send(struct fb_worker *worker, enum channel_message_kind kind)
-{
-    worker_send_with(worker, kind, 0, -1);
 }
 
 /* Does what a master would do for a single process. */

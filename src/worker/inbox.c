@@ -1,38 +1,79 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inbox: a socket of packets that other workers send to. The master keeps its sending end, and
- * hands it to the workers that ask for it. A worker without a master has no inbox. */
+/* The inbox: a socket of packets that other workers send to. The master makes it, when the first of
+ * them asks for it, and keeps its sending end. What comes is input, because any worker can send
+ * anything there, or shut it down: packets that no worker sends are dropped. */
 #include "base/check.h"
-#include "worker/commands.h"
+#include "process/fd_passing.h"
 #include "worker/messages_private.h"
+#include "worker/outbox.h"
+#include "worker/references.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <unistd.h>
 
 /* Messages that are received before other events have their turn. */
 #define MESSAGES_A_TURN 64
 
+/* A packet, with a byte that is filled by one that is too long. */
+struct packet {
+    struct message_head head;
+    uint8_t bytes[FB_MESSAGE_MAX + 1];
+};
+
+/* Whether a packet of this length is what another worker sends to us. */
+static bool is_message(const struct fb_worker *worker, const struct packet *packet, size_t n)
+{
+    const struct message_head *head = &packet->head;
+    uint32_t own = references_own(worker);
+
+    if (n < sizeof(*head) || n > sizeof(*head) + FB_MESSAGE_MAX)
+        return false;
+    if (references_incarnation(head->to) != own)
+        return false;
+    if (head->from == 0 || references_incarnation(head->from) == own)
+        return false;
+    return head->outcome == 0 || (head->outcome <= FB_MESSAGE_UNKNOWN && n == sizeof(*head));
+}
+
+/* Drops an inbox that another worker has shut down; the master makes another one when it is asked
+ * for. */
+static void drop_inbox(struct fb_worker *worker)
+{
+    log_write(&worker->log, LEVEL_ERROR, 0,
+        "the socket of messages from other workers was shut down, another one is made");
+    source_close(&messages_net(worker)->loop, worker->messages->inbox, false);
+    worker->messages->inbox = NULL;
+    worker_send(worker, MESSAGE_INBOX_LOST);
+}
+
 void inbox_read(struct fb_worker *worker, int most)
 {
     struct source *source = worker->messages->inbox;
-    struct {
-        struct message_head head;
-        uint8_t bytes[FB_MESSAGE_MAX];
-    } room;
+    struct packet packet;
 
     assert(source != NULL && source->in_use);
     for (int i = 0; i < most; i++) {
-        ssize_t n = recv(source->fd, &room, sizeof(room), 0);
+        int passed;
+        ssize_t n =
+            fd_receive(source->fd, &packet, sizeof(packet.head) + sizeof(packet.bytes), &passed);
 
-        if (n == -1 && errno == EINTR)
+        if (passed != -1)
+            fd_discard(passed);
+        if (n == -1 && (errno == EINTR || errno == ECONNRESET))
             continue;
-        if (n == 0) /* no process can send to us any more, which would be reported for ever */
-            source_disarm(&messages_net(worker)->loop, source, EVENT_READ);
-        if (n < (ssize_t)sizeof(room.head)) { /* none is left */
-            source->events[EVENT_READ].ready = false;
-            break;
+        if (n == 0 && channel_is_closed(source->fd)) {
+            drop_inbox(worker);
+            return;
         }
-        messages_receive(
-            worker, &room.head, (fb_bytes) { room.bytes, (size_t)n - sizeof(room.head) }, NULL);
+        if (n == -1) { /* none is left */
+            source->events[EVENT_READ].ready = false;
+            return;
+        }
+        if (!is_message(worker, &packet, (size_t)n))
+            continue;
+        messages_receive(worker, &packet.head,
+            (fb_bytes) { packet.bytes, (size_t)n - sizeof(packet.head) }, NULL);
         net_flush(messages_net(worker));
     }
 }
@@ -44,30 +85,31 @@ static void inbox_readable(struct loop *loop, struct source *source)
     CHECK_KIND(worker->messages, MESSAGES_KIND);
     assert(source == worker->messages->inbox);
     inbox_read(worker, MESSAGES_A_TURN);
-    if (source->events[EVENT_READ].ready)
+    if (worker->messages->inbox != NULL && source->events[EVENT_READ].ready)
         loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
 }
 
-int inbox_open(struct fb_worker *worker)
+void inbox_open(struct fb_worker *worker, struct channel_message *message)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = inbox_readable } };
-    struct messages *messages = worker->messages;
-    int ends[2];
+    struct loop *loop = &messages_net(worker)->loop;
+    struct source *source;
 
-    assert(messages->inbox == NULL);
-    if (worker->channel == NULL)
-        return 0; /* no other workers */
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == -1)
-        return -1;
-    messages->inbox = messages_source(worker, ends[0], &ops);
-    if (messages->inbox == NULL ||
-        source_arm(&messages_net(worker)->loop, messages->inbox, EVENT_READ) == -1) {
-        if (messages->inbox == NULL)
-            close(ends[0]);
-        close(ends[1]);
-        return -1;
+    if (message->fd == -1 || !messages_open(worker) || worker->messages->inbox != NULL) {
+        if (worker->messages == NULL || worker->messages->inbox == NULL)
+            worker_send(worker, MESSAGE_INBOX_LOST);
+        return;
     }
-    worker_send_with(worker, MESSAGE_INBOX, 0, ends[1]);
-    close(ends[1]);
-    return 0;
+    source = messages_source(worker, message->fd, &ops);
+    if (source == NULL || source_arm(loop, source, EVENT_READ) == -1) {
+        log_write(&worker->log, LEVEL_CRIT, errno, "messages to connections cannot be received");
+        if (source != NULL) {
+            message->fd = -1;
+            source_close(loop, source, false);
+        }
+        worker_send(worker, MESSAGE_INBOX_LOST);
+        return;
+    }
+    message->fd = -1;
+    worker->messages->inbox = source;
 }

@@ -4,7 +4,7 @@
 #include "worker/logs.h"
 
 #include "process/logs.h"
-#include "worker/commands.h"
+#include "worker/outbox.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -46,7 +46,7 @@ static void repair_logs(struct fb_worker *worker)
     }
     for (unsigned i = 0; i < core->log_n; i++)
         if (logs_take_broken(&core->logs[i]))
-            worker_send_with(worker, MESSAGE_LOG_BROKEN, i, -1);
+            worker_try_send(worker, MESSAGE_LOG_BROKEN, i);
 }
 
 void worker_tend_log(struct fb_worker *worker)

@@ -165,7 +165,8 @@ bool messages_receive(struct fb_worker *worker, const struct message_head *head,
     /* the reply counts, even when "unknown" was decided here because its sender seemed to be
      * gone */
     unanswered = RB_FIND(unanswered_tree, &worker->messages->unanswered, &key);
-    if (unanswered != NULL && unanswered->from == head->to)
+    if (unanswered != NULL && unanswered->from == head->to &&
+        unanswered->incarnation == references_incarnation(head->from))
         report_outcome(worker, unanswered, (fb_outcome)head->outcome);
     return false;
 }
@@ -236,10 +237,10 @@ bool messages_open(struct fb_worker *worker)
     *messages = (struct messages) { .kind = MESSAGES_KIND, .retry.expired = peers_retry_expired };
     worker->messages = messages;
     STAILQ_INIT(&messages->local_queue);
-    LIST_INIT(&messages->peers);
+    TAILQ_INIT(&messages->peers);
     RB_INIT(&messages->unanswered);
     messages->local = messages_source(worker, -1, &ops);
-    if (messages->local != NULL && inbox_open(worker) == 0)
+    if (messages->local != NULL)
         return true;
     log_write(&worker->log, LEVEL_CRIT, errno, "messages to connections cannot be received");
     messages_done(worker);

@@ -11,12 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct channel_message;
 struct fb_conn;
 struct fb_worker;
 
-/* Opens the queues and the inbox, unless they are open; false, after a crit line, when it fails. */
+/* Opens the queues, unless they are open; false when it fails. */
 bool messages_open(struct fb_worker *worker);
-/* Closes them; messages that wait are freed unsent. */
+/* Receives from now on what other workers send to the socket that the master has made for it, of
+ * which it takes the descriptor (inbox.c). */
+void inbox_open(struct fb_worker *worker, struct channel_message *message);
+/* Closes both; messages that wait are freed unsent. */
 void messages_done(struct fb_worker *worker);
 /* Sends a message as fb_send_message() says; returns its number, or 0. */
 uint64_t messages_send(

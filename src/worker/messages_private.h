@@ -4,6 +4,7 @@
  * handled. */
 #pragma once
 
+#include "base/token_bucket.h"
 #include "worker/messages.h"
 #include "worker/worker.h"
 
@@ -40,9 +41,11 @@ RB_HEAD(unanswered_tree, unanswered);
 
 /* Another worker. */
 struct peer {
-    LIST_ENTRY(peer) link;
+    TAILQ_ENTRY(peer) link;
     uint32_t incarnation;
-    int fd; /* to its inbox; -1: the master has been asked for it */
+    int fd;          /* to its inbox; -1: the master has not handed it over */
+    bool asked;      /* the master was, and has not answered */
+    unsigned lost_n; /* inboxes in a row that took nothing */
     struct message_queue queue;
     unsigned queued_n;
 };
@@ -51,14 +54,18 @@ struct peer {
 
 struct messages {
     unsigned kind;
-    struct source *inbox; /* NULL where there are no other workers */
+    struct source *inbox; /* NULL until the master has handed it over */
     struct source *local; /* without a descriptor: runs for `local_queue` and `decided_n` */
     struct message_queue local_queue; /* to connections of this worker */
-    LIST_HEAD(, peer) peers;
+    TAILQ_HEAD(, peer) peers;
+    unsigned peer_n;
+    unsigned asked_n;         /* peers whose inbox has been asked for and has not come */
+    unsigned queued_n;        /* messages and replies in the peers' queues */
+    struct token_bucket asks; /* requests for inboxes */
     struct unanswered_tree unanswered;
     unsigned decided_n; /* members of `unanswered` whose outcome is decided here */
     uint64_t last_number;
-    struct timer retry; /* sends again to peers whose inbox was full */
+    struct timer retry; /* for peers whose inbox was full, or has to be asked for */
 };
 
 static inline struct net *messages_net(struct fb_worker *worker)
@@ -79,9 +86,7 @@ bool messages_receive(struct fb_worker *worker, const struct message_head *head,
 /* Decides that what that worker has not answered is "unknown". */
 void messages_decide_unknown(struct fb_worker *worker, uint32_t incarnation);
 
-/* Makes our inbox and hands its sending end to the master; -1 with errno (inbox.c). */
-int inbox_open(struct fb_worker *worker);
-/* Receives at most so many of the messages that wait there. */
+/* Receives at most so many of the messages that wait in the inbox, which may be gone then. */
 void inbox_read(struct fb_worker *worker, int most);
 
 /* Sends a message to another worker, which takes it; false when that worker's queue is full or

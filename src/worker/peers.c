@@ -5,53 +5,108 @@
 #include "worker/peers.h"
 
 #include "base/check.h"
-#include "worker/commands.h"
 #include "worker/messages_private.h"
+#include "worker/outbox.h"
 #include "worker/references.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-/* Messages that wait for a peer which does not receive them; replies are queued beyond that. */
+/* Messages that wait for a peer which does not receive them; replies are queued beyond that, */
 #define QUEUED_MAX 4096
+/* but not without a limit, of one peer and of all: a peer may ask and never read. */
+#define REPLIES_MAX 16384
+#define QUEUED_IN_ALL_MAX 65536
+/* Peers that are remembered at once, and that the master is asked for at once: whoever writes a
+ * reference may invent it. */
+#define PEERS_MAX (SLOT_HALVES * SLOT_MAX)
+#define ASKED_MAX 64
+/* Tries, RETRY_MS apart, to get another inbox for one that was shut down. */
+#define LOST_MAX 100
 #define RETRY_MS 5
+
+/* The master takes four times as much for an attack. */
+static const struct token_rate ask_rate = { .burst = 1024, .per_second = 250 };
 
 static struct peer *find_peer(struct messages *messages, uint32_t incarnation)
 {
     struct peer *peer;
 
-    LIST_FOREACH (peer, &messages->peers, link)
+    TAILQ_FOREACH (peer, &messages->peers, link)
         if (peer->incarnation == incarnation)
             return peer;
     return NULL;
 }
 
+/* Asks the master for the peer's inbox, now or later. */
+static void ask_for_inbox(struct fb_worker *worker, struct peer *peer)
+{
+    struct messages *messages = worker->messages;
+    struct loop *loop = &messages_net(worker)->loop;
+
+    assert(peer->fd == -1 && !peer->asked);
+    if (messages->asked_n < ASKED_MAX &&
+        token_bucket_take(&messages->asks, &ask_rate, loop->clock.mono_ms) &&
+        worker_try_send(worker, MESSAGE_INBOX_WANTED, peer->incarnation)) {
+        peer->asked = true;
+        messages->asked_n++;
+    } else if (!timer_is_set(&messages->retry)) {
+        timer_set(loop, &messages->retry, RETRY_MS);
+    }
+}
+
 /* The peer of that incarnation, which may be new: then the master is asked for its inbox. NULL
- * without memory. */
+ * without memory, or with too many. */
 static struct peer *get_peer(struct fb_worker *worker, uint32_t incarnation)
 {
-    struct peer *peer = find_peer(worker->messages, incarnation);
+    struct messages *messages = worker->messages;
+    struct peer *peer = find_peer(messages, incarnation);
 
     if (peer != NULL)
         return peer;
     assert(incarnation != references_own(worker));
+    if (messages->peer_n >= PEERS_MAX)
+        return NULL;
     peer = memory_alloc(messages_net(worker)->memory, sizeof(*peer));
     if (peer == NULL)
         return NULL;
     *peer = (struct peer) { .incarnation = incarnation, .fd = -1 };
     STAILQ_INIT(&peer->queue);
-    LIST_INSERT_HEAD(&worker->messages->peers, peer, link);
-    worker_send_with(worker, MESSAGE_INBOX_WANTED, incarnation, -1);
+    TAILQ_INSERT_TAIL(&messages->peers, peer, link);
+    messages->peer_n++;
+    ask_for_inbox(worker, peer);
     return peer;
 }
 
 static void put_peer(struct fb_worker *worker, struct peer *peer)
 {
+    struct messages *messages = worker->messages;
+
+    assert(messages->queued_n >= peer->queued_n && messages->peer_n > 0);
+    messages->queued_n -= peer->queued_n;
     messages_free(worker, &peer->queue);
     if (peer->fd != -1)
         close(peer->fd);
-    LIST_REMOVE(peer, link);
+    messages->asked_n -= peer->asked;
+    messages->peer_n--;
+    TAILQ_REMOVE(&messages->peers, peer, link);
     memory_release(messages_net(worker)->memory, peer);
+}
+
+/* Gives up a peer's inbox, which was shut down: its worker has gone, as the master will say, or
+ * gets another one, which is asked for in a moment. False when that has not helped. */
+static bool reopen_peer(struct fb_worker *worker, struct peer *peer)
+{
+    struct timer *retry = &worker->messages->retry;
+
+    if (worker->channel == NULL || ++peer->lost_n > LOST_MAX)
+        return false;
+    assert(!peer->asked);
+    close(peer->fd);
+    peer->fd = -1;
+    if (!timer_is_set(retry))
+        timer_set(&messages_net(worker)->loop, retry, RETRY_MS);
+    return true;
 }
 
 /* Sends from the queue what the peer's inbox takes; false when the peer has gone. */
@@ -68,13 +123,15 @@ static bool deliver(struct fb_worker *worker, struct peer *peer)
             if (errno == EINTR)
                 continue;
             if (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM)
-                return false;
+                return reopen_peer(worker, peer);
             timer_set(&messages_net(worker)->loop, &worker->messages->retry, RETRY_MS);
             return true;
         }
         assert(peer->queued_n > 0);
         STAILQ_REMOVE_HEAD(&peer->queue, link);
+        peer->lost_n = 0;
         peer->queued_n--;
+        worker->messages->queued_n--;
         memory_release(messages_net(worker)->memory, first);
     }
     return true;
@@ -87,8 +144,10 @@ void peers_retry_expired(struct loop *loop, struct timer *timer)
 
     CHECK_KIND(worker->messages, MESSAGES_KIND);
     assert(timer == &worker->messages->retry);
-    LIST_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
-        if (!deliver(worker, peer))
+    TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
+        if (peer->fd == -1 && !peer->asked)
+            ask_for_inbox(worker, peer);
+        else if (!deliver(worker, peer))
             peers_gone(worker, peer->incarnation);
 }
 
@@ -110,7 +169,7 @@ void peers_master_gone(struct fb_worker *worker)
     assert(worker->channel == NULL);
     if (worker->messages == NULL)
         return;
-    LIST_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
+    TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
         if (peer->fd == -1)
             peers_gone(worker, peer->incarnation);
 }
@@ -122,10 +181,19 @@ void peers_open(struct fb_worker *worker, struct channel_message *message)
 
     if (peer == NULL || peer->fd != -1)
         return;
+    messages->asked_n -= peer->asked;
+    peer->asked = false;
     peer->fd = message->fd; /* -1: there was no room for it among our descriptors */
     message->fd = -1;
     if (peer->fd == -1 || !deliver(worker, peer))
         peers_gone(worker, message->argument);
+}
+
+static bool is_flooded(const struct messages *messages, const struct peer *peer, bool reply)
+{
+    if (!reply)
+        return peer->queued_n >= QUEUED_MAX;
+    return peer->queued_n >= REPLIES_MAX || messages->queued_n >= QUEUED_IN_ALL_MAX;
 }
 
 bool peers_send(struct fb_worker *worker, struct queued_message *message)
@@ -133,12 +201,13 @@ bool peers_send(struct fb_worker *worker, struct queued_message *message)
     uint32_t incarnation = references_incarnation(message->head.to);
     struct peer *peer = get_peer(worker, incarnation);
 
-    if (peer == NULL || (peer->queued_n >= QUEUED_MAX && message->head.outcome == 0)) {
+    if (peer == NULL || is_flooded(worker->messages, peer, message->head.outcome != 0)) {
         memory_release(messages_net(worker)->memory, message);
         return false;
     }
     STAILQ_INSERT_TAIL(&peer->queue, message, link);
     peer->queued_n++;
+    worker->messages->queued_n++;
     if (!deliver(worker, peer) || (peer->fd == -1 && worker->channel == NULL))
         peers_gone(worker, incarnation);
     return true;
@@ -148,16 +217,24 @@ void peers_done(struct fb_worker *worker)
 {
     struct messages *messages = worker->messages;
 
-    while (!LIST_EMPTY(&messages->peers))
-        put_peer(worker, LIST_FIRST(&messages->peers));
+    while (!TAILQ_EMPTY(&messages->peers))
+        put_peer(worker, TAILQ_FIRST(&messages->peers));
 }
 
 void peers_check(const struct messages *messages)
 {
     const struct peer *peer;
+    unsigned n = 0, asked_n = 0, queued_n = 0;
 
-    LIST_FOREACH (peer, &messages->peers, link) {
+    TAILQ_FOREACH (peer, &messages->peers, link) {
         assert((peer->queued_n == 0) == STAILQ_EMPTY(&peer->queue));
         assert(peer->fd == -1 || peer->queued_n == 0 || timer_is_set(&messages->retry));
+        assert(peer->fd != -1 || peer->asked || timer_is_set(&messages->retry));
+        n++;
+        assert(!peer->asked || peer->fd == -1);
+        asked_n += peer->asked;
+        queued_n += peer->queued_n;
     }
+    assert(n == messages->peer_n && asked_n == messages->asked_n && asked_n <= ASKED_MAX);
+    assert(queued_n == messages->queued_n);
 }

@@ -180,6 +180,7 @@ void worker_done(struct fb_worker *worker)
     timer_del(&net->loop, &worker->log_due);
     timer_del(&net->loop, &worker->log_repair);
     timer_del(&net->loop, &worker->stream.drain);
+    worker_send_rest(worker);
     /* the master takes the channel's end for that of the process, so that the kernel closes it */
     if (worker->channel != NULL)
         source_detach(&net->loop, worker->channel);

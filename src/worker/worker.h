@@ -11,6 +11,7 @@
 #include "process/signals.h"
 #include "stream/stream.h"
 #include "worker/accept.h"
+#include "worker/outbox.h"
 #include "worker/protocols.h"
 
 struct messages;
@@ -37,7 +38,8 @@ struct fb_worker {
     struct timer log_repair; /* until then no broken log is repaired again */
     struct acceptors accept;
     struct source *channel; /* NULL in a single process, and when the master has gone */
-    struct timer shutdown;  /* worker_shutdown_timeout, then what jobs have beyond it */
+    struct worker_outbox outbox;
+    struct timer shutdown; /* worker_shutdown_timeout, then what jobs have beyond it */
     bool shutdown_passed;
     bool jobs_left;     /* some still run, and have been left to the process's end */
     struct timer alive; /* a single process: its next "alive" to the service manager */

@@ -292,6 +292,37 @@ START_TEST(across_a_reload)
 }
 END_TEST
 
+START_TEST(an_inbox_that_another_worker_spoils)
+{
+    static const char *const attacks[] = { "spoil\n", "vandalize\n" };
+    struct daemon *daemon = start_daemon("", "");
+    struct mailer a, b;
+    const char *line;
+
+    open_two(daemon, &a, &b);
+    send_text(&a, b.ref, "#1");
+    expect_line(a.fd, "handled");
+    send_text(&b, a.ref, "#1");
+    expect_line(b.fd, "handled");
+    for (int i = 0; i < 10; i++) {
+        client_send(a.fd, attacks[_i]);
+        expect_line(a.fd, "done");
+        for (int64_t until = deadline_ms();; pause_briefly()) {
+            send_text(&a, b.ref, "#1");
+            line = read_line(a.fd);
+            if (strcmp(line, "handled") == 0)
+                break;
+            ck_assert_str_eq(line, "unknown");
+            ck_assert_int_lt(now_ms(), until);
+        }
+    }
+    ck_assert_int_ne(proc_state(b.worker), 0);
+    close(a.fd);
+    close(b.fd);
+    finish_daemon(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -301,6 +332,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, floods_in_both_directions, 0, mechanisms_count());
     tcase_add_test(tcase, a_flood_at_one_that_does_not_read);
     tcase_add_test(tcase, across_a_reload);
+    tcase_add_loop_test(tcase, an_inbox_that_another_worker_spoils, 0, 2);
 }
 
 TEST_MAIN("messages", add_tests)

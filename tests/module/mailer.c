@@ -6,6 +6,8 @@
  *     flood REF N      sends N messages, as many at a time as it may; later says how many had which
  *                      outcome
  *     count            says how many messages it has been given, and how many out of order
+ *     spoil            sends rubbish to the inboxes that its worker knows
+ *     vandalize        shuts them down
  *
  * A message is said, "got TEXT". One that begins with "no" is declined, with "#" only counted, and
  * "die" ends the worker a little later, when the answer has been sent. */
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define DIE_MS 200
@@ -62,11 +65,56 @@ static void send_flood(fb_conn *conn, struct session *session)
     }
 }
 
+#define FD_MAX 256
+
+static int is_of_packets(int fd)
+{
+    int type = 0;
+    socklen_t n = sizeof(type);
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_SEQPACKET;
+}
+
+/* Packets of every length, of zeros and of ones, with and without a sense. */
+static void spoil_inbox(int fd)
+{
+    static uint8_t rubbish[FB_MESSAGE_MAX + 100];
+    static const size_t lengths[] = { 0, 1, 31, 32, 33, FB_MESSAGE_MAX + 32, sizeof(rubbish) };
+
+    for (int byte = 0; byte < 256; byte += 85) {
+        memset(rubbish, byte, sizeof(rubbish));
+        for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+            send(fd, rubbish, lengths[i], MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+}
+
+/* The channel to the master: before the first reference there is no other socket of packets. */
+static int channel = -1;
+
+static void find_channel(void)
+{
+    for (int fd = 0; fd < FD_MAX && channel == -1; fd++)
+        if (is_of_packets(fd))
+            channel = fd;
+}
+
+static void attack_inboxes(int shut)
+{
+    for (int fd = 0; fd < FD_MAX; fd++)
+        if (fd == channel || !is_of_packets(fd))
+            continue;
+        else if (shut)
+            shutdown(fd, SHUT_RDWR);
+        else
+            spoil_inbox(fd);
+}
+
 static void handle_command(fb_conn *conn, struct session *session, char *line)
 {
     char *word = strtok(line, " "), *ref = strtok(NULL, " "), *rest = strtok(NULL, "");
     fb_ref to = ref != NULL ? strtoull(ref, NULL, 16) : 0;
 
+    find_channel();
     if (word == NULL)
         return;
     if (strcmp(word, "ref") == 0) {
@@ -81,6 +129,9 @@ static void handle_command(fb_conn *conn, struct session *session, char *line)
         send_flood(conn, session);
     } else if (strcmp(word, "count") == 0) {
         say(conn, "%" PRIu64 " %" PRIu64 "\n", session->given, session->disorder);
+    } else if (strcmp(word, "spoil") == 0 || strcmp(word, "vandalize") == 0) {
+        attack_inboxes(word[0] == 'v');
+        say(conn, "done\n");
     }
 }
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rescans: all who asked for one within a short time get one together, so that a worker that asks
+ * without pause costs the others a bounded number of looks at their listeners. */
+#include "pool/pool.h"
+
+#include "base/compiler.h"
+
+#include <assert.h>
+
+/* The least time between two rescans. */
+#define RESCAN_MS 20
+
+static void rescan_due(struct loop *loop, struct timer *timer)
+{
+    struct pool *pool = container_of(timer, struct pool, rescan.due);
+    struct slot_id except = pool->rescan.except;
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    assert(loop == NULL);
+    pool->rescan.last_ms = pool->clock->mono_ms;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->phase == POOL_WORKER_ACCEPTING &&
+                (worker->slot.slot != except.slot || worker->slot.serial != except.serial))
+                pool_outbox_rescan(worker);
+    if (pool->rescan.host)
+        pool->ops->rescan(pool->host);
+    pool->rescan.host = false;
+}
+
+void pool_rescan(struct pool *pool, const struct pool_worker *asker)
+{
+    struct pool_rescan *rescan = &pool->rescan;
+    struct slot_id id = asker != NULL ? asker->slot : (struct slot_id) { .serial = 0 };
+
+    rescan->host = rescan->host || asker != NULL;
+    if (!timer_is_set(&rescan->due)) {
+        rescan->due.expired = rescan_due;
+        rescan->except = id;
+        timers_arm_at(pool->timers, &rescan->due, rescan->last_ms + RESCAN_MS);
+    } else if (id.slot != rescan->except.slot || id.serial != rescan->except.serial) {
+        rescan->except.serial = 0;
+    }
+}

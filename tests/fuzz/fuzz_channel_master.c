@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The master's reading of its channels: a pool of four workers that has no process, and that stays
+ * from input to input, is sent whatever bytes and descriptors may come, while its workers come and
+ * go and read or do not. An input is a list of steps: what to do, of which worker, and bytes. */
+#include "fuzz/fuzz.h"
+#include "pool/pool.h"
+#include "process/role.h"
+
+#include <forkbeard/test.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define WORKERS 4
+#define NO_PID 0x7ffffff0 /* beyond every process: what is killed is nobody */
+
+/* The pool, the workers' ends of its channels, and the time. */
+struct scene {
+    struct pool pool;
+    struct generation *generation;
+    struct cycle cycle;
+    struct log_target targets[2];
+    struct log log;
+    struct clock clock;
+    struct timers timers;
+    struct adopted *adopted;
+    struct zones zones;
+    int ends[WORKERS];
+    uint32_t serial;
+};
+
+static void ignore_rescan(void *host)
+{
+    (void)host;
+}
+
+static const struct pool_ops pool_ops = { .rescan = ignore_rescan };
+
+/* As a fork does. */
+static void fill_worker(struct scene *scene, unsigned i)
+{
+    struct pool_worker *worker = &scene->generation->workers[i];
+    int ends[2];
+
+    if (channel_open(ends) == -1)
+        abort();
+    worker->channel = ends[0];
+    scene->ends[i] = ends[1];
+    worker->pid = NO_PID + (pid_t)i;
+    worker->slot = (struct slot_id) { .slot = i, .serial = ++scene->serial };
+    worker->killed = POOL_KILL_NONE;
+    worker->fills++;
+    pool_outbox_init(worker);
+    pool_worker_set_phase(worker, POOL_WORKER_STARTING);
+}
+
+/* As an exit does, and a fork afterwards. */
+static void replace_worker(struct scene *scene, unsigned i)
+{
+    struct pool_worker *worker = &scene->generation->workers[i], *other;
+
+    if (scene->ends[i] != -1)
+        close(scene->ends[i]);
+    if (worker->known) {
+        GENERATION_FOREACH_WORKER (other, scene->generation)
+            if (pool_outbox_is_full(other))
+                pool_worker_break_rule(other, "unread");
+        pool_outbox_note_gone(worker);
+    }
+    pool_worker_clear(worker);
+    fill_worker(scene, i);
+}
+
+static void deadline_passed(struct loop *loop, struct timer *timer)
+{
+    (void)loop;
+    (void)timer;
+}
+
+static struct scene *build(void)
+{
+    struct scene *scene = calloc(1, sizeof(*scene));
+    struct generation *generation =
+        calloc(1, sizeof(*generation) + WORKERS * sizeof(generation->workers[0]));
+
+    if (scene == NULL || generation == NULL)
+        abort();
+    role_set(ROLE_MASTER);
+    signal(SIGIO, SIG_IGN);
+    scene->clock.mono_ms = 1000;
+    timers_init(&scene->timers, &scene->clock, NULL);
+    scene->targets[0].fd = scene->targets[1].fd = STDERR_FILENO;
+    scene->targets[0].path = scene->targets[1].path = "log";
+    log_init(&scene->log, NULL, 0); /* lines are made, and written nowhere */
+    scene->log.level = LEVEL_DEBUG;
+    pool_init(&scene->pool, &(struct pool_options) {
+                                .ops = &pool_ops,
+                                .log = &scene->log,
+                                .clock = &scene->clock,
+                                .timers = &scene->timers,
+                                .shared = (struct shared *)(void *)scene,
+                            });
+    scene->cycle.core.worker_processes = WORKERS;
+    scene->cycle.core.worker_start_timeout = 1000;
+    scene->cycle.core.logs = scene->targets;
+    scene->cycle.core.log_n = 2;
+    generation->pool = &scene->pool;
+    generation->cycle = &scene->cycle;
+    generation->number = ++scene->pool.generation_n;
+    generation->phase = GENERATION_SERVING;
+    generation->worker_n = WORKERS;
+    scene->pool.serving = scene->generation = generation;
+    TAILQ_INSERT_TAIL(&scene->pool.generations, generation, link);
+    for (unsigned i = 0; i < WORKERS; i++)
+        generation->workers[i] = (struct pool_worker) {
+            .generation = generation,
+            .index = i,
+            .channel = -1,
+            .inbox = -1,
+            .respawn = { .expired = deadline_passed },
+            .deadline = { .expired = deadline_passed },
+        };
+    return scene;
+}
+
+/* Sends bytes, perhaps with descriptors. */
+static void send_bytes(int end, const uint8_t *p, size_t n, unsigned passed)
+{
+    char room[CMSG_SPACE(16 * sizeof(int))] = "";
+    struct iovec piece = { (void *)p, n };
+    struct msghdr header = { .msg_iov = &piece, .msg_iovlen = 1 };
+    struct cmsghdr *control = (struct cmsghdr *)(void *)room;
+    int fds[16];
+
+    for (unsigned i = 0; i < 16; i++)
+        fds[i] = STDERR_FILENO;
+    if (passed > 0) {
+        header.msg_control = room;
+        header.msg_controllen = CMSG_SPACE(passed * sizeof(int));
+        control->cmsg_level = SOL_SOCKET;
+        control->cmsg_type = SCM_RIGHTS;
+        control->cmsg_len = CMSG_LEN(passed * sizeof(int));
+        memcpy(CMSG_DATA(control), fds, passed * sizeof(int));
+    }
+    sendmsg(end, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* A message of a kind that is known, mostly with an argument that fits. */
+static void send_message(struct scene *scene, int end, const uint8_t *p)
+{
+    static const uint32_t kinds[] = { MESSAGE_READY, MESSAGE_ACCEPTING, MESSAGE_RELEASED,
+        MESSAGE_RESCAN, MESSAGE_LOG_BROKEN, MESSAGE_INBOX_LOST, MESSAGE_INBOX_WANTED,
+        MESSAGE_INBOX_WANTED };
+    uint32_t words[2] = { kinds[p[0] % 8], 0 };
+
+    if (words[0] == MESSAGE_LOG_BROKEN)
+        words[1] = p[1] % 3;
+    else if (words[0] == MESSAGE_INBOX_WANTED)
+        words[1] = slot_incarnation(scene->generation->workers[p[1] % WORKERS].slot) ^ p[2] / 64;
+    send_bytes(end, (const uint8_t *)words, sizeof(words), 0);
+}
+
+static void read_some(int end, unsigned n)
+{
+    struct channel_message message;
+
+    while (n-- > 0 && channel_receive(end, &message) == CHANNEL_DONE)
+        if (message.fd != -1)
+            close(message.fd);
+}
+
+static void let_time_pass(struct scene *scene, uint64_t ms)
+{
+    scene->clock.mono_ms += ms;
+    timers_run(&scene->timers);
+}
+
+/* One step; returns how many bytes it has taken. */
+static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
+{
+    static const uint8_t zeros[12];
+    unsigned i = p[0] / 16 % WORKERS, length = p[1] % 24;
+    int end = scene->ends[i];
+
+    switch (p[0] % 16) {
+    case 0: /* any bytes */
+        length = length < n - 2 ? length : (unsigned)n - 2;
+        send_bytes(end, p + 2, length, 0);
+        return length + 2;
+    case 1:
+        send_bytes(end, zeros, p[1] % 12, p[1] / 12 % 16);
+        break;
+    case 2:
+        read_some(end, 4 * p[1]);
+        break;
+    case 3:
+        let_time_pass(scene, p[1]);
+        break;
+    case 4:
+        replace_worker(scene, i);
+        break;
+    case 5:
+        shutdown(end, p[1] % 3);
+        break;
+    case 6:
+        pool_outbox_logs(&scene->generation->workers[i]);
+        break;
+    case 7: /* many */
+        for (unsigned more = 0; more < 8u * p[1]; more++)
+            send_message(scene, end, p + 1);
+        break;
+    case 8:
+        pool_receive_messages(&scene->pool);
+        break;
+    default:
+        send_message(scene, end, p + 1);
+        break;
+    }
+    return 2;
+}
+
+static void wake_up(struct scene *scene)
+{
+    struct pool_worker *worker;
+
+    pool_receive_messages(&scene->pool);
+    let_time_pass(scene, 1);
+    GENERATION_FOREACH_WORKER (worker, scene->generation)
+        if (worker->killed != POOL_KILL_NONE)
+            replace_worker(scene, worker->index);
+    scene->log.broken = false;
+    pool_check(&scene->pool);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct scene *scene;
+
+    if (scene == NULL) {
+        scene = build();
+        for (unsigned i = 0; i < WORKERS; i++)
+            fill_worker(scene, i);
+    }
+    while (size >= 4) {
+        size_t n = take_step(scene, data, size);
+
+        wake_up(scene);
+        data += n;
+        size -= n;
+    }
+    return 0;
+}
+
+FB_TEST_FUZZ_MAIN

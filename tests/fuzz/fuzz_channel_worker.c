@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A worker's reading of its channel and of what other workers send to it: a worker on the real
+ * kernel, with a client that has a reference, which stays from input to input. An input is a list
+ * of steps: bytes and messages for the channel, packets for the inbox, forged at every field,
+ * replies of a master, messages of its own to references that may name nobody. */
+#include "fuzz/fuzz.h"
+#include "support/fixture_worker.h"
+#include "worker/messages.h"
+
+#include <fcntl.h>
+#include <forkbeard/test.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HEAD_WORDS 4 /* number, from, to, outcome */
+
+struct scene {
+    struct fixture *fixture;
+    fb_conn *conn;
+    int inbox; /* the senders' end, or -1 */
+    int null;
+    uint64_t number; /* of the latest message of our own */
+};
+
+static int receive_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)
+{
+    (void)conn;
+    (void)state;
+    if (from == 0 || message.n > FB_MESSAGE_MAX)
+        abort();
+    return message.n > 0 ? message.p[0] % 2 : 0;
+}
+
+static void receive_outcome(fb_conn *conn, void *state, uint64_t number, fb_outcome outcome)
+{
+    (void)conn;
+    (void)state;
+    if (number == 0 || outcome < FB_MESSAGE_HANDLED || outcome > FB_MESSAGE_UNKNOWN)
+        abort();
+}
+
+static void send_to_worker(struct scene *scene, uint32_t kind, uint32_t argument, int fd)
+{
+    struct channel_message message = { .kind = kind, .argument = argument, .fd = fd };
+
+    if (kind != 0)
+        channel_send(scene->fixture->master, &message);
+}
+
+/* A turn that has something to wait for. */
+static void turn(struct scene *scene)
+{
+    send_to_worker(scene, MESSAGE_RESCAN, 0, -1);
+    worker_turn(scene->fixture->worker);
+    worker_check(scene->fixture->worker);
+}
+
+static void connect_client(struct scene *scene)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof(address);
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    int listener = scene->fixture->listener->fds[0];
+
+    if (getsockname(listener, (struct sockaddr *)&address, &length) == -1 ||
+        connect(client, (struct sockaddr *)&address, length) == -1)
+        abort();
+    send_to_worker(scene, MESSAGE_ACCEPT, 0, -1);
+    for (int i = 0; i < 1000 && scene->fixture->server.record.openings == 0; i++)
+        turn(scene);
+    scene->conn = scene->fixture->server.record.conn;
+    if (scene->conn == NULL || fb_ref_of(scene->conn) == 0)
+        abort();
+}
+
+static struct scene *build(void)
+{
+    static struct scene scene = { .inbox = -1 };
+    struct fixture_worker_options options = { .connections = 16, .processes = 2 };
+    fb_ops *ops;
+
+    options.mechanism = mechanism_find(NULL);
+    scene.fixture = fixture_prepare_worker(&options);
+    ops = &scene.fixture->server.ops;
+    ops->size = sizeof(*ops);
+    ops->message = receive_message;
+    ops->answered = receive_outcome;
+    scene.null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    send_to_worker(&scene, MESSAGE_LOG_FILE, 0, scene.null);
+    connect_client(&scene);
+    return &scene;
+}
+
+static void give_inbox(struct scene *scene)
+{
+    int ends[2];
+
+    if (channel_open_inbox(ends) == -1)
+        abort();
+    send_to_worker(scene, MESSAGE_INBOX, 0, ends[0]);
+    close(ends[0]);
+    if (scene->inbox != -1)
+        close(scene->inbox);
+    scene->inbox = ends[1];
+    turn(scene);
+}
+
+/* A packet whose head says mostly what could be true, with a body of some length. */
+static void forge_packet(struct scene *scene, const uint8_t *p)
+{
+    static uint8_t packet[HEAD_WORDS * 8 + FB_MESSAGE_MAX + 8];
+    uint64_t own = fb_ref_of(scene->conn), other = own ^ UINT64_C(1) << 41;
+    uint64_t froms[] = { other, other, other, own, 0, own ^ UINT64_C(0x123456) << 40, p[1], ~own };
+    uint64_t tos[] = { own, own, own, own + p[1], other, 0, ~own, own };
+    uint64_t outcomes[] = { 0, 0, 0, 1, 2, 3, 4, ~UINT64_C(0) };
+    size_t lengths[] = { 0, 0, 0, 7, p[1], FB_MESSAGE_MAX, FB_MESSAGE_MAX + 1, 300 };
+    uint64_t head[HEAD_WORDS] = { scene->number - p[2] % 4, froms[p[0] % 8], tos[p[1] % 8],
+        outcomes[p[0] / 8 % 8] };
+
+    memcpy(packet, head, sizeof(head));
+    packet[sizeof(head)] = p[2];
+    send(scene->inbox, packet, sizeof(head) + lengths[p[2] / 4 % 8], MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Replies to requests for inboxes: with one that is read by nobody, or whose other end has gone, or
+ * with none. */
+static void play_master(struct scene *scene, unsigned how)
+{
+    struct channel_message message;
+
+    while (channel_receive(scene->fixture->master, &message) == CHANNEL_DONE) {
+        int ends[2];
+
+        if (message.kind != MESSAGE_INBOX_WANTED || how % 4 == 3)
+            continue;
+        if (how % 4 == 0) {
+            send_to_worker(scene, MESSAGE_PEER_GONE, message.argument, -1);
+            continue;
+        }
+        if (channel_open_inbox(ends) == -1)
+            abort();
+        if (how % 4 == 1)
+            close(ends[0]);
+        send_to_worker(scene, MESSAGE_INBOX_OF_PEER, message.argument, ends[1]);
+        close(ends[1]);
+        if (how % 4 == 2) /* until it is full, or the peer goes */
+            close(ends[0]);
+    }
+}
+
+static void send_own(struct scene *scene, const uint8_t *p)
+{
+    static const uint8_t text[FB_MESSAGE_MAX];
+    fb_ref to = fb_ref_of(scene->conn) ^ (uint64_t)(p[0] % 16) << 40;
+    uint64_t number = fb_send_message(scene->conn, to, text, p[1] % 2 == 0 ? p[1] : sizeof(text));
+
+    scene->number = number != 0 ? number : scene->number;
+    net_flush(&scene->fixture->worker->stream.net);
+}
+
+static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
+{
+    size_t length = p[1] % 64 < n - 2 ? p[1] % 64 : n - 2;
+    uint32_t own = (uint32_t)(fb_ref_of(scene->conn) >> 40);
+
+    switch (p[0] % 16) {
+    case 0:
+        send(scene->fixture->master, p + 2, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+        return length + 2;
+    case 1:
+        send(scene->inbox, p + 2, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+        return length + 2;
+    case 2:
+        send_to_worker(scene, p[1] % 16, own ^ p[2] % 16, -1);
+        break;
+    case 3:
+        send_to_worker(scene, MESSAGE_LOG_FILE, p[1] % 2, scene->null);
+        break;
+    case 4:
+        give_inbox(scene);
+        break;
+    case 5:
+        if (scene->inbox != -1 && p[1] % 8 == 0)
+            shutdown(scene->inbox, p[2] % 3);
+        break;
+    case 6:
+    case 7:
+        play_master(scene, p[1]);
+        break;
+    case 8:
+    case 9:
+        send_own(scene, p + 1);
+        break;
+    default:
+        forge_packet(scene, p + 1);
+        break;
+    }
+    return 2;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct scene *scene;
+
+    if (scene == NULL)
+        scene = build();
+    while (size >= 4) {
+        size_t n = take_step(scene, data, size);
+
+        turn(scene);
+        data += n;
+        size -= n;
+    }
+    return 0;
+}
+
+/* The fixture's checks want to be within a test. */
+static struct {
+    int argc;
+    char **argv;
+} given;
+
+START_TEST(all_inputs)
+{
+    ck_assert_int_eq(fb_test_fuzz_main(given.argc, given.argv, LLVMFuzzerTestOneInput), 0);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    Suite *suite = suite_create("fuzz_channel_worker");
+    TCase *tcase = tcase_create("all");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    given.argc = argc;
+    given.argv = argv;
+    tcase_add_test(tcase, all_inputs);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
