@@ -283,7 +283,7 @@ const struct fault_case fault_cases[] = {
     { .call = "chmod", .process = MASTER, .nth = 1, .error = EPERM, .says = "/new\" failed (1: " },
     { .call = "setsockopt",
         .process = MASTER,
-        .nth = 2,
+        .nth = 3,
         .error = ENOBUFS,
         .says = "setsockopt(SO_REUSEPORT, 1) 127.0.0.1:$1 failed" },
 
@@ -417,7 +417,7 @@ const struct fault_case fault_cases[] = {
     { .call = "sendmsg",
         .process = 2,
         .nth = 1,
-        .error = ENOBUFS,
+        .error = EPERM, /* others are tried again */
         .says = "was not ready within worker_start_timeout (1000 ms)" },
     { .call = "sendmsg",
         .process = 3,

@@ -2,6 +2,7 @@
 /* The master's reading of its channels: a pool of four workers that has no process, and that stays
  * from input to input, is sent whatever bytes and descriptors may come, while its workers come and
  * go and read or do not. An input is a list of steps: what to do, of which worker, and bytes. */
+#include "base/compiler.h"
 #include "fuzz/fuzz.h"
 #include "pool/pool.h"
 #include "process/role.h"
@@ -73,10 +74,20 @@ static void replace_worker(struct scene *scene, unsigned i)
     fill_worker(scene, i);
 }
 
-static void deadline_passed(struct loop *loop, struct timer *timer)
+static void respawn_due(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
+}
+
+/* As start.c kills a worker. */
+static void deadline_passed(struct loop *loop, struct timer *timer)
+{
+    struct pool_worker *worker = container_of(timer, struct pool_worker, deadline);
+
+    (void)loop;
+    worker->killed = worker->due;
+    worker->due = POOL_KILL_NONE;
 }
 
 static struct scene *build(void)
@@ -119,7 +130,7 @@ static struct scene *build(void)
             .index = i,
             .channel = -1,
             .inbox = -1,
-            .respawn = { .expired = deadline_passed },
+            .respawn = { .expired = respawn_due },
             .deadline = { .expired = deadline_passed },
         };
     return scene;
