@@ -41,13 +41,14 @@ void worker_check(const struct fb_worker *worker)
 {
     const struct net *net = &worker->stream.net;
 
-    assert(worker->phase < WORKER_ENDING);
+    assert(worker->phase < WORKER_DONE);
     assert(worker->role == ROLE_WORKER || worker->role == ROLE_SINGLE);
     assert(worker->role == ROLE_WORKER || worker->channel == NULL);
     assert(net->client_n <= net->connection_n);
     assert((worker->phase == WORKER_SERVING) ==
            (worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED));
-    assert((worker->phase == WORKER_DRAINING) == (worker->accept.phase == ACCEPT_RELEASED));
+    assert((worker->phase == WORKER_DRAINING) == (worker->accept.phase == ACCEPT_RELEASED) ||
+           worker->phase == WORKER_ENDING); /* by the deadline of a drain, within a turn */
     assert(!timer_is_set(&worker->shutdown) || worker->phase == WORKER_DRAINING);
     assert(!worker->accept.holds_mutex);
     acceptors_check(&worker->accept);

@@ -39,6 +39,15 @@ void pause_briefly(void)
     nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
 }
 
+void daemon_ignore_leaks(void)
+{
+    const char *options = getenv("ASAN_OPTIONS");
+    char more[300];
+
+    snprintf(more, sizeof(more), "%s:detect_leaks=0", options != NULL ? options : "");
+    setenv("ASAN_OPTIONS", more, 1);
+}
+
 bool is_wrapped(void)
 {
     const char *wrapper = getenv("FORKBEARD_WRAPPER");

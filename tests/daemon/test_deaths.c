@@ -59,11 +59,15 @@ static int64_t count_deaths(const struct daemon *daemon, const char *cause)
 /* Others than the worker's own session have nothing of it but the time until it is replaced. */
 START_TEST(death_names_its_cause)
 {
-    struct daemon *daemon = daemon_start_new(1, ROGUE "events { %s } " SERVER, deaths[_i].events);
-    int client = client_open(daemon->ports[0]);
+    struct daemon *daemon = daemon_create(1);
     char text[128];
     pid_t worker;
+    int client;
 
+    daemon_configure(daemon, ROGUE "events { %s } " SERVER, deaths[_i].events);
+    daemon->before_exec = daemon_ignore_leaks; /* exit() leaves much behind */
+    daemon_start(daemon);
+    client = client_open(daemon->ports[0]);
     expect_death(daemon, deaths[_i].line);
     daemon_expects(daemon, "failed (9: Bad file descriptor)");
     daemon_expects(daemon, "is not open");

@@ -397,11 +397,7 @@ static void become_somebody(void)
 /* A worker that ends could not start what looks for leaks. */
 static void become_somebody_with_leaks(void)
 {
-    const char *options = getenv("ASAN_OPTIONS");
-    char more[300];
-
-    snprintf(more, sizeof(more), "%s:detect_leaks=0", options != NULL ? options : "");
-    setenv("ASAN_OPTIONS", more, 1);
+    daemon_ignore_leaks();
     become_somebody();
 }
 
