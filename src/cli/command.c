@@ -38,8 +38,8 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Has the next call on the socket wait no longer than until the deadline; -1 with errno EAGAIN when
- * it has passed. */
+/* Limits how long the next call on the socket waits to what is left until the deadline; -1 with
+ * errno EAGAIN when it has passed. */
 static int limit_wait(int fd, int64_t deadline)
 {
     int64_t ms = deadline - now_ms();

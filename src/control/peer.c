@@ -65,7 +65,8 @@ static bool has_ended(int pidfd)
     return pidfd != -1 && poll(&ended, 1, 0) != 0;
 }
 
-/* As find_kin(), of the client itself and not of a process that was given its pid later. */
+/* Does what find_kin() does, of the client itself and not of a process that was given its pid
+ * later. */
 static enum kin find_client_kin(struct control *control, int fd, pid_t pid)
 {
     enum kin kin = KIN_UNKNOWN;

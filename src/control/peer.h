@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who asks on the control socket. Private to control/. Workers may have the master's user, as in an
- * unprivileged daemon: the user alone does not tell an operator from a worker that is in an
+/* Tells who asks on the control socket. Private to control/. Workers may have the master's user, as
+ * in an unprivileged daemon: the user alone does not tell an operator from a worker that is in an
  * attacker's hands. */
 #pragma once
 

@@ -97,7 +97,7 @@ static const char *open_aside(struct control_socket *control, const struct socka
     control->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (control->fd == -1)
         return "socket";
-    fd_refuse(control->fd); /* its clients inherit it */
+    fd_refuse(control->fd); /* inherited by its clients */
     if (unlink(aside->sun_path) == -1 && errno != ENOENT)
         return "unlink";
     if (bind_private(control->fd, aside) == -1)

@@ -88,7 +88,7 @@ static void keep_open(struct fb_conn *conn)
     conn_redeliver(conn);
 }
 
-/* All output of a closed connection has left: keeps it open for another owner, lingers, or ends
+/* The output of a closed connection has left: keeps it open for another owner, lingers, or ends
  * it. */
 static void finish_close(struct fb_conn *conn)
 {

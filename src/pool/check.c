@@ -70,7 +70,7 @@ void pool_check(const struct pool *pool)
             assert(serves && pool->starting != NULL);
             assert(pool->starting->phase == GENERATION_COMMITTED);
         }
-        assert(n > 0 || serves || starts); /* else it would have been destroyed */
+        assert(n > 0 || serves || starts); /* destroyed otherwise */
         starting = starting || starts;
         serving = serving || serves;
     }

@@ -130,8 +130,8 @@ static void release_worker(struct pool *pool, struct pool_worker *worker, struct
     struct generation *generation;
 
     death_read(worker, words);
-    /* it wrote only to the zones of its own configuration, but their memory may be another one's
-     * by now */
+    /* the process wrote only to the zones of its own configuration, but their memory may be
+     * another one's by now */
     TAILQ_FOREACH (generation, &pool->generations, link)
         zones_slot_released(&generation->cycle->zones, worker->slot);
     if (slot_release(pool->shared, worker->slot))

@@ -10,7 +10,7 @@
 
 /* Between two looks at the listeners. */
 #define MEND_MS 100
-/* So much damage, and a generation goes on without the accept mutex. */
+/* Reports of damage after which a generation goes on without the accept mutex. */
 #define DAMAGE_MOST 2
 
 /* The configuration whose sockets listen; NULL: none. */

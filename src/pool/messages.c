@@ -44,7 +44,7 @@ static void advance_worker(struct pool_worker *worker, enum pool_worker_phase ph
         if (generation == pool->serving || generation->phase == GENERATION_COMMITTED)
             pool_worker_arm(worker); /* a replacement */
     } else if (generation->phase == GENERATION_DRAINING) {
-        /* its commit has failed: it accepts only who waits already, and drains */
+        /* a commit has failed in the worker: it accepts only who waits already, and drains */
         pool_worker_drain(worker);
     }
 }

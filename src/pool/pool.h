@@ -58,9 +58,9 @@ enum pool_death {
 /* Messages that wait until the worker's channel has room: what is of a kind is one message. */
 struct pool_outbox {
     bool accept, rescan, mutex_off;
-    unsigned log_n;    /* so many of its logs, the last ones, were reopened */
-    int inbox;         /* its end of its inbox, or -1 */
-    uint32_t gone;     /* of pool->gone_n incarnations, those that it was told of */
+    unsigned log_n;    /* how many of its logs, the last ones, were reopened */
+    int inbox;         /* the worker's end of its inbox, or -1 */
+    uint32_t gone;     /* how many of pool->gone_n incarnations it was told of */
     unsigned wanted_n; /* incarnations whose inboxes it has asked for */
     uint32_t wanted[POOL_WANTED_MAX];
 };
@@ -181,7 +181,7 @@ struct pool {
     struct log_limit log_limit;     /* limit of `log`, as the serving generation has it */
     struct timer log_due;           /* when held-back lines are written */
     struct timer log_repair;        /* until then no broken log is repaired again */
-    struct generations generations; /* those that end have a process each, but for `serving` */
+    struct generations generations; /* but for `serving`, each that ends has a process */
     unsigned generation_n;          /* ever made */
     struct generation
         *serving; /* generation whose configuration is in force; NULL until the first serves */
@@ -328,7 +328,7 @@ void pool_outbox_logs(struct pool_worker *worker);
 /* The inbox of the worker that is this incarnation, or that it has gone. False when the worker has
  * asked too often without reading the replies. */
 bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
-/* All others are told that the worker has gone. */
+/* Tells all others that the worker has gone. */
 void pool_outbox_note_gone(const struct pool_worker *gone);
 /* Whether one more that goes is one too many for a worker that does not read. */
 bool pool_outbox_is_full(const struct pool_worker *worker);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct alarm {
-    uint64_t deadline_ms; /* what SIGALRM is set for; 0: it is not set, or has come */
+    uint64_t deadline_ms; /* when SIGALRM comes; 0: it is not set, or has come */
 };
 
 /* Sleeps until a signal comes, or the earliest of these timers has expired, and reads the clock. */

@@ -69,7 +69,7 @@ enum channel_status channel_receive(int fd, struct channel_message *message)
 {
     struct {
         struct wire wire;
-        uint8_t excess; /* is filled by a packet that is too long */
+        uint8_t excess; /* filled by a packet that is too long */
     } room;
     int passed;
     ssize_t n;

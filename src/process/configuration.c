@@ -23,7 +23,7 @@ void configuration_discard(struct cycle **cycle, struct log *log)
 {
     struct core_settings *core = &(*cycle)->core;
 
-    if (log->targets == core->logs) { /* those of a start that has failed */
+    if (log->targets == core->logs) { /* the start has failed, and these were its logs */
         log->targets = NULL;
         log->target_n = 0;
         log_update(log);

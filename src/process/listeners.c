@@ -86,7 +86,7 @@ void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     assert(in_force != NULL);
     listeners_abandon(cycle, in_force, adopted, NULL);
     STAILQ_FOREACH (listener, &in_force->stream.listeners, link) {
-        /* has listener_commit() set options that are not configured, too: the failed commit may
+        /* makes listener_commit() set options that are not configured, too: the failed commit may
          * have changed them */
         listener->adopted = true;
         listener_commit(listener, log);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What /proc says of a process. It may have changed when it is read: whoever decides by it holds
- * the process's pidfd, or is its parent and has not reaped it. */
+/* Reads what /proc says of a process. It may have changed when it is read: whoever decides by it
+ * holds the process's pidfd, or is its parent and has not reaped it. */
 #pragma once
 
 #include <stdbool.h>

@@ -140,7 +140,7 @@ bool signals_take(enum command command, pid_t *from)
 
 void signals_send(pid_t pid, int number, struct log *log)
 {
-    assert(pid > 0); /* one process, never a group */
+    assert(pid > 0); /* a process, never a group */
     if (kill(pid, number) == -1 && errno != ESRCH)
         log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)pid, number);
 }

@@ -32,7 +32,7 @@ struct signal_row {
     int number;
     const char *name;    /* "SIGHUP" */
     const char *command; /* name of the command for -s and the control socket, or NULL */
-    const char *doing;   /* what the log says that the process does; NULL: not logged */
+    const char *doing;   /* in the words of the log's line; NULL: not logged */
     enum command commands[ROLE_N];
 };
 

@@ -266,7 +266,7 @@ static bool may_write_files(const struct needs *needs)
     return false;
 }
 
-/* What protocols may need, and none of this configuration has declared. */
+/* Denies what protocols may need, and none of this configuration has declared. */
 static void deny_needs(struct filter *filter)
 {
     const struct needs *needs = filter->needs;

@@ -78,7 +78,7 @@ static void apply_configuration(
     };
     const struct setting *mechanisms = events_mechanism_table(&apply);
 
-    if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* which is table 4 */
+    if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* table 4 */
         return;
     apply.tables[TABLE_CORE] = core_table;
     apply.tables[TABLE_EVENTS] = events_table;

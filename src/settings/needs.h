@@ -30,5 +30,5 @@ struct needs {
     bool unix_targets;   /* targets of the configuration that are unix sockets */
     const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */
     STAILQ_HEAD(, needs_path) paths;
-    STAILQ_HEAD(, needs_port) ports; /* of the configuration's targets, each once */
+    STAILQ_HEAD(, needs_port) ports; /* the ports of the configuration's targets, each once */
 };

@@ -8,7 +8,7 @@
 #include "shm/slot.h"
 
 struct shm_lock {
-    _Atomic uint64_t owner; /* as shm_lock_word() makes it; 0: free */
+    _Atomic uint64_t owner; /* a word of shm_lock_word(); 0: free */
 };
 
 /* The turn's bits of an owner's word, between those of the slot and of the serial. */

@@ -28,8 +28,8 @@ size_t segment_page(void);
 /* Rounds a size up to whole pages; 0 where that overflows. */
 size_t segment_pages(size_t size);
 
-/* Each of these returns NULL, or the name of the call that has failed, with errno. The segment is
- * to be closed then. */
+/* Return NULL, or the name of the call that has failed, with errno. The segment is to be closed
+ * then. */
 
 /* Creates a segment that is zero, of a size in whole pages, and maps it. */
 const char *segment_create(struct segment *segment, const char *name, size_t size);

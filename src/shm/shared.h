@@ -33,7 +33,7 @@ struct shared {
     struct shared_common *common;
     struct segment segment;
     size_t page;     /* bytes of a page */
-    uint32_t half;   /* of the slot numbers: they begin at half * SLOT_MAX */
+    uint32_t half;   /* slot numbers begin at half * SLOT_MAX */
     uint32_t serial; /* the first incarnation of a slot has the serial after this one */
     uint32_t slot_n; /* no slot beyond has ever been used */
     struct slot_record records[SLOT_MAX];

@@ -19,7 +19,7 @@
 #define ZONE_NAME_MAX 63
 #define ZONE_KIND_MAX 15
 #define ZONE_MAGIC 0x6662657bu
-#define ZONE_MAGIC_BEFORE 0x6662657au /* of memory with another layout, where workers wrote all */
+#define ZONE_MAGIC_BEFORE 0x6662657au /* the earlier layout, where workers wrote all */
 
 /* A use of zones' memory. */
 struct zone_kind {

@@ -124,7 +124,7 @@ static bool call_opened(struct fb_conn *conn, const fb_ops *ops)
 static void session_opened(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_NEW);
-    CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* not for each callback */
+    CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
     if (conn->outgoing)
         begin_upstream(conn);
     else if (!begin_client(conn))

@@ -13,7 +13,7 @@ struct fb_map {
     struct zone *zone; /* open in a worker */
     struct shm_map_shape shape;
     struct shm_map *handle;     /* the worker's, once it is open */
-    struct shm_map_mended said; /* those of which the log was told */
+    struct shm_map_mended said; /* how many the log was told of */
     uint64_t said_ms;
 };
 

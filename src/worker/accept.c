@@ -19,7 +19,7 @@
 #define SHORTAGE_MS 60000
 /* The most clients accepted in one go, so that a flood leaves time for the other events. */
 #define BATCH_MAX 4096
-/* So many events in a row without a client, and a unix socket is looked at. */
+/* After this many events in a row without a client a unix socket is looked at. */
 #define EMPTY_MOST 4
 /* The next try of a listener that was shut down. */
 #define MEND_MS 100

@@ -43,7 +43,7 @@ struct acceptors {
     uint64_t shortage_at; /* ms of the latest shortage, to log it once; 0: none */
     struct timer resume;
     struct timer mend;         /* when broken listeners are tried again */
-    struct accept_mutex turns; /* where `mutex` is set */
+    struct accept_mutex turns; /* used if `mutex` is set */
 };
 
 /* Gets a slot for each listening socket that is ours to serve; -1 after an emerg line. */

@@ -34,7 +34,7 @@ static bool take(struct accept_mutex *mutex, uint64_t owner)
         word = shm_lock_word(mutex->id, ++mutex->turn);
     if (!shm_lock_take(mutex->lock, owner, word))
         return false;
-    mutex->word = mutex->seen = word; /* what comes next was not seen before */
+    mutex->word = mutex->seen = word; /* the next holder's was not seen before */
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of accepting share: which listeners are watched follows from the phase, the mutex
+/* Shared by the files of accepting: which listeners are watched follows from the phase, the mutex
  * and what is broken, and is brought up to date after each change of one of them. */
 #pragma once
 

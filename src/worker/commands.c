@@ -68,8 +68,8 @@ static void handle_message(struct fb_worker *worker, struct channel_message *mes
         accept_leave_mutex(worker);
         break;
     case MESSAGE_LISTENER:
-        if (message->fd !=
-            -1) /* else out of descriptors: the listener is said to be broken again */
+        /* without a descriptor none was left for it: the listener is said to be broken again */
+        if (message->fd != -1)
             accept_replace_socket(worker, message->argument, message->fd);
         break;
     default:

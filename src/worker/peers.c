@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Messages that wait for a peer which does not receive them; replies are queued beyond that, */
+/* Messages that wait for a peer which does not receive them. Replies are queued beyond that, with
+ * limits of their own, of one peer and of all: a peer may ask and never read. */
 #define QUEUED_MAX 4096
-/* but not without a limit, of one peer and of all: a peer may ask and never read. */
 #define REPLIES_MAX 16384
 #define QUEUED_IN_ALL_MAX 65536
 /* Peers that are remembered at once, and that the master is asked for at once: whoever writes a

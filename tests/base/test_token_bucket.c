@@ -24,7 +24,7 @@ START_TEST(a_burst_and_a_rate)
     ck_assert_uint_eq(take_all(&bucket, 1249), 0);
     ck_assert_uint_eq(take_all(&bucket, 1250), 1);
     ck_assert_uint_eq(take_all(&bucket, 2250), 4);
-    ck_assert_uint_eq(take_all(&bucket, 100000), 10); /* it never holds more */
+    ck_assert_uint_eq(take_all(&bucket, 100000), 10); /* never more */
 }
 END_TEST
 

@@ -157,13 +157,13 @@ START_TEST(a_reload_is_replied_to_at_its_end)
     send_text(&host, fd, "{\"command\":\"reload\"}\n");
     ck_assert_int_eq(host.taken, COMMAND_RELOAD);
     control_wait_on(&host.control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
-    host.clock.mono_ms += 3600 * 1000; /* whoever must wait is not cut off */
+    host.clock.mono_ms += 3600 * 1000; /* a client that must wait is not cut off */
     timers_run(&host.timers);
     ck_assert_str_eq(received(fd), "");
     control_reply(&host.control, CONTROL_WAIT_RELOAD_END, &outcome);
     ck_assert_str_eq(
         received(fd), "{\"ok\":false,\"error\":\"why\",\"generation\":3,\"messages\":[]}\n");
-    ck_assert_uint_eq(host.control.client_n, 1); /* it may ask again */
+    ck_assert_uint_eq(host.control.client_n, 1); /* the client may ask again */
     close(fd);
     control_serve(&host.control);
     ck_assert_uint_eq(host.control.client_n, 0);
@@ -275,7 +275,7 @@ START_TEST(descendants_of_a_master_are_refused)
     pid_t child;
 
     set_up(&host);
-    host.master = _i == 0 ? getpid() : 0; /* else the child is an operator's */
+    host.master = _i == 0 ? getpid() : 0; /* in the second case the child is an operator's */
     child = connect_in_child(&host, true);
     ck_assert_uint_eq(count_accepted(&host), _i);
     ck_assert_int_eq(kill(child, SIGKILL), 0);

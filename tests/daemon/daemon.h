@@ -29,7 +29,7 @@ struct daemon {
     const char *log;           /* the error log's name in the directory */
     size_t log_mark;           /* offset up to which the log has been waited for */
     void (*before_exec)(void); /* runs in the child, or NULL */
-    int standard_error;        /* what daemon_launch() gives it; 0: the file daemon.err */
+    int standard_error;        /* set before daemon_launch(); 0: the file daemon.err */
     int passed[PASSED_MAX];    /* sockets that it is given as a service manager does */
     unsigned passed_n;
     const char *passed_names; /* LISTEN_FDNAMES, or NULL */

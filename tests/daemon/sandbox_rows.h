@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker tries, and how it ends in each mode of the sandbox: the table of test_sandbox.c.
+/* The table of test_sandbox.c: what a worker tries, and how it ends in each mode of the sandbox.
  * The words are those of sandbox/attempts.h. */
 #pragma once
 

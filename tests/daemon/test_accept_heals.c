@@ -15,7 +15,7 @@
 
 #define WORKERS 4
 #define SPOILER "load_module " MODULES_PATH "/spoiler.so;\n"
-/* What has to be over within a second, on a machine that does much else. */
+/* A limit for what has to be over within a second, on a machine that does much else. */
 #define SOON_MS 4000
 
 static const char *const modes[] = { "", "multi_accept on; accept_mutex_delay 50ms;",
@@ -24,7 +24,7 @@ static const char *const modes[] = { "", "multi_accept on; accept_mutex_delay 50
 
 #define MODES ((int)(sizeof(modes) / sizeof(modes[0])))
 
-/* Each client is served, though the worker that has served the one before is stopped. */
+/* Every client is served, though the worker that has served the one before is stopped. */
 START_TEST(a_stopped_worker_keeps_nobody_waiting)
 {
     struct daemon *daemon = daemon_start_new(1,

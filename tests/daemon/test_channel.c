@@ -129,7 +129,7 @@ START_TEST(nobody_waits_for_a_socket_that_is_passed)
     client_send(scene.attacker, "d");
     for (int i = 0; i < 20; i++)
         check_prompt(&scene);
-    kill(scene.attacked, SIGKILL); /* what lies in the channel is closed with it */
+    kill(scene.attacked, SIGKILL); /* closes what lies in the channel, too */
     daemon_wait_log(scene.daemon, "exited on signal 9");
     finish(&scene);
 }

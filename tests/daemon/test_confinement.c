@@ -212,8 +212,8 @@ static bool is_among(pid_t pid, const pid_t *pids, unsigned n)
     return false;
 }
 
-/* Nothing else comes along, whatever the master has open when it forks: descriptors that it was
- * started with, a client of the control socket, channels and listeners of a generation that
+/* A worker is given nothing else, whatever the master has open when it forks: descriptors that it
+ * was started with, a client of the control socket, channels and listeners of a generation that
  * drains. */
 START_TEST(descriptors_beside_others)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who asks on the control socket of a daemon whose workers have the master's user, and commands to
- * a master that does not answer. */
+/* Clients of the control socket of a daemon whose workers have the master's user, and commands to a
+ * master that does not answer. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -23,7 +23,7 @@ static void become_nobody(void)
         _exit(123);
 }
 
-/* Has a worker's process send the command; returns the reply, "" where there was none. */
+/* Makes a worker's process send the command; returns the reply, "" where there was none. */
 static const char *command_from_worker(
     const struct daemon *daemon, const char *how, const char *command)
 {
@@ -56,7 +56,7 @@ START_TEST(workers_and_what_they_start_are_refused)
     for (int i = 0; i < 2; i++)
         ck_assert_str_eq(command_from_worker(daemon, processes[_i].how, "stop"), expected);
     daemon_wait_log(daemon, "may not use the control socket, refused: permission denied");
-    ck_assert(control_is_ok(control_ask(daemon, "status"))); /* it runs, and we may ask */
+    ck_assert(control_is_ok(control_ask(daemon, "status"))); /* the daemon runs, and we may ask */
     ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
     daemon->before_exec = NULL;
     daemon_finish(daemon);

@@ -18,7 +18,7 @@
     "events {} stream { server { listen 127.0.0.1:$0 reuseport; intruder; } }\n"
 #define WORKERS 2
 
-/* What an intruder answers to a letter, on a line; valid until the next call. */
+/* Returns what an intruder answers to a letter, on a line; valid until the next call. */
 static const char *ask_intruder(int client, const char *letter)
 {
     static char line[4096];
@@ -54,7 +54,7 @@ static pid_t first_worker(const struct daemon *daemon)
     return workers[0];
 }
 
-/* Its own page, the one that is shared on purpose, its row, and the map's content. */
+/* A worker's own page, the one that is shared on purpose, its row, and the map's content. */
 START_TEST(a_worker_writes_its_own_pages_alone)
 {
     struct daemon *daemon = daemon_start_new(1, INTRUDER);
@@ -126,7 +126,7 @@ static void reload_once(struct daemon *daemon)
     ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
 }
 
-/* All that a worker can write, in turn before a status, a death, a reload and an upgrade. */
+/* Attacks what a worker can write, in turn before a status, a death, a reload and an upgrade. */
 START_TEST(nonsense_harms_nobody_else)
 {
     struct daemon *daemon = daemon_create(1);

@@ -39,7 +39,7 @@ static void ignore_rescan(void *host)
 
 static const struct pool_ops pool_ops = { .rescan = ignore_rescan };
 
-/* As a fork does. */
+/* Does what a fork does. */
 static void fill_worker(struct scene *scene, unsigned i)
 {
     struct pool_worker *worker = &scene->generation->workers[i];
@@ -57,7 +57,7 @@ static void fill_worker(struct scene *scene, unsigned i)
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
 }
 
-/* As an exit does, and a fork afterwards. */
+/* Does what an exit does, and a fork afterwards. */
 static void replace_worker(struct scene *scene, unsigned i)
 {
     struct pool_worker *worker = &scene->generation->workers[i], *other;
@@ -188,7 +188,7 @@ static void let_time_pass(struct scene *scene, uint64_t ms)
     timers_run(&scene->timers);
 }
 
-/* One step; returns how many bytes it has taken. */
+/* Takes a step; returns how many bytes it has taken. */
 static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
 {
     static const uint8_t zeros[12];

@@ -21,7 +21,7 @@ struct scene {
     fb_conn *conn;
     int inbox; /* the senders' end, or -1 */
     int null;
-    uint64_t number; /* of the latest message of our own */
+    uint64_t number; /* the latest message of our own */
 };
 
 static int receive_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)

@@ -53,7 +53,7 @@ static void run_child(int out, const char *how, const char *path, const char *co
     _exit(0);
 }
 
-/* Has the command given; returns the bytes of the reply, 0 where there is none. */
+/* Gives the command; returns the bytes of the reply, 0 where there is none. */
 static size_t take_line(const char *line, char *reply, size_t size)
 {
     char how[16], path[108], command[16];

@@ -29,7 +29,7 @@ static struct listener *open_listener(struct listening *listening, const char *t
     snprintf(path, sizeof(path), "unix:%s/socket", directory);
     listener =
         listening_open(listening, strcmp(text, "unix:") == 0 ? path : text, &options, NULL, slots);
-    ck_assert(listener_is_broken(listener->fds[0])); /* it does not listen yet */
+    ck_assert(listener_is_broken(listener->fds[0])); /* does not listen yet */
     listening_commit(listening, listener);
     ck_assert(!listener_is_broken(listener->fds[0]));
     return listener;
@@ -51,7 +51,7 @@ static void expect_line(struct listening *listening, const struct listener *list
     ck_assert_str_eq(memory_log_take(&listening->log), line);
 }
 
-/* Whatever ends it, and with the port that the kernel chose for it. */
+/* Ends the socket in one of the ways; it listens again with the port that the kernel chose. */
 static void break_and_mend(struct listening *listening, struct listener *listener, int i, int how)
 {
     struct address before = listener->address;

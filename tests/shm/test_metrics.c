@@ -29,7 +29,7 @@ static struct shm_metrics *create_metrics(const struct shm_metrics_shape *shape)
     return metrics;
 }
 
-/* Has a worker's row taken into the totals, and returns it. */
+/* Takes a worker's row into the totals, and returns it. */
 static shm_row *take_row(struct shm_metrics *metrics, uint32_t slot)
 {
     shm_metrics_acquire(metrics, slot);

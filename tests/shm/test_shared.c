@@ -271,8 +271,7 @@ START_TEST(serials_begin_again)
     shared_begin(shared, 0, UINT32_MAX - 1);
     id = take_slot(shared);
     ck_assert_uint_eq(id.serial, UINT32_MAX);
-    ck_assert_uint_eq(
-        shared_serial(shared), 0); /* not 2^32 - 1, which is no serial to go on from */
+    ck_assert_uint_eq(shared_serial(shared), 0); /* 2^32 - 1 is no serial to go on from */
     slot_release(shared, id);
     ck_assert_uint_eq(take_slot(shared).serial, 1);
     shared_destroy(&shared);
@@ -314,7 +313,7 @@ START_TEST(slots_are_touched_as_they_come_into_use)
     ck_assert_int_eq(mincore(shared->segment.base, shared->segment.size, in_core), 0);
     for (size_t i = 0; i < pages; i++)
         touched += in_core[i] & 1;
-    ck_assert_uint_eq(touched, 2); /* what is published, and the slot's */
+    ck_assert_uint_eq(touched, 2); /* the published page, and the slot's */
     shared_destroy(&shared);
 }
 END_TEST

@@ -365,7 +365,7 @@ static const struct {
 } ways[] = {
     { RLIMIT_NOFILE, 1, "memfd_create() failed", false },
     { RLIMIT_NOFILE, 1, "fcntl(F_DUPFD_CLOEXEC) failed", true },
-    { RLIMIT_FSIZE, 0, "ftruncate() failed", false }, /* what the smallest zone needs */
+    { RLIMIT_FSIZE, 0, "ftruncate() failed", false }, /* needed by the smallest zone */
 };
 
 static void expect_failure(struct declared *declared, const struct zone *zone, const char *call)

@@ -129,7 +129,7 @@ static const struct {
     { 0, 0, ZONE_MAGIC },
     { 10, 10, ZONE_MAGIC },
     { 4096, 4096, 1 },
-    { 4096, 4096, ZONE_MAGIC }, /* nothing but the header */
+    { 4096, 4096, ZONE_MAGIC }, /* no more than the header */
     { 8192, 16384, ZONE_MAGIC },
     { 10000, 10000, ZONE_MAGIC },
 };
