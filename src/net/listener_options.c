@@ -5,7 +5,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 const struct listener_options listener_defaults = {
@@ -101,11 +103,28 @@ static void set_tcp_options(const struct listener *listener, int fd, struct log 
     change_option(listener, fd, OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay, log);
 }
 
+/* Keeps accept4() from waiting for a client. Any process that has the socket can make it blocking
+ * for all of them: it then waits for a jiffy, and the next listen() undoes it. */
+static void set_nonblocking(const struct listener *listener, int fd, struct log *log)
+{
+    static const struct timeval least = { .tv_usec = 1 };
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags != -1 && (flags & O_NONBLOCK) == 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1)
+        flags = -1;
+    if (flags == -1)
+        log_write(log, LEVEL_ALERT, errno, "fcntl(O_NONBLOCK) %s failed, ignored", listener->text);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &least, sizeof(least)) == -1)
+        log_write(
+            log, LEVEL_ALERT, errno, "setsockopt(SO_RCVTIMEO) %s failed, ignored", listener->text);
+}
+
 void listener_set_options(const struct listener *listener, int fd, struct log *log)
 {
     const struct listener_options *options = &listener->options;
 
     assert(fd >= 0);
+    set_nonblocking(listener, fd, log);
     /* The kernel shows other sizes than it was given, so there is nothing to compare; and it has no
      * way back to its own sizing, so a kept socket whose size is no longer configured keeps it. */
     if (options->rcvbuf != 0)
