@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* "make soak": the scenarios at length. One line each, and an exit code. */
 #include "daemon/daemon.h"
+#include "daemon/hostile_seeds.h"
+#include "daemon/soak_faults.h"
 #include "daemon/soak_idle.h"
 #include "daemon/soak_map.h"
 #include "daemon/soak_scenarios.h"
@@ -11,6 +13,8 @@
 #define TRANSITIONS 1000
 #define UPGRADES 50
 #define MAP_KILLS 10000
+#define SEEDS 100
+#define SEED_RUNS 10
 #define TIMEOUT_S 600
 
 START_TEST(kills)
@@ -73,6 +77,23 @@ START_TEST(kills_within_updates)
 }
 END_TEST
 
+/* A hundred at a time, so that a failure does not take those behind it along. */
+START_TEST(random_writes)
+{
+    const struct hostile_plan plan = { 1 + (unsigned)_i * SEEDS, SEEDS, 4, 400, 1000 };
+
+    hostile_seeds(&plan);
+}
+END_TEST
+
+START_TEST(faults)
+{
+    const struct soak_faults_plan plan = { _i / 2, 12000, 500, _i % 2 == 0 };
+
+    soak_faults(&plan);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_set_timeout(tcase, TIMEOUT_S);
@@ -85,6 +106,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, idle_sessions);
     tcase_add_loop_test(tcase, upgrades, 0, SOAK_MODES);
     tcase_add_test(tcase, kills_within_updates);
+    tcase_add_loop_test(tcase, random_writes, 0, SEED_RUNS);
+    tcase_add_loop_test(tcase, faults, 0, 2 * SOAK_FAULTS);
 }
 
 TEST_MAIN("soak", add_tests)
