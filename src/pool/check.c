@@ -34,6 +34,8 @@ static void check_worker(const struct pool_worker *worker, const struct generati
     }
     if (worker->respawn.deadline != 0)
         assert(generation->phase < GENERATION_REPLACED && !generation->pool->ending);
+    if (worker->drains && generation->cycle->core.worker_shutdown_timeout > 0)
+        assert(worker->deadline.deadline != 0 || worker->killed != POOL_KILL_NONE);
     if (generation->phase == GENERATION_CLOSING && worker->pid > 0)
         assert(worker->deadline.deadline != 0 || worker->killed != POOL_KILL_NONE);
     assert((worker->deadline.deadline != 0) == (worker->due != POOL_KILL_NONE));

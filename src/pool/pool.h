@@ -101,6 +101,7 @@ struct pool_worker {
     struct timer respawn;  /* when a new process is forked */
     struct timer deadline; /* when the process is killed unless it has come further */
     enum pool_kill due;    /* reason of the deadline, while there is one */
+    bool drains; /* was told to, or says so: from then on it has worker_shutdown_timeout */
     enum pool_kill killed; /* reason of the fatal signal that was sent */
     struct pool_watch watch;
     struct pool_lines lines;
@@ -293,11 +294,13 @@ void pool_worker_close(struct pool_worker *worker);
 
 /* Deadlines (deadline.c): a worker has one at most, and is killed when it passes (start.c). */
 
-/* Sets a deadline after this time, unless it already has an earlier deadline. */
+/* Sets a deadline after this time, unless the worker has an earlier one, or this one is for its
+ * start and it has any. */
 void pool_deadline_set(struct pool_worker *worker, enum pool_kill why, uint64_t ms);
 /* Sets the deadline that worker_shutdown_timeout gives a worker that drains. */
 void pool_deadline_set_drain(struct pool_worker *worker);
-/* The worker has come further in its start, whose deadline is dropped; any other stays. */
+/* The worker has come further in its start, whose deadline is dropped; any other stays, and one
+ * that drains gets that of its drain. */
 void pool_deadline_drop_start(struct pool_worker *worker);
 
 /* Kills a worker that has broken this rule of the channel, after an alert line that says so

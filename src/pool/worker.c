@@ -29,7 +29,7 @@ void pool_worker_clear(struct pool_worker *worker)
     worker->channel = worker->inbox = worker->broken_listener = -1;
     worker->pid = 0;
     worker->due = worker->killed = POOL_KILL_NONE;
-    worker->known = false;
+    worker->known = worker->drains = false;
     timers_disarm(worker->generation->pool->timers, &worker->deadline);
     worker->intake = (struct pool_intake) { .accept_n = 0 };
     worker->watch = (struct pool_watch) { .repeats = 0 };

@@ -74,19 +74,19 @@ static void replace_worker(struct scene *scene, unsigned i)
     fill_worker(scene, i);
 }
 
-static void respawn_due(struct loop *loop, struct timer *timer)
+static void respawn_passed(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
 }
 
-/* As start.c kills a worker. */
 static void deadline_passed(struct loop *loop, struct timer *timer)
 {
     struct pool_worker *worker = container_of(timer, struct pool_worker, deadline);
 
     (void)loop;
-    worker->killed = worker->due;
+    if (worker->killed == POOL_KILL_NONE)
+        worker->killed = worker->due;
     worker->due = POOL_KILL_NONE;
 }
 
@@ -115,6 +115,7 @@ static struct scene *build(void)
                             });
     scene->cycle.core.worker_processes = WORKERS;
     scene->cycle.core.worker_start_timeout = 1000;
+    scene->cycle.core.worker_shutdown_timeout = 500;
     scene->cycle.core.logs = scene->targets;
     scene->cycle.core.log_n = 2;
     generation->pool = &scene->pool;
@@ -130,7 +131,8 @@ static struct scene *build(void)
             .index = i,
             .channel = -1,
             .inbox = -1,
-            .respawn = { .expired = respawn_due },
+            .broken_listener = -1,
+            .respawn = { .expired = respawn_passed },
             .deadline = { .expired = deadline_passed },
         };
     return scene;
@@ -163,10 +165,10 @@ static void send_message(struct scene *scene, int end, const uint8_t *p)
 {
     static const uint32_t kinds[] = { MESSAGE_READY, MESSAGE_ACCEPTING, MESSAGE_RELEASED,
         MESSAGE_RESCAN, MESSAGE_LOG_BROKEN, MESSAGE_INBOX_LOST, MESSAGE_INBOX_WANTED,
-        MESSAGE_INBOX_WANTED };
-    uint32_t words[2] = { kinds[p[0] % 8], 0 };
+        MESSAGE_INBOX_WANTED, MESSAGE_MUTEX_DAMAGED, MESSAGE_LISTENER_BROKEN };
+    uint32_t words[2] = { kinds[p[0] % (sizeof(kinds) / sizeof(kinds[0]))], 0 };
 
-    if (words[0] == MESSAGE_LOG_BROKEN)
+    if (words[0] == MESSAGE_LOG_BROKEN || words[0] == MESSAGE_LISTENER_BROKEN)
         words[1] = p[1] % 3;
     else if (words[0] == MESSAGE_INBOX_WANTED)
         words[1] = slot_incarnation(scene->generation->workers[p[1] % WORKERS].slot) ^ p[2] / 64;
@@ -224,6 +226,14 @@ static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
         break;
     case 8:
         pool_receive_messages(&scene->pool);
+        break;
+    case 9:
+        (p[1] % 2 == 0 ? pool_worker_drain : pool_worker_close)(&scene->generation->workers[i]);
+        break;
+    case 10: /* as a replacement, which may be told to drain before it is ready */
+        replace_worker(scene, i);
+        pool_deadline_set(
+            &scene->generation->workers[i], POOL_KILL_START_LATE, p[1] % 2 == 0 ? 1000 : 2000);
         break;
     default:
         send_message(scene, end, p + 1);
