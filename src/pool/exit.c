@@ -44,7 +44,8 @@ static void tell_others(const struct pool_worker *gone)
         return;
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
-            if (pool_outbox_is_full(worker))
+            /* the pid of `gone` may be another process's by now */
+            if (worker != gone && pool_outbox_is_full(worker))
                 pool_worker_break_rule(worker, "it does not read what it is sent");
     pool_outbox_note_gone(gone);
 }
