@@ -7,6 +7,7 @@
 
 #define PRINTF_FORMAT(text, args) __attribute__((format(printf, text, args)))
 #define NORETURN __attribute__((noreturn))
+#define NOINLINE __attribute__((noinline))
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

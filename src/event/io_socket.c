@@ -2,6 +2,7 @@
 /* The I/O operations of the kernel's sockets. Each is one system call, tried again after EINTR;
  * "would block" becomes "again" with the direction to wait for, and any other error the result's
  * errno. */
+#include "base/compiler.h"
 #include "event/io.h"
 #include "event/source.h"
 
@@ -35,14 +36,21 @@ static struct io_result socket_recv(struct source *source, struct io_span *span)
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
-static struct io_result socket_send(struct source *source, const struct iovec *pieces, int count)
+/* A function of its own, so that one piece, the usual case, does without the message. */
+static NOINLINE ssize_t send_several(int fd, const struct iovec *pieces, int count)
 {
     struct msghdr message = { .msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count };
+
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+static struct io_result socket_send(struct source *source, const struct iovec *pieces, int count)
+{
     ssize_t n;
 
     do
         n = count == 1 ? send(source->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
-                       : sendmsg(source->fd, &message, MSG_NOSIGNAL);
+                       : send_several(source->fd, pieces, count);
     while (n == -1 && errno == EINTR);
 
     if (n == -1)

@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* Pieces of memory that one system call takes. */
-#define PIECES_MAX 64
 /* System calls after which a connection whose peer takes everything gives the others their turn. */
 #define SENDS_A_TURN 16
 /* Bytes of a file that one system call takes. */
@@ -164,27 +162,35 @@ static void drop_sent(struct fb_conn *conn, size_t n)
     }
 }
 
-/* Sends chunks of memory up to the next file; *offered is how many bytes that were. */
-static struct io_result send_pieces(struct fb_conn *conn, size_t *offered)
+/* Sends chunks of memory up to the next file. */
+static struct io_result send_pieces(struct fb_conn *conn)
 {
-    struct iovec pieces[PIECES_MAX];
+    struct iovec *pieces = conn->net->pieces;
     const struct chunk *chunk = conn->out->next;
+    struct io_result result;
+    size_t offered = 0;
     int n = 0;
 
-    *offered = 0;
-    while (chunk->kind != CHUNK_FILE && n < PIECES_MAX) {
+    while (chunk->kind != CHUNK_FILE && n < NET_PIECES) {
         size_t length = memory_length(chunk);
 
         pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = length };
-        *offered += length;
+        offered += length;
         if (chunk == conn->out)
             break;
         chunk = chunk->next;
     }
-    return conn->source.io->send(&conn->source, pieces, n);
+    result = conn->source.io->send(&conn->source, pieces, n);
+    if (result.status == IO_DONE) {
+        drop_sent(conn, result.n);
+        if (result.n < offered)
+            conn->source.events[EVENT_WRITE].ready = false;
+    }
+    return result;
 }
 
-static struct io_result send_file(struct fb_conn *conn, struct chunk *chunk)
+/* A function of its own, so that memory, the usual case, does without the offset on the stack. */
+static NOINLINE struct io_result send_file(struct fb_conn *conn, struct chunk *chunk)
 {
     size_t most = chunk->file.left < FILE_PIECE ? chunk->file.left : FILE_PIECE;
     off_t offset = (off_t)chunk->file.offset;
@@ -213,22 +219,12 @@ static bool is_empty(const struct chunk *chunk)
 static struct io_result send_once(struct fb_conn *conn)
 {
     struct chunk *first = conn->out->next;
-    struct io_result result;
-    size_t offered;
 
     if (is_empty(first)) { /* a reference to nothing, or none of a file */
         remove_first(conn);
         return (struct io_result) { .status = IO_DONE };
     }
-    if (first->kind == CHUNK_FILE)
-        return send_file(conn, first);
-    result = send_pieces(conn, &offered);
-    if (result.status == IO_DONE) {
-        drop_sent(conn, result.n);
-        if (result.n < offered)
-            conn->source.events[EVENT_WRITE].ready = false;
-    }
-    return result;
+    return first->kind == CHUNK_FILE ? send_file(conn, first) : send_pieces(conn);
 }
 
 bool conn_send(struct fb_conn *conn)

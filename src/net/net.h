@@ -16,6 +16,7 @@
 
 #include <forkbeard/types.h>
 #include <stdbool.h>
+#include <sys/uio.h>
 
 /* The ends of a pipe(2), for splicing. */
 struct pipe_ends {
@@ -23,6 +24,8 @@ struct pipe_ends {
 };
 
 #define NET_SPARE_PIPES 8
+/* Pieces of memory that one system call takes. */
+#define NET_PIECES 64
 
 struct net {
     struct loop loop; /* the first member: handlers are given the loop */
@@ -42,6 +45,7 @@ struct net {
     fb_bytes lent; /* input that the running callback may borrow in its output; n is 0: none */
     bool flushing;
     struct chunk_pool chunks;
+    struct iovec pieces[NET_PIECES]; /* of the system call that sends */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
     unsigned spare_pipe_n;
 };

@@ -54,9 +54,9 @@ void accept_open(struct fb_worker *worker);
 void accept_release(struct fb_worker *worker);
 /* Rescans every listener: accepts until its backlog is empty, because a client may be stranded. */
 void accept_rescan(struct fb_worker *worker);
-/* Step 2 of a turn with the mutex: tries to take it, watches the listeners or not, and shortens the
- * wait where another worker holds it. */
-void accept_before(struct fb_worker *worker, int *timeout);
+/* Step 2 of a turn with the mutex: tries to take it, and watches the listeners or not. Returns how
+ * long to wait: less than `timeout` where another worker holds it. */
+int accept_before(struct fb_worker *worker, int timeout);
 /* The end of step 5, when this worker holds the mutex: gives it back. */
 void accept_after(struct fb_worker *worker);
 /* Goes on without the accept mutex, as if it was not configured. */

@@ -41,7 +41,7 @@ static void try_mutex(struct fb_worker *worker, uint64_t now, bool leaves)
         worker_send(worker, MESSAGE_MUTEX_DAMAGED);
 }
 
-void accept_before(struct fb_worker *worker, int *timeout)
+int accept_before(struct fb_worker *worker, int timeout)
 {
     struct acceptors *accept = &worker->accept;
     uint64_t now = worker->stream.net.loop.clock.mono_ms;
@@ -50,7 +50,7 @@ void accept_before(struct fb_worker *worker, int *timeout)
 
     assert(accept->mutex && !accept->holds_mutex); /* the last turn has given it back */
     if (accept->phase != ACCEPT_OPEN && !accept_is_suspended(accept))
-        return;
+        return timeout;
     leaves = leaves_mutex(worker);
     if (leaves)
         delay = back_off(accept, delay);
@@ -61,8 +61,7 @@ void accept_before(struct fb_worker *worker, int *timeout)
     }
     if (accept->holds_mutex != accept->watches_shared)
         accept_update_watching(worker);
-    if (!accept->holds_mutex && (*timeout == -1 || *timeout > delay))
-        *timeout = (int)delay;
+    return !accept->holds_mutex && (timeout == -1 || timeout > delay) ? (int)delay : timeout;
 }
 
 void accept_after(struct fb_worker *worker)

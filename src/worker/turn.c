@@ -28,7 +28,7 @@ void worker_turn(struct fb_worker *worker)
 
     assert(worker->phase >= WORKER_READY && worker->phase <= WORKER_DRAINING);
     if (accept->mutex)
-        accept_before(worker, &timeout);
+        timeout = accept_before(worker, timeout);
     if (loop_promote(loop))
         timeout = 0;
     heartbeat_begin(heartbeat, CALLBACK_WAIT, HEARTBEAT_NO_PROTOCOL);
