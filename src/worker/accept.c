@@ -265,7 +265,7 @@ static bool steps_back(struct fb_worker *worker, const struct acceptor *acceptor
 
     if (!accept->holds_mutex || acceptor->own || !accept_mutex_is_lost(&accept->turns))
         return false;
-    accept->holds_mutex = false;
+    accept_after(worker);
     accept_update_watching(worker);
     return true;
 }

@@ -10,6 +10,11 @@
 /* A holder that has not turned for so long loses the mutex, and earlier if accept_mutex_delay is
  * short. */
 #define BOUND_MAX_MS 1000
+/* Bounds after which a holder that turns, and leaves the mutex to nobody, loses it. A busy worker
+ * may be seen so by chance, and does not mind. */
+#define ONLY_HOLDER_BOUNDS 2
+/* Our turns in a row that are taken from us at once, and the mutex is damaged. */
+#define ROBBED_MOST 3
 
 void accept_mutex_init(
     struct accept_mutex *mutex, struct shared *shared, struct slot_id id, uint64_t delay_ms)
@@ -25,8 +30,15 @@ void accept_mutex_init(
     };
 }
 
+#define NOBODY ((struct slot_id) { .serial = 0 })
+
+static bool is_same(struct slot_id a, struct slot_id b)
+{
+    return a.slot == b.slot && a.serial == b.serial;
+}
+
 /* Takes the mutex from `owner`, 0 if it is free, for one turn. */
-static bool take(struct accept_mutex *mutex, uint64_t owner)
+static bool take(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
 {
     uint64_t word = shm_lock_word(mutex->id, ++mutex->turn);
 
@@ -35,23 +47,41 @@ static bool take(struct accept_mutex *mutex, uint64_t owner)
     if (!shm_lock_take(mutex->lock, owner, word))
         return false;
     mutex->word = mutex->seen = word; /* the next holder's was not seen before */
+    mutex->taken_ms = now;
     return true;
 }
 
-static bool is_ours(const struct accept_mutex *mutex, uint64_t owner)
+/* The mutex was taken. Reports damage, but not more often than once in the bound. */
+static enum accept_mutex_status acquired(struct accept_mutex *mutex, bool damaged, uint64_t now)
 {
-    struct slot_id id = shm_lock_id(owner);
-
-    return id.slot == mutex->id.slot && id.serial == mutex->id.serial;
-}
-
-/* Reports damage, but not more often than once in the bound. */
-static enum accept_mutex_status mended(struct accept_mutex *mutex, uint64_t now)
-{
-    if (mutex->damaged_ms != 0 && now - mutex->damaged_ms < mutex->bound_ms)
+    if (mutex->robbed >= ROBBED_MOST) {
+        mutex->robbed = 0;
+        damaged = true;
+    }
+    if (!damaged || (mutex->damaged_ms != 0 && now - mutex->damaged_ms < mutex->bound_ms))
         return ACCEPT_MUTEX_ACQUIRED;
     mutex->damaged_ms = now;
     return ACCEPT_MUTEX_DAMAGED;
+}
+
+/* Notes who has the mutex, or (0) that it is free, and since when. */
+static void note_owner(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
+{
+    struct slot_id holder = shm_lock_id(owner);
+
+    if (owner != mutex->seen)
+        mutex->since_ms = now;
+    mutex->seen = owner;
+    if (owner == 0 || !is_same(holder, mutex->rival))
+        mutex->rival_ms = now;
+    mutex->rival = holder;
+}
+
+/* Whether the holder that was noted has had the mutex for long enough. */
+static bool is_due(const struct accept_mutex *mutex, uint64_t now)
+{
+    return now - mutex->since_ms >= mutex->bound_ms ||
+           now - mutex->rival_ms >= ONLY_HOLDER_BOUNDS * mutex->bound_ms;
 }
 
 /* The mutex is another's, or to be left to others. */
@@ -59,29 +89,24 @@ static enum accept_mutex_status wait_for(struct accept_mutex *mutex, uint64_t ow
 {
     bool damaged;
 
-    if (owner != mutex->seen) {
-        mutex->seen = owner;
-        mutex->since_ms = now;
-    }
-    if (now - mutex->since_ms < mutex->bound_ms)
-        return ACCEPT_MUTEX_BUSY;
+    note_owner(mutex, owner, now);
     /* the master takes the mutex from a dead worker before it frees the slot, so that only an owner
      * that was made up is there when the slot is looked at first */
-    damaged = owner != 0 && !slot_is_used(mutex->shared, shm_lock_id(owner));
-    if (!take(mutex, owner))
+    damaged = owner != 0 && !slot_is_used(mutex->shared, mutex->rival);
+    if ((!damaged && !is_due(mutex, now)) || !take(mutex, owner, now))
         return ACCEPT_MUTEX_BUSY;
-    return damaged ? mended(mutex, now) : ACCEPT_MUTEX_ACQUIRED;
+    return acquired(mutex, damaged, now);
 }
 
 enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves)
 {
     uint64_t owner = shm_lock_owner(mutex->lock);
 
-    if (owner == 0 && !leaves && take(mutex, 0))
-        return ACCEPT_MUTEX_ACQUIRED;
+    if (owner == 0 && !leaves && take(mutex, 0, now))
+        return acquired(mutex, false, now);
     /* our own name without a turn of ours: somebody else has written it */
-    if (owner != 0 && is_ours(mutex, owner) && take(mutex, owner))
-        return mended(mutex, now);
+    if (owner != 0 && is_same(shm_lock_id(owner), mutex->id) && take(mutex, owner, now))
+        return acquired(mutex, true, now);
     return wait_for(mutex, owner, now);
 }
 
@@ -92,7 +117,13 @@ uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now)
     return passed < mutex->bound_ms ? mutex->bound_ms - passed : 1;
 }
 
-void accept_mutex_release(struct accept_mutex *mutex)
+/* Who plays by the rules takes no turn that has just begun, but by chance. */
+void accept_mutex_release(struct accept_mutex *mutex, uint64_t now)
 {
+    bool robbed = accept_mutex_is_lost(mutex) && now - mutex->taken_ms < mutex->bound_ms;
+
+    mutex->robbed = robbed ? mutex->robbed + 1 : 0;
+    if (!robbed)
+        mutex->rival = NOBODY;
     shm_lock_release(mutex->lock, mutex->word);
 }

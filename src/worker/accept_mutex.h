@@ -3,9 +3,10 @@
  * of the holder while it waits.
  *
  * Nobody waits for a holder that stands still: whoever has seen the same owner for the bound takes
- * the mutex, whatever the owner's word says. The word is memory that any worker can write: an owner
- * that cannot be is damage, which is found and reported, and never asserted on. Several workers
- * that each think that they hold it do no harm. */
+ * the mutex, whatever the owner's word says, and after twice the bound from one that turns, if no
+ * other was seen. The word is memory that any worker can write: an owner that cannot be, and one
+ * that lets nobody else turn, are damage, which is found and reported, and never asserted on.
+ * Several workers that each think that they hold it do no harm. */
 #pragma once
 
 #include "shm/lock.h"
@@ -19,8 +20,12 @@ struct accept_mutex {
     uint64_t bound_ms;   /* time after which a holder that stands still loses it */
     uint32_t turn;       /* counts our turns as the holder */
     uint64_t word;       /* ours, of the latest turn */
+    uint64_t taken_ms;   /* when that turn began */
+    unsigned robbed;     /* turns in a row that another has ended before the bound */
     uint64_t seen;       /* the owner that was seen last, while another had it */
     uint64_t since_ms;   /* when that owner was seen first */
+    struct slot_id rival; /* the holder that was seen last */
+    uint64_t rival_ms;    /* since when no other was seen, nor the mutex free */
     uint64_t damaged_ms; /* when damage was reported last; 0: never */
 };
 
@@ -39,8 +44,8 @@ enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t n
 /* After a try that found it busy: the time until the owner that was seen has stood still for too
  * long; at least 1. */
 uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now);
-/* Gives the mutex back, if it is still ours. */
-void accept_mutex_release(struct accept_mutex *mutex);
+/* Ends our turn: gives the mutex back, if it is still ours. */
+void accept_mutex_release(struct accept_mutex *mutex, uint64_t now);
 
 /* Whether another worker has taken the mutex in our turn. One that somebody has freed is not
  * lost. */

@@ -69,7 +69,7 @@ void accept_after(struct fb_worker *worker)
     struct acceptors *accept = &worker->accept;
 
     assert(accept->mutex && accept->holds_mutex);
-    accept_mutex_release(&accept->turns);
+    accept_mutex_release(&accept->turns, worker->stream.net.loop.clock.mono_ms);
     accept->holds_mutex = false;
 }
 

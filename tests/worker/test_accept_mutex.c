@@ -62,7 +62,7 @@ START_TEST(a_holder_that_turns_keeps_it)
     struct slot_id rival = fixture_take_slot(fixture);
 
     fixture_take_mutex(fixture, rival);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 4; i++) {
         fixture_turn(fixture);
         ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
         ck_assert(!fixture->listening[0]->listening);
@@ -293,14 +293,109 @@ START_TEST(the_bound_is_twice_the_delay_and_a_second_at_most)
     ck_assert_uint_eq(accept_mutex_wait(&mutex, now), 1);
     ck_assert_int_eq(accept_mutex_try(&mutex, now + 1, false), ACCEPT_MUTEX_ACQUIRED);
     ck_assert(!accept_mutex_is_lost(&mutex));
-    accept_mutex_release(&mutex);
+    accept_mutex_release(&mutex, now + 1);
     ck_assert_uint_eq(shm_lock_owner(mutex.lock), 0);
     shared_destroy(&shared);
 }
 END_TEST
 
+#define STEP_MS 50
+
+/* Two workers of one memory, of which the first takes part. */
+struct pair {
+    struct shared *shared;
+    struct accept_mutex mutex;
+    struct slot_id rival;
+    uint64_t now;
+};
+
+static struct pair make_pair(void)
+{
+    struct pair pair = { .shared = shared_create(), .now = 5000 };
+    struct slot_id id;
+
+    ck_assert(slot_acquire(pair.shared, &id) && slot_acquire(pair.shared, &pair.rival));
+    accept_mutex_init(&pair.mutex, pair.shared, id, WORKER_DELAY_MS);
+    return pair;
+}
+
+/* Tries until the mutex is ours, while the rival writes a new turn of its own before each try;
+ * returns the time that has passed. */
+static uint64_t try_against_rival(struct pair *pair, enum accept_mutex_status *status)
+{
+    uint64_t from = pair->now;
+
+    for (uint32_t turn = 1;; turn++) {
+        atomic_store(&pair->mutex.lock->owner, shm_lock_word(pair->rival, turn));
+        *status = accept_mutex_try(&pair->mutex, pair->now, false);
+        if (*status != ACCEPT_MUTEX_BUSY)
+            return pair->now - from;
+        ck_assert_uint_lt(turn, 1000);
+        pair->now += STEP_MS;
+    }
+}
+
+/* Whether it turns so often, or only writes so. */
+START_TEST(nobody_is_the_only_holder_for_long)
+{
+    struct pair pair = make_pair();
+    enum accept_mutex_status status;
+
+    for (int i = 0; i < 3; i++) {
+        uint64_t passed = try_against_rival(&pair, &status);
+
+        ck_assert_int_eq(status, ACCEPT_MUTEX_ACQUIRED);
+        ck_assert_uint_gt(passed, BOUND_MS);
+        ck_assert_uint_le(passed, 2 * BOUND_MS);
+        accept_mutex_release(&pair.mutex, pair.now);
+    }
+    shared_destroy(&pair.shared);
+}
+END_TEST
+
+/* Who takes the mutex back at once does not play by the rules. */
+START_TEST(a_rival_that_lets_nobody_turn_is_damage)
+{
+    struct pair pair = make_pair();
+    enum accept_mutex_status status;
+    uint64_t passed;
+
+    passed = try_against_rival(&pair, &status);
+    for (uint32_t turn = 0; status != ACCEPT_MUTEX_DAMAGED; turn++) {
+        ck_assert_uint_lt(passed, 4 * BOUND_MS);
+        atomic_store(&pair.mutex.lock->owner, shm_lock_word(pair.rival, turn));
+        ck_assert(accept_mutex_is_lost(&pair.mutex));
+        accept_mutex_release(&pair.mutex, pair.now);
+        pair.now += STEP_MS;
+        passed += STEP_MS + try_against_rival(&pair, &status);
+    }
+    shared_destroy(&pair.shared);
+}
+END_TEST
+
+/* Names of nobody, each another. */
+START_TEST(a_name_of_nobody_is_damage_at_once)
+{
+    struct pair pair = make_pair();
+
+    for (uint32_t i = 0; i < 10; i++) {
+        struct slot_id nobody = { .slot = 2 + i, .serial = 1 + i };
+
+        atomic_store(&pair.mutex.lock->owner, shm_lock_word(nobody, i));
+        ck_assert_int_eq(accept_mutex_try(&pair.mutex, pair.now, false),
+            i == 0 ? ACCEPT_MUTEX_DAMAGED : ACCEPT_MUTEX_ACQUIRED);
+        accept_mutex_release(&pair.mutex, pair.now);
+        pair.now += STEP_MS;
+    }
+    shared_destroy(&pair.shared);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+    tcase_add_test(tcase, nobody_is_the_only_holder_for_long);
+    tcase_add_test(tcase, a_rival_that_lets_nobody_turn_is_damage);
+    tcase_add_test(tcase, a_name_of_nobody_is_damage_at_once);
     tcase_add_test(tcase, a_holder_that_stands_still_loses_it);
     tcase_add_test(tcase, a_holder_that_turns_keeps_it);
     tcase_add_loop_test(tcase, who_leaves_it_to_others_waits_no_longer, 0, 2);
