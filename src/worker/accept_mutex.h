@@ -17,16 +17,16 @@ struct accept_mutex {
     struct shared *shared;
     struct shm_lock *lock;
     struct slot_id id;
-    uint64_t bound_ms;   /* time after which a holder that stands still loses it */
-    uint32_t turn;       /* counts our turns as the holder */
-    uint64_t word;       /* ours, of the latest turn */
-    uint64_t taken_ms;   /* when that turn began */
-    unsigned robbed;     /* turns in a row that another has ended before the bound */
-    uint64_t seen;       /* the owner that was seen last, while another had it */
-    uint64_t since_ms;   /* when that owner was seen first */
+    uint64_t bound_ms;    /* time after which a holder that stands still loses it */
+    uint32_t turn;        /* counts our turns as the holder */
+    uint64_t word;        /* ours, of the latest turn */
+    uint64_t taken_ms;    /* when that turn began */
+    unsigned robbed;      /* turns in a row that another has ended before the bound */
+    uint64_t seen;        /* the owner that was seen last, while another had it */
+    uint64_t since_ms;    /* when that owner was seen first */
     struct slot_id rival; /* the holder that was seen last */
     uint64_t rival_ms;    /* since when no other was seen, nor the mutex free */
-    uint64_t damaged_ms; /* when damage was reported last; 0: never */
+    uint64_t damaged_ms;  /* when damage was reported last; 0: never */
 };
 
 enum accept_mutex_status {
