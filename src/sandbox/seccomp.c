@@ -353,13 +353,14 @@ static void allow_memory(struct filter *filter)
 /* Allows the harmless requests of calls that can do many things. */
 static void allow_options(struct filter *filter)
 {
-    static const unsigned ioctls[] = { FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ,
+    static const unsigned ioctls[] = { FIONREAD, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ,
         TIOCOUTQ };
     static const unsigned fcntls[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK,
         F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETPIPE_SZ, F_GETPIPE_SZ,
         F_ADD_SEALS, F_GET_SEALS };
-    /* descriptors of logs must go on appending */
-    const struct scmp_arg_cmp appending[] = { arg_is(1, F_SETFL), arg_has(2, O_APPEND) };
+    /* descriptors of logs must go on appending; listeners, whose flags are those of all workers,
+     * must not have them wait in accept4() */
+    const struct scmp_arg_cmp flags[] = { arg_is(1, F_SETFL), arg_has(2, O_APPEND | O_NONBLOCK) };
     static const unsigned prctls[] = { PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
         PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_VMA };
 
@@ -369,8 +370,8 @@ static void allow_options(struct filter *filter)
         add_if(filter, ALLOW, "fcntl", arg_is(1, fcntls[i]));
         add_if(filter, ALLOW, "fcntl64", arg_is(1, fcntls[i]));
     }
-    add_all(filter, ALLOW, "fcntl", countof(appending), appending);
-    add_all(filter, ALLOW, "fcntl64", countof(appending), appending);
+    add_all(filter, ALLOW, "fcntl", countof(flags), flags);
+    add_all(filter, ALLOW, "fcntl64", countof(flags), flags);
     for (size_t i = 0; i < countof(prctls); i++)
         add_if(filter, ALLOW, "prctl", arg_is(0, prctls[i]));
     add_if(filter, ALLOW, "prlimit64", arg_compare(0, SCMP_CMP_EQ, 0));

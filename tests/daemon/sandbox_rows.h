@@ -109,6 +109,8 @@ static const struct row {
     { "priority_self", 0, EPERM, 0, FILTER },
     { "memfd", EPERM, 0, 0, FILTER },
     { "stop_appending", 0, EPERM, 0, FILTER },
+    { "begin_to_wait", 0, EPERM, 0, FILTER },
+    { "have_others_wait", 0, EPERM, 0, FILTER },
     { "connect $1", ECONNREFUSED, EPERM, 0, FILTER },
     { "tcp", 0, EPERM, 0, FILTER },
     { "unix", 0, EPERM, 0, FILTER },

@@ -233,6 +233,24 @@ static int go_on_appending(void)
     return set_flags(O_NONBLOCK | O_APPEND);
 }
 
+static int begin_to_wait(void)
+{
+    return set_flags(O_APPEND);
+}
+
+/* A listener's flags are those of all workers: accept4() would wait in each of them. */
+static int have_others_wait(void)
+{
+    int ends[2], error, no = 0;
+
+    if (pipe2(ends, O_NONBLOCK) == -1)
+        return errno;
+    error = outcome(ioctl(ends[0], FIONBIO, &no));
+    close(ends[0]);
+    close(ends[1]);
+    return error;
+}
+
 static int make_memory_file(void)
 {
     return opened(memfd_create("prober", MFD_CLOEXEC));
@@ -376,11 +394,13 @@ static const struct {
 } attempts[] = {
     { "affinity_other", set_other_affinity },
     { "affinity_self", set_own_affinity },
+    { "begin_to_wait", begin_to_wait },
     { "bind", bind_anywhere },
     { "clone_user", call_clone_user },
     { "code", make_code },
     { "fork", call_fork },
     { "go_on_appending", go_on_appending },
+    { "have_others_wait", have_others_wait },
     { "kill_self", call_kill_self },
     { "limit_other", limit_other },
     { "listen", call_listen },
