@@ -110,11 +110,19 @@ enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t n
     return wait_for(mutex, owner, now);
 }
 
+static uint64_t time_left(uint64_t since_ms, uint64_t bound_ms, uint64_t now)
+{
+    uint64_t passed = now - since_ms;
+
+    return passed < bound_ms ? bound_ms - passed : 1;
+}
+
 uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now)
 {
-    uint64_t passed = now - mutex->since_ms;
+    uint64_t still = time_left(mutex->since_ms, mutex->bound_ms, now);
+    uint64_t only = time_left(mutex->rival_ms, ONLY_HOLDER_BOUNDS * mutex->bound_ms, now);
 
-    return passed < mutex->bound_ms ? mutex->bound_ms - passed : 1;
+    return still < only ? still : only;
 }
 
 /* Who plays by the rules takes no turn that has just begun, but by chance. */

@@ -41,8 +41,8 @@ void accept_mutex_init(
 /* Acquires the mutex if it is free, or taken from a holder that stands still. With `leaves` a free
  * mutex is left to others too, unless nobody takes it. `now` is the loop's time. */
 enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves);
-/* After a try that found it busy: the time until the owner that was seen has stood still for too
- * long; at least 1. */
+/* After a try that found it busy: the time until the holder that was seen loses it, if no other is
+ * seen; at least 1. */
 uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now);
 /* Ends our turn: gives the mutex back, if it is still ours. */
 void accept_mutex_release(struct accept_mutex *mutex, uint64_t now);

@@ -8,7 +8,9 @@
 #include <time.h>
 
 #define DESCRIPTORS 256
-#define FORGING_MS 1500
+#define FORGING_MS 20000
+
+static atomic_bool stopped;
 
 static bool is_listener(int fd)
 {
@@ -44,8 +46,18 @@ static void forge_on(void *job)
     fb_worker *worker = *(fb_worker **)job;
     uint64_t until = now_ms() + FORGING_MS;
 
-    for (uint32_t turn = 0; now_ms() < until; turn++)
+    for (uint32_t turn = 0; now_ms() < until && !stopped; turn++)
         forge_owner(worker, (uint64_t)(1 + turn % 5) << 32 | turn << SLOT_BITS | turn % 4);
+}
+
+/* The same, but by the worker's own name: as if it turned all the time. */
+static void hold_on(void *job)
+{
+    fb_worker *worker = *(fb_worker **)job;
+    uint64_t until = now_ms() + FORGING_MS;
+
+    for (uint32_t turn = 0; now_ms() < until && !stopped; turn++)
+        forge_owner(worker, shm_lock_word(worker->heritage->slot, turn));
 }
 
 static void done_forging(fb_worker *worker, void *job)
@@ -70,6 +82,12 @@ static void handle_command(fb_conn *conn, uint8_t letter)
         break;
     case 'f':
         fb_run(worker, forge_on, done_forging, &worker, sizeof(worker));
+        break;
+    case 'h':
+        fb_run(worker, hold_on, done_forging, &worker, sizeof(worker));
+        break;
+    case 's':
+        stopped = true;
         break;
     default:
         break;
