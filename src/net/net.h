@@ -45,7 +45,7 @@ struct net {
     fb_bytes lent; /* input that the running callback may borrow in its output; n is 0: none */
     bool flushing;
     struct chunk_pool chunks;
-    struct iovec pieces[NET_PIECES]; /* of the system call that sends */
+    struct iovec pieces[NET_PIECES];               /* of the system call that sends */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
     unsigned spare_pipe_n;
 };

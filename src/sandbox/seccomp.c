@@ -353,8 +353,7 @@ static void allow_memory(struct filter *filter)
 /* Allows the harmless requests of calls that can do many things. */
 static void allow_options(struct filter *filter)
 {
-    static const unsigned ioctls[] = { FIONREAD, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ,
-        TIOCOUTQ };
+    static const unsigned ioctls[] = { FIONREAD, FIOCLEX, FIONCLEX, TCGETS, TIOCGWINSZ, TIOCOUTQ };
     static const unsigned fcntls[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK,
         F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETPIPE_SZ, F_GETPIPE_SZ,
         F_ADD_SEALS, F_GET_SEALS };
