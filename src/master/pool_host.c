@@ -89,6 +89,13 @@ static bool is_shared(void *host, const struct listener *listener)
     return upgrade_shares(&master->upgrade, listener);
 }
 
+static bool is_handed_over(void *host, const struct listener *listener)
+{
+    const struct master *master = host;
+
+    return master->upgrade.phase == UPGRADE_HANDED_OVER && is_shared(host, listener);
+}
+
 static void in_child(void *host, const struct cycle *cycle)
 {
     const struct master *master = host;
@@ -124,6 +131,7 @@ const struct pool_ops master_pool_ops = {
     .failed = failed,
     .rescan = rescan,
     .is_shared = is_shared,
+    .is_handed_over = is_handed_over,
     .in_child = in_child,
     .exited = exited,
     .reaped = reaped,

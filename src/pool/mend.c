@@ -13,12 +13,14 @@
 /* Reports of damage after which a generation goes on without the accept mutex. */
 #define DAMAGE_MOST 2
 
-/* The configuration whose sockets listen; NULL: none. */
+/* The configuration whose sockets workers listen on; NULL: none. */
 static struct cycle *listening_cycle(const struct pool *pool)
 {
     if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
         return pool->starting->cycle;
-    return pool->serving != NULL ? pool->serving->cycle : NULL;
+    return pool->serving != NULL && pool->serving->phase == GENERATION_SERVING
+               ? pool->serving->cycle
+               : NULL;
 }
 
 /* Gives a socket that has taken the place of another to a worker, which ignores it if it does not
@@ -47,10 +49,14 @@ static void answer_worker(struct pool_worker *worker, const struct listener *lis
         send_socket(worker, fd);
 }
 
+/* A unix path has one socket. While another master process serves it too, a second one would take
+ * it away from that process, and unlink it when we end. */
 static void mend_socket(struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
 {
     bool is_unix = listener->address.any.sa_family == AF_UNIX;
 
+    if (is_unix && pool->ops->is_handed_over(pool->host, listener))
+        return;
     if (listener_mend(listener, fd, &cycle->stream.listeners, pool->log) == -1 || !is_unix)
         return;
     if (listener->stored_n > 0) { /* the service manager has copies of the old one */

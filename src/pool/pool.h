@@ -162,6 +162,8 @@ struct pool_ops {
     void (*rescan)(void *host);
     /* Whether another master process listens on this socket: then its path stays. */
     bool (*is_shared)(void *host, const struct listener *listener);
+    /* Whether another master process mends this socket, which ours has handed over to it. */
+    bool (*is_handed_over)(void *host, const struct listener *listener);
     /* In a new child, before it becomes a worker of this configuration. */
     void (*in_child)(void *host, const struct cycle *cycle);
     /* A child has exited, and keeps its pid until this returns. */

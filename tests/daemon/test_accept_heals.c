@@ -4,6 +4,7 @@
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
+#include "daemon/upgrade.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -233,6 +234,30 @@ START_TEST(a_listener_that_was_shut_down_listens_again)
 }
 END_TEST
 
+/* Two masters serve the path, which the one that is left keeps. */
+START_TEST(a_listener_of_two_masters)
+{
+    struct daemon *daemon = daemon_start_new(1,
+        SPOILER "worker_processes 2; events {} stream { server { listen 127.0.0.1:$0;"
+                " listen unix:$D/socket; spoiler; } }");
+    pid_t new = upgrade_start(daemon);
+
+    daemon_expects(daemon, "was shut down, and listens again (");
+    for (int i = 0; i < 4; i++)
+        spoil(daemon, 0, "l");
+    close(open_again(daemon, -1));
+    if (_i == 0)
+        upgrade_complete(daemon, new);
+    else
+        upgrade_roll_back(daemon, new);
+    for (int i = 0; i < 4; i++)
+        close(open_again(daemon, -1));
+    daemon_stop(daemon, SIGQUIT);
+    ck_assert(!daemon_has(daemon, "socket"));
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -240,6 +265,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_forged_owner_harms_nobody);
     tcase_add_loop_test(tcase, no_forger_is_fast_enough, 0, 4);
     tcase_add_loop_test(tcase, a_listener_that_was_shut_down_listens_again, 0, WAYS);
+    tcase_add_loop_test(tcase, a_listener_of_two_masters, 0, 2);
 }
 
 TEST_MAIN("accept_heals", add_tests)
