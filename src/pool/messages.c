@@ -18,7 +18,7 @@
 /* Messages of one worker that are received before the others, and other work, have their turn. */
 #define MESSAGES_A_TURN 32
 
-/* Workers keep to a quarter of this (worker/peers.c, worker/commands.c). */
+/* Workers keep to half of this (worker/peers.c, worker/accept.c, worker/outbox.c). */
 static const struct token_rate message_rate = { .burst = 4096, .per_second = 1000 };
 
 static const char wrong_length[] = "a message of a wrong length";

@@ -24,6 +24,10 @@
 /* The next try of a listener that was shut down. */
 #define MEND_MS 100
 
+/* Somebody may shut many listeners down again and again; the master looks at all of them when it
+ * is told of one. */
+static const struct token_rate report_rate = { .burst = 1024, .per_second = 100 };
+
 enum outcome { ACCEPTED, FAILED, EMPTY, SHORT, BROKEN };
 
 static struct net *net_of(struct fb_worker *worker)
@@ -142,7 +146,8 @@ static void note_broken(struct fb_worker *worker, struct acceptor *acceptor)
     acceptor->broken = true;
     source_disarm_listener(loop, &acceptor->source);
     timer_set(loop, &worker->accept.mend, MEND_MS);
-    worker_try_send(worker, MESSAGE_LISTENER_BROKEN, (uint32_t)acceptor->source.fd);
+    if (token_bucket_take(&worker->accept.reports, &report_rate, loop->clock.mono_ms))
+        worker_try_send(worker, MESSAGE_LISTENER_BROKEN, (uint32_t)acceptor->source.fd);
 }
 
 /* Tries the broken listeners again: those that do not listen yet say so. */

@@ -7,6 +7,7 @@
  * turn. A listener that was shut down is left alone until the master has made it listen again. */
 #pragma once
 
+#include "base/token_bucket.h"
 #include "event/loop.h"
 #include "net/listener.h"
 #include "worker/accept_mutex.h"
@@ -42,8 +43,9 @@ struct acceptors {
     int64_t disabled;     /* accept_disabled: turns to leave the mutex to others */
     uint64_t shortage_at; /* ms of the latest shortage, to log it once; 0: none */
     struct timer resume;
-    struct timer mend;         /* when broken listeners are tried again */
-    struct accept_mutex turns; /* used if `mutex` is set */
+    struct timer mend;           /* when broken listeners are tried again */
+    struct token_bucket reports; /* to the master, of broken listeners */
+    struct accept_mutex turns;   /* used if `mutex` is set */
 };
 
 /* Gets a slot for each listening socket that is ours to serve; -1 after an emerg line. */
