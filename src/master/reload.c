@@ -29,7 +29,8 @@ void reload_end(struct master *master, bool ok)
     }
     service_manager_reload(&master->manager);
     outcome.generation = master->pool.serving->number;
-    control_reply(&master->control, CONTROL_WAIT_RELOAD_END, &outcome);
+    if (master->control.client_n > 0)
+        control_reply(&master->control, CONTROL_WAIT_RELOAD_END, &outcome);
     log_collect(&master->log, NULL);
 }
 
@@ -52,7 +53,8 @@ void reload_begin(struct master *master)
     /* grave lines become the reload's diagnostics, and clients that have asked for it wait for
      * its end */
     log_collect(&master->log, master->diag);
-    control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
+    if (master->control.client_n > 0)
+        control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
     if (config_check_begin(&reload->check, master->options, &master->log, -1) == -1)
         fail_at_once(master);
     else

@@ -144,26 +144,34 @@ static void log_exit(struct pool_worker *worker, int status, const struct death_
         call, place[0] != '\0' ? " " : "", place, loss);
 }
 
-enum pool_death death_log(struct pool_worker *worker, int status, const struct death_words *words)
+/* Logs an end by which sessions may have been lost. */
+static void log_loss(
+    struct pool_worker *worker, int status, enum pool_death cause, const struct death_words *words)
 {
-    enum pool_death cause = find_cause(worker, status, words);
-    struct pool *pool = worker->generation->pool;
     char place[DEATH_PLACE_MAX], text[64];
     const char *loss = format_loss(words, text);
 
-    assert(worker->pid > 1 && cause < POOL_DEATHS);
     death_place(worker->generation->cycle, words, place);
     if (WIFSIGNALED(status))
         log_signal(worker, status, place, loss);
     else if (cause == POOL_DEATH_EXIT)
         log_exit(worker, status, words, place, loss);
-    else if (cause == POOL_DEATH_WAIT)
+    else
         pool_worker_log(worker, LEVEL_ALERT, heartbeat_error_of(words->end),
             "worker process %d exited with code %d%s: it could not wait for events",
             (int)worker->pid, WEXITSTATUS(status), loss);
+}
+
+enum pool_death death_log(struct pool_worker *worker, int status, const struct death_words *words)
+{
+    enum pool_death cause = find_cause(worker, status, words);
+
+    assert(worker->pid > 1 && cause < POOL_DEATHS);
+    worker->generation->pool->deaths[cause]++;
+    if (WIFSIGNALED(status) || cause == POOL_DEATH_EXIT || cause == POOL_DEATH_WAIT)
+        log_loss(worker, status, cause, words);
     else
         pool_worker_log(worker, LEVEL_NOTICE, 0, "worker process %d exited with code %d",
             (int)worker->pid, WEXITSTATUS(status));
-    pool->deaths[cause]++;
     return cause;
 }

@@ -53,29 +53,24 @@ static bool send_message(
     }
 }
 
-static bool send_accept(struct pool_worker *worker)
+/* The mutex comes before accepting: a worker that is told both never tries it. */
+static bool send_plain(struct pool_worker *worker)
 {
-    if (!worker->outbox.accept)
-        return true;
-    if (!send_message(worker, MESSAGE_ACCEPT, 0, -1))
-        return false;
-    worker->outbox.accept = false;
-    worker->intake.accept_n++;
+    static const enum channel_message_kind kinds[] = { MESSAGE_MUTEX_OFF, MESSAGE_ACCEPT,
+        MESSAGE_RESCAN };
+    struct pool_outbox *outbox = &worker->outbox;
+
+    for (size_t i = 0; i < countof(kinds); i++) {
+        uint32_t bit = 1u << kinds[i];
+
+        if ((outbox->plain & bit) == 0)
+            continue;
+        if (!send_message(worker, kinds[i], 0, -1))
+            return false;
+        outbox->plain &= ~bit;
+        worker->intake.accept_n += kinds[i] == MESSAGE_ACCEPT;
+    }
     return true;
-}
-
-static bool send_rescan(struct pool_worker *worker)
-{
-    if (worker->outbox.rescan)
-        worker->outbox.rescan = !send_message(worker, MESSAGE_RESCAN, 0, -1);
-    return !worker->outbox.rescan;
-}
-
-static bool send_mutex_off(struct pool_worker *worker)
-{
-    if (worker->outbox.mutex_off)
-        worker->outbox.mutex_off = !send_message(worker, MESSAGE_MUTEX_OFF, 0, -1);
-    return !worker->outbox.mutex_off;
 }
 
 /* Passes a file, with flags of the worker's own if it can have them: see logs_separate(). */
@@ -106,14 +101,13 @@ static bool send_logs(struct pool_worker *worker)
 
 static bool send_inbox(struct pool_worker *worker)
 {
-    int inbox = worker->outbox.inbox;
+    struct pool_outbox *outbox = &worker->outbox;
 
-    if (inbox == -1)
-        return true;
-    if (!send_message(worker, MESSAGE_INBOX, 0, inbox))
+    assert(outbox->inbox != -1);
+    if (!send_message(worker, MESSAGE_INBOX, 0, outbox->inbox))
         return false;
-    close(inbox);
-    worker->outbox.inbox = -1;
+    close(outbox->inbox);
+    outbox->inbox = -1;
     return true;
 }
 
@@ -184,11 +178,19 @@ static bool send_inboxes(struct pool_worker *worker)
 /* Sends what the channel has room for. */
 static void send_all(struct pool_worker *worker)
 {
+    const struct pool_outbox *outbox = &worker->outbox;
+    struct pool *pool = worker->generation->pool;
+    bool sent;
+
     if (worker->channel == -1 || worker->killed != POOL_KILL_NONE)
         return;
-    if (!send_mutex_off(worker) || !send_accept(worker) || !send_logs(worker) ||
-        !send_inbox(worker) || !send_gone(worker) || !send_inboxes(worker) || !send_rescan(worker))
-        try_again(worker->generation->pool);
+    sent = (outbox->plain == 0 || send_plain(worker)) &&
+           (outbox->log_n == 0 || send_logs(worker)) &&
+           (outbox->inbox == -1 || send_inbox(worker)) &&
+           (outbox->gone == pool->gone_n || send_gone(worker)) &&
+           (outbox->wanted_n == 0 || send_inboxes(worker));
+    if (!sent)
+        try_again(pool);
 }
 
 static void resend_expired(struct loop *loop, struct timer *timer)
@@ -210,21 +212,10 @@ static void try_again(struct pool *pool)
         timers_arm(pool->timers, &pool->resend, RESEND_MS);
 }
 
-void pool_outbox_accept(struct pool_worker *worker)
+void pool_outbox_send(struct pool_worker *worker, enum channel_message_kind kind)
 {
-    worker->outbox.accept = true;
-    send_all(worker);
-}
-
-void pool_outbox_rescan(struct pool_worker *worker)
-{
-    worker->outbox.rescan = true;
-    send_all(worker);
-}
-
-void pool_outbox_mutex_off(struct pool_worker *worker)
-{
-    worker->outbox.mutex_off = true;
+    assert(kind == MESSAGE_MUTEX_OFF || kind == MESSAGE_ACCEPT || kind == MESSAGE_RESCAN);
+    worker->outbox.plain |= 1u << kind;
     send_all(worker);
 }
 

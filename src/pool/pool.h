@@ -57,7 +57,7 @@ enum pool_death {
 
 /* Messages that wait until the worker's channel has room: what is of a kind is one message. */
 struct pool_outbox {
-    bool accept, rescan, mutex_off;
+    uint32_t plain;    /* kinds without an argument, a bit each */
     unsigned log_n;    /* how many of its logs, the last ones, were reopened */
     int inbox;         /* the worker's end of its inbox, or -1 */
     uint32_t gone;     /* how many of pool->gone_n incarnations it was told of */
@@ -320,11 +320,8 @@ void pool_lines_report(struct generation *generation);
 
 void pool_outbox_init(struct pool_worker *worker);
 void pool_outbox_done(struct pool_worker *worker);
-/* To begin to accept; and to rescan its listeners once. */
-void pool_outbox_accept(struct pool_worker *worker);
-void pool_outbox_rescan(struct pool_worker *worker);
-/* To go on without the accept mutex. */
-void pool_outbox_mutex_off(struct pool_worker *worker);
+/* A message without an argument: ACCEPT, RESCAN or MUTEX_OFF. */
+void pool_outbox_send(struct pool_worker *worker, enum channel_message_kind kind);
 /* A socket that has taken the place of a listener's, which had this descriptor. It is lost when the
  * channel is full: the worker finds its own listener broken, and says so again. */
 void pool_outbox_listener(struct pool_worker *worker, int fd);

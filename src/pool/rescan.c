@@ -23,7 +23,7 @@ static void rescan_due(struct loop *loop, struct timer *timer)
         GENERATION_FOREACH_WORKER (worker, generation)
             if (worker->phase == POOL_WORKER_ACCEPTING &&
                 (worker->slot.slot != except.slot || worker->slot.serial != except.serial))
-                pool_outbox_rescan(worker);
+                pool_outbox_send(worker, MESSAGE_RESCAN);
     if (pool->rescan.host)
         pool->ops->rescan(pool->host);
     pool->rescan.host = false;
@@ -35,7 +35,7 @@ void pool_rescan(struct pool *pool, const struct pool_worker *asker)
     struct slot_id id = asker != NULL ? asker->slot : (struct slot_id) { .serial = 0 };
 
     rescan->host = rescan->host || asker != NULL;
-    if (!timer_is_set(&rescan->due)) {
+    if (rescan->due.deadline == 0) {
         rescan->due.expired = rescan_due;
         rescan->except = id;
         timers_arm_at(pool->timers, &rescan->due, rescan->last_ms + RESCAN_MS);

@@ -45,8 +45,8 @@ void pool_worker_arm(struct pool_worker *worker)
     if (limit > 0)
         pool_deadline_set(worker, POOL_KILL_START_LATE, (uint64_t)limit);
     if (worker->generation->without_mutex)
-        pool_outbox_mutex_off(worker);
-    pool_outbox_accept(worker);
+        pool_outbox_send(worker, MESSAGE_MUTEX_OFF);
+    pool_outbox_send(worker, MESSAGE_ACCEPT);
 }
 
 void pool_worker_drain(struct pool_worker *worker)
