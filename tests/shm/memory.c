@@ -102,20 +102,6 @@ const char *map_call(struct shm_map *map, const char *text, uint64_t now)
     return text + (value != 0 ? 3 + expires : what == '-' ? 2 : 1);
 }
 
-uint64_t next_random(uint64_t *state)
-{
-    uint64_t x = *state += 0x9e3779b97f4a7c15u;
-
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
-uint32_t random_below(uint64_t *state, uint32_t n)
-{
-    return (uint32_t)(next_random(state) >> 32) % n;
-}
-
 int kill_child(pid_t pid)
 {
     int status;

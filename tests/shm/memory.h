@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shm/map.h"
+#include "support/random.h"
 
 #include <sys/types.h>
 
@@ -27,10 +28,6 @@ void check_room(struct shm_map *map, uint32_t capacity);
  * an expiry, "?k5" replaces what is there, or what is not there, "&k5" adds 5, "-k" deletes, "~"
  * sweeps, "#" counts. */
 const char *map_call(struct shm_map *map, const char *text, uint64_t now);
-
-/* Numbers that look random, the same for the same seed. */
-uint64_t next_random(uint64_t *state);
-uint32_t random_below(uint64_t *state, uint32_t n);
 
 /* Kills the child and waits for it; it may have ended by itself. Returns its status. */
 int kill_child(pid_t pid);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers that look random, the same for the same seed. */
+#pragma once
+
+#include <stdint.h>
+
+static inline uint64_t next_random(uint64_t *state)
+{
+    uint64_t x = *state += 0x9e3779b97f4a7c15u;
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static inline uint32_t random_below(uint64_t *state, uint32_t n)
+{
+    return (uint32_t)(next_random(state) >> 32) % n;
+}
