@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The master's reading of its channels: a pool of four workers that has no process, and that stays
  * from input to input, is sent whatever bytes and descriptors may come, while its workers come and
- * go and read or do not. An input is a list of steps: what to do, of which worker, and bytes. */
+ * go and read or do not. An input is a list of steps: what to do, of which worker, and bytes; and
+ * in the end a forged message. */
 #include "base/compiler.h"
 #include "fuzz/fuzz.h"
 #include "pool/pool.h"
 #include "process/role.h"
 
-#include <forkbeard/test.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,18 +138,19 @@ static struct scene *build(void)
     return scene;
 }
 
-/* Sends bytes, perhaps with descriptors. */
-static void send_bytes(int end, const uint8_t *p, size_t n, unsigned passed)
+/* Sends bytes, perhaps with descriptors; false: the channel is full, or closed. */
+static bool send_bytes(int end, const uint8_t *p, size_t n, unsigned passed)
 {
     char room[CMSG_SPACE(16 * sizeof(int))] = "";
     struct iovec piece = { (void *)p, n };
     struct msghdr header = { .msg_iov = &piece, .msg_iovlen = 1 };
     struct cmsghdr *control = (struct cmsghdr *)(void *)room;
-    int fds[16];
 
-    for (unsigned i = 0; i < 16; i++)
-        fds[i] = STDERR_FILENO;
     if (passed > 0) {
+        int fds[16];
+
+        for (unsigned i = 0; i < 16; i++)
+            fds[i] = STDERR_FILENO;
         header.msg_control = room;
         header.msg_controllen = CMSG_SPACE(passed * sizeof(int));
         control->cmsg_level = SOL_SOCKET;
@@ -157,22 +158,38 @@ static void send_bytes(int end, const uint8_t *p, size_t n, unsigned passed)
         control->cmsg_len = CMSG_LEN(passed * sizeof(int));
         memcpy(CMSG_DATA(control), fds, passed * sizeof(int));
     }
-    sendmsg(end, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sendmsg(end, &header, MSG_NOSIGNAL | MSG_DONTWAIT) != -1;
 }
 
 /* A message of a kind that is known, mostly with an argument that fits. */
-static void send_message(struct scene *scene, int end, const uint8_t *p)
+static bool send_message(struct scene *scene, int end, const uint8_t *p)
 {
     static const uint32_t kinds[] = { MESSAGE_READY, MESSAGE_ACCEPTING, MESSAGE_RELEASED,
         MESSAGE_RESCAN, MESSAGE_LOG_BROKEN, MESSAGE_INBOX_LOST, MESSAGE_INBOX_WANTED,
         MESSAGE_INBOX_WANTED, MESSAGE_MUTEX_DAMAGED, MESSAGE_LISTENER_BROKEN };
-    uint32_t words[2] = { kinds[p[0] % (sizeof(kinds) / sizeof(kinds[0]))], 0 };
+    uint32_t words[2] = { kinds[p[0] % countof(kinds)], 0 };
 
-    if (words[0] == MESSAGE_LOG_BROKEN || words[0] == MESSAGE_LISTENER_BROKEN)
+    if (words[0] == MESSAGE_LOG_BROKEN)
         words[1] = p[1] % 3;
+    else if (words[0] == MESSAGE_LISTENER_BROKEN)
+        words[1] = p[1] < 250 ? p[1] % 8 : (uint32_t)p[1] << 24;
     else if (words[0] == MESSAGE_INBOX_WANTED)
         words[1] = slot_incarnation(scene->generation->workers[p[1] % WORKERS].slot) ^ p[2] / 64;
-    send_bytes(end, (const uint8_t *)words, sizeof(words), 0);
+    return send_bytes(end, (const uint8_t *)words, sizeof(words), 0);
+}
+
+/* Sends a message that is wrong in its kind, its argument, its length, or all of them. */
+static void forge_message(struct scene *scene, const uint8_t *p)
+{
+    unsigned i = p[0] % WORKERS;
+    uint32_t words[3] = { p[0] / WORKERS % 20,
+        p[1] % 2 == 0 ? p[2] % 16 : (uint32_t)p[2] << 24 | p[1] };
+    size_t n = p[1] < 0xe0 ? 2 * sizeof(words[0]) : p[1] % (sizeof(words) + 1);
+
+    if (send_bytes(scene->ends[i], (const uint8_t *)words, n, p[2] % 64 == 63))
+        return;
+    replace_worker(scene, i); /* the channel was shut down, or full */
+    send_bytes(scene->ends[i], (const uint8_t *)words, n, 0);
 }
 
 static void read_some(int end, unsigned n)
@@ -220,9 +237,10 @@ static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
     case 6:
         pool_outbox_logs(&scene->generation->workers[i]);
         break;
-    case 7: /* many */
-        for (unsigned more = 0; more < 8u * p[1]; more++)
-            send_message(scene, end, p + 1);
+    case 7: /* many, or one */
+        for (unsigned more = p[1] < 250 ? 1 : 8u * p[1]; more > 0; more--)
+            if (!send_message(scene, end, p + 1))
+                break;
         break;
     case 8:
         pool_receive_messages(&scene->pool);
@@ -252,12 +270,18 @@ static void wake_up(struct scene *scene)
         if (worker->killed != POOL_KILL_NONE)
             replace_worker(scene, worker->index);
     scene->log.broken = false;
+    if (scene->generation->without_mutex && scene->clock.mono_ms % 16 == 0) { /* a next one */
+        scene->generation->without_mutex = false;
+        scene->generation->mutex_damage = 0;
+    }
     pool_check(&scene->pool);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct scene *scene;
+    const uint8_t *first = data;
+    bool forged = size >= 4;
 
     if (scene == NULL) {
         scene = build();
@@ -271,7 +295,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data += n;
         size -= n;
     }
+    if (forged) {
+        forge_message(scene, first);
+        wake_up(scene);
+    }
     return 0;
 }
-
-FB_TEST_FUZZ_MAIN

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls of a shared map, and between them stores of an attacker into what they read: links,
- * lengths, owners, locks, the lists of free entries. The first byte chooses the shape; a byte each
- * says what comes next. Every call ends, within the map's memory; and when the attacker has
- * stopped, the map becomes whole again. */
+ * lengths, owners, locks, the lists of free entries. The first byte chooses the shape, and whether
+ * the map has keys; a byte each says what comes next, of which the first is damage. In the end all
+ * that is left is read. Every call ends, within the map's memory; and when the attacker has
+ * stopped, the map becomes whole again, which most values of the first byte leave out. */
+#include "base/compiler.h"
 #include "fuzz/fuzz.h"
 #include "shm/map_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #define VALUE_MOST 64
+#define KEYS_MOST 128
+#define LATER_MS 10000 /* when all that can expire has */
 
 /* Replaces the C library's: who waits for a holder that is only forged has nothing to wait for. */
 int nanosleep(const struct timespec *time, struct timespec *left)
@@ -26,6 +32,14 @@ static const struct shm_map_shape shapes[] = {
     { 6, 8, 16 },
     { 40, 4, 8 },
     { 100, 8, 24 },
+};
+
+/* Memory of a map, which stays from input to input, and what a new one and a filled one have in the
+ * part that workers write. */
+struct scene {
+    char *memory;
+    char *written[2];
+    size_t at, n; /* the part */
 };
 
 struct input {
@@ -76,6 +90,18 @@ static uint64_t next_number(struct input *in, const struct shm_map *map)
     default:
         return next_byte(in);
     }
+}
+
+/* The first from `index` on that is in a chain, as far as its owner says. */
+static uint32_t chained_entry(const struct shm_map *map, uint32_t index)
+{
+    for (uint32_t n = 0; n < map->entry_n; n++, index = index % map->entry_n + 1) {
+        uint8_t owner = *shm_map_owner(map, index);
+
+        if (owner != 0 && owner <= map->shard_n && index != map->shards[owner - 1].spare)
+            break;
+    }
+    return index;
 }
 
 static void damage_entry(struct input *in, struct shm_map *map, uint32_t index)
@@ -170,23 +196,39 @@ static void damage(struct input *in, struct shm_map *map)
     case 6:
         if (at % 4 == 0)
             map->pool->lock.word = next_number(in, map);
+        else
+            map->pool->free = at;
         break;
     default:
-        damage_entry(in, map, at + 1);
+        damage_entry(in, map, chained_entry(map, at + 1));
     }
+}
+
+/* Keys that calls are about: more than fit. */
+static uint32_t key_n(const struct shm_map *map)
+{
+    uint32_t n = 2 * map->shape.capacity + 2;
+
+    return n < KEYS_MOST ? n : KEYS_MOST;
+}
+
+/* Waits no more for a holder that is only forged than it has to. */
+static void lose_patience(struct shm_map *map)
+{
+    map->patience = 1;
+    map->impatient_at = map->acquired;
 }
 
 static void call(struct input *in, struct shm_map *map, uint8_t what)
 {
     char value[VALUE_MOST];
     struct shm_map_item item = { .value = value, .room = next_byte(in) % sizeof(value) };
-    uint8_t key = next_byte(in) % 128;
+    uint8_t key = (uint8_t)(next_byte(in) % key_n(map));
     size_t n = next_byte(in) % (map->shape.value_max + 2);
     uint64_t now = 100 + what, expires = key % 3 == 0 ? now + 20 : 0;
     enum shm_map_status status;
 
-    map->patience = 1; /* a holder that is only forged is soon given up */
-    map->impatient_at = map->acquired;
+    lose_patience(map);
     memset(value, key, sizeof(value));
     switch (what % 6) {
     case 0:
@@ -217,18 +259,17 @@ static void call(struct input *in, struct shm_map *map, uint8_t what)
 static void check_mended(struct shm_map *map)
 {
     enum shm_map_status status = SHM_MAP_OK;
-    uint64_t now = 10000;
+    uint64_t now = LATER_MS;
 
     shm_map_repair_all(map, SHM_MAP_KEEPS_NOTHING);
     for (uint32_t key = 1000; status == SHM_MAP_OK && key < 1000 + 2 * map->entry_n; key++) {
-        map->patience = 1;
-        map->impatient_at = map->acquired;
+        lose_patience(map);
         status = shm_map_set(map, &key, sizeof(key), now, "", 0, 0, NULL);
     }
     require(status == SHM_MAP_FULL, "it becomes full");
     for (uint32_t key = 1000; key < 1000 + 2 * map->entry_n; key++)
         shm_map_delete(map, &key, sizeof(key), now);
-    for (uint8_t key = 0; key < 128; key++)
+    for (uint8_t key = 0; key < KEYS_MOST; key++)
         shm_map_delete(map, &key, sizeof(key), now);
     shm_map_pool_audit(map);
     shm_map_repair_all(map, SHM_MAP_KEEPS_NOTHING);
@@ -236,20 +277,90 @@ static void check_mended(struct shm_map *map)
     shm_map_check(map);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Reads whatever damage has left: chains, locks, the pool, and in a repair all entries. */
+static void read_all(struct shm_map *map)
 {
-    struct input in = { data, data + size };
-    const struct shm_map_shape *shape = &shapes[next_byte(&in) % 4];
-    size_t bytes = shm_map_size(shape);
-    void *memory = aligned_alloc(CACHE_LINE, bytes);
+    char value[VALUE_MOST];
+    struct shm_map_item item = { .value = value, .room = sizeof(value) };
+
+    for (uint8_t key = 0; key < key_n(map); key++) {
+        lose_patience(map);
+        shm_map_get(map, &key, 1, LATER_MS / 2, &item);
+    }
+    lose_patience(map);
+    shm_map_add(map, &(uint8_t) { KEYS_MOST }, 1, LATER_MS / 2, 1, NULL);
+    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+    lose_patience(map);
+    shm_map_sweep(map, LATER_MS / 2);
+    require(shm_map_count(map) <= map->shape.capacity, "a count is no more than fit");
+    require(map->shard_hold.lock == NULL && map->pool_hold.lock == NULL, "no lock is kept");
+}
+
+static void open_map(struct shm_map *map, const struct scene *scene, uint32_t shape)
+{
+    shm_map_open(map, scene->memory, &shapes[shape], (struct slot_id) { 1, 1 });
+    map->seed[0] = 1; /* the same chains each time */
+    map->seed[1] = 2;
+}
+
+/* Fills it, and gives two entries back, so that the pool has some. */
+static void fill_map(struct shm_map *map)
+{
+    char value[VALUE_MOST] = "";
+
+    for (uint8_t key = 0; key < map->shape.capacity; key++)
+        require(shm_map_set(map, &key, 1, 1, value, key % (map->shape.value_max + 1),
+                    key % 3 == 0 ? 110 : 0, NULL) == SHM_MAP_OK,
+            "a key fits");
+    for (uint8_t key = 1; key < 3; key++)
+        shm_map_delete(map, &key, 1, 1);
+}
+
+static char *copy_written(const struct scene *scene)
+{
+    char *copy = malloc(scene->n);
+
+    require(copy != NULL, "there is memory");
+    return memcpy(copy, scene->memory + scene->at, scene->n);
+}
+
+/* Builds the map, and protects its header, which the master alone writes: a store is an error. */
+static void build_scene(struct scene *scene, uint32_t shape)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = shm_map_size(&shapes[shape]);
+    void *memory;
     struct shm_map map;
 
-    require(memory != NULL, "there is memory");
+    require(posix_memalign(&memory, page, bytes) == 0, "there is memory");
     memset(memory, 0, bytes);
-    shm_map_init(memory, shape);
-    shm_map_open(&map, memory, shape, (struct slot_id) { 1, 1 });
-    map.seed[0] = 1; /* the same chains each time */
-    map.seed[1] = 2;
+    shm_map_init(memory, &shapes[shape]);
+    scene->memory = memory;
+    scene->at = shm_map_written(&shapes[shape]);
+    scene->n = bytes - scene->at;
+    require(mprotect(memory, scene->at, PROT_READ) == 0, "a header can be protected");
+    scene->written[0] = copy_written(scene);
+    open_map(&map, scene, shape);
+    fill_map(&map);
+    scene->written[1] = copy_written(scene);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct scene scenes[countof(shapes)];
+    struct input in = { data, data + size };
+    uint8_t first = next_byte(&in);
+    uint32_t shape = first % countof(shapes);
+    struct scene *scene = &scenes[shape];
+    bool filled = first / 4 % 8 != 0;
+    struct shm_map map;
+
+    if (scene->memory == NULL)
+        build_scene(scene, shape);
+    memcpy(scene->memory + scene->at, scene->written[filled], scene->n);
+    open_map(&map, scene, shape);
+    damage(&in, &map);
+    if (memcmp(scene->memory + scene->at, scene->written[filled], scene->n) == 0)
+        map.buckets[0] ^= 1; /* the damage was what was there */
     while (in.p < in.end) {
         uint8_t what = next_byte(&in);
 
@@ -258,7 +369,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else
             call(&in, &map, what);
     }
-    check_mended(&map);
-    free(memory);
+    read_all(&map);
+    if (first < 64)
+        check_mended(&map);
     return 0;
 }

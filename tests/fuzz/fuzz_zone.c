@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of metrics as another process hands it over, damaged in bytes that the master reads: a
- * byte for its seals, one for its size, then edits of an offset (two bytes) and a byte each. */
+/* Memory of zones as another process hands it over, damaged in bytes that its reader reads: a byte
+ * for its seals, one for its size, then edits of an offset (two bytes) and a byte each. Where the
+ * first byte is no small number, the memory is one that stays from input to input, of metrics or of
+ * a map as the second byte says. */
 #include "fuzz/fuzz.h"
 
 #include "base/compiler.h"
+#include "shm/map_private.h"
 #include "shm/metrics.h"
 #include "shm/zone.h"
 
@@ -12,12 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EDIT 3    /* bytes of an edit */
 #define EDITS 64  /* at most */
 #define SLOTS 3u  /* slots of the other half, whose rows are edited too */
 #define HEADER 96 /* bytes of the header of metrics that edits may reach */
+#define FRESH 6   /* first bytes below it: of new memory */
+#define KEYS 8
+#define PARTS_MOST 48
+#define OFTEN 3 /* parts that are read when the memory was adopted have so many times the chance */
+#define ROWS 4  /* slots of this half that have had workers */
 
 static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE };
 static const struct shm_metrics_shape shape = { countof(kinds), kinds };
@@ -30,6 +39,32 @@ static const int seals[] = {
     F_SEAL_WRITE,
     F_SEAL_SHRINK | F_SEAL_SEAL,
 };
+
+static const struct shm_map_shape map_shape = { 6, 8, 8 };
+
+/* A part of the memory whose bytes are read. */
+struct part {
+    size_t at, n;
+};
+
+/* Memory that stays: a zone of each kind. */
+struct scene {
+    const struct zone_kind *kind;
+    const void *shape;
+    int fd;
+    char *view, *whole; /* the memory, and what it is before damage */
+    size_t size;
+    struct part parts[PARTS_MOST]; /* edits reach these */
+    unsigned part_n;
+};
+
+/* Replaces the C library's: who waits for a holder that is only forged has nothing to wait for. */
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    (void)time;
+    (void)left;
+    return 0;
+}
 
 static void require(bool holds, const char *what)
 {
@@ -90,7 +125,7 @@ static int make_memory(const uint8_t *data, size_t size, size_t whole)
 }
 
 /* Does what masters and workers do. */
-static void use_zone(struct zones *zones, struct zone *zone)
+static void use_metrics(struct zones *zones, struct zone *zone)
 {
     struct shm_metrics *metrics = zone_memory(zone);
     int64_t totals[countof(kinds)];
@@ -108,29 +143,175 @@ static void use_zone(struct zones *zones, struct zone *zone)
     shm_metrics_totals(metrics, &shape, totals);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void use_map(struct zones *zones, struct zone *zone)
+{
+    struct shm_map_item item = { .room = 0 };
+    struct shm_map map;
+
+    zones_slot_acquired(zones, (struct slot_id) { 1, 5 });
+    shm_map_open(&map, zone_memory(zone), &map_shape, (struct slot_id) { 1, 5 });
+    for (uint8_t key = 0; key < KEYS; key++) {
+        map.patience = 1; /* a holder that is only forged is soon given up */
+        map.impatient_at = map.acquired;
+        shm_map_get(&map, &key, 1, 1, &item);
+        require(item.n <= map_shape.value_max, "a value has its size");
+        if (key % 2 == 0)
+            shm_map_add(&map, &key, 1, 1, 1, NULL);
+        else
+            shm_map_delete(&map, &key, 1, 1);
+    }
+    shm_map_repair_all(&map, SHM_MAP_SUSPECT);
+    shm_map_sweep(&map, 1);
+    require(shm_map_count(&map) <= map_shape.capacity, "a count is no more than fit");
+    zones_slot_released(zones, (struct slot_id) { 1, 5 });
+}
+
+static void add_part(struct scene *scene, unsigned chance, const void *begin, size_t n)
+{
+    require(scene->part_n + chance <= PARTS_MOST, "too many parts");
+    for (; chance > 0; chance--)
+        scene->parts[scene->part_n++] =
+            (struct part) { .at = (size_t)((const char *)begin - scene->view), .n = n };
+}
+
+static void fill_map(struct scene *scene, void *memory)
+{
+    struct shm_map map;
+
+    shm_map_init(memory, &map_shape);
+    shm_map_open(&map, memory, &map_shape, (struct slot_id) { 1, 1 });
+    for (uint8_t key = 0; key < map_shape.capacity; key++)
+        shm_map_set(&map, &key, 1, 1, &(int64_t) { key }, sizeof(int64_t), key % 2, NULL);
+    add_part(scene, 1, map.header, offsetof(struct shm_map_header, seed) + sizeof(map.seed));
+    add_part(scene, OFTEN, map.pool, offsetof(struct shm_map_pool, used) + sizeof(map.pool->used));
+    add_part(scene, OFTEN, map.shards, offsetof(struct shm_map_shard, kept_for) + sizeof(uint32_t));
+    add_part(scene, OFTEN, map.owners, map.entry_n);
+    add_part(scene, OFTEN, map.buckets, sizeof(uint32_t) * map.shard_n * map.bucket_n);
+    for (uint32_t i = 1; i <= map.entry_n; i++)
+        if (i != map.shards->spare) /* the header, and a key of one byte */
+            add_part(scene, OFTEN, shm_map_entry_at(&map, i), sizeof(struct shm_map_entry) + 1);
+}
+
+/* Some slots have had workers, so that their rows are read. */
+static void fill_metrics(struct scene *scene, void *memory)
+{
+    size_t page = segment_page(), rows = 2 * page;
+
+    shm_metrics_init(memory, &shape);
+    for (uint32_t slot = 0; slot < ROWS; slot++)
+        shm_metrics_acquire(memory, slot);
+    add_part(scene, 1, memory, 3 * sizeof(uint32_t)); /* what it is */
+    add_part(scene, OFTEN, (char *)memory + 16, 12);  /* the state of each half, and its slots */
+    add_part(scene, OFTEN, (char *)memory + 32, 12);
+    add_part(scene, 1, (char *)memory + 48, countof(kinds));
+    add_part(scene, OFTEN, scene->view + rows,
+        sizeof(shm_row) * countof(kinds)); /* the row of the dead */
+    for (uint32_t slot = 0; slot < ROWS; slot++)
+        add_part(
+            scene, OFTEN, shm_metrics_row(memory, &shape, slot), sizeof(shm_row) * countof(kinds));
+}
+
+/* Bytes that somebody changes, or reads: of metrics those of one half. */
+static size_t changed_size(const struct scene *scene)
+{
+    return scene->kind == &shm_map_kind ? scene->size : (4 + ROWS) * segment_page();
+}
+
+static void build_scene(struct scene *scene, const struct zone_kind *kind)
+{
+    size_t page = segment_page();
+    struct zone_header *header;
+    struct segment segment;
+
+    scene->kind = kind;
+    scene->shape = kind == &shm_map_kind ? (const void *)&map_shape : &shape;
+    scene->size = page + segment_pages(kind->size(scene->shape));
+    require(segment_create(&segment, "fuzz", scene->size) == NULL, "no segment");
+    scene->fd = segment.fd;
+    header = segment.base;
+    scene->view = segment.base;
+    /* a single byte ends each of the names */
+    memset(header->kind, 'k', sizeof(header->kind));
+    memset(header->name, 'n', sizeof(header->name));
+    memcpy(header->kind, kind->name, strlen(kind->name) + 1);
+    memcpy(header->name, "n", sizeof("n"));
+    header->magic = ZONE_MAGIC;
+    header->version = 1;
+    header->size = scene->size;
+    add_part(scene, 1, header, offsetof(struct zone_header, kind) + strlen(kind->name) + 1);
+    add_part(scene, 1, header->name, sizeof("n"));
+    if (kind == &shm_map_kind)
+        fill_map(scene, scene->view + page);
+    else
+        fill_metrics(scene, scene->view + page);
+    scene->whole = malloc(changed_size(scene));
+    require(scene->whole != NULL, "no memory");
+    memcpy(scene->whole, scene->view, changed_size(scene));
+}
+
+/* Undoes what the last input has changed, and damages it anew. */
+static int damage_scene(struct scene *scene, const uint8_t *data, size_t size)
+{
+    size_t page = segment_page();
+
+    if (scene->kind == &shm_map_kind) {
+        memcpy(scene->view, scene->whole, changed_size(scene));
+    } else {
+        memcpy(scene->view + page, scene->whole + page, HEADER);
+        for (size_t at = 2 * page; at < changed_size(scene); at += page)
+            memset(scene->view + at, 0, sizeof(shm_row) * countof(kinds));
+    }
+    memcpy(scene->view, scene->whole, sizeof(struct zone_header));
+    for (size_t i = 0; i < EDITS && (i + 1) * EDIT + 2 <= size; i++) {
+        const uint8_t *edit = &data[2 + i * EDIT];
+        const struct part *part = &scene->parts[edit[0] % scene->part_n];
+
+        scene->view[part->at + edit[1] % part->n] ^= (char)(edit[2] != 0 ? edit[2] : 1);
+    }
+    return fcntl(scene->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Hands the descriptor over, and has the configuration's zone take it. */
+static void adopt_memory(const struct zone_kind *kind, const void *kind_shape, int fd, size_t size)
 {
     struct zones given, own;
     struct arena *arena = arena_create();
     struct log log = { 0 };
     struct zone *zone;
-    int fd;
 
     require(arena != NULL, "no memory");
     zones_init(&given);
     zones_init(&own);
     log_init(&log, NULL, 0);
-    zone = zone_declare(&own, arena, &shm_metrics_kind, "n", 1, &shape);
-    require(zone != NULL, "no zone");
-    if (size >= 2) {
-        fd = make_memory(data, size, zone->size);
-        if (zones_adopt(&given, arena, fd) == -1)
-            close(fd);
-        require(zones_open(&own, &given, &log) == 0, "a zone of its own is not opened");
-        zones_close(&given);
-        use_zone(&own, zone);
-        zones_close(&own);
-    }
+    zone = zone_declare(&own, arena, kind, "n", 1, kind_shape);
+    require(zone != NULL && zone->size == size, "no zone");
+    if (zones_adopt(&given, arena, fd) == -1)
+        close(fd);
+    require(zones_open(&own, &given, &log) == 0, "a zone of its own is not opened");
+    zones_close(&given);
+    if (kind == &shm_map_kind)
+        use_map(&own, zone);
+    else
+        use_metrics(&own, zone);
+    zones_close(&own);
     arena_destroy(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct scene scenes[2];
+    size_t fresh_size = segment_page() + segment_pages(shm_metrics_size(&shape));
+    struct scene *scene;
+
+    if (size < 2)
+        return 0;
+    if (data[0] < FRESH) {
+        adopt_memory(&shm_metrics_kind, &shape, make_memory(data, size, fresh_size), fresh_size);
+        return 0;
+    }
+    scene = &scenes[data[1] % 2];
+    if (scene->view == NULL)
+        build_scene(scene, data[1] % 2 == 0 ? &shm_map_kind : &shm_metrics_kind);
+    adopt_memory(scene->kind, scene->shape, damage_scene(scene, data, size), scene->size);
     return 0;
 }
