@@ -232,7 +232,7 @@ static void build_scene(struct scene *scene, const struct zone_kind *kind)
     scene->view = segment.base;
     /* a single byte ends each of the names */
     memset(header->kind, 'k', sizeof(header->kind));
-    memset(header->name, 'n', sizeof(header->name));
+    memset(header->name, 'n', sizeof(*header) - offsetof(struct zone_header, name));
     memcpy(header->kind, kind->name, strlen(kind->name) + 1);
     memcpy(header->name, "n", sizeof("n"));
     header->magic = ZONE_MAGIC;
