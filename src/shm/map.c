@@ -165,18 +165,6 @@ static bool find_place(struct shm_map *map, const struct subject *s, struct plac
     return true;
 }
 
-/* Mends a shard in which a step has found damage, unless the step has failed because the lock was
- * taken: who has it now mends by itself. */
-static void mend_shard(struct shm_map *map, uint32_t shard)
-{
-    uint32_t emptied = map->mended.emptied;
-
-    if (!shm_map_lock_holds(&map->shard_hold))
-        return;
-    shm_map_repair(map, shard);
-    map->mended.rebuilt += map->mended.emptied == emptied;
-}
-
 static enum shm_map_status get_locked(
     struct shm_map *map, const struct subject *s, struct shm_map_item *item)
 {
@@ -188,7 +176,7 @@ static enum shm_map_status get_locked(
         shm_map_shard_lock(map, s->shard);
         whole = find_place(map, s, &place);
         if (!whole)
-            mend_shard(map, s->shard);
+            shm_map_repair_damage(map, s->shard);
         if (whole && place.present) {
             item->version = place.version;
             item->expires_ms = place.expires_ms;
@@ -212,8 +200,9 @@ enum shm_map_status shm_map_get(
     if (key_n > map->shape.key_max)
         return SHM_MAP_ABSENT;
     s = subject_of(map, key, key_n, now_ms);
-    for (int tries = 0; tries < READ_TRIES && !whole; tries++)
-        whole = try_get(map, &s, item, &status);
+    if (likely(shm_map_is_checked(map, s.shard)))
+        for (int tries = 0; tries < READ_TRIES && !whole; tries++)
+            whole = try_get(map, &s, item, &status);
     if (!whole)
         status = get_locked(map, &s, item);
     if (status == SHM_MAP_ABSENT) /* clears what a try may have left there */
@@ -349,7 +338,7 @@ static enum shm_map_status write_once(
         shm_map_shard_lock(map, s->shard);
         whole = apply_change(map, s, wanted, done, &status);
         if (!whole)
-            mend_shard(map, s->shard);
+            shm_map_repair_damage(map, s->shard);
         shm_map_shard_unlock(map);
     }
     return whole ? status : SHM_MAP_FULL;
@@ -471,7 +460,7 @@ enum shm_map_status shm_map_delete(
         if (whole && place.entry != NULL)
             whole = shm_map_shard_remove(map, s.shard, place.link, place.index);
         if (!whole)
-            mend_shard(map, s.shard);
+            shm_map_repair_damage(map, s.shard);
         shm_map_shard_unlock(map);
     }
     return whole && place.present ? SHM_MAP_OK : SHM_MAP_ABSENT;

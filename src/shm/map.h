@@ -4,7 +4,9 @@
  * by one store, and the next process that locks after a death repairs what is incomplete.
  *
  * Any worker may write anywhere into the memory: what is read there is checked, never asserted. A
- * shard that is found damaged is emptied, and a lock whose holder stands still is taken from it.
+ * shard that is found damaged is emptied, and a lock whose holder stands still is taken from it. A
+ * process looks through a shard when it first locks it: what is set later is not lost to damage
+ * that was there before, and that nobody has met.
  *
  * The time is passed in: milliseconds since the epoch, the same clock for all. An entry whose
  * expiry has come (expires_ms <= now_ms, and not 0) counts as absent. */
@@ -41,7 +43,7 @@ struct shm_map_shape {
 /* How often this process has mended the map. */
 struct shm_map_mended {
     uint32_t emptied; /* shards that were damaged, and have lost their keys */
-    uint32_t rebuilt; /* lists of free entries that were damaged */
+    uint32_t rebuilt; /* what was damaged and is mended without a loss of keys */
     uint32_t taken;   /* locks whose holders stood still */
 };
 
@@ -72,6 +74,8 @@ struct shm_map {
     _Atomic uint32_t *buckets; /* of all shards */
     char *entries;
     struct shm_map_hold shard_hold, pool_hold;
+    uint64_t checked; /* a bit for each shard that this process has looked through, */
+    bool pool_checked;
     uint32_t acquired;      /* locks, ever; it wraps */
     uint32_t impatient_at;  /* `acquired` when it last took a lock from somebody */
     uint32_t patience;      /* naps before it does that again */

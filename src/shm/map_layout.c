@@ -17,6 +17,7 @@ static_assert(sizeof(struct shm_map_header) % CACHE_LINE == 0, "and the header h
 static_assert(sizeof(struct shm_map_pool) == CACHE_LINE, "the pool has its line");
 static_assert(sizeof(struct shm_map_shard) == CACHE_LINE, "and so has each shard");
 static_assert(SHM_MAP_SHARDS_MAX < SHM_MAP_REACHED, "both are in an owner's byte");
+static_assert(SHM_MAP_SHARDS_MAX <= 64, "each has its bit in a handle");
 
 struct layout {
     uint32_t shard_n, bucket_n, entry_n;

@@ -2,6 +2,7 @@
 /* The pool: the entries that belong to no shard. An entry's owner is written before the entry
  * leaves the pool or after it has come back, so that a repair finds it in one place or the other.
  * A list of free entries that disagrees with the owners is made anew of these. */
+#include "base/compiler.h"
 #include "shm/map_private.h"
 
 #include <assert.h>
@@ -73,17 +74,66 @@ uint32_t shm_map_pool_used(const struct shm_map *map)
     return used;
 }
 
-static void lock_pool(struct shm_map *map)
+/* Rebuilds the list after a holder that has died, or stood still. */
+static void repair_pool(struct shm_map *map)
 {
-    uint32_t used;
+    uint32_t used = shm_map_pool_used(map);
 
-    if (shm_map_lock(map, &map->pool->lock, &map->pool_hold) == SHM_MAP_LOCKED)
-        return;
-    used = shm_map_pool_used(map);
     if (used <= map->entry_n)
         rebuild_pool(map, used);
     else
         mend_pool(map);
+}
+
+/* Counts the entries that the list should have. */
+static uint32_t count_unowned(struct shm_map *map, uint32_t used)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = used; i > 0; i--) {
+        n += !is_owned(map, i);
+        if (i % SHM_MAP_RENEW_EVERY == 0 && !shm_map_lock_renew(map, &map->pool_hold))
+            break;
+    }
+    return n;
+}
+
+/* Whether the list has the entries without an owner that were ever touched, and no others. A long
+ * list is followed in its beginning only: damage to it costs no keys, and is found at the
+ * latest where it is met, or when the map is full too early. */
+static bool is_list_whole(struct shm_map *map)
+{
+    uint32_t used = SHM_LOAD(map->pool->used), index = SHM_LOAD(map->pool->free), n = 0;
+    uint32_t most = used < SHM_MAP_RENEW_EVERY ? used : SHM_MAP_RENEW_EVERY;
+
+    if (used > map->entry_n)
+        return false;
+    for (; index != 0 && n < most; n++) {
+        if (index > used || SHM_LOAD(*shm_map_owner(map, index)) != 0)
+            return false;
+        index = SHM_LOAD(shm_map_entry_at(map, index)->next);
+    }
+    return index == 0 ? n == count_unowned(map, used) : n < used;
+}
+
+/* Looks through the pool for this process, and mends it if it is damaged. */
+static void check_pool(struct shm_map *map)
+{
+    bool whole = is_list_whole(map);
+
+    if (!shm_map_lock_holds(&map->pool_hold))
+        return;
+    if (!whole)
+        mend_pool(map);
+    map->pool_checked = true;
+}
+
+static void lock_pool(struct shm_map *map)
+{
+    if (shm_map_lock(map, &map->pool->lock, &map->pool_hold) != SHM_MAP_LOCKED)
+        repair_pool(map);
+    if (unlikely(!map->pool_checked))
+        check_pool(map);
 }
 
 enum outcome { DONE, DAMAGED, LOST };

@@ -34,10 +34,14 @@
 #define SHM_MAP_CHAIN_MAX 256
 /* Beyond it a shard's version was not counted up to. */
 #define SHM_MAP_VERSION_MAX (UINT64_MAX / 2)
+/* A repair leaves no greater one, so that there is room to count on. */
+#define SHM_MAP_VERSION_MOST (SHM_MAP_VERSION_MAX / 8 * 7)
 /* The time between the first two looks of a process for entries that damage has hidden. */
 #define SHM_MAP_AUDIT_MS 1000
 /* Entries, or buckets, of a long work between two signs that its process goes on. */
 #define SHM_MAP_RENEW_EVERY 4096
+/* So many bytes of a key cost as much as another entry. */
+#define SHM_MAP_KEY_COST 64
 
 #define SHM_LOAD(object) atomic_load_explicit(&(object), memory_order_acquire)
 #define SHM_STORE(object, value) atomic_store_explicit(&(object), (value), memory_order_release)
@@ -123,6 +127,12 @@ static inline uint32_t shm_map_bucket_of(const struct shm_map *map, uint64_t has
     return (uint32_t)hash & (map->bucket_n - 1);
 }
 
+/* Whether this process has looked through the shard. */
+static inline bool shm_map_is_checked(const struct shm_map *map, uint32_t shard)
+{
+    return map->checked >> shard & 1;
+}
+
 static inline bool shm_map_has_passed(uint64_t expires_ms, uint64_t now_ms)
 {
     return expires_ms != 0 && expires_ms <= now_ms;
@@ -169,7 +179,8 @@ uint32_t shm_map_pool_used(const struct shm_map *map);
 
 /* Shards (map_shard.c) */
 
-/* Locks a shard, and repairs it when its last holder has died or stood still. */
+/* Locks a shard, and repairs it when its last holder has died or stood still; the first time this
+ * process looks through all of it. */
 void shm_map_shard_lock(struct shm_map *map, uint32_t shard);
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard);
 void shm_map_shard_unlock(struct shm_map *map);
@@ -183,6 +194,12 @@ bool shm_map_shard_remove(
 
 /* Finds the entries that are the shard's but in no chain; empties a shard that is damaged. */
 void shm_map_repair(struct shm_map *map, uint32_t shard);
+/* Repairs a shard in which a step has found damage, unless the step has failed because the lock
+ * was taken. */
+void shm_map_repair_damage(struct shm_map *map, uint32_t shard);
+/* Looks through the shard for this process, and repairs it if it is damaged. It costs as much as
+ * the shard has entries, and writes nothing where all is well. */
+void shm_map_repair_first(struct shm_map *map, uint32_t shard);
 /* Empties the shard: its keys are lost, its entries are the pool's. */
 void shm_map_repair_empty(struct shm_map *map, uint32_t shard);
 /* Asks the next holder of each shard for a repair. */

@@ -44,11 +44,15 @@ static bool is_whole(
            siphash(map->seed, entry->bytes, key_n) == hash;
 }
 
-/* A repair's findings. */
+/* What is found in a shard's chains. */
 struct found {
-    uint32_t used;  /* entries that can have an owner */
-    uint32_t count; /* entries in chains */
+    bool marks; /* a repair: marks what is reached */
     bool damaged;
+    uint32_t used;       /* entries that can have an owner */
+    uint32_t count;      /* entries in chains */
+    uint32_t cost;       /* since the lock was renewed */
+    uint32_t spare;      /* must not be reached; 0: none */
+    uint64_t soonest_ms; /* the earliest expiry */
 };
 
 static uint32_t used_entries(const struct shm_map *map)
@@ -58,37 +62,57 @@ static uint32_t used_entries(const struct shm_map *map)
     return used <= map->entry_n ? used : map->entry_n;
 }
 
-/* Marks the entries of a chain; false where the chain is damaged. An entry that is marked already
- * is in two places. */
-static bool mark_chain(struct shm_map *map, uint32_t shard, uint32_t bucket, struct found *found)
+static void mark_entry(struct shm_map *map, uint32_t shard, uint32_t index)
+{
+    struct shm_map_entry *entry = shm_map_entry_at(map, index);
+
+    SHM_STORE(*shm_map_owner(map, index), (uint8_t)((shard + 1) | SHM_MAP_REACHED));
+    if (SHM_LOAD(entry->kept_for) != 0)
+        SHM_STORE(entry->kept_for, 0); /* published in the end */
+}
+
+/* Walks a chain; false where it is damaged. No entry is in two chains, for its hash is of one
+ * bucket, and a circle is longer than any chain. */
+static bool walk_chain(struct shm_map *map, uint32_t shard, uint32_t bucket, struct found *found)
 {
     uint32_t index = SHM_LOAD(shm_map_buckets(map, shard)[bucket]);
 
     for (uint32_t n = 0; index != 0; n++) {
-        struct shm_map_entry *entry;
+        const struct shm_map_entry *entry;
+        uint64_t expires_ms;
 
-        if (!shm_map_is_index(map, index) || n == SHM_MAP_CHAIN_MAX ||
+        if (!shm_map_is_index(map, index) || index == found->spare || n == SHM_MAP_CHAIN_MAX ||
             SHM_LOAD(*shm_map_owner(map, index)) != shard + 1)
             return false;
         entry = shm_map_entry_at(map, index);
         if (!is_whole(map, shard, bucket, entry))
             return false;
-        SHM_STORE(*shm_map_owner(map, index), (uint8_t)((shard + 1) | SHM_MAP_REACHED));
-        if (SHM_LOAD(entry->kept_for) != 0)
-            SHM_STORE(entry->kept_for, 0); /* published in the end */
+        if (found->marks)
+            mark_entry(map, shard, index);
+        expires_ms = SHM_LOAD(entry->expires_ms);
+        if (expires_ms != 0 && expires_ms < found->soonest_ms)
+            found->soonest_ms = expires_ms;
         found->count++;
+        found->cost += 1 + SHM_LOAD(entry->key_n) / SHM_MAP_KEY_COST;
         found->used = index > found->used ? index : found->used;
         index = SHM_LOAD(entry->next);
     }
     return true;
 }
 
-static bool mark_chains(struct shm_map *map, uint32_t shard, struct found *found)
+/* Walks all chains, until one is damaged; false where the lock was taken. */
+static bool walk_chains(struct shm_map *map, uint32_t shard, struct found *found)
 {
+    found->soonest_ms = UINT64_MAX;
     for (uint32_t bucket = 0; bucket < map->bucket_n && !found->damaged; bucket++) {
-        if (!goes_on(map, bucket))
+        if (found->cost++ >= SHM_MAP_RENEW_EVERY) {
+            found->cost = 0;
+            if (!shm_map_lock_renew(map, &map->shard_hold))
+                return false;
+        }
+        if (!shm_map_lock_holds(&map->shard_hold))
             return false;
-        found->damaged = !mark_chain(map, shard, bucket, found);
+        found->damaged = !walk_chain(map, shard, bucket, found);
     }
     return true;
 }
@@ -146,7 +170,7 @@ static bool collect_unreached(
 void shm_map_repair(struct shm_map *map, uint32_t shard)
 {
     struct shm_map_shard *s = &map->shards[shard];
-    struct found found = { .used = used_entries(map) };
+    struct found found = { .marks = true, .used = used_entries(map) };
     uint32_t keep = SHM_LOAD(s->suspect) == SHM_MAP_KEEPS_NOTHING ? 0 : KEPT_MOST;
 
     assert(map->shard_hold.lock == &s->lock);
@@ -154,9 +178,9 @@ void shm_map_repair(struct shm_map *map, uint32_t shard)
     SHM_STORE(s->soonest_ms, 0); /* the next sweep finds out */
     /* the dead process may have taken out an entry that a reader still reads */
     SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
-    if (!remove_marks(map, found.used, (uint8_t)(shard + 1)) || !mark_chains(map, shard, &found))
+    if (!remove_marks(map, found.used, (uint8_t)(shard + 1)) || !walk_chains(map, shard, &found))
         return;
-    if (found.damaged || SHM_LOAD(s->version) >= SHM_MAP_VERSION_MAX)
+    if (found.damaged || SHM_LOAD(s->version) > SHM_MAP_VERSION_MOST)
         shm_map_repair_empty(map, shard);
     else if (!collect_unreached(map, shard, &found, keep))
         return;
@@ -166,13 +190,51 @@ void shm_map_repair(struct shm_map *map, uint32_t shard)
         SHM_STORE(s->count, found.count);
 }
 
+void shm_map_repair_damage(struct shm_map *map, uint32_t shard)
+{
+    uint32_t emptied = map->mended.emptied;
+
+    if (!shm_map_lock_holds(&map->shard_hold))
+        return;
+    shm_map_repair(map, shard);
+    map->mended.rebuilt += map->mended.emptied == emptied;
+}
+
+/* Whether all that a shard says of itself is so. One without a spare entry has no keys either,
+ * unless entries are kept back. */
+static bool agrees(const struct shm_map *map, uint32_t shard, const struct found *found)
+{
+    const struct shm_map_shard *s = &map->shards[shard];
+    bool has_spare = shm_map_is_index(map, found->spare) &&
+                     SHM_LOAD(*shm_map_owner(map, found->spare)) == shard + 1;
+    bool needs_none = found->spare == 0 && (found->count == 0 || SHM_LOAD(s->kept_for) != 0);
+
+    return !found->damaged && (has_spare || needs_none) && SHM_LOAD(s->count) == found->count &&
+           SHM_LOAD(s->soonest_ms) <= found->soonest_ms &&
+           SHM_LOAD(s->version) <= SHM_MAP_VERSION_MOST;
+}
+
+void shm_map_repair_first(struct shm_map *map, uint32_t shard)
+{
+    struct shm_map_shard *s = &map->shards[shard];
+    struct found found = { .spare = SHM_LOAD(s->spare) };
+
+    assert(map->shard_hold.lock == &s->lock && map->pool_hold.lock == NULL);
+    if (!walk_chains(map, shard, &found))
+        return;
+    if (!agrees(map, shard, &found))
+        shm_map_repair_damage(map, shard);
+    if (shm_map_lock_holds(&map->shard_hold))
+        map->checked |= UINT64_C(1) << shard;
+}
+
 /* A version that no state of a key has had: which the last was is not known any more. */
 static uint64_t new_version(uint64_t before)
 {
     uint64_t version;
 
     arc4random_buf(&version, sizeof(version));
-    version &= SHM_MAP_VERSION_MAX / 2;
+    version &= SHM_MAP_VERSION_MAX / 4;
     return before < SHM_MAP_VERSION_MAX / 2 ? before + version : version;
 }
 

@@ -19,6 +19,8 @@ static bool finish_lock(struct shm_map *map, uint32_t shard, enum shm_map_lock_s
     if (unlikely(state != SHM_MAP_LOCKED || SHM_LOAD(s->suspect) != 0 ||
                  (kept_for != 0 && shm_map_lock_is_past(map, kept_for))))
         shm_map_repair(map, shard);
+    if (unlikely(!shm_map_is_checked(map, shard)))
+        shm_map_repair_first(map, shard);
     return true;
 }
 

@@ -196,6 +196,8 @@ static void damage(struct input *in, struct shm_map *map)
     case 6:
         if (at % 4 == 0)
             map->pool->lock.word = next_number(in, map);
+        else if (at % 4 == 1)
+            map->checked = map->pool_checked = 0; /* as a process that comes now */
         else
             map->pool->free = at;
         break;

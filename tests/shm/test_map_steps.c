@@ -233,6 +233,7 @@ static void free_copies(struct stepping *stepping)
 static void load_copy(struct stepping *stepping, struct shm_map *map, const struct copy *copy)
 {
     memcpy(map->header, copy->map, stepping->size);
+    map_join(map, 0, 1); /* looks through it anew, and finds no damage */
     map_bury(map, CHILD, CHILD);
 }
 
