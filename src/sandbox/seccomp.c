@@ -387,8 +387,8 @@ static void allow_for_build(struct filter *filter)
 
 static void allow_calls(struct filter *filter)
 {
-    static const struct scmp_arg_cmp own_priority[] = { SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS),
-        SCMP_A1(SCMP_CMP_EQ, 0) };
+    const struct scmp_arg_cmp own_priority[] = { arg_compare(0, SCMP_CMP_EQ, PRIO_PROCESS),
+        arg_compare(1, SCMP_CMP_EQ, 0) };
     const struct needs *needs = filter->needs;
 
     assert(!filter->open); /* only with `on` */

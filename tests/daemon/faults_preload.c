@@ -223,6 +223,8 @@ LOUD int mkostemp(char *template, int flags)
     return strikes("mkostemp") ? -1 : ((int (*)(char *, int))next("mkostemp"))(template, flags);
 }
 
+#undef dprintf /* a macro, with clang and _FORTIFY_SOURCE */
+
 LOUD int dprintf(int fd, const char *format, ...)
 {
     va_list args;
