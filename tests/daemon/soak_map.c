@@ -208,6 +208,7 @@ void soak_map_kills(unsigned n)
         house.writers[w].fd = -1;
     house.daemon = daemon_create(1);
     daemon_expects(house.daemon, "exited on signal 9");
+    daemon_expects(house.daemon, " about worker "); /* lines that were held back */
     daemon_configure(house.daemon,
         "load_module %s/resp/.libs/resp.so; worker_processes %d;\n"
         "events { multi_accept on; }\n"

@@ -165,6 +165,7 @@ void soak_kills(const struct soak_mode *way, unsigned n)
     int sessions[SESSIONS];
 
     daemon_expects(soak->daemon, "exited on signal 9");
+    daemon_expects(soak->daemon, " about worker "); /* lines that were held back */
     for (int i = 0; i < SESSIONS; i++)
         sessions[i] = open_session(soak);
     for (unsigned i = 0; i < n; i++) {
@@ -253,6 +254,7 @@ void soak_kills_in_reloads(const struct soak_mode *way, unsigned n)
     struct proc_ports lost = { { 0 } };
 
     daemon_expects(soak->daemon, "exited on signal 9");
+    daemon_expects(soak->daemon, " about worker "); /* lines that were held back */
     for (unsigned i = 0; i < n; i++) {
         daemon_signal(soak->daemon, SIGHUP);
         for (unsigned kills = arc4random_uniform(4); kills > 0; kills--)
