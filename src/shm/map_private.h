@@ -40,7 +40,7 @@
 #define SHM_MAP_AUDIT_MS 1000
 /* Entries, or buckets, of a long work between two signs that its process goes on. */
 #define SHM_MAP_RENEW_EVERY 4096
-/* So many bytes of a key cost as much as another entry. */
+/* Bytes of a key whose check costs as much as another entry. */
 #define SHM_MAP_KEY_COST 64
 
 #define SHM_LOAD(object) atomic_load_explicit(&(object), memory_order_acquire)

@@ -44,7 +44,7 @@ static bool is_whole(
            siphash(map->seed, entry->bytes, key_n) == hash;
 }
 
-/* What is found in a shard's chains. */
+/* Findings of a walk through a shard's chains. */
 struct found {
     bool marks; /* a repair: marks what is reached */
     bool damaged;

@@ -125,7 +125,7 @@ uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now)
     return still < only ? still : only;
 }
 
-/* Who plays by the rules takes no turn that has just begun, but by chance. */
+/* Only a worker that breaks the rules takes turns that have just begun, but by chance. */
 void accept_mutex_release(struct accept_mutex *mutex, uint64_t now)
 {
     bool robbed = accept_mutex_is_lost(mutex) && now - mutex->taken_ms < mutex->bound_ms;

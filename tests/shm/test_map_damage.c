@@ -28,28 +28,7 @@ static int64_t milliseconds(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static enum shm_map_status set_key(struct shm_map *map, uint32_t key)
-{
-    return shm_map_set(map, &key, sizeof(key), 1, &key, sizeof(key), 0, NULL);
-}
-
-static enum shm_map_status get_key(struct shm_map *map, uint32_t key)
-{
-    char value[32];
-    struct shm_map_item item = { .value = value, .room = sizeof(value) };
-
-    return shm_map_get(map, &key, sizeof(key), 1, &item);
-}
-
-static struct shm_map *filled_map(void)
-{
-    struct shm_map *map = map_create(&shape);
-
-    for (uint32_t key = 0; key < KEYS; key++)
-        test_require(set_key(map, key) == SHM_MAP_OK);
-    ck_assert_uint_gt(map->shard_n, 1);
-    return map;
-}
+#include "shm/filled_map.h"
 
 /* Makes each call, for each key; what they return is open. */
 static void call_all(struct shm_map *map)

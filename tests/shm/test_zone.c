@@ -2,6 +2,7 @@
 /* Zones: declared, opened, handed to the next configuration, adopted by another process, and
  * refused. */
 #include "base/compiler.h"
+#include "shm/declared.h"
 #include "shm/map.h"
 #include "shm/memory.h"
 #include "shm/metrics.h"
@@ -24,29 +25,6 @@ static const struct shm_map_shape other_shape = { 101, 16, 8 };
 static const struct shm_map_shape tiny_shape = { 1, 1, 1 };
 static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE };
 static const struct shm_metrics_shape metrics_shape = { countof(kinds), kinds };
-
-/* A configuration's, with a log that can be looked at. */
-struct declared {
-    struct arena *arena;
-    struct zones zones;
-    struct memory_log log;
-};
-
-static void declared_start(struct declared *declared)
-{
-    declared->arena = arena_create();
-    ck_assert_ptr_nonnull(declared->arena);
-    zones_init(&declared->zones);
-    memory_log_open(&declared->log, LEVEL_DEBUG);
-}
-
-static void declared_stop(struct declared *declared)
-{
-    zones_close(&declared->zones);
-    arena_destroy(&declared->arena);
-    memory_log_take(&declared->log);
-    memory_log_close(&declared->log);
-}
 
 static unsigned lines_in(const char *text)
 {
