@@ -4,6 +4,7 @@
  * file. */
 #include "cli/cmdline.h"
 #include "cli/command.h"
+#include "cli/words.h"
 #include "master/start.h"
 #include "process/environment.h"
 #include "process/signals.h"
@@ -12,14 +13,16 @@
 #include "upgrade/binary.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static int show_help(const struct cmdline *cmdline)
 {
-    cmdline_show_version(cmdline);
+    if (!cmdline->help || !cmdline->gnu)
+        cmdline_show_version(cmdline);
     if (cmdline->help)
-        cmdline_show_help();
-    return EXIT_SUCCESS;
+        cmdline_show_help(cmdline);
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int run_daemon(struct cmdline *cmdline, struct log *log, int argc, char **argv)
@@ -44,8 +47,8 @@ static int run_command(struct cmdline *cmdline, struct log *log, int argc, char 
         return start_test(&cmdline->cycle, cmdline->quiet, cmdline->dump, log);
     if (cmdline->signal != NULL)
         return cli_command(cmdline, log);
-    if (cmdline->status)
-        return cli_status(cmdline, log);
+    if (cmdline->word != NULL)
+        return cmdline->word->run(cmdline, log);
     return run_daemon(cmdline, log, argc, argv);
 }
 
@@ -61,7 +64,7 @@ int main(int argc, char **argv)
     signals_reset();
     signals_end_first_process();
     log_init_plain(&log, &standard_error, "forkbeard");
-    if (cmdline_parse(&cmdline, argc, argv, &log) == 0)
+    if (cmdline_parse(&cmdline, words_table, argc, argv, &log) == 0)
         status = run_command(&cmdline, &log, argc, argv);
     cmdline_done(&cmdline);
     return status;

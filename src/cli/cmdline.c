@@ -16,6 +16,9 @@
 
 #define TIMEOUT_MAX_MS (24 * 3600 * 1000)
 
+/* Options without a letter, as getopt_long() returns them. */
+enum { LONG_HELP = 256, LONG_VERSION, LONG_JSON, LONG_TIMEOUT };
+
 /* Joins directory and path, unless the path is absolute; NULL without memory. */
 static char *join_path(const char *directory, const char *path)
 {
@@ -115,7 +118,7 @@ static int check_timeout(struct cmdline *cmdline, const char *time, struct log *
 /* Reports an option that getopt does not know; -? is one of them. */
 static int check_unknown(struct cmdline *cmdline, int letter, const char *argument, struct log *log)
 {
-    if (letter == 0 && strncmp(argument, "--", 2) == 0) {
+    if (strncmp(argument, "--", 2) == 0) {
         log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s\", see -h", argument);
         return -1;
     }
@@ -127,33 +130,69 @@ static int check_unknown(struct cmdline *cmdline, int letter, const char *argume
     return 0;
 }
 
-/* Parses the words after the options: "status", or none. */
+/* Whether a word's argument can be this: one of "forward|back", or any for "directive". */
+static bool is_argument(const char *expected, const char *argument)
+{
+    size_t n = strlen(argument);
+
+    if (strchr(expected, '|') == NULL)
+        return true;
+    for (; expected != NULL; expected = strchr(expected, '|')) {
+        expected += *expected == '|';
+        if (strncmp(expected, argument, n) == 0 && (expected[n] == '|' || expected[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Parses the word and its argument, if there are any; returns what is left. */
+static char **parse_word(struct cmdline *cmdline, char **words)
+{
+    const struct cmdline_word *word = cmdline->words;
+
+    while (words[0] != NULL && word->name != NULL && strcmp(word->name, words[0]) != 0)
+        word++;
+    if (words[0] == NULL || word->name == NULL)
+        return words;
+    cmdline->word = word;
+    words++;
+    if (word->argument != NULL && words[0] != NULL && is_argument(word->argument, words[0]))
+        cmdline->argument = *words++;
+    return words;
+}
+
+/* Parses what follows the options: a word with its argument, or nothing. */
 static int check_words(struct cmdline *cmdline, char **words, struct log *log)
 {
-    if (words[0] != NULL && strcmp(words[0], "status") == 0) {
-        cmdline->status = true;
-        words++;
-    }
-    if (words[0] != NULL)
+    const struct cmdline_word *word;
+
+    words = parse_word(cmdline, words);
+    word = cmdline->word;
+    if (word != NULL && word->argument != NULL && *word->argument != '[' &&
+        cmdline->argument == NULL)
+        log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s%s%s\", expected \"%s %s\"", word->name,
+            words[0] != NULL ? " " : "", words[0] != NULL ? words[0] : "", word->name,
+            word->argument);
+    else if (words[0] != NULL)
         log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s\", see -h", words[0]);
-    else if (cmdline->json && !cmdline->status)
-        log_write(log, LEVEL_EMERG, 0, "invalid option: \"--json\" belongs to \"status\"");
-    else if (cmdline->timeout_ms != 0 && !cmdline->status && cmdline->signal == NULL)
-        log_write(
-            log, LEVEL_EMERG, 0, "invalid option: \"--timeout\" belongs to -s and \"status\"");
+    else if (word != NULL && cmdline->signal != NULL)
+        log_write(log, LEVEL_EMERG, 0, "invalid option: \"-s %s\" and \"%s\" are two commands",
+            cmdline->signal, word->name);
     else
-        return 0;
+        return cmdline_check_options(cmdline, log);
     return -1;
 }
 
-int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *log)
+int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int argc, char **argv,
+    struct log *log)
 {
-    static const struct option options[] = { { "json", no_argument, NULL, 'j' },
-        { "timeout", required_argument, NULL, 'w' }, { .name = NULL } };
+    static const struct option options[] = { { "help", no_argument, NULL, LONG_HELP },
+        { "version", no_argument, NULL, LONG_VERSION }, { "json", no_argument, NULL, LONG_JSON },
+        { "timeout", required_argument, NULL, LONG_TIMEOUT }, { .name = NULL } };
     const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
     int option;
 
-    *cmdline = (struct cmdline) { .help = false };
+    *cmdline = (struct cmdline) { .words = words };
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":hvVtTqs:p:c:e:g:?", options, NULL)) != -1) {
         switch (option) {
@@ -192,10 +231,17 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
         case 'g':
             globals = optarg;
             break;
-        case 'j':
-            cmdline->json = true;
+        case LONG_HELP:
+            cmdline->help = cmdline->gnu = true;
             break;
-        case 'w':
+        case LONG_VERSION:
+            cmdline->version = cmdline->gnu = true;
+            break;
+        case LONG_JSON:
+            cmdline->options |= CMDLINE_JSON;
+            break;
+        case LONG_TIMEOUT:
+            cmdline->options |= CMDLINE_TIMEOUT;
             if (check_timeout(cmdline, optarg, log) == -1)
                 return -1;
             break;
@@ -229,45 +275,4 @@ void cmdline_done(struct cmdline *cmdline)
     cycle->conf = cycle->pid = cycle->error_log = cycle->globals = NULL;
     cycle->module_directory = NULL;
     cycle->environment = NULL;
-}
-
-void cmdline_show_help(void)
-{
-    fprintf(stderr,
-        "Usage: forkbeard [-?hvVtTq] [-s signal] [--timeout time] [-p prefix] [-e filename]\n"
-        "                 [-c filename] [-g directives]\n"
-        "       forkbeard status [--json] [--timeout time] [-c filename] ...\n\n"
-        "Options:\n"
-        "  -?,-h         : this help\n"
-        "  -v            : show version and exit\n"
-        "  -V            : show version and what it was built with, then exit\n"
-        "  -t            : test configuration and exit\n"
-        "  -T            : test configuration, dump it and exit\n"
-        "  -q            : suppress non-error messages during configuration testing\n"
-        "  -s signal     : send a command to the master process: stop, quit, reopen, reload\n"
-        "                  or upgrade; wait for the result of the last three\n"
-        "  status        : show workers, connections and queues of the running daemon\n"
-        "  --json        : show the status as one line of JSON\n"
-        "  --timeout time: wait no longer for the daemon's reply to -s or status (default: 5s,\n"
-        "                  3m for reload and upgrade)\n"
-        "  -p prefix     : set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
-        "                  logs/error.log are below it\n"
-        "  -e filename   : set error log file (default: " DEFAULT_ERROR_LOG_PATH ")\n"
-        "  -c filename   : set configuration file (default: " DEFAULT_CONF_PATH ")\n"
-        "  -g directives : set global directives outside of the configuration file\n");
-}
-
-void cmdline_show_version(const struct cmdline *cmdline)
-{
-    fprintf(stderr, "forkbeard version: forkbeard/%s\n", BUILD_VERSION);
-    if (!cmdline->build)
-        return;
-    fprintf(stderr, "built by %s\nconfigure arguments: %s\n", BUILD_COMPILER, BUILD_CONFIGURE_ARGS);
-    fprintf(stderr, "debug lines: %s\nevent mechanisms:", DEBUG_BUILD ? "yes" : "no");
-    for (int i = 0; mechanism_table[i] != NULL; i++)
-        fprintf(stderr, " %s", mechanism_table[i]->name);
-    fprintf(stderr, "\nmodule directory: %s\nprotocols:", cmdline->cycle.module_directory);
-    for (int i = 0; cmdline->cycle.protocols[i] != NULL; i++)
-        fprintf(stderr, " %s", cmdline->cycle.protocols[i]->name);
-    fprintf(stderr, "\n");
 }

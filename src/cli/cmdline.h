@@ -1,29 +1,55 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line, with nginx's options. Paths are made absolute here, so that no later code
- * depends on the current directory. */
+/* The command line, with nginx's options, and commands that are words, as `status`, which a table
+ * of rows describes. Paths are made absolute here, so that no later code depends on the current
+ * directory. */
 #pragma once
 
 #include "base/log.h"
 #include "settings/cycle.h"
 
+#include <stdio.h>
+
+struct cmdline;
+
+/* Options that belong to -s or to words, as bits. */
+enum cmdline_option { CMDLINE_JSON = 1, CMDLINE_TIMEOUT = 2 };
+
+/* A command that is a word. The usage, the help and the errors of the command line derive from
+ * the rows. */
+struct cmdline_word {
+    const char *name; /* NULL behind the last row */
+    /* NULL: none follows; "forward|back": one of these follows; "[directive]": one may follow */
+    const char *argument;
+    unsigned options; /* enum cmdline_option */
+    const char *help; /* a newline ends each line but the last */
+    /* Returns the exit code. */
+    int (*run)(const struct cmdline *cmdline, struct log *log);
+};
+
 struct cmdline {
-    bool help;          /* -h, -? */
-    bool version;       /* -v */
+    bool help;          /* -h, -?, --help */
+    bool version;       /* -v, --version */
     bool build;         /* -V */
+    bool gnu;           /* --help or --version: to standard output */
     bool test;          /* -t, -T */
     bool dump;          /* -T */
     bool quiet;         /* -q */
     const char *signal; /* -s */
-    bool status;        /* the word "status" */
-    bool json;          /* --json */
-    int64_t timeout_ms; /* --timeout; 0: the command's own */
+    const struct cmdline_word *words;
+    const struct cmdline_word *word; /* or NULL */
+    const char *argument;            /* the one behind the word, or NULL */
+    unsigned options;                /* enum cmdline_option: those that were given */
+    int64_t timeout_ms;              /* --timeout; 0: the command's own */
     struct cycle_options cycle;
 };
 
 /* Returns -1 after an emerg line. Paths are allocated, until cmdline_done() in either case. */
-int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *log);
+int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int argc, char **argv,
+    struct log *log);
 void cmdline_done(struct cmdline *cmdline);
+/* Reports options that belong to neither the command nor the word that was given; -1 then. */
+int cmdline_check_options(const struct cmdline *cmdline, struct log *log);
 
-/* Write to standard error, as nginx does. */
-void cmdline_show_help(void);
+/* Write to standard error, as nginx does, or to standard output for --help and --version. */
+void cmdline_show_help(const struct cmdline *cmdline);
 void cmdline_show_version(const struct cmdline *cmdline);

@@ -78,7 +78,7 @@ static int connect_to(const char *path, int64_t deadline)
 /* Returns the command that the daemon is sent. */
 static const char *command_word(const struct cmdline *cmdline)
 {
-    return cmdline->signal != NULL ? cmdline->signal : "status";
+    return cmdline->signal != NULL ? cmdline->signal : cmdline->word->name;
 }
 
 static int64_t timeout_ms(const struct cmdline *cmdline)
@@ -280,7 +280,7 @@ static int print_status(const struct cmdline *cmdline, const struct reply *reply
     bool ok = json_is_true(json_member(status, "ok"));
     char error[4096];
 
-    if (cmdline->json) {
+    if ((cmdline->options & CMDLINE_JSON) != 0) {
         fwrite(reply->text, 1, reply->n, stdout);
     } else if (ok) {
         status_text_write(status, stdout);

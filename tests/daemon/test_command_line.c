@@ -47,6 +47,13 @@ static const struct {
     { { "more", "status" }, 1, "forkbeard: [emerg] invalid option: \"more\"" },
     { { "status", "more" }, 1, "forkbeard: [emerg] invalid option: \"more\"" },
     { { "--json" }, 1, "invalid option: \"--json\" belongs to \"status\"" },
+    { { "-s", "stop", "--json" }, 1, "invalid option: \"--json\" belongs to \"status\"" },
+    { { "--timeout", "5s" }, 1, "invalid option: \"--timeout\" belongs to -s" },
+    { { "-s", "stop", "status" }, 1,
+        "invalid option: \"-s stop\" and \"status\" are two commands" },
+    { { "-h" }, 0, "\n       forkbeard status [--json] [--timeout time] [-c filename] ...\n" },
+    { { "-h" }, 0, "\n  status        : show workers, connections and queues" },
+    { { "--version=2" }, 1, "invalid option: \"--version=2\", see -h" },
     { { "--yaml" }, 1, "forkbeard: [emerg] invalid option: \"--yaml\", see -h" },
     { { "status", "-cforkbeard.conf" }, 1,
         "/forkbeard.sock\" failed (2: No such file or directory)" },
@@ -69,6 +76,22 @@ START_TEST(option)
         ck_assert_msg(
             strstr(daemon->err, options[_i].printed) != NULL, "it printed: %s", daemon->err);
     ck_assert(!daemon_has(daemon, "error.log"));
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* As GNU programs do: on standard output, without nginx's line of the version before the help. */
+START_TEST(gnu_options)
+{
+    struct daemon *daemon = daemon_create(0);
+
+    ck_assert_int_eq(daemon_run(daemon, "--help", NULL), 0);
+    ck_assert_int_eq(strncmp(daemon->out, "Usage: forkbeard [-?hvVtTq] [-s signal]", 39), 0);
+    ck_assert_str_eq(daemon->err, "");
+    ck_assert_int_eq(daemon_run(daemon, "--version", NULL), 0);
+    ck_assert_int_eq(strncmp(daemon->out, "forkbeard ", 10), 0);
+    ck_assert_ptr_eq(strchr(daemon->out, '\n') + 1, daemon->out + strlen(daemon->out));
+    ck_assert_str_eq(daemon->err, "");
     daemon_finish(daemon);
 }
 END_TEST
@@ -262,6 +285,7 @@ static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, option, 0, sizeof(options) / sizeof(options[0]));
+    tcase_add_test(tcase, gnu_options);
     tcase_add_test(tcase, dump);
     tcase_add_test(tcase, test_touches_nothing);
     tcase_add_loop_test(tcase, signals_are_sent, 0, 2);

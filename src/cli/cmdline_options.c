@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists the options: the help, the usage, and which of them belong to which command. Words and
+ * their options are taken from the table of words; no value of an option is parsed here. */
+#include "cli/cmdline.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define COLUMN 14 /* where the colon of the help stands */
+
+static const char *const options[][2] = {
+    { "-?,-h", "this help" },
+    { "--help", "this help, to standard output" },
+    { "-v", "show version and exit" },
+    { "--version", "show version on standard output and exit" },
+    { "-V", "show version and what it was built with, then exit" },
+    { "-t", "test configuration and exit" },
+    { "-T", "test configuration, dump it and exit" },
+    { "-q", "suppress non-error messages during configuration testing" },
+    { "-s signal", "send a command to the master process: stop, quit, reopen, reload\n"
+                   "or upgrade; wait for the result of the last three" },
+    { "--json", "show the status as one line of JSON" },
+    { "--timeout time", "wait no longer for the daemon's reply (default: 5s,\n"
+                        "3m for reload and upgrade)" },
+    { "-p prefix", "set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
+                   "logs/error.log are below it" },
+    { "-e filename", "set error log file (default: " DEFAULT_ERROR_LOG_PATH ")" },
+    { "-c filename", "set configuration file (default: " DEFAULT_CONF_PATH ")" },
+    { "-g directives", "set global directives outside of the configuration file" },
+};
+
+/* Options as the usage shows them behind the command that they belong to. */
+static const struct {
+    enum cmdline_option option;
+    const char *name, *usage;
+} owned[] = {
+    { CMDLINE_JSON, "--json", " [--json]" },
+    { CMDLINE_TIMEOUT, "--timeout", " [--timeout time]" },
+};
+
+#define OWNED_N (sizeof(owned) / sizeof(owned[0]))
+#define SIGNAL_OPTIONS CMDLINE_TIMEOUT /* those that belong to -s */
+
+static void show_row(const char *name, const char *argument, const char *text, FILE *out)
+{
+    int n = fprintf(
+        out, "  %s%s%s", name, argument != NULL ? " " : "", argument != NULL ? argument : "");
+
+    fprintf(out, n > COLUMN + 2 ? "\n%*s: " : "%*s: ", n > COLUMN + 2 ? COLUMN + 2 : COLUMN + 2 - n,
+        "");
+    for (; *text != '\0'; text++) {
+        putc(*text, out);
+        if (*text == '\n')
+            fprintf(out, "%*s", COLUMN + 4, "");
+    }
+    putc('\n', out);
+}
+
+static void show_usage(const struct cmdline_word *words, FILE *out)
+{
+    fprintf(out, "Usage: forkbeard [-?hvVtTq] [-s signal]");
+    for (size_t i = 0; i < OWNED_N; i++)
+        if ((SIGNAL_OPTIONS & owned[i].option) != 0)
+            fputs(owned[i].usage, out);
+    fprintf(out, "\n                 [-p prefix] [-e filename] [-c filename] [-g directives]\n");
+    for (const struct cmdline_word *word = words; word->name != NULL; word++) {
+        fprintf(out, "       forkbeard %s", word->name);
+        if (word->argument != NULL)
+            fprintf(out, " %s", word->argument);
+        for (size_t i = 0; i < OWNED_N; i++)
+            if ((word->options & owned[i].option) != 0)
+                fputs(owned[i].usage, out);
+        fprintf(out, "%s\n", (word->options & CMDLINE_TIMEOUT) != 0 ? " [-c filename] ..." : "");
+    }
+}
+
+void cmdline_show_help(const struct cmdline *cmdline)
+{
+    FILE *out = cmdline->gnu ? stdout : stderr;
+
+    show_usage(cmdline->words, out);
+    fprintf(out, "\nOptions:\n");
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        show_row(options[i][0], NULL, options[i][1], out);
+    fprintf(out, "\nCommands:\n");
+    for (const struct cmdline_word *word = cmdline->words; word->name != NULL; word++)
+        show_row(word->name, word->argument, word->help, out);
+}
+
+void cmdline_show_version(const struct cmdline *cmdline)
+{
+    if (cmdline->gnu) {
+        printf("forkbeard %s\n", BUILD_VERSION);
+        return;
+    }
+    fprintf(stderr, "forkbeard version: forkbeard/%s\n", BUILD_VERSION);
+    if (!cmdline->build)
+        return;
+    fprintf(stderr, "built by %s\nconfigure arguments: %s\n", BUILD_COMPILER, BUILD_CONFIGURE_ARGS);
+    fprintf(stderr, "debug lines: %s\nevent mechanisms:", DEBUG_BUILD ? "yes" : "no");
+    for (int i = 0; mechanism_table[i] != NULL; i++)
+        fprintf(stderr, " %s", mechanism_table[i]->name);
+    fprintf(stderr, "\nmodule directory: %s\nprotocols:", cmdline->cycle.module_directory);
+    for (int i = 0; cmdline->cycle.protocols[i] != NULL; i++)
+        fprintf(stderr, " %s", cmdline->cycle.protocols[i]->name);
+    fprintf(stderr, "\n");
+}
+
+/* Writes the commands that an option belongs to: -s, "status" and "upgrade". */
+static void name_owners(const struct cmdline *cmdline, unsigned option, char *text, size_t size)
+{
+    const struct cmdline_word *word = cmdline->words;
+    unsigned left = (SIGNAL_OPTIONS & option) != 0, n = left;
+    size_t used = 0;
+
+    for (; word->name != NULL; word++)
+        left += (word->options & option) != 0;
+    assert(left > 0);
+    used = (size_t)snprintf(text, size, "%s", n > 0 ? "-s" : "");
+    left -= n;
+    for (word = cmdline->words; word->name != NULL && used < size; word++) {
+        if ((word->options & option) == 0)
+            continue;
+        left--;
+        used += (size_t)snprintf(text + used, size - used, "%s\"%s\"",
+            n == 0      ? ""
+            : left == 0 ? " and "
+                        : ", ",
+            word->name);
+        n++;
+    }
+}
+
+int cmdline_check_options(const struct cmdline *cmdline, struct log *log)
+{
+    unsigned belong = cmdline->word != NULL     ? cmdline->word->options
+                      : cmdline->signal != NULL ? SIGNAL_OPTIONS
+                                                : 0;
+    char owners[256];
+
+    for (size_t i = 0; i < OWNED_N; i++) {
+        if ((cmdline->options & owned[i].option & ~belong) == 0)
+            continue;
+        name_owners(cmdline, owned[i].option, owners, sizeof(owners));
+        log_write(
+            log, LEVEL_EMERG, 0, "invalid option: \"%s\" belongs to %s", owned[i].name, owners);
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists the commands that are words, with what does each. Parsing, usage and help derive from these
+ * rows; the manual and the completions repeat them. */
+#include "cli/words.h"
+
+#include "cli/command.h"
+
+const struct cmdline_word words_table[] = {
+    { .name = "status",
+        .options = CMDLINE_JSON | CMDLINE_TIMEOUT,
+        .help = "show workers, connections and queues of the running daemon",
+        .run = cli_status },
+    { .name = NULL },
+};
