@@ -325,6 +325,13 @@ void pidfile_close_lock(struct pidfile *pidfile)
     pidfile->lock_fd = -1;
 }
 
+pid_t pidfile_peek_pid(const char *path)
+{
+    struct pid_text text;
+
+    return read_text(path, &text) == NULL ? parse_pid(&text) : -1;
+}
+
 pid_t pidfile_read_pid(const char *path, struct log *log)
 {
     struct pid_text text;

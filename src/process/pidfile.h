@@ -22,6 +22,7 @@ struct pidfile {
 };
 
 #define PIDFILE_OLD_SUFFIX ".oldbin"
+#define PIDFILE_QUIT_SUFFIX ".quit." /* and the pid */
 
 /* Locks; -1 after an emerg line that names the process that has the lock. */
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log);
@@ -41,5 +42,7 @@ void pidfile_release(struct pidfile *pidfile, struct log *log);
 /* Closes the descriptor in a child; the lock stays the master's. */
 void pidfile_close_lock(struct pidfile *pidfile);
 
+/* Reads the pid in a file; -1 without a line where there is none. */
+pid_t pidfile_peek_pid(const char *path);
 /* Reads the pid in a file, for -s; -1 after a line that says what to do. */
 pid_t pidfile_read_pid(const char *path, struct log *log);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the names that master processes have. The pid file and the control socket may lie in two
+ * directories: what has the same suffix belongs to one process. A file that vanishes meanwhile is
+ * left out. */
+#include "cli/masters.h"
+
+#include "base/number.h"
+#include "process/pidfile.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Returns when a name was made, 0 where there is none of this type. */
+static int64_t since_ns(const char *path, mode_t type)
+{
+    struct stat st;
+
+    if (lstat(path, &st) == -1 || (st.st_mode & S_IFMT) != type)
+        return 0;
+    return (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+}
+
+static struct masters_entry *add_entry(struct masters *masters, enum masters_place place)
+{
+    struct masters_entry *longer =
+        realloc(masters->list, (masters->n + 1) * sizeof(*masters->list));
+
+    if (longer == NULL)
+        return NULL;
+    masters->list = longer;
+    masters->list[masters->n] = (struct masters_entry) { .place = place, .pid = -1 };
+    return &masters->list[masters->n++];
+}
+
+/* Adds the process whose names have this suffix, if there are any; -1 without memory. */
+static int add_names(struct masters *masters, const struct core_settings *core,
+    enum masters_place place, const char *suffix)
+{
+    char pid_path[PATH_MAX], control[PATH_MAX] = "";
+    int64_t pid_since, control_since = 0;
+    struct masters_entry *entry;
+
+    snprintf(pid_path, sizeof(pid_path), "%s%s", core->pid, suffix);
+    if (core->control != NULL)
+        snprintf(control, sizeof(control), "%s%s", core->control, suffix);
+    pid_since = since_ns(pid_path, S_IFREG);
+    if (core->control != NULL)
+        control_since = since_ns(control, S_IFSOCK);
+    if (pid_since == 0 && control_since == 0)
+        return 0;
+    entry = add_entry(masters, place);
+    if (entry == NULL)
+        return -1;
+    entry->since_ns = pid_since > control_since ? pid_since : control_since;
+    if (pid_since != 0)
+        entry->pid = pidfile_peek_pid(pid_path);
+    if (control_since == 0)
+        return 0;
+    entry->control = strdup(control);
+    return entry->control != NULL ? 0 : -1;
+}
+
+static bool has_quitting(const struct masters *masters, pid_t pid)
+{
+    for (unsigned i = 0; i < masters->n; i++)
+        if (masters->list[i].place == MASTERS_QUITTING && masters->list[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* Adds the process that one of the files in a directory belongs to, where the file is PATH.quit.PID
+ * and the process not added yet; -1 without memory. */
+static int add_quitting(
+    struct masters *masters, const struct core_settings *core, const char *base, const char *name)
+{
+    size_t n = strlen(base), suffix_n = strlen(PIDFILE_QUIT_SUFFIX);
+    unsigned before = masters->n;
+    int64_t pid;
+
+    if (strncmp(name, base, n) != 0 || strncmp(name + n, PIDFILE_QUIT_SUFFIX, suffix_n) != 0 ||
+        number_parse(name + n + suffix_n, 1, INT_MAX, &pid) != NUMBER_OK ||
+        has_quitting(masters, (pid_t)pid))
+        return 0;
+    if (add_names(masters, core, MASTERS_QUITTING, name + n) == -1)
+        return -1;
+    if (masters->n > before)
+        masters->list[before].pid = (pid_t)pid;
+    return 0;
+}
+
+/* Adds those that a directory has names of; -1 without memory. */
+static int scan_directory(
+    struct masters *masters, const struct core_settings *core, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char directory[PATH_MAX] = ".";
+    const struct dirent *entry;
+    int status = 0;
+    DIR *dir;
+
+    if (slash != NULL)
+        snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
+    dir = opendir(directory);
+    if (dir == NULL)
+        return 0;
+    while (status == 0 && (entry = readdir(dir)) != NULL)
+        status = add_quitting(masters, core, slash != NULL ? slash + 1 : path, entry->d_name);
+    closedir(dir);
+    return status;
+}
+
+static int compare_entries(const void *one, const void *other)
+{
+    const struct masters_entry *a = one, *b = other;
+
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
+    return a->since_ns == b->since_ns ? 0 : a->since_ns > b->since_ns ? -1 : 1;
+}
+
+int masters_find(struct masters *masters, const struct core_settings *core)
+{
+    *masters = (struct masters) { .n = 0 };
+    if (add_names(masters, core, MASTERS_FIRST, "") == -1 ||
+        add_names(masters, core, MASTERS_OLD, PIDFILE_OLD_SUFFIX) == -1 ||
+        scan_directory(masters, core, core->pid) == -1 ||
+        (core->control != NULL && scan_directory(masters, core, core->control) == -1)) {
+        masters_free(masters);
+        return -1;
+    }
+    if (masters->n > 1)
+        qsort(masters->list, masters->n, sizeof(*masters->list), compare_entries);
+    return 0;
+}
+
+void masters_free(struct masters *masters)
+{
+    for (unsigned i = 0; i < masters->n; i++)
+        free(masters->list[i].control);
+    free(masters->list);
+    *masters = (struct masters) { .n = 0 };
+}
