@@ -56,12 +56,20 @@ void log_init_plain(struct log *log, struct log_target *target, const char *name
 static void collect_diag(const struct log *log, struct log_entry *entry)
 {
     struct diag_text text = { .level = entry->line->level };
+    const struct log_place *place = entry->line->place;
 
     if (log->diag == NULL || entry->line->level > LEVEL_ALERT)
         return;
     log_text_make(entry);
     text.text = entry->text.bytes + entry->head;
     text.text_n = (int)(entry->text.n - entry->head) - 1;
+    if (place != NULL) {
+        text.text_n = (int)(entry->place - entry->head);
+        text.file = place->file;
+        text.line = place->line;
+        text.column = place->column;
+        text.excerpt = place->excerpt != NULL ? place->excerpt(place) : NULL;
+    }
     diag_add(log->diag, log->diag_session, &text);
 }
 
@@ -191,7 +199,7 @@ void log_vput(struct log *log, const struct log_line *line, const char *format, 
 
 void log_put(struct log *log, enum log_level level, int error, const char *format, ...)
 {
-    struct log_line line = { .level = level, .error = error };
+    struct log_line line = { .level = level, .error = error, .place = log->place };
     va_list args;
 
     va_start(args, format);

@@ -31,6 +31,7 @@ struct log {
     struct log *also;      /* second log, which receives every line as well; or NULL */
     struct diag *diag;     /* collector of alerts and emergencies, or NULL */
     uint32_t diag_session; /* session of the collector */
+    const struct log_place *place; /* added to every line of log_write(), or NULL */
     struct log_limit
         *limit; /* flood limit, whose owner calls log_report_suppressed() when it is due; or NULL */
     bool broken; /* a target is broken: the owner connects it again */

@@ -28,6 +28,7 @@ struct log_entry {
     bool has_text, has_json;    /* forms that were made */
     struct log_text text, json; /* with their newlines */
     size_t head;                /* bytes of the text before the message */
+    size_t place;               /* bytes of the text before the line's place, where it has one */
 };
 
 const struct log_text *log_text_make(struct log_entry *entry);

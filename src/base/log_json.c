@@ -10,8 +10,8 @@
 #include <time.h>
 
 /* With all values as long as they may be a message still has some 800 bytes. */
-#define VALUE_MAX 600
-#define TAIL_MAX (5 * (VALUE_MAX + 20) + 40)
+#define VALUE_MAX 500
+#define TAIL_MAX (6 * (VALUE_MAX + 20) + 90)
 
 struct piece {
     char *bytes;
@@ -70,6 +70,13 @@ static void add_tail(struct piece *tail, const struct log_line *line)
     add_member(tail, "server", line->server);
     add_member(tail, "upstream", line->upstream);
     add_member(tail, "protocol", line->protocol);
+    if (line->place != NULL) {
+        add_member(tail, "file", line->place->file);
+        snprintf(number, sizeof(number), ",\"line\":%u", line->place->line);
+        add_text(tail, number);
+        snprintf(number, sizeof(number), ",\"column\":%u", line->place->column);
+        add_text(tail, number);
+    }
     add_text(tail, "}\n");
 }
 

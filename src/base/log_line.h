@@ -8,6 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A place in the configuration that a line is about. */
+struct log_place {
+    const char *file;
+    unsigned line, column; /* from 1 */
+    /* makes the excerpt for a reader who has asked for the change; NULL where there is none */
+    const char *(*excerpt)(const struct log_place *place);
+};
+
 /* Texts may be NULL. */
 struct log_line {
     enum log_level level;
@@ -15,5 +23,6 @@ struct log_line {
     uint64_t connection;                    /* number of the connection, or 0 */
     const char *client, *server, *upstream; /* addresses */
     const char *protocol;                   /* name; not shown in the text form */
+    const struct log_place *place;          /* or NULL */
     bool force; /* write to every target whatever its level (debug_connection) */
 };

@@ -75,6 +75,16 @@ static void add_context(struct log_text *text, const struct log_line *line)
     }
 }
 
+static void add_place(struct log_entry *entry)
+{
+    const struct log_place *place = entry->line->place;
+
+    entry->place = entry->text.n;
+    log_text_add(&entry->text, " in ");
+    log_text_add(&entry->text, place->file);
+    log_text_add_format(&entry->text, ":%u:%u", place->line, place->column);
+}
+
 const struct log_text *log_text_make(struct log_entry *entry)
 {
     struct log_text *text = &entry->text;
@@ -93,6 +103,8 @@ const struct log_text *log_text_make(struct log_entry *entry)
     if (line->error != 0) /* the GNU function, which may answer with a constant */
         log_text_add_format(
             text, " (%d: %s)", line->error, strerror_r(line->error, reason, sizeof(reason)));
+    if (line->place != NULL)
+        add_place(entry);
     add_context(text, line);
     assert(text->n < sizeof(text->bytes));
     text->bytes[text->n++] = '\n';

@@ -199,3 +199,37 @@ void report_show(const struct conf_report *report, struct log *log, int excerpts
     show_dropped(report, log, LEVEL_EMERG, report->dropped_errors, "errors");
     show_dropped(report, log, LEVEL_WARN, report->dropped_warnings, "warnings");
 }
+
+static const char *make_excerpt(const struct log_place *place)
+{
+    const struct report_place *own = container_of(place, const struct report_place, place);
+
+    return conf_excerpt(own->arena, own->word);
+}
+
+const struct log_place *report_place_init(
+    struct report_place *place, const struct conf_word *word, struct arena *arena)
+{
+    bool known = word != NULL && word->file != NULL;
+
+    *place = (struct report_place) { .word = known ? word : NULL, .arena = arena };
+    if (!known)
+        return NULL;
+    place->place = (struct log_place) {
+        .file = word->file->name,
+        .line = word->line,
+        .column = word->column,
+        .excerpt = make_excerpt,
+    };
+    return &place->place;
+}
+
+void report_show_excerpt(const struct report_place *place, int excerpts)
+{
+    const char *excerpt = NULL;
+
+    if (place->word != NULL && excerpts != -1)
+        excerpt = make_excerpt(&place->place);
+    if (excerpt != NULL)
+        write_all(excerpts, excerpt);
+}

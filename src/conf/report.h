@@ -46,6 +46,20 @@ void report_warn(struct conf_report *report, const struct conf_word *word, const
  * excerpt to the descriptor `excerpts`, unless that is -1. */
 void report_show(const struct conf_report *report, struct log *log, int excerpts);
 
+/* A word's place, for lines that a log writes when the configuration is put to use. */
+struct report_place {
+    struct log_place place;
+    const struct conf_word *word;
+    struct arena *arena; /* the memory of the excerpt */
+};
+
+/* Makes the place of a word, which and whose file are kept; lines have none where `word` is NULL or
+ * has no file. Returns what to set in the log. */
+const struct log_place *report_place_init(
+    struct report_place *place, const struct conf_word *word, struct arena *arena);
+/* Writes the word's line and its mark to the descriptor, unless that is -1. */
+void report_show_excerpt(const struct report_place *place, int excerpts);
+
 /* Returns the candidate nearest to `word`, the first of several, or NULL when none is near enough
  * to be meant. `next` returns one candidate a call, and NULL after the last. */
 const char *nearest_name(const char *word, const char *(*next)(void *arg), void *arg);

@@ -14,6 +14,8 @@
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
 
+struct conf_word;
+
 struct listener_options {
     int backlog; /* -1: the system's greatest; default 511 */
     int rcvbuf;  /* bytes; 0: the system's default */
@@ -34,9 +36,10 @@ struct listener {
     struct address address; /* with the kernel's choice, once open, where the port was 0 */
     char text[ADDRESS_TEXT];
     struct listener_options options;
-    unsigned fd_n;     /* 1, or with reuseport one a worker slot */
-    int *fds;          /* -1: not open */
-    void *owner;       /* the user of its connections; opaque here */
+    unsigned fd_n;                /* 1, or with reuseport one a worker slot */
+    int *fds;                     /* -1: not open */
+    void *owner;                  /* the user of its connections; opaque here */
+    const struct conf_word *word; /* its place in the configuration, or NULL; opaque here */
     bool adopted;      /* the sockets come from the listener of the previous configuration */
     bool beside;       /* bound while another listens on its port, which must allow it */
     bool foreign;      /* bound by the service manager, which also unlinks its path */

@@ -23,8 +23,8 @@ static void take_start_back(struct generation *generation)
 
     assert(generation == pool->starting && generation->phase == GENERATION_STARTING);
     pool->starting = NULL;
-    listeners_abandon(generation->cycle, pool->serving != NULL ? pool->serving->cycle : NULL,
-        pool->adopted, NULL);
+    listeners_abandon(
+        generation->cycle, pool->serving != NULL ? pool->serving->cycle : NULL, pool->adopted);
     generation_close(generation);
     if (generation->process_n == 0)
         pool_destroy_generation(generation);

@@ -125,7 +125,7 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
         /* only the first start has any; it holds them, or has failed */
         zones_close(pool->adopted_zones);
         if (generation == NULL)
-            listeners_abandon(cycle, in_force, pool->adopted, NULL);
+            listeners_abandon(cycle, in_force, pool->adopted);
     }
     if (generation == NULL) {
         descriptors_done(opened);

@@ -3,11 +3,16 @@
  * from which configuration is decided here; how a socket is opened is net/listener.c's affair. */
 #include "process/listeners.h"
 
+#include "conf/report.h"
 #include "net/overlaps.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"
 
 #include <assert.h>
+#include <unistd.h>
+
+/* Failures of an opening that are reported: each port of a range may fail. */
+#define FAILED_MAX 50
 
 /* Returns the listener whose sockets this one takes over, or NULL. */
 static struct listener *find_previous_holder(
@@ -28,24 +33,63 @@ static void allow_overlaps(const struct cycle *cycle, const struct cycle *in_for
         &adopted->holders, allow);
 }
 
-void listeners_abandon(struct cycle *cycle, const struct cycle *in_force,
-    const struct adopted *adopted, const struct listener *last)
+void listeners_abandon(
+    struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted)
 {
     struct listener *listener;
 
     assert(in_force != cycle);
     allow_overlaps(cycle, in_force, adopted, false);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
-        if (listener == last)
-            return;
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
         listener_undo_open(listener, find_previous_holder(in_force, adopted, listener));
-    }
+}
+
+/* Returns where the excerpts of a start go: to standard error, unless that has a log in JSON; -1
+ * for those of a reload, which its diagnostics hold. */
+static int excerpts_of(const struct cycle *cycle, const struct cycle *in_force)
+{
+    const struct core_settings *core = &cycle->core;
+
+    for (unsigned i = 0; i < core->log_n; i++)
+        if (core->logs[i].fd == STDERR_FILENO && core->logs[i].format == LOG_FORMAT_JSON)
+            return -1;
+    return in_force == NULL ? STDERR_FILENO : -1;
+}
+
+/* Opens a listener; lines about it name its place in the configuration. */
+static int open_listener(struct listener *listener, const struct listener *from, unsigned slots,
+    int excerpts, struct log *log)
+{
+    struct report_place place;
+    int status;
+
+    log->place = report_place_init(&place, listener->word, listener->arena);
+    status = listener_open(listener, from, slots, log);
+    log->place = NULL;
+    if (status == -1)
+        report_show_excerpt(&place, excerpts);
+    return status;
+}
+
+static int commit_listener(struct listener *listener, int excerpts, struct log *log)
+{
+    struct report_place place;
+    int status;
+
+    log->place = report_place_init(&place, listener->word, listener->arena);
+    status = listener_commit(listener, log);
+    log->place = NULL;
+    if (status == -1)
+        report_show_excerpt(&place, excerpts);
+    return status;
 }
 
 int listeners_open(struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted,
     unsigned slots, struct log *log)
 {
+    int excerpts = excerpts_of(cycle, in_force);
     struct listener *listener;
+    unsigned failed = 0;
 
     assert(role_is(ROLE_MASTER));
     assert(in_force != cycle && slots > 0);
@@ -57,22 +101,26 @@ int listeners_open(struct cycle *cycle, const struct cycle *in_force, const stru
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
         const struct listener *from = find_previous_holder(in_force, adopted, listener);
 
-        if (listener_open(listener, from, slots, log) == -1) {
-            listeners_abandon(cycle, in_force, adopted, listener);
-            return -1;
+        if (open_listener(listener, from, slots, excerpts, log) == -1 && ++failed == FAILED_MAX) {
+            log_write(log, LEVEL_EMERG, 0, "too many addresses failed, others were not tried");
+            break;
         }
     }
-    return 0;
+    if (failed == 0)
+        return 0;
+    listeners_abandon(cycle, in_force, adopted);
+    return -1;
 }
 
 int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log)
 {
+    int excerpts = excerpts_of(cycle, in_force);
     struct listener *listener;
 
     assert(in_force != cycle);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
-        if (listener_commit(listener, log) == -1)
+        if (commit_listener(listener, excerpts, log) == -1)
             return -1;
     allow_overlaps(cycle, in_force, adopted, false);
     return 0;
@@ -84,7 +132,7 @@ void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     struct listener *listener;
 
     assert(in_force != NULL);
-    listeners_abandon(cycle, in_force, adopted, NULL);
+    listeners_abandon(cycle, in_force, adopted);
     STAILQ_FOREACH (listener, &in_force->stream.listeners, link) {
         /* makes listener_commit() set options that are not configured, too: the failed commit may
          * have changed them */

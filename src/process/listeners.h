@@ -9,15 +9,16 @@
 
 /* Binds what the configuration listens on, with `slots` sockets where it says reuseport, taking
  * over what the configuration in force (NULL: none) or `adopted` has open. Returns -1 after an
- * emerg line, with what was opened closed again. */
+ * emerg line of each that could not be opened, which names its place in the configuration, with
+ * what was opened closed again. */
 int listeners_open(struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted,
     unsigned slots, struct log *log);
 /* Makes all of them listen; -1 after an emerg line, with some listening. */
 int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log);
-/* Closes what listeners_open() has opened, up to `last` (NULL: all). */
-void listeners_abandon(struct cycle *cycle, const struct cycle *in_force,
-    const struct adopted *adopted, const struct listener *last);
+/* Closes what listeners_open() has opened. */
+void listeners_abandon(
+    struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted);
 /* After a commit that failed: abandons all, and gives those in force their options back. */
 void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log);

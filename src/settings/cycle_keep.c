@@ -52,6 +52,7 @@ int cycle_keep_listeners(struct cycle *cycle, const struct listeners *before)
         if (listener == NULL)
             return -1;
         listener->owner = wide->owner;
+        listener->word = wide->word;
         STAILQ_INSERT_TAIL(&cycle->stream.listeners, listener, link);
     }
     return 0;

@@ -65,6 +65,7 @@ static void add_listener(struct apply *apply, struct listen_address *listen)
     port->kind = PORT_KIND;
     STAILQ_INIT(&port->bindings);
     listener->owner = port;
+    listener->word = listen->word;
     listen->listener = listener;
     STAILQ_INSERT_TAIL(&cycle->stream.listeners, listener, link);
     add_binding(apply, listener, listen);

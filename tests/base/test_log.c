@@ -114,6 +114,22 @@ START_TEST(a_line_names_connection_error_and_context)
 }
 END_TEST
 
+START_TEST(a_line_names_its_place_in_the_configuration)
+{
+    const struct log_place place = { .file = "/x.conf", .line = 12, .column = 4 };
+    struct fixture f;
+    char expected[256];
+
+    snprintf(expected, sizeof(expected), "[emerg] 123#0: bind() failed (%d: %s) in /x.conf:12:4\n",
+        EADDRINUSE, strerror(EADDRINUSE));
+    set_up(&f, 1, LEVEL_INFO);
+    f.log.place = &place;
+    log_write(&f.log, LEVEL_EMERG, EADDRINUSE, "bind() failed");
+    ck_assert_str_eq(undated(text_of(&f, 0)), expected);
+    tear_down(&f);
+}
+END_TEST
+
 START_TEST(the_date_is_now)
 {
     struct fixture f;
@@ -354,6 +370,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_line_has_the_shape_of_nginx);
     tcase_add_test(tcase, a_line_names_connection_error_and_context);
+    tcase_add_test(tcase, a_line_names_its_place_in_the_configuration);
     tcase_add_test(tcase, the_date_is_now);
     tcase_add_test(tcase, a_plain_line_has_a_name_and_no_date);
     tcase_add_test(tcase, errno_is_kept);

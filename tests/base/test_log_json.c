@@ -172,6 +172,7 @@ static void check_length(const char *fill, size_t n, const struct log_line *line
     ck_assert(has(object, "message"));
     ck_assert_int_eq(has(object, "client"), line->client != NULL);
     ck_assert_int_eq(has(object, "errno"), line->error != 0);
+    ck_assert_int_eq(has(object, "column"), line->place != NULL);
     logged_end(&logged);
     free(message);
 }
@@ -180,9 +181,11 @@ START_TEST(every_length_is_json)
 {
     const struct log_line bare = { .level = LEVEL_INFO };
     char *client = filled(fills[_i], 119);
+    const struct log_place place = { .file = client, .line = UINT32_MAX, .column = UINT32_MAX };
     const struct log_line whole = {
         .level = LEVEL_INFO,
         .error = ENETUNREACH,
+        .place = &place,
         .connection = UINT64_MAX,
         .client = client,
         .server = client,
@@ -203,8 +206,10 @@ START_TEST(every_length_of_a_context_is_json)
 {
     for (size_t n = 0; n < 1500; n++) {
         char *text = filled(fills[_i], n);
+        const struct log_place place = { .file = text, .line = UINT32_MAX, .column = UINT32_MAX };
         const struct log_line line = {
             .level = LEVEL_INFO,
+            .place = &place,
             .error = EPERM,
             .client = text,
             .server = text,

@@ -48,6 +48,8 @@ START_TEST(a_start_that_fails_is_not_ready)
 
     daemon_configure(daemon, "events {} stream { server { listen unix:$D/no/such; echo; } }");
     daemon_expects(daemon, "bind() to unix:");
+    daemon_expects(daemon, "listen unix:"); /* the excerpt */
+    daemon_expects(daemon, "^~~");
     daemon_launch(daemon);
     ck_assert_int_eq(daemon_wait(daemon), 1);
     ck_assert(service_manager_is_quiet(manager));

@@ -93,15 +93,25 @@ START_TEST(second_master_is_refused)
 }
 END_TEST
 
-static int listen_on(const struct daemon *daemon)
+static void listen_on(const struct daemon *daemon, unsigned i)
 {
-    ck_assert_int_eq(listen(daemon->reservations[0], 1), 0);
-    return daemon->reservations[0];
+    ck_assert_int_eq(listen(daemon->reservations[i], 1), 0);
 }
 
 /* Variants: in the foreground, in the background, without a master. */
 static const char *const variants[] = { "daemon off;", "daemon on;", "daemon off;" };
 static const char *const directives[] = { "", "", "master_process off; " };
+
+static unsigned count_lines(const char *text)
+{
+    unsigned n = 0;
+
+    while ((text = strchr(text, '\n')) != NULL) {
+        text++;
+        n++;
+    }
+    return n;
+}
 
 START_TEST(port_in_use)
 {
@@ -109,15 +119,59 @@ START_TEST(port_in_use)
     char expected[128];
 
     daemon_configure(daemon, "%s" ECHO, directives[_i]);
-    listen_on(daemon);
+    listen_on(daemon, 0);
     snprintf(expected, sizeof(expected),
-        "[emerg] bind() to 127.0.0.1:%u failed (98: Address already in use)", daemon->ports[0]);
+        "[emerg] bind() to 127.0.0.1:%u failed (98: Address already in use) in %s:",
+        daemon->ports[0], daemon_path(daemon, "forkbeard.conf"));
     daemon_expects(daemon, "bind()");
     ck_assert_int_eq(run_binary(daemon, "forkbeard.conf", variants[_i]), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, expected));
-    ck_assert_ptr_eq(strchr(daemon->err, '\n'), daemon->err + strlen(daemon->err) - 1);
+    ck_assert_uint_eq(count_lines(daemon->err), 3); /* with the line of the file, and its mark */
     ck_assert_str_eq(daemon->out, "");
     ck_assert_uint_eq(daemon_count_log(daemon, "failed (98: Address already in use)"), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The daemon's line about the address that could not be bound, and the excerpt that follows. */
+static void check_failed_bind(struct daemon *daemon, const char *address, const char *error,
+    unsigned line, const char *excerpt)
+{
+    char expected[512];
+
+    snprintf(expected, sizeof(expected),
+        "forkbeard: [emerg] bind() to %s failed (%s) in %s:%u:20\n%s\n%19s^~~~", address, error,
+        daemon_path(daemon, "forkbeard.conf"), line, excerpt, "");
+    ck_assert_msg(strstr(daemon->err, expected) != NULL, "%s not in %s", expected, daemon->err);
+}
+
+START_TEST(each_failed_bind_is_shown)
+{
+    struct daemon *daemon = daemon_create(3);
+    char address[3][128], excerpt[256];
+
+    daemon_configure(daemon,
+        "%sevents {} stream {\n"
+        " server { listen   127.0.0.1:$0; echo; }\n"
+        " server { listen   127.0.0.1:$1; echo; }\n"
+        " server { listen   127.0.0.1:$2; echo; }\n"
+        " server { listen   unix:$D/none/such; echo; }\n}\n",
+        directives[_i]);
+    listen_on(daemon, 0);
+    listen_on(daemon, 2);
+    for (int i = 0; i < 2; i++)
+        snprintf(address[i], sizeof(address[i]), "127.0.0.1:%u", daemon->ports[2 * i]);
+    snprintf(address[2], sizeof(address[2]), "unix:%s", daemon_path(daemon, "none/such"));
+    daemon_expects(daemon, "bind()");
+    ck_assert_int_eq(run_binary(daemon, "forkbeard.conf", variants[_i]), 1);
+    for (int i = 0; i < 3; i++) {
+        snprintf(excerpt, sizeof(excerpt), " server { listen   %s; echo; }", address[i]);
+        check_failed_bind(daemon, address[i],
+            i < 2 ? "98: Address already in use" : "2: No such file or directory",
+            (unsigned[]) { 4, 6, 7 }[i], excerpt);
+    }
+    ck_assert_uint_eq(daemon_count_log(daemon, "[emerg]"), 3);
+    ck_assert_int_eq(client_error(daemon->ports[1]), ECONNREFUSED);
     daemon_finish(daemon);
 }
 END_TEST
@@ -283,6 +337,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, pid_file_means_ready);
     tcase_add_loop_test(tcase, second_master_is_refused, 0, 2);
     tcase_add_loop_test(tcase, port_in_use, 0, 3);
+    tcase_add_loop_test(tcase, each_failed_bind_is_shown, 0, 3);
     tcase_add_loop_test(tcase, worker_cannot_start, 0, 2);
     tcase_add_loop_test(tcase, pid_file_in_the_way, 0, 3);
     tcase_add_loop_test(tcase, no_configuration, 0, 3);
