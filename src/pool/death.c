@@ -126,10 +126,10 @@ static void log_signal(struct pool_worker *worker, int status, const char *place
     bool killed = worker->killed != POOL_KILL_NONE;
 
     assert(worker->killed < POOL_KILLS);
-    pool_worker_log(worker, LEVEL_ALERT, 0, "worker process %d exited on signal %d%s%s%s%s%s%s",
-        (int)worker->pid, WTERMSIG(status), WCOREDUMP(status) ? " (core dumped)" : "",
-        place[0] != '\0' ? " " : "", place, killed ? ", killed: " : "",
-        killed ? killed_because[worker->killed] : "", loss);
+    log_quota_write(&worker->lines, LEVEL_ALERT, 0,
+        "worker process %d exited on signal %d%s%s%s%s%s%s", (int)worker->pid, WTERMSIG(status),
+        WCOREDUMP(status) ? " (core dumped)" : "", place[0] != '\0' ? " " : "", place,
+        killed ? ", killed: " : "", killed ? killed_because[worker->killed] : "", loss);
 }
 
 /* Logs an exit that nobody has asked for. */
@@ -140,8 +140,8 @@ static void log_exit(struct pool_worker *worker, int status, const struct death_
     char call[32];
 
     snprintf(call, sizeof(call), left ? "pthread_exit()" : "exit(%d)", WEXITSTATUS(status));
-    pool_worker_log(worker, LEVEL_ALERT, 0, "worker process %d called %s%s%s%s", (int)worker->pid,
-        call, place[0] != '\0' ? " " : "", place, loss);
+    log_quota_write(&worker->lines, LEVEL_ALERT, 0, "worker process %d called %s%s%s%s",
+        (int)worker->pid, call, place[0] != '\0' ? " " : "", place, loss);
 }
 
 /* Logs an end by which sessions may have been lost. */
@@ -157,7 +157,7 @@ static void log_loss(
     else if (cause == POOL_DEATH_EXIT)
         log_exit(worker, status, words, place, loss);
     else
-        pool_worker_log(worker, LEVEL_ALERT, heartbeat_error_of(words->end),
+        log_quota_write(&worker->lines, LEVEL_ALERT, heartbeat_error_of(words->end),
             "worker process %d exited with code %d%s: it could not wait for events",
             (int)worker->pid, WEXITSTATUS(status), loss);
 }
@@ -171,7 +171,7 @@ enum pool_death death_log(struct pool_worker *worker, int status, const struct d
     if (WIFSIGNALED(status) || cause == POOL_DEATH_EXIT || cause == POOL_DEATH_WAIT)
         log_loss(worker, status, cause, words);
     else
-        pool_worker_log(worker, LEVEL_NOTICE, 0, "worker process %d exited with code %d",
+        log_quota_write(&worker->lines, LEVEL_NOTICE, 0, "worker process %d exited with code %d",
             (int)worker->pid, WEXITSTATUS(status));
     return cause;
 }

@@ -17,9 +17,10 @@ void pool_destroy_generation(struct generation *generation)
 
     assert(generation->process_n == 0);
     assert(generation != pool->serving && generation != pool->starting);
-    pool_lines_report(generation);
-    GENERATION_FOREACH_WORKER (worker, generation)
+    GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
+        log_quota_done(&worker->lines);
+    }
     timers_disarm(pool->timers, &generation->release);
     timers_disarm(pool->timers, &generation->watch);
     TAILQ_REMOVE(&pool->generations, generation, link);

@@ -25,7 +25,7 @@ static void replace_crashed(struct pool_worker *worker)
     if (wait > RESPAWN_MAX_MS)
         wait = RESPAWN_MAX_MS;
     worker->failures++;
-    pool_worker_log(worker, LEVEL_ALERT, 0,
+    log_quota_write(&worker->lines, LEVEL_ALERT, 0,
         "a worker process died at once (%u in a row), the next starts in %" PRIu64 " ms",
         worker->failures, wait);
     pool_worker_respawn_in(worker, wait);
@@ -136,7 +136,7 @@ static void release_worker(struct pool *pool, struct pool_worker *worker, struct
     TAILQ_FOREACH (generation, &pool->generations, link)
         zones_slot_released(&generation->cycle->zones, worker->slot);
     if (slot_release(pool->shared, worker->slot))
-        pool_worker_log(worker, LEVEL_NOTICE, 0,
+        log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
             "the accept mutex was taken back from worker process %d", (int)worker->pid);
 }
 

@@ -117,7 +117,7 @@ void pool_note_damaged_mutex(struct pool_worker *worker)
         return;
     assert(generation->mutex_damage < DAMAGE_MOST);
     if (++generation->mutex_damage < DAMAGE_MOST) {
-        pool_worker_log(worker, LEVEL_ALERT, 0,
+        log_quota_write(&worker->lines, LEVEL_ALERT, 0,
             "the accept mutex was damaged, and was mended by worker process %d", (int)worker->pid);
         return;
     }

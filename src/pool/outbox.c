@@ -47,8 +47,8 @@ static bool send_message(
     case EPIPE: /* a dead worker is reaped soon */
         return true;
     default:
-        pool_worker_log(worker, LEVEL_ALERT, errno, "no message could be sent to worker process %d",
-            (int)worker->pid);
+        log_quota_write(&worker->lines, LEVEL_ALERT, errno,
+            "no message could be sent to worker process %d", (int)worker->pid);
         return true;
     }
 }
@@ -147,8 +147,8 @@ static int find_inbox(struct pool *pool, uint32_t incarnation)
     if (worker == NULL || worker->inbox != -1)
         return worker == NULL ? -1 : worker->inbox;
     if (channel_open_inbox(ends) == -1) {
-        pool_worker_log(worker, LEVEL_ALERT, errno, "worker process %d can be sent no messages",
-            (int)worker->pid);
+        log_quota_write(&worker->lines, LEVEL_ALERT, errno,
+            "worker process %d can be sent no messages", (int)worker->pid);
         return -1;
     }
     assert(worker->outbox.inbox == -1);

@@ -53,7 +53,6 @@ void pool_done(struct pool *pool)
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
     timers_disarm(pool->timers, &pool->mend);
-    timers_disarm(pool->timers, &pool->lines_due);
     timers_disarm(pool->timers, &pool->resend);
     timers_disarm(pool->timers, &pool->rescan.due);
 }

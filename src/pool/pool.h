@@ -14,6 +14,7 @@
 #include "net/adopted.h"
 #include "process/channel.h"
 #include "process/descriptors.h"
+#include "process/log_quota.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
 
@@ -71,12 +72,6 @@ struct pool_intake {
     unsigned accept_n; /* MESSAGE_ACCEPTs that were not replied to */
 };
 
-/* How many lines there are about a worker and those before it in its place. */
-struct pool_lines {
-    struct token_bucket bucket;
-    uint32_t held; /* lines that were not written, and not reported */
-};
-
 /* Findings of the watchdog about one worker. */
 struct pool_watch {
     uint64_t heartbeat; /* the value that was read last */
@@ -104,9 +99,9 @@ struct pool_worker {
     bool drains; /* was told to, or says so: from then on it has worker_shutdown_timeout */
     enum pool_kill killed; /* reason of the fatal signal that was sent */
     struct pool_watch watch;
-    struct pool_lines lines;
-    unsigned failures; /* early deaths in a row, which make the wait for the next one longer */
-    unsigned fills;    /* how many processes it has had */
+    struct log_quota lines; /* about it, and those before it in its place */
+    unsigned failures;      /* early deaths in a row, which make the wait for the next one longer */
+    unsigned fills;         /* how many processes it has had */
 };
 
 /* The legal steps are in phases.c. From REPLACED on a generation is ending: its workers are not
@@ -193,7 +188,6 @@ struct pool {
     uint32_t gone_n;              /* ever; the next one's place is the remainder */
     struct pool_rescan rescan;
     struct timer resend;          /* when full channels are tried again */
-    struct timer lines_due;       /* when lines about workers that were held back are reported */
     struct timer mend;            /* when reported listeners are looked at */
     uint64_t mended_ms;           /* the latest look */
     uint64_t deaths[POOL_DEATHS]; /* workers that have ended, by cause */
@@ -308,13 +302,6 @@ void pool_deadline_drop_start(struct pool_worker *worker);
 /* Kills a worker that has broken this rule of the channel, after an alert line that says so
  * (rules.c). */
 void pool_worker_break_rule(struct pool_worker *worker, const char *rule);
-
-/* Lines about one worker (lines.c): each is written through this call, which holds back what is too
- * much, at any level, and reports later how many they were. */
-void pool_worker_log(struct pool_worker *worker, enum log_level level, int error,
-    const char *format, ...) PRINTF_FORMAT(4, 5);
-/* Reports what was held back about a generation's workers. */
-void pool_lines_report(struct generation *generation);
 
 /* Messages to workers (outbox.c): each is sent at once, or when the worker's channel has room. */
 

@@ -13,7 +13,7 @@ void pool_worker_break_rule(struct pool_worker *worker, const char *rule)
     if (worker->killed != POOL_KILL_NONE)
         return;
     worker->killed = POOL_KILL_CHANNEL;
-    pool_worker_log(worker, LEVEL_ALERT, 0,
+    log_quota_write(&worker->lines, LEVEL_ALERT, 0,
         "worker process %d has broken a rule of the channel (%s), it is killed", (int)worker->pid,
         rule);
     signals_send(worker->pid, SIGKILL, worker->generation->pool->log);

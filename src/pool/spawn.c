@@ -122,14 +122,15 @@ int pool_spawn(struct pool_worker *worker)
     assert(generation->phase < GENERATION_REPLACED && !pool->ending);
     timers_disarm(pool->timers, &worker->respawn);
     if (!slot_acquire(pool->shared, &worker->slot)) {
-        pool_worker_log(
-            worker, LEVEL_ALERT, 0, "no more than %d worker processes can run at once", SLOT_MAX);
+        log_quota_write(&worker->lines, LEVEL_ALERT, 0,
+            "no more than %d worker processes can run at once", SLOT_MAX);
         return -1;
     }
     zones_slot_acquired(&generation->cycle->zones, worker->slot);
     failed = fork_worker(worker);
     if (failed != NULL) {
-        pool_worker_log(worker, LEVEL_ALERT, errno, "%s() failed while spawning a worker", failed);
+        log_quota_write(
+            &worker->lines, LEVEL_ALERT, errno, "%s() failed while spawning a worker", failed);
         zones_slot_released(&generation->cycle->zones, worker->slot);
         slot_release(pool->shared, worker->slot);
         return -1;
@@ -141,6 +142,6 @@ int pool_spawn(struct pool_worker *worker)
     worker->fills++;
     if (limit > 0)
         pool_deadline_set(worker, POOL_KILL_START_LATE, limit);
-    pool_worker_log(worker, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
+    log_quota_write(&worker->lines, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
     return 0;
 }

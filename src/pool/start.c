@@ -45,7 +45,7 @@ static void deadline_expired(struct loop *loop, struct timer *timer)
         return;
     }
     if (due == POOL_KILL_START_LATE)
-        pool_worker_log(worker, LEVEL_ALERT, 0,
+        log_quota_write(&worker->lines, LEVEL_ALERT, 0,
             "worker process %d was not ready within worker_start_timeout (%" PRId64
             " ms), it is killed",
             (int)worker->pid, generation->cycle->core.worker_start_timeout);
@@ -94,7 +94,7 @@ static struct generation *create_generation(
     generation->since_ms = pool->clock->wall_ms;
     generation->release.expired = release_expired;
     generation->worker_n = n;
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         generation->workers[i] = (struct pool_worker) {
             .generation = generation,
             .index = i,
@@ -104,6 +104,9 @@ static struct generation *create_generation(
             .respawn = { .expired = respawn_expired },
             .deadline = { .expired = deadline_expired },
         };
+        log_quota_init(&generation->workers[i].lines, pool->log, pool->timers,
+            "worker %u of generation %u", i, generation->number);
+    }
     TAILQ_INSERT_TAIL(&pool->generations, generation, link);
     return generation;
 }

@@ -125,7 +125,7 @@ static struct scene *build(void)
     generation->worker_n = WORKERS;
     scene->pool.serving = scene->generation = generation;
     TAILQ_INSERT_TAIL(&scene->pool.generations, generation, link);
-    for (unsigned i = 0; i < WORKERS; i++)
+    for (unsigned i = 0; i < WORKERS; i++) {
         generation->workers[i] = (struct pool_worker) {
             .generation = generation,
             .index = i,
@@ -135,6 +135,8 @@ static struct scene *build(void)
             .respawn = { .expired = respawn_passed },
             .deadline = { .expired = deadline_passed },
         };
+        log_quota_init(&generation->workers[i].lines, &scene->log, &scene->timers, "worker %u", i);
+    }
     return scene;
 }
 
