@@ -90,9 +90,11 @@ int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *c
     CHECK_KIND(endpoints, ENDPOINTS_KIND);
     if (endpoints->phase == ENDPOINTS_HANDED_OVER) /* until the other process has gone */
         return 0;
-    if (!pidfile_is_at(pidfile, core->pid) &&
-        (next->lock_fd == -1 || !pidfile_is_at(next, core->pid))) {
-        remove_pidfile(next, log); /* another process has removed its file */
+    if (pidfile_is_at(pidfile, core->pid)) {
+        if (pidfile_lock_again(pidfile, log) == -1)
+            return -1;
+    } else if (next->lock_fd == -1 || !pidfile_is_at(next, core->pid)) {
+        remove_pidfile(next, log);
         if (lock_pidfile(next, core->pid, log) == -1)
             return -1;
     }

@@ -88,7 +88,7 @@ static int lock_pidfile(struct start *start, const char *path)
     struct pidfile inherited = { .path = path, .lock_fd = start->inheritance.lock, .shared = true };
 
     start->inheritance.lock = -1;
-    if (inherited.lock_fd != -1 && pidfile_is_at(&inherited, path)) {
+    if (inherited.lock_fd != -1 && pidfile_is_locked(&inherited)) {
         start->pidfile = inherited;
         return 0;
     }

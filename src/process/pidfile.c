@@ -6,6 +6,8 @@
 
 #include "base/number.h"
 
+#include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -154,32 +156,131 @@ static int open_locked(const char *path, const char *name, struct log *log)
     return -1;
 }
 
+/* Opens and locks the lock's file: a descriptor, or -1 after an emerg line. */
+static int lock_file(const char *path, const char *name, struct log *log)
+{
+    int fd = -1;
+
+    for (unsigned i = 0; i < LOCK_TRIES && fd == -1; i++)
+        fd = open_locked(path, name, log);
+    if (fd == -1)
+        log_write(log, LEVEL_EMERG, 0,
+            "\"%s\" is locked and removed by other processes again and again, giving up", name);
+    return fd < 0 ? -1 : fd;
+}
+
+/* Whether a process has a file of this name open that was deleted. */
+static bool has_deleted(pid_t pid, const char *name)
+{
+    char path[PATH_MAX], deleted[PATH_MAX + 16], target[PATH_MAX + 16];
+    struct dirent *entry;
+    bool has = false;
+    DIR *dir;
+
+    if (realpath(name, path) == NULL)
+        return false;
+    snprintf(deleted, sizeof(deleted), "%s (deleted)", path);
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    dir = opendir(path);
+    while (dir != NULL && !has && (entry = readdir(dir)) != NULL) {
+        ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+        target[n > 0 ? n : 0] = '\0';
+        has = strcmp(target, deleted) == 0;
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return has;
+}
+
+/* Finds the master process that the pid file names, where its lock was deleted and ours is another
+ * one; 0: there is none. The process that has started us for an upgrade is not in our way. */
+static pid_t find_unlocked_holder(const char *path, const char *name)
+{
+    struct pid_text text;
+    pid_t pid = read_text(path, &text) == NULL ? parse_pid(&text) : -1;
+
+    return pid > 1 && pid != getpid() && pid != getppid() && has_deleted(pid, name) ? pid : 0;
+}
+
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log)
 {
     char name[PATH_MAX];
-    int fd = -1;
+    pid_t holder;
+    int fd;
 
     *pidfile = (struct pidfile) { .path = path, .lock_fd = -1 };
     if (append_suffix(name, path, ".lock") == -1) {
         log_write(log, LEVEL_EMERG, errno, "the pid file \"%s\" cannot be locked", path);
         return -1;
     }
-    for (unsigned i = 0; i < LOCK_TRIES && fd == -1; i++)
-        fd = open_locked(path, name, log);
+    fd = lock_file(path, name, log);
     if (fd == -1)
-        log_write(log, LEVEL_EMERG, 0,
-            "\"%s\" is locked and removed by other processes again and again, giving up", name);
-    if (fd < 0)
         return -1;
+    holder = find_unlocked_holder(path, name);
+    if (holder != 0) {
+        log_write(log, LEVEL_EMERG, 0,
+            "another master process %d runs with the pid file \"%s\", whose lock was deleted: stop "
+            "it, or have it make the lock again by a reload",
+            (int)holder, path);
+        unlink(name);
+        close(fd);
+        return -1;
+    }
     pidfile->lock_fd = fd;
     return 0;
+}
+
+bool pidfile_is_locked(const struct pidfile *pidfile)
+{
+    char name[PATH_MAX];
+
+    return append_suffix(name, pidfile->path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd);
+}
+
+int pidfile_lock_again(struct pidfile *pidfile, struct log *log)
+{
+    char name[PATH_MAX];
+    int fd;
+
+    assert(pidfile->lock_fd != -1);
+    if (append_suffix(name, pidfile->path, ".lock") == -1 || is_name_of(name, pidfile->lock_fd))
+        return 0;
+    fd = lock_file(pidfile->path, name, log);
+    if (fd == -1)
+        return -1;
+    log_write(log, LEVEL_ALERT, 0,
+        "the lock \"%s\" of the pid file was deleted: it is made and locked again", name);
+    close(pidfile->lock_fd);
+    pidfile->lock_fd = fd;
+    pidfile->shared = false; /* the other of two master processes has the deleted one */
+    return 0;
+}
+
+/* Whether two paths lead to one name in one directory. */
+static bool is_same_name(const char *a, const char *b)
+{
+    const char *name_a = strrchr(a, '/'), *name_b = strrchr(b, '/');
+    struct stat of_a, of_b;
+    char directory[PATH_MAX];
+
+    if (strcmp(a, b) == 0)
+        return true;
+    if (name_a == NULL || name_b == NULL || strcmp(name_a, name_b) != 0)
+        return false;
+    snprintf(directory, sizeof(directory), "%.*s", (int)(name_a - a + 1), a);
+    if (stat(directory, &of_a) == -1)
+        return false;
+    snprintf(directory, sizeof(directory), "%.*s", (int)(name_b - b + 1), b);
+    return stat(directory, &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
 bool pidfile_is_at(const struct pidfile *pidfile, const char *path)
 {
     char name[PATH_MAX];
 
-    return append_suffix(name, path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd);
+    return is_same_name(pidfile->path, path) ||
+           (append_suffix(name, path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd));
 }
 
 /* Refuses what the rename would replace although it is no file, as /dev/null. */

@@ -24,10 +24,16 @@ struct pidfile {
 #define PIDFILE_OLD_SUFFIX ".oldbin"
 #define PIDFILE_QUIT_SUFFIX ".quit." /* and the pid */
 
-/* Locks; -1 after an emerg line that names the process that has the lock. */
+/* Locks; -1 after an emerg line that names the process that has the lock, or had it when somebody
+ * else deleted its file. */
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log);
-/* Whether `path`, however it is spelled, is that of this locked file. A second lock of the same
- * file would conflict with our own. */
+/* Whether the lock's file is still the one that we have locked. */
+bool pidfile_is_locked(const struct pidfile *pidfile);
+/* Makes and locks the lock's file again where somebody else has deleted it; -1 after an emerg
+ * line, with the lock as it was. */
+int pidfile_lock_again(struct pidfile *pidfile, struct log *log);
+/* Whether `path`, however it is spelled, is that of this file. A second lock of the same file
+ * would conflict with our own. */
 bool pidfile_is_at(const struct pidfile *pidfile, const char *path);
 /* Writes our pid, unless the file that we have written still has it; -1 after an emerg line. */
 int pidfile_write_pid(struct pidfile *pidfile, struct log *log);
