@@ -93,6 +93,8 @@ static bool is_handed_over(void *host, const struct listener *listener)
 {
     const struct master *master = host;
 
+    if (listener == NULL)
+        return master->upgrade.phase == UPGRADE_HANDED_OVER && master->upgrade.sockets.n > 0;
     return master->upgrade.phase == UPGRADE_HANDED_OVER && is_shared(host, listener);
 }
 

@@ -4,6 +4,7 @@
  * asserted. */
 #include "base/check.h"
 #include "master/master.h"
+#include "process/listeners.h"
 #include "process/role.h"
 
 #include <assert.h>
@@ -123,11 +124,23 @@ static void become_main(void *host)
     service_manager_ready(&master->manager);
 }
 
+/* Whether the other process, which listens no more, has taken paths of ours with it. */
+static bool has_lost_paths(const struct master *master)
+{
+    const struct generation *serving = master->pool.serving;
+
+    return master->phase == MASTER_RUNS && serving != NULL &&
+           serving->phase == GENERATION_SERVING && master->upgrade.sockets.n == 0 &&
+           !upgrade_is_new(&master->upgrade) && listeners_have_lost(serving->cycle);
+}
+
 static void rescan(void *host)
 {
     struct master *master = host;
 
     pool_rescan(&master->pool, NULL);
+    if (has_lost_paths(master))
+        signals_raise(COMMAND_RELOAD);
 }
 
 static void go_on_alone(void *host)
@@ -140,7 +153,8 @@ static void go_on_alone(void *host)
     if (endpoints_publish(
             &master->endpoints, &master->pool.serving->cycle->core, NULL, &master->log) == -1)
         log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
-    if (!pool_revive(&master->pool)) /* some have sessions yet: a whole generation */
+    /* some have sessions yet: a whole generation */
+    if (!pool_revive(&master->pool) || has_lost_paths(master))
         signals_raise(COMMAND_RELOAD);
     pool_rescan(&master->pool, NULL);
 }

@@ -81,6 +81,18 @@ static int clear_path(const struct listener *listener, struct log *log)
     }
 }
 
+/* Notes which file the path of a unix socket is. */
+static void note_path(struct listener *listener)
+{
+    struct stat st;
+
+    if (!is_unix(listener) || lstat(listener->address.un.sun_path, &st) == -1 ||
+        !S_ISSOCK(st.st_mode))
+        return;
+    listener->path_device = st.st_dev;
+    listener->path_inode = st.st_ino;
+}
+
 static int bind_unix(struct listener *listener, int fd, struct log *log)
 {
     const char *path = listener->address.un.sun_path;
@@ -96,6 +108,7 @@ static int bind_unix(struct listener *listener, int fd, struct log *log)
         unlink(path);
         return -1;
     }
+    note_path(listener);
     return 0;
 }
 
@@ -181,14 +194,31 @@ void listener_allow_others(const struct listener *listener, bool allow)
         setsockopt(listener->fds[0], SOL_SOCKET, SO_REUSEPORT, &value, sizeof(value));
 }
 
+/* Takes over what is known of the path. */
+static void take_path(struct listener *listener, const struct listener *from)
+{
+    listener->path_device = from->path_device;
+    listener->path_inode = from->path_inode;
+    if (listener->path_inode == 0) /* another process has bound it */
+        note_path(listener);
+}
+
 int listener_open(
     struct listener *listener, const struct listener *from, unsigned slots, struct log *log)
 {
-    unsigned previous_n = from != NULL ? from->fd_n : 0;
-    unsigned n = listener->options.reuseport ? slots : 1;
+    unsigned n = listener->options.reuseport ? slots : 1, previous_n;
 
     assert(slots > 0);
     assert(from == NULL || has_same_address(from, listener));
+    if (from != NULL && from->path_lost) {
+        assert(is_unix(from) && from->kept_n == 0);
+        log_write(log, LEVEL_ALERT, 0, "the path of %s was deleted or replaced: it is bound again",
+            listener->text);
+        from = NULL;
+    }
+    previous_n = from != NULL ? from->fd_n : 0;
+    if (from != NULL)
+        take_path(listener, from);
     listener->foreign = from != NULL && from->foreign;
     listener->kept_n = from != NULL ? from->kept_n : 0;
     if (listener->foreign)
@@ -294,13 +324,26 @@ void listener_close_socket(struct listener *listener, int fd)
         }
 }
 
-/* Unlinks the path if it is still a socket; -1 with errno. */
+bool listener_is_path_lost(const struct listener *listener)
+{
+    struct stat st;
+
+    listener_check(listener);
+    if (!is_unix(listener) || listener->foreign || listener->kept_n > 0)
+        return false;
+    if (lstat(listener->address.un.sun_path, &st) == -1)
+        return errno == ENOENT || errno == ENOTDIR;
+    if (listener->path_inode == 0)
+        return !S_ISSOCK(st.st_mode);
+    return st.st_dev != listener->path_device || st.st_ino != listener->path_inode;
+}
+
+/* Unlinks the path if it still leads to our socket; -1 with errno. */
 static int unlink_socket(const struct listener *listener)
 {
     const char *path = listener->address.un.sun_path;
-    struct stat st;
 
-    if (!is_unix(listener) || listener->foreign || lstat(path, &st) == -1 || !S_ISSOCK(st.st_mode))
+    if (!is_unix(listener) || listener->foreign || listener_is_path_lost(listener))
         return 0;
     return unlink(path) == -1 && errno != ENOENT ? -1 : 0;
 }
@@ -319,6 +362,16 @@ void listener_undo_open(struct listener *listener, const struct listener *from)
         close(fd);
         if (!listener->adopted)
             unlink_socket(listener);
+    }
+}
+
+void listener_hand_over(struct listener *listener, const struct listener *next)
+{
+    assert(next != listener && has_same_address(listener, next));
+    for (unsigned i = 0; i < listener->fd_n; i++) {
+        if (listener->fds[i] != -1 && i >= listener->kept_n && !has_fd(next, listener->fds[i]))
+            close(listener->fds[i]);
+        listener->fds[i] = -1;
     }
 }
 

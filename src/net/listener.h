@@ -13,6 +13,7 @@
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct conf_word;
 
@@ -45,7 +46,10 @@ struct listener {
     bool foreign;      /* bound by the service manager, which also unlinks its path */
     unsigned kept_n;   /* how many of `fds`, from the first, stay open for another holder */
     unsigned stored_n; /* how many of `fds`, from the first, the service manager keeps copies of */
-    unsigned mended_n; /* how often sockets were shut down, and listen again */
+    dev_t path_device; /* of the path of a unix socket, when it was bound; inode 0: not known */
+    ino_t path_inode;
+    bool path_lost;         /* somebody else has deleted or replaced the path: it is bound again */
+    unsigned mended_n;      /* how often sockets were shut down, and listen again */
     unsigned mend_failures; /* in a row */
 };
 STAILQ_HEAD(listeners, listener);
@@ -62,6 +66,7 @@ struct listener *listener_create(
  * - The previous holder `from` (NULL: none) has the same address. Its open sockets are adopted as
  *   they are: both listeners then name the same descriptors. More than `slots` stay, without
  *   reuseport too.
+ * - One whose path is lost is not adopted: the path is bound again.
  * - Where a service manager has passed fewer sockets than reuseport asks for, the workers share
  *   them, with a warning.
  * - The path of a unix socket is removed first where a connect() to it is refused, and is an error
@@ -99,12 +104,18 @@ int listener_add(struct listener *listener, int fd);
 void listener_close(struct listener *listener);
 /* Closes one of the sockets, unless it is among the first kept_n. */
 void listener_close_socket(struct listener *listener, int fd);
+/* Closes the sockets but for those that the next listener of the address, `next`, has too. */
+void listener_hand_over(struct listener *listener, const struct listener *next);
 /* Undoes an open that will not be committed: closes the sockets that are not also the previous
  * holder's, `from`, and unlinks the path of a unix socket that was made. */
 void listener_undo_open(struct listener *listener, const struct listener *from);
 /* Unlinks the path of a unix socket that no configuration listens on any more, unless the service
  * manager stores the socket: then it still listens. */
 void listener_unlink(struct listener *listener, struct log *log);
+
+/* Whether the path of our unix socket does not lead to it any more, because somebody else has
+ * deleted or replaced it. */
+bool listener_is_path_lost(const struct listener *listener);
 
 /* Whether both have one port and one of them is a wildcard, which includes the other's address: the
  * kernel lets the second be bound and listen only where both allow it. */

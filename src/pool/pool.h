@@ -157,7 +157,8 @@ struct pool_ops {
     void (*rescan)(void *host);
     /* Whether another master process listens on this socket: then its path stays. */
     bool (*is_shared)(void *host, const struct listener *listener);
-    /* Whether another master process mends this socket, which ours has handed over to it. */
+    /* Whether another master process mends this socket, which ours has handed over to it; NULL:
+     * whether it serves on any, and binds lost paths again. */
     bool (*is_handed_over)(void *host, const struct listener *listener);
     /* In a new child, before it becomes a worker of this configuration. */
     void (*in_child)(void *host, const struct cycle *cycle);

@@ -121,6 +121,11 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
 
     assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL && !pool->ending);
+    /* without workers that drain the queues of such sockets they stay, and so they do while
+     * another master process has the paths */
+    if (pool->serving != NULL)
+        listeners_note_lost(pool->serving->cycle, pool->serving->phase == GENERATION_SERVING &&
+                                                      !pool->ops->is_handed_over(pool->host, NULL));
     if (sandbox_prepare(cycle, pool->log) == 0 &&
         listeners_open(cycle, in_force, pool->adopted, slots, pool->log) == 0) {
         if (zones_open(&cycle->zones, zones, pool->log) == 0)

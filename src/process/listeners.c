@@ -84,6 +84,24 @@ static int commit_listener(struct listener *listener, int excerpts, struct log *
     return status;
 }
 
+bool listeners_have_lost(const struct cycle *cycle)
+{
+    const struct listener *listener;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        if (listener_is_path_lost(listener))
+            return true;
+    return false;
+}
+
+void listeners_note_lost(struct cycle *in_force, bool bind_again)
+{
+    struct listener *listener;
+
+    STAILQ_FOREACH (listener, &in_force->stream.listeners, link)
+        listener->path_lost = bind_again && listener_is_path_lost(listener);
+}
+
 int listeners_open(struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted,
     unsigned slots, struct log *log)
 {
@@ -123,6 +141,10 @@ int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
         if (commit_listener(listener, excerpts, log) == -1)
             return -1;
     allow_overlaps(cycle, in_force, adopted, false);
+    if (in_force != NULL) /* the new socket is stored under the same name */
+        STAILQ_FOREACH (listener, &in_force->stream.listeners, link)
+            if (listener->path_lost)
+                fdstore_drop(listener, log);
     return 0;
 }
 
@@ -157,9 +179,10 @@ void listeners_retire(const struct cycle *old, const struct cycle *new,
 
     assert(old != new);
     STAILQ_FOREACH (listener, &old->stream.listeners, link) {
-        if (listener_find(&new->stream.listeners, listener) != NULL) {
-            for (unsigned i = 0; i < listener->fd_n; i++)
-                listener->fds[i] = -1;
+        const struct listener *next = listener_find(&new->stream.listeners, listener);
+
+        if (next != NULL) {
+            listener_hand_over(listener, next);
             continue;
         }
         fdstore_drop(listener, log);

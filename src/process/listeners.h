@@ -7,6 +7,11 @@
 #include "net/adopted.h"
 #include "settings/cycle.h"
 
+/* Whether a unix socket of the configuration has lost its path. */
+bool listeners_have_lost(const struct cycle *cycle);
+/* Notes which sockets have, so that listeners_open() binds their paths again; none of them unless
+ * `bind_again` is set. */
+void listeners_note_lost(struct cycle *in_force, bool bind_again);
 /* Binds what the configuration listens on, with `slots` sockets where it says reuseport, taking
  * over what the configuration in force (NULL: none) or `adopted` has open. Returns -1 after an
  * emerg line of each that could not be opened, which names its place in the configuration, with

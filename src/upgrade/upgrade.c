@@ -439,6 +439,20 @@ static void give_queues(struct upgrade *upgrade)
                     (int)upgrade->other);
 }
 
+/* Tells the other process that we listen no more, and then looks what it has told us: of two that
+ * end at once at least one learns that the other does, and removes the paths of unix sockets. */
+static void announce_end(struct upgrade *upgrade)
+{
+    struct json json;
+
+    if (upgrade->link.fd == -1)
+        return;
+    upgrade_link_begin(&json);
+    upgrade_sockets_write(&json, NULL);
+    send_message(upgrade, &json);
+    upgrade_receive(upgrade);
+}
+
 void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
 {
     upgrade_check(upgrade);
@@ -446,13 +460,14 @@ void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
         end_other(upgrade);
     if (both && upgrade_is_new(upgrade)) {
         signals_send(upgrade->other, gracefully ? SIGQUIT : SIGINT, upgrade->log);
-        return;
+    } else {
+        give_queues(upgrade);
+        if (upgrade_is_new(upgrade) && upgrade->main) {
+            upgrade->ops->leave_main(upgrade->host, upgrade->other, true);
+            send_main(upgrade);
+        }
     }
-    give_queues(upgrade);
-    if (upgrade_is_new(upgrade) && upgrade->main) {
-        upgrade->ops->leave_main(upgrade->host, upgrade->other, true);
-        send_main(upgrade);
-    }
+    announce_end(upgrade);
 }
 
 void upgrade_ended(struct upgrade *upgrade)

@@ -104,8 +104,9 @@ void upgrade_send_rescan(struct upgrade *upgrade);
 /* A child has exited: if it is the new process, the old one goes on alone. */
 void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
 /* The daemon begins to end and its listeners are still open: gives the queues that the other
- * process lacks to it. With `both` the other process ends too, as the service manager ends the
- * service and knows of one process alone. */
+ * process lacks to it, and announces that ours are closed: whoever of the two closes the last
+ * socket of a unix path removes the path. With `both` the other process ends too, as the service
+ * manager ends the service and knows of one process alone. */
 void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both);
 /* The daemon exits: if the other process still runs, it becomes the main process. */
 void upgrade_ended(struct upgrade *upgrade);

@@ -246,6 +246,7 @@ START_TEST(a_listener_of_two_masters)
     for (int i = 0; i < 4; i++)
         spoil(daemon, 0, "l");
     close(open_again(daemon, -1));
+    daemon_expects(daemon, "was deleted or replaced: it is bound again"); /* the new one's end */
     if (_i == 0)
         upgrade_complete(daemon, new);
     else
