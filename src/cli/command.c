@@ -226,12 +226,14 @@ static int print_outcome(const struct cmdline *cmdline, const struct reply *repl
 static int send_signal(
     const struct cmdline *cmdline, const struct cycle *cycle, int why, struct log *log)
 {
+    struct config_check check = { .pid = 0 };
     const struct signal_row *s = signals_table;
     pid_t pid;
 
     if (strcmp(cmdline->signal, "reload") == 0 &&
-        config_check_run(&cmdline->cycle, log, STDERR_FILENO) == -1)
+        config_check_run(&check, &cmdline->cycle, log, STDERR_FILENO) == -1)
         return EXIT_FAILURE; /* a configuration with mistakes is not reloaded */
+    config_check_done(&check);
     pid = pidfile_read_pid(cycle->core.pid, log);
     if (pid == -1)
         return EXIT_FAILURE;

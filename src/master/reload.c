@@ -66,6 +66,7 @@ void reload_checked(struct master *master, int status)
     struct reload *reload = &master->reload;
     struct descriptors opened = { .fds = NULL };
     const char *replaced = master->upgrade.control;
+    struct cycle_options options = *master->options;
     struct log *log = &master->log;
     struct cycle *cycle;
 
@@ -76,7 +77,9 @@ void reload_checked(struct master *master, int status)
         return;
     }
     reload_set_phase(reload, RELOAD_PREPARING);
-    cycle = configuration_load(master->options, log, -1, &opened);
+    options.answers = reload->check.answers;
+    cycle = configuration_load(&options, log, -1, &opened);
+    config_check_done(&reload->check);
     clock_read(&master->clock); /* reading may have taken long */
     if (cycle != NULL &&
         (logs_open(&cycle->core, log) == -1 ||

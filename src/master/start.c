@@ -31,11 +31,15 @@
 static struct cycle *load_checked(
     const struct cycle_options *options, struct log *log, struct descriptors *opened)
 {
+    struct config_check check = { .pid = 0 };
+    struct cycle_options answered = *options;
     struct cycle *cycle;
 
-    if (config_check_run(options, log, STDERR_FILENO) == -1)
+    if (config_check_run(&check, options, log, STDERR_FILENO) == -1)
         return NULL;
-    cycle = configuration_load(options, log, STDERR_FILENO, opened);
+    answered.answers = check.answers;
+    cycle = configuration_load(&answered, log, STDERR_FILENO, opened);
+    config_check_done(&check);
     if (cycle != NULL && sandbox_check(cycle, log) == -1)
         cycle_destroy(&cycle);
     return cycle;

@@ -8,6 +8,7 @@
 #include "process/descriptors.h"
 #include "process/signals.h"
 #include "process/title.h"
+#include "settings/answers.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -98,12 +99,18 @@ static int report_outcome(
     return -1;
 }
 
-static void check_done(struct config_check *check)
+void config_check_done(struct config_check *check)
 {
-    assert((check->pid != 0) == (check->progress != NULL));
+    assert(check->pid == 0 && check->progress == NULL);
+    answers_destroy(&check->answers);
+}
+
+/* The child has gone, or was never there: its answers alone stay. */
+static void forget_child(struct config_check *check)
+{
     if (check->progress != NULL)
         munmap(check->progress, sizeof(*check->progress));
-    *check = (struct config_check) { .pid = 0 };
+    *check = (struct config_check) { .answers = check->answers };
 }
 
 static int fork_check(struct config_check *check, const struct cycle_options *options,
@@ -121,7 +128,21 @@ static int fork_check(struct config_check *check, const struct cycle_options *op
         return -1;
     /* the checking child writes there, and no worker that is forked meanwhile */
     madvise(check->progress, sizeof(*check->progress), MADV_DONTFORK);
+    answers_keep_private(check->answers);
     return 0;
+}
+
+/* Makes the memory that is shared with the child; -1 with errno. */
+static int share_memory(struct config_check *check)
+{
+    struct check_progress *progress =
+        mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (progress == MAP_FAILED)
+        return -1;
+    check->progress = progress;
+    check->answers = answers_create();
+    return check->answers != NULL ? 0 : -1;
 }
 
 int config_check_begin(
@@ -129,25 +150,25 @@ int config_check_begin(
 {
     struct cycle_options own = *options;
     struct descriptors allowed = { .fds = NULL };
-    int status;
+    int status = -1;
 
-    assert(check->pid == 0 && check->progress == NULL);
+    assert(check->pid == 0 && check->progress == NULL && check->answers == NULL);
     descriptors_add(&allowed, excerpts);
     add_log(&allowed, log);
-    own.progress = allowed.failed ? MAP_FAILED
-                                  : mmap(NULL, sizeof(*own.progress), PROT_READ | PROT_WRITE,
-                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (own.progress == MAP_FAILED) {
+    if (allowed.failed || share_memory(check) == -1) {
         log_write(log, LEVEL_EMERG, errno, "no memory to check the configuration");
-        descriptors_done(&allowed);
-        return -1;
+    } else {
+        own.progress = check->progress;
+        own.answers = check->answers;
+        status = fork_check(check, &own, log, excerpts, &allowed);
+        if (status == -1)
+            log_write(log, LEVEL_EMERG, errno, "fork() failed while checking the configuration");
     }
-    check->progress = own.progress;
-    status = fork_check(check, &own, log, excerpts, &allowed);
     descriptors_done(&allowed);
     if (status == -1) {
-        log_write(log, LEVEL_EMERG, errno, "fork() failed while checking the configuration");
-        check_done(check);
+        check->pid = 0;
+        forget_child(check);
+        config_check_done(check);
     }
     return status;
 }
@@ -165,7 +186,8 @@ void config_check_cancel(struct config_check *check)
         return;
     config_check_kill(check);
     waitpid(check->pid, NULL, 0); /* at once; else it could outlive us */
-    check_done(check);
+    forget_child(check);
+    config_check_done(check);
 }
 
 int config_check_end(struct config_check *check, int status, const char *conf, struct log *log)
@@ -174,7 +196,9 @@ int config_check_end(struct config_check *check, int status, const char *conf, s
 
     assert(check->pid > 0 && check->progress != NULL);
     verdict = report_outcome(check->progress, check->late, status, conf, log);
-    check_done(check);
+    forget_child(check);
+    if (verdict == -1)
+        config_check_done(check);
     return verdict;
 }
 
@@ -203,11 +227,10 @@ static int wait_for_child(struct config_check *check)
     return status;
 }
 
-int config_check_run(const struct cycle_options *options, struct log *log, int excerpts)
+int config_check_run(
+    struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts)
 {
-    struct config_check check = { .pid = 0 };
-
-    if (config_check_begin(&check, options, log, excerpts) == -1)
+    if (config_check_begin(check, options, log, excerpts) == -1)
         return -1;
-    return config_check_end(&check, wait_for_child(&check), options->conf, log);
+    return config_check_end(check, wait_for_child(check), options->conf, log);
 }

@@ -16,6 +16,8 @@ struct config_check {
     bool late; /* the child was killed because its time was over */
     struct check_progress
         *progress; /* shared with the child: whose code runs; NULL without a child */
+    struct answers
+        *answers; /* of name services, noted by the child; kept until config_check_done() */
 };
 
 /* Forks the child, which shows mistakes in the log, and excerpts of the file to `excerpts` (-1:
@@ -28,8 +30,12 @@ void config_check_kill(struct config_check *check);
 void config_check_cancel(struct config_check *check);
 /* Ends a check whose child was reaped with this status of waitpid(). Returns 0 when the
  * configuration has no mistakes and its code did no harm; else -1, after the lines that
- * cycle_load() would have shown, or one that names the module or protocol at fault. */
+ * cycle_load() would have shown, or one that names the module or protocol at fault. The answers
+ * stay, for the reading that follows. */
 int config_check_end(struct config_check *check, int status, const char *conf, struct log *log);
+/* Gives up the answers, if there are any. */
+void config_check_done(struct config_check *check);
 
 /* Begins a check and waits for its end. Returns what config_check_end() does. */
-int config_check_run(const struct cycle_options *options, struct log *log, int excerpts);
+int config_check_run(
+    struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts);

@@ -79,9 +79,10 @@ static int change_user(const struct core_settings *core, struct log *log)
         log_write(log, LEVEL_EMERG, errno, "setgid(%u) failed", (unsigned)core->gid);
         return -1;
     }
-    if (initgroups(core->user, core->gid) == -1) {
-        log_write(
-            log, LEVEL_EMERG, errno, "initgroups(%s, %u) failed", core->user, (unsigned)core->gid);
+    /* a name service, which initgroups() would ask, may hang */
+    if (setgroups(core->group_n, core->groups) == -1) {
+        log_write(log, LEVEL_EMERG, errno, "setgroups() to the %u groups of user %s failed",
+            core->group_n, core->user);
         return -1;
     }
     if (setuid(core->uid) == -1) {

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/lookup.h"
 #include "settings/protocol.h"
 #include "shm/metrics.h"
 
@@ -72,7 +73,7 @@ int settings_report(fb_conf *conf, const char *directive, const char *format, ..
 const struct fb_target *settings_target(fb_conf *conf, const char *directive, const char *text)
 {
     struct fb_target *target = apply_alloc(conf->apply, sizeof(*target));
-    const char *wrong = target == NULL ? NULL : target_parse(text, true, target);
+    const char *wrong = target == NULL ? NULL : lookup_target(conf->apply, text, target);
 
     if (wrong == NULL && target != NULL)
         needs_add_target(conf->apply, target);

@@ -6,14 +6,13 @@
 #include "base/number.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/lookup.h"
 #include "settings/set_value.h"
 #include "shm/shared.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pwd.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,25 +20,10 @@
 #define WORKERS_MAX (SLOT_MAX / 2)
 #define THREADS_MAX 1024
 
-static int find_group(
-    struct apply *apply, const struct conf_directive *directive, struct core_settings *core)
-{
-    unsigned arg = directive->arg_n - 1;
-
-    assert(directive->arg_n == 1 || directive->arg_n == 2);
-    const struct group *group = getgrnam(directive->args[arg].text);
-
-    if (group != NULL)
-        core->gid = group->gr_gid;
-    else if (arg == 1)
-        return set_bad_value(apply, directive, 1, "there is no such group");
-    return 0; /* a user without a group of the same name has its primary group */
-}
-
 static SETTER(set_user)
 {
-    struct core_settings *core = &apply->cycle->core;
-    const struct passwd *user;
+    const char *group = directive->arg_n > 1 ? directive->args[1].text : NULL, *wrong;
+    bool of_group;
 
     (void)setting;
     (void)field;
@@ -49,13 +33,8 @@ static SETTER(set_user)
             "privileges, ignored");
         return 0;
     }
-    user = getpwnam(directive->args[0].text);
-    if (user == NULL)
-        return set_bad_value(apply, directive, 0, "there is no such user");
-    core->user = directive->args[0].text;
-    core->uid = user->pw_uid;
-    core->gid = user->pw_gid;
-    return find_group(apply, directive, core);
+    wrong = lookup_user(apply, &directive->args[0], directive->args[0].text, group, &of_group);
+    return wrong == NULL ? 0 : set_bad_value(apply, directive, of_group ? 1 : 0, "%s", wrong);
 }
 
 static SETTER(set_worker_processes)
@@ -269,21 +248,15 @@ void core_settings_defaults(struct core_settings *core)
 
 static void default_user(struct apply *apply)
 {
-    struct core_settings *core = &apply->cycle->core;
-    const struct passwd *user;
+    bool of_group;
 
     if (geteuid() != 0)
         return;
-    user = getpwnam(DEFAULT_USER);
-    if (user == NULL) { /* no workers are better than workers that are root */
+    /* no workers are better than workers that are root */
+    if (lookup_user(apply, NULL, DEFAULT_USER, NULL, &of_group) != NULL)
         report_error(apply->report, NULL,
             "there is no user \"%s\" for the worker processes, name another with \"user\"",
             DEFAULT_USER);
-        return;
-    }
-    core->user = DEFAULT_USER;
-    core->uid = user->pw_uid;
-    core->gid = user->pw_gid;
 }
 
 void core_finish_pid(struct apply *apply)

@@ -46,6 +46,8 @@ struct core_settings {
     const char *user;              /* NULL: not given, or not root */
     uid_t uid;                     /* the user's */
     gid_t gid;
+    const gid_t *groups; /* all groups that the user is in */
+    unsigned group_n;
     struct log_target *logs;
     unsigned log_n;
     int64_t log_burst, log_interval; /* lines of a kind in an interval; a burst of 0: no limit */
@@ -96,6 +98,8 @@ struct cycle {
  * made. */
 #define CONTROL_PATH_MAX 100
 
+struct answers;
+
 struct cycle_options {
     const char *conf;               /* an absolute path */
     const char *globals;            /* -g, or NULL */
@@ -113,6 +117,9 @@ struct cycle_options {
     const struct memory *memory; /* source of the cycle's memory; NULL: the C library */
     /* filled in by a configuration check, which is silent when all is well; or NULL */
     struct check_progress *progress;
+    /* what name services have answered: noted by a configuration check, and used by others instead
+     * of asking; NULL: they are asked */
+    struct answers *answers;
 };
 
 /* Reads the configuration and shows every mistake: a line each to the log, and an excerpt of the

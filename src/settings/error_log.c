@@ -6,6 +6,7 @@
 #include "net/address.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/lookup.h"
 #include "settings/set_value.h"
 
 #include <ctype.h>
@@ -47,7 +48,7 @@ static const char *set_server(struct apply *apply, struct syslog_server *syslog,
         return "there is more than one \"server\"";
     if (address == NULL)
         return "there is no memory";
-    wrong = address_parse_host(value, SYSLOG_PORT, address);
+    wrong = lookup_host(apply, value, SYSLOG_PORT, address);
     if (wrong != NULL)
         return wrong;
     syslog->address = &address->any;

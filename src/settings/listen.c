@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/number.h"
 #include "settings/apply.h"
+#include "settings/lookup.h"
 #include "settings/set_value.h"
 
 #include <bsd/string.h>
@@ -14,7 +15,6 @@
 #include <strings.h>
 
 /* Addresses that one name may have. */
-#define ADDRESSES_MAX 16
 
 #define FD_PREFIX "fd:"
 
@@ -218,7 +218,7 @@ static int add_listen(
 /* Reads "fd:NAME" or "fd:3" and returns the addresses of the sockets of that name that the service
  * manager has passed. */
 static int find_passed(struct apply *apply, const struct conf_directive *directive,
-    struct listen_address *listen, struct address addresses[ADDRESSES_MAX], unsigned *n)
+    struct listen_address *listen, struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n)
 {
     const struct adopted *adopted = apply->options->adopted;
     const char *name = directive->args[0].text + strlen(FD_PREFIX);
@@ -237,10 +237,10 @@ static int find_passed(struct apply *apply, const struct conf_directive *directi
             directive->args[0].text);
         return 0;
     }
-    *n = adopted_find(adopted, name, addresses, ADDRESSES_MAX, &listen->options.ipv6only);
-    if (*n > ADDRESSES_MAX)
+    *n = adopted_find(adopted, name, addresses, LOOKUP_ADDRESSES_MAX, &listen->options.ipv6only);
+    if (*n > LOOKUP_ADDRESSES_MAX)
         return set_bad_value(
-            apply, directive, 0, "more than %d sockets have this name", ADDRESSES_MAX);
+            apply, directive, 0, "more than %d sockets have this name", LOOKUP_ADDRESSES_MAX);
     if (*n > 0)
         return 0;
     adopted_describe(adopted, all, sizeof(all));
@@ -249,14 +249,14 @@ static int find_passed(struct apply *apply, const struct conf_directive *directi
 }
 
 static int find_addresses(struct apply *apply, const struct conf_directive *directive,
-    struct listen_address *listen, struct address addresses[ADDRESSES_MAX], unsigned *n,
+    struct listen_address *listen, struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n,
     in_port_t *last)
 {
     const char *text = directive->args[0].text, *wrong;
 
     if (strncasecmp(text, FD_PREFIX, strlen(FD_PREFIX)) == 0)
         return find_passed(apply, directive, listen, addresses, n);
-    wrong = address_parse_listen(text, addresses, ADDRESSES_MAX, n, last);
+    wrong = lookup_listen(apply, &directive->args[0], addresses, n, last);
     return wrong == NULL ? 0 : set_bad_value(apply, directive, 0, "%s", wrong);
 }
 
@@ -277,7 +277,7 @@ static int add_ports(struct apply *apply, const struct listen_address *listen,
 
 SETTER(listen_set)
 {
-    struct address addresses[ADDRESSES_MAX];
+    struct address addresses[LOOKUP_ADDRESSES_MAX];
     struct listen_address listen = {
         .word = &directive->args[0],
         .options = listener_defaults,

@@ -2,9 +2,9 @@
 /* Setters of values that only protocols have. `declared` is the protocol's own declaration, which
  * module/check.c has checked. */
 #include "base/check.h"
-#include "net/target.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/lookup.h"
 #include "settings/protocol.h"
 #include "settings/set_value.h"
 
@@ -43,7 +43,7 @@ SETTER(protocol_set_target)
     (void)setting;
     if (target == NULL)
         return -1;
-    wrong = target_parse(directive->args[0].text, true, target);
+    wrong = lookup_target(apply, directive->args[0].text, target);
     if (wrong != NULL)
         return set_bad_value(apply, directive, 0, "%s", wrong);
     needs_add_target(apply, target);

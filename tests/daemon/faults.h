@@ -17,6 +17,8 @@ enum fault_kind {
     FAULT_HANGS,
 };
 
+#define FAULT_ANY_PROCESS UINT32_MAX /* each call in each process */
+
 struct fault_plan {
     atomic_uint armed;
     uint32_t round;   /* another each time: children from before are none of these */

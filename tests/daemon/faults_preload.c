@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <netdb.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -68,8 +70,15 @@ static bool strikes(const char *call)
 {
     unsigned n;
 
-    if (plan == NULL || atomic_load(&plan->armed) == 0 || process != plan->process ||
-        (process != 0 && round_of != plan->round) || strcmp(plan->call, call) != 0)
+    if (plan == NULL || atomic_load(&plan->armed) == 0 || strcmp(plan->call, call) != 0)
+        return false;
+    if (plan->process == FAULT_ANY_PROCESS) {
+        atomic_fetch_add(&plan->hits, 1);
+        act();
+        errno = plan->error;
+        return true;
+    }
+    if (process != plan->process || (process != 0 && round_of != plan->round))
         return false;
     n = atomic_fetch_add(&plan->calls, 1) + 1;
     if (n != plan->nth && !(plan->kind == FAULT_GOES_ON_FAILING && n > plan->nth))
@@ -265,9 +274,47 @@ LOUD int setuid(uid_t uid)
     return strikes("setuid") ? -1 : ((int (*)(uid_t))next("setuid"))(uid);
 }
 
+LOUD int setgroups(size_t n, const gid_t *groups)
+{
+    return strikes("setgroups") ? -1
+                                : ((int (*)(size_t, const gid_t *))next("setgroups"))(n, groups);
+}
+
+/* Questions to name services are one call by this name, as any of them may be asked. */
+#define NAME_SERVICE "name service"
+
 LOUD int initgroups(const char *user, gid_t group)
 {
-    if (strikes("initgroups"))
+    if (strikes(NAME_SERVICE))
         return -1;
     return ((int (*)(const char *, gid_t))next("initgroups"))(user, group);
+}
+
+LOUD int getgrouplist(const char *user, gid_t group, gid_t *groups, int *n)
+{
+    if (strikes(NAME_SERVICE))
+        return -1;
+    return ((int (*)(const char *, gid_t, gid_t *, int *))next("getgrouplist"))(
+        user, group, groups, n);
+}
+
+LOUD struct passwd *getpwnam(const char *name)
+{
+    return strikes(NAME_SERVICE) ? NULL
+                                 : ((struct passwd * (*)(const char *)) next("getpwnam"))(name);
+}
+
+LOUD struct group *getgrnam(const char *name)
+{
+    return strikes(NAME_SERVICE) ? NULL
+                                 : ((struct group * (*)(const char *)) next("getgrnam"))(name);
+}
+
+LOUD int getaddrinfo(
+    const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **all)
+{
+    if (strikes(NAME_SERVICE))
+        return EAI_AGAIN;
+    return ((int (*)(const char *, const char *, const struct addrinfo *, struct addrinfo **))next(
+        "getaddrinfo"))(name, service, hints, all);
 }

@@ -150,6 +150,25 @@ static const char *four(unsigned id, char text[64])
     return text;
 }
 
+static int compare_groups(const void *a, const void *b)
+{
+    return *(const gid_t *)a < *(const gid_t *)b ? -1 : *(const gid_t *)a > *(const gid_t *)b;
+}
+
+/* A user's groups, in the kernel's order and form. */
+static const char *groups_of(const char *user, gid_t gid, char text[256])
+{
+    gid_t groups[16];
+    int n = 16;
+    size_t used = 0;
+
+    ck_assert_int_ne(getgrouplist(user, gid, groups, &n), -1);
+    qsort(groups, (size_t)n, sizeof(groups[0]), compare_groups);
+    for (int i = 0; i < n; i++)
+        used += (size_t)snprintf(text + used, 256 - used, "%u ", groups[i]);
+    return text;
+}
+
 /* Users and groups that every system has, as the directive and as /proc has them; the first is what
  * the build has chosen, which is not root. */
 START_TEST(user)
@@ -167,7 +186,7 @@ START_TEST(user)
     pid_t worker = start_worker(daemon, cases[_i].directive);
     const struct passwd *passwd = cases[_i].user == NULL ? NULL : getpwnam(cases[_i].user);
     const struct group *group = cases[_i].group == NULL ? NULL : getgrnam(cases[_i].group);
-    char ids[64];
+    char ids[64], groups[256];
 
     if (passwd == NULL)
         ck_assert_str_ne(line_of(worker, "status", "Uid:"), "0 0 0 0");
@@ -175,6 +194,9 @@ START_TEST(user)
         ck_assert_str_eq(line_of(worker, "status", "Uid:"), four(passwd->pw_uid, ids));
     if (group != NULL)
         ck_assert_str_eq(line_of(worker, "status", "Gid:"), four(group->gr_gid, ids));
+    if (passwd != NULL)
+        ck_assert_str_eq(line_of(worker, "status", "Groups:"),
+            groups_of(passwd->pw_name, group != NULL ? group->gr_gid : passwd->pw_gid, groups));
     if (passwd == NULL || passwd->pw_uid != 0)
         ck_assert_str_eq(line_of(worker, "status", "CapEff:"), "0000000000000000");
     ck_assert_str_eq(line_of(daemon->pid, "status", "Uid:"), "0 0 0 0");

@@ -5,16 +5,15 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/fault_cases.h"
+#include "daemon/fault_plan.h"
 #include "daemon/proc.h"
 #include "daemon/rate_clients.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,40 +30,6 @@ struct fault_run {
     unsigned descriptors;
     char names[NAMES_MAX];
 };
-
-static const char *plan_path; /* for the child that becomes the daemon */
-
-static void preload_faults(void)
-{
-    const char *options = getenv("ASAN_OPTIONS");
-    char more[400];
-
-    /* the sanitizer's library need not be the first: ours calls nothing before main() that it would
-     * have to see */
-    snprintf(more, sizeof(more), "%s:verify_asan_link_order=0", options != NULL ? options : "");
-    setenv("ASAN_OPTIONS", more, 1);
-    setenv("LD_PRELOAD", PRELOAD_PATH, 1);
-    setenv("FB_FAULTS", plan_path, 1);
-}
-
-static struct fault_plan *share_plan(struct daemon *daemon)
-{
-    static char path[128];
-    struct fault_plan *plan;
-    int fd;
-
-    snprintf(path, sizeof(path), "%s", daemon_path(daemon, "faults"));
-    plan_path = path;
-    daemon_owns(daemon, "faults");
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    ck_assert_int_ne(fd, -1);
-    ck_assert_int_eq(fchmod(fd, 0666), 0);
-    ck_assert_int_eq(ftruncate(fd, sizeof(*plan)), 0);
-    plan = mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    ck_assert_ptr_ne(plan, MAP_FAILED);
-    close(fd);
-    return plan;
-}
 
 /* The names in the directory but those of the harness, in their order. */
 static void list_names(const struct daemon *daemon, char names[NAMES_MAX])
@@ -106,7 +71,7 @@ static struct fault_run *begin_case(void)
 
     ck_assert_ptr_nonnull(run);
     run->daemon = daemon;
-    run->plan = share_plan(daemon);
+    run->plan = fault_plan_share(daemon);
     daemon_write(daemon, "more.log", "%s", "");
     daemon_write(daemon, "says", "%s", "");
     ck_assert_int_eq(mkdir(daemon_path(daemon, "directory"), 0755), 0);
@@ -115,7 +80,7 @@ static struct fault_run *begin_case(void)
         daemon, "client.conf", "pid forkbeard.pid; control unix:forkbeard.sock; events {}");
     ck_assert_int_eq(listen(daemon->reservations[3], 1), 0);
     configure_daemon(daemon, FAULT_BEFORE);
-    daemon->before_exec = preload_faults;
+    daemon->before_exec = fault_plan_preload;
     daemon_start(daemon);
     daemon->before_exec = NULL;
     daemon_expects(daemon, ""); /* the log is the place for it */
@@ -197,8 +162,7 @@ static void fail_once(struct fault_run *run, size_t i)
 
 static bool needs_root(const char *call)
 {
-    return call != NULL && (strncmp(call, "set", 3) == 0 || strcmp(call, "initgroups") == 0) &&
-           strcmp(call, "setsockopt") != 0;
+    return call != NULL && strncmp(call, "set", 3) == 0 && strcmp(call, "setsockopt") != 0;
 }
 
 /* The good one at the end. */

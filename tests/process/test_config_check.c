@@ -88,13 +88,15 @@ static void write_conf(const char *text)
 
 static int check_text(const char *text)
 {
+    struct config_check check = { .pid = 0 };
     ssize_t n;
     int status;
 
     write_conf(text);
     ck_assert_int_eq(ftruncate(test.target.fd, 0), 0);
     ck_assert_int_eq(lseek(test.target.fd, 0, SEEK_SET), 0);
-    status = config_check_run(&test.options, &test.log, -1);
+    status = config_check_run(&check, &test.options, &test.log, -1);
+    config_check_done(&check);
     n = pread(test.target.fd, test.said, sizeof(test.said) - 1, 0);
     ck_assert_int_ge(n, 0);
     test.said[n] = '\0';
@@ -129,6 +131,7 @@ END_TEST
 /* `user` is a warning where nobody is root. */
 START_TEST(warnings_are_left_to_the_real_thing)
 {
+    struct config_check check = { .pid = 0 };
     struct cycle *cycle;
 
     act = do_nothing;
@@ -136,7 +139,8 @@ START_TEST(warnings_are_left_to_the_real_thing)
     ck_assert_int_eq(chmod(test.directory, 0755), 0);
     if (geteuid() == 0)
         ck_assert_int_eq(seteuid(65534), 0);
-    ck_assert_int_eq(config_check_run(&test.options, &test.log, -1), 0);
+    ck_assert_int_eq(config_check_run(&check, &test.options, &test.log, -1), 0);
+    config_check_done(&check);
     ck_assert_int_eq(lseek(test.target.fd, 0, SEEK_END), 0);
     cycle = cycle_load(&test.options, &test.log, -1);
     ck_assert_ptr_nonnull(cycle);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `user`: this program has accounts of its own, and says itself whether it is root. */
+#include "settings/answers.h"
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -36,6 +37,18 @@ struct group *getgrnam(const char *name)
     return strcmp(name, "www") == 0 ? &same : NULL;
 }
 
+/* The group that was asked with, and two more. */
+int getgrouplist(const char *name, gid_t gid, gid_t *groups, int *n)
+{
+    (void)name;
+    ck_assert_int_ge(*n, 3);
+    *n = 3;
+    groups[0] = gid;
+    groups[1] = 100;
+    groups[2] = 101;
+    return 3;
+}
+
 static void check_user(const struct loading *loading, const char *name, unsigned uid, unsigned gid)
 {
     const struct core_settings *core = &loading->cycle->core;
@@ -43,6 +56,9 @@ static void check_user(const struct loading *loading, const char *name, unsigned
     ck_assert_str_eq(core->user, name);
     ck_assert_uint_eq(core->uid, uid);
     ck_assert_uint_eq(core->gid, gid);
+    ck_assert_uint_eq(core->group_n, 3);
+    ck_assert_uint_eq(core->groups[0], gid);
+    ck_assert_uint_eq(core->groups[2], 101);
 }
 
 START_TEST(a_user_has_a_group)
@@ -114,10 +130,59 @@ START_TEST(others_cannot_choose_a_user)
 }
 END_TEST
 
+/* As a configuration check does, and the reading that follows it. */
+START_TEST(what_a_check_has_noted_is_not_asked_again)
+{
+    struct check_progress progress = { .done = false };
+    struct answers *answers = answers_create();
+    struct loading loading;
+
+    machine.root = true;
+    loading_begin(&loading);
+    loading.options.answers = answers;
+    loading.options.progress = &progress;
+    accept_text(&loading, "user www adm; events { }", "");
+    machine.deserted = true;
+    loading.options.progress = NULL;
+    accept_text(&loading, "user www adm; events { }", "");
+    check_user(&loading, "www", 33, 4);
+    refuse_text(&loading, "user www; events { }",
+        "invalid value \"www\" in \"user\" directive: the configuration was changed after it had "
+        "been checked, try again in /main:1:6\n");
+    loading_end(&loading);
+    answers_destroy(&answers);
+}
+END_TEST
+
+START_TEST(answers_of_another_process_are_not_trusted)
+{
+    struct answers *answers = answers_create();
+    uint32_t *words = (uint32_t *)(void *)answers;
+    char answer[4];
+
+    ck_assert(answers_add(answers, ANSWERS_HOST, "a", "1", 1));
+    ck_assert(answers_add(answers, ANSWERS_HOST, "b", "22", 2));
+    ck_assert_int_eq(answers_find(answers, ANSWERS_HOST, "b", answer, sizeof(answer)), 2);
+    ck_assert_int_eq(answers_find(answers, ANSWERS_HOST, "b", answer, 1), -1);
+    ck_assert_int_eq(answers_find(answers, ANSWERS_USER, "b", answer, sizeof(answer)), -1);
+    ck_assert_int_eq(answers_find(answers, ANSWERS_HOST, "c", answer, sizeof(answer)), -1);
+    for (int i = 0; i < 4; i++) { /* the length of all, and the first entry */
+        uint32_t was = words[i];
+
+        words[i] = UINT32_MAX - 3;
+        ck_assert_int_eq(answers_find(answers, ANSWERS_HOST, i == 1 ? "a" : "b", answer, 4), -1);
+        words[i] = was;
+    }
+    answers_destroy(&answers);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_user_has_a_group);
     tcase_add_test(tcase, user_and_group_must_exist);
+    tcase_add_test(tcase, what_a_check_has_noted_is_not_asked_again);
+    tcase_add_test(tcase, answers_of_another_process_are_not_trusted);
     tcase_add_test(tcase, root_s_workers_are_not_root_by_default);
     tcase_add_test(tcase, others_cannot_choose_a_user);
 }

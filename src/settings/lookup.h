@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Questions to the system's name services, which may take for ever. A configuration check asks
+ * them and notes the answers; a reading that has these asks nobody, so that the master waits for
+ * no service. Without notes (`answers` of the options is NULL) the services are asked.
+ *
+ * Each call returns NULL, or what is wrong with the name. */
+#pragma once
+
+#include "net/target.h"
+#include "settings/apply.h"
+
+#define LOOKUP_ADDRESSES_MAX 16
+
+/* Sets the user's numbers, with all groups that the user is in. The group is `group`, or where that
+ * is NULL the one with the user's name, or the user's primary group. *of_group: it is the group
+ * that is wrong. `word` is the place in the configuration, or NULL. */
+const char *lookup_user(struct apply *apply, const struct conf_word *word, const char *user,
+    const char *group, bool *of_group);
+/* Parse as address_parse_listen(), address_parse_host() and target_parse() do. */
+const char *lookup_listen(struct apply *apply, const struct conf_word *word,
+    struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n, in_port_t *last);
+const char *lookup_host(struct apply *apply, const char *text, in_port_t port, struct address *out);
+const char *lookup_target(struct apply *apply, const char *text, struct fb_target *out);
