@@ -4,6 +4,7 @@
 #include "cli/command.h"
 
 #include "base/diag_json.h"
+#include "cli/exchange.h"
 #include "cli/status_text.h"
 #include "process/config_check.h"
 #include "process/pidfile.h"
@@ -14,66 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
-
-/* A reply line of the daemon. */
-struct reply {
-    char *text; /* NULL: there is none */
-    size_t n;
-};
 
 /* How long a command may take unless --timeout says so: a reload and an upgrade check a
  * configuration and start workers. */
 #define REPLY_MS 5000
 #define OUTCOME_MS 180000
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* Limits how long the next call on the socket waits to what is left until the deadline; -1 with
- * errno EAGAIN when it has passed. */
-static int limit_wait(int fd, int64_t deadline)
-{
-    int64_t ms = deadline - now_ms();
-    struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-
-    if (ms <= 0) {
-        errno = EAGAIN;
-        return -1;
-    }
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == -1)
-        return -1;
-    return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-}
-
-/* Returns a connected socket; -1 with errno, EAGAIN when the deadline has passed. */
-static int connect_to(const char *path, int64_t deadline)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd, error;
-
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    strcpy(address.sun_path, path);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd == -1 || (limit_wait(fd, deadline) == 0 &&
-                        connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0))
-        return fd;
-    error = errno;
-    close(fd);
-    errno = error;
-    return -1;
-}
 
 /* Returns the command that the daemon is sent. */
 static const char *command_word(const struct cmdline *cmdline)
@@ -90,51 +37,6 @@ static int64_t timeout_ms(const struct cmdline *cmdline)
     return strcmp(word, "reload") == 0 || strcmp(word, "upgrade") == 0 ? OUTCOME_MS : REPLY_MS;
 }
 
-static int send_command(int fd, const char *command)
-{
-    char request[64];
-    int n = snprintf(request, sizeof(request), "{\"command\":\"%s\"}\n", command);
-    ssize_t sent;
-
-    do
-        sent = send(fd, request, (size_t)n, MSG_NOSIGNAL); /* a new socket has room for it */
-    while (sent == -1 && errno == EINTR);
-    /* a daemon that refuses the client may have closed the connection: its reply has the reason */
-    return sent == n || errno == EPIPE ? 0 : -1;
-}
-
-/* Receives up to the line's end; without a reply, and with errno 0, if the daemon has closed the
- * connection first, or errno EAGAIN if it has not replied until the deadline. */
-static struct reply receive_reply(int fd, int64_t deadline)
-{
-    struct reply reply = { NULL, 0 };
-    size_t size = 0;
-
-    while (reply.n == 0 || reply.text[reply.n - 1] != '\n') {
-        ssize_t n = 0;
-
-        if (size == reply.n) {
-            char *larger = realloc(reply.text, size = size > 0 ? 2 * size : 4096);
-
-            if (larger == NULL)
-                break;
-            reply.text = larger;
-        }
-        n = limit_wait(fd, deadline);
-        if (n == 0)
-            n = recv(fd, reply.text + reply.n, size - reply.n, 0);
-        if (n == -1 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            errno = n == 0 ? 0 : errno;
-            free(reply.text);
-            return (struct reply) { NULL, 0 };
-        }
-        reply.n += (size_t)n;
-    }
-    return reply;
-}
-
 /* Reports a daemon that has not answered; returns the exit code. */
 static int report_silence(const struct cmdline *cmdline, const char *path, struct log *log)
 {
@@ -147,24 +49,19 @@ static int report_silence(const struct cmdline *cmdline, const char *path, struc
     return EXIT_NO_REPLY;
 }
 
-/* Sends the command over the connection, which is closed; returns the exit code where there is no
- * reply. */
-static int send_and_wait(const struct cmdline *cmdline, const char *path, int fd, int64_t deadline,
-    struct reply *reply, struct log *log)
+/* Sends the command and receives the reply; returns the exit code where there is none. */
+static int send_and_wait(const struct cmdline *cmdline, const char *path,
+    struct cli_exchange *exchange, int64_t deadline, struct log *log)
 {
-    int status = EXIT_SUCCESS;
+    char request[64];
 
-    if (send_command(fd, command_word(cmdline)) == 0)
-        *reply = receive_reply(fd, deadline);
-    if (reply->text == NULL && errno == EAGAIN) {
-        status = report_silence(cmdline, path, log);
-    } else if (reply->text == NULL) {
-        log_write(
-            log, LEVEL_EMERG, errno, "the daemon did not reply to \"%s\"", command_word(cmdline));
-        status = EXIT_FAILURE;
-    }
-    close(fd);
-    return status;
+    snprintf(request, sizeof(request), "{\"command\":\"%s\"}\n", command_word(cmdline));
+    if (cli_send(exchange, request) == 0 && cli_receive(exchange, deadline) == 0)
+        return EXIT_SUCCESS;
+    if (errno == EAGAIN)
+        return report_silence(cmdline, path, log);
+    log_write(log, LEVEL_EMERG, errno, "the daemon did not reply to \"%s\"", command_word(cmdline));
+    return EXIT_FAILURE;
 }
 
 /* Reads the paths of the pid file and the control socket from the configuration; NULL after a
@@ -195,9 +92,10 @@ static const char *unchanged_part(const char *order)
     return strcmp(order, "upgrade") == 0 ? ": the old process continues to serve" : "";
 }
 
-static int print_outcome(const struct cmdline *cmdline, const struct reply *reply, struct log *log)
+static int print_outcome(
+    const struct cmdline *cmdline, const struct cli_exchange *reply, struct log *log)
 {
-    struct json_value outcome = json_parse(reply->text, reply->n);
+    struct json_value outcome = json_parse(reply->text, reply->line_n);
     struct json_value messages = json_member(outcome, "messages"), at = { NULL, 0 };
     bool ok = json_is_true(json_member(outcome, "ok")), shown = false;
     int64_t pid = json_integer(json_member(outcome, "pid"), 0);
@@ -254,9 +152,9 @@ static int send_signal(
 int cli_command(const struct cmdline *cmdline, struct log *log)
 {
     struct cycle *cycle = load_paths(cmdline, log);
-    int64_t deadline = now_ms() + timeout_ms(cmdline);
-    struct reply reply = { NULL, 0 };
-    int status, fd = -1;
+    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
+    struct cli_exchange exchange = { .fd = -1 };
+    int status;
     const char *path;
 
     if (cycle == NULL)
@@ -264,26 +162,27 @@ int cli_command(const struct cmdline *cmdline, struct log *log)
     errno = 0;
     path = cycle->core.control;
     if (path != NULL)
-        fd = connect_to(path, deadline);
-    if (fd == -1 && errno == EAGAIN)
+        cli_connect(&exchange, path, deadline);
+    if (exchange.fd == -1 && errno == EAGAIN)
         status = report_silence(cmdline, path, log);
-    else if (fd == -1)
+    else if (exchange.fd == -1)
         status = send_signal(cmdline, cycle, errno, log);
-    else if ((status = send_and_wait(cmdline, path, fd, deadline, &reply, log)) == EXIT_SUCCESS)
-        status = print_outcome(cmdline, &reply, log);
-    free(reply.text);
+    else if ((status = send_and_wait(cmdline, path, &exchange, deadline, log)) == EXIT_SUCCESS)
+        status = print_outcome(cmdline, &exchange, log);
+    cli_disconnect(&exchange);
     cycle_destroy(&cycle);
     return status;
 }
 
-static int print_status(const struct cmdline *cmdline, const struct reply *reply, struct log *log)
+static int print_status(
+    const struct cmdline *cmdline, const struct cli_exchange *reply, struct log *log)
 {
-    struct json_value status = json_parse(reply->text, reply->n);
+    struct json_value status = json_parse(reply->text, reply->line_n);
     bool ok = json_is_true(json_member(status, "ok"));
     char error[4096];
 
     if ((cmdline->options & CMDLINE_JSON) != 0) {
-        fwrite(reply->text, 1, reply->n, stdout);
+        fwrite(reply->text, 1, reply->line_n, stdout);
     } else if (ok) {
         status_text_write(status, stdout);
     } else {
@@ -297,9 +196,9 @@ static int print_status(const struct cmdline *cmdline, const struct reply *reply
 int cli_status(const struct cmdline *cmdline, struct log *log)
 {
     struct cycle *cycle = load_paths(cmdline, log);
-    int64_t deadline = now_ms() + timeout_ms(cmdline);
-    struct reply reply = { NULL, 0 };
-    int status = EXIT_FAILURE, fd;
+    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
+    struct cli_exchange exchange = { .fd = -1 };
+    int status = EXIT_FAILURE;
     const char *path;
 
     if (cycle == NULL)
@@ -308,15 +207,15 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
     if (path == NULL)
         log_write(log, LEVEL_EMERG, 0,
             "the configuration has no control socket: see the directive \"control\"");
-    else if ((fd = connect_to(path, deadline)) != -1)
-        status = send_and_wait(cmdline, path, fd, deadline, &reply, log);
+    else if (cli_connect(&exchange, path, deadline) == 0)
+        status = send_and_wait(cmdline, path, &exchange, deadline, log);
     else if (errno == EAGAIN)
         status = report_silence(cmdline, path, log);
     else
         log_write(log, LEVEL_EMERG, errno, "connect() to the control socket \"%s\" failed", path);
-    if (reply.text != NULL)
-        status = print_status(cmdline, &reply, log);
-    free(reply.text);
+    if (exchange.line_n > 0)
+        status = print_status(cmdline, &exchange, log);
+    cli_disconnect(&exchange);
     cycle_destroy(&cycle);
     return status;
 }
