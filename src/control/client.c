@@ -38,6 +38,7 @@ void control_client_set(struct control_client *client, enum client_phase phase)
     assert(phase < CLIENT_PHASES);
     assert((next[client->phase] & 1u << phase) != 0);
     client->phase = phase;
+    client->activity = ++client->control->activity;
     if (phase == CLIENT_REPLYING || phase == CLIENT_LAST_REPLY)
         timers_arm(client->control->timers, &client->patience, CONTROL_PATIENCE_MS);
     else if (phase != CLIENT_READING) /* READING keeps the time of the reply before it */
@@ -58,6 +59,17 @@ void control_client_destroy(struct control_client *client)
     free(client->out);
     client->kind = 0;
     free(client);
+}
+
+bool control_waiting_is_full(const struct control *control)
+{
+    const struct control_client *client;
+    unsigned n = 0;
+
+    TAILQ_FOREACH (client, &control->clients, link)
+        n += client->waiting_for != CONTROL_WAIT_NONE;
+    assert(n <= CONTROL_WAITING_MAX);
+    return n == CONTROL_WAITING_MAX;
 }
 
 void control_client_wait(struct control_client *client, enum control_wait waiting_for)

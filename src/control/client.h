@@ -10,6 +10,9 @@
 
 #define CONTROL_REQUEST_MAX 65536 /* bytes of a request */
 #define CONTROL_PATIENCE_MS 30000 /* to ask, or to take the reply */
+/* Clients at once. Those beyond the ones that may wait can give way: there are always some. */
+#define CONTROL_CLIENTS_MAX 32
+#define CONTROL_WAITING_MAX 16 /* clients that wait for the outcome of a command */
 #define CONTROL_CLIENT_KIND KIND('C', 'C', 'l', 'i')
 
 enum client_phase {
@@ -34,6 +37,7 @@ struct control_client {
     int fd;
     pid_t pid;
     bool ended;            /* the client sends nothing more */
+    uint64_t activity;     /* its latest request or reply, counted over all clients */
     struct timer patience; /* to ask, or to take the reply; not set while the client must wait */
     char *out;             /* the reply in REPLYING and LAST_REPLY, else NULL */
     size_t out_n, out_sent;
@@ -46,6 +50,8 @@ void control_client_destroy(struct control_client *client);
 void control_client_check(const struct control_client *client);
 /* Changes the phase. */
 void control_client_set(struct control_client *client, enum client_phase phase);
+/* Whether as many clients wait as may. */
+bool control_waiting_is_full(const struct control *control);
 /* Makes the client wait for this, and disarms its timer. */
 void control_client_wait(struct control_client *client, enum control_wait waiting_for);
 /* Begins to send this line, which is freed then; NULL: there was no memory for it, and the

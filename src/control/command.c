@@ -29,44 +29,55 @@ static void reply_status(struct control_client *client)
     control_reply_end(&json, client);
 }
 
-/* Replies at once to those who end the daemon, and keeps them connected until it has. */
-static void reply_then_hold(struct control_client *client)
+/* Replies at once to those who end the daemon, and keeps as many as may wait connected until it
+ * has. */
+static void reply_then_hold(struct control_client *client, bool full)
 {
     struct json json;
 
-    client->waiting_for = CONTROL_WAIT_EXIT;
+    if (!full)
+        client->waiting_for = CONTROL_WAIT_EXIT;
     control_reply_begin(&json, true);
     control_reply_end(&json, client);
+}
+
+static enum control_wait outcome_of(enum command command)
+{
+    switch (command) {
+    case COMMAND_RELOAD:
+        return CONTROL_WAIT_RELOAD;
+    case COMMAND_REOPEN:
+        return CONTROL_WAIT_REOPEN;
+    case COMMAND_UPGRADE:
+        return CONTROL_WAIT_UPGRADE;
+    default:
+        return CONTROL_WAIT_EXIT;
+    }
 }
 
 static void give_command(struct control_client *client, const struct signal_row *s)
 {
     struct control *control = client->control;
     enum command command = s->commands[ROLE_MASTER];
+    enum control_wait outcome = outcome_of(command);
+    bool full = control_waiting_is_full(control);
     const char *refused;
 
     assert(command != COMMAND_NONE); /* the table has a command for each word */
-    refused = control->ops->command(control->host, command);
+    if (full && outcome != CONTROL_WAIT_EXIT)
+        refused = "too many clients wait for an outcome, try again";
+    else
+        refused = control->ops->command(control->host, command);
     if (refused != NULL) {
         control_reply_error(client, refused, false);
         return;
     }
     log_write(control->log, LEVEL_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
         s->command, (int)client->pid, s->doing);
-    switch (command) {
-    case COMMAND_RELOAD:
-        control_client_wait(client, CONTROL_WAIT_RELOAD);
-        break;
-    case COMMAND_REOPEN:
-        control_client_wait(client, CONTROL_WAIT_REOPEN);
-        break;
-    case COMMAND_UPGRADE:
-        control_client_wait(client, CONTROL_WAIT_UPGRADE);
-        break;
-    default:
-        reply_then_hold(client);
-        break;
-    }
+    if (outcome == CONTROL_WAIT_EXIT)
+        reply_then_hold(client, full);
+    else
+        control_client_wait(client, outcome);
 }
 
 void control_command_handle(struct control_client *client, size_t n)

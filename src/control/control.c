@@ -53,7 +53,7 @@ void control_check(const struct control *control)
         assert(client->control == control);
         n++;
     }
-    assert(n == control->client_n);
+    assert(n == control->client_n && n <= CONTROL_CLIENTS_MAX);
 }
 
 /* The kernel does not announce again a client that is still in the queue. */

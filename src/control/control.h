@@ -70,6 +70,7 @@ struct control {
     const struct control_socket *socket; /* clients come from here; the host's */
     TAILQ_HEAD(, control_client) clients;
     unsigned client_n;
+    uint64_t activity;  /* requests and replies of all clients so far */
     bool accept_failed; /* the latest accept has, which was logged */
     struct timer retry; /* accepts again, as nothing else tells when to */
 };

@@ -16,7 +16,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CLIENTS_MAX 16
 #define REQUESTS_MAX 16 /* most requests of one client in one call */
 
 /* A client that has to wait may have gone; one that only sends nothing more has not. */
@@ -102,6 +101,49 @@ void control_exchange_run(struct control_client *client)
         raise(SIGIO); /* the other clients come first */
 }
 
+/* Returns the client whose latest request or reply is the longest ago, of those that do not wait
+ * for an outcome. */
+static struct control_client *longest_idle(
+    const struct control *control, const struct control_client *except)
+{
+    struct control_client *client, *found = NULL;
+
+    TAILQ_FOREACH (client, &control->clients, link)
+        if (client != except && client->waiting_for == CONTROL_WAIT_NONE &&
+            (found == NULL || client->activity < found->activity))
+            found = client;
+    return found;
+}
+
+/* Closes a client that gives way, and says why if its reply before is through. */
+static void give_way(struct control_client *client)
+{
+    if (client->phase == CLIENT_READING) {
+        control_reply_error(client, "closed, for another client: too many are connected", true);
+        if (run_step(client) == CLIENT_DONE)
+            run_step(client); /* takes what is unread */
+    }
+    control_client_destroy(client);
+}
+
+/* Has the longest idle client give way to a new one, if there are too many. Those that have gone,
+ * or have just sent a request, are found first. */
+static void make_room(struct control *control, const struct control_client *client)
+{
+    struct control_client *other, *next;
+
+    if (control->client_n <= CONTROL_CLIENTS_MAX)
+        return;
+    TAILQ_FOREACH_SAFE (other, &control->clients, link, next)
+        if (other != client)
+            control_exchange_run(other);
+    if (control->client_n <= CONTROL_CLIENTS_MAX)
+        return;
+    other = longest_idle(control, client);
+    assert(other != NULL && control->client_n == CONTROL_CLIENTS_MAX + 1); /* fewer may wait */
+    give_way(other);
+}
+
 static void cut_off(struct loop *loop, struct timer *timer)
 {
     struct control_client *client = container_of(timer, struct control_client, patience);
@@ -132,9 +174,12 @@ void control_exchange_begin(struct control *control, int fd)
     TAILQ_INSERT_TAIL(&control->clients, client, link);
     control->client_n++;
     refused = control_peer_refusal(control, fd, &client->pid);
-    if (refused == NULL && control->client_n > CLIENTS_MAX)
-        refused = "too many clients at once, try again";
+    client->activity = ++control->activity;
     if (refused != NULL)
         control_reply_error(client, refused, true);
+    else
+        make_room(control, client);
     control_exchange_run(client); /* a client that has gone already is not counted with the next */
+    if (control->client_n > CONTROL_CLIENTS_MAX) /* a refused one that does not take its reply */
+        control_client_destroy(client);
 }

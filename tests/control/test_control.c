@@ -213,6 +213,139 @@ START_TEST(slow_clients_are_cut_off)
 }
 END_TEST
 
+#define CLIENTS_MAX 32
+#define WAITING_MAX 16
+#define REPLACED "{\"ok\":false,\"error\":\"closed, for another client: too many are connected\"}\n"
+
+static void open_clients(struct host *host, int *fds, unsigned n, const char *text)
+{
+    for (unsigned i = 0; i < n; i++) {
+        fds[i] = connect_client(host);
+        send_text(host, fds[i], text);
+    }
+}
+
+static void close_clients(const int *fds, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        close(fds[i]);
+}
+
+static void check_served(struct host *host)
+{
+    int fd = connect_client(host);
+
+    send_text(host, fd, "{\"command\":\"status\"}\n");
+    ck_assert_int_eq(strncmp(received(fd), "{\"ok\":true,", 11), 0);
+    close(fd);
+}
+
+/* Clients that have sent nothing, or a part of a request. */
+START_TEST(idle_clients_give_way)
+{
+    struct host host;
+    int idle[CLIENTS_MAX];
+
+    set_up(&host);
+    open_clients(&host, idle, CLIENTS_MAX, _i == 0 ? "" : "{\"comm");
+    ck_assert_uint_eq(host.control.client_n, CLIENTS_MAX);
+    send_text(&host, idle[0], _i == 0 ? "{\"command\":\"status\"}\n" : "and\":\"status\"}\n");
+    ck_assert_int_eq(strncmp(received(idle[0]), "{\"ok\":true,", 11), 0);
+    check_served(&host);
+    ck_assert_str_eq(received(idle[1]), REPLACED); /* the longest idle one */
+    ck_assert_int_eq(recv(idle[1], &(char) { 0 }, 1, MSG_DONTWAIT), 0);
+    ck_assert_str_eq(received(idle[0]), "");
+    ck_assert_str_eq(received(idle[2]), "");
+    for (int i = 0; i < 3 * CLIENTS_MAX; i++)
+        check_served(&host);
+    close_clients(idle, CLIENTS_MAX);
+    tear_down(&host);
+}
+END_TEST
+
+/* A request that has arrived with a new client is carried out first. */
+START_TEST(a_client_with_a_request_is_not_idle)
+{
+    static const char request[] = "{\"command\":\"status\"}\n";
+    struct host host;
+    int idle[CLIENTS_MAX], fd;
+
+    set_up(&host);
+    open_clients(&host, idle, CLIENTS_MAX, "");
+    ck_assert_int_eq(send(idle[0], request, strlen(request), 0), (int)strlen(request));
+    fd = connect_client(&host);
+    control_serve(&host.control);
+    ck_assert_int_eq(strncmp(received(idle[0]), "{\"ok\":true,", 11), 0);
+    ck_assert_str_eq(received(idle[1]), REPLACED);
+    close(fd);
+    close_clients(idle, CLIENTS_MAX);
+    tear_down(&host);
+}
+END_TEST
+
+/* Clients that take no reply hold nobody up. */
+START_TEST(clients_that_do_not_read_give_way)
+{
+    struct host host;
+    int slow[CLIENTS_MAX];
+
+    set_up(&host);
+    open_clients(&host, slow, CLIENTS_MAX, "");
+    for (int i = 0; i < CLIENTS_MAX; i++)
+        while (send(slow[i], "?\n?\n?\n?\n", 8, MSG_DONTWAIT) == 8)
+            control_serve(&host.control);
+    ck_assert_uint_eq(host.control.client_n, CLIENTS_MAX);
+    for (int i = 0; i < 2 * CLIENTS_MAX; i++)
+        check_served(&host);
+    close_clients(slow, CLIENTS_MAX);
+    tear_down(&host);
+}
+END_TEST
+
+/* So many that the next is refused, while others are served; each gets the outcome. */
+START_TEST(waiting_clients_stay)
+{
+    struct control_outcome outcome = { .ok = true, .generation = 3 };
+    int waiting[WAITING_MAX], idle[CLIENTS_MAX], late;
+    struct host host;
+
+    set_up(&host);
+    open_clients(&host, waiting, WAITING_MAX, "{\"command\":\"reload\"}\n");
+    open_clients(&host, &late, 1, "{\"command\":\"reopen\"}\n");
+    ck_assert_ptr_nonnull(strstr(received(late), "too many clients wait for an outcome, try"));
+    ck_assert_int_eq(host.taken, COMMAND_RELOAD);
+    open_clients(&host, idle, CLIENTS_MAX, "");
+    for (int i = 0; i < CLIENTS_MAX; i++)
+        check_served(&host);
+    control_reply(&host.control, CONTROL_WAIT_RELOAD, &outcome);
+    for (int i = 0; i < WAITING_MAX; i++)
+        ck_assert_int_eq(strncmp(received(waiting[i]), "{\"ok\":true,\"generation\":3", 25), 0);
+    close(late);
+    close_clients(waiting, WAITING_MAX);
+    close_clients(idle, CLIENTS_MAX);
+    tear_down(&host);
+}
+END_TEST
+
+/* Whoever ends the daemon is obeyed, even where no more clients may wait for its end. */
+START_TEST(any_number_may_end_the_daemon)
+{
+    struct host host;
+    int quit[3 * CLIENTS_MAX];
+
+    set_up(&host);
+    for (int i = 0; i < 3 * CLIENTS_MAX; i++) {
+        host.taken = COMMAND_NONE;
+        open_clients(&host, &quit[i], 1, "{\"command\":\"quit\"}\n");
+        ck_assert_int_eq(host.taken, COMMAND_QUIT);
+        ck_assert_str_eq(received(quit[i]), "{\"ok\":true}\n");
+    }
+    ck_assert_uint_le(host.control.client_n, CLIENTS_MAX);
+    close_clients(quit, 3 * CLIENTS_MAX);
+    tear_down(&host);
+}
+END_TEST
+
 START_TEST(whoever_ends_the_daemon_stays_connected)
 {
     struct host host;
@@ -354,6 +487,11 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_reload_is_replied_to_at_its_end);
     tcase_add_test(tcase, a_refused_command_is_not_given);
     tcase_add_test(tcase, slow_clients_are_cut_off);
+    tcase_add_loop_test(tcase, idle_clients_give_way, 0, 2);
+    tcase_add_test(tcase, a_client_with_a_request_is_not_idle);
+    tcase_add_test(tcase, clients_that_do_not_read_give_way);
+    tcase_add_test(tcase, waiting_clients_stay);
+    tcase_add_test(tcase, any_number_may_end_the_daemon);
     tcase_add_test(tcase, whoever_ends_the_daemon_stays_connected);
     tcase_add_test(tcase, a_socket_in_use_is_not_replaced);
 }
