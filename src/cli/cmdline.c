@@ -17,7 +17,7 @@
 #define TIMEOUT_MAX_MS (24 * 3600 * 1000)
 
 /* Options without a letter, as getopt_long() returns them. */
-enum { LONG_HELP = 256, LONG_VERSION, LONG_JSON, LONG_TIMEOUT };
+enum { LONG_HELP = 256, LONG_VERSION, LONG_JSON, LONG_TIMEOUT, LONG_CONTROL };
 
 /* Joins directory and path, unless the path is absolute; NULL without memory. */
 static char *join_path(const char *directory, const char *path)
@@ -41,6 +41,24 @@ static char *resolve_path(const char *prefix, const char *path)
         return NULL;
     resolved = join_path(here, path);
     free(here);
+    return resolved;
+}
+
+/* Makes the prefix absolute. "." and "dir/" become "/here" and "/here/dir", so that a socket in it
+ * has one name however the prefix was written. */
+static char *resolve_prefix(const char *prefix)
+{
+    char *resolved;
+    size_t n;
+
+    while (strncmp(prefix, "./", 2) == 0)
+        prefix += 2 + strspn(prefix + 2, "/");
+    resolved =
+        *prefix == '\0' || strcmp(prefix, ".") == 0 ? getcwd(NULL, 0) : resolve_path(NULL, prefix);
+    if (resolved == NULL)
+        return NULL;
+    for (n = strlen(resolved); n > 1 && resolved[n - 1] == '/'; n--)
+        resolved[n - 1] = '\0';
     return resolved;
 }
 
@@ -68,15 +86,19 @@ static int copy_environment(struct cmdline *cmdline, struct log *log)
 static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char *conf,
     const char *error_log, struct log *log)
 {
-    char *base = prefix == NULL ? NULL : resolve_path(NULL, prefix);
+    char *base = prefix == NULL ? NULL : resolve_prefix(prefix);
     struct cycle_options *cycle = &cmdline->cycle;
 
+    cycle->prefix = base; /* NULL: the directory of the configuration */
+    if (prefix != NULL && base == NULL) {
+        log_write(log, LEVEL_EMERG, errno, "cannot make the prefix \"%s\" absolute", prefix);
+        return -1;
+    }
     if (prefix != NULL) { /* with a prefix, everything lies below it, as in nginx */
-        cycle->conf =
-            conf == NULL ? join_path(base, "conf/forkbeard.conf") : resolve_path(base, conf);
+        cycle->conf = resolve_path(base, conf == NULL ? "conf/forkbeard.conf" : conf);
         cycle->pid = join_path(base, "logs/forkbeard.pid");
         cycle->error_log = join_path(base, "logs/error.log");
-        cycle->module_directory = strdup(base != NULL ? base : "");
+        cycle->module_directory = strdup(base);
     } else {
         cycle->conf = conf == NULL ? strdup(DEFAULT_CONF_PATH) : resolve_path(NULL, conf);
         cycle->pid = strdup(DEFAULT_PID_PATH);
@@ -88,7 +110,6 @@ static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char
         cycle->error_log =
             strcmp(error_log, "stderr") == 0 ? strdup(error_log) : resolve_path(base, error_log);
     }
-    free(base);
     if (cycle->conf != NULL && cycle->pid != NULL && cycle->error_log != NULL &&
         cycle->module_directory != NULL)
         return 0;
@@ -112,6 +133,17 @@ static int check_timeout(struct cmdline *cmdline, const char *time, struct log *
         return 0;
     log_write(log, LEVEL_EMERG, 0,
         "invalid option: \"--timeout %s\", expected a time from 1ms to 1d, as 30s", time);
+    return -1;
+}
+
+/* Takes a path as the directive `control` has it, "unix:PATH", or without "unix:". */
+static int set_control(struct cmdline *cmdline, const char *path, struct log *log)
+{
+    free((char *)cmdline->control);
+    cmdline->control = resolve_path(NULL, strncmp(path, "unix:", 5) == 0 ? path + 5 : path);
+    if (cmdline->control != NULL)
+        return 0;
+    log_write(log, LEVEL_EMERG, errno, "cannot make the path \"%s\" absolute", path);
     return -1;
 }
 
@@ -188,6 +220,7 @@ int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int
 {
     static const struct option options[] = { { "help", no_argument, NULL, LONG_HELP },
         { "version", no_argument, NULL, LONG_VERSION }, { "json", no_argument, NULL, LONG_JSON },
+        { "control", required_argument, NULL, LONG_CONTROL },
         { "timeout", required_argument, NULL, LONG_TIMEOUT }, { .name = NULL } };
     const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
     int option;
@@ -245,6 +278,11 @@ int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int
             if (check_timeout(cmdline, optarg, log) == -1)
                 return -1;
             break;
+        case LONG_CONTROL:
+            cmdline->options |= CMDLINE_CONTROL;
+            if (set_control(cmdline, optarg, log) == -1)
+                return -1;
+            break;
         case ':':
             log_write(log, LEVEL_EMERG, 0, "option \"%s\" requires an argument", argv[optind - 1]);
             return -1;
@@ -256,6 +294,12 @@ int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int
     }
     if (check_words(cmdline, argv + optind, log) == -1)
         return -1;
+    if (cmdline->control != NULL &&
+        (prefix != NULL || conf != NULL || error_log != NULL || globals != NULL)) {
+        log_write(log, LEVEL_EMERG, 0,
+            "invalid option: \"--control\" reads no configuration: leave out -c, -e, -g and -p");
+        return -1;
+    }
     cmdline->cycle.testing = cmdline->test;
     if (copy_globals(cmdline, globals, log) == -1 || copy_environment(cmdline, log) == -1)
         return -1;
@@ -267,12 +311,14 @@ void cmdline_done(struct cmdline *cmdline)
     struct cycle_options *cycle = &cmdline->cycle;
 
     free((char *)cycle->conf);
+    free((char *)cycle->prefix);
     free((char *)cycle->pid);
     free((char *)cycle->error_log);
     free((char *)cycle->module_directory);
     free((char *)cycle->globals);
+    free((char *)cmdline->control);
     free((void *)cycle->environment);
-    cycle->conf = cycle->pid = cycle->error_log = cycle->globals = NULL;
-    cycle->module_directory = NULL;
+    cycle->conf = cycle->prefix = cycle->pid = cycle->error_log = cycle->globals = NULL;
+    cmdline->control = cycle->module_directory = NULL;
     cycle->environment = NULL;
 }

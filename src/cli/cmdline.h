@@ -12,7 +12,11 @@
 struct cmdline;
 
 /* Options that belong to -s or to words, as bits. */
-enum cmdline_option { CMDLINE_JSON = 1, CMDLINE_TIMEOUT = 2 };
+enum cmdline_option {
+    CMDLINE_JSON = 1,
+    CMDLINE_TIMEOUT = 2,
+    CMDLINE_CONTROL = 4, /* for what talks to a daemon: its socket, or the options of a start */
+};
 
 /* A command that is a word. The usage, the help and the errors of the command line derive from
  * the rows. */
@@ -40,6 +44,7 @@ struct cmdline {
     const char *argument;            /* the one behind the word, or NULL */
     unsigned options;                /* enum cmdline_option: those that were given */
     int64_t timeout_ms;              /* --timeout; 0: the command's own */
+    const char *control;             /* --control: an absolute path; NULL: the configuration's */
     struct cycle_options cycle;
 };
 

@@ -22,6 +22,8 @@ static const char *const options[][2] = {
     { "--json", "show the status as one line of JSON" },
     { "--timeout time", "wait no longer for the daemon's reply (default: 5s,\n"
                         "3m for reload and upgrade)" },
+    { "--control path", "reach the daemon with this control socket for -s and status; no\n"
+                        "configuration is read" },
     { "-p prefix", "set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
                    "logs/error.log are below it" },
     { "-e filename", "set error log file (default: " DEFAULT_ERROR_LOG_PATH ")" },
@@ -36,10 +38,11 @@ static const struct {
 } owned[] = {
     { CMDLINE_JSON, "--json", " [--json]" },
     { CMDLINE_TIMEOUT, "--timeout", " [--timeout time]" },
+    { CMDLINE_CONTROL, "--control", " [--control path | -c filename ...]" },
 };
 
 #define OWNED_N (sizeof(owned) / sizeof(owned[0]))
-#define SIGNAL_OPTIONS CMDLINE_TIMEOUT /* those that belong to -s */
+#define SIGNAL_OPTIONS (CMDLINE_TIMEOUT | CMDLINE_CONTROL) /* those that belong to -s */
 
 static void show_row(const char *name, const char *argument, const char *text, FILE *out)
 {
@@ -56,21 +59,26 @@ static void show_row(const char *name, const char *argument, const char *text, F
     putc('\n', out);
 }
 
+static void show_owned(unsigned options_owned, FILE *out)
+{
+    for (size_t i = 0; i < OWNED_N; i++)
+        if ((options_owned & owned[i].option) != 0)
+            fputs(owned[i].usage, out);
+}
+
 static void show_usage(const struct cmdline_word *words, FILE *out)
 {
-    fprintf(out, "Usage: forkbeard [-?hvVtTq] [-s signal]");
-    for (size_t i = 0; i < OWNED_N; i++)
-        if ((SIGNAL_OPTIONS & owned[i].option) != 0)
-            fputs(owned[i].usage, out);
-    fprintf(out, "\n                 [-p prefix] [-e filename] [-c filename] [-g directives]\n");
+    fprintf(out, "Usage: forkbeard [-?hvVtTq] [-p prefix] [-e filename] [-c filename]\n"
+                 "                 [-g directives]\n"
+                 "       forkbeard -s signal");
+    show_owned(SIGNAL_OPTIONS, out);
+    putc('\n', out);
     for (const struct cmdline_word *word = words; word->name != NULL; word++) {
         fprintf(out, "       forkbeard %s", word->name);
         if (word->argument != NULL)
             fprintf(out, " %s", word->argument);
-        for (size_t i = 0; i < OWNED_N; i++)
-            if ((word->options & owned[i].option) != 0)
-                fputs(owned[i].usage, out);
-        fprintf(out, "%s\n", (word->options & CMDLINE_TIMEOUT) != 0 ? " [-c filename] ..." : "");
+        show_owned(word->options, out);
+        putc('\n', out);
     }
 }
 

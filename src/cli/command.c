@@ -64,14 +64,28 @@ static int send_and_wait(const struct cmdline *cmdline, const char *path,
     return EXIT_FAILURE;
 }
 
-/* Reads the paths of the pid file and the control socket from the configuration; NULL after a
- * report. */
-static struct cycle *load_paths(const struct cmdline *cmdline, struct log *log)
+/* Finds the paths of the pid file and the control socket: in the configuration, or with --control
+ * without one, and *cycle is then NULL. *control is NULL where the configuration has no control
+ * socket. -1 after a report. */
+static int load_paths(
+    const struct cmdline *cmdline, struct log *log, struct cycle **cycle, const char **control)
 {
     struct cycle_options options = cmdline->cycle;
 
+    *cycle = NULL;
+    *control = cmdline->control;
+    if (cmdline->control != NULL)
+        return 0;
     options.only_pid = true;
-    return cycle_load(&options, log, STDERR_FILENO);
+    *cycle = cycle_load(&options, log, STDERR_FILENO);
+    if (*cycle != NULL)
+        *control = (*cycle)->core.control;
+    return *cycle != NULL ? 0 : -1;
+}
+
+static void report_connect(const char *path, struct log *log)
+{
+    log_write(log, LEVEL_EMERG, errno, "connect() to the control socket \"%s\" failed", path);
 }
 
 static void print_message(const struct diag_message *message, struct log *log)
@@ -151,20 +165,21 @@ static int send_signal(
 
 int cli_command(const struct cmdline *cmdline, struct log *log)
 {
-    struct cycle *cycle = load_paths(cmdline, log);
     int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
     struct cli_exchange exchange = { .fd = -1 };
-    int status;
+    int status = EXIT_FAILURE;
+    struct cycle *cycle;
     const char *path;
 
-    if (cycle == NULL)
+    if (load_paths(cmdline, log, &cycle, &path) == -1)
         return EXIT_FAILURE;
     errno = 0;
-    path = cycle->core.control;
     if (path != NULL)
         cli_connect(&exchange, path, deadline);
     if (exchange.fd == -1 && errno == EAGAIN)
         status = report_silence(cmdline, path, log);
+    else if (exchange.fd == -1 && cycle == NULL) /* no pid file is known either */
+        report_connect(path, log);
     else if (exchange.fd == -1)
         status = send_signal(cmdline, cycle, errno, log);
     else if ((status = send_and_wait(cmdline, path, &exchange, deadline, log)) == EXIT_SUCCESS)
@@ -195,15 +210,14 @@ static int print_status(
 
 int cli_status(const struct cmdline *cmdline, struct log *log)
 {
-    struct cycle *cycle = load_paths(cmdline, log);
     int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
     struct cli_exchange exchange = { .fd = -1 };
     int status = EXIT_FAILURE;
+    struct cycle *cycle;
     const char *path;
 
-    if (cycle == NULL)
+    if (load_paths(cmdline, log, &cycle, &path) == -1)
         return EXIT_FAILURE;
-    path = cycle->core.control;
     if (path == NULL)
         log_write(log, LEVEL_EMERG, 0,
             "the configuration has no control socket: see the directive \"control\"");
@@ -212,7 +226,7 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
     else if (errno == EAGAIN)
         status = report_silence(cmdline, path, log);
     else
-        log_write(log, LEVEL_EMERG, errno, "connect() to the control socket \"%s\" failed", path);
+        report_connect(path, log);
     if (exchange.line_n > 0)
         status = print_status(cmdline, &exchange, log);
     cli_disconnect(&exchange);

@@ -7,7 +7,7 @@
 
 const struct cmdline_word words_table[] = {
     { .name = "status",
-        .options = CMDLINE_JSON | CMDLINE_TIMEOUT,
+        .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
         .help = "show workers, connections and queues of the running daemon",
         .run = cli_status },
     { .name = NULL },

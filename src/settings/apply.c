@@ -14,6 +14,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+#define UNIX "unix:"
 
 /* A default of ours: its words, and its bytes. */
 #define INITIAL_WORDS_MAX 4
@@ -63,18 +66,45 @@ char *apply_strdup(struct apply *apply, const char *text)
     return copy;
 }
 
-const char *apply_path(struct apply *apply, const char *text)
+/* Puts `n` bytes of a directory before a relative path. */
+static const char *join_path(struct apply *apply, const char *directory, size_t n, const char *path)
 {
-    const char *conf = apply->options->conf;
-    const char *path = text;
-
-    assert(conf[0] == '/');
-    if (text[0] != '/')
-        path = arena_printf(
-            apply->cycle->arena, "%.*s/%s", (int)(strrchr(conf, '/') - conf), conf, text);
+    assert(directory[0] == '/');
+    if (path[0] != '/')
+        path = arena_printf(apply->cycle->arena, "%.*s/%s", (int)n, directory, path);
     if (path == NULL)
         report_error(apply->report, NULL, "out of memory");
     return path;
+}
+
+const char *apply_conf_path(struct apply *apply, const char *text)
+{
+    const char *conf = apply->options->conf;
+
+    return join_path(apply, conf, (size_t)(strrchr(conf, '/') - conf), text);
+}
+
+const char *apply_path(struct apply *apply, const char *text)
+{
+    const char *prefix = apply->options->prefix;
+
+    return prefix == NULL ? apply_conf_path(apply, text)
+                          : join_path(apply, prefix, strlen(prefix), text);
+}
+
+const char *apply_address(struct apply *apply, const char *text)
+{
+    const char *path;
+
+    if (strncasecmp(text, UNIX, strlen(UNIX)) != 0 || text[strlen(UNIX)] == '\0')
+        return text;
+    path = apply_path(apply, text + strlen(UNIX));
+    if (path == NULL || path == text + strlen(UNIX))
+        return path == NULL ? NULL : text;
+    text = arena_printf(apply->cycle->arena, UNIX "%s", path);
+    if (text == NULL)
+        report_error(apply->report, NULL, "out of memory");
+    return text;
 }
 
 /* An iterator over the rows of all tables. */

@@ -73,12 +73,15 @@ int settings_report(fb_conf *conf, const char *directive, const char *format, ..
 const struct fb_target *settings_target(fb_conf *conf, const char *directive, const char *text)
 {
     struct fb_target *target = apply_alloc(conf->apply, sizeof(*target));
-    const char *wrong = target == NULL ? NULL : lookup_target(conf->apply, text, target);
+    const char *address = apply_address(conf->apply, text), *wrong;
 
-    if (wrong == NULL && target != NULL)
+    if (target == NULL || address == NULL)
+        return NULL;
+    wrong = lookup_target(conf->apply, address, target);
+    if (wrong == NULL) {
         needs_add_target(conf->apply, target);
-    if (wrong == NULL)
         return target;
+    }
     settings_report(conf, directive, "invalid address \"%s\": %s", text, wrong);
     return NULL;
 }

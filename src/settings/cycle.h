@@ -102,6 +102,7 @@ struct answers;
 
 struct cycle_options {
     const char *conf;               /* an absolute path */
+    const char *prefix;             /* absolute, of -p; NULL: the directory of `conf` */
     const char *globals;            /* -g, or NULL */
     const char *pid;                /* defaults of `pid` and `error_log`: */
     const char *error_log;          /* absolute paths, or "stderr" */

@@ -48,6 +48,9 @@ static const char *set_server(struct apply *apply, struct syslog_server *syslog,
         return "there is more than one \"server\"";
     if (address == NULL)
         return "there is no memory";
+    value = apply_address(apply, value);
+    if (value == NULL)
+        return "there is no memory";
     wrong = lookup_host(apply, value, SYSLOG_PORT, address);
     if (wrong != NULL)
         return wrong;

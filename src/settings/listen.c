@@ -253,11 +253,19 @@ static int find_addresses(struct apply *apply, const struct conf_directive *dire
     in_port_t *last)
 {
     const char *text = directive->args[0].text, *wrong;
+    struct conf_word word = directive->args[0];
 
     if (strncasecmp(text, FD_PREFIX, strlen(FD_PREFIX)) == 0)
         return find_passed(apply, directive, listen, addresses, n);
-    wrong = lookup_listen(apply, &directive->args[0], addresses, n, last);
-    return wrong == NULL ? 0 : set_bad_value(apply, directive, 0, "%s", wrong);
+    word.text = apply_address(apply, text);
+    if (word.text == NULL)
+        return -1;
+    wrong = lookup_listen(apply, &word, addresses, n, last);
+    if (wrong == NULL)
+        return 0;
+    if (word.text != text) /* the prefix may be what makes it too long */
+        return set_bad_value(apply, directive, 0, "%s: \"%s\"", wrong, word.text);
+    return set_bad_value(apply, directive, 0, "%s", wrong);
 }
 
 /* Adds the address with its port, and with the other ports of the range. */

@@ -50,6 +50,9 @@ static struct setting row_of(const fb_protocol *protocol, const fb_directive *di
         .declared = directive,
     };
 
+    if (directive->flags & (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES))
+        row.set = protocol_set_path;
+
     assert((size_t)directive->value < countof(values)); /* module/check.c has checked it */
     if (directive->value == FB_VALUE_CUSTOM) {
         row.least = clamp_arguments(directive->args_least);

@@ -33,4 +33,5 @@ struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *p
  * (protocol_values.c). */
 SETTER(protocol_set_name);
 SETTER(protocol_set_target);
+SETTER(protocol_set_path); /* a path of FB_DIRECTIVE_READS or _WRITES; "" stays none */
 SETTER(protocol_set_custom);

@@ -38,17 +38,26 @@ SETTER(protocol_set_name)
 SETTER(protocol_set_target)
 {
     struct fb_target *target = apply_alloc(apply, sizeof(*target));
-    const char *wrong;
+    const char *text = apply_address(apply, directive->args[0].text), *wrong;
 
     (void)setting;
-    if (target == NULL)
+    if (target == NULL || text == NULL)
         return -1;
-    wrong = lookup_target(apply, directive->args[0].text, target);
+    wrong = lookup_target(apply, text, target);
     if (wrong != NULL)
         return set_bad_value(apply, directive, 0, "%s", wrong);
     needs_add_target(apply, target);
     *(const struct fb_target **)field = target;
     return 0;
+}
+
+SETTER(protocol_set_path)
+{
+    const char *text = directive->args[0].text;
+
+    (void)setting;
+    *(const char **)field = *text == '\0' ? text : apply_path(apply, text);
+    return *(const char **)field == NULL ? -1 : 0;
 }
 
 SETTER(protocol_set_custom)

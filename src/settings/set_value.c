@@ -151,7 +151,7 @@ static int apply_included(void *arg, struct conf_block *block)
 
 SETTER(set_include)
 {
-    const char *pattern = apply_path(apply, directive->args[0].text);
+    const char *pattern = apply_conf_path(apply, directive->args[0].text);
 
     CHECK_KIND(apply, APPLY_KIND);
     (void)setting;

@@ -24,7 +24,7 @@ static const struct {
     { { "-V" }, 0, "event mechanisms: " },
     { { "-V" }, 0, "configure arguments:" },
     { { "-V" }, 0, "protocols: " },
-    { { "-h" }, 0, "Usage: forkbeard [-?hvVtTq] [-s signal]" },
+    { { "-h" }, 0, "Usage: forkbeard [-?hvVtTq] [-p prefix]" },
     { { "-?" }, 0, "  -g directives : set global directives" },
     { { "-hv" }, 0, "forkbeard version: forkbeard/" },
     { { "-x" }, 1, "forkbeard: [emerg] invalid option: \"-x\"" },
@@ -51,9 +51,16 @@ static const struct {
     { { "--timeout", "5s" }, 1, "invalid option: \"--timeout\" belongs to -s" },
     { { "-s", "stop", "status" }, 1,
         "invalid option: \"-s stop\" and \"status\" are two commands" },
-    { { "-h" }, 0, "\n       forkbeard status [--json] [--timeout time] [-c filename] ...\n" },
+    { { "-h" }, 0, "\n       forkbeard status [--json] [--timeout time] [--control path |" },
     { { "-h" }, 0, "\n  status        : show workers, connections and queues" },
     { { "--version=2" }, 1, "invalid option: \"--version=2\", see -h" },
+    { { "--control", "x" }, 1, "invalid option: \"--control\" belongs to -s and \"status\"" },
+    { { "status", "--control=x", "-cforkbeard.conf" }, 1,
+        "\"--control\" reads no configuration: leave out -c, -e, -g and -p" },
+    { { "-sstop", "--control", "none.sock" }, 1,
+        "/none.sock\" failed (2: No such file or directory)" },
+    { { "status", "--control", "unix:none.sock" }, 1,
+        "/none.sock\" failed (2: No such file or directory)" },
     { { "--yaml" }, 1, "forkbeard: [emerg] invalid option: \"--yaml\", see -h" },
     { { "status", "-cforkbeard.conf" }, 1,
         "/forkbeard.sock\" failed (2: No such file or directory)" },
@@ -86,7 +93,7 @@ START_TEST(gnu_options)
     struct daemon *daemon = daemon_create(0);
 
     ck_assert_int_eq(daemon_run(daemon, "--help", NULL), 0);
-    ck_assert_int_eq(strncmp(daemon->out, "Usage: forkbeard [-?hvVtTq] [-s signal]", 39), 0);
+    ck_assert_int_eq(strncmp(daemon->out, "Usage: forkbeard [-?hvVtTq] [-p prefix]", 39), 0);
     ck_assert_str_eq(daemon->err, "");
     ck_assert_int_eq(daemon_run(daemon, "--version", NULL), 0);
     ck_assert_int_eq(strncmp(daemon->out, "forkbeard ", 10), 0);
@@ -213,7 +220,7 @@ static void remove_from(const struct daemon *daemon, const char *name)
 }
 
 /* The prefix has the configuration, and the log and pid file that it does not name. */
-START_TEST(prefix)
+START_TEST(prefix_has_everything)
 {
     struct daemon *daemon = daemon_create(1);
 
@@ -237,17 +244,101 @@ START_TEST(prefix)
 }
 END_TEST
 
+static void go_elsewhere(void)
+{
+    if (chdir("/") == -1)
+        _exit(123);
+}
+
+static ino_t inode_of(const struct daemon *daemon, const char *name)
+{
+    struct stat st;
+
+    ck_assert_msg(stat(daemon_path(daemon, name), &st) == 0, "there is no %s", name);
+    return st.st_ino;
+}
+
+#define RELATIVE_PATHS                                                                             \
+    "include *.part; pid run/a.pid; control unix:run/a.sock; error_log run/a.log notice; "         \
+    "working_directory run; events {} stream { server { listen unix:run/echo.sock; echo; } }\n"
+
+/* A reload, an upgrade and commands from another directory find what the start has made; includes
+ * start from the directory of the file, and all else from the prefix. */
+START_TEST(relative_names_below_a_prefix)
+{
+    static const char *const left[] = { "p/conf/forkbeard.conf", "p/conf/a.part", "p/conf",
+        "p/run/a.log", "p/run", "p" };
+    struct daemon *daemon = daemon_create(1);
+    char prefix[128], old[256];
+    ino_t echo;
+
+    make_directory(daemon, "p");
+    make_directory(daemon, "p/conf");
+    make_directory(daemon, "p/run");
+    daemon_write(daemon, "p/conf/forkbeard.conf", RELATIVE_PATHS);
+    daemon_write(daemon, "p/conf/a.part", "worker_processes 2;");
+    snprintf(prefix, sizeof(prefix), "%s", daemon_path(daemon, "p"));
+    ck_assert_int_eq(daemon_run(daemon, "-p", "./p/", NULL), 0);
+    echo = inode_of(daemon, "p/run/echo.sock");
+    close(client_open_unix(daemon_path(daemon, "p/run/echo.sock")));
+
+    daemon->before_exec = go_elsewhere;
+    ck_assert_int_eq(daemon_run(daemon, "-p", prefix, "-s", "reload", NULL), 0);
+    ck_assert_int_eq(daemon_run(daemon, "-p", prefix, "-qs", "upgrade", NULL), 0);
+    ck_assert_uint_eq(inode_of(daemon, "p/run/echo.sock"), echo);
+    close(client_open_unix(daemon_path(daemon, "p/run/echo.sock")));
+    snprintf(old, sizeof(old), "%s/run/a.sock.oldbin", prefix);
+    ck_assert_int_eq(daemon_run(daemon, "-s", "stop", "--control", old, NULL), 0);
+    WAIT_FOR(!daemon_has(daemon, "p/run/a.pid.oldbin"));
+    ck_assert_int_eq(daemon_run(daemon, "-p", prefix, "-s", "stop", NULL), 0);
+    proc_reap_orphans();
+    ck_assert(!daemon_has(daemon, "p/run/a.pid"));
+    for (unsigned i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+        remove_from(daemon, left[i]);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The configuration that the socket's path stands in is gone, and then the socket has moved. */
+START_TEST(control_without_a_configuration)
+{
+    struct daemon *daemon = daemon_create(1);
+    char path[128];
+
+    daemon_configure(daemon, ECHO);
+    daemon_start(daemon);
+    remove_from(daemon, "forkbeard.conf");
+    ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 1);
+    ck_assert_int_eq(daemon_run(daemon, "status", "--control", "forkbeard.sock", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->out, "connections"));
+    ck_assert_int_eq(
+        daemon_run(daemon, "status", "--json", "--control", "unix:forkbeard.sock", NULL), 0);
+    ck_assert_int_eq(strncmp(daemon->out, "{\"ok\":true,", 11), 0);
+
+    snprintf(path, sizeof(path), "%s", daemon_path(daemon, "forkbeard.sock"));
+    ck_assert_int_eq(rename(path, daemon_path(daemon, "moved.sock")), 0);
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reopen", "--control", "moved.sock", NULL), 0);
+    ck_assert_int_eq(daemon_run(daemon, "-s", "quit", "--control", "moved.sock", NULL), 0);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    remove_from(daemon, "moved.sock");
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* Paths in the file are relative to the file; those on the command line, to where we stand. */
 START_TEST(relative_names)
 {
     struct daemon *daemon = daemon_create(1);
 
     make_directory(daemon, "etc");
-    daemon_write(daemon, "etc/main.conf", "pid main.pid; include *.part; " ECHO);
+    daemon_write(daemon, "etc/main.conf",
+        "pid main.pid; include *.part; events {} stream { server { listen 127.0.0.1:$0;"
+        " listen unix:main.socket; echo; } }");
     daemon_write(daemon, "etc/a.part", "worker_processes 2;");
     ck_assert_int_eq(daemon_run(daemon, "-c", "etc/main.conf", "-e", "command.log", NULL), 0);
     ck_assert(daemon_has(daemon, "command.log"));
     ck_assert(daemon_has(daemon, "etc/main.pid"));
+    ck_assert(daemon_has(daemon, "etc/main.socket"));
     ck_assert_int_eq(daemon_run(daemon, "-c", "etc/main.conf", "-s", "stop", NULL), 0);
     proc_reap_orphans();
     remove_from(daemon, "command.log");
@@ -290,7 +381,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_touches_nothing);
     tcase_add_loop_test(tcase, signals_are_sent, 0, 2);
     tcase_add_test(tcase, signal_without_a_daemon);
-    tcase_add_test(tcase, prefix);
+    tcase_add_test(tcase, prefix_has_everything);
+    tcase_add_test(tcase, relative_names_below_a_prefix);
+    tcase_add_test(tcase, control_without_a_configuration);
     tcase_add_test(tcase, relative_names);
     tcase_add_test(tcase, global_directives);
 }

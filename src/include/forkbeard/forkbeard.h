@@ -107,7 +107,8 @@ typedef enum fb_value {
 #define FB_DIRECTIVE_HANDLER 1u
 /* Mark a directive whose value, an FB_VALUE_STRING, is a path that workers open after their start:
  * to read, or to read, write, create, rename and remove. The path is a file, or a directory with
- * everything below it; a relative path starts at `working_directory`. */
+ * everything below it; the value of a relative path is the absolute one, from the prefix (see
+ * forkbeard.conf(5)), and that of "" is "". */
 #define FB_DIRECTIVE_READS 2u
 #define FB_DIRECTIVE_WRITES 4u
 
