@@ -24,5 +24,6 @@ struct log_line {
     const char *client, *server, *upstream; /* addresses */
     const char *protocol;                   /* name; not shown in the text form */
     const struct log_place *place;          /* or NULL */
+    bool named; /* the message names client and server, which the text form does not repeat */
     bool force; /* write to every target whatever its level (debug_connection) */
 };

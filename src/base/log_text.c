@@ -105,7 +105,8 @@ const struct log_text *log_text_make(struct log_entry *entry)
             text, " (%d: %s)", line->error, strerror_r(line->error, reason, sizeof(reason)));
     if (line->place != NULL)
         add_place(entry);
-    add_context(text, line);
+    if (!line->named)
+        add_context(text, line);
     assert(text->n < sizeof(text->bytes));
     text->bytes[text->n++] = '\n';
     return text;

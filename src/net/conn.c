@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Every idle connection costs one slot and its protocol's state, and nothing else. */
-static_assert(sizeof(struct fb_conn) <= 264, "an idle connection has become dearer");
+static_assert(sizeof(struct fb_conn) <= 272, "an idle connection has become dearer");
 
 /* Receives after which a connection with endless input gives the others their turn. */
 #define RECEIVES_A_TURN 16

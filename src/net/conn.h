@@ -81,6 +81,7 @@ struct fb_conn {
     size_t unsent;           /* bytes in `out` */
     uint64_t received, sent; /* bytes */
     uint64_t number;         /* in the log; counted by the worker */
+    uint64_t opened_ms;      /* monotonic; the owner's */
     union {
         sa_family_t family; /* AF_UNIX: nothing else is known */
         struct sockaddr_in in;
@@ -171,10 +172,10 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms);
 void conn_check(const struct fb_conn *conn);
 
 /* conn_log.c: Logs a line with the connection's number, client and whatever its owner adds. */
-void conn_log(struct fb_conn *conn, enum log_level level, int error, const char *format, ...)
+void conn_log(const struct fb_conn *conn, enum log_level level, int error, const char *format, ...)
     PRINTF_FORMAT(4, 5);
 void conn_vlog(
-    struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args);
+    const struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args);
 
 /* Whether debug lines are wanted: of every connection in a debug build, of chosen ones in any. */
 static inline bool conn_debugs(const struct fb_conn *conn)

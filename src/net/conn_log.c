@@ -8,7 +8,7 @@
 #include <string.h>
 
 void conn_vlog(
-    struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args)
+    const struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args)
 {
     char client[ADDRESS_TEXT];
     struct address address = { .length = 0 };
@@ -26,7 +26,7 @@ void conn_vlog(
     log_vput(conn->net->log, &line, format, args);
 }
 
-void conn_log(struct fb_conn *conn, enum log_level level, int error, const char *format, ...)
+void conn_log(const struct fb_conn *conn, enum log_level level, int error, const char *format, ...)
 {
     va_list args;
 

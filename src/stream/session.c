@@ -11,6 +11,7 @@
 #include "net/target.h"
 #include "stream/keepalive.h"
 #include "stream/session_call.h"
+#include "stream/session_log.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,19 +19,6 @@
 
 /* Bytes of unconsumed input where the protocol sets no limit. */
 #define INPUT_LIMIT 65536
-
-static const char *const reasons[] = {
-    [FB_FINISHED] = "finished",
-    [FB_PEER_GONE] = "the client closed",
-    [FB_RESET] = "the client broke the connection",
-    [FB_TIMED_OUT] = "timed out",
-    [FB_INPUT_LIMIT] = "too much input that the protocol does not consume",
-    [FB_ABORTED] = "aborted by the protocol",
-    [FB_DRAINED] = "the worker ends",
-    [FB_REFUSED] = "refused by the protocol",
-    [FB_NO_MEMORY] = "no memory",
-    [FB_IO_ERROR] = "connection error",
-};
 
 /* Whether the protocol knows of the session: there is one, and there was memory for its state. */
 static bool is_served(const struct fb_conn *conn)
@@ -80,6 +68,8 @@ static bool begin_client(struct fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
 
+    conn->opened_ms = conn->net->loop.clock.mono_ms;
+    session_log_start(conn);
     if (server->protocol == NULL) {
         conn_close(conn);
         return false;
@@ -231,10 +221,7 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
 {
     if (conn->session != NULL)
         session_conn_end_children(session_conn_of(conn));
-    if (conn->outgoing)
-        conn_debug(conn, "connection to server ended: %s", reasons[reason]);
-    else
-        conn_log(conn, LEVEL_INFO, 0, "session ended: %s", reasons[reason]);
+    session_log_end(conn, reason);
     if (is_served(conn))
         session_call_closed(conn, session_ops_of(conn), reason);
     session_set_phase(conn, SESSION_ENDED);

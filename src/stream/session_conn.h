@@ -41,6 +41,9 @@ struct session_conn {
     TAILQ_HEAD(, session_conn) children; /* connections that were made for this one */
     bool reused;                         /* taken from the keepalive pool */
 
+    /* a client: the connections that were made for it, and what they have moved until their end */
+    uint64_t server_n, from_servers, to_servers;
+
     bool own_timeout; /* fb_set_timeout() has set `timeout` */
     unsigned kind;
     uint64_t timeout, keep_ms;

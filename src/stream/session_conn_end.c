@@ -6,6 +6,17 @@
  * connection but its slot, and in the keepalive pool its list. */
 #include "stream/session_conn.h"
 
+/* Adds what a connection to a server has moved to the session of the client that it was made for,
+ * directly or for another such connection. */
+static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
+{
+    while (parent->conn->outgoing && parent->parent != NULL)
+        parent = parent->parent;
+    parent->server_n++;
+    parent->from_servers += conn->received;
+    parent->to_servers += conn->sent;
+}
+
 void session_conn_clear(struct session_conn *session)
 {
     struct fb_conn *conn = session->conn;
@@ -21,8 +32,10 @@ void session_conn_clear(struct session_conn *session)
     session_name_drop(session);
     session->unanswered = 0;
     session->own_timeout = false;
-    if (session->parent != NULL)
+    if (session->parent != NULL) {
         TAILQ_REMOVE(&session->parent->children, session, sibling);
+        count_bytes(conn, session->parent);
+    }
     session->parent = NULL;
 }
 

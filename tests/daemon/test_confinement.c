@@ -355,7 +355,7 @@ START_TEST(workers_inherit_the_zone)
     daemon_start(daemon);
     ck_assert_int_eq(unlink(daemon_path(daemon, "Ahead")), 0);
     client_reset(client_open(daemon->ports[0]));
-    daemon_wait_log(daemon, "session ended");
+    daemon_wait_log(daemon, "client disconnected");
     line = daemon_text(daemon, "error.log");
     for (; *line != '\0'; line = strchr(line, '\n') + 1)
         ck_assert_msg(is_in_zone(line, 5), "%s", line);

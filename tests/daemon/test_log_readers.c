@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define SERVER "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
-#define ENDED "session ended: finished"
+#define ENDED "client disconnected, bytes from/to client:"
 #define LOST "not accepted by "
 #define OTHER_USER 65534
 

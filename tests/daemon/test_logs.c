@@ -5,6 +5,7 @@
 #include "daemon/log_receiver.h"
 #include "daemon/proc.h"
 
+#include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
 #define UNIX_LOG "error_log syslog:server=unix:$D/syslog,nohostname,tag=fb info; "
-#define ENDED "session ended: finished"
+#define ENDED "client disconnected, bytes from/to client:"
 
 static const char *const kinds[] = { "", "master_process off; " };
 
@@ -47,7 +48,8 @@ START_TEST(syslog_by_udp)
     ck_assert_int_eq(strncmp(line, "<30>", 4), 0);
     ck_assert_ptr_nonnull(strstr(line, " forkbeard: "));
     ck_assert_ptr_nonnull(
-        strstr(line, "#0: *1 session ended: finished, client: 127.0.0.1, server: 127.0.0.1:"));
+        strstr(line, ", reason: finished, client: 127.0.0.1, server: 127.0.0.1:"));
+    ck_assert_ptr_nonnull(strstr(line, "#0: *1 " ENDED "1/1, session time: 0."));
     ck_assert_ptr_null(strchr(line, '\n'));
     daemon_stop(daemon, SIGTERM);
     log_receiver_wait(receiver, "exit");
@@ -122,8 +124,8 @@ START_TEST(slow_receiver)
     ck_assert_uint_eq(daemon_count_log(daemon, "not taken"), 0);
     ck_assert_uint_lt(log_receiver_drain(receiver, ENDED), 1000);
     client_run_session(daemon->ports[0]);
-    log_receiver_wait(receiver, ENDED);
     log_receiver_wait(receiver, " lines were not accepted by syslog server unix:");
+    log_receiver_wait(receiver, ENDED);
     daemon_wait_log(daemon, " lines were not accepted by syslog server unix:");
     finish_daemon(daemon, receiver);
 }
@@ -189,7 +191,7 @@ START_TEST(json)
 {
     struct daemon *daemon = start_daemon(kinds[_i], "error_log lines.json info json; ");
     char *lines, *rest, *line;
-    bool seen = false;
+    int seen = 0;
 
     daemon_owns(daemon, "lines.json");
     client_run_session(daemon->ports[0]);
@@ -200,17 +202,57 @@ START_TEST(json)
 
         ck_assert_msg(object.text != NULL, "%s", line);
         ck_assert_int_gt(control_number(object, "pid"), 0);
-        if (strcmp(control_text(object, "message"), ENDED) != 0)
+        if (strstr(control_text(object, "message"), "client ") == NULL)
             continue;
-        seen = true;
+        seen++;
         ck_assert_int_eq(control_number(object, "connection"), 1);
         ck_assert_str_eq(control_text(object, "level"), "info");
         ck_assert_str_eq(control_text(object, "client"), "127.0.0.1");
         ck_assert_int_eq(strncmp(control_text(object, "server"), "127.0.0.1:", 10), 0);
         ck_assert_str_eq(control_text(object, "protocol"), "echo");
     }
-    ck_assert(seen);
+    ck_assert_int_eq(seen, 2);
     free(lines);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Fails unless as many lines of the log match, from their levels on. */
+static void count_lines(struct daemon *daemon, const char *format, in_port_t port, unsigned n)
+{
+    char *lines = strdup(daemon_text(daemon, daemon->log)), *rest = lines, *line, pattern[512];
+    regex_t regex;
+
+    snprintf(pattern, sizeof(pattern), format, port, port);
+    ck_assert_int_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    while ((line = strsep(&rest, "\n")) != NULL)
+        n -= regexec(&regex, line, 0, NULL, 0) == 0;
+    ck_assert_msg(n == 0, "%s: %s", pattern, daemon_text(daemon, daemon->log));
+    regfree(&regex);
+    free(lines);
+}
+
+#define HEAD "^[0-9/]{10} [0-9:]{8} \\[info\\] [0-9]+#0: \\*1 "
+#define TIME ", session time: [0-9]+\\.[0-9]{3}, reason: "
+
+/* Two lines, which nginx has too. */
+START_TEST(a_session_begins_and_ends)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_write(daemon, "forkbeard.conf", "error_log error.log info; pid forkbeard.pid; %s" ECHO,
+        kinds[_i]);
+    daemon_start(daemon);
+    client_run_session(daemon->ports[0]);
+    daemon_wait_log(daemon, ENDED);
+    daemon_stop(daemon, SIGTERM);
+    count_lines(daemon, HEAD "client 127\\.0\\.0\\.1:[0-9]+ connected to 127\\.0\\.0\\.1:%u$",
+        daemon->ports[0], 1);
+    count_lines(daemon,
+        HEAD "client disconnected, bytes from/to client:1/1" TIME
+             "finished, client: 127\\.0\\.0\\.1, server: 127\\.0\\.0\\.1:%u$",
+        daemon->ports[0], 1);
+    ck_assert_uint_eq(daemon_count_log(daemon, "[info]"), 2);
     daemon_finish(daemon);
 }
 END_TEST
@@ -230,7 +272,7 @@ static unsigned sum_of(struct daemon *daemon, const char *text)
     return sum;
 }
 
-#define HELD " more lines like \"" ENDED "\" were suppressed in the last "
+#define HELD " more lines like \"" ENDED
 
 /* Suppressed lines are reported when the interval is over, although nothing else happens. */
 START_TEST(flood_of_a_worker)
@@ -244,10 +286,11 @@ START_TEST(flood_of_a_worker)
     daemon_start(daemon);
     for (int i = 0; i < 30; i++)
         client_run_session(daemon->ports[0]);
-    daemon_wait_log(daemon, HELD "2 s");
-    WAIT_FOR(daemon_count_log(daemon, "*") + sum_of(daemon, HELD) == 30);
+    daemon_wait_log(daemon, HELD);
+    daemon_wait_log(daemon, "\" were suppressed in the last 2 s");
+    WAIT_FOR(daemon_count_log(daemon, " " ENDED) + sum_of(daemon, HELD) == 30);
     client_run_session(daemon->ports[0]);
-    daemon_wait_log(daemon, "*31 session ended");
+    daemon_wait_log(daemon, "*31 " ENDED);
     daemon_finish(daemon);
 }
 END_TEST
@@ -264,7 +307,7 @@ START_TEST(flood_at_the_end)
     for (int i = 0; i < 20; i++)
         client_run_session(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);
-    ck_assert_uint_eq(daemon_count_log(daemon, "*"), 3);
+    ck_assert_uint_eq(daemon_count_log(daemon, " " ENDED), 3);
     ck_assert_uint_eq(sum_of(daemon, HELD), 17);
     daemon_finish(daemon);
 }
@@ -306,6 +349,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, reopening_connects_again);
     tcase_add_test(tcase, reloads_leave_no_socket);
     tcase_add_loop_test(tcase, json, 0, 2);
+    tcase_add_loop_test(tcase, a_session_begins_and_ends, 0, 2);
     tcase_add_loop_test(tcase, flood_of_a_worker, 0, 2);
     tcase_add_loop_test(tcase, flood_at_the_end, 0, 2);
     tcase_add_loop_test(tcase, flood_of_the_master, 0, 2);

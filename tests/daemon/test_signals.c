@@ -162,7 +162,7 @@ START_TEST(logs_are_reopened)
     daemon_wait_log(daemon, _i == 0 ? "SIGUSR1" : "upgrade refused");
     do /* a worker may have been told later */
         close(client_open(daemon->ports[0]));
-    while (daemon_count_log(daemon, "session ended") == 0);
+    while (daemon_count_log(daemon, "client disconnected") == 0);
     client_echo(client, "after");
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
     close(client);

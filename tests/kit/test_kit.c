@@ -66,7 +66,8 @@ START_TEST(peers_come_and_go)
     fb_test_says(one, "nobody hears this\n");
     fb_test_shut(one);
     ck_assert_ptr_nonnull(strstr(fb_test_logged(test),
-        "probe: [info] *1 session ended: finished, client: 192.0.2.1, server: 192.0.2.80:80\n"));
+        "probe: [info] *1 client disconnected, bytes from/to client:6/0, session time: 0.000, "
+        "reason: finished, client: 192.0.2.1, server: 192.0.2.80:80\n"));
     ck_assert_ptr_nonnull(strstr(fb_test_logged(test), "probe: [debug] *4 closed for 3, "));
     end_probe(test);
 }

@@ -73,6 +73,49 @@ START_TEST(the_next_has_it)
 }
 END_TEST
 
+static void talk(
+    struct scene *scene, struct scripted_conn *script, const char *question, const char *answer)
+{
+    fb_write(script->conn, question, strlen(question));
+    scripted_settle(scene->test);
+    fb_test_says(scene->server, answer);
+    fb_test_run(scene->test);
+}
+
+/* The line about the end of a session adds up what its connections to servers have moved: each of
+ * the two users of this one has its own bytes. */
+START_TEST(its_bytes_are_logged)
+{
+    struct scripted_conn other = { 0 };
+    struct scene scene;
+    const char *log;
+
+    set_up(&scene);
+    talk(&scene, &scene.first, "question", "answer");
+    keep_first(&scene);
+    scripted_conn_open(scene.test, &other);
+    scripted_conn_begin(&other, &scene.second, SERVER);
+    ck_assert(fb_is_reused(scene.second.conn));
+    scripted_settle(scene.test);
+    talk(&scene, &scene.second, "one", "");
+    talk(&scene, &scene.second, "more", "yes");
+    ck_assert_ptr_nonnull(scripted_conn_connect(scene.test, &other, &scene.first));
+    fb_write(scene.first.conn, "x", 1);
+    fb_close(other.conn);
+    scripted_settle(scene.test);
+    fb_close(scene.client.conn);
+    scripted_settle(scene.test);
+    log = fb_test_logged(scene.test);
+    ck_assert_ptr_nonnull(
+        strstr(log, "*1 client disconnected, bytes from/to client:0/0, bytes from/to upstream:6/8, "
+                    "session time: 0.000, reason: finished, client: "));
+    ck_assert_ptr_nonnull(
+        strstr(log, "client disconnected, bytes from/to client:0/0, bytes from/to upstream:3/8, "
+                    "session time: 0.000, reason: finished, client: "));
+    finish_scene(&scene);
+}
+END_TEST
+
 START_TEST(it_is_as_new)
 {
     struct scene scene;
@@ -423,6 +466,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, the_next_has_it);
+    tcase_add_test(tcase, its_bytes_are_logged);
     tcase_add_test(tcase, it_is_as_new);
     tcase_add_test(tcase, it_is_for_another_client_too);
     tcase_add_loop_test(tcase, it_is_not_for_all, 0, 2);

@@ -7,15 +7,20 @@
 
 #define CONTEXT ", client: 192.0.2.1, server: 192.0.2.7:77\n"
 
-/* Fails unless the session number 1 has ended, by the log too. */
-static void check_ended(struct fixture *fixture, fb_reason reason, const char *text)
+#define CONNECTED "t: [info] *1 client 192.0.2.1:1234 connected to 192.0.2.7:77\n"
+#define DISCONNECTED(bytes, reason)                                                                \
+    "t: [info] *1 client disconnected, bytes from/to client:" bytes                                \
+    ", session time: 0.000, reason: " reason CONTEXT
+
+/* Fails unless the session number 1 has ended after so much input, by the log too. */
+static void check_ended(struct fixture *fixture, size_t n, fb_reason reason, const char *text)
 {
     char expected[256];
 
     ck_assert_uint_eq(fixture->server.record.closings, 1);
     ck_assert_int_eq(fixture->server.record.reason, reason);
-    snprintf(expected, sizeof(expected), "t: [info] *1 session ended: %s" CONTEXT, text);
-    ck_assert_str_eq(fixture_logged(fixture), expected);
+    snprintf(expected, sizeof(expected), CONNECTED DISCONNECTED("%zu/0", "%s"), n, text);
+    ck_assert_str_eq(fixture_logged_all(fixture), expected);
     fixture_stop(fixture);
 }
 
@@ -32,7 +37,48 @@ START_TEST(a_protocol_is_told_everything)
     sim_end(client);
     fixture_run(fixture);
     ck_assert_uint_eq(fixture->server.record.eofs, 1);
-    check_ended(fixture, FB_FINISHED, "finished");
+    check_ended(fixture, 5, FB_FINISHED, "finished");
+}
+END_TEST
+
+static size_t echo_and_close(fb_conn *conn, void *state, fb_bytes in)
+{
+    (void)state;
+    fb_write(conn, in.p, in.n);
+    fb_close(conn);
+    return in.n;
+}
+
+/* Seconds, and bytes of both directions. */
+START_TEST(the_log_says_how_long_and_how_much)
+{
+    struct fixture *fixture = fixture_start_stream(1);
+    struct sim_socket *client = scripted_connect(fixture);
+
+    fixture->server.script.data = echo_and_close;
+    ck_assert_str_eq(fixture_logged_all(fixture), CONNECTED);
+    fixture_pass(fixture, 12045);
+    sim_says(client, "hello");
+    fixture_run(fixture);
+    ck_assert_str_eq(fixture_logged_all(fixture),
+        "t: [info] *1 client disconnected, bytes from/to client:5/5, session time: 12.045, reason: "
+        "finished" CONTEXT);
+    fixture_stop(fixture);
+}
+END_TEST
+
+/* At the default level of a log. */
+START_TEST(without_info_the_log_says_nothing)
+{
+    struct fixture *fixture = fixture_start_stream(1);
+
+    fixture->log.target.level = LEVEL_NOTICE;
+    log_update(&fixture->log.log);
+    sim_end(scripted_connect(fixture));
+    fixture_run(fixture);
+    ck_assert_uint_eq(fixture->server.record.closings, 1);
+    ck_assert_str_eq(fixture_logged_all(fixture), "");
+    fixture_stop(fixture);
 }
 END_TEST
 
@@ -51,7 +97,7 @@ START_TEST(a_protocol_may_leave_everything_out)
     sim_end(client); /* without `eof` it is closed */
     fixture_run(fixture);
     ck_assert(client->closed);
-    ck_assert_str_eq(fixture_logged(fixture), "t: [info] *1 session ended: finished" CONTEXT);
+    ck_assert_str_eq(fixture_logged(fixture), DISCONNECTED("7/0", "finished"));
     fixture_stop(fixture);
 }
 END_TEST
@@ -64,7 +110,7 @@ START_TEST(a_server_without_protocol_closes)
     fixture->server.server.protocol = NULL;
     client = scripted_connect(fixture);
     ck_assert(client->closed && !client->reset);
-    ck_assert_str_eq(fixture_logged(fixture), "t: [info] *1 session ended: finished" CONTEXT);
+    ck_assert_str_eq(fixture_logged_all(fixture), CONNECTED DISCONNECTED("0/0", "finished"));
     fixture_stop(fixture);
 }
 END_TEST
@@ -84,7 +130,7 @@ START_TEST(a_protocol_may_refuse)
     fixture->server.script.opened = refuse_client;
     client = scripted_connect(fixture);
     ck_assert(client->closed && !client->reset);
-    check_ended(fixture, FB_REFUSED, "refused by the protocol");
+    check_ended(fixture, 0, FB_REFUSED, "refused by the protocol");
 }
 END_TEST
 
@@ -107,7 +153,7 @@ static size_t leave_and_stop(fb_conn *conn, void *state, fb_bytes in)
 static const struct {
     uint32_t limit;
     size_t first, rest; /* the rest reaches it */
-} limits[] = { { 1, 0, 1 }, { 100, 99, 1 }, { 100, 0, 100 }, { 100, 50, 5000 }, { 0, 65535, 1 } };
+} limits[] = { { 1, 0, 1 }, { 100, 99, 1 }, { 100, 0, 100 }, { 100, 50, 2000 }, { 0, 65535, 1 } };
 
 START_TEST(unconsumed_input_has_a_limit)
 {
@@ -127,7 +173,8 @@ START_TEST(unconsumed_input_has_a_limit)
     sim_say(client, bytes, limits[_i].rest);
     fixture_run(fixture);
     ck_assert(client->closed && !client->reset);
-    check_ended(fixture, FB_INPUT_LIMIT, "too much input that the protocol does not consume");
+    check_ended(fixture, limits[_i].first + limits[_i].rest, FB_INPUT_LIMIT,
+        "too much input that the protocol does not consume");
 }
 END_TEST
 
@@ -145,7 +192,8 @@ START_TEST(who_is_stopped_is_not_at_its_limit)
     fixture->server.script.data = leave_input;
     fb_resume(fixture->server.record.conn);
     fixture_run(fixture);
-    check_ended(fixture, FB_INPUT_LIMIT, "too much input that the protocol does not consume");
+    check_ended(fixture, strlen("more than that"), FB_INPUT_LIMIT,
+        "too much input that the protocol does not consume");
 }
 END_TEST
 
@@ -167,8 +215,8 @@ START_TEST(a_protocol_that_consumes_what_is_not_there_is_aborted)
     ck_assert(client->closed && client->reset);
     ck_assert_int_eq(fixture->server.record.reason, FB_ABORTED);
     ck_assert_str_eq(fixture_logged(fixture),
-        "t: [alert] *1 \"scripted\" consumed 5 bytes of 4" CONTEXT
-        "t: [info] *1 session ended: aborted by the protocol" CONTEXT);
+        "t: [alert] *1 \"scripted\" consumed 5 bytes of 4" CONTEXT DISCONNECTED(
+            "4/0", "aborted by the protocol"));
     fixture_stop(fixture);
 }
 END_TEST
@@ -234,9 +282,9 @@ START_TEST(without_memory_for_its_state_a_protocol_hears_nothing)
     ck_assert(client->closed);
     ck_assert_uint_eq(fixture->server.record.openings, 0);
     ck_assert_uint_eq(fixture->server.record.closings, 0);
-    ck_assert_str_eq(fixture_logged(fixture),
+    ck_assert_str_eq(fixture_logged_all(fixture), CONNECTED
         "t: [crit] *1 no memory for the state of \"scripted\" (12: Cannot allocate memory)" CONTEXT
-        "t: [info] *1 session ended: no memory" CONTEXT);
+            DISCONNECTED("0/0", "no memory"));
     fixture_stop(fixture);
 }
 END_TEST
@@ -279,6 +327,8 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_protocol_is_told_everything);
+    tcase_add_test(tcase, the_log_says_how_long_and_how_much);
+    tcase_add_test(tcase, without_info_the_log_says_nothing);
     tcase_add_test(tcase, a_protocol_may_leave_everything_out);
     tcase_add_test(tcase, a_server_without_protocol_closes);
     tcase_add_test(tcase, a_protocol_may_refuse);

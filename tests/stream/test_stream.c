@@ -127,8 +127,10 @@ START_TEST(a_unix_client_has_no_name)
     while (fixture->server.record.openings == 0)
         fixture_run(fixture);
     fixture_end_all(fixture);
-    ck_assert_str_eq(fixture_logged(fixture),
-        "t: [info] *1 session ended: the worker ends, client: unix:, server: 192.0.2.7:77\n");
+    ck_assert_str_eq(fixture_logged_all(fixture),
+        "t: [info] *1 client unix: connected to 192.0.2.7:77\n"
+        "t: [info] *1 client disconnected, bytes from/to client:0/0, session time: 0.000, reason: "
+        "the worker ends, client: unix:, server: 192.0.2.7:77\n");
     close(fds[1]);
     fixture_stop(fixture);
 }

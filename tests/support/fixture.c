@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 /* A loop that turns more often than this without a pause spins. */
 #define TURNS_MAX 100000
@@ -171,9 +172,28 @@ void fixture_end_all(struct fixture *fixture)
     net_fail_all(fixture->net, FB_DRAINED);
 }
 
-const char *fixture_logged(struct fixture *fixture)
+const char *fixture_logged_all(struct fixture *fixture)
 {
     return memory_log_take(&fixture->log);
+}
+
+const char *fixture_logged(struct fixture *fixture)
+{
+    char *text = fixture->log.text, *to = text;
+
+    memory_log_take(&fixture->log);
+    for (char *line = text, *next; *line != '\0'; line = next) {
+        size_t n = strcspn(line, "\n") + 1;
+        char *start = memmem(line, n, " connected to ", 14);
+
+        next = line + n;
+        if (start != NULL)
+            continue;
+        memmove(to, line, n);
+        to += n;
+    }
+    *to = '\0';
+    return text;
 }
 
 uint64_t fixture_count(const struct fixture *fixture, enum counter counter)

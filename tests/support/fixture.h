@@ -113,8 +113,9 @@ void fixture_end_all(struct fixture *fixture);
 
 /* ---- Looking ---- */
 
-/* Returns what was logged since the last call. */
+/* Returns what was logged since the last call, but for lines about sessions that have begun. */
 const char *fixture_logged(struct fixture *fixture);
+const char *fixture_logged_all(struct fixture *fixture);
 uint64_t fixture_count(const struct fixture *fixture, enum counter counter);
 /* How many blocks of memory connections hold. */
 unsigned fixture_blocks_held(const struct fixture *fixture);

@@ -92,7 +92,8 @@ FB_TEST_API int fb_test_faults(const fb_test *test);
  * of the kit a test may make any call of the SDK that a callback may make. */
 FB_TEST_API fb_worker *fb_test_worker(fb_test *test);
 /* Returns the error log so far, all levels included, as one string of lines such as
- * "upper: [info] *1 session ended: ...". It is lent until the next call of fb_test_logged(). */
+ * "upper: [info] *1 client 192.0.2.1:1234 connected to 192.0.2.80:80". It is lent until the next
+ * call of fb_test_logged(). */
 FB_TEST_API const char *fb_test_logged(fb_test *test);
 
 /* ---- Peers ---- */

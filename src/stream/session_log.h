@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The two lines of a client's session at level info, in nginx's words.
+ *
+ * Responsible for what they say. Each is written by the caller's only call; nothing is formatted
+ * where no log takes the line. */
+#pragma once
+
+#include "net/conn.h"
+
+/* Logs that the client has connected; called when its protocol is about to have it. */
+void session_log_start(const struct fb_conn *conn);
+/* Logs that the session has ended, its bytes, its time, and why. */
+void session_log_end(const struct fb_conn *conn, fb_reason reason);
