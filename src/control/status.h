@@ -44,7 +44,7 @@ struct control_generation {
 };
 
 struct control_worker {
-    pid_t pid; /* 0: the worker is to be started again, and has no slot and no counters */
+    pid_t pid; /* 0: it has ended, perhaps to be started again: no slot and no counters */
     uint32_t slot;
     const char *state;
     unsigned restarts;

@@ -84,7 +84,8 @@ static const char *worker_state(
     const struct generation *generation, const struct pool_worker *worker)
 {
     if (worker->pid == 0)
-        return "waiting";
+        return generation->phase >= GENERATION_REPLACED || generation->pool->ending ? "ended"
+                                                                                    : "waiting";
     if (generation->phase >= GENERATION_REPLACED)
         return "draining";
     switch (worker->phase) {

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "process/proc.h"
 #include "process/role.h"
+#include "process/title.h"
 #include "upgrade/exec_state.h"
 
 #include <assert.h>
@@ -39,6 +40,7 @@ static void set_phase(struct master *master, enum master_phase phase)
     assert(phase != MASTER_RUNS);
     assert(master->phase < phase);
     master->phase = phase;
+    title_set("master process is shutting down", NULL);
 }
 
 void master_end(struct master *master, bool gracefully)

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 /* Reads the configuration after another process has: that one finds mistakes, or code of a
@@ -150,17 +151,39 @@ static char *join_arguments(char **argv)
     return joined;
 }
 
+/* Logs what starts, in words of which nginx has the most. */
+static void log_start(struct start *start)
+{
+    const struct cycle *cycle = start->cycle;
+    char beside[64] = "";
+    struct utsname os;
+
+    if (start->inheritance.link != -1)
+        snprintf(beside, sizeof(beside), " beside process %d", (int)getppid());
+    if (uname(&os) == -1)
+        os = (struct utsname) { .sysname = "" };
+    log_write(&start->log, LEVEL_NOTICE, 0,
+        "forkbeard/%s starts%s: using the \"%s\" event method, configuration file %s, built by %s, "
+        "OS: %s %s",
+        BUILD_VERSION, beside, cycle->events.mechanism->name, start->options->conf, BUILD_COMPILER,
+        os.sysname, os.release);
+}
+
 static int run_daemon(struct start *start, char **argv)
 {
     char *arguments;
+    int status;
 
     assert(start->cycle != NULL && start->shared != NULL);
+    log_start(start);
     if (!start->cycle->core.master_process)
         return single_main(start);
     arguments = join_arguments(argv);
     title_set("master process", arguments != NULL ? arguments : "");
+    status = master_main(start);
+    title_set("master process", "");
     free(arguments);
-    return master_main(start);
+    return status;
 }
 
 /* Takes what the service manager or another master process has passed to us. */

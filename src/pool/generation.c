@@ -76,6 +76,37 @@ void generation_close(struct generation *generation)
     }
 }
 
+/* Adds up what its workers have counted, no more than each can have. */
+static uint64_t count_sessions(const struct generation *generation)
+{
+    uint64_t most = (uint64_t)generation->cycle->events.worker_connections, sum = 0;
+    struct shared *shared = generation->pool->shared;
+    const struct pool_worker *worker;
+
+    GENERATION_FOREACH_WORKER (worker, generation) {
+        uint64_t n;
+
+        if (worker->phase == POOL_WORKER_EMPTY)
+            continue;
+        n = atomic_load_explicit(
+            &shared_slot(shared, worker->slot)->counters.n[COUNTER_ACTIVE], memory_order_relaxed);
+        sum += n < most ? n : most;
+    }
+    return sum;
+}
+
+/* Says that a generation is closed: to who has asked for the reload too, where that ends
+ * sessions. */
+static void log_closed(const struct generation *generation, int64_t most)
+{
+    uint64_t n = count_sessions(generation);
+
+    log_write(generation->pool->log, n > 0 ? LEVEL_ALERT : LEVEL_NOTICE, 0,
+        "more than %" PRId64 " generations (max_generations): generation %u is closed, %" PRIu64
+        " %s",
+        most, generation->number, n, n == 1 ? "session ends" : "sessions end");
+}
+
 /* Closes the oldest generations that drain, if more are alive than max_generations allows. */
 static void bound_generations(struct pool *pool)
 {
@@ -90,9 +121,7 @@ static void bound_generations(struct pool *pool)
             return;
         if (generation->phase == GENERATION_CLOSING || generation == pool->serving)
             continue;
-        log_write(pool->log, LEVEL_NOTICE, 0,
-            "more than %" PRId64 " generations (max_generations): generation %u is closed", most,
-            generation->number);
+        log_closed(generation, most);
         generation_close(generation);
         n--;
     }
@@ -158,6 +187,13 @@ static void serve_generation(struct generation *generation)
     pool->serving = generation;
     pool->starting = NULL;
     logs_put_in_force(&generation->cycle->core, pool->log, &pool->log_limit);
+    if (old == NULL)
+        log_write(pool->log, LEVEL_NOTICE, 0, "generation %u serves, worker processes: %u",
+            generation->number, generation->worker_n);
+    else
+        log_write(pool->log, LEVEL_NOTICE, 0,
+            "generation %u serves in place of generation %u, worker processes: %u",
+            generation->number, old->number, generation->worker_n);
     fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     if (old != NULL) {

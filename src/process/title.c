@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 static int width; /* length of argv[0]; 0: title_init() was not called, and titles stay */
+static const char *latest = ""; /* arguments; the caller's */
 
 void title_init(int argc, char **argv)
 {
@@ -19,8 +20,10 @@ void title_init(int argc, char **argv)
 
 void title_set(const char *role, const char *arguments)
 {
+    if (arguments != NULL)
+        latest = arguments;
     if (width == 0)
         return;
     /* libbsd leaves a stray dot after a title that is shorter than argv[0] was */
-    setproctitle("%s %-*s", role, width, arguments);
+    setproctitle("%s %-*s", role, width, latest);
 }

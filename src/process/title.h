@@ -5,5 +5,6 @@
 
 /* Called once, with main's arguments, before anything else uses them. */
 void title_init(int argc, char **argv);
-/* Sets the title to "forkbeard: ROLE ARGUMENTS". Does nothing before title_init(). */
+/* Sets the title to "forkbeard: ROLE ARGUMENTS"; NULL: with the arguments that it has, which the
+ * caller must have kept. Does nothing before title_init(). */
 void title_set(const char *role, const char *arguments);

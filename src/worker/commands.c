@@ -4,6 +4,7 @@
 #include "worker/commands.h"
 
 #include "process/logs.h"
+#include "process/title.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
 #include "worker/outbox.h"
@@ -26,6 +27,8 @@ static void begin_drain(struct fb_worker *worker)
         return;
     worker_set_phase(worker, WORKER_DRAINING);
     log_write(&worker->log, LEVEL_NOTICE, 0, "gracefully shutting down");
+    if (worker->role == ROLE_WORKER)
+        title_set("worker process is shutting down", NULL);
     accept_release(worker);
     worker_send(worker, MESSAGE_RELEASED);
     if (worker->accept.exclusive) /* a client that came just now may have woken us alone */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Generations of workers that do not become ready, or that drain for long. */
 #include "daemon/client.h"
+#include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
 
@@ -216,6 +217,7 @@ START_TEST(generations_are_bounded)
     unsigned old_n = 0;
     int sessions[RELOADS + 1];
 
+    daemon_expects(daemon, "(max_generations)");
     daemon_configure(daemon, "worker_processes 2; max_generations 3; events {}"
                              "stream { server { listen 127.0.0.1:$0; echo; } }");
     daemon_start(daemon);
@@ -233,10 +235,119 @@ START_TEST(generations_are_bounded)
             client_echo(sessions[i], "goes on");
         close(sessions[i]);
     }
-    ck_assert_uint_eq(
-        daemon_count_log(daemon, "more than 3 generations (max_generations): generation "),
-        RELOADS + 1 - GENERATIONS);
+    for (unsigned i = 1; i <= RELOADS + 1 - GENERATIONS; i++) {
+        char line[128];
+
+        snprintf(line, sizeof(line),
+            "[alert] %d#0: more than 3 generations (max_generations): generation %u is closed, "
+            "1 session ends\n",
+            (int)daemon->pid, i);
+        ck_assert_uint_eq(daemon_count_log(daemon, line), 1);
+    }
     WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    daemon_finish(daemon);
+}
+END_TEST
+
+#define CLOSED "more than 1 generations (max_generations): generation %u is closed, "
+
+/* Whoever asked for the reload is told, unless nobody lost anything. */
+START_TEST(closing_sessions_is_told)
+{
+    struct daemon *daemon = daemon_create(1);
+    char line[128], told[160];
+    int sessions[2];
+
+    daemon_expects(daemon, "(max_generations)");
+    daemon_configure(
+        daemon, "max_generations 1; events {} stream { server { listen 127.0.0.1:$0; echo; } }");
+    daemon_start(daemon);
+    for (unsigned i = 1; i <= 3; i++) {
+        unsigned n = i - 1;
+        struct json_value reply;
+
+        for (unsigned j = 0; j < n; j++) {
+            sessions[j] = client_open(daemon->ports[0]);
+            client_echo(sessions[j], "held open");
+        }
+        snprintf(line, sizeof(line), CLOSED "%u session%s", i, n, n == 1 ? " ends" : "s end");
+        snprintf(told, sizeof(told), "forkbeard: [alert] %s\n", line);
+        if (i == 2) {
+            reply = control_ask(daemon, "reload");
+            ck_assert(control_is_ok(reply));
+            ck_assert_str_eq(control_text(control_message(reply, line), "level"), "alert");
+        } else {
+            ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+            ck_assert_str_eq(daemon->err, n > 0 ? told : "");
+        }
+        snprintf(told, sizeof(told), "[%s] %d#0: %s\n", n > 0 ? "alert" : "notice",
+            (int)daemon->pid, line);
+        ck_assert_uint_eq(daemon_count_log(daemon, told), 1);
+        for (unsigned j = 0; j < n; j++) {
+            client_expect_gone(sessions[j]);
+            close(sessions[j]);
+        }
+    }
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Fails unless ps shows it as this, for whatever padding. */
+static bool has_title(pid_t pid, const char *title)
+{
+    const char *text = proc_text(pid, "cmdline");
+    size_t n = strlen(title);
+
+    return strncmp(text, title, n) == 0 && strspn(text + n, " ") == strlen(text + n);
+}
+
+static struct json_value worker_at(struct json_value status, unsigned generation, unsigned i)
+{
+    return control_at(control_at(status, "generations", generation), "workers", i);
+}
+
+/* The log, ps and the status say who serves, who drains and who has ended. */
+START_TEST(a_drain_is_told)
+{
+    struct daemon *daemon = daemon_create(1);
+    pid_t old[2], drains;
+    struct json_value status;
+    char line[128];
+    unsigned left;
+    int session;
+
+    daemon_configure(
+        daemon, "worker_processes 2; events {} stream { server { listen 127.0.0.1:$0; echo; } }");
+    daemon_start(daemon);
+    snprintf(line, sizeof(line), "[notice] %d#0: generation 1 serves, worker processes: 2\n",
+        (int)daemon->pid);
+    ck_assert_uint_eq(daemon_count_log(daemon, line), 1);
+    ck_assert_uint_eq(proc_children(daemon->pid, old, 2), 2);
+    session = client_open(daemon->ports[0]);
+    client_echo(session, "held open");
+    drains = proc_server_of(daemon->pid, session);
+    ck_assert(has_title(drains, "forkbeard: worker process"));
+    daemon_configure(
+        daemon, "worker_processes 1; events {} stream { server { listen 127.0.0.1:$0; echo; } }");
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    snprintf(line, sizeof(line),
+        "[notice] %d#0: generation 2 serves in place of generation 1, worker processes: 1\n",
+        (int)daemon->pid);
+    ck_assert_uint_eq(daemon_count_log(daemon, line), 1);
+    WAIT_FOR(has_title(drains, "forkbeard: worker process is shutting down"));
+    WAIT_FOR(proc_child_n(daemon->pid) == 2);
+    status = control_ask(daemon, "status");
+    left = control_number(worker_at(status, 0, 0), "restarts") == 0 &&
+           strcmp(control_text(worker_at(status, 0, 0), "state"), "draining") != 0;
+    ck_assert_str_eq(control_text(worker_at(status, 0, left), "state"), "draining");
+    ck_assert_str_eq(control_text(worker_at(status, 0, 1 - left), "state"), "ended");
+    ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->out, "  draining         -     -  ended    "));
+    daemon_signal(daemon, SIGQUIT);
+    WAIT_FOR(strncmp(proc_text(daemon->pid, "cmdline"),
+                 "forkbeard: master process is shutting down ", 43) == 0);
+    close(session);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
     daemon_finish(daemon);
 }
 END_TEST
@@ -247,6 +358,7 @@ START_TEST(the_bound_can_be_one_or_none)
     struct daemon *daemon = daemon_create(1);
     int sessions[10];
 
+    daemon_expects(daemon, "(max_generations)");
     daemon_configure(daemon,
         "max_generations %d; events {} stream { server { listen 127.0.0.1:$0; echo; } }", _i);
     daemon_start(daemon);
@@ -283,6 +395,9 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_hanging_start_delays_no_end, 0, 2);
     tcase_add_test(tcase, generations_are_bounded);
     tcase_add_loop_test(tcase, the_bound_can_be_one_or_none, 0, 2);
+    tcase_add_test(tcase, closing_sessions_is_told);
+    if (!is_wrapped()) /* valgrind would have a title of its own */
+        tcase_add_test(tcase, a_drain_is_told);
 }
 
 TEST_MAIN("generations", add_tests)

@@ -330,6 +330,25 @@ START_TEST(titles)
 }
 END_TEST
 
+/* With master_process off too. */
+START_TEST(the_log_names_what_starts)
+{
+    struct daemon *daemon = daemon_create(1);
+    char line[256];
+
+    daemon_configure(daemon, "%s" ECHO, _i == 0 ? "" : "master_process off; ");
+    daemon_start(daemon);
+    snprintf(line, sizeof(line),
+        " [notice] %d#0: forkbeard/" PACKAGE_VERSION " starts: using the \"", (int)daemon->pid);
+    ck_assert_uint_eq(daemon_count_log(daemon, line), 1);
+    snprintf(line, sizeof(line), "\" event method, configuration file %s, built by ",
+        daemon_path(daemon, "forkbeard.conf"));
+    ck_assert_ptr_nonnull(strstr(daemon_text(daemon, daemon->log), line));
+    ck_assert_uint_eq(daemon_count_log(daemon, ", OS: Linux "), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -341,6 +360,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, worker_cannot_start, 0, 2);
     tcase_add_loop_test(tcase, pid_file_in_the_way, 0, 3);
     tcase_add_loop_test(tcase, no_configuration, 0, 3);
+    tcase_add_loop_test(tcase, the_log_names_what_starts, 0, 2);
     tcase_add_test(tcase, background_lets_go);
     tcase_add_loop_test(tcase, inherited_signals_are_reset, 0, 2);
     if (!is_wrapped()) { /* valgrind needs its own descriptors, and /proc would show its title */

@@ -37,10 +37,15 @@ START_TEST(forward)
 {
     struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
     int client = client_open(daemon->ports[0]);
+    char line[128];
     pid_t new;
 
     client_echo(client, "begun");
     new = upgrade_start(daemon);
+    snprintf(line, sizeof(line),
+        "#0: forkbeard/" PACKAGE_VERSION " starts beside process %d: using the \"",
+        (int)daemon->pid);
+    ck_assert_uint_eq(daemon_count_log(daemon, line), 1);
     ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.lock"), new);
     WAIT_FOR(is_served_by(daemon, new)); /* two masters serve */
     WAIT_FOR(is_served_by(daemon, daemon->pid));
