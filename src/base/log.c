@@ -12,7 +12,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,6 +52,29 @@ void log_init_plain(struct log *log, struct log_target *target, const char *name
     *target = (struct log_target) { .fd = STDERR_FILENO, .level = LEVEL_NOTICE };
     log_init(log, target, 1);
     log->plain = name;
+}
+
+void log_note_temporary(struct log *log)
+{
+    if (log->failures != NULL)
+        log->failures->temporary++;
+}
+
+void log_note_failure(struct log *log, bool temporary)
+{
+    if (log->failures == NULL)
+        return;
+    log->failures->n++;
+    log->failures->temporary += temporary;
+}
+
+int log_exit_code(const struct log *log)
+{
+    const struct log_failures *failures = log->failures;
+
+    if (failures != NULL && failures->n > 0 && failures->temporary >= failures->n)
+        return EX_TEMPFAIL;
+    return EXIT_FAILURE;
 }
 
 /* Adds lines of level alert and above to the diagnostics, without the time and the pid. */
@@ -111,6 +136,8 @@ static void PRINTF_FORMAT(3, 0)
 {
     struct log_entry entry; /* too large to be cleared for nothing */
 
+    if (line->level == LEVEL_EMERG)
+        log_note_failure(log, false);
     if (log->also != NULL) {
         va_list copy;
 

@@ -23,6 +23,12 @@
 
 struct log_limit;
 
+/* The emerg lines of a start, and of a configuration's check. */
+struct log_failures {
+    unsigned n;
+    unsigned temporary; /* of these, lines about what may pass by itself: a port in use */
+};
+
 struct log {
     enum log_level level; /* the most verbose level of all targets */
     unsigned target_n;
@@ -31,6 +37,7 @@ struct log {
     struct log *also;      /* second log, which receives every line as well; or NULL */
     struct diag *diag;     /* collector of alerts and emergencies, or NULL */
     uint32_t diag_session; /* session of the collector */
+    struct log_failures *failures; /* counts emerg lines, or NULL */
     const struct log_place *place; /* added to every line of log_write(), or NULL */
     struct log_limit
         *limit; /* flood limit, whose owner calls log_report_suppressed() when it is due; or NULL */
@@ -47,6 +54,15 @@ void log_init_plain(struct log *log, struct log_target *target, const char *name
 void log_update(struct log *log);
 /* Adds grave lines to a new session of these diagnostics from now on; NULL: to none. */
 void log_collect(struct log *log, struct diag *diag);
+
+/* Notes that the emerg line written last is about what may pass by itself, or only follows from the
+ * lines before it. */
+void log_note_temporary(struct log *log);
+/* Counts an emerg line that another process has written for this one. */
+void log_note_failure(struct log *log, bool temporary);
+/* Returns the exit code of a start, or a check, that has failed: EX_TEMPFAIL where each emerg line
+ * is about what may pass by itself, else EXIT_FAILURE. */
+int log_exit_code(const struct log *log);
 
 void log_vput(struct log *log, const struct log_line *line, const char *format, va_list args)
     PRINTF_FORMAT(3, 0);

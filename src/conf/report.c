@@ -125,6 +125,12 @@ void report_error(struct conf_report *report, const struct conf_word *word, cons
     va_end(args);
 }
 
+void report_note_temporary(struct conf_report *report)
+{
+    assert(report->temporary_n < report->error_n);
+    report->temporary_n++;
+}
+
 void report_warn(struct conf_report *report, const struct conf_word *word, const char *format, ...)
 {
     va_list args;
@@ -186,6 +192,7 @@ static void show_dropped(const struct conf_report *report, struct log *log, enum
 
 void report_show(const struct conf_report *report, struct log *log, int excerpts)
 {
+    bool temporary = report->temporary_n > 0 && report->temporary_n == report->error_n;
     const struct report_mistake *mistake;
 
     STAILQ_FOREACH (mistake, &report->mistakes, link) {
@@ -193,10 +200,14 @@ void report_show(const struct conf_report *report, struct log *log, int excerpts
             continue;
         assert(mistake->message != NULL && (mistake->file == NULL) == (mistake->line == 0));
         show_mistake(mistake, log);
+        if (temporary && mistake->level == LEVEL_EMERG)
+            log_note_temporary(log);
         if (excerpts != -1 && mistake->excerpt != NULL)
             write_all(excerpts, mistake->excerpt);
     }
     show_dropped(report, log, LEVEL_EMERG, report->dropped_errors, "errors");
+    if (temporary && report->dropped_errors > 0)
+        log_note_temporary(log);
     show_dropped(report, log, LEVEL_WARN, report->dropped_warnings, "warnings");
 }
 

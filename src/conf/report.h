@@ -30,6 +30,7 @@ struct conf_report {
     STAILQ_HEAD(, report_mistake) mistakes;
     /* errors, including those that are not stored; 0: the configuration is accepted */
     unsigned error_n;
+    unsigned temporary_n;                      /* of these, errors that may pass by themselves */
     unsigned dropped_errors, dropped_warnings; /* left out: too many, or no memory */
 };
 
@@ -39,6 +40,8 @@ void report_init(struct conf_report *report, struct arena *arena);
 /* Adds "message in FILE:LINE:COLUMN" and marks the word; `word` NULL: the message alone. */
 void report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
     PRINTF_FORMAT(3, 4);
+/* Notes that the error added last may pass by itself: a name that could not be resolved. */
+void report_note_temporary(struct conf_report *report);
 void report_warn(struct conf_report *report, const struct conf_word *word, const char *format, ...)
     PRINTF_FORMAT(3, 4);
 

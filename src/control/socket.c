@@ -74,6 +74,8 @@ static int check_replaceable(const char *path, struct log *log)
         return 0;
     log_write(log, LEVEL_EMERG, error,
         "the control socket \"%s\" is in use: give this daemon another \"control\"", path);
+    if (error == 0 || error == EAGAIN) /* EAGAIN: as many clients wait as may */
+        log_note_temporary(log);
     return -1;
 }
 

@@ -6,6 +6,7 @@
 #include "master/master.h"
 
 #include "base/check.h"
+#include "process/environment.h"
 #include "process/proc.h"
 #include "process/role.h"
 #include "process/title.h"
@@ -195,6 +196,8 @@ int master_main(struct start *start)
         .background = start->background,
         .diag = diag_create(), /* without it, clients that ask for a reload are told less */
     };
+    bool is_newer = start->inheritance.link != -1;
+    int code = EXIT_SUCCESS;
 
     assert(role_is(ROLE_MASTER));
     clock_read(&master.clock);
@@ -207,5 +210,9 @@ int master_main(struct start *start)
     run(&master);
     clean_up(&master);
     exec_state_done(&start->inheritance);
-    return master.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (master.failed) {
+        code = is_newer ? EXIT_FAILURE : log_exit_code(&master.log);
+        process_background_failed(master.background, code);
+    }
+    return code;
 }

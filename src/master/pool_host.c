@@ -32,6 +32,7 @@ static void finish_start(struct master *master)
     process_background_done(master->background, logs_use_stderr(core));
     master->background = -1;
     master->log.also = NULL;
+    master->log.failures = NULL;
     log_update(&master->log);
 }
 

@@ -56,7 +56,7 @@ int single_main(struct start *start)
     struct pidfile pidfile = start->pidfile;
     struct log log = start->log;
     struct heritage heritage = { .cycle = cycle, .shared = shared, .channel = -1 };
-    int status = EXIT_FAILURE;
+    int status;
 
     assert(cycle != NULL && shared != NULL);
     descriptors_done(&start->opened); /* no worker is forked that would need them */
@@ -65,7 +65,11 @@ int single_main(struct start *start)
         zones_open(&cycle->zones, NULL, &log) == 0 && pidfile_write_pid(&pidfile, &log) == 0) {
         zones_slot_acquired(&cycle->zones, heritage.slot);
         process_background_done(start->background, logs_use_stderr(&cycle->core));
+        log.failures = NULL;
         status = worker_main(&heritage, ROLE_SINGLE);
+    } else {
+        status = log_exit_code(&log);
+        process_background_failed(start->background, status);
     }
     close_listeners(cycle, &log);
     pidfile_release(&pidfile, &log);

@@ -49,12 +49,15 @@ static struct cycle *load_checked(
 int start_test(const struct cycle_options *options, bool quiet, bool dump, struct log *log)
 {
     struct descriptors opened = { .fds = NULL };
-    struct cycle *cycle = load_checked(options, log, &opened);
+    struct log_failures failures = { .n = 0 };
+    struct cycle *cycle;
 
+    log->failures = &failures;
+    cycle = load_checked(options, log, &opened);
     descriptors_done(&opened);
     if (cycle == NULL) {
         fprintf(stderr, "forkbeard: configuration file %s test failed\n", options->conf);
-        return EXIT_FAILURE;
+        return log_exit_code(log);
     }
     if (!quiet)
         fprintf(stderr,
@@ -74,6 +77,8 @@ static void log_as_configured(struct start *start, struct log *standard_error)
     struct core_settings *core = &start->cycle->core;
 
     log_init(&start->log, core->logs, core->log_n);
+    start->log.failures = standard_error->failures;
+    standard_error->failures = NULL;
     start->log.diag = standard_error->diag;
     start->log.diag_session = standard_error->diag_session;
     log_update(&start->log);
@@ -215,9 +220,13 @@ static int load_first(struct start *start, struct log *log)
     return -1;
 }
 
-/* Undoes a start that has not come to serve. */
+/* Undoes a start that has not come to serve; returns the exit code. */
 static int give_up(struct start *start, struct diag *told)
 {
+    /* of an upgrade the lines tell, which the old process shows */
+    int code = start->inheritance.link == -1 ? log_exit_code(&start->log) : EXIT_FAILURE;
+
+    process_background_failed(start->background, code);
     upgrade_report(start->inheritance.link, told);
     diag_destroy(&told);
     if (start->cycle != NULL)
@@ -226,7 +235,17 @@ static int give_up(struct start *start, struct diag *told)
     descriptors_done(&start->opened);
     exec_state_done(&start->inheritance);
     shared_destroy(&start->shared);
-    return EXIT_FAILURE;
+    return code;
+}
+
+/* Waits in the foreground for the daemon in the background; returns the exit code. */
+static int wait_for_background(struct start *start, struct diag *told)
+{
+    int code = process_background_wait(start->background);
+
+    start->background = -1;
+    give_up(start, told);
+    return code;
 }
 
 int start_daemon(
@@ -237,6 +256,7 @@ int start_daemon(
     pid_t child = 0;
     int status;
 
+    log->failures = &start.failures;
     notify_init();
     status = take_inheritance(&start, options, log);
     keep_diagnostics(&start, log);
@@ -249,7 +269,5 @@ int start_daemon(
         child = process_enter_background(&start.background, &start.log);
     if (child == 0 && prepare_daemon(&start, log) == 0)
         return run_daemon(&start, argv);
-    status = child > 0 ? process_background_wait(start.background) : EXIT_FAILURE;
-    give_up(&start, told);
-    return status;
+    return child > 0 ? wait_for_background(&start, told) : give_up(&start, told);
 }

@@ -33,6 +33,9 @@ const char *address_parse(const char *text, in_port_t port, struct address *out)
 /* Parses the same, or a name in the place of the host, which the system resolves to the first
  * address that it knows. */
 const char *address_parse_host(const char *text, in_port_t port, struct address *out);
+/* Whether the text is one that these return where the system could not resolve a name now, and may
+ * later. A name that does not exist is no such case. */
+bool address_is_unresolved(const char *wrong);
 /* Parses the argument of `listen`: a numeric form; "80"; "*:80"; "name:80", which the system
  * resolves to at most `max` addresses, *n of them; and a range of ports "8000-8010" in place of any
  * port. *last is the last port in host byte order, the first where there is no range. */

@@ -204,6 +204,16 @@ static const char *resolve_name(
     return *n == 0 ? "host not found" : NULL;
 }
 
+bool address_is_unresolved(const char *wrong)
+{
+    static const int codes[] = { EAI_AGAIN, EAI_MEMORY, EAI_SYSTEM };
+
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (strcmp(wrong, gai_strerror(codes[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Parses a host as `listen` takes it, and sets its port. */
 static const char *parse_host(
     const struct parts *parts, in_port_t port, struct address *out, unsigned max, unsigned *n)

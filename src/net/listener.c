@@ -32,6 +32,20 @@ struct listener *listener_create(
     return listener;
 }
 
+/* Logs that bind() or listen() has failed. An address that somebody else has, or that no interface
+ * has yet, may be free or there later. */
+static void PRINTF_FORMAT(3, 4) log_failure(struct log *log, int error, const char *format, ...)
+{
+    struct log_line line = { .level = LEVEL_EMERG, .error = error, .place = log->place };
+    va_list args;
+
+    va_start(args, format);
+    log_vput(log, &line, format, args);
+    va_end(args);
+    if (error == EADDRINUSE || error == EADDRNOTAVAIL)
+        log_note_temporary(log);
+}
+
 /* Connects to the path of a unix socket: returns 0 or an errno. */
 static int probe_path(const struct address *address)
 {
@@ -66,6 +80,7 @@ static int clear_path(const struct listener *listener, struct log *log)
     case EAGAIN:     /* the backlog is full */
     case EPROTOTYPE: /* no stream socket */
         log_write(log, LEVEL_EMERG, 0, "bind() to %s failed: the socket is in use", listener->text);
+        log_note_temporary(log);
         return -1;
     case ENOENT:
         return 0;
@@ -100,7 +115,7 @@ static int bind_unix(struct listener *listener, int fd, struct log *log)
     if (clear_path(listener, log) == -1)
         return -1;
     if (bind(fd, &listener->address.any, listener->address.length) == -1) {
-        log_write(log, LEVEL_EMERG, errno, "bind() to %s failed", listener->text);
+        log_failure(log, errno, "bind() to %s failed", listener->text);
         return -1;
     }
     if (chmod(path, 0666) == -1) { /* any user may connect, as with nginx */
@@ -118,7 +133,7 @@ static int bind_inet(struct listener *listener, int fd, struct log *log)
 
     listener_set_bind_options(listener, fd, log);
     if (bind(fd, &address->any, address->length) == -1) {
-        log_write(log, LEVEL_EMERG, errno, "bind() to %s failed", listener->text);
+        log_failure(log, errno, "bind() to %s failed", listener->text);
         return -1;
     }
     if (address_port(address) != 0)
@@ -270,7 +285,7 @@ int listener_commit(struct listener *listener, struct log *log)
         if (fd == -1)
             continue;
         if (listener_listen(listener, fd, log) == -1) {
-            log_write(log, LEVEL_EMERG, errno, "listen() to %s, backlog %d failed", listener->text,
+            log_failure(log, errno, "listen() to %s, backlog %d failed", listener->text,
                 listener->options.backlog);
             result = -1;
         }

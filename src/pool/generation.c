@@ -160,6 +160,7 @@ static void commit_generation(struct generation *generation)
             take_commit_back(generation);
         else
             generation_abort(generation, "a listener could not be opened");
+        log_note_temporary(pool->log); /* if the lines before it are of what may pass */
         return;
     }
     pool_set_generation_phase(generation, GENERATION_COMMITTED);

@@ -19,6 +19,7 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 static void add_log(struct descriptors *allowed, const struct log *log)
@@ -61,7 +62,7 @@ static NORETURN void check_in_child(
     if (cycle != NULL)
         unload_modules(cycle, options->progress);
     options->progress->done = true;
-    _exit(cycle != NULL ? EXIT_SUCCESS : EXIT_FAILURE);
+    _exit(cycle != NULL ? EXIT_SUCCESS : log_exit_code(log));
 }
 
 static bool is_crash(int number)
@@ -83,8 +84,12 @@ static int report_outcome(
     const char *where = foreign ? progress->where : "";
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
-    if (progress->done && WIFEXITED(status))
-        return WEXITSTATUS(status) == EXIT_SUCCESS ? 0 : -1;
+    if (progress->done && WIFEXITED(status)) {
+        if (WEXITSTATUS(status) == EXIT_SUCCESS)
+            return 0;
+        log_note_failure(log, WEXITSTATUS(status) == EX_TEMPFAIL);
+        return -1;
+    }
     if (late)
         log_write(log, LEVEL_EMERG, 0, "%s did not finish %s: the time limit is %d seconds%s", who,
             when, CONFIG_CHECK_MS / 1000, where);

@@ -3,6 +3,7 @@
  * function runs once, at the start, before threads and workers exist. */
 #include "process/environment.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -126,12 +127,27 @@ pid_t process_enter_background(int *ready, struct log *log)
 
 int process_background_wait(int ready)
 {
-    char byte;
-    ssize_t n = read(ready, &byte, 1);
+    unsigned char code;
+    ssize_t n = read(ready, &code, 1);
 
     close(ready);
-    /* a byte: the daemon serves; the end: it has died, and has logged the reason */
-    return n == 1 ? EXIT_SUCCESS : EXIT_FAILURE;
+    /* no byte: it was killed */
+    return n == 1 ? code : EXIT_FAILURE;
+}
+
+/* Tells the parent, which exits with the code; a failure means that it has exited already. */
+static void report_code(int ready, unsigned char code)
+{
+    if (write(ready, &code, 1) == -1)
+        errno = 0;
+    close(ready);
+}
+
+void process_background_failed(int ready, int code)
+{
+    assert(code != EXIT_SUCCESS);
+    if (ready != -1)
+        report_code(ready, (unsigned char)code);
 }
 
 void process_detach(bool keep_stderr)
@@ -150,8 +166,5 @@ void process_background_done(int ready, bool keep_stderr)
     if (ready == -1)
         return;
     process_detach(keep_stderr);
-    /* a failure means that the parent has exited */
-    if (write(ready, "", 1) == -1)
-        errno = 0;
-    close(ready);
+    report_code(ready, EXIT_SUCCESS);
 }

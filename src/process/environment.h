@@ -25,6 +25,8 @@ int process_set_environment(const struct core_settings *core, struct log *log);
 pid_t process_enter_background(int *ready, struct log *log);
 /* In the parent: waits until the child serves or ends, and returns the exit code. */
 int process_background_wait(int ready);
+/* The daemon could not start, and the parent exits with this code. `ready` may be -1. */
+void process_background_failed(int ready, int code);
 /* The daemon serves: standard descriptors go to /dev/null as below, and the parent exits. `ready`
  * may be -1, and then nothing is done. */
 void process_background_done(int ready, bool keep_stderr);

@@ -105,6 +105,7 @@ static void log_holder(struct log *log, const char *path, const char *name)
             "another master process runs with the pid file \"%s\": "
             "stop it, or give this one another \"pid\"",
             path);
+    log_note_temporary(log);
 }
 
 /* Writes our pid into the lock's file, for log_holder() alone: a failure does no harm. */
@@ -163,9 +164,11 @@ static int lock_file(const char *path, const char *name, struct log *log)
 
     for (unsigned i = 0; i < LOCK_TRIES && fd == -1; i++)
         fd = open_locked(path, name, log);
-    if (fd == -1)
+    if (fd == -1) {
         log_write(log, LEVEL_EMERG, 0,
             "\"%s\" is locked and removed by other processes again and again, giving up", name);
+        log_note_temporary(log);
+    }
     return fd < 0 ? -1 : fd;
 }
 
@@ -223,6 +226,7 @@ int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log)
             "another master process %d runs with the pid file \"%s\", whose lock was deleted: stop "
             "it, or have it make the lock again by a reload",
             (int)holder, path);
+        log_note_temporary(log);
         unlink(name);
         close(fd);
         return -1;

@@ -128,6 +128,8 @@ static const struct syslog_server *parse_syslog(
 
         if (wrong != NULL) {
             set_bad_value(apply, directive, 0, "\"%s\": %s", parameter, wrong);
+            if (address_is_unresolved(wrong))
+                report_note_temporary(apply->report);
             return NULL;
         }
     }

@@ -265,7 +265,10 @@ static int find_addresses(struct apply *apply, const struct conf_directive *dire
         return 0;
     if (word.text != text) /* the prefix may be what makes it too long */
         return set_bad_value(apply, directive, 0, "%s: \"%s\"", wrong, word.text);
-    return set_bad_value(apply, directive, 0, "%s", wrong);
+    set_bad_value(apply, directive, 0, "%s", wrong);
+    if (address_is_unresolved(wrong))
+        report_note_temporary(apply->report);
+    return -1;
 }
 
 /* Adds the address with its port, and with the other ports of the range. */

@@ -172,10 +172,12 @@ START_TEST(a_start_fails_where_it_cannot_be_made)
 {
     static const struct {
         const char *configuration, *line;
+        int code;
     } cases[] = {
-        { "control unix:nowhere/a.sock; " ECHO, "/nowhere/a.sock\" failed (2: No such file" },
-        { "control unix:forkbeard.conf; " ECHO, "/forkbeard.conf\" exists and is not a socket" },
-        { "control unix:$D/../in_use.sock; " ECHO, "/in_use.sock\" is in use: give this daemon" },
+        { "control unix:nowhere/a.sock; " ECHO, "/nowhere/a.sock\" failed (2: No such file", 1 },
+        { "control unix:forkbeard.conf; " ECHO, "/forkbeard.conf\" exists and is not a socket", 1 },
+        { "control unix:$D/../in_use.sock; " ECHO, "/in_use.sock\" is in use: give this daemon",
+            75 },
     };
     struct daemon *other = daemon_create(1), *daemon = daemon_create(1);
     char path[128];
@@ -185,7 +187,8 @@ START_TEST(a_start_fails_where_it_cannot_be_made)
     daemon_start(other);
     daemon_configure(daemon, "%s", cases[_i / 2].configuration);
     daemon_expects(daemon, cases[_i / 2].line);
-    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", variants[_i % 2], NULL), 1);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", variants[_i % 2], NULL),
+        cases[_i / 2].code);
     ck_assert_msg(strstr(daemon->err, cases[_i / 2].line) != NULL, "%s", daemon->err);
     ck_assert(!daemon_has(daemon, "forkbeard.pid"));
     close(client_open_unix(path));

@@ -79,7 +79,7 @@ START_TEST(second_master_is_refused)
         _i == 0 ? "off" : "on");
     daemon_start(daemon);
     daemon_expects(daemon, "another master process");
-    ck_assert_int_eq(daemon_run(daemon, "-c", "second.conf", NULL), 1);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "second.conf", NULL), 75);
     snprintf(line, sizeof(line),
         "forkbeard: [emerg] another master process %d runs with the pid file \"%s\": stop it, or "
         "give this one another \"pid\"\n",
@@ -124,7 +124,7 @@ START_TEST(port_in_use)
         "[emerg] bind() to 127.0.0.1:%u failed (98: Address already in use) in %s:",
         daemon->ports[0], daemon_path(daemon, "forkbeard.conf"));
     daemon_expects(daemon, "bind()");
-    ck_assert_int_eq(run_binary(daemon, "forkbeard.conf", variants[_i]), 1);
+    ck_assert_int_eq(run_binary(daemon, "forkbeard.conf", variants[_i]), 75);
     ck_assert_ptr_nonnull(strstr(daemon->err, expected));
     ck_assert_uint_eq(count_lines(daemon->err), 3); /* with the line of the file, and its mark */
     ck_assert_str_eq(daemon->out, "");

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Exit codes of a start that fails: 75 for what may pass by itself, so that a service manager tries
+ * again, and 1 for a mistake of the configuration, and where both are in the way. */
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+#include "daemon/resources.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
+
+/* Variants: in the foreground, in the background, without a master. */
+static const char *const variants[] = { "daemon off;", "daemon on;", "daemon off;" };
+static const char *const directives[] = { "", "", "master_process off; " };
+
+static int start_code(struct daemon *daemon, int variant)
+{
+    int code = daemon_run(daemon, "-c", "forkbeard.conf", "-g", variants[variant], NULL);
+
+    proc_reap_orphans();
+    return code;
+}
+
+static int test_code(struct daemon *daemon)
+{
+    return daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL);
+}
+
+START_TEST(port_in_use_may_pass)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, "%s" ECHO, directives[_i]);
+    daemon_expects(daemon, "failed (98: Address already in use)");
+    ck_assert_int_eq(listen(daemon->reservations[0], 1), 0);
+    ck_assert_int_eq(start_code(daemon, _i), EX_TEMPFAIL);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(address_of_no_interface_may_come)
+{
+    struct daemon *daemon = daemon_create(0);
+
+    daemon_configure(daemon, "%sevents {} stream { server { listen 192.0.2.77:7007; echo; } }\n",
+        directives[_i]);
+    daemon_expects(daemon, "failed (99: Cannot assign requested address)");
+    ck_assert_int_eq(start_code(daemon, _i), EX_TEMPFAIL);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The pid file, the control socket and a unix socket of another master process. */
+START_TEST(another_master_may_end)
+{
+    static const char *const others[] = { "pid forkbeard.pid;" ECHO,
+        "pid own.pid; control unix:$D/a.sock;" ECHO,
+        "pid own.pid; events {} stream { server { listen unix:$D/echo; echo; } }" };
+    static const char *const texts[] = { "another master process", "is in use: give this daemon",
+        "failed: the socket is in use" };
+    struct daemon *daemon = daemon_create(2);
+
+    daemon_configure(daemon,
+        "control unix:$D/a.sock; events {} stream { server { listen unix:$D/echo; echo; } }");
+    daemon_start(daemon);
+    daemon_write(daemon, "second.conf", "error_log error.log; %s", others[_i]);
+    daemon_expects(daemon, texts[_i]);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "second.conf", NULL), EX_TEMPFAIL);
+    ck_assert_ptr_nonnull(strstr(daemon->err, texts[_i]));
+    daemon_stop(daemon, SIGTERM);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Without a network no server of names can be asked. */
+static void leave_network(void)
+{
+    if (unshare(CLONE_NEWNET) == -1 && unshare(CLONE_NEWUSER | CLONE_NEWNET) == -1)
+        _exit(77);
+}
+
+START_TEST(name_may_be_resolved_later)
+{
+    static const char *const places[] = {
+        "events {} stream { server { listen host.example.com:7007; echo; } }",
+        "error_log syslog:server=host.example.com; events {} stream { }",
+    };
+    struct daemon *daemon = daemon_create(0);
+
+    daemon->before_exec = leave_network;
+    daemon_configure(daemon, "%s", places[_i]);
+    if (test_code(daemon) != 77) {
+        ck_assert_int_eq(test_code(daemon), EX_TEMPFAIL);
+        ck_assert_ptr_nonnull(strstr(daemon->err, "Temporary failure in name resolution"));
+        ck_assert_int_eq(start_code(daemon, 0), EX_TEMPFAIL);
+        ck_assert_int_eq(start_code(daemon, 1), EX_TEMPFAIL);
+        daemon_configure(daemon, "%s nonsense;", places[_i]);
+        ck_assert_int_eq(test_code(daemon), 1);
+        ck_assert_int_eq(start_code(daemon, 0), 1);
+    }
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(mistake_does_not_pass)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, "%s nonsense;" ECHO, directives[_i]);
+    ck_assert_int_eq(listen(daemon->reservations[0], 1), 0);
+    ck_assert_int_eq(start_code(daemon, _i), 1);
+    ck_assert_int_eq(test_code(daemon), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(one_of_two_failures_does_not_pass)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        "%sevents {} stream { server { listen 127.0.0.1:$0; listen unix:$D/none/such; echo; } }\n",
+        directives[_i]);
+    daemon_expects(daemon, "bind()");
+    ck_assert_int_eq(listen(daemon->reservations[0], 1), 0);
+    ck_assert_int_eq(start_code(daemon, _i), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_loop_test(tcase, port_in_use_may_pass, 0, 3);
+    tcase_add_loop_test(tcase, address_of_no_interface_may_come, 0, 3);
+    tcase_add_loop_test(tcase, another_master_may_end, 0, 3);
+    tcase_add_loop_test(tcase, name_may_be_resolved_later, 0, 2);
+    tcase_add_loop_test(tcase, mistake_does_not_pass, 0, 3);
+    tcase_add_loop_test(tcase, one_of_two_failures_does_not_pass, 0, 3);
+}
+
+TEST_MAIN("exit codes", add_tests)
