@@ -200,6 +200,7 @@ START_TEST(asked_for)
     upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_expects(daemon, "unknown");
+    daemon_expects(daemon, "events {} stream"); /* the line of the address that is in use */
     daemon_expects(daemon, "^");
     daemon_finish(daemon);
 }
