@@ -4,11 +4,16 @@
 #include "cli/words.h"
 
 #include "cli/command.h"
+#include "cli/explain.h"
 
 const struct cmdline_word words_table[] = {
     { .name = "status",
         .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
         .help = "show workers, connections and queues of the running daemon",
         .run = cli_status },
+    { .name = "explain",
+        .argument = "[directive]",
+        .help = "show the manual's entry of a directive, or the names of all",
+        .run = cli_explain },
     { .name = NULL },
 };

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,6 +62,14 @@ static const struct {
         "/none.sock\" failed (2: No such file or directory)" },
     { { "status", "--control", "unix:none.sock" }, 1,
         "/none.sock\" failed (2: No such file or directory)" },
+    { { "explain", "worker_proces" }, 1,
+        "unknown directive \"worker_proces\", did you mean \"worker_processes\"?" },
+    { { "explain", "rlimit" }, 1,
+        "did you mean \"worker_rlimit_core\", \"worker_rlimit_nofile\"?" },
+    { { "explain", "proxy_pass" }, 1, "\"proxy_pass\" directive of nginx is not supported" },
+    { { "explain", "nonsense" }, 1, "unknown directive \"nonsense\": \"forkbeard explain\" lists" },
+    { { "explain", "pid", "user" }, 1, "invalid option: \"user\"" },
+    { { "explain", "pid", "--json" }, 1, "invalid option: \"--json\" belongs to \"status\"" },
     { { "--yaml" }, 1, "forkbeard: [emerg] invalid option: \"--yaml\", see -h" },
     { { "status", "-cforkbeard.conf" }, 1,
         "/forkbeard.sock\" failed (2: No such file or directory)" },
@@ -99,6 +108,69 @@ START_TEST(gnu_options)
     ck_assert_int_eq(strncmp(daemon->out, "forkbeard ", 10), 0);
     ck_assert_ptr_eq(strchr(daemon->out, '\n') + 1, daemon->out + strlen(daemon->out));
     ck_assert_str_eq(daemon->err, "");
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* What the entry begins with, and some of what it says. */
+static const struct {
+    const char *directive, *head, *text;
+} entries[] = {
+    { "worker_processes",
+        "Syntax:  worker_processes number | auto;\nDefault: 1\nContext: main\n\nThe number of "
+        "workers,",
+        "With \"auto\" there is one worker for each" },
+    { "error_log", "Syntax:  error_log file | stderr | syslog:parameters [level [json]];\n",
+        "\nserver=address\n    The server, which is required:" },
+    { "events", "Syntax:  events {...}\nDefault: none\nContext: main\n", "The block is required" },
+    { "worker_connections",
+        "Syntax:  worker_connections number | auto;\nDefault: 512\nContext: events\n",
+        "\n- three quarters of the memory" },
+    { "idle_timeout", "Syntax:  idle_timeout time;\nDefault: 10m\nContext: stream, server\n", "" },
+    { "listen", "Syntax:  listen address [parameter ...];\nDefault: none\nContext: server\n",
+        "\n    listen unix:/run/forkbeard/echo.sock;\n" },
+    { "return", "Syntax:  return text;\n", "\n    return \"closed for today\\r\\n\";\n" },
+};
+
+START_TEST(explain)
+{
+    struct daemon *daemon = daemon_create(0);
+
+    ck_assert_int_eq(daemon_run(daemon, "explain", entries[_i].directive, NULL), 0);
+    ck_assert_str_eq(daemon->err, "");
+    ck_assert_msg(
+        strncmp(daemon->out, entries[_i].head, strlen(entries[_i].head)) == 0, "%s", daemon->out);
+    ck_assert_msg(strstr(daemon->out, entries[_i].text) != NULL, "%s", daemon->out);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Each directive has an entry, without leftovers of the manual's source. */
+START_TEST(explain_everything)
+{
+    struct daemon *daemon = daemon_create(0);
+    char *names, *rest, *name;
+    unsigned n = 0;
+
+    ck_assert_int_eq(daemon_run(daemon, "explain", NULL), 0);
+    rest = names = strdup(daemon->out);
+    ck_assert_ptr_nonnull(names);
+    while ((name = strsep(&rest, "\n")) != NULL && *name != '\0') {
+        char *text, *line;
+
+        ck_assert_int_eq(daemon_run(daemon, "explain", name, NULL), 0);
+        text = daemon->out;
+        while ((line = strsep(&text, "\n")) != NULL) {
+            ck_assert_msg(strlen(line) <= 80, "%s: %s", name, line);
+            ck_assert_msg(strncmp(line, ".", 1) != 0 || line[1] < 'A' || line[1] > 'Z' ||
+                              line[2] < 'a' || line[2] > 'z',
+                "%s: %s", name, line);
+            ck_assert_msg(strstr(line, "\\&") == NULL, "%s: %s", name, line);
+        }
+        n++;
+    }
+    ck_assert_uint_gt(n, 40);
+    free(names);
     daemon_finish(daemon);
 }
 END_TEST
@@ -377,6 +449,8 @@ static void add_tests(TCase *tcase)
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, option, 0, sizeof(options) / sizeof(options[0]));
     tcase_add_test(tcase, gnu_options);
+    tcase_add_loop_test(tcase, explain, 0, sizeof(entries) / sizeof(entries[0]));
+    tcase_add_test(tcase, explain_everything);
     tcase_add_test(tcase, dump);
     tcase_add_test(tcase, test_touches_nothing);
     tcase_add_loop_test(tcase, signals_are_sent, 0, 2);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Prints entries of forkbeard.conf(5). The build has made text of them, so that what is printed is
+ * what the manual says; no configuration is read, and directives of modules are not known. */
+#include "cli/explain.h"
+
+#include "base/compiler.h"
+#include "conf/report.h"
+#include "settings/nginx_only.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    const char *name, *text;
+};
+
+static const struct entry entries[] = {
+#include "cli/entries.def"
+};
+
+static const char *next_name(void *arg)
+{
+    const struct entry **next = arg;
+
+    return *next == entries + countof(entries) ? NULL : (*next)++->name;
+}
+
+/* Appends `"NAME"` to a list of names. */
+static void add_name(char *list, size_t size, const char *name)
+{
+    size_t n = strlen(list);
+
+    snprintf(list + n, size - n, "%s\"%s\"", n > 0 ? ", " : "", name);
+}
+
+/* Reports an unknown name: what is nearest to it, or else all that it is a part of. */
+static void report_unknown(const char *name, struct log *log)
+{
+    const struct entry *next = entries;
+    const char *near = nearest_name(name, next_name, &next);
+    char list[1024] = "";
+
+    if (near != NULL)
+        add_name(list, sizeof(list), near);
+    else if (nginx_only(name)) {
+        log_write(log, LEVEL_EMERG, 0, "\"%s\" directive of nginx is not supported", name);
+        return;
+    }
+    for (size_t i = 0; near == NULL && *name != '\0' && i < countof(entries); i++)
+        if (strstr(entries[i].name, name) != NULL)
+            add_name(list, sizeof(list), entries[i].name);
+    log_write(log, LEVEL_EMERG, 0, "unknown directive \"%s\"%s%s%s", name,
+        *list != '\0' ? ", did you mean " : "", list,
+        *list != '\0' ? "?" : ": \"forkbeard explain\" lists them, but those of modules");
+}
+
+int cli_explain(const struct cmdline *cmdline, struct log *log)
+{
+    const char *name = cmdline->argument;
+    bool found = name == NULL;
+
+    for (size_t i = 0; i < countof(entries); i++) {
+        if (name == NULL)
+            puts(entries[i].name);
+        else if (strcmp(entries[i].name, name) == 0) {
+            fputs(entries[i].text, stdout);
+            found = true;
+        }
+    }
+    if (!found)
+        report_unknown(name, log);
+    return found && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
