@@ -16,20 +16,21 @@ static void check_worker(const struct pool_worker *worker, const struct generati
     assert(worker->deadline.expired != NULL && worker->respawn.expired != NULL);
     if (worker->phase == POOL_WORKER_EMPTY) {
         assert(worker->pid == 0);
-        assert(worker->channel == -1 && worker->inbox == -1);
+        assert(worker->channel.fd == -1 && worker->inbox == -1);
         assert(worker->deadline.deadline == 0);
         assert(worker->killed == POOL_KILL_NONE);
-        assert(!worker->known);
+        assert(!worker->known && !worker->accept_asked);
+        assert(worker->channel.unsent == 0 && worker->channel.retry.deadline == 0);
     } else {
         assert(worker->pid > 1);
-        assert(worker->channel > 2);
-        assert(worker->inbox != worker->channel);
+        assert(worker->channel.fd > 2);
+        assert(worker->inbox != worker->channel.fd);
         assert(worker->inbox == -1 || worker->known);
         assert(worker->outbox.wanted_n <= POOL_WANTED_MAX);
         assert(worker->outbox.log_n <= generation->cycle->core.log_n);
         assert(worker->fills > 0);
         assert(last || next->pid != worker->pid);
-        assert(last || next->channel != worker->channel);
+        assert(last || next->channel.fd != worker->channel.fd);
         assert(worker->respawn.deadline == 0);
     }
     if (worker->respawn.deadline != 0)

@@ -31,25 +31,6 @@ static void replace_crashed(struct pool_worker *worker)
     pool_worker_respawn_in(worker, wait);
 }
 
-/* Tells the others that the worker's incarnation has ended, if they can know of it, and makes
- * those that accept rescan their listeners, for which it may have been the one that was woken. */
-static void tell_others(const struct pool_worker *gone)
-{
-    struct pool *pool = gone->generation->pool;
-    struct generation *generation;
-    struct pool_worker *worker;
-
-    pool_rescan(pool, NULL);
-    if (!gone->known)
-        return;
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            /* the pid of `gone` may be another process's by now */
-            if (worker != gone && pool_outbox_is_full(worker))
-                pool_worker_break_rule(worker, "it does not read what it is sent");
-    pool_outbox_note_gone(gone);
-}
-
 /* Whether a death that comes early delays the next start. SIGKILL is somebody's decision, if not
  * ours about a worker that was late, and so is an exit code 0 that was asked for. */
 static bool is_crash(enum pool_death cause, int status)
@@ -106,8 +87,11 @@ static void handle_exit(struct pool_worker *worker, int status, const struct dea
     bool by_others =
         WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && worker->killed == POOL_KILL_NONE;
 
-    tell_others(worker);
-    pool_worker_clear(worker);
+    if (worker->known)
+        pool_outbox_note_gone(worker);
+    /* the kernel may have woken it alone for a client that waits */
+    pool_rescan(worker->generation->pool, NULL);
+    pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
     follow_death(worker, is_crash(cause, status), was_ready, by_others);
 }
 

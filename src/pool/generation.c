@@ -58,7 +58,7 @@ void generation_drain(struct generation *generation)
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(timers, &worker->respawn);
         if (worker->pid > 0)
-            pool_worker_drain(worker);
+            pool_worker_order(worker, POOL_ORDER_DRAIN);
     }
 }
 
@@ -72,7 +72,7 @@ void generation_close(struct generation *generation)
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
         if (worker->pid > 0)
-            pool_worker_close(worker);
+            pool_worker_order(worker, POOL_ORDER_CLOSE);
     }
 }
 
@@ -143,7 +143,7 @@ static void take_commit_back(struct generation *generation)
     pool_set_generation_phase(generation, GENERATION_DRAINING);
     timers_arm(pool->timers, &generation->release, RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation)
-        pool_worker_arm(worker);
+        pool_worker_order(worker, POOL_ORDER_ACCEPT);
     pool->ops->failed(pool->host);
 }
 
@@ -175,7 +175,7 @@ static void commit_generation(struct generation *generation)
         }
     }
     GENERATION_FOREACH_WORKER (worker, generation)
-        pool_worker_arm(worker);
+        pool_worker_order(worker, POOL_ORDER_ACCEPT);
 }
 
 static void serve_generation(struct generation *generation)

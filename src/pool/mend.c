@@ -126,5 +126,5 @@ void pool_note_damaged_mutex(struct pool_worker *worker)
     generation->without_mutex = true;
     GENERATION_FOREACH_WORKER (worker, generation)
         if (worker->phase >= POOL_WORKER_READY)
-            pool_outbox_send(worker, MESSAGE_MUTEX_OFF);
+            channel_end_send(&worker->channel, MESSAGE_MUTEX_OFF);
 }

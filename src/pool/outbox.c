@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to workers. A channel that is full, because its worker does not read, is never waited
- * for: what was to be sent is remembered as a flag or a number, none of which grows, and sent when
- * there is room. Inboxes are made here, when the first worker asks for one: a reference may be
- * known to others before the worker that gave it out has said anything. */
+/* Messages to workers beside those without an argument, which the channel's end keeps. A channel
+ * that is full, because its worker does not read, is never waited for: what was to be sent is
+ * remembered as a flag or a number, none of which grows, and sent when there is room. Inboxes are
+ * made here, when the first worker asks for one: a reference may be known to others before the
+ * worker that gave it out has said anything. */
 #include "pool/pool.h"
 
 #include "base/compiler.h"
@@ -13,64 +14,25 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* How long until a full channel is tried again. */
-#define RESEND_MS 100
-
-void pool_outbox_init(struct pool_worker *worker)
+static struct pool_worker *worker_of(struct channel_end *end)
 {
-    assert(worker->inbox == -1);
-    worker->outbox = (struct pool_outbox) { .inbox = -1, .gone = worker->generation->pool->gone_n };
+    return container_of(end, struct pool_worker, channel);
 }
 
-void pool_outbox_done(struct pool_worker *worker)
+void pool_outbox_failed(struct channel_end *end, int error)
 {
-    if (worker->outbox.inbox != -1)
-        fd_close_socket(worker->outbox.inbox);
-    worker->outbox = (struct pool_outbox) { .inbox = -1 };
+    struct pool_worker *worker = worker_of(end);
+
+    log_quota_write(&worker->lines, LEVEL_ALERT, error,
+        "no message could be sent to worker process %d", (int)worker->pid);
 }
 
 /* Sends to a worker, which may have gone; false when it has to be tried again. */
 static bool send_message(
     struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd)
 {
-    struct channel_message message = { .kind = kind, .argument = argument, .fd = fd };
-
-    if (channel_send(worker->channel, &message) == 0)
-        return true;
-    switch (errno) {
-    case EAGAIN:
-    case EINTR:
-    case ENOBUFS:
-    case ENOMEM:
-    case ETOOMANYREFS: /* descriptors that others have passed and nobody has received */
-        return false;
-    case EPIPE: /* a dead worker is reaped soon */
-        return true;
-    default:
-        log_quota_write(&worker->lines, LEVEL_ALERT, errno,
-            "no message could be sent to worker process %d", (int)worker->pid);
-        return true;
-    }
-}
-
-/* The mutex comes before accepting: a worker that is told both never tries it. */
-static bool send_plain(struct pool_worker *worker)
-{
-    static const enum channel_message_kind kinds[] = { MESSAGE_MUTEX_OFF, MESSAGE_ACCEPT,
-        MESSAGE_RESCAN };
-    struct pool_outbox *outbox = &worker->outbox;
-
-    for (size_t i = 0; i < countof(kinds); i++) {
-        uint32_t bit = 1u << kinds[i];
-
-        if ((outbox->plain & bit) == 0)
-            continue;
-        if (!send_message(worker, kinds[i], 0, -1))
-            return false;
-        outbox->plain &= ~bit;
-        worker->intake.accept_n += kinds[i] == MESSAGE_ACCEPT;
-    }
-    return true;
+    return channel_end_try(&worker->channel,
+        &(struct channel_message) { .kind = kind, .argument = argument, .fd = fd });
 }
 
 /* Passes a file, with flags of the worker's own if it can have them: see logs_separate(). */
@@ -135,8 +97,6 @@ static struct pool_worker *find_worker(const struct pool *pool, uint32_t incarna
     return NULL;
 }
 
-static void try_again(struct pool *pool);
-
 /* Returns the sending end of a worker's inbox, which is made unless there is one; -1: there is no
  * such worker, or no descriptor is left. */
 static int find_inbox(struct pool *pool, uint32_t incarnation)
@@ -156,7 +116,7 @@ static int find_inbox(struct pool *pool, uint32_t incarnation)
     worker->inbox = ends[1];
     worker->outbox.inbox = ends[0];
     if (!send_inbox(worker))
-        try_again(pool);
+        channel_end_retry(&worker->channel);
     return worker->inbox;
 }
 
@@ -175,60 +135,28 @@ static bool send_inboxes(struct pool_worker *worker)
     return true;
 }
 
-/* Sends what the channel has room for. */
-static void send_all(struct pool_worker *worker)
+bool pool_outbox_send_more(struct channel_end *end)
 {
+    struct pool_worker *worker = worker_of(end);
     const struct pool_outbox *outbox = &worker->outbox;
-    struct pool *pool = worker->generation->pool;
-    bool sent;
 
-    if (worker->channel == -1 || worker->killed != POOL_KILL_NONE)
-        return;
-    sent = (outbox->plain == 0 || send_plain(worker)) &&
-           (outbox->log_n == 0 || send_logs(worker)) &&
-           (outbox->inbox == -1 || send_inbox(worker)) &&
-           (outbox->gone == pool->gone_n || send_gone(worker)) &&
+    if (worker->killed != POOL_KILL_NONE)
+        return true;
+    return (outbox->log_n == 0 || send_logs(worker)) &&
+           (outbox->inbox == -1 || send_inbox(worker)) && send_gone(worker) &&
            (outbox->wanted_n == 0 || send_inboxes(worker));
-    if (!sent)
-        try_again(pool);
-}
-
-static void resend_expired(struct loop *loop, struct timer *timer)
-{
-    struct pool *pool = container_of(timer, struct pool, resend);
-    struct generation *generation;
-    struct pool_worker *worker;
-
-    assert(loop == NULL);
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            send_all(worker);
-}
-
-static void try_again(struct pool *pool)
-{
-    pool->resend.expired = resend_expired;
-    if (!timer_is_set(&pool->resend))
-        timers_arm(pool->timers, &pool->resend, RESEND_MS);
-}
-
-void pool_outbox_send(struct pool_worker *worker, enum channel_message_kind kind)
-{
-    assert(kind == MESSAGE_MUTEX_OFF || kind == MESSAGE_ACCEPT || kind == MESSAGE_RESCAN);
-    worker->outbox.plain |= 1u << kind;
-    send_all(worker);
 }
 
 void pool_outbox_listener(struct pool_worker *worker, int fd)
 {
-    if (worker->channel != -1 && worker->killed == POOL_KILL_NONE)
+    if (worker->killed == POOL_KILL_NONE)
         send_message(worker, MESSAGE_LISTENER, (uint32_t)fd, fd);
 }
 
 void pool_outbox_logs(struct pool_worker *worker)
 {
     worker->outbox.log_n = worker->generation->cycle->core.log_n;
-    send_all(worker);
+    channel_end_send_more(&worker->channel);
 }
 
 bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
@@ -238,8 +166,15 @@ bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
     if (outbox->wanted_n == POOL_WANTED_MAX)
         return false;
     outbox->wanted[outbox->wanted_n++] = incarnation;
-    send_all(worker);
+    channel_end_send_more(&worker->channel);
     return true;
+}
+
+/* Whether one more that goes is one too many for a worker that does not read. */
+static bool is_full(const struct pool_worker *worker)
+{
+    return worker->pid > 0 &&
+           worker->generation->pool->gone_n - worker->outbox.gone >= POOL_GONE_MAX;
 }
 
 void pool_outbox_note_gone(const struct pool_worker *gone)
@@ -248,15 +183,24 @@ void pool_outbox_note_gone(const struct pool_worker *gone)
     struct generation *generation;
     struct pool_worker *worker;
 
+    assert(gone->known);
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            /* the pid of `gone` may be another process's by now */
+            if (worker != gone && is_full(worker))
+                pool_worker_break_rule(worker, "it does not read what it is sent");
     pool->gone[pool->gone_n++ % POOL_GONE_MAX] = slot_incarnation(gone->slot);
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
             if (worker != gone)
-                send_all(worker);
+                channel_end_send_more(&worker->channel);
 }
 
-bool pool_outbox_is_full(const struct pool_worker *worker)
+void pool_outbox_drop_inbox(struct pool_worker *worker)
 {
-    return worker->pid > 0 &&
-           worker->generation->pool->gone_n - worker->outbox.gone >= POOL_GONE_MAX;
+    if (worker->inbox != -1)
+        fd_close_socket(worker->inbox);
+    if (worker->outbox.inbox != -1)
+        fd_close_socket(worker->outbox.inbox);
+    worker->inbox = worker->outbox.inbox = -1;
 }

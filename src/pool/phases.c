@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The phases of generations and of workers' records: each is changed here alone, by a step that
- * must be legal. */
+ * must be legal. A worker's step sets the deadline of the next one; the last one gives up what the
+ * record has of a process that has gone. */
 #include "pool/pool.h"
 
+#include "process/fd_passing.h"
 #include "process/role.h"
 
 #include <assert.h>
@@ -27,6 +29,7 @@ void pool_set_generation_phase(struct generation *generation, enum generation_ph
 
 void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase)
 {
+    struct pool *pool = worker->generation->pool;
     static const unsigned legal[] = {
         [POOL_WORKER_EMPTY] = 1u << POOL_WORKER_STARTING,
         [POOL_WORKER_STARTING] = 1u << POOL_WORKER_EMPTY | 1u << POOL_WORKER_READY,
@@ -38,9 +41,27 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
 
     assert(role_is(ROLE_MASTER));
     assert((legal[worker->phase] >> phase & 1) != 0);
-    if (worker->phase == POOL_WORKER_EMPTY)
-        worker->generation->process_n++;
-    if (phase == POOL_WORKER_EMPTY)
-        worker->generation->process_n--;
+    assert(worker->pid > 1 && worker->channel.fd != -1);
     worker->phase = phase;
+    if (phase == POOL_WORKER_STARTING) {
+        worker->generation->process_n++;
+        worker->started_ms = pool->clock->mono_ms;
+        worker->outbox = (struct pool_outbox) { .inbox = -1, .gone = pool->gone_n };
+        worker->fills++;
+        pool_deadline_set(worker, POOL_KILL_START_LATE);
+    } else if (phase != POOL_WORKER_EMPTY) {
+        pool_deadline_set(worker, POOL_KILL_NONE);
+    } else {
+        worker->generation->process_n--;
+        timers_disarm(pool->timers, &worker->deadline);
+        fd_close_socket(worker->channel.fd);
+        channel_end_close(&worker->channel);
+        if (worker->known)
+            pool_outbox_drop_inbox(worker);
+        worker->pid = 0;
+        worker->broken_listener = -1;
+        worker->due = worker->killed = POOL_KILL_NONE;
+        worker->known = worker->drains = worker->accept_asked = false;
+        worker->watch = (struct pool_watch) { .repeats = 0 };
+    }
 }

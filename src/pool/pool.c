@@ -53,7 +53,6 @@ void pool_done(struct pool *pool)
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
     timers_disarm(pool->timers, &pool->mend);
-    timers_disarm(pool->timers, &pool->resend);
     timers_disarm(pool->timers, &pool->rescan.due);
 }
 
@@ -142,7 +141,7 @@ void pool_end(struct pool *pool, bool gracefully)
         GENERATION_FOREACH_WORKER (worker, generation) {
             timers_disarm(pool->timers, &worker->respawn);
             if (worker->pid > 0)
-                pool_worker_drain(worker);
+                pool_worker_order(worker, POOL_ORDER_DRAIN);
         }
     }
 }

@@ -9,10 +9,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "base/token_bucket.h"
 #include "event/timer.h"
 #include "net/adopted.h"
-#include "process/channel.h"
+#include "process/channel_end.h"
 #include "process/descriptors.h"
 #include "process/log_quota.h"
 #include "settings/cycle.h"
@@ -56,20 +55,13 @@ enum pool_death {
 #define POOL_WANTED_MAX 256 /* requests of a worker that does not read the replies */
 #define POOL_GONE_MAX 1024  /* incarnations that have ended, for a worker that does not read */
 
-/* Messages that wait until the worker's channel has room: what is of a kind is one message. */
+/* What waits until the worker's channel has room, beside messages without an argument. */
 struct pool_outbox {
-    uint32_t plain;    /* kinds without an argument, a bit each */
     unsigned log_n;    /* how many of its logs, the last ones, were reopened */
     int inbox;         /* the worker's end of its inbox, or -1 */
     uint32_t gone;     /* how many of pool->gone_n incarnations it was told of */
     unsigned wanted_n; /* incarnations whose inboxes it has asked for */
     uint32_t wanted[POOL_WANTED_MAX];
-};
-
-/* The master's reading of a worker's channel. */
-struct pool_intake {
-    struct token_bucket messages;
-    unsigned accept_n; /* MESSAGE_ACCEPTs that were not replied to */
 };
 
 /* Findings of the watchdog about one worker. */
@@ -84,12 +76,12 @@ struct pool_worker {
     struct generation *generation;
     unsigned index; /* among the generation's workers */
     enum pool_worker_phase phase;
-    pid_t pid;   /* 0: no process */
-    int channel; /* the master's end; -1: no process */
-    int inbox;   /* other workers send messages to it here; -1 until one of them has asked */
-    bool known;  /* another worker has asked for its inbox */
+    pid_t pid;                  /* 0: no process */
+    struct channel_end channel; /* the master's end; closed: no process */
+    int inbox;  /* other workers send messages to it here; -1 until one of them has asked */
+    bool known; /* another worker has asked for its inbox */
     struct pool_outbox outbox;
-    struct pool_intake intake;
+    bool accept_asked;   /* MESSAGE_ACCEPT was sent, or waits, and was not replied to */
     int broken_listener; /* the descriptor that it has reported as shut down; -1: none */
     struct slot_id slot;
     uint64_t started_ms;
@@ -188,7 +180,6 @@ struct pool {
     uint32_t gone[POOL_GONE_MAX]; /* latest incarnations that have ended and were known to others */
     uint32_t gone_n;              /* ever; the next one's place is the remainder */
     struct pool_rescan rescan;
-    struct timer resend;          /* when full channels are tried again */
     struct timer mend;            /* when reported listeners are looked at */
     uint64_t mended_ms;           /* the latest look */
     uint64_t deaths[POOL_DEATHS]; /* workers that have ended, by cause */
@@ -277,39 +268,36 @@ int pool_spawn(struct pool_worker *worker);
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid);
 /* Reaps all children that have exited, and replaces workers as their exit deserves. */
 void pool_reap(struct pool *pool);
-/* Gives up the record's process, which is gone: channel, inbox, deadline. */
-void pool_worker_clear(struct pool_worker *worker);
 /* Schedules a new process after this time. */
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
 
-/* Lets the worker accept, and gives it worker_start_timeout to do so. */
-void pool_worker_arm(struct pool_worker *worker);
-/* Tells the worker to drain, and gives it worker_shutdown_timeout and a second to do so. */
-void pool_worker_drain(struct pool_worker *worker);
-/* Tells the worker to end at once, which it has two seconds for. */
-void pool_worker_close(struct pool_worker *worker);
+enum pool_order {
+    POOL_ORDER_ACCEPT, /* to accept clients, within worker_start_timeout */
+    POOL_ORDER_DRAIN,  /* to finish its sessions, in worker_shutdown_timeout and a second */
+    POOL_ORDER_CLOSE,  /* to end at once, which it has two seconds for */
+};
+
+/* Tells the worker what to do, and sets the deadline. */
+void pool_worker_order(struct pool_worker *worker, enum pool_order order);
 
 /* Deadlines (deadline.c): a worker has one at most, and is killed when it passes (start.c). */
 
-/* Sets a deadline after this time, unless the worker has an earlier one, or this one is for its
- * start and it has any. */
-void pool_deadline_set(struct pool_worker *worker, enum pool_kill why, uint64_t ms);
-/* Sets the deadline that worker_shutdown_timeout gives a worker that drains. */
-void pool_deadline_set_drain(struct pool_worker *worker);
-/* The worker has come further in its start, whose deadline is dropped; any other stays, and one
- * that drains gets that of its drain. */
-void pool_deadline_drop_start(struct pool_worker *worker);
+/* Sets a deadline for this reason, unless the worker has an earlier one, the reason's time is
+ * unlimited, or it is that of the start and there is any. POOL_KILL_NONE: the worker has come
+ * further in its start, whose deadline is dropped; any other stays, and a worker that drains gets
+ * that of its drain. */
+void pool_deadline_set(struct pool_worker *worker, enum pool_kill why);
 
 /* Kills a worker that has broken this rule of the channel, after an alert line that says so
  * (rules.c). */
 void pool_worker_break_rule(struct pool_worker *worker, const char *rule);
 
-/* Messages to workers (outbox.c): each is sent at once, or when the worker's channel has room. */
+/* Messages to workers (outbox.c), beside those without an argument: each is sent at once, or when
+ * the worker's channel has room. */
 
-void pool_outbox_init(struct pool_worker *worker);
-void pool_outbox_done(struct pool_worker *worker);
-/* A message without an argument: ACCEPT, RESCAN or MUTEX_OFF. */
-void pool_outbox_send(struct pool_worker *worker, enum channel_message_kind kind);
+/* Operations of the channels' ends. */
+bool pool_outbox_send_more(struct channel_end *end);
+void pool_outbox_failed(struct channel_end *end, int error);
 /* A socket that has taken the place of a listener's, which had this descriptor. It is lost when the
  * channel is full: the worker finds its own listener broken, and says so again. */
 void pool_outbox_listener(struct pool_worker *worker, int fd);
@@ -318,12 +306,15 @@ void pool_outbox_logs(struct pool_worker *worker);
 /* The inbox of the worker that is this incarnation, or that it has gone. False when the worker has
  * asked too often without reading the replies. */
 bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
-/* Tells all others that the worker has gone. */
+/* Tells all others that the worker, whose inbox was asked for, has gone; kills those that have not
+ * read of too many. */
 void pool_outbox_note_gone(const struct pool_worker *gone);
-/* Whether one more that goes is one too many for a worker that does not read. */
-bool pool_outbox_is_full(const struct pool_worker *worker);
+/* Closes the worker's inbox, if there is one: the next that asks for it gets a new one. */
+void pool_outbox_drop_inbox(struct pool_worker *worker);
 
 /* Messages from workers (messages.c) */
+
+extern const struct channel_end_ops pool_channel_ops;
 
 /* Receives and handles some messages of each worker; when more wait, the master is woken again.
  * Kills workers that break the channel's rules. */

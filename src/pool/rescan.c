@@ -23,7 +23,7 @@ static void rescan_due(struct loop *loop, struct timer *timer)
         GENERATION_FOREACH_WORKER (worker, generation)
             if (worker->phase == POOL_WORKER_ACCEPTING &&
                 (worker->slot.slot != except.slot || worker->slot.serial != except.serial))
-                pool_outbox_send(worker, MESSAGE_RESCAN);
+                channel_end_send(&worker->channel, MESSAGE_RESCAN);
     if (pool->rescan.host)
         pool->ops->rescan(pool->host);
     pool->rescan.host = false;

@@ -105,7 +105,7 @@ static const char *fork_worker(struct pool_worker *worker)
         errno = error;
         return failed;
     }
-    worker->channel = ends[0];
+    channel_end_open(&worker->channel, ends[0], &pool_channel_ops, pool->timers);
     worker->pid = pid;
     return NULL;
 }
@@ -114,11 +114,10 @@ int pool_spawn(struct pool_worker *worker)
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
-    uint64_t limit = (uint64_t)generation->cycle->core.worker_start_timeout;
     const char *failed;
 
     assert(role_is(ROLE_MASTER));
-    assert(worker->phase == POOL_WORKER_EMPTY && worker->channel == -1);
+    assert(worker->phase == POOL_WORKER_EMPTY && worker->channel.fd == -1);
     assert(generation->phase < GENERATION_REPLACED && !pool->ending);
     timers_disarm(pool->timers, &worker->respawn);
     if (!slot_acquire(pool->shared, &worker->slot)) {
@@ -136,12 +135,6 @@ int pool_spawn(struct pool_worker *worker)
         return -1;
     }
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
-    worker->started_ms = pool->clock->mono_ms;
-    worker->killed = POOL_KILL_NONE;
-    pool_outbox_init(worker);
-    worker->fills++;
-    if (limit > 0)
-        pool_deadline_set(worker, POOL_KILL_START_LATE, limit);
     log_quota_write(&worker->lines, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
     return 0;
 }

@@ -98,7 +98,7 @@ static struct generation *create_generation(
         generation->workers[i] = (struct pool_worker) {
             .generation = generation,
             .index = i,
-            .channel = -1,
+            .channel = { .fd = -1 },
             .inbox = -1,
             .broken_listener = -1,
             .respawn = { .expired = respawn_expired },

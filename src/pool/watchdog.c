@@ -15,8 +15,6 @@
 #include <stdio.h>
 
 #define REPEATS 2 /* after the first reading */
-/* How long a core dump may take; then, or when the signal is ignored, SIGKILL follows. */
-#define KILL_MS 10000
 
 /* Whether a signal or a debugger has stopped the process: somebody takes care of it then. */
 static bool is_stopped(pid_t pid)
@@ -30,7 +28,6 @@ static void kill_stuck(struct pool_worker *worker)
 {
     struct pool *pool = worker->generation->pool;
     uint64_t ms = pool->clock->mono_ms - worker->watch.since_ms;
-    uint64_t limit = (uint64_t)worker->generation->cycle->core.worker_watchdog;
     struct death_words words = { .now = worker->watch.heartbeat };
     char where[DEATH_PLACE_MAX];
 
@@ -40,7 +37,7 @@ static void kill_stuck(struct pool_worker *worker)
         "worker process %d was stuck %s for %" PRIu64 " %s (worker_watchdog), it is killed",
         (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     worker->killed = POOL_KILL_STUCK;
-    pool_deadline_set(worker, POOL_KILL_STUCK, limit < KILL_MS ? limit : KILL_MS);
+    pool_deadline_set(worker, POOL_KILL_STUCK);
     signals_send(worker->pid, SIGABRT, pool->log); /* the core dump shows where it hangs */
 }
 

@@ -105,7 +105,7 @@ static void suspend_accepting(struct fb_worker *worker, enum accept_phase phase,
     accept_update_watching(worker);
     timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
     if (accept->exclusive) /* the kernel may have woken us alone for clients that we leave */
-        worker_send(worker, MESSAGE_RESCAN);
+        channel_end_send(&worker->to_master, MESSAGE_RESCAN);
 }
 
 static void resume_accepting(struct fb_worker *worker)
@@ -147,7 +147,8 @@ static void note_broken(struct fb_worker *worker, struct acceptor *acceptor)
     source_disarm_listener(loop, &acceptor->source);
     timer_set(loop, &worker->accept.mend, MEND_MS);
     if (token_bucket_take(&worker->accept.reports, &report_rate, loop->clock.mono_ms))
-        worker_try_send(worker, MESSAGE_LISTENER_BROKEN, (uint32_t)acceptor->source.fd);
+        channel_end_try(&worker->to_master, &(struct channel_message) { MESSAGE_LISTENER_BROKEN,
+                                                (uint32_t)acceptor->source.fd, -1 });
 }
 
 /* Tries the broken listeners again: those that do not listen yet say so. */

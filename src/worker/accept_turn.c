@@ -38,7 +38,7 @@ static void try_mutex(struct fb_worker *worker, uint64_t now, bool leaves)
 
     accept->holds_mutex = status != ACCEPT_MUTEX_BUSY;
     if (unlikely(status == ACCEPT_MUTEX_DAMAGED))
-        worker_send(worker, MESSAGE_MUTEX_DAMAGED);
+        channel_end_send(&worker->to_master, MESSAGE_MUTEX_DAMAGED);
 }
 
 int accept_before(struct fb_worker *worker, int timeout)

@@ -7,7 +7,6 @@
 #include "process/title.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
-#include "worker/outbox.h"
 #include "worker/peers.h"
 #include "worker/single.h"
 #include "worker/worker.h"
@@ -30,9 +29,9 @@ static void begin_drain(struct fb_worker *worker)
     if (worker->role == ROLE_WORKER)
         title_set("worker process is shutting down", NULL);
     accept_release(worker);
-    worker_send(worker, MESSAGE_RELEASED);
+    channel_end_send(&worker->to_master, MESSAGE_RELEASED);
     if (worker->accept.exclusive) /* a client that came just now may have woken us alone */
-        worker_send(worker, MESSAGE_RESCAN);
+        channel_end_send(&worker->to_master, MESSAGE_RESCAN);
     if (limit > 0)
         timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
     stream_drain(&worker->stream, (uint64_t)limit);
@@ -44,13 +43,16 @@ static void begin_ending(struct fb_worker *worker)
         worker_set_phase(worker, WORKER_ENDING);
 }
 
-static void handle_message(struct fb_worker *worker, struct channel_message *message)
+static const char *handle_message(struct channel_end *end, struct channel_message *message)
 {
+    struct fb_worker *worker = container_of(end, struct fb_worker, to_master);
+
+    assert(worker->channel != NULL);
     switch ((enum channel_message_kind)message->kind) {
     case MESSAGE_ACCEPT:
         if (worker->phase < WORKER_DRAINING)
             accept_open(worker);
-        worker_send(worker, MESSAGE_ACCEPTING);
+        channel_end_send(&worker->to_master, MESSAGE_ACCEPTING);
         break;
     case MESSAGE_RESCAN:
         accept_rescan(worker);
@@ -80,38 +82,33 @@ static void handle_message(struct fb_worker *worker, struct channel_message *mes
     }
     if (message->fd != -1)
         close(message->fd);
+    return NULL; /* the master breaks no rule */
+}
+
+static void sending_failed(struct channel_end *end, int error)
+{
+    struct fb_worker *worker = container_of(end, struct fb_worker, to_master);
+
+    log_write(&worker->log, LEVEL_ALERT, error, "a message to the master could not be sent");
 }
 
 static void close_channel(struct fb_worker *worker)
 {
     source_close(&worker->stream.net.loop, worker->channel, false);
     worker->channel = NULL;
+    channel_end_close(&worker->to_master);
     peers_master_gone(worker);
-}
-
-/* Receives some messages; CHANNEL_DONE: more may wait. */
-static enum channel_status receive_some(struct fb_worker *worker, int fd)
-{
-    for (int i = 0; i < MESSAGES_A_TURN; i++) {
-        struct channel_message message;
-        enum channel_status status = channel_receive(fd, &message);
-
-        if (status == CHANNEL_AGAIN || status == CHANNEL_CLOSED)
-            return status;
-        if (status == CHANNEL_DONE)
-            handle_message(worker, &message);
-    }
-    return CHANNEL_DONE;
 }
 
 static void channel_readable(struct loop *loop, struct source *source)
 {
     struct fb_worker *worker = worker_of_loop(loop);
     enum channel_status status;
+    const char *rule;
 
     assert(source == worker->channel);
-    status = receive_some(worker, source->fd);
-    if (status == CHANNEL_DONE) {
+    status = channel_end_receive(&worker->to_master, MESSAGES_A_TURN, &rule);
+    if (status == CHANNEL_DONE || status == CHANNEL_BROKEN) {
         loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
         return;
     }
@@ -126,6 +123,13 @@ static void channel_readable(struct loop *loop, struct source *source)
 int worker_open_channel(struct fb_worker *worker)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = channel_readable } };
+    /* clients can cause these often */
+    static const struct channel_end_ops end_ops = {
+        .handle = handle_message,
+        .failed = sending_failed,
+        .limited = 1u << MESSAGE_RESCAN | 1u << MESSAGE_INBOX_LOST,
+        .is_trusted = true,
+    };
     struct loop *loop = &worker->stream.net.loop;
 
     assert(worker->phase == WORKER_STARTING && worker->channel == NULL);
@@ -140,6 +144,7 @@ int worker_open_channel(struct fb_worker *worker)
     worker->channel->fd = worker->heritage->channel;
     worker->channel->ops = &ops;
     worker->channel->io = &io_socket;
+    channel_end_open(&worker->to_master, worker->channel->fd, &end_ops, &loop->timers);
     if (source_arm(loop, worker->channel, EVENT_READ) == -1) {
         log_write(&worker->log, LEVEL_EMERG, errno, "the channel to the master cannot be watched");
         return -1;

@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "process/fd_passing.h"
 #include "worker/messages_private.h"
-#include "worker/outbox.h"
 #include "worker/references.h"
 
 #include <assert.h>
@@ -44,7 +43,7 @@ static void drop_inbox(struct fb_worker *worker)
         "the socket of messages from other workers was shut down, another one is made");
     source_close(&messages_net(worker)->loop, worker->messages->inbox, false);
     worker->messages->inbox = NULL;
-    worker_send(worker, MESSAGE_INBOX_LOST);
+    channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
 }
 
 void inbox_read(struct fb_worker *worker, int most)
@@ -97,7 +96,7 @@ void inbox_open(struct fb_worker *worker, struct channel_message *message)
 
     if (message->fd == -1 || !messages_open(worker) || worker->messages->inbox != NULL) {
         if (worker->messages == NULL || worker->messages->inbox == NULL)
-            worker_send(worker, MESSAGE_INBOX_LOST);
+            channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
         return;
     }
     source = messages_source(worker, message->fd, &ops);
@@ -107,7 +106,7 @@ void inbox_open(struct fb_worker *worker, struct channel_message *message)
             message->fd = -1;
             source_close(loop, source, false);
         }
-        worker_send(worker, MESSAGE_INBOX_LOST);
+        channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
         return;
     }
     message->fd = -1;

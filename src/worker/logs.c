@@ -4,7 +4,6 @@
 #include "worker/logs.h"
 
 #include "process/logs.h"
-#include "worker/outbox.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -46,7 +45,8 @@ static void repair_logs(struct fb_worker *worker)
     }
     for (unsigned i = 0; i < core->log_n; i++)
         if (logs_take_broken(&core->logs[i]))
-            worker_try_send(worker, MESSAGE_LOG_BROKEN, i);
+            channel_end_try(
+                &worker->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
 }
 
 void worker_tend_log(struct fb_worker *worker)

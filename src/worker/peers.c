@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "worker/messages_private.h"
-#include "worker/outbox.h"
 #include "worker/references.h"
 
 #include <errno.h>
@@ -47,7 +46,8 @@ static void ask_for_inbox(struct fb_worker *worker, struct peer *peer)
     assert(peer->fd == -1 && !peer->asked);
     if (messages->asked_n < ASKED_MAX &&
         token_bucket_take(&messages->asks, &ask_rate, loop->clock.mono_ms) &&
-        worker_try_send(worker, MESSAGE_INBOX_WANTED, peer->incarnation)) {
+        channel_end_try(&worker->to_master,
+            &(struct channel_message) { MESSAGE_INBOX_WANTED, peer->incarnation, -1 })) {
         peer->asked = true;
         messages->asked_n++;
     } else if (!timer_is_set(&messages->retry)) {

@@ -44,6 +44,7 @@ void worker_check(const struct fb_worker *worker)
     assert(worker->phase < WORKER_DONE);
     assert(worker->role == ROLE_WORKER || worker->role == ROLE_SINGLE);
     assert(worker->role == ROLE_WORKER || worker->channel == NULL);
+    assert((worker->channel == NULL) == (worker->to_master.fd == -1));
     assert(net->client_n <= net->connection_n);
     assert((worker->phase == WORKER_SERVING) ==
            (worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED));
@@ -131,7 +132,9 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
 
     assert(role == ROLE_WORKER || role == ROLE_SINGLE);
     assert(heritage->slot.serial != 0 && cycle->events.worker_connections > 0);
-    *worker = (struct fb_worker) { .heritage = heritage, .cycle = cycle, .role = role };
+    *worker = (struct fb_worker) {
+        .heritage = heritage, .cycle = cycle, .role = role, .to_master = { .fd = -1 }
+    };
     log_init(&worker->log, cycle->core.logs, cycle->core.log_n);
     worker->log.diag = heritage->diag;
     worker->log.diag_session = heritage->diag_session;
@@ -181,7 +184,8 @@ void worker_done(struct fb_worker *worker)
     timer_del(&net->loop, &worker->log_due);
     timer_del(&net->loop, &worker->log_repair);
     timer_del(&net->loop, &worker->stream.drain);
-    worker_send_rest(worker);
+    channel_end_flush(&worker->to_master);
+    channel_end_close(&worker->to_master);
     /* the master takes the channel's end for that of the process, so that the kernel closes it */
     if (worker->channel != NULL)
         source_detach(&net->loop, worker->channel);
@@ -227,7 +231,7 @@ static int serve(struct fb_worker *worker)
 
     worker_limit_log(worker);
     if (worker->role == ROLE_WORKER) {
-        worker_send(worker, MESSAGE_READY);
+        channel_end_send(&worker->to_master, MESSAGE_READY);
     } else {
         accept_open(worker);
         single_serving(worker);

@@ -7,11 +7,11 @@
 
 #include "base/log_limit.h"
 #include "base/wiped.h"
+#include "process/channel_end.h"
 #include "process/heritage.h"
 #include "process/signals.h"
 #include "stream/stream.h"
 #include "worker/accept.h"
-#include "worker/outbox.h"
 #include "worker/protocols.h"
 
 struct messages;
@@ -37,9 +37,9 @@ struct fb_worker {
     struct timer log_due;    /* when held-back lines are summed up */
     struct timer log_repair; /* until then no broken log is repaired again */
     struct acceptors accept;
-    struct source *channel; /* NULL in a single process, and when the master has gone */
-    struct worker_outbox outbox;
-    struct timer shutdown; /* worker_shutdown_timeout, then what jobs have beyond it */
+    struct source *channel;       /* NULL in a single process, and when the master has gone */
+    struct channel_end to_master; /* closed when the channel is */
+    struct timer shutdown;        /* worker_shutdown_timeout, then what jobs have beyond it */
     bool shutdown_passed;
     bool jobs_left;     /* some still run, and have been left to the process's end */
     struct timer alive; /* a single process: its next "alive" to the service manager */

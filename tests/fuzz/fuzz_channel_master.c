@@ -47,30 +47,23 @@ static void fill_worker(struct scene *scene, unsigned i)
 
     if (channel_open(ends) == -1)
         abort();
-    worker->channel = ends[0];
+    channel_end_open(&worker->channel, ends[0], &pool_channel_ops, &scene->timers);
     scene->ends[i] = ends[1];
     worker->pid = NO_PID + (pid_t)i;
     worker->slot = (struct slot_id) { .slot = i, .serial = ++scene->serial };
-    worker->killed = POOL_KILL_NONE;
-    worker->fills++;
-    pool_outbox_init(worker);
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
 }
 
 /* Does what an exit does, and a fork afterwards. */
 static void replace_worker(struct scene *scene, unsigned i)
 {
-    struct pool_worker *worker = &scene->generation->workers[i], *other;
+    struct pool_worker *worker = &scene->generation->workers[i];
 
     if (scene->ends[i] != -1)
         close(scene->ends[i]);
-    if (worker->known) {
-        GENERATION_FOREACH_WORKER (other, scene->generation)
-            if (pool_outbox_is_full(other))
-                pool_worker_break_rule(other, "unread");
+    if (worker->known)
         pool_outbox_note_gone(worker);
-    }
-    pool_worker_clear(worker);
+    pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
     fill_worker(scene, i);
 }
 
@@ -129,7 +122,7 @@ static struct scene *build(void)
         generation->workers[i] = (struct pool_worker) {
             .generation = generation,
             .index = i,
-            .channel = -1,
+            .channel = { .fd = -1 },
             .inbox = -1,
             .broken_listener = -1,
             .respawn = { .expired = respawn_passed },
@@ -248,12 +241,13 @@ static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
         pool_receive_messages(&scene->pool);
         break;
     case 9:
-        (p[1] % 2 == 0 ? pool_worker_drain : pool_worker_close)(&scene->generation->workers[i]);
+        pool_worker_order(
+            &scene->generation->workers[i], p[1] % 2 == 0 ? POOL_ORDER_DRAIN : POOL_ORDER_CLOSE);
         break;
     case 10: /* as a replacement, which may be told to drain before it is ready */
+        scene->cycle.core.worker_start_timeout = p[1] % 2 == 0 ? 1000 : 2000;
         replace_worker(scene, i);
-        pool_deadline_set(
-            &scene->generation->workers[i], POOL_KILL_START_LATE, p[1] % 2 == 0 ? 1000 : 2000);
+        scene->cycle.core.worker_start_timeout = 1000;
         break;
     default:
         send_message(scene, end, p + 1);

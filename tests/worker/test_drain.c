@@ -119,7 +119,7 @@ START_TEST(the_master_has_it_begin)
 {
     struct fixture *fixture = open_real();
 
-    worker_send(fixture->worker, MESSAGE_READY);
+    channel_end_send(&fixture->worker->to_master, MESSAGE_READY);
     check_told(fixture, MESSAGE_READY);
     ck_assert_int_ne(fixture->worker->accept.phase, ACCEPT_OPEN);
     send_order(fixture, MESSAGE_ACCEPT, 0, -1);
@@ -180,7 +180,7 @@ START_TEST(without_its_master_it_drains)
     worker_run(fixture->worker);
     ck_assert_str_eq(fixture_logged(fixture), "t: [alert] the master process has gone\n" DRAINING);
     ck_assert_ptr_null(fixture->worker->channel);
-    worker_send(fixture->worker, MESSAGE_RESCAN); /* to nobody */
+    channel_end_send(&fixture->worker->to_master, MESSAGE_RESCAN); /* to nobody */
     fixture_stop(fixture);
 }
 END_TEST
