@@ -3,7 +3,6 @@
  * of a reload is reload.c's. Pointers into generations are never kept. */
 #include "base/check.h"
 #include "master/master.h"
-#include "pool/death.h"
 #include "process/role.h"
 
 #include <assert.h>
@@ -39,7 +38,7 @@ static void fill_status(void *host, struct control_status *out)
         .uptime_ms = (int64_t)(master->clock.mono_ms - master->started.mono_ms),
         .reload = { master->result.any, master->result.ok, master->result.at_ms,
             master->result.why },
-        .death_names = death_names,
+        .death_names = pool_death_names,
         .deaths = master->pool.deaths,
         .death_n = POOL_DEATHS,
         .listeners = &master->pool.serving->cycle->stream.listeners,

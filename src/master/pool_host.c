@@ -10,6 +10,7 @@
 #include "systemd/fdstore.h"
 
 #include <assert.h>
+#include <sys/wait.h>
 
 static void committed(void *host)
 {
@@ -108,24 +109,20 @@ static void in_child(void *host, const struct cycle *cycle)
         process_detach(logs_use_stderr(&cycle->core));
 }
 
-static void exited(void *host)
+static void exited(void *host, pid_t other)
 {
     struct master *master = host;
+    int status;
 
     CHECK_KIND(master, MASTER_KIND);
     if (master->control.socket->fd != -1)
         control_before_reaping(&master->control);
-}
-
-static void reaped(void *host, pid_t pid, int status)
-{
-    struct master *master = host;
-
-    CHECK_KIND(master, MASTER_KIND);
-    if (master->reload.check.pid == pid)
+    if (other == 0 || waitpid(other, &status, 0) != other)
+        return;
+    if (master->reload.check.pid == other)
         reload_checked(master, status);
     else if (master->upgrade.phase != UPGRADE_NONE)
-        upgrade_reaped(&master->upgrade, pid, status);
+        upgrade_reaped(&master->upgrade, other, status);
 }
 
 const struct pool_ops master_pool_ops = {
@@ -137,5 +134,4 @@ const struct pool_ops master_pool_ops = {
     .is_handed_over = is_handed_over,
     .in_child = in_child,
     .exited = exited,
-    .reaped = reaped,
 };

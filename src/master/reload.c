@@ -27,7 +27,8 @@ void reload_end(struct master *master, bool ok)
             master->phase != MASTER_RUNS ? "the daemon is ending" : "the error log says why");
         diag_reason(master->diag, LEVEL_EMERG, result->why, sizeof(result->why));
     }
-    service_manager_reload(&master->manager);
+    if (notify_is_on())
+        service_manager_reload(&master->manager);
     outcome.generation = master->pool.serving->number;
     if (master->control.client_n > 0)
         control_reply(&master->control, CONTROL_WAIT_RELOAD_END, &outcome);
@@ -49,7 +50,8 @@ void reload_begin(struct master *master)
     assert(master->phase == MASTER_RUNS); /* a pool that ends may start nothing */
     assert(master->pool.serving != NULL && master->pool.starting == NULL);
     reload_set_phase(reload, RELOAD_CHECKING);
-    service_manager_reload(&master->manager);
+    if (notify_is_on())
+        service_manager_reload(&master->manager);
     /* grave lines become the reload's diagnostics, and clients that have asked for it wait for
      * its end */
     log_collect(&master->log, master->diag);

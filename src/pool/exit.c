@@ -3,13 +3,36 @@
  * again. A worker is replaced unless its generation ends: at once, or after a wait that grows
  * with each early death by a crash. An end that was asked for never counts as a crash, nor does
  * SIGKILL, unless the master sent it to a worker that was late. */
-#include "pool/death.h"
+#include "pool/pool.h"
 
 #include "process/role.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sys/wait.h>
+
+const char *const pool_death_names[POOL_DEATHS] = {
+    [POOL_KILL_START_LATE] = "start_timeout",
+    [POOL_KILL_STUCK] = "watchdog",
+    [POOL_KILL_DRAIN_LATE] = "shutdown_timeout",
+    [POOL_KILL_CLOSE_LATE] = "stop_timeout",
+    [POOL_KILL_CHANNEL_LOST] = "channel_lost",
+    [POOL_KILL_CHANNEL] = "channel_rules",
+    [POOL_DEATH_SIGNAL] = "signal",
+    [POOL_DEATH_EXIT] = "exit",
+    [POOL_DEATH_WAIT] = "wait_failed",
+    [POOL_DEATH_START] = "start_failed",
+};
+
+static const char *const killed_because[POOL_KILLS] = {
+    [POOL_KILL_START_LATE] = "it was not ready within worker_start_timeout",
+    [POOL_KILL_STUCK] = "it did not leave this place (worker_watchdog)",
+    [POOL_KILL_DRAIN_LATE] = "it had not ended 1 s after worker_shutdown_timeout",
+    [POOL_KILL_CLOSE_LATE] = "it had not ended 2 s after it was told to",
+    [POOL_KILL_CHANNEL_LOST] = "it had closed the channel to the master, and not ended within 1 s",
+    [POOL_KILL_CHANNEL] = "it had broken a rule of the channel to the master",
+};
 
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS 30000
@@ -33,66 +56,76 @@ static void replace_crashed(struct pool_worker *worker)
 
 /* Whether a death that comes early delays the next start. SIGKILL is somebody's decision, if not
  * ours about a worker that was late, and so is an exit code 0 that was asked for. */
-static bool is_crash(enum pool_death cause, int status)
-{
-    switch ((unsigned)cause) {
-    case POOL_KILL_NONE:
-    case POOL_KILL_DRAIN_LATE:
-    case POOL_KILL_CLOSE_LATE:
-        return false;
-    case POOL_DEATH_SIGNAL:
-        return WTERMSIG(status) != SIGKILL;
-    default:
-        return true;
-    }
-}
-
-/* Schedules a new process: at once, or later when this one has crashed early. */
-static void replace_worker(struct pool_worker *worker, bool crashed, bool was_ready)
-{
-    uint64_t lived_ms = worker->generation->pool->clock->mono_ms - worker->started_ms;
-
-    assert(worker->phase == POOL_WORKER_EMPTY);
-    if (crashed && (!was_ready || lived_ms < EARLY_MS)) {
-        replace_crashed(worker);
-        return;
-    }
-    worker->failures = 0;
-    pool_worker_respawn_in(worker, 0);
-}
+static const bool is_crash[POOL_DEATHS] = {
+    [POOL_KILL_START_LATE] = true,
+    [POOL_KILL_STUCK] = true,
+    [POOL_KILL_CHANNEL_LOST] = true,
+    [POOL_KILL_CHANNEL] = true,
+    [POOL_DEATH_SIGNAL] = true,
+    [POOL_DEATH_EXIT] = true,
+    [POOL_DEATH_WAIT] = true,
+    [POOL_DEATH_START] = true,
+};
 
 /* Replaces the worker whose process has gone, unless its generation ends: that is destroyed with
  * its last worker, and taken back when it has not begun to serve. The record may be gone then. */
-static void follow_death(struct pool_worker *worker, bool crashed, bool was_ready, bool by_others)
+static void follow_death(struct pool_worker *worker, bool crashed_early, bool by_others)
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
 
+    assert(worker->phase == POOL_WORKER_EMPTY);
     if (generation->phase >= GENERATION_REPLACED || pool->ending) {
         if (generation->process_n == 0 && generation != pool->serving)
             pool_destroy_generation(generation);
     } else if (generation->phase == GENERATION_STARTING && !by_others) {
         generation_abort(generation, "a worker process could not start");
+    } else if (crashed_early) {
+        replace_crashed(worker);
     } else {
-        replace_worker(worker, crashed, was_ready);
+        worker->failures = 0;
+        pool_worker_respawn_in(worker, 0);
     }
 }
 
-/* Logs the exit, and gives up what the master has of the process. */
-static void handle_exit(struct pool_worker *worker, int status, const struct death_words *words)
+/* Gives back what a worker has held whose process has exited, reaps it, keeps what it has counted,
+ * logs the exit and counts its cause. */
+static void bury_worker(struct pool *pool, struct pool_worker *worker)
 {
-    enum pool_death cause = death_log(worker, status, words);
-    bool late = worker->killed == POOL_KILL_START_LATE;
-    bool was_ready = worker->phase >= POOL_WORKER_READY && !late;
-    bool by_others =
-        WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && worker->killed == POOL_KILL_NONE;
+    const struct cycle *cycle = worker->generation->cycle;
+    uint64_t lived_ms = pool->clock->mono_ms - worker->started_ms;
+    bool early = worker->phase < POOL_WORKER_READY || worker->killed == POOL_KILL_START_LATE ||
+                 lived_ms < EARLY_MS;
+    struct generation *generation;
+    struct death_words words;
+    struct death death;
+    enum pool_death cause;
+    bool by_others;
+    int status;
 
+    death_read(pool->shared, worker->slot, cycle->events.worker_connections, &words);
+    /* the process wrote only to the zones of its own configuration, but their memory may be
+     * another one's by now */
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        zones_slot_released(&generation->cycle->zones, worker->slot);
+    if (slot_release(pool->shared, worker->slot))
+        log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
+            "the accept mutex was taken back from worker process %d", (int)worker->pid);
+    if (waitpid(worker->pid, &status, 0) != worker->pid)
+        return;
+    death_explain(&death, status, killed_because[worker->killed], cycle, &words);
+    cause = (enum pool_death)(death.cause == DEATH_ASKED ? 0 : POOL_KILLS - 1 + death.cause);
+    if (death.cause == DEATH_SIGNAL && worker->killed != POOL_KILL_NONE)
+        cause = (enum pool_death)worker->killed;
+    by_others = cause == POOL_DEATH_SIGNAL && WTERMSIG(status) == SIGKILL;
+    pool->deaths[cause]++;
+    log_quota_write(&worker->lines, death.level, death.error, "worker process %d %s",
+        (int)worker->pid, death.text);
     if (worker->known)
         pool_outbox_note_gone(worker);
-    /* the kernel may have woken it alone for a client that waits */
-    pool_rescan(worker->generation->pool, NULL);
+    pool_rescan(pool, NULL); /* the kernel may have woken it alone for a client that waits */
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
-    follow_death(worker, is_crash(cause, status), was_ready, by_others);
+    follow_death(worker, is_crash[cause] && !by_others && early, by_others);
 }
 
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
@@ -108,22 +141,6 @@ struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
     return NULL;
 }
 
-/* Gives back what a worker has held whose process has exited, keeps what it has counted, and reads
- * its last words. */
-static void release_worker(struct pool *pool, struct pool_worker *worker, struct death_words *words)
-{
-    struct generation *generation;
-
-    death_read(worker, words);
-    /* the process wrote only to the zones of its own configuration, but their memory may be
-     * another one's by now */
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        zones_slot_released(&generation->cycle->zones, worker->slot);
-    if (slot_release(pool->shared, worker->slot))
-        log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
-            "the accept mutex was taken back from worker process %d", (int)worker->pid);
-}
-
 void pool_reap(struct pool *pool)
 {
     siginfo_t info = { .si_pid = 0 };
@@ -131,20 +148,11 @@ void pool_reap(struct pool *pool)
     assert(role_is(ROLE_MASTER));
     /* a look first: what the worker held is given back while its pid cannot be used again */
     while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-        pid_t pid = info.si_pid;
-        struct pool_worker *worker = pool_find_worker(pool, pid);
-        struct death_words words;
-        int status;
+        struct pool_worker *worker = pool_find_worker(pool, info.si_pid);
 
+        pool->ops->exited(pool->host, worker != NULL ? 0 : info.si_pid);
+        if (worker != NULL)
+            bury_worker(pool, worker);
         info.si_pid = 0;
-        pool->ops->exited(pool->host);
-        if (worker != NULL)
-            release_worker(pool, worker, &words);
-        if (waitpid(pid, &status, 0) != pid)
-            continue;
-        if (worker != NULL)
-            handle_exit(worker, status, &words);
-        else
-            pool->ops->reaped(pool->host, pid, status);
     }
 }

@@ -12,6 +12,7 @@
 #include "event/timer.h"
 #include "net/adopted.h"
 #include "process/channel_end.h"
+#include "process/death.h"
 #include "process/descriptors.h"
 #include "process/log_quota.h"
 #include "settings/cycle.h"
@@ -30,7 +31,7 @@ enum pool_worker_phase {
     POOL_WORKER_RELEASED,  /* released the listeners for good */
 };
 
-/* Why the master kills a worker; death.c has a name and a sentence for each. */
+/* Why the master kills a worker; exit.c has a name and a sentence for each. */
 enum pool_kill {
     POOL_KILL_NONE,
     POOL_KILL_START_LATE,   /* neither ready nor accepting within worker_start_timeout */
@@ -43,12 +44,12 @@ enum pool_kill {
 };
 
 /* Why a worker has ended: what it was killed for (POOL_KILL_NONE: nothing, it was told to end), or
- * one of these. */
+ * any other cause of a process's death. */
 enum pool_death {
-    POOL_DEATH_SIGNAL = POOL_KILLS, /* a crash, or a signal that was not ours */
-    POOL_DEATH_EXIT,                /* exit() or pthread_exit(), which nobody has asked for */
-    POOL_DEATH_WAIT,                /* could not wait for events */
-    POOL_DEATH_START,               /* could not start, and has said why */
+    POOL_DEATH_SIGNAL = POOL_KILLS - 1 + DEATH_SIGNAL,
+    POOL_DEATH_EXIT = POOL_KILLS - 1 + DEATH_EXIT,
+    POOL_DEATH_WAIT = POOL_KILLS - 1 + DEATH_WAIT,
+    POOL_DEATH_START = POOL_KILLS - 1 + DEATH_START,
     POOL_DEATHS,
 };
 
@@ -135,7 +136,7 @@ struct pool_rescan {
     bool host;             /* the host is told as well */
 };
 
-/* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `reaped`
+/* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `exited`
  * may start a generation; no other may start or end one. */
 struct pool_ops {
     /* The starting generation has the listeners now; going back is not possible any more. */
@@ -154,10 +155,9 @@ struct pool_ops {
     bool (*is_handed_over)(void *host, const struct listener *listener);
     /* In a new child, before it becomes a worker of this configuration. */
     void (*in_child)(void *host, const struct cycle *cycle);
-    /* A child has exited, and keeps its pid until this returns. */
-    void (*exited)(void *host);
-    /* A child that is none of the pool's workers was reaped. */
-    void (*reaped)(void *host, pid_t pid, int status);
+    /* A child has exited: `other`, which is none of the pool's workers and which the host reaps, or
+     * one of them (0), which keeps its pid until this returns. */
+    void (*exited)(void *host, pid_t other);
 };
 
 struct pool {
@@ -264,6 +264,9 @@ void generation_close(struct generation *generation);
 
 /* Forks a process; -1 after an alert line. */
 int pool_spawn(struct pool_worker *worker);
+/* Names of causes in the status; NULL: not counted there. */
+extern const char *const pool_death_names[POOL_DEATHS];
+
 /* Returns the record of the worker that this process is, or NULL. */
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid);
 /* Reaps all children that have exited, and replaces workers as their exit deserves. */
@@ -335,8 +338,9 @@ void pool_note_damaged_mutex(struct pool_worker *worker);
 
 /* Watchdog (watchdog.c) */
 
-/* Arms the timer for the next look at the workers, in half of worker_watchdog, which is not off. */
-void pool_watchdog_start(struct generation *generation);
+/* Looks at the workers of the generation whose timer `watch` this is, and sets the timer again, for
+ * half of worker_watchdog, which is not off. */
+void pool_watchdog_expired(struct loop *loop, struct timer *timer);
 
 /* Logs (logs.c) */
 

@@ -93,6 +93,7 @@ static struct generation *create_generation(
     generation->number = ++pool->generation_n;
     generation->since_ms = pool->clock->wall_ms;
     generation->release.expired = release_expired;
+    generation->watch.expired = pool_watchdog_expired;
     generation->worker_n = n;
     for (unsigned i = 0; i < n; i++) {
         generation->workers[i] = (struct pool_worker) {
@@ -147,6 +148,7 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
             return -1;
         }
     if (cycle->core.worker_watchdog > 0)
-        pool_watchdog_start(generation);
+        timers_arm(
+            pool->timers, &generation->watch, (uint64_t)(cycle->core.worker_watchdog + 1) / 2);
     return 0;
 }

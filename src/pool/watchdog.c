@@ -4,7 +4,7 @@
  * found unchanged three times in a row: a machine that was suspended, or busy with others, lets
  * some time pass without any reading. The heartbeat is the worker's word: it can at worst have
  * that worker killed or spared. */
-#include "pool/death.h"
+#include "pool/pool.h"
 
 #include "base/compiler.h"
 #include "process/proc.h"
@@ -65,23 +65,14 @@ static void check_heartbeat(struct pool_worker *worker)
         kill_stuck(worker);
 }
 
-static void watch_expired(struct loop *loop, struct timer *timer)
+void pool_watchdog_expired(struct loop *loop, struct timer *timer)
 {
     struct generation *generation = container_of(timer, struct generation, watch);
+    uint64_t limit = (uint64_t)generation->cycle->core.worker_watchdog;
     struct pool_worker *worker;
 
-    (void)loop;
+    assert(loop == NULL && limit > 0);
     GENERATION_FOREACH_WORKER (worker, generation)
         check_heartbeat(worker);
-    pool_watchdog_start(generation);
-}
-
-void pool_watchdog_start(struct generation *generation)
-{
-    uint64_t limit = (uint64_t)generation->cycle->core.worker_watchdog;
-
-    assert(generation->watch.deadline == 0);
-    assert(limit > 0);
-    generation->watch.expired = watch_expired;
-    timers_arm(generation->pool->timers, &generation->watch, (limit + 1) / 2);
+    timers_arm(generation->pool->timers, timer, (limit + 1) / 2);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The death of a worker's process: its cause, and the words for it. What the worker itself said
+ * last is input, from memory that it could write: it decides over words in the log and over which
+ * cause is counted, and over nothing else. */
+#pragma once
+
+#include "base/log.h"
+#include "settings/cycle.h"
+#include "shm/shared.h"
+
+enum death_cause {
+    DEATH_ASKED,  /* told to end, and nothing else is known */
+    DEATH_SIGNAL, /* a crash, or whoever has sent a signal */
+    DEATH_EXIT,   /* exit() or pthread_exit(), which nobody has asked for */
+    DEATH_WAIT,   /* could not wait for events */
+    DEATH_START,  /* could not start, and has said why */
+};
+
+/* Last words of a worker, in its own slot. */
+struct death_words {
+    uint64_t now, jobs; /* as struct heartbeat */
+    uint32_t end;
+    uint64_t sessions;
+};
+
+#define DEATH_PLACE_MAX 256
+#define DEATH_TEXT_MAX 512
+
+struct death {
+    enum death_cause cause;
+    enum log_level level; /* of a line that says so */
+    int error;
+    char text[DEATH_TEXT_MAX]; /* "exited on signal 11 in callback \"data\"", behind the process */
+};
+
+/* Reads a worker's last words, before its slot is released; `sessions` bounds what it says. */
+void death_read(
+    struct shared *shared, struct slot_id slot, int64_t sessions, struct death_words *words);
+/* Finds the cause in the status of wait() and the last words. `killed`: why the process was sent
+ * its fatal signal, or NULL. */
+void death_explain(struct death *death, int status, const char *killed, const struct cycle *cycle,
+    const struct death_words *words);
+/* Formats where a worker is, or was: "in callback \"data\" of protocol \"echo\"". "": it waits. */
+void death_place(
+    const struct cycle *cycle, const struct death_words *words, char text[DEATH_PLACE_MAX]);
