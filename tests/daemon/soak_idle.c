@@ -54,6 +54,7 @@ void soak_idle(const struct soak_idle_plan *plan)
     unsigned most = 0;
 
     configure_daemon(daemon, plan);
+    daemon_expects(daemon, "more than 3 generations (max_generations): generation ");
     daemon_start(daemon);
     idle_clients_start(&clients, daemon->ports, plan->sessions);
     begun_ms = now_ms();

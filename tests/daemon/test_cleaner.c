@@ -78,7 +78,7 @@ START_TEST(the_lock_is_taken_again)
     ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.lock"), daemon->pid);
 
     daemon_expects(daemon, "another master process");
-    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
     ck_assert_ptr_nonnull(strstr(daemon->err, "another master process"));
     ck_assert_int_eq(reload(daemon), 0);
     ck_assert_int_eq(daemon_count_log(daemon, "was deleted: it is made"), 1);
@@ -141,7 +141,7 @@ START_TEST(a_second_start_is_refused_without_the_lock)
 
     delete_file(daemon, "forkbeard.pid.lock");
     daemon_expects(daemon, "whose lock was deleted");
-    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
     ck_assert_ptr_nonnull(strstr(daemon->err, "whose lock was deleted: "));
     ck_assert(!daemon_has(daemon, "forkbeard.pid.lock"));
     ck_assert_int_eq(daemon_pid(daemon), daemon->pid);

@@ -290,7 +290,7 @@ START_TEST(pid_file_moves)
     ck_assert_int_eq(daemon_has(daemon, "forkbeard.pid"), _i == 1);
     ck_assert_int_eq(daemon_has(daemon, "forkbeard.pid.lock"), _i == 1);
     daemon_expects(daemon, "another master");
-    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
     ck_assert_ptr_nonnull(strstr(daemon->err, "another master process"));
 
     daemon_configure(daemon, "events {} stream {" ECHO "}");

@@ -131,7 +131,7 @@ START_TEST(refused_start_leaves_the_other_its_socket)
     daemon_configure(next, "%sevents {} stream { server { listen unix:%s; echo; } }",
         _i == 0 ? "" : "master_process off; ", path);
     daemon_expects(next, "the socket is in use");
-    ck_assert_int_eq(daemon_run(next, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
+    ck_assert_int_eq(daemon_run(next, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
     close(client_open_unix(path));
     daemon_finish(daemon);
     daemon_finish(next);

@@ -30,12 +30,12 @@ START_TEST(there_are_no_more_than_two)
     snprintf(line, sizeof(line), "upgrade refused: the old binary still runs, process %d",
         (int)daemon->pid);
     daemon_wait_log(daemon, line);
-    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
     snprintf(line, sizeof(line), "another master process %d runs with the pid file", (int)new);
     ck_assert_msg(strstr(daemon->err, line) != NULL, "%s", daemon->err);
     daemon_expects(daemon, "another master process");
     upgrade_roll_back(daemon, new);
-    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
     snprintf(line, sizeof(line), "another master process %d runs", (int)daemon->pid);
     ck_assert_msg(strstr(daemon->err, line) != NULL, "%s", daemon->err);
     upgrade_echo_once(daemon);
