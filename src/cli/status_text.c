@@ -103,6 +103,20 @@ static void show_deaths(struct json_value deaths, FILE *out)
         fputc('\n', out);
 }
 
+/* Shows workers that a master process has left behind, if there are any. */
+static void show_left(struct json_value workers, FILE *out)
+{
+    struct json_value worker = { NULL, 0 };
+    const char *before = "left behind by a master process that was killed (end with kill -INT):";
+
+    while ((worker = json_next(workers, worker)).text != NULL) {
+        fprintf(out, "%s %" PRId64, before, member_number(worker, "pid"));
+        before = "";
+    }
+    if (before[0] == '\0')
+        fputc('\n', out);
+}
+
 static void show_head(struct json_value status, FILE *out)
 {
     struct json_value totals = json_member(status, "totals");
@@ -121,6 +135,7 @@ static void show_head(struct json_value status, FILE *out)
         member_number(totals, "active"), member_number(totals, "accepts"),
         member_number(totals, "handled"), member_number(totals, "requests"));
     show_deaths(json_member(status, "deaths"), out);
+    show_left(json_member(status, "left_behind"), out);
 }
 
 static void show_worker(struct json_value generation, struct json_value worker, FILE *out)

@@ -180,6 +180,19 @@ static void write_listeners(const struct listeners *listeners, struct json *json
     json_close(json);
 }
 
+static void write_left(const struct control_status *status, struct json *json)
+{
+    assert(status->left_n <= CONTROL_LEFT_MAX);
+    json_array(json, "left_behind");
+    for (unsigned i = 0; i < status->left_n; i++) {
+        json_object(json, NULL);
+        json_number(json, "pid", status->left[i].pid);
+        json_number(json, "master", status->left[i].master);
+        json_close(json);
+    }
+    json_close(json);
+}
+
 void control_status_write(struct control *control, struct json *json)
 {
     struct control_status status = { .state = NULL };
@@ -200,4 +213,5 @@ void control_status_write(struct control *control, struct json *json)
     write_totals(status.totals, json);
     write_deaths(&status, json);
     write_listeners(status.listeners, json);
+    write_left(&status, json);
 }

@@ -14,6 +14,8 @@
 
 struct control;
 
+#define CONTROL_LEFT_MAX 256
+
 struct control_status {
     const char *state;
     const char *configuration; /* the file's path */
@@ -34,6 +36,10 @@ struct control_status {
     const uint64_t *deaths;         /* how many, since the master has started */
     unsigned death_n;               /* of both */
     const struct listeners *listeners;
+    struct {
+        pid_t pid, master;
+    } left[CONTROL_LEFT_MAX]; /* workers of master processes that were killed: the first ones */
+    unsigned left_n;
 };
 
 struct control_generation {

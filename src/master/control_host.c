@@ -50,6 +50,7 @@ static void fill_status(void *host, struct control_status *out)
             upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE;
     }
     shared_totals(master->shared, out->totals);
+    left_behind_status(&master->left, out);
 }
 
 static const struct generation *find_generation(const struct master *master, unsigned i)

@@ -56,6 +56,8 @@ void master_end(struct master *master, bool gracefully)
     if (running) /* later a unix path may be another daemon's */
         pool_close_listeners(&master->pool);
     pool_end(&master->pool, gracefully);
+    if (!gracefully && !master->failed)
+        left_behind_end(&master->left);
     service_manager_stopping(&master->manager);
     control_host_refuse_waiting(master);
 }
@@ -121,7 +123,7 @@ static void run(struct master *master)
 
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     while ((master->phase == MASTER_RUNS && !master->failed) || pool_has_workers(pool) ||
-           master->upgrade.phase >= UPGRADE_STARTING) {
+           master->upgrade.phase >= UPGRADE_STARTING || master->left.killed_at != 0) {
         alarm_sleep(&master->alarm, &master->timers, &master->clock);
         if (signals_take(COMMAND_REAP, NULL))
             pool_reap(pool);
@@ -151,6 +153,7 @@ static void clean_up(struct master *master)
     upgrade_receive(&master->upgrade); /* whether the other one is there yet */
     upgrade_ended(&master->upgrade);
     control_end(&master->control);
+    worker_list_close(&master->list);
     endpoints_remove(&master->endpoints, &master->log);
     pool_done(&master->pool);
     upgrade_done(&master->upgrade, master->failed);
@@ -161,6 +164,13 @@ static void clean_up(struct master *master)
 static void init_parts(struct master *master, struct start *start)
 {
     timers_init(&master->timers, &master->clock, NULL);
+    worker_list_open(&master->list, start->pidfile.path, &master->log);
+    left_behind_init(&master->left, &(struct left_behind) {
+                                        .list = &master->list,
+                                        .log = &master->log,
+                                        .timers = &master->timers,
+                                        .clock = &master->clock,
+                                    });
     pool_init(&master->pool, &(struct pool_options) {
                                  .ops = &master_pool_ops,
                                  .host = master,
@@ -168,6 +178,7 @@ static void init_parts(struct master *master, struct start *start)
                                  .clock = &master->clock,
                                  .timers = &master->timers,
                                  .shared = master->shared,
+                                 .list = &master->list,
                                  .adopted = start->inheritance.sockets,
                                  .adopted_zones = &start->inheritance.zones,
                              });
@@ -205,6 +216,7 @@ int master_main(struct start *start)
     if (proc_adopt_orphans() == -1) /* the control socket would not know them */
         log_write(&master.log, LEVEL_ALERT, errno, "prctl(PR_SET_CHILD_SUBREAPER) failed");
     init_parts(&master, start);
+    left_behind_report(&master.left);
     if (pool_start_generation(&master.pool, start->cycle, &start->opened) == -1)
         master.failed = true;
     run(&master);

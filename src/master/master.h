@@ -8,6 +8,7 @@
 #include "event/timer.h"
 #include "master/endpoints.h"
 #include "master/host.h"
+#include "master/left_behind.h"
 #include "master/phase.h"
 #include "master/reload.h"
 #include "master/service_manager.h"
@@ -32,6 +33,8 @@ struct master {
     struct upgrade upgrade;
     struct control control;
     struct endpoints endpoints;
+    struct worker_list list;     /* our workers, for a master process that comes after us */
+    struct left_behind left;     /* workers of one before us */
     struct diag *diag;           /* diagnostics of a reload; NULL: there was no memory */
     struct reload_status result; /* outcome of the latest reload */
     enum master_phase phase;

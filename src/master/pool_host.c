@@ -55,6 +55,7 @@ static void serves(void *host, bool first)
         }
         log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
     }
+    worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
     if (!first)
         reload_end(master, true);
     if (master->upgrade.phase != UPGRADE_NONE)

@@ -33,6 +33,7 @@ void pool_init(struct pool *pool, const struct pool_options *options)
         .clock = options->clock,
         .timers = options->timers,
         .shared = options->shared,
+        .list = options->list,
         .adopted = options->adopted,
         .adopted_zones = options->adopted_zones,
         .log_due = { .expired = wake_up },

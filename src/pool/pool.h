@@ -15,6 +15,7 @@
 #include "process/death.h"
 #include "process/descriptors.h"
 #include "process/log_quota.h"
+#include "process/worker_list.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
 
@@ -167,6 +168,7 @@ struct pool {
     const struct clock *clock;
     struct timers *timers;
     struct shared *shared;
+    const struct worker_list *list; /* has each worker that is forked */
     struct adopted *adopted;        /* listening sockets that the process was started with */
     struct zones *adopted_zones;    /* the first generation takes these over */
     struct log_limit log_limit;     /* limit of `log`, as the serving generation has it */
@@ -193,6 +195,7 @@ struct pool_options {
     const struct clock *clock;
     struct timers *timers;
     struct shared *shared;
+    const struct worker_list *list; /* has each worker that is forked */
     struct adopted *adopted;
     struct zones *adopted_zones;
 };

@@ -134,6 +134,7 @@ int pool_spawn(struct pool_worker *worker)
         slot_release(pool->shared, worker->slot);
         return -1;
     }
+    worker_list_add(pool->list, worker->slot.slot, worker->pid);
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
     log_quota_write(&worker->lines, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
     return 0;

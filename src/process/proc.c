@@ -2,6 +2,7 @@
 /* Reads /proc/PID/stat, whose second field, the name of the process, may hold any character. */
 #include "process/proc.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -10,6 +11,7 @@ bool proc_read(pid_t pid, struct proc_stat *stat)
 {
     char path[32], text[512] = "", *end;
     FILE *file;
+    uint64_t started;
     int parent;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
@@ -20,9 +22,13 @@ bool proc_read(pid_t pid, struct proc_stat *stat)
         text[0] = '\0';
     fclose(file);
     end = strrchr(text, ')');
-    if (end == NULL || sscanf(end, ") %c %d", &stat->state, &parent) != 2)
+    if (end == NULL || sscanf(end,
+                           ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                           "%*d %*d %" SCNu64,
+                           &stat->state, &parent, &started) != 3)
         return false;
     stat->parent = parent;
+    stat->started = started;
     return true;
 }
 

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct proc_stat {
     char state; /* the letter: 'T' and 't' for stopped, 'Z' for a process that was not reaped */
     pid_t parent;
+    uint64_t started; /* in the kernel's ticks since it has booted */
 };
 
 /* Reads /proc/PID/stat; false where there is no such process, or no /proc. */

@@ -251,7 +251,7 @@ END_TEST
 
 #define CLOSED "more than 1 generations (max_generations): generation %u is closed, "
 
-/* Whoever asked for the reload is told, unless nobody lost anything. */
+/* The reply to the reload has it, unless nobody lost anything. */
 START_TEST(closing_sessions_is_told)
 {
     struct daemon *daemon = daemon_create(1);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Looks for the workers by their lists. A signal goes through the pidfd under which the process was
+ * found, so that it reaches that process or none. They are no children: whether they have ended is
+ * looked at now and then. */
+#include "master/left_behind.h"
+
+#include "base/compiler.h"
+#include "process/role.h"
+#include "process/worker_list.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LOOK_MS 20
+/* Time to end, as a worker of ours has, and then time to die. */
+#define KILL_MS 2000
+
+struct report {
+    unsigned n;
+    char pids[128]; /* the first ones, separated by spaces */
+    size_t length;
+    pid_t master; /* the first one's */
+};
+
+static void add_pid(void *arg, const struct left_worker *worker)
+{
+    struct report *report = arg;
+    size_t room = sizeof(report->pids) - report->length;
+    int n = snprintf(report->pids + report->length, room, " %d", (int)worker->pid);
+
+    if (report->n++ == 0)
+        report->master = worker->master;
+    if (n > 0 && (size_t)n + sizeof(" ...") <= room)
+        report->length += (size_t)n;
+    else if (report->length + sizeof(" ...") <= sizeof(report->pids))
+        snprintf(report->pids + report->length, room, " ...");
+}
+
+void left_behind_report(const struct left_behind *left)
+{
+    struct report report = { .n = 0 };
+
+    worker_list_find_left(left->list, add_pid, &report);
+    worker_list_tidy(left->list);
+    if (report.n > 0)
+        log_write(left->log, LEVEL_ALERT, 0,
+            "%u worker process%s of master process %d, which was killed, still ha%s sessions:%s "
+            "(\"kill -INT\" ends them, as a fast shutdown does)",
+            report.n, report.n == 1 ? "" : "es", (int)report.master, report.n == 1 ? "s" : "ve",
+            report.pids);
+}
+
+static void send_signal(void *arg, const struct left_worker *worker)
+{
+    const int *number = arg;
+
+    syscall(SYS_pidfd_send_signal, worker->pidfd, *number, NULL, 0);
+}
+
+static void look(struct loop *loop, struct timer *timer)
+{
+    struct left_behind *left = container_of(timer, struct left_behind, look);
+    uint64_t now = left->clock->mono_ms;
+    int number = now < left->killed_at ? 0 : SIGKILL;
+
+    (void)loop;
+    if (worker_list_find_left(left->list, send_signal, &number) > 0 &&
+        now < left->killed_at + KILL_MS)
+        timers_arm(left->timers, timer, LOOK_MS);
+    else
+        left->killed_at = 0;
+}
+
+void left_behind_init(struct left_behind *left, const struct left_behind *from)
+{
+    assert(from->list != NULL && from->log != NULL);
+    *left = *from;
+    left->look.expired = look;
+}
+
+void left_behind_end(struct left_behind *left)
+{
+    int number = SIGINT;
+    unsigned n = worker_list_find_left(left->list, send_signal, &number);
+
+    assert(role_is(ROLE_MASTER));
+    if (n == 0)
+        return;
+    log_write(left->log, LEVEL_NOTICE, 0,
+        "%u worker process%s of a master process that was killed %s told to end", n,
+        n == 1 ? "" : "es", n == 1 ? "is" : "are");
+    left->killed_at = left->clock->mono_ms + KILL_MS;
+    timers_arm(left->timers, &left->look, LOOK_MS);
+}
+
+static void add_to_status(void *arg, const struct left_worker *worker)
+{
+    struct control_status *status = arg;
+
+    if (status->left_n == countof(status->left))
+        return;
+    status->left[status->left_n].master = worker->master;
+    status->left[status->left_n++].pid = worker->pid;
+}
+
+void left_behind_status(const struct left_behind *left, struct control_status *status)
+{
+    worker_list_find_left(left->list, add_to_status, status);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Workers of a master process that was killed: the next one names them, and ends them when it is
+ * told to end at once. */
+#include "daemon/client.h"
+#include "daemon/control.h"
+#include "daemon/proc.h"
+#include "daemon/upgrade.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
+/* Any worker may have the next client. */
+#define REUSEPORT "events {} stream { server { listen 127.0.0.1:$0 reuseport; echo; } }\n"
+#define LEFT_MAX 8
+
+/* A daemon whose master process was killed, and what is left of it. */
+struct scene {
+    struct daemon *daemon;
+    pid_t master;
+    unsigned n; /* workers with a session, by pid */
+    pid_t workers[LEFT_MAX];
+    int sessions[LEFT_MAX];
+};
+
+/* Opens a session with this worker. */
+static int open_at(struct daemon *daemon, pid_t worker)
+{
+    for (int64_t until = deadline_ms();;) {
+        int client = client_open(daemon->ports[0]);
+
+        client_echo(client, "begun");
+        if (proc_server_of(daemon->pid, client) == worker)
+            return client;
+        ck_assert_int_lt(now_ms(), until);
+        close(client);
+    }
+}
+
+/* The daemon has one more worker than those that are left. */
+static void set_up(struct scene *scene, unsigned n)
+{
+    pid_t workers[LEFT_MAX + 1];
+    struct daemon *daemon;
+
+    daemon = scene->daemon = daemon_create(1);
+    scene->n = n;
+    daemon_configure(daemon, "worker_processes %u; " REUSEPORT, n + 1);
+    daemon_expects(daemon, "the master process has gone");
+    daemon_expects(daemon, ", which was killed, still ha");
+    daemon_start(daemon);
+    scene->master = daemon->pid;
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, LEFT_MAX + 1), n + 1);
+    for (unsigned i = 0; i < n; i++) {
+        scene->workers[i] = workers[i];
+        scene->sessions[i] = open_at(daemon, workers[i]);
+    }
+    daemon_signal(daemon, SIGKILL);
+    ck_assert_int_eq(daemon_wait(daemon), 128 + SIGKILL);
+    for (unsigned i = 0; i <= n; i++)
+        daemon_wait_log(daemon, "the master process has gone");
+    WAIT_FOR(proc_state(workers[n]) == 'Z');
+    daemon_mark_log(daemon);
+}
+
+/* Ends the sessions that are left. */
+static void tear_down(struct scene *scene)
+{
+    for (unsigned i = 0; i < scene->n; i++)
+        close(scene->sessions[i]);
+    daemon_stop(scene->daemon, SIGTERM);
+    proc_reap_orphans();
+    daemon_finish(scene->daemon); /* no list of workers among the files */
+}
+
+static unsigned count_left(struct daemon *daemon)
+{
+    return control_count(control_ask(daemon, "status"), "left_behind");
+}
+
+START_TEST(the_next_master_names_them)
+{
+    struct scene scene;
+    struct json_value status, left;
+    char line[256];
+
+    set_up(&scene, 2);
+    daemon_start(scene.daemon);
+    snprintf(line, sizeof(line),
+        "[alert] %d#0: 2 worker processes of master process %d, which was killed, still have "
+        "sessions: %d %d (\"kill -INT\" ends them, as a fast shutdown does)\n",
+        (int)scene.daemon->pid, (int)scene.master, (int)scene.workers[0], (int)scene.workers[1]);
+    ck_assert_uint_eq(daemon_count_log(scene.daemon, line), 1);
+    status = control_ask(scene.daemon, "status");
+    ck_assert_uint_eq(control_count(status, "left_behind"), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        left = control_at(status, "left_behind", i);
+        ck_assert_int_eq(control_number(left, "pid"), scene.workers[i]);
+        ck_assert_int_eq(control_number(left, "master"), scene.master);
+    }
+    ck_assert_int_eq(daemon_run(scene.daemon, "status", "-c", "forkbeard.conf", NULL), 0);
+    snprintf(line, sizeof(line),
+        "\nleft behind by a master process that was killed (end with kill -INT): %d %d\n",
+        (int)scene.workers[0], (int)scene.workers[1]);
+    ck_assert_ptr_nonnull(strstr(scene.daemon->out, line));
+    for (unsigned i = 0; i < 2; i++)
+        client_echo(scene.sessions[i], "goes on");
+    ck_assert_int_eq(kill(scene.workers[0], SIGINT), 0); /* the manual's way */
+    client_expect_gone(scene.sessions[0]);
+    WAIT_FOR(count_left(scene.daemon) == 1);
+    client_echo(scene.sessions[1], "goes on");
+    ck_assert_int_eq(shutdown(scene.sessions[1], SHUT_RDWR), 0);
+    WAIT_FOR(count_left(scene.daemon) == 0);
+    tear_down(&scene);
+}
+END_TEST
+
+/* _i: by SIGINT, by -s stop, by SIGINT after a SIGQUIT. */
+START_TEST(a_fast_shutdown_ends_them)
+{
+    struct scene scene;
+    int session;
+
+    set_up(&scene, 2);
+    if (_i == 0)
+        proc_freeze(scene.workers[1]); /* has to be killed */
+    daemon_start(scene.daemon);
+    session = client_open(scene.daemon->ports[0]);
+    client_echo(session, "held open");
+    if (_i == 2)
+        daemon_signal(scene.daemon, SIGQUIT);
+    if (_i == 2)
+        daemon_wait_log(scene.daemon, "gracefully shutting down");
+    client_echo(scene.sessions[0], "goes on");
+    if (_i == 1)
+        ck_assert_int_eq(daemon_run(scene.daemon, "-s", "stop", "-c", "forkbeard.conf", NULL), 0);
+    else
+        daemon_signal(scene.daemon, SIGINT);
+    ck_assert_int_eq(daemon_wait(scene.daemon), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        WAIT_FOR(proc_state(scene.workers[i]) == 'Z');
+        client_expect_gone(scene.sessions[i]);
+    }
+    daemon_wait_log(scene.daemon, "2 worker processes of a master process that was killed are");
+    close(session);
+    proc_reap_orphans();
+    daemon_finish(scene.daemon);
+    for (unsigned i = 0; i < 2; i++)
+        close(scene.sessions[i]);
+}
+END_TEST
+
+/* Neither a graceful end nor a start that fails does. */
+START_TEST(others_leave_them_alone)
+{
+    struct scene scene;
+
+    set_up(&scene, 1);
+    if (_i == 0) {
+        daemon_start(scene.daemon);
+        daemon_stop(scene.daemon, SIGQUIT);
+    } else {
+        daemon_expects(scene.daemon, "nowhere");
+        daemon_configure(scene.daemon, "load_module nowhere.so; " ECHO);
+        ck_assert_int_eq(daemon_run(scene.daemon, "-c", "forkbeard.conf", NULL), 1);
+        daemon_configure(scene.daemon, "control unix:nowhere/a.sock; " ECHO);
+        ck_assert_int_eq(daemon_run(scene.daemon, "-c", "forkbeard.conf", NULL), 1);
+        daemon_configure(scene.daemon, ECHO);
+    }
+    client_echo(scene.sessions[0], "goes on");
+    daemon_start(scene.daemon);
+    ck_assert_uint_eq(count_left(scene.daemon), 1);
+    tear_down(&scene);
+}
+END_TEST
+
+/* The list goes where the pid file goes: the next start finds them at the new path alone. */
+START_TEST(the_list_moves_with_the_pid_file)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct json_value status;
+    pid_t worker;
+    int session;
+
+    daemon_expects(daemon, "the master process has gone");
+    daemon_expects(daemon, ", which was killed, still ha");
+    daemon_write(daemon, "forkbeard.conf", "error_log error.log notice; pid first.pid; " ECHO);
+    daemon_launch(daemon);
+    WAIT_FOR(daemon_has(daemon, "first.pid"));
+    session = client_open(daemon->ports[0]);
+    client_echo(session, "begun");
+    worker = proc_server_of(daemon->pid, session);
+    daemon_configure(daemon, ECHO);
+    daemon_signal(daemon, SIGHUP);
+    WAIT_FOR(daemon_pid(daemon) == daemon->pid);
+    daemon_wait_log(daemon, "gracefully shutting down");
+    ck_assert_uint_eq(count_left(daemon), 0);
+    daemon_signal(daemon, SIGKILL);
+    ck_assert_int_eq(daemon_wait(daemon), 128 + SIGKILL);
+    daemon_wait_log(daemon, "the master process has gone");
+    daemon_start(daemon);
+    WAIT_FOR(count_left(daemon) == 1);
+    status = control_ask(daemon, "status");
+    ck_assert_int_eq(control_number(control_at(status, "left_behind", 0), "pid"), worker);
+    daemon_stop(daemon, SIGTERM);
+    client_expect_gone(session);
+    close(session);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Two masters of an upgrade have lists of their own: what is left of the one that is killed is
+ * shown by the other. */
+START_TEST(a_master_of_an_upgrade_is_killed)
+{
+    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
+    pid_t new = upgrade_start(daemon), old = daemon->pid;
+    int session;
+
+    daemon_expects(daemon, "the master process has gone");
+    daemon_owns(daemon, "forkbeard.pid.oldbin");
+    daemon_owns(daemon, "forkbeard.sock.oldbin");
+    ck_assert_uint_eq(count_left(daemon), 0);
+    for (int64_t until = deadline_ms();; close(session)) { /* a session of the old one */
+        session = client_open(daemon->ports[0]);
+        client_echo(session, "begun");
+        if (proc_holder(old, proc_connection(session)) != 0)
+            break;
+        ck_assert_int_lt(now_ms(), until);
+    }
+    daemon_signal(daemon, SIGKILL);
+    ck_assert_int_eq(proc_wait(old), 128 + SIGKILL);
+    daemon->pid = new;
+    daemon_wait_log(daemon, "has ended: process");
+    WAIT_FOR(count_left(daemon) == 1);
+    ck_assert_int_eq(
+        control_number(control_at(control_ask(daemon, "status"), "left_behind", 0), "master"), old);
+    daemon_stop(daemon, SIGTERM);
+    client_expect_gone(session);
+    close(session);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_test(tcase, the_next_master_names_them);
+    tcase_add_loop_test(tcase, a_fast_shutdown_ends_them, 0, 3);
+    tcase_add_loop_test(tcase, others_leave_them_alone, 0, 2);
+    tcase_add_test(tcase, the_list_moves_with_the_pid_file);
+    tcase_add_test(tcase, a_master_of_an_upgrade_is_killed);
+}
+
+TEST_MAIN("left_behind", add_tests)
