@@ -18,6 +18,7 @@
 
 static void configure_daemon(struct daemon *daemon, const struct soak_idle_plan *plan)
 {
+    daemon_expects(daemon, "(max_generations)"); /* unless worker_shutdown_timeout is sooner */
     daemon_configure(daemon,
         "worker_processes %d; max_generations %d; worker_shutdown_timeout %ums;\n"
         "worker_rlimit_nofile 16384; load_module " EXAMPLES_PATH "/resp/.libs/resp.so;\n"
