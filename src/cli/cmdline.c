@@ -123,7 +123,9 @@ static int check_signal(const char *name, struct log *log)
         if (s->command != NULL && strcmp(s->command, name) == 0)
             return 0;
     log_write(log, LEVEL_EMERG, 0,
-        "invalid option: \"-s %s\", expected stop, quit, reopen, reload or upgrade", name);
+        "invalid option: \"-s %s\", expected stop, quit, resume, reopen, reload or "
+        "upgrade",
+        name);
     return -1;
 }
 

@@ -17,11 +17,11 @@ static const char *const options[][2] = {
     { "-t", "test configuration and exit" },
     { "-T", "test configuration, dump it and exit" },
     { "-q", "suppress non-error messages during configuration testing" },
-    { "-s signal", "send a command to the master process: stop, quit, reopen, reload\n"
-                   "or upgrade; wait for the result of the last three" },
+    { "-s signal", "send a command to the master process: stop, quit, resume, reopen,\n"
+                   "reload or upgrade; wait for the result, but of stop" },
     { "--json", "show the status as one line of JSON" },
     { "--timeout time", "wait no longer for the daemon's reply (default: 5s,\n"
-                        "3m for reload and upgrade)" },
+                        "3m for resume, reload and upgrade)" },
     { "--control path", "reach the daemon with this control socket for -s and status; no\n"
                         "configuration is read" },
     { "-p prefix", "set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"

@@ -5,6 +5,7 @@
 
 #include "base/diag_json.h"
 #include "cli/exchange.h"
+#include "cli/masters.h"
 #include "cli/status_text.h"
 #include "process/config_check.h"
 #include "process/pidfile.h"
@@ -12,6 +13,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +37,9 @@ static int64_t timeout_ms(const struct cmdline *cmdline)
 
     if (cmdline->timeout_ms != 0)
         return cmdline->timeout_ms;
-    return strcmp(word, "reload") == 0 || strcmp(word, "upgrade") == 0 ? OUTCOME_MS : REPLY_MS;
+    if (strcmp(word, "reload") == 0 || strcmp(word, "upgrade") == 0 || strcmp(word, "resume") == 0)
+        return OUTCOME_MS;
+    return REPLY_MS;
 }
 
 /* Reports a daemon that has not answered; returns the exit code. */
@@ -65,27 +70,26 @@ static int send_and_wait(const struct cmdline *cmdline, const char *path,
 }
 
 /* Finds the paths of the pid file and the control socket: in the configuration, or with --control
- * without one, and *cycle is then NULL. *control is NULL where the configuration has no control
- * socket. -1 after a report. */
-static int load_paths(
-    const struct cmdline *cmdline, struct log *log, struct cycle **cycle, const char **control)
+ * without one; then there is no pid file, and *cycle is NULL. -1 after a report. */
+static int load_paths(const struct cmdline *cmdline, struct log *log, struct cycle **cycle,
+    struct core_settings *core)
 {
     struct cycle_options options = cmdline->cycle;
 
     *cycle = NULL;
-    *control = cmdline->control;
+    *core = (struct core_settings) { .control = (char *)cmdline->control };
     if (cmdline->control != NULL)
         return 0;
     options.only_pid = true;
     *cycle = cycle_load(&options, log, STDERR_FILENO);
     if (*cycle != NULL)
-        *control = (*cycle)->core.control;
+        *core = (*cycle)->core;
     return *cycle != NULL ? 0 : -1;
 }
 
-static void report_connect(const char *path, struct log *log)
+static void report_connect(const char *path, int error, struct log *log)
 {
-    log_write(log, LEVEL_EMERG, errno, "connect() to the control socket \"%s\" failed", path);
+    log_write(log, LEVEL_EMERG, error, "connect() to the control socket \"%s\" failed", path);
 }
 
 static void print_message(const struct diag_message *message, struct log *log)
@@ -101,6 +105,8 @@ static void print_message(const struct diag_message *message, struct log *log)
 /* Returns the end of the error line: what a failed command leaves unchanged. */
 static const char *unchanged_part(const char *order)
 {
+    if (strcmp(order, "resume") == 0)
+        return ": nothing has changed";
     if (strcmp(order, "reload") == 0)
         return ": the previous configuration stays in force";
     return strcmp(order, "upgrade") == 0 ? ": the old process continues to serve" : "";
@@ -133,10 +139,9 @@ static int print_outcome(
     return EXIT_FAILURE;
 }
 
-/* Sends the signal that has the same effect as the command; `why` is the errno of connecting to the
- * control socket, or 0 where the configuration has none. */
-static int send_signal(
-    const struct cmdline *cmdline, const struct cycle *cycle, int why, struct log *log)
+/* Sends the signal that has the same effect as the command to the process that a pid file names;
+ * `why` is the errno of connecting to the control socket, or 0 where the configuration has none. */
+static int send_signal(const struct cmdline *cmdline, const char *path, int why, struct log *log)
 {
     struct config_check check = { .pid = 0 };
     const struct signal_row *s = signals_table;
@@ -146,7 +151,7 @@ static int send_signal(
         config_check_run(&check, &cmdline->cycle, log, STDERR_FILENO) == -1)
         return EXIT_FAILURE; /* a configuration with mistakes is not reloaded */
     config_check_done(&check);
-    pid = pidfile_read_pid(cycle->core.pid, log);
+    pid = pidfile_read_pid(path, log);
     if (pid == -1)
         return EXIT_FAILURE;
     while (s->command == NULL || strcmp(s->command, cmdline->signal) != 0)
@@ -163,28 +168,163 @@ static int send_signal(
     return EXIT_SUCCESS;
 }
 
-int cli_command(const struct cmdline *cmdline, struct log *log)
+/* Connects to a process that has left the configuration's paths; -1 where there is none, but
+ * perhaps a name that one has left which was killed. */
+static int connect_to_other(
+    struct cli_exchange *exchange, const struct masters_entry *entry, int64_t deadline)
+{
+    *exchange = (struct cli_exchange) { .fd = -1 };
+    if (entry->place == MASTERS_FIRST || entry->control == NULL)
+        return -1;
+    return cli_connect(exchange, entry->control, deadline);
+}
+
+/* Whether it is a process that shuts down, as far as can be found out. */
+static bool is_quitting(const struct masters_entry *entry, const struct core_settings *core)
+{
+    struct cli_exchange exchange;
+    int status;
+
+    if (entry->place != MASTERS_QUITTING)
+        return false;
+    if (core->control == NULL)
+        return kill(entry->pid, 0) == 0 || errno == EPERM;
+    status = connect_to_other(&exchange, entry, cli_now_ms() + REPLY_MS);
+    cli_disconnect(&exchange);
+    return status == 0;
+}
+
+/* Sends the command to the process at the configuration's paths, by its control socket or as a
+ * signal; returns the exit code. */
+static int command_first(
+    const struct cmdline *cmdline, const struct core_settings *core, struct log *log)
 {
     int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
     struct cli_exchange exchange = { .fd = -1 };
+    const char *path = core->control;
     int status = EXIT_FAILURE;
-    struct cycle *cycle;
-    const char *path;
 
-    if (load_paths(cmdline, log, &cycle, &path) == -1)
-        return EXIT_FAILURE;
     errno = 0;
     if (path != NULL)
         cli_connect(&exchange, path, deadline);
     if (exchange.fd == -1 && errno == EAGAIN)
         status = report_silence(cmdline, path, log);
-    else if (exchange.fd == -1 && cycle == NULL) /* no pid file is known either */
-        report_connect(path, log);
+    else if (exchange.fd == -1 && core->pid == NULL)
+        report_connect(path, errno, log);
     else if (exchange.fd == -1)
-        status = send_signal(cmdline, cycle, errno, log);
+        status = send_signal(cmdline, core->pid, errno, log);
     else if ((status = send_and_wait(cmdline, path, &exchange, deadline, log)) == EXIT_SUCCESS)
         status = print_outcome(cmdline, &exchange, log);
     cli_disconnect(&exchange);
+    return status;
+}
+
+/* Sends the command to another process, and sets *status to the exit code if that failed; whether
+ * there is one. */
+static bool command_other(const struct cmdline *cmdline, const struct core_settings *core,
+    const struct masters_entry *entry, int *status, struct log *log)
+{
+    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
+    struct cli_exchange exchange;
+    char path[PATH_MAX];
+    int sent;
+
+    if (connect_to_other(&exchange, entry, deadline) == 0) {
+        sent = send_and_wait(cmdline, entry->control, &exchange, deadline, log);
+        if (sent == EXIT_SUCCESS)
+            sent = print_outcome(cmdline, &exchange, log);
+        cli_disconnect(&exchange);
+    } else if (core->control == NULL && is_quitting(entry, core)) {
+        snprintf(path, sizeof(path), "%s%s%d", core->pid, PIDFILE_QUIT_SUFFIX, (int)entry->pid);
+        sent = send_signal(cmdline, path, 0, log);
+    } else {
+        return false;
+    }
+    if (sent != EXIT_SUCCESS)
+        *status = sent;
+    return true;
+}
+
+static bool has_first(const struct masters *masters)
+{
+    return masters->n > 0 && masters->list[0].place == MASTERS_FIRST;
+}
+
+/* Stops all: those that have left the configuration's paths, and the one that has them. */
+static int stop_all(const struct cmdline *cmdline, const struct core_settings *core,
+    const struct masters *masters, struct log *log)
+{
+    int status = EXIT_SUCCESS, first;
+    bool others = false;
+
+    for (unsigned i = 0; i < masters->n; i++)
+        others |= command_other(cmdline, core, &masters->list[i], &status, log);
+    if (others && !has_first(masters))
+        return status;
+    first = command_first(cmdline, core, log);
+    return first != EXIT_SUCCESS ? first : status;
+}
+
+/* Sends the command for which processes that shut down are of interest to the one that has begun
+ * last; false if there is none. */
+static bool command_quitting(const struct cmdline *cmdline, const struct core_settings *core,
+    const struct masters *masters, int *status, struct log *log)
+{
+    unsigned i = 0;
+
+    while (i < masters->n && !is_quitting(&masters->list[i], core))
+        i++;
+    if (i == masters->n)
+        return false;
+    if (strcmp(cmdline->signal, "resume") == 0)
+        return command_other(cmdline, core, &masters->list[i], status, log);
+    if (strcmp(cmdline->signal, "quit") != 0) {
+        log_write(log, LEVEL_EMERG, 0,
+            "no daemon serves with the pid file \"%s\": process %d is shutting down, and \"-s "
+            "resume\" would have it serve again",
+            core->pid, (int)masters->list[i].pid);
+        *status = EXIT_FAILURE;
+    } else if (!cmdline->quiet) {
+        log_write(
+            log, LEVEL_NOTICE, 0, "process %d is shutting down already", (int)masters->list[i].pid);
+    }
+    return true;
+}
+
+/* Sends a command to the right ones of several processes; returns the exit code. */
+static int command_masters(const struct cmdline *cmdline, const struct core_settings *core,
+    const struct masters *masters, struct log *log)
+{
+    bool resume = strcmp(cmdline->signal, "resume") == 0;
+    int status = EXIT_SUCCESS;
+
+    if (strcmp(cmdline->signal, "stop") == 0)
+        return stop_all(cmdline, core, masters, log);
+    if ((resume || !has_first(masters)) && command_quitting(cmdline, core, masters, &status, log))
+        return status;
+    if (resume && core->control == NULL) { /* SIGHUP would be a reload */
+        log_write(
+            log, LEVEL_EMERG, 0, "no daemon is shutting down with the pid file \"%s\"", core->pid);
+        return EXIT_FAILURE;
+    }
+    return command_first(cmdline, core, log);
+}
+
+int cli_command(const struct cmdline *cmdline, struct log *log)
+{
+    struct masters masters = { .n = 0 };
+    int status = EXIT_FAILURE;
+    struct core_settings core;
+    struct cycle *cycle;
+
+    if (load_paths(cmdline, log, &cycle, &core) == -1)
+        return EXIT_FAILURE;
+    /* --control names a single process */
+    if (cycle != NULL && masters_find(&masters, &core) == -1)
+        log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
+    else
+        status = command_masters(cmdline, &core, &masters, log);
+    masters_free(&masters);
     cycle_destroy(&cycle);
     return status;
 }
@@ -208,28 +348,68 @@ static int print_status(
     return ok && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-int cli_status(const struct cmdline *cmdline, struct log *log)
+/* Asks a connected process for its status, and shows it; `more`: behind that of another one.
+ * Returns the exit code. */
+static int show_status(const struct cmdline *cmdline, const char *path,
+    struct cli_exchange *exchange, bool more, struct log *log)
 {
     int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
-    struct cli_exchange exchange = { .fd = -1 };
-    int status = EXIT_FAILURE;
-    struct cycle *cycle;
-    const char *path;
+    int status = send_and_wait(cmdline, path, exchange, deadline, log);
 
-    if (load_paths(cmdline, log, &cycle, &path) == -1)
+    if (exchange->line_n > 0 && more && (cmdline->options & CMDLINE_JSON) == 0)
+        putchar('\n');
+    if (exchange->line_n > 0)
+        status = print_status(cmdline, exchange, log);
+    cli_disconnect(exchange);
+    return status;
+}
+
+/* Shows the status of the process at the configuration's paths, and of those that have left them;
+ * returns the exit code. */
+static int show_masters(const struct cmdline *cmdline, const struct core_settings *core,
+    const struct masters *masters, struct log *log)
+{
+    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
+    struct cli_exchange exchange;
+    int status = EXIT_SUCCESS, error = 0, of_other;
+    bool first = cli_connect(&exchange, core->control, deadline) == 0, shown = first;
+
+    if (first)
+        status = show_status(cmdline, core->control, &exchange, false, log);
+    else
+        error = errno;
+    for (unsigned i = 0; i < masters->n; i++) {
+        if (connect_to_other(&exchange, &masters->list[i], deadline) == -1)
+            continue;
+        of_other = show_status(cmdline, masters->list[i].control, &exchange, shown, log);
+        status = status != EXIT_SUCCESS ? status : of_other;
+        shown = true;
+    }
+    if (!first && error == EAGAIN)
+        return report_silence(cmdline, core->control, log);
+    if (shown)
+        return status;
+    report_connect(core->control, error, log);
+    return EXIT_FAILURE;
+}
+
+int cli_status(const struct cmdline *cmdline, struct log *log)
+{
+    struct masters masters = { .n = 0 };
+    int status = EXIT_FAILURE;
+    struct core_settings core;
+    struct cycle *cycle;
+
+    if (load_paths(cmdline, log, &cycle, &core) == -1)
         return EXIT_FAILURE;
-    if (path == NULL)
+    if (core.control == NULL)
         log_write(log, LEVEL_EMERG, 0,
             "the configuration has no control socket: see the directive \"control\"");
-    else if (cli_connect(&exchange, path, deadline) == 0)
-        status = send_and_wait(cmdline, path, &exchange, deadline, log);
-    else if (errno == EAGAIN)
-        status = report_silence(cmdline, path, log);
+    else if (cycle != NULL && masters_find(&masters, &core) == -1)
+        log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
     else
-        report_connect(path, log);
-    if (exchange.line_n > 0)
-        status = print_status(cmdline, &exchange, log);
-    cli_disconnect(&exchange);
+        status = show_masters(cmdline, &core, &masters, log);
+    masters_free(&masters);
     cycle_destroy(&cycle);
     return status;
 }

@@ -4,6 +4,8 @@
 #include "cli/exchange.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,29 +37,37 @@ static int limit_wait(int fd, int64_t deadline)
     return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-int cli_connect(struct cli_exchange *exchange, const char *path, int64_t deadline)
+/* Sets the address of a socket. A path that is too long is reached by *file, a descriptor of it;
+ * else that is -1. -1 with errno. */
+static int set_address(struct sockaddr_un *address, const char *path, int *file)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd, error;
-
-    *exchange = (struct cli_exchange) { .fd = -1 };
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    strcpy(address.sun_path, path);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd == -1)
-        return -1;
-    if (limit_wait(fd, deadline) == 0 &&
-        connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
-        exchange->fd = fd;
+    *address = (struct sockaddr_un) { .sun_family = AF_UNIX };
+    *file = -1;
+    if (strlen(path) < sizeof(address->sun_path)) {
+        strcpy(address->sun_path, path);
         return 0;
     }
+    *file = open(path, O_PATH | O_CLOEXEC);
+    snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d", *file);
+    return *file == -1 ? -1 : 0;
+}
+
+int cli_connect(struct cli_exchange *exchange, const char *path, int64_t deadline)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), file = -1, error;
+    struct sockaddr_un address;
+
+    *exchange = (struct cli_exchange) { .fd = -1 };
+    if (fd != -1 && set_address(&address, path, &file) == 0 && limit_wait(fd, deadline) == 0 &&
+        connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+        exchange->fd = fd;
     error = errno;
-    close(fd);
+    if (file != -1)
+        close(file);
+    if (fd != -1 && exchange->fd == -1)
+        close(fd);
     errno = error;
-    return -1;
+    return exchange->fd != -1 ? 0 : -1;
 }
 
 int cli_send(struct cli_exchange *exchange, const char *request)

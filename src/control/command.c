@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COMMANDS "expected status, reload, reopen, upgrade, quit or stop"
+#define COMMANDS "expected status, reload, reopen, upgrade, resume, quit or stop"
 
 static const struct signal_row *find_command(const char *word)
 {
@@ -50,6 +50,10 @@ static enum control_wait outcome_of(enum command command)
         return CONTROL_WAIT_REOPEN;
     case COMMAND_UPGRADE:
         return CONTROL_WAIT_UPGRADE;
+    case COMMAND_RESUME:
+        return CONTROL_WAIT_RESUME;
+    case COMMAND_QUIT:
+        return CONTROL_WAIT_QUIT;
     default:
         return CONTROL_WAIT_EXIT;
     }
@@ -64,7 +68,7 @@ static void give_command(struct control_client *client, const struct signal_row 
     const char *refused;
 
     assert(command != COMMAND_NONE); /* the table has a command for each word */
-    if (full && outcome != CONTROL_WAIT_EXIT)
+    if (full && outcome != CONTROL_WAIT_EXIT && outcome != CONTROL_WAIT_QUIT)
         refused = "too many clients wait for an outcome, try again";
     else
         refused = control->ops->command(control->host, command);
@@ -74,7 +78,7 @@ static void give_command(struct control_client *client, const struct signal_row 
     }
     log_write(control->log, LEVEL_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
         s->command, (int)client->pid, s->doing);
-    if (outcome == CONTROL_WAIT_EXIT)
+    if (outcome == CONTROL_WAIT_EXIT || (full && outcome == CONTROL_WAIT_QUIT))
         reply_then_hold(client, full);
     else
         control_client_wait(client, outcome);

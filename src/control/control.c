@@ -123,6 +123,8 @@ void control_reply(
         if (client->waiting_for != waiting_for)
             continue;
         assert(client->phase == CLIENT_WAITING);
+        if (waiting_for == CONTROL_WAIT_QUIT)
+            client->waiting_for = CONTROL_WAIT_EXIT;
         control_reply_outcome(client, outcome);
         control_exchange_run(client);
     }

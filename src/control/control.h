@@ -27,6 +27,8 @@ enum control_wait {
     CONTROL_WAIT_REOPEN,      /* open logs */
     CONTROL_WAIT_UPGRADE,     /* the beginning of an upgrade */
     CONTROL_WAIT_UPGRADE_END, /* a new binary that serves */
+    CONTROL_WAIT_RESUME,      /* the beginning of a resume, whose outcome is a reload's */
+    CONTROL_WAIT_QUIT,        /* no process of ours accepts clients any more */
     CONTROL_WAIT_EXIT,        /* the master's exit: the kernel closes the connection */
 };
 

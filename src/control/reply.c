@@ -50,6 +50,7 @@ void control_reply_outcome(struct control_client *client, const struct control_o
         json_number(&json, "pid", outcome->pid);
     if (outcome->generation != 0)
         json_number(&json, "generation", outcome->generation);
-    diag_to_json(&json, outcome->diag);
+    if (client->waiting_for != CONTROL_WAIT_EXIT) /* a quit */
+        diag_to_json(&json, outcome->diag);
     end_reply(&json, client, false);
 }

@@ -19,9 +19,8 @@
 
 #define BACKLOG 16
 #define NEW_SUFFIX ".new"
-#define OLD_SUFFIX ".oldbin" /* the pid file's too */
 
-static_assert(CONTROL_PATH_MAX + sizeof(OLD_SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
+static_assert(CONTROL_PATH_MAX + sizeof(NEW_SUFFIX) <= sizeof(((struct sockaddr_un *)0)->sun_path),
     "a path has room for the suffix");
 
 void control_socket_init(struct control_socket *control)
@@ -32,7 +31,8 @@ void control_socket_init(struct control_socket *control)
 void control_socket_check(const struct control_socket *control)
 {
     assert((control->path == NULL) == (control->fd == -1));
-    assert(!control->old || strlen(control->path) > strlen(OLD_SUFFIX));
+    assert(control->path != NULL || control->second[0] == '\0');
+    assert(!control->left || strlen(control->path) > strlen(control->second));
 }
 
 static void set_address(struct sockaddr_un *address, const char *path, const char *suffix)
@@ -158,49 +158,67 @@ void control_socket_remove(struct control_socket *control, struct log *log)
     control_socket_close(control);
 }
 
-void control_socket_link_old(const struct control_socket *control, struct log *log)
+/* Returns the first name with a suffix, which is longer than a socket's address may be; NULL
+ * without memory. */
+static char *join_suffix(const struct control_socket *control, const char *suffix)
 {
-    struct sockaddr_un old;
+    size_t n = strlen(control->path) - (control->left ? strlen(control->second) : 0);
+    char *name;
+
+    return asprintf(&name, "%.*s%s", (int)n, control->path, suffix) == -1 ? NULL : name;
+}
+
+void control_socket_add_name(struct control_socket *control, const char *suffix, struct log *log)
+{
+    char *name;
 
     control_socket_check(control);
-    if (control->path == NULL)
+    assert(strlen(suffix) < sizeof(control->second));
+    if (control->path == NULL || (name = join_suffix(control, suffix)) == NULL)
         return;
-    set_address(&old, control->path, OLD_SUFFIX);
-    if ((unlink(old.sun_path) == -1 && errno != ENOENT) || link(control->path, old.sun_path) == -1)
-        log_write(
-            log, LEVEL_ERROR, errno, "link() \"%s\" to \"%s\" failed", control->path, old.sun_path);
+    if ((unlink(name) == -1 && errno != ENOENT) || link(control->path, name) == -1)
+        log_write(log, LEVEL_ERROR, errno, "link() \"%s\" to \"%s\" failed", control->path, name);
+    if (control->left) {
+        unlink(control->path); /* the second name until now */
+        free(control->path);
+        control->path = name;
+    } else {
+        free(name);
+    }
+    strcpy(control->second, suffix);
 }
 
 void control_socket_leave_path(struct control_socket *control)
 {
-    char *old;
+    char *name;
 
     control_socket_check(control);
-    if (control->path == NULL || asprintf(&old, "%s%s", control->path, OLD_SUFFIX) == -1)
+    if (control->path == NULL || control->left ||
+        (name = join_suffix(control, control->second)) == NULL)
         return;
     if (control_socket_is_at(control, control->path)) /* the other process has another path */
         unlink(control->path);
     free(control->path);
-    control->path = old;
-    control->old = true;
+    control->path = name;
+    control->left = true;
 }
 
 void control_socket_restore_path(struct control_socket *control, struct log *log)
 {
-    struct sockaddr_un old;
+    char *name;
 
     control_socket_check(control);
-    if (control->path == NULL)
+    if (control->second[0] == '\0' || (name = join_suffix(control, control->second)) == NULL)
         return;
-    if (control->old)
-        control->path[strlen(control->path) - strlen(OLD_SUFFIX)] = '\0';
-    control->old = false;
-    set_address(&old, control->path, OLD_SUFFIX);
-    if (!control_socket_is_at(control, control->path) && rename(old.sun_path, control->path) == -1)
-        log_write(log, LEVEL_ERROR, errno, "rename() \"%s\" to \"%s\" failed", old.sun_path,
-            control->path);
-    if (unlink(old.sun_path) == -1 && errno != ENOENT)
-        log_write(log, LEVEL_ERROR, errno, "unlink() \"%s\" failed", old.sun_path);
+    if (control->left)
+        control->path[strlen(control->path) - strlen(control->second)] = '\0';
+    control->left = false;
+    control->second[0] = '\0';
+    if (!control_socket_is_at(control, control->path) && rename(name, control->path) == -1)
+        log_write(log, LEVEL_ERROR, errno, "rename() \"%s\" to \"%s\" failed", name, control->path);
+    if (unlink(name) == -1 && errno != ENOENT)
+        log_write(log, LEVEL_ERROR, errno, "unlink() \"%s\" failed", name);
+    free(name);
 }
 
 int control_socket_accept(const struct control_socket *control)

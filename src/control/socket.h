@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The control socket's file and descriptor, and nothing of its clients. It is made aside and
  * renamed, so that whoever finds the path is served, and only its owner's user may connect from
- * its first moment on. While two master processes run, the old one's socket is at PATH.oldbin. A
- * file at the path that is not ours is neither replaced nor removed, unless nobody listens on
- * it. */
+ * its first moment on. A process that leaves the path to another one has its socket at a second
+ * name, PATH.oldbin or PATH.quit.PID. A file at the path that is not ours is neither replaced nor
+ * removed, unless nobody listens on it. */
 #pragma once
 
 #include "base/log.h"
+#include "process/pidfile.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -14,7 +15,8 @@
 struct control_socket {
     char *path; /* allocated; NULL: there is no socket, and all else is unset */
     int fd;     /* -1 without a socket */
-    bool old;   /* `path` has the suffix of the old one of two master processes */
+    bool left;  /* `path` ends with the suffix: the name without it is another process's, or free */
+    char second[PIDFILE_SUFFIX_MAX]; /* suffix of a second name, or "" */
     dev_t device;
     ino_t inode;
 };
@@ -35,10 +37,10 @@ void control_socket_remove(struct control_socket *control, struct log *log);
 /* Closes the descriptor in a child; the file stays. */
 void control_socket_close(struct control_socket *control);
 
-/* The three steps of the old one of two master processes: the socket gets PATH.oldbin as a
- * second name, loses PATH, and at last has PATH alone again. Each is a line in the log where it
- * fails. */
-void control_socket_link_old(const struct control_socket *control, struct log *log);
+/* The three steps of a process that leaves the path: the socket gets a second name (which takes the
+ * place of an earlier one), loses the first one, and at last has that alone again. Each is a line
+ * in the log where it fails. */
+void control_socket_add_name(struct control_socket *control, const char *suffix, struct log *log);
 void control_socket_leave_path(struct control_socket *control);
 void control_socket_restore_path(struct control_socket *control, struct log *log);
 

@@ -13,6 +13,7 @@ static const char *describe_state(const struct master *master)
 {
     switch (master->phase) {
     case MASTER_QUITS:
+    case MASTER_RESUMES: /* until it serves */
         return "quitting";
     case MASTER_TERMINATES:
         return "stopping";
@@ -138,6 +139,9 @@ static const char *take_command(void *host, enum command command)
     assert(command > COMMAND_NONE && command < COMMAND_N);
     if (begins && master->phase != MASTER_RUNS)
         return "the daemon is ending";
+    if (command == COMMAND_RESUME && master->phase != MASTER_QUITS)
+        return master->phase == MASTER_TERMINATES ? "the daemon is stopping: it is too late"
+                                                  : "the daemon is not shutting down";
     master->requested[command] = true;
     raise(SIGIO); /* commands may have been looked for already in this wake-up */
     return NULL;
@@ -197,6 +201,10 @@ void control_host_refuse_waiting(struct master *master)
     assert(master->phase != MASTER_RUNS);
     control_reply(&master->control, CONTROL_WAIT_RELOAD, &outcome);
     control_reply(&master->control, CONTROL_WAIT_UPGRADE, &outcome);
+    control_reply(&master->control, CONTROL_WAIT_RESUME, &outcome);
+    if (master->phase == MASTER_TERMINATES)
+        control_reply(
+            &master->control, CONTROL_WAIT_QUIT, &(struct control_outcome) { .ok = true });
 }
 
 void control_host_reopen_logs(struct master *master)

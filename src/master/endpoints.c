@@ -10,16 +10,24 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ENDPOINTS_KIND KIND('E', 'n', 'd', 'p')
 
 static void endpoints_set(struct endpoints *endpoints, enum endpoints_phase phase)
 {
+    static const unsigned next[ENDPOINTS_PHASES] = {
+        [ENDPOINTS_OURS] = 1u << ENDPOINTS_OURS | 1u << ENDPOINTS_SHARED | 1u << ENDPOINTS_ASIDE,
+        [ENDPOINTS_SHARED] = 1u << ENDPOINTS_OURS | 1u << ENDPOINTS_HANDED_OVER,
+        [ENDPOINTS_HANDED_OVER] = 1u << ENDPOINTS_OURS | 1u << ENDPOINTS_ASIDE,
+        [ENDPOINTS_ASIDE] = 1u << ENDPOINTS_OURS,
+    };
+
     assert(phase < ENDPOINTS_PHASES);
-    /* a step forward, or all the way back */
-    assert(phase == endpoints->phase + 1 || phase == ENDPOINTS_OURS);
+    assert((next[endpoints->phase] & 1u << phase) != 0);
     endpoints->phase = phase;
 }
 
@@ -31,10 +39,11 @@ void endpoints_check(const struct endpoints *endpoints)
 
     CHECK_KIND(endpoints, ENDPOINTS_KIND);
     assert(endpoints->phase < ENDPOINTS_PHASES);
-    assert(pidfile->lock_fd != -1 && pidfile->path != NULL);
-    assert(pidfile->old == (endpoints->phase == ENDPOINTS_HANDED_OVER));
+    assert(pidfile->path != NULL);
+    assert(pidfile->lock_fd != -1 || endpoints->phase == ENDPOINTS_ASIDE);
+    assert(pidfile->left == (endpoints->phase >= ENDPOINTS_HANDED_OVER));
     assert((next->lock_fd == -1) == (next->path == NULL));
-    assert(!next->old && next->lock_fd != pidfile->lock_fd);
+    assert(!next->left && (next->lock_fd == -1 || next->lock_fd != pidfile->lock_fd));
     assert((control->path == NULL) == (control->fd == -1));
     assert((next_control->path == NULL) == (next_control->fd == -1));
     assert(next_control->fd == -1 || next_control->fd != control->fd);
@@ -72,10 +81,9 @@ static int lock_pidfile(struct pidfile *pidfile, const char *path, struct log *l
 /* Removes the pid file, if there is one. */
 static void remove_pidfile(struct pidfile *pidfile, struct log *log)
 {
-    if (pidfile->lock_fd == -1)
+    if (pidfile->path == NULL)
         return;
     pidfile_release(pidfile, log);
-    pidfile_close_lock(pidfile);
     free((char *)pidfile->path);
     *pidfile = (struct pidfile) { .lock_fd = -1 };
 }
@@ -90,7 +98,7 @@ int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *c
     CHECK_KIND(endpoints, ENDPOINTS_KIND);
     if (endpoints->phase == ENDPOINTS_HANDED_OVER) /* until the other process has gone */
         return 0;
-    if (pidfile_is_at(pidfile, core->pid)) {
+    if (endpoints->phase != ENDPOINTS_ASIDE && pidfile_is_at(pidfile, core->pid)) {
         if (pidfile_lock_again(pidfile, log) == -1)
             return -1;
     } else if (next->lock_fd == -1 || !pidfile_is_at(next, core->pid)) {
@@ -114,7 +122,7 @@ void endpoints_undo(struct endpoints *endpoints, struct log *log)
     endpoints_check(endpoints);
     control_socket_remove(&endpoints->next_control, log);
     remove_pidfile(&endpoints->next_pidfile, log);
-    assert(endpoints->next_control.fd == -1 && endpoints->next_pidfile.lock_fd == -1);
+    assert(endpoints->next_control.fd == -1 && endpoints->next_pidfile.path == NULL);
 }
 
 int endpoints_publish(struct endpoints *endpoints, const struct core_settings *core,
@@ -139,6 +147,8 @@ int endpoints_publish(struct endpoints *endpoints, const struct core_settings *c
         endpoints->pidfile = endpoints->next_pidfile;
         endpoints->next_pidfile = (struct pidfile) { .lock_fd = -1 };
     }
+    if (endpoints->phase == ENDPOINTS_ASIDE)
+        endpoints_set(endpoints, ENDPOINTS_OURS);
     assert(endpoints->phase == ENDPOINTS_HANDED_OVER || next->fd == -1);
     return 0;
 }
@@ -147,8 +157,8 @@ int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
     endpoints_set(endpoints, ENDPOINTS_SHARED);
-    control_socket_link_old(&endpoints->control, log); /* signals still work without it */
-    return pidfile_link_old(&endpoints->pidfile, log);
+    control_socket_add_name(&endpoints->control, PIDFILE_OLD_SUFFIX, log); /* signals still work */
+    return pidfile_add_name(&endpoints->pidfile, PIDFILE_OLD_SUFFIX, log);
 }
 
 void endpoints_hand_over(struct endpoints *endpoints, struct log *log)
@@ -163,10 +173,34 @@ void endpoints_hand_over(struct endpoints *endpoints, struct log *log)
 void endpoints_take_back(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);
+    if (endpoints->phase == ENDPOINTS_ASIDE)
+        return;
     endpoints_set(endpoints, ENDPOINTS_OURS);
     control_socket_restore_path(&endpoints->control, log);
     pidfile_restore_path(&endpoints->pidfile, log);
     endpoints_check(endpoints);
+}
+
+void endpoints_step_aside(struct endpoints *endpoints, struct log *log)
+{
+    char suffix[PIDFILE_SUFFIX_MAX];
+
+    endpoints_check(endpoints);
+    assert(endpoints->next_pidfile.path == NULL && endpoints->next_control.fd == -1);
+    endpoints_set(endpoints, ENDPOINTS_ASIDE);
+    snprintf(suffix, sizeof(suffix), PIDFILE_QUIT_SUFFIX "%d", (int)getpid());
+    control_socket_add_name(&endpoints->control, suffix, log);
+    control_socket_leave_path(&endpoints->control);
+    pidfile_add_name(&endpoints->pidfile, suffix, log); /* a failure does not keep the next start */
+    pidfile_leave_path(&endpoints->pidfile, log);
+    endpoints_check(endpoints);
+}
+
+void endpoints_unlock(struct endpoints *endpoints, struct log *log)
+{
+    assert(endpoints->phase == ENDPOINTS_ASIDE);
+    if (endpoints->pidfile.lock_fd != -1)
+        pidfile_unlock(&endpoints->pidfile, log);
 }
 
 void endpoints_remove(struct endpoints *endpoints, struct log *log)

@@ -4,7 +4,8 @@
  * fail; publishing it replaces what was there before, and undoing leaves that alone. In an
  * upgrade the old process gives both second names, leaves the first ones to the new process, and
  * takes them back when that has ended. Endpoints that were handed over are never prepared or
- * published: they are the other process's. */
+ * published: they are the other process's. A process that ends after its sessions leaves the first
+ * names to the next start, with the lock; if it serves again it publishes them as a start does. */
 #pragma once
 
 #include "base/log.h"
@@ -20,6 +21,7 @@ enum endpoints_phase {
     ENDPOINTS_OURS,        /* at their names alone */
     ENDPOINTS_SHARED,      /* with second names too, for an upgrade that has begun */
     ENDPOINTS_HANDED_OVER, /* at their second names alone: the first ones are the new process's */
+    ENDPOINTS_ASIDE,       /* the same: the first ones are the next start's */
     ENDPOINTS_PHASES,
 };
 
@@ -50,8 +52,13 @@ void endpoints_undo(struct endpoints *endpoints, struct log *log);
 int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log);
 /* Leaves the first names to the new process. */
 void endpoints_hand_over(struct endpoints *endpoints, struct log *log);
-/* Takes the first names again, in any phase. */
+/* Takes the first names again, unless they were left to the next start. */
 void endpoints_take_back(struct endpoints *endpoints, struct log *log);
+
+/* Leaves the first names to the next start, which waits for the lock. */
+void endpoints_step_aside(struct endpoints *endpoints, struct log *log);
+/* Gives the lock up, once. */
+void endpoints_unlock(struct endpoints *endpoints, struct log *log);
 
 /* Removes all at the daemon's end. */
 void endpoints_remove(struct endpoints *endpoints, struct log *log);

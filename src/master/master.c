@@ -9,15 +9,15 @@
 #include "process/environment.h"
 #include "process/proc.h"
 #include "process/role.h"
-#include "process/title.h"
 #include "upgrade/exec_state.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-#define SERVICE_MANAGER_PID 1 /* unless it is a user's */
+#define SERVICE_MANAGER_PID 1 /* unless it is a user's, who has started us */
 
 /* Takes a command that was given by a signal or by a client of the control socket; false if none
  * was. */
@@ -36,20 +36,26 @@ static bool take_command(struct master *master, enum command command)
     return true;
 }
 
-static void set_phase(struct master *master, enum master_phase phase)
+/* Whether the signal that is handled comes from the service manager. */
+static bool is_by_manager(const struct master *master)
 {
-    assert(phase != MASTER_RUNS);
-    assert(master->phase < phase);
-    master->phase = phase;
-    title_set("master process is shutting down", NULL);
+    return notify_is_on() && (master->sender == SERVICE_MANAGER_PID || master->sender == getppid());
 }
 
 void master_end(struct master *master, bool gracefully)
 {
-    bool running = master->phase == MASTER_RUNS;
     bool by_service_manager = notify_is_on() && master->sender == SERVICE_MANAGER_PID;
+    bool running;
 
-    set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
+    if (master->phase == MASTER_RESUMES)
+        quit_cancel_resume(master);
+    if (gracefully && master->phase == MASTER_QUITS)
+        return;
+    running = master->phase == MASTER_RUNS;
+    master_set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
+    /* a reload that waits is not one that takes the end back */
+    signals_take(COMMAND_RELOAD, NULL);
+    master->requested[COMMAND_RELOAD] = false;
     reload_cancel(master);
     pool_conclude_start(&master->pool);
     upgrade_ending(&master->upgrade, gracefully, by_service_manager);
@@ -58,7 +64,10 @@ void master_end(struct master *master, bool gracefully)
     pool_end(&master->pool, gracefully);
     if (!gracefully && !master->failed)
         left_behind_end(&master->left);
-    service_manager_stopping(&master->manager);
+    /* once told of an end it would kill what is left some time later; one by an operator may be
+     * taken back */
+    if (!gracefully || is_by_manager(master))
+        service_manager_stopping(&master->manager);
     control_host_refuse_waiting(master);
 }
 
@@ -74,7 +83,7 @@ static void handle_term(struct master *master)
         (int)master->sender,
         signals_find(ROLE_MASTER, gracefully ? COMMAND_QUIT : COMMAND_TERMINATE)->doing);
     master->termed = true;
-    if (gracefully ? master->phase == MASTER_RUNS : master->phase != MASTER_TERMINATES)
+    if (gracefully ? master->phase != MASTER_QUITS : master->phase != MASTER_TERMINATES)
         master_end(master, gracefully);
 }
 
@@ -84,8 +93,16 @@ static void carry_out_commands(struct master *master)
         handle_term(master);
     if (take_command(master, COMMAND_TERMINATE) && master->phase != MASTER_TERMINATES)
         master_end(master, false);
-    if (take_command(master, COMMAND_QUIT) && master->phase == MASTER_RUNS)
-        master_end(master, true);
+    if (take_command(master, COMMAND_QUIT) && master->phase != MASTER_QUITS) {
+        if (master->phase == MASTER_TERMINATES)
+            control_host_refuse_waiting(master);
+        else
+            master_end(master, true);
+        if (!is_by_manager(master))
+            quit_drop_stored(master);
+    }
+    if (master->phase == MASTER_QUITS)
+        quit_advance(master);
     if (take_command(master, COMMAND_REOPEN))
         control_host_reopen_logs(master);
     if (take_command(master, COMMAND_DRAIN))
@@ -110,10 +127,11 @@ static void check_parts(const struct master *master)
     upgrade_check(&master->upgrade);
     endpoints_check(&master->endpoints);
     timers_check(&master->timers);
-    assert(master->phase == MASTER_RUNS || master->pool.ending);
-    assert(!master->pool.ending || master->phase != MASTER_RUNS);
+    assert(master->pool.ending ==
+           (master->phase == MASTER_QUITS || master->phase == MASTER_TERMINATES));
     assert(!master->failed || master->pool.serving == NULL || master->phase != MASTER_RUNS);
-    assert(master->phase == MASTER_RUNS || master->reload.phase == RELOAD_IDLE);
+    assert(!master->pool.ending || master->reload.phase == RELOAD_IDLE);
+    assert(master->phase != MASTER_RESUMES || master->reload.phase != RELOAD_IDLE);
     assert(master->background == -1 || master->reload.phase == RELOAD_IDLE);
 }
 
@@ -123,7 +141,8 @@ static void run(struct master *master)
 
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     while ((master->phase == MASTER_RUNS && !master->failed) || pool_has_workers(pool) ||
-           master->upgrade.phase >= UPGRADE_STARTING || master->left.killed_at != 0) {
+           master->upgrade.phase >= UPGRADE_STARTING || master->phase == MASTER_RESUMES ||
+           master->left.killed_at != 0) {
         alarm_sleep(&master->alarm, &master->timers, &master->clock);
         if (signals_take(COMMAND_REAP, NULL))
             pool_reap(pool);

@@ -48,10 +48,22 @@ struct master {
 /* Runs until the daemon is told to end, and returns the exit code. The role's signals are
  * installed. */
 int master_main(struct start *start);
+/* Changes the phase of the daemon (phase.c). */
+void master_set_phase(struct master *master, enum master_phase phase);
 /* Begins to end the daemon, or goes on to end it at once. */
 void master_end(struct master *master, bool gracefully);
 /* The pool's operations, for a `struct master` as host (pool_host.c). */
 extern const struct pool_ops master_pool_ops;
+
+/* The graceful end, and its taking back (quit.c) */
+
+/* Goes on with what a quit has begun, in each wake-up until the daemon has ended. */
+void quit_advance(struct master *master);
+/* Makes the service manager drop its copies of listening sockets: clients would wait in their
+ * queues, and they would be in the way of the next start, or of ours when we serve again. */
+void quit_drop_stored(struct master *master);
+/* Gives up the attempt to serve again, unless that has succeeded. */
+void quit_cancel_resume(struct master *master);
 
 /* Reloads (reload.c) */
 

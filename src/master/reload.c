@@ -10,13 +10,28 @@
 #include <assert.h>
 #include <stdio.h>
 
+/* The reload by which the daemon was to serve again has ended: it does (`ok`), or still ends. */
+static void end_resume(struct master *master, bool ok)
+{
+    if (!ok) {
+        log_write(&master->log, LEVEL_ERROR, 0, "resume failed: the daemon goes on to shut down");
+        pool_set_ending(&master->pool, true);
+    }
+    master->termed = false;
+    master_set_phase(master, ok ? MASTER_RUNS : MASTER_QUITS);
+}
+
 void reload_end(struct master *master, bool ok)
 {
     struct reload_status *result = &master->result;
     struct control_outcome outcome = { .ok = ok, .error = result->why, .diag = master->diag };
 
+    bool ending = master->phase == MASTER_QUITS || master->phase == MASTER_TERMINATES;
+
     assert(master->pool.serving != NULL);
     reload_set_phase(&master->reload, RELOAD_IDLE);
+    if (master->phase == MASTER_RESUMES)
+        end_resume(master, ok);
     if (!ok) {
         endpoints_undo(&master->endpoints, &master->log);
         clock_read(&master->clock);
@@ -24,7 +39,7 @@ void reload_end(struct master *master, bool ok)
     *result = (struct reload_status) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
     if (!ok) {
         snprintf(result->why, sizeof(result->why), "%s",
-            master->phase != MASTER_RUNS ? "the daemon is ending" : "the error log says why");
+            ending ? "the daemon is ending" : "the error log says why");
         diag_reason(master->diag, LEVEL_EMERG, result->why, sizeof(result->why));
     }
     if (notify_is_on())
@@ -37,9 +52,10 @@ void reload_end(struct master *master, bool ok)
 
 static void fail_at_once(struct master *master)
 {
-    log_write(&master->log, LEVEL_ERROR, 0,
-        "reload failed: the previous configuration stays in force, correct the new one and try "
-        "again");
+    if (master->phase == MASTER_RUNS)
+        log_write(&master->log, LEVEL_ERROR, 0,
+            "reload failed: the previous configuration stays in force, correct the new one and "
+            "try again");
     reload_end(master, false);
 }
 
@@ -47,7 +63,7 @@ void reload_begin(struct master *master)
 {
     struct reload *reload = &master->reload;
 
-    assert(master->phase == MASTER_RUNS); /* a pool that ends may start nothing */
+    assert(!master->pool.ending); /* nothing may be started then */
     assert(master->pool.serving != NULL && master->pool.starting == NULL);
     reload_set_phase(reload, RELOAD_CHECKING);
     if (notify_is_on())

@@ -23,7 +23,7 @@ static void describe_end(const struct service_manager *manager, char *text, size
 {
     unsigned n = pool_count_workers(manager->pool, false) + pool_count_workers(manager->pool, true);
 
-    if (*manager->phase == MASTER_QUITS)
+    if (*manager->phase != MASTER_TERMINATES)
         snprintf(text, size, "Draining: the sessions of %u worker%s may end by themselves", n,
             plural(n));
     else
@@ -125,7 +125,6 @@ void service_manager_reload(struct service_manager *manager)
     bool ended = manager->reload->phase == RELOAD_IDLE;
 
     assert(role_is(ROLE_MASTER));
-    assert(ended || *manager->phase == MASTER_RUNS);
     if (*manager->phase != MASTER_RUNS || !*manager->is_main || !notify_is_on())
         return;
     if (!ended)

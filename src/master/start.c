@@ -7,6 +7,7 @@
 
 #include "master/master.h"
 #include "master/single.h"
+#include "process/await.h"
 #include "process/config_check.h"
 #include "process/configuration.h"
 #include "process/environment.h"
@@ -103,6 +104,7 @@ static int lock_pidfile(struct start *start, const char *path)
         return 0;
     }
     pidfile_close_lock(&inherited);
+    await_lock(path, &start->log);
     return pidfile_lock(&start->pidfile, path, &start->log);
 }
 
@@ -132,6 +134,9 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     role_set(core->master_process ? ROLE_MASTER : ROLE_SINGLE);
     /* signals wait for the loop from now on, so that whoever ends us finds nothing left behind */
     signals_install(core->master_process ? ROLE_MASTER : ROLE_SINGLE);
+    pidfile_remove_stale(path);
+    if (core->control != NULL)
+        pidfile_remove_stale(core->control);
     shared_begin(start->shared, start->inheritance.side, start->inheritance.serial);
     if (lock_pidfile(start, path) == -1) {
         free(path);

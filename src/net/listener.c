@@ -163,6 +163,27 @@ int listener_open_socket(struct listener *listener, struct log *log)
     return fd;
 }
 
+bool listener_is_taken(const struct listener *listener, struct log *log)
+{
+    const struct address *address = &listener->address;
+    struct stat st;
+    int fd, error;
+
+    if (is_unix(listener)) {
+        if (lstat(address->un.sun_path, &st) == -1 || !S_ISSOCK(st.st_mode))
+            return false;
+        error = probe_path(address);
+        return error == 0 || error == EAGAIN;
+    }
+    fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd == -1)
+        return false;
+    listener_set_bind_options(listener, fd, log);
+    error = bind(fd, &address->any, address->length) == -1 ? errno : 0;
+    close(fd);
+    return error == EADDRINUSE;
+}
+
 static bool has_same_address(const struct listener *from, const struct listener *listener)
 {
     return address_equal(&from->address, &listener->address);
@@ -396,14 +417,21 @@ void listener_unlink(struct listener *listener, struct log *log)
         log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", listener->address.un.sun_path);
 }
 
+bool listener_is_open(const struct listener *listener)
+{
+    for (unsigned i = 0; i < listener->fd_n; i++)
+        if (listener->fds[i] != -1)
+            return true;
+    return false;
+}
+
 struct listener *listener_find(const struct listeners *all, const struct listener *listener)
 {
     struct listener *other;
 
     STAILQ_FOREACH (other, all, link)
-        for (unsigned i = 0; i < other->fd_n; i++)
-            if (other->fds[i] != -1 && has_same_address(other, listener))
-                return other;
+        if (listener_is_open(other) && has_same_address(other, listener))
+            return other;
     return NULL;
 }
 

@@ -89,6 +89,9 @@ int listener_listen(const struct listener *listener, int fd, struct log *log);
  * path of a unix socket is removed first, as listener_open() does it. */
 int listener_open_socket(struct listener *listener, struct log *log);
 
+/* Whether another process listens on the address of a listener without open sockets, so that
+ * listener_open() would fail. A socket is bound to it for a moment, or connected to it. */
+bool listener_is_taken(const struct listener *listener, struct log *log);
 /* Whether a socket that has listened was shut down (listener_mend.c). */
 bool listener_is_broken(int fd);
 /* Makes a socket that was shut down listen again beside those of `others`: the same, or where it is
@@ -102,6 +105,8 @@ int listener_mend(
 int listener_add(struct listener *listener, int fd);
 /* Closes the sockets, opened or adopted, but for the first kept_n. */
 void listener_close(struct listener *listener);
+/* Whether one of its sockets is open. */
+bool listener_is_open(const struct listener *listener);
 /* Closes one of the sockets, unless it is among the first kept_n. */
 void listener_close_socket(struct listener *listener, int fd);
 /* Closes the sockets but for those that the next listener of the address, `next`, has too. */

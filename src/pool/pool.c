@@ -9,6 +9,9 @@
 
 #include <assert.h>
 
+/* How long the next start waits for workers that are to release their listeners. */
+#define RELEASE_MS 2000
+
 /* Wakes the master, which looks for what is due after each wake-up. */
 static void wake_up(struct loop *loop, struct timer *timer)
 {
@@ -78,23 +81,30 @@ unsigned pool_count_workers(const struct pool *pool, bool draining)
     return n;
 }
 
-bool pool_may_start(const struct pool *pool)
+bool pool_holds_listeners(const struct pool *pool)
 {
-    int64_t most = pool->serving == NULL ? 0 : pool->serving->cycle->core.max_generations, n = 0;
     const struct generation *generation;
     const struct pool_worker *worker;
 
-    if (pool->starting != NULL || pool->ending)
-        return false;
     TAILQ_FOREACH (generation, &pool->generations, link) {
-        n++;
         if (generation->release.deadline == 0)
             continue;
         GENERATION_FOREACH_WORKER (worker, generation)
             if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED)
-                return false;
+                return true;
     }
-    return most == 0 || n <= most;
+    return false;
+}
+
+bool pool_may_start(const struct pool *pool)
+{
+    int64_t most = pool->serving == NULL ? 0 : pool->serving->cycle->core.max_generations, n = 0;
+    const struct generation *generation;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        n++;
+    return pool->starting == NULL && !pool->ending && !pool_holds_listeners(pool) &&
+           (most == 0 || n <= most);
 }
 
 void pool_drain(struct pool *pool)
@@ -135,6 +145,8 @@ void pool_end(struct pool *pool, bool gracefully)
     assert(pool->starting == NULL);
     pool->ending = true;
     TAILQ_FOREACH (generation, &pool->generations, link) {
+        if (generation == pool->serving || timer_is_set(&generation->release))
+            timers_arm(pool->timers, &generation->release, RELEASE_MS);
         if (!gracefully) {
             generation_close(generation);
             continue;
@@ -145,6 +157,14 @@ void pool_end(struct pool *pool, bool gracefully)
                 pool_worker_order(worker, POOL_ORDER_DRAIN);
         }
     }
+}
+
+void pool_set_ending(struct pool *pool, bool ending)
+{
+    assert(pool->starting == NULL && pool->serving != NULL);
+    pool->ending = ending;
+    if (!ending && pool->serving->phase == GENERATION_SERVING) /* workers drain, all of them */
+        pool_set_generation_phase(pool->serving, GENERATION_DRAINING);
 }
 
 void pool_close_listeners(struct pool *pool)

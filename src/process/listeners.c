@@ -5,6 +5,7 @@
 
 #include "conf/report.h"
 #include "net/overlaps.h"
+#include "process/await.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"
 
@@ -116,6 +117,8 @@ int listeners_open(struct cycle *cycle, const struct cycle *in_force, const stru
         return -1;
     }
     allow_overlaps(cycle, in_force, adopted, true);
+    if (in_force == NULL)
+        await_addresses(&cycle->stream.listeners, adopted, log);
     STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
         const struct listener *from = find_previous_holder(in_force, adopted, listener);
 
@@ -167,6 +170,8 @@ void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
 static void close_listener(
     struct listener *listener, const struct listeners_sharing *sharing, struct log *log)
 {
+    if (!listener_is_open(listener)) /* closed by a quit: the path may be another process's */
+        return;
     if (!sharing->is_shared(sharing->host, listener))
         listener_unlink(listener, log);
     listener_close(listener);

@@ -367,29 +367,43 @@ static void remove_pid(const char *path, struct log *log)
         log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", path);
 }
 
-int pidfile_link_old(const struct pidfile *pidfile, struct log *log)
+/* Removes the file of a second name, if there is one. */
+static void remove_second(struct pidfile *pidfile, struct log *log)
 {
     char name[PATH_MAX];
 
-    if (append_suffix(name, pidfile->path, PIDFILE_OLD_SUFFIX) == 0)
-        return write_aside(name, log);
-    log_write(log, LEVEL_EMERG, errno, "the pid file \"%s\" cannot be moved", pidfile->path);
-    return -1;
+    if (pidfile->second[0] != '\0' && append_suffix(name, pidfile->path, pidfile->second) == 0)
+        remove_pid(name, log);
+    pidfile->second[0] = '\0';
+}
+
+int pidfile_add_name(struct pidfile *pidfile, const char *suffix, struct log *log)
+{
+    char name[PATH_MAX];
+
+    assert(strlen(suffix) < sizeof(pidfile->second));
+    if (append_suffix(name, pidfile->path, suffix) == -1) {
+        log_write(log, LEVEL_EMERG, errno, "the pid file \"%s\" cannot be moved", pidfile->path);
+        return -1;
+    }
+    if (write_aside(name, log) == -1)
+        return -1;
+    if (strcmp(pidfile->second, suffix) != 0)
+        remove_second(pidfile, log);
+    strcpy(pidfile->second, suffix);
+    return 0;
 }
 
 void pidfile_leave_path(struct pidfile *pidfile, struct log *log)
 {
     remove_pid(pidfile->path, log); /* unless it is the other process's by now */
-    pidfile->old = true;
+    pidfile->left = true;
 }
 
 int pidfile_restore_path(struct pidfile *pidfile, struct log *log)
 {
-    char name[PATH_MAX];
-
-    pidfile->old = false;
-    if (append_suffix(name, pidfile->path, PIDFILE_OLD_SUFFIX) == 0)
-        remove_pid(name, log);
+    pidfile->left = false;
+    remove_second(pidfile, log);
     return pidfile_write_pid(pidfile, log);
 }
 
@@ -408,19 +422,21 @@ static void remove_lock(struct pidfile *pidfile, const char *name, struct log *l
         log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", name);
 }
 
-void pidfile_release(struct pidfile *pidfile, struct log *log)
+void pidfile_unlock(struct pidfile *pidfile, struct log *log)
 {
     char name[PATH_MAX];
 
-    if (pidfile->lock_fd == -1)
-        return;
-    if (pidfile->written && !pidfile->old)
-        remove_pid(pidfile->path, log);
-    if (pidfile->old && append_suffix(name, pidfile->path, PIDFILE_OLD_SUFFIX) == 0)
-        remove_pid(name, log);
     if (append_suffix(name, pidfile->path, ".lock") == 0 && is_name_of(name, pidfile->lock_fd))
         remove_lock(pidfile, name, log);
     pidfile_close_lock(pidfile);
+}
+
+void pidfile_release(struct pidfile *pidfile, struct log *log)
+{
+    if (pidfile->written && !pidfile->left && pidfile->lock_fd != -1)
+        remove_pid(pidfile->path, log);
+    remove_second(pidfile, log);
+    pidfile_unlock(pidfile, log);
 }
 
 void pidfile_close_lock(struct pidfile *pidfile)

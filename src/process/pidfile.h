@@ -4,8 +4,9 @@
  * The pid file is written aside and renamed, so that no reader ever finds it empty; the lock is a
  * file of its own (PATH.lock), because the rename gives the name of the pid file to another file.
  * The lock belongs to an open file: a process that inherits the descriptor has the lock too. A
- * child closes it; in an upgrade the old master process passes it to the new one. While the two
- * run, the old one's pid file is PATH.oldbin. A file that does not name us is never removed. */
+ * child closes it; in an upgrade the old master process passes it to the new one. A process that
+ * leaves the path to another one has its pid in a second file, PATH.oldbin or PATH.quit.PID. A file
+ * that does not name us is never removed. */
 #pragma once
 
 #include "base/log.h"
@@ -13,16 +14,20 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Suffixes of the second name: of the old one of two master processes in an upgrade, and of one
+ * that ends after its sessions. */
+#define PIDFILE_OLD_SUFFIX ".oldbin"
+#define PIDFILE_QUIT_SUFFIX ".quit." /* and the pid */
+#define PIDFILE_SUFFIX_MAX 24
+
 struct pidfile {
     const char *path; /* the caller's */
     int lock_fd;      /* -1: not locked */
     bool written;     /* the file at `path` is ours */
     bool shared;      /* the other of two master processes has, or had, the lock too */
-    bool old;         /* our pid is at `path`.oldbin, and `path` is the other process's */
+    bool left; /* `path` is another process's, or free: our pid is at the second name alone */
+    char second[PIDFILE_SUFFIX_MAX]; /* suffix of a second file with our pid, or "" */
 };
-
-#define PIDFILE_OLD_SUFFIX ".oldbin"
-#define PIDFILE_QUIT_SUFFIX ".quit." /* and the pid */
 
 /* Locks; -1 after an emerg line that names the process that has the lock, or had it when somebody
  * else deleted its file. */
@@ -37,12 +42,20 @@ int pidfile_lock_again(struct pidfile *pidfile, struct log *log);
 bool pidfile_is_at(const struct pidfile *pidfile, const char *path);
 /* Writes our pid, unless the file that we have written still has it; -1 after an emerg line. */
 int pidfile_write_pid(struct pidfile *pidfile, struct log *log);
-/* The three steps of the old one of two master processes: our pid is in PATH.oldbin too, then
- * there alone, and at last in PATH alone again. -1 after an emerg line. */
-int pidfile_link_old(const struct pidfile *pidfile, struct log *log);
+/* The three steps of a process that leaves the path: our pid is at the second name too (which takes
+ * the place of an earlier one), then there alone, and at last at the path alone again. -1 after an
+ * emerg line. */
+int pidfile_add_name(struct pidfile *pidfile, const char *suffix, struct log *log);
 void pidfile_leave_path(struct pidfile *pidfile, struct log *log);
 int pidfile_restore_path(struct pidfile *pidfile, struct log *log);
-/* Unlocks, and removes both files: the pid file only if we have written it and it still names
+/* Gives the lock up to the next start, of a pid file that has left the path. */
+void pidfile_unlock(struct pidfile *pidfile, struct log *log);
+/* Whether any process has the lock of a pid file; *holder is its pid, or -1. */
+bool pidfile_is_taken(const char *path, pid_t *holder);
+/* Removes the files PATH.quit.PID of processes that were killed meanwhile; `path` is that of a pid
+ * file or of a control socket. */
+void pidfile_remove_stale(const char *path);
+/* Unlocks, and removes all files: the pid file only if we have written it and it still names
  * us, the lock's file unless the other of two master processes holds it too. */
 void pidfile_release(struct pidfile *pidfile, struct log *log);
 /* Closes the descriptor in a child; the lock stays the master's. */

@@ -7,29 +7,33 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <unistd.h>
 
 const struct signal_row signals_table[] = {
     /* master, worker, single process */
-    { SIGHUP, "SIGHUP", "reload", "reconfiguring",
+    { SIGHUP, "SIGHUP", "reload", false, "reconfiguring",
         { COMMAND_RELOAD, COMMAND_NONE, COMMAND_RELOAD } },
-    { SIGUSR1, "SIGUSR1", "reopen", "reopening logs",
+    { SIGHUP, "SIGHUP", "resume", true, "resuming",
+        { COMMAND_RESUME, COMMAND_NONE, COMMAND_NONE } },
+    { SIGUSR1, "SIGUSR1", "reopen", false, "reopening logs",
         { COMMAND_REOPEN, COMMAND_NONE, COMMAND_REOPEN } },
-    { SIGUSR2, "SIGUSR2", "upgrade", "changing binary",
+    { SIGUSR2, "SIGUSR2", "upgrade", false, "changing binary",
         { COMMAND_UPGRADE, COMMAND_NONE, COMMAND_UPGRADE } },
-    { SIGWINCH, "SIGWINCH", NULL, "gracefully shutting down workers",
+    { SIGWINCH, "SIGWINCH", NULL, false, "gracefully shutting down workers",
         { COMMAND_DRAIN, COMMAND_NONE, COMMAND_NONE } },
-    { SIGTERM, "SIGTERM", NULL, "exiting", { COMMAND_TERM, COMMAND_TERM, COMMAND_TERM } },
-    { SIGINT, "SIGINT", "stop", "exiting",
+    { SIGTERM, "SIGTERM", NULL, false, "exiting", { COMMAND_TERM, COMMAND_TERM, COMMAND_TERM } },
+    { SIGINT, "SIGINT", "stop", false, "exiting",
         { COMMAND_TERMINATE, COMMAND_TERMINATE, COMMAND_TERMINATE } },
-    { SIGQUIT, "SIGQUIT", "quit", "shutting down", { COMMAND_QUIT, COMMAND_QUIT, COMMAND_QUIT } },
-    { SIGCHLD, "SIGCHLD", NULL, NULL, { COMMAND_REAP, COMMAND_NONE, COMMAND_NONE } },
-    { SIGALRM, "SIGALRM", NULL, NULL, { COMMAND_DEADLINE, COMMAND_NONE, COMMAND_NONE } },
-    { SIGIO, "SIGIO", NULL, NULL, { COMMAND_CHANNEL, COMMAND_NONE, COMMAND_NONE } },
-    { SIGPIPE, "SIGPIPE", NULL, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
-    { SIGXFSZ, "SIGXFSZ", NULL, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
-    { SIGSYS, "SIGSYS", NULL, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
+    { SIGQUIT, "SIGQUIT", "quit", false, "shutting down",
+        { COMMAND_QUIT, COMMAND_QUIT, COMMAND_QUIT } },
+    { SIGCHLD, "SIGCHLD", NULL, false, NULL, { COMMAND_REAP, COMMAND_NONE, COMMAND_NONE } },
+    { SIGALRM, "SIGALRM", NULL, false, NULL, { COMMAND_DEADLINE, COMMAND_NONE, COMMAND_NONE } },
+    { SIGIO, "SIGIO", NULL, false, NULL, { COMMAND_CHANNEL, COMMAND_NONE, COMMAND_NONE } },
+    { SIGPIPE, "SIGPIPE", NULL, false, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
+    { SIGXFSZ, "SIGXFSZ", NULL, false, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
+    { SIGSYS, "SIGSYS", NULL, false, NULL, { COMMAND_NONE, COMMAND_NONE, COMMAND_NONE } },
     { .number = 0 },
 };
 
@@ -47,7 +51,7 @@ static void handle_signal(int number, siginfo_t *info, void *context)
     for (const struct signal_row *s = signals_table; s->number != 0; s++) {
         enum command command = s->commands[current_role];
 
-        if (s->number != number)
+        if (s->number != number || s->alias)
             continue;
         /* a terminal that is resized sends it too; only a person means it */
         if (number == SIGWINCH && info->si_code == SI_KERNEL)
@@ -100,6 +104,8 @@ void signals_install(enum role role)
     for (const struct signal_row *s = signals_table; s->number != 0; s++) {
         struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle_signal };
 
+        if (s->alias)
+            continue;
         if (s->commands[role] == COMMAND_NONE)
             action = (struct sigaction) { .sa_handler = SIG_IGN };
         else
@@ -136,6 +142,16 @@ bool signals_take(enum command command, pid_t *from)
     if (from != NULL)
         *from = senders[command];
     return true;
+}
+
+bool signals_sleep(int ms)
+{
+    struct timespec time = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+
+    assert(ms > 0);
+    if (!given[COMMAND_TERM] && !given[COMMAND_TERMINATE] && !given[COMMAND_QUIT])
+        ppoll(NULL, 0, &time, &wait_mask);
+    return !given[COMMAND_TERM] && !given[COMMAND_TERMINATE] && !given[COMMAND_QUIT];
 }
 
 void signals_send(pid_t pid, int number, struct log *log)

@@ -17,6 +17,7 @@ enum command {
     COMMAND_TERMINATE, /* end at once */
     COMMAND_QUIT,      /* end after the sessions */
     COMMAND_RELOAD,
+    COMMAND_RESUME, /* take a quit back: what COMMAND_RELOAD means then, and no signal's own */
     COMMAND_REOPEN,
     COMMAND_UPGRADE,
     COMMAND_DRAIN,
@@ -32,6 +33,7 @@ struct signal_row {
     int number;
     const char *name;    /* "SIGHUP" */
     const char *command; /* name of the command for -s and the control socket, or NULL */
+    bool alias;          /* the signal has a command of its own: this one is for -s alone */
     const char *doing;   /* in the words of the log's line; NULL: not logged */
     enum command commands[ROLE_N];
 };
@@ -58,6 +60,8 @@ bool signals_given(enum command command);
 /* Clears the command; returns whether it was given since the last call. `from`, if not NULL,
  * becomes the pid of the last process that sent it, 0 for the kernel. */
 bool signals_take(enum command command, pid_t *from);
+/* Sleeps for this time, while a start waits for something; false once it was told to end. */
+bool signals_sleep(int ms);
 /* Sends a signal to this process; a failure is an alert, unless the process is gone already. */
 void signals_send(pid_t pid, int number, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */

@@ -336,8 +336,8 @@ START_TEST(any_number_may_end_the_daemon)
     set_up(&host);
     for (int i = 0; i < 3 * CLIENTS_MAX; i++) {
         host.taken = COMMAND_NONE;
-        open_clients(&host, &quit[i], 1, "{\"command\":\"quit\"}\n");
-        ck_assert_int_eq(host.taken, COMMAND_QUIT);
+        open_clients(&host, &quit[i], 1, "{\"command\":\"stop\"}\n");
+        ck_assert_int_eq(host.taken, COMMAND_TERMINATE);
         ck_assert_str_eq(received(quit[i]), "{\"ok\":true}\n");
     }
     ck_assert_uint_le(host.control.client_n, CLIENTS_MAX);
@@ -353,8 +353,9 @@ START_TEST(whoever_ends_the_daemon_stays_connected)
 
     set_up(&host);
     fd = connect_client(&host);
-    send_text(&host, fd, "{\"command\":\"quit\"}\n");
-    ck_assert_int_eq(host.taken, COMMAND_QUIT);
+    send_text(&host, fd, _i == 0 ? "{\"command\":\"quit\"}\n" : "{\"command\":\"stop\"}\n");
+    ck_assert_int_eq(host.taken, _i == 0 ? COMMAND_QUIT : COMMAND_TERMINATE);
+    control_reply(&host.control, CONTROL_WAIT_QUIT, &(struct control_outcome) { .ok = true });
     ck_assert_str_eq(received(fd), "{\"ok\":true}\n");
     tear_down(&host);
     ck_assert_int_eq(recv(fd, &(char) { 0 }, 1, MSG_DONTWAIT), -1); /* no end of file */
@@ -462,10 +463,10 @@ START_TEST(a_path_that_ends_as_an_old_ones_comes_back)
     snprintf(second, sizeof(second), "%s.oldbin", path);
     control_socket_init(&control);
     ck_assert_int_eq(control_socket_create(&control, path, false, &host.log), 0);
-    control_socket_link_old(&control, &host.log);
+    control_socket_add_name(&control, ".oldbin", &host.log);
     control_socket_restore_path(&control, &host.log); /* the new process has not served */
     ck_assert_str_eq(control.path, path);
-    control_socket_link_old(&control, &host.log);
+    control_socket_add_name(&control, ".oldbin", &host.log);
     control_socket_leave_path(&control);
     ck_assert_str_eq(control.path, second);
     control_socket_restore_path(&control, &host.log);
@@ -492,7 +493,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, clients_that_do_not_read_give_way);
     tcase_add_test(tcase, waiting_clients_stay);
     tcase_add_test(tcase, any_number_may_end_the_daemon);
-    tcase_add_test(tcase, whoever_ends_the_daemon_stays_connected);
+    tcase_add_loop_test(tcase, whoever_ends_the_daemon_stays_connected, 0, 2);
     tcase_add_test(tcase, a_socket_in_use_is_not_replaced);
 }
 

@@ -4,6 +4,7 @@
 #include "daemon/control.h"
 #include "daemon/proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -357,14 +358,20 @@ END_TEST
 START_TEST(quit_is_seen_to_its_end)
 {
     struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);
-    int session = client_open(daemon->ports[0]), client = control_open(daemon);
+    int session = client_open(daemon->ports[0]), client = control_open(daemon), other;
+    char aside[64];
 
     client_echo(session, "begun");
     control_send(client, "quit");
     ck_assert(control_is_ok(control_receive(client)));
-    daemon_wait_log(daemon, "gracefully shutting down");
-    ck_assert_str_eq(control_text(control_ask(daemon, "status"), "state"), "quitting");
-    ck_assert(!control_is_ok(ask_reload(daemon)));
+    ck_assert_int_eq(client_error(daemon->ports[0]), ECONNREFUSED);
+    snprintf(aside, sizeof(aside), "forkbeard.sock.quit.%d", (int)daemon->pid);
+    other = client_open_unix(daemon_path(daemon, aside));
+    control_send(other, "status");
+    ck_assert_str_eq(control_text(control_receive(other), "state"), "quitting");
+    control_send(other, "reload");
+    ck_assert_str_eq(control_text(control_receive(other), "error"), "the daemon is ending");
+    close(other);
     ck_assert(client_is_quiet(client));
     client_echo(session, "goes on");
     if (_i == 0)
@@ -372,8 +379,7 @@ START_TEST(quit_is_seen_to_its_end)
     else
         ck_assert_int_eq(run_command(daemon, "stop"), 0);
     client_expect_end(client);
-    ck_assert(!daemon_has(daemon, "forkbeard.pid"));
-    ck_assert(!daemon_has(daemon, "forkbeard.sock"));
+    ck_assert(!daemon_has(daemon, aside));
     close(client);
     if (_i == 1) {
         client_expect_gone(session);

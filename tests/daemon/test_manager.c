@@ -170,6 +170,34 @@ START_TEST(a_drain_is_told)
 }
 END_TEST
 
+/* A quit that an operator asks for may be taken back: it is no end for the manager, who would kill
+ * what is left of the daemon some time later. */
+START_TEST(a_quit_may_be_taken_back)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct service_manager *manager;
+    int session;
+
+    daemon_configure(daemon, CONF);
+    manager = start_daemon(daemon, 0);
+    session = client_open(daemon->ports[0]);
+    client_echo(session, "holds its worker");
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "quit", NULL), 0);
+    service_manager_expect(
+        manager, "STATUS=Draining: the sessions of 2 workers may end by themselves");
+    service_manager_expect(
+        manager, "STATUS=Draining: the sessions of 1 worker may end by themselves");
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "resume", NULL), 0);
+    service_manager_wait(manager, SERVING "2, 1 draining");
+    service_manager_expect(manager, "READY=1");
+    client_echo(session, "goes on");
+    ck_assert_int_eq(client_error(daemon->ports[0]), 0);
+    close(session);
+    service_manager_destroy(manager);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static const char *const ways[] = { CONF, "master_process off; " CONF };
 
 START_TEST(the_watchdog_is_fed)
@@ -279,6 +307,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_reload_is_told, 0, 2);
     tcase_add_loop_test(tcase, a_failure_is_told_and_stays, 0, 2);
     tcase_add_test(tcase, a_drain_is_told);
+    tcase_add_test(tcase, a_quit_may_be_taken_back);
     tcase_add_loop_test(tcase, the_watchdog_is_fed, 0, 2);
     tcase_add_test(tcase, another_ones_watchdog_is_not_fed);
     tcase_add_test(tcase, a_single_process_tells_too);

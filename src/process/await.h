@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A start waits for a short time: a master process that was told to quit has the pid file's lock and
+ * the addresses until its workers have released them. A signal that ends a process ends the waiting.
+ * Nothing is taken here: whoever does so reports what is still in the way. */
+#pragma once
+
+#include "net/adopted.h"
+
+/* Waits until no process has the lock of this pid file. */
+void await_lock(const char *path, struct log *log);
+/* Waits until no other process listens on the addresses that have no previous holder. */
+void await_addresses(
+    const struct listeners *listeners, const struct adopted *adopted, struct log *log);

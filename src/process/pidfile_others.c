@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Looks at what other master processes have at our paths: the lock, and second names that they have
+ * left when they were killed. A name is removed only where no process has its number. */
+#include "process/pidfile.h"
+
+#include "base/number.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool pidfile_is_taken(const char *path, pid_t *holder)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    char name[PATH_MAX];
+    bool locked = false;
+    int fd = -1;
+
+    *holder = -1;
+    if ((size_t)snprintf(name, sizeof(name), "%s.lock", path) < sizeof(name))
+        fd = open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd == -1)
+        return false;
+    if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+        locked = true;
+    close(fd);
+    if (locked)
+        *holder = pidfile_peek_pid(name);
+    return locked;
+}
+
+/* Whether this is the second name of a process that has gone. */
+static bool is_stale(const char *base, const char *name)
+{
+    size_t n = strlen(base), suffix_n = strlen(PIDFILE_QUIT_SUFFIX);
+    int64_t pid;
+
+    return strncmp(name, base, n) == 0 && strncmp(name + n, PIDFILE_QUIT_SUFFIX, suffix_n) == 0 &&
+           number_parse(name + n + suffix_n, 1, INT_MAX, &pid) == NUMBER_OK &&
+           kill((pid_t)pid, 0) == -1 && errno == ESRCH;
+}
+
+void pidfile_remove_stale(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char directory[PATH_MAX] = ".";
+    const struct dirent *entry;
+    DIR *dir;
+
+    if (slash != NULL)
+        snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
+    dir = opendir(directory);
+    while (dir != NULL && (entry = readdir(dir)) != NULL)
+        if (is_stale(slash != NULL ? slash + 1 : path, entry->d_name))
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir != NULL)
+        closedir(dir);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tells daemons to quit, and looks what they leave to the next start. */
+#include "daemon/quit.h"
+
+#include "daemon/client.h"
+#include "daemon/proc.h"
+#include "daemon/upgrade.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const quit_modes[QUIT_MODES] = {
+    "worker_processes 2; events { accept_mutex off; } " QUIT_SERVER(""),
+    "worker_processes 2; events { accept_mutex on; } " QUIT_SERVER(""),
+    "worker_processes 2; events {} " QUIT_SERVER(" reuseport"),
+};
+
+int quit_run(struct daemon *daemon, const char *command)
+{
+    return daemon_run(daemon, "-c", "forkbeard.conf", "-s", command, NULL);
+}
+
+const char *quit_name(const char *path, pid_t pid)
+{
+    static char name[64];
+
+    snprintf(name, sizeof(name), "%s.quit.%d", path, (int)pid);
+    return name;
+}
+
+bool quit_is_aside(struct daemon *daemon, pid_t pid)
+{
+    return upgrade_read_pid(daemon, quit_name("forkbeard.pid", pid)) == pid &&
+           daemon_has(daemon, quit_name("forkbeard.sock", pid)) && daemon_pid(daemon) != pid &&
+           upgrade_read_pid(daemon, "forkbeard.pid.oldbin") != pid;
+}
+
+bool quit_has_names(struct daemon *daemon, pid_t pid)
+{
+    return daemon_has(daemon, quit_name("forkbeard.pid", pid)) ||
+           daemon_has(daemon, quit_name("forkbeard.sock", pid));
+}
+
+int quit_begin_session(const struct daemon *daemon)
+{
+    int client = client_open(daemon->ports[0]);
+
+    client_echo(client, "begun");
+    return client;
+}
+
+pid_t quit_daemon(struct daemon *daemon)
+{
+    pid_t pid = daemon->pid;
+
+    ck_assert_int_eq(quit_run(daemon, "quit"), 0);
+    ck_assert_str_eq(daemon->err, "");
+    ck_assert(quit_is_aside(daemon, pid));
+    daemon->pid = 0;
+    return pid;
+}
+
+void quit_end_session(struct daemon *daemon, int client, pid_t pid)
+{
+    client_echo(client, "to the end");
+    close(client);
+    ck_assert_int_eq(proc_wait(pid), 0);
+    ck_assert(!quit_has_names(daemon, pid));
+}
+
+unsigned quit_count_status(struct daemon *daemon, const char *what)
+{
+    unsigned n = 0;
+
+    ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
+    for (const char *text = daemon->out; (text = strstr(text, what)) != NULL; text++)
+        n++;
+    return n;
+}
+
+int quit_begin_session_of(const struct daemon *daemon, pid_t master)
+{
+    while (true) {
+        int client = quit_begin_session(daemon);
+
+        if (proc_holder(master, proc_connection(client)) != 0)
+            return client;
+        close(client);
+    }
+}

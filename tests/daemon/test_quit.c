@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A master process that was told to quit lets its sessions end while the next start serves. */
+#include "daemon/client.h"
+#include "daemon/proc.h"
+#include "daemon/quit.h"
+#include "daemon/rate_clients.h"
+#include "daemon/upgrade.h"
+#include "support/test.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The next start */
+
+START_TEST(names_at_each_step)
+{
+    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old = quit_daemon(daemon);
+
+    ck_assert(!daemon_has(daemon, "forkbeard.pid"));
+    ck_assert(!daemon_has(daemon, "forkbeard.pid.lock"));
+    ck_assert(!daemon_has(daemon, "forkbeard.sock"));
+    ck_assert(!daemon_has(daemon, "socket"));
+    ck_assert_int_eq(client_error(daemon->ports[0]), ECONNREFUSED);
+    client_echo(client, "goes on");
+    ck_assert_uint_eq(quit_count_status(daemon, "master process "), 1);
+    ck_assert_uint_eq(quit_count_status(daemon, "quitting"), 1);
+
+    daemon_start(daemon);
+    upgrade_echo_once(daemon);
+    client_echo(client, "goes on beside it");
+    ck_assert_uint_eq(quit_count_status(daemon, "master process "), 2);
+    ck_assert_uint_eq(quit_count_status(daemon, "quitting"), 1);
+    ck_assert_int_eq(daemon_run(daemon, "status", "--json", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->out, "}\n{\"ok\":true,"));
+
+    quit_end_session(daemon, client, old);
+    ck_assert_uint_eq(quit_count_status(daemon, "master process "), 1);
+    ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
+    ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.lock"), daemon->pid);
+    upgrade_echo_once(daemon); /* the path is there */
+    daemon_stop(daemon, SIGQUIT);
+    ck_assert(!quit_has_names(daemon, daemon->pid));
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* With sessions that stay, and clients that come all the time: none is lost, and none refused once
+ * the start has returned. Odd ones by the signal, and the start does not wait for anything. */
+START_TEST(a_start_at_once_under_load)
+{
+    struct daemon *daemon = daemon_start_new(1, "%s", quit_modes[_i / 2]);
+    struct rate_clients clients;
+    unsigned refused, reset;
+    pid_t old[3];
+    int stays[3];
+
+    rate_clients_start(&clients,
+        &(struct rate_clients_options) {
+            .port = daemon->ports[0], .rate = 500, .long_n = 20, .talk_ms = 20, .missed = -1u });
+    for (int i = 0; i < 3; i++) {
+        old[i] = daemon->pid;
+        stays[i] = quit_begin_session(daemon);
+        if (_i % 2 == 0)
+            ck_assert_int_eq(quit_run(daemon, "quit"), 0);
+        else
+            daemon_signal(daemon, SIGQUIT);
+        ck_assert_int_eq(daemon_start_background(daemon), 0);
+        ck_assert_int_ne(daemon->pid, old[i]);
+        refused = atomic_load(&clients.refused);
+        reset = atomic_load(&clients.reset);
+        rate_clients_wait(&clients, 150);
+        ck_assert_uint_eq(atomic_load(&clients.refused), refused);
+        ck_assert_uint_eq(atomic_load(&clients.reset), reset);
+        ck_assert_uint_eq(atomic_load(&clients.long_ended), 0);
+    }
+    rate_clients_stop(&clients);
+    rate_clients_check(&clients);
+    for (int i = 0; i < 3; i++)
+        quit_end_session(daemon, stays[i], old[i]);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(several_drain_at_once)
+{
+    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
+    int clients[3];
+    pid_t old[3];
+
+    for (int i = 0; i < 3; i++) {
+        clients[i] = quit_begin_session(daemon);
+        old[i] = quit_daemon(daemon);
+        daemon_start(daemon);
+    }
+    ck_assert_uint_eq(quit_count_status(daemon, "master process "), 4);
+    ck_assert_uint_eq(quit_count_status(daemon, "quitting"), 3);
+    quit_end_session(daemon, clients[1], old[1]);
+    client_echo(clients[0], "goes on");
+    client_echo(clients[2], "goes on");
+    ck_assert_uint_eq(quit_count_status(daemon, "quitting"), 2);
+
+    ck_assert_int_eq(quit_run(daemon, "stop"), 0);
+    ck_assert_str_eq(daemon->err, "");
+    ck_assert_int_eq(proc_wait(old[0]), 0);
+    ck_assert_int_eq(proc_wait(old[2]), 0);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    client_expect_gone(clients[0]);
+    client_expect_gone(clients[2]);
+    close(clients[0]);
+    close(clients[2]);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(commands_when_all_shut_down)
+{
+    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old;
+
+    ck_assert_int_eq(quit_run(daemon, "resume"), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "the daemon is not shutting down"));
+    old = quit_daemon(daemon);
+    ck_assert_int_eq(quit_run(daemon, "quit"), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "is shutting down already"));
+    ck_assert_int_eq(quit_run(daemon, "reload"), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "is shutting down, and \"-s resume\" would"));
+    ck_assert_int_eq(quit_run(daemon, "stop"), 0);
+    ck_assert_int_eq(proc_wait(old), 0);
+    client_expect_gone(client);
+    close(client);
+    ck_assert_int_eq(quit_run(daemon, "stop"), 1);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(without_a_control_socket)
+{
+    struct daemon *daemon = daemon_start_new(1, "control off; " QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old = daemon->pid;
+
+    ck_assert_int_eq(quit_run(daemon, "resume"), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "no daemon is shutting down"));
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(quit_run(daemon, "quit"), 0);
+        WAIT_FOR(upgrade_read_pid(daemon, quit_name("forkbeard.pid", old)) == old);
+        ck_assert_int_eq(quit_run(daemon, "quit"), 0);
+        ck_assert_ptr_nonnull(strstr(daemon->err, "is shutting down already"));
+        if (i == 1)
+            break;
+        ck_assert_int_eq(quit_run(daemon, "resume"), 0);
+        WAIT_FOR(daemon_pid(daemon) == old);
+        WAIT_FOR(!quit_has_names(daemon, old));
+    }
+    daemon->pid = 0;
+    daemon_start(daemon);
+    ck_assert_int_eq(quit_run(daemon, "stop"), 0);
+    ck_assert_int_eq(proc_wait(old), 0);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    client_expect_gone(client);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(term_may_leave_the_names_too)
+{
+    struct daemon *daemon = daemon_start_new(1, "sigterm_shutdown graceful; " QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old = daemon->pid;
+
+    daemon_signal(daemon, SIGTERM);
+    WAIT_FOR(quit_is_aside(daemon, old));
+    daemon->pid = 0;
+    daemon_start(daemon);
+    quit_end_session(daemon, client, old);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A worker that stands still keeps its listeners: the reply and the lock wait for a while, and the
+ * next start tries its addresses again. */
+START_TEST(a_worker_stands_still)
+{
+    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old = daemon->pid, workers[2];
+    int64_t since = now_ms();
+
+    ck_assert_uint_eq(proc_children(old, workers, 2), 2);
+    proc_freeze(workers[0]);
+    quit_daemon(daemon);
+    ck_assert_int_ge(now_ms() - since, 1500);
+    daemon_launch(daemon);
+    daemon_wait_log(daemon, "another process listens on 127.0.0.1:");
+    ck_assert_int_eq(kill(workers[0], SIGCONT), 0);
+    WAIT_FOR(daemon_pid(daemon) == daemon->pid);
+    upgrade_echo_once(daemon);
+    quit_end_session(daemon, client, old);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The start comes before the master process has seen the signal. _i: the start is ended. */
+START_TEST(a_start_that_waits)
+{
+    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old = daemon->pid;
+
+    proc_freeze(old);
+    daemon_signal(daemon, SIGQUIT);
+    daemon->pid = 0;
+    daemon_expects(daemon, "another master process");
+    daemon_launch(daemon);
+    daemon_wait_log(daemon, "has the pid file");
+    if (_i == 1) {
+        daemon_signal(daemon, SIGTERM);
+        ck_assert_int_ne(daemon_wait(daemon), 0);
+    }
+    ck_assert_int_eq(kill(old, SIGCONT), 0);
+    if (_i == 0)
+        WAIT_FOR(daemon_pid(daemon) == daemon->pid);
+    WAIT_FOR(quit_is_aside(daemon, old));
+    quit_end_session(daemon, client, old);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The names of a killed process disturb nobody, and the next start removes them. */
+START_TEST(a_killed_one_leaves_its_names)
+{
+    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old = quit_daemon(daemon);
+
+    daemon_start(daemon);
+    daemon_expects(daemon, "the master process has gone");
+    ck_assert_int_eq(kill(old, SIGKILL), 0);
+    ck_assert_int_eq(proc_wait(old), 128 + SIGKILL);
+    ck_assert(quit_has_names(daemon, old));
+    ck_assert_uint_eq(quit_count_status(daemon, "master process "), 1);
+    ck_assert_int_eq(quit_run(daemon, "resume"), 1);
+    client_echo(client, "served by an orphan");
+    close(client);
+    ck_assert_int_eq(quit_run(daemon, "quit"), 0);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    ck_assert_int_eq(quit_run(daemon, "quit"), 1);
+    daemon_start(daemon);
+    ck_assert(!quit_has_names(daemon, old));
+    daemon_stop(daemon, SIGTERM);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Upgrades */
+
+/* Two processes drain, and the next start serves at once. _i: which one quits first, and whether
+ * the old one ends before the other. */
+START_TEST(both_of_an_upgrade_quit)
+{
+    struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
+    pid_t old = daemon->pid, new;
+    int of_old, of_new;
+
+    of_old = quit_begin_session(daemon);
+    new = upgrade_start(daemon);
+    of_new = quit_begin_session_of(daemon, new);
+    if (_i % 2 == 0) {
+        daemon_signal(daemon, SIGQUIT);
+        WAIT_FOR(proc_child_n(old) == 2);
+        ck_assert(daemon_has(daemon, "forkbeard.pid.oldbin")); /* the other one serves */
+        ck_assert_int_eq(kill(new, SIGQUIT), 0);
+    } else {
+        ck_assert_int_eq(kill(new, SIGQUIT), 0);
+        WAIT_FOR(proc_child_n(new) == 1);
+        ck_assert_int_eq(daemon_pid(daemon), new); /* perhaps a rollback */
+        daemon_signal(daemon, SIGQUIT);
+    }
+    WAIT_FOR(quit_is_aside(daemon, old) && quit_is_aside(daemon, new));
+    ck_assert(!daemon_has(daemon, "forkbeard.pid") && !daemon_has(daemon, "forkbeard.pid.oldbin"));
+    daemon->pid = 0;
+    daemon_start(daemon);
+    upgrade_echo_once(daemon);
+    ck_assert_uint_eq(quit_count_status(daemon, "master process "), 3);
+    client_echo(of_old, "goes on");
+    client_echo(of_new, "goes on");
+    if (_i / 2 == 0) {
+        quit_end_session(daemon, of_old, old);
+        quit_end_session(daemon, of_new, new);
+    } else {
+        close(of_new);
+        WAIT_FOR(!quit_has_names(daemon, new));
+        quit_end_session(daemon, of_old, old);
+    }
+    ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
+    upgrade_echo_once(daemon);
+    daemon_stop(daemon, SIGTERM);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A process drains when the other is killed: then it is alone, and leaves the names as well. _i:
+ * the new one is killed. */
+START_TEST(one_of_an_upgrade_dies)
+{
+    struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
+    pid_t old = daemon->pid, new, drains;
+    int client;
+
+    daemon_expects(daemon, "exited on signal 9");
+    daemon_expects(daemon, "the master process has gone");
+    new = upgrade_start(daemon);
+    drains = _i == 0 ? new : old;
+    client = quit_begin_session_of(daemon, drains);
+    ck_assert_int_eq(kill(drains, SIGQUIT), 0);
+    WAIT_FOR(proc_child_n(drains) == 1 + (unsigned)_i);
+    ck_assert_int_eq(kill(_i == 0 ? old : new, SIGKILL), 0);
+    if (_i == 0) {
+        ck_assert_int_eq(proc_wait(old), 128 + SIGKILL);
+        daemon_owns(daemon, "forkbeard.pid.oldbin"); /* the killed process could not clean up */
+        daemon_owns(daemon, "forkbeard.sock.oldbin");
+    }
+    WAIT_FOR(quit_is_aside(daemon, drains));
+    ck_assert(!daemon_has(daemon, "forkbeard.pid"));
+    daemon->pid = 0;
+    WAIT_FOR(client_error(daemon->ports[0]) == ECONNREFUSED); /* orphans have let go */
+    daemon_start(daemon);
+    upgrade_echo_once(daemon);
+    quit_end_session(daemon, client, drains);
+    upgrade_echo_once(daemon);
+    daemon_stop(daemon, SIGTERM);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The old one of a completed upgrade drains beside the new one: it cannot come back. */
+START_TEST(an_old_one_is_not_resumed)
+{
+    struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
+    int client = quit_begin_session(daemon);
+    pid_t old = daemon->pid, new = upgrade_start(daemon);
+
+    daemon_signal(daemon, SIGQUIT);
+    WAIT_FOR(proc_child_n(old) == 2);
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "resume refused: master process");
+    ck_assert_uint_eq(quit_count_status(daemon, "master process "), 2);
+    client_echo(client, "goes on");
+    close(client);
+    upgrade_wait_complete(daemon, new);
+    upgrade_echo_once(daemon);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_test(tcase, names_at_each_step);
+    tcase_add_loop_test(tcase, a_start_at_once_under_load, 0, 2 * QUIT_MODES);
+    tcase_add_test(tcase, several_drain_at_once);
+    tcase_add_test(tcase, commands_when_all_shut_down);
+    tcase_add_test(tcase, without_a_control_socket);
+    tcase_add_test(tcase, term_may_leave_the_names_too);
+    tcase_add_test(tcase, a_worker_stands_still);
+    tcase_add_loop_test(tcase, a_start_that_waits, 0, 2);
+    tcase_add_test(tcase, a_killed_one_leaves_its_names);
+    tcase_add_loop_test(tcase, both_of_an_upgrade_quit, 0, 4);
+    tcase_add_loop_test(tcase, one_of_an_upgrade_dies, 0, 2);
+    tcase_add_test(tcase, an_old_one_is_not_resumed);
+}
+
+TEST_MAIN("quit", add_tests)
