@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A start waits for a short time: a master process that was told to quit has the pid file's lock and
- * the addresses until its workers have released them. A signal that ends a process ends the waiting.
- * Nothing is taken here: whoever does so reports what is still in the way. */
+/* A start waits for a short time: a master process that was told to quit has the pid file's lock
+ * and the addresses until its workers have released them. A signal that ends a process ends the
+ * waiting. Nothing is taken here: whoever does so reports what is still in the way. */
 #pragma once
 
 #include "net/adopted.h"
