@@ -22,8 +22,8 @@ static const char *const options[][2] = {
     { "--json", "show the status as one line of JSON" },
     { "--timeout time", "wait no longer for the daemon's reply (default: 5s,\n"
                         "3m for resume, reload and upgrade)" },
-    { "--control path", "reach the daemon with this control socket for -s and status; no\n"
-                        "configuration is read" },
+    { "--control path", "reach the daemon with this control socket, and read\n"
+                        "no configuration" },
     { "-p prefix", "set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
                    "logs/error.log are below it" },
     { "-e filename", "set error log file (default: " DEFAULT_ERROR_LOG_PATH ")" },
