@@ -107,7 +107,7 @@ static void show_deaths(struct json_value deaths, FILE *out)
 static void show_left(struct json_value workers, FILE *out)
 {
     struct json_value worker = { NULL, 0 };
-    const char *before = "left behind by a master process that was killed (end with kill -INT):";
+    const char *before = "workers left behind, whose master was killed (end with kill -INT):";
 
     while ((worker = json_next(workers, worker)).text != NULL) {
         fprintf(out, "%s %" PRId64, before, member_number(worker, "pid"));

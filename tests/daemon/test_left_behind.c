@@ -103,7 +103,7 @@ START_TEST(the_next_master_names_them)
     }
     ck_assert_int_eq(daemon_run(scene.daemon, "status", "-c", "forkbeard.conf", NULL), 0);
     snprintf(line, sizeof(line),
-        "\nleft behind by a master process that was killed (end with kill -INT): %d %d\n",
+        "\nworkers left behind, whose master was killed (end with kill -INT): %d %d\n",
         (int)scene.workers[0], (int)scene.workers[1]);
     ck_assert_ptr_nonnull(strstr(scene.daemon->out, line));
     for (unsigned i = 0; i < 2; i++)
