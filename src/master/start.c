@@ -7,6 +7,7 @@
 
 #include "master/master.h"
 #include "master/single.h"
+#include "process/address_check.h"
 #include "process/await.h"
 #include "process/config_check.h"
 #include "process/configuration.h"
@@ -60,6 +61,7 @@ int start_test(const struct cycle_options *options, bool quiet, bool dump, struc
         fprintf(stderr, "forkbeard: configuration file %s test failed\n", options->conf);
         return log_exit_code(log);
     }
+    address_check(cycle, log, STDERR_FILENO);
     if (!quiet)
         fprintf(stderr,
             "forkbeard: the configuration file %s syntax is ok\n"

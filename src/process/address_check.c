@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Compares listeners and the control socket with what is in use. A warning is left out where this
+ * user cannot know whose the socket is and it may well be ours: the running daemon's, or stored by
+ * the service manager. */
+#include "process/address_check.h"
+
+#include "base/number.h"
+#include "conf/report.h"
+#include "net/in_use.h"
+#include "process/pidfile.h"
+#include "process/socket_holder.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The master process that runs with our pid file, and in an upgrade the old one. */
+enum { MASTER, OLD_MASTER, MASTERS };
+
+struct checking {
+    struct conf_report report;
+    struct in_use in_use;
+    pid_t masters[MASTERS]; /* 0: none */
+    bool by_manager;        /* the service manager has started this process */
+};
+
+/* Reads the number in a pid file; 0: there is none. */
+static pid_t read_pid(const char *path, const char *suffix)
+{
+    char name[PATH_MAX], text[32] = "";
+    int64_t pid = 0;
+    FILE *file;
+
+    if (snprintf(name, sizeof(name), "%s%s", path, suffix) >= (int)sizeof(name) ||
+        (file = fopen(name, "re")) == NULL)
+        return 0;
+    if (fgets(text, sizeof(text), file) != NULL)
+        text[strcspn(text, "\n")] = '\0';
+    fclose(file);
+    return number_parse(text, 1, INT_MAX, &pid) == NUMBER_OK ? (pid_t)pid : 0;
+}
+
+/* Whether systemd has started this process, which then cannot see whose sockets there are. */
+static bool is_started_by_manager(void)
+{
+    const char *value = getenv("SYSTEMD_EXEC_PID");
+    int64_t pid;
+
+    return value != NULL && number_parse(value, 1, INT_MAX, &pid) == NUMBER_OK && pid == getpid();
+}
+
+/* Whether a daemon with our pid file has the socket, or may have it. */
+static bool is_ours(const struct checking *checking, unsigned long inode)
+{
+    for (int i = 0; i < MASTERS; i++)
+        if (checking->masters[i] != 0 && socket_holder_is(checking->masters[i], inode) != 0)
+            return true;
+    return false;
+}
+
+/* Whether a socket that no process seems to have may be one that the service manager stores for us,
+ * or will pass. */
+static bool may_be_passed(const struct checking *checking, const struct in_use_socket *held)
+{
+    if (checking->by_manager)
+        return true;
+    return geteuid() != 0 && (held->uid == geteuid() || held->uid == (uid_t)-1);
+}
+
+/* Warns that `what` would fail because of a socket, unless that is ours. Returns whether it has. */
+static bool warn_of(struct checking *checking, const struct listener *listener,
+    const struct in_use_socket *held, bool sure, const char *what)
+{
+    const char *unless = sure ? "" : ", unless that has IPV6_V6ONLY";
+    char text[ADDRESS_TEXT], who[64] = "a process that this user cannot see";
+    struct socket_holder holder;
+
+    if (is_ours(checking, held->inode))
+        return false;
+    if (socket_holder_find(held->inode, &holder)) {
+        snprintf(who, sizeof(who), "process %d (%s)", (int)holder.pid, holder.name);
+        if (holder.pid == 1 || strcmp(holder.name, "systemd") == 0)
+            unless = ", unless it passes the socket";
+    } else if (may_be_passed(checking, held)) {
+        return false;
+    }
+    report_warn(&checking->report, listener->word, "%s: %s is in use by %s%s", what,
+        address_format(&held->address, true, text), who, unless);
+    return true;
+}
+
+static bool is_socket(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Warns of the first socket that is in the way: others are mostly of the same process. */
+static void check_address(
+    struct checking *checking, const struct listener *listener, const char *what)
+{
+    const struct in_use_socket *held = NULL;
+    bool sure;
+
+    do
+        held = in_use_find(&checking->in_use, held, listener, &sure);
+    while (held != NULL && !warn_of(checking, listener, held, sure, what));
+}
+
+static void check_listener(struct checking *checking, const struct listener *listener)
+{
+    char what[ADDRESS_TEXT + 32];
+
+    if (listener->address.any.sa_family == AF_UNIX && !is_socket(listener->address.un.sun_path))
+        return; /* the path is free, even where a socket listens that was made there */
+    snprintf(what, sizeof(what), "bind() to %s would fail", listener->text);
+    check_address(checking, listener, what);
+}
+
+/* The kernel knows a control socket by the name under which it was made (control/socket.c). */
+static void check_control(struct checking *checking, const char *path)
+{
+    static const char *const suffixes[] = { ".new", "" };
+    struct listener listener = { .address.length = sizeof(struct sockaddr_un) };
+    struct sockaddr_un *address = &listener.address.un;
+
+    if (path == NULL || !is_socket(path))
+        return;
+    address->sun_family = AF_UNIX;
+    for (size_t i = 0; i < countof(suffixes); i++) {
+        snprintf(address->sun_path, sizeof(address->sun_path), "%s%s", path, suffixes[i]);
+        check_address(checking, &listener, "the control socket could not be made");
+    }
+}
+
+void address_check(const struct cycle *cycle, struct log *log, int excerpts)
+{
+    struct checking checking = {
+        .masters[MASTER] = read_pid(cycle->core.pid, ""),
+        .masters[OLD_MASTER] = read_pid(cycle->core.pid, PIDFILE_OLD_SUFFIX),
+        .by_manager = is_started_by_manager(),
+    };
+    const struct listener *listener;
+
+    if (in_use_read(&checking.in_use, "") == -1)
+        return;
+    report_init(&checking.report, cycle->arena);
+    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        check_listener(&checking, listener);
+    if (cycle->core.master_process)
+        check_control(&checking, cycle->core.control);
+    report_show(&checking.report, log, excerpts);
+    in_use_done(&checking.in_use);
+}
