@@ -72,6 +72,20 @@ void cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out)
     assert(!"the mask has fewer processors than it counts");
 }
 
+bool cpu_find_usable(cpu_set_t *out)
+{
+    cpu_set_t before, all;
+    bool known;
+
+    memset(&all, 0xff, sizeof(all));
+    if (sched_getaffinity(0, sizeof(before), &before) == -1 ||
+        sched_setaffinity(0, sizeof(all), &all) == -1)
+        return false;
+    known = sched_getaffinity(0, sizeof(*out), out) == 0;
+    sched_setaffinity(0, sizeof(before), &before);
+    return known && CPU_COUNT(out) > 0;
+}
+
 const char *cpu_parse_mask(const char *text, cpu_set_t *out)
 {
     size_t n = strlen(text);

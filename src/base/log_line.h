@@ -23,7 +23,7 @@ struct log_line {
     uint64_t connection;                    /* number of the connection, or 0 */
     const char *client, *server, *upstream; /* addresses */
     const char *protocol;                   /* name; not shown in the text form */
-    const struct log_place *place;          /* or NULL */
+    const struct log_place *place;          /* NULL: none */
     bool named; /* the message names client and server, which the text form does not repeat */
     bool force; /* write to every target whatever its level (debug_connection) */
 };

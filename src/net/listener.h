@@ -40,7 +40,7 @@ struct listener {
     unsigned fd_n;                /* 1, or with reuseport one a worker slot */
     int *fds;                     /* -1: not open */
     void *owner;                  /* the user of its connections; opaque here */
-    const struct conf_word *word; /* its place in the configuration, or NULL; opaque here */
+    const struct conf_word *word; /* place in the configuration, or NULL; opaque here */
     bool adopted;      /* the sockets come from the listener of the previous configuration */
     bool beside;       /* bound while another listens on its port, which must allow it */
     bool foreign;      /* bound by the service manager, which also unlinks its path */

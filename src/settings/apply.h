@@ -6,6 +6,7 @@
 
 #include "conf/report.h"
 #include "settings/cycle.h"
+#include "settings/paths.h"
 #include "settings/scope.h"
 #include "settings/setting.h"
 
@@ -22,7 +23,9 @@ struct apply {
     struct scope *scope;                      /* innermost block that is being applied */
     const struct setting *tables[TABLES + 1]; /* ends with NULL */
     const struct conf_word *use;              /* word that named the mechanism, or NULL */
+    const struct conf_directive *affinity;    /* worker_cpu_affinity, or NULL */
     const struct conf_directive *stream;      /* stored until the main context was applied */
+    STAILQ_HEAD(, path_entry) paths;          /* paths of accepted directives */
     bool cut;                                 /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };

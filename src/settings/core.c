@@ -20,6 +20,23 @@
 #define WORKERS_MAX (SLOT_MAX / 2)
 #define THREADS_MAX 1024
 
+/* For who is not root, and does not need them. */
+static void warn_of_user(struct apply *apply, const struct conf_directive *directive)
+{
+    const struct conf_word *args = directive->args;
+    const char *group = directive->arg_n > 1 ? args[1].text : NULL;
+
+    if (lookup_has_user(apply, &args[0], args[0].text, group))
+        return;
+    if (group == NULL)
+        report_warn(apply->report, &args[0],
+            "there is no user \"%s\": root could not start the daemon", args[0].text);
+    else
+        report_warn(apply->report, &args[0],
+            "there is no user \"%s\", or no group \"%s\": root could not start the daemon",
+            args[0].text, group);
+}
+
 static SETTER(set_user)
 {
     const char *group = directive->arg_n > 1 ? directive->args[1].text : NULL, *wrong;
@@ -31,10 +48,29 @@ static SETTER(set_user)
         report_warn(apply->report, &directive->name,
             "the \"user\" directive makes sense only if the master process runs with super-user "
             "privileges, ignored");
+        if (apply->options->testing)
+            warn_of_user(apply, directive);
         return 0;
     }
     wrong = lookup_user(apply, &directive->args[0], directive->args[0].text, group, &of_group);
     return wrong == NULL ? 0 : set_bad_value(apply, directive, of_group ? 1 : 0, "%s", wrong);
+}
+
+static SETTER(set_pid)
+{
+    if (set_path(apply, setting, directive, field) == -1)
+        return -1;
+    paths_add(apply, "pid", PATH_PID, apply->cycle->core.pid, &directive->args[0]);
+    return 0;
+}
+
+static SETTER(set_working_directory)
+{
+    if (set_path(apply, setting, directive, field) == -1)
+        return -1;
+    paths_add(apply, "working_directory", PATH_DIRECTORY, apply->cycle->core.working_directory,
+        &directive->args[0]);
+    return 0;
 }
 
 static SETTER(set_worker_processes)
@@ -83,6 +119,7 @@ static SETTER(set_cpu_affinity)
     core->cpus = apply_alloc(apply, directive->arg_n * sizeof(*core->cpus));
     if (core->cpus == NULL)
         return -1;
+    apply->affinity = directive;
     if (core->cpu_auto && directive->arg_n == 1) {
         core->cpu_n = 1;
         if (sched_getaffinity(0, sizeof(*core->cpus), core->cpus) == -1)
@@ -175,6 +212,7 @@ static SETTER(set_control)
         return set_bad_value(apply, directive, 0, "the path is longer than %d bytes: \"%s\"",
             CONTROL_PATH_MAX, path);
     core->control = path;
+    paths_add(apply, "control", PATH_CONTROL, path, &directive->args[0]);
     return 0;
 }
 
@@ -207,7 +245,7 @@ const struct setting core_table[] = {
         .initial = "on" },
     { "max_generations", CONTEXT_MAIN, 1, 1, .set = set_number, CORE(max_generations),
         .greatest_value = INT_MAX, .initial = "8" },
-    { "pid", CONTEXT_MAIN, 1, 1, .set = set_path, CORE(pid), .finds_master = true,
+    { "pid", CONTEXT_MAIN, 1, 1, .set = set_pid, CORE(pid), .finds_master = true,
         .unset = "@runstatedir@/forkbeard.pid" },
     { "sandbox", CONTEXT_MAIN, 1, 1, .set = set_sandbox, CORE(sandbox), .initial = "on" },
     { "sigterm_shutdown", CONTEXT_MAIN, 1, 1, .set = set_sigterm_shutdown, CORE(sigterm_graceful),
@@ -233,8 +271,8 @@ const struct setting core_table[] = {
         .initial = "30s" },
     { "worker_watchdog", CONTEXT_MAIN, 1, 1, .set = set_msec, CORE(worker_watchdog),
         .initial = "60s" },
-    { "working_directory", CONTEXT_MAIN, 1, 1, .set = set_path, CORE(working_directory),
-        .unset = "none" },
+    { "working_directory", CONTEXT_MAIN, 1, 1, .set = set_working_directory,
+        CORE(working_directory), .unset = "none" },
     { .name = NULL },
 };
 
@@ -289,6 +327,53 @@ void core_finish_control(struct apply *apply)
             path);
 }
 
+static int first_cpu(const cpu_set_t *set)
+{
+    int cpu = 0;
+
+    while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, set))
+        cpu++;
+    return cpu;
+}
+
+/* Finds out whether a worker can be bound to a mask: it needs one processor that is there. */
+static void check_mask(
+    struct apply *apply, unsigned arg, const cpu_set_t *mask, const cpu_set_t *usable)
+{
+    const struct conf_directive *directive = apply->affinity;
+    cpu_set_t left, missing;
+
+    CPU_AND(&left, mask, usable);
+    CPU_XOR(&missing, mask, &left);
+    if (CPU_COUNT(&left) == 0)
+        set_bad_value(apply, directive, arg, "processor %d is not there, or may not be used",
+            first_cpu(&missing));
+    else if (CPU_COUNT(&missing) > 0)
+        report_warn(apply->report, &directive->args[arg],
+            "\"%s\" in \"%s\" directive: processor %d is not there, or may not be used",
+            directive->args[arg].text, directive->name.text, first_cpu(&missing));
+}
+
+/* Checks the masks that workers have. Only a process that goes on to serve does not: the one that
+ * has checked the configuration for it has. */
+static void check_affinity(struct apply *apply)
+{
+    const struct core_settings *core = &apply->cycle->core;
+    const struct conf_directive *directive = apply->affinity;
+    unsigned first = core->cpu_auto ? 1 : 0, n = core->cpu_n;
+    cpu_set_t usable;
+
+    if (directive == NULL || directive->arg_n == first || !core->master_process)
+        return;
+    if (!apply->options->testing && apply->options->progress == NULL)
+        return;
+    if (!core->cpu_auto && n > (unsigned)core->worker_processes)
+        n = (unsigned)core->worker_processes;
+    if (cpu_find_usable(&usable))
+        for (unsigned i = 0; i < n; i++)
+            check_mask(apply, first + i, &core->cpus[i], &usable);
+}
+
 void core_finish(struct apply *apply)
 {
     struct core_settings *core = &apply->cycle->core;
@@ -300,6 +385,7 @@ void core_finish(struct apply *apply)
     if (core->sandbox == SANDBOX_STRICT && !core->master_process)
         report_error(apply->report, NULL,
             "\"sandbox strict\" needs worker processes: set \"master_process on\"");
+    check_affinity(apply);
     core_finish_pid(apply);
     core_finish_control(apply);
     error_log_finish(apply);

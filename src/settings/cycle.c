@@ -30,6 +30,17 @@ static void apply_text(struct apply *apply, const struct conf_block *block, unsi
         apply_block(apply, block);
 }
 
+/* Sets what was not written, and what follows from all that was. */
+static void finish_all(struct apply *apply, struct scope *scope)
+{
+    apply_defaults(apply, scope, core_table);
+    core_finish(apply);
+    events_finish(apply);
+    sizing_finish(apply);
+    needs_collect(apply);
+    paths_add_defaults(apply);
+}
+
 static void read_all(struct apply *apply)
 {
     const struct cycle_options *options = apply->options;
@@ -61,13 +72,9 @@ static void read_all(struct apply *apply)
     scope.refused = apply->report->error_n > 0;
     if (scope_is_whole(apply, &scope))
         require_block(apply, &scope, "events");
-    if (apply->report->error_n > 0)
-        return;
-    apply_defaults(apply, &scope, core_table);
-    core_finish(apply);
-    events_finish(apply);
-    sizing_finish(apply);
-    needs_collect(apply);
+    if (apply->report->error_n == 0)
+        finish_all(apply, &scope);
+    paths_check(apply);
 }
 
 static void apply_configuration(
@@ -78,6 +85,7 @@ static void apply_configuration(
     };
     const struct setting *mechanisms = events_mechanism_table(&apply);
 
+    STAILQ_INIT(&apply.paths);
     if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* table 4 */
         return;
     apply.tables[TABLE_CORE] = core_table;

@@ -199,6 +199,8 @@ SETTER(error_log_set)
         return set_bad_value(apply, directive, 2, "expected \"json\"");
     if (set_destination(apply, directive, &target) == -1)
         return -1;
+    if (target.path != NULL)
+        paths_add(apply, "error_log", PATH_LOG, target.path, &directive->args[0]);
     return add_target(apply, &target);
 }
 

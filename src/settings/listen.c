@@ -212,6 +212,8 @@ static int add_listen(
     listen->address = *address;
     assert(listen->server == apply->scope->server && listen->server != NULL);
     STAILQ_INSERT_TAIL(&apply->scope->listens, listen, link);
+    if (address->any.sa_family == AF_UNIX && !listen->passed)
+        paths_add(apply, "listen", PATH_LISTEN, listen->address.un.sun_path, listen->word);
     return 0;
 }
 
@@ -224,7 +226,7 @@ static int find_passed(struct apply *apply, const struct conf_directive *directi
     const char *name = directive->args[0].text + strlen(FD_PREFIX);
     char all[256];
 
-    listen->own_socket = true;
+    listen->own_socket = listen->passed = true;
     *n = 0;
     if (*name == '\0')
         return set_bad_value(

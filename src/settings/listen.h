@@ -19,6 +19,7 @@ struct listen_address {
     struct address address;
     struct listener_options options;
     bool own_socket; /* `bind`, or an option that only a socket of its own can have */
+    bool passed;     /* the service manager's (fd:NAME) */
     struct server *server;
 };
 

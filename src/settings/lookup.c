@@ -164,6 +164,18 @@ const char *lookup_user(struct apply *apply, const struct conf_word *word, const
     return wrong;
 }
 
+bool lookup_has_user(
+    struct apply *apply, const struct conf_word *word, const char *user, const char *group)
+{
+    struct identity *identity = malloc(sizeof(*identity));
+    bool has, of_group;
+    int n = 0;
+
+    has = identity == NULL || find_user(apply, word, user, group, identity, &n, &of_group) == NULL;
+    free(identity);
+    return has;
+}
+
 const char *lookup_listen(struct apply *apply, const struct conf_word *word,
     struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n, in_port_t *last)
 {

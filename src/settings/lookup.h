@@ -16,6 +16,9 @@
  * that is wrong. `word` is the place in the configuration, or NULL. */
 const char *lookup_user(struct apply *apply, const struct conf_word *word, const char *user,
     const char *group, bool *of_group);
+/* Whether there are this user, and this group unless it is NULL. Sets nothing. */
+bool lookup_has_user(
+    struct apply *apply, const struct conf_word *word, const char *user, const char *group);
 /* Parse as address_parse_listen(), address_parse_host() and target_parse() do. */
 const char *lookup_listen(struct apply *apply, const struct conf_word *word,
     struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n, in_port_t *last);

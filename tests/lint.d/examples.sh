@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
 # The daemon takes the examples as they are, and with all that is commented out in them but the
-# module, which is only a name.
+# module, which is only a name. The directories of logs and of the pid file, which are only there once
+# it is installed, are another one.
 
 check_examples() {
-    all=$(mktemp "${TMPDIR:-/tmp}/fb_lint.XXXXXX") || return
-    sed -E '/^ *#load_module /!s/^( *)#( *(\}|[a-z_]+.*[;{])( *#.*)?)$/\1\2/' conf/forkbeard.conf.default >"$all"
-    for example in "$src/conf/try.conf" conf/forkbeard.conf.default "$all"; do
+    made=$(mktemp -d "${TMPDIR:-/tmp}/fb_lint.XXXXXX") || return
+    sed -E '/^ *#load_module /!s/^( *)#( *(\}|[a-z_]+.*[;{])( *#.*)?)$/\1\2/' \
+        conf/forkbeard.conf.default >"$made/all"
+    cmp -s "$made/all" conf/forkbeard.conf.default && echo "$made/all: nothing was commented out"
+    sed -E "s|/[^ ;]*/(forkbeard\.pid\|forkbeard\.sock\|error\.log)|$made/\1|" "$made/all" >"$made/conf"
+    for example in "$src/conf/try.conf" "$made/conf"; do
         said=$(src/forkbeard -t -q -c "$example" 2>&1) || echo "$said"
     done
-    cmp -s "$all" conf/forkbeard.conf.default && echo "$all: nothing was commented out"
-    rm -f "$all"
+    said=$(src/forkbeard -t -q -e stderr -g "pid $made/forkbeard.pid;" \
+        -c conf/forkbeard.conf.default 2>&1) || echo "$said"
+    rm -rf "$made"
 }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Collects paths while their directives are applied, and checks them when all are known, so that
+ * one run shows all that is wrong. Who is not root cannot know what root may: a lack of rights is a
+ * warning then. */
+#include "settings/paths.h"
+
+#include "base/check.h"
+#include "settings/apply.h"
+
+#include <string.h>
+#include <unistd.h>
+
+void paths_add(struct apply *apply, const char *name, enum path_use use, const char *path,
+    const struct conf_word *word)
+{
+    struct path_entry *entry;
+
+    CHECK_KIND(apply, APPLY_KIND);
+    if (path[0] != '/' || (entry = apply_alloc(apply, sizeof(*entry))) == NULL)
+        return;
+    *entry = (struct path_entry) { .name = name, .use = use, .path = path, .word = word };
+    STAILQ_INSERT_TAIL(&apply->paths, entry, link);
+}
+
+static bool is_written(const struct apply *apply, const char *path)
+{
+    const struct path_entry *entry;
+
+    STAILQ_FOREACH (entry, &apply->paths, link)
+        if (entry->path == path)
+            return true;
+    return false;
+}
+
+static void add_default(struct apply *apply, const char *name, enum path_use use, const char *path)
+{
+    if (path != NULL && !is_written(apply, path))
+        paths_add(apply, name, use, path, NULL);
+}
+
+void paths_add_defaults(struct apply *apply)
+{
+    const struct core_settings *core = &apply->cycle->core;
+
+    if (apply->cycle->source.partial) /* another path may stand in what was not read */
+        return;
+    add_default(apply, "pid", PATH_PID, core->pid);
+    add_default(apply, "control", PATH_CONTROL, core->control);
+    if (core->log_n == 1)
+        add_default(apply, "error_log", PATH_LOG, core->logs[0].path);
+}
+
+/* Lines of several logs may go to one file, and listens of the same text are ports.c's. */
+static bool is_clash(const struct path_entry *a, const struct path_entry *b)
+{
+    if (a->use == PATH_DIRECTORY || b->use == PATH_DIRECTORY)
+        return false;
+    if (a->use == b->use && (a->use == PATH_LOG || strcmp(a->path, b->path) == 0))
+        return false;
+    return path_is_same(a->path, b->path);
+}
+
+/* Reports a path that is taken, at the directive that comes later, and names where the other one
+ * is. */
+static void check_clash(
+    struct apply *apply, const struct path_entry *first, const struct path_entry *later)
+{
+    const struct path_entry *at = later->word != NULL ? later : first;
+    const struct path_entry *other = at == later ? first : later;
+
+    if (!is_clash(first, later))
+        return;
+    if (other->word == NULL)
+        report_error(apply->report, at->word,
+            "\"%s\" has the path \"%s\", which is the default of \"%s\"", at->name, at->path,
+            other->name);
+    else
+        report_error(apply->report, at->word,
+            "\"%s\" has the path \"%s\", which is already that of \"%s\" in %s:%u", at->name,
+            at->path, other->name, other->word->file->name, other->word->line);
+}
+
+static void check_clashes(struct apply *apply)
+{
+    const struct path_entry *first, *later;
+
+    STAILQ_FOREACH (first, &apply->paths, link)
+        for (later = STAILQ_NEXT(first, link); later != NULL; later = STAILQ_NEXT(later, link))
+            if (first->use != PATH_LISTEN || later->use != PATH_LISTEN)
+                check_clash(apply, first, later);
+}
+
+/* Reports what is in the way of a path. */
+static void check_path(struct apply *apply, const struct path_entry *entry)
+{
+    const char *by_default = entry->word == NULL ? ", the default" : "";
+    struct path_fault fault;
+
+    if (path_check(entry->use, entry->path, &fault))
+        return;
+    if (fault.rights && geteuid() != 0)
+        report_warn(apply->report, entry->word,
+            "\"%s\" cannot be \"%s\"%s, unless root starts the daemon: %s", entry->name,
+            entry->path, by_default, fault.text);
+    else
+        report_error(apply->report, entry->word, "\"%s\" cannot be \"%s\"%s: %s", entry->name,
+            entry->path, by_default, fault.text);
+}
+
+/* A single process has no control socket. */
+static void drop_control(struct apply *apply)
+{
+    struct path_entry *entry;
+
+    STAILQ_FOREACH (entry, &apply->paths, link)
+        if (entry->use == PATH_CONTROL) {
+            STAILQ_REMOVE(&apply->paths, entry, path_entry, link);
+            return;
+        }
+}
+
+void paths_check(struct apply *apply)
+{
+    const struct path_entry *entry;
+
+    CHECK_KIND(apply, APPLY_KIND);
+    if (apply->report->error_n == 0 && !apply->cycle->core.master_process)
+        drop_control(apply);
+    check_clashes(apply);
+    if (!apply->options->testing)
+        return;
+    STAILQ_FOREACH (entry, &apply->paths, link)
+        check_path(apply, entry);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Paths of the configuration that a start opens or makes: no two may be the same file, and -t finds
+ * out what would be in their way. Nothing is opened here. */
+#pragma once
+
+#include "base/path_check.h"
+
+#include <bsd/sys/queue.h>
+
+struct apply;
+struct conf_word;
+
+struct path_entry {
+    STAILQ_ENTRY(path_entry) link;
+    const char *name; /* of the directive */
+    enum path_use use;
+    const char *path;             /* absolute */
+    const struct conf_word *word; /* NULL: the path is the default */
+};
+
+/* Notes a path; relative ones of sockets are left out. */
+void paths_add(struct apply *apply, const char *name, enum path_use use, const char *path,
+    const struct conf_word *word);
+/* Notes the defaults of paths that are not written. */
+void paths_add_defaults(struct apply *apply);
+/* Reports paths that are the same file, and for -t what is in the way of each. */
+void paths_check(struct apply *apply);
