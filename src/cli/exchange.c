@@ -76,7 +76,7 @@ int cli_send(struct cli_exchange *exchange, const char *request)
     ssize_t sent;
 
     do
-        sent = send(exchange->fd, request, n, MSG_NOSIGNAL); /* there is room for it */
+        sent = send(exchange->fd, request, n, MSG_NOSIGNAL); /* the socket has room for it */
     while (sent == -1 && errno == EINTR);
     return sent == (ssize_t)n || errno == EPIPE ? 0 : -1;
 }

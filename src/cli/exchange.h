@@ -8,7 +8,7 @@
 
 struct cli_exchange {
     int fd;        /* -1: not connected */
-    char *text;    /* what was received; the latest line comes first */
+    char *text;    /* bytes received; the latest line comes first */
     size_t line_n; /* bytes of that line, with its end; 0: there is none */
     size_t n, size;
 };

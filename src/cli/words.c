@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/explain.h"
+#include "cli/upgrade_command.h"
 
 const struct cmdline_word words_table[] = {
     { .name = "status",
@@ -15,5 +16,10 @@ const struct cmdline_word words_table[] = {
         .argument = "[directive]",
         .help = "show the manual's entry of a directive, or the names of all",
         .run = cli_explain },
+    { .name = "upgrade",
+        .argument = "status|forward|back",
+        .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
+        .help = "show the upgrade that is under way, complete it, or take it back",
+        .run = cli_upgrade },
     { .name = NULL },
 };

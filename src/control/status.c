@@ -48,6 +48,7 @@ static void write_upgrade(const struct control_status *status, struct json *json
     json_string(json, "role", status->upgrade.role);
     json_number(json, "other", status->upgrade.other);
     json_bool(json, "serves", status->upgrade.serves);
+    json_bool(json, "main", status->upgrade.main);
     json_close(json);
 }
 

@@ -30,6 +30,7 @@ struct control_status {
         const char *role; /* "old" or "new"; NULL: we are the only master process */
         pid_t other;
         bool serves; /* the new one does */
+        bool main;   /* we are the service manager's main process */
     } upgrade;
     uint64_t totals[COUNTERS];
     const char *const *death_names; /* causes of workers' deaths; NULL: not shown */

@@ -49,6 +49,7 @@ static void fill_status(void *host, struct control_status *out)
         out->upgrade.other = upgrade->other;
         out->upgrade.serves =
             upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE;
+        out->upgrade.main = upgrade->main;
     }
     shared_totals(master->shared, out->totals);
     left_behind_status(&master->left, out);

@@ -46,7 +46,7 @@ struct listener {
     bool foreign;      /* bound by the service manager, which also unlinks its path */
     unsigned kept_n;   /* how many of `fds`, from the first, stay open for another holder */
     unsigned stored_n; /* how many of `fds`, from the first, the service manager keeps copies of */
-    dev_t path_device; /* of the path of a unix socket, when it was bound; inode 0: not known */
+    dev_t path_device; /* the path of a unix socket, when it was bound; inode 0: not known */
     ino_t path_inode;
     bool path_lost;         /* somebody else has deleted or replaced the path: it is bound again */
     unsigned mended_n;      /* how often sockets were shut down, and listen again */

@@ -7,6 +7,7 @@
 #include "process/channel.h"
 #include "process/role.h"
 #include "process/signals.h"
+#include "upgrade/execute.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,8 +21,7 @@
 
 /* Beyond worker_start_timeout, which the new process meets itself and has more to say about. */
 #define GRACE_MS 5000
-/* Between SIGTERM and SIGKILL. */
-#define KILL_MS 2000
+#define KILL_MS 2000 /* between SIGTERM and SIGKILL */
 
 static void upgrade_set(struct upgrade *upgrade, enum upgrade_phase phase)
 {
@@ -173,38 +173,34 @@ void upgrade_announce(struct upgrade *upgrade)
 /* Returns why an upgrade is refused, or NULL. */
 static const char *refuse(const struct upgrade *upgrade, char text[DIAG_REASON_MAX])
 {
+    const char *which = upgrade_is_new(upgrade) ? "old" : "new";
+    int other = (int)upgrade->other;
+
     if (getpid() == 1)
         return "process 1 cannot be replaced, its container would end with it: start another "
                "container";
     if (upgrade->phase == UPGRADE_NONE)
         return NULL;
-    if (upgrade_is_new(upgrade))
-        snprintf(text, DIAG_REASON_MAX, "the old binary still runs, process %d: have it quit first",
-            (int)upgrade->other);
+    if (upgrade->phase == UPGRADE_STARTING)
+        snprintf(text, DIAG_REASON_MAX,
+            "an upgrade is under way: the new binary, process %d, does not serve yet; wait for it, "
+            "or end it by \"forkbeard upgrade back\"",
+            other);
+    else if (upgrade->phase == UPGRADE_ROLLING_BACK)
+        snprintf(text, DIAG_REASON_MAX,
+            "the upgrade before is being rolled back: process %d ends, try again then", other);
+    else if (upgrade->sockets.n == 0) /* the listeners are closed */
+        snprintf(text, DIAG_REASON_MAX,
+            "the %s binary, process %d, still lets its sessions end: wait until it has ended, or "
+            "kill -INT %d closes them",
+            which, other, other);
     else
         snprintf(text, DIAG_REASON_MAX,
-            "a new binary runs already, process %d: have it quit, or this one",
-            (int)upgrade->other);
+            "an upgrade is under way: the %s binary, process %d, serves beside process %d; "
+            "complete it by \"forkbeard upgrade forward\", or take it back by \"forkbeard upgrade "
+            "back\"",
+            which, other, (int)getpid());
     return text;
-}
-
-/* In the child: executes the new binary. A failure is reported as the new binary would report
- * its own. */
-static NORETURN void execute(
-    const struct binary *binary, int link, const struct exec_state_writer *state)
-{
-    struct diag *diag = diag_create();
-    char text[1024];
-
-    signals_reset(); /* the new binary need not do it */
-    binary_execute(binary, state->text, state->fds, state->fd_n);
-    snprintf(text, sizeof(text), "execve() \"%s\" failed (%d: %s)", binary->path, errno,
-        strerror(errno));
-    if (diag != NULL)
-        diag_add(diag, diag_begin(diag),
-            &(struct diag_text) { .level = LEVEL_EMERG, .text = text, .text_n = -1 });
-    upgrade_report(link, diag);
-    _exit(EXIT_FAILURE);
 }
 
 /* Makes the link, and starts the new process with `ends[1]`. NULL, or what has failed, with
@@ -227,7 +223,7 @@ static const char *start(struct upgrade *upgrade, struct exec_state_writer *stat
         return "malloc()";
     pid = fork();
     if (pid == 0)
-        execute(upgrade->binary, ends[1], state);
+        upgrade_execute(upgrade->binary, ends[1], state);
     if (pid == -1)
         return "fork()";
     upgrade->other = pid;

@@ -74,7 +74,7 @@ START_TEST(the_lock_is_taken_again)
     daemon_expects(daemon, "was deleted: it is made and locked again");
     ck_assert_int_eq(reload(daemon), 0);
     ck_assert_ptr_nonnull(strstr(daemon->err, "was deleted: it is made and locked again"));
-    ck_assert_uint_eq(inode(daemon, "forkbeard.pid"), before); /* it was never removed */
+    ck_assert_uint_eq(inode(daemon, "forkbeard.pid"), before); /* never removed */
     ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.lock"), daemon->pid);
 
     daemon_expects(daemon, "another master process");
@@ -190,7 +190,7 @@ START_TEST(a_path_is_bound_again)
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
     for (int i = 0; i < 2; i++)
         proc_freeze(workers[i]);
-    for (int i = 0; i < WAITING; i++) { /* nobody accepts them before the reload */
+    for (int i = 0; i < WAITING; i++) { /* no worker accepts them before the reload */
         clients[i] = client_open_unix(daemon_path(daemon, "socket"));
         client_send(clients[i], "waits");
     }
@@ -243,7 +243,7 @@ START_TEST(a_path_that_is_anothers)
     close(client);
     ck_assert(daemon_has(daemon, "socket"));
     daemon_stop(daemon, SIGTERM);
-    ck_assert(daemon_has(daemon, "socket")); /* it was not ours to remove */
+    ck_assert(daemon_has(daemon, "socket")); /* another one's file is not ours to remove */
     if (other != -1)
         close(other);
     delete_file(daemon, "socket");
@@ -323,7 +323,7 @@ START_TEST(a_path_of_a_killed_master)
 }
 END_TEST
 
-/* Both masters end: the last one removes the paths. _i: the old one first, which has a session
+/* Two masters end: the last one removes the paths. _i: the old one first, which has a session
  * until the new one has ended; the new one first; both at once. */
 START_TEST(the_last_master_removes_the_paths)
 {

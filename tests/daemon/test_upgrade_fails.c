@@ -20,14 +20,17 @@ START_TEST(there_are_no_more_than_two)
 {
     struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
     pid_t new = upgrade_start(daemon);
-    char line[128];
+    char line[160];
 
     daemon_signal(daemon, SIGUSR2);
-    snprintf(
-        line, sizeof(line), "upgrade refused: a new binary runs already, process %d", (int)new);
+    snprintf(line, sizeof(line),
+        "upgrade refused: an upgrade is under way: the new binary, process %d, serves beside "
+        "process %d; complete it by",
+        (int)new, (int)daemon->pid);
     daemon_wait_log(daemon, line);
     ck_assert_int_eq(kill(new, SIGUSR2), 0);
-    snprintf(line, sizeof(line), "upgrade refused: the old binary still runs, process %d",
+    snprintf(line, sizeof(line),
+        "upgrade refused: an upgrade is under way: the old binary, process %d, serves beside",
         (int)daemon->pid);
     daemon_wait_log(daemon, line);
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
@@ -175,7 +178,8 @@ START_TEST(asked_for)
     snprintf(line, sizeof(line), "[notice] the new binary serves now, process %d\n", (int)new);
     ck_assert_msg(strstr(daemon->err, line) != NULL, "%s", daemon->err);
     ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
-    ck_assert_ptr_nonnull(strstr(daemon->err, "[emerg] the old binary still runs, process "));
+    ck_assert_ptr_nonnull(
+        strstr(daemon->err, "[emerg] an upgrade is under way: the old binary, process "));
 
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "status", NULL), 0);
     snprintf(line, sizeof(line), "new binary; the old one is process %d\n", (int)daemon->pid);

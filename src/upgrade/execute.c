@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Executes the new binary in the child of an upgrade, and reports where that fails. */
+#include "upgrade/execute.h"
+
+#include "base/diag.h"
+#include "process/signals.h"
+#include "upgrade/link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void upgrade_execute(const struct binary *binary, int link, const struct exec_state_writer *state)
+{
+    struct diag *diag = diag_create();
+    char text[1024];
+
+    signals_reset(); /* the new binary need not do it */
+    binary_execute(binary, state->text, state->fds, state->fd_n);
+    snprintf(text, sizeof(text), "execve() \"%s\" failed (%d: %s)", binary->path, errno,
+        strerror(errno));
+    if (diag != NULL)
+        diag_add(diag, diag_begin(diag),
+            &(struct diag_text) { .level = LEVEL_EMERG, .text = text, .text_n = -1 });
+    upgrade_report(link, diag);
+    _exit(EXIT_FAILURE);
+}
