@@ -42,29 +42,54 @@ static int64_t timeout_ms(const struct cmdline *cmdline)
     return REPLY_MS;
 }
 
-/* Reports a daemon that has not answered; returns the exit code. */
-static int report_silence(const struct cmdline *cmdline, const char *path, struct log *log)
+/* Reports a daemon that has not answered, and why it waits ("": it has not said); returns the exit
+ * code. */
+static int report_silence(
+    const struct cmdline *cmdline, const char *path, const char *why, struct log *log)
 {
     int64_t ms = timeout_ms(cmdline);
+    bool said = why[0] != '\0';
 
     log_write(log, LEVEL_EMERG, 0,
         "the daemon with the control socket \"%s\" did not reply to \"%s\" within %" PRId64
-        " %s: its master process may be stopped, or need longer (--timeout)",
-        path, command_word(cmdline), ms % 1000 == 0 ? ms / 1000 : ms, ms % 1000 == 0 ? "s" : "ms");
+        " %s%s%s%s",
+        path, command_word(cmdline), ms % 1000 == 0 ? ms / 1000 : ms, ms % 1000 == 0 ? "s" : "ms",
+        said ? ", because " : "", why,
+        said ? ": the command stays given"
+             : ": its master process may be stopped, or need longer (--timeout)");
     return EXIT_NO_REPLY;
+}
+
+/* Receives the reply, and before it why the command waits, which is printed; -1 with errno. */
+static int receive_reply(const struct cmdline *cmdline, struct cli_exchange *exchange,
+    int64_t deadline, char *why, size_t size, struct log *log)
+{
+    while (cli_receive(exchange, deadline) == 0) {
+        struct json_value line = json_parse(exchange->text, exchange->line_n);
+
+        if (!json_text(json_member(line, "waiting"), why, size))
+            return 0;
+        if (!cmdline->quiet)
+            log_write(log, LEVEL_NOTICE, 0, "\"%s\" waits: %s", command_word(cmdline), why);
+    }
+    return -1;
 }
 
 /* Sends the command and receives the reply; returns the exit code where there is none. */
 static int send_and_wait(const struct cmdline *cmdline, const char *path,
     struct cli_exchange *exchange, int64_t deadline, struct log *log)
 {
-    char request[64];
+    char request[64], why[512] = "";
 
-    snprintf(request, sizeof(request), "{\"command\":\"%s\"}\n", command_word(cmdline));
-    if (cli_send(exchange, request) == 0 && cli_receive(exchange, deadline) == 0)
+    snprintf(request, sizeof(request), "{\"command\":\"%s\",\"progress\":true}\n",
+        command_word(cmdline));
+    if (cli_send(exchange, request) == 0 &&
+        receive_reply(cmdline, exchange, deadline, why, sizeof(why), log) == 0)
         return EXIT_SUCCESS;
-    if (errno == EAGAIN)
-        return report_silence(cmdline, path, log);
+    if (errno == EAGAIN) {
+        exchange->line_n = 0;
+        return report_silence(cmdline, path, why, log);
+    }
     log_write(log, LEVEL_EMERG, errno, "the daemon did not reply to \"%s\"", command_word(cmdline));
     return EXIT_FAILURE;
 }
@@ -208,7 +233,7 @@ static int command_first(
     if (path != NULL)
         cli_connect(&exchange, path, deadline);
     if (exchange.fd == -1 && errno == EAGAIN)
-        status = report_silence(cmdline, path, log);
+        status = report_silence(cmdline, path, "", log);
     else if (exchange.fd == -1 && core->pid == NULL)
         report_connect(path, errno, log);
     else if (exchange.fd == -1)
@@ -386,7 +411,7 @@ static int show_masters(const struct cmdline *cmdline, const struct core_setting
         shown = true;
     }
     if (!first && error == EAGAIN)
-        return report_silence(cmdline, core->control, log);
+        return report_silence(cmdline, core->control, "", log);
     if (shown)
         return status;
     report_connect(core->control, error, log);

@@ -83,6 +83,17 @@ static void show_upgrade(struct json_value upgrade, FILE *out)
             json_is_true(json_member(upgrade, "serves")) ? "" : ", which does not serve yet");
 }
 
+/* Shows the commands that wait, each with why. */
+static void show_pending(struct json_value pending, FILE *out)
+{
+    struct json_value one = { NULL, 0 };
+    char command[TEXT_MAX], why[TEXT_MAX];
+
+    while ((one = json_next(pending, one)).text != NULL)
+        fprintf(out, "%s waits: %s\n", member_text(one, "command", command),
+            member_text(one, "waiting", why));
+}
+
 /* Shows what workers have died of, in a line where any has. */
 static void show_deaths(struct json_value deaths, FILE *out)
 {
@@ -129,6 +140,7 @@ static void show_head(struct json_value status, FILE *out)
     fprintf(out, "configuration %s\n", member_text(status, "configuration", conf));
     show_reload(json_member(status, "reload"), out);
     show_upgrade(json_member(status, "upgrade"), out);
+    show_pending(json_member(status, "pending"), out);
     fprintf(out,
         "connections: %" PRId64 " active, %" PRId64 " accepted, %" PRId64 " handled; %" PRId64
         " requests\n",

@@ -36,6 +36,8 @@ struct control_client {
     enum control_wait waiting_for; /* CONTROL_WAIT_NONE but in WAITING, and for the exit */
     int fd;
     pid_t pid;
+    bool progress;         /* told why, while the command waits */
+    bool told;             /* ... and was, of this command */
     bool ended;            /* the client sends nothing more */
     uint64_t activity;     /* its latest request or reply, counted over all clients */
     struct timer patience; /* to ask, or to take the reply; not set while the client must wait */

@@ -78,6 +78,7 @@ static void give_command(struct control_client *client, const struct signal_row 
     }
     log_write(control->log, LEVEL_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
         s->command, (int)client->pid, s->doing);
+    client->told = false;
     if (outcome == CONTROL_WAIT_EXIT || (full && outcome == CONTROL_WAIT_QUIT))
         reply_then_hold(client, full);
     else
@@ -100,6 +101,7 @@ void control_command_handle(struct control_client *client, size_t n)
         control_reply_error(client, "the request has no \"command\": " COMMANDS, false);
         return;
     }
+    client->progress = json_is_true(json_member(request, "progress"));
     command = find_command(word);
     if (strcmp(word, "status") == 0) {
         reply_status(client);

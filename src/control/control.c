@@ -111,6 +111,17 @@ void control_wait_on(struct control *control, enum control_wait from, enum contr
             client->waiting_for = to;
 }
 
+void control_tell(
+    struct control *control, enum control_wait waiting_for, const char *why, bool changed)
+{
+    struct control_client *client;
+
+    CHECK_KIND(control, CONTROL_KIND);
+    TAILQ_FOREACH (client, &control->clients, link)
+        if (client->waiting_for == waiting_for && client->progress && (changed || !client->told))
+            control_reply_waiting(client, why);
+}
+
 void control_reply(
     struct control *control, enum control_wait waiting_for, const struct control_outcome *outcome)
 {

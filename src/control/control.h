@@ -89,6 +89,10 @@ void control_serve(struct control *control);
 void control_before_reaping(struct control *control);
 /* Makes the clients that wait for `from` wait for `to`. */
 void control_wait_on(struct control *control, enum control_wait from, enum control_wait to);
+/* Tells clients that wait for this, and want to be told, why: all of them if the reason has
+ * changed, else those that were not told yet. */
+void control_tell(
+    struct control *control, enum control_wait waiting_for, const char *why, bool changed);
 /* Replies the same to all clients that wait for this. */
 void control_reply(
     struct control *control, enum control_wait waiting_for, const struct control_outcome *outcome);

@@ -5,6 +5,9 @@
 
 #include "base/diag_json.h"
 
+#include <stdlib.h>
+#include <sys/socket.h>
+
 void control_reply_begin(struct json *json, bool ok)
 {
     json_begin(json);
@@ -36,6 +39,24 @@ void control_reply_error(struct control_client *client, const char *error, bool 
     control_reply_begin(&json, false);
     json_string(&json, "error", error);
     end_reply(&json, client, last);
+}
+
+void control_reply_waiting(struct control_client *client, const char *why)
+{
+    struct json json;
+    size_t n;
+    char *line;
+
+    assert(client->phase == CLIENT_WAITING);
+    json_begin(&json);
+    json_object(&json, NULL);
+    json_string(&json, "waiting", why);
+    json_close(&json);
+    line = json_end(&json, &n);
+    /* a unix socket takes such a short line whole or not at all */
+    if (line != NULL && send(client->fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT) != -1)
+        client->told = true;
+    free(line);
 }
 
 void control_reply_outcome(struct control_client *client, const struct control_outcome *outcome)

@@ -194,6 +194,18 @@ static void write_left(const struct control_status *status, struct json *json)
     json_close(json);
 }
 
+static void write_pending(const struct control_status *status, struct json *json)
+{
+    json_array(json, "pending");
+    for (unsigned i = 0; status->pending[i].command != NULL; i++) {
+        json_object(json, NULL);
+        json_string(json, "command", status->pending[i].command);
+        json_string(json, "waiting", status->pending[i].why);
+        json_close(json);
+    }
+    json_close(json);
+}
+
 void control_status_write(struct control *control, struct json *json)
 {
     struct control_status status = { .state = NULL };
@@ -215,4 +227,5 @@ void control_status_write(struct control *control, struct json *json)
     write_deaths(&status, json);
     write_listeners(status.listeners, json);
     write_left(&status, json);
+    write_pending(&status, json);
 }

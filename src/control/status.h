@@ -41,6 +41,10 @@ struct control_status {
         pid_t pid, master;
     } left[CONTROL_LEFT_MAX]; /* workers of master processes that were killed: the first ones */
     unsigned left_n;
+    struct {
+        const char *command; /* NULL behind the last */
+        const char *why;
+    } pending[3]; /* commands that wait */
 };
 
 struct control_generation {

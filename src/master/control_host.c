@@ -51,6 +51,8 @@ static void fill_status(void *host, struct control_status *out)
             upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE;
         out->upgrade.main = upgrade->main;
     }
+    if (master->phase == MASTER_RUNS)
+        waiting_fill(&master->waiting, out);
     shared_totals(master->shared, out->totals);
     left_behind_status(&master->left, out);
 }

@@ -116,6 +116,11 @@ static void carry_out_commands(struct master *master)
     if (master->reload.phase == RELOAD_IDLE && master->pool.starting == NULL &&
         master->pool.serving != NULL && take_command(master, COMMAND_UPGRADE))
         upgrade_host_begin(master);
+    if (master->phase == MASTER_RUNS &&
+        (signals_given(COMMAND_RELOAD) || master->requested[COMMAND_RELOAD] ||
+            signals_given(COMMAND_UPGRADE) || master->requested[COMMAND_UPGRADE] ||
+            master->waiting.why[0][0] != '\0' || master->waiting.why[1][0] != '\0'))
+        waiting_tell(master);
 }
 
 static void check_parts(const struct master *master)

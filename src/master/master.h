@@ -13,6 +13,7 @@
 #include "master/reload.h"
 #include "master/service_manager.h"
 #include "master/start.h"
+#include "master/waiting.h"
 #include "pool/pool.h"
 #include "process/alarm.h"
 
@@ -36,6 +37,7 @@ struct master {
     struct worker_list list;     /* our workers, for a master process that comes after us */
     struct left_behind left;     /* workers of one before us */
     struct diag *diag;           /* diagnostics of a reload; NULL: there was no memory */
+    struct waiting waiting;      /* for what commands wait */
     struct reload_status result; /* outcome of the latest reload */
     enum master_phase phase;
     bool requested[COMMAND_N]; /* commands of the control socket's clients, until carried out */

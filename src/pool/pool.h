@@ -218,6 +218,9 @@ unsigned pool_count_workers(const struct pool *pool, bool draining);
  * draining worker holds listeners, which would be in the way of the same ones. It is waited for
  * only as long as its generation's timer runs: a worker that is stuck may hold none that matter. */
 bool pool_may_start(const struct pool *pool);
+/* Writes what a start waits for (waits.c); returns how many milliseconds that lasts at most, 0
+ * where no bound is known. */
+uint64_t pool_describe_wait(const struct pool *pool, char *text, size_t size);
 
 /* Tells the serving generation's workers to drain, and none to replace them. */
 void pool_drain(struct pool *pool);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds out what a reload or an upgrade waits for, in the order in which master.c looks at it.
+ * Nothing is changed but what was told; a reason has no time in it, so that it stays the same while
+ * the wait does. */
+#include "master/waiting.h"
+
+#include "master/master.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    enum command command;
+    enum control_wait wait;
+    const char *word;
+} commands[WAITING_COMMANDS] = {
+    { COMMAND_RELOAD, CONTROL_WAIT_RELOAD, "reload" },
+    { COMMAND_UPGRADE, CONTROL_WAIT_UPGRADE, "upgrade" },
+};
+
+static uint64_t time_left(const struct master *master, const struct timer *timer)
+{
+    uint64_t now = master->clock.mono_ms;
+
+    return timer->deadline > now ? timer->deadline - now : 0;
+}
+
+/* Writes the reason, and returns how many milliseconds it lasts at most; 0: no bound is known. */
+static uint64_t describe(const struct master *master, char *text, size_t size)
+{
+    const struct upgrade *upgrade = &master->upgrade;
+
+    if (master->reload.phase == RELOAD_CHECKING) {
+        snprintf(text, size, "a reload is under way: its configuration is checked");
+        return time_left(master, &master->reload.deadline);
+    }
+    if (master->reload.phase != RELOAD_IDLE) {
+        size_t n = (size_t)snprintf(text, size, "a reload is under way: ");
+
+        return pool_describe_wait(&master->pool, text + n, size - n);
+    }
+    if (upgrade->phase == UPGRADE_STARTING || upgrade->phase == UPGRADE_ROLLING_BACK) {
+        snprintf(text, size,
+            upgrade->phase == UPGRADE_STARTING
+                ? "an upgrade is under way: the new binary, process %d, does not serve yet"
+                : "an upgrade is rolled back: the new binary, process %d, is ending",
+            (int)upgrade->other);
+        return time_left(master, &upgrade->deadline);
+    }
+    return pool_describe_wait(&master->pool, text, size);
+}
+
+/* Tells the reason of one command. */
+static void tell(struct master *master, unsigned i)
+{
+    char why[WAITING_TEXT_MAX], line[WAITING_TEXT_MAX + 32];
+    char *told = master->waiting.why[i];
+    uint64_t ms = describe(master, why, sizeof(why));
+    bool changed = strcmp(why, told) != 0;
+
+    assert(why[0] != '\0');
+    strcpy(told, why);
+    if (ms > 0)
+        snprintf(line, sizeof(line), "%s, at most %" PRIu64 " s", why, (ms + 999) / 1000);
+    else
+        strcpy(line, why);
+    if (changed)
+        log_write(&master->log, LEVEL_NOTICE, 0, "\"%s\" waits: %s", commands[i].word, line);
+    control_tell(&master->control, commands[i].wait, line, changed);
+}
+
+void waiting_tell(struct master *master)
+{
+    CHECK_KIND(master, MASTER_KIND);
+    for (unsigned i = 0; i < WAITING_COMMANDS; i++)
+        if (signals_given(commands[i].command) || master->requested[commands[i].command])
+            tell(master, i);
+        else
+            master->waiting.why[i][0] = '\0';
+}
+
+void waiting_fill(const struct waiting *waiting, struct control_status *out)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < WAITING_COMMANDS; i++) {
+        if (waiting->why[i][0] == '\0')
+            continue;
+        out->pending[n].command = commands[i].word;
+        out->pending[n++].why = waiting->why[i];
+    }
+    assert(out->pending[n].command == NULL);
+}
