@@ -20,7 +20,9 @@ static const char *describe_state(const struct master *master)
     default:
         if (master->upgrade.phase >= UPGRADE_STARTING)
             return "upgrading";
-        return master->reload.phase != RELOAD_IDLE ? "reloading" : "running";
+        if (master->reload.phase != RELOAD_IDLE)
+            return "reloading";
+        return master->pool.serving->crashing ? "crashing" : "running";
     }
 }
 
@@ -57,13 +59,15 @@ static void fill_status(void *host, struct control_status *out)
     left_behind_status(&master->left, out);
 }
 
+/* Number `i` of those that a client sees: none that is kept though its workers have ended. */
 static const struct generation *find_generation(const struct master *master, unsigned i)
 {
-    const struct generation *generation = TAILQ_FIRST(&master->pool.generations);
+    const struct generation *generation;
 
-    for (; generation != NULL && i > 0; i--)
-        generation = TAILQ_NEXT(generation, link);
-    return generation;
+    TAILQ_FOREACH (generation, &master->pool.generations, link)
+        if ((generation->process_n > 0 || generation == master->pool.serving) && i-- == 0)
+            return generation;
+    return NULL;
 }
 
 static bool fill_generation(void *host, unsigned i, struct control_generation *out)
@@ -76,6 +80,7 @@ static bool fill_generation(void *host, unsigned i, struct control_generation *o
     *out = (struct control_generation) {
         .number = generation->number,
         .state = generation->phase >= GENERATION_REPLACED ? "draining"
+                 : generation->crashing                   ? "crashing"
                  : generation == master->pool.serving     ? "live"
                                                           : "starting",
         .since_ms = generation->since_ms,

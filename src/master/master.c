@@ -107,6 +107,11 @@ static void carry_out_commands(struct master *master)
         control_host_reopen_logs(master);
     if (take_command(master, COMMAND_DRAIN))
         pool_drain(&master->pool);
+    /* a generation on probation makes way for the next one, unless it crashes */
+    if (master->reload.phase == RELOAD_PROVING &&
+        (signals_given(COMMAND_RELOAD) || master->requested[COMMAND_RELOAD]) &&
+        pool_probation_is_calm(&master->pool))
+        pool_probation_end(&master->pool);
     /* asked only while a reload is wanted, which waits for what is in its way */
     if ((signals_given(COMMAND_RELOAD) || master->requested[COMMAND_RELOAD]) &&
         master->reload.phase == RELOAD_IDLE && master->pool.serving != NULL &&

@@ -20,7 +20,8 @@ static void committed(void *host)
     if (master->upgrade.main)
         fdstore_add(&master->pool.starting->cycle->stream.listeners, &master->log);
     assert(role_is(ROLE_MASTER));
-    if (master->reload.phase != RELOAD_IDLE) /* at the daemon's start there is no reload */
+    /* at the daemon's start there is no reload, and one that goes back has committed before */
+    if (master->reload.phase == RELOAD_PREPARING)
         reload_set_phase(&master->reload, RELOAD_COMMITTED);
 }
 
@@ -56,12 +57,36 @@ static void serves(void *host, bool first)
         log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
     }
     worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
-    if (!first)
-        reload_end(master, true);
+    if (master->reload.phase == RELOAD_GOING_BACK) {
+        log_write(&master->log, LEVEL_ERROR, 0,
+            "reload failed: the previous configuration is in force again, correct the new one and "
+            "try again");
+        reload_end(master, false);
+    } else if (!first) {
+        reload_set_phase(&master->reload, RELOAD_PROVING);
+    }
     if (master->upgrade.phase != UPGRADE_NONE)
         upgrade_announce(&master->upgrade);
     if (first)
         finish_start(master);
+}
+
+static void proved(void *host)
+{
+    struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    reload_end(master, true);
+}
+
+static void goes_back(void *host)
+{
+    struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    reload_set_phase(&master->reload, RELOAD_GOING_BACK);
+    endpoints_undo(
+        &master->endpoints, &master->log); /* prepared ones of a generation that never served */
 }
 
 static void failed(void *host)
@@ -69,6 +94,10 @@ static void failed(void *host)
     struct master *master = host;
 
     CHECK_KIND(master, MASTER_KIND);
+    if (master->reload.phase == RELOAD_GOING_BACK && master->phase == MASTER_RUNS)
+        log_write(&master->log, LEVEL_ERROR, 0,
+            "reload failed, and the previous configuration could not be started again: the new one "
+            "stays in force");
     if (master->reload.phase != RELOAD_IDLE)
         reload_end(master, false);
     else
@@ -129,6 +158,8 @@ static void exited(void *host, pid_t other)
 const struct pool_ops master_pool_ops = {
     .committed = committed,
     .serves = serves,
+    .proved = proved,
+    .goes_back = goes_back,
     .failed = failed,
     .rescan = rescan,
     .is_shared = is_shared,

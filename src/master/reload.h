@@ -14,9 +14,11 @@ struct pool;
 
 enum reload_phase {
     RELOAD_IDLE,
-    RELOAD_CHECKING,  /* another process reads the configuration */
-    RELOAD_PREPARING, /* the new generation sets itself up, and may still be taken back */
-    RELOAD_COMMITTED, /* the new generation has the listeners, and begins to accept */
+    RELOAD_CHECKING,   /* another process reads the configuration */
+    RELOAD_PREPARING,  /* the new generation sets itself up, and may still be taken back */
+    RELOAD_COMMITTED,  /* the new generation has the listeners, and begins to accept */
+    RELOAD_PROVING,    /* the new generation serves, and must not crash at once */
+    RELOAD_GOING_BACK, /* all new workers have crashed: the configuration before starts again */
 };
 
 struct reload {

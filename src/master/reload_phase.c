@@ -29,7 +29,9 @@ void reload_set_phase(struct reload *reload, enum reload_phase phase)
         [RELOAD_IDLE] = 1u << RELOAD_CHECKING,
         [RELOAD_CHECKING] = 1u << RELOAD_PREPARING | 1u << RELOAD_IDLE,
         [RELOAD_PREPARING] = 1u << RELOAD_COMMITTED | 1u << RELOAD_IDLE,
-        [RELOAD_COMMITTED] = 1u << RELOAD_IDLE,
+        [RELOAD_COMMITTED] = 1u << RELOAD_PROVING | 1u << RELOAD_GOING_BACK,
+        [RELOAD_PROVING] = 1u << RELOAD_GOING_BACK | 1u << RELOAD_IDLE,
+        [RELOAD_GOING_BACK] = 1u << RELOAD_IDLE,
     };
 
     assert(role_is(ROLE_MASTER));
@@ -56,6 +58,13 @@ void reload_check(const struct reload *reload, const struct pool *pool)
         break;
     case RELOAD_COMMITTED:
         assert(starting != NULL && starting->phase == GENERATION_COMMITTED);
+        break;
+    case RELOAD_PROVING:
+        assert(starting == NULL && pool->probation.before != NULL);
+        assert(!pool->probation.goes_back);
+        break;
+    case RELOAD_GOING_BACK:
+        assert(starting != NULL && pool->probation.goes_back);
         break;
     }
 }

@@ -42,8 +42,10 @@ static void describe_service(const struct service_manager *manager, char *text, 
         used = (size_t)snprintf(text, size, "Reloading; serving: ");
     else if (result->any && !result->ok)
         used = (size_t)snprintf(text, size, "Reload failed: %s; serving: ", result->why);
-    else
+    else if (!manager->pool->serving->crashing)
         used = (size_t)snprintf(text, size, "Serving: ");
+    if (manager->pool->serving->crashing && used < size)
+        used += (size_t)snprintf(text + used, size - used, "Crashing, nobody serves: ");
     if (used >= size)
         return;
     used += (size_t)snprintf(text + used, size - used, "%u worker%s, generation %u", n, plural(n),

@@ -261,7 +261,8 @@ int listener_open(
         share_passed_sockets(listener, previous_n, slots, log);
     if (n < previous_n || listener->foreign)
         n = previous_n;
-    listener->fds = arena_alloc(listener->arena, n * sizeof(*listener->fds));
+    if (listener->fd_n < n) /* else it was open before */
+        listener->fds = arena_alloc(listener->arena, n * sizeof(*listener->fds));
     if (listener->fds == NULL) {
         listener->fd_n = 0;
         log_write(log, LEVEL_EMERG, ENOMEM, "the sockets of %s cannot be opened", listener->text);

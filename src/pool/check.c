@@ -42,12 +42,27 @@ static void check_worker(const struct pool_worker *worker, const struct generati
     assert((worker->deadline.deadline != 0) == (worker->due != POOL_KILL_NONE));
 }
 
+/* A generation is kept while another may have to give way to it, and no longer. */
+static void check_probation(const struct pool *pool)
+{
+    const struct pool_probation *probation = &pool->probation;
+
+    assert(probation->before != NULL || !probation->goes_back);
+    if (probation->before == NULL || probation->goes_back)
+        assert(probation->due.deadline == 0);
+    if (probation->before != NULL) {
+        assert(probation->before != pool->starting && pool->serving != NULL);
+        assert(!probation->goes_back || pool->starting != NULL);
+        assert(pool->starting != NULL || probation->due.deadline != 0);
+    }
+}
+
 void pool_check(const struct pool *pool)
 {
     const struct generation *generation;
     const struct pool_worker *worker;
     unsigned before = 0;
-    bool starting = false, serving = false;
+    bool starting = false, serving = false, kept = pool->probation.before == NULL;
 
     assert(pool->ops != NULL && pool->log != NULL);
     assert(!pool->ending || pool->starting == NULL);
@@ -69,14 +84,18 @@ void pool_check(const struct pool *pool)
         assert(!starts || !serves);
         if (generation->phase == GENERATION_SERVING)
             assert(serves);
-        if (generation->phase == GENERATION_REPLACED) {
-            assert(serves && pool->starting != NULL);
+        if (generation->phase == GENERATION_REPLACED && serves) {
+            assert(pool->starting != NULL);
             assert(pool->starting->phase == GENERATION_COMMITTED);
         }
-        assert(n > 0 || serves || starts); /* destroyed otherwise */
+        kept = kept || generation == pool->probation.before;
+        /* destroyed otherwise */
+        assert(n > 0 || serves || starts || generation == pool->probation.before);
         starting = starting || starts;
         serving = serving || serves;
     }
     assert(starting == (pool->starting != NULL)); /* found in the list */
     assert(serving == (pool->serving != NULL));
+    check_probation(pool);
+    assert(kept);
 }

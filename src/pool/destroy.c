@@ -17,12 +17,14 @@ void pool_destroy_generation(struct generation *generation)
 
     assert(generation->process_n == 0);
     assert(generation != pool->serving && generation != pool->starting);
+    assert(generation != pool->probation.before);
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
         log_quota_done(&worker->lines);
     }
     timers_disarm(pool->timers, &generation->release);
     timers_disarm(pool->timers, &generation->watch);
+    timers_disarm(pool->timers, &generation->calm);
     TAILQ_REMOVE(&pool->generations, generation, link);
     configuration_discard(&generation->cycle, pool->log);
     /* at once: what is opened next may have the number of what a library has just closed */

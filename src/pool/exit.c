@@ -69,22 +69,28 @@ static const bool is_crash[POOL_DEATHS] = {
 
 /* Replaces the worker whose process has gone, unless its generation ends: that is destroyed with
  * its last worker, and taken back when it has not begun to serve. The record may be gone then. */
-static void follow_death(struct pool_worker *worker, bool crashed_early, bool by_others)
+static void follow_death(struct pool_worker *worker, bool crashed, bool early, bool by_others)
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
 
     assert(worker->phase == POOL_WORKER_EMPTY);
     if (generation->phase >= GENERATION_REPLACED || pool->ending) {
-        if (generation->process_n == 0 && generation != pool->serving)
+        if (generation->process_n == 0 && generation != pool->serving &&
+            generation != pool->probation.before)
             pool_destroy_generation(generation);
     } else if (generation->phase == GENERATION_STARTING && !by_others) {
         generation_abort(generation, "a worker process could not start");
-    } else if (crashed_early) {
-        replace_crashed(worker);
     } else {
-        worker->failures = 0;
-        pool_worker_respawn_in(worker, 0);
+        if (crashed && early) {
+            replace_crashed(worker);
+        } else {
+            worker->failures = 0;
+            pool_worker_respawn_in(worker, 0);
+        }
+        if (crashed)
+            pool_note_crash(worker);
+        pool_backoff_note(generation);
     }
 }
 
@@ -125,7 +131,8 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
         pool_outbox_note_gone(worker);
     pool_rescan(pool, NULL); /* the kernel may have woken it alone for a client that waits */
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
-    follow_death(worker, is_crash[cause] && !by_others && early, by_others);
+    worker->generation->last_death = status;
+    follow_death(worker, is_crash[cause] && !by_others, early, by_others);
 }
 
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)

@@ -23,6 +23,7 @@ static void take_start_back(struct generation *generation)
 
     assert(generation == pool->starting && generation->phase == GENERATION_STARTING);
     pool->starting = NULL;
+    pool_probation_end(pool);
     listeners_abandon(
         generation->cycle, pool->serving != NULL ? pool->serving->cycle : NULL, pool->adopted);
     generation_close(generation);
@@ -35,7 +36,9 @@ void generation_withdraw(struct generation *generation, const char *why)
     const struct pool *pool = generation->pool;
 
     log_write(pool->log, LEVEL_EMERG, 0, "%s, %s", why,
-        pool->serving != NULL ? "the previous configuration stays in force" : "nothing is served");
+        pool->serving == NULL       ? "nothing is served"
+        : pool->probation.goes_back ? "the previous configuration is not in force"
+                                    : "the previous configuration stays in force");
     take_start_back(generation);
 }
 
@@ -138,6 +141,7 @@ static void take_commit_back(struct generation *generation)
     log_write(pool->log, LEVEL_EMERG, 0,
         "a listener could not be opened, the previous configuration stays in force");
     pool->starting = NULL;
+    pool_probation_end(pool);
     listeners_restore(generation->cycle, pool->serving->cycle, pool->adopted, pool->log);
     /* a worker is told to end when it says that it accepts (messages.c) */
     pool_set_generation_phase(generation, GENERATION_DRAINING);
@@ -173,15 +177,17 @@ static void commit_generation(struct generation *generation)
             GENERATION_FOREACH_WORKER (worker, old)
                 timers_disarm(pool->timers, &worker->respawn);
         }
+        if (!pool->probation.goes_back)
+            pool_probation_begin(pool, old);
     }
     GENERATION_FOREACH_WORKER (worker, generation)
         pool_worker_order(worker, POOL_ORDER_ACCEPT);
 }
 
-static void serve_generation(struct generation *generation)
+void generation_serve(struct generation *generation)
 {
     struct pool *pool = generation->pool;
-    struct generation *old = pool->serving;
+    struct generation *old = pool->serving, *other;
 
     assert(generation == pool->starting);
     pool_set_generation_phase(generation, GENERATION_SERVING);
@@ -197,15 +203,20 @@ static void serve_generation(struct generation *generation)
             generation->number, old->number, generation->worker_n);
     fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+    TAILQ_FOREACH (other, &pool->generations, link)
+        if (other->phase == GENERATION_REPLACED ||
+            (other == old && other->phase == GENERATION_DRAINING))
+            generation_drain(other);
     if (old != NULL) {
-        if (old->phase != GENERATION_CLOSING)
-            generation_drain(old);
-        if (old->process_n == 0)
+        pool_backoff_end(old);
+        if (old->process_n == 0 && old != pool->probation.before)
             pool_destroy_generation(old);
     }
     if (generation->cycle->core.max_generations > 0)
         bound_generations(pool);
     pool->ops->serves(pool->host, old == NULL);
+    if (pool->probation.goes_back || !timer_is_set(&pool->probation.due))
+        pool_probation_end(pool);
 }
 
 void generation_advance(struct generation *generation)
@@ -219,19 +230,18 @@ void generation_advance(struct generation *generation)
     if (generation->phase == GENERATION_STARTING && least >= POOL_WORKER_READY)
         commit_generation(generation);
     else if (generation->phase == GENERATION_COMMITTED && least >= POOL_WORKER_ACCEPTING)
-        serve_generation(generation);
+        generation_serve(generation);
 }
 
 void pool_conclude_start(struct pool *pool)
 {
     struct generation *starting = pool->starting;
 
-    if (starting == NULL)
-        return;
-    if (starting->phase == GENERATION_COMMITTED) {
-        serve_generation(starting);
-        return;
+    if (starting != NULL && starting->phase == GENERATION_COMMITTED) {
+        generation_serve(starting);
+    } else if (starting != NULL) {
+        take_start_back(starting);
+        pool->ops->failed(pool->host);
     }
-    take_start_back(starting);
-    pool->ops->failed(pool->host);
+    pool_probation_end(pool);
 }

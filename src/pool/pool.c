@@ -51,13 +51,14 @@ void pool_done(struct pool *pool)
     struct generation *generation;
 
     assert(!pool_has_workers(pool));
-    pool->serving = pool->starting = NULL;
+    pool->serving = pool->starting = pool->probation.before = NULL;
     while ((generation = TAILQ_FIRST(&pool->generations)) != NULL)
         pool_destroy_generation(generation);
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
     timers_disarm(pool->timers, &pool->mend);
     timers_disarm(pool->timers, &pool->rescan.due);
+    timers_disarm(pool->timers, &pool->probation.due);
 }
 
 bool pool_has_workers(const struct pool *pool)

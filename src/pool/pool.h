@@ -96,6 +96,7 @@ struct pool_worker {
     struct log_quota lines; /* about it, and those before it in its place */
     unsigned failures;      /* early deaths in a row, which make the wait for the next one longer */
     unsigned fills;         /* how many processes it has had */
+    bool crashed;           /* a process of it has, since the generation's commit */
 };
 
 /* The legal steps are in phases.c. From REPLACED on a generation is ending: its workers are not
@@ -119,9 +120,12 @@ struct generation {
         opened; /* by modules while this or an earlier configuration was read: kept by workers */
     struct timer release;  /* how long a reload waits for the workers to release listeners */
     struct timer watch;    /* when the watchdog looks again */
+    struct timer calm;     /* when `crashing` may be over */
     int64_t since_ms;      /* start, since the epoch */
     unsigned mutex_damage; /* how often its workers have found the accept mutex damaged */
     bool without_mutex;    /* goes on without the accept mutex */
+    bool crashing;         /* all workers wait after crashes, and none serves since (backoff.c) */
+    int last_death;        /* status of waitpid() of the worker that has died last */
     unsigned process_n;    /* workers that are not empty */
     unsigned worker_n;
     struct pool_worker workers[];
@@ -137,6 +141,16 @@ struct pool_rescan {
     bool host;             /* the host is told as well */
 };
 
+/* Time after the commit in which the new workers must not all crash. */
+#define POOL_PROBATION_MS 1000
+
+/* The latest commit, while its generation may still have to give way (probation.c). */
+struct pool_probation {
+    struct generation *before; /* kept although it may have no process; NULL: no probation */
+    struct timer due;          /* the end of the time that the new workers have to crash in */
+    bool goes_back;            /* its configuration is being started again */
+};
+
 /* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `exited`
  * may start a generation; no other may start or end one. */
 struct pool_ops {
@@ -144,6 +158,12 @@ struct pool_ops {
     void (*committed)(void *host);
     /* The starting generation's workers all accept: pool->serving is another one now. */
     void (*serves)(void *host, bool first);
+    /* The generation that serves has not crashed in its first second: the one before is given up.
+     */
+    void (*proved)(void *host);
+    /* All workers of the generation have crashed instead, after an emerg line: it is the one that
+     * serves now, and the configuration before is started again, which `serves` or `failed` end. */
+    void (*goes_back)(void *host);
     /* The starting generation was taken back, after an emerg line or because the daemon ends; its
      * workers are being ended. */
     void (*failed)(void *host);
@@ -174,7 +194,7 @@ struct pool {
     struct log_limit log_limit;     /* limit of `log`, as the serving generation has it */
     struct timer log_due;           /* when held-back lines are written */
     struct timer log_repair;        /* until then no broken log is repaired again */
-    struct generations generations; /* but for `serving`, each that ends has a process */
+    struct generations generations; /* each that ends has a process, or is `serving`, or kept */
     unsigned generation_n;          /* ever made */
     struct generation
         *serving; /* generation whose configuration is in force; NULL until the first serves */
@@ -182,6 +202,7 @@ struct pool {
     uint32_t gone[POOL_GONE_MAX]; /* latest incarnations that have ended and were known to others */
     uint32_t gone_n;              /* ever; the next one's place is the remainder */
     struct pool_rescan rescan;
+    struct pool_probation probation;
     struct timer mend;            /* when reported listeners are looked at */
     uint64_t mended_ms;           /* the latest look */
     uint64_t deaths[POOL_DEATHS]; /* workers that have ended, by cause */
@@ -257,7 +278,35 @@ void pool_destroy_generation(struct generation *generation);
  * and are being ended. What comes later of it the operations tell. */
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened);
 
+/* Starts the configuration of a generation that ends again, beside the generation that serves.
+ * Returns as pool_start_generation() does. */
+int pool_restart_generation(struct pool *pool, const struct generation *before);
+
+/* Probation (probation.c) */
+
+/* A commit has taken the listeners from the generation `before`, which serves. */
+void pool_probation_begin(struct pool *pool, struct generation *before);
+/* Ends it, if there is any: the generation before is not needed any more. */
+void pool_probation_end(struct pool *pool);
+/* Whether no worker of the generation that serves has crashed since its commit. */
+bool pool_probation_is_calm(const struct pool *pool);
+/* A worker has crashed whose generation has committed (fall_back.c). */
+void pool_note_crash(struct pool_worker *worker);
+
+/* Back-off (backoff.c) */
+
+/* A worker waits for its replacement. */
+void pool_backoff_note(struct generation *generation);
+/* A worker of a generation whose workers were all waiting was forked. */
+void pool_backoff_watch(struct generation *generation);
+/* The generation has a worker that serves, or was replaced. */
+void pool_backoff_end(struct generation *generation);
+
 /* Generations (generation.c) */
+
+/* All workers of the starting generation accept, or its own will not come to: it serves, and the
+ * generation before drains. */
+void generation_serve(struct generation *generation);
 
 /* Takes the starting generation back after an emerg line. */
 void generation_withdraw(struct generation *generation, const char *why);

@@ -38,7 +38,7 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
     if (heritage->diag == NULL && pool->log->diag != NULL)
         diag_destroy(&pool->log->diag); /* only who starts with a reload adds to its reply */
     TAILQ_FOREACH (generation, &pool->generations, link)
-        if (generation != own)
+        if (generation->cycle != own->cycle)
             zones_forget(&generation->cycle->zones);
     if (failed == NULL)
         return zones_enter(&own->cycle->zones, heritage->slot, pool->log);
@@ -136,6 +136,8 @@ int pool_spawn(struct pool_worker *worker)
     }
     worker_list_add(pool->list, worker->slot.slot, worker->pid);
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
+    if (generation->crashing)
+        pool_backoff_watch(generation);
     log_quota_write(&worker->lines, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
     return 0;
 }

@@ -112,13 +112,29 @@ static struct generation *create_generation(
     return generation;
 }
 
+/* Forks the workers of the generation that starts; -1: it was withdrawn. */
+static int fork_workers(struct generation *generation)
+{
+    struct pool_worker *worker;
+
+    generation->pool->starting = generation;
+    GENERATION_FOREACH_WORKER (worker, generation)
+        if (pool_spawn(worker) == -1) {
+            generation_withdraw(generation, "a worker process could not be forked");
+            return -1;
+        }
+    if (generation->cycle->core.worker_watchdog > 0)
+        timers_arm(generation->pool->timers, &generation->watch,
+            (uint64_t)(generation->cycle->core.worker_watchdog + 1) / 2);
+    return 0;
+}
+
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
     const struct cycle *in_force = pool->serving != NULL ? pool->serving->cycle : NULL;
     const struct zones *zones = in_force != NULL ? &in_force->zones : pool->adopted_zones;
     unsigned slots = (unsigned)cycle->core.worker_processes;
     struct generation *generation = NULL;
-    struct pool_worker *worker;
 
     assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL && !pool->ending);
@@ -141,14 +157,28 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
         configuration_discard(&cycle, pool->log);
         return -1;
     }
-    pool->starting = generation;
-    GENERATION_FOREACH_WORKER (worker, generation)
-        if (pool_spawn(worker) == -1) {
-            generation_withdraw(generation, "a worker process could not be forked");
-            return -1;
-        }
-    if (cycle->core.worker_watchdog > 0)
-        timers_arm(
-            pool->timers, &generation->watch, (uint64_t)(cycle->core.worker_watchdog + 1) / 2);
-    return 0;
+    return fork_workers(generation);
+}
+
+int pool_restart_generation(struct pool *pool, const struct generation *before)
+{
+    const struct cycle *in_force = pool->serving->cycle;
+    struct cycle *cycle = cycle_share(before->cycle);
+    struct descriptors opened = { .fds = NULL };
+    struct generation *generation = NULL;
+
+    assert(pool->starting == NULL && !pool->ending && cycle != in_force);
+    descriptors_add_all(&opened, &before->opened);
+    if (listeners_open(cycle, in_force, pool->adopted, (unsigned)cycle->core.worker_processes,
+            pool->log) == 0) {
+        generation = create_generation(pool, cycle, &opened); /* its zones are open */
+        if (generation == NULL)
+            listeners_abandon(cycle, in_force, pool->adopted);
+    }
+    if (generation == NULL) {
+        descriptors_done(&opened);
+        configuration_discard(&cycle, pool->log);
+        return -1;
+    }
+    return fork_workers(generation);
 }

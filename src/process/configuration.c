@@ -23,6 +23,10 @@ void configuration_discard(struct cycle **cycle, struct log *log)
 {
     struct core_settings *core = &(*cycle)->core;
 
+    if ((*cycle)->shared > 0) { /* its logs and zones are in use */
+        cycle_destroy(cycle);
+        return;
+    }
     if (log->targets == core->logs) { /* the start has failed, and these were its logs */
         log->targets = NULL;
         log->target_n = 0;

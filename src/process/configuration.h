@@ -11,6 +11,6 @@
  * meanwhile to `opened`; NULL when there were mistakes. */
 struct cycle *configuration_load(
     const struct cycle_options *options, struct log *log, int excerpts, struct descriptors *opened);
-/* Closes logs and zones of a configuration that nothing uses any more, and destroys it. `log`
+/* Closes logs and zones of a configuration that nobody else shares, and destroys it. `log`
  * writes to its logs no longer, if it did. */
 void configuration_discard(struct cycle **cycle, struct log *log);

@@ -140,12 +140,23 @@ struct cycle *cycle_load(const struct cycle_options *options, struct log *log, i
     return cycle;
 }
 
+struct cycle *cycle_share(struct cycle *cycle)
+{
+    cycle->shared++;
+    return cycle;
+}
+
 void cycle_destroy(struct cycle **cycle)
 {
     struct arena *arena;
 
     if (*cycle == NULL)
         return;
+    if ((*cycle)->shared > 0) {
+        (*cycle)->shared--;
+        *cycle = NULL;
+        return;
+    }
     while (!SLIST_EMPTY(&(*cycle)->modules)) /* they may use what was loaded before them */
         module_unload(&(*cycle)->modules);
     arena = (*cycle)->arena;

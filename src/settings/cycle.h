@@ -92,6 +92,7 @@ struct cycle {
     struct zones zones;                  /* declared here, opened by the master */
     struct modules modules;              /* loaded, until the cycle is destroyed */
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */
+    unsigned shared;                     /* holders beside the first; the last one destroys it */
 };
 
 /* Bytes of the control socket's path: the room in an address less a suffix that it has while it is
@@ -138,5 +139,8 @@ void sizing_log(const struct cycle *cycle, struct log *log);
  * clients go to the wildcard's server. Closing it would reset clients that are just connecting. -1
  * without memory. */
 int cycle_keep_listeners(struct cycle *cycle, const struct listeners *before);
-/* Unloads its modules. Closes nothing: sockets, log files and zones are the master's to close. */
+/* Gives the cycle to one more, who destroys it too; returns it. */
+struct cycle *cycle_share(struct cycle *cycle);
+/* The last one unloads its modules. Closes nothing: sockets, log files and zones are the master's
+ * to close. */
 void cycle_destroy(struct cycle **cycle);

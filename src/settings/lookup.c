@@ -94,7 +94,7 @@ static const char *ask_user(
         *of_group = true;
         return "there is no such group";
     }
-    *n = NGROUPS_MAX; /* of a user in more groups the rest is left out, as initgroups() does */
+    *n = NGROUPS_MAX; /* initgroups() leaves out groups beyond that, too */
     getgrouplist(name, identity->gid, identity->groups, n);
     if (*n > NGROUPS_MAX)
         *n = NGROUPS_MAX;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define LIFE 100  /* reloads that a long session outlives */
 #define WIDEST 21 /* the reload with the most sockets of reuseport, which are kept from then on */
@@ -41,6 +42,8 @@ struct run {
     struct daemon *daemon;
     struct rate_clients clients;
     unsigned most_processes;
+    unsigned reloads;
+    int asker; /* the client that has asked for the latest reload and awaits its reply; -1: none */
 };
 
 static void configure_daemon(const struct run *run, unsigned i)
@@ -57,13 +60,39 @@ static void configure_daemon(const struct run *run, unsigned i)
         i % 3 == 0 ? 4096 : 2048, ways[way].parameter, 1 + i % 2, ways[way].parameter, i % 2);
 }
 
-static void reload_daemon(struct run *run, unsigned i)
+static void finish_reload(struct run *run)
 {
     struct json_value answer;
 
-    configure_daemon(run, i);
-    answer = control_ask(run->daemon, "reload");
+    if (run->asker == -1)
+        return;
+    answer = control_receive(run->asker);
     ck_assert_msg(control_is_ok(answer), "%.*s", (int)answer.n, answer.text);
+    close(run->asker);
+    run->asker = -1;
+}
+
+/* Whether the generation of this number, or a later one, serves. */
+static bool has_come(const struct run *run, unsigned number)
+{
+    struct json_value status = control_ask(run->daemon, "status"), last;
+
+    last = control_at(status, "generations", control_count(status, "generations") - 1);
+    return control_number(last, "number") >= number &&
+           strcmp(control_text(last, "state"), "live") == 0;
+}
+
+/* Reloads, without waiting for the new generation to prove itself: the next reload ends that. */
+static void reload_daemon(struct run *run, unsigned i)
+{
+    int asker = control_open(run->daemon);
+
+    configure_daemon(run, i);
+    control_send(asker, "reload");
+    finish_reload(run);
+    run->asker = asker;
+    run->reloads++;
+    WAIT_FOR(has_come(run, run->reloads + 1));
 }
 
 /* "Name:   number" in /proc/PID/status. */
@@ -111,12 +140,13 @@ static unsigned fewest_descriptors(pid_t pid)
 }
 
 /* Waits until only the workers of the last reload are left. */
-static struct footprint measure_footprint(const struct run *run, unsigned i)
+static struct footprint measure_footprint(struct run *run, unsigned i)
 {
     unsigned workers = worker_order[i % sizeof(worker_order)];
     pid_t list[8], master = run->daemon->pid;
     struct footprint print = { .worker_descriptors = 0 };
 
+    finish_reload(run);
     WAIT_FOR(proc_child_n(master) == workers);
     WAIT_FOR(control_count(control_ask(run->daemon, "status"), "generations") == 1);
     ck_assert_uint_eq(proc_children(master, list, 8), workers);
@@ -176,7 +206,7 @@ static void print_report(
 
 void soak_transitions(const struct soak_transitions_plan *plan)
 {
-    struct run run = { .plan = plan, .daemon = daemon_create(3) };
+    struct run run = { .plan = plan, .daemon = daemon_create(3), .asker = -1 };
     struct rate_clients_options options = { run.daemon->ports[0], plan->rate, plan->long_n, 500,
         0 };
     struct footprint before, after;

@@ -77,7 +77,7 @@ START_TEST(the_master_asks_nobody)
 }
 END_TEST
 
-/* Whoever is tired of waiting ends the check as its time limit does. */
+/* A signal ends the check here as its time limit does after a minute. */
 START_TEST(a_reload_fails_for_want_of_an_answer)
 {
     struct daemon *daemon = start_daemon();

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A module that has trouble where its configuration says so: "trouble PLACE KIND". The place is set
- * (the directive's setter), done (conf_done) or start (worker_start); the kind is fail, exit, abort
- * or hang. It has a metric, for which the daemon opens a zone. */
+ * (the directive's setter), done (conf_done), start (worker_start) or client (opened); the kind is
+ * fail, exit, abort or hang. "trouble later MILLISECONDS" ends the worker by a signal so long after
+ * its start, "trouble first MILLISECONDS" the first worker alone. It has a metric, for which
+ * the daemon opens a zone. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #ifndef TROUBLE
@@ -13,6 +19,7 @@
 #endif
 
 static char place[16], kind[16];
+static atomic_uint *started; /* workers of this configuration */
 
 static int meet_trouble(const char *here)
 {
@@ -35,6 +42,10 @@ static int set_trouble(fb_conf *conf, void *value, const char *const *args, uint
     (void)n;
     strncpy(place, args[0], sizeof(place) - 1);
     strncpy(kind, args[1], sizeof(kind) - 1);
+    started =
+        mmap(NULL, sizeof(*started), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (started == MAP_FAILED)
+        return fb_conf_errorf(conf, NULL, "no memory to count workers");
     if (meet_trouble("set") == 0)
         return 0;
     return fb_conf_errorf(conf, NULL, "the setter has trouble");
@@ -51,9 +62,23 @@ static int trouble_done(fb_conf *conf, void *own, const void *parent)
 
 static int trouble_start(fb_worker *worker, void *state)
 {
+    struct itimerval timer = { .it_value.tv_usec = atoi(kind) * 1000 };
+
     (void)worker;
     (void)state;
+    if (strcmp(place, "later") == 0 ||
+        (strcmp(place, "first") == 0 && atomic_fetch_add(started, 1) == 0)) {
+        signal(SIGALRM, SIG_DFL);
+        setitimer(ITIMER_REAL, &timer, NULL);
+    }
     return meet_trouble("start");
+}
+
+static int trouble_opened(fb_conn *conn, void *state)
+{
+    (void)conn;
+    (void)state;
+    return meet_trouble("client");
 }
 
 static size_t trouble_data(fb_conn *conn, void *state, fb_bytes in)
@@ -75,7 +100,11 @@ static const fb_directive directives[] = {
 
 static const fb_metric metrics[] = { { "echoes", FB_COUNTER, 0 } };
 
-static const fb_ops ops = { .size = sizeof(fb_ops), .data = trouble_data };
+static const fb_ops ops = {
+    .size = sizeof(fb_ops),
+    .opened = trouble_opened,
+    .data = trouble_data,
+};
 
 FB_PROTOCOL(trouble) = {
     FB_PROTOCOL_HEADER,

@@ -130,7 +130,7 @@ START_TEST(others_cannot_choose_a_user)
 }
 END_TEST
 
-/* As a configuration check does, and the reading that follows it. */
+/* A configuration check notes answers for the reading that follows it. */
 START_TEST(what_a_check_has_noted_is_not_asked_again)
 {
     struct check_progress progress = { .done = false };

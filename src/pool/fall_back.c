@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way back when each worker of a generation has crashed on probation: the configuration before
+ * starts again, as a generation of its own and in the same transaction as any other, because
+ * workers that drain cannot serve again. What the new configuration had dropped is bound anew.
+ * There is one way back only: a generation that is started again is not on probation. */
+#include "pool/pool.h"
+
+#include <assert.h>
+
+/* Starts the configuration before again. Nothing more is lost until it serves: a generation that
+ * has not come to serve has left its predecessor accepting. */
+static void go_back(struct generation *failed)
+{
+    struct pool *pool = failed->pool;
+    struct pool_worker *worker;
+
+    log_write(pool->log, LEVEL_EMERG, 0,
+        "every worker process of generation %u has crashed within %d ms of its commit, the "
+        "configuration of generation %u is started again",
+        failed->number, POOL_PROBATION_MS, pool->probation.before->number);
+    timers_disarm(pool->timers, &pool->probation.due);
+    pool->probation.goes_back = true;
+    if (failed == pool->starting) {
+        pool_set_generation_phase(failed, GENERATION_SERVING);
+        pool->serving = failed;
+        pool->starting = NULL;
+    }
+    /* clients are not given to workers that crash, unless there will be no others */
+    GENERATION_FOREACH_WORKER (worker, failed)
+        if (worker->phase == POOL_WORKER_EMPTY)
+            pool_worker_respawn_in(worker, POOL_PROBATION_MS);
+    pool->ops->goes_back(pool->host);
+    if (pool_restart_generation(pool, pool->probation.before) == -1) {
+        pool_probation_end(pool);
+        pool->ops->failed(pool->host);
+    }
+}
+
+void pool_note_crash(struct pool_worker *worker)
+{
+    struct generation *generation = worker->generation;
+    const struct pool *pool = generation->pool;
+    const struct pool_worker *other;
+
+    assert(generation->phase == GENERATION_COMMITTED || generation->phase == GENERATION_SERVING);
+    worker->crashed = true;
+    if (pool->probation.before == NULL)
+        return;
+    GENERATION_FOREACH_WORKER (other, generation)
+        if (!other->crashed)
+            return;
+    if (!pool->probation.goes_back)
+        go_back(generation);
+    else if (generation == pool->starting) /* no other configuration is left */
+        generation_serve(generation);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reloads whose new workers crash at once: the configuration before serves again, whoever has asked
+ * is told, and sessions from before go on. */
+#include "daemon/client.h"
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+#include "daemon/rate_clients.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORKERS 2
+#define MODULE "load_module " MODULES_PATH "/trouble.so;"
+#define EVERY "every worker process of generation 2 has crashed within 1000 ms of its commit"
+
+/* How the shared port is listened on. */
+static const struct {
+    const char *events, *listen;
+} modes[] = {
+    { "accept_mutex on;", "" },
+    { "accept_mutex off;", "" },
+    { "accept_mutex on;", "reuseport" },
+};
+
+/* Ports 0 and 1 stay, port 2 and a path are given up, port 3 and another path are new. */
+static void configure_before(struct daemon *daemon, int mode)
+{
+    daemon_configure(daemon,
+        "worker_processes %d; events { %s }"
+        "stream { server { listen 127.0.0.1:$0 %s; echo; }"
+        "server { listen 127.0.0.1:$1; listen 127.0.0.1:$2; listen unix:$D/before; echo; } }",
+        WORKERS, modes[mode].events, modes[mode].listen);
+}
+
+/* The name of each of its endpoints and of its log is another. */
+static void configure_after(struct daemon *daemon, int mode, const char *trouble)
+{
+    daemon_write(daemon, "forkbeard.conf",
+        "error_log after.log notice; pid after.pid; control unix:after.sock;"
+        "worker_processes %d; worker_start_timeout 5s;" MODULE "events { %s }"
+        "stream { server { listen 127.0.0.1:$0 %s; troubled; trouble %s; }"
+        "server { listen 127.0.0.1:$1; listen 127.0.0.1:$3; listen unix:$D/after; echo; } }",
+        WORKERS, modes[mode].events, modes[mode].listen, trouble);
+}
+
+static struct daemon *begin_daemon(int mode)
+{
+    struct daemon *daemon = daemon_create(4);
+
+    daemon_write(
+        daemon, "client.conf", "pid forkbeard.pid; control unix:forkbeard.sock; events {}");
+    daemon_owns(daemon, "after.log");
+    configure_before(daemon, mode);
+    daemon_start(daemon);
+    daemon_expects(daemon, ""); /* crashes are what this is about */
+    return daemon;
+}
+
+static int reload_daemon(struct daemon *daemon)
+{
+    return daemon_run(daemon, "-s", "reload", "-c", "client.conf", NULL);
+}
+
+static void serve_client(int client)
+{
+    client_echo(client, "served");
+    close(client);
+}
+
+/* Checks that the configuration before the reload is in force. */
+static void check_before(struct daemon *daemon)
+{
+    struct json_value status;
+
+    for (int i = 0; i < 3; i++)
+        serve_client(client_open(daemon->ports[i]));
+    serve_client(client_open_unix(daemon_path(daemon, "before")));
+    ck_assert_int_eq(client_error(daemon->ports[3]), ECONNREFUSED);
+    ck_assert(!daemon_has(daemon, "after") && !daemon_has(daemon, "after.pid"));
+    ck_assert(!daemon_has(daemon, "after.sock"));
+    ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
+    status = control_ask(daemon, "status");
+    ck_assert_str_eq(control_text(status, "state"), "running");
+    ck_assert(!control_is_ok(json_member(status, "reload")));
+    ck_assert_ptr_nonnull(strstr(control_text(json_member(status, "reload"), "error"), EVERY));
+    daemon_mark_log(daemon);
+    daemon_signal(daemon, SIGUSR1);
+    daemon_wait_log(daemon, "signal 10 (SIGUSR1)");
+}
+
+/* The reload fails, and a session from before the reload is still there. */
+static void fail_reload(struct daemon *daemon, int mode, const char *trouble)
+{
+    int session = client_open(daemon->ports[0]);
+
+    client_echo(session, "begun");
+    configure_after(daemon, mode, trouble);
+    ck_assert_int_eq(reload_daemon(daemon), 1);
+    ck_assert_msg(strstr(daemon->err, EVERY) != NULL, "%s", daemon->err);
+    ck_assert_ptr_nonnull(
+        strstr(daemon->err, "reload failed: the previous configuration stays in force"));
+    check_before(daemon);
+    client_echo(session, "goes on");
+    close(session);
+}
+
+/* Whether the text is in the log of the configuration that crashes. */
+static bool has_line(struct daemon *daemon, const char *text)
+{
+    return daemon_has(daemon, "after.log") &&
+           strstr(daemon_text(daemon, "after.log"), text) != NULL;
+}
+
+/* The number of the generation that serves. */
+static unsigned live_generation(struct daemon *daemon)
+{
+    struct json_value generation = { NULL, 0 }, status;
+    const char *name = daemon_has(daemon, "after.sock") ? "after.sock" : "forkbeard.sock";
+    int fd = client_open_unix(daemon_path(daemon, name));
+
+    control_send(fd, "status");
+    status = control_receive(fd);
+    close(fd);
+    while ((generation = json_next(json_member(status, "generations"), generation)).text != NULL)
+        if (strcmp(control_text(generation, "state"), "live") == 0)
+            return (unsigned)control_number(generation, "number");
+    return 0;
+}
+
+START_TEST(workers_that_all_crash_give_way)
+{
+    struct daemon *daemon = begin_daemon(_i);
+    unsigned descriptors = proc_descriptors(daemon->pid);
+
+    fail_reload(daemon, _i, "later 300");
+    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
+
+    /* the mistake is corrected */
+    configure_before(daemon, _i);
+    ck_assert_int_eq(reload_daemon(daemon), 0);
+    ck_assert(control_is_ok(json_member(control_ask(daemon, "status"), "reload")));
+    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Sessions that stay in old workers, and clients who come all the time: those alone are lost whom a
+ * worker has had as it crashed. */
+START_TEST(clients_of_others_are_served)
+{
+    struct daemon *daemon = begin_daemon(_i);
+    struct rate_clients_options options = { daemon->ports[0], 200, 20, 50, 50 };
+    struct rate_clients clients;
+
+    rate_clients_start(&clients, &options);
+    fail_reload(daemon, _i, "later 300");
+    rate_clients_wait(&clients, 100);
+    rate_clients_stop(&clients);
+    rate_clients_check(&clients);
+    ck_assert_uint_eq(atomic_load(&clients.long_ended), 0);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A worker dies of its first client, and so does its replacement. */
+START_TEST(crashes_of_clients_count)
+{
+    struct daemon *daemon = begin_daemon(_i);
+    struct rate_clients_options options = { daemon->ports[0], 100, 0, 50, 1000 };
+    struct rate_clients clients;
+
+    rate_clients_start(&clients, &options);
+    configure_after(daemon, _i, "client abort");
+    ck_assert_int_eq(reload_daemon(daemon), 1);
+    ck_assert_msg(strstr(daemon->err, EVERY) != NULL, "%s", daemon->err);
+    rate_clients_wait(&clients, 20);
+    rate_clients_stop(&clients);
+    check_before(daemon);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(fails_again_and_again)
+{
+    struct daemon *daemon = begin_daemon(0);
+    char says[96];
+
+    for (unsigned i = 0; i < 3; i++) {
+        configure_after(daemon, 0, "later 300");
+        ck_assert_int_eq(reload_daemon(daemon), 1);
+        snprintf(says, sizeof(says), "every worker process of generation %u has", 2 + 2 * i);
+        ck_assert_msg(strstr(daemon->err, says) != NULL, "%s", daemon->err);
+        WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+        serve_client(client_open(daemon->ports[2]));
+    }
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A worker alone is replaced; the next reload waits, as the others may crash too. */
+START_TEST(one_crash_is_not_all)
+{
+    struct daemon *daemon = begin_daemon(0);
+    int control;
+
+    configure_after(daemon, 0, "first 300");
+    control = control_open(daemon);
+    control_send(control, "reload");
+    WAIT_FOR(has_line(daemon, "exited on signal 14"));
+    daemon_signal(daemon, SIGHUP);
+    ck_assert(control_is_ok(control_receive(control)));
+    close(control);
+    ck_assert_uint_eq(live_generation(daemon), 2);
+    WAIT_FOR(live_generation(daemon) == 3);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Reloads behind one another do not take a second each, and each is replied to. */
+START_TEST(a_reload_ends_the_probation_before)
+{
+    struct daemon *daemon = begin_daemon(0);
+    int64_t begun = now_ms();
+    int clients[5];
+
+    for (unsigned i = 0; i < 5; i++) {
+        clients[i] = control_open(daemon);
+        control_send(clients[i], "reload");
+        WAIT_FOR(live_generation(daemon) == i + 2);
+    }
+    ck_assert(now_ms() - begun < 4000 || is_wrapped());
+    for (unsigned i = 0; i < 5; i++) {
+        ck_assert(control_is_ok(control_receive(clients[i])));
+        close(clients[i]);
+    }
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The end of the daemon is not kept waiting, and the new configuration counts as good. */
+START_TEST(the_daemon_ends_meanwhile)
+{
+    struct daemon *daemon = begin_daemon(0);
+    int control = control_open(daemon);
+
+    control_send(control, "reload");
+    WAIT_FOR(
+        proc_child_n(daemon->pid) > 0 && daemon_count_log(daemon, "start worker process") >= 4);
+    daemon_stop(daemon, SIGTERM);
+    close(control);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_set_timeout(tcase, 60);
+    resources_fixture(tcase);
+    tcase_add_loop_test(tcase, workers_that_all_crash_give_way, 0, 3);
+    tcase_add_loop_test(tcase, clients_of_others_are_served, 0, 3);
+    tcase_add_loop_test(tcase, crashes_of_clients_count, 0, 3);
+    tcase_add_test(tcase, fails_again_and_again);
+    tcase_add_test(tcase, one_crash_is_not_all);
+    tcase_add_test(tcase, a_reload_ends_the_probation_before);
+    tcase_add_test(tcase, the_daemon_ends_meanwhile);
+}
+
+TEST_MAIN("probation", add_tests)
