@@ -62,8 +62,10 @@ static void serves(void *host, bool first)
             "reload failed: the previous configuration is in force again, correct the new one and "
             "try again");
         reload_end(master, false);
-    } else if (!first) {
+    } else if (master->pool.probation.before != NULL) {
         reload_set_phase(&master->reload, RELOAD_PROVING);
+    } else if (!first) { /* the generation before had begun to drain, and cannot come back */
+        reload_end(master, true);
     }
     if (master->upgrade.phase != UPGRADE_NONE)
         upgrade_announce(&master->upgrade);

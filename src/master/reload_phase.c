@@ -29,7 +29,7 @@ void reload_set_phase(struct reload *reload, enum reload_phase phase)
         [RELOAD_IDLE] = 1u << RELOAD_CHECKING,
         [RELOAD_CHECKING] = 1u << RELOAD_PREPARING | 1u << RELOAD_IDLE,
         [RELOAD_PREPARING] = 1u << RELOAD_COMMITTED | 1u << RELOAD_IDLE,
-        [RELOAD_COMMITTED] = 1u << RELOAD_PROVING | 1u << RELOAD_GOING_BACK,
+        [RELOAD_COMMITTED] = 1u << RELOAD_PROVING | 1u << RELOAD_GOING_BACK | 1u << RELOAD_IDLE,
         [RELOAD_PROVING] = 1u << RELOAD_GOING_BACK | 1u << RELOAD_IDLE,
         [RELOAD_GOING_BACK] = 1u << RELOAD_IDLE,
     };

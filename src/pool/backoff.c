@@ -24,8 +24,7 @@ static void describe_death(int status, char *text, size_t size)
 
 void pool_backoff_end(struct generation *generation)
 {
-    if (!generation->crashing)
-        return;
+    assert(generation->crashing);
     generation->crashing = false;
     timers_disarm(generation->pool->timers, &generation->calm);
     log_write(generation->pool->log, LEVEL_NOTICE, 0, "worker processes serve again");

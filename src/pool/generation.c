@@ -176,9 +176,11 @@ static void commit_generation(struct generation *generation)
             pool_set_generation_phase(old, GENERATION_REPLACED);
             GENERATION_FOREACH_WORKER (worker, old)
                 timers_disarm(pool->timers, &worker->respawn);
+            if (!pool->probation.goes_back) { /* a generation that drained before stays so */
+                pool->probation.before = old;
+                timers_arm(pool->timers, &pool->probation.due, POOL_PROBATION_MS);
+            }
         }
-        if (!pool->probation.goes_back)
-            pool_probation_begin(pool, old);
     }
     GENERATION_FOREACH_WORKER (worker, generation)
         pool_worker_order(worker, POOL_ORDER_ACCEPT);
@@ -208,14 +210,15 @@ void generation_serve(struct generation *generation)
             (other == old && other->phase == GENERATION_DRAINING))
             generation_drain(other);
     if (old != NULL) {
-        pool_backoff_end(old);
+        if (old->crashing)
+            pool_backoff_end(old);
         if (old->process_n == 0 && old != pool->probation.before)
             pool_destroy_generation(old);
     }
     if (generation->cycle->core.max_generations > 0)
         bound_generations(pool);
     pool->ops->serves(pool->host, old == NULL);
-    if (pool->probation.goes_back || !timer_is_set(&pool->probation.due))
+    if (pool->probation.goes_back || pool->probation.due.deadline == 0)
         pool_probation_end(pool);
 }
 

@@ -41,6 +41,7 @@ void pool_init(struct pool *pool, const struct pool_options *options)
         .adopted_zones = options->adopted_zones,
         .log_due = { .expired = wake_up },
         .log_repair = { .expired = wake_up },
+        .probation = { .due = { .expired = pool_probation_expired } },
         .mend = { .expired = mend_expired },
     };
     TAILQ_INIT(&pool->generations);

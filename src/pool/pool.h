@@ -284,8 +284,8 @@ int pool_restart_generation(struct pool *pool, const struct generation *before);
 
 /* Probation (probation.c) */
 
-/* A commit has taken the listeners from the generation `before`, which serves. */
-void pool_probation_begin(struct pool *pool, struct generation *before);
+/* The time has passed; a generation that does not serve yet has as long as it takes. */
+void pool_probation_expired(struct loop *loop, struct timer *timer);
 /* Ends it, if there is any: the generation before is not needed any more. */
 void pool_probation_end(struct pool *pool);
 /* Whether no worker of the generation that serves has crashed since its commit. */

@@ -8,22 +8,13 @@
 
 #include <assert.h>
 
-/* The time has passed; a generation that does not serve yet has as long as it takes. */
-static void probation_expired(struct loop *loop, struct timer *timer)
+void pool_probation_expired(struct loop *loop, struct timer *timer)
 {
     struct pool *pool = container_of(timer, struct pool, probation.due);
 
     (void)loop;
     if (pool->starting == NULL)
         pool_probation_end(pool);
-}
-
-void pool_probation_begin(struct pool *pool, struct generation *before)
-{
-    assert(pool->probation.before == NULL && before == pool->serving);
-    pool->probation.before = before;
-    pool->probation.due.expired = probation_expired;
-    timers_arm(pool->timers, &pool->probation.due, POOL_PROBATION_MS);
 }
 
 void pool_probation_end(struct pool *pool)
@@ -35,7 +26,8 @@ void pool_probation_end(struct pool *pool)
     if (before == NULL)
         return;
     timers_disarm(pool->timers, &pool->probation.due);
-    pool->probation = (struct pool_probation) { .before = NULL };
+    pool->probation.before = NULL;
+    pool->probation.goes_back = false;
     if (before->process_n == 0 && before != pool->serving)
         pool_destroy_generation(before);
     if (passed)
