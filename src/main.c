@@ -4,6 +4,7 @@
  * file. */
 #include "cli/cmdline.h"
 #include "cli/command.h"
+#include "cli/wait.h"
 #include "cli/words.h"
 #include "master/start.h"
 #include "process/environment.h"
@@ -45,6 +46,8 @@ static int run_command(struct cmdline *cmdline, struct log *log, int argc, char 
         return show_help(cmdline);
     if (cmdline->test)
         return start_test(&cmdline->cycle, cmdline->quiet, cmdline->dump, log);
+    if (cmdline->wait_ms != 0)
+        return cli_wait(cmdline, log);
     if (cmdline->signal != NULL)
         return cli_command(cmdline, log);
     if (cmdline->word != NULL)

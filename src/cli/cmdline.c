@@ -17,7 +17,7 @@
 #define TIMEOUT_MAX_MS (24 * 3600 * 1000)
 
 /* Options without a letter, as getopt_long() returns them. */
-enum { LONG_HELP = 256, LONG_VERSION, LONG_JSON, LONG_TIMEOUT, LONG_CONTROL };
+enum { LONG_HELP = 256, LONG_VERSION, LONG_JSON, LONG_TIMEOUT, LONG_CONTROL, LONG_WAIT };
 
 /* Joins directory and path, unless the path is absolute; NULL without memory. */
 static char *join_path(const char *directory, const char *path)
@@ -123,18 +123,18 @@ static int check_signal(const char *name, struct log *log)
         if (s->command != NULL && strcmp(s->command, name) == 0)
             return 0;
     log_write(log, LEVEL_EMERG, 0,
-        "invalid option: \"-s %s\", expected stop, quit, resume, reopen, reload or "
+        "invalid option: \"-s %s\", expected stop, quit, leave, resume, reopen, reload or "
         "upgrade",
         name);
     return -1;
 }
 
-static int check_timeout(struct cmdline *cmdline, const char *time, struct log *log)
+static int check_time(const char *option, const char *time, int64_t *ms, struct log *log)
 {
-    if (number_parse_msec(time, 1, TIMEOUT_MAX_MS, &cmdline->timeout_ms) == NUMBER_OK)
+    if (number_parse_msec(time, 1, TIMEOUT_MAX_MS, ms) == NUMBER_OK)
         return 0;
     log_write(log, LEVEL_EMERG, 0,
-        "invalid option: \"--timeout %s\", expected a time from 1ms to 1d, as 30s", time);
+        "invalid option: \"%s %s\", expected a time from 1ms to 1d, as 30s", option, time);
     return -1;
 }
 
@@ -223,7 +223,8 @@ int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int
     static const struct option options[] = { { "help", no_argument, NULL, LONG_HELP },
         { "version", no_argument, NULL, LONG_VERSION }, { "json", no_argument, NULL, LONG_JSON },
         { "control", required_argument, NULL, LONG_CONTROL },
-        { "timeout", required_argument, NULL, LONG_TIMEOUT }, { .name = NULL } };
+        { "timeout", required_argument, NULL, LONG_TIMEOUT },
+        { "wait", required_argument, NULL, LONG_WAIT }, { .name = NULL } };
     const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
     int option;
 
@@ -277,7 +278,12 @@ int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int
             break;
         case LONG_TIMEOUT:
             cmdline->options |= CMDLINE_TIMEOUT;
-            if (check_timeout(cmdline, optarg, log) == -1)
+            if (check_time("--timeout", optarg, &cmdline->timeout_ms, log) == -1)
+                return -1;
+            break;
+        case LONG_WAIT:
+            cmdline->options |= CMDLINE_WAIT;
+            if (check_time("--wait", optarg, &cmdline->wait_ms, log) == -1)
                 return -1;
             break;
         case LONG_CONTROL:

@@ -16,6 +16,7 @@ enum cmdline_option {
     CMDLINE_JSON = 1,
     CMDLINE_TIMEOUT = 2,
     CMDLINE_CONTROL = 4, /* for what talks to a daemon: its socket, or the options of a start */
+    CMDLINE_WAIT = 8,
 };
 
 /* A command that is a word. The usage, the help and the errors of the command line derive from
@@ -45,6 +46,7 @@ struct cmdline {
     unsigned options;                /* enum cmdline_option: those that were given */
     int64_t timeout_ms;              /* --timeout; 0: the command's own */
     const char *control;             /* --control: an absolute path; NULL: the configuration's */
+    int64_t wait_ms;                 /* --wait; 0: not given */
     struct cycle_options cycle;
 };
 

@@ -17,13 +17,15 @@ static const char *const options[][2] = {
     { "-t", "test configuration and exit" },
     { "-T", "test configuration, dump it and exit" },
     { "-q", "suppress non-error messages during configuration testing" },
-    { "-s signal", "send a command to the master process: stop, quit, resume, reopen,\n"
-                   "reload or upgrade; wait for the result, but of stop" },
+    { "-s signal", "send a command to the master process: stop, quit, leave, resume,\n"
+                   "reopen, reload or upgrade; wait for the result, but of stop" },
     { "--json", "show the status as one line of JSON" },
     { "--timeout time", "wait no longer for the daemon's reply (default: 5s,\n"
                         "3m for resume, reload and upgrade)" },
     { "--control path", "reach the daemon with this control socket, and read\n"
                         "no configuration" },
+    { "--wait time", "with -s quit or stop: wait until all master processes have ended;\n"
+                     "those that have not quit within this time are stopped" },
     { "-p prefix", "set prefix path: conf/forkbeard.conf, logs/forkbeard.pid and\n"
                    "logs/error.log are below it" },
     { "-e filename", "set error log file (default: " DEFAULT_ERROR_LOG_PATH ")" },
@@ -39,10 +41,12 @@ static const struct {
     { CMDLINE_JSON, "--json", " [--json]" },
     { CMDLINE_TIMEOUT, "--timeout", " [--timeout time]" },
     { CMDLINE_CONTROL, "--control", " [--control path | -c filename ...]" },
+    { CMDLINE_WAIT, "--wait", " [--wait time]" },
 };
 
 #define OWNED_N (sizeof(owned) / sizeof(owned[0]))
-#define SIGNAL_OPTIONS (CMDLINE_TIMEOUT | CMDLINE_CONTROL) /* those that belong to -s */
+#define SIGNAL_OPTIONS                                                                             \
+    (CMDLINE_TIMEOUT | CMDLINE_CONTROL | CMDLINE_WAIT) /* those that belong to -s */
 
 static void show_row(const char *name, const char *argument, const char *text, FILE *out)
 {
@@ -154,5 +158,10 @@ int cmdline_check_options(const struct cmdline *cmdline, struct log *log)
             log, LEVEL_EMERG, 0, "invalid option: \"%s\" belongs to %s", owned[i].name, owners);
         return -1;
     }
-    return 0;
+    if (cmdline->wait_ms == 0 || strcmp(cmdline->signal, "quit") == 0 ||
+        strcmp(cmdline->signal, "stop") == 0)
+        return 0;
+    log_write(
+        log, LEVEL_EMERG, 0, "invalid option: \"--wait\" belongs to \"-s quit\" and \"-s stop\"");
+    return -1;
 }

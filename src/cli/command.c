@@ -172,6 +172,10 @@ static int send_signal(const struct cmdline *cmdline, const char *path, int why,
     const struct signal_row *s = signals_table;
     pid_t pid;
 
+    if (strcmp(cmdline->signal, "leave") == 0) { /* the signal is that of quit */
+        log_write(log, LEVEL_EMERG, why, "sessions are left over a control socket alone");
+        return EXIT_FAILURE;
+    }
     if (strcmp(cmdline->signal, "reload") == 0 &&
         config_check_run(&check, &cmdline->cycle, log, STDERR_FILENO) == -1)
         return EXIT_FAILURE; /* a configuration with mistakes is not reloaded */

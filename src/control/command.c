@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COMMANDS "expected status, reload, reopen, upgrade, resume, quit or stop"
+#define COMMANDS "expected status, reload, reopen, upgrade, resume, quit, leave or stop"
 
 static const struct signal_row *find_command(const char *word)
 {
@@ -53,6 +53,7 @@ static enum control_wait outcome_of(enum command command)
     case COMMAND_RESUME:
         return CONTROL_WAIT_RESUME;
     case COMMAND_QUIT:
+    case COMMAND_LEAVE:
         return CONTROL_WAIT_QUIT;
     default:
         return CONTROL_WAIT_EXIT;

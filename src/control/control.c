@@ -6,6 +6,7 @@
 #include "control/client.h"
 #include "control/exchange.h"
 #include "control/reply.h"
+#include "process/channel.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -98,6 +99,20 @@ void control_before_reaping(struct control *control)
     CHECK_KIND(control, CONTROL_KIND);
     assert(control->socket->fd != -1);
     accept_clients(control);
+}
+
+int control_take_over(struct control *control)
+{
+    const struct control_client *client;
+    int status = 0;
+
+    control_check(control);
+    if (control->socket->fd != -1 && channel_wake(control->socket->fd) == -1)
+        status = -1;
+    TAILQ_FOREACH (client, &control->clients, link)
+        if (channel_wake(client->fd) == -1)
+            status = -1;
+    return status;
 }
 
 void control_wait_on(struct control *control, enum control_wait from, enum control_wait to)

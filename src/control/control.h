@@ -87,6 +87,8 @@ void control_serve(struct control *control);
 /* Finds out who the waiting clients are while a child that has exited keeps its pid: called before
  * the child is reaped, where there is a socket. */
 void control_before_reaping(struct control *control);
+/* In a child that takes the place of the host: sockets wake this process; -1 with errno. */
+int control_take_over(struct control *control);
 /* Makes the clients that wait for `from` wait for `to`. */
 void control_wait_on(struct control *control, enum control_wait from, enum control_wait to);
 /* Tells clients that wait for this, and want to be told, why: all of them if the reason has

@@ -150,6 +150,10 @@ static const char *take_command(void *host, enum command command)
     if (command == COMMAND_RESUME && master->phase != MASTER_QUITS)
         return master->phase == MASTER_TERMINATES ? "the daemon is stopping: it is too late"
                                                   : "the daemon is not shutting down";
+    if (command == COMMAND_LEAVE && master->upgrade.phase != UPGRADE_NONE)
+        return "another master process runs beside this one: the upgrade is not complete";
+    if (command == COMMAND_LEAVE && master->phase == MASTER_TERMINATES)
+        return "the daemon is ending";
     master->requested[command] = true;
     raise(SIGIO); /* commands may have been looked for already in this wake-up */
     return NULL;
@@ -183,6 +187,9 @@ static bool is_master(void *host, pid_t pid)
     const struct master *master = host;
 
     CHECK_KIND(master, MASTER_KIND);
+    /* workers that were left to us are not our children */
+    if (master->is_left && pid > 0 && pool_find_worker(&master->pool, pid) != NULL)
+        return true;
     return pid == getpid() || (pid > 0 && pid == master->upgrade.other);
 }
 

@@ -101,6 +101,10 @@ static void carry_out_commands(struct master *master)
         if (!is_by_manager(master))
             quit_drop_stored(master);
     }
+    if (take_command(master, COMMAND_LEAVE)) {
+        master->leaves = !master->is_left;
+        master_end(master, true);
+    }
     if (master->phase == MASTER_QUITS)
         quit_advance(master);
     if (take_command(master, COMMAND_REOPEN))

@@ -43,6 +43,8 @@ struct master {
     bool requested[COMMAND_N]; /* commands of the control socket's clients, until carried out */
     pid_t sender;   /* sender of the signal that is handled; 0: not known, or no signal */
     bool termed;    /* a SIGTERM has come */
+    bool leaves;    /* the end is left to a child, once no worker holds listeners */
+    bool is_left;   /* this process is that child */
     bool failed;    /* the daemon could not begin to serve */
     int background; /* a pipe to the process that waits until we serve, or -1 */
 };
@@ -66,6 +68,11 @@ void quit_advance(struct master *master);
 void quit_drop_stored(struct master *master);
 /* Gives up the attempt to serve again, unless that has succeeded. */
 void quit_cancel_resume(struct master *master);
+
+/* Leaves the rest of a graceful end to a child, which goes on from here in our place, and exits:
+ * for a service manager that waits for the process which it has started. Where that fails clients
+ * are told, and this process goes on (leave.c). */
+void leave_to_child(struct master *master);
 
 /* Reloads (reload.c) */
 

@@ -57,6 +57,10 @@ static void resume(struct master *master)
     char text[64] = "";
     pid_t other = 0;
 
+    if (master->is_left) {
+        refuse_resume(master, "the service manager knows this process no more: start the service");
+        return;
+    }
     if (!is_alone(master))
         other = master->upgrade.other;
     else
@@ -89,6 +93,8 @@ void quit_advance(struct master *master)
         return;
     if (endpoints->phase == ENDPOINTS_ASIDE)
         endpoints_unlock(endpoints, &master->log);
+    if (master->leaves)
+        leave_to_child(master);
     control_reply(&master->control, CONTROL_WAIT_QUIT, &outcome);
     if (take_request(master))
         resume(master);

@@ -116,6 +116,12 @@ void service_manager_give_way(struct service_manager *manager, pid_t to)
     notify_mainpid(manager->log, to);
 }
 
+void service_manager_forget(struct service_manager *manager)
+{
+    timers_disarm(manager->timers, &manager->alive);
+    notify_forget();
+}
+
 void service_manager_forget_status(struct service_manager *manager)
 {
     manager->status[0] = '\0';

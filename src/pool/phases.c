@@ -8,6 +8,7 @@
 #include "process/role.h"
 
 #include <assert.h>
+#include <unistd.h>
 
 void pool_set_generation_phase(struct generation *generation, enum generation_phase phase)
 {
@@ -58,6 +59,9 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
         channel_end_close(&worker->channel);
         if (worker->known)
             pool_outbox_drop_inbox(worker);
+        if (worker->pidfd != -1)
+            close(worker->pidfd);
+        worker->pidfd = -1;
         worker->pid = 0;
         worker->broken_listener = -1;
         worker->due = worker->killed = POOL_KILL_NONE;

@@ -79,6 +79,7 @@ struct pool_worker {
     unsigned index; /* among the generation's workers */
     enum pool_worker_phase phase;
     pid_t pid;                  /* 0: no process */
+    int pidfd;                  /* of a worker that is left to another process (orphans.c), or -1 */
     struct channel_end channel; /* the master's end; closed: no process */
     int inbox;  /* other workers send messages to it here; -1 until one of them has asked */
     bool known; /* another worker has asked for its inbox */
@@ -201,6 +202,7 @@ struct pool {
     struct generation *starting;  /* STARTING or COMMITTED; NULL: none */
     uint32_t gone[POOL_GONE_MAX]; /* latest incarnations that have ended and were known to others */
     uint32_t gone_n;              /* ever; the next one's place is the remainder */
+    struct timer orphans;         /* when workers that are not our children are looked at */
     struct pool_rescan rescan;
     struct pool_probation probation;
     struct timer mend;            /* when reported listeners are looked at */
@@ -330,6 +332,8 @@ extern const char *const pool_death_names[POOL_DEATHS];
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid);
 /* Reaps all children that have exited, and replaces workers as their exit deserves. */
 void pool_reap(struct pool *pool);
+/* Sends a signal to the worker's process, and to no other that has its pid by now. */
+void pool_worker_signal(const struct pool_worker *worker, int number);
 /* Schedules a new process after this time. */
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
 
@@ -341,6 +345,18 @@ enum pool_order {
 
 /* Tells the worker what to do, and sets the deadline. */
 void pool_worker_order(struct pool_worker *worker, enum pool_order order);
+
+/* Workers that are left to a child of the master's (orphans.c) */
+
+/* Makes it possible that a child takes this pool over, which ends; -1 with errno. To be undone, if
+ * there is no child. */
+int pool_leave_begin(struct pool *pool);
+void pool_leave_undo(struct pool *pool);
+/* In the child: the workers' ends are looked for from now on, and their messages wake us; -1 with
+ * errno if some do not. */
+int pool_take_over(struct pool *pool);
+/* Does what there is to do about a worker that has ended, and that is not our child (exit.c). */
+void pool_bury_orphan(struct pool_worker *worker);
 
 /* Deadlines (deadline.c): a worker has one at most, and is killed when it passes (start.c). */
 

@@ -16,5 +16,5 @@ void pool_worker_break_rule(struct pool_worker *worker, const char *rule)
     log_quota_write(&worker->lines, LEVEL_ALERT, 0,
         "worker process %d has broken a rule of the channel (%s), it is killed", (int)worker->pid,
         rule);
-    signals_send(worker->pid, SIGKILL, worker->generation->pool->log);
+    pool_worker_signal(worker, SIGKILL);
 }

@@ -367,8 +367,7 @@ static void remove_pid(const char *path, struct log *log)
         log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", path);
 }
 
-/* Removes the file of a second name, if there is one. */
-static void remove_second(struct pidfile *pidfile, struct log *log)
+void pidfile_remove_second(struct pidfile *pidfile, struct log *log)
 {
     char name[PATH_MAX];
 
@@ -389,7 +388,7 @@ int pidfile_add_name(struct pidfile *pidfile, const char *suffix, struct log *lo
     if (write_aside(name, log) == -1)
         return -1;
     if (strcmp(pidfile->second, suffix) != 0)
-        remove_second(pidfile, log);
+        pidfile_remove_second(pidfile, log);
     strcpy(pidfile->second, suffix);
     return 0;
 }
@@ -403,7 +402,7 @@ void pidfile_leave_path(struct pidfile *pidfile, struct log *log)
 int pidfile_restore_path(struct pidfile *pidfile, struct log *log)
 {
     pidfile->left = false;
-    remove_second(pidfile, log);
+    pidfile_remove_second(pidfile, log);
     return pidfile_write_pid(pidfile, log);
 }
 
@@ -435,7 +434,7 @@ void pidfile_release(struct pidfile *pidfile, struct log *log)
 {
     if (pidfile->written && !pidfile->left && pidfile->lock_fd != -1)
         remove_pid(pidfile->path, log);
-    remove_second(pidfile, log);
+    pidfile_remove_second(pidfile, log);
     pidfile_unlock(pidfile, log);
 }
 

@@ -48,6 +48,8 @@ int pidfile_write_pid(struct pidfile *pidfile, struct log *log);
 int pidfile_add_name(struct pidfile *pidfile, const char *suffix, struct log *log);
 void pidfile_leave_path(struct pidfile *pidfile, struct log *log);
 int pidfile_restore_path(struct pidfile *pidfile, struct log *log);
+/* Removes the file of the second name, if it names us. */
+void pidfile_remove_second(struct pidfile *pidfile, struct log *log);
 /* Gives the lock up to the next start, of a pid file that has left the path. */
 void pidfile_unlock(struct pidfile *pidfile, struct log *log);
 /* Whether any process has the lock of a pid file; *holder is its pid, or -1. */

@@ -28,6 +28,8 @@ const struct signal_row signals_table[] = {
         { COMMAND_TERMINATE, COMMAND_TERMINATE, COMMAND_TERMINATE } },
     { SIGQUIT, "SIGQUIT", "quit", false, "shutting down",
         { COMMAND_QUIT, COMMAND_QUIT, COMMAND_QUIT } },
+    { SIGQUIT, "SIGQUIT", "leave", true, "shutting down, sessions are left to a child process",
+        { COMMAND_LEAVE, COMMAND_NONE, COMMAND_NONE } },
     { SIGCHLD, "SIGCHLD", NULL, false, NULL, { COMMAND_REAP, COMMAND_NONE, COMMAND_NONE } },
     { SIGALRM, "SIGALRM", NULL, false, NULL, { COMMAND_DEADLINE, COMMAND_NONE, COMMAND_NONE } },
     { SIGIO, "SIGIO", NULL, false, NULL, { COMMAND_CHANNEL, COMMAND_NONE, COMMAND_NONE } },

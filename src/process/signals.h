@@ -16,6 +16,7 @@ enum command {
     COMMAND_TERM,      /* end as `sigterm_shutdown` says */
     COMMAND_TERMINATE, /* end at once */
     COMMAND_QUIT,      /* end after the sessions */
+    COMMAND_LEAVE,     /* ... in a child, and this process ends: no signal's own */
     COMMAND_RELOAD,
     COMMAND_RESUME, /* take a quit back: what COMMAND_RELOAD means then, and no signal's own */
     COMMAND_REOPEN,

@@ -80,12 +80,17 @@ static bool read_record(int fd, unsigned i, struct record *record)
     return true;
 }
 
-static int make_path(char path[PATH_MAX], const char *pid_path)
+static int make_path_of(char path[PATH_MAX], const char *pid_path, pid_t pid)
 {
-    if (snprintf(path, PATH_MAX, "%s" SUFFIX "%d", pid_path, (int)getpid()) < PATH_MAX)
+    if (snprintf(path, PATH_MAX, "%s" SUFFIX "%d", pid_path, (int)pid) < PATH_MAX)
         return 0;
     errno = ENAMETOOLONG;
     return -1;
+}
+
+static int make_path(char path[PATH_MAX], const char *pid_path)
+{
+    return make_path_of(path, pid_path, getpid());
 }
 
 /* Begins a list of this name: its descriptor, or -1 with errno. */
@@ -122,16 +127,39 @@ void worker_list_open(struct worker_list *list, const char *pid_path, struct log
             pid_path, (int)getpid());
 }
 
+/* Copies the workers of a list. */
+static void copy_workers(const struct worker_list *list, const struct worker_list *to)
+{
+    struct record record;
+
+    for (unsigned i = RECORD_WORKERS; i < RECORDS_MAX && read_record(list->fd, i, &record); i++)
+        write_record(to->fd, i, &record);
+}
+
+void worker_list_take_over(struct worker_list *list, pid_t from, struct log *log)
+{
+    struct worker_list next;
+    char path[PATH_MAX];
+
+    if (list->fd == -1)
+        return;
+    worker_list_open(&next, list->pid_path, log);
+    copy_workers(list, &next);
+    if (next.fd != -1 && make_path_of(path, list->pid_path, from) == 0)
+        unlink(path);
+    close(list->fd);
+    free(list->pid_path);
+    *list = next;
+}
+
 void worker_list_move(struct worker_list *list, const char *pid_path, struct log *log)
 {
     struct worker_list next;
-    struct record record;
 
     if (list->pid_path == NULL || strcmp(list->pid_path, pid_path) == 0)
         return;
     worker_list_open(&next, pid_path, log);
-    for (unsigned i = RECORD_WORKERS; i < RECORDS_MAX && read_record(list->fd, i, &record); i++)
-        write_record(next.fd, i, &record);
+    copy_workers(list, &next);
     worker_list_close(list);
     *list = next;
 }

@@ -22,6 +22,8 @@ struct worker_list {
 void worker_list_open(struct worker_list *list, const char *pid_path, struct log *log);
 /* Takes the list to the pid file's new path, if it is one. */
 void worker_list_move(struct worker_list *list, const char *pid_path, struct log *log);
+/* Takes the list of another process over, whose workers are ours from now on. */
+void worker_list_take_over(struct worker_list *list, pid_t from, struct log *log);
 /* Adds a worker that was just forked, in the place of who has had its slot. */
 void worker_list_add(const struct worker_list *list, unsigned slot, pid_t pid);
 /* Removes the list: all workers have ended. Lists of which no process lives go too. */

@@ -180,6 +180,13 @@ const char *segment_enter(
     return failed;
 }
 
+int segment_set_inherited(const struct segment *segment, bool inherited)
+{
+    if (segment->base == NULL)
+        return 0;
+    return madvise(segment->base, segment->size, inherited ? MADV_DOFORK : MADV_DONTFORK);
+}
+
 int segment_create_private(struct segment *segment, size_t size)
 {
     void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

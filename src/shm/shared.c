@@ -81,6 +81,11 @@ void shared_destroy(struct shared **shared)
     *shared = NULL;
 }
 
+int shared_set_inherited(struct shared *shared, bool inherited)
+{
+    return segment_set_inherited(&shared->segment, inherited);
+}
+
 const char *shared_enter(struct shared *shared, struct slot_id id)
 {
     const struct segment_part parts[] = {

@@ -239,6 +239,17 @@ int zones_enter(struct zones *zones, struct slot_id id, struct log *log)
     return 0;
 }
 
+int zones_set_inherited(const struct zones *zones, bool inherited)
+{
+    const struct zone *zone;
+    int status = 0;
+
+    STAILQ_FOREACH (zone, zones, link)
+        if (segment_set_inherited(&zone->segment, inherited) == -1)
+            status = -1;
+    return status;
+}
+
 void zones_forget(struct zones *zones)
 {
     struct zone *zone;

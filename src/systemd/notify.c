@@ -69,6 +69,12 @@ static int send_state(struct log *log, const char *state, const int *fds, unsign
     return result > 0 ? 0 : -1;
 }
 
+void notify_forget(void)
+{
+    free(manager[0]);
+    manager[0] = NULL;
+}
+
 void notify_ready(struct log *log)
 {
     send_state(log, "READY=1", NULL, 0);

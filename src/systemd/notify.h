@@ -24,6 +24,8 @@ bool notify_is_on(void);
 int notify_hand_on(void);
 
 /* Sends READY=1: at the start, and at the end of a reload. */
+/* From now on nothing is sent: another process is the service manager's main one. */
+void notify_forget(void);
 void notify_ready(struct log *log);
 /* Sends that a reload begins. */
 void notify_reloading(struct log *log);

@@ -25,6 +25,10 @@ int notify_hand_on(void)
     return 0;
 }
 
+void notify_forget(void)
+{
+}
+
 void notify_ready(struct log *log)
 {
     (void)log;

@@ -34,7 +34,8 @@ static const struct {
     { { "-c" }, 1, "forkbeard: [emerg] option \"-c\" requires an argument" },
     { { "-s" }, 1, "forkbeard: [emerg] option \"-s\" requires an argument" },
     { { "-s", "kill" }, 1,
-        "invalid option: \"-s kill\", expected stop, quit, resume, reopen, reload or upgrade" },
+        "invalid option: \"-s kill\", expected stop, quit, leave, resume, reopen, reload or "
+        "upgrade" },
     { { "-t", "-c", "forkbeard.conf" }, 0, "forkbeard.conf syntax is ok\n" },
     { { "-t", "-c", "forkbeard.conf" }, 0, "forkbeard.conf test is successful\n" },
     { { "-tq", "-cforkbeard.conf" }, 0, NULL },

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ends all master processes of a configuration and waits for it: the one at its paths, the old one
+ * of an upgrade, and those that shut down already. A process is known by its control socket, or by
+ * its pid file where the configuration has no socket; names that a killed one has left are passed
+ * over. */
+#include "cli/wait.h"
+
+#include "base/compiler.h"
+#include "cli/command.h"
+#include "cli/exchange.h"
+#include "cli/masters.h"
+#include "process/signals.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#define CONNECT_MS 5000
+/* A stop takes two seconds for workers that do not end, and the process a little longer. */
+#define STOP_MS 5000
+
+/* A master process that is to end. */
+struct ending {
+    pid_t pid;                    /* -1: not known */
+    struct cli_exchange exchange; /* closed by the process when it ends, and by nothing else */
+    int pidfd;                    /* -1: the connection alone tells */
+    bool ended;
+};
+
+struct endings {
+    struct ending *list;
+    unsigned n;
+};
+
+static int signal_of(const char *command)
+{
+    const struct signal_row *s = signals_table;
+
+    while (s->command == NULL || strcmp(s->command, command) != 0)
+        s++;
+    return s->number;
+}
+
+/* Sends a command by a connection that stays open, or as a signal; -1 with errno where nobody
+ * is. */
+static int send_command(
+    const struct masters_entry *entry, struct cli_exchange *exchange, const char *command)
+{
+    char request[64];
+
+    *exchange = (struct cli_exchange) { .fd = -1 };
+    if (entry->control == NULL)
+        return entry->pid > 0 ? kill(entry->pid, signal_of(command)) : -1;
+    if (cli_connect(exchange, entry->control, cli_now_ms() + CONNECT_MS) == -1)
+        return -1;
+    snprintf(request, sizeof(request), "{\"command\":\"%s\"}\n", command);
+    return cli_send(exchange, request);
+}
+
+/* Looks whether a process has ended: by its pidfd, else by the end of its connection, whose reply
+ * does not matter. */
+static void look_at(struct ending *ending, short revents)
+{
+    char bytes[4096];
+    ssize_t n;
+
+    if (ending->ended || revents == 0)
+        return;
+    if (ending->pidfd != -1) {
+        ending->ended = true;
+        return;
+    }
+    n = read(ending->exchange.fd, bytes, sizeof(bytes));
+    ending->ended = n == 0 || (n == -1 && errno != EINTR && errno != EAGAIN);
+}
+
+/* Waits until all have ended; false if the deadline passes first. */
+static bool wait_for_all(struct endings *endings, struct pollfd *fds, int64_t deadline)
+{
+    for (;;) {
+        int64_t ms = deadline - cli_now_ms();
+        unsigned left = 0;
+
+        for (unsigned i = 0; i < endings->n; i++) {
+            const struct ending *ending = &endings->list[i];
+            int fd = ending->pidfd != -1 ? ending->pidfd : ending->exchange.fd;
+
+            fds[i] = (struct pollfd) { .fd = ending->ended ? -1 : fd, .events = POLLIN };
+            left += !ending->ended;
+        }
+        if (left == 0 || ms <= 0)
+            return left == 0;
+        if (poll(fds, endings->n, (int)ms) > 0)
+            for (unsigned i = 0; i < endings->n; i++)
+                look_at(&endings->list[i], fds[i].revents);
+    }
+}
+
+/* Sends the command to all; those that nobody answers for have ended. The old one of an upgrade
+ * comes before the new one, which would hand back to it. */
+static void begin(struct endings *endings, const struct masters *masters, const char *command)
+{
+    static const enum masters_place order[] = { MASTERS_OLD, MASTERS_FIRST, MASTERS_QUITTING };
+
+    for (size_t place = 0; place < countof(order); place++)
+        for (unsigned i = 0; i < masters->n; i++) {
+            struct ending *ending = &endings->list[endings->n];
+            const struct masters_entry *entry = &masters->list[i];
+
+            if (entry->place != order[place])
+                continue;
+            *ending = (struct ending) { .pid = entry->pid, .pidfd = -1 };
+            if (send_command(entry, &ending->exchange, command) == -1) {
+                cli_disconnect(&ending->exchange);
+                continue;
+            }
+            if (entry->pid > 0)
+                ending->pidfd = pidfd_open(entry->pid, 0);
+            ending->ended = ending->pidfd == -1 && ending->exchange.fd == -1;
+            endings->n++;
+        }
+}
+
+/* Tells all to stop, by the names that they have now: a quit has given them others. */
+static void stop_late(const struct endings *endings, const struct core_settings *core,
+    int64_t waited_ms, struct log *log)
+{
+    struct cli_exchange exchange;
+    struct masters masters;
+
+    for (unsigned i = 0; i < endings->n; i++)
+        if (!endings->list[i].ended)
+            log_write(log, LEVEL_WARN, 0,
+                "master process %d has not ended within %" PRId64 " ms, it is told to stop",
+                (int)endings->list[i].pid, waited_ms);
+    if (masters_find(&masters, core) == -1)
+        return;
+    for (unsigned i = 0; i < masters.n; i++) {
+        send_command(&masters.list[i], &exchange, "stop");
+        cli_disconnect(&exchange);
+    }
+    masters_free(&masters);
+}
+
+static int report_left(const struct endings *endings, struct log *log)
+{
+    for (unsigned i = 0; i < endings->n; i++)
+        if (!endings->list[i].ended)
+            log_write(
+                log, LEVEL_EMERG, 0, "master process %d does not end", (int)endings->list[i].pid);
+    return EXIT_NO_REPLY;
+}
+
+static int end_all(const struct cmdline *cmdline, const struct core_settings *core,
+    const struct masters *masters, struct log *log)
+{
+    struct endings endings = { calloc(masters->n + 1, sizeof(struct ending)), 0 };
+    struct pollfd *fds = calloc(masters->n + 1, sizeof(*fds));
+    int status = EXIT_SUCCESS;
+    bool all = false;
+
+    if (endings.list == NULL || fds == NULL) {
+        log_write(log, LEVEL_EMERG, errno, "no memory to wait for master processes");
+        status = EXIT_FAILURE;
+    } else {
+        begin(&endings, masters, cmdline->signal);
+        all = wait_for_all(&endings, fds, cli_now_ms() + cmdline->wait_ms);
+        if (!all && strcmp(cmdline->signal, "quit") == 0) {
+            stop_late(&endings, core, cmdline->wait_ms, log);
+            all = wait_for_all(&endings, fds, cli_now_ms() + STOP_MS);
+        }
+        if (!all)
+            status = report_left(&endings, log);
+    }
+    for (unsigned i = 0; i < endings.n; i++) {
+        cli_disconnect(&endings.list[i].exchange);
+        if (endings.list[i].pidfd != -1)
+            close(endings.list[i].pidfd);
+    }
+    free(endings.list);
+    free(fds);
+    return status;
+}
+
+/* Reads the paths from the configuration; NULL after a report. */
+static struct cycle *load_paths(const struct cmdline *cmdline, struct log *log)
+{
+    struct cycle_options options = cmdline->cycle;
+
+    options.only_pid = true;
+    return cycle_load(&options, log, STDERR_FILENO);
+}
+
+int cli_wait(const struct cmdline *cmdline, struct log *log)
+{
+    struct core_settings given = { .pid = cmdline->control, .control = cmdline->control };
+    struct cycle *cycle = cmdline->control == NULL ? load_paths(cmdline, log) : NULL;
+    const struct core_settings *core = cycle != NULL ? &cycle->core : &given;
+    int status = EXIT_FAILURE;
+    struct masters masters;
+
+    assert(cmdline->wait_ms > 0);
+    if (core->pid == NULL)
+        return EXIT_FAILURE;
+    if (masters_find(&masters, core) == -1)
+        log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
+    else
+        status = end_all(cmdline, core, &masters, log);
+    masters_free(&masters);
+    cycle_destroy(&cycle);
+    return status;
+}

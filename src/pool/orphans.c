@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Workers whose master process has left them to a child of its own: they are not our children.
+ * Their channels and shared memory were inherited, so that nothing changes for them; but their
+ * exits are seen by pidfds, at intervals, and without an exit code. Only a pool that ends is
+ * left. */
+#include "pool/pool.h"
+
+#include "process/role.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <sys/pidfd.h>
+
+#define LOOK_MS 100
+
+/* Has a forked child inherit the memory that is shared with workers, or no longer. */
+static int set_inherited(struct pool *pool, bool inherited)
+{
+    struct generation *generation;
+    int status = shared_set_inherited(pool->shared, inherited);
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        if (zones_set_inherited(&generation->cycle->zones, inherited) == -1)
+            status = -1;
+    return status;
+}
+
+int pool_leave_begin(struct pool *pool)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    assert(role_is(ROLE_MASTER));
+    assert(pool->ending);
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation) {
+            if (worker->pid > 0 && worker->pidfd == -1)
+                worker->pidfd = pidfd_open(worker->pid, 0);
+            if (worker->pid > 0 && worker->pidfd == -1)
+                return -1;
+        }
+    return set_inherited(pool, true);
+}
+
+void pool_leave_undo(struct pool *pool)
+{
+    set_inherited(pool, false);
+}
+
+static bool has_ended(const struct pool_worker *worker)
+{
+    struct pollfd ended = { .fd = worker->pidfd, .events = POLLIN };
+
+    return worker->pid > 0 && worker->pidfd != -1 && poll(&ended, 1, 0) == 1;
+}
+
+/* Buries one orphan that has ended; false if there is none. The record's generation may be gone
+ * then. */
+static bool bury_one(struct pool *pool)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (has_ended(worker)) {
+                pool_bury_orphan(worker);
+                return true;
+            }
+    return false;
+}
+
+static void look(struct loop *loop, struct timer *timer)
+{
+    struct pool *pool = container_of(timer, struct pool, orphans);
+
+    (void)loop;
+    while (bury_one(pool))
+        continue;
+    timers_arm(pool->timers, timer, LOOK_MS);
+}
+
+int pool_take_over(struct pool *pool)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+    int status = 0;
+
+    assert(pool->ending);
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->pid > 0 && channel_wake(worker->channel.fd) == -1)
+                status = -1;
+    pool->orphans.expired = look;
+    timers_arm(pool->timers, &pool->orphans, 0);
+    return status;
+}
