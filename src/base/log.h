@@ -26,7 +26,7 @@ struct log_limit;
 /* The emerg lines of a start, and of a configuration's check. */
 struct log_failures {
     unsigned n;
-    unsigned temporary; /* of these, lines about what may pass by itself: a port in use */
+    unsigned temporary; /* lines of these about what may pass by itself: a port in use */
 };
 
 struct log {

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define COLUMN 14 /* where the colon of the help stands */
+#define COLUMN 14 /* the help's colon stands there */
 
 static const char *const options[][2] = {
     { "-?,-h", "this help" },
@@ -46,7 +46,7 @@ static const struct {
 
 #define OWNED_N (sizeof(owned) / sizeof(owned[0]))
 #define SIGNAL_OPTIONS                                                                             \
-    (CMDLINE_TIMEOUT | CMDLINE_CONTROL | CMDLINE_WAIT) /* those that belong to -s */
+    (CMDLINE_TIMEOUT | CMDLINE_CONTROL | CMDLINE_WAIT) /* options that belong to -s */
 
 static void show_row(const char *name, const char *argument, const char *text, FILE *out)
 {

@@ -13,13 +13,13 @@
 enum masters_place {
     MASTERS_FIRST,    /* at the paths of the configuration */
     MASTERS_OLD,      /* the old one of an upgrade */
-    MASTERS_QUITTING, /* has left the paths, and lets its sessions end */
+    MASTERS_QUITTING, /* left the paths, and lets its sessions end */
 };
 
 /* Names of one process; at least one of pid and control socket is there. */
 struct masters_entry {
     enum masters_place place;
-    pid_t pid;        /* as the pid file says, or its name; -1: not known */
+    pid_t pid;        /* read from the pid file, or from its name; -1: not known */
     char *control;    /* path of the control socket; NULL: there is none */
     int64_t since_ns; /* when the latest of its names was made, since the epoch */
 };

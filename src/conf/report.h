@@ -30,7 +30,7 @@ struct conf_report {
     STAILQ_HEAD(, report_mistake) mistakes;
     /* errors, including those that are not stored; 0: the configuration is accepted */
     unsigned error_n;
-    unsigned temporary_n;                      /* of these, errors that may pass by themselves */
+    unsigned temporary_n;                      /* errors of these that may pass by themselves */
     unsigned dropped_errors, dropped_warnings; /* left out: too many, or no memory */
 };
 

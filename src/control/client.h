@@ -39,7 +39,7 @@ struct control_client {
     bool progress;         /* told why, while the command waits */
     bool told;             /* ... and was, of this command */
     bool ended;            /* the client sends nothing more */
-    uint64_t activity;     /* its latest request or reply, counted over all clients */
+    uint64_t activity;     /* latest request or reply, counted over all clients */
     struct timer patience; /* to ask, or to take the reply; not set while the client must wait */
     char *out;             /* the reply in REPLYING and LAST_REPLY, else NULL */
     size_t out_n, out_sent;

@@ -126,7 +126,7 @@ static void give_way(struct control_client *client)
     control_client_destroy(client);
 }
 
-/* Has the longest idle client give way to a new one, if there are too many. Those that have gone,
+/* Lets the longest idle client give way to a new one, if there are too many. Those that have gone,
  * or have just sent a request, are found first. */
 static void make_room(struct control *control, const struct control_client *client)
 {

@@ -187,7 +187,7 @@ void endpoints_step_aside(struct endpoints *endpoints, struct log *log)
 
     endpoints_check(endpoints);
     assert(endpoints->next_pidfile.path == NULL && endpoints->next_control.fd == -1);
-    if (endpoints->phase != ENDPOINTS_ASIDE) /* else for the sake of our pid */
+    if (endpoints->phase != ENDPOINTS_ASIDE) /* otherwise for the sake of our pid */
         endpoints_set(endpoints, ENDPOINTS_ASIDE);
     snprintf(suffix, sizeof(suffix), PIDFILE_QUIT_SUFFIX "%d", (int)getpid());
     control_socket_add_name(&endpoints->control, suffix, log);

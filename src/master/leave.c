@@ -29,7 +29,7 @@ static void take_over(struct master *master, int ready)
         control_take_over(&master->control) == -1)
         log_write(log, LEVEL_ALERT, errno, "not all workers and clients can wake this process");
     endpoints_step_aside(&master->endpoints, log);
-    raise(SIGIO); /* what came meanwhile has woken the other process */
+    raise(SIGIO); /* signals that came meanwhile have woken the other process */
     if (write(ready, "", 1) == -1)
         errno = 0;
     close(ready);
@@ -62,7 +62,7 @@ void leave_to_child(struct master *master)
     assert(role_is(ROLE_MASTER));
     assert(master->phase == MASTER_QUITS && !master->is_left);
     master->leaves = false;
-    if (!pool_has_workers(&master->pool)) /* this process ends now */
+    if (!pool_has_workers(&master->pool)) /* the process that left ends now */
         return;
     pid = fork_child(&master->pool, ends);
     if (pid == 0) {

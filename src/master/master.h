@@ -44,7 +44,7 @@ struct master {
     pid_t sender;   /* sender of the signal that is handled; 0: not known, or no signal */
     bool termed;    /* a SIGTERM has come */
     bool leaves;    /* the end is left to a child, once no worker holds listeners */
-    bool is_left;   /* this process is that child */
+    bool is_left;   /* the process is that child */
     bool failed;    /* the daemon could not begin to serve */
     int background; /* a pipe to the process that waits until we serve, or -1 */
 };

@@ -63,7 +63,7 @@ void reload_begin(struct master *master)
 {
     struct reload *reload = &master->reload;
 
-    assert(!master->pool.ending); /* nothing may be started then */
+    assert(!master->pool.ending); /* no generation may be started then */
     assert(master->pool.serving != NULL && master->pool.starting == NULL);
     reload_set_phase(reload, RELOAD_CHECKING);
     if (notify_is_on())

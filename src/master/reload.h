@@ -14,11 +14,12 @@ struct pool;
 
 enum reload_phase {
     RELOAD_IDLE,
-    RELOAD_CHECKING,   /* another process reads the configuration */
-    RELOAD_PREPARING,  /* the new generation sets itself up, and may still be taken back */
-    RELOAD_COMMITTED,  /* the new generation has the listeners, and begins to accept */
-    RELOAD_PROVING,    /* the new generation serves, and must not crash at once */
-    RELOAD_GOING_BACK, /* all new workers have crashed: the configuration before starts again */
+    RELOAD_CHECKING,  /* another process reads the configuration */
+    RELOAD_PREPARING, /* the new generation sets itself up, and may still be taken back */
+    RELOAD_COMMITTED, /* the new generation has the listeners, and begins to accept */
+    RELOAD_PROVING,   /* the new generation serves, and must not crash at once */
+    /* new workers have crashed, each one: the configuration before starts again */
+    RELOAD_GOING_BACK,
 };
 
 struct reload {

@@ -36,7 +36,7 @@ void service_manager_forget_status(struct service_manager *manager);
 /* A reload has begun, or has ended as its result says. */
 void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */
-/* This process takes the place of the manager's main one, and has nothing to say to it. */
+/* The process takes the place of the manager's main one, and has nothing to say to it. */
 void service_manager_forget(struct service_manager *manager);
 void service_manager_stopping(struct service_manager *manager);
 /* Shows the state that the daemon is in, unless it is what was shown last. Called after anything

@@ -230,7 +230,7 @@ static int load_first(struct start *start, struct log *log)
 /* Undoes a start that has not come to serve; returns the exit code. */
 static int give_up(struct start *start, struct diag *told)
 {
-    /* of an upgrade the lines tell, which the old process shows */
+    /* the lines tell of an upgrade, and the old process shows them */
     int code = start->inheritance.link == -1 ? log_exit_code(&start->log) : EXIT_FAILURE;
 
     process_background_failed(start->background, code);

@@ -23,7 +23,7 @@ struct start {
     struct pidfile pidfile;       /* locked; its path is allocated */
     int background;               /* a pipe to the process that waits until we serve, or -1 */
     struct log log;               /* until we serve */
-    struct log_failures failures; /* what has kept us from that */
+    struct log_failures failures; /* reason that has kept us from that */
 };
 
 /* Starts the daemon and runs it to its end; returns the exit code. `log` writes to standard

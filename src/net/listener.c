@@ -261,7 +261,7 @@ int listener_open(
         share_passed_sockets(listener, previous_n, slots, log);
     if (n < previous_n || listener->foreign)
         n = previous_n;
-    if (listener->fd_n < n) /* else it was open before */
+    if (listener->fd_n < n) /* otherwise it was open before */
         listener->fds = arena_alloc(listener->arena, n * sizeof(*listener->fds));
     if (listener->fds == NULL) {
         listener->fd_n = 0;

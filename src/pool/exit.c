@@ -169,7 +169,7 @@ void pool_bury_orphan(struct pool_worker *worker)
     if (worker->known)
         pool_outbox_note_gone(worker);
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
-    follow_death(worker, false, true);
+    follow_death(worker, false, false, true);
 }
 
 void pool_reap(struct pool *pool)

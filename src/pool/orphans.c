@@ -13,7 +13,7 @@
 
 #define LOOK_MS 100
 
-/* Has a forked child inherit the memory that is shared with workers, or no longer. */
+/* Lets a forked child inherit the memory that is shared with workers, or no longer. */
 static int set_inherited(struct pool *pool, bool inherited)
 {
     struct generation *generation;

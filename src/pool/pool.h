@@ -125,7 +125,7 @@ struct generation {
     int64_t since_ms;      /* start, since the epoch */
     unsigned mutex_damage; /* how often its workers have found the accept mutex damaged */
     bool without_mutex;    /* goes on without the accept mutex */
-    bool crashing;         /* all workers wait after crashes, and none serves since (backoff.c) */
+    bool crashing;         /* workers wait after crashes, and none serves since (backoff.c) */
     int last_death;        /* status of waitpid() of the worker that has died last */
     unsigned process_n;    /* workers that are not empty */
     unsigned worker_n;
@@ -149,7 +149,7 @@ struct pool_rescan {
 struct pool_probation {
     struct generation *before; /* kept although it may have no process; NULL: no probation */
     struct timer due;          /* the end of the time that the new workers have to crash in */
-    bool goes_back;            /* its configuration is being started again */
+    bool goes_back;            /* the configuration before is being started again */
 };
 
 /* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `exited`
@@ -159,11 +159,12 @@ struct pool_ops {
     void (*committed)(void *host);
     /* The starting generation's workers all accept: pool->serving is another one now. */
     void (*serves)(void *host, bool first);
-    /* The generation that serves has not crashed in its first second: the one before is given up.
-     */
+    /* The generation that serves has not crashed in its first second: the one before is given
+     * up. */
     void (*proved)(void *host);
-    /* All workers of the generation have crashed instead, after an emerg line: it is the one that
-     * serves now, and the configuration before is started again, which `serves` or `failed` end. */
+    /* The workers of the generation have crashed instead, each one, after an emerg line: it is the
+     * one that serves now, and the configuration before is started again, which `serves` or
+     * `failed` end. */
     void (*goes_back)(void *host);
     /* The starting generation was taken back, after an emerg line or because the daemon ends; its
      * workers are being ended. */
@@ -189,14 +190,15 @@ struct pool {
     const struct clock *clock;
     struct timers *timers;
     struct shared *shared;
-    const struct worker_list *list; /* has each worker that is forked */
+    const struct worker_list *list; /* lists each worker that is forked */
     struct adopted *adopted;        /* listening sockets that the process was started with */
     struct zones *adopted_zones;    /* the first generation takes these over */
     struct log_limit log_limit;     /* limit of `log`, as the serving generation has it */
     struct timer log_due;           /* when held-back lines are written */
     struct timer log_repair;        /* until then no broken log is repaired again */
-    struct generations generations; /* each that ends has a process, or is `serving`, or kept */
-    unsigned generation_n;          /* ever made */
+    /* a generation that ends has a process, or is `serving`, or kept */
+    struct generations generations;
+    unsigned generation_n; /* ever made */
     struct generation
         *serving; /* generation whose configuration is in force; NULL until the first serves */
     struct generation *starting;  /* STARTING or COMMITTED; NULL: none */
@@ -218,7 +220,7 @@ struct pool_options {
     const struct clock *clock;
     struct timers *timers;
     struct shared *shared;
-    const struct worker_list *list; /* has each worker that is forked */
+    const struct worker_list *list; /* lists each worker that is forked */
     struct adopted *adopted;
     struct zones *adopted_zones;
 };

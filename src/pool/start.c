@@ -172,7 +172,7 @@ int pool_restart_generation(struct pool *pool, const struct generation *before)
     descriptors_add_all(&opened, &before->opened);
     if (listeners_open(cycle, in_force, pool->adopted, (unsigned)cycle->core.worker_processes,
             pool->log) == 0) {
-        generation = create_generation(pool, cycle, &opened); /* its zones are open */
+        generation = create_generation(pool, cycle, &opened); /* zones are open */
         if (generation == NULL)
             listeners_abandon(cycle, in_force, pool->adopted);
     }

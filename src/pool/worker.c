@@ -42,7 +42,7 @@ void pool_worker_order(struct pool_worker *worker, enum pool_order order)
 
     assert(worker->phase != POOL_WORKER_EMPTY);
     assert(order != POOL_ORDER_ACCEPT || worker->phase >= POOL_WORKER_READY);
-    if (order != POOL_ORDER_DRAIN) /* which begins when it has started */
+    if (order != POOL_ORDER_DRAIN) /* begins when it has started */
         pool_deadline_set(worker, POOL_KILL_NONE);
     pool_deadline_set(worker, orders[order].late);
     if (orders[order].signal != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One end of a channel: the master has one for each worker, and a worker has one. A channel that is
+/* An end of a channel: the master has one for each worker, and a worker has one. A channel that is
  * full, because the other end does not read, is never waited for: a kind of message without an
  * argument is remembered as a bit, anything else by the owner, and sent when there is room. So
  * nothing grows, and nothing is allocated. An end that is not trusted must keep to the rules of
@@ -47,9 +47,9 @@ void channel_end_close(struct channel_end *end);
 /* Sends a message without an argument, now or when it can be; one that waits already is the same.
  * Kinds that wait are sent in the order of their numbers, but for the first ones. */
 void channel_end_send(struct channel_end *end, enum channel_message_kind kind);
-/* Has the owner send what it has, now and, while the channel is full, later. */
+/* Lets the owner send what it has, now and, while the channel is full, later. */
 void channel_end_send_more(struct channel_end *end);
-/* Has the owner send it a little later. */
+/* Lets the owner send it a little later. */
 void channel_end_retry(struct channel_end *end);
 /* Sends a message, once; false: the channel is full. */
 bool channel_end_try(struct channel_end *end, const struct channel_message *message);

@@ -23,7 +23,7 @@ void configuration_discard(struct cycle **cycle, struct log *log)
 {
     struct core_settings *core = &(*cycle)->core;
 
-    if ((*cycle)->shared > 0) { /* its logs and zones are in use */
+    if ((*cycle)->shared > 0) { /* logs and zones are in use */
         cycle_destroy(cycle);
         return;
     }

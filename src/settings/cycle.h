@@ -46,7 +46,7 @@ struct core_settings {
     const char *user;              /* NULL: not given, or not root */
     uid_t uid;                     /* the user's */
     gid_t gid;
-    const gid_t *groups; /* all groups that the user is in */
+    const gid_t *groups; /* groups that the user is in */
     unsigned group_n;
     struct log_target *logs;
     unsigned log_n;
@@ -119,7 +119,7 @@ struct cycle_options {
     const struct memory *memory; /* source of the cycle's memory; NULL: the C library */
     /* filled in by a configuration check, which is silent when all is well; or NULL */
     struct check_progress *progress;
-    /* what name services have answered: noted by a configuration check, and used by others instead
+    /* answers of name services: noted by a configuration check, and used by others instead
      * of asking; NULL: they are asked */
     struct answers *answers;
 };

@@ -44,7 +44,7 @@ const char *segment_enter(
 
 /* Creates memory that is not sealed, and that children inherit: of a process without workers. */
 int segment_create_private(struct segment *segment, size_t size);
-/* Has the next child that is forked inherit the mapping as it is, or no longer: for a process that
+/* Lets the next child that is forked inherit the mapping as it is, or no longer: for a process that
  * takes the place of this one. -1 with errno. */
 int segment_set_inherited(const struct segment *segment, bool inherited);
 /* A forked child: closes the descriptor of a segment that it has no use for. */

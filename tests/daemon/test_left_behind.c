@@ -126,7 +126,7 @@ START_TEST(a_fast_shutdown_ends_them)
 
     set_up(&scene, 2);
     if (_i == 0)
-        proc_freeze(scene.workers[1]); /* has to be killed */
+        proc_freeze(scene.workers[1]); /* must be killed */
     daemon_start(scene.daemon);
     session = client_open(scene.daemon->ports[0]);
     client_echo(session, "held open");

@@ -108,10 +108,10 @@ START_TEST(commands_wait_for_a_reload)
     client_send(upgrade, "{\"command\":\"upgrade\",\"progress\":true}\n");
     expect_waiting(upgrade, "a reload is under way: the workers of generation 2 start, at most ");
     ck_assert_uint_eq(control_count(control_ask(daemon, "status"), "pending"), 2);
-    ck_assert(client_is_quiet(first)); /* nothing is in its way */
+    ck_assert(client_is_quiet(first)); /* the way is free */
     ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
     ck_assert(control_is_ok(control_receive(first)));
-    for (;;) { /* what the second waits for may change */
+    for (;;) { /* the reason of the second one may change */
         struct json_value line = control_receive(second);
 
         if (json_member(line, "ok").text == NULL)
