@@ -177,7 +177,7 @@ START_TEST(a_reload_that_waits_is_dropped)
     daemon_signal(daemon, SIGCONT);
     WAIT_FOR(quit_is_aside(daemon, pid));
     daemon->pid = 0;
-    ck_assert_int_eq(client_error(daemon->ports[0]), ECONNREFUSED);
+    WAIT_FOR(client_error(daemon->ports[0]) == ECONNREFUSED);
     quit_end_session(daemon, client, pid);
     ck_assert_uint_eq(daemon_count_log(daemon, "resuming"), 0);
     daemon_finish(daemon);
