@@ -94,15 +94,34 @@ static void follow_death(struct pool_worker *worker, bool crashed, bool early, b
     }
 }
 
-/* Gives back what a worker has held whose process has exited, keeps what it has counted, and reads
- * its last words. */
-static void release_worker(struct pool_worker *worker, struct death_words *words)
+/* Does the rest for a worker that is not our child, and has ended. */
+static void follow_orphan(struct pool_worker *worker)
+{
+    log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
+        "worker process %d has ended, its exit code is not known to who is not its parent",
+        (int)worker->pid);
+    if (worker->known)
+        pool_outbox_note_gone(worker);
+    pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
+    follow_death(worker, false, false, true);
+}
+
+/* Gives back what a worker has held whose process has exited, reaps it, keeps what it has counted,
+ * logs the exit and counts its cause. */
+static void bury_worker(struct pool *pool, struct pool_worker *worker)
 {
     const struct cycle *cycle = worker->generation->cycle;
-    struct pool *pool = worker->generation->pool;
+    uint64_t lived_ms = pool->clock->mono_ms - worker->started_ms;
+    bool early = worker->phase < POOL_WORKER_READY || worker->killed == POOL_KILL_START_LATE ||
+                 lived_ms < EARLY_MS;
     struct generation *generation;
+    struct death_words words;
+    struct death death;
+    enum pool_death cause;
+    bool by_others;
+    int status;
 
-    death_read(pool->shared, worker->slot, cycle->events.worker_connections, words);
+    death_read(pool->shared, worker->slot, cycle->events.worker_connections, &words);
     /* the process wrote only to the zones of its own configuration, but their memory may be
      * another one's by now */
     TAILQ_FOREACH (generation, &pool->generations, link)
@@ -110,22 +129,10 @@ static void release_worker(struct pool_worker *worker, struct death_words *words
     if (slot_release(pool->shared, worker->slot))
         log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
             "the accept mutex was taken back from worker process %d", (int)worker->pid);
-}
-
-/* Reaps a worker, gives back what it has held, logs the exit and counts its cause. */
-static void bury_worker(struct pool *pool, struct pool_worker *worker)
-{
-    const struct cycle *cycle = worker->generation->cycle;
-    uint64_t lived_ms = pool->clock->mono_ms - worker->started_ms;
-    bool early = worker->phase < POOL_WORKER_READY || worker->killed == POOL_KILL_START_LATE ||
-                 lived_ms < EARLY_MS;
-    struct death_words words;
-    struct death death;
-    enum pool_death cause;
-    bool by_others;
-    int status;
-
-    release_worker(worker, &words);
+    if (worker->pidfd != -1) {
+        follow_orphan(worker);
+        return;
+    }
     if (waitpid(worker->pid, &status, 0) != worker->pid)
         return;
     death_explain(&death, status, killed_because[worker->killed], cycle, &words);
@@ -159,17 +166,8 @@ struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
 
 void pool_bury_orphan(struct pool_worker *worker)
 {
-    struct death_words words;
-
     assert(worker->generation->pool->ending && worker->pidfd != -1);
-    release_worker(worker, &words);
-    log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
-        "worker process %d has ended, its exit code is not known to who is not its parent",
-        (int)worker->pid);
-    if (worker->known)
-        pool_outbox_note_gone(worker);
-    pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
-    follow_death(worker, false, false, true);
+    bury_worker(worker->generation->pool, worker);
 }
 
 void pool_reap(struct pool *pool)

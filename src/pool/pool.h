@@ -334,8 +334,6 @@ extern const char *const pool_death_names[POOL_DEATHS];
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid);
 /* Reaps all children that have exited, and replaces workers as their exit deserves. */
 void pool_reap(struct pool *pool);
-/* Sends a signal to the worker's process, and to no other that has its pid by now. */
-void pool_worker_signal(const struct pool_worker *worker, int number);
 /* Schedules a new process after this time. */
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms);
 

@@ -52,7 +52,7 @@ static void deadline_expired(struct loop *loop, struct timer *timer)
     if (worker->killed == POOL_KILL_NONE)
         worker->killed = due;
     /* no other signal is sure to be obeyed */
-    pool_worker_signal(worker, SIGKILL);
+    signals_send_held(worker->pid, worker->pidfd, SIGKILL, worker->generation->pool->log);
 }
 
 static void respawn_expired(struct loop *loop, struct timer *timer)

@@ -38,7 +38,8 @@ static void kill_stuck(struct pool_worker *worker)
         (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     worker->killed = POOL_KILL_STUCK;
     pool_deadline_set(worker, POOL_KILL_STUCK);
-    pool_worker_signal(worker, SIGABRT); /* the core dump shows where it hangs */
+    signals_send_held(worker->pid, worker->pidfd, SIGABRT,
+        worker->generation->pool->log); /* the core dump shows where it hangs */
 }
 
 /* Before a worker accepts it has worker_start_timeout, and one that is to end at once has less time

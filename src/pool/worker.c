@@ -6,26 +6,12 @@
 #include "process/signals.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <sys/pidfd.h>
 
 void pool_worker_respawn_in(struct pool_worker *worker, uint64_t ms)
 {
     assert(worker->phase == POOL_WORKER_EMPTY);
     assert(worker->generation->phase < GENERATION_REPLACED);
     timers_arm(worker->generation->pool->timers, &worker->respawn, ms);
-}
-
-void pool_worker_signal(const struct pool_worker *worker, int number)
-{
-    struct log *log = worker->generation->pool->log;
-
-    assert(worker->pid > 1);
-    if (worker->pidfd == -1) /* our child keeps its pid until we reap it */
-        signals_send(worker->pid, number, log);
-    else if (pidfd_send_signal(worker->pidfd, number, NULL, 0) == -1 && errno != ESRCH)
-        log_write(log, LEVEL_ALERT, errno, "no signal %d could be sent to worker process %d",
-            number, (int)worker->pid);
 }
 
 void pool_worker_order(struct pool_worker *worker, enum pool_order order)
@@ -46,7 +32,8 @@ void pool_worker_order(struct pool_worker *worker, enum pool_order order)
         pool_deadline_set(worker, POOL_KILL_NONE);
     pool_deadline_set(worker, orders[order].late);
     if (orders[order].signal != 0) {
-        pool_worker_signal(worker, orders[order].signal);
+        signals_send_held(
+            worker->pid, worker->pidfd, orders[order].signal, worker->generation->pool->log);
         return;
     }
     if (worker->generation->without_mutex)

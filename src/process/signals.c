@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 const struct signal_row signals_table[] = {
@@ -161,6 +162,15 @@ void signals_send(pid_t pid, int number, struct log *log)
     assert(pid > 0); /* a process, never a group */
     if (kill(pid, number) == -1 && errno != ESRCH)
         log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)pid, number);
+}
+
+void signals_send_held(pid_t pid, int pidfd, int number, struct log *log)
+{
+    if (pidfd == -1) /* our child keeps its pid until we reap it */
+        signals_send(pid, number, log);
+    else if (pidfd_send_signal(pidfd, number, NULL, 0) == -1 && errno != ESRCH)
+        log_write(
+            log, LEVEL_ALERT, errno, "no signal %d could be sent to process %d", number, (int)pid);
 }
 
 void signals_raise(enum command command)
