@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The rows of the table of verbs in forkbeard(8): each way to type a verb is tried on a daemon that
+ * has sessions and clients; then what the row says about new clients, sessions, the longest time
+ * and the way back is asserted. */
+#include "base/compiler.h"
+#include "daemon/abreast.h"
+#include "daemon/verbs_steps.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define AT_A_TIME 5
+#define LIMIT_MS 60000
+
+/* The table */
+
+static const struct row {
+    struct verb verb;
+    const struct verbs_steps *steps;
+} rows[] = {
+#define VERB(id, name, clients, sessions, unit, most, back)                                        \
+    { { name, clients, sessions, most, back }, &verbs_##id },
+#define VERB_UNIT(...)
+#include "daemon/verbs.def"
+};
+
+/* Begins the scene of a row: its daemon, an open session, clients. */
+static void begin_scene(
+    struct scene *scene, const struct row *row, const char *conf, const char *typed)
+{
+    *scene = (struct scene) { .verb = &row->verb, .typed = typed, .session = -1 };
+    scene->daemon = daemon_create(1);
+    daemon_configure(scene->daemon, "%s", conf);
+    if (row->steps->stopped)
+        return;
+    daemon_start(scene->daemon);
+    scene->session = verbs_open_session(scene->daemon);
+}
+
+static void try_verb(const struct row *row, const char *typed)
+{
+    const struct verbs_steps *steps = row->steps;
+    struct scene scene;
+
+    begin_scene(&scene, row, VERBS_ECHO, typed);
+    if (!steps->stopped)
+        verbs_load(&scene);
+    if (steps->set_up != NULL)
+        steps->set_up(&scene);
+    verbs_begin(&scene);
+    steps->act(&scene);
+    verbs_check(&scene);
+    ck_assert_int_eq(strcmp(row->verb.back, "nothing to take back") == 0, steps->back == NULL);
+    if (steps->back != NULL)
+        steps->back(&scene);
+    if (scene.loaded && scene.daemon->pid != 0)
+        verbs_check_served(&scene);
+    verbs_unload(&scene);
+    if (steps->tear_down != NULL)
+        steps->tear_down(&scene);
+    verbs_finish(&scene);
+}
+
+/* Ways by systemctl are those of tests/init/systemd.test. */
+static void try_row(void *arg, unsigned i)
+{
+    char ways[256], *rest = ways, *typed;
+
+    (void)arg;
+    snprintf(ways, sizeof(ways), "%s", rows[i].verb.name);
+    while ((typed = strsep(&rest, ",")) != NULL) {
+        typed += *typed == ' ';
+        abreast_note("\"%s\"", typed);
+        if (strncmp(typed, "systemctl", 9) != 0)
+            try_verb(&rows[i], typed);
+    }
+}
+
+START_TEST(a_verb_does_what_its_row_says)
+{
+    abreast_run(countof(rows), AT_A_TIME, LIMIT_MS, try_row, NULL);
+}
+END_TEST
+
+static void hold_up(void *arg, unsigned i)
+{
+    const struct row *row = &rows[i];
+    int64_t most_ms = verbs_most_ms(row->verb.most, VERBS_TIMEOUT_MS);
+    char typed[64];
+    struct scene scene;
+
+    (void)arg;
+    snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(row->verb.name, ","), row->verb.name);
+    abreast_note("\"%s\", held up", typed);
+    if (row->steps->worst == NULL)
+        return;
+    begin_scene(&scene, row, row->steps->worst_conf, typed);
+    verbs_begin(&scene);
+    row->steps->worst(&scene);
+    ck_assert_int_ge(now_ms() - scene.begun_ms, VERBS_TIMEOUT_MS);
+    ck_assert_int_le(now_ms() - scene.begun_ms, most_ms + verbs_slack_ms());
+    verbs_finish(&scene);
+}
+
+/* Something stands in its way: the time is over when the row says so, and not before. */
+START_TEST(a_verb_takes_no_longer)
+{
+    abreast_run(countof(rows), AT_A_TIME, LIMIT_MS, hold_up, NULL);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_test(tcase, a_verb_does_what_its_row_says);
+    tcase_add_test(tcase, a_verb_takes_no_longer);
+}
+
+TEST_MAIN("verbs", add_tests)

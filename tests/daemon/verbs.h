@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a row of the manual's table of verbs says, and a daemon on which it is tried: with sessions
+ * that stay open and clients that come all the while. The words of a row are the test's as well:
+ * they say what is asserted, how long is waited, and what takes the verb back. */
+#pragma once
+
+#include "daemon/daemon.h"
+#include "daemon/rate_clients.h"
+
+/* The times of a daemon whose verb is held up for as long as can be. */
+#define VERBS_TIMEOUT_MS 800
+#define VERBS_TIMEOUT "800ms"
+
+struct verb {
+    const char *name;     /* ways to type it, separated by ", " */
+    const char *clients;  /* new ones: see verbs_are() */
+    const char *sessions; /* "kept", "closed" or "none" */
+    const char *most;     /* directives and times, added up by " and " */
+    const char *back;     /* what to type, or "nothing to take back" */
+};
+
+struct scene {
+    const struct verb *verb;
+    const char *typed; /* the way that is tried */
+    struct daemon *daemon;
+    pid_t other;  /* another master process: one that quits, or the new one of an upgrade */
+    pid_t victim; /* a worker without the session `session` */
+    int session;  /* opened before the verb */
+    bool loaded;  /* clients come */
+    struct rate_clients load;
+    int64_t begun_ms;        /* when the verb was given */
+    unsigned refused, reset; /* counted until then */
+};
+
+/* Whether the row has this word for clients or sessions, which is checked to be one of them. */
+bool verbs_are(const char *cell, const char *word);
+/* Time beyond a row's longest, for the test's own processes. */
+int64_t verbs_slack_ms(void);
+/* A row's longest time, where each directive has `directive_ms`. */
+int64_t verbs_most_ms(const char *most, int64_t directive_ms);
+
+/* Runs the command line's -s WORD or another command; fails unless it exits with the code. */
+void verbs_run(struct scene *scene, const char *command, int code);
+/* Whether what is typed begins with this. */
+bool verbs_types(const struct scene *scene, const char *text);
+/* Types it: a command, or a signal to the process. */
+void verbs_type(struct scene *scene, pid_t pid);
+/* A session that echoes, with any worker. */
+int verbs_open_session(const struct daemon *daemon);
+/* Has the worker of the session stand still, so that it has to be killed. */
+void verbs_freeze_worker(struct scene *scene);
+/* Has clients come, and stay. */
+void verbs_load(struct scene *scene);
+/* The verb is given now: clients are judged from here on. */
+void verbs_begin(struct scene *scene);
+/* The verb has returned: all holds that the row says, and no longer ago than it says. */
+void verbs_check(struct scene *scene);
+/* Clients are served again, and none is refused any more. */
+void verbs_check_served(struct scene *scene);
+/* Has the clients end, if there are any. */
+void verbs_unload(struct scene *scene);
+/* Ends the clients and the daemon. */
+void verbs_finish(struct scene *scene);
