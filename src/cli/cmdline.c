@@ -117,15 +117,30 @@ static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char
     return -1;
 }
 
-static int check_signal(const char *name, struct log *log)
+/* Whether it is a command of -s. */
+static bool is_signal(const char *name)
 {
-    for (const struct signal_row *s = signals_table; s->number != 0; s++)
-        if (s->command != NULL && strcmp(s->command, name) == 0)
-            return 0;
-    log_write(log, LEVEL_EMERG, 0,
-        "invalid option: \"-s %s\", expected stop, quit, leave, resume, reopen, reload or "
-        "upgrade",
-        name);
+    const struct signal_row *s = signals_table;
+
+    while (s->number != 0 && (s->command == NULL || strcmp(s->command, name) != 0))
+        s++;
+    return s->number != 0;
+}
+
+static int check_signal(const struct cmdline_word *words, const char *name, struct log *log)
+{
+    if (is_signal(name))
+        return 0;
+    while (words->name != NULL && strcmp(words->name, name) != 0)
+        words++;
+    if (words->name != NULL)
+        log_write(
+            log, LEVEL_EMERG, 0, "invalid option: \"-s %s\", did you mean \"%s\"?", name, name);
+    else
+        log_write(log, LEVEL_EMERG, 0,
+            "invalid option: \"-s %s\", expected stop, quit, leave, resume, reopen, reload or "
+            "upgrade",
+            name);
     return -1;
 }
 
@@ -207,6 +222,9 @@ static int check_words(struct cmdline *cmdline, char **words, struct log *log)
         log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s%s%s\", expected \"%s %s\"", word->name,
             words[0] != NULL ? " " : "", words[0] != NULL ? words[0] : "", word->name,
             word->argument);
+    else if (words[0] != NULL && is_signal(words[0]))
+        log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s\", did you mean \"-s %s\"?", words[0],
+            words[0]);
     else if (words[0] != NULL)
         log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s\", see -h", words[0]);
     else if (word != NULL && cmdline->signal != NULL)
@@ -252,7 +270,7 @@ int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int
             break;
         case 's':
             cmdline->signal = optarg;
-            if (check_signal(optarg, log) == -1)
+            if (check_signal(words, optarg, log) == -1)
                 return -1;
             break;
         case 'p':
