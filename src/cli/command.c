@@ -134,7 +134,8 @@ static const char *unchanged_part(const char *order)
         return ": nothing has changed";
     if (strcmp(order, "reload") == 0)
         return ": the previous configuration stays in force";
-    return strcmp(order, "upgrade") == 0 ? ": the old process continues to serve" : "";
+    return strcmp(order, "upgrade") == 0 ? ": nothing has changed, the daemon continues to serve"
+                                         : "";
 }
 
 static int print_outcome(
@@ -153,7 +154,10 @@ static int print_outcome(
     }
     if (ok) {
         if (pid > 0 && !cmdline->quiet)
-            log_write(log, LEVEL_NOTICE, 0, "the new binary serves now, process %d", (int)pid);
+            log_write(log, LEVEL_NOTICE, 0,
+                "the new binary serves now, process %d, beside the old one: \"forkbeard upgrade "
+                "forward\" ends the old one, \"forkbeard upgrade back\" takes the upgrade back",
+                (int)pid);
         return EXIT_SUCCESS;
     }
     if (!json_text(json_member(outcome, "error"), error, sizeof(error)))

@@ -61,9 +61,10 @@ static void format_sessions(const struct upgrade_master *master, char *text, siz
 static void show_master(const char *which, const struct upgrade_master *master, bool serves)
 {
     if (master->replied)
-        printf("%s binary: forkbeard %s, master process %d, %s, %u workers, %lld connections%s\n",
+        printf("%s binary: forkbeard %s, master process %d, %s, %u worker%s, %lld connection%s%s\n",
             which, master->version, (int)master->pid, master->state, master->workers,
-            (long long)master->sessions, master->main ? ", main process" : "");
+            master->workers == 1 ? "" : "s", (long long)master->sessions,
+            master->sessions == 1 ? "" : "s", master->main ? ", main process" : "");
     else
         printf("%s binary: master process %d%s%s\n", which, (int)master->pid,
             master->silent ? ", does not reply" : "", serves ? "" : ", does not serve yet");
@@ -75,11 +76,11 @@ static void show_next(const struct upgrade_state *state)
         printf("next: wait until it serves, or end it: forkbeard upgrade back\n");
     else if (upgrade_master_ends(&state->old))
         printf("next: nothing, the upgrade is complete when the sessions of process %d have ended; "
-               "kill -INT %d closes them\n",
+               "to close them: kill -INT %d\n",
             (int)state->old.pid, (int)state->old.pid);
     else if (upgrade_master_ends(&state->new))
         printf("next: nothing, the upgrade is taken back when the sessions of process %d have "
-               "ended; kill -INT %d closes them\n",
+               "ended; to close them: kill -INT %d\n",
             (int)state->new.pid, (int)state->new.pid);
     else
         printf("next: to complete the upgrade: forkbeard upgrade forward\n"

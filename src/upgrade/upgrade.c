@@ -192,7 +192,7 @@ static const char *refuse(const struct upgrade *upgrade, char text[DIAG_REASON_M
     else if (upgrade->sockets.n == 0) /* the listeners are closed */
         snprintf(text, DIAG_REASON_MAX,
             "the %s binary, process %d, still lets its sessions end: wait until it has ended, or "
-            "kill -INT %d closes them",
+            "close them by \"kill -INT %d\"",
             which, other, other);
     else
         snprintf(text, DIAG_REASON_MAX,
