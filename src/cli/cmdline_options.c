@@ -18,7 +18,7 @@ static const char *const options[][2] = {
     { "-T", "test configuration, dump it and exit" },
     { "-q", "suppress non-error messages during configuration testing" },
     { "-s signal", "send a command to the master process: stop, quit, leave, resume,\n"
-                   "reopen, reload or upgrade; wait for the result, but of stop" },
+                   "reopen, reload or upgrade; except for stop, wait for the result" },
     { "--json", "show the status as one line of JSON" },
     { "--timeout time", "wait no longer for the daemon's reply (default: 5s,\n"
                         "3m for resume, reload and upgrade)" },
