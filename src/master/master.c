@@ -101,7 +101,7 @@ static void carry_out_commands(struct master *master)
         if (!is_by_manager(master))
             quit_drop_stored(master);
     }
-    if (take_command(master, COMMAND_LEAVE)) {
+    if (take_command(master, COMMAND_LEAVE) && master->phase != MASTER_TERMINATES) {
         master->leaves = !master->is_left;
         master_end(master, true);
     }

@@ -2,6 +2,7 @@
 /* A master process that leaves its sessions to a child, so that it can exit at once; and the end of
  * all master processes, which is waited for. */
 #include "daemon/client.h"
+#include "daemon/control.h"
 #include "daemon/proc.h"
 #include "daemon/quit.h"
 #include "daemon/resources.h"
@@ -162,6 +163,27 @@ START_TEST(an_upgrade_is_in_the_way)
 }
 END_TEST
 
+/* Both are looked at in one wake-up: the end at once is not taken back. */
+START_TEST(a_stop_comes_with_it)
+{
+    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
+    int client = quit_begin_session(daemon), stop, left;
+
+    proc_freeze(daemon->pid);
+    stop = control_open(daemon);
+    left = control_open(daemon);
+    control_send(stop, "stop");
+    control_send(left, "leave");
+    daemon_signal(daemon, SIGCONT);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    client_expect_gone(client);
+    close(client);
+    close(stop);
+    close(left);
+    daemon_finish(daemon);
+}
+END_TEST
+
 START_TEST(the_single_process_has_nobody_to_leave_to)
 {
     struct daemon *daemon = daemon_start_new(1, "master_process off; " QUIT_ECHO);
@@ -259,6 +281,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, deadlines_hold, 0, 2);
     tcase_add_test(tcase, it_is_not_taken_back);
     tcase_add_test(tcase, an_upgrade_is_in_the_way);
+    tcase_add_test(tcase, a_stop_comes_with_it);
     tcase_add_test(tcase, the_single_process_has_nobody_to_leave_to);
     tcase_add_test(tcase, wait_until_all_have_ended);
     tcase_add_loop_test(tcase, wait_no_longer_than_needed, 0, 4);
