@@ -244,6 +244,9 @@ static int command_first(
         status = report_silence(cmdline, path, "", log);
     else if (exchange.fd == -1 && core->pid == NULL)
         report_connect(path, errno, log);
+    else if (exchange.fd == -1 && strcmp(cmdline->signal, "resume") == 0)
+        log_write(log, LEVEL_EMERG, 0, /* SIGHUP would be a reload */
+            "no daemon is shutting down with the pid file \"%s\"", core->pid);
     else if (exchange.fd == -1)
         status = send_signal(cmdline, core->pid, errno, log);
     else if ((status = send_and_wait(cmdline, path, &exchange, deadline, log)) == EXIT_SUCCESS)
@@ -335,11 +338,6 @@ static int command_masters(const struct cmdline *cmdline, const struct core_sett
         return stop_all(cmdline, core, masters, log);
     if ((resume || !has_first(masters)) && command_quitting(cmdline, core, masters, &status, log))
         return status;
-    if (resume && core->control == NULL) { /* SIGHUP would be a reload */
-        log_write(
-            log, LEVEL_EMERG, 0, "no daemon is shutting down with the pid file \"%s\"", core->pid);
-        return EXIT_FAILURE;
-    }
     return command_first(cmdline, core, log);
 }
 

@@ -170,6 +170,23 @@ START_TEST(without_a_control_socket)
 }
 END_TEST
 
+/* SIGHUP would reload what serves. _i: there can be no control socket. */
+START_TEST(resume_is_no_reload)
+{
+    static const char *const first[] = { "", "master_process off; " };
+    struct daemon *daemon = daemon_start_new(1, "%s" QUIT_ECHO, first[_i]);
+
+    if (_i == 0)
+        ck_assert_int_eq(unlink(daemon_path(daemon, "forkbeard.sock")), 0);
+    ck_assert_int_eq(quit_run(daemon, "resume"), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "no daemon is shutting down"));
+    upgrade_echo_once(daemon);
+    daemon_stop(daemon, SIGQUIT);
+    ck_assert_uint_eq(daemon_count_log(daemon, "SIGHUP"), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
 START_TEST(term_may_leave_the_names_too)
 {
     struct daemon *daemon = daemon_start_new(1, "sigterm_shutdown graceful; " QUIT_ECHO);
@@ -373,6 +390,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, several_drain_at_once);
     tcase_add_test(tcase, commands_when_all_shut_down);
     tcase_add_test(tcase, without_a_control_socket);
+    tcase_add_loop_test(tcase, resume_is_no_reload, 0, 2);
     tcase_add_test(tcase, term_may_leave_the_names_too);
     tcase_add_test(tcase, a_worker_stands_still);
     tcase_add_loop_test(tcase, a_start_that_waits, 0, 2);
