@@ -89,7 +89,7 @@ void quit_advance(struct master *master)
     /* before it serves the daemon has no names yet */
     if (is_alone(master) && master->pool.serving != NULL && endpoints->phase != ENDPOINTS_ASIDE)
         endpoints_step_aside(endpoints, &master->log);
-    if (pool_holds_listeners(&master->pool))
+    if (pool_find_holder(&master->pool) != NULL)
         return;
     if (endpoints->phase == ENDPOINTS_ASIDE)
         endpoints_unlock(endpoints, &master->log);

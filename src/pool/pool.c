@@ -83,21 +83,6 @@ unsigned pool_count_workers(const struct pool *pool, bool draining)
     return n;
 }
 
-bool pool_holds_listeners(const struct pool *pool)
-{
-    const struct generation *generation;
-    const struct pool_worker *worker;
-
-    TAILQ_FOREACH (generation, &pool->generations, link) {
-        if (generation->release.deadline == 0)
-            continue;
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED)
-                return true;
-    }
-    return false;
-}
-
 bool pool_may_start(const struct pool *pool)
 {
     int64_t most = pool->serving == NULL ? 0 : pool->serving->cycle->core.max_generations, n = 0;
@@ -105,7 +90,7 @@ bool pool_may_start(const struct pool *pool)
 
     TAILQ_FOREACH (generation, &pool->generations, link)
         n++;
-    return pool->starting == NULL && !pool->ending && !pool_holds_listeners(pool) &&
+    return pool->starting == NULL && !pool->ending && pool_find_holder(pool) == NULL &&
            (most == 0 || n <= most);
 }
 

@@ -252,8 +252,9 @@ void pool_drain(struct pool *pool);
 /* Undoes pool_drain(): workers that have gone are replaced. Returns false where some are left with
  * sessions, so that only a new generation makes all of them accept. */
 bool pool_revive(struct pool *pool);
-/* Whether a draining worker may hold listeners: each may for a bounded time. */
-bool pool_holds_listeners(const struct pool *pool);
+/* Returns a generation of which a draining worker may hold listeners, each for a bounded time; or
+ * NULL. */
+const struct generation *pool_find_holder(const struct pool *pool);
 /* A graceful end is taken back, so that a generation may start, or goes on again. */
 void pool_set_ending(struct pool *pool, bool ending);
 /* The daemon ends: a committed generation becomes the serving one, any other start is taken back

@@ -130,6 +130,32 @@ START_TEST(commands_wait_for_a_reload)
 }
 END_TEST
 
+/* Nobody holds anything when the new generation serves: it has to go on for a second. */
+START_TEST(an_upgrade_waits_for_the_probation)
+{
+    struct daemon *daemon = daemon_start_new(1, ECHO);
+    int upgrade = control_open(daemon);
+    pid_t new = 0;
+
+    daemon_configure(daemon, LATE);
+    daemon_write(daemon, "late", "x");
+    daemon_mark_log(daemon);
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "start worker process");
+    client_send(upgrade, "{\"command\":\"upgrade\",\"progress\":true}\n");
+    expect_waiting(upgrade, "a reload is under way: the workers of generation 2 start, at most ");
+    ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
+    expect_waiting(upgrade, "a reload is under way: generation 2 serves, and has to go on without "
+                            "crashes for a moment, at most 1 s");
+    ck_assert(control_is_ok(control_receive(upgrade)));
+    close(upgrade);
+    WAIT_FOR((new = daemon_pid(daemon)) != daemon->pid && new > 0);
+    upgrade_complete(daemon, new);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* Workers that drain and are stopped hold listening sockets: five seconds at most. */
 START_TEST(a_reload_waits_for_draining_workers)
 {
@@ -156,6 +182,7 @@ static void add_tests(TCase *tcase)
     resources_fixture(tcase);
     tcase_add_test(tcase, a_reload_waits_for_an_upgrade);
     tcase_add_test(tcase, commands_wait_for_a_reload);
+    tcase_add_test(tcase, an_upgrade_waits_for_the_probation);
     tcase_add_test(tcase, a_reload_waits_for_draining_workers);
 }
 
