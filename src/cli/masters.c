@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "process/pidfile.h"
+#include "process/worker_list.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -43,6 +44,7 @@ static int add_names(struct masters *masters, const struct core_settings *core,
     char pid_path[PATH_MAX], control[PATH_MAX] = "";
     int64_t pid_since, control_since = 0;
     struct masters_entry *entry;
+    pid_t pid;
 
     snprintf(pid_path, sizeof(pid_path), "%s%s", core->pid, suffix);
     if (core->control != NULL)
@@ -52,12 +54,16 @@ static int add_names(struct masters *masters, const struct core_settings *core,
         control_since = since_ns(control, S_IFSOCK);
     if (pid_since == 0 && control_since == 0)
         return 0;
+    pid = pid_since != 0 ? pidfile_peek_pid(pid_path) : -1;
+    /* left by a process that was killed, and by now the number is perhaps somebody else's */
+    if (place != MASTERS_FIRST && control_since == 0 && pid > 0 &&
+        worker_list_has_survived(core->pid, pid))
+        return 0;
     entry = add_entry(masters, place);
     if (entry == NULL)
         return -1;
     entry->since_ns = pid_since > control_since ? pid_since : control_since;
-    if (pid_since != 0)
-        entry->pid = pidfile_peek_pid(pid_path);
+    entry->pid = pid;
     if (control_since == 0)
         return 0;
     entry->control = strdup(control);

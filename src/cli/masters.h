@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The master processes that may run with a configuration's pid file and control socket: the one at
  * these paths, the old one of an upgrade at PATH.oldbin, and at PATH.quit.PID each one that lets
- * its sessions end after a quit. Names are looked for and nothing else: a process that was killed
- * has left its own, and whoever connects finds nobody there. */
+ * its sessions end after a quit. Names are looked for: a process that was killed has left its own,
+ * and whoever connects finds nobody there. A pid alone, for a signal, is left out where the list of
+ * workers says that its process has ended. */
 #pragma once
 
 #include "settings/cycle.h"

@@ -186,6 +186,8 @@ static void clean_up(struct master *master)
     upgrade_receive(&master->upgrade); /* whether the other one is there yet */
     upgrade_ended(&master->upgrade);
     control_end(&master->control);
+    /* while their lists are there: without these nobody knows whose the numbers are */
+    pidfile_remove_stale(master->endpoints.pidfile.path, master->endpoints.pidfile.path);
     worker_list_close(&master->list);
     endpoints_remove(&master->endpoints, &master->log);
     pool_done(&master->pool);

@@ -55,8 +55,8 @@ void pidfile_unlock(struct pidfile *pidfile, struct log *log);
 /* Whether any process has the lock of a pid file; *holder is its pid, or -1. */
 bool pidfile_is_taken(const char *path, pid_t *holder);
 /* Removes the files PATH.quit.PID of processes that were killed meanwhile; `path` is that of a pid
- * file or of a control socket. */
-void pidfile_remove_stale(const char *path);
+ * file or of a control socket, `pid_path` that of the pid file. */
+void pidfile_remove_stale(const char *path, const char *pid_path);
 /* Unlocks, and removes all files: the pid file only if we have written it and it still names
  * us, the lock's file unless the other of two master processes holds it too. */
 void pidfile_release(struct pidfile *pidfile, struct log *log);

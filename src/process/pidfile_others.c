@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Looks at what other master processes have at our paths: the lock, and second names that they have
- * left when they were killed. A name is removed only where no process has its number. */
+ * left when they were killed. A name is removed only where no process has its number, or where that
+ * is known to be another process. */
 #include "process/pidfile.h"
 
 #include "base/number.h"
+#include "process/worker_list.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,17 +37,18 @@ bool pidfile_is_taken(const char *path, pid_t *holder)
 }
 
 /* Whether this is the second name of a process that has gone. */
-static bool is_stale(const char *base, const char *name)
+static bool is_stale(const char *base, const char *name, const char *pid_path)
 {
     size_t n = strlen(base), suffix_n = strlen(PIDFILE_QUIT_SUFFIX);
     int64_t pid;
 
     return strncmp(name, base, n) == 0 && strncmp(name + n, PIDFILE_QUIT_SUFFIX, suffix_n) == 0 &&
            number_parse(name + n + suffix_n, 1, INT_MAX, &pid) == NUMBER_OK &&
-           kill((pid_t)pid, 0) == -1 && errno == ESRCH;
+           ((kill((pid_t)pid, 0) == -1 && errno == ESRCH) ||
+               worker_list_has_survived(pid_path, (pid_t)pid));
 }
 
-void pidfile_remove_stale(const char *path)
+void pidfile_remove_stale(const char *path, const char *pid_path)
 {
     const char *slash = strrchr(path, '/');
     char directory[PATH_MAX] = ".";
@@ -56,7 +59,7 @@ void pidfile_remove_stale(const char *path)
         snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
     dir = opendir(directory);
     while (dir != NULL && (entry = readdir(dir)) != NULL)
-        if (is_stale(slash != NULL ? slash + 1 : path, entry->d_name))
+        if (is_stale(slash != NULL ? slash + 1 : path, entry->d_name, pid_path))
             unlinkat(dirfd(dir), entry->d_name, 0);
     if (dir != NULL)
         closedir(dir);

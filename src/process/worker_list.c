@@ -298,3 +298,18 @@ void worker_list_tidy(const struct worker_list *list)
     if (list->pid_path != NULL)
         visit_lists(list->pid_path, true, NULL, NULL);
 }
+
+bool worker_list_has_survived(const char *pid_path, pid_t master)
+{
+    char path[PATH_MAX];
+    bool survived;
+    int fd = -1;
+
+    if (make_path_of(path, pid_path, master) == 0)
+        fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd == -1)
+        return false;
+    survived = visit_list(fd, NULL, NULL) != -1;
+    close(fd);
+    return survived;
+}

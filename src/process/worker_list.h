@@ -41,3 +41,6 @@ unsigned worker_list_find_left(const struct worker_list *list,
     void (*visit)(void *arg, const struct left_worker *left), void *arg);
 /* Removes the lists of which no process lives. */
 void worker_list_tidy(const struct worker_list *list);
+/* Whether the list of this master process is still there although the process has ended: another
+ * one that has its number is none of ours. */
+bool worker_list_has_survived(const char *pid_path, pid_t master);

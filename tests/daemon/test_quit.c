@@ -8,6 +8,7 @@
 #include "support/test.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +115,29 @@ START_TEST(several_drain_at_once)
     client_expect_gone(clients[2]);
     close(clients[0]);
     close(clients[2]);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* One that stands still keeps the others from nothing. */
+START_TEST(stop_beside_one_that_stands_still)
+{
+    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old = quit_daemon(daemon), stop;
+
+    daemon_start(daemon);
+    proc_freeze(old);
+    stop = fork();
+    if (stop == 0)
+        _exit(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "stop", "--timeout", "10m", NULL));
+    ck_assert_int_gt(stop, 0);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    ck_assert_int_eq(kill(old, SIGCONT), 0);
+    ck_assert_int_eq(proc_wait(stop), 0);
+    ck_assert_int_eq(proc_wait(old), 0);
+    client_expect_gone(client);
+    close(client);
     daemon_finish(daemon);
 }
 END_TEST
@@ -279,6 +303,57 @@ START_TEST(a_killed_one_leaves_its_names)
 }
 END_TEST
 
+/* Renames what a killed process has left to what it would have with another number. */
+static void give_number(struct daemon *daemon, const char *what, pid_t from, pid_t to)
+{
+    char name[64], path[PATH_MAX];
+
+    snprintf(name, sizeof(name), "forkbeard.pid.%s.%d", what, (int)from);
+    snprintf(path, sizeof(path), "%s", daemon_path(daemon, name));
+    snprintf(name, sizeof(name), "forkbeard.pid.%s.%d", what, (int)to);
+    ck_assert_int_eq(rename(path, daemon_path(daemon, name)), 0);
+}
+
+/* Without a control socket commands are signals: somebody else who has a killed process's number
+ * gets none. */
+START_TEST(a_number_is_used_again)
+{
+    struct daemon *daemon = daemon_start_new(1, "control off; " QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old = daemon->pid, other;
+    char text[16];
+
+    daemon_expects(daemon, "the master process has gone");
+    daemon_signal(daemon, SIGQUIT);
+    WAIT_FOR(daemon_has(daemon, quit_name("forkbeard.pid", old)));
+    ck_assert_int_eq(kill(old, SIGKILL), 0);
+    ck_assert_int_eq(proc_wait(old), 128 + SIGKILL);
+    daemon->pid = 0;
+    close(client);
+    proc_reap_orphans();
+    other = fork();
+    if (other == 0) {
+        signal(SIGINT, SIG_DFL);
+        pause();
+        _exit(0);
+    }
+    give_number(daemon, "quit", old, other);
+    give_number(daemon, "workers", old, other);
+    snprintf(text, sizeof(text), "%d\n", (int)other);
+    daemon_write(daemon, quit_name("forkbeard.pid", other), text);
+    ck_assert_int_eq(quit_run(daemon, "resume"), 1);
+    ck_assert_int_eq(quit_run(daemon, "stop"), 1);
+    ck_assert_int_eq(
+        daemon_run(daemon, "-c", "forkbeard.conf", "-s", "stop", "--wait", "1s", NULL), 0);
+    daemon_start(daemon);
+    ck_assert(!daemon_has(daemon, quit_name("forkbeard.pid", other)));
+    daemon_stop(daemon, SIGTERM);
+    ck_assert_int_eq(kill(other, SIGKILL), 0);
+    ck_assert_int_eq(proc_wait(other), 128 + SIGKILL);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* Upgrades */
 
 /* Two processes drain, and the next start serves at once. _i: which one quits first, and whether
@@ -388,6 +463,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, names_at_each_step);
     tcase_add_loop_test(tcase, a_start_at_once_under_load, 0, 2 * QUIT_MODES);
     tcase_add_test(tcase, several_drain_at_once);
+    tcase_add_test(tcase, stop_beside_one_that_stands_still);
     tcase_add_test(tcase, commands_when_all_shut_down);
     tcase_add_test(tcase, without_a_control_socket);
     tcase_add_loop_test(tcase, resume_is_no_reload, 0, 2);
@@ -395,6 +471,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_worker_stands_still);
     tcase_add_loop_test(tcase, a_start_that_waits, 0, 2);
     tcase_add_test(tcase, a_killed_one_leaves_its_names);
+    tcase_add_test(tcase, a_number_is_used_again);
     tcase_add_loop_test(tcase, both_of_an_upgrade_quit, 0, 4);
     tcase_add_loop_test(tcase, one_of_an_upgrade_dies, 0, 2);
     tcase_add_test(tcase, an_old_one_is_not_resumed);
