@@ -75,16 +75,24 @@ static int receive_reply(const struct cmdline *cmdline, struct cli_exchange *exc
     return -1;
 }
 
-/* Sends the command and receives the reply; returns the exit code where there is none. */
-static int send_and_wait(const struct cmdline *cmdline, const char *path,
-    struct cli_exchange *exchange, int64_t deadline, struct log *log)
+/* Sends the command; -1 with errno. */
+static int send_request(const struct cmdline *cmdline, struct cli_exchange *exchange)
 {
-    char request[64], why[512] = "";
+    char request[64];
 
     snprintf(request, sizeof(request), "{\"command\":\"%s\",\"progress\":true}\n",
         command_word(cmdline));
-    if (cli_send(exchange, request) == 0 &&
-        receive_reply(cmdline, exchange, deadline, why, sizeof(why), log) == 0)
+    return cli_send(exchange, request);
+}
+
+/* Receives the reply to what was sent (-1: it could not be, with errno); returns the exit code
+ * where there is none. */
+static int wait_for_reply(const struct cmdline *cmdline, const char *path, int sent,
+    struct cli_exchange *exchange, int64_t deadline, struct log *log)
+{
+    char why[512] = "";
+
+    if (sent == 0 && receive_reply(cmdline, exchange, deadline, why, sizeof(why), log) == 0)
         return EXIT_SUCCESS;
     if (errno == EAGAIN) {
         exchange->line_n = 0;
@@ -168,6 +176,15 @@ static int print_outcome(
     return EXIT_FAILURE;
 }
 
+/* Waits for the reply as wait_for_reply() does, and prints it; returns the exit code. */
+static int print_reply(const struct cmdline *cmdline, const char *path, int sent,
+    struct cli_exchange *exchange, int64_t deadline, struct log *log)
+{
+    int status = wait_for_reply(cmdline, path, sent, exchange, deadline, log);
+
+    return status == EXIT_SUCCESS ? print_outcome(cmdline, exchange, log) : status;
+}
+
 /* Sends the signal that has the same effect as the command to the process that a pid file names;
  * `why` is the errno of connecting to the control socket, or 0 where the configuration has none. */
 static int send_signal(const struct cmdline *cmdline, const char *path, int why, struct log *log)
@@ -249,36 +266,47 @@ static int command_first(
             "no daemon is shutting down with the pid file \"%s\"", core->pid);
     else if (exchange.fd == -1)
         status = send_signal(cmdline, core->pid, errno, log);
-    else if ((status = send_and_wait(cmdline, path, &exchange, deadline, log)) == EXIT_SUCCESS)
-        status = print_outcome(cmdline, &exchange, log);
+    else
+        status =
+            print_reply(cmdline, path, send_request(cmdline, &exchange), &exchange, deadline, log);
     cli_disconnect(&exchange);
     return status;
 }
 
-/* Sends the command to another process, and sets *status to the exit code if that failed; whether
- * there is one. */
-static bool command_other(const struct cmdline *cmdline, const struct core_settings *core,
-    const struct masters_entry *entry, int *status, struct log *log)
+/* Sends the command to another process, without waiting for the reply of one that has a control
+ * socket: that is *exchange then. Sets *status to the exit code if it failed; whether there is such
+ * a process. */
+static bool begin_other(const struct cmdline *cmdline, const struct core_settings *core,
+    const struct masters_entry *entry, struct cli_exchange *exchange, int *status, struct log *log)
 {
-    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
-    struct cli_exchange exchange;
     char path[PATH_MAX];
     int sent;
 
-    if (connect_to_other(&exchange, entry, deadline) == 0) {
-        sent = send_and_wait(cmdline, entry->control, &exchange, deadline, log);
-        if (sent == EXIT_SUCCESS)
-            sent = print_outcome(cmdline, &exchange, log);
-        cli_disconnect(&exchange);
-    } else if (core->control == NULL && is_quitting(entry, core)) {
-        snprintf(path, sizeof(path), "%s%s%d", core->pid, PIDFILE_QUIT_SUFFIX, (int)entry->pid);
-        sent = send_signal(cmdline, path, 0, log);
-    } else {
-        return false;
+    if (connect_to_other(exchange, entry, cli_now_ms() + timeout_ms(cmdline)) == 0) {
+        send_request(cmdline, exchange); /* otherwise there is no reply either */
+        return true;
     }
+    if (core->control != NULL || !is_quitting(entry, core))
+        return false;
+    snprintf(path, sizeof(path), "%s%s%d", core->pid, PIDFILE_QUIT_SUFFIX, (int)entry->pid);
+    sent = send_signal(cmdline, path, 0, log);
     if (sent != EXIT_SUCCESS)
         *status = sent;
     return true;
+}
+
+/* Waits for the reply, if there is to be one, and sets *status as begin_other() does. */
+static void finish_other(const struct cmdline *cmdline, const struct masters_entry *entry,
+    struct cli_exchange *exchange, int *status, struct log *log)
+{
+    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
+    int replied = EXIT_SUCCESS;
+
+    if (exchange->fd != -1)
+        replied = print_reply(cmdline, entry->control, 0, exchange, deadline, log);
+    cli_disconnect(exchange);
+    if (replied != EXIT_SUCCESS)
+        *status = replied;
 }
 
 static bool has_first(const struct masters *masters)
@@ -286,18 +314,26 @@ static bool has_first(const struct masters *masters)
     return masters->n > 0 && masters->list[0].place == MASTERS_FIRST;
 }
 
-/* Stops all: those that have left the configuration's paths, and the one that has them. */
+/* Stops all: those that have left the configuration's paths, and the one that has them. One that
+ * does not reply keeps none of the others waiting. */
 static int stop_all(const struct cmdline *cmdline, const struct core_settings *core,
     const struct masters *masters, struct log *log)
 {
-    int status = EXIT_SUCCESS, first;
+    struct cli_exchange *exchanges = calloc(masters->n + 1, sizeof(*exchanges));
+    int status = EXIT_SUCCESS, first = EXIT_SUCCESS;
     bool others = false;
 
+    if (exchanges == NULL) {
+        log_write(log, LEVEL_EMERG, errno, "no memory to stop master processes");
+        return EXIT_FAILURE;
+    }
     for (unsigned i = 0; i < masters->n; i++)
-        others |= command_other(cmdline, core, &masters->list[i], &status, log);
-    if (others && !has_first(masters))
-        return status;
-    first = command_first(cmdline, core, log);
+        others |= begin_other(cmdline, core, &masters->list[i], &exchanges[i], &status, log);
+    if (!others || has_first(masters))
+        first = command_first(cmdline, core, log);
+    for (unsigned i = 0; i < masters->n; i++)
+        finish_other(cmdline, &masters->list[i], &exchanges[i], &status, log);
+    free(exchanges);
     return first != EXIT_SUCCESS ? first : status;
 }
 
@@ -306,14 +342,19 @@ static int stop_all(const struct cmdline *cmdline, const struct core_settings *c
 static bool command_quitting(const struct cmdline *cmdline, const struct core_settings *core,
     const struct masters *masters, int *status, struct log *log)
 {
+    struct cli_exchange exchange;
     unsigned i = 0;
 
     while (i < masters->n && !is_quitting(&masters->list[i], core))
         i++;
     if (i == masters->n)
         return false;
-    if (strcmp(cmdline->signal, "resume") == 0)
-        return command_other(cmdline, core, &masters->list[i], status, log);
+    if (strcmp(cmdline->signal, "resume") == 0) {
+        if (!begin_other(cmdline, core, &masters->list[i], &exchange, status, log))
+            return false; /* it has just ended */
+        finish_other(cmdline, &masters->list[i], &exchange, status, log);
+        return true;
+    }
     if (strcmp(cmdline->signal, "quit") != 0) {
         log_write(log, LEVEL_EMERG, 0,
             "no daemon serves with the pid file \"%s\": process %d is shutting down, and \"-s "
@@ -385,7 +426,8 @@ static int show_status(const struct cmdline *cmdline, const char *path,
     struct cli_exchange *exchange, bool more, struct log *log)
 {
     int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
-    int status = send_and_wait(cmdline, path, exchange, deadline, log);
+    int status =
+        wait_for_reply(cmdline, path, send_request(cmdline, exchange), exchange, deadline, log);
 
     if (exchange->line_n > 0 && more && (cmdline->options & CMDLINE_JSON) == 0)
         putchar('\n');
