@@ -188,6 +188,26 @@ static bool look_again(struct verb *verb, int *status)
     return *status == EXIT_SUCCESS;
 }
 
+/* Whether neither of the two is at the names any more: then nothing is worth waiting for. */
+static bool both_are_gone(const struct verb *verb, pid_t new, pid_t old)
+{
+    const struct upgrade_master *alone = &verb->state.new;
+
+    if (verb->state.under_way || alone->silent)
+        return false;
+    if (alone->replied)
+        return alone->pid != new && alone->pid != old;
+    return !upgrade_pid_runs(new) && !upgrade_pid_runs(old);
+}
+
+static int report_gone(const struct verb *verb, pid_t new, pid_t old)
+{
+    log_write(verb->log, LEVEL_EMERG, 0,
+        "the new binary, process %d, and the old one, process %d, have both been ended meanwhile",
+        (int)new, (int)old);
+    return EXIT_FAILURE;
+}
+
 /* Says that the upgrade is complete, though sessions of the old process may go on. */
 static int complete(const struct verb *verb, pid_t new, pid_t old)
 {
@@ -230,6 +250,8 @@ static int run_forward(struct verb *verb)
     if (!upgrade_master_ends(&state->old))
         status = give(verb, &state->old, "quit", SIGQUIT);
     while (status == EXIT_SUCCESS && look_again(verb, &status)) {
+        if (both_are_gone(verb, new, old))
+            return report_gone(verb, new, old);
         if (!state->under_way && state->new.pid != -1)
             return complete(verb, new, old);
         if (state->old.replied && upgrade_master_ends(&state->old) && state->old.accepting == 0)
@@ -279,6 +301,8 @@ static int run_back(struct verb *verb)
     if (status == EXIT_SUCCESS && !upgrade_master_ends(&state->new))
         status = give(verb, &state->new, "quit", state->serves ? SIGQUIT : SIGTERM);
     while (status == EXIT_SUCCESS && look_again(verb, &status)) {
+        if (both_are_gone(verb, new, old))
+            return report_gone(verb, new, old);
         if (state->under_way || state->new.pid != old)
             continue;
         snprintf(text, sizeof(text),

@@ -181,6 +181,32 @@ START_TEST(back_with_a_session)
 }
 END_TEST
 
+/* A verb does not wait for who has gone. */
+START_TEST(both_end_meanwhile)
+{
+    struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO("%s"), control[_i]);
+    pid_t new = upgrade_start(daemon), asks;
+    int session;
+
+    daemon_signal(daemon, SIGWINCH); /* the new one has the session */
+    WAIT_FOR(proc_child_n(daemon->pid) == 1);
+    session = client_open(daemon->ports[0]);
+    client_echo(session, "begun");
+    asks = fork();
+    if (asks == 0)
+        _exit(verb(daemon, "back"));
+    ck_assert_int_gt(asks, 0);
+    WAIT_FOR(proc_child_n(new) == 1);
+    daemon_signal(daemon, SIGINT);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    ck_assert_int_eq(kill(new, SIGINT), 0);
+    ck_assert_int_eq(proc_wait(asks), 1);
+    close(session);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* The new one does not serve yet. */
 START_TEST(back_before_it_serves)
 {
@@ -262,6 +288,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, forward_with_a_session);
     tcase_add_loop_test(tcase, back, 0, 2);
     tcase_add_test(tcase, back_with_a_session);
+    tcase_add_loop_test(tcase, both_end_meanwhile, 0, 2);
     tcase_add_test(tcase, back_before_it_serves);
     tcase_add_test(tcase, a_master_that_is_stopped);
     tcase_add_test(tcase, a_second_upgrade_is_told_what_to_do);
