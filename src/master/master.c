@@ -178,6 +178,15 @@ static void run(struct master *master)
     }
 }
 
+/* Removes names of processes that were killed while their lists of workers are there: without these
+ * nobody knows whose the numbers are. */
+static void remove_stale_names(const char *pid_path, const struct generation *serving)
+{
+    pidfile_remove_stale(pid_path, pid_path);
+    if (serving != NULL && serving->cycle->core.control != NULL)
+        pidfile_remove_stale(serving->cycle->core.control, pid_path);
+}
+
 /* Undoes what is left when no worker runs any more. */
 static void clean_up(struct master *master)
 {
@@ -186,8 +195,7 @@ static void clean_up(struct master *master)
     upgrade_receive(&master->upgrade); /* whether the other one is there yet */
     upgrade_ended(&master->upgrade);
     control_end(&master->control);
-    /* while their lists are there: without these nobody knows whose the numbers are */
-    pidfile_remove_stale(master->endpoints.pidfile.path, master->endpoints.pidfile.path);
+    remove_stale_names(master->endpoints.pidfile.path, master->pool.serving);
     worker_list_close(&master->list);
     endpoints_remove(&master->endpoints, &master->log);
     pool_done(&master->pool);
