@@ -5,6 +5,8 @@
  * There is one way back only: a generation that is started again is not on probation. */
 #include "pool/pool.h"
 
+#include "process/logs.h"
+
 #include <assert.h>
 
 /* Starts the configuration before again. Nothing more is lost until it serves: a generation that
@@ -24,6 +26,8 @@ static void go_back(struct generation *failed)
         pool_set_generation_phase(failed, GENERATION_SERVING);
         pool->serving = failed;
         pool->starting = NULL;
+        /* the generation before may be gone before another one serves, with its logs */
+        logs_put_in_force(&failed->cycle->core, pool->log, &pool->log_limit);
     }
     /* clients are not given to workers that crash, unless there will be no others */
     GENERATION_FOREACH_WORKER (worker, failed)
