@@ -136,8 +136,11 @@ static void print_message(const struct diag_message *message, struct log *log)
 }
 
 /* Returns the end of the error line: what a failed command leaves unchanged. */
-static const char *unchanged_part(const char *order)
+static const char *unchanged_part(const char *order, bool new_stays)
 {
+    if (new_stays)
+        return ", and the previous configuration could not be started again: the new one stays in "
+               "force";
     if (strcmp(order, "resume") == 0)
         return ": nothing has changed";
     if (strcmp(order, "reload") == 0)
@@ -152,6 +155,7 @@ static int print_outcome(
     struct json_value outcome = json_parse(reply->text, reply->line_n);
     struct json_value messages = json_member(outcome, "messages"), at = { NULL, 0 };
     bool ok = json_is_true(json_member(outcome, "ok")), shown = false;
+    bool new_stays = json_member(outcome, "in_force").text != NULL;
     int64_t pid = json_integer(json_member(outcome, "pid"), 0);
     struct diag_message message;
     char error[4096];
@@ -172,7 +176,8 @@ static int print_outcome(
         snprintf(error, sizeof(error), "the daemon's reply is not valid");
     if (!shown)
         log_write(log, LEVEL_EMERG, 0, "%s", error);
-    log_write(log, LEVEL_ERROR, 0, "%s failed%s", cmdline->signal, unchanged_part(cmdline->signal));
+    log_write(log, LEVEL_ERROR, 0, "%s failed%s", cmdline->signal,
+        unchanged_part(cmdline->signal, new_stays));
     return EXIT_FAILURE;
 }
 

@@ -29,6 +29,9 @@ void reload_end(struct master *master, bool ok)
     bool ending = master->phase == MASTER_QUITS || master->phase == MASTER_TERMINATES;
 
     assert(master->pool.serving != NULL);
+    /* the pool has given the way back up; one that has led to its end it has not yet */
+    outcome.new_stays =
+        master->reload.phase == RELOAD_GOING_BACK && !master->pool.probation.goes_back && !ending;
     reload_set_phase(&master->reload, RELOAD_IDLE);
     if (master->phase == MASTER_RESUMES)
         end_resume(master, ok);

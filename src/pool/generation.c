@@ -31,14 +31,20 @@ static void take_start_back(struct generation *generation)
         pool_destroy_generation(generation);
 }
 
-void generation_withdraw(struct generation *generation, const char *why)
+/* Says why a start fails, and which configuration is in force. */
+static void log_failure(const struct pool *pool, const char *why)
 {
-    const struct pool *pool = generation->pool;
-
     log_write(pool->log, LEVEL_EMERG, 0, "%s, %s", why,
         pool->serving == NULL       ? "nothing is served"
         : pool->probation.goes_back ? "the previous configuration is not in force"
                                     : "the previous configuration stays in force");
+}
+
+void generation_withdraw(struct generation *generation, const char *why)
+{
+    const struct pool *pool = generation->pool;
+
+    log_failure(pool, why);
     take_start_back(generation);
 }
 
@@ -138,8 +144,7 @@ static void take_commit_back(struct generation *generation)
     struct pool *pool = generation->pool;
     struct pool_worker *worker;
 
-    log_write(pool->log, LEVEL_EMERG, 0,
-        "a listener could not be opened, the previous configuration stays in force");
+    log_failure(pool, "a listener could not be opened");
     pool->starting = NULL;
     pool_probation_end(pool);
     listeners_restore(generation->cycle, pool->serving->cycle, pool->adopted, pool->log);

@@ -8,15 +8,16 @@
 #include "daemon/rate_clients.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define WORKERS 2
 #define MODULE "load_module " MODULES_PATH "/trouble.so;"
 #define EVERY "every worker process of generation 2 has crashed within 1000 ms of its commit"
-
 /* How the shared port is listened on. */
 static const struct {
     const char *events, *listen;
@@ -207,6 +208,52 @@ START_TEST(fails_again_and_again)
 }
 END_TEST
 
+/* Forks a process that listens on the port as soon as the daemon does not. */
+static pid_t take_port(const struct daemon *daemon, unsigned i)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons((in_port_t)daemon->ports[i]),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+    pid_t pid = fork();
+
+    ck_assert_int_ne(pid, -1);
+    if (pid > 0) {
+        close(fd);
+        return pid;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    while (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == -1)
+        usleep(1000);
+    listen(fd, 1);
+    for (;;)
+        pause();
+}
+
+/* The new configuration stays, and nobody is told anything else. */
+START_TEST(the_way_back_fails)
+{
+    struct daemon *daemon = begin_daemon(0);
+    pid_t taker = take_port(daemon, 2);
+
+    configure_after(daemon, 0, "later 300");
+    ck_assert_int_eq(reload_daemon(daemon), 1);
+    ck_assert_int_eq(kill(taker, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(taker, NULL, 0), taker);
+    ck_assert_msg(strstr(daemon->err, EVERY) != NULL, "%s", daemon->err);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "bind() to 127.0.0.1"));
+    ck_assert_msg(strstr(daemon->err, "reload failed, and the previous configuration could not be "
+                                      "started again: the new one stays in force") != NULL,
+        "%s", daemon->err);
+    ck_assert(has_line(daemon, "could not be started again"));
+    ck_assert_uint_eq(live_generation(daemon), 2);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* A worker alone is replaced; the next reload waits, as the others may crash too. */
 START_TEST(one_crash_is_not_all)
 {
@@ -272,6 +319,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, clients_of_others_are_served, 0, 3);
     tcase_add_loop_test(tcase, crashes_of_clients_count, 0, 3);
     tcase_add_test(tcase, fails_again_and_again);
+    tcase_add_test(tcase, the_way_back_fails);
     tcase_add_test(tcase, one_crash_is_not_all);
     tcase_add_test(tcase, a_reload_ends_the_probation_before);
     tcase_add_test(tcase, the_daemon_ends_meanwhile);
