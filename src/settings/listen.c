@@ -14,8 +14,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Addresses that one name may have. */
-
 #define FD_PREFIX "fd:"
 
 struct parameter {
