@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <poll.h>
 #include <sys/pidfd.h>
+#include <unistd.h>
 
 #define LOOK_MS 100
 
@@ -44,6 +45,16 @@ int pool_leave_begin(struct pool *pool)
 
 void pool_leave_undo(struct pool *pool)
 {
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    /* a worker with a pidfd is not waited for */
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->pidfd != -1) {
+                close(worker->pidfd);
+                worker->pidfd = -1;
+            }
     set_inherited(pool, false);
 }
 

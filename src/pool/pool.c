@@ -57,6 +57,7 @@ void pool_done(struct pool *pool)
         pool_destroy_generation(generation);
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
+    timers_disarm(pool->timers, &pool->orphans);
     timers_disarm(pool->timers, &pool->mend);
     timers_disarm(pool->timers, &pool->rescan.due);
     timers_disarm(pool->timers, &pool->probation.due);
