@@ -412,6 +412,7 @@ START_TEST(one_of_an_upgrade_dies)
 
     daemon_expects(daemon, "exited on signal 9");
     daemon_expects(daemon, "the master process has gone");
+    daemon_expects(daemon, ", which was killed, still ha"); /* workers that are about to end */
     new = upgrade_start(daemon);
     drains = _i == 0 ? new : old;
     client = quit_begin_session_of(daemon, drains);
