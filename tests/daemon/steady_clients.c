@@ -56,9 +56,10 @@ static void *run_sessions(void *arg)
     struct steady_clients *clients = arg;
 
     while (!atomic_load(&clients->stops)) {
-        int64_t begun = now_ms(), watched = atomic_load(&clients->watched_ms);
+        int64_t begun = now_ms(), watched;
         bool served = run_session(clients->port);
 
+        watched = atomic_load(&clients->watched_ms); /* a watch may have ended meanwhile */
         if (watched != 0 && begun >= watched)
             judge_session(clients, served, (unsigned)(now_ms() - begun));
         nanosleep(&(struct timespec) { .tv_nsec = PAUSE_NS }, NULL);
