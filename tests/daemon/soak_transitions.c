@@ -215,7 +215,7 @@ void soak_transitions(const struct soak_transitions_plan *plan)
     configure_daemon(&run, 0);
     daemon_start(run.daemon);
     reload_daemon(&run, WIDEST);
-    for (unsigned i = plan->reloads / 20 + 1; i-- > 0;) /* memory is what it will be, mostly */
+    for (unsigned i = plan->reloads / 4 + 1; i-- > 0;) /* memory is what it will be, mostly */
         reload_daemon(&run, i);
     before = measure_footprint(&run, 0);
     begun_ms = now_ms();
