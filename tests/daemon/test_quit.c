@@ -321,7 +321,6 @@ START_TEST(a_number_is_used_again)
     struct daemon *daemon = daemon_start_new(1, "control off; " QUIT_ECHO);
     int client = quit_begin_session(daemon);
     pid_t old = daemon->pid, other;
-    char text[16];
 
     daemon_expects(daemon, "the master process has gone");
     daemon_signal(daemon, SIGQUIT);
@@ -339,8 +338,7 @@ START_TEST(a_number_is_used_again)
     }
     give_number(daemon, "quit", old, other);
     give_number(daemon, "workers", old, other);
-    snprintf(text, sizeof(text), "%d\n", (int)other);
-    daemon_write(daemon, quit_name("forkbeard.pid", other), text);
+    daemon_write(daemon, quit_name("forkbeard.pid", other), "%d\n", (int)other);
     ck_assert_int_eq(quit_run(daemon, "resume"), 1);
     ck_assert_int_eq(quit_run(daemon, "stop"), 1);
     ck_assert_int_eq(
