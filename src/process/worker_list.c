@@ -127,6 +127,15 @@ void worker_list_open(struct worker_list *list, const char *pid_path, struct log
             pid_path, (int)getpid());
 }
 
+/* Whether the name still leads to the open file. */
+static bool is_at(int fd, const char *path)
+{
+    struct stat open_file, named;
+
+    return fstat(fd, &open_file) == 0 && lstat(path, &named) == 0 &&
+           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
 /* Copies the workers of a list. */
 static void copy_workers(const struct worker_list *list, const struct worker_list *to)
 {
@@ -155,11 +164,26 @@ void worker_list_take_over(struct worker_list *list, pid_t from, struct log *log
 void worker_list_move(struct worker_list *list, const char *pid_path, struct log *log)
 {
     struct worker_list next;
+    char path[PATH_MAX] = "";
 
-    if (list->pid_path == NULL || strcmp(list->pid_path, pid_path) == 0)
+    if (list->pid_path == NULL)
         return;
+    if (strcmp(list->pid_path, pid_path) == 0) {
+        if (list->fd == -1 || make_path(path, pid_path) == -1 || is_at(list->fd, path))
+            return;
+        log_write(
+            log, LEVEL_ALERT, 0, "the list \"%s\" of workers was deleted: it is made again", path);
+    }
     worker_list_open(&next, pid_path, log);
     copy_workers(list, &next);
+    if (path[0] != '\0' && next.fd == -1) { /* the next reload tries again */
+        free(next.pid_path);
+        return;
+    }
+    if (path[0] != '\0') { /* its name is that of the next one */
+        close(list->fd);
+        list->fd = -1;
+    }
     worker_list_close(list);
     *list = next;
 }

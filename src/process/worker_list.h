@@ -20,7 +20,8 @@ struct worker_list {
 /* Begins this process's list; without one, after an alert line, the next master process knows
  * nothing of our workers. */
 void worker_list_open(struct worker_list *list, const char *pid_path, struct log *log);
-/* Takes the list to the pid file's new path, if it is one. */
+/* Takes the list to the pid file's new path, if it is one, and makes it again where somebody else
+ * has deleted it. */
 void worker_list_move(struct worker_list *list, const char *pid_path, struct log *log);
 /* Takes the list of another process over, whose workers are ours from now on. */
 void worker_list_take_over(struct worker_list *list, pid_t from, struct log *log);

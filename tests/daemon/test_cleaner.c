@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files of the running daemon that somebody else deletes or replaces, as a cleaner of temporary
- * directories does: the pid file, its lock, the control socket, and the paths of unix sockets. The
- * next reload makes them again. */
+ * directories does: the pid file, its lock, the control socket, the list of workers, and the paths
+ * of unix sockets. The next reload makes them again. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -354,12 +354,49 @@ START_TEST(the_last_master_removes_the_paths)
 }
 END_TEST
 
+/* The list of workers has all that live: of generations that drain, too. */
+START_TEST(the_list_of_workers_is_made_again)
+{
+    struct daemon *daemon = daemon_start_new(1, "worker_processes 1; " ECHO);
+    int sessions[2];
+    char name[64];
+
+    snprintf(name, sizeof(name), "forkbeard.pid.workers.%d", (int)daemon->pid);
+    sessions[0] = client_open(daemon->ports[0]);
+    client_echo(sessions[0], "begun");
+    delete_file(daemon, name);
+    daemon_expects(daemon, "of workers was deleted");
+    ck_assert_int_eq(reload(daemon), 0);
+    ck_assert(daemon_has(daemon, name));
+    ck_assert_uint_eq(daemon_count_log(daemon, "of workers was deleted: it is made again"), 1);
+    sessions[1] = client_open(daemon->ports[0]);
+    client_echo(sessions[1], "begun");
+    ck_assert_uint_eq(proc_child_n(daemon->pid), 2);
+    daemon_expects(daemon, "the master process has gone");
+    daemon_expects(daemon, "which was killed, still have sessions");
+    daemon_signal(daemon, SIGKILL);
+    ck_assert_int_eq(daemon_wait(daemon), 128 + SIGKILL);
+    for (int i = 0; i < 2; i++)
+        daemon_wait_log(daemon, "the master process has gone");
+    daemon_start(daemon);
+    ck_assert_uint_eq(daemon_count_log(daemon, "2 worker processes of master process"), 1);
+    daemon_stop(daemon, SIGTERM);
+    for (int i = 0; i < 2; i++) {
+        client_expect_gone(sessions[i]);
+        close(sessions[i]);
+    }
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, the_lock_is_taken_again, 0, 2);
     tcase_add_test(tcase, the_pid_file_outlives_a_failed_reload);
     tcase_add_test(tcase, the_pid_file_is_written_again);
+    tcase_add_test(tcase, the_list_of_workers_is_made_again);
     tcase_add_test(tcase, a_second_start_is_refused_without_the_lock);
     tcase_add_test(tcase, upgrades_without_the_lock);
     tcase_add_loop_test(tcase, a_path_is_bound_again, 0, 2);
