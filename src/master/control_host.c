@@ -74,15 +74,19 @@ static bool fill_generation(void *host, unsigned i, struct control_generation *o
 {
     const struct master *master = host;
     const struct generation *generation = find_generation(master, i);
+    bool serves;
 
     if (generation == NULL)
         return false;
+    serves = generation == master->pool.serving;
     *out = (struct control_generation) {
         .number = generation->number,
-        .state = generation->phase >= GENERATION_REPLACED ? "draining"
-                 : generation->crashing                   ? "crashing"
-                 : generation == master->pool.serving     ? "live"
-                                                          : "starting",
+        .state =
+            generation->phase >= GENERATION_REPLACED || (serves && master->phase != MASTER_RUNS)
+                ? "draining"
+            : generation->crashing ? "crashing"
+            : serves               ? "live"
+                                   : "starting",
         .since_ms = generation->since_ms,
         .worker_connections = generation->cycle->events.worker_connections,
     };

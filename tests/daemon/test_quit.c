@@ -30,6 +30,9 @@ START_TEST(names_at_each_step)
     client_echo(client, "goes on");
     ck_assert_uint_eq(quit_count_status(daemon, "master process "), 1);
     ck_assert_uint_eq(quit_count_status(daemon, "quitting"), 1);
+    ck_assert_uint_eq(quit_count_status(daemon, "\n         1  draining "), 2);
+    ck_assert_int_eq(daemon_run(daemon, "status", "--json", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->out, "[{\"number\":1,\"state\":\"draining\","));
 
     daemon_start(daemon);
     upgrade_echo_once(daemon);
