@@ -315,6 +315,24 @@ static int run_back(struct verb *verb)
     return status != EXIT_SUCCESS ? status : report_unfinished(verb, new, old);
 }
 
+/* Says that no process serves, but perhaps one shuts down; returns the exit code. */
+static int report_none(const struct verb *verb)
+{
+    pid_t quitting = verb->state.quitting;
+    char text[128];
+
+    snprintf(
+        text, sizeof(text), "no upgrade is under way: process %d is shutting down", (int)quitting);
+    if (quitting == 0)
+        log_write(verb->log, LEVEL_EMERG, 0, "no daemon runs with the %s \"%s\"",
+            verb->cmdline->control != NULL ? "control socket" : "pid file", verb->core->pid);
+    else if (strcmp(verb->cmdline->argument, "status") != 0)
+        log_write(verb->log, LEVEL_EMERG, 0, "%s", text);
+    else if ((verb->cmdline->options & CMDLINE_JSON) == 0)
+        printf("%s\n", text);
+    return EXIT_FAILURE;
+}
+
 static int run_verb(struct verb *verb)
 {
     const char *word = verb->cmdline->argument;
@@ -324,11 +342,8 @@ static int run_verb(struct verb *verb)
     if (status != EXIT_SUCCESS)
         return status;
     if (!verb->state.under_way && !alone->replied && !alone->silent &&
-        !upgrade_pid_runs(alone->pid)) {
-        log_write(verb->log, LEVEL_EMERG, 0, "no daemon runs with the %s \"%s\"",
-            verb->cmdline->control != NULL ? "control socket" : "pid file", verb->core->pid);
-        return EXIT_FAILURE;
-    }
+        !upgrade_pid_runs(alone->pid))
+        return report_none(verb);
     if (strcmp(word, "status") == 0)
         return run_status(verb);
     status = check_state(verb);

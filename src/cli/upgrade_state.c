@@ -146,6 +146,19 @@ static void tell_apart(struct upgrade_state *state)
         free_master(old);
 }
 
+/* Whether the process is there that has left the configuration's paths. */
+static bool runs(const struct masters_entry *entry)
+{
+    struct cli_exchange exchange = { .fd = -1 };
+    int status;
+
+    if (entry->control == NULL)
+        return upgrade_pid_runs(entry->pid);
+    status = cli_connect(&exchange, entry->control, cli_now_ms() + REPLY_MS);
+    cli_disconnect(&exchange);
+    return status == 0;
+}
+
 int upgrade_state_read(
     struct upgrade_state *state, const struct core_settings *core, int64_t deadline)
 {
@@ -158,7 +171,9 @@ int upgrade_state_read(
     for (unsigned i = 0; i < masters.n && status == 0; i++) {
         const struct masters_entry *entry = &masters.list[i];
 
-        if (entry->place != MASTERS_QUITTING)
+        if (entry->place == MASTERS_QUITTING && state->quitting == 0 && runs(entry))
+            state->quitting = entry->pid;
+        else if (entry->place != MASTERS_QUITTING)
             status = read_master(
                 entry->place == MASTERS_FIRST ? &state->new : &state->old, entry, deadline);
     }

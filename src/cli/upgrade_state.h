@@ -33,6 +33,7 @@ struct upgrade_state {
     bool serves; /* the new one does */
     /* With an upgrade under way both pids are known; else `new` is the only process, if any. */
     struct upgrade_master old, new;
+    pid_t quitting; /* a process that shuts down beside them, or alone; 0: there is none */
 };
 
 /* Asks all that may run with this configuration, until the deadline. -1 without memory. */

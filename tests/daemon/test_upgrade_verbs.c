@@ -106,6 +106,29 @@ START_TEST(forward)
 }
 END_TEST
 
+/* _i: with a control socket, and without. */
+START_TEST(while_one_shuts_down)
+{
+    struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO("%s"), control[_i]);
+    int session = client_open(daemon->ports[0]);
+    pid_t pid = daemon->pid;
+
+    client_echo(session, "begun");
+    ck_assert_int_eq(daemon_run(daemon, "-s", "quit", "-c", "forkbeard.conf", NULL), 0);
+    WAIT_FOR(!daemon_has(daemon, "forkbeard.pid"));
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(verb(daemon, i == 0 ? "status" : i == 1 ? "forward" : "back"), 1);
+        check_out(i == 0 ? daemon->out : daemon->err,
+            "no upgrade is under way: process %d is shutting down", pid);
+    }
+    close(session);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    ck_assert_int_eq(verb(daemon, "status"), 1);
+    check_out(daemon->err, "no daemon runs", 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* A session of the old one goes on; a second upgrade is refused, and says why. */
 START_TEST(forward_with_a_session)
 {
@@ -285,6 +308,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, without_an_upgrade, 0, 2);
     tcase_add_test(tcase, status_tells_what_to_type);
     tcase_add_loop_test(tcase, forward, 0, 2);
+    tcase_add_loop_test(tcase, while_one_shuts_down, 0, 2);
     tcase_add_test(tcase, forward_with_a_session);
     tcase_add_loop_test(tcase, back, 0, 2);
     tcase_add_test(tcase, back_with_a_session);
