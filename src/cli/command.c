@@ -3,9 +3,9 @@
  * missing member of the reply counts as empty, and no assertion depends on the reply. */
 #include "cli/command.h"
 
-#include "base/diag_json.h"
 #include "cli/exchange.h"
 #include "cli/masters.h"
+#include "cli/outcome.h"
 #include "cli/status_text.h"
 #include "process/config_check.h"
 #include "process/pidfile.h"
@@ -125,69 +125,13 @@ static void report_connect(const char *path, int error, struct log *log)
     log_write(log, LEVEL_EMERG, error, "connect() to the control socket \"%s\" failed", path);
 }
 
-static void print_message(const struct diag_message *message, struct log *log)
-{
-    if (message->line != 0)
-        log_write(log, (enum log_level)message->level, 0, "%s in %s:%d:%d", message->text,
-            message->file, (int)message->line, (int)message->column);
-    else
-        log_write(log, (enum log_level)message->level, 0, "%s", message->text);
-    fputs(message->excerpt, stderr);
-}
-
-/* Returns the end of the error line: what a failed command leaves unchanged. */
-static const char *unchanged_part(const char *order, bool new_stays)
-{
-    if (new_stays)
-        return ", and the previous configuration could not be started again: the new one stays in "
-               "force";
-    if (strcmp(order, "resume") == 0)
-        return ": nothing has changed";
-    if (strcmp(order, "reload") == 0)
-        return ": the previous configuration stays in force";
-    return strcmp(order, "upgrade") == 0 ? ": nothing has changed, the daemon continues to serve"
-                                         : "";
-}
-
-static int print_outcome(
-    const struct cmdline *cmdline, const struct cli_exchange *reply, struct log *log)
-{
-    struct json_value outcome = json_parse(reply->text, reply->line_n);
-    struct json_value messages = json_member(outcome, "messages"), at = { NULL, 0 };
-    bool ok = json_is_true(json_member(outcome, "ok")), shown = false;
-    bool new_stays = json_member(outcome, "in_force").text != NULL;
-    int64_t pid = json_integer(json_member(outcome, "pid"), 0);
-    struct diag_message message;
-    char error[4096];
-
-    while (!(ok && cmdline->quiet) && diag_from_json(messages, &at, &message)) {
-        print_message(&message, log);
-        shown = true;
-    }
-    if (ok) {
-        if (pid > 0 && !cmdline->quiet)
-            log_write(log, LEVEL_NOTICE, 0,
-                "the new binary serves now, process %d, beside the old one: \"forkbeard upgrade "
-                "forward\" ends the old one, \"forkbeard upgrade back\" takes the upgrade back",
-                (int)pid);
-        return EXIT_SUCCESS;
-    }
-    if (!json_text(json_member(outcome, "error"), error, sizeof(error)))
-        snprintf(error, sizeof(error), "the daemon's reply is not valid");
-    if (!shown)
-        log_write(log, LEVEL_EMERG, 0, "%s", error);
-    log_write(log, LEVEL_ERROR, 0, "%s failed%s", cmdline->signal,
-        unchanged_part(cmdline->signal, new_stays));
-    return EXIT_FAILURE;
-}
-
 /* Waits for the reply as wait_for_reply() does, and prints it; returns the exit code. */
 static int print_reply(const struct cmdline *cmdline, const char *path, int sent,
     struct cli_exchange *exchange, int64_t deadline, struct log *log)
 {
     int status = wait_for_reply(cmdline, path, sent, exchange, deadline, log);
 
-    return status == EXIT_SUCCESS ? print_outcome(cmdline, exchange, log) : status;
+    return status == EXIT_SUCCESS ? outcome_print(cmdline, exchange, log) : status;
 }
 
 /* Sends the signal that has the same effect as the command to the process that a pid file names;

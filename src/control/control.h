@@ -38,7 +38,8 @@ struct control_outcome {
     const char *error;       /* why not */
     pid_t pid;               /* the new binary's; 0: left out of the reply */
     unsigned generation;     /* the one that serves; 0: left out of the reply */
-    bool new_stays;          /* a reload has failed, and its configuration is in force */
+    const char *in_force;    /* configuration after a reload that failed when its own was: "new" or
+                             "previous"; NULL: it never was */
     const struct diag *diag; /* messages, or NULL */
 };
 

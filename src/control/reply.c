@@ -73,7 +73,7 @@ void control_reply_outcome(struct control_client *client, const struct control_o
         json_number(&json, "generation", outcome->generation);
     if (client->waiting_for != CONTROL_WAIT_EXIT) /* a quit */
         diag_to_json(&json, outcome->diag);
-    if (outcome->new_stays)
-        json_string(&json, "in_force", "new");
+    if (outcome->in_force != NULL)
+        json_string(&json, "in_force", outcome->in_force);
     end_reply(&json, client, false);
 }

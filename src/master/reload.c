@@ -30,8 +30,8 @@ void reload_end(struct master *master, bool ok)
 
     assert(master->pool.serving != NULL);
     /* the pool has given the way back up; one that has led to its end it has not yet */
-    outcome.new_stays =
-        master->reload.phase == RELOAD_GOING_BACK && !master->pool.probation.goes_back && !ending;
+    if (master->reload.phase == RELOAD_GOING_BACK && !ending)
+        outcome.in_force = master->pool.probation.goes_back ? "previous" : "new";
     reload_set_phase(&master->reload, RELOAD_IDLE);
     if (master->phase == MASTER_RESUMES)
         end_resume(master, ok);

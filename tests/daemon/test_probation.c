@@ -103,7 +103,7 @@ static void fail_reload(struct daemon *daemon, int mode, const char *trouble)
     ck_assert_int_eq(reload_daemon(daemon), 1);
     ck_assert_msg(strstr(daemon->err, EVERY) != NULL, "%s", daemon->err);
     ck_assert_ptr_nonnull(
-        strstr(daemon->err, "reload failed: the previous configuration stays in force"));
+        strstr(daemon->err, "reload failed: the previous configuration is in force again\n"));
     check_before(daemon);
     client_echo(session, "goes on");
     close(session);
