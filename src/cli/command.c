@@ -213,6 +213,8 @@ static int command_first(
     else if (exchange.fd == -1 && strcmp(cmdline->signal, "resume") == 0)
         log_write(log, LEVEL_EMERG, 0, /* SIGHUP would be a reload */
             "no daemon is shutting down with the pid file \"%s\"", core->pid);
+    else if (exchange.fd == -1 && pidfile_is_stale(core->pid))
+        log_write(log, LEVEL_EMERG, 0, "no daemon runs with the pid file \"%s\"", core->pid);
     else if (exchange.fd == -1)
         status = send_signal(cmdline, core->pid, errno, log);
     else

@@ -56,14 +56,16 @@ static int add_names(struct masters *masters, const struct core_settings *core,
         return 0;
     pid = pid_since != 0 ? pidfile_peek_pid(pid_path) : -1;
     /* left by a process that was killed, and by now the number is perhaps somebody else's */
-    if (place != MASTERS_FIRST && control_since == 0 && pid > 0 &&
-        worker_list_has_survived(core->pid, pid))
+    if (pid > 0 && ((place != MASTERS_QUITTING && !pidfile_is_live(core->pid, pid)) ||
+                       (place != MASTERS_FIRST && worker_list_has_survived(core->pid, pid))))
+        pid = 0;
+    if (pid == 0 && control_since == 0)
         return 0;
     entry = add_entry(masters, place);
     if (entry == NULL)
         return -1;
     entry->since_ns = pid_since > control_since ? pid_since : control_since;
-    entry->pid = pid;
+    entry->pid = pid > 0 ? pid : -1;
     if (control_since == 0)
         return 0;
     entry->control = strdup(control);

@@ -2,8 +2,8 @@
 /* The master processes that may run with a configuration's pid file and control socket: the one at
  * these paths, the old one of an upgrade at PATH.oldbin, and at PATH.quit.PID each one that lets
  * its sessions end after a quit. Names are looked for: a process that was killed has left its own,
- * and whoever connects finds nobody there. A pid alone, for a signal, is left out where the list of
- * workers says that its process has ended. */
+ * and whoever connects finds nobody there. A pid, for a signal, is left out where nobody has the
+ * lock of the pid file, or the list of workers says that its process has ended. */
 #pragma once
 
 #include "settings/cycle.h"

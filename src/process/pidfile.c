@@ -172,17 +172,19 @@ static int lock_file(const char *path, const char *name, struct log *log)
     return fd < 0 ? -1 : fd;
 }
 
-/* Whether a process has a file of this name open that was deleted. */
-static bool has_deleted(pid_t pid, const char *name)
+bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid)
 {
-    char path[PATH_MAX], deleted[PATH_MAX + 16], target[PATH_MAX + 16];
+    const char *base = strrchr(pid_path, '/');
+    char path[PATH_MAX], deleted[2 * PATH_MAX], target[2 * PATH_MAX];
     struct dirent *entry;
     bool has = false;
     DIR *dir;
 
-    if (realpath(name, path) == NULL)
+    base = base != NULL ? base + 1 : pid_path;
+    snprintf(deleted, sizeof(deleted), "%.*s.", (int)(base - pid_path), pid_path);
+    if (realpath(deleted, path) == NULL)
         return false;
-    snprintf(deleted, sizeof(deleted), "%s (deleted)", path);
+    snprintf(deleted, sizeof(deleted), "%s/%s.lock (deleted)", path, base);
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
     dir = opendir(path);
     while (dir != NULL && !has && (entry = readdir(dir)) != NULL) {
@@ -198,12 +200,14 @@ static bool has_deleted(pid_t pid, const char *name)
 
 /* Finds the master process that the pid file names, where its lock was deleted and ours is another
  * one; 0: there is none. The process that has started us for an upgrade is not in our way. */
-static pid_t find_unlocked_holder(const char *path, const char *name)
+static pid_t find_unlocked_holder(const char *path)
 {
     struct pid_text text;
     pid_t pid = read_text(path, &text) == NULL ? parse_pid(&text) : -1;
 
-    return pid > 1 && pid != getpid() && pid != getppid() && has_deleted(pid, name) ? pid : 0;
+    return pid > 1 && pid != getpid() && pid != getppid() && pidfile_has_deleted_lock(path, pid)
+               ? pid
+               : 0;
 }
 
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log)
@@ -220,7 +224,7 @@ int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log)
     fd = lock_file(path, name, log);
     if (fd == -1)
         return -1;
-    holder = find_unlocked_holder(path, name);
+    holder = find_unlocked_holder(path);
     if (holder != 0) {
         log_write(log, LEVEL_EMERG, 0,
             "another master process %d runs with the pid file \"%s\", whose lock was deleted: stop "

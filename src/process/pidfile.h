@@ -54,6 +54,13 @@ void pidfile_remove_second(struct pidfile *pidfile, struct log *log);
 void pidfile_unlock(struct pidfile *pidfile, struct log *log);
 /* Whether any process has the lock of a pid file; *holder is its pid, or -1. */
 bool pidfile_is_taken(const char *path, pid_t *holder);
+/* Whether a process has the lock's file open, which somebody else has deleted. */
+bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid);
+/* Whether the number in the pid file, or in that of the old one of an upgrade, can be that of a
+ * master process: if it was killed, it is perhaps somebody else's. */
+bool pidfile_is_live(const char *path, pid_t pid);
+/* Whether the pid file has the number of no master process. */
+bool pidfile_is_stale(const char *path);
 /* Removes the files PATH.quit.PID of processes that were killed meanwhile; `path` is that of a pid
  * file or of a control socket, `pid_path` that of the pid file. */
 void pidfile_remove_stale(const char *path, const char *pid_path);

@@ -25,7 +25,7 @@ bool pidfile_is_taken(const char *path, pid_t *holder)
 
     *holder = -1;
     if ((size_t)snprintf(name, sizeof(name), "%s.lock", path) < sizeof(name))
-        fd = open(name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd == -1)
         return false;
     if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
@@ -34,6 +34,20 @@ bool pidfile_is_taken(const char *path, pid_t *holder)
     if (locked)
         *holder = pidfile_peek_pid(name);
     return locked;
+}
+
+bool pidfile_is_live(const char *path, pid_t pid)
+{
+    pid_t holder;
+
+    return pidfile_is_taken(path, &holder) || pidfile_has_deleted_lock(path, pid);
+}
+
+bool pidfile_is_stale(const char *path)
+{
+    pid_t pid = pidfile_peek_pid(path);
+
+    return pid > 0 && !pidfile_is_live(path, pid);
 }
 
 /* Whether this is the second name of a process that has gone. */

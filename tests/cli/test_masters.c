@@ -5,6 +5,7 @@
 #include "support/directory.h"
 #include "support/test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,6 +36,20 @@ static void make_socket(const char *suffix)
     snprintf(address.sun_path, sizeof(address.sun_path), "%.80s%s", control_path, suffix);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     close(fd);
+}
+
+/* Locks the pid file's lock, as a master process has it. */
+static int make_lock(void)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    char path[160];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s.lock", pid_path);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ne(fd, -1);
+    ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    return fd;
 }
 
 static void remove_name(const char *path, const char *suffix)
@@ -90,6 +105,7 @@ START_TEST(they_have_an_order)
     struct core_settings core = use_names("a.pid", "a.sock");
     struct timespec moment = { .tv_nsec = 20000000 }; /* a tick of the file system's clock */
     struct masters masters;
+    int lock = make_lock();
 
     make_pid_file(".quit.30", "30\n");
     make_socket(".quit.30");
@@ -114,6 +130,14 @@ START_TEST(they_have_an_order)
     check_entry(&masters.list[2], MASTERS_QUITTING, 40, NULL);
     check_entry(&masters.list[3], MASTERS_QUITTING, 20, ".quit.20");
     check_entry(&masters.list[4], MASTERS_QUITTING, 30, ".quit.30");
+    masters_free(&masters);
+
+    close(lock); /* they were killed */
+    remove_name(control_path, ".oldbin");
+    ck_assert_int_eq(masters_find(&masters, &core), 0);
+    ck_assert_uint_eq(masters.n, 4);
+    check_entry(&masters.list[0], MASTERS_FIRST, -1, "");
+    check_entry(&masters.list[1], MASTERS_QUITTING, 40, NULL);
     masters_free(&masters);
 }
 END_TEST

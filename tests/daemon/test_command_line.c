@@ -280,7 +280,7 @@ START_TEST(signal_without_a_daemon)
     daemon_configure(daemon, ECHO);
     daemon_write(daemon, "forkbeard.pid", "%d\n", 0x3fffff0); /* no kernel counts so far */
     ck_assert_int_eq(daemon_run(daemon, "-s", "quit", "-c", "forkbeard.conf", NULL), 1);
-    ck_assert_ptr_nonnull(strstr(daemon->err, "kill(67108848, 3) failed (3: No such process)\n"));
+    ck_assert_ptr_nonnull(strstr(daemon->err, "no daemon runs with the pid file"));
     daemon_write(daemon, "forkbeard.pid", "?\n");
     ck_assert_int_eq(daemon_run(daemon, "-s", "quit", "-c", "forkbeard.conf", NULL), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "invalid PID number \"?\" in"));

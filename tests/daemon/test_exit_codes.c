@@ -135,6 +135,45 @@ START_TEST(one_of_two_failures_does_not_pass)
 }
 END_TEST
 
+/* The pid file of a daemon that was killed names somebody else by now. _i: 1 without a control
+ * socket, 2 with an old one's pid file as well; 3 and its lock is there. */
+START_TEST(a_stale_pid_file)
+{
+    static const char *const commands[] = { "reload", "reopen", "stop", "quit", "upgrade" };
+    struct daemon *daemon = daemon_create(1);
+    pid_t other = fork();
+    char text[16];
+
+    if (other == 0) {
+        pause();
+        _exit(0);
+    }
+    ck_assert_int_gt(other, 0);
+    daemon_configure(daemon, "%s" ECHO, _i % 2 == 1 ? "control off; " : "");
+    snprintf(text, sizeof(text), "%d\n", (int)other);
+    daemon_write(daemon, "forkbeard.pid", text);
+    if (_i >= 2)
+        daemon_write(daemon, "forkbeard.pid.oldbin", text);
+    if (_i == 3)
+        daemon_write(daemon, "forkbeard.pid.lock", text);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        ck_assert_int_eq(daemon_run(daemon, "-s", commands[i], "-c", "forkbeard.conf", NULL), 1);
+        ck_assert_msg(
+            strstr(daemon->err, "no daemon runs with the pid file") != NULL, "%s", daemon->err);
+        ck_assert_ptr_eq(strchr(daemon->err, '\n'), strrchr(daemon->err, '\n'));
+    }
+    ck_assert_int_eq(
+        daemon_run(daemon, "-s", "stop", "--wait", "1s", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_int_eq(daemon_run(daemon, "upgrade", "status", "-c", "forkbeard.conf", NULL), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err, "no daemon runs"));
+    ck_assert_int_ne(proc_state(other), 0);
+    ck_assert_int_ne(proc_state(other), 'Z');
+    ck_assert_int_eq(kill(other, SIGKILL), 0);
+    ck_assert_int_eq(proc_wait(other), 128 + SIGKILL);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -144,6 +183,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, name_may_be_resolved_later, 0, 2);
     tcase_add_loop_test(tcase, mistake_does_not_pass, 0, 3);
     tcase_add_loop_test(tcase, one_of_two_failures_does_not_pass, 0, 3);
+    tcase_add_loop_test(tcase, a_stale_pid_file, 0, 4);
 }
 
 TEST_MAIN("exit codes", add_tests)
