@@ -178,6 +178,12 @@ static int connect_to_other(
     return cli_connect(exchange, entry->control, deadline);
 }
 
+/* Whether the pid is that of a process that commands are sent to as signals. */
+static bool takes_signals(const struct masters_entry *entry, const struct core_settings *core)
+{
+    return core->control == NULL && entry->pid > 0 && (kill(entry->pid, 0) == 0 || errno == EPERM);
+}
+
 /* Whether it is a process that shuts down, as far as can be found out. */
 static bool is_quitting(const struct masters_entry *entry, const struct core_settings *core)
 {
@@ -187,7 +193,7 @@ static bool is_quitting(const struct masters_entry *entry, const struct core_set
     if (entry->place != MASTERS_QUITTING)
         return false;
     if (core->control == NULL)
-        return kill(entry->pid, 0) == 0 || errno == EPERM;
+        return takes_signals(entry, core);
     status = connect_to_other(&exchange, entry, cli_now_ms() + REPLY_MS);
     cli_disconnect(&exchange);
     return status == 0;
@@ -237,9 +243,12 @@ static bool begin_other(const struct cmdline *cmdline, const struct core_setting
         send_request(cmdline, exchange); /* otherwise there is no reply either */
         return true;
     }
-    if (core->control != NULL || !is_quitting(entry, core))
+    if (entry->place == MASTERS_FIRST || !takes_signals(entry, core))
         return false;
-    snprintf(path, sizeof(path), "%s%s%d", core->pid, PIDFILE_QUIT_SUFFIX, (int)entry->pid);
+    if (entry->place == MASTERS_OLD)
+        snprintf(path, sizeof(path), "%s" PIDFILE_OLD_SUFFIX, core->pid);
+    else
+        snprintf(path, sizeof(path), "%s" PIDFILE_QUIT_SUFFIX "%d", core->pid, (int)entry->pid);
     sent = send_signal(cmdline, path, 0, log);
     if (sent != EXIT_SUCCESS)
         *status = sent;
@@ -265,9 +274,9 @@ static bool has_first(const struct masters *masters)
     return masters->n > 0 && masters->list[0].place == MASTERS_FIRST;
 }
 
-/* Stops all: those that have left the configuration's paths, and the one that has them. One that
- * does not reply keeps none of the others waiting. */
-static int stop_all(const struct cmdline *cmdline, const struct core_settings *core,
+/* Sends the command to all: those that have left the configuration's paths, and the one that has
+ * them. One that does not reply keeps none of the others waiting. */
+static int command_all(const struct cmdline *cmdline, const struct core_settings *core,
     const struct masters *masters, struct log *log)
 {
     struct cli_exchange *exchanges = calloc(masters->n + 1, sizeof(*exchanges));
@@ -275,7 +284,7 @@ static int stop_all(const struct cmdline *cmdline, const struct core_settings *c
     bool others = false;
 
     if (exchanges == NULL) {
-        log_write(log, LEVEL_EMERG, errno, "no memory to stop master processes");
+        log_write(log, LEVEL_EMERG, errno, "no memory for the connections to master processes");
         return EXIT_FAILURE;
     }
     for (unsigned i = 0; i < masters->n; i++)
@@ -326,8 +335,8 @@ static int command_masters(const struct cmdline *cmdline, const struct core_sett
     bool resume = strcmp(cmdline->signal, "resume") == 0;
     int status = EXIT_SUCCESS;
 
-    if (strcmp(cmdline->signal, "stop") == 0)
-        return stop_all(cmdline, core, masters, log);
+    if (strcmp(cmdline->signal, "stop") == 0 || strcmp(cmdline->signal, "reopen") == 0)
+        return command_all(cmdline, core, masters, log);
     if ((resume || !has_first(masters)) && command_quitting(cmdline, core, masters, &status, log))
         return status;
     return command_first(cmdline, core, log);
@@ -336,14 +345,19 @@ static int command_masters(const struct cmdline *cmdline, const struct core_sett
 int cli_command(const struct cmdline *cmdline, struct log *log)
 {
     struct masters masters = { .n = 0 };
+    struct core_settings core, names;
     int status = EXIT_FAILURE;
-    struct core_settings core;
     struct cycle *cycle;
+    bool all;
 
     if (load_paths(cmdline, log, &cycle, &core) == -1)
         return EXIT_FAILURE;
-    /* --control names a single process */
-    if (cycle != NULL && masters_find(&masters, &core) == -1)
+    names = core;
+    if (cycle == NULL) /* the socket's names are all that is known */
+        names.pid = names.control;
+    /* with --control other commands are for the process at this path alone */
+    all = cycle != NULL || strcmp(cmdline->signal, "reopen") == 0;
+    if (all && masters_find(&masters, &names) == -1)
         log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
     else
         status = command_masters(cmdline, &core, &masters, log);

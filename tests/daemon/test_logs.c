@@ -4,12 +4,15 @@
 #include "daemon/control.h"
 #include "daemon/log_receiver.h"
 #include "daemon/proc.h"
+#include "daemon/quit.h"
+#include "daemon/upgrade.h"
 
 #include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
@@ -339,6 +342,103 @@ START_TEST(flood_of_the_master)
 }
 END_TEST
 
+static bool has_open(pid_t pid, const char *path)
+{
+    char link[32];
+
+    for (int fd = 0; fd < 128; fd++) {
+        snprintf(link, sizeof(link), "fd/%d", fd);
+        if (strcmp(proc_link(pid, link), path) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* How many processes below this one have the file open. */
+static unsigned count_open(pid_t parent, const char *path)
+{
+    pid_t children[16];
+    unsigned n = 0, child_n = proc_children(parent, children, 16);
+
+    for (unsigned i = 0; i < child_n; i++)
+        n += (has_open(children[i], path) ? 1 : 0) + count_open(children[i], path);
+    return n;
+}
+
+/* Two that let their sessions end, one of which was left, and both of an upgrade. _i: 1 without a
+ * control socket, 2 by the name of one alone. */
+START_TEST(reopening_reaches_all_masters)
+{
+    struct daemon *daemon = daemon_start_new(1, "%s" QUIT_ECHO, _i == 1 ? "control off; " : "");
+    char log[96], moved[128];
+    int clients[3];
+    pid_t old = daemon->pid;
+    unsigned n;
+
+    clients[0] = quit_begin_session(daemon);
+    ck_assert_int_eq(quit_run(daemon, "quit"), 0);
+    WAIT_FOR(daemon_has(daemon, quit_name("forkbeard.pid", old)));
+    WAIT_FOR(proc_child_n(old) == 1);
+    daemon->pid = 0;
+    daemon_start(daemon);
+    clients[1] = quit_begin_session(daemon);
+    if (_i != 1) {
+        ck_assert_int_eq(quit_run(daemon, "leave"), 0);
+        ck_assert_int_eq(daemon_wait(daemon), 0);
+        daemon_start(daemon);
+    }
+    clients[2] = quit_begin_session(daemon);
+    upgrade_start(daemon);
+    snprintf(log, sizeof(log), "%s", daemon_path(daemon, "error.log"));
+    snprintf(moved, sizeof(moved), "%s.1", log);
+    WAIT_FOR((n = count_open(getpid(), log)) == (_i == 1 ? 8 : 10));
+    daemon_owns(daemon, "error.log.1");
+    ck_assert_int_eq(rename(log, moved), 0);
+    ck_assert_uint_eq(count_open(getpid(), moved), n);
+    if (_i == 2)
+        ck_assert_int_eq(
+            daemon_run(daemon, "-s", "reopen", "--control", "forkbeard.sock", NULL), 0);
+    else
+        ck_assert_int_eq(quit_run(daemon, "reopen"), 0);
+    WAIT_FOR(count_open(getpid(), moved) == 0);
+    ck_assert_uint_eq(count_open(getpid(), log), n);
+    for (int i = 0; i < 3; i++)
+        client_echo(clients[i], "goes on");
+    ck_assert_int_eq(quit_run(daemon, "stop"), 0);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    for (int i = 0; i < 3; i++)
+        close(clients[i]);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Each that cannot says so. */
+START_TEST(reopening_fails_in_two)
+{
+    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
+    int client = quit_begin_session(daemon);
+    pid_t old = quit_daemon(daemon);
+    char log[96], moved[128];
+    const char *first;
+
+    daemon_start(daemon);
+    snprintf(log, sizeof(log), "%s", daemon_path(daemon, "error.log"));
+    snprintf(moved, sizeof(moved), "%s.1", log);
+    ck_assert_int_eq(rename(log, moved), 0);
+    ck_assert_int_eq(mkdir(log, 0755), 0);
+    daemon_expects(daemon, "Is a directory");
+    ck_assert_int_eq(quit_run(daemon, "reopen"), 1);
+    first = strstr(daemon->err, "reopen failed\n");
+    ck_assert_msg(first != NULL && strstr(first + 1, "reopen failed\n") != NULL, "%s", daemon->err);
+    ck_assert_int_eq(rmdir(log), 0);
+    ck_assert_int_eq(rename(moved, log), 0);
+    quit_end_session(daemon, client, old);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -347,6 +447,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, start_without_a_receiver, 0, 2);
     tcase_add_loop_test(tcase, slow_receiver, 0, 2);
     tcase_add_test(tcase, reopening_connects_again);
+    tcase_add_loop_test(tcase, reopening_reaches_all_masters, 0, 3);
+    tcase_add_test(tcase, reopening_fails_in_two);
     tcase_add_test(tcase, reloads_leave_no_socket);
     tcase_add_loop_test(tcase, json, 0, 2);
     tcase_add_loop_test(tcase, a_session_begins_and_ends, 0, 2);
