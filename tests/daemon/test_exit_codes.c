@@ -142,7 +142,6 @@ START_TEST(a_stale_pid_file)
     static const char *const commands[] = { "reload", "reopen", "stop", "quit", "upgrade" };
     struct daemon *daemon = daemon_create(1);
     pid_t other = fork();
-    char text[16];
 
     if (other == 0) {
         pause();
@@ -150,12 +149,11 @@ START_TEST(a_stale_pid_file)
     }
     ck_assert_int_gt(other, 0);
     daemon_configure(daemon, "%s" ECHO, _i % 2 == 1 ? "control off; " : "");
-    snprintf(text, sizeof(text), "%d\n", (int)other);
-    daemon_write(daemon, "forkbeard.pid", text);
+    daemon_write(daemon, "forkbeard.pid", "%d\n", (int)other);
     if (_i >= 2)
-        daemon_write(daemon, "forkbeard.pid.oldbin", text);
+        daemon_write(daemon, "forkbeard.pid.oldbin", "%d\n", (int)other);
     if (_i == 3)
-        daemon_write(daemon, "forkbeard.pid.lock", text);
+        daemon_write(daemon, "forkbeard.pid.lock", "%d\n", (int)other);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         ck_assert_int_eq(daemon_run(daemon, "-s", commands[i], "-c", "forkbeard.conf", NULL), 1);
         ck_assert_msg(
