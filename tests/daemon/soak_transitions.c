@@ -16,7 +16,7 @@
 #define LIFE 100  /* reloads that a long session outlives */
 #define WIDEST 21 /* the reload with the most sockets of reuseport, which are kept from then on */
 /* Growth of the master that is allowed: a fraction of a leak of one object a reload. */
-#define GROWTH_KB 128
+#define GROWTH_KB 256
 
 static const struct {
     const char *events, *parameter;
@@ -215,7 +215,7 @@ void soak_transitions(const struct soak_transitions_plan *plan)
     configure_daemon(&run, 0);
     daemon_start(run.daemon);
     reload_daemon(&run, WIDEST);
-    for (unsigned i = plan->reloads / 4 + 1; i-- > 0;) /* memory is what it will be, mostly */
+    for (unsigned i = plan->reloads / 20 + 1; i-- > 0;) /* memory is what it will be, mostly */
         reload_daemon(&run, i);
     before = measure_footprint(&run, 0);
     begun_ms = now_ms();
