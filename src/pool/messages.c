@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What messages of workers mean. A message is input: the work of one wake-up is bounded, and a
+/* Gives messages of workers their meaning. A message is input: a wake-up's work is bounded, and a
  * worker that breaks a rule is killed and replaced. Beside the rules of every channel
  * (process/channel_end.c), a message is of a kind that workers send, in a phase that it fits, once
  * where that happens once, and with an argument in its range. */

@@ -57,7 +57,7 @@ enum pool_death {
 #define POOL_WANTED_MAX 256 /* requests of a worker that does not read the replies */
 #define POOL_GONE_MAX 1024  /* incarnations that have ended, for a worker that does not read */
 
-/* What waits until the worker's channel has room, beside messages without an argument. */
+/* Messages with an argument that wait until the worker's channel has room. */
 struct pool_outbox {
     unsigned log_n;    /* how many of its logs, the last ones, were reopened */
     int inbox;         /* the worker's end of its inbox, or -1 */

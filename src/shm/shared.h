@@ -53,7 +53,7 @@ void shared_destroy(struct shared **shared);
  * NULL, or the name of the call that has failed, with errno. */
 const char *shared_enter(struct shared *shared, struct slot_id id);
 
-/* As segment_set_inherited(), for a process that takes the master's place. */
+/* Does what segment_set_inherited() does, for a process that takes the master's place. */
 int shared_set_inherited(struct shared *shared, bool inherited);
 
 /* Sets the half of the slot numbers and the first serial, which are 0 at first, before the first

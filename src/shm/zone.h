@@ -85,7 +85,7 @@ void zones_close(struct zones *zones);
 /* A forked child: maps the open zones as the worker of this slot may use them, and closes their
  * descriptors; -1 after an emerg line. */
 int zones_enter(struct zones *zones, struct slot_id id, struct log *log);
-/* As segment_set_inherited(), of each open zone. */
+/* Does what segment_set_inherited() does, with each open zone. */
 int zones_set_inherited(const struct zones *zones, bool inherited);
 /* A forked child: closes the descriptors of zones that it has no use for. */
 void zones_forget(struct zones *zones);
