@@ -99,19 +99,40 @@ START_TEST(there_is_none)
 }
 END_TEST
 
+/* Waits until the file system's clock has gone on, so that a name that is made next is later than
+ * those before. */
+static void wait_for_tick(void)
+{
+    time_t deadline = time(NULL) + 10;
+    struct stat first, now;
+    char path[160];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/clock", directory);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_eq(fstat(fd, &first), 0);
+    do {
+        ck_assert_int_eq(fchmod(fd, 0600), 0);
+        ck_assert_int_eq(fstat(fd, &now), 0);
+        ck_assert_int_le(time(NULL), deadline);
+    } while (
+        now.st_ctim.tv_sec == first.st_ctim.tv_sec && now.st_ctim.tv_nsec == first.st_ctim.tv_nsec);
+    close(fd);
+    ck_assert_int_eq(unlink(path), 0);
+}
+
 /* In their order, the latest quit first; what only looks alike is left out. */
 START_TEST(they_have_an_order)
 {
     struct core_settings core = use_names("a.pid", "a.sock");
-    struct timespec moment = { .tv_nsec = 20000000 }; /* a tick of the file system's clock */
     struct masters masters;
     int lock = make_lock();
 
     make_pid_file(".quit.30", "30\n");
     make_socket(".quit.30");
-    nanosleep(&moment, NULL);
+    wait_for_tick();
     make_socket(".quit.20");
-    nanosleep(&moment, NULL);
+    wait_for_tick();
     make_pid_file(".quit.40", "40\n");
     make_socket(".oldbin");
     make_pid_file(".oldbin", "10\n");

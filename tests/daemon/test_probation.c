@@ -224,6 +224,7 @@ static pid_t take_port(const struct daemon *daemon, unsigned i)
         close(fd);
         return pid;
     }
+    alarm(60); /* it outlives no test that fails */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     while (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == -1)
         usleep(1000);
