@@ -198,6 +198,7 @@ static void kill_worker_act(struct scene *scene)
     pid_t workers[2];
 
     daemon_expects(scene->daemon, "exited on signal 9");
+    scene->begun_ms = now_ms();
     ck_assert_int_eq(kill(worker, SIGKILL), 0);
     daemon_wait_log(scene->daemon, "exited on signal 9");
     WAIT_FOR(proc_children(scene->daemon->pid, workers, 2) == 2 && !proc_has(workers, 2, worker));
