@@ -8,6 +8,9 @@
 #define PRINTF_FORMAT(text, args) __attribute__((format(printf, text, args)))
 #define NORETURN __attribute__((noreturn))
 #define NOINLINE __attribute__((noinline))
+/* A function for what is rare: apart from the code that calls it, which saves no registers for it
+ * and takes its branch for the unlikely one. */
+#define COLD __attribute__((cold, noinline))
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
