@@ -26,7 +26,7 @@ static void check_kept(const struct fb_conn *conn, const struct session_conn *se
 {
     assert(conn->outgoing && keepalive_has(conn) && session != NULL);
     assert(
-        session->parent == NULL && TAILQ_EMPTY(&session->children) && LIST_EMPTY(&session->timers));
+        session->parent == NULL && TAILQ_EMPTY(&session->children) && RB_EMPTY(&session->timers));
     assert(session->name == 0 && session->unanswered == 0 && conn->state == NULL);
     assert(!conn_is_active(conn) || timer_is_set(&conn->timer));
 }

@@ -47,8 +47,8 @@ struct session_conn {
     bool own_timeout; /* fb_set_timeout() has set `timeout` */
     unsigned kind;
     uint64_t timeout, keep_ms;
-    LIST_HEAD(, session_timer) timers;
-    struct chunk *lasting, *temporary; /* arenas of fb_alloc() and fb_temp_alloc() */
+    RB_HEAD(session_timers, session_timer) timers; /* by their ids */
+    struct chunk *lasting, *temporary;             /* arenas of fb_alloc() and fb_temp_alloc() */
 
     /* a frame that is not whole (frame.c) */
     const uint8_t *frame_at;  /* start of it in the input that is lent; NULL: at its beginning */

@@ -2,14 +2,14 @@
 /* The timers of protocols: any number a connection, each with an id of the protocol's.
  *
  * Responsible for running the protocol's `timer` once for each that was set. Never runs it for a
- * connection that closes or is piped. Invariant: a session_timer is on its session_conn's list as
+ * connection that closes or is piped. Invariant: a session_timer is in its session_conn's tree as
  * long as it lives, and its loop timer is set, for `due` or earlier. */
 #include "stream/session_conn.h"
 
 #define SESSION_TIMER_KIND KIND('S', 'T', 'I', 'M')
 
 struct session_timer {
-    LIST_ENTRY(session_timer) link;
+    RB_ENTRY(session_timer) node;
     struct timer timer;
     struct session_conn *session;
     uint64_t due; /* monotonic ms */
@@ -17,21 +17,29 @@ struct session_timer {
     unsigned kind;
 };
 
+static int compare_ids(const struct session_timer *a, const struct session_timer *b)
+{
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+RB_GENERATE_INTERNAL(
+    session_timers, session_timer, node, compare_ids, static __attribute__((unused)))
+
 static void free_timer(struct session_timer *timer)
 {
     struct net *net = timer->session->conn->net;
 
     CHECK_KIND(timer, SESSION_TIMER_KIND);
     timer_del(&net->loop, &timer->timer);
-    LIST_REMOVE(timer, link);
+    RB_REMOVE(session_timers, &timer->session->timers, timer);
     timer->kind = 0;
     memory_release(net->memory, timer);
 }
 
 void session_timers_clear(struct session_conn *session)
 {
-    while (!LIST_EMPTY(&session->timers))
-        free_timer(LIST_FIRST(&session->timers));
+    while (!RB_EMPTY(&session->timers))
+        free_timer(RB_ROOT(&session->timers));
 }
 
 static void call_timer(struct fb_conn *conn, uint32_t id)
@@ -64,13 +72,10 @@ static void timer_expired(struct loop *loop, struct timer *expired)
 
 static struct session_timer *find_timer(const struct fb_conn *conn, uint32_t id)
 {
-    struct session_timer *timer = NULL;
+    struct session_conn *session = session_conn_of(conn);
+    struct session_timer wanted = { .id = id };
 
-    if (session_conn_of(conn) != NULL)
-        LIST_FOREACH (timer, &session_conn_of(conn)->timers, link)
-            if (timer->id == id)
-                break;
-    return timer;
+    return session == NULL ? NULL : RB_FIND(session_timers, &session->timers, &wanted);
 }
 
 /* Returns NULL without memory, and then the connection has been failed. */
@@ -88,7 +93,7 @@ static struct session_timer *create_timer(struct fb_conn *conn, uint32_t id)
     }
     *timer = (struct session_timer) { .kind = SESSION_TIMER_KIND, .session = session, .id = id };
     timer->timer.expired = timer_expired;
-    LIST_INSERT_HEAD(&session->timers, timer, link);
+    RB_INSERT(session_timers, &session->timers, timer);
     return timer;
 }
 

@@ -183,6 +183,29 @@ START_TEST(none_is_called_of_one_that_closes)
 }
 END_TEST
 
+/* A search through all of them at each call would take minutes. */
+START_TEST(hundreds_of_thousands_are_set_moved_and_cancelled)
+{
+    const uint32_t n = 200000;
+    struct scripted_conn a = { 0 };
+    fb_test *test = start_with(&a);
+
+    a.timer = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        fb_timer(a.conn, i, 1000 + i % 100);
+    for (uint32_t i = 0; i < n; i++)
+        fb_timer(a.conn, i, 2000 + i % 100);
+    for (uint32_t i = 0; i < n; i += 2)
+        fb_timer_cancel(a.conn, i);
+    fb_test_pass(test, 3000);
+    ck_assert_uint_eq(a.timers, n / 2);
+    fb_timer(a.conn, 1, 1000); /* its number is free again */
+    for (uint32_t i = 0; i < n; i += 3)
+        fb_timer(a.conn, i, 1000);
+    scripted_finish(&test);
+}
+END_TEST
+
 static void set_when_closed(struct scripted_conn *script, fb_reason reason)
 {
     (void)reason;
@@ -309,6 +332,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_timer_is_cancelled);
     tcase_add_test(tcase, a_timer_may_be_set_when_it_is_called);
     tcase_add_test(tcase, a_timer_is_a_callback_like_others);
+    tcase_add_test(tcase, hundreds_of_thousands_are_set_moved_and_cancelled);
     tcase_add_test(tcase, none_is_called_of_one_that_closes);
     tcase_add_test(tcase, all_end_with_the_connection);
     tcase_add_loop_test(tcase, without_memory_it_ends, 0, 2);
