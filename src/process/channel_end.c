@@ -152,6 +152,7 @@ static const char *check_message(struct channel_end *end, const struct channel_m
 enum channel_status channel_end_receive(struct channel_end *end, unsigned most, const char **rule)
 {
     assert(most > 0);
+    *rule = NULL;
     for (; most > 0; most--) {
         struct channel_message message;
         enum channel_status status = channel_receive(end->fd, &message);
