@@ -3,14 +3,29 @@
  * clock. */
 #include "base/clock.h"
 
-#include <time.h>
+#include "base/compiler.h"
+
+static int64_t to_ms(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000 + (long)((unsigned long)time->tv_nsec / 1000000);
+}
+
+static NOINLINE void read_wall(struct clock *clock)
+{
+    struct timespec wall;
+
+    clock_gettime(CLOCK_REALTIME, &wall);
+    clock->wall_ms = to_ms(&wall);
+}
 
 void clock_read(struct clock *clock)
 {
-    struct timespec mono, wall;
+    uint64_t ms;
 
-    clock_gettime(CLOCK_MONOTONIC, &mono);
-    clock_gettime(CLOCK_REALTIME, &wall);
-    clock->mono_ms = (uint64_t)mono.tv_sec * 1000 + (uint64_t)mono.tv_nsec / 1000000;
-    clock->wall_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
+    clock_gettime(CLOCK_MONOTONIC, &clock->mono);
+    ms = (uint64_t)to_ms(&clock->mono);
+    if (ms == clock->mono_ms)
+        return;
+    clock->mono_ms = ms;
+    read_wall(clock);
 }

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <stdint.h>
+#include <time.h>
 
 struct clock {
-    uint64_t mono_ms; /* monotonic, for timers */
-    int64_t wall_ms;  /* since the epoch, for people */
+    uint64_t mono_ms;     /* monotonic, for timers */
+    int64_t wall_ms;      /* since the epoch, for people; at most 1 ms behind mono_ms */
+    struct timespec mono; /* as the system has told it: to the nanosecond */
 };
 
-/* Reads the system's clocks. */
+/* Reads the system's clocks: that for people only when the other has reached another millisecond.
+ * The struct is all zero before the first time. */
 void clock_read(struct clock *clock);

@@ -209,7 +209,7 @@ int config_check_end(struct config_check *check, int status, const char *conf, s
 
 static uint64_t now_ms(void)
 {
-    struct clock clock;
+    struct clock clock = { .mono_ms = 0 };
 
     clock_read(&clock);
     return clock.mono_ms;
