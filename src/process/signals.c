@@ -41,7 +41,7 @@ const struct signal_row signals_table[] = {
 };
 
 static volatile sig_atomic_t given[COMMAND_N];
-static volatile sig_atomic_t pending;
+volatile sig_atomic_t signals_any;
 static volatile sig_atomic_t senders[COMMAND_N];
 static volatile sig_atomic_t current_role;
 static sigset_t wait_mask;
@@ -61,7 +61,7 @@ static void handle_signal(int number, siginfo_t *info, void *context)
             continue;
         senders[command] = info->si_code == SI_USER || info->si_code == SI_QUEUE ? info->si_pid : 0;
         given[command] = 1;
-        pending = 1;
+        signals_any = 1;
     }
     errno = saved;
 }
@@ -124,14 +124,6 @@ const sigset_t *signals_wait_mask(void)
     return &wait_mask;
 }
 
-bool signals_pending(void)
-{
-    if (!pending)
-        return false;
-    pending = 0;
-    return true;
-}
-
 bool signals_given(enum command command)
 {
     return given[command];
@@ -178,7 +170,7 @@ void signals_raise(enum command command)
     assert(command > COMMAND_NONE && command < COMMAND_N);
     senders[command] = 0;
     given[command] = 1;
-    pending = 1;
+    signals_any = 1;
 }
 
 const struct signal_row *signals_find(enum role role, enum command command)

@@ -53,9 +53,21 @@ void signals_install(enum role role);
 /* The mask to wait with: lets through what signals_install() blocks. */
 const sigset_t *signals_wait_mask(void);
 
+/* A command may have been given since signals_pending() was last called; only the handlers and it
+ * write here. */
+extern volatile sig_atomic_t signals_any;
+
 /* Whether a command may have been given since the last call: one test for a loop that has mostly
  * none to take. After true every command is to be tried. */
-bool signals_pending(void);
+static inline bool signals_pending(void)
+{
+    bool any = signals_any;
+
+    if (any)
+        signals_any = 0;
+    return any;
+}
+
 /* Whether the command was given and not taken yet; it stays given. */
 bool signals_given(enum command command);
 /* Clears the command; returns whether it was given since the last call. `from`, if not NULL,
