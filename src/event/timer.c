@@ -5,7 +5,6 @@
 #include "event/loop.h"
 
 #include <assert.h>
-#include <limits.h>
 
 static int compare_timers(const struct timer *a, const struct timer *b)
 {
@@ -20,13 +19,23 @@ void timers_init(struct timers *timers, const struct clock *clock, struct loop *
 {
     assert(clock != NULL);
     RB_INIT(&timers->tree);
+    timers->soonest = TIMERS_NONE;
     timers->clock = clock;
     timers->loop = loop;
+}
+
+static void find_soonest(struct timers *timers)
+{
+    const struct timer *first = RB_MIN(timer_tree, &timers->tree);
+
+    timers->soonest = first != NULL ? first->deadline : TIMERS_NONE;
 }
 
 static inline void remove_timer(struct timers *timers, struct timer *timer)
 {
     RB_REMOVE(timer_tree, &timers->tree, timer);
+    if (timer->deadline == timers->soonest)
+        find_soonest(timers);
     timer->deadline = 0;
 }
 
@@ -34,6 +43,8 @@ static inline void insert_timer(struct timers *timers, struct timer *timer, uint
 {
     timer->deadline = deadline;
     RB_INSERT(timer_tree, &timers->tree, timer);
+    if (deadline < timers->soonest)
+        timers->soonest = deadline;
 }
 
 void timers_arm_at(struct timers *timers, struct timer *timer, uint64_t deadline)
@@ -56,26 +67,14 @@ void timers_disarm(struct timers *timers, struct timer *timer)
         remove_timer(timers, timer);
 }
 
-int timers_wait(const struct timers *timers)
-{
-    const struct timer *first = RB_MIN(timer_tree, (struct timer_tree *)&timers->tree);
-    uint64_t now = timers->clock->mono_ms;
-
-    if (first == NULL)
-        return -1;
-    if (first->deadline <= now)
-        return 0;
-    return first->deadline - now > INT_MAX ? INT_MAX : (int)(first->deadline - now);
-}
-
-void timers_run(struct timers *timers)
+void timers_expire(struct timers *timers)
 {
     const struct clock *clock = timers->clock;
-    struct timer *timer;
 
     /* ends although handlers set timers: what they set lies at least 1 ms after the cached time */
-    while (
-        (timer = RB_MIN(timer_tree, &timers->tree)) != NULL && timer->deadline <= clock->mono_ms) {
+    while (timers->soonest <= clock->mono_ms) {
+        struct timer *timer = RB_MIN(timer_tree, &timers->tree);
+
         remove_timer(timers, timer);
         timer->expired(timers->loop, timer);
     }
@@ -87,10 +86,12 @@ size_t timers_check(const struct timers *timers)
     size_t n = 0;
 
     assert(timers->clock != NULL);
+    assert(RB_EMPTY(&timers->tree) == (timers->soonest == TIMERS_NONE));
     RB_FOREACH (timer, timer_tree, (struct timer_tree *)&timers->tree) {
         assert(timer->deadline != 0);
         assert(timer->expired != NULL);
-        assert(before == NULL || compare_timers(before, timer) < 0);
+        assert(before == NULL ? timer->deadline == timers->soonest
+                              : compare_timers(before, timer) < 0);
         before = timer;
         n++;
     }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #include <bsd/sys/tree.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,8 +28,11 @@ struct timer {
 
 RB_HEAD(timer_tree, timer);
 
+#define TIMERS_NONE UINT64_MAX
+
 struct timers {
     struct timer_tree tree;
+    uint64_t soonest;          /* the earliest deadline; TIMERS_NONE without timers */
     const struct clock *clock; /* the owner's, which reads it */
     struct loop *loop;         /* given to `expired`; NULL in the master */
 };
@@ -47,9 +51,27 @@ void timers_arm_at(struct timers *timers, struct timer *timer, uint64_t deadline
 /* May be called on a timer that is not set. */
 void timers_disarm(struct timers *timers, struct timer *timer);
 /* Milliseconds to the earliest deadline, 0 when it has passed, -1 without timers. */
-int timers_wait(const struct timers *timers);
+static inline int timers_wait(const struct timers *timers)
+{
+    uint64_t now = timers->clock->mono_ms;
+
+    if (timers->soonest <= now)
+        return 0;
+    if (timers->soonest - now <= INT_MAX)
+        return (int)(timers->soonest - now);
+    return timers->soonest == TIMERS_NONE ? -1 : INT_MAX;
+}
+
+/* Runs what has expired by the cached time; some timer has. */
+void timers_expire(struct timers *timers);
+
 /* Runs what has expired by the cached time. */
-void timers_run(struct timers *timers);
+static inline void timers_run(struct timers *timers)
+{
+    if (timers->soonest <= timers->clock->mono_ms)
+        timers_expire(timers);
+}
+
 /* Asserts that the tree is in order and holds set timers alone; returns how many. */
 size_t timers_check(const struct timers *timers);
 
