@@ -53,11 +53,12 @@ extern const char *const heartbeat_callback_names[CALLBACKS];
 static inline void heartbeat_begin(
     struct heartbeat *heartbeat, enum callback callback, unsigned protocol)
 {
-    uint64_t n = atomic_load_explicit(&heartbeat->now, memory_order_relaxed) >> 16;
+    uint64_t now = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
 
     assert(callback > CALLBACK_NONE && callback < CALLBACKS);
+    /* the next count with zeroes below, into which the two fit */
     atomic_store_explicit(&heartbeat->now,
-        (n + 1) << 16 | (uint64_t)(uint8_t)protocol << 8 | callback, memory_order_relaxed);
+        (now | 0xffff) + 1 + ((uint64_t)(uint8_t)protocol << 8 | callback), memory_order_relaxed);
 }
 
 /* The callback or the wait has returned. */
