@@ -55,22 +55,6 @@ void loop_done(struct loop *loop)
     source_table_done(&loop->sources);
 }
 
-void loop_read_clock(struct loop *loop)
-{
-    if (loop->mechanism->read_clock != NULL)
-        loop->mechanism->read_clock(loop);
-    else
-        clock_read(&loop->clock);
-}
-
-void loop_wait(struct loop *loop, int timeout)
-{
-    assert(timeout >= -1);
-    loop->mechanism->process_events(loop, timeout);
-    if (loop->ticker == NULL)
-        loop_read_clock(loop);
-}
-
 void loop_fail(struct loop *loop, const char *call, int error)
 {
     assert(error != 0 && error != EINTR);
@@ -84,69 +68,29 @@ bool loop_owns(const struct loop *loop, const struct source *source)
     return source == loop->signaler || source == loop->notifier || source == loop->ticker;
 }
 
-void loop_post(struct loop *loop, struct event *event, enum event_queue queue)
+void loop_run_posted(struct loop *loop, enum event_queue queue)
 {
-    if (event->queue != QUEUE_NONE)
-        return;
-    assert(queue > QUEUE_NONE && queue < QUEUES);
-    event->queue = (uint8_t)queue;
-    TAILQ_INSERT_TAIL(&loop->queues[queue], event, link);
-}
-
-void loop_unpost(struct loop *loop, struct event *event)
-{
-    if (event->queue == QUEUE_NONE)
-        return;
-    TAILQ_REMOVE(&loop->queues[event->queue], event, link);
-    event->queue = QUEUE_NONE;
-}
-
-void loop_run(struct loop *loop, enum event_queue queue)
-{
+    struct posted_events *posted = &loop->queues[queue];
     struct event *event;
 
-    while ((event = TAILQ_FIRST(&loop->queues[queue])) != NULL) {
+    while ((event = TAILQ_FIRST(posted)) != NULL) {
         struct source *source = source_of(event);
 
         assert(source->in_use);
-        loop_unpost(loop, event);
+        TAILQ_REMOVE(posted, event, link);
+        event->queue = QUEUE_NONE;
         source->ops->run[event->direction](loop, source);
     }
 }
 
-bool loop_promote(struct loop *loop)
+void loop_move_next(struct loop *loop)
 {
     struct posted_events *next = &loop->queues[QUEUE_NEXT];
-    struct posted_events *normal = &loop->queues[QUEUE_NORMAL];
     struct event *event;
 
     TAILQ_FOREACH (event, next, link)
         event->queue = QUEUE_NORMAL;
-    TAILQ_CONCAT(normal, next, link);
-    return !TAILQ_EMPTY(normal) || !TAILQ_EMPTY(&loop->queues[QUEUE_ACCEPT]);
-}
-
-struct source *loop_source(struct loop *loop, uint32_t index, uint32_t generation)
-{
-    struct source *source;
-
-    if (index >= loop->sources.used_n)
-        return NULL;
-    source = source_at(&loop->sources, index);
-    return source->in_use && source->generation == generation ? source : NULL;
-}
-
-void loop_report(struct loop *loop, struct source *source, enum event_direction direction)
-{
-    struct event *event = &source->events[direction];
-
-    event->ready = true;
-    if (!event->armed)
-        return;
-    if (source->queue == QUEUE_NONE)
-        source->ops->run[direction](loop, source);
-    else
-        loop_post(loop, event, source->queue);
+    TAILQ_CONCAT(&loop->queues[QUEUE_NORMAL], next, link);
 }
 
 static size_t check_queue(const struct loop *loop, enum event_queue queue)

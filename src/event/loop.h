@@ -7,11 +7,13 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/log.h"
 #include "event/mechanism.h"
 #include "event/source.h"
 #include "event/timer.h"
 
+#include <assert.h>
 #include <signal.h>
 
 TAILQ_HEAD(posted_events, event);
@@ -58,29 +60,96 @@ int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop));
  * an emerg line. loop_init() calls it. */
 int loop_watch_signals(struct loop *loop);
 
-/* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
-void loop_wait(struct loop *loop, int timeout);
 /* For mechanisms: this call, on which the wait depends, has failed. Logs it; the owner ends. */
 void loop_fail(struct loop *loop, const char *call, int error);
 /* Whether a descriptor that woke us up belongs to the loop itself. */
 bool loop_owns(const struct loop *loop, const struct source *source);
-/* Reads the clock that the loop goes by. */
-void loop_read_clock(struct loop *loop);
 
-/* Puts an event at a queue's end; an event that is posted already stays where it is. */
-void loop_post(struct loop *loop, struct event *event, enum event_queue queue);
-void loop_unpost(struct loop *loop, struct event *event);
-/* Runs a queue until it is empty, with the events that handlers post to it meanwhile. */
-void loop_run(struct loop *loop, enum event_queue queue);
-/* Moves the next queue's events to the normal queue; returns whether events are posted already, so
- * that the turn need not wait for any. */
-bool loop_promote(struct loop *loop);
-
-/* Returns the source of a slot if the slot is still in that generation, else NULL: for
- * mechanisms. */
-struct source *loop_source(struct loop *loop, uint32_t index, uint32_t generation);
-/* Takes the mechanism's report that the direction is ready, and posts or runs its event. */
-void loop_report(struct loop *loop, struct source *source, enum event_direction direction);
+/* loop.c: Runs the events of a queue that is not empty. */
+void loop_run_posted(struct loop *loop, enum event_queue queue);
+/* loop.c: Moves the next queue's events to the normal queue. */
+void loop_move_next(struct loop *loop);
 
 /* Asserts what holds of the whole loop between two waits: queues, sources, timers. */
 void loop_check(const struct loop *loop);
+
+/* Each turn, and each event, comes by what follows. */
+
+/* Reads the clock that the loop goes by. */
+static inline void loop_read_clock(struct loop *loop)
+{
+    if (unlikely(loop->mechanism->read_clock != NULL))
+        loop->mechanism->read_clock(loop);
+    else
+        clock_read(&loop->clock);
+}
+
+/* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
+static inline void loop_wait(struct loop *loop, int timeout)
+{
+    assert(timeout >= -1);
+    loop->mechanism->process_events(loop, timeout);
+    if (likely(loop->ticker == NULL))
+        loop_read_clock(loop);
+}
+
+/* Puts an event at a queue's end; an event that is posted already stays where it is. */
+static inline void loop_post(struct loop *loop, struct event *event, enum event_queue queue)
+{
+    if (event->queue != QUEUE_NONE)
+        return;
+    assert(queue > QUEUE_NONE && queue < QUEUES);
+    event->queue = (uint8_t)queue;
+    TAILQ_INSERT_TAIL(&loop->queues[queue], event, link);
+}
+
+static inline void loop_unpost(struct loop *loop, struct event *event)
+{
+    if (event->queue == QUEUE_NONE)
+        return;
+    TAILQ_REMOVE(&loop->queues[event->queue], event, link);
+    event->queue = QUEUE_NONE;
+}
+
+/* Runs a queue until it is empty, with the events that handlers post to it meanwhile. */
+static inline void loop_run(struct loop *loop, enum event_queue queue)
+{
+    if (!TAILQ_EMPTY(&loop->queues[queue]))
+        loop_run_posted(loop, queue);
+}
+
+/* Moves the next queue's events to the normal queue; returns whether events are posted already, so
+ * that the turn need not wait for any. */
+static inline bool loop_promote(struct loop *loop)
+{
+    if (unlikely(!TAILQ_EMPTY(&loop->queues[QUEUE_NEXT])))
+        loop_move_next(loop);
+    return !TAILQ_EMPTY(&loop->queues[QUEUE_NORMAL]) || !TAILQ_EMPTY(&loop->queues[QUEUE_ACCEPT]);
+}
+
+/* Returns the source of a slot if the slot is still in that generation, else NULL: for
+ * mechanisms. */
+static inline struct source *loop_source(struct loop *loop, uint32_t index, uint32_t generation)
+{
+    struct source *source;
+
+    if (unlikely(index >= loop->sources.used_n))
+        return NULL;
+    source = source_at(&loop->sources, index);
+    return likely(source->in_use && source->generation == generation) ? source : NULL;
+}
+
+/* Takes the mechanism's report that the direction is ready, and posts or runs its event. */
+static inline void loop_report(
+    struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct event *event = &source->events[direction];
+
+    event->ready = true;
+    if (!event->armed)
+        return;
+    if (unlikely(source->queue == QUEUE_NONE))
+        source->ops->run[direction](loop, source);
+    else
+        loop_post(loop, event, (enum event_queue)source->queue);
+}

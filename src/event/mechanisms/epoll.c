@@ -133,7 +133,15 @@ static int epoll_del_listener(struct loop *loop, struct source *source)
     return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
-static void report_event(struct loop *loop, const struct epoll_event *event)
+/* Notes an end or an error; the events that its owner then finds out by trying. */
+static uint32_t note_end(struct source *source, uint32_t events)
+{
+    if (events & (EPOLLRDHUP | EPOLLHUP))
+        source->eof = true;
+    return events | EPOLLIN | (events & (EPOLLERR | EPOLLHUP) ? EPOLLOUT : 0);
+}
+
+static inline void report_event(struct loop *loop, const struct epoll_event *event)
 {
     uint32_t events = event->events;
     struct source *source =
@@ -141,15 +149,21 @@ static void report_event(struct loop *loop, const struct epoll_event *event)
 
     if (source == NULL) /* an event of the slot's earlier use */
         return;
-    if (events & (EPOLLRDHUP | EPOLLHUP))
-        source->eof = true;
-    if (events & (EPOLLERR | EPOLLHUP))
-        events |= EPOLLIN | EPOLLOUT; /* the owner finds out what it is by trying */
-
-    if (events & READ_EVENTS)
+    if (unlikely(events & ~(uint32_t)(EPOLLIN | EPOLLOUT)))
+        events = note_end(source, events);
+    if (events & EPOLLIN)
         loop_report(loop, source, EVENT_READ);
     if ((events & EPOLLOUT) && source->events[EVENT_WRITE].active)
         loop_report(loop, source, EVENT_WRITE);
+}
+
+/* The wait has reported nothing: its time is over, a signal has come, or it has failed. */
+static NOINLINE void note_none(struct loop *loop, int n, int timeout)
+{
+    if (n == -1 && errno != EINTR)
+        loop_fail(loop, "epoll_pwait", errno);
+    else if (n == 0 && timeout == -1)
+        log_write(loop->log, LEVEL_ALERT, 0, "epoll_pwait() returned no events without timeout");
 }
 
 static void epoll_process_events(struct loop *loop, int timeout)
@@ -159,13 +173,8 @@ static void epoll_process_events(struct loop *loop, int timeout)
 
     CHECK_KIND(state, EPOLL_KIND);
     n = epoll_pwait(state->fd, state->events, state->events_n, timeout, loop->wait_mask);
-    if (n == -1) {
-        if (errno != EINTR)
-            loop_fail(loop, "epoll_pwait", errno);
-        return;
-    }
-    if (n == 0 && timeout == -1)
-        log_write(loop->log, LEVEL_ALERT, 0, "epoll_pwait() returned no events without timeout");
+    if (n <= 0)
+        note_none(loop, n, timeout);
     for (int i = 0; i < n; i++)
         report_event(loop, &state->events[i]);
 }
