@@ -152,6 +152,15 @@ START_TEST(explain)
 }
 END_TEST
 
+/* Whether the line can be filled: paths below the prefix of a build may be too long for that. */
+static bool has_short_words(const char *line)
+{
+    for (size_t n; (n = strcspn(line, " ")) <= 40; line += n + 1)
+        if (line[n] == '\0')
+            return true;
+    return false;
+}
+
 /* Each directive has an entry, without leftovers of the manual's source. */
 START_TEST(explain_everything)
 {
@@ -168,7 +177,7 @@ START_TEST(explain_everything)
         ck_assert_int_eq(daemon_run(daemon, "explain", name, NULL), 0);
         text = daemon->out;
         while ((line = strsep(&text, "\n")) != NULL) {
-            ck_assert_msg(strlen(line) <= 80, "%s: %s", name, line);
+            ck_assert_msg(strlen(line) <= 80 || !has_short_words(line), "%s: %s", name, line);
             ck_assert_msg(strncmp(line, ".", 1) != 0 || line[1] < 'A' || line[1] > 'Z' ||
                               line[2] < 'a' || line[2] > 'z',
                 "%s: %s", name, line);
