@@ -68,6 +68,15 @@ bool loop_owns(const struct loop *loop, const struct source *source)
     return source == loop->signaler || source == loop->notifier || source == loop->ticker;
 }
 
+void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    assert(source->queue != QUEUE_NORMAL);
+    if (source->queue == QUEUE_NONE)
+        source->ops->run[direction](loop, source);
+    else
+        loop_post(loop, &source->events[direction], (enum event_queue)source->queue);
+}
+
 void loop_run_posted(struct loop *loop, enum event_queue queue)
 {
     struct posted_events *posted = &loop->queues[queue];

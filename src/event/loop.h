@@ -67,6 +67,9 @@ bool loop_owns(const struct loop *loop, const struct source *source);
 
 /* loop.c: Runs the events of a queue that is not empty. */
 void loop_run_posted(struct loop *loop, enum event_queue queue);
+/* loop.c: Takes the report of an armed source that is not of the normal queue: a listener's, or one
+ * of the loop's own. */
+void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction);
 /* loop.c: Moves the next queue's events to the normal queue. */
 void loop_move_next(struct loop *loop);
 
@@ -148,8 +151,8 @@ static inline void loop_report(
     event->ready = true;
     if (!event->armed)
         return;
-    if (unlikely(source->queue == QUEUE_NONE))
-        source->ops->run[direction](loop, source);
+    if (likely(source->queue == QUEUE_NORMAL))
+        loop_post(loop, event, QUEUE_NORMAL);
     else
-        loop_post(loop, event, (enum event_queue)source->queue);
+        loop_take_special(loop, source, direction);
 }

@@ -6,6 +6,7 @@
  * An armed direction is watched by the mechanism; a watched one need not be armed. */
 #pragma once
 
+#include "base/compiler.h"
 #include "event/io.h"
 
 #include <bsd/sys/queue.h>
@@ -108,7 +109,7 @@ static inline struct source *source_at(const struct source_table *table, uint32_
 
 static inline struct source *source_of(struct event *event)
 {
-    struct event *first = event - event->direction;
-
-    return (struct source *)(void *)((char *)first - offsetof(struct source, events));
+    if (event->direction == EVENT_READ)
+        return container_of(event, struct source, events[EVENT_READ]);
+    return container_of(event, struct source, events[EVENT_WRITE]);
 }
