@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the limit servers share. Each of these is the least that a server of its kind can do, without
+ * limits, time-outs, logs or care for what is rare: the floor that others are compared with. */
+#pragma once
+
+/* A listening socket on 127.0.0.1 at the port in `text`; ends the program if there is none. */
+int limit_listen(const char *text);
+
+/* A connected socket to 127.0.0.1 at the port. The connect may still be under way. */
+int limit_connect(int port);
+
+void limit_no_delay(int fd);
