@@ -117,10 +117,3 @@ void timer_del(struct loop *loop, struct timer *timer)
     if (timer_is_set(timer))
         remove_timer(&loop->timers, timer);
 }
-
-void timer_restart(struct loop *loop, struct timer *timer, uint64_t ms)
-{
-    if (ms < (uint64_t)10 * TIMER_LAZY_MS)
-        timer_del(loop, timer);
-    timer_set(loop, timer, ms);
-}

@@ -82,6 +82,3 @@ size_t timers_check(const struct timers *timers);
 void timer_set(struct loop *loop, struct timer *timer, uint64_t ms);
 /* May be called on a timer that is not set. */
 void timer_del(struct loop *loop, struct timer *timer);
-/* Restarts a timer of inactivity. timer_set() may leave a timer where it lies, TIMER_LAZY_MS off;
- * where that is much of `ms`, the timer is set exactly. */
-void timer_restart(struct loop *loop, struct timer *timer, uint64_t ms);

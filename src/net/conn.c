@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Every idle connection costs one slot and its protocol's state, and nothing else. */
-static_assert(sizeof(struct fb_conn) <= 272, "an idle connection has become dearer");
+static_assert(sizeof(struct fb_conn) <= 280, "an idle connection has become dearer");
 
 /* Receives after which a connection with endless input gives the others their turn. */
 #define RECEIVES_A_TURN 16
@@ -27,8 +27,8 @@ static bool deliver(struct fb_conn *conn, bool last, fb_bytes in, struct chunk *
     if (last) {
         conn->ops->eof(conn, in);
     } else {
+        conn_note_moved(conn);
         used = conn->ops->data(conn, in);
-        conn->moved = 1;
     }
     assert(used <= in.n);
     if (used < in.n && conn->phase == CONN_KEEPING) /* the next owner would be given the rest */
@@ -44,10 +44,6 @@ static bool deliver(struct fb_conn *conn, bool last, fb_bytes in, struct chunk *
     }
     if (used < in.n || chunk != NULL)
         conn_keep_input(conn, in, used, chunk);
-    if (conn->moved) {
-        conn->moved = 0;
-        conn->ops->moved(conn);
-    }
     return true;
 }
 

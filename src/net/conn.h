@@ -25,8 +25,6 @@ struct conn_ops {
     void (*eof)(struct fb_conn *conn, fb_bytes rest);
     /* Unsent output fell below the low-water mark after it had been above the high-water mark. */
     void (*writable)(struct fb_conn *conn);
-    /* Input was given to `data`, or output has left; once for both after a callback. */
-    void (*moved)(struct fb_conn *conn);
     /* The owner's timer of the connection has expired. */
     void (*expired)(struct fb_conn *conn);
     /* Runs once for every `opened`, and for every connect; afterwards the owner may not use the
@@ -82,6 +80,7 @@ struct fb_conn {
     uint64_t received, sent; /* bytes */
     uint64_t number;         /* in the log; counted by the worker */
     uint64_t opened_ms;      /* monotonic; the owner's */
+    uint64_t moved_ms;       /* monotonic; when input was last given to `data`, or output left */
     union {
         sa_family_t family; /* AF_UNIX: nothing else is known */
         struct sockaddr_in in;
@@ -91,7 +90,6 @@ struct fb_conn {
     uint32_t read : 2;          /* enum conn_read; only conn_set_read() changes it */
     uint32_t write : 2;         /* enum conn_write; only conn_set_write() changes it */
     uint32_t paused : 1;        /* back-pressure: not read, for its unsent output */
-    uint32_t moved : 1;         /* bytes have moved since ops->moved() was called */
     uint32_t counted : 2;       /* enum conn_activity by which a client is counted */
     uint32_t reason : 4;        /* fb_reason of a failure; 0: none */
     uint32_t redeliver : 1;     /* unconsumed input is to be given to the owner again */
@@ -101,6 +99,19 @@ struct fb_conn {
     uint32_t idle : 1;          /* the owner's: may be closed to drain */
     uint32_t session_phase : 3; /* the owner's */
 };
+
+/* Restarts the time without a byte moved: the owner's timer stays where it is, and the owner asks
+ * conn_idle_ms() when it has expired. */
+static inline void conn_note_moved(struct fb_conn *conn)
+{
+    conn->moved_ms = conn->net->loop.clock.mono_ms;
+}
+
+/* The time in which no byte has moved. */
+static inline uint64_t conn_idle_ms(const struct fb_conn *conn)
+{
+    return conn->net->loop.clock.mono_ms - conn->moved_ms;
+}
 
 /* Whether the owner's calls are valid: `closed` has not run. */
 static inline bool conn_is_owned(const struct fb_conn *conn)

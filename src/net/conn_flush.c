@@ -134,10 +134,6 @@ static void send_output(struct fb_conn *conn)
 {
     if (!conn_send(conn) || (conn->out != NULL && !conn_own_output(conn)))
         return;
-    if (conn->moved) {
-        conn->moved = 0;
-        conn->ops->moved(conn);
-    }
     if (conn->pipe != NULL)
         conn_splice_progress(conn);
     if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_splice_is_empty(conn)) {

@@ -238,7 +238,7 @@ bool conn_send(struct fb_conn *conn)
         switch (result.status) {
         case IO_DONE:
             if (result.n > 0)
-                conn->moved = 1;
+                conn_note_moved(conn);
             break;
         case IO_AGAIN_READ:
         case IO_AGAIN_WRITE:

@@ -9,13 +9,30 @@
 
 #include <errno.h>
 
+/* Returns when a byte last moved at either end. */
+static uint64_t moved_ms(const struct conn_pipe *pipe)
+{
+    uint64_t last = pipe->ended_moved_ms;
+
+    for (int i = 0; i < 2; i++)
+        if (pipe->ends[i] != NULL && pipe->ends[i]->moved_ms > last)
+            last = pipe->ends[i]->moved_ms;
+    return last;
+}
+
+/* Ends both, or waits for what is left of the time since a byte moved. */
 static void pipe_expired(struct loop *loop, struct timer *timer)
 {
     struct conn_pipe *pipe = container_of(timer, struct conn_pipe, timer);
     struct net *net = pipe->net;
+    uint64_t idle = loop->clock.mono_ms - moved_ms(pipe);
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     assert(&net->loop == loop);
+    if (idle < pipe->timeout) {
+        timer_set(loop, timer, pipe->timeout - idle);
+        return;
+    }
     for (int i = 0; i < 2; i++)
         if (pipe->ends[i] != NULL)
             conn_fail(pipe->ends[i], FB_TIMED_OUT);
@@ -52,11 +69,6 @@ static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
         return;
     conn_write(to, rest.p, rest.n);
     conn_mark_dirty(to);
-}
-
-static void pipe_moved(struct fb_conn *conn)
-{
-    conn_pipe_restart_timeout(conn->pipe);
 }
 
 static void pipe_writable(struct fb_conn *conn)
@@ -107,6 +119,8 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
     conn->ops = pipe->ops[i];
     conn->pipe = NULL;
     pipe->ends[i] = NULL;
+    if (conn->moved_ms > pipe->ended_moved_ms)
+        pipe->ended_moved_ms = conn->moved_ms;
     if (other != NULL)
         follow_other(other, reason);
     else
@@ -131,7 +145,6 @@ static const struct conn_ops pipe_ops = {
     .data = pipe_data,
     .eof = pipe_eof,
     .writable = pipe_writable,
-    .moved = pipe_moved,
     .expired = pipe_not_opened,
     .closed = pipe_closed,
     .describe = pipe_describe,
@@ -172,7 +185,8 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
     pipe->timer.expired = pipe_expired;
     join_end(pipe, 0, a);
     join_end(pipe, 1, b);
-    conn_pipe_restart_timeout(pipe);
+    if (timeout_ms > 0)
+        timer_set(&net->loop, &pipe->timer, timeout_ms);
     for (int i = 0; i < 2; i++) {
         offer_again(pipe->ends[i]);
         conn_mark_dirty(pipe->ends[i]);

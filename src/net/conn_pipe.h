@@ -25,7 +25,8 @@ struct conn_pipe {
     struct fb_conn *ends[2];       /* NULL: it has ended */
     const struct conn_ops *ops[2]; /* the owners' */
     struct conn_direction directions[2];
-    uint64_t timeout; /* ms without a byte moved; 0: none */
+    uint64_t timeout;        /* ms without a byte moved; 0: none */
+    uint64_t ended_moved_ms; /* the moved_ms of the end that has ended */
     struct timer timer;
 };
 
@@ -48,13 +49,6 @@ static inline struct conn_direction *conn_direction_from(const struct fb_conn *c
 static inline struct conn_direction *conn_direction_to(const struct fb_conn *conn)
 {
     return &conn->pipe->directions[!conn_pipe_index(conn)];
-}
-
-static inline void conn_pipe_restart_timeout(struct conn_pipe *pipe)
-{
-    CHECK_KIND(pipe, CONN_PIPE_KIND);
-    if (pipe->timeout > 0)
-        timer_restart(&pipe->net->loop, &pipe->timer, pipe->timeout);
 }
 
 /* conn_splice.c: Gives the kernel's pipe of a direction back; bytes in it are lost. */

@@ -72,7 +72,7 @@ static void push_held(struct fb_conn *to)
             assert(result.n <= direction->buffered);
             direction->buffered -= result.n;
             to->sent += result.n;
-            conn_pipe_restart_timeout(to->pipe);
+            conn_note_moved(to);
             break;
         case IO_AGAIN_READ:
         case IO_AGAIN_WRITE:
@@ -96,7 +96,7 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
     direction->little = n < LITTLE ? direction->little + 1 : 0;
     if (direction->little == LITTLE_TIMES)
         copy_again(direction);
-    conn_pipe_restart_timeout(conn->pipe);
+    conn_note_moved(conn);
     push_held(to);
     if (direction->buffered > 0) {
         conn_stop(conn);

@@ -28,7 +28,7 @@ void fb_shutdown(fb_conn *conn)
 void fb_close(fb_conn *conn)
 {
     if (SDK_VALID(conn))
-        conn_close(conn);
+        session_close(conn);
 }
 
 void fb_abort(fb_conn *conn)

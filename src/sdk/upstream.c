@@ -53,8 +53,8 @@ static bool end_both(fb_conn *a, fb_conn *b)
     }
     if (conn_is_active(a) && conn_is_active(b))
         return false;
-    conn_close(a);
-    conn_close(b);
+    session_close(a);
+    session_close(b);
     return true;
 }
 

@@ -28,7 +28,7 @@ static void close_idle(struct fb_conn *conn, void *n)
 
     if (!is_idle(conn) || *left == 0)
         return;
-    conn_close(conn);
+    session_close(conn);
     --*left;
 }
 

@@ -56,7 +56,6 @@ static const struct conn_ops idle_ops = {
     .data = idle_data,
     .eof = idle_eof,
     .writable = idle_nothing,
-    .moved = idle_nothing,
     .expired = conn_close,
     .closed = idle_closed,
     .describe = idle_describe,
@@ -74,7 +73,7 @@ void keepalive_keep(struct fb_conn *conn, uint64_t ms)
     if (conn->outgoing && !stream_of(conn)->draining)
         conn_keep(conn);
     else
-        conn_close(conn);
+        session_close(conn);
 }
 
 /* Copies the target, which may have been in memory of the last owner; NULL without memory. */

@@ -4,8 +4,8 @@
  *
  * Responsible for calling the protocol and for the connection's timer: the first byte's, then that
  * of inactivity. Never sends or closes within a callback of its own accord; it asks the connection
- * to. Invariant: the timer of inactivity runs only in SESSION_ACTIVE, and it is restarted at most
- * once for each callback and its flush. */
+ * to. Invariant: the timer of inactivity runs only in SESSION_ACTIVE; bytes that move leave it
+ * where it is, and it is set for the rest of the time when it expires. */
 #include "stream/session.h"
 
 #include "net/target.h"
@@ -31,22 +31,26 @@ static bool is_served(const struct fb_conn *conn)
 
 static void set_timeout(struct fb_conn *conn, uint64_t ms)
 {
+    timer_del(&conn->net->loop, &conn->timer); /* timer_set() may leave it */
     if (ms > 0)
-        timer_restart(&conn->net->loop, &conn->timer, ms);
-    else
-        timer_del(&conn->net->loop, &conn->timer);
+        timer_set(&conn->net->loop, &conn->timer, ms);
 }
 
-/* Restarts the time in which bytes have to move. */
-static void restart_timeout(struct fb_conn *conn)
+/* Returns the time in which bytes have to move; 0: there is none. */
+static uint64_t idle_timeout(const struct fb_conn *conn)
 {
     const struct session_conn *session = session_conn_of(conn);
 
     if (session != NULL && session->own_timeout)
-        set_timeout(conn, session->timeout);
-    else
-        set_timeout(
-            conn, conn->outgoing ? 0 : (uint64_t)session_server_of(conn)->settings.idle_timeout);
+        return session->timeout;
+    return conn->outgoing ? 0 : (uint64_t)session_server_of(conn)->settings.idle_timeout;
+}
+
+/* Enters the phase in which bytes have to move, and starts the time of that. */
+static void become_active(struct fb_conn *conn)
+{
+    session_set_phase(conn, SESSION_ACTIVE);
+    set_timeout(conn, idle_timeout(conn));
 }
 
 void session_set_timeout(struct fb_conn *conn, uint64_t ms)
@@ -57,10 +61,8 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
         return;
     session->own_timeout = true;
     session->timeout = ms;
-    if (conn->outgoing || conn->session_phase == SESSION_ACTIVE) {
-        timer_del(&conn->net->loop, &conn->timer); /* timer_set() may leave it */
-        restart_timeout(conn);
-    }
+    if (conn->outgoing || conn->session_phase == SESSION_ACTIVE)
+        set_timeout(conn, ms);
 }
 
 /* Gives a client to its server's protocol; false: the connection ends. */
@@ -85,17 +87,9 @@ static bool begin_client(struct fb_conn *conn)
         session_set_phase(conn, SESSION_AWAITED);
         set_timeout(conn, (uint64_t)server->settings.first_byte_timeout);
     } else {
-        session_set_phase(conn, SESSION_ACTIVE);
-        restart_timeout(conn);
+        become_active(conn);
     }
     return true;
-}
-
-static void begin_upstream(struct fb_conn *conn)
-{
-    session_set_phase(conn, SESSION_ACTIVE);
-    timer_del(&conn->net->loop, &conn->timer); /* the connect's */
-    restart_timeout(conn);
 }
 
 /* Calls the protocol's `opened`; false: it has refused the connection. */
@@ -116,7 +110,7 @@ static void session_opened(struct fb_conn *conn)
     assert(conn->session_phase == SESSION_NEW);
     CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
     if (conn->outgoing)
-        begin_upstream(conn);
+        become_active(conn); /* the timer was the connect's */
     else if (!begin_client(conn))
         return;
     if (!call_opened(conn, session_ops_of(conn)))
@@ -125,12 +119,12 @@ static void session_opened(struct fb_conn *conn)
         session_call_draining(conn);
 }
 
-/* Ends the wait for the first byte. session_moved(), which follows, starts the time of
- * inactivity. */
-static void note_first_byte(struct fb_conn *conn)
+/* Nobody waits for the first byte of a client that is closed, but for its taking the output. */
+void session_close(struct fb_conn *conn)
 {
-    session_set_phase(conn, SESSION_ACTIVE);
-    timer_del(&conn->net->loop, &conn->timer); /* timer_set() may leave it */
+    if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn))
+        become_active(conn);
+    conn_close(conn);
 }
 
 /* Returns how much unconsumed input ends a connection. */
@@ -151,7 +145,7 @@ static size_t session_data(struct fb_conn *conn, fb_bytes in)
 
     assert(conn->session_phase == SESSION_ACTIVE || conn->session_phase == SESSION_AWAITED);
     if (conn->session_phase == SESSION_AWAITED)
-        note_first_byte(conn);
+        become_active(conn);
     if (SESSION_HAS(ops, data)) {
         session_callback_begin(conn, CALLBACK_DATA);
         used = ops->data(conn, conn->state, in);
@@ -178,7 +172,7 @@ static void session_eof(struct fb_conn *conn, fb_bytes rest)
     if (conn->session != NULL)
         frame_forget(session_conn_of(conn));
     if (!SESSION_HAS(ops, eof)) {
-        conn_close(conn);
+        session_close(conn);
         return;
     }
     session_callback_begin(conn, CALLBACK_EOF);
@@ -197,20 +191,15 @@ static void session_writable(struct fb_conn *conn)
     session_callback_end(conn);
 }
 
-/* A client that takes output is not inactive, but its first byte is still awaited. */
-static void session_moved(struct fb_conn *conn)
-{
-    if (DEBUG_BUILD)
-        session_check(conn);
-    if (conn->session_phase == SESSION_ACTIVE || conn->outgoing || !conn_is_active(conn))
-        restart_timeout(conn);
-}
-
 static void session_expired(struct fb_conn *conn)
 {
     if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
         assert(conn->outgoing);
         conn_connect_failed(conn, ETIMEDOUT);
+        return;
+    }
+    if (conn->session_phase == SESSION_ACTIVE && conn_idle_ms(conn) < idle_timeout(conn)) {
+        set_timeout(conn, idle_timeout(conn) - conn_idle_ms(conn));
         return;
     }
     conn_log(conn, LEVEL_INFO, ETIMEDOUT, conn->outgoing ? "server timed out" : "client timed out");
@@ -258,7 +247,6 @@ const struct conn_ops session_conn_ops = {
     .data = session_data,
     .eof = session_eof,
     .writable = session_writable,
-    .moved = session_moved,
     .expired = session_expired,
     .closed = session_closed,
     .keepalive = keepalive_put,

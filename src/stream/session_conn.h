@@ -145,8 +145,9 @@ uint64_t session_name(struct fb_conn *conn);
 struct fb_conn *session_find(struct stream *stream, uint64_t name);
 void session_name_drop(struct session_conn *session);
 
-/* session.c: fb_set_timeout() */
+/* session.c: fb_set_timeout() and fb_close() */
 void session_set_timeout(struct fb_conn *conn, uint64_t ms);
+void session_close(struct fb_conn *conn);
 
 /* upstream.c: fb_connect() */
 struct fb_conn *upstream_connect(

@@ -78,7 +78,6 @@ static const struct conn_ops ops = {
     .data = no_data,
     .eof = no_eof,
     .writable = nothing,
-    .moved = nothing,
     .expired = nothing,
     .closed = closed,
     .describe = describe,

@@ -81,14 +81,6 @@ static void owner_writable(struct fb_conn *conn)
     leave_callback(owner);
 }
 
-static void owner_moved(struct fb_conn *conn)
-{
-    struct owner *owner = enter_callback(conn);
-
-    owner->moves++;
-    leave_callback(owner);
-}
-
 static void owner_expired(struct fb_conn *conn)
 {
     struct owner *owner = enter_callback(conn);
@@ -130,7 +122,6 @@ static const struct conn_ops owner_ops = {
     .data = owner_data,
     .eof = owner_eof,
     .writable = owner_writable,
-    .moved = owner_moved,
     .expired = owner_expired,
     .closed = owner_closed,
     .describe = owner_describe,

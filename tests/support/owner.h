@@ -21,7 +21,7 @@ struct owner {
     struct owner *other; /* for the callbacks */
     size_t n;            /* for the callbacks */
     /* the record */
-    unsigned openings, datas, eofs, writables, moves, expirations, closings;
+    unsigned openings, datas, eofs, writables, expirations, closings;
     fb_reason reason;
     char last[256]; /* the bytes of the latest `data` or `eof` */
     size_t last_n;
