@@ -12,10 +12,19 @@ const char *sandbox_landlock_lacks(int *error);
  * logged. */
 int sandbox_landlock_enter(const struct cycle *cycle, struct log *log);
 
-/* The filter of system calls (seccomp.c, or seccomp_none.c in a build without it): the same for all
- * threads of the process. */
+/* Stands in a filter for the number of the process that it is installed in; no process has it. */
+#define SANDBOX_OWN_PID 0x7ff0f1d5u
+
+/* The filter of system calls (seccomp.c, or seccomp_none.c in a build without it). */
 const char *sandbox_seccomp_lacks(int *error);
-int sandbox_seccomp_enter(const struct cycle *cycle);
+/* Writes the configuration's filter to the descriptor; -1 with errno. For a process that ends
+ * then. */
+int sandbox_seccomp_build(const struct cycle *cycle, int fd);
+
+/* Makes the configuration's filter, and keeps it with the configuration (filter.c). */
+int sandbox_filter_prepare(struct cycle *cycle);
+/* Installs it, for all threads of the process. */
+int sandbox_filter_enter(const struct sandbox_filter *filter);
 
 /* Names of system calls; each list ends with NULL (seccomp_calls.c). */
 extern const char *const sandbox_calls_denied[];  /* denied to every worker */

@@ -64,7 +64,17 @@ static void note_needs(const struct needs *needs, struct log *log)
             path->write ? "write" : "read", path->path);
 }
 
-int sandbox_prepare(const struct cycle *cycle, struct log *log)
+static int prepare_filter(struct cycle *cycle, struct log *log)
+{
+    int error;
+
+    if (sandbox_seccomp_lacks(&error) != NULL || sandbox_filter_prepare(cycle) == 0)
+        return 0;
+    log_write(log, LEVEL_EMERG, errno, "sandbox: the filter of system calls could not be made");
+    return -1;
+}
+
+int sandbox_prepare(struct cycle *cycle, struct log *log)
 {
     int64_t mode = cycle->core.sandbox;
     const char *unknown = cycle->needs.unknown;
@@ -89,7 +99,7 @@ int sandbox_prepare(const struct cycle *cycle, struct log *log)
             mode == SANDBOX_ON ? "so the sandbox leaves paths, programs and sockets open"
                                : "and the sandbox denies all of them");
     note_needs(&cycle->needs, log);
-    return 0;
+    return prepare_filter(cycle, log);
 }
 
 /* Returns the number of threads; 0 if /proc does not show it. */
@@ -129,7 +139,7 @@ static int enter_parts(const struct cycle *cycle, enum log_level level, struct l
         log_write(log, level, errno, "sandbox: the rules for paths could not be set");
         return -1;
     }
-    if (sandbox_seccomp_lacks(&error) == NULL && sandbox_seccomp_enter(cycle) == -1) {
+    if (cycle->filter != NULL && sandbox_filter_enter(cycle->filter) == -1) {
         log_write(log, level, errno, "sandbox: the filter of system calls could not be set");
         return -1;
     }

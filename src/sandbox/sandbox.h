@@ -10,9 +10,9 @@
 /* Checks that workers can have the sandbox that the configuration demands; -1 after an emerg
  * line. */
 int sandbox_check(const struct cycle *cycle, struct log *log);
-/* Checks the same, and logs which parts of the sandbox are missing and what it allows because
- * protocols need it. */
-int sandbox_prepare(const struct cycle *cycle, struct log *log);
+/* Checks the same, logs which parts of the sandbox are missing and what it allows because protocols
+ * need it, and makes the filter of system calls. */
+int sandbox_prepare(struct cycle *cycle, struct log *log);
 /* Enters it, for good and with all that this process starts from now on; -1 after an emerg line
  * where it must not go on. */
 int sandbox_enter(const struct cycle *cycle, struct log *log);

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
-#include <malloc.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
@@ -23,7 +22,6 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define DENY SCMP_ACT_ERRNO(EPERM)
 #define ALLOW SCMP_ACT_ALLOW
@@ -206,7 +204,7 @@ static void deny_signals(struct filter *filter)
     if (filter->needs->exec || filter->open)
         return;
     for (size_t i = 0; i < countof(signals); i++)
-        add_if(filter, DENY, signals[i], arg_compare(0, SCMP_CMP_NE, (uint64_t)getpid()));
+        add_if(filter, DENY, signals[i], arg_compare(0, SCMP_CMP_NE, SANDBOX_OWN_PID));
 }
 
 /* In builds whose runtime makes some of the requests. */
@@ -324,7 +322,7 @@ static void allow_signals(struct filter *filter)
         if (filter->needs->exec)
             add_rule(filter, ALLOW, signals[i]);
         else
-            add_if(filter, ALLOW, signals[i], arg_compare(0, SCMP_CMP_EQ, (uint64_t)getpid()));
+            add_if(filter, ALLOW, signals[i], arg_compare(0, SCMP_CMP_EQ, SANDBOX_OWN_PID));
 }
 
 static void allow_clones(struct filter *filter)
@@ -427,7 +425,7 @@ const char *sandbox_seccomp_lacks(int *error)
 }
 
 /* The C library tries clone3() first, whose flags a filter cannot see. */
-static int load_filter(struct filter *filter, bool strict)
+static int write_filter(struct filter *filter, bool strict, int fd)
 {
     add_rule(filter, SCMP_ACT_ERRNO(ENOSYS), "clone3");
     if (strict)
@@ -436,16 +434,14 @@ static int load_filter(struct filter *filter, bool strict)
         deny_calls(filter);
     if (filter->error == 0)
         filter->error = seccomp_attr_set(filter->context, SCMP_FLTATR_ACT_BADARCH, DENY);
-    /* an old libseccomp or kernel refuses these: the filter then applies to one thread only, and is
-     * slower */
-    seccomp_attr_set(filter->context, SCMP_FLTATR_CTL_TSYNC, 1);
+    /* an old libseccomp refuses this: the filter is slower then */
     seccomp_attr_set(filter->context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     if (filter->error == 0)
-        filter->error = seccomp_load(filter->context);
+        filter->error = seccomp_export_bpf(filter->context, fd);
     return filter->error;
 }
 
-int sandbox_seccomp_enter(const struct cycle *cycle)
+int sandbox_seccomp_build(const struct cycle *cycle, int fd)
 {
     bool strict = cycle->core.sandbox == SANDBOX_STRICT;
     struct filter filter = {
@@ -461,9 +457,8 @@ int sandbox_seccomp_enter(const struct cycle *cycle)
         errno = ENOMEM;
         return -1;
     }
-    error = load_filter(&filter, strict);
+    error = write_filter(&filter, strict, fd);
     seccomp_release(filter.context);
-    malloc_trim(0); /* the worker does not keep the memory that making the filter took */
     errno = -error;
     return error == 0 ? 0 : -1;
 }

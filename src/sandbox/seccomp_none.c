@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Replaces seccomp.c in a build without libseccomp: the filter of system calls is reported as
- * missing, and never entered. */
+ * missing, and never made. */
 #include "sandbox/confine.h"
 
 #include <errno.h>
@@ -11,9 +11,10 @@ const char *sandbox_seccomp_lacks(int *error)
     return "forkbeard was built without libseccomp";
 }
 
-int sandbox_seccomp_enter(const struct cycle *cycle)
+int sandbox_seccomp_build(const struct cycle *cycle, int fd)
 {
     (void)cycle;
+    (void)fd;
     errno = ENOSYS;
     return -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A cycle: everything that one reading of the configuration has set. The master makes it, and
- * workers inherit it. After it was loaded nothing in it changes but the listeners' sockets and the
- * zones' memory. */
+ * workers inherit it. After it was loaded nothing in it changes but the listeners' sockets, the
+ * zones' memory and the sandbox's filter. */
 #pragma once
 
 #include "base/arena.h"
@@ -81,6 +81,8 @@ struct sizing {
     int64_t descriptors; /* most for each worker; 0: any number */
 };
 
+struct sandbox_filter;
+
 struct cycle {
     struct arena *arena;
     struct conf_source source; /* the files that it was read from */
@@ -89,6 +91,7 @@ struct cycle {
     struct sizing sizing;
     struct stream_settings stream;
     struct needs needs;
+    const struct sandbox_filter *filter; /* its workers', made by the master (sandbox/); or NULL */
     struct zones zones;                  /* declared here, opened by the master */
     struct modules modules;              /* loaded, until the cycle is destroyed */
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */

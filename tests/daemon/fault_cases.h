@@ -23,6 +23,12 @@
         "server { listen 127.0.0.1:$1 reuseport; listen unix:$D/kept; echo; }\n"                   \
         "server { listen 127.0.0.1:$2 backlog=7; listen unix:$D/new; trouble_tood; } }\n"
 
+/* The child that makes the sandbox's filter, whose birth is the master's second fork(), and comes
+ * after its third mmap(). The rows count with it, and a build without a filter has none. */
+#define FAULT_FILTER 2
+#define FAULT_FILTER_MMAP 3
+#define FAULT_FILTER_FORK 2
+
 /* Either a configuration, or a call that fails as FAULT_AFTER is loaded. */
 struct fault_case {
     const char *conf;

@@ -39,10 +39,13 @@ static void set_up(void)
     STAILQ_INIT(&cycle.needs.paths);
     cycle.core.sandbox = SANDBOX_STRICT;
     cycle.core.rlimit_core = -1;
+    cycle.arena = arena_create();
+    ck_assert_ptr_nonnull(cycle.arena);
 }
 
 static void tear_down(void)
 {
+    arena_destroy(&cycle.arena);
     close(target.fd);
     unlink(file);
     ck_assert_int_eq(rmdir(directory), 0);
@@ -65,7 +68,9 @@ static int in_sandbox(int (*act)(const void *arg), const void *arg)
 
     ck_assert_int_ne(pid, -1);
     if (pid == 0)
-        _exit(sandbox_enter(&cycle, &log_) == -1 ? CANNOT_ENTER : act(arg));
+        _exit(sandbox_prepare(&cycle, &log_) == -1 || sandbox_enter(&cycle, &log_) == -1
+                  ? CANNOT_ENTER
+                  : act(arg));
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_msg(WIFEXITED(status), "ended by signal %d", WTERMSIG(status));
     return WEXITSTATUS(status);
@@ -175,6 +180,8 @@ static int enter_with_thread(const void *mode)
     pthread_t thread;
 
     cycle.core.sandbox = *(const int64_t *)mode;
+    if (sandbox_prepare(&cycle, &log_) == -1)
+        return CANNOT_ENTER;
     if (pthread_create(&thread, NULL, wait_here, NULL) != 0)
         return errno;
     return sandbox_enter(&cycle, &log_) == -1 ? CANNOT_ENTER : 0;
