@@ -149,6 +149,14 @@ static void check_parts(const struct master *master)
     assert(master->background == -1 || master->reload.phase == RELOAD_IDLE);
 }
 
+/* Nothing is left to do: whether the service manager knows what it has to know by then. */
+static bool may_exit(struct upgrade *upgrade, struct service_manager *manager)
+{
+    upgrade_receive(upgrade); /* whether the other one is there yet */
+    upgrade_ended(upgrade);
+    return service_manager_may_exit(manager);
+}
+
 static void run(struct master *master)
 {
     struct pool *pool = &master->pool;
@@ -156,7 +164,7 @@ static void run(struct master *master)
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     while ((master->phase == MASTER_RUNS && !master->failed) || pool_has_workers(pool) ||
            master->upgrade.phase >= UPGRADE_STARTING || master->phase == MASTER_RESUMES ||
-           master->left.killed_at != 0) {
+           master->left.killed_at != 0 || !may_exit(&master->upgrade, &master->manager)) {
         alarm_sleep(&master->alarm, &master->timers, &master->clock);
         if (signals_take(COMMAND_REAP, NULL))
             pool_reap(pool);
@@ -168,6 +176,7 @@ static void run(struct master *master)
                 upgrade_receive(&master->upgrade);
         }
         timers_run(&master->timers);
+        upgrade_tell_main(&master->upgrade);
         carry_out_commands(master);
         if (master->log.broken || pool->log_limit.report_ms != 0)
             pool_tend_logs(pool);
@@ -192,8 +201,7 @@ static void clean_up(struct master *master)
 {
     log_write(&master->log, LEVEL_NOTICE, 0, "exit");
     log_report_suppressed(&master->log, true);
-    upgrade_receive(&master->upgrade); /* whether the other one is there yet */
-    upgrade_ended(&master->upgrade);
+    service_manager_done(&master->manager);
     control_end(&master->control);
     remove_stale_names(master->endpoints.pidfile.path, master->pool.serving);
     worker_list_close(&master->list);

@@ -93,8 +93,11 @@ void quit_advance(struct master *master)
         return;
     if (endpoints->phase == ENDPOINTS_ASIDE)
         endpoints_unlock(endpoints, &master->log);
-    if (master->leaves)
+    if (master->leaves) {
+        if (!service_manager_may_exit(&master->manager))
+            return;
         leave_to_child(master);
+    }
     control_reply(&master->control, CONTROL_WAIT_QUIT, &outcome);
     if (take_request(master))
         resume(master);

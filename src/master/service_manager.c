@@ -64,6 +64,16 @@ static void alive_expired(struct loop *loop, struct timer *timer)
     timers_arm(manager->timers, timer, (notify_interval() + 1) / 2);
 }
 
+/* Nobody knows whether it has what we have sent, and an exit waits no longer. */
+static void exit_expired(struct loop *loop, struct timer *timer)
+{
+    struct service_manager *manager = container_of(timer, struct service_manager, exit);
+
+    (void)loop;
+    manager->late = true;
+    log_write(manager->log, LEVEL_WARN, 0, NOTIFY_EXIT_LATE, NOTIFY_EXIT_MS);
+}
+
 void service_manager_init(struct service_manager *manager, const struct service_manager *from)
 {
     assert(from->log != NULL && from->timers != NULL && from->pool != NULL);
@@ -71,6 +81,8 @@ void service_manager_init(struct service_manager *manager, const struct service_
     assert(from->is_main != NULL);
     *manager = *from;
     manager->alive.expired = alive_expired;
+    manager->exit.expired = exit_expired;
+    notify_attend(manager->timers, manager->log);
 }
 
 void service_manager_show(struct service_manager *manager)
@@ -95,6 +107,8 @@ void service_manager_ready(struct service_manager *manager)
         return;
     if (notify_interval() > 0)
         timers_arm(manager->timers, &manager->alive, 0);
+    timers_disarm(manager->timers, &manager->exit);
+    manager->late = false;
     if (*manager->phase != MASTER_RUNS) { /* we are the main process again, and end */
         service_manager_stopping(manager);
         return;
@@ -116,9 +130,28 @@ void service_manager_give_way(struct service_manager *manager, pid_t to)
     notify_mainpid(manager->log, to);
 }
 
-void service_manager_forget(struct service_manager *manager)
+bool service_manager_may_exit(struct service_manager *manager)
+{
+    assert(*manager->phase != MASTER_RUNS || manager->pool->serving == NULL);
+    if (manager->late || notify_confirm(manager->log)) {
+        timers_disarm(manager->timers, &manager->exit);
+        return true;
+    }
+    if (!timer_is_set(&manager->exit))
+        timers_arm(manager->timers, &manager->exit, NOTIFY_EXIT_MS);
+    return false;
+}
+
+void service_manager_done(struct service_manager *manager)
 {
     timers_disarm(manager->timers, &manager->alive);
+    timers_disarm(manager->timers, &manager->exit);
+    notify_attend(NULL, NULL);
+}
+
+void service_manager_forget(struct service_manager *manager)
+{
+    service_manager_done(manager);
     notify_forget();
 }
 

@@ -25,6 +25,8 @@ struct service_manager {
     const bool *is_main;            /* we are the main process, the only one that is listened to */
     char status[NOTIFY_STATUS_MAX]; /* the latest that was shown */
     struct timer alive;             /* when to say again that we are alive */
+    struct timer exit;              /* how long our exit waits for a confirmation */
+    bool late;                      /* which has not come */
 };
 
 /* The first generation serves, or we have become the main process, after another one. */
@@ -36,9 +38,14 @@ void service_manager_forget_status(struct service_manager *manager);
 /* A reload has begun, or has ended as its result says. */
 void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */
+void service_manager_stopping(struct service_manager *manager);
+/* Nothing but the manager is in the way of an exit: whether it has confirmed what it must know of
+ * us before, or has had time enough. Asked again in each wake-up until then. */
+bool service_manager_may_exit(struct service_manager *manager);
 /* The process takes the place of the manager's main one, and has nothing to say to it. */
 void service_manager_forget(struct service_manager *manager);
-void service_manager_stopping(struct service_manager *manager);
+/* No timer runs any more. */
+void service_manager_done(struct service_manager *manager);
 /* Shows the state that the daemon is in, unless it is what was shown last. Called after anything
  * has happened. */
 void service_manager_show(struct service_manager *manager);

@@ -9,6 +9,7 @@
 #include "process/listeners.h"
 #include "process/logs.h"
 #include "systemd/fdstore.h"
+#include "systemd/notify.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -72,6 +73,7 @@ int single_main(struct start *start)
         process_background_failed(start->background, status);
     }
     close_listeners(cycle, &log);
+    notify_wait(&log);
     pidfile_release(&pidfile, &log);
     free((char *)pidfile.path);
     configuration_discard(&cycle, &log);

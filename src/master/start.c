@@ -264,7 +264,7 @@ int start_daemon(
     int status;
 
     log->failures = &start.failures;
-    notify_init();
+    notify_init(log);
     status = take_inheritance(&start, options, log);
     keep_diagnostics(&start, log);
     told = log->diag;

@@ -7,6 +7,7 @@
 #include "process/channel.h"
 #include "process/role.h"
 #include "process/signals.h"
+#include "systemd/notify.h"
 #include "upgrade/execute.h"
 
 #include <assert.h>
@@ -57,6 +58,7 @@ void upgrade_check(const struct upgrade *upgrade)
     assert(upgrade->other >= 0);
     assert(!alone || upgrade->other == 0);
     assert(!alone || upgrade->main);
+    assert(!upgrade->main || !upgrade->main_owed);
     assert(!alone || (link->fd == -1 && upgrade->diag == NULL && upgrade->control == NULL));
     assert(!alone || upgrade->sockets.n == 0);
     assert(upgrade->phase < UPGRADE_STARTING || upgrade->main);
@@ -89,6 +91,7 @@ static void be_alone(struct upgrade *upgrade)
     upgrade->other = 0;
     upgrade->late = false;
     upgrade->main = true;
+    upgrade->main_owed = false;
     upgrade_check(upgrade);
 }
 
@@ -115,8 +118,6 @@ static void meet_deadline(struct loop *loop, struct timer *timer)
     upgrade->late = true;
 }
 
-/* Sending */
-
 static void send_message(struct upgrade *upgrade, struct json *json)
 {
     if (upgrade_link_send(&upgrade->link, json) == -1)
@@ -135,11 +136,21 @@ static void send_flag(struct upgrade *upgrade, const char *name)
     send_message(upgrade, &json);
 }
 
-/* The other process is the main one from now on. */
-static void send_main(struct upgrade *upgrade)
+void upgrade_tell_main(struct upgrade *upgrade)
 {
-    upgrade->main = false;
+    if (!upgrade->main_owed || notify_is_waiting())
+        return;
+    upgrade->main_owed = false;
     send_flag(upgrade, "main");
+}
+
+/* The other process is the main one from now on. */
+static void leave_main(struct upgrade *upgrade, bool stored)
+{
+    upgrade->ops->leave_main(upgrade->host, upgrade->other, stored);
+    upgrade->main = false;
+    upgrade->main_owed = true;
+    upgrade_tell_main(upgrade);
 }
 
 void upgrade_send_rescan(struct upgrade *upgrade)
@@ -288,8 +299,7 @@ static void hand_over(struct upgrade *upgrade)
         (int)upgrade->other, (int)getpid());
     upgrade->ops->ended(upgrade->host, true, NULL, upgrade->diag);
     diag_destroy(&upgrade->diag);
-    upgrade->ops->leave_main(upgrade->host, upgrade->other, true);
-    send_main(upgrade);
+    leave_main(upgrade, true);
     upgrade_check(upgrade);
 }
 
@@ -310,6 +320,7 @@ static void describe_end(const struct upgrade *upgrade, int status, char *text, 
 void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
 {
     char why[DIAG_REASON_MAX];
+    bool owed;
 
     upgrade_check(upgrade);
     assert(pid > 0);
@@ -317,6 +328,7 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
         return;
     upgrade_receive(upgrade); /* its last messages */
     describe_end(upgrade, status, why, sizeof(why));
+    owed = upgrade->main_owed;
     if (upgrade->phase >= UPGRADE_STARTING) {
         roll_back(upgrade, why);
     } else {
@@ -324,6 +336,8 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
             "%s: process %d is the only one again", why, (int)getpid());
         be_alone(upgrade);
         upgrade->ops->take_back(upgrade->host);
+        if (owed) /* the service manager has not heard of it */
+            upgrade->ops->become_main(upgrade->host);
     }
     upgrade->ops->left_alone(upgrade->host);
 }
@@ -392,6 +406,7 @@ static void handle_message(struct upgrade *upgrade, const struct upgrade_message
         upgrade->ops->rescan(upgrade->host);
     if (message->main) {
         upgrade->main = true;
+        upgrade->main_owed = false;
         upgrade->ops->become_main(upgrade->host);
     }
     if (message->serves && upgrade->phase >= UPGRADE_STARTING)
@@ -458,10 +473,8 @@ void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
         signals_send(upgrade->other, gracefully ? SIGQUIT : SIGINT, upgrade->log);
     } else {
         give_queues(upgrade);
-        if (upgrade_is_new(upgrade) && upgrade->main) {
-            upgrade->ops->leave_main(upgrade->host, upgrade->other, true);
-            send_main(upgrade);
-        }
+        if (upgrade_is_new(upgrade) && upgrade->main)
+            leave_main(upgrade, true);
     }
     announce_end(upgrade);
 }
@@ -471,8 +484,7 @@ void upgrade_ended(struct upgrade *upgrade)
     upgrade_check(upgrade);
     if (!upgrade_is_new(upgrade) || !upgrade->main)
         return;
-    upgrade->ops->leave_main(upgrade->host, upgrade->other, false); /* for the next start */
-    send_main(upgrade);
+    leave_main(upgrade, false); /* for the next start */
 }
 
 void upgrade_done(struct upgrade *upgrade, bool failed)
@@ -480,6 +492,8 @@ void upgrade_done(struct upgrade *upgrade, bool failed)
     CHECK_KIND(upgrade, UPGRADE_KIND);
     if (failed && upgrade_is_new(upgrade))
         upgrade_report(upgrade->link.fd, upgrade->diag);
+    if (upgrade->main_owed) /* the service manager reads too late for us */
+        send_flag(upgrade, "main");
     if (upgrade->phase != UPGRADE_NONE)
         be_alone(upgrade);
     upgrade->kind = 0;

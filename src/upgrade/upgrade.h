@@ -75,6 +75,7 @@ struct upgrade {
     struct timers *timers;
     const struct binary *binary;    /* to be executed */
     bool main;                      /* we are the service manager's main process */
+    bool main_owed;                 /* the other one is, and is told so when the manager has been */
     pid_t other;                    /* the other master process; 0: there is none, or none yet */
     struct upgrade_link link;       /* to it */
     struct upgrade_sockets sockets; /* the listening sockets of the other process */
@@ -101,6 +102,9 @@ void upgrade_announce(struct upgrade *upgrade);
 /* Makes the other process's workers look at their listeners, from which one of ours has
  * withdrawn. */
 void upgrade_send_rescan(struct upgrade *upgrade);
+/* Tells the other process that it is the main one, as soon as the service manager has been told:
+ * what it sends the manager before would be ignored. Called in each wake-up. */
+void upgrade_tell_main(struct upgrade *upgrade);
 /* A child has exited: if it is the new process, the old one goes on alone. */
 void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
 /* The daemon begins to end and its listeners are still open: gives the queues that the other

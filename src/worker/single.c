@@ -17,11 +17,18 @@ static void alive_expired(struct loop *loop, struct timer *timer)
 void single_serving(struct fb_worker *worker)
 {
     assert(worker->role == ROLE_SINGLE && worker->phase == WORKER_SERVING);
+    notify_attend(&worker->stream.net.loop.timers, &worker->log);
     notify_status(&worker->log, "Serving: a single process");
     notify_ready(&worker->log);
     worker->alive.expired = alive_expired;
     if (notify_interval() > 0)
         timer_set(&worker->stream.net.loop, &worker->alive, notify_interval() / 2);
+}
+
+void single_ended(struct fb_worker *worker)
+{
+    assert(worker->role == ROLE_SINGLE && worker->phase >= WORKER_SERVING);
+    notify_attend(NULL, NULL);
 }
 
 void single_ending(struct fb_worker *worker)

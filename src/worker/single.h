@@ -8,3 +8,5 @@ struct fb_worker;
 void single_serving(struct fb_worker *worker);
 /* Reports that the worker has begun to drain or to end. */
 void single_ending(struct fb_worker *worker);
+/* The worker's loop has ended: its timers are not used any more. */
+void single_ended(struct fb_worker *worker);

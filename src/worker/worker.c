@@ -237,6 +237,8 @@ static int serve(struct fb_worker *worker)
         single_serving(worker);
     }
     worker_run(worker);
+    if (worker->role == ROLE_SINGLE)
+        single_ended(worker);
     if (net->loop.wait_error == 0) {
         log_write(&worker->log, LEVEL_NOTICE, 0, "exiting");
         return EXIT_SUCCESS;

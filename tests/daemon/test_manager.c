@@ -33,7 +33,7 @@ START_TEST(a_start_is_told_when_it_serves)
     manager = start_daemon(daemon, 0);
     ck_assert_int_eq(client_error(daemon->ports[0]), 0);
     ck_assert(service_manager_is_quiet(manager));
-    daemon_stop(daemon, SIGTERM);
+    service_manager_stop(manager, SIGTERM);
     service_manager_expect(manager, "STOPPING=1");
     service_manager_expect(manager, "STATUS=Stopping: 2 workers");
     service_manager_destroy(manager);

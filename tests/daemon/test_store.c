@@ -138,7 +138,7 @@ START_TEST(clients_wait_while_nobody_runs)
 
     daemon_configure(daemon, "%s", ends[_i].conf);
     manager = start_daemon(daemon);
-    daemon_stop(daemon, ends[_i].signal);
+    service_manager_stop(manager, ends[_i].signal);
     clients[0] = client_open(daemon->ports[0]);
     clients[1] = client_open_unix(daemon_path(daemon, "socket"));
     for (int i = 0; i < 2; i++) {
@@ -184,7 +184,7 @@ START_TEST(the_next_start_serves_who_has_waited)
 
     daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
     manager = start_daemon(daemon);
-    daemon_stop(daemon, SIGQUIT);
+    service_manager_stop(manager, SIGQUIT);
     clients[0] = client_open(daemon->ports[0]);
     clients[1] = client_open_unix(daemon_path(daemon, "socket"));
     start_again(daemon, manager);
@@ -216,7 +216,7 @@ START_TEST(what_is_not_wanted_any_more_is_removed)
 
     daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
     manager = start_daemon(daemon);
-    daemon_stop(daemon, SIGQUIT);
+    service_manager_stop(manager, SIGQUIT);
     client = client_open_unix(daemon_path(daemon, "socket"));
     daemon_configure(
         daemon, "%s events {} stream { server { listen 127.0.0.1:$0; echo; } }", modes[_i]);
@@ -239,7 +239,7 @@ START_TEST(an_activated_socket_is_not_stored)
 
     daemon_configure(daemon, "%s events {} stream {" TWO "}", modes[_i]);
     manager = start_daemon(daemon);
-    daemon_stop(daemon, SIGQUIT);
+    service_manager_stop(manager, SIGQUIT);
     for (unsigned i = 0; i < manager->stored_n; i++)
         snprintf(manager->store[i].name, sizeof(manager->store[i].name), "forkbeard-%u.socket", i);
     start_again(daemon, manager);

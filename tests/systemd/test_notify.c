@@ -53,7 +53,7 @@ static void start_notify(struct fixture *fixture, const char *interval, pid_t pi
         setenv("WATCHDOG_USEC", interval, 1);
         setenv("WATCHDOG_PID", text, 1);
     }
-    notify_init();
+    notify_init(&fixture->log);
 }
 
 static const char *receive_message(struct fixture *fixture)
@@ -181,7 +181,7 @@ START_TEST(it_is_handed_on)
     ck_assert_str_eq(getenv("NOTIFY_SOCKET"), f.name);
     ck_assert_str_eq(getenv("WATCHDOG_USEC"), "3000000");
     ck_assert_ptr_null(getenv("WATCHDOG_PID"));
-    notify_init();
+    notify_init(&f.log);
     ck_assert_uint_eq(notify_interval(), 3000);
     check_environment();
     tear_down(&f);
@@ -207,7 +207,7 @@ START_TEST(without_a_manager_nothing_is_said)
     if (_i == 1)
         setenv("NOTIFY_SOCKET", "", 1);
     setenv("WATCHDOG_USEC", "3000000", 1);
-    notify_init();
+    notify_init(&f.log);
     ck_assert(!notify_is_on());
     ck_assert_uint_eq(notify_interval(), 0);
     notify_ready(&f.log);

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps the messages, sends them from the first on until one cannot be sent, and looks for the
+ * confirmation. A manager that cannot be reached has nobody behind its socket: what waits for it is
+ * dropped, with one line. */
+#include "systemd/notify_queue.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BARRIER "BARRIER=1"
+#define NAME_LINE "\nFDNAME="
+#define FIRST_PAUSE_MS 1
+#define LONGEST_PAUSE_MS 500
+#define SLOW_MS 1000 /* until a manager that does not read is logged */
+
+struct notify_message {
+    TAILQ_ENTRY(notify_message) link;
+    enum notify_kind kind;
+    int fd; /* our own, or -1 */
+    size_t length;
+    char text[];
+};
+
+static bool must_arrive(enum notify_kind kind)
+{
+    return kind >= NOTIFY_MAIN_PID;
+}
+
+static void drop(struct notify_queue *queue, struct notify_message *message)
+{
+    TAILQ_REMOVE(&queue->messages, message, link);
+    if (message->fd != -1)
+        close(message->fd);
+    else
+        queue->plain_n--;
+    free(message);
+}
+
+static void drop_all(struct notify_queue *queue)
+{
+    while (!TAILQ_EMPTY(&queue->messages))
+        drop(queue, TAILQ_FIRST(&queue->messages));
+}
+
+static void close_barrier(struct notify_queue *queue)
+{
+    if (queue->barrier != -1)
+        close(queue->barrier);
+    queue->barrier = -1;
+}
+
+static uint64_t now(const struct notify_queue *queue)
+{
+    return queue->timers != NULL ? queue->timers->clock->mono_ms : 0;
+}
+
+/* Sending */
+
+static void note_unreachable(struct notify_queue *queue, struct log *log)
+{
+    if (!queue->failing)
+        log_write(log, LEVEL_ERROR, errno,
+            "the service manager (NOTIFY_SOCKET=%s) cannot be reached", queue->name);
+    queue->failing = true;
+    queue->unconfirmed = false;
+    queue->waiting_ms = 0;
+    close_barrier(queue);
+    drop_all(queue);
+}
+
+static void note_waiting(struct notify_queue *queue, struct log *log)
+{
+    queue->failing = false;
+    if (queue->waiting_ms == 0)
+        queue->waiting_ms = now(queue);
+    if (queue->slow || now(queue) - queue->waiting_ms < SLOW_MS)
+        return;
+    queue->slow = true;
+    log_write(log, LEVEL_WARN, 0,
+        "the service manager (NOTIFY_SOCKET=%s) does not read: messages wait for it", queue->name);
+}
+
+static void note_sent(struct notify_queue *queue, struct log *log)
+{
+    if (queue->slow)
+        log_write(log, LEVEL_NOTICE, 0, "the service manager (NOTIFY_SOCKET=%s) reads again",
+            queue->name);
+    queue->slow = false;
+    queue->failing = false;
+    queue->waiting_ms = 0;
+    queue->pause_ms = FIRST_PAUSE_MS;
+}
+
+/* Sends from the first message on until one has to wait. */
+static void send_messages(struct notify_queue *queue, struct log *log)
+{
+    struct notify_message *message;
+
+    while ((message = TAILQ_FIRST(&queue->messages)) != NULL) {
+        switch (notify_socket_send(&queue->socket, message->text, message->length, message->fd)) {
+        case NOTIFY_LATER:
+            note_waiting(queue, log);
+            return;
+        case NOTIFY_UNREACHABLE:
+            note_unreachable(queue, log);
+            return;
+        case NOTIFY_UNFIT:
+            log_write(log, LEVEL_ALERT, errno, "a message to the service manager was dropped");
+            break;
+        case NOTIFY_SENT:
+            note_sent(queue, log);
+            if (must_arrive(message->kind)) {
+                queue->unconfirmed = true;
+                queue->unanswered = false;
+            }
+        }
+        drop(queue, message);
+    }
+}
+
+/* Sends the end of a pipe, which the manager closes when it has read all that came before. */
+static void send_barrier(struct notify_queue *queue, struct log *log)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1)
+        return;
+    switch (notify_socket_send(&queue->socket, BARRIER, strlen(BARRIER), ends[1])) {
+    case NOTIFY_SENT:
+        note_sent(queue, log);
+        queue->barrier = ends[0];
+        queue->barrier_ms = now(queue);
+        queue->unconfirmed = false;
+        break;
+    case NOTIFY_UNREACHABLE:
+        note_unreachable(queue, log);
+        close(ends[0]);
+        break;
+    default:
+        note_waiting(queue, log);
+        close(ends[0]);
+    }
+    close(ends[1]);
+}
+
+/* Looks whether the manager has closed its end, or had time enough for it. */
+static void check_barrier(struct notify_queue *queue)
+{
+    struct pollfd state = { .fd = queue->barrier };
+
+    if (queue->barrier == -1)
+        return;
+    if (poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0) {
+        queue->unanswered = false;
+        close_barrier(queue);
+    } else if (now(queue) - queue->barrier_ms >= NOTIFY_QUEUE_DEADLINE_MS) {
+        queue->unanswered = true;
+        queue->unconfirmed = true;
+        close_barrier(queue);
+    }
+}
+
+/* Sets the timer for as long as there is something to do. */
+static void arm(struct notify_queue *queue)
+{
+    if (queue->timers == NULL)
+        return;
+    if (TAILQ_EMPTY(&queue->messages) && queue->barrier == -1 &&
+        (!queue->unconfirmed || queue->unanswered)) {
+        timers_disarm(queue->timers, &queue->again);
+        queue->pause_ms = FIRST_PAUSE_MS;
+        return;
+    }
+    if (!timer_is_set(&queue->again) || queue->again.deadline > now(queue) + queue->pause_ms)
+        timers_arm(queue->timers, &queue->again, queue->pause_ms);
+}
+
+static void advance(struct notify_queue *queue, struct log *log, bool again)
+{
+    send_messages(queue, log);
+    check_barrier(queue);
+    if (TAILQ_EMPTY(&queue->messages) && queue->barrier == -1 && queue->unconfirmed &&
+        (again || !queue->unanswered))
+        send_barrier(queue, log);
+}
+
+void notify_queue_advance(struct notify_queue *queue, struct log *log)
+{
+    if (queue->name == NULL)
+        return;
+    advance(queue, log, true);
+    arm(queue);
+}
+
+static void again_expired(struct loop *loop, struct timer *timer)
+{
+    struct notify_queue *queue = container_of(timer, struct notify_queue, again);
+
+    (void)loop;
+    queue->pause_ms *= 2;
+    if (queue->pause_ms > LONGEST_PAUSE_MS)
+        queue->pause_ms = LONGEST_PAUSE_MS;
+    advance(queue, queue->log, false);
+    arm(queue);
+}
+
+/* Messages */
+
+/* Whether two messages are about descriptors of one name. */
+static bool have_one_name(const char *a, const char *b)
+{
+    const char *of_a = strstr(a, NAME_LINE), *of_b = strstr(b, NAME_LINE);
+
+    return of_a != NULL && of_b != NULL && strcmp(of_a, of_b) == 0;
+}
+
+/* Whether a message that waits is of no interest any more when this one follows. */
+static bool is_outdated_by(
+    const struct notify_message *waiting, enum notify_kind kind, const char *text)
+{
+    switch (kind) {
+    case NOTIFY_MAIN_PID:
+        return waiting->kind == NOTIFY_MAIN_PID;
+    case NOTIFY_UNSTORE:
+        return (waiting->kind == NOTIFY_STORE || waiting->kind == NOTIFY_UNSTORE) &&
+               have_one_name(waiting->text, text);
+    default:
+        return false;
+    }
+}
+
+/* A reload that begins takes the place of one that has begun and ended unheard. */
+static void drop_reload(struct notify_queue *queue)
+{
+    struct notify_message *message, *next;
+    bool begun = false;
+
+    TAILQ_FOREACH_SAFE (message, &queue->messages, link, next) {
+        begun = begun || message->kind == NOTIFY_RELOADING;
+        if (begun && (message->kind == NOTIFY_RELOADING || message->kind == NOTIFY_READY))
+            drop(queue, message);
+    }
+}
+
+static void drop_outdated(struct notify_queue *queue, enum notify_kind kind, const char *text)
+{
+    struct notify_message *message, *next;
+
+    if (kind == NOTIFY_RELOADING)
+        drop_reload(queue);
+    TAILQ_FOREACH_SAFE (message, &queue->messages, link, next)
+        if (is_outdated_by(message, kind, text))
+            drop(queue, message);
+}
+
+static struct notify_message *find_last(const struct notify_queue *queue, enum notify_kind kind)
+{
+    struct notify_message *message;
+
+    TAILQ_FOREACH_REVERSE(message, &queue->messages, notify_messages, link)
+    if (message->kind == kind || (kind <= NOTIFY_STOPPING && message->kind <= NOTIFY_STOPPING))
+        break;
+    return message != NULL && message->kind == kind ? message : NULL;
+}
+
+static struct notify_message *create(enum notify_kind kind, const char *text, int fd)
+{
+    size_t length = strlen(text);
+    struct notify_message *message = malloc(sizeof(*message) + length + 1);
+
+    if (message == NULL)
+        return NULL;
+    message->kind = kind;
+    message->length = length;
+    memcpy(message->text, text, length + 1);
+    message->fd = fd != -1 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (fd != -1 && message->fd == -1) {
+        free(message);
+        return NULL;
+    }
+    return message;
+}
+
+/* Puts the message at the end, or, a status, in the place of the one before. */
+static int add(
+    struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd)
+{
+    struct notify_message *message, *same = find_last(queue, kind);
+
+    if (same != NULL && (kind <= NOTIFY_STOPPING || kind == NOTIFY_ALIVE))
+        return 0; /* says it already */
+    errno = ENOBUFS;
+    message = fd != -1 || kind == NOTIFY_MAIN_PID || queue->plain_n < NOTIFY_QUEUE_MAX
+                  ? create(kind, text, fd)
+                  : NULL;
+    if (message == NULL) {
+        log_write(log, LEVEL_ALERT, errno, "a message to the service manager was dropped");
+        return -1;
+    }
+    if (kind == NOTIFY_STATUS && same != NULL) {
+        TAILQ_INSERT_BEFORE(same, message, link);
+        drop(queue, same);
+    } else {
+        TAILQ_INSERT_TAIL(&queue->messages, message, link);
+    }
+    if (fd == -1)
+        queue->plain_n++;
+    return 0;
+}
+
+int notify_queue_push(
+    struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd)
+{
+    bool waits;
+
+    assert(log != NULL && (fd == -1) == (kind != NOTIFY_STORE));
+    if (queue->name == NULL)
+        return -1;
+    drop_outdated(queue, kind, text);
+    waits = !TAILQ_EMPTY(&queue->messages);
+    if (add(queue, log, kind, text, fd) == -1)
+        return -1;
+    if (!waits || queue->timers == NULL)
+        send_messages(queue, log);
+    arm(queue);
+    return queue->failing ? -1 : 0;
+}
+
+bool notify_queue_cancel(struct notify_queue *queue, enum notify_kind kind)
+{
+    struct notify_message *message, *next;
+    bool any = false;
+
+    TAILQ_FOREACH_SAFE (message, &queue->messages, link, next)
+        if (message->kind == kind) {
+            drop(queue, message);
+            any = true;
+        }
+    return any;
+}
+
+bool notify_queue_is_waiting(const struct notify_queue *queue)
+{
+    return !TAILQ_EMPTY(&queue->messages);
+}
+
+bool notify_queue_is_confirmed(const struct notify_queue *queue)
+{
+    const struct notify_message *message;
+
+    TAILQ_FOREACH (message, &queue->messages, link)
+        if (must_arrive(message->kind))
+            return false;
+    return !queue->unconfirmed && queue->barrier == -1;
+}
+
+/* Beginning and end */
+
+void notify_queue_init(struct notify_queue *queue, const char *name, struct log *log)
+{
+    const char *wrong;
+
+    *queue = (struct notify_queue) {
+        .barrier = -1, .pause_ms = FIRST_PAUSE_MS, .again = { .expired = again_expired }
+    };
+    queue->socket.fd = -1;
+    TAILQ_INIT(&queue->messages);
+    if (name == NULL)
+        return;
+    wrong = notify_socket_set(&queue->socket, name);
+    if (wrong != NULL)
+        log_write(log, LEVEL_ERROR, 0,
+            "NOTIFY_SOCKET=\"%s\" cannot be used (%s): the service manager is told nothing", name,
+            wrong);
+    else
+        queue->name = strdup(name);
+}
+
+void notify_queue_attend(struct notify_queue *queue, struct timers *timers, struct log *log)
+{
+    assert((timers == NULL) == (log == NULL));
+    if (queue->timers != NULL)
+        timers_disarm(queue->timers, &queue->again);
+    queue->timers = timers;
+    queue->log = log;
+    if (queue->name != NULL)
+        arm(queue);
+}
+
+void notify_queue_done(struct notify_queue *queue)
+{
+    notify_queue_attend(queue, NULL, NULL);
+    drop_all(queue);
+    close_barrier(queue);
+    notify_socket_close(&queue->socket);
+    free(queue->name);
+    queue->name = NULL;
+    queue->unconfirmed = false;
+}

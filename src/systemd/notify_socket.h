@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way of one message to the service manager: a datagram to the unix socket that it has named,
+ * with a descriptor perhaps, as sd_notify(3) describes. Nothing here waits: what cannot be sent now
+ * is the caller's to send again. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+struct notify_socket {
+    struct sockaddr_un address;
+    socklen_t length; /* of the address; 0: there is none */
+    int fd;           /* made with the first message, because descriptors may have been passed to
+                       * us; -1: there is none yet */
+};
+
+enum notify_sent {
+    NOTIFY_SENT,        /* the kernel has it */
+    NOTIFY_LATER,       /* the manager does not read, or something is short */
+    NOTIFY_UNREACHABLE, /* nobody has the socket; errno says more */
+    NOTIFY_UNFIT,       /* this message can never be sent; errno says more */
+};
+
+/* Takes the address: a path that begins with '/', or a name that begins with '@'. NULL, or what is
+ * wrong with it. */
+const char *notify_socket_set(struct notify_socket *manager, const char *text);
+enum notify_sent notify_socket_send(
+    struct notify_socket *manager, const char *text, size_t length, int fd);
+/* Closes the descriptor and forgets the address. */
+void notify_socket_close(struct notify_socket *manager);
