@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Every idle connection costs one slot and its protocol's state, and nothing else. */
-static_assert(sizeof(struct fb_conn) <= 280, "an idle connection has become dearer");
+static_assert(sizeof(struct fb_conn) <= 248, "an idle connection has become dearer");
 
 /* Receives after which a connection with endless input gives the others their turn. */
 #define RECEIVES_A_TURN 16
@@ -79,8 +79,17 @@ static void open_conn(struct fb_conn *conn)
 {
     conn_set_phase(conn, CONN_OPEN);
     conn->owner_knows = 1;
+    conn->opening = 1;
     conn->ops->opened(conn);
     conn_update_reading(conn);
+}
+
+/* The connection that has been opened goes on: its deadline counts from now on. */
+static void rest_opened(struct fb_conn *conn)
+{
+    conn->opening = 0;
+    if (conn->limited)
+        conn_deadline_enter(conn);
 }
 
 static void run_read(struct loop *loop, struct source *source)
@@ -103,6 +112,8 @@ static void run_read(struct loop *loop, struct source *source)
         if (source->generation != generation)
             return;
     }
+    if (conn->opening)
+        rest_opened(conn);
     if (reading->ready && reading->armed)
         loop_post(loop, reading, QUEUE_NEXT);
 }
@@ -120,29 +131,6 @@ static void run_write(struct loop *loop, struct source *source)
 static const struct source_ops conn_source_ops = {
     .run = { [EVENT_READ] = run_read, [EVENT_WRITE] = run_write },
 };
-
-static void conn_expired(struct loop *loop, struct timer *timer)
-{
-    struct fb_conn *conn = container_of(timer, struct fb_conn, timer);
-    struct net *net = conn->net;
-
-    assert(conn->phase != CONN_FREE && &net->loop == loop);
-    if (conn->phase == CONN_LINGERING)
-        conn_fail(conn, FB_TIMED_OUT);
-    else
-        conn->ops->expired(conn);
-    net_flush(net);
-}
-
-static void remember_peer(struct fb_conn *conn, const struct sockaddr *peer)
-{
-    if (peer->sa_family == AF_INET)
-        memcpy(&conn->peer.in, peer, sizeof(conn->peer.in));
-    else if (peer->sa_family == AF_INET6)
-        memcpy(&conn->peer.in6, peer, sizeof(conn->peer.in6));
-    else
-        conn->peer.family = AF_UNIX;
-}
 
 struct fb_conn *conn_take_slot(
     struct net *net, const struct sockaddr *peer, const struct conn_ops *ops, void *owner)
@@ -163,12 +151,11 @@ struct fb_conn *conn_take_slot(
     source->ops = &conn_source_ops;
     source->io = loop->mechanism->io;
     source->io_state = loop->mechanism_state;
-    conn->timer.expired = conn_expired;
     conn->net = net;
     conn->ops = ops;
     conn->owner = owner;
     conn->number = ++net->last_number;
-    remember_peer(conn, peer);
+    conn_peer_set(&conn->peer, peer);
     net->connection_n++;
     return conn;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection: a slot of the loop's table with its events, its timer and nothing else; memory for
- * bytes is held only while the owner has not consumed or the peer has not taken them.
+/* A connection: a slot of the loop's table with its events, its deadline and nothing else; memory
+ * for bytes is held only while the owner has not consumed or the peer has not taken them.
  *
  * Responsible for moving bytes between a socket and its owner's callbacks (struct conn_ops). The
  * callbacks run from the loop, never from the calls below: what a call asks for is done by the
@@ -25,7 +25,7 @@ struct conn_ops {
     void (*eof)(struct fb_conn *conn, fb_bytes rest);
     /* Unsent output fell below the low-water mark after it had been above the high-water mark. */
     void (*writable)(struct fb_conn *conn);
-    /* The owner's timer of the connection has expired. */
+    /* The owner's deadline of the connection is reached. */
     void (*expired)(struct fb_conn *conn);
     /* Runs once for every `opened`, and for every connect; afterwards the owner may not use the
      * connection. */
@@ -65,9 +65,26 @@ enum conn_write { CONN_WRITE_ON, CONN_WRITE_ENDING /* FIN follows the output */,
 /* The activity of a client, for the statistics. */
 enum conn_activity { CONN_WAITING, CONN_READING, CONN_WRITING };
 
+/* A place in a list of connections, which are named by their slots; 0: none. */
+struct conn_link {
+    uint32_t next, prev;
+};
+
+/* The peer's address, without what nobody asks for. */
+struct conn_peer {
+    sa_family_t family; /* AF_UNIX: nothing else is known */
+    in_port_t port;
+    uint32_t scope; /* AF_INET6 */
+    union {
+        struct in_addr in;
+        struct in6_addr in6;
+    };
+};
+
 struct fb_conn {
-    struct source source; /* the first member: a slot of the loop's table */
-    struct timer timer;   /* the owner's; of a lingering connection: net/'s */
+    struct source source;   /* the first member: a slot of the loop's table */
+    struct conn_link timed; /* in a bucket of the net's wheel */
+    struct conn_link among; /* in a list of the owner's */
     struct net *net;
     const struct conn_ops *ops;
     void *owner; /* the owner's, as are the next two */
@@ -81,11 +98,8 @@ struct fb_conn {
     uint64_t number;         /* in the log; counted by the worker */
     uint64_t opened_ms;      /* monotonic; the owner's */
     uint64_t moved_ms;       /* monotonic; when input was last given to `data`, or output left */
-    union {
-        sa_family_t family; /* AF_UNIX: nothing else is known */
-        struct sockaddr_in in;
-        struct sockaddr_in6 in6;
-    } peer;
+    struct conn_peer peer;
+    uint32_t deadline;          /* if `limited`: the low bits of the loop's monotonic ms */
     uint32_t phase : 8;         /* enum conn_phase; only conn_set_phase() changes it */
     uint32_t read : 2;          /* enum conn_read; only conn_set_read() changes it */
     uint32_t write : 2;         /* enum conn_write; only conn_set_write() changes it */
@@ -98,6 +112,8 @@ struct fb_conn {
     uint32_t debug : 1;         /* debug_connection */
     uint32_t idle : 1;          /* the owner's: may be closed to drain */
     uint32_t session_phase : 3; /* the owner's */
+    uint32_t limited : 1;       /* has a deadline: the owner's; of a lingering one: net/'s */
+    uint32_t opening : 1;       /* `opened` and its flush run: the deadline waits for their end */
 };
 
 /* Restarts the time without a byte moved: the owner's timer stays where it is, and the owner asks
@@ -129,6 +145,51 @@ static inline bool conn_has_failed(const struct fb_conn *conn)
 {
     return conn->phase == CONN_FAILED || conn->phase == CONN_LINGERED;
 }
+
+/* Returns the connection's slot as links name it. */
+static inline uint32_t conn_slot(const struct fb_conn *conn)
+{
+    const void *base = conn->net->loop.sources.base;
+
+    return (uint32_t)(conn - (const struct fb_conn *)base) + 1;
+}
+
+static inline struct fb_conn *conn_at_slot(const struct net *net, uint32_t slot)
+{
+    void *base = net->loop.sources.base;
+
+    return (struct fb_conn *)base + (slot - 1);
+}
+
+/* conn_deadline.c: Enter the connection into the wheel by its deadline, and take it out. */
+void conn_deadline_enter(struct fb_conn *conn);
+void conn_deadline_leave(struct fb_conn *conn);
+
+/* Has `expired` run in `ms` (at least 1) from the cached time, and at no other that was set before;
+ * at the latest in CONN_DEADLINE_MOST. */
+static inline void conn_deadline_set(struct fb_conn *conn, uint64_t ms)
+{
+    uint32_t deadline = (uint32_t)conn->net->loop.clock.mono_ms +
+                        (uint32_t)(ms < CONN_DEADLINE_MOST ? ms : CONN_DEADLINE_MOST) + (ms == 0);
+    bool put_off = conn->limited && (int32_t)(deadline - conn->deadline) >= 0;
+
+    conn->deadline = deadline;
+    conn->limited = 1;
+    if (!put_off && !conn->opening)
+        conn_deadline_enter(conn);
+}
+
+/* May be called where there is no deadline. */
+static inline void conn_deadline_clear(struct fb_conn *conn)
+{
+    if (conn->limited)
+        conn_deadline_leave(conn);
+}
+
+/* conn_peer.c: Remembers an address; fills in the peer's, of which a unix socket's family alone is
+ * known. */
+void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address);
+void conn_peer_address(const struct fb_conn *conn, struct address *out);
 
 /* conn.c: Takes a slot for a connection on `fd`, which it owns from now on, and whose `opened` will
  * run from the normal queue; NULL when worker_connections are in use. */

@@ -55,7 +55,7 @@ static void check_unowned(const struct fb_conn *conn)
 {
     assert(!conn->owner_knows && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
     assert(conn->write == CONN_WRITE_ENDED);
-    assert(conn->phase == CONN_LINGERED || timer_is_set(&conn->timer));
+    assert(conn->phase == CONN_LINGERED || conn->limited);
     assert((conn->phase == CONN_LINGERED) == (conn->reason != 0));
 }
 

@@ -12,7 +12,7 @@ static void detach_owner(struct fb_conn *conn, fb_reason reason)
     bool owner_knows = conn->owner_knows;
 
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
-    timer_del(&conn->net->loop, &conn->timer);
+    conn_deadline_clear(conn);
     conn_drop_output(conn);
     conn_drop_input(conn);
     conn_count(conn);
@@ -31,7 +31,7 @@ static void release_slot(struct fb_conn *conn, fb_reason reason)
     assert(!conn->owner_knows && conn->in == NULL && conn->out == NULL);
     assert(net->connection_n > 0 && (outgoing || net->client_n > 0));
     conn_set_phase(conn, CONN_FREE);
-    timer_del(&net->loop, &conn->timer);
+    conn_deadline_clear(conn);
     source_close(&net->loop, &conn->source, reason == FB_ABORTED);
     net->connection_n--;
     if (!outgoing) {
@@ -71,7 +71,7 @@ static void linger(struct fb_conn *conn)
     if (source_arm(loop, &conn->source, EVENT_READ) == -1)
         conn_end(conn, FB_NO_MEMORY);
     else
-        timer_set(loop, &conn->timer, conn->net->lingering_timeout);
+        conn_deadline_set(conn, conn->net->lingering_timeout);
 }
 
 /* Leaves an open connection to its next owner; it fails where there is no memory to keep it, or

@@ -11,7 +11,7 @@ void conn_vlog(
     const struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args)
 {
     char client[ADDRESS_TEXT];
-    struct address address = { .length = 0 };
+    struct address address;
     struct log_line line = {
         .level = level,
         .error = error,
@@ -19,7 +19,7 @@ void conn_vlog(
         .force = conn->debug,
     };
 
-    memcpy(&address.any, &conn->peer, sizeof(conn->peer));
+    conn_peer_address(conn, &address);
     if (!conn->outgoing)
         line.client = address_format(&address, false, client);
     conn->ops->describe(conn, &line, client);

@@ -41,7 +41,7 @@ static void pipe_expired(struct loop *loop, struct timer *timer)
 
 static void pipe_opened(struct fb_conn *conn)
 {
-    timer_del(&conn->net->loop, &conn->timer); /* the connect's */
+    conn_deadline_clear(conn); /* the connect's */
 }
 
 static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
@@ -159,7 +159,7 @@ static void join_end(struct conn_pipe *pipe, int i, struct fb_conn *conn)
     conn->ops = &pipe_ops;
     conn->paused = 0;
     if (conn->phase != CONN_OPENING && conn->phase != CONN_CONNECTING)
-        timer_del(&pipe->net->loop, &conn->timer);
+        conn_deadline_clear(conn);
 }
 
 /* Reads on, whether or not the owner had stopped the connection, and offers input that was left. */

@@ -8,7 +8,7 @@
  *     conn_splice.c                  a pipe's bytes within the kernel
  *     conn_input.c, conn_output.c    buffers, and one system call each
  *     conn_state.c                   phase, halves, dirty mark
- *     conn_log.c, chunk.c */
+ *     conn_deadline.c, conn_log.c, chunk.c */
 #pragma once
 
 #include "net/conn.h"

@@ -10,6 +10,19 @@
 
 #define SCRATCH_SIZE (64 * 1024)
 
+/* The deadline of a connection, which has none any more, was reached. */
+static void expire_conn(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+
+    assert(conn->phase != CONN_FREE && !conn->limited);
+    if (conn->phase == CONN_LINGERING)
+        conn_fail(conn, FB_TIMED_OUT);
+    else
+        conn->ops->expired(conn);
+    net_flush(net);
+}
+
 int net_init(struct net *net, const struct net_options *options)
 {
     struct loop_options loop = {
@@ -32,6 +45,7 @@ int net_init(struct net *net, const struct net_options *options)
     };
     net->heartbeat = options->heartbeat != NULL ? options->heartbeat : &net->own_heartbeat;
     chunk_pool_init(&net->chunks, net->memory);
+    conn_wheel_init(&net->wheel, expire_conn);
     if (loop_init(&net->loop, &loop) == -1)
         return -1;
     net->scratch = memory_alloc(net->memory, SCRATCH_SIZE);
@@ -56,6 +70,7 @@ static void close_spare_pipes(struct net *net)
 void net_done(struct net *net)
 {
     assert(net->connection_n == 0 && net->client_n == 0 && !net->flushing);
+    conn_wheel_done(net);
     chunk_pool_done(&net->chunks);
     close_spare_pipes(net);
     memory_release(net->memory, net->scratch);
@@ -100,18 +115,20 @@ void net_fail_all(struct net *net, fb_reason reason)
 void net_check(const struct net *net)
 {
     const struct fb_conn *conn;
-    uint32_t index = 0, n = 0, clients = 0;
+    uint32_t index = 0, n = 0, clients = 0, timed = 0;
 
     while ((conn = net_next_conn(net, &index)) != NULL) {
         assert(conn->net == net);
         conn_check(conn);
         n++;
         clients += !conn->outgoing;
+        timed += conn->timed.prev != 0;
     }
     assert(n == net->connection_n && n <= net->connections_max);
     assert(clients == net->client_n);
     assert(net->spare_pipe_n <= NET_SPARE_PIPES);
     chunk_pool_check(&net->chunks);
+    conn_wheel_check(net, timed);
     if (net->flushing)
         return;
     assert(TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]));

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "event/loop.h"
 #include "net/chunk.h"
+#include "net/conn_deadline.h"
 #include "shm/shared.h"
 
 #include <forkbeard/types.h>
@@ -45,6 +46,7 @@ struct net {
     fb_bytes lent; /* input that the running callback may borrow in its output; n is 0: none */
     bool flushing;
     struct chunk_pool chunks;
+    struct conn_wheel wheel;                       /* the connections' deadlines */
     struct iovec pieces[NET_PIECES];               /* of the system call that sends */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
     unsigned spare_pipe_n;

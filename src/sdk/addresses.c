@@ -7,21 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
-static void copy_target(struct sockaddr_storage *out, const struct fb_target *target)
+static void copy_address(struct sockaddr_storage *out, const struct address *address)
 {
-    assert(target->address.length <= sizeof(*out));
-    memcpy(out, &target->address.any, target->address.length);
+    assert(address->length <= sizeof(*out));
+    out->ss_family = address->any.sa_family;
+    memcpy(out, &address->any, address->length);
 }
 
 int fb_peer_address(const fb_conn *conn, struct sockaddr_storage *out)
 {
+    struct address peer;
+
     if (!SDK_VALID(conn))
         return -1;
     memset(out, 0, sizeof(*out));
-    if (conn->outgoing)
-        copy_target(out, session_conn_of(conn)->target);
-    else
-        memcpy(out, &conn->peer, sizeof(conn->peer));
+    if (conn->outgoing) {
+        copy_address(out, &session_conn_of(conn)->target->address);
+    } else {
+        conn_peer_address(conn, &peer);
+        copy_address(out, &peer);
+    }
     return 0;
 }
 

@@ -104,8 +104,7 @@ bool keepalive_put(struct fb_conn *conn)
     TAILQ_INSERT_HEAD(&stream->keepalive, session, sibling);
     if (session->target == NULL || stream->draining)
         return false;
-    timer_del(&conn->net->loop, &conn->timer);
-    timer_set(&conn->net->loop, &conn->timer, session->keep_ms);
+    conn_deadline_set(conn, session->keep_ms);
     return true;
 }
 
@@ -142,7 +141,7 @@ struct fb_conn *keepalive_get(
     conn = session->conn;
     assert(session_is_keepalive(conn) && keepalive_has(conn) && session->parent == NULL);
     TAILQ_REMOVE(&stream->keepalive, session, sibling);
-    timer_del(&conn->net->loop, &conn->timer);
+    conn_deadline_clear(conn);
     session_set_phase(conn, SESSION_NEW);
     session->reused = true;
     return conn;

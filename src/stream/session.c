@@ -31,9 +31,10 @@ static bool is_served(const struct fb_conn *conn)
 
 static void set_timeout(struct fb_conn *conn, uint64_t ms)
 {
-    timer_del(&conn->net->loop, &conn->timer); /* timer_set() may leave it */
     if (ms > 0)
-        timer_set(&conn->net->loop, &conn->timer, ms);
+        conn_deadline_set(conn, ms);
+    else
+        conn_deadline_clear(conn);
 }
 
 /* Returns the time in which bytes have to move; 0: there is none. */
@@ -193,13 +194,20 @@ static void session_writable(struct fb_conn *conn)
 
 static void session_expired(struct fb_conn *conn)
 {
+    uint64_t passed = conn->net->loop.clock.mono_ms - conn->opened_ms;
+    uint64_t timeout = (uint64_t)session_server_of(conn)->settings.first_byte_timeout;
+
     if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
         assert(conn->outgoing);
         conn_connect_failed(conn, ETIMEDOUT);
         return;
     }
-    if (conn->session_phase == SESSION_ACTIVE && conn_idle_ms(conn) < idle_timeout(conn)) {
-        set_timeout(conn, idle_timeout(conn) - conn_idle_ms(conn));
+    if (conn->session_phase == SESSION_ACTIVE) {
+        passed = conn_idle_ms(conn);
+        timeout = idle_timeout(conn);
+    }
+    if (passed < timeout) { /* bytes have moved, or the time is longer than a deadline can be */
+        set_timeout(conn, timeout - passed);
         return;
     }
     conn_log(conn, LEVEL_INFO, ETIMEDOUT, conn->outgoing ? "server timed out" : "client timed out");
@@ -230,10 +238,10 @@ static void session_describe(
 {
     const struct fb_conn *client = client_of(conn);
     const fb_protocol *protocol = session_server_of(conn)->protocol;
-    struct address peer = { .length = 0 };
+    struct address peer;
 
     if (client != conn) {
-        memcpy(&peer.any, &client->peer, sizeof(client->peer));
+        conn_peer_address(client, &peer);
         line->client = address_format(&peer, false, text);
     }
     line->server = session_binding_of(conn)->text;

@@ -28,7 +28,7 @@ static void check_kept(const struct fb_conn *conn, const struct session_conn *se
     assert(
         session->parent == NULL && TAILQ_EMPTY(&session->children) && RB_EMPTY(&session->timers));
     assert(session->name == 0 && session->unanswered == 0 && conn->state == NULL);
-    assert(!conn_is_active(conn) || timer_is_set(&conn->timer));
+    assert(!conn_is_active(conn) || conn->limited);
 }
 
 void session_check(const struct fb_conn *conn)
@@ -50,7 +50,7 @@ void session_check(const struct fb_conn *conn)
     else if (conn->outgoing)
         assert(session != NULL && session->parent != NULL && session->target != NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
-        assert(timer_is_set(&conn->timer));
+        assert(conn->limited);
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)
         assert(conn->pipe != NULL); /* piped before it was connected: `opened` is not called */
 }

@@ -33,13 +33,13 @@ static bool is_wanted(const struct fb_conn *conn, enum log_level level)
 static void PRINTF_FORMAT(2, 3) put_start(const struct fb_conn *conn, const char *format, ...)
 {
     char client[ADDRESS_TEXT];
-    struct address peer = { .length = 0 };
+    struct address peer;
     struct log_line line = {
         .level = LEVEL_INFO, .connection = conn->number, .force = conn->debug, .named = true
     };
     va_list args;
 
-    memcpy(&peer.any, &conn->peer, sizeof(conn->peer));
+    conn_peer_address(conn, &peer);
     line.client = address_format(&peer, false, client);
     conn->ops->describe(conn, &line, client);
     va_start(args, format);
@@ -50,12 +50,12 @@ static void PRINTF_FORMAT(2, 3) put_start(const struct fb_conn *conn, const char
 void session_log_start(const struct fb_conn *conn)
 {
     char client[ADDRESS_TEXT];
-    struct address peer = { .length = 0 };
+    struct address peer;
 
     assert(!conn->outgoing);
     if (!is_wanted(conn, LEVEL_INFO))
         return;
-    memcpy(&peer.any, &conn->peer, sizeof(conn->peer));
+    conn_peer_address(conn, &peer);
     put_start(conn, "client %s connected to %s", address_format(&peer, true, client),
         session_binding_of(conn)->text);
 }

@@ -45,7 +45,7 @@ static struct fb_conn *connect_new(
         return NULL;
     }
     session->conn = conn;
-    timer_set(&net->loop, &conn->timer, CONNECT_TIMEOUT_MS);
+    conn_deadline_set(conn, CONNECT_TIMEOUT_MS);
     return conn;
 }
 

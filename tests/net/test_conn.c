@@ -227,8 +227,8 @@ START_TEST(the_owner_has_a_timer)
     struct owner *owner = owner_open(fixture), *never = owner_open(fixture);
 
     owner->expired = write_late;
-    timer_set(fixture->loop, &owner->conn->timer, 1000);
-    timer_set(fixture->loop, &never->conn->timer, 1000);
+    conn_deadline_set(owner->conn, 1000);
+    conn_deadline_set(never->conn, 1000);
     fixture_pass(fixture, 999);
     ck_assert_uint_eq(owner->expirations, 0);
     conn_fail(never->conn, FB_ABORTED);

@@ -111,7 +111,7 @@ static struct owner *start_lingering(struct fixture *fixture)
 {
     struct owner *owner = owner_open(fixture);
 
-    timer_set(fixture->loop, &owner->conn->timer, 100);
+    conn_deadline_set(owner->conn, 100);
     owner->data = reply_and_close;
     sim_says(owner->socket, "request");
     sim_says(owner->socket, "body");

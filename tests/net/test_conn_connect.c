@@ -114,7 +114,7 @@ START_TEST(a_silent_server_is_its_owners_to_give_up)
 
     sim_server_answer(server, SIM_SILENT, 0);
     a = owner_connect(fixture, &like);
-    timer_set(fixture->loop, &a->conn->timer, 1000);
+    conn_deadline_set(a->conn, 1000);
     settle_both(fixture);
     fixture_pass(fixture, 999);
     ck_assert_uint_eq(a->closings, 0);

@@ -294,7 +294,7 @@ START_TEST(what_was_flushed_has_moved)
 
     a->expired = write_and_flush;
     for (unsigned i = 1; i <= 3; i++) {
-        timer_set(fixture->loop, &a->conn->timer, 1000);
+        conn_deadline_set(a->conn, 1000);
         fixture_pass(fixture, 1000);
         ck_assert_uint_eq(a->socket->sent_n, i);
         ck_assert_uint_eq(a->conn->moved_ms, fixture->loop->clock.mono_ms);

@@ -86,7 +86,7 @@ START_TEST(without_a_timeout_it_waits)
     struct fixture *fixture = fixture_start_net(_i, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    timer_set(fixture->loop, &a->conn->timer, 1000); /* the session's, which is over */
+    conn_deadline_set(a->conn, 1000); /* the session's, which is over */
     conn_pipe(a->conn, b->conn, 0);
     settle_both(fixture);
     fixture_pass(fixture, 100000000);
@@ -161,7 +161,7 @@ static struct owner *connect_unanswered(
 
     sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
-    timer_set(fixture->loop, &b->conn->timer, 60000);
+    conn_deadline_set(b->conn, 60000);
     conn_pipe(a->conn, b->conn, 0);
     settle_both(fixture);
     fixture_pass(fixture, 59999);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The deadlines of connections, in a wheel of buckets: level 0 has a bucket for each millisecond,
+ * each further level one for 64 buckets of the level below.
+ *
+ * Responsible for running `expired` once for each deadline that is reached. Never moves a
+ * connection when its deadline is put off: the bucket is looked at in time, and the connection goes
+ * on to a later one. Invariant: a connection that is linked is in one bucket, which begins no later
+ * than its deadline; the wheel's timer is set for the first bucket that may hold any, or sooner. */
+#include "net/conn_deadline.h"
+
+#include "net/conn_private.h"
+
+#include <assert.h>
+
+#define BITS 6
+#define BUCKETS (1u << BITS) /* of a level */
+
+static_assert(BUCKETS == 64, "a level's used buckets are the bits of a number");
+
+/* In `prev` of a bucket's first connection, beside the bucket; else it is a slot. */
+#define IS_FIRST (1u << 31)
+
+/* A deadline's whole number: it lies within CONN_DEADLINE_MOST of the present, on either side. */
+static uint64_t deadline_of(const struct fb_conn *conn)
+{
+    uint64_t now = conn->net->loop.clock.mono_ms;
+
+    return now + (uint64_t)(int64_t)(int32_t)(conn->deadline - (uint32_t)now);
+}
+
+/* The time at which a bucket begins that lies ahead. */
+static uint64_t bucket_start(const struct conn_wheel *wheel, unsigned level, unsigned bucket)
+{
+    uint64_t turn = wheel->now >> (level + 1) * BITS;
+
+    return (turn << BITS | bucket) << level * BITS;
+}
+
+/* Finds the first bucket that holds connections: no level's begins before those of the levels
+ * below. Returns its number, or -1 where there is none. */
+static int first_bucket(const struct conn_wheel *wheel)
+{
+    for (unsigned level = 0; level < CONN_WHEEL_LEVELS; level++)
+        if (wheel->used[level] != 0)
+            return (int)(level * BUCKETS) + __builtin_ctzll(wheel->used[level]);
+    return -1;
+}
+
+static void link_first(struct net *net, struct fb_conn *conn, unsigned bucket)
+{
+    struct conn_wheel *wheel = &net->wheel;
+    uint32_t next = wheel->first[bucket], number = conn_slot(conn);
+
+    conn->timed = (struct conn_link) { .next = next, .prev = IS_FIRST | bucket };
+    if (next != 0)
+        conn_at_slot(net, next)->timed.prev = number;
+    wheel->first[bucket] = number;
+    wheel->used[bucket / BUCKETS] |= 1ull << bucket % BUCKETS;
+}
+
+static void unlink_conn(struct net *net, struct fb_conn *conn)
+{
+    struct conn_wheel *wheel = &net->wheel;
+    uint32_t next = conn->timed.next, prev = conn->timed.prev;
+
+    assert(prev != 0);
+    if (next != 0)
+        conn_at_slot(net, next)->timed.prev = prev;
+    if (!(prev & IS_FIRST)) {
+        conn_at_slot(net, prev)->timed.next = next;
+        return;
+    }
+    prev &= ~IS_FIRST;
+    wheel->first[prev] = next;
+    if (next == 0)
+        wheel->used[prev / BUCKETS] &= ~(1ull << prev % BUCKETS);
+}
+
+/* Puts a connection into the bucket of its deadline, on the lowest level whose turn has both the
+ * deadline and the present. */
+static void put_into_bucket(struct net *net, struct fb_conn *conn)
+{
+    struct conn_wheel *wheel = &net->wheel;
+    uint64_t at = deadline_of(conn), start;
+    unsigned level, bucket;
+
+    assert(at > wheel->now);
+    level = (63 - (unsigned)__builtin_clzll((at ^ wheel->now) | (BUCKETS - 1))) / BITS;
+    bucket = (unsigned)(at >> level * BITS) % BUCKETS;
+    link_first(net, conn, level * BUCKETS + bucket);
+    start = bucket_start(wheel, level, bucket);
+    if (start < wheel->next) {
+        wheel->next = start;
+        timers_arm_at(&net->loop.timers, &wheel->timer, start);
+    }
+}
+
+void conn_deadline_enter(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+    struct conn_wheel *wheel = &net->wheel;
+
+    if (conn->timed.prev != 0)
+        unlink_conn(net, conn);
+    if (wheel->next > net->loop.clock.mono_ms) /* no bucket is passed over */
+        wheel->now = net->loop.clock.mono_ms;
+    put_into_bucket(net, conn);
+}
+
+void conn_deadline_leave(struct fb_conn *conn)
+{
+    if (conn->timed.prev != 0)
+        unlink_conn(conn->net, conn);
+    conn->timed = (struct conn_link) { 0, 0 };
+    conn->limited = 0;
+}
+
+/* Empties a bucket that has begun: what is due expires, the rest goes to a later bucket. */
+static void run_bucket(struct net *net, unsigned bucket)
+{
+    struct conn_wheel *wheel = &net->wheel;
+
+    while (wheel->first[bucket] != 0) {
+        struct fb_conn *conn = conn_at_slot(net, wheel->first[bucket]);
+
+        assert(conn->phase != CONN_FREE && conn->limited);
+        if (deadline_of(conn) > net->loop.clock.mono_ms) {
+            unlink_conn(net, conn);
+            put_into_bucket(net, conn);
+        } else {
+            conn_deadline_leave(conn);
+            wheel->expired(conn);
+        }
+    }
+}
+
+static void wheel_expired(struct loop *loop, struct timer *timer)
+{
+    struct net *net = net_of_loop(loop);
+    struct conn_wheel *wheel = &net->wheel;
+    int bucket;
+
+    assert(timer == &wheel->timer);
+    wheel->next = 0; /* nothing that is set meanwhile comes before what is looked at */
+    while ((bucket = first_bucket(wheel)) != -1) {
+        uint64_t start =
+            bucket_start(wheel, (unsigned)bucket / BUCKETS, (unsigned)bucket % BUCKETS);
+
+        if (start > loop->clock.mono_ms) {
+            wheel->next = start;
+            timers_arm_at(&loop->timers, timer, start);
+            break;
+        }
+        assert(start >= wheel->now);
+        wheel->now = start;
+        run_bucket(net, (unsigned)bucket);
+    }
+    wheel->now = loop->clock.mono_ms;
+    if (bucket == -1)
+        wheel->next = UINT64_MAX;
+}
+
+void conn_wheel_init(struct conn_wheel *wheel, void (*expired)(struct fb_conn *conn))
+{
+    assert(expired != NULL);
+    *wheel = (struct conn_wheel) {
+        .next = UINT64_MAX,
+        .expired = expired,
+        .timer.expired = wheel_expired,
+    };
+}
+
+void conn_wheel_done(struct net *net)
+{
+    assert(first_bucket(&net->wheel) == -1);
+    timers_disarm(&net->loop.timers, &net->wheel.timer);
+}
+
+/* Asserts that a bucket's links lead there and back; returns how many connections it holds. */
+static uint32_t check_bucket(const struct net *net, unsigned bucket)
+{
+    uint32_t number = net->wheel.first[bucket], prev = IS_FIRST | bucket, n = 0;
+
+    assert((number != 0) == (net->wheel.used[bucket / BUCKETS] >> bucket % BUCKETS & 1));
+    for (; number != 0; n++) {
+        const struct fb_conn *conn = conn_at_slot(net, number);
+
+        assert(conn->timed.prev == prev && conn->net == net);
+        assert(deadline_of(conn) >= bucket_start(&net->wheel, bucket / BUCKETS, bucket % BUCKETS));
+        prev = number;
+        number = conn->timed.next;
+    }
+    return n;
+}
+
+void conn_wheel_check(const struct net *net, uint32_t timed_n)
+{
+    const struct conn_wheel *wheel = &net->wheel;
+    uint32_t n = 0;
+
+    for (unsigned bucket = 0; bucket < countof(wheel->first); bucket++)
+        n += check_bucket(net, bucket);
+    assert(n == timed_n);
+    assert(timed_n == 0 || wheel->next != UINT64_MAX);
+    assert(timer_is_set(&wheel->timer) == (wheel->next != UINT64_MAX) || wheel->next == 0);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Deadlines of connections under the simulated clock: each is reached to the millisecond, whatever
+ * was put off, brought forward or taken back before, and however far away it lies. */
+#include "support/owner.h"
+#include "support/random.h"
+
+#define N 24
+
+/* What the connections should do, and their owners. */
+struct model {
+    struct fixture *fixture;
+    struct owner *owners[N];
+    uint64_t due[N];
+    unsigned expirations[N];
+};
+
+static uint64_t now_of(const struct model *model)
+{
+    return model->fixture->loop->clock.mono_ms;
+}
+
+static void start_model(struct model *model, enum fixture_events events)
+{
+    *model = (struct model) { .fixture = fixture_start_net(events, N) };
+    for (int i = 0; i < N; i++)
+        model->owners[i] = owner_open(model->fixture);
+}
+
+static void stop_model(struct model *model)
+{
+    fixture_end_all(model->fixture);
+    for (int i = 0; i < N; i++)
+        owner_free(&model->owners[i]);
+    fixture_stop(model->fixture);
+}
+
+static void set(struct model *model, int i, uint64_t ms)
+{
+    conn_deadline_set(model->owners[i]->conn, ms);
+    model->due[i] = now_of(model) + (ms > 0 ? ms : 1);
+}
+
+static void clear(struct model *model, int i)
+{
+    conn_deadline_clear(model->owners[i]->conn);
+    model->due[i] = 0;
+}
+
+/* Lets time pass, and compares what has expired. */
+static void pass(struct model *model, uint64_t ms)
+{
+    fixture_pass(model->fixture, ms);
+    for (int i = 0; i < N; i++) {
+        if (model->due[i] != 0 && model->due[i] <= now_of(model)) {
+            model->due[i] = 0;
+            model->expirations[i]++;
+        }
+        ck_assert_uint_eq(model->owners[i]->expirations, model->expirations[i]);
+        ck_assert(model->owners[i]->conn->limited == (model->due[i] != 0));
+    }
+}
+
+/* Returns the ms until the first deadline; 0: there is none. */
+static uint64_t until_next(const struct model *model)
+{
+    uint64_t first = UINT64_MAX;
+
+    for (int i = 0; i < N; i++)
+        if (model->due[i] != 0 && model->due[i] < first)
+            first = model->due[i];
+    return first == UINT64_MAX ? 0 : first - now_of(model);
+}
+
+START_TEST(each_is_reached_to_the_millisecond)
+{
+    static const uint64_t distances[] = { 0, 1, 2, 63, 64, 65, 127, 4095, 4096, 4097, 60000, 262144,
+        600000, 1 << 24, 1 << 30, (1 << 30) + 1, CONN_DEADLINE_MOST };
+    struct model model;
+
+    start_model(&model, _i);
+    set(&model, N - 1, UINT64_MAX / 2); /* the same as the latest */
+    model.due[N - 1] = now_of(&model) + CONN_DEADLINE_MOST;
+    for (unsigned i = 0; i < countof(distances); i++)
+        set(&model, (int)i, distances[i]);
+    for (uint64_t left; (left = until_next(&model)) > 0;) {
+        if (left > 1)
+            pass(&model, left - 1);
+        pass(&model, 1);
+    }
+    for (unsigned i = 0; i < countof(distances); i++)
+        ck_assert_uint_eq(model.owners[i]->expirations, 1);
+    stop_model(&model);
+}
+END_TEST
+
+/* As the messages of a connection do. */
+START_TEST(putting_off_is_exact)
+{
+    struct model model;
+
+    start_model(&model, _i);
+    for (int i = 0; i < N; i++)
+        set(&model, i, 65000);
+    for (int round = 0; round < 50; round++) {
+        pass(&model, 1777);
+        for (int i = 0; i < N - 1; i++)
+            if (round % (i + 1) == 0)
+                set(&model, i, 65000);
+    }
+    pass(&model, 65000);
+    ck_assert_uint_eq(until_next(&model), 0);
+    stop_model(&model);
+}
+END_TEST
+
+START_TEST(any_order_of_changes)
+{
+    uint64_t state = 4711 + (uint64_t)_i;
+    struct model model;
+
+    start_model(&model, _i);
+    for (int step = 0; step < 3000; step++) {
+        int i = (int)random_below(&state, N);
+        uint32_t reach = 1u << random_below(&state, 22);
+
+        switch (random_below(&state, 6)) {
+        case 0:
+            clear(&model, i);
+            break;
+        case 1:
+            if (until_next(&model) > 1)
+                pass(&model, until_next(&model) - 1);
+            break;
+        case 2:
+            pass(&model, random_below(&state, reach) + 1);
+            break;
+        default:
+            set(&model, i, random_below(&state, reach));
+        }
+    }
+    stop_model(&model);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, each_is_reached_to_the_millisecond, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, putting_off_is_exact, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, any_order_of_changes, 0, FIXTURE_EVENTS);
+}
+
+TEST_MAIN("conn_deadline", add_tests)
