@@ -9,7 +9,7 @@
 struct clock {
     uint64_t mono_ms;     /* monotonic, for timers */
     int64_t wall_ms;      /* since the epoch, for people; at most 1 ms behind mono_ms */
-    struct timespec mono; /* as the system has told it: to the nanosecond */
+    struct timespec mono; /* the system's own, to the nanosecond */
 };
 
 /* Reads the system's clocks: that for people only when the other has reached another millisecond.

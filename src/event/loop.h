@@ -76,7 +76,7 @@ void loop_move_next(struct loop *loop);
 /* Asserts what holds of the whole loop between two waits: queues, sources, timers. */
 void loop_check(const struct loop *loop);
 
-/* Each turn, and each event, comes by what follows. */
+/* Inline, because every turn and every event runs through them: */
 
 /* Reads the clock that the loop goes by. */
 static inline void loop_read_clock(struct loop *loop)

@@ -149,7 +149,7 @@ static void check_parts(const struct master *master)
     assert(master->background == -1 || master->reload.phase == RELOAD_IDLE);
 }
 
-/* Nothing is left to do: whether the service manager knows what it has to know by then. */
+/* Whether the service manager knows what it has to know before we exit. */
 static bool may_exit(struct upgrade *upgrade, struct service_manager *manager)
 {
     upgrade_receive(upgrade); /* whether the other one is there yet */

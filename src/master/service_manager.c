@@ -64,7 +64,7 @@ static void alive_expired(struct loop *loop, struct timer *timer)
     timers_arm(manager->timers, timer, (notify_interval() + 1) / 2);
 }
 
-/* Nobody knows whether it has what we have sent, and an exit waits no longer. */
+/* Ends the wait of an exit for a manager that has confirmed nothing. */
 static void exit_expired(struct loop *loop, struct timer *timer)
 {
     struct service_manager *manager = container_of(timer, struct service_manager, exit);

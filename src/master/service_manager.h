@@ -26,7 +26,7 @@ struct service_manager {
     char status[NOTIFY_STATUS_MAX]; /* the latest that was shown */
     struct timer alive;             /* when to say again that we are alive */
     struct timer exit;              /* how long our exit waits for a confirmation */
-    bool late;                      /* which has not come */
+    bool late;                      /* no confirmation has come in that time */
 };
 
 /* The first generation serves, or we have become the main process, after another one. */
@@ -39,8 +39,8 @@ void service_manager_forget_status(struct service_manager *manager);
 void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */
 void service_manager_stopping(struct service_manager *manager);
-/* Nothing but the manager is in the way of an exit: whether it has confirmed what it must know of
- * us before, or has had time enough. Asked again in each wake-up until then. */
+/* Whether the manager has confirmed what it must know before we exit, or has had time enough. To be
+ * asked when nothing else is in the way of the exit, in each wake-up until it returns true. */
 bool service_manager_may_exit(struct service_manager *manager);
 /* The process takes the place of the manager's main one, and has nothing to say to it. */
 void service_manager_forget(struct service_manager *manager);

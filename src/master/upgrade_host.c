@@ -118,7 +118,7 @@ static void become_main(void *host)
 {
     struct master *master = host;
 
-    notify_cancel_mainpid();          /* of the other process, which has ended before it was sent */
+    notify_cancel_mainpid();          /* the other process has ended before it was sent */
     if (master->pool.serving == NULL) /* told once a generation serves */
         return;
     service_manager_forget_status(&master->manager); /* the other process has shown its own */

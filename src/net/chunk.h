@@ -17,7 +17,6 @@ struct heartbeat;
 
 enum chunk_kind {
     CHUNK_OWN,  /* bytes in the chunk's own memory */
-    CHUNK_VIEW, /* bytes in the input that is lent to a callback just now */
     CHUNK_REF,  /* bytes in memory of a protocol, whose release function runs afterwards */
     CHUNK_FILE, /* bytes in a file */
 };

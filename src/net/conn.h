@@ -106,13 +106,14 @@ struct fb_conn {
     uint32_t paused : 1;        /* back-pressure: not read, for its unsent output */
     uint32_t counted : 2;       /* enum conn_activity by which a client is counted */
     uint32_t reason : 4;        /* fb_reason of a failure; 0: none */
+    uint32_t splices : 1;       /* piped, and its input moves within the kernel */
     uint32_t redeliver : 1;     /* unconsumed input is to be given to the owner again */
     uint32_t outgoing : 1;      /* we have connected it; else it was accepted */
     uint32_t owner_knows : 1;   /* the owner has the connection, so that `closed` must run */
     uint32_t debug : 1;         /* debug_connection */
     uint32_t idle : 1;          /* the owner's: may be closed to drain */
     uint32_t session_phase : 3; /* the owner's */
-    uint32_t limited : 1;       /* has a deadline: the owner's; of a lingering one: net/'s */
+    uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while it lingers */
     uint32_t opening : 1;       /* `opened` and its flush run: the deadline waits for their end */
 };
 
@@ -165,8 +166,8 @@ static inline struct fb_conn *conn_at_slot(const struct net *net, uint32_t slot)
 void conn_deadline_enter(struct fb_conn *conn);
 void conn_deadline_leave(struct fb_conn *conn);
 
-/* Has `expired` run in `ms` (at least 1) from the cached time, and at no other that was set before;
- * at the latest in CONN_DEADLINE_MOST. */
+/* Sets the deadline, in place of an earlier one: `expired` runs in `ms` (at least 1) from the
+ * cached time, and at the latest in CONN_DEADLINE_MOST. */
 static inline void conn_deadline_set(struct fb_conn *conn, uint64_t ms)
 {
     uint32_t deadline = (uint32_t)conn->net->loop.clock.mono_ms +

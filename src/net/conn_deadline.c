@@ -141,7 +141,7 @@ static void wheel_expired(struct loop *loop, struct timer *timer)
     int bucket;
 
     assert(timer == &wheel->timer);
-    wheel->next = 0; /* nothing that is set meanwhile comes before what is looked at */
+    wheel->next = 0; /* a deadline that is set meanwhile is later than these */
     while ((bucket = first_bucket(wheel)) != -1) {
         uint64_t start =
             bucket_start(wheel, (unsigned)bucket / BUCKETS, (unsigned)bucket % BUCKETS);

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flush of all dirty connections after a callback, and the end of a connection.
+/* What a flush does beyond sending lent input (conn_output.c), and the end of a connection.
  *
  * Responsible for what callbacks have asked for: output leaves, FIN is sent, the connection is left
  * to the keepalive pool, lingers or ends; and for going on when the peer has taken output. Never
  * receives for the owner. Invariant: `closed` runs once, in CONN_ENDING, for each connection that
  * its owner knows of. */
 #include "net/conn_private.h"
+
+static void drop_input(struct fb_conn *conn)
+{
+    if (conn->in != NULL)
+        chunk_free(&conn->net->chunks, conn->in);
+    conn->in = NULL;
+}
 
 static void detach_owner(struct fb_conn *conn, fb_reason reason)
 {
@@ -14,7 +21,7 @@ static void detach_owner(struct fb_conn *conn, fb_reason reason)
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
     conn_deadline_clear(conn);
     conn_drop_output(conn);
-    conn_drop_input(conn);
+    drop_input(conn);
     conn_count(conn);
     assert(conn->counted == CONN_WAITING);
     conn->owner_knows = 0;
@@ -52,7 +59,7 @@ void conn_end(struct fb_conn *conn, fb_reason reason)
 }
 
 /* Ends the connection for its owner, sends FIN, and has what the peer still sends discarded
- * (conn_discard_input()): closing with unread input would be a reset. */
+ * (conn_input.c): closing with unread input would be a reset. */
 static void linger(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;
@@ -67,7 +74,7 @@ static void linger(struct fb_conn *conn)
         return;
     }
     conn_set_phase(conn, CONN_LINGERING);
-    conn->source.events[EVENT_READ].ready = true; /* conn_input_is_pending() has left it there */
+    conn->source.events[EVENT_READ].ready = true; /* input_is_pending() has left it there */
     if (source_arm(loop, &conn->source, EVENT_READ) == -1)
         conn_end(conn, FB_NO_MEMORY);
     else
@@ -88,6 +95,17 @@ static void keep_open(struct fb_conn *conn)
     conn_redeliver(conn);
 }
 
+/* Whether bytes of the peer lie unread in the kernel. */
+static bool input_is_pending(struct fb_conn *conn)
+{
+    uint8_t bytes[512]; /* the scratch buffer may still hold lent bytes */
+    struct io_span span = { bytes, sizeof(bytes) };
+
+    if (conn->read == CONN_READ_ENDED)
+        return false;
+    return conn->source.io->recv(&conn->source, &span).status == IO_DONE;
+}
+
 /* The output of a closed connection has left: keeps it open for another owner, lingers, or ends
  * it. */
 static void finish_close(struct fb_conn *conn)
@@ -95,7 +113,7 @@ static void finish_close(struct fb_conn *conn)
     assert(conn->out == NULL && conn->unsent == 0);
     if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
         keep_open(conn);
-    else if (conn_input_is_pending(conn))
+    else if (input_is_pending(conn))
         linger(conn);
     else
         conn_end(conn, FB_FINISHED);
@@ -132,7 +150,7 @@ static void watch_writing(struct fb_conn *conn)
 
 static void send_output(struct fb_conn *conn)
 {
-    if (!conn_send(conn) || (conn->out != NULL && !conn_own_output(conn)))
+    if (!conn_send(conn) || !conn_own_output(conn))
         return;
     if (conn->pipe != NULL)
         conn_splice_progress(conn);
@@ -179,7 +197,7 @@ static bool advance_connect(struct fb_conn *conn)
     if (!conn_is_connecting(conn))
         return false;
     check_connect(conn);
-    if (conn_is_connecting(conn) && conn->out != NULL)
+    if (conn_is_connecting(conn))
         conn_own_output(conn);
     return conn_can_send(conn);
 }
@@ -222,30 +240,4 @@ void conn_flush(struct fb_conn *conn)
     if (conn_can_send(conn) || advance_connect(conn))
         send_output(conn);
     end_or_wait(conn);
-}
-
-static void flush_queue(struct net *net)
-{
-    struct event *event;
-
-    while ((event = TAILQ_FIRST(&net->loop.queues[QUEUE_FLUSH])) != NULL) {
-        assert(event->direction == EVENT_WRITE);
-        loop_unpost(&net->loop, event);
-        conn_flush(container_of(source_of(event), struct fb_conn, source));
-    }
-}
-
-void net_flush(struct net *net)
-{
-    if (net->flushing) /* a callback of the flush has called; the outer call goes on */
-        return;
-    net->flushing = true;
-    do {
-        flush_queue(net);
-        if (net->chunks.released != NULL)
-            chunk_pool_run_releases(&net->chunks, net->heartbeat);
-    } while (net_is_dirty(net));
-    net->flushing = false;
-    if (DEBUG_BUILD)
-        net_check(net);
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The input of a connection: received into the worker's scratch buffer and lent to the owner; only
- * what the owner leaves is copied, and more is received behind it from then on.
+/* What is done when a connection is readable: input is received into the worker's scratch buffer,
+ * lent to the owner, and what the owner has asked for meanwhile is flushed. Only what the owner
+ * leaves is copied, and more is received behind it from then on.
  *
- * Responsible for conn->in and for the system call that receives. Never calls the owner and never
- * flushes; the caller does. Invariant: conn->in is NULL or holds at least one byte. */
+ * Responsible for conn->in and for calling the owner with input and with its end. Invariant: lent
+ * input stays valid until the flush behind its callback has ended; conn->in is NULL or holds at
+ * least one byte. */
 #include "net/conn_private.h"
 
 #include <string.h>
 
-/* System calls after which a lingering connection gives the others their turn. */
-#define DISCARDS_A_TURN 16
+/* Receives after which a connection with endless input gives the others their turn. */
+#define RECEIVES_A_TURN 16
+
+/* ---- Input that the owner has left ---- */
 
 /* Returns a chunk with the unconsumed bytes and room for `least` behind them; NULL without
  * memory. */
@@ -51,7 +55,9 @@ static void copy_rest(struct fb_conn *conn, const uint8_t *p, size_t n)
     conn->in->end += n;
 }
 
-void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk)
+/* Keeps what the owner has left of `in` after `used` bytes; `chunk` is where they lie, or NULL.
+ * There is something left, or a chunk to free. */
+static void keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk)
 {
     assert(used <= in.n && conn_is_owned(conn));
     if (chunk == NULL) {
@@ -66,32 +72,12 @@ void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chun
     conn_count(conn);
 }
 
-void conn_drop_input(struct fb_conn *conn)
-{
-    if (conn->in != NULL)
-        chunk_free(&conn->net->chunks, conn->in);
-    conn->in = NULL;
-}
+/* ---- Receiving ---- */
 
-/* Receives once into *span, and notes what that says of the receiving half. */
-static struct io_result receive_span(struct fb_conn *conn, struct io_span *span)
+/* Notes what a system call says that has received nothing. */
+static COLD void note_nothing(struct fb_conn *conn, struct io_result result)
 {
-    struct source *source = &conn->source;
-    size_t room = span->n;
-    struct io_result result = source->io->recv(source, span);
-
     switch (result.status) {
-    case IO_DONE:
-        conn->received += span->n;
-        /* less than there was room for: no more is there, unless the end is known to follow */
-        if (span->n < room && !source->eof &&
-            (source->io->pending == NULL || source->io->pending(source) == 0))
-            source->events[EVENT_READ].ready = false;
-        break;
-    case IO_AGAIN_READ:
-    case IO_AGAIN_WRITE:
-        source->events[EVENT_READ].ready = false;
-        break;
     case IO_EOF:
         conn_set_read(conn, CONN_READ_ENDED);
         conn_update_reading(conn);
@@ -101,29 +87,49 @@ static struct io_result receive_span(struct fb_conn *conn, struct io_span *span)
         conn_log(conn, LEVEL_INFO, result.error, "recv() failed");
         conn_fail(conn, conn_reason_of(result.error));
         break;
+    default:
+        conn->source.events[EVENT_READ].ready = false;
     }
-    return result;
 }
 
-static struct io_result fail_without_memory(struct fb_conn *conn)
+/* Receives once into *span; false: nothing, which conn->read and conn->phase explain. */
+static inline bool receive(struct fb_conn *conn, struct io_span *span)
+{
+    struct source *source = &conn->source;
+    size_t room = span->n;
+    struct io_result result = source->io->recv(source, span);
+
+    if (unlikely(result.status != IO_DONE)) {
+        note_nothing(conn, result);
+        return false;
+    }
+    conn->received += span->n;
+    /* less than there was room for: no more is there, unless the end is known to follow */
+    if (likely(span->n < room && !source->eof) &&
+        (source->io->pending == NULL || source->io->pending(source) == 0))
+        source->events[EVENT_READ].ready = false;
+    conn_debug(conn, "received %zu bytes", span->n);
+    return true;
+}
+
+static bool fail_without_memory(struct fb_conn *conn)
 {
     conn_fail(conn, FB_NO_MEMORY);
-    return (struct io_result) { .status = IO_FAILED };
+    return false;
 }
 
-/* Receives behind the unconsumed bytes, so that the owner is given all in one piece. */
-static struct io_result receive_behind(struct fb_conn *conn)
+/* Receives behind the unconsumed bytes, so that the owner is given all in one piece; false as
+ * above. */
+static bool receive_behind(struct fb_conn *conn)
 {
     struct chunk *chunk = make_room(conn, CHUNK_ROOM / 2);
-    struct io_result result;
     struct io_span span;
 
     if (chunk == NULL)
         return fail_without_memory(conn);
     span = (struct io_span) { chunk->end, chunk_room(chunk) };
-    result = receive_span(conn, &span);
-    if (result.status != IO_DONE)
-        return result;
+    if (!receive(conn, &span))
+        return false;
     if (span.p != chunk->end) { /* in memory of the operation's own */
         chunk = make_room(conn, span.n);
         if (chunk == NULL)
@@ -132,78 +138,190 @@ static struct io_result receive_behind(struct fb_conn *conn)
     }
     chunk->end += span.n;
     assert(chunk->end <= chunk->limit);
-    return result;
-}
-
-/* Detaches the unconsumed bytes, so that an end of the connection leaves them alone while they are
- * lent. */
-static void detach_input(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk)
-{
-    *chunk = conn->in;
-    *in = (fb_bytes) { conn->in->p, chunk_length(conn->in) };
-    conn->in = NULL;
-    conn->redeliver = 0;
-}
-
-/* Receives for a connection that has unconsumed input, unless that is to be offered again as it
- * is. */
-static enum conn_input receive_more(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk)
-{
-    struct io_result result = { .status = IO_DONE };
-
-    if (!conn->redeliver)
-        result = receive_behind(conn);
-    if (result.status != IO_DONE && result.status != IO_EOF)
-        return CONN_INPUT_NONE;
-    if (result.n > 0)
-        conn_debug(conn, "received %zu bytes", result.n);
-    detach_input(conn, in, chunk);
-    return result.status == IO_EOF ? CONN_INPUT_END : CONN_INPUT_DATA;
-}
-
-enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk)
-{
-    struct io_span span = { conn->net->scratch, conn->net->scratch_size };
-    struct io_result result;
-
-    assert(conn->read == CONN_READ_ON && !conn->paused);
-    if (conn->in != NULL)
-        return receive_more(conn, in, chunk);
-    result = receive_span(conn, &span);
-    if (result.status != IO_DONE && result.status != IO_EOF)
-        return CONN_INPUT_NONE;
-    conn->redeliver = 0;
-    *chunk = NULL;
-    *in = (fb_bytes) { NULL, 0 };
-    if (result.status == IO_EOF)
-        return CONN_INPUT_END;
-    *in = (fb_bytes) { span.p, span.n };
-    conn_debug(conn, "received %zu bytes", span.n);
-    return CONN_INPUT_DATA;
+    return true;
 }
 
 /* The peer of a closed connection still sends: without reading that, the kernel would answer with a
  * reset, which takes away the reply from a peer that has not read it yet. */
-void conn_discard_input(struct fb_conn *conn)
+static void discard_input(struct fb_conn *conn)
 {
-    assert(conn->phase == CONN_LINGERING);
-    for (int i = 0; i < DISCARDS_A_TURN && conn->source.events[EVENT_READ].ready; i++) {
+    for (int i = 0; i < RECEIVES_A_TURN && conn->source.events[EVENT_READ].ready; i++) {
         struct io_span span = { conn->net->scratch, conn->net->scratch_size };
-        struct io_result result = receive_span(conn, &span);
 
-        if (result.status == IO_EOF)
+        if (receive(conn, &span))
+            continue;
+        if (conn->read == CONN_READ_ENDED)
             conn_fail(conn, FB_PEER_GONE);
         if (conn_has_failed(conn))
             return;
     }
 }
 
-bool conn_input_is_pending(struct fb_conn *conn)
-{
-    uint8_t bytes[512]; /* the scratch buffer may still hold lent bytes */
-    struct io_span span = { bytes, sizeof(bytes) };
+/* ---- Giving input to the owner ---- */
 
-    if (conn->read == CONN_READ_ENDED)
-        return false;
-    return conn->source.io->recv(&conn->source, &span).status == IO_DONE;
+/* Detaches the unconsumed bytes, so that an end of the connection leaves them alone while they are
+ * lent. */
+static struct chunk *detach_input(struct fb_conn *conn)
+{
+    struct chunk *chunk = conn->in;
+
+    conn->in = NULL;
+    conn->redeliver = 0;
+    return chunk;
+}
+
+/* Keeps what the owner has left, unless the connection has ended meanwhile. */
+static NOINLINE void keep_rest(
+    struct fb_conn *conn, uint32_t generation, fb_bytes in, size_t used, struct chunk *chunk)
+{
+    struct net *net = conn->net;
+
+    if (conn->source.generation == generation && conn_is_owned(conn))
+        keep_input(conn, in, used, chunk);
+    else if (chunk != NULL)
+        chunk_free(&net->chunks, chunk);
+    net_flush(net); /* there may have been no memory */
+}
+
+/* Gives input to the owner and flushes while it is valid; false: the connection has gone. */
+static inline bool deliver(struct fb_conn *conn, fb_bytes in, struct chunk *chunk)
+{
+    struct net *net = conn->net;
+    uint32_t generation = conn->source.generation;
+    size_t used;
+
+    assert(conn->owner_knows && net->lent.n == 0);
+    net->lent = in;
+    conn_note_moved(conn);
+    used = conn->ops->data(conn, in);
+    assert(used <= in.n);
+    if (unlikely(used < in.n && conn->phase == CONN_KEEPING))
+        conn_set_phase(conn, CONN_CLOSING); /* the next owner would be given the rest */
+    if (net_is_dirty(net))
+        net_flush(net);
+    net->lent = (fb_bytes) { NULL, 0 };
+    if (unlikely(used < in.n || chunk != NULL))
+        keep_rest(conn, generation, in, used, chunk);
+    return conn->source.generation == generation;
+}
+
+/* Tells the owner that the peer has ended its half, with what was never consumed; false as
+ * above. */
+static COLD bool deliver_end(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+    uint32_t generation = conn->source.generation;
+    struct chunk *chunk = detach_input(conn);
+    fb_bytes rest = { NULL, 0 };
+
+    assert(conn->owner_knows && net->lent.n == 0);
+    if (chunk != NULL)
+        rest = (fb_bytes) { chunk->p, chunk_length(chunk) };
+    net->lent = rest;
+    conn->ops->eof(conn, rest);
+    net_flush(net);
+    net->lent = (fb_bytes) { NULL, 0 };
+    if (chunk != NULL)
+        keep_rest(conn, generation, rest, rest.n, chunk);
+    return conn->source.generation == generation;
+}
+
+/* Sees to what follows when nothing was received. */
+static COLD void end_input(struct fb_conn *conn)
+{
+    if (conn->read != CONN_READ_ENDED || deliver_end(conn))
+        net_flush(conn->net);
+}
+
+/* Receives, or takes what is to be offered again, and delivers until there is no more, or others
+ * are to have their turn; false when the connection has gone. */
+static bool read_input(struct fb_conn *conn)
+{
+    const struct event *reading = &conn->source.events[EVENT_READ];
+
+    for (int i = 0; i < RECEIVES_A_TURN && conn_may_read(conn); i++) {
+        struct io_span in = { conn->net->scratch, conn->net->scratch_size };
+        bool again = conn->redeliver && conn->in != NULL;
+        struct chunk *chunk;
+
+        if (!reading->ready && !again)
+            break;
+        if (!again && conn->pipe != NULL && conn_splice_input(conn))
+            continue;
+        if (!again && !(conn->in != NULL ? receive_behind(conn) : receive(conn, &in)))
+            return conn->read != CONN_READ_ENDED || deliver_end(conn);
+        chunk = detach_input(conn);
+        if (chunk != NULL)
+            in = (struct io_span) { chunk->p, chunk_length(chunk) };
+        if (!deliver(conn, (fb_bytes) { in.p, in.n }, chunk))
+            return false;
+    }
+    return true;
+}
+
+static void open_conn(struct fb_conn *conn)
+{
+    conn_set_phase(conn, CONN_OPEN);
+    conn->owner_knows = 1;
+    conn->opening = 1;
+    conn->ops->opened(conn);
+    conn_update_reading(conn);
+}
+
+/* The connection that has been opened goes on: its deadline counts from now on. */
+static void rest_opened(struct fb_conn *conn)
+{
+    conn->opening = 0;
+    if (conn->limited)
+        conn_deadline_enter(conn);
+}
+
+/* Does what a readable connection asks for that is not just open, without any input kept; and goes
+ * on with one that has more to receive. */
+static NOINLINE void read_otherwise(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+    struct event *reading = &conn->source.events[EVENT_READ];
+    uint32_t generation = conn->source.generation;
+
+    assert(conn->phase != CONN_FREE && !net->flushing);
+    if (conn->phase == CONN_OPENING)
+        open_conn(conn);
+    else if (conn->phase == CONN_LINGERING)
+        discard_input(conn);
+    else if (!read_input(conn))
+        return;
+    net_flush(net);
+    if (conn->source.generation != generation)
+        return;
+    if (conn->opening)
+        rest_opened(conn);
+    if (reading->ready && reading->armed)
+        loop_post(&net->loop, reading, QUEUE_NEXT);
+}
+
+/* Whether a connection is open and all that there is to do is to receive. */
+static inline bool reads_plainly(const struct fb_conn *conn)
+{
+    return conn->phase == CONN_OPEN && conn->read == CONN_READ_ON && !conn->paused &&
+           !conn->splices && !conn->redeliver && conn->in == NULL &&
+           conn->source.events[EVENT_READ].ready;
+}
+
+void conn_run_read(struct loop *loop, struct source *source)
+{
+    struct fb_conn *conn = container_of(source, struct fb_conn, source);
+    struct net *net = net_of_loop(loop);
+    struct io_span in = { net->scratch, net->scratch_size };
+
+    if (unlikely(!reads_plainly(conn))) {
+        read_otherwise(conn);
+    } else if (unlikely(!receive(conn, &in))) {
+        end_input(conn);
+    } else {
+        bool alive = deliver(conn, (fb_bytes) { in.p, in.n }, NULL);
+
+        if (unlikely(source->events[EVENT_READ].ready) && alive)
+            read_otherwise(conn);
+    }
 }

@@ -49,15 +49,15 @@ static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
     struct conn_direction *direction = conn_direction_from(conn);
     struct fb_conn *to = conn_pipe_other(conn);
 
-    if (to == NULL)
+    if (unlikely(to == NULL))
         return in.n; /* the other end has gone */
     conn_write(to, in.p, in.n);
-    if (conn_is_connecting(to))
+    if (unlikely(conn_is_connecting(to)))
         conn_stop(conn);
     direction->copied += in.n;
-    if (direction->copied >= CONN_PIPE_COPIED_MOST && conn->source.io->splice_in != NULL &&
-        to->source.io->splice_out != NULL)
-        direction->splices = true;
+    if (unlikely(direction->copied >= CONN_PIPE_COPIED_MOST) &&
+        conn->source.io->splice_in != NULL && to->source.io->splice_out != NULL)
+        conn->splices = 1;
     return in.n;
 }
 

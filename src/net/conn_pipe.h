@@ -16,7 +16,6 @@ struct conn_direction {
     size_t buffered;         /* bytes in it */
     size_t copied;           /* bytes copied since the direction last began to copy */
     unsigned little;         /* times in a row that little was spliced */
-    bool splices;
 };
 
 struct conn_pipe {
@@ -49,6 +48,15 @@ static inline struct conn_direction *conn_direction_from(const struct fb_conn *c
 static inline struct conn_direction *conn_direction_to(const struct fb_conn *conn)
 {
     return &conn->pipe->directions[!conn_pipe_index(conn)];
+}
+
+/* Whether output of a connection leaves as if there were no pipe: its other end is read, and holds
+ * nothing back for it. */
+static inline bool conn_pipe_flows(const struct fb_conn *to)
+{
+    const struct fb_conn *from = conn_pipe_other(to);
+
+    return from != NULL && from->read == CONN_READ_ON && conn_direction_to(to)->buffered == 0;
 }
 
 /* conn_splice.c: Gives the kernel's pipe of a direction back; bytes in it are lost. */

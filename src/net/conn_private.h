@@ -2,11 +2,13 @@
 /* Declarations that the files of connections share. The files call downwards only:
  *
  *     conn_pipe.c, conn_connect.c    owners' calls that make or join connections
- *     conn.c                         slots, and what the loop runs
+ *     conn.c                         slots
  *     net.c                          all connections: failed, counted, checked
- *     conn_flush.c                   the flush of dirty connections, and the end of one
+ *     conn_input.c                   readable: received, given to the owner, flushed
+ *     conn_output.c                  owners' calls that send; the flush of dirty connections
+ *     conn_flush.c                   what else a flush has to do, and the end of a connection
  *     conn_splice.c                  a pipe's bytes within the kernel
- *     conn_input.c, conn_output.c    buffers, and one system call each
+ *     conn_send.c                    output as a ring of chunks, and the system call
  *     conn_state.c                   phase, halves, dirty mark
  *     conn_deadline.c, conn_log.c, chunk.c */
 #pragma once
@@ -99,31 +101,30 @@ static inline bool net_is_dirty(const struct net *net)
     return !TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL;
 }
 
-/* ---- conn_output.c ---- */
+/* ---- conn_send.c ---- */
 
 /* Sends from the output and returns true; false: the connection has failed. */
 bool conn_send(struct fb_conn *conn);
-/* Copies unsent output, of which there is some, out of the lent input, which ends with the
- * callback; false as above. */
+/* Notes what a system call says that was offered so many bytes of memory; false as above. */
+bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered);
+/* Adds a copy to the ring; false without memory. Lent input that the connection has borrowed comes
+ * before it, and is copied by conn_own_output(). */
+bool conn_append_copy(struct fb_conn *conn, const uint8_t *p, size_t n);
+void conn_append_chunk(struct fb_conn *conn, struct chunk *chunk);
+/* Copies what the connection has borrowed of the lent input, which ends with the callback; false:
+ * the connection has failed. */
 bool conn_own_output(struct fb_conn *conn);
 void conn_drop_output(struct fb_conn *conn);
 
+/* ---- conn_output.c ---- */
+
+/* Goes on when the peer has taken output, or our connect() has been answered. */
+void conn_run_write(struct loop *loop, struct source *source);
+
 /* ---- conn_input.c ---- */
 
-/* The outcome of a receive for the owner. */
-enum conn_input { CONN_INPUT_NONE, CONN_INPUT_DATA, CONN_INPUT_END };
-
-/* Receives once, or takes what is to be offered again. The bytes are *in; they lie in *chunk, which
- * is the caller's from then on, or (NULL) in memory that the next receive uses again. */
-enum conn_input conn_receive(struct fb_conn *conn, fb_bytes *in, struct chunk **chunk);
-/* Keeps what the owner has left of `in` after `used` bytes; `chunk` as conn_receive() gave it.
- * There is something left, or a chunk to free. */
-void conn_keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk);
-/* Receives and drops what a lingering connection's peer still sends. */
-void conn_discard_input(struct fb_conn *conn);
-/* Whether bytes of the peer lie unread in the kernel. */
-bool conn_input_is_pending(struct fb_conn *conn);
-void conn_drop_input(struct fb_conn *conn);
+/* Receives, gives the input to the owner, and flushes what that has led to. */
+void conn_run_read(struct loop *loop, struct source *source);
 
 /* ---- conn_splice.c ---- */
 

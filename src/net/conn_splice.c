@@ -50,9 +50,12 @@ void conn_splice_release(struct net *net, struct conn_direction *direction)
     direction->kernel = (struct pipe_ends) { -1, -1 };
 }
 
-static void copy_again(struct conn_direction *direction)
+/* Goes back to copying what the connection receives. */
+static void copy_again(struct fb_conn *conn)
 {
-    direction->splices = false;
+    struct conn_direction *direction = conn_direction_from(conn);
+
+    conn->splices = 0;
     direction->copied = 0;
     direction->little = 0;
 }
@@ -95,7 +98,7 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
     direction->buffered += n;
     direction->little = n < LITTLE ? direction->little + 1 : 0;
     if (direction->little == LITTLE_TIMES)
-        copy_again(direction);
+        copy_again(conn);
     conn_note_moved(conn);
     push_held(to);
     if (direction->buffered > 0) {
@@ -110,10 +113,10 @@ bool conn_splice_input(struct fb_conn *conn)
     struct fb_conn *to = conn_pipe_other(conn);
     struct io_result result;
 
-    if (!direction->splices || to == NULL || !conn_may_write(to) || to->out != NULL)
+    if (!conn->splices || to == NULL || !conn_may_write(to) || to->out != NULL)
         return false;
     if (!acquire_kernel_pipe(conn->net, direction)) {
-        copy_again(direction);
+        copy_again(conn);
         return false;
     }
     result = conn->source.io->splice_in(&conn->source, direction->kernel.write, SPLICE_MOST);

@@ -44,6 +44,8 @@ struct net {
     uint8_t *scratch; /* receive buffer of connections without unconsumed input */
     size_t scratch_size;
     fb_bytes lent; /* input that the running callback may borrow in its output; n is 0: none */
+    struct fb_conn *borrower; /* whose output ends with lent input; NULL: no connection's does */
+    fb_bytes borrowed;        /* what of it */
     bool flushing;
     struct chunk_pool chunks;
     struct conn_wheel wheel;                       /* the connections' deadlines */
@@ -75,7 +77,7 @@ static inline struct net *net_of_loop(struct loop *loop)
     return container_of(loop, struct net, loop);
 }
 
-/* conn_flush.c: Flushes the dirty connections: output leaves in one system call each, a close
+/* conn_output.c: Flushes the dirty connections: output leaves in one system call each, a close
  * begins, a failure ends the connection. Called after each callback; does nothing within a
  * flush. */
 void net_flush(struct net *net);

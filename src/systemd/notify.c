@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Has the words of the protocol, which sd_notify(3) describes for those who speak it themselves.
+/* Writes the words of the protocol, which sd_notify(3) describes for those who speak it themselves.
  * The manager's address is stored here and removed from the environment, so that no child process
  * can send messages in our name. */
 #include "systemd/notify.h"

@@ -17,7 +17,7 @@ struct timers;
 #define NOTIFY_STATUS_MAX 3400
 /* How long an exit is put off for a manager that does not read. */
 #define NOTIFY_EXIT_MS 5000
-/* What is logged then. */
+/* The line that is logged then. */
 #define NOTIFY_EXIT_LATE                                                                           \
     "the service manager has not confirmed within %d ms what it was told, the exit waits no "      \
     "longer"

@@ -34,7 +34,7 @@ struct notify_message;
 
 struct notify_queue {
     struct notify_socket socket;
-    char *name; /* of the socket, as it was given; NULL: there is no manager */
+    char *name; /* the socket's, as it was given; NULL: there is no manager */
     TAILQ_HEAD(notify_messages, notify_message) messages;
     unsigned plain_n;      /* messages without a descriptor among them */
     struct timers *timers; /* NULL: messages that wait are sent with the next one */
@@ -42,7 +42,7 @@ struct notify_queue {
     struct timer again;
     unsigned pause_ms;   /* until the next attempt */
     uint64_t waiting_ms; /* the time since which the manager has taken nothing; 0: it has */
-    bool slow;           /* it has taken nothing for long, which was logged */
+    bool slow;           /* the manager has taken nothing for long, which was logged */
     bool failing;        /* the latest message could not be sent, which was logged */
     bool unconfirmed;    /* something that must arrive was sent after the latest barrier */
     bool unanswered;     /* the latest barrier has not been answered in time */

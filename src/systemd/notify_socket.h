@@ -10,7 +10,7 @@
 
 struct notify_socket {
     struct sockaddr_un address;
-    socklen_t length; /* of the address; 0: there is none */
+    socklen_t length; /* the address's; 0: there is none */
     int fd;           /* made with the first message, because descriptors may have been passed to
                        * us; -1: there is none yet */
 };
@@ -18,8 +18,8 @@ struct notify_socket {
 enum notify_sent {
     NOTIFY_SENT,        /* the kernel has it */
     NOTIFY_LATER,       /* the manager does not read, or something is short */
-    NOTIFY_UNREACHABLE, /* nobody has the socket; errno says more */
-    NOTIFY_UNFIT,       /* this message can never be sent; errno says more */
+    NOTIFY_UNREACHABLE, /* the socket has no reader; errno says more */
+    NOTIFY_UNFIT,       /* the message can never be sent; errno says more */
 };
 
 /* Takes the address: a path that begins with '/', or a name that begins with '@'. NULL, or what is

@@ -288,9 +288,10 @@ START_TEST(many_pieces_leave_in_order)
 END_TEST
 
 /* Blocks of memory that the letters need: all are in use at once. */
-#define LETTERS_BLOCKS 18
+#define LETTERS_BLOCKS 15
 
-/* Without memory for what has to be copied, nothing of the rest is lost track of. */
+/* Without memory a reference or a file is refused, and what has to be copied ends the connection.
+ * Nothing of the rest is lost track of. */
 START_TEST(without_memory_all_is_given_back)
 {
     struct fixture *fixture = fixture_start_net(0, 1);
@@ -303,8 +304,8 @@ START_TEST(without_memory_all_is_given_back)
     fixture->memory.until_failure = (unsigned)_i;
     fixture_run(fixture);
     ck_assert_int_eq(fixture->memory.failures > 0, _i < LETTERS_BLOCKS);
-    ck_assert_int_eq(a->closings, fixture->memory.failures > 0);
-    if (fixture->memory.failures > 0)
+    ck_assert_int_le(a->closings, fixture->memory.failures > 0);
+    if (a->closings > 0)
         ck_assert_int_eq(a->reason, FB_NO_MEMORY);
     fixture->memory.until_failure = UINT32_MAX;
     fixture_end_all(fixture);
