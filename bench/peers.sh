@@ -38,14 +38,14 @@ bench_end() {
 
 # is_alive PID TENTHS: waits for its end as long
 is_alive() {
-    left=$2
+    tenths=$2
     while kill -0 "$1" 2>/dev/null; do
         # A zombie is a child of ours that wait has not been called for.
         case $(awk '/^State:/ { print $2 }' "/proc/$1/status" 2>/dev/null) in
         '' | Z) return 1 ;;
         esac
-        [ "$left" -gt 0 ] || return 0
-        left=$((left - 1))
+        [ "$tenths" -gt 0 ] || return 0
+        tenths=$((tenths - 1))
         sleep 0.1
     done
     return 1
@@ -61,7 +61,8 @@ choose_port() {
     port=$next_port
 }
 
-# await_port PORT PID LOG: until it is listened on; valgrind takes a while
+# await_port PORT PID LOG: until it is listened on, which takes a while under valgrind; fails with the
+# server
 await_port() {
     hex=$(printf '%04X' "$1")
     left=300
@@ -69,7 +70,8 @@ await_port() {
         left=$((left - 1))
         if [ "$left" = 0 ] || ! is_alive "$2" 0; then
             cat "$3" >&2
-            refuse "a server did not start"
+            echo "${0##*/}: a server did not start" >&2
+            return 1
         fi
         sleep 0.1
     done
@@ -82,13 +84,19 @@ launch() {
     ${cpus:+taskset -c $cpus} ${wrap-} "$@" >"$log" 2>&1 </dev/null &
     server=$!
     started="$started $server"
-    await_port "$port" "$server" "$log"
+    await_port "$port" "$server" "$log" && return
+    stop_server "$server"
+    return 1
 }
 
-# stop_server PID: ends it, and waits
+# stop_server PID: ends it, and waits. A signal that comes between nginx's look at its flags and its
+# wait is not seen, so that it is sent again.
 stop_server() {
-    kill -TERM "$1" 2>/dev/null || :
-    ! is_alive "$1" 100 || kill -KILL "$1" 2>/dev/null || :
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        kill -TERM "$1" 2>/dev/null || break
+        is_alive "$1" 10 || break
+    done
+    ! is_alive "$1" 0 || kill -KILL "$1" 2>/dev/null || :
     wait "$1" 2>/dev/null || :
     started=$(echo " $started " | sed "s/ $1 / /")
 }
@@ -107,7 +115,7 @@ start_forkbeard() {
     case $1 in
     echo) handler='echo;' modules= ;;
     return) handler='return hello\n;' modules= ;;
-    relay | relay-*)
+    relay)
         relay_module=$build/examples/relay/.libs/relay.so
         [ -f "$relay_module" ] || return 1
         handler="relay 127.0.0.1:$backend;" modules="load_module $relay_module;"
@@ -120,7 +128,7 @@ daemon off;
 $(processes)
 pid $directory/$port.pid;
 error_log $directory/$port.log;
-worker_rlimit_nofile $(ulimit -Hn);
+worker_rlimit_nofile $(ulimit -n);
 worker_shutdown_timeout 1s;
 ${main-}
 events { worker_connections ${connections:-4096}; ${events-} }
@@ -135,20 +143,24 @@ start_limit() {
     echo) launch "$programs/limit_echo" "$port" ;;
     return) launch "$programs/limit_return" "$port" ;;
     relay) launch "$programs/limit_proxy" "$port" "$backend" ;;
-    relay-splice) launch "$programs/limit_proxy" "$port" "$backend" splice ;;
     source) launch "$programs/limit_source" "$port" ;;
     *) return 1 ;;
     esac
 }
 
-# nginx has no echo of its own: bench/nginx_echo.c is one, where `make bench-nginx` could build it.
+start_limit_splice() {
+    [ "$1" = relay ] || return 1
+    launch "$programs/limit_proxy" "$port" "$backend" splice
+}
+
+# nginx has no echo of its own: bench/nginx_echo is one, where it could be built.
 start_nginx() {
     [ -n "$nginx" ] || return 1
     modules=
     case $1 in
     echo)
-        [ -f "$programs/nginx_echo.so" ] || return 1
-        handler='echo;' modules="load_module $programs/nginx_echo.so;"
+        [ -f "$programs/nginx_echo_module.so" ] || return 1
+        handler='echo;' modules="load_module $programs/nginx_echo_module.so;"
         ;;
     return) handler='return "hello\n";' ;;
     relay) handler="proxy_pass 127.0.0.1:$backend;" ;;
@@ -163,7 +175,7 @@ daemon off;
 $(processes)
 pid $directory/$port.pid;
 error_log $directory/$port.log;
-worker_rlimit_nofile $(ulimit -Hn);
+worker_rlimit_nofile $(ulimit -n);
 events { worker_connections ${connections:-4096}; ${events-} }
 stream { server { listen 127.0.0.1:$port${listen_options-}; $handler } }
 END
@@ -172,12 +184,7 @@ END
 
 # start_haproxy ROLE
 start_haproxy() {
-    [ -n "$haproxy" ] || return 1
-    case $1 in
-    relay) splice= ;;
-    relay-splice) splice='option splice-auto' ;;
-    *) return 1 ;;
-    esac
+    [ -n "$haproxy" ] && [ "$1" = relay ] || return 1
     cat >"$directory/$port.conf" <<END
 global
     nbthread 1
@@ -187,12 +194,21 @@ defaults
     timeout connect 10s
     timeout client 10m
     timeout server 10m
-    $splice
+    ${splice-}
 listen relay
     bind 127.0.0.1:$port
     server backend 127.0.0.1:$backend
 END
     launch "$haproxy" -db -f "$directory/$port.conf"
+}
+
+start_haproxy_splice() {
+    splice='option splice-auto'
+    start_haproxy "$1" || {
+        splice=
+        return 1
+    }
+    splice=
 }
 
 # start_libevent ROLE, start_libuv ROLE: programs that are there where the library is
@@ -209,5 +225,36 @@ start_libuv() {
 # start PEER ROLE: sets $server and $port; fails if the peer has no such role here
 start() {
     choose_port
-    "start_$1" "$2"
+    "start_$(echo "$1" | tr - _)" "$2"
+}
+
+# The limit of descriptors as high as it may be: a server's and the load's.
+raise_limit() {
+    # shellcheck disable=SC3045 # dash and bash have it
+    ulimit -n "$(ulimit -Hn)"
+}
+
+# place_processes: sets $server_cpus, $load_cpus, $backend_cpus and $load_processes by the processors that
+# we may use; empty where there is but one
+place_processes() {
+    load_processes=1
+    server_cpus=
+    load_cpus=
+    backend_cpus=
+    # shellcheck disable=SC2046 # a list of words
+    set -- $(awk '/^Cpus_allowed_list:/ {
+        n = split($2, range, ",")
+        for (i = 1; i <= n; i++) {
+            k = split(range[i], end, "-")
+            for (j = end[1]; j <= end[k]; j++)
+                print j
+        }
+    }' /proc/self/status)
+    command -v taskset >/dev/null || return 0
+    case $# in
+    1) ;;
+    2) server_cpus=$1 load_cpus=$2 backend_cpus=$2 ;;
+    3) server_cpus=$1 load_cpus=$2 backend_cpus=$3 ;;
+    *) server_cpus=$1 load_cpus=$2,$3 backend_cpus=$4 load_processes=2 ;;
+    esac
 }
