@@ -171,7 +171,7 @@ static void write_listeners(const struct listeners *listeners, struct json *json
     const struct listener *listener;
 
     json_array(json, "listeners");
-    STAILQ_FOREACH (listener, listeners, link) {
+    STAILQ_FOREACH (listener, &listeners->list, link) {
         json_object(json, NULL);
         json_string(json, "address", listener->text);
         json_string(json, "type", listener->address.any.sa_family == AF_UNIX ? "unix" : "tcp");

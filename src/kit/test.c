@@ -57,7 +57,7 @@ fb_test_options kit_options(const fb_test_options *options)
  * simulated socket. */
 static void open_listener(fb_test *test)
 {
-    struct listener *listener = STAILQ_FIRST(&test->cycle->stream.listeners);
+    struct listener *listener = STAILQ_FIRST(&test->cycle->stream.listeners.list);
 
     test->listener_fd = fcntl(test->target.fd, F_DUPFD_CLOEXEC, 0);
     if (test->listener_fd == -1)

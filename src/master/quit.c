@@ -39,7 +39,7 @@ void quit_drop_stored(struct master *master)
     struct listener *listener;
 
     if (master->pool.serving != NULL)
-        STAILQ_FOREACH (listener, &master->pool.serving->cycle->stream.listeners, link)
+        STAILQ_FOREACH (listener, &master->pool.serving->cycle->stream.listeners.list, link)
             fdstore_drop(listener, &master->log);
 }
 

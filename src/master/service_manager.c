@@ -125,7 +125,7 @@ void service_manager_give_way(struct service_manager *manager, pid_t to)
 
     assert(to > 0);
     if (manager->pool->serving != NULL)
-        STAILQ_FOREACH (listener, &manager->pool->serving->cycle->stream.listeners, link)
+        STAILQ_FOREACH (listener, &manager->pool->serving->cycle->stream.listeners.list, link)
             fdstore_drop(listener, manager->log);
     notify_mainpid(manager->log, to);
 }

@@ -21,7 +21,7 @@ static void close_listeners(struct cycle *cycle, struct log *log)
 {
     struct listener *listener;
 
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link) {
         if (listener->fd_n == 0 || listener->fds[0] == -1)
             continue; /* a path that we did not bind may be another daemon's */
         listener_unlink(listener, log);

@@ -51,7 +51,7 @@ static void write_state(void *host, struct exec_state_writer *state, int link)
     STAILQ_FOREACH (passed, &master->pool.adopted->sockets, link)
         if (passed->fd != -1)
             exec_state_add_passed(state, passed);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         for (unsigned i = listener->kept_n; i < listener->fd_n; i++)
             if (listener->fds[i] != -1)
                 exec_state_add_socket(state, listener->fds[i]);

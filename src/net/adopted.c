@@ -4,6 +4,7 @@
 #include "net/adopted.h"
 
 #include "base/number.h"
+#include "net/listener_set.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ struct adopted *adopted_create(void)
     }
     adopted->arena = arena;
     STAILQ_INIT(&adopted->sockets);
-    STAILQ_INIT(&adopted->holders);
+    listener_set_init(&adopted->holders);
     return adopted;
 }
 
@@ -91,14 +92,13 @@ static int set_flags(int fd)
 static struct listener *holder_at(
     struct adopted *adopted, const struct address *address, const struct listener_options *options)
 {
-    struct listener *holder;
+    struct listener *holder = listener_set_at(&adopted->holders, address);
 
-    STAILQ_FOREACH (holder, &adopted->holders, link)
-        if (address_equal(&holder->address, address))
-            return holder;
+    if (holder != NULL)
+        return holder;
     holder = listener_create(adopted->arena, address, options);
     if (holder != NULL)
-        STAILQ_INSERT_TAIL(&adopted->holders, holder, link);
+        listener_set_add(&adopted->holders, holder);
     return holder;
 }
 
@@ -207,7 +207,7 @@ void adopted_describe(const struct adopted *adopted, char *text, size_t size)
 
 struct listener *adopted_holder(const struct adopted *adopted, const struct listener *listener)
 {
-    return adopted == NULL ? NULL : listener_find(&adopted->holders, listener);
+    return adopted == NULL ? NULL : listener_set_find(&adopted->holders, listener);
 }
 
 /* Closes the connections of all clients in the queue, and returns how many. What a client has
@@ -269,24 +269,21 @@ void adopted_finish(struct adopted *adopted, const struct listeners *serving, st
         return;
     adopted->finished = true;
     STAILQ_FOREACH (passed, &adopted->sockets, link) {
-        if (listener_find(serving, passed->holder) == NULL)
+        if (listener_set_find(serving, passed->holder) == NULL)
             discard_socket(passed, log);
         if (passed->from != ADOPTED_FROM_MANAGER)
             passed->fd = -1;
     }
-    STAILQ_FOREACH (holder, &adopted->holders, link)
+    STAILQ_FOREACH (holder, &adopted->holders.list, link)
         holder->fd_n = holder->kept_n;
 }
 
-static bool listeners_have(const struct listeners *listeners, int fd)
+/* Whether the listener of the socket's address has taken it over. */
+static bool is_taken_over(const struct adopted_socket *passed, const struct listeners *own)
 {
-    const struct listener *listener;
+    const struct listener *listener = listener_set_find(own, passed->holder);
 
-    STAILQ_FOREACH (listener, listeners, link)
-        for (unsigned i = 0; i < listener->fd_n; i++)
-            if (listener->fds[i] == fd)
-                return true;
-    return false;
+    return listener != NULL && listener_has(listener, passed->fd);
 }
 
 void adopted_close_others(struct adopted *adopted, const struct listeners *own)
@@ -297,10 +294,10 @@ void adopted_close_others(struct adopted *adopted, const struct listeners *own)
     if (adopted == NULL)
         return;
     STAILQ_FOREACH (passed, &adopted->sockets, link) {
-        if (passed->fd != -1 && !listeners_have(own, passed->fd))
+        if (passed->fd != -1 && !is_taken_over(passed, own))
             close(passed->fd);
         passed->fd = -1;
     }
-    STAILQ_FOREACH (listener, own, link)
+    STAILQ_FOREACH (listener, &own->list, link)
         listener->kept_n = 0;
 }

@@ -5,6 +5,7 @@
 #include "net/listener.h"
 
 #include "net/listener_options.h"
+#include "net/listener_set.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -129,21 +130,22 @@ static int bind_unix(struct listener *listener, int fd, struct log *log)
 
 static int bind_inet(struct listener *listener, int fd, struct log *log)
 {
-    struct address *address = &listener->address;
+    struct address chosen = listener->address;
 
     listener_set_bind_options(listener, fd, log);
-    if (bind(fd, &address->any, address->length) == -1) {
+    if (bind(fd, &chosen.any, chosen.length) == -1) {
         log_failure(log, errno, "bind() to %s failed", listener->text);
         return -1;
     }
-    if (address_port(address) != 0)
+    if (address_port(&chosen) != 0)
         return 0;
     /* the sockets that follow must get the same port */
-    if (getsockname(fd, &address->any, &address->length) == -1) {
+    if (getsockname(fd, &chosen.any, &chosen.length) == -1) {
         log_write(log, LEVEL_EMERG, errno, "getsockname() of %s failed", listener->text);
         return -1;
     }
-    address_format(address, true, listener->text);
+    listener_set_move(listener, &chosen);
+    address_format(&chosen, true, listener->text);
     return 0;
 }
 
@@ -315,7 +317,7 @@ int listener_commit(struct listener *listener, struct log *log)
     return result;
 }
 
-static bool has_fd(const struct listener *listener, int fd)
+bool listener_has(const struct listener *listener, int fd)
 {
     for (unsigned i = 0; i < listener->fd_n; i++)
         if (listener->fds[i] == fd)
@@ -328,7 +330,7 @@ int listener_add(struct listener *listener, int fd)
     unsigned n = listener->fd_n;
     int *fds = arena_alloc(listener->arena, (n + 1) * sizeof(*fds));
 
-    assert(fd >= 0 && !has_fd(listener, fd));
+    assert(fd >= 0 && !listener_has(listener, fd));
     if (fds == NULL)
         return -1;
     for (unsigned i = 0; i < n; i++)
@@ -394,7 +396,7 @@ void listener_undo_open(struct listener *listener, const struct listener *from)
         int fd = listener->fds[i];
 
         listener->fds[i] = -1;
-        if (fd == -1 || (from != NULL && has_fd(from, fd)))
+        if (fd == -1 || (from != NULL && listener_has(from, fd)))
             continue;
         close(fd);
         if (!listener->adopted)
@@ -406,7 +408,8 @@ void listener_hand_over(struct listener *listener, const struct listener *next)
 {
     assert(next != listener && has_same_address(listener, next));
     for (unsigned i = 0; i < listener->fd_n; i++) {
-        if (listener->fds[i] != -1 && i >= listener->kept_n && !has_fd(next, listener->fds[i]))
+        if (listener->fds[i] != -1 && i >= listener->kept_n &&
+            !listener_has(next, listener->fds[i]))
             close(listener->fds[i]);
         listener->fds[i] = -1;
     }
@@ -424,16 +427,6 @@ bool listener_is_open(const struct listener *listener)
         if (listener->fds[i] != -1)
             return true;
     return false;
-}
-
-struct listener *listener_find(const struct listeners *all, const struct listener *listener)
-{
-    struct listener *other;
-
-    STAILQ_FOREACH (other, all, link)
-        if (listener_is_open(other) && has_same_address(other, listener))
-            return other;
-    return NULL;
 }
 
 void listener_check(const struct listener *listener)

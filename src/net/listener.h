@@ -12,6 +12,7 @@
 #include "net/address.h"
 
 #include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -33,6 +34,8 @@ struct listener_options {
 
 struct listener {
     STAILQ_ENTRY(listener) link;
+    RB_ENTRY(listener) node;
+    struct listeners *set; /* that it is in, or NULL (listener_set.c) */
     struct arena *arena;
     struct address address; /* with the kernel's choice, once open, where the port was 0 */
     char text[ADDRESS_TEXT];
@@ -52,7 +55,12 @@ struct listener {
     unsigned mended_n;      /* how often sockets were shut down, and listen again */
     unsigned mend_failures; /* in a row */
 };
-STAILQ_HEAD(listeners, listener);
+
+/* Many listeners; listener_set.h has what is done with them. */
+struct listeners {
+    STAILQ_HEAD(, listener) list;          /* as the configuration has them */
+    RB_HEAD(listener_tree, listener) tree; /* by address */
+};
 
 extern const struct listener_options listener_defaults;
 
@@ -105,6 +113,8 @@ int listener_mend(
 int listener_add(struct listener *listener, int fd);
 /* Closes the sockets, opened or adopted, but for the first kept_n. */
 void listener_close(struct listener *listener);
+/* Whether the descriptor is one of its sockets. */
+bool listener_has(const struct listener *listener, int fd);
 /* Whether one of its sockets is open. */
 bool listener_is_open(const struct listener *listener);
 /* Closes one of the sockets, unless it is among the first kept_n. */
@@ -128,8 +138,5 @@ bool listener_overlaps(const struct listener *a, const struct listener *b);
 /* Lets other sockets be bound to the port, or no more. */
 void listener_allow_others(const struct listener *listener, bool allow);
 
-/* Finds a listener in `all` with the same address and open sockets, which `listener` can adopt; or
- * NULL. */
-struct listener *listener_find(const struct listeners *all, const struct listener *listener);
 /* Asserts what holds for a listener in every state. */
 void listener_check(const struct listener *listener);

@@ -2,7 +2,7 @@
 /* Listening sockets that were shut down: every process that has one can do that to all. A TCP
  * socket keeps its address and can listen again; a unix socket cannot, and is replaced, so that its
  * other holders have to be given the new one. Nothing here decides when. */
-#include "net/listener.h"
+#include "net/listener_set.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -69,13 +69,12 @@ static bool is_due(const struct listener *listener)
 static void allow_others(
     const struct listener *listener, const struct listeners *others, bool allow)
 {
-    const struct listener *other;
+    const struct listener *other = listener_set_overlap(others, listener, NULL);
 
-    STAILQ_FOREACH (other, others, link)
-        if (listener_overlaps(listener, other)) {
-            listener_allow_others(other, allow);
-            listener_allow_others(listener, allow);
-        }
+    for (; other != NULL; other = listener_set_overlap(others, listener, other)) {
+        listener_allow_others(other, allow);
+        listener_allow_others(listener, allow);
+    }
 }
 
 int listener_mend(

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pairs of a wildcard and another address of its port. Responsible for SO_REUSEPORT on both sockets
- * of a pair. Never compares pairs where one of both kinds is missing. */
+ * of a pair. Never looks at listeners of other ports. */
 #include "net/overlaps.h"
 
 #include "base/compiler.h"
+#include "net/listener_set.h"
 
 #include <assert.h>
 
@@ -16,7 +17,7 @@ struct candidates {
 static bool is_adopted(const struct candidates *candidates, const struct listener *listener)
 {
     for (size_t i = 1; i < countof(candidates->all); i++)
-        if (candidates->all[i] != NULL && listener_find(candidates->all[i], listener) != NULL)
+        if (candidates->all[i] != NULL && listener_set_find(candidates->all[i], listener) != NULL)
             return true;
     return false;
 }
@@ -24,11 +25,11 @@ static bool is_adopted(const struct candidates *candidates, const struct listene
 static void allow_with(const struct candidates *candidates, struct listener *listener,
     const struct listeners *others, bool allow)
 {
-    const struct listener *other;
+    const struct listener *other = listener_set_overlap(others, listener, NULL);
 
-    STAILQ_FOREACH (other, others, link) {
-        if (!listener_overlaps(listener, other) || is_adopted(candidates, listener))
-            continue;
+    if (other == NULL || is_adopted(candidates, listener))
+        return;
+    for (; other != NULL; other = listener_set_overlap(others, listener, other)) {
         listener->beside = allow;
         listener_allow_others(other, allow);
         if (!allow)
@@ -36,30 +37,14 @@ static void allow_with(const struct candidates *candidates, struct listener *lis
     }
 }
 
-/* Notes whether there are wildcards, there[1], and other addresses, there[0]. */
-static void note_kinds(const struct listeners *listeners, bool there[2])
-{
-    const struct listener *listener;
-
-    STAILQ_FOREACH (listener, listeners, link)
-        if (listener->address.any.sa_family != AF_UNIX)
-            there[address_is_wildcard(&listener->address)] = true;
-}
-
 void overlaps_allow(const struct listeners *listeners, const struct listeners *live,
     const struct listeners *previous, bool allow)
 {
     const struct candidates candidates = { { listeners, live, previous } };
     struct listener *listener;
-    bool there[2] = { false, false };
 
     assert(listeners != NULL);
-    for (size_t i = 0; i < countof(candidates.all); i++)
-        if (candidates.all[i] != NULL)
-            note_kinds(candidates.all[i], there);
-    if (!there[0] || !there[1]) /* without comparing tens of thousands of pairs */
-        return;
-    STAILQ_FOREACH (listener, listeners, link)
+    STAILQ_FOREACH (listener, &listeners->list, link)
         for (size_t i = 0; i < countof(candidates.all); i++)
             if (candidates.all[i] != NULL)
                 allow_with(&candidates, listener, candidates.all[i], allow);

@@ -90,7 +90,7 @@ void pool_mend_listeners(struct pool *pool)
 
     pool->mended_ms = pool->clock->mono_ms;
     if (cycle != NULL && !pool->ending)
-        STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+        STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
             for (unsigned i = 0; i < listener->fd_n; i++)
                 if (listener->fds[i] != -1)
                     look_at_socket(pool, cycle, listener, listener->fds[i]);

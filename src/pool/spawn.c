@@ -56,7 +56,7 @@ static NORETURN void run_child(struct pool *pool, struct generation *own, struct
     if (enter_memory(pool, own, heritage) == -1)
         _exit(EXIT_FAILURE); /* before any destructor of a module */
     descriptors_close_others(&heritage->descriptors);
-    STAILQ_FOREACH (listener, &own->cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &own->cycle->stream.listeners.list, link)
         listener->kept_n = 0; /* only the master keeps sockets open for others */
     pool->ops->in_child(pool->host, own->cycle);
     logs_separate(&own->cycle->core);

@@ -149,7 +149,7 @@ void address_check(const struct cycle *cycle, struct log *log, int excerpts)
     if (in_use_read(&checking.in_use, "") == -1)
         return;
     report_init(&checking.report, cycle->arena);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         check_listener(&checking, listener);
     if (cycle->core.master_process)
         check_control(&checking, cycle->core.control);

@@ -41,7 +41,7 @@ static const struct listener *find_taken(
 {
     const struct listener *listener;
 
-    STAILQ_FOREACH (listener, listeners, link)
+    STAILQ_FOREACH (listener, &listeners->list, link)
         if (adopted_holder(adopted, listener) == NULL && listener_is_taken(listener, log))
             return listener;
     return NULL;

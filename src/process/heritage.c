@@ -14,7 +14,7 @@ void heritage_add_descriptors(struct heritage *heritage, const struct descriptor
 
     descriptors_add(kept, heritage->channel);
     descriptors_add_targets(kept, cycle->core.logs, cycle->core.log_n);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         for (unsigned i = 0; i < listener->fd_n; i++)
             descriptors_add(kept, listener->fds[i]);
     SLIST_FOREACH (module, &cycle->modules, link)

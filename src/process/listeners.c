@@ -4,6 +4,7 @@
 #include "process/listeners.h"
 
 #include "conf/report.h"
+#include "net/listener_set.h"
 #include "net/overlaps.h"
 #include "process/await.h"
 #include "process/role.h"
@@ -22,7 +23,7 @@ static struct listener *find_previous_holder(
     struct listener *from = NULL;
 
     if (in_force != NULL)
-        from = listener_find(&in_force->stream.listeners, listener);
+        from = listener_set_find(&in_force->stream.listeners, listener);
     return from != NULL ? from : adopted_holder(adopted, listener);
 }
 
@@ -41,7 +42,7 @@ void listeners_abandon(
 
     assert(in_force != cycle);
     allow_overlaps(cycle, in_force, adopted, false);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         listener_undo_open(listener, find_previous_holder(in_force, adopted, listener));
 }
 
@@ -89,7 +90,7 @@ bool listeners_have_lost(const struct cycle *cycle)
 {
     const struct listener *listener;
 
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         if (listener_is_path_lost(listener))
             return true;
     return false;
@@ -99,7 +100,7 @@ void listeners_note_lost(struct cycle *in_force, bool bind_again)
 {
     struct listener *listener;
 
-    STAILQ_FOREACH (listener, &in_force->stream.listeners, link)
+    STAILQ_FOREACH (listener, &in_force->stream.listeners.list, link)
         listener->path_lost = bind_again && listener_is_path_lost(listener);
 }
 
@@ -119,7 +120,7 @@ int listeners_open(struct cycle *cycle, const struct cycle *in_force, const stru
     allow_overlaps(cycle, in_force, adopted, true);
     if (in_force == NULL)
         await_addresses(&cycle->stream.listeners, adopted, log);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link) {
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link) {
         const struct listener *from = find_previous_holder(in_force, adopted, listener);
 
         if (open_listener(listener, from, slots, excerpts, log) == -1 && ++failed == FAILED_MAX) {
@@ -141,12 +142,12 @@ int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
     struct listener *listener;
 
     assert(in_force != cycle);
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         if (commit_listener(listener, excerpts, log) == -1)
             return -1;
     allow_overlaps(cycle, in_force, adopted, false);
     if (in_force != NULL) /* the new socket is stored under the same name */
-        STAILQ_FOREACH (listener, &in_force->stream.listeners, link)
+        STAILQ_FOREACH (listener, &in_force->stream.listeners.list, link)
             if (listener->path_lost)
                 fdstore_drop(listener, log);
     return 0;
@@ -159,7 +160,7 @@ void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
 
     assert(in_force != NULL);
     listeners_abandon(cycle, in_force, adopted);
-    STAILQ_FOREACH (listener, &in_force->stream.listeners, link) {
+    STAILQ_FOREACH (listener, &in_force->stream.listeners.list, link) {
         /* makes listener_commit() set options that are not configured, too: the failed commit may
          * have changed them */
         listener->adopted = true;
@@ -184,8 +185,8 @@ void listeners_retire(const struct cycle *old, const struct cycle *new,
     struct listener *listener;
 
     assert(old != new);
-    STAILQ_FOREACH (listener, &old->stream.listeners, link) {
-        const struct listener *next = listener_find(&new->stream.listeners, listener);
+    STAILQ_FOREACH (listener, &old->stream.listeners.list, link) {
+        const struct listener *next = listener_set_find(&new->stream.listeners, listener);
 
         if (next != NULL) {
             listener_hand_over(listener, next);
@@ -201,6 +202,6 @@ void listeners_close(
 {
     struct listener *listener;
 
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         close_listener(listener, sharing, log);
 }

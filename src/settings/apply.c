@@ -230,6 +230,9 @@ static bool check_repetition(
             first->name.file->name, first->name.line);
         return false;
     }
+    /* a block is asked for its first directive of a row; the main context by file, too */
+    if (first != NULL && apply->scope->at != CONTEXT_MAIN)
+        return true;
     seen = apply_alloc(apply, sizeof(*seen));
     if (seen == NULL)
         return false;

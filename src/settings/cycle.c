@@ -5,6 +5,7 @@
 #include "settings/cycle.h"
 
 #include "base/check.h"
+#include "net/listener_set.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/protocol.h"
@@ -106,7 +107,7 @@ static struct cycle *create_cycle(const struct memory *memory)
     }
     cycle->arena = arena;
     STAILQ_INIT(&cycle->stream.servers);
-    STAILQ_INIT(&cycle->stream.listeners);
+    listener_set_init(&cycle->stream.listeners);
     STAILQ_INIT(&cycle->needs.paths);
     STAILQ_INIT(&cycle->needs.ports);
     zones_init(&cycle->zones);

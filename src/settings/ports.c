@@ -2,6 +2,7 @@
 /* Makes listeners of the servers' `listen` directives. An address has one socket, except that a
  * wildcard's socket takes the clients of the other addresses of its port. */
 #include "base/check.h"
+#include "net/listener_set.h"
 #include "settings/apply.h"
 #include "settings/listen.h"
 
@@ -67,7 +68,7 @@ static void add_listener(struct apply *apply, struct listen_address *listen)
     listener->owner = port;
     listener->word = listen->word;
     listen->listener = listener;
-    STAILQ_INSERT_TAIL(&cycle->stream.listeners, listener, link);
+    listener_set_add(&cycle->stream.listeners, listener);
     add_binding(apply, listener, listen);
 }
 

@@ -32,7 +32,7 @@ static int64_t count_sockets(const struct cycle *cycle, int64_t workers)
     const struct listener *listener;
     int64_t n = 0;
 
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         n += listener->options.reuseport ? workers : 1;
     return n;
 }

@@ -3,6 +3,7 @@
  * have one name, which is made from a hash of the address. */
 #include "systemd/fdstore.h"
 
+#include "net/listener_set.h"
 #include "systemd/notify.h"
 
 #include <inttypes.h>
@@ -52,7 +53,7 @@ void fdstore_add(struct listeners *listeners, struct log *log)
 
     if (!notify_is_on())
         return;
-    STAILQ_FOREACH (listener, listeners, link)
+    STAILQ_FOREACH (listener, &listeners->list, link)
         if (!listener->foreign)
             store_sockets(listener, log);
 }
@@ -75,7 +76,7 @@ void fdstore_drop_unclaimed(
 
     if (adopted == NULL || adopted->finished)
         return;
-    STAILQ_FOREACH (holder, &adopted->holders, link)
-        if (listener_find(serving, holder) == NULL)
+    STAILQ_FOREACH (holder, &adopted->holders.list, link)
+        if (listener_set_find(serving, holder) == NULL)
             fdstore_drop(holder, log);
 }

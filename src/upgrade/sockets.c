@@ -3,6 +3,8 @@
  * from the other process is input: numbers that are no inodes match nothing. */
 #include "upgrade/sockets.h"
 
+#include "net/listener_set.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -21,7 +23,7 @@ void upgrade_sockets_write(struct json *json, const struct listeners *listeners)
 
     json_array(json, "sockets");
     if (listeners != NULL)
-        STAILQ_FOREACH (listener, listeners, link)
+        STAILQ_FOREACH (listener, &listeners->list, link)
             for (unsigned i = 0; i < listener->fd_n; i++)
                 json_number(json, NULL, (int64_t)inode_of(listener->fds[i]));
     json_close(json);
@@ -34,6 +36,13 @@ void upgrade_sockets_free(struct upgrade_sockets *sockets)
     *sockets = (struct upgrade_sockets) { .n = 0 };
 }
 
+static int compare_inodes(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+    return (one > other) - (one < other);
+}
+
 void upgrade_sockets_read(struct upgrade_sockets *sockets, struct json_value list)
 {
     struct json_value socket = { NULL, 0 };
@@ -43,10 +52,12 @@ void upgrade_sockets_read(struct upgrade_sockets *sockets, struct json_value lis
         uint64_t *more = realloc(sockets->inodes, (sockets->n + 1) * sizeof(*more));
 
         if (more == NULL)
-            return;
+            break;
         sockets->inodes = more;
         more[sockets->n++] = (uint64_t)json_integer(socket, 0);
     }
+    if (sockets->n > 0)
+        qsort(sockets->inodes, sockets->n, sizeof(*sockets->inodes), compare_inodes);
 }
 
 bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd)
@@ -54,24 +65,19 @@ bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd)
     uint64_t inode = inode_of(fd);
 
     assert(sockets->n == 0 || sockets->inodes != NULL);
-    for (unsigned i = 0; i < sockets->n; i++)
-        if (inode != 0 && sockets->inodes[i] == inode)
-            return true;
-    return false;
+    return inode != 0 && sockets->n > 0 &&
+           bsearch(&inode, sockets->inodes, sockets->n, sizeof(inode), compare_inodes) != NULL;
 }
 
 bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *address, int fd)
 {
-    struct listener *listener;
+    struct listener *listener = listener_set_at(listeners, address);
 
     assert(fd != -1);
-    STAILQ_FOREACH (listener, listeners, link) {
-        if (!address_equal(&listener->address, address))
-            continue;
-        for (unsigned i = 0; i < listener->fd_n; i++)
-            if (inode_of(listener->fds[i]) == inode_of(fd))
-                return false;
-        return listener_add(listener, fd) == 0;
-    }
-    return false;
+    if (listener == NULL)
+        return false;
+    for (unsigned i = 0; i < listener->fd_n; i++)
+        if (inode_of(listener->fds[i]) == inode_of(fd))
+            return false;
+    return listener_add(listener, fd) == 0;
 }

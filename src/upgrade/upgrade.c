@@ -440,7 +440,7 @@ static void give_queues(struct upgrade *upgrade)
     if (upgrade->link.fd == -1 || listeners == NULL ||
         (upgrade->phase != UPGRADE_HANDED_OVER && upgrade->phase != UPGRADE_BESIDE))
         return;
-    STAILQ_FOREACH (listener, listeners, link)
+    STAILQ_FOREACH (listener, &listeners->list, link)
         for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++)
             if (listener->fds[i] != -1 &&
                 !upgrade_sockets_have(&upgrade->sockets, listener->fds[i]) &&

@@ -362,14 +362,14 @@ int accept_init(struct fb_worker *worker)
             (uint64_t)events->accept_mutex_delay);
     net_of(worker)->released = connection_released;
 
-    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         n += listener->fd_n;
     accept->list = calloc(n + 1, sizeof(accept->list[0]));
     if (accept->list == NULL) {
         log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the listeners");
         return -1;
     }
-    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         if (add_acceptors(worker, listener, true) == -1)
             return -1;
     return 0;
@@ -427,7 +427,7 @@ void accept_release(struct fb_worker *worker)
     struct listener *listener;
 
     assert(accept->phase != ACCEPT_RELEASED);
-    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link) {
+    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link) {
         if (accept->phase != ACCEPT_CLOSED) /* other workers' queues too: they may have gone */
             add_acceptors(worker, listener, false);
         if (worker->role == ROLE_SINGLE) /* the master does it for its workers */
@@ -435,7 +435,7 @@ void accept_release(struct fb_worker *worker)
     }
     for (unsigned i = 0; i < accept->n; i++)
         release_listener(worker, accept->list[i]);
-    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         listener_close(listener);
     timer_del(&net_of(worker)->loop, &accept->resume);
     timer_del(&net_of(worker)->loop, &accept->mend);

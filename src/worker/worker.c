@@ -96,7 +96,7 @@ static unsigned listener_slots(const struct cycle *cycle)
     const struct listener *listener;
     unsigned n = 3; /* the channel, and what messages need */
 
-    STAILQ_FOREACH (listener, &cycle->stream.listeners, link)
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         n += listener->fd_n;
     return n;
 }

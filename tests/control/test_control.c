@@ -84,7 +84,7 @@ static void set_up(struct host *host)
     ck_assert_ptr_nonnull(mkdtemp(host->directory));
     snprintf(host->path, sizeof(host->path), "%s/sock", host->directory);
     log_init(&host->log, NULL, 0);
-    STAILQ_INIT(&host->listeners);
+    host->listeners = (struct listeners) { .list = STAILQ_HEAD_INITIALIZER(host->listeners.list) };
     host->clock.mono_ms = 1000;
     timers_init(&host->timers, &host->clock, NULL);
     control_socket_init(&host->socket);

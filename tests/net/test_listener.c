@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listeners of TCP: opening, handing over to a new one, sockets of reuseport, and what fails. */
+#include "net/listener_set.h"
 #include "net/listening.h"
 #include "support/test.h"
 
@@ -220,20 +221,21 @@ START_TEST(find_wants_the_same_address)
 {
     struct listening *listening = listening_start();
     struct listener_options options = listener_defaults;
-    struct listeners all = STAILQ_HEAD_INITIALIZER(all);
+    struct listeners all;
     struct listener *in = listening_open(listening, "127.0.0.1", NULL, NULL, 1);
     struct listener *in6 = listening_open(listening, "[::1]", NULL, NULL, 1);
     struct listener *closed = listening_create(listening, "127.0.0.1:1", NULL);
 
-    STAILQ_INSERT_TAIL(&all, closed, link);
-    STAILQ_INSERT_TAIL(&all, in, link);
-    STAILQ_INSERT_TAIL(&all, in6, link);
+    listener_set_init(&all);
+    listener_set_add(&all, closed);
+    listener_set_add(&all, in);
+    listener_set_add(&all, in6);
     options.backlog = 1;
-    ck_assert_ptr_eq(listener_find(&all, listening_create(listening, in->text, &options)), in);
-    ck_assert_ptr_eq(listener_find(&all, listening_create(listening, in6->text, NULL)), in6);
-    ck_assert_ptr_null(listener_find(&all, listening_create(listening, "127.0.0.1:1", NULL)));
+    ck_assert_ptr_eq(listener_set_find(&all, listening_create(listening, in->text, &options)), in);
+    ck_assert_ptr_eq(listener_set_find(&all, listening_create(listening, in6->text, NULL)), in6);
+    ck_assert_ptr_null(listener_set_find(&all, listening_create(listening, "127.0.0.1:1", NULL)));
     options.reuseport = true;
-    ck_assert_ptr_eq(listener_find(&all, listening_create(listening, in->text, &options)), in);
+    ck_assert_ptr_eq(listener_set_find(&all, listening_create(listening, in->text, &options)), in);
     listener_close(in);
     listener_close(in6);
     listening_stop(listening);

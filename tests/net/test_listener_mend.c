@@ -13,7 +13,7 @@
 static const int ways[] = { SHUT_RD, SHUT_RDWR };
 static const char *const addresses[] = { "127.0.0.1", "[::1]", "0.0.0.0", "unix:" };
 
-static const struct listeners others = { NULL, NULL };
+static const struct listeners others = { .list = { NULL, NULL } };
 
 #define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
 #define ADDRESSES ((int)(sizeof(addresses) / sizeof(addresses[0])))

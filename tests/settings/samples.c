@@ -93,7 +93,7 @@ static void check_module(const struct cycle *cycle)
 
 static void check_listen(const struct cycle *cycle)
 {
-    ck_assert_str_eq(STAILQ_FIRST(&cycle->stream.listeners)->text, "127.0.0.1:2");
+    ck_assert_str_eq(STAILQ_FIRST(&cycle->stream.listeners.list)->text, "127.0.0.1:2");
 }
 
 static void check_server(const struct cycle *cycle)

@@ -135,7 +135,7 @@ START_TEST(events_is_needed_and_stream_is_not)
 
     loading_begin(&loading);
     accept_text(&loading, "events { }", "");
-    ck_assert(STAILQ_EMPTY(&loading.cycle->stream.listeners));
+    ck_assert(STAILQ_EMPTY(&loading.cycle->stream.listeners.list));
     snprintf(expected, sizeof(expected), "no \"events\" section in configuration /main\n");
     refuse_text(&loading, "stream { server { listen 1; } }", expected);
     refuse_text(&loading, "", expected);
@@ -200,7 +200,7 @@ START_TEST(includes_are_found_beside_the_configuration)
     accept_text(
         &loading, "include events.conf; include none/*.conf; stream { include sub/*.server; }", "");
     ck_assert_int_eq(loading.cycle->events.worker_connections, 77);
-    ck_assert_str_eq(STAILQ_FIRST(&loading.cycle->stream.listeners)->text, "0.0.0.0:1");
+    ck_assert_str_eq(STAILQ_FIRST(&loading.cycle->stream.listeners.list)->text, "0.0.0.0:1");
     ck_assert_int_eq(first_server(&loading)->settings.idle_timeout, 3000);
     ck_assert_int_eq(second_server(&loading)->settings.idle_timeout, 600000);
     loading_end(&loading);

@@ -91,7 +91,7 @@ static const struct {
 
 static const struct listener *first_listener(const struct loading *loading)
 {
-    return STAILQ_FIRST(&loading->cycle->stream.listeners);
+    return STAILQ_FIRST(&loading->cycle->stream.listeners.list);
 }
 
 START_TEST(a_parameter_sets_its_option)
@@ -160,7 +160,7 @@ static void check_ports(struct loading *loading, const char *text, const char *e
     char shown[1024] = "";
 
     accept_text(loading, text, "");
-    STAILQ_FOREACH (listener, &loading->cycle->stream.listeners, link) {
+    STAILQ_FOREACH (listener, &loading->cycle->stream.listeners.list, link) {
         const struct port *port = listener->owner;
         unsigned n = 0;
 
@@ -277,7 +277,7 @@ START_TEST(many_are_told_apart)
         STREAM("server { listen 127.0.0.1:1-65535; listen 127.0.0.2:1-65535; listen 30000; }"
                " server { listen [::1]:1-65535; listen [::]:30000-30001; listen unix:/s; }"),
         "");
-    STAILQ_FOREACH (listener, &loading.cycle->stream.listeners, link) {
+    STAILQ_FOREACH (listener, &loading.cycle->stream.listeners.list, link) {
         const struct port *port = listener->owner;
 
         n++;

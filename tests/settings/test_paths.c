@@ -85,7 +85,7 @@ static void check_cycle(const struct cycle *cycle, const char *prefix)
     const struct core_settings *core = &cycle->core;
     const struct server *server = STAILQ_FIRST(&cycle->stream.servers);
     const struct values *values = server->protocol_conf;
-    const struct listener *listener = STAILQ_FIRST(&cycle->stream.listeners);
+    const struct listener *listener = STAILQ_FIRST(&cycle->stream.listeners.list);
 
     ck_assert_str_eq(below(core->pid, prefix), "logs/a.pid");
     ck_assert_str_eq(below(core->control, prefix), "run/a.sock");

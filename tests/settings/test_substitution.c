@@ -38,7 +38,7 @@ START_TEST(every_argument_may_have_variables)
     ck_assert_int_eq(loading.cycle->core.worker_shutdown_timeout, 5000);
     ck_assert_int_eq(loading.cycle->events.worker_connections, 64);
     ck_assert_int_eq(server->settings.idle_timeout, 90000);
-    ck_assert_str_eq(STAILQ_FIRST(&loading.cycle->stream.listeners)->text, "127.0.0.1:7007");
+    ck_assert_str_eq(STAILQ_FIRST(&loading.cycle->stream.listeners.list)->text, "127.0.0.1:7007");
     ck_assert_str_eq(*(const char *const *)server->protocol_conf, "hello world\n");
     ck_assert_str_eq(SLIST_FIRST(&loading.cycle->modules)->protocol->name, "plain_a");
 

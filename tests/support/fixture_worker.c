@@ -3,6 +3,8 @@
  * stand for simulated ones. */
 #include "support/fixture_worker.h"
 
+#include "net/listener_set.h"
+
 #include <unistd.h>
 
 #define TURNS_MAX 10000
@@ -73,7 +75,7 @@ static void build_cycle(struct fixture *fixture, const struct fixture_worker_opt
     };
     cycle->events.mechanism_option = cycle->events.mechanism->option.initial;
     STAILQ_INIT(&cycle->stream.servers);
-    STAILQ_INIT(&cycle->stream.listeners);
+    listener_set_init(&cycle->stream.listeners);
 }
 
 /* Opens real sockets, which the worker closes, and simulated ones of the same descriptors. */
@@ -94,7 +96,7 @@ static void build_listener(struct fixture *fixture, const struct fixture_worker_
     for (unsigned i = 0; i < fixture->listener->fd_n; i++)
         fixture->listening[i] = sim_listener(fixture->sim, fixture->listener->fds[i]);
     fixture->listener->owner = &fixture->server.port;
-    STAILQ_INSERT_TAIL(&fixture->cycle.stream.listeners, fixture->listener, link);
+    listener_set_add(&fixture->cycle.stream.listeners, fixture->listener);
 }
 
 static void build_heritage(struct fixture *fixture, const struct fixture_worker_options *options)
