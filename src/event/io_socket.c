@@ -20,41 +20,55 @@ static struct io_result failed(enum io_status again)
     return (struct io_result) { .status = IO_FAILED, .error = errno };
 }
 
-static struct io_result socket_recv(struct source *source, struct io_span *span)
+static struct io_result socket_recv(struct source *source, struct io_span *span);
+static struct io_result socket_send(struct source *source, const struct iovec *pieces, int count);
+
+static COLD struct io_result not_received(struct source *source, struct io_span *span, ssize_t n)
 {
-    ssize_t n;
-
-    do
-        n = recv(source->fd, span->p, span->n, 0);
-    while (n == -1 && errno == EINTR);
-
-    if (n == -1)
-        return failed(IO_AGAIN_READ);
     if (n == 0)
         return (struct io_result) { .status = IO_EOF };
+    return errno == EINTR ? socket_recv(source, span) : failed(IO_AGAIN_READ);
+}
+
+static struct io_result socket_recv(struct source *source, struct io_span *span)
+{
+    ssize_t n = recv(source->fd, span->p, span->n, 0);
+
+    if (unlikely(n <= 0))
+        return not_received(source, span, n);
     span->n = (size_t)n;
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
 /* A function of its own, so that one piece, the usual case, does without the message. */
-static NOINLINE ssize_t send_several(int fd, const struct iovec *pieces, int count)
+static NOINLINE struct io_result send_several(
+    struct source *source, const struct iovec *pieces, int count)
 {
     struct msghdr message = { .msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count };
+    ssize_t n;
 
-    return sendmsg(fd, &message, MSG_NOSIGNAL);
+    do
+        n = sendmsg(source->fd, &message, MSG_NOSIGNAL);
+    while (n == -1 && errno == EINTR);
+    if (n == -1)
+        return failed(IO_AGAIN_WRITE);
+    return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
+}
+
+static COLD struct io_result not_sent(struct source *source, const struct iovec *pieces)
+{
+    return errno == EINTR ? socket_send(source, pieces, 1) : failed(IO_AGAIN_WRITE);
 }
 
 static struct io_result socket_send(struct source *source, const struct iovec *pieces, int count)
 {
     ssize_t n;
 
-    do
-        n = count == 1 ? send(source->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
-                       : send_several(source->fd, pieces, count);
-    while (n == -1 && errno == EINTR);
-
-    if (n == -1)
-        return failed(IO_AGAIN_WRITE);
+    if (count != 1)
+        return send_several(source, pieces, count);
+    n = send(source->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL);
+    if (unlikely(n == -1))
+        return not_sent(source, pieces);
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 

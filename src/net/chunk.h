@@ -7,6 +7,7 @@
  * chunk of its own memory; a free chunk is on a spare list or with the allocator, never both. */
 #pragma once
 
+#include "base/compiler.h"
 #include "base/memory.h"
 
 #include <stdbool.h>
@@ -56,7 +57,7 @@ void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory);
 /* Frees the spare chunks; every release function has run. */
 void chunk_pool_done(struct chunk_pool *pool);
 /* Runs the release functions of freed REF chunks, in the order in which the chunks were freed. */
-void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbeat);
+NOINLINE void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbeat);
 /* Number of free chunks that the pool keeps. */
 unsigned chunk_pool_spare_n(const struct chunk_pool *pool);
 /* Asserts that the lists are what the counts say. */

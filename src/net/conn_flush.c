@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a flush does beyond sending lent input (conn_output.c), and the end of a connection.
+/* The flush of a connection beyond sending lent input (conn_output.c), and its end.
  *
  * Responsible for what callbacks have asked for: output leaves, FIN is sent, the connection is left
  * to the keepalive pool, lingers or ends; and for going on when the peer has taken output. Never

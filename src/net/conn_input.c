@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is done when a connection is readable: input is received into the worker's scratch buffer,
+/* Reading, when a connection is readable: input is received into the worker's scratch buffer,
  * lent to the owner, and what the owner has asked for meanwhile is flushed. Only what the owner
  * leaves is copied, and more is received behind it from then on.
  *
@@ -170,17 +170,24 @@ static struct chunk *detach_input(struct fb_conn *conn)
     return chunk;
 }
 
-/* Keeps what the owner has left, unless the connection has ended meanwhile. */
-static NOINLINE void keep_rest(
-    struct fb_conn *conn, uint32_t generation, fb_bytes in, size_t used, struct chunk *chunk)
+/* Flushes behind a callback that was given input of `chunk`, or has left some of it, and keeps what
+ * it has left, unless the connection has ended meanwhile. */
+static NOINLINE void flush_and_keep(
+    struct fb_conn *conn, uint32_t generation, size_t used, struct chunk *chunk)
 {
     struct net *net = conn->net;
+    fb_bytes in = net->lent;
 
-    if (conn->source.generation == generation && conn_is_owned(conn))
+    assert(used <= in.n);
+    if (used < in.n && conn->phase == CONN_KEEPING) /* the next owner would be given the rest */
+        conn_set_phase(conn, CONN_CLOSING);
+    net_flush(net);
+    net->lent.n = 0;
+    if (conn->source.generation == generation && conn_is_owned(conn) && in.n > 0)
         keep_input(conn, in, used, chunk);
     else if (chunk != NULL)
         chunk_free(&net->chunks, chunk);
-    net_flush(net); /* there may have been no memory */
+    net_flush(net); /* without memory the connection has failed */
 }
 
 /* Gives input to the owner and flushes while it is valid; false: the connection has gone. */
@@ -194,14 +201,12 @@ static inline bool deliver(struct fb_conn *conn, fb_bytes in, struct chunk *chun
     net->lent = in;
     conn_note_moved(conn);
     used = conn->ops->data(conn, in);
-    assert(used <= in.n);
-    if (unlikely(used < in.n && conn->phase == CONN_KEEPING))
-        conn_set_phase(conn, CONN_CLOSING); /* the next owner would be given the rest */
-    if (net_is_dirty(net))
+    if (likely(used == in.n && chunk == NULL)) {
         net_flush(net);
-    net->lent = (fb_bytes) { NULL, 0 };
-    if (unlikely(used < in.n || chunk != NULL))
-        keep_rest(conn, generation, in, used, chunk);
+        net->lent.n = 0;
+    } else {
+        flush_and_keep(conn, generation, used, chunk);
+    }
     return conn->source.generation == generation;
 }
 
@@ -219,10 +224,7 @@ static COLD bool deliver_end(struct fb_conn *conn)
         rest = (fb_bytes) { chunk->p, chunk_length(chunk) };
     net->lent = rest;
     conn->ops->eof(conn, rest);
-    net_flush(net);
-    net->lent = (fb_bytes) { NULL, 0 };
-    if (chunk != NULL)
-        keep_rest(conn, generation, rest, rest.n, chunk);
+    flush_and_keep(conn, generation, rest.n, chunk);
     return conn->source.generation == generation;
 }
 
@@ -312,16 +314,18 @@ void conn_run_read(struct loop *loop, struct source *source)
 {
     struct fb_conn *conn = container_of(source, struct fb_conn, source);
     struct net *net = net_of_loop(loop);
-    struct io_span in = { net->scratch, net->scratch_size };
+    bool alive;
 
     if (unlikely(!reads_plainly(conn))) {
         read_otherwise(conn);
-    } else if (unlikely(!receive(conn, &in))) {
-        end_input(conn);
-    } else {
-        bool alive = deliver(conn, (fb_bytes) { in.p, in.n }, NULL);
-
-        if (unlikely(source->events[EVENT_READ].ready) && alive)
-            read_otherwise(conn);
+        return;
     }
+    net->received = (struct io_span) { net->scratch, net->scratch_size };
+    if (unlikely(!receive(conn, &net->received))) {
+        end_input(conn);
+        return;
+    }
+    alive = deliver(conn, (fb_bytes) { net->received.p, net->received.n }, NULL);
+    if (unlikely(source->events[EVENT_READ].ready) && alive)
+        read_otherwise(conn);
 }

@@ -14,19 +14,30 @@ static bool is_lent(const struct net *net, const uint8_t *p, size_t n)
     return at < net->lent.n && n <= net->lent.n - at;
 }
 
-/* Adds output of a kind that conn_write() does not expect. */
+/* Makes n bytes of the lent input the last of the connection's output. */
+static inline void borrow(struct fb_conn *conn, const uint8_t *p, size_t n)
+{
+    conn->net->borrower = conn;
+    conn->net->borrowed = (fb_bytes) { p, n };
+    conn->unsent += n;
+    conn_mark_dirty(conn);
+}
+
+/* Adds output where conn_write() does not borrow. */
 static NOINLINE void write_otherwise(struct fb_conn *conn, const uint8_t *p, size_t n)
 {
     struct net *net = conn->net;
     bool lent = is_lent(net, p, n);
 
+    if (!conn_may_write(conn) || n == 0)
+        return;
     if (lent && net->borrower == conn && net->borrowed.p + net->borrowed.n == p) {
         net->borrowed.n += n; /* right behind what it has borrowed already */
     } else if (!conn_own_output(conn)) {
         return;
     } else if (lent && net->borrower == NULL) {
-        net->borrower = conn;
-        net->borrowed = (fb_bytes) { p, n };
+        borrow(conn, p, n);
+        return;
     } else if (!conn_append_copy(conn, p, n)) {
         conn_fail(conn, FB_NO_MEMORY);
         return;
@@ -37,18 +48,13 @@ static NOINLINE void write_otherwise(struct fb_conn *conn, const uint8_t *p, siz
 
 void conn_write(struct fb_conn *conn, const void *p, size_t n)
 {
-    struct net *net = conn->net;
+    const struct net *net = conn->net;
 
-    if (unlikely(!conn_may_write(conn) || n == 0))
-        return;
-    if (unlikely(net->borrower != NULL || !is_lent(net, p, n))) {
+    if (conn->phase == CONN_OPEN && conn->write == CONN_WRITE_ON && net->borrower == NULL &&
+        is_lent(net, p, n) && n > 0)
+        borrow(conn, p, n);
+    else
         write_otherwise(conn, p, n);
-        return;
-    }
-    net->borrower = conn;
-    net->borrowed = (fb_bytes) { p, n };
-    conn->unsent += n;
-    conn_mark_dirty(conn);
 }
 
 /* Adds a chunk that is no copy; NULL where nothing can be added. */
@@ -106,19 +112,19 @@ void conn_push(struct fb_conn *conn)
 static inline bool send_borrowed(struct fb_conn *conn)
 {
     struct net *net = conn->net;
-    struct iovec piece = { (uint8_t *)net->borrowed.p, net->borrowed.n };
     struct io_result result;
 
     if (conn->phase != CONN_OPEN || conn->write != CONN_WRITE_ON || net->borrower != conn ||
         conn->out != NULL || !conn->source.events[EVENT_WRITE].ready ||
         (conn->pipe != NULL && !conn_pipe_flows(conn)))
         return false;
-    result = conn->source.io->send(&conn->source, &piece, 1);
-    if (unlikely(result.status != IO_DONE || result.n < piece.iov_len)) {
-        conn_note_sent(conn, result, piece.iov_len);
+    assert(net->borrowed.n == conn->unsent);
+    net->pieces[0] = (struct iovec) { (uint8_t *)net->borrowed.p, net->borrowed.n };
+    result = conn->source.io->send(&conn->source, net->pieces, 1);
+    if (unlikely(result.status != IO_DONE || result.n != net->borrowed.n)) {
+        conn_note_sent(conn, result, net->borrowed.n);
         return false;
     }
-    assert(result.n == conn->unsent);
     net->borrower = NULL;
     conn->unsent = 0;
     conn->sent += result.n;
@@ -138,8 +144,9 @@ void net_flush(struct net *net)
         while ((event = TAILQ_FIRST(&loop->queues[QUEUE_FLUSH])) != NULL) {
             struct fb_conn *conn = container_of(event, struct fb_conn, source.events[EVENT_WRITE]);
 
-            assert(event->direction == EVENT_WRITE);
-            loop_unpost(loop, event);
+            assert(event->direction == EVENT_WRITE && event->queue == QUEUE_FLUSH);
+            TAILQ_REMOVE(&loop->queues[QUEUE_FLUSH], event, link);
+            event->queue = QUEUE_NONE;
             if (!send_borrowed(conn))
                 conn_flush(conn);
         }

@@ -106,7 +106,7 @@ static inline bool net_is_dirty(const struct net *net)
 /* Sends from the output and returns true; false: the connection has failed. */
 bool conn_send(struct fb_conn *conn);
 /* Notes what a system call says that was offered so many bytes of memory; false as above. */
-bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered);
+NOINLINE bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered);
 /* Adds a copy to the ring; false without memory. Lent input that the connection has borrowed comes
  * before it, and is copied by conn_own_output(). */
 bool conn_append_copy(struct fb_conn *conn, const uint8_t *p, size_t n);
@@ -146,7 +146,7 @@ bool conn_splice_is_done(const struct fb_conn *conn);
 
 /* Flushes one connection: does what callbacks have asked for, and goes on when the peer has taken
  * output. */
-void conn_flush(struct fb_conn *conn);
+NOINLINE void conn_flush(struct fb_conn *conn);
 
 /* ---- conn.c ---- */
 

@@ -49,6 +49,7 @@ struct net {
     bool flushing;
     struct chunk_pool chunks;
     struct conn_wheel wheel;                       /* the connections' deadlines */
+    struct io_span received;                       /* by the last receive without kept input */
     struct iovec pieces[NET_PIECES];               /* of the system call that sends */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
     unsigned spare_pipe_n;

@@ -10,7 +10,6 @@ void fb_count_request(fb_conn *conn)
 {
     if (!SDK_VALID(conn))
         return;
-    assert(conn->net->counters != NULL);
     counters_add(conn->net->counters, COUNTER_REQUESTS, 1);
 }
 

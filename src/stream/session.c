@@ -120,7 +120,8 @@ static void session_opened(struct fb_conn *conn)
         session_call_draining(conn);
 }
 
-/* Nobody waits for the first byte of a client that is closed, but for its taking the output. */
+/* Closes a connection. The first byte of a client is awaited no longer then: bytes of its output
+ * have to move. */
 void session_close(struct fb_conn *conn)
 {
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn))
@@ -139,19 +140,10 @@ static size_t input_limit(const struct fb_conn *conn)
     return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
 }
 
-static size_t session_data(struct fb_conn *conn, fb_bytes in)
+/* Looks at what `data` has left, and at a frame that may have begun; returns how much it has
+ * consumed. */
+static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t used)
 {
-    const fb_ops *ops = session_ops_of(conn);
-    size_t used = in.n;
-
-    assert(conn->session_phase == SESSION_ACTIVE || conn->session_phase == SESSION_AWAITED);
-    if (conn->session_phase == SESSION_AWAITED)
-        become_active(conn);
-    if (SESSION_HAS(ops, data)) {
-        session_callback_begin(conn, CALLBACK_DATA);
-        used = ops->data(conn, conn->state, in);
-        session_callback_end(conn);
-    }
     if (used > in.n) {
         conn_log(conn, LEVEL_ALERT, 0, "\"%s\" consumed %zu bytes of %zu",
             session_server_of(conn)->protocol->name, used, in.n);
@@ -164,6 +156,24 @@ static size_t session_data(struct fb_conn *conn, fb_bytes in)
         conn->pipe == NULL)
         conn_fail(conn, FB_INPUT_LIMIT);
     return used;
+}
+
+static size_t session_data(struct fb_conn *conn, fb_bytes in)
+{
+    const fb_ops *ops = likely(conn->session == NULL) ? session_server_of(conn)->protocol->ops
+                                                      : session_ops_of(conn);
+    size_t used;
+
+    if (unlikely(conn->session_phase != SESSION_ACTIVE))
+        become_active(conn); /* the first byte was awaited */
+    if (unlikely(!SESSION_HAS(ops, data)))
+        return in.n;
+    session_callback_begin(conn, CALLBACK_DATA);
+    used = ops->data(conn, conn->state, in);
+    session_callback_end(conn);
+    if (likely(used == in.n && conn->session == NULL))
+        return used;
+    return see_to_rest(conn, conn->net->lent, used);
 }
 
 static void session_eof(struct fb_conn *conn, fb_bytes rest)
