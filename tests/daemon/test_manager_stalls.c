@@ -68,7 +68,7 @@ static void nothing_waits_for_it(unsigned i)
     daemon_finish(daemon);
 }
 
-/* What has waited comes in order, without what a later message has made needless. */
+/* Messages that have waited come in order, without what a later message has made needless. */
 static void it_reads_late(unsigned i)
 {
     struct daemon *daemon = daemon_create(1);
@@ -144,7 +144,7 @@ static void an_upgrade_keeps_the_order(unsigned i)
     service_manager_wait(manager, main_is);
     ck_assert_int_eq(manager->message.pid, old);
     ck_assert_uint_eq(manager->stored_n, 0);
-    daemon->pid = new; /* all that follows is its */
+    daemon->pid = new; /* the rest is its */
     service_manager_wait(manager, "READY=1");
     ck_assert_uint_eq(manager->stored_n, 2);
     daemon->pid = old;

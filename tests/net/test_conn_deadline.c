@@ -6,7 +6,7 @@
 
 #define N 24
 
-/* What the connections should do, and their owners. */
+/* The model: when each connection's deadline is due, and its owner. */
 struct model {
     struct fixture *fixture;
     struct owner *owners[N];
@@ -93,7 +93,7 @@ START_TEST(each_is_reached_to_the_millisecond)
 }
 END_TEST
 
-/* As the messages of a connection do. */
+/* Moves a deadline as a connection's messages do. */
 START_TEST(putting_off_is_exact)
 {
     struct model model;

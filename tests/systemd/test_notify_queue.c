@@ -155,7 +155,7 @@ static void tear_down(struct fixture *f)
 #define STORE(name) "FDSTORE=1\nFDNAME=" name
 #define UNSTORE(name) "FDSTOREREMOVE=1\nFDNAME=" name
 
-/* What a script of kinds and texts has left when the manager reads. */
+/* Scripts of kinds and texts, and the messages that are left when the manager reads. */
 static const struct {
     struct {
         enum notify_kind kind;
@@ -272,7 +272,7 @@ START_TEST(it_is_said_once_that_the_manager_does_not_read)
 }
 END_TEST
 
-/* Nothing is armed while nothing waits. */
+/* The timer is armed only while a message waits. */
 START_TEST(a_barrier_is_answered)
 {
     struct fixture f;
@@ -315,7 +315,7 @@ START_TEST(a_barrier_is_never_answered)
     ck_assert_str_eq(take(&f), "BARRIER=1");
     close(first);
     pass_time(&f, 500);
-    ck_assert(!notify_queue_is_confirmed(&f.queue)); /* it was the other one */
+    ck_assert(!notify_queue_is_confirmed(&f.queue)); /* the other one's */
     close(f.sent);
     pass_time(&f, 500);
     ck_assert(notify_queue_is_confirmed(&f.queue));
@@ -323,7 +323,7 @@ START_TEST(a_barrier_is_never_answered)
 }
 END_TEST
 
-/* Who is gone holds nobody up, and what waited for it is not kept. */
+/* A manager that is gone holds nobody up, and what waited for it is not kept. */
 START_TEST(a_manager_goes_while_messages_wait)
 {
     struct fixture f;
