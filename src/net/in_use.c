@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads /proc/self/net/tcp, tcp6 and unix, which list every socket, and keeps those that listen.
  * The kernel lists these first in tcp and tcp6, so that a busy machine's connections are not
- * read. */
+ * read. The sockets are sorted, so that tens of thousands of listeners each find theirs. */
 #include "net/in_use.h"
 
 #include <assert.h>
@@ -118,13 +118,51 @@ static int read_table(struct in_use *in_use, const char *root, const char *name,
     return failed ? -1 : 0;
 }
 
+/* Orders by port, wildcards first; paths lie behind all ports. */
+static int compare_places(const struct address *a, const struct address *b)
+{
+    bool a_is_unix = a->any.sa_family == AF_UNIX, b_is_unix = b->any.sa_family == AF_UNIX;
+    int result = a_is_unix - b_is_unix;
+
+    if (result == 0)
+        result = address_port(a) - address_port(b);
+    if (result == 0)
+        result = address_is_wildcard(b) - address_is_wildcard(a);
+    return result != 0 ? result : address_compare(a, b);
+}
+
+static int compare_sockets(const void *a, const void *b)
+{
+    return compare_places(
+        &((const struct in_use_socket *)a)->address, &((const struct in_use_socket *)b)->address);
+}
+
+/* Returns the index of the first socket that is not before the address. */
+static size_t first_from(const struct in_use *in_use, const struct address *address)
+{
+    size_t low = 0, high = in_use->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_places(&in_use->sockets[middle].address, address) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int in_use_read(struct in_use *in_use, const char *root)
 {
     *in_use = (struct in_use) { .sockets = NULL };
     if (read_table(in_use, root, "tcp", read_tcp) == 0 &&
         read_table(in_use, root, "tcp6", read_tcp) == 0 &&
-        read_table(in_use, root, "unix", read_unix) == 0)
+        read_table(in_use, root, "unix", read_unix) == 0) {
+        if (in_use->n > 0)
+            qsort(in_use->sockets, in_use->n, sizeof(in_use->sockets[0]), compare_sockets);
         return 0;
+    }
     in_use_done(in_use);
     return -1;
 }
@@ -155,12 +193,43 @@ static bool is_in_way(const struct listener *listener, const struct address *hel
     return address_is_wildcard(held);
 }
 
+/* Returns the index of the first socket that may be in the way: the port's wildcards come first in
+ * it, those of IPv4 before others. */
+static size_t first_candidate(const struct in_use *in_use, const struct address *wanted)
+{
+    struct address wildcard = { .length = sizeof(wildcard.in) };
+
+    if (wanted->any.sa_family == AF_UNIX)
+        return first_from(in_use, wanted);
+    wildcard.in.sin_family = AF_INET;
+    address_set_port(&wildcard, address_port(wanted));
+    return first_from(in_use, &wildcard);
+}
+
 const struct in_use_socket *in_use_find(const struct in_use *in_use,
     const struct in_use_socket *after, const struct listener *listener, bool *sure)
 {
+    const struct address *wanted = &listener->address;
+    size_t exact = first_from(in_use, wanted);
+    size_t i =
+        after == NULL ? first_candidate(in_use, wanted) : (size_t)(after - in_use->sockets) + 1;
+
     assert(after == NULL || (after >= in_use->sockets && after < in_use->sockets + in_use->n));
-    for (size_t i = after == NULL ? 0 : (size_t)(after - in_use->sockets) + 1; i < in_use->n; i++)
-        if (is_in_way(listener, &in_use->sockets[i].address, sure))
+    while (i < in_use->n) {
+        const struct address *held = &in_use->sockets[i].address;
+        bool narrow = !address_is_wildcard(wanted) && !address_is_wildcard(held);
+
+        if (narrow && i < exact) { /* skips other addresses of the port */
+            i = exact;
+            continue;
+        }
+        if (address_port(held) != address_port(wanted))
+            return NULL;
+        if (is_in_way(listener, held, sure))
             return &in_use->sockets[i];
+        if (narrow)
+            return NULL;
+        i++;
+    }
     return NULL;
 }

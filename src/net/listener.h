@@ -35,7 +35,7 @@ struct listener_options {
 struct listener {
     STAILQ_ENTRY(listener) link;
     RB_ENTRY(listener) node;
-    struct listeners *set; /* that it is in, or NULL (listener_set.c) */
+    struct listeners *set; /* the set with this listener, or NULL (listener_set.c) */
     struct arena *arena;
     struct address address; /* with the kernel's choice, once open, where the port was 0 */
     char text[ADDRESS_TEXT];
@@ -58,7 +58,7 @@ struct listener {
 
 /* Many listeners; listener_set.h has what is done with them. */
 struct listeners {
-    STAILQ_HEAD(, listener) list;          /* as the configuration has them */
+    STAILQ_HEAD(, listener) list;          /* in the configuration's order */
     RB_HEAD(listener_tree, listener) tree; /* by address */
 };
 

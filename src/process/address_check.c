@@ -20,11 +20,19 @@
 /* The master process that runs with our pid file, and in an upgrade the old one. */
 enum { MASTER, OLD_MASTER, MASTERS };
 
+/* Sockets of the masters, and of all processes, read when they are first asked for. */
+struct held {
+    struct socket_holders masters, all;
+    bool masters_read, all_read;
+    bool unknown; /* a master's are not to be known */
+};
+
 struct checking {
     struct conf_report report;
     struct in_use in_use;
     pid_t masters[MASTERS]; /* 0: none */
-    bool by_manager;        /* the service manager has started this process */
+    struct held held;
+    bool by_manager; /* the service manager has started this process */
 };
 
 /* Reads the number in a pid file; 0: there is none. */
@@ -53,12 +61,27 @@ static bool is_started_by_manager(void)
 }
 
 /* Whether a daemon with our pid file has the socket, or may have it. */
-static bool is_ours(const struct checking *checking, unsigned long inode)
+static bool is_ours(struct checking *checking, unsigned long inode)
 {
-    for (int i = 0; i < MASTERS; i++)
-        if (checking->masters[i] != 0 && socket_holder_is(checking->masters[i], inode) != 0)
-            return true;
-    return false;
+    struct held *held = &checking->held;
+
+    for (int i = 0; i < MASTERS && !held->masters_read; i++)
+        if (checking->masters[i] != 0 &&
+            socket_holders_add(&held->masters, checking->masters[i]) == -1)
+            held->unknown = true;
+    held->masters_read = true;
+    return held->unknown || socket_holders_find(&held->masters, inode) != 0;
+}
+
+/* Finds the process that has the socket, as far as this user may know; 0: none. */
+static pid_t find_holder(struct checking *checking, unsigned long inode)
+{
+    struct held *held = &checking->held;
+
+    if (!held->all_read)
+        socket_holders_add_all(&held->all);
+    held->all_read = true;
+    return socket_holders_find(&held->all, inode);
 }
 
 /* Whether a socket that no process seems to have may be one that the service manager stores for us,
@@ -75,14 +98,15 @@ static bool warn_of(struct checking *checking, const struct listener *listener,
     const struct in_use_socket *held, bool sure, const char *what)
 {
     const char *unless = sure ? "" : ", unless that has IPV6_V6ONLY";
-    char text[ADDRESS_TEXT], who[64] = "a process that this user cannot see";
-    struct socket_holder holder;
+    char text[ADDRESS_TEXT], name[32], who[64] = "a process that this user cannot see";
+    pid_t holder;
 
     if (is_ours(checking, held->inode))
         return false;
-    if (socket_holder_find(held->inode, &holder)) {
-        snprintf(who, sizeof(who), "process %d (%s)", (int)holder.pid, holder.name);
-        if (holder.pid == 1 || strcmp(holder.name, "systemd") == 0)
+    if ((holder = find_holder(checking, held->inode)) != 0) {
+        socket_holder_name(holder, name);
+        snprintf(who, sizeof(who), "process %d (%s)", (int)holder, name);
+        if (holder == 1 || strcmp(name, "systemd") == 0)
             unless = ", unless it passes the socket";
     } else if (may_be_passed(checking, held)) {
         return false;
@@ -155,4 +179,6 @@ void address_check(const struct cycle *cycle, struct log *log, int excerpts)
         check_control(&checking, cycle->core.control);
     report_show(&checking.report, log, excerpts);
     in_use_done(&checking.in_use);
+    socket_holders_done(&checking.held.masters);
+    socket_holders_done(&checking.held.all);
 }

@@ -52,12 +52,24 @@ void descriptors_add_all(struct descriptors *set, const struct descriptors *othe
     set->failed = set->failed || other->failed;
 }
 
+static int compare_descriptors(const void *a, const void *b)
+{
+    int one = *(const int *)a, other = *(const int *)b;
+
+    return (one > other) - (one < other);
+}
+
+static void sort_descriptors(struct descriptors *set)
+{
+    if (set->n > 0)
+        qsort(set->fds, set->n, sizeof(set->fds[0]), compare_descriptors);
+}
+
+/* Whether the descriptor is in a sorted set; NULL: an empty one. */
 static bool has_descriptor(const struct descriptors *set, int fd)
 {
-    for (unsigned i = 0; set != NULL && i < set->n; i++)
-        if (set->fds[i] == fd)
-            return true;
-    return false;
+    return set != NULL && set->n > 0 &&
+           bsearch(&fd, set->fds, set->n, sizeof(fd), compare_descriptors) != NULL;
 }
 
 void descriptors_add_open(struct descriptors *set, const struct descriptors *except)
@@ -74,6 +86,7 @@ void descriptors_add_open(struct descriptors *set, const struct descriptors *exc
     }
     if (directory != NULL)
         closedir(directory);
+    sort_descriptors(set);
 }
 
 void descriptors_drop_closed(struct descriptors *set)
@@ -87,20 +100,12 @@ void descriptors_drop_closed(struct descriptors *set)
     set->n = n;
 }
 
-static int compare_descriptors(const void *a, const void *b)
-{
-    int one = *(const int *)a, other = *(const int *)b;
-
-    return (one > other) - (one < other);
-}
-
 void descriptors_close_others(struct descriptors *set)
 {
     unsigned next = STDERR_FILENO + 1;
 
     assert(!set->failed);
-    if (set->n > 0)
-        qsort(set->fds, set->n, sizeof(set->fds[0]), compare_descriptors);
+    sort_descriptors(set);
     for (unsigned i = 0; i < set->n; i++) {
         unsigned fd = (unsigned)set->fds[i];
 

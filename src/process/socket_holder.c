@@ -11,10 +11,32 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool is_link_to(int directory, const char *name, const char *wanted)
+#define NAME_SIZE 32
+#define FIRST_ROOM 64u
+
+static int add_socket(struct socket_holders *holders, const struct socket_held *held)
+{
+    assert(holders->n <= holders->room);
+    if (holders->n == holders->room) {
+        size_t room = holders->room > 0 ? 2 * holders->room : FIRST_ROOM;
+        struct socket_held *larger = realloc(holders->sockets, room * sizeof(*larger));
+
+        if (larger == NULL)
+            return -1;
+        holders->sockets = larger;
+        holders->room = room;
+    }
+    holders->sockets[holders->n++] = *held;
+    holders->sorted = false;
+    return 0;
+}
+
+/* Reads the inode of a link to a socket. */
+static bool read_inode(int directory, const char *name, unsigned long *inode)
 {
     char target[64];
     ssize_t n = readlinkat(directory, name, target, sizeof(target) - 1);
@@ -22,59 +44,86 @@ static bool is_link_to(int directory, const char *name, const char *wanted)
     if (n == -1)
         return false;
     target[n] = '\0';
-    return strcmp(target, wanted) == 0;
+    return sscanf(target, "socket:[%lu]", inode) == 1;
 }
 
-int socket_holder_is(pid_t pid, unsigned long inode)
+int socket_holders_add(struct socket_holders *holders, pid_t pid)
 {
-    char path[32], wanted[40];
+    struct socket_held held = { .pid = pid };
     const struct dirent *entry;
-    int found = 0;
+    char path[32];
+    int status = 0;
     DIR *fds;
 
     assert(pid > 0);
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
     fds = opendir(path);
     if (fds == NULL)
         return errno == ENOENT || errno == ESRCH ? 0 : -1;
-    while (found == 0 && (entry = readdir(fds)) != NULL)
-        found = is_link_to(dirfd(fds), entry->d_name, wanted);
+    while (status == 0 && (entry = readdir(fds)) != NULL)
+        if (read_inode(dirfd(fds), entry->d_name, &held.inode))
+            status = add_socket(holders, &held);
     closedir(fds);
-    return found;
+    return status;
 }
 
-static void read_name(struct socket_holder *holder)
+void socket_holders_add_all(struct socket_holders *holders)
+{
+    DIR *processes = opendir("/proc");
+    const struct dirent *entry;
+    int64_t pid;
+
+    while (processes != NULL && (entry = readdir(processes)) != NULL)
+        if (number_parse(entry->d_name, 1, INT_MAX, &pid) == NUMBER_OK)
+            socket_holders_add(holders, (pid_t)pid);
+    if (processes != NULL)
+        closedir(processes);
+}
+
+static int compare_sockets(const void *a, const void *b)
+{
+    const struct socket_held *one = a, *other = b;
+
+    if (one->inode != other->inode)
+        return one->inode < other->inode ? -1 : 1;
+    return (one->pid > other->pid) - (one->pid < other->pid);
+}
+
+pid_t socket_holders_find(struct socket_holders *holders, unsigned long inode)
+{
+    size_t low = 0, high = holders->n;
+
+    if (!holders->sorted && holders->n > 0)
+        qsort(holders->sockets, holders->n, sizeof(holders->sockets[0]), compare_sockets);
+    holders->sorted = true;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (holders->sockets[middle].inode < inode)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < holders->n && holders->sockets[low].inode == inode ? holders->sockets[low].pid : 0;
+}
+
+void socket_holders_done(struct socket_holders *holders)
+{
+    free(holders->sockets);
+    *holders = (struct socket_holders) { .sockets = NULL };
+}
+
+void socket_holder_name(pid_t pid, char name[NAME_SIZE])
 {
     char path[32];
     FILE *file;
 
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)holder->pid);
-    strcpy(holder->name, "?");
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    strcpy(name, "?");
     file = fopen(path, "re");
     if (file == NULL)
         return;
-    if (fgets(holder->name, sizeof(holder->name), file) != NULL)
-        holder->name[strcspn(holder->name, "\n")] = '\0';
+    if (fgets(name, NAME_SIZE, file) != NULL)
+        name[strcspn(name, "\n")] = '\0';
     fclose(file);
-}
-
-bool socket_holder_find(unsigned long inode, struct socket_holder *holder)
-{
-    DIR *processes = opendir("/proc");
-    const struct dirent *entry;
-    bool found = false;
-    int64_t pid;
-
-    while (processes != NULL && !found && (entry = readdir(processes)) != NULL) {
-        if (number_parse(entry->d_name, 1, INT_MAX, &pid) != NUMBER_OK)
-            continue;
-        holder->pid = (pid_t)pid;
-        found = socket_holder_is(holder->pid, inode) == 1;
-    }
-    if (processes != NULL)
-        closedir(processes);
-    if (found)
-        read_name(holder);
-    return found;
 }

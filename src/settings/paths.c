@@ -80,14 +80,32 @@ static void check_clash(
             at->path, other->name, other->word->file->name, other->word->line);
 }
 
+/* Chains the few paths that are no listeners': of listeners there may be tens of thousands. */
+static void chain_others(struct apply *apply)
+{
+    struct path_entry *entry, *since = STAILQ_FIRST(&apply->paths);
+
+    STAILQ_FOREACH (entry, &apply->paths, link)
+        for (; entry->use != PATH_LISTEN && since != entry; since = STAILQ_NEXT(since, link))
+            since->other = entry;
+}
+
+/* Returns the next path that `entry` is compared with: listeners are not compared with each
+ * other. */
+static const struct path_entry *next_to(
+    const struct path_entry *entry, const struct path_entry *later)
+{
+    return entry->use == PATH_LISTEN ? later->other : STAILQ_NEXT(later, link);
+}
+
 static void check_clashes(struct apply *apply)
 {
     const struct path_entry *first, *later;
 
+    chain_others(apply);
     STAILQ_FOREACH (first, &apply->paths, link)
-        for (later = STAILQ_NEXT(first, link); later != NULL; later = STAILQ_NEXT(later, link))
-            if (first->use != PATH_LISTEN || later->use != PATH_LISTEN)
-                check_clash(apply, first, later);
+        for (later = next_to(first, first); later != NULL; later = next_to(first, later))
+            check_clash(apply, first, later);
 }
 
 /* Reports what is in the way of a path. */

@@ -12,7 +12,8 @@ struct conf_word;
 
 struct path_entry {
     STAILQ_ENTRY(path_entry) link;
-    const char *name; /* of the directive */
+    struct path_entry *other; /* the next one that is no listener's, once they are checked */
+    const char *name;         /* of the directive */
     enum path_use use;
     const char *path;             /* absolute */
     const struct conf_word *word; /* NULL: the path is the default */

@@ -9,7 +9,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+/* Descriptors that are no listeners'. */
+#define SPARE_DESCRIPTORS 200u
 
 static void reload_daemon(struct daemon *daemon)
 {
@@ -162,6 +166,52 @@ START_TEST(an_address_leaves_its_wildcard)
 }
 END_TEST
 
+/* Writes 10,000 servers, or fewer where descriptors are lacking, at addresses of their own. */
+static void write_servers(struct daemon *daemon, unsigned *n)
+{
+    FILE *file = fopen(daemon_path(daemon, "servers.conf"), "we");
+    struct rlimit limit;
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    *n = is_wrapped() ? 100 : 10000;
+    if (limit.rlim_max < *n + SPARE_DESCRIPTORS)
+        *n = (unsigned)limit.rlim_max - SPARE_DESCRIPTORS;
+    for (unsigned i = 0; i < *n; i++)
+        fprintf(file, "server { listen 127.77.%u.%u:%u; echo; }\n", i / 250, i % 250 + 1,
+            (unsigned)daemon->ports[0]);
+    ck_assert_int_eq(fclose(file), 0);
+    daemon_owns(daemon, "servers.conf");
+}
+
+/* With a search through all of them for each, -t alone would take minutes. */
+START_TEST(ten_thousand_are_checked_reloaded_and_closed)
+{
+    static const char *const without = "events {} stream { include servers.conf; }";
+    static const char *const beside =
+        "events {} stream { server { listen $0 bind; return wide; } include servers.conf; }";
+    struct daemon *daemon = daemon_create(1);
+    pid_t worker;
+    unsigned n;
+
+    write_servers(daemon, &n);
+    daemon_configure(daemon, without);
+    daemon_start(daemon);
+    ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 0);
+    reload_daemon(daemon);
+    daemon_configure(daemon, beside);
+    reload_daemon(daemon);
+    ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 0);
+    reload_daemon(daemon);
+    ck_assert(control_is_ok(control_ask(daemon, "status")));
+    WAIT_FOR(proc_children(daemon->pid, &worker, 1) == 1);
+    ck_assert_uint_ge(proc_descriptors(worker), n);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -170,6 +220,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, both_from_the_start);
     tcase_add_test(tcase, both_in_a_single_process);
     tcase_add_test(tcase, an_address_leaves_its_wildcard);
+    tcase_add_test(tcase, ten_thousand_are_checked_reloaded_and_closed);
 }
 
 TEST_MAIN("listeners", add_tests)

@@ -11,7 +11,7 @@
 /* With a search through all of them for each, this many would take minutes. */
 #define MANY 100000
 
-static int fd_of_all[] = { 0 }; /* nothing here uses it */
+static int fd_of_all[] = { 0 }; /* never used */
 
 static struct listener *add(struct arena *arena, struct listeners *all, const char *text)
 {

@@ -199,7 +199,7 @@ START_TEST(hundreds_of_thousands_are_set_moved_and_cancelled)
         fb_timer_cancel(a.conn, i);
     fb_test_pass(test, 3000);
     ck_assert_uint_eq(a.timers, n / 2);
-    fb_timer(a.conn, 1, 1000); /* its number is free again */
+    fb_timer(a.conn, 1, 1000); /* the number is free again */
     for (uint32_t i = 0; i < n; i += 3)
         fb_timer(a.conn, i, 1000);
     scripted_finish(&test);
