@@ -22,7 +22,9 @@ static const char *describe_state(const struct master *master)
             return "upgrading";
         if (master->reload.phase != RELOAD_IDLE)
             return "reloading";
-        return master->pool.serving->crashing ? "crashing" : "running";
+        if (master->pool.serving->crashing)
+            return "crashing";
+        return master->pool.serving->phase == GENERATION_DRAINING ? "not accepting" : "running";
     }
 }
 

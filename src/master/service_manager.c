@@ -42,6 +42,8 @@ static void describe_service(const struct service_manager *manager, char *text, 
         used = (size_t)snprintf(text, size, "Reloading; serving: ");
     else if (result->any && !result->ok)
         used = (size_t)snprintf(text, size, "Reload failed: %s; serving: ", result->why);
+    else if (manager->pool->serving->phase == GENERATION_DRAINING)
+        used = (size_t)snprintf(text, size, "Not accepting: ");
     else if (!manager->pool->serving->crashing)
         used = (size_t)snprintf(text, size, "Serving: ");
     if (manager->pool->serving->crashing && used < size)

@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LINE_MAX_BYTES (WAITING_TEXT_MAX + 32)
+#define UPGRADE_NOTE_MS 1000 /* most binaries serve before */
+
 static const struct {
     enum command command;
     enum control_wait wait;
@@ -52,20 +55,26 @@ static uint64_t describe(const struct master *master, char *text, size_t size)
     return pool_describe_wait(&master->pool, text, size);
 }
 
+/* Makes the line of a reason that lasts so many milliseconds at most. */
+static void format_line(const char *why, uint64_t ms, char line[LINE_MAX_BYTES])
+{
+    if (ms > 0)
+        snprintf(line, LINE_MAX_BYTES, "%s, at most %" PRIu64 " s", why, (ms + 999) / 1000);
+    else
+        snprintf(line, LINE_MAX_BYTES, "%s", why);
+}
+
 /* Tells the reason of one command. */
 static void tell(struct master *master, unsigned i)
 {
-    char why[WAITING_TEXT_MAX], line[WAITING_TEXT_MAX + 32];
+    char why[WAITING_TEXT_MAX], line[LINE_MAX_BYTES];
     char *told = master->waiting.why[i];
     uint64_t ms = describe(master, why, sizeof(why));
     bool changed = strcmp(why, told) != 0;
 
     assert(why[0] != '\0');
     strcpy(told, why);
-    if (ms > 0)
-        snprintf(line, sizeof(line), "%s, at most %" PRIu64 " s", why, (ms + 999) / 1000);
-    else
-        strcpy(line, why);
+    format_line(why, ms, line);
     if (changed)
         log_write(&master->log, LEVEL_NOTICE, 0, "\"%s\" waits: %s", commands[i].word, line);
     control_tell(&master->control, commands[i].wait, line, changed);
@@ -79,6 +88,27 @@ void waiting_tell(struct master *master)
             tell(master, i);
         else
             master->waiting.why[i][0] = '\0';
+}
+
+static void upgrade_expired(struct loop *loop, struct timer *timer)
+{
+    struct master *master = container_of(timer, struct master, waiting.upgrade);
+    char why[WAITING_TEXT_MAX], line[LINE_MAX_BYTES];
+    uint64_t ms;
+
+    CHECK_KIND(master, MASTER_KIND);
+    (void)loop;
+    if (master->upgrade.phase != UPGRADE_STARTING || master->reload.phase != RELOAD_IDLE)
+        return;
+    ms = describe(master, why, sizeof(why));
+    format_line(why, ms, line);
+    control_tell(&master->control, CONTROL_WAIT_UPGRADE_END, line, true);
+}
+
+void waiting_note_upgrade(struct waiting *waiting, struct timers *timers)
+{
+    waiting->upgrade.expired = upgrade_expired;
+    timers_arm(timers, &waiting->upgrade, UPGRADE_NOTE_MS);
 }
 
 void waiting_fill(const struct waiting *waiting, struct control_status *out)

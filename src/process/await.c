@@ -3,12 +3,36 @@
  * first look that finds it free costs no time. */
 #include "process/await.h"
 
+#include "base/log_target.h"
 #include "process/pidfile.h"
 #include "process/signals.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #define AWAIT_MS 2500
 #define FIRST_MS 10
 #define LONGEST_MS 320
+
+/* Logs what is waited for, and shows it on the terminal that we are started from, unless the log
+ * ends there: nothing else is seen for as long. */
+PRINTF_FORMAT(2, 3)
+static void note(struct log *log, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    log_write(log, LEVEL_NOTICE, 0, "%s, trying again for %d ms", text, AWAIT_MS);
+    for (unsigned i = 0; i < log->target_n; i++)
+        if (!log_target_is_own(&log->targets[i]) && log->targets[i].level >= LEVEL_NOTICE)
+            return;
+    if (isatty(STDERR_FILENO))
+        dprintf(STDERR_FILENO, "forkbeard: %s, trying again for %d ms\n", text, AWAIT_MS);
+}
 
 /* Sleeps until the next look; false when there is to be none. */
 static bool sleep_between(int *waited_ms, int *pause_ms)
@@ -28,9 +52,7 @@ void await_lock(const char *path, struct log *log)
 
     if (!pidfile_is_taken(path, &holder))
         return;
-    log_write(log, LEVEL_NOTICE, 0,
-        "master process %d has the pid file \"%s\", trying again for %d ms", (int)holder, path,
-        AWAIT_MS);
+    note(log, "master process %d has the pid file \"%s\"", (int)holder, path);
     /* at short intervals: the process may release it at once, and clients wait */
     while (pidfile_is_taken(path, &holder) && sleep_between(&waited_ms, &(int) { FIRST_MS }))
         continue;
@@ -55,8 +77,7 @@ void await_addresses(
 
     if (taken == NULL)
         return;
-    log_write(log, LEVEL_NOTICE, 0, "another process listens on %s, trying again for %d ms",
-        taken->text, AWAIT_MS);
+    note(log, "another process listens on %s", taken->text);
     while (sleep_between(&waited_ms, &pause_ms) && find_taken(listeners, adopted, log) != NULL)
         continue;
 }

@@ -6,7 +6,10 @@
 #include "daemon/proc.h"
 #include "daemon/upgrade.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -88,4 +91,32 @@ int quit_begin_session_of(const struct daemon *daemon, pid_t master)
             return client;
         close(client);
     }
+}
+
+int quit_open_terminal(struct daemon *daemon)
+{
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    char name[64];
+
+    ck_assert_int_ne(terminal, -1);
+    ck_assert_int_eq(grantpt(terminal), 0);
+    ck_assert_int_eq(unlockpt(terminal), 0);
+    ck_assert_int_eq(ptsname_r(terminal, name, sizeof(name)), 0);
+    daemon->standard_error = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    ck_assert_int_ne(daemon->standard_error, -1);
+    return terminal;
+}
+
+void quit_expect_on_terminal(struct daemon *daemon, int terminal, const char *text)
+{
+    struct pollfd wait = { .fd = terminal, .events = POLLIN };
+    char line[512];
+    ssize_t n;
+
+    ck_assert_int_eq(poll(&wait, 1, (int)(deadline_ms() - now_ms())), 1);
+    n = read(terminal, line, sizeof(line));
+    ck_assert_int_gt(n, 0);
+    ck_assert_ptr_nonnull(memmem(line, (size_t)n, text, strlen(text)));
+    close(daemon->standard_error);
+    daemon->standard_error = 0;
 }

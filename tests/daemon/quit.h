@@ -35,3 +35,8 @@ pid_t quit_daemon(struct daemon *daemon);
 void quit_end_session(struct daemon *daemon, int client, pid_t pid);
 /* How often the text of `status` has this in it. */
 unsigned quit_count_status(struct daemon *daemon, const char *what);
+
+/* Gives the next start a terminal as its standard error; returns the end that reads. */
+int quit_open_terminal(struct daemon *daemon);
+/* Waits until the terminal shows this, and takes it from the starts that follow. */
+void quit_expect_on_terminal(struct daemon *daemon, int terminal, const char *text);

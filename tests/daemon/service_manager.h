@@ -11,7 +11,7 @@
 struct service_manager_message {
     char text[8192];
     pid_t pid; /* the sender's */
-    int fd;    /* what came with it, or -1 */
+    int fd;    /* came with it, or -1 */
 };
 
 struct service_manager_stored {

@@ -21,6 +21,7 @@ static struct service_manager *start_daemon(struct daemon *daemon, uint64_t watc
     daemon_start(daemon);
     service_manager_wait(manager, SERVING "1");
     service_manager_expect(manager, "READY=1");
+    service_manager_wait_barrier(manager);
     return manager;
 }
 
@@ -247,8 +248,7 @@ START_TEST(a_single_process_tells_too)
     daemon_signal(daemon, SIGQUIT);
     service_manager_expect(manager, "STOPPING=1");
     service_manager_expect(manager, "STATUS=Draining: the sessions may end by themselves");
-    daemon_signal(daemon, SIGTERM);
-    ck_assert_int_eq(daemon_wait(daemon), 0);
+    service_manager_stop(manager, SIGTERM);
     ck_assert(service_manager_is_quiet(manager));
     close(session);
     service_manager_destroy(manager);

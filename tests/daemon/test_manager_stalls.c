@@ -148,7 +148,10 @@ static void an_upgrade_keeps_the_order(unsigned i)
     service_manager_wait(manager, "READY=1");
     ck_assert_uint_eq(manager->stored_n, 2);
     daemon->pid = old;
-    upgrade_complete(daemon, new);
+    daemon_signal(daemon, SIGQUIT);
+    while (proc_state(old) != 'Z')
+        service_manager_is_quiet(manager);
+    upgrade_wait_complete(daemon, new);
     service_manager_destroy(manager);
     ck_assert(daemon_has(daemon, "socket"));
     daemon_owns(daemon, "socket");

@@ -8,7 +8,9 @@
 #include "support/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -237,26 +239,32 @@ START_TEST(a_worker_stands_still)
     int client = quit_begin_session(daemon);
     pid_t old = daemon->pid, workers[2];
     int64_t since = now_ms();
+    int terminal;
 
     ck_assert_uint_eq(proc_children(old, workers, 2), 2);
     proc_freeze(workers[0]);
     quit_daemon(daemon);
     ck_assert_int_ge(now_ms() - since, 1500);
+    terminal = quit_open_terminal(daemon);
     daemon_launch(daemon);
     daemon_wait_log(daemon, "another process listens on 127.0.0.1:");
+    quit_expect_on_terminal(daemon, terminal, "forkbeard: another process listens on 127.0.0.1:");
     ck_assert_int_eq(kill(workers[0], SIGCONT), 0);
     WAIT_FOR(daemon_pid(daemon) == daemon->pid);
     upgrade_echo_once(daemon);
+    close(terminal);
     quit_end_session(daemon, client, old);
     daemon_finish(daemon);
 }
 END_TEST
 
-/* The start comes before the master process has seen the signal. _i: the start is ended. */
+/* The start comes before the master process has seen the signal, and says at once for what it
+ * waits. _i: the start is ended. */
 START_TEST(a_start_that_waits)
 {
     struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
     int client = quit_begin_session(daemon);
+    int terminal = quit_open_terminal(daemon);
     pid_t old = daemon->pid;
 
     proc_freeze(old);
@@ -265,6 +273,7 @@ START_TEST(a_start_that_waits)
     daemon_expects(daemon, "another master process");
     daemon_launch(daemon);
     daemon_wait_log(daemon, "has the pid file");
+    quit_expect_on_terminal(daemon, terminal, "forkbeard: master process ");
     if (_i == 1) {
         daemon_signal(daemon, SIGTERM);
         ck_assert_int_ne(daemon_wait(daemon), 0);
@@ -273,6 +282,7 @@ START_TEST(a_start_that_waits)
     if (_i == 0)
         WAIT_FOR(daemon_pid(daemon) == daemon->pid);
     WAIT_FOR(quit_is_aside(daemon, old));
+    close(terminal);
     quit_end_session(daemon, client, old);
     daemon_finish(daemon);
 }

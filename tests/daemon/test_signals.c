@@ -191,6 +191,8 @@ START_TEST(winch_drains_the_workers)
     client_echo(old, "begun");
     daemon_signal(daemon, SIGWINCH);
     daemon_wait_log(daemon, "signal 28 (SIGWINCH) received from ");
+    ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_msg(strstr(daemon->out, ", not accepting, up ") != NULL, "%s", daemon->out);
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
     client_echo(old, "goes on");
     close(old);
@@ -202,6 +204,8 @@ START_TEST(winch_drains_the_workers)
     daemon_signal(daemon, SIGHUP);
     client_expect(late, "patience");
     ck_assert_uint_eq(proc_child_n(daemon->pid), 2);
+    WAIT_FOR(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL) == 0 &&
+             strstr(daemon->out, ", running, up ") != NULL);
     close(late);
     daemon_finish(daemon);
 }

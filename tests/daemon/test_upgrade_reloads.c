@@ -194,6 +194,7 @@ START_TEST(back_to_one_that_ends)
     daemon->pid = old;
     service_manager_expect(manager, "STOPPING=1");
     service_manager_wait(manager, "STATUS=Draining: ");
+    service_manager_wait_barrier(manager);
     ck_assert_uint_eq(manager->stored_n, 0);
     close(client);
     ck_assert_int_eq(daemon_wait(daemon), 0);

@@ -36,6 +36,26 @@ static void expect_waiting(int client, const char *why)
         strstr(control_text(line, "waiting"), why) != NULL, "%s", control_text(line, "waiting"));
 }
 
+/* An upgrade that takes long says so to whoever has asked for it. */
+START_TEST(an_upgrade_takes_long)
+{
+    struct daemon *daemon = daemon_start_new(1, LATE);
+    int asked;
+    pid_t new;
+
+    daemon_write(daemon, "late", "x");
+    asked = control_open(daemon);
+    client_send(asked, "{\"command\":\"upgrade\",\"progress\":true}\n");
+    expect_waiting(asked, "an upgrade is under way: the new binary, process ");
+    ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
+    ck_assert(control_is_ok(control_receive(asked)));
+    close(asked);
+    WAIT_FOR((new = daemon_pid(daemon)) != daemon->pid && new > 0);
+    upgrade_complete(daemon, new);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* An upgrade hangs: -s reload says so at once, and again when its time has passed. */
 START_TEST(a_reload_waits_for_an_upgrade)
 {
@@ -180,6 +200,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
+    tcase_add_test(tcase, an_upgrade_takes_long);
     tcase_add_test(tcase, a_reload_waits_for_an_upgrade);
     tcase_add_test(tcase, commands_wait_for_a_reload);
     tcase_add_test(tcase, an_upgrade_waits_for_the_probation);
