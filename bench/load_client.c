@@ -17,8 +17,12 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 512
-#define OPENING_MAX 128   /* connections that wait for their first echo, less than any backlog */
-#define PER_ADDRESS 16000 /* connections from one source address: a port number has 16 bits */
+/* Connections of all processes that wait for their first echo: fewer than a server's backlog. */
+#define OPENING_MAX 256
+
+/* Connections from one source address: with many more the kernel has long to search for a free port. */
+#define PER_ADDRESS 4000
+
 #define SILENCE_NS 30000000000ull
 #define WAIT_NS 50000000ull /* between looks at the phase */
 #define RECEIVE_MAX (256 * 1024)
@@ -120,7 +124,7 @@ static void fail_client(struct run *run, struct client *client)
 {
     atomic_fetch_add_explicit(&run->own->errors, 1, memory_order_relaxed);
     if (!client->greeted && run->load->kind == LOAD_ECHO)
-        errx(1, "a connection failed before its first echo");
+        err(1, "connection %u failed before its first echo", run->opened);
     close_client(client);
 }
 
@@ -236,6 +240,8 @@ static void on_readable(struct run *run, struct client *client)
 
     if (n == -1 && errno == EAGAIN)
         return;
+    if (n == 0)
+        errno = 0; /* the end, and no error */
     if (n == -1 || (n == 0 && kind != LOAD_RETURN)) {
         fail_client(run, client);
         if (kind >= LOAD_RETURN && run->load->rate <= 0 && may_begin(run))
@@ -282,6 +288,7 @@ static void check_progress(const struct run *run)
 static void open_all(struct run *run)
 {
     double rate = run->load->open_rate / run->load->processes;
+    unsigned opening_max = OPENING_MAX / run->load->processes;
     uint64_t begun_ns = load_now();
     unsigned n = 0;
 
@@ -290,7 +297,7 @@ static void open_all(struct run *run)
         uint64_t may =
             rate > 0 ? (uint64_t)((double)(load_now() - begun_ns) / 1e9 * rate) + 1 : run->client_n;
 
-        for (; n < run->client_n && n < may && run->opening < OPENING_MAX; n++) {
+        for (; n < run->client_n && n < may && run->opening < opening_max; n++) {
             open_client(run, &run->clients[n]);
             run->opening++;
             run->clients[n].due = 1;

@@ -197,7 +197,10 @@ $1 == "spread" {
 
 $1 == "many" {
     many[++many_n] = "| " $2 " | " $7 " | " $4 " | " $5 " | " $6 " |"
-    many_cost[many_n] = $4
+}
+
+$1 == "ratio" {
+    ratio = $4
 }
 
 END {
@@ -252,8 +255,8 @@ END {
         print "|---:|---:|---:|---:|---:|"
         for (i = 1; i <= many_n; i++)
             print many[i]
-        if (many_n == 2 && many_cost[1] > 0)
-            printf "\nRatio: %.2f.\n", many_cost[2] / many_cost[1]
+        if (ratio != "")
+            print "\nRatio: " ratio "."
         print ""
     }
     print "## Rows in which another server is better by more than 3 %\n"
