@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts latencies in buckets whose width grows with the value: each power of two has 64 of them. */
+/* Counts latencies in buckets whose width grows with the value: a power of two has 64 of them. */
 #include "bench/histogram.h"
 
 /* Values below 64 have a bucket each; above, the highest six bits below the first choose it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libuv_echo PORT: an echo server as one writes it with libuv: bytes are written at once where there is
- * room, and else from a copy. */
+/* libuv_echo PORT: an echo server as one writes it with libuv: bytes are written at once where
+ * there is room, and else from a copy. */
 #include <err.h>
 #include <netinet/in.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* limit_proxy PORT TO [splice]: the smallest proxy on epoll, which copies, or splices by a pipe for each
- * direction. */
+/* limit_proxy PORT TO [splice]: the smallest proxy on epoll, which copies, or splices by a pipe
+ * for each direction. */
 #include "bench/limit.h"
 
 #include <err.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One process of the load generator: its connections, in one epoll loop. At a fixed rate an operation
- * has an intended time, and its latency counts from there, whether or not it could begin then: a
- * server that stalls is charged for all that it has delayed. */
+/* One process of the load generator: its connections, in one epoll loop. At a fixed rate an
+ * operation has an intended time, and its latency counts from there, whether or not it could begin
+ * then: a server that stalls is charged for all that it has delayed. */
 #include "bench/load.h"
 
 #include <err.h>
@@ -20,7 +20,8 @@
 /* Connections of all processes that wait for their first echo: fewer than a server's backlog. */
 #define OPENING_MAX 256
 
-/* Connections from one source address: with many more the kernel has long to search for a free port. */
+/* Connections from one source address: with many more the kernel has long to search for a free
+ * port. */
 #define PER_ADDRESS 4000
 
 #define SILENCE_NS 30000000000ull

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Sourced by the measurements: starts servers of a kind on ports of their own, each within $directory,
-# which bench_begin makes and bench_end removes, with all processes that were started. $build is the
-# build directory, $programs the place of the load generator and the limit servers.
+# shellcheck disable=SC2034,SC2154,SC3045 # shared; dash and bash have ulimit -n
+# Sourced by the measurements: starts servers of a kind on ports of their own, each within
+# $directory, which bench_begin makes and bench_end removes, with all processes that were started.
+# $build is the build directory, $programs the place of the load generator and the limit servers.
 
 programs=${PROGRAMS:-$build/bench}
 forkbeard=$build/src/forkbeard
@@ -61,8 +62,8 @@ choose_port() {
     port=$next_port
 }
 
-# await_port PORT PID LOG: until it is listened on, which takes a while under valgrind; fails with the
-# server
+# await_port PORT PID LOG: until it is listened on, which takes a while under valgrind; fails with
+# the server
 await_port() {
     hex=$(printf '%04X' "$1")
     left=300
@@ -77,7 +78,8 @@ await_port() {
     done
 }
 
-# launch COMMAND ...: in the background, on $cpus if that is set, below $wrap if that is; sets $server
+# launch COMMAND ...: in the background, on $cpus if that is set, below $wrap if that is; sets
+# $server
 launch() {
     log=$directory/$port.said
     # shellcheck disable=SC2086 # lists of words
@@ -230,12 +232,11 @@ start() {
 
 # The limit of descriptors as high as it may be: a server's and the load's.
 raise_limit() {
-    # shellcheck disable=SC3045 # dash and bash have it
     ulimit -n "$(ulimit -Hn)"
 }
 
-# place_processes: sets $server_cpus, $load_cpus, $backend_cpus and $load_processes by the processors that
-# we may use; empty where there is but one
+# place_processes: sets $server_cpus, $load_cpus, $backend_cpus and $load_processes by the
+# processors that we may use; empty where there is but one
 place_processes() {
     load_processes=1
     server_cpus=

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Makes the tables of bench/RESULTS.md of the records that the measurements have written; with summary=1
-# the short one for README.md alone.
+# Makes the tables of bench/RESULTS.md of the records that the measurements have written; with
+# summary=1 the short one for README.md alone.
 
 function number(n)
 {
@@ -108,6 +108,11 @@ function calls_table(row,    n, i, j, k, line, total)
     print ""
 }
 
+function loss(peer, kind, share)
+{
+    return sprintf(", %s %s %.2f of ours", peer, kind, share)
+}
+
 # Rows of the table in which another server, that is not a limit, has the better figure.
 function losses(    i, j, r, p, t, list)
 {
@@ -120,29 +125,31 @@ function losses(    i, j, r, p, t, list)
                 continue
             t = time[r, p, "cpu_us"]
             if (t != "" && t < 0.97 * time[r, "forkbeard", "cpu_us"])
-                list = list sprintf(", %s CPU time %.2f of ours", p, t / time[r, "forkbeard", "cpu_us"])
+                list = list loss(p, "CPU time", t / time[r, "forkbeard", "cpu_us"])
             t = instructions[r, p]
             if (t != "" && t < 0.97 * instructions[r, "forkbeard"])
-                list = list sprintf(", %s instructions %.2f of ours", p, t / instructions[r, "forkbeard"])
+                list = list loss(p, "instructions", t / instructions[r, "forkbeard"])
         }
         if (list != "")
             print "- `" r "`: " substr(list, 3)
     }
 }
 
-function summary_table(    i, r, line)
+function summary_table(    i, j, n, r, line)
 {
-    print "| | CPU µs, Forkbeard | nginx | HAProxy | smallest | instructions, Forkbeard | nginx | HAProxy | smallest |"
+    n = split("forkbeard nginx haproxy limit", column, " ")
+    print "| | CPU µs, Forkbeard | nginx | HAProxy | smallest " \
+        "| instructions, Forkbeard | nginx | HAProxy | smallest |"
     print "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     for (i = 1; i <= rows_n; i++) {
         r = rows[i]
         if (r ~ /rate$/)
             continue
         line = "| " what[r] " |"
-        line = line " " number(time[r, "forkbeard", "cpu_us"]) " | " shown(time[r, "nginx", "cpu_us"]) " | "
-        line = line shown(time[r, "haproxy", "cpu_us"]) " | " shown(time[r, "limit", "cpu_us"]) " | "
-        line = line instruction_cell(r, "forkbeard") " | " instruction_cell(r, "nginx") " | "
-        line = line instruction_cell(r, "haproxy") " | " instruction_cell(r, "limit") " |"
+        for (j = 1; j <= n; j++)
+            line = line " " shown(time[r, column[j], "cpu_us"]) " |"
+        for (j = 1; j <= n; j++)
+            line = line " " instruction_cell(r, column[j]) " |"
         print line
     }
 }
@@ -153,7 +160,8 @@ function shown(n)
 }
 
 BEGIN {
-    peers_n = split("forkbeard limit limit-splice nginx haproxy haproxy-splice libevent libuv", peers, " ")
+    peers_n = split("forkbeard limit limit-splice nginx haproxy haproxy-splice libevent libuv", \
+        peers, " ")
 }
 
 $1 == "what" {
@@ -209,19 +217,19 @@ END {
         exit
     }
     print "## CPU time of an operation\n"
-    print "Microseconds of all of the server's processes, as the kernel accounts them, one worker on one"
-    print "processor; in brackets the multiple of the limit server's. The median of the rounds.\n"
+    print "Microseconds of all of the server's processes, as the kernel accounts them, one worker"
+    print "on one processor; in brackets the multiple of the limit server's. Median of the rounds.\n"
     table("cpu", "time")
     print "## Latency\n"
-    print "Microseconds: median / 99 % / 99.9 %. Rows that end with `rate` are at fixed times, and count from"
-    print "these (open loop); the others send when an answer has come, and are under full load.\n"
+    print "Microseconds: median / 99 % / 99.9 %. Rows that end with `rate` are at fixed times, and"
+    print "count from these (open loop); the others send when an answer has come: full load.\n"
     table("latency", "time")
     print "## Operations a second\n"
     table("rate", "time")
     if (columns("instructions") > 0) {
         print "## User-space instructions of an operation\n"
-        print "Counted by callgrind: the difference of two runs. Figures of more than one client vary by about"
-        print "3 % with how events come together.\n"
+        print "Counted by callgrind: the difference of two runs. Figures of several clients vary by"
+        print "about 3 % with how events come together.\n"
         table("instructions", "instructions")
     }
     if (call_rows_n > 0) {
@@ -232,7 +240,7 @@ END {
     }
     if (memory_n > 0) {
         print "## Memory of an idle connection\n"
-        print "Bytes: proportional set size of all of the server's processes, of a daemon with one worker.\n"
+        print "Bytes: proportional set size of all of the server's processes; one worker.\n"
         print "| server | connections | whole tree | growth |"
         print "|---|---:|---:|---:|"
         for (i = 1; i <= memory_n; i++)
@@ -242,7 +250,8 @@ END {
     if (spread_n > 0) {
         print "## Spread over four workers\n"
         print "The fullest worker's connections over the mean.\n"
-        print "| server | accepting | " spread_of " at 2,000 a second | the same, 4 others busy | 64 busy |"
+        print "| server | accepting | " spread_of \
+            " at 2,000 a second | the same, 4 others busy | 64 busy |"
         print "|---|---|---:|---:|---:|"
         for (i = 1; i <= spread_n; i++)
             print spread[i]
@@ -250,7 +259,7 @@ END {
     }
     if (many_n > 0) {
         print "## Many connections\n"
-        print "CPU time of an exchange while all are open, as many exchanges a second for each number.\n"
+        print "CPU time of an exchange while all are open; as many exchanges a second for each.\n"
         print "| connections | workers | CPU µs | p50 | p99 |"
         print "|---:|---:|---:|---:|---:|"
         for (i = 1; i <= many_n; i++)

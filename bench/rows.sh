@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# shellcheck disable=SC2034 # read by who sources this
-# Sourced by the measurements: what each row measures. `role` is what the server does, `options` the load,
-# `backend_role` what stands behind a relay, `few` and `many` the operations of the two runs whose
-# difference is counted, `peers` the servers that can do it, `measures` what is measured: time (CPU time
-# and latency), instructions, calls (system calls), which are in the table of both.
+# shellcheck disable=SC2034,SC2154 # shared with who sources this
+# Sourced by the measurements: what each row measures. `role` is what the server does, `options`
+# the load, `backend_role` what stands behind a relay, `few` and `many` the operations of the two
+# runs whose difference is counted, `peers` the servers that can do it, `measures` what is
+# measured: time (CPU time and latency), instructions, calls (system calls), which are in the table
+# of both.
 
 rows='echo-64x1 echo-64x64 echo-64x1000 echo-64x64p16 echo-16kx1 echo-rate
     conn-return conn-msg conn-rate relay-msg relay-conn relay-bulk'
@@ -67,7 +68,8 @@ record() {
     [ -z "${BENCH_DATA-}" ] || echo "$*" >>"$BENCH_DATA"
 }
 
-# start_behind PEER: the row's server, and what stands behind it, below $wrap; fails if there is none
+# start_behind PEER: the row's server, and what stands behind it, below $wrap; fails if there is
+# none
 start_behind() {
     backend_server=""
     backend=""

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads /proc of a process tree. CPU time is the scheduler's, in nanoseconds, and where this is not
- * accounted, that of /proc/PID/stat in ticks of the clock. Processes that have gone are left out. */
+/* Reads /proc of a process tree. CPU time is the scheduler's, in nanoseconds, and where this is
+ * not accounted, that of /proc/PID/stat in ticks of the clock. Processes that have gone are left
+ * out. */
 #include "bench/tree.h"
 
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `echo` for nginx's stream module, which has none: a session's bytes are read and sent back
- * as its own modules do it, with an idle timeout. It exists to compare like with like. */
+/* The directive `echo` for nginx's stream module, which has none: a session's bytes are read and
+ * sent back as its own modules do it, with an idle timeout. It exists to compare like with like.
+ * */
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_stream.h>
