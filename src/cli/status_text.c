@@ -180,6 +180,65 @@ static void show_generations(struct json_value generations, FILE *out)
     }
 }
 
+/* Formats a time below which a share of the times were, in microseconds to seconds. */
+static const char *format_below(struct json_value times, const char *name, char out[PLACE_MAX])
+{
+    int64_t us = json_integer(json_member(times, name), 0);
+
+    if (us <= 0)
+        strcpy(out, "-");
+    else if (us < 1024)
+        snprintf(out, PLACE_MAX, "%" PRId64 "us", us);
+    else if (us < 1024 * 1024)
+        snprintf(out, PLACE_MAX, "%.3gms", (double)us / 1000);
+    else
+        snprintf(out, PLACE_MAX, "%.3gs", (double)us / 1000000);
+    return out;
+}
+
+static void show_times(
+    struct json_value worker, const char *what, struct json_value times, FILE *out)
+{
+    char places[7][PLACE_MAX];
+
+    if (json_integer(json_member(times, "n"), 0) <= 0)
+        return;
+    fprintf(out, "%10s  %-20s  %12s  %8s  %8s  %8s  %8s  %8s\n",
+        format_count(worker, "pid", places[0]), what, format_count(times, "n", places[1]),
+        format_below(times, "p50_us", places[2]), format_below(times, "p90_us", places[3]),
+        format_below(times, "p99_us", places[4]), format_below(times, "p999_us", places[5]),
+        format_below(times, "max_us", places[6]));
+}
+
+static void show_loop(struct json_value worker, FILE *out)
+{
+    struct json_value callbacks = json_member(worker, "callbacks"), one = { NULL, 0 };
+    char protocol[TEXT_MAX], pid[PLACE_MAX], n[PLACE_MAX];
+
+    show_times(worker, "turns", json_member(worker, "turns"), out);
+    while ((one = json_next(callbacks, one)).text != NULL)
+        show_times(worker, member_text(one, "protocol", protocol), one, out);
+    if (member_number(worker, "stalls") > 0)
+        fprintf(out, "%10s  %-20s  %12s\n", format_count(worker, "pid", pid), "stalls",
+            format_count(worker, "stalls", n));
+}
+
+/* Shows how long the turns of each worker's loop took, and the callbacks of each protocol. */
+static void show_loops(struct json_value generations, FILE *out)
+{
+    struct json_value generation = { NULL, 0 };
+
+    fprintf(out, "\n%10s  %-20s  %12s  %8s  %8s  %8s  %8s  %8s\n", "WORKER", "TIMES OF", "NUMBER",
+        "50% <", "90% <", "99% <", "99.9% <", "ALL <");
+    while ((generation = json_next(generations, generation)).text != NULL) {
+        struct json_value workers = json_member(generation, "workers");
+        struct json_value worker = { NULL, 0 };
+
+        while ((worker = json_next(workers, worker)).text != NULL)
+            show_loop(worker, out);
+    }
+}
+
 static int address_width(struct json_value listeners)
 {
     struct json_value listener = { NULL, 0 };
@@ -211,5 +270,6 @@ void status_text_write(struct json_value status, FILE *out)
 {
     show_head(status, out);
     show_generations(json_member(status, "generations"), out);
+    show_loops(json_member(status, "generations"), out);
     show_listeners(json_member(status, "listeners"), out);
 }

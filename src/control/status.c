@@ -52,6 +52,33 @@ static void write_upgrade(const struct control_status *status, struct json *json
     json_close(json);
 }
 
+static void write_times(const struct histogram_summary *times, struct json *json)
+{
+    json_number(json, "n", (int64_t)times->n);
+    json_number(json, "p50_us", (int64_t)times->p50_us);
+    json_number(json, "p90_us", (int64_t)times->p90_us);
+    json_number(json, "p99_us", (int64_t)times->p99_us);
+    json_number(json, "p999_us", (int64_t)times->p999_us);
+    json_number(json, "max_us", (int64_t)times->max_us);
+}
+
+/* Writes how long the turns of the worker's loop took, and the callbacks of each protocol. */
+static void write_loop(const struct control_worker *worker, struct json *json)
+{
+    json_number(json, "stalls", (int64_t)worker->stalls);
+    json_object(json, "turns");
+    write_times(&worker->turns, json);
+    json_close(json);
+    json_array(json, "callbacks");
+    for (unsigned i = 0; worker->callbacks[i].protocol != NULL; i++) {
+        json_object(json, NULL);
+        json_string(json, "protocol", worker->callbacks[i].protocol);
+        write_times(&worker->callbacks[i].times, json);
+        json_close(json);
+    }
+    json_close(json);
+}
+
 static void write_worker(const struct control_worker *worker, struct json *json)
 {
     assert(worker->state != NULL);
@@ -66,6 +93,7 @@ static void write_worker(const struct control_worker *worker, struct json *json)
         json_number(json, "connections", (int64_t)worker->connections);
         json_number(json, "requests", (int64_t)worker->requests);
         json_number(json, "uptime_ms", (int64_t)worker->uptime_ms);
+        write_loop(worker, json);
     }
     json_close(json);
 }

@@ -61,6 +61,12 @@ struct control_worker {
     unsigned restarts;
     uint64_t connections, requests;
     uint64_t uptime_ms;
+    uint64_t stalls;
+    struct histogram_summary turns;
+    struct {
+        const char *protocol; /* NULL behind the last */
+        struct histogram_summary times;
+    } callbacks[HEARTBEAT_PROTOCOLS + 1];
 };
 
 /* Writes the members of a reply to "status". */

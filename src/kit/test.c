@@ -80,6 +80,7 @@ static void change_cycle(fb_test *test)
     cycle->core.timer_resolution = 0;
     cycle->events.mechanism = sim_edge(test->sim);
     cycle->events.mechanism_option = 0;
+    cycle->events.stall_threshold = 0; /* no time passes */
     cycle->events.worker_connections += KIT_SPARE_SLOTS;
 }
 

@@ -120,6 +120,39 @@ static uint64_t read_counter(const struct counters *counters, enum counter count
     return atomic_load_explicit(&counters->n[counter], memory_order_relaxed);
 }
 
+/* The protocol that has the index, or one of those that share the last histogram. */
+static const char *callbacks_name(const struct cycle *cycle, unsigned row)
+{
+    const struct server *server;
+
+    STAILQ_FOREACH (server, &cycle->stream.servers, link)
+        if (server->protocol != NULL && server->protocol_index == row)
+            return row < HEARTBEAT_PROTOCOLS - 1 ? server->protocol->name : "others";
+        else if (server->protocol != NULL && server->protocol_index > row &&
+                 row == HEARTBEAT_PROTOCOLS - 1)
+            return "others";
+    return NULL;
+}
+
+static void fill_loop(
+    const struct cycle *cycle, const struct heartbeat *heartbeat, struct control_worker *out)
+{
+    unsigned n = 0;
+
+    out->stalls = atomic_load_explicit(&heartbeat->stalls, memory_order_relaxed) & INT64_MAX;
+    histogram_summarize(&heartbeat->turns, &out->turns);
+    for (unsigned i = 0; i < HEARTBEAT_PROTOCOLS; i++) {
+        const char *name = callbacks_name(cycle, i);
+
+        if (name == NULL)
+            continue;
+        out->callbacks[n].protocol = name;
+        histogram_summarize(&heartbeat->callbacks[i], &out->callbacks[n].times);
+        n++;
+    }
+    assert(n < countof(out->callbacks));
+}
+
 static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worker *out)
 {
     const struct master *master = host;
@@ -142,6 +175,7 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
     out->connections = read_counter(counters, COUNTER_ACTIVE);
     out->requests = read_counter(counters, COUNTER_REQUESTS);
     out->uptime_ms = master->clock.mono_ms - worker->started_ms;
+    fill_loop(generation->cycle, &shared_slot(master->shared, worker->slot)->heartbeat, out);
     return true;
 }
 

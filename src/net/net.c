@@ -34,16 +34,17 @@ int net_init(struct net *net, const struct net_options *options)
         .log = options->log,
     };
 
-    assert(options->log != NULL && options->counters != NULL && options->connections_max > 0);
+    assert(options->log != NULL && options->connections_max > 0);
+    assert(options->counters != NULL && options->heartbeat != NULL);
     *net = (struct net) {
         .log = options->log,
         .counters = options->counters,
+        .heartbeat = options->heartbeat,
         .connections_max = options->connections_max,
         .lingering_timeout = options->lingering_timeout,
         .scratch_size = SCRATCH_SIZE,
         .memory = options->memory != NULL ? options->memory : &memory_plain,
     };
-    net->heartbeat = options->heartbeat != NULL ? options->heartbeat : &net->own_heartbeat;
     chunk_pool_init(&net->chunks, net->memory);
     conn_wheel_init(&net->wheel, expire_conn);
     if (loop_init(&net->loop, &loop) == -1)

@@ -32,7 +32,7 @@ struct net {
     struct loop loop; /* the first member: handlers are given the loop */
     struct log *log;
     struct counters *counters; /* this worker's */
-    struct heartbeat *heartbeat, own_heartbeat;
+    struct heartbeat *heartbeat;
     const struct memory *memory; /* for whatever a connection needs */
     uint32_t connections_max, connection_n;
     uint32_t client_n; /* connections that were accepted, among connection_n */
@@ -63,7 +63,7 @@ struct net_options {
     const sigset_t *wait_mask;
     struct log *log;
     struct counters *counters;
-    struct heartbeat *heartbeat; /* NULL: the net has its own, which no process reads */
+    struct heartbeat *heartbeat;
     uint64_t lingering_timeout;  /* ms */
     const struct memory *memory; /* NULL: the C library's allocator */
 };

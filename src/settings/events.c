@@ -76,6 +76,8 @@ const struct setting events_table[] = {
         .unset = "none" },
     { "multi_accept", CONTEXT_EVENTS, 1, 1, .set = set_flag, EVENTS(multi_accept),
         .initial = "off" },
+    { "stall_threshold", CONTEXT_EVENTS, 1, 1, .set = set_msec, EVENTS(stall_threshold),
+        .least_value = 0, .greatest_value = 3600 * 1000, .initial = "500ms" },
     { "use", CONTEXT_EVENTS, 1, 1, .set = set_use, .unset = "the best available" },
     { "worker_connections", CONTEXT_EVENTS, 1, 1, .set = set_connections,
         EVENTS(worker_connections), .least_value = 1, .greatest_value = 16 * 1024 * 1024,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of callbacks, which the master logs when a worker is stuck or has died. */
+/* Names of callbacks, which the master logs when a worker is stuck or has died, and the times that
+ * are long. A counter that has gone back makes no time. */
 #include "shm/heartbeat.h"
+
+#define LIMIT_US (HISTOGRAM_GREATEST_US - 1)
 
 const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_OPENED] = "opened",
@@ -17,3 +20,44 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_WORKER_START] = "worker_start",
     [CALLBACK_WORKER_STOP] = "worker_stop",
 };
+
+void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us)
+{
+    heartbeat->stall_us = stall_us;
+    heartbeat->limit_us = stall_us > 0 && stall_us < LIMIT_US ? stall_us : LIMIT_US;
+    heartbeat->turn_since = ticks_now();
+}
+
+static uint64_t to_us(const struct heartbeat *heartbeat, uint64_t ticks)
+{
+    return (int64_t)ticks < 0 ? 0 : ticks_to_us(ticks, heartbeat->rate);
+}
+
+bool heartbeat_count_long(struct heartbeat *heartbeat, uint64_t now, uint64_t ticks)
+{
+    unsigned protocol = heartbeat_protocol(now);
+    unsigned row = protocol < HEARTBEAT_PROTOCOLS ? protocol : HEARTBEAT_PROTOCOLS - 1;
+    uint64_t us = to_us(heartbeat, ticks);
+
+    assert(heartbeat_callback(now) > CALLBACK_WAIT);
+    histogram_count_any(&heartbeat->callbacks[row], us);
+    if (heartbeat->stall_us == 0 || us <= heartbeat->stall_us)
+        return false;
+    atomic_fetch_add_explicit(&heartbeat->stalls, 1, memory_order_relaxed);
+    heartbeat->stall = (struct heartbeat_stall) { heartbeat_callback(now), protocol, us };
+    return true;
+}
+
+bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t ticks)
+{
+    histogram_count_any(&heartbeat->turns, to_us(heartbeat, ticks));
+    return heartbeat->stall.us > 0;
+}
+
+struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat)
+{
+    struct heartbeat_stall stall = heartbeat->stall;
+
+    heartbeat->stall.us = 0;
+    return stall;
+}

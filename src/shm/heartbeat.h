@@ -2,8 +2,14 @@
 /* A worker's heartbeat: what it is doing now, as numbers that the worker alone writes, with plain
  * stores. The master's watchdog reads them now and then, and the master once more when the worker
  * has died. `now` changes with every callback and every wait: when it stays the same, the worker is
- * stuck. A reader takes no number for true, and bounds each by the functions below. */
+ * stuck. A reader takes no number for true, and bounds each by the functions below.
+ *
+ * How long each callback and each turn of the loop takes is measured here too, and counted. */
 #pragma once
+
+#include "base/compiler.h"
+#include "base/ticks.h"
+#include "shm/histogram.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -30,6 +36,15 @@ enum callback {
 };
 
 #define HEARTBEAT_NO_PROTOCOL 0xffu
+/* Histograms of protocols. The last one is of all protocols from its index on. */
+#define HEARTBEAT_PROTOCOLS 16u
+
+/* A callback that took longer than `stall_threshold`. */
+struct heartbeat_stall {
+    enum callback callback;
+    unsigned protocol;
+    uint64_t us; /* 0: none */
+};
 
 /* How a worker says that its process ends, before it does. */
 enum heartbeat_end {
@@ -44,13 +59,32 @@ struct heartbeat {
         now; /* from the lowest bits: callback (8), the protocol's index (8), a count */
     _Atomic uint64_t jobs; /* the protocol's index (8), a count of the jobs that run */
     _Atomic uint32_t end;  /* enum heartbeat_end (8), an errno */
+    /* the measurement: only the worker itself reads these */
+    uint32_t rate;                /* of ticks; 0: all times are taken for 0 */
+    uint64_t since, turn_since;   /* ticks at which the callback and the turn have begun */
+    uint64_t limit_us;            /* greatest time that is only counted */
+    uint64_t stall_us;            /* `stall_threshold`; 0: off */
+    struct heartbeat_stall stall; /* the latest that is not in the log */
+
+    _Atomic uint64_t stalls;
+    struct histogram turns; /* from the end of a wait to the next wait */
+    struct histogram callbacks[HEARTBEAT_PROTOCOLS];
 };
 
 /* The callbacks' names in the SDK; NULL for those that are none. */
 extern const char *const heartbeat_callback_names[CALLBACKS];
 
-/* A callback or a wait begins. */
-static inline void heartbeat_begin(
+/* The worker begins to serve: times are measured from now on, and callbacks that take longer than
+ * so many microseconds (0: none) are stalls. */
+void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us);
+/* Count a time above limit_us; return whether a stall is to be logged. */
+bool heartbeat_count_long(struct heartbeat *heartbeat, uint64_t now, uint64_t ticks) COLD;
+bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t ticks) COLD;
+/* Removes the stall that is not in the log, and returns it. */
+struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat);
+
+/* Says what the worker does now. */
+static inline void heartbeat_set(
     struct heartbeat *heartbeat, enum callback callback, unsigned protocol)
 {
     uint64_t now = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
@@ -61,12 +95,58 @@ static inline void heartbeat_begin(
         (now | 0xffff) + 1 + ((uint64_t)(uint8_t)protocol << 8 | callback), memory_order_relaxed);
 }
 
-/* The callback or the wait has returned. */
-static inline void heartbeat_end(struct heartbeat *heartbeat)
+/* The worker is in the daemon's own code again. Returns what it has done before. */
+static inline uint64_t heartbeat_clear(struct heartbeat *heartbeat)
 {
-    uint64_t n = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
+    uint64_t now = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
 
-    atomic_store_explicit(&heartbeat->now, n & ~(uint64_t)0xffff, memory_order_relaxed);
+    atomic_store_explicit(&heartbeat->now, now & ~(uint64_t)0xffff, memory_order_relaxed);
+    return now;
+}
+
+/* A callback begins. */
+static inline void heartbeat_begin(
+    struct heartbeat *heartbeat, enum callback callback, unsigned protocol)
+{
+    assert(callback > CALLBACK_WAIT);
+    heartbeat_set(heartbeat, callback, protocol);
+    heartbeat->since = ticks_now();
+}
+
+/* The callback has returned. Returns whether a stall is to be logged; the turn's end tells it
+ * again. */
+static inline bool heartbeat_end(struct heartbeat *heartbeat)
+{
+    uint64_t ticks = ticks_now() - heartbeat->since, us = ticks_to_us(ticks, heartbeat->rate);
+    uint64_t now = heartbeat_clear(heartbeat);
+    unsigned protocol = now >> 8 & 0xff;
+
+    if (unlikely(us > heartbeat->limit_us))
+        return heartbeat_count_long(heartbeat, now, ticks);
+    if (unlikely(protocol >= HEARTBEAT_PROTOCOLS))
+        protocol = HEARTBEAT_PROTOCOLS - 1;
+    histogram_count(&heartbeat->callbacks[protocol], us);
+    return false;
+}
+
+/* The turn ends with a wait for events. Returns whether a stall is to be logged. */
+static inline bool heartbeat_begin_wait(struct heartbeat *heartbeat)
+{
+    uint64_t ticks = ticks_now() - heartbeat->turn_since;
+    uint64_t us = ticks_to_us(ticks, heartbeat->rate);
+
+    heartbeat_set(heartbeat, CALLBACK_WAIT, HEARTBEAT_NO_PROTOCOL);
+    if (unlikely(us > heartbeat->limit_us))
+        return heartbeat_count_long_turn(heartbeat, ticks);
+    histogram_count(&heartbeat->turns, us);
+    return false;
+}
+
+/* The wait has ended, and a turn begins. */
+static inline void heartbeat_end_wait(struct heartbeat *heartbeat)
+{
+    heartbeat_clear(heartbeat);
+    heartbeat->turn_since = ticks_now();
 }
 
 /* Says which jobs run: `n`, all of this protocol, or of several: HEARTBEAT_NO_PROTOCOL. For threads

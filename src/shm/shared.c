@@ -57,6 +57,7 @@ static struct shared *create(bool single)
         return NULL;
     }
     find_parts(shared);
+    shared->created = ticks_mark();
     shared->published->magic = SHARED_MAGIC;
     shared->published->version = SHARED_VERSION;
     return shared;

@@ -32,15 +32,16 @@ struct shared {
     struct shared_published *published;
     struct shared_common *common;
     struct segment segment;
-    size_t page;     /* bytes of a page */
-    uint32_t half;   /* slot numbers begin at half * SLOT_MAX */
-    uint32_t serial; /* the first incarnation of a slot has the serial after this one */
-    uint32_t slot_n; /* no slot beyond has ever been used */
+    struct ticks_mark created; /* from which the rate of ticks is found */
+    size_t page;               /* bytes of a page */
+    uint32_t half;             /* slot numbers begin at half * SLOT_MAX */
+    uint32_t serial;           /* the first incarnation of a slot has the serial after this one */
+    uint32_t slot_n;           /* no slot beyond has ever been used */
     struct slot_record records[SLOT_MAX];
 };
 
 #define SHARED_MAGIC 0x6662656bu
-#define SHARED_VERSION 3u
+#define SHARED_VERSION 4u
 
 /* Makes the memory of a master: children map it by shared_enter(). NULL with errno. Pages are
  * touched as slots come into use. */

@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-static_assert(sizeof(struct slot) == CACHE_LINE, "the layout is versioned");
+static_assert(sizeof(struct slot) <= 4096, "a slot fits into the smallest page");
 static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "a slot fits into its bits");
 
 static struct slot_record *record_of(struct shared *shared, struct slot_id id)
@@ -37,7 +37,10 @@ bool slot_acquire(struct shared *shared, struct slot_id *id)
         .serial = shared->records[i].serial,
     };
     shared->published->used[i] = id->serial;
-    shared_slot(shared, *id)->heartbeat = (struct heartbeat) { .now = CALLBACK_NONE };
+    shared_slot(shared, *id)->heartbeat = (struct heartbeat) {
+        .now = CALLBACK_NONE,
+        .rate = ticks_rate(&shared->created),
+    };
     assert(record_of(shared, *id)->used);
     return true;
 }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/wiped.h"
 #include "net/conn.h"
+#include "stream/session_log.h"
 #include "stream/stream.h"
 
 #include <bsd/sys/queue.h>
@@ -122,7 +123,8 @@ static inline void session_callback_end(const struct fb_conn *conn)
 
     if (unlikely(net == NULL))
         wiped_end();
-    heartbeat_end(net->heartbeat);
+    if (unlikely(heartbeat_end(net->heartbeat)))
+        session_log_stall(conn);
 }
 
 /* session_state.c: Changes the phase and asserts that the step is legal. */

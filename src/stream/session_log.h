@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two lines of a client's session at level info, in nginx's words.
+/* The two lines of a client's session at level info, in nginx's words, and that of a callback that
+ * took too long.
  *
  * Responsible for what they say. Each is written by the caller's only call; nothing is formatted
  * where no log takes the line. */
@@ -11,3 +12,5 @@
 void session_log_start(const struct fb_conn *conn);
 /* Logs that the session has ended, its bytes, its time, and why. */
 void session_log_end(const struct fb_conn *conn, fb_reason reason);
+/* Logs that a callback of the connection took longer than `stall_threshold`. */
+void session_log_stall(const struct fb_conn *conn) COLD;

@@ -7,6 +7,7 @@
 #include "worker/worker.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 static void log_due(struct loop *loop, struct timer *timer)
 {
@@ -75,4 +76,26 @@ void worker_log_reopened(struct fb_worker *worker, struct channel_message *messa
     message->fd = core->logs[message->argument].fd;
     core->logs[message->argument].fd = fd;
     log_target_find_way(&core->logs[message->argument]);
+}
+
+static const char *protocol_name(const struct cycle *cycle, unsigned index)
+{
+    const struct server *server;
+
+    STAILQ_FOREACH (server, &cycle->stream.servers, link)
+        if (server->protocol != NULL && server->protocol_index == index)
+            return server->protocol->name;
+    return "unknown";
+}
+
+void worker_log_stall(struct fb_worker *worker)
+{
+    struct heartbeat_stall stall = heartbeat_take_stall(worker->stream.net.heartbeat);
+
+    assert(stall.us > 0 && heartbeat_callback_names[stall.callback] != NULL);
+    log_write(&worker->log, LEVEL_WARN, 0,
+        "callback \"%s\" of protocol \"%s\" took %" PRIu64
+        " ms, in which this worker did nothing else",
+        heartbeat_callback_names[stall.callback], protocol_name(worker->cycle, stall.protocol),
+        stall.us / 1000);
 }

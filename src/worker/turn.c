@@ -31,9 +31,10 @@ void worker_turn(struct fb_worker *worker)
         timeout = accept_before(worker, timeout);
     if (loop_promote(loop))
         timeout = 0;
-    heartbeat_begin(heartbeat, CALLBACK_WAIT, HEARTBEAT_NO_PROTOCOL);
+    if (unlikely(heartbeat_begin_wait(heartbeat)))
+        worker_log_stall(worker);
     loop_wait(loop, timeout);
-    heartbeat_end(heartbeat);
+    heartbeat_end_wait(heartbeat);
 
     /* under the mutex connections are only accepted: their sessions begin in the normal queue */
     loop_run(loop, QUEUE_ACCEPT);

@@ -160,6 +160,7 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
     }
     worker->log.diag = NULL;
     log_update(&worker->log);
+    heartbeat_start(worker->stream.net.heartbeat, (uint64_t)cycle->events.stall_threshold * 1000);
     worker_set_phase(worker, WORKER_READY);
     return 0;
 }

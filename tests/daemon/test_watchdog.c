@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Workers that are stuck. */
 #include "daemon/client.h"
+#include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
 
@@ -237,6 +238,62 @@ START_TEST(it_can_be_off)
 }
 END_TEST
 
+static const char *const letters[] = { "n", "l" }; /* that nap in a callback */
+
+static struct json_value ask_worker(struct daemon *daemon)
+{
+    return control_at(control_at(control_ask(daemon, "status"), "generations", 0), "workers", 0);
+}
+
+START_TEST(a_long_callback_is_a_stall)
+{
+    static const char *const callbacks[] = { "data", "release" };
+    struct daemon *daemon = daemon_create(1);
+    struct json_value worker, callback;
+    char line[128];
+    int client;
+
+    daemon_configure(daemon,
+        "load_module " MODULES_PATH "/stuck.so;\n"
+        "events { stall_threshold 20ms; } stream { server { listen 127.0.0.1:$0; stuck; } }\n");
+    daemon_start(daemon);
+    daemon_expects(daemon, "in which this worker did nothing else");
+    client = client_open(daemon->ports[0]);
+    client_echo(client, letters[_i]);
+    snprintf(line, sizeof(line), "callback \"%s\" of protocol \"stuck\" took ", callbacks[_i]);
+    daemon_wait_log(daemon, line);
+    WAIT_FOR(control_number(ask_worker(daemon), "stalls") >= 1);
+    worker = ask_worker(daemon);
+    callback = control_at(worker, "callbacks", 0);
+    ck_assert_str_eq(control_text(callback, "protocol"), "stuck");
+    ck_assert_int_ge(control_number(callback, "n"), 1);
+    ck_assert_int_ge(control_number(callback, "max_us"), 65536);
+    ck_assert_int_ge(control_number(json_member(worker, "turns"), "max_us"), 65536);
+    ck_assert_int_gt(control_number(json_member(worker, "turns"), "n"), 0);
+    ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->out, "  stalls  "));
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(no_callback_is_a_stall_by_zero)
+{
+    struct daemon *daemon = daemon_create(1);
+    int client;
+
+    daemon_configure(daemon,
+        "load_module " MODULES_PATH "/stuck.so;\n"
+        "events { stall_threshold 0; } stream { server { listen 127.0.0.1:$0; stuck; } }\n");
+    daemon_start(daemon);
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "n");
+    close(client);
+    ck_assert_int_eq(control_number(ask_worker(daemon), "stalls"), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -248,6 +305,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, neither_waiting_nor_a_job_is_being_stuck);
     tcase_add_test(tcase, one_that_drains_is_not_replaced);
     tcase_add_test(tcase, it_can_be_off);
+    tcase_add_loop_test(tcase, a_long_callback_is_a_stall, 0, 2);
+    tcase_add_test(tcase, no_callback_is_a_stall_by_zero);
 }
 
 TEST_MAIN("watchdog", add_tests)

@@ -54,6 +54,7 @@ static void overwrite(struct world *world, struct slot_id id, uint8_t byte)
 static void step(struct world *world, const uint8_t *data)
 {
     struct slot_id id = world->ids[data[0] % SLOTS];
+    struct histogram_summary times;
     uint64_t totals[COUNTERS];
 
     if (id.serial == 0) {
@@ -66,6 +67,8 @@ static void step(struct world *world, const uint8_t *data)
     } else if (data[1] % 4 == 1) {
         heartbeat_callback(heartbeat_now(&shared_slot(world->shared, id)->heartbeat));
         heartbeat_protocol(heartbeat_now(&shared_slot(world->shared, id)->heartbeat));
+        histogram_summarize(&shared_slot(world->shared, id)->heartbeat.turns, &times);
+        require(times.n <= INT64_MAX && times.p50_us <= times.max_us, "a summary is out of bounds");
     } else {
         overwrite(world, id, data[2]);
     }

@@ -22,6 +22,17 @@ static void hang_at_release(void *arg)
     hang_turn();
 }
 
+static void take_nap(void)
+{
+    nanosleep(&(struct timespec) { .tv_nsec = 60000000 }, NULL);
+}
+
+static void nap_at_release(void *arg)
+{
+    (void)arg;
+    take_nap();
+}
+
 static void hang_as_job(void *job)
 {
     (void)job;
@@ -80,8 +91,11 @@ static void handle_command(fb_conn *conn, struct session *session, uint8_t lette
     case 'f':
         fb_run(fb_worker_of(conn), do_job, hang_at_done, NULL, 0);
         break;
+    case 'l':
+        fb_write_ref(conn, "l", 1, nap_at_release, NULL);
+        break;
     case 'n': /* slow, but it gets on */
-        nanosleep(&(struct timespec) { .tv_nsec = 60000000 }, NULL);
+        take_nap();
         send_line(conn, "n");
         break;
     case 'm':

@@ -125,6 +125,7 @@ struct splicing *splicing_start(int i)
     options.mechanism_option = splicing->mechanism.option.initial;
     options.log = &splicing->log;
     options.counters = &splicing->counters;
+    options.heartbeat = &splicing->heartbeat;
     ck_assert_int_eq(net_init(&splicing->net, &options), 0);
     return splicing;
 }

@@ -28,6 +28,7 @@ struct splicing {
     struct log log;
     struct log_target target;
     struct counters counters;
+    struct heartbeat heartbeat;
     bool tcp;
     unsigned descriptors; /* open descriptors before the start */
 };

@@ -105,6 +105,7 @@ static const struct {
     { "accept_mutex", "true", "true", "expected \"on\" or \"off\"" },
     { "accept_mutex_delay", "0", "0", "it must be between 1 and 3600000 milliseconds" },
     { "accept_mutex_delay", "off", "off", TIME },
+    { "stall_threshold", "often", "often", TIME },
     { "connections", "0", "0", "it must be between 1 and 16777216" },
     { "debug_connection", "localhost", "localhost", "invalid address" },
     { "debug_connection", "10.0.0.0/33", "10.0.0.0/33", "prefix length out of range 0 to 32" },

@@ -90,6 +90,7 @@ struct net_options fixture_net_options(
         .mechanism_option = mechanism->option.initial,
         .log = &fixture->log.log,
         .counters = fixture->counters,
+        .heartbeat = &fixture->heartbeat,
         .lingering_timeout = LINGERING_MS,
         .memory = &fixture->memory.memory,
     };

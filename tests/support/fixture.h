@@ -52,6 +52,7 @@ struct fixture {
     /* from the net level on */
     struct fixture_memory memory;
     struct counters *counters, own_counters;
+    struct heartbeat heartbeat;
     bool inside;       /* a callback is running */
     unsigned released; /* slots of connections that have become free; net level only */
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Short times by the cheapest counter that the processor has: a reading costs a third of the
+ * clock's. The counter's rate is found by the clock. For measurements alone: a counter may differ
+ * between processors, or go back, and no deadline stands on it. */
+#pragma once
+
+#include <stdint.h>
+
+#define TICKS_RATE_BITS 22
+
+/* A moment, by the counter and by the clock. */
+struct ticks_mark {
+    uint64_t ticks, ns;
+};
+
+/* Reads the counter (ticks_x86_64.c; ticks_clock.c for other processors). */
+uint64_t ticks_now(void);
+struct ticks_mark ticks_mark(void);
+/* Returns the microseconds of a tick, times 2^TICKS_RATE_BITS, as they were since the mark; 0 where
+ * no time has passed. */
+uint32_t ticks_rate(const struct ticks_mark *since);
+
+static inline uint64_t ticks_to_us(uint64_t ticks, uint32_t rate)
+{
+    return ticks * rate >> TICKS_RATE_BITS;
+}

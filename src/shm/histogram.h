@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A histogram of times, whose buckets double from a microsecond on. Its worker alone counts, with
+ * plain stores; whoever reads it takes the numbers for what a worker says of itself. */
+#pragma once
+
+#include "base/compiler.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* The first bucket has the times below 1 us, number k those from 2^(k-1) us to below 2^k us, and
+ * the last all from HISTOGRAM_GREATEST_US on. */
+#define HISTOGRAM_BUCKETS 24
+#define HISTOGRAM_GREATEST_US (UINT64_C(1) << (HISTOGRAM_BUCKETS - 2))
+
+struct histogram {
+    _Atomic uint64_t n[HISTOGRAM_BUCKETS];
+};
+
+/* Of each share of the times, the microseconds that they stayed below: powers of two. All 0 where
+ * nothing was counted. */
+struct histogram_summary {
+    uint64_t n;
+    uint64_t p50_us, p90_us, p99_us, p999_us;
+    uint64_t max_us;
+};
+
+/* Counts a time that is below HISTOGRAM_GREATEST_US. */
+static inline void histogram_count(struct histogram *histogram, uint64_t us)
+{
+    _Atomic uint64_t *bucket = &histogram->n[63 - __builtin_clzll(us << 1 | 1)]; /* its bits */
+
+    atomic_store_explicit(
+        bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* Counts any time, which is rarely needed. */
+void histogram_count_any(struct histogram *histogram, uint64_t us) COLD;
+/* Reads the numbers once, whatever they are. */
+void histogram_summarize(const struct histogram *histogram, struct histogram_summary *out);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Histograms of times and their summaries, and the measurement of callbacks and turns. */
+#include "shm/heartbeat.h"
+#include "support/test.h"
+
+#include <string.h>
+
+static struct histogram histogram;
+static struct heartbeat heartbeat;
+
+static void set_up(void)
+{
+    memset(&histogram, 0, sizeof(histogram));
+    memset(&heartbeat, 0, sizeof(heartbeat));
+    heartbeat.rate = 1 << TICKS_RATE_BITS; /* a tick is a microsecond */
+}
+
+START_TEST(buckets_double)
+{
+    static const struct {
+        uint64_t us;
+        int bucket;
+    } times[] = { { 0, 0 }, { 1, 1 }, { 2, 2 }, { 3, 2 }, { 4, 3 }, { 1023, 10 }, { 1024, 11 },
+        { HISTOGRAM_GREATEST_US - 1, HISTOGRAM_BUCKETS - 2 },
+        { HISTOGRAM_GREATEST_US, HISTOGRAM_BUCKETS - 1 }, { UINT64_MAX, HISTOGRAM_BUCKETS - 1 } };
+
+    for (size_t i = 0; i < countof(times); i++) {
+        memset(&histogram, 0, sizeof(histogram));
+        histogram_count_any(&histogram, times[i].us);
+        ck_assert_uint_eq(histogram.n[times[i].bucket], 1);
+    }
+}
+END_TEST
+
+START_TEST(summaries_round_up)
+{
+    struct histogram_summary out;
+
+    histogram_summarize(&histogram, &out);
+    ck_assert_uint_eq(out.n + out.p50_us + out.p999_us + out.max_us, 0);
+    for (int i = 0; i < 990; i++)
+        histogram_count(&histogram, i < 500 ? 0 : 3);
+    for (int i = 0; i < 9; i++)
+        histogram_count(&histogram, 100);
+    histogram_count(&histogram, 5000);
+    histogram_summarize(&histogram, &out);
+    ck_assert_uint_eq(out.n, 1000);
+    ck_assert_uint_eq(out.p50_us, 1);
+    ck_assert_uint_eq(out.p90_us, 4);
+    ck_assert_uint_eq(out.p99_us, 4);
+    ck_assert_uint_eq(out.p999_us, 128);
+    ck_assert_uint_eq(out.max_us, 8192);
+}
+END_TEST
+
+START_TEST(invented_numbers_are_bounded)
+{
+    struct histogram_summary out;
+
+    memset(&histogram, 0xff, sizeof(histogram));
+    histogram_summarize(&histogram, &out);
+    ck_assert_uint_le(out.n, INT64_MAX);
+    ck_assert_uint_le(out.p50_us, out.max_us);
+    ck_assert_uint_eq(out.max_us, UINT64_C(1) << (HISTOGRAM_BUCKETS - 1));
+}
+END_TEST
+
+/* Lets a callback of so many ticks run. */
+static bool run_callback(unsigned protocol, uint64_t ticks)
+{
+    heartbeat_begin(&heartbeat, CALLBACK_DATA, protocol);
+    heartbeat.since -= ticks;
+    return heartbeat_end(&heartbeat);
+}
+
+static uint64_t count_all(const struct histogram *of)
+{
+    struct histogram_summary out;
+
+    histogram_summarize(of, &out);
+    return out.n;
+}
+
+START_TEST(long_callbacks_are_stalls)
+{
+    struct heartbeat_stall stall;
+
+    heartbeat_start(&heartbeat, UINT64_C(1) << 39);
+    ck_assert(!run_callback(2, 0));
+    heartbeat_start(&heartbeat, 0);
+    ck_assert(!run_callback(2, UINT64_C(1) << 35));
+    ck_assert_uint_eq(heartbeat.stalls, 0);
+    heartbeat_start(&heartbeat, UINT64_C(1) << 34);
+    ck_assert(run_callback(2, UINT64_C(1) << 35));
+    ck_assert(run_callback(200, UINT64_C(1) << 35));
+    ck_assert_uint_eq(heartbeat.stalls, 2);
+    ck_assert_uint_eq(count_all(&heartbeat.callbacks[2]), 3);
+    ck_assert_uint_eq(count_all(&heartbeat.callbacks[HEARTBEAT_PROTOCOLS - 1]), 1);
+    heartbeat.turn_since -= UINT64_C(1) << 36;
+    ck_assert(heartbeat_begin_wait(&heartbeat));
+    stall = heartbeat_take_stall(&heartbeat);
+    ck_assert_int_eq(stall.callback, CALLBACK_DATA);
+    ck_assert_uint_eq(stall.protocol, 200);
+    ck_assert_uint_ge(stall.us, UINT64_C(1) << 35);
+    heartbeat.turn_since -= UINT64_C(1) << 36;
+    ck_assert(!heartbeat_begin_wait(&heartbeat));
+    ck_assert_uint_eq(count_all(&heartbeat.turns), 2);
+}
+END_TEST
+
+START_TEST(a_counter_that_goes_back_makes_no_time)
+{
+    struct histogram_summary out;
+
+    heartbeat_start(&heartbeat, 1000);
+    ck_assert(!run_callback(1, (uint64_t)-1000000000000));
+    ck_assert_uint_eq(heartbeat.stalls, 0);
+    histogram_summarize(&heartbeat.callbacks[1], &out);
+    ck_assert_uint_eq(out.max_us, 1);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, set_up, NULL);
+    tcase_add_test(tcase, buckets_double);
+    tcase_add_test(tcase, summaries_round_up);
+    tcase_add_test(tcase, invented_numbers_are_bounded);
+    tcase_add_test(tcase, long_callbacks_are_stalls);
+    tcase_add_test(tcase, a_counter_that_goes_back_makes_no_time);
+}
+
+TEST_MAIN("histogram", add_tests)
