@@ -254,7 +254,9 @@ static int run_forward(struct verb *verb)
             return report_gone(verb, new, old);
         if (!state->under_way && state->new.pid != -1)
             return complete(verb, new, old);
-        if (state->old.replied && upgrade_master_ends(&state->old) && state->old.accepting == 0)
+        /* without sessions it ends in a moment */
+        if (state->old.replied && upgrade_master_ends(&state->old) && state->old.accepting == 0 &&
+            state->old.sessions > 0)
             return complete(verb, new, old);
     }
     if (status != EXIT_SUCCESS)
