@@ -62,10 +62,10 @@ static inline int timers_wait(const struct timers *timers)
     return timers->soonest == TIMERS_NONE ? -1 : INT_MAX;
 }
 
-/* Runs what has expired by the cached time; some timer has. */
+/* Runs timers that have expired by the cached time, of which there are some. */
 void timers_expire(struct timers *timers);
 
-/* Runs what has expired by the cached time. */
+/* Runs what has expired by the cached time; of many a part, and then timers_wait() is 0. */
 static inline void timers_run(struct timers *timers)
 {
     if (timers->soonest <= timers->clock->mono_ms)

@@ -246,6 +246,34 @@ START_TEST(a_tree_needs_a_clock_alone)
 }
 END_TEST
 
+START_TEST(many_that_expire_at_once_leave_others_their_turn)
+{
+    enum { ALARMS = 3000, MOST = 512 };
+    static struct alarm alarms[ALARMS];
+    struct clock clock = { .mono_ms = 1000 };
+    struct timers timers;
+    int n = 0, before;
+
+    timers_init(&timers, &clock, NULL);
+    for (int i = 0; i < ALARMS; i++) {
+        alarms[i] = (struct alarm) { .timers = &timers, .timer = { .expired = rung } };
+        timers_arm(&timers, &alarms[i].timer, 10);
+    }
+    clock.mono_ms += 10;
+    while (n < ALARMS) {
+        ck_assert_int_eq(timers_wait(&timers), 0);
+        before = n;
+        timers_run(&timers);
+        n = ALARMS - (int)timers_check(&timers);
+        ck_assert_int_gt(n, before);
+        ck_assert_int_le(n, before + MOST);
+    }
+    ck_assert_int_eq(timers_wait(&timers), -1);
+    for (int i = 0; i < ALARMS; i++)
+        ck_assert_int_eq(alarms[i].n, 1);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, they_expire_in_order);
@@ -255,6 +283,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, one_that_sets_itself_again_waits_for_the_next_turn);
     tcase_add_test(tcase, one_that_is_deleted_by_another_does_not_expire);
     tcase_add_test(tcase, a_tree_needs_a_clock_alone);
+    tcase_add_test(tcase, many_that_expire_at_once_leave_others_their_turn);
 }
 
 TEST_MAIN("timer", add_tests)
