@@ -15,6 +15,7 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         .mechanism = options->mechanism,
         .log = options->log,
         .wait_mask = options->wait_mask,
+        .turn = 1, /* 0: of an event that has not run */
         .checked = DEBUG_BUILD || options->mechanism->self != NULL,
         .noticeable = DEBUG_BUILD || options->mechanism->self != NULL,
     };
@@ -88,6 +89,7 @@ void loop_run_posted(struct loop *loop, enum event_queue queue)
         assert(source->in_use);
         TAILQ_REMOVE(posted, event, link);
         event->queue = QUEUE_NONE;
+        event->turn = loop->turn;
         source->ops->run[event->direction](loop, source);
     }
 }

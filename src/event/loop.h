@@ -20,6 +20,7 @@ TAILQ_HEAD(posted_events, event);
 
 struct loop {
     struct clock clock; /* read once a turn, or once a tick of timer_resolution */
+    uint16_t turn;      /* counts the waits, and begins again after the greatest */
     const struct mechanism *mechanism;
     void *mechanism_state; /* the mechanism's own, with a kind of its own */
     struct source_table sources;
@@ -91,6 +92,7 @@ static inline void loop_read_clock(struct loop *loop)
 static inline void loop_wait(struct loop *loop, int timeout)
 {
     assert(timeout >= -1);
+    loop->turn++;
     loop->mechanism->process_events(loop, timeout);
     if (likely(loop->ticker == NULL))
         loop_read_clock(loop);
@@ -104,6 +106,13 @@ static inline void loop_post(struct loop *loop, struct event *event, enum event_
     assert(queue > QUEUE_NONE && queue < QUEUES);
     event->queue = (uint8_t)queue;
     TAILQ_INSERT_TAIL(&loop->queues[queue], event, link);
+}
+
+/* Posts an event that its owner wants to run without a report: in this turn still, or, if it has
+ * run in this turn, in the next. Two events that post each other would leave no time to others. */
+static inline void loop_post_soon(struct loop *loop, struct event *event)
+{
+    loop_post(loop, event, event->turn == loop->turn ? QUEUE_NEXT : QUEUE_NORMAL);
 }
 
 static inline void loop_unpost(struct loop *loop, struct event *event)

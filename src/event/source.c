@@ -34,14 +34,17 @@ struct source *source_get(struct source_table *table)
 {
     struct source *source;
     uint32_t generation;
+    uint16_t turn;
 
     if (table->free != SOURCE_NONE) {
         source = source_at(table, table->free);
         assert(!source->in_use && table->free < table->used_n);
         table->free = source->position;
         generation = source->generation;
+        turn = source->events[EVENT_READ].turn; /* or slots that soon end would have a new turn */
         memset(source, 0, table->stride);
         source->generation = generation;
+        source->events[EVENT_READ].turn = turn;
     } else if (table->used_n < table->n) {
         source = source_at(table, table->used_n++);
     } else {

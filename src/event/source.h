@@ -32,9 +32,10 @@ struct event {
     TAILQ_ENTRY(event) link; /* in the queue that `queue` names */
     uint8_t queue;           /* enum event_queue; QUEUE_NONE: not posted */
     uint8_t direction;
-    bool armed;  /* the owner wants the event */
-    bool active; /* the mechanism watches the direction */
-    bool ready;  /* cleared only by its owner, on "again" or a short read */
+    bool armed;    /* the owner wants the event */
+    bool active;   /* the mechanism watches the direction */
+    bool ready;    /* cleared only by its owner, on "again" or a short read */
+    uint16_t turn; /* loop->turn when it ran last */
 };
 
 struct source_ops {
@@ -76,8 +77,8 @@ struct source *source_get(struct source_table *table);
 /* Gives a slot back, whose events are neither active nor posted any more. */
 void source_put(struct source_table *table, struct source *source);
 
-/* Arms a direction. The event of a source that is known to be ready is posted, because its edge
- * will not come again. -1 with errno where the mechanism refuses (no memory). */
+/* Arms a direction. The event of a source that is known to be ready is posted by loop_post_soon(),
+ * because its edge will not come again. -1 with errno where the mechanism refuses (no memory). */
 int source_arm(struct loop *loop, struct source *source, enum event_direction direction);
 /* Pauses a direction; costs no system call where events are edges. */
 void source_disarm(struct loop *loop, struct source *source, enum event_direction direction);

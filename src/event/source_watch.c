@@ -18,8 +18,10 @@ int source_arm(struct loop *loop, struct source *source, enum event_direction di
             return -1;
         event->active = event->armed = true;
     }
-    if (event->ready)
-        loop_post(loop, event, source->queue);
+    if (event->ready) {
+        assert(source->queue == QUEUE_NORMAL); /* others are never paused */
+        loop_post_soon(loop, event);
+    }
     return 0;
 }
 

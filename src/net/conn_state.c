@@ -70,7 +70,7 @@ void conn_establish(struct fb_conn *conn)
 {
     conn_set_phase(conn, conn->phase == CONN_CLOSING_UNCONNECTED ? CONN_CLOSING : CONN_OPENING);
     conn->source.events[EVENT_WRITE].ready = true; /* a new socket takes output */
-    loop_post(&conn->net->loop, &conn->source.events[EVENT_READ], QUEUE_NORMAL);
+    loop_post_soon(&conn->net->loop, &conn->source.events[EVENT_READ]);
 }
 
 void conn_count_as(struct fb_conn *conn, enum conn_activity activity)

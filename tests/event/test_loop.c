@@ -203,8 +203,12 @@ START_TEST(what_is_reported_while_paused_is_remembered)
     ck_assert_int_eq(source_arm(loop, source, EVENT_READ), 0);
     loop_run(loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "a");
-    /* arming what is armed already has it run once more, because it is still ready */
+    /* arming what is armed already has it run once more, because it is still ready; but it has run
+       in this turn */
     ck_assert_int_eq(source_arm(loop, source, EVENT_READ), 0);
+    loop_run(loop, QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "a");
+    ck_assert(loop_promote(loop));
     loop_run(loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "aa");
     source->events[EVENT_READ].ready = false;
