@@ -40,6 +40,7 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
         break;
     default:
         conn_connect_failed(conn, result.error);
+        conn_postpone_flush(conn); /* an owner that tries again at once leaves others their turn */
         break;
     }
     return conn;
@@ -53,5 +54,5 @@ void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner)
     conn->owner = owner;
     conn->received = conn->sent = 0;
     loop_unpost(&conn->net->loop, &conn->source.events[EVENT_READ]);
-    loop_post(&conn->net->loop, &conn->source.events[EVENT_READ], QUEUE_NORMAL);
+    loop_post_soon(&conn->net->loop, &conn->source.events[EVENT_READ]);
 }

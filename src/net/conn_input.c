@@ -12,6 +12,8 @@
 
 /* Receives after which a connection with endless input gives the others their turn. */
 #define RECEIVES_A_TURN 16
+/* Receives that a splice counts as: it moves as many bytes. */
+#define SPLICE_COUNTS 4
 
 /* ---- Input that the owner has left ---- */
 
@@ -248,8 +250,10 @@ static bool read_input(struct fb_conn *conn)
 
         if (!reading->ready && !again)
             break;
-        if (!again && conn->pipe != NULL && conn_splice_input(conn))
+        if (!again && conn->pipe != NULL && conn_splice_input(conn)) {
+            i += SPLICE_COUNTS - 1;
             continue;
+        }
         if (!again && !(conn->in != NULL ? receive_behind(conn) : receive(conn, &in)))
             return conn->read != CONN_READ_ENDED || deliver_end(conn);
         chunk = detach_input(conn);

@@ -7,6 +7,9 @@
  * output. Invariant: after the flush no connection borrows. */
 #include "net/conn_pipe.h"
 
+/* Rounds of a flush: in each, memory is released whose owners may write more. */
+#define FLUSHES_A_TURN 8
+
 static bool is_lent(const struct net *net, const uint8_t *p, size_t n)
 {
     size_t at = (uintptr_t)p - (uintptr_t)net->lent.p;
@@ -132,10 +135,27 @@ static inline bool send_borrowed(struct fb_conn *conn)
     return true;
 }
 
+/* Leaves to the next turn what callbacks of the flush mark dirty again and again. */
+static COLD void postpone_dirty(struct net *net)
+{
+    struct event *event;
+
+    while ((event = TAILQ_FIRST(&net->loop.queues[QUEUE_FLUSH])) != NULL) {
+        struct fb_conn *conn = container_of(event, struct fb_conn, source.events[EVENT_WRITE]);
+
+        conn_own_output(conn);
+        if (conn->out != NULL && source_arm(&net->loop, &conn->source, EVENT_WRITE) == -1)
+            conn_fail(conn, FB_NO_MEMORY);
+        conn_count(conn);
+        conn_postpone_flush(conn);
+    }
+}
+
 void net_flush(struct net *net)
 {
     struct loop *loop = &net->loop;
     struct event *event;
+    int rounds = 0;
 
     if (unlikely(net->flushing)) /* a callback of the flush has called; the outer call goes on */
         return;
@@ -153,6 +173,10 @@ void net_flush(struct net *net)
         if (likely(net->chunks.released == NULL))
             break;
         chunk_pool_run_releases(&net->chunks, net->heartbeat);
+        if (++rounds == FLUSHES_A_TURN) {
+            postpone_dirty(net);
+            break;
+        }
     }
     net->flushing = false;
     if (DEBUG_BUILD)

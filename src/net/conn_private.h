@@ -96,6 +96,16 @@ static inline void conn_mark_dirty(struct fb_conn *conn)
     loop_post(loop, event, QUEUE_FLUSH);
 }
 
+/* Leaves the flush of a dirty connection to the next turn; its output does not lie in lent input. */
+static inline void conn_postpone_flush(struct fb_conn *conn)
+{
+    struct event *event = &conn->source.events[EVENT_WRITE];
+
+    assert(event->queue == QUEUE_FLUSH);
+    loop_unpost(&conn->net->loop, event);
+    loop_post(&conn->net->loop, event, QUEUE_NEXT);
+}
+
 static inline bool net_is_dirty(const struct net *net)
 {
     return !TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL;

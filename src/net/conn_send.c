@@ -12,6 +12,8 @@
 
 /* System calls after which a connection whose peer takes everything gives the others their turn. */
 #define SENDS_A_TURN 16
+/* The same in bytes. */
+#define SENT_A_TURN (1024 * 1024)
 /* Bytes of a file that one system call takes. */
 #define FILE_PIECE (1024 * 1024)
 
@@ -211,9 +213,10 @@ static bool send_once(struct fb_conn *conn)
 bool conn_send(struct fb_conn *conn)
 {
     const struct event *writing = &conn->source.events[EVENT_WRITE];
+    uint64_t most = conn->sent + SENT_A_TURN;
 
     assert(conn->source.fd != -1 && conn->phase >= CONN_OPENING);
-    for (int i = 0; i < SENDS_A_TURN && writing->ready; i++) {
+    for (int i = 0; i < SENDS_A_TURN && writing->ready && conn->sent < most; i++) {
         if (conn->out == NULL && conn->net->borrower != conn)
             return true;
         if (!send_once(conn))

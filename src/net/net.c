@@ -106,6 +106,7 @@ void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), v
 static void fail_one(struct fb_conn *conn, void *reason)
 {
     conn_fail(conn, *(fb_reason *)reason);
+    conn_mark_dirty(conn); /* a failed one, whose flush was left to the next turn, too */
 }
 
 void net_fail_all(struct net *net, fb_reason reason)

@@ -199,6 +199,56 @@ START_TEST(without_descriptors_it_is_copied)
 }
 END_TEST
 
+/* A peer that has always more, and one that takes all of it. */
+static struct io_result splice_in_endlessly(struct source *source, int pipe, size_t n)
+{
+    static const uint8_t zeroes[MUCH];
+    ssize_t written = write(pipe, zeroes, n < MUCH ? n : MUCH);
+
+    (void)source;
+    splices_in++;
+    ck_assert_int_gt(written, 0);
+    return (struct io_result) { .status = IO_DONE, .n = (size_t)written };
+}
+
+static struct io_result splice_out_endlessly(struct source *source, int pipe, size_t n)
+{
+    static uint8_t taken[MUCH];
+    ssize_t got = read(pipe, taken, n < MUCH ? n : MUCH);
+
+    (void)source;
+    splices_out++;
+    ck_assert_int_gt(got, 0);
+    return (struct io_result) { .status = IO_DONE, .n = (size_t)got };
+}
+
+START_TEST(an_endless_stream_leaves_others_their_turn)
+{
+    enum { MOST = 2 * 1024 * 1024 };
+    struct splicing *splicing = splicing_start(_i);
+    struct pipe_end ends[2], modest[2];
+    uint64_t before;
+
+    splicing_open_pipe(splicing, modest);
+    splicing_open_pipe(splicing, ends);
+    splicing_move(splicing, &ends[0], &ends[1], 2 * MUCH);
+    splicing->io.splice_in = splice_in_endlessly;
+    splicing->io.splice_out = splice_out_endlessly;
+    pipe_end_say(&ends[0], ends[0].said + 1);
+    for (int i = 0; i < 4; i++) {
+        splicing_move(splicing, &modest[0], &modest[1], 1);
+        splices_in = 0;
+        before = ends[0].conn->received;
+        splicing_turn(splicing);
+        ck_assert_uint_gt(splices_in, 0);
+        ck_assert_uint_le(ends[0].conn->received, before + MOST);
+    }
+    splicing_close_far(ends);
+    splicing_close_far(modest);
+    splicing_stop(splicing);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, it_begins_after_much, 0, SPLICING_KINDS);
@@ -209,6 +259,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_reset_in_the_middle, 0, 2 * SPLICING_KINDS);
     tcase_add_loop_test(tcase, an_owner_closes_while_bytes_are_held, 0, SPLICING_KINDS);
     tcase_add_loop_test(tcase, without_descriptors_it_is_copied, 0, SPLICING_KINDS);
+    tcase_add_loop_test(tcase, an_endless_stream_leaves_others_their_turn, 0, SPLICING_KINDS);
 }
 
 TEST_MAIN("pipe_splice", add_tests)
