@@ -109,7 +109,8 @@ static inline void loop_post(struct loop *loop, struct event *event, enum event_
 }
 
 /* Posts an event that its owner wants to run without a report: in this turn still, or, if it has
- * run in this turn, in the next. Two events that post each other would leave no time to others. */
+ * run in this turn, in the next. Two events that post each other would leave no time to others; nor
+ * would slots that are taken again at once, so that a slot keeps the turn of its READ event. */
 static inline void loop_post_soon(struct loop *loop, struct event *event)
 {
     loop_post(loop, event, event->turn == loop->turn ? QUEUE_NEXT : QUEUE_NORMAL);

@@ -41,7 +41,7 @@ struct source *source_get(struct source_table *table)
         assert(!source->in_use && table->free < table->used_n);
         table->free = source->position;
         generation = source->generation;
-        turn = source->events[EVENT_READ].turn; /* or slots that soon end would have a new turn */
+        turn = source->events[EVENT_READ].turn; /* kept: see event/loop.h, loop_post_soon() */
         memset(source, 0, table->stride);
         source->generation = generation;
         source->events[EVENT_READ].turn = turn;

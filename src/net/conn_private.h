@@ -96,7 +96,8 @@ static inline void conn_mark_dirty(struct fb_conn *conn)
     loop_post(loop, event, QUEUE_FLUSH);
 }
 
-/* Leaves the flush of a dirty connection to the next turn; its output does not lie in lent input. */
+/* Leaves the flush of a dirty connection, whose output does not lie in lent input, to the next
+ * turn. */
 static inline void conn_postpone_flush(struct fb_conn *conn)
 {
     struct event *event = &conn->source.events[EVENT_WRITE];

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What is endless ends here, where nothing else ends it. */
+/* Ends what is endless, where nothing else does. */
 #define ENDLESS 1000
 /* Callbacks for a connection in one turn, and bytes that it sends. */
 #define CALLBACKS_MOST 64
