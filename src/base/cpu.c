@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counts the processors of the affinity mask and of the control group, and picks masks for workers.
- * No function fails: where the kernel gives no answer, the result is one processor. */
+ * Counts runnable threads, too. No function fails: where the kernel gives no answer, the result is
+ * one processor, and no number of threads. */
 #include "base/cpu.h"
 
 #include "base/cgroup.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -99,4 +102,22 @@ const char *cpu_parse_mask(const char *text, cpu_set_t *out)
         if (text[n - 1 - cpu] == '1')
             CPU_SET(cpu, out);
     return CPU_COUNT(out) > 0 ? NULL : "a mask needs at least one processor";
+}
+
+int cpu_open_load(void)
+{
+    return open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+}
+
+/* Reads "0.03 0.06 0.01 2/345 6789", where 2 are runnable. */
+long cpu_count_runnable(int fd)
+{
+    char text[64];
+    ssize_t n = fd != -1 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
+    long runnable;
+
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    return sscanf(text, "%*s %*s %*s %ld/", &runnable) == 1 ? runnable : -1;
 }

@@ -13,6 +13,11 @@ unsigned cpu_allowed(void);
  * (tests). */
 unsigned cpu_allowed_below(const char *root);
 
+/* Opens what cpu_count_runnable() reads; -1 where it is not there. */
+int cpu_open_load(void);
+/* Counts the threads of the machine that run or wait for a processor; -1 where that is unknown. */
+long cpu_count_runnable(int fd);
+
 /* The mask that `worker_cpu_affinity auto` gives worker number `index`: one processor of `allowed`,
  * in turn. */
 void cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out);

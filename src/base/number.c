@@ -129,3 +129,16 @@ enum number_status number_parse_msec(const char *s, int64_t least, int64_t great
     } while (*s != '\0');
     return in_range(sum, least, greatest, out);
 }
+
+enum number_status number_parse_usec(const char *s, int64_t least, int64_t greatest, int64_t *out)
+{
+    int64_t value;
+
+    if (!parse_digits(&s, &value))
+        return NUMBER_MALFORMED;
+    if (strcmp(s, "ms") == 0)
+        value = multiply_capped(value, 1000);
+    else if (strcmp(s, "us") != 0 && (*s != '\0' || value != 0))
+        return NUMBER_MALFORMED;
+    return in_range(value, least, greatest, out);
+}

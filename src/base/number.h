@@ -18,3 +18,5 @@ enum number_status number_parse_size(const char *s, int64_t least, int64_t great
 /* Reads milliseconds from "1h 30m" and the like: units ms s m h d w M (30 days) y (365 days), the
  * larger ones first, each once; a number without a unit is seconds. */
 enum number_status number_parse_msec(const char *s, int64_t least, int64_t greatest, int64_t *out);
+/* Reads microseconds: digits and a unit us or ms, which only 0 may lack. */
+enum number_status number_parse_usec(const char *s, int64_t least, int64_t greatest, int64_t *out);

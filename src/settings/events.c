@@ -70,6 +70,8 @@ const struct setting events_table[] = {
         .initial = "on" },
     { "accept_mutex_delay", CONTEXT_EVENTS, 1, 1, .set = set_msec, EVENTS(accept_mutex_delay),
         .least_value = 1, .greatest_value = 3600 * 1000, .initial = "500ms" },
+    { "busy_poll", CONTEXT_EVENTS, 1, 1, .set = set_usec, EVENTS(busy_poll), .least_value = 0,
+        .greatest_value = 100 * 1000, .initial = "off" },
     { "connections", CONTEXT_EVENTS, 1, 1, .set = set_connections, EVENTS(worker_connections),
         .least_value = 1, .greatest_value = 16 * 1024 * 1024, .initial = "512" },
     { "debug_connection", CONTEXT_EVENTS, 1, 1, .set = set_debug_connection, .repeats = true,

@@ -67,6 +67,13 @@ SETTER(set_flag)
 
 typedef enum number_status parse(const char *text, int64_t least, int64_t greatest, int64_t *out);
 
+static const char *unit_of(parse *parse_text)
+{
+    if (parse_text == number_parse_usec)
+        return " microseconds";
+    return parse_text == number_parse_msec ? " milliseconds" : "";
+}
+
 static int set_quantity(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, int64_t *field, parse *parse_text, const char *expected)
 {
@@ -87,7 +94,7 @@ static int set_quantity(struct apply *apply, const struct setting *setting,
                 apply, directive, 0, "it must be at least %" PRId64, setting->least_value);
         return set_bad_value(apply, directive, 0,
             "it must be between %" PRId64 " and %" PRId64 "%s", setting->least_value, greatest,
-            parse_text == number_parse_msec ? " milliseconds" : "");
+            unit_of(parse_text));
     default:
         return set_bad_value(apply, directive, 0, "expected %s", expected);
     }
@@ -112,6 +119,16 @@ SETTER(set_msec)
     }
     return set_quantity(
         apply, setting, directive, field, number_parse_msec, "a time such as 500ms, 30s or 1h 30m");
+}
+
+SETTER(set_usec)
+{
+    if (strcmp(directive->args[0].text, "off") == 0) {
+        *(int64_t *)field = 0;
+        return 0;
+    }
+    return set_quantity(
+        apply, setting, directive, field, number_parse_usec, "a time such as 50us or 1ms");
 }
 
 SETTER(set_string)

@@ -10,6 +10,7 @@ SETTER(set_flag);
 SETTER(set_number);
 SETTER(set_size);
 SETTER(set_msec); /* takes "off", too, where the least value is 0 */
+SETTER(set_usec); /* takes "off", too */
 SETTER(set_string);
 SETTER(set_path);
 SETTER(set_nothing);

@@ -18,6 +18,16 @@ static void look_after(struct fb_worker *worker)
         worker_set_phase(worker, WORKER_ENDING);
 }
 
+static inline void wait_for_events(struct fb_worker *worker, int timeout)
+{
+    struct loop *loop = &worker->stream.net.loop;
+
+    if (unlikely(worker->busy_poll.ns != 0) && timeout != 0 &&
+        busy_poll(&worker->busy_poll, loop, &timeout))
+        return;
+    loop_wait(loop, timeout);
+}
+
 void worker_turn(struct fb_worker *worker)
 {
     struct loop *loop = &worker->stream.net.loop;
@@ -33,7 +43,7 @@ void worker_turn(struct fb_worker *worker)
         timeout = 0;
     if (unlikely(heartbeat_begin_wait(heartbeat)))
         worker_log_stall(worker);
-    loop_wait(loop, timeout);
+    wait_for_events(worker, timeout);
     heartbeat_end_wait(heartbeat);
 
     /* under the mutex connections are only accepted: their sessions begin in the normal queue */

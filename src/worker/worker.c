@@ -147,6 +147,7 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
         process_limit(cycle, &worker->log);
     if (init_stream(worker, heritage) == -1)
         return -1;
+    busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);
     shared_maps_open(&cycle->zones, heritage->slot);
     if (accept_init(worker) == -1 || worker_open_channel(worker) == -1 ||
         worker_protocols_start(worker) == -1 ||
@@ -192,6 +193,7 @@ void worker_done(struct fb_worker *worker)
         source_detach(&net->loop, worker->channel);
     assert(net->connection_n == 0 && worker->messages == NULL && worker->threads == NULL);
     stream_done(&worker->stream);
+    busy_poll_done(&worker->busy_poll);
     worker_set_phase(worker, WORKER_DONE);
 }
 

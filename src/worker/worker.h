@@ -12,6 +12,7 @@
 #include "process/signals.h"
 #include "stream/stream.h"
 #include "worker/accept.h"
+#include "worker/busy_poll.h"
 #include "worker/protocols.h"
 
 struct messages;
@@ -37,6 +38,7 @@ struct fb_worker {
     struct timer log_due;    /* when held-back lines are summed up */
     struct timer log_repair; /* until then no broken log is repaired again */
     struct acceptors accept;
+    struct busy_poll busy_poll;
     struct source *channel;       /* NULL in a single process, and when the master has gone */
     struct channel_end to_master; /* closed when the channel is */
     struct timer shutdown;        /* worker_shutdown_timeout, then what jobs have beyond it */

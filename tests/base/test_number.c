@@ -46,6 +46,22 @@ static const struct row numbers[] = {
     { "99999999999999999999999999x", MALFORMED },
 };
 
+static const struct row short_times[] = {
+    { "0", ANY, NUMBER_OK, 0 },
+    { "0us", ANY, NUMBER_OK, 0 },
+    { "50us", ANY, NUMBER_OK, 50 },
+    { "2ms", ANY, NUMBER_OK, 2000 },
+    { "50us", 0, 50, NUMBER_OK, 50 },
+    { "51us", 0, 50, NUMBER_RANGE, 0 },
+    { "9223372036854775807ms", 0, 50, NUMBER_RANGE, 0 },
+    { "50", MALFORMED },
+    { "us", MALFORMED },
+    { "1s", MALFORMED },
+    { "50 us", MALFORMED },
+    { "50us ", MALFORMED },
+    { "-1us", MALFORMED },
+};
+
 static const struct row sizes[] = {
     { "0", ANY, NUMBER_OK, 0 },
     { "100", ANY, NUMBER_OK, 100 },
@@ -146,9 +162,16 @@ START_TEST(times_are_parsed)
 }
 END_TEST
 
+START_TEST(short_times_are_parsed)
+{
+    check_rows(number_parse_usec, short_times, countof(short_times));
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, numbers_are_parsed);
+    tcase_add_test(tcase, short_times_are_parsed);
     tcase_add_test(tcase, sizes_are_parsed);
     tcase_add_test(tcase, times_are_parsed);
 }

@@ -384,6 +384,23 @@ START_TEST(a_single_process)
 }
 END_TEST
 
+/* With busy_poll a worker asks the kernel who wants its processor, and a signal still comes. */
+START_TEST(a_worker_that_polls)
+{
+    static const char *const mechanisms[] = { "epoll", "poll", "select" };
+    struct daemon *daemon = daemon_start_new(1,
+        "sandbox %s; events { use %s; busy_poll 500us; } stream { server { listen $0; echo; } }\n",
+        modes[is_whole() ? STRICT : ON], mechanisms[_i]);
+    int client = client_open(daemon->ports[0]);
+
+    for (int i = 0; i < 100; i++)
+        client_echo(client, "hello");
+    close(client);
+    daemon_stop(daemon, SIGQUIT);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -398,6 +415,7 @@ static void add_tests(TCase *tcase)
         tcase_add_loop_test(tcase, an_old_module, ON, STRICT + 1);
     }
     tcase_add_test(tcase, a_path_that_is_not_there);
+    tcase_add_loop_test(tcase, a_worker_that_polls, 0, 3);
     if (is_whole())
         tcase_add_loop_test(tcase, threads_before_it, IS_SANITIZED ? STRICT : ON, STRICT + 1);
     tcase_add_loop_test(tcase, on_goes_on_without_a_part, 0, 2);

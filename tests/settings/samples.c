@@ -155,6 +155,7 @@ static const struct sample samples[] = {
     { "working_directory", "w", PATH("/w", NULL) },
     { "accept_mutex", "off", NUMBER(0) },
     { "accept_mutex_delay", "20ms", NUMBER(20) },
+    { "busy_poll", "50us", NUMBER(50) },
     { "connections", "64", NUMBER(64) },
     { "debug_connection", "192.0.2.0/24", CHECK(check_debug), .again = "::1" },
     { "epoll_events", "32", CHECK(check_epoll_events) },

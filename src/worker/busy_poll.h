@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Polling before sleep: with `busy_poll` a worker that has nothing to do looks for events again and
+ * again, for a bounded time, before it sleeps. An event that comes meanwhile needs no wake-up.
+ *
+ * Responsible for never taking a processor from those who have work for it: between two polls it
+ * is offered to them, and a worker that has lost it to another sleeps at once for a while. Never
+ * runs a queue. */
+#pragma once
+
+#include "event/loop.h"
+
+struct busy_poll {
+    uint64_t ns;         /* the longest time; 0: off */
+    uint64_t polls_most; /* the same as a number of polls, where the clock stands still */
+    /* Whether another process has work for a processor that polling would take. */
+    bool (*is_wanted)(struct busy_poll *busy, uint64_t now_ms);
+    uint64_t resume_ms;  /* until then the worker sleeps at once */
+    uint64_t counted_ms; /* when the runnable processes were counted last */
+    long switches;       /* how often the thread had lost its processor by then */
+    int load;            /* for cpu_count_runnable() */
+    long processors;
+};
+
+/* Sets it up, and opens what it reads; `us` is 0 for none. Before the sandbox is entered. */
+void busy_poll_init(struct busy_poll *busy, int64_t us);
+void busy_poll_done(struct busy_poll *busy);
+
+/* Polls in place of a wait for at most *timeout ms (-1: for ever); true when there is something to
+ * do now. Else the worker is to sleep, for what is left of *timeout. */
+bool busy_poll(struct busy_poll *busy, struct loop *loop, int *timeout);
+
+/* `is_wanted` in the daemon: asks the kernel. */
+bool busy_poll_is_wanted(struct busy_poll *busy, uint64_t now_ms);
