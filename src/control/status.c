@@ -125,6 +125,7 @@ static void write_totals(const uint64_t totals[COUNTERS], struct json *json)
     static const char *const names[COUNTERS] = { [COUNTER_ACCEPTS] = "accepts",
         [COUNTER_HANDLED] = "handled",
         [COUNTER_REQUESTS] = "requests",
+        [COUNTER_RECLAIMED] = NULL, /* at the end */
         [COUNTER_ACTIVE] = "active",
         [COUNTER_READING] = "reading",
         [COUNTER_WRITING] = "writing" };
@@ -132,9 +133,11 @@ static void write_totals(const uint64_t totals[COUNTERS], struct json *json)
 
     json_object(json, "totals");
     for (int i = 0; i < COUNTERS; i++)
-        json_number(json, names[i], (int64_t)totals[i]);
+        if (names[i] != NULL)
+            json_number(json, names[i], (int64_t)totals[i]);
     json_number(json, "waiting",
         totals[COUNTER_ACTIVE] > busy ? (int64_t)(totals[COUNTER_ACTIVE] - busy) : 0);
+    json_number(json, "reclaimed", (int64_t)totals[COUNTER_RECLAIMED]);
     json_close(json);
 }
 

@@ -21,8 +21,8 @@ struct fb_conn *conn_take_slot(
     struct source *source;
     struct fb_conn *conn;
 
-    assert(net->connection_n <= net->connections_max);
-    if (net->connection_n == net->connections_max)
+    assert(net->connection_n <= net->connections_max + NET_OVERDRAFT);
+    if (net->connection_n >= net->connections_max + net->overdraft)
         return NULL;
     source = source_get(&loop->sources);
     if (source == NULL)

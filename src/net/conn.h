@@ -111,7 +111,7 @@ struct fb_conn {
     uint32_t outgoing : 1;      /* we have connected it; else it was accepted */
     uint32_t owner_knows : 1;   /* the owner has the connection, so that `closed` must run */
     uint32_t debug : 1;         /* debug_connection */
-    uint32_t idle : 1;          /* the owner's: may be closed to drain */
+    uint32_t idle : 1;          /* the owner's: may be closed to drain, or to make room */
     uint32_t session_phase : 3; /* the owner's */
     uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while it lingers */
     uint32_t opening : 1;       /* `opened` and its flush run: the deadline waits for their end */

@@ -15,13 +15,13 @@ struct net;
 
 /* The latest deadline, in ms from now: more than 24 days. */
 #define CONN_DEADLINE_MOST INT32_MAX
-#define CONN_WHEEL_LEVELS 8 /* of which the last reaches as far as any clock */
+#define CONN_WHEEL_LEVELS 8 /* the last reaches as far as any clock */
 
 struct conn_wheel {
     uint64_t now;  /* ms: where buckets are counted from; not after the loop's clock */
     uint64_t next; /* ms: no bucket that is used begins before; UINT64_MAX: none is used */
     uint64_t used[CONN_WHEEL_LEVELS];       /* bits: buckets that hold connections */
-    uint32_t first[CONN_WHEEL_LEVELS * 64]; /* each bucket's first slot, by its number; 0: none */
+    uint32_t first[CONN_WHEEL_LEVELS * 64]; /* the first slot of each bucket; 0: none */
     void (*expired)(struct fb_conn *conn);
     struct timer timer; /* for `next` */
 };

@@ -41,6 +41,8 @@ static void release_slot(struct fb_conn *conn, fb_reason reason)
     conn_deadline_clear(conn);
     source_close(&net->loop, &conn->source, reason == FB_ABORTED);
     net->connection_n--;
+    if (unlikely(net->overdraft > 0))
+        net->overdraft--;
     if (!outgoing) {
         net->client_n--;
         counters_add(net->counters, COUNTER_ACTIVE, -1);

@@ -26,7 +26,7 @@ void conn_peer_address(const struct fb_conn *conn, struct address *out)
 {
     const struct conn_peer *peer = &conn->peer;
 
-    out->length = 0; /* of an unnamed unix socket */
+    out->length = 0; /* for an unnamed unix socket */
     out->any.sa_family = peer->family;
     if (peer->family == AF_INET) {
         out->length = sizeof(out->in);

@@ -28,7 +28,7 @@ int net_init(struct net *net, const struct net_options *options)
     struct loop_options loop = {
         .mechanism = options->mechanism,
         .mechanism_option = options->mechanism_option,
-        .slots = options->connections_max + options->listeners,
+        .slots = options->connections_max + NET_OVERDRAFT + options->listeners,
         .stride = sizeof(struct fb_conn),
         .wait_mask = options->wait_mask,
         .log = options->log,
@@ -126,7 +126,7 @@ void net_check(const struct net *net)
         clients += !conn->outgoing;
         timed += conn->timed.prev != 0;
     }
-    assert(n == net->connection_n && n <= net->connections_max);
+    assert(n == net->connection_n && n <= net->connections_max + NET_OVERDRAFT);
     assert(clients == net->client_n);
     assert(net->spare_pipe_n <= NET_SPARE_PIPES);
     assert(net->borrower == NULL || net->lent.n > 0);

@@ -25,6 +25,8 @@ struct pipe_ends {
 };
 
 #define NET_SPARE_PIPES 8
+/* The most that the connections can be beyond connections_max. */
+#define NET_OVERDRAFT 32
 /* Pieces of memory that one system call takes. */
 #define NET_PIECES 64
 
@@ -35,6 +37,8 @@ struct net {
     struct heartbeat *heartbeat;
     const struct memory *memory; /* for whatever a connection needs */
     uint32_t connections_max, connection_n;
+    /* connections beyond connections_max that may be made now, because as many are being closed */
+    uint32_t overdraft;
     uint32_t client_n; /* connections that were accepted, among connection_n */
     uint64_t last_number;
     uint64_t lingering_timeout; /* ms */

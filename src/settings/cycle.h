@@ -64,6 +64,7 @@ struct events_settings {
     int64_t worker_connections;
     bool connections_auto; /* worker_connections was worked out */
     int64_t multi_accept;
+    int64_t reclaim_idle;
     int64_t accept_mutex;
     int64_t accept_mutex_delay; /* ms */
     int64_t stall_threshold;    /* ms; 0: off */

@@ -78,6 +78,8 @@ const struct setting events_table[] = {
         .unset = "none" },
     { "multi_accept", CONTEXT_EVENTS, 1, 1, .set = set_flag, EVENTS(multi_accept),
         .initial = "off" },
+    { "reclaim_idle", CONTEXT_EVENTS, 1, 1, .set = set_flag, EVENTS(reclaim_idle),
+        .initial = "on" },
     { "stall_threshold", CONTEXT_EVENTS, 1, 1, .set = set_msec, EVENTS(stall_threshold),
         .least_value = 0, .greatest_value = 3600 * 1000, .initial = "500ms" },
     { "use", CONTEXT_EVENTS, 1, 1, .set = set_use, .unset = "the best available" },

@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 enum counter {
-    COUNTER_ACCEPTS,  /* connections taken from the kernel */
-    COUNTER_HANDLED,  /* accepted connections that were given to a server */
-    COUNTER_REQUESTS, /* served, as the protocols count them */
-    COUNTER_GAUGES,   /* the counters from here on fall again, and end with their worker */
+    COUNTER_ACCEPTS,   /* connections taken from the kernel */
+    COUNTER_HANDLED,   /* accepted connections that were given to a server */
+    COUNTER_REQUESTS,  /* served, as the protocols count them */
+    COUNTER_RECLAIMED, /* idle connections closed for want of room */
+    COUNTER_GAUGES,    /* the counters from here on fall again, and end with their worker */
     COUNTER_ACTIVE = COUNTER_GAUGES, /* connections open */
     COUNTER_READING,                 /* open connections that hold part of a request */
     COUNTER_WRITING,                 /* open connections with output that the peer has not taken */

@@ -4,6 +4,7 @@
  * Responsible for calling the protocols' `draining` once, and for closing idle sessions, spread
  * over a time. Never closes a session that its protocol has not marked idle. Invariant: while
  * sessions are idle in a draining worker, the drain timer is set. */
+#include "stream/idle.h"
 #include "stream/session.h"
 #include "stream/session_call.h"
 
@@ -77,7 +78,10 @@ void stream_set_idle(struct fb_conn *conn, bool idle)
     struct stream *stream = stream_of(conn);
 
     assert(conn_is_owned(conn) && !session_is_keepalive(conn));
-    conn->idle = idle;
+    if (conn->idle)
+        idle_leave(conn);
+    if (idle) /* the time begins anew */
+        idle_enter(conn);
     if (idle && stream->draining && !timer_is_set(&stream->drain))
         timer_set(&stream->net.loop, &stream->drain, TICK_MS);
 }

@@ -5,6 +5,7 @@
 #include "stream/keepalive.h"
 
 #include "net/target.h"
+#include "stream/idle.h"
 #include "stream/session_call.h"
 
 /* The callbacks of an idle connection: whatever happens on it ends it. */
@@ -100,7 +101,8 @@ bool keepalive_put(struct fb_conn *conn)
     session_set_phase(conn, SESSION_KEEPALIVE);
     conn->ops = &idle_ops;
     conn->state = NULL;
-    conn->idle = 0;
+    if (conn->idle)
+        idle_leave(conn);
     TAILQ_INSERT_HEAD(&stream->keepalive, session, sibling);
     if (session->target == NULL || stream->draining)
         return false;

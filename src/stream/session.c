@@ -9,6 +9,7 @@
 #include "stream/session.h"
 
 #include "net/target.h"
+#include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session_call.h"
 #include "stream/session_log.h"
@@ -231,6 +232,8 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
     session_log_end(conn, reason);
     if (is_served(conn))
         session_call_closed(conn, session_ops_of(conn), reason);
+    if (conn->idle)
+        idle_leave(conn);
     session_set_phase(conn, SESSION_ENDED);
     session_conn_free(conn);
 }

@@ -2,6 +2,7 @@
 /* The invariants of sessions, asserted between callbacks by tests and debug builds.
  *
  * Responsible for looking only: changes nothing. */
+#include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"
 
@@ -59,12 +60,13 @@ void stream_check(const struct stream *stream)
 {
     const struct session_conn *session;
     struct fb_conn *conn;
-    uint32_t index = 0, keepalive_n = 0;
+    uint32_t index = 0, keepalive_n = 0, idle_n = 0;
 
     net_check(&stream->net);
     while ((conn = net_next_conn(&stream->net, &index)) != NULL) {
         session_check(conn);
         keepalive_n += session_is_keepalive(conn);
+        idle_n += conn->idle;
     }
     TAILQ_FOREACH (session, &stream->keepalive, sibling) {
         CHECK_KIND(session, SESSION_CONN_KIND);
@@ -72,5 +74,7 @@ void stream_check(const struct stream *stream)
         keepalive_n--;
     }
     assert(keepalive_n == 0);
+    assert(idle_n == stream->idle.n);
+    idle_check(stream);
     assert(stream->draining || !timer_is_set(&stream->drain));
 }

@@ -34,6 +34,12 @@ struct stream {
     RB_HEAD(session_names, session_conn)
     named; /* connections that others may have a reference of */
     uint64_t last_name;
+    struct {
+        uint32_t first, last; /* slots, the longest idle first; 0: none */
+        uint32_t n;
+    } idle;                   /* connections that their protocols have marked idle */
+    uint64_t reclaim_said_ms; /* when it was last logged that they are closed; 0: never */
+    bool reclaims_idle;
     bool draining;         /* the worker takes no more clients */
     uint64_t deadline_at;  /* when all sessions are closed, monotonic ms; 0: never */
     uint64_t spread_until; /* by when idle sessions are closed */

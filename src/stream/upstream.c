@@ -4,9 +4,14 @@
  * Responsible for what such a connection inherits from the session that it is made for. Never keeps
  * one longer than that session, unless it is put into the pool. Invariant: a child is on its
  * parent's list from the return of fb_connect() until it ends or goes to the pool. */
+#include "base/compiler.h"
 #include "net/target.h"
+#include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 #define CONNECT_TIMEOUT_MS 60000
 
@@ -19,6 +24,21 @@ static struct fb_conn *connect_reused(
     if (conn != NULL)
         conn_reopen(conn, &session_conn_ops, owner->owner);
     return conn;
+}
+
+/* Asks for idle connections to be closed by the flush that follows the running callback, and lets
+ * as many be made now. */
+static COLD void make_room(const struct fb_conn *owner)
+{
+    struct net *net = owner->net;
+    char text[64];
+    uint32_t n;
+
+    snprintf(
+        text, sizeof(text), "%" PRIu32 " worker_connections are not enough", net->connections_max);
+    n = net->overdraft + idle_reclaim(stream_of(owner), owner, text);
+    if (net->connection_n >= net->connections_max) /* none of the keepalive pool has gone */
+        net->overdraft = n < NET_OVERDRAFT ? n : NET_OVERDRAFT;
 }
 
 /* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need its
@@ -36,8 +56,8 @@ static struct fb_conn *connect_new(
     session->ops = ops;
     session->target = target;
     session->parent = session_conn_of(owner);
-    if (net->connection_n == net->connections_max)
-        keepalive_evict(stream_of(owner));
+    if (unlikely(net->connection_n >= net->connections_max + net->overdraft))
+        make_room(owner);
     conn = conn_connect(
         net, owner, &address->any, address->length, &session_conn_ops, owner->owner, session);
     if (conn == NULL) {

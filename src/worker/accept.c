@@ -4,6 +4,7 @@
  * Shared listeners are armed only while the phase is ACCEPT_OPEN and, with the mutex, while we hold
  * it or until the next turn tries it again. The other workers get a message when clients may be
  * stranded at a listener that we stop watching. */
+#include "base/compiler.h"
 #include "worker/accept_private.h"
 #include "worker/commands.h"
 #include "worker/worker.h"
@@ -191,6 +192,17 @@ void accept_replace_socket(struct fb_worker *worker, uint32_t number, int fd)
     }
 }
 
+/* A client waits for whom there is no slot or descriptor: others give way, or we suspend. */
+static COLD enum outcome run_short(
+    struct fb_worker *worker, struct acceptor *acceptor, enum accept_phase phase, int error)
+{
+    if ((phase == ACCEPT_FULL || error == EMFILE || error == ENFILE) &&
+        accept_make_room(worker, acceptor))
+        return acceptor->source.listening ? SHORT : FAILED;
+    suspend_accepting(worker, phase, error);
+    return SHORT;
+}
+
 static enum outcome accept_failed(struct fb_worker *worker, struct acceptor *acceptor, int error)
 {
     switch (error) {
@@ -213,8 +225,7 @@ static enum outcome accept_failed(struct fb_worker *worker, struct acceptor *acc
         log_write(&worker->log, LEVEL_INFO, error, "accept4() failed");
         return FAILED;
     default: /* a shortage, or a broken listener: to try again at once would be in vain */
-        suspend_accepting(worker, ACCEPT_PAUSED, error);
-        return SHORT;
+        return run_short(worker, acceptor, ACCEPT_PAUSED, error);
     }
 }
 
@@ -226,10 +237,8 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
     int fd;
 
     assert(worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED);
-    if (net->connection_n == net->connections_max && !keepalive_evict(&worker->stream)) {
-        suspend_accepting(worker, ACCEPT_FULL, 0);
-        return SHORT;
-    }
+    if (net->connection_n >= net->connections_max)
+        return run_short(worker, acceptor, ACCEPT_FULL, 0);
     result = acceptor->source.io->accept(&acceptor->source, &fd, &peer.any, &peer.length);
     if (result.status == IO_AGAIN_READ)
         return EMPTY;
@@ -240,7 +249,7 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
     if (session_start(&worker->stream, acceptor->listener->owner, fd, &peer.any) == NULL)
         return SHORT;
     worker->accept.disabled =
-        (int64_t)net->connections_max / 8 - (net->connections_max - net->connection_n);
+        (int64_t)net->connections_max / 8 - ((int64_t)net->connections_max - net->connection_n);
     return ACCEPTED;
 }
 
@@ -287,6 +296,8 @@ static void accept_clients(struct fb_worker *worker, struct acceptor *acceptor)
     do
         outcome = steps_back(worker, acceptor) ? EMPTY : accept_one(worker, acceptor);
     while (many && continues(net_of(worker), outcome, rescan) && ++n < BATCH_MAX);
+    if (acceptor->source.events[EVENT_WRITE].queue != QUEUE_NONE) /* room is being made */
+        acceptor->rescan = rescan;
     if (n > 0 || outcome != EMPTY)
         acceptor->empty_n = 0;
     else if (!rescan)
@@ -301,7 +312,9 @@ static void acceptor_readable(struct loop *loop, struct source *source)
     accept_clients(worker_of_loop(loop), container_of(source, struct acceptor, source));
 }
 
-static const struct source_ops acceptor_ops = { .run = { [EVENT_READ] = acceptor_readable } };
+static const struct source_ops acceptor_ops = {
+    .run = { [EVENT_READ] = acceptor_readable, [EVENT_WRITE] = accept_room_wanted },
+};
 
 static int add_acceptor(struct fb_worker *worker, struct listener *listener, int fd)
 {

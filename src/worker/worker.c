@@ -121,6 +121,7 @@ static int init_stream(struct fb_worker *worker, const struct heritage *heritage
         -1)
         return -1;
     worker->stream.slot = heritage->slot;
+    worker->stream.reclaims_idle = events->reclaim_idle != 0;
     return 0;
 }
 

@@ -160,6 +160,7 @@ static const struct sample samples[] = {
     { "debug_connection", "192.0.2.0/24", CHECK(check_debug), .again = "::1" },
     { "epoll_events", "32", CHECK(check_epoll_events) },
     { "multi_accept", "on", NUMBER(1) },
+    { "reclaim_idle", "off", NUMBER(0) },
     { "stall_threshold", "30ms", NUMBER(30) },
     { "use", "poll", CHECK(check_use) },
     { "worker_connections", "64", NUMBER(64) },

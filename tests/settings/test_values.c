@@ -115,6 +115,7 @@ static const struct {
     { "epoll_events", "0", "0", "it must be between 1 and 65536" },
     { "epoll_events", "65537", "65537", "it must be between 1 and 65536" },
     { "multi_accept", "offf", "offf", "expected \"on\" or \"off\", did you mean \"off\"?" },
+    { "reclaim_idle", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "use", "epol", "epol", MECHANISM ", did you mean \"epoll\"?" },
     { "use", "rtsig", "rtsig", MECHANISM },
     { "worker_connections", "-1", "-1", "it must be between 1 and 16777216" },

@@ -289,7 +289,8 @@ FB_SDK void fb_set_timeout(fb_conn *conn, uint64_t ms);
 FB_SDK void fb_timer(fb_conn *conn, uint32_t id, uint64_t ms);
 FB_SDK void fb_timer_cancel(fb_conn *conn, uint32_t id);
 /* Tells whether the connection is between requests (1) or not (0, as at first): a worker that
- * drains closes idle connections. */
+ * drains closes idle connections, and one without room for another the longest idle; each call with
+ * 1 begins that time anew. */
 FB_SDK void fb_set_idle(fb_conn *conn, int idle);
 
 /* Allocate n bytes, aligned for any type, not zeroed; NULL without memory. Memory of fb_alloc() is

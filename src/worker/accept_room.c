@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Room for a client that waits, where there is no slot or no descriptor for it: idle connections
+ * give way. Protocols are called for the ends of these: not while clients are accepted, under the
+ * mutex, but from the normal queue of the same turn, by the listener's WRITE event, which it has no
+ * other use for. */
+#include "stream/idle.h"
+#include "worker/accept_private.h"
+#include "worker/worker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void reclaim(struct fb_worker *worker)
+{
+    struct net *net = &worker->stream.net;
+    char text[64] = "descriptors are not enough";
+
+    if (net->connection_n >= net->connections_max)
+        snprintf(text, sizeof(text), "%" PRIu32 " worker_connections are not enough",
+            net->connections_max);
+    idle_reclaim(&worker->stream, NULL, text);
+    net_flush(net);
+}
+
+bool accept_make_room(struct fb_worker *worker, struct acceptor *acceptor)
+{
+    struct source *source = &acceptor->source;
+
+    if (!idle_can_reclaim(&worker->stream))
+        return false;
+    if (source->listening)
+        loop_post(&worker->stream.net.loop, &source->events[EVENT_WRITE], QUEUE_NORMAL);
+    else /* the listener is released, outside of the turn */
+        reclaim(worker);
+    return true;
+}
+
+void accept_room_wanted(struct loop *loop, struct source *source)
+{
+    const struct acceptor *acceptor = container_of(source, struct acceptor, source);
+
+    reclaim(worker_of_loop(loop));
+    if (acceptor->rescan) /* the mechanism may not report the rest by itself */
+        loop_post(loop, &source->events[EVENT_READ], QUEUE_ACCEPT);
+}
