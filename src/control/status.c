@@ -125,10 +125,11 @@ static void write_totals(const uint64_t totals[COUNTERS], struct json *json)
     static const char *const names[COUNTERS] = { [COUNTER_ACCEPTS] = "accepts",
         [COUNTER_HANDLED] = "handled",
         [COUNTER_REQUESTS] = "requests",
-        [COUNTER_RECLAIMED] = NULL, /* at the end */
         [COUNTER_ACTIVE] = "active",
         [COUNTER_READING] = "reading",
         [COUNTER_WRITING] = "writing" };
+    static const enum counter later[] = { COUNTER_RECLAIMED, COUNTER_PASSES, COUNTER_YIELDS };
+    static const char *const later_names[] = { "reclaimed", "passes", "yields" };
     uint64_t busy = totals[COUNTER_READING] + totals[COUNTER_WRITING];
 
     json_object(json, "totals");
@@ -137,7 +138,8 @@ static void write_totals(const uint64_t totals[COUNTERS], struct json *json)
             json_number(json, names[i], (int64_t)totals[i]);
     json_number(json, "waiting",
         totals[COUNTER_ACTIVE] > busy ? (int64_t)(totals[COUNTER_ACTIVE] - busy) : 0);
-    json_number(json, "reclaimed", (int64_t)totals[COUNTER_RECLAIMED]);
+    for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++)
+        json_number(json, later_names[i], (int64_t)totals[later[i]]);
     json_close(json);
 }
 

@@ -31,6 +31,7 @@ void pool_destroy_generation(struct generation *generation)
     TAILQ_FOREACH (other, &pool->generations, link)
         descriptors_drop_closed(&other->opened);
     descriptors_done(&generation->opened);
+    bells_close(&generation->bells);
     free(generation);
     /* freed pieces lie between others, and years of reloads are to leave no trace */
     malloc_trim(0);

@@ -11,6 +11,7 @@
 #include "base/log_limit.h"
 #include "event/timer.h"
 #include "net/adopted.h"
+#include "process/bells.h"
 #include "process/channel_end.h"
 #include "process/death.h"
 #include "process/descriptors.h"
@@ -119,6 +120,7 @@ struct generation {
     struct cycle *cycle;
     struct descriptors
         opened; /* by modules while this or an earlier configuration was read: kept by workers */
+    struct bells bells;    /* by which its workers wake each other */
     struct timer release;  /* how long a reload waits for the workers to release listeners */
     struct timer watch;    /* when the watchdog looks again */
     struct timer calm;     /* when `crashing` may be over */

@@ -76,6 +76,8 @@ static const char *fork_worker(struct pool_worker *worker)
         .shared = pool->shared,
         .slot = worker->slot,
         .index = worker->index,
+        .place = slot_place(generation->number, worker->index),
+        .bells = &generation->bells,
     };
     const char *failed = NULL;
     pid_t pid = -1;
@@ -125,6 +127,7 @@ int pool_spawn(struct pool_worker *worker)
             "no more than %d worker processes can run at once", SLOT_MAX);
         return -1;
     }
+    slot_set_place(pool->shared, worker->slot, slot_place(generation->number, worker->index));
     zones_slot_acquired(&generation->cycle->zones, worker->slot);
     failed = fork_worker(worker);
     if (failed != NULL) {

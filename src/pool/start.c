@@ -91,6 +91,7 @@ static struct generation *create_generation(
     if (pool->serving != NULL)
         heritage_keep_opened(&generation->opened, &pool->serving->opened, pool->serving->cycle);
     generation->number = ++pool->generation_n;
+    bells_open(&generation->bells, n);
     generation->since_ms = pool->clock->wall_ms;
     generation->release.expired = release_expired;
     generation->watch.expired = pool_watchdog_expired;

@@ -13,6 +13,8 @@ void heritage_add_descriptors(struct heritage *heritage, const struct descriptor
     const struct module *module;
 
     descriptors_add(kept, heritage->channel);
+    for (unsigned i = 0; heritage->bells != NULL && i < heritage->bells->n; i++)
+        descriptors_add(kept, heritage->bells->fds[i]);
     descriptors_add_targets(kept, cycle->core.logs, cycle->core.log_n);
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         for (unsigned i = 0; i < listener->fd_n; i++)

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "process/bells.h"
 #include "process/descriptors.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
@@ -15,6 +16,8 @@ struct heritage {
     struct shared *shared;
     struct slot_id slot;
     unsigned index;                 /* number among worker_processes, from 0 */
+    uint32_t place;                 /* this number with the generation's: slot_place() */
+    const struct bells *bells;      /* of the generation; NULL in a single process */
     int channel;                    /* the worker's end; -1 in a single process */
     const struct memory *memory;    /* memory of connections; NULL: the allocator's */
     struct diag *diag;              /* collects why the worker cannot start; or NULL */

@@ -69,6 +69,7 @@ struct events_settings {
     int64_t accept_mutex_delay; /* ms */
     int64_t stall_threshold;    /* ms; 0: off */
     int64_t busy_poll;          /* microseconds; 0: off */
+    int64_t accept_share;
     const struct mechanism *mechanism;
     int64_t mechanism_option;                  /* value of the mechanism's own directive */
     int64_t mechanism_options[MECHANISMS_MAX]; /* values of all mechanisms, as in mechanism_table */

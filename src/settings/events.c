@@ -70,6 +70,8 @@ const struct setting events_table[] = {
         .initial = "on" },
     { "accept_mutex_delay", CONTEXT_EVENTS, 1, 1, .set = set_msec, EVENTS(accept_mutex_delay),
         .least_value = 1, .greatest_value = 3600 * 1000, .initial = "500ms" },
+    { "accept_share", CONTEXT_EVENTS, 1, 1, .set = set_flag, EVENTS(accept_share),
+        .initial = "on" },
     { "busy_poll", CONTEXT_EVENTS, 1, 1, .set = set_usec, EVENTS(busy_poll), .least_value = 0,
         .greatest_value = 100 * 1000, .initial = "off" },
     { "connections", CONTEXT_EVENTS, 1, 1, .set = set_connections, EVENTS(worker_connections),

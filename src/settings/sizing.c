@@ -26,11 +26,11 @@
  * mechanism's. */
 #define OTHER_DESCRIPTORS 64
 
-/* Every worker holds all listening sockets. */
-static int64_t count_sockets(const struct cycle *cycle, int64_t workers)
+/* Every worker holds all listening sockets, and what it wakes the others by. */
+static int64_t count_shared(const struct cycle *cycle, int64_t workers)
 {
     const struct listener *listener;
-    int64_t n = 0;
+    int64_t n = workers > 1 ? workers : 0;
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         n += listener->options.reuseport ? workers : 1;
@@ -66,7 +66,7 @@ static int64_t plan_connections(const struct cycle *cycle)
         lower_to(&n, sizing->memory / 4 * 3 / sizing->workers / PLANNED_BYTES);
     if (sizing->descriptors > 0)
         lower_to(
-            &n, sizing->descriptors - OTHER_DESCRIPTORS - count_sockets(cycle, sizing->workers));
+            &n, sizing->descriptors - OTHER_DESCRIPTORS - count_shared(cycle, sizing->workers));
     return n > AUTO_LEAST ? n : AUTO_LEAST;
 }
 

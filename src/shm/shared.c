@@ -15,11 +15,6 @@
 static_assert(offsetof(struct shared_published, folded) == 16, "the layout is versioned");
 static_assert(offsetof(struct shared_common, accept_mutex) == 0, "the mutex begins its page");
 
-static struct slot *slot_at(const struct shared *shared, uint32_t i)
-{
-    return (struct slot *)(void *)((char *)shared->common + (1 + i) * shared->page);
-}
-
 /* Offset of the common page. */
 static size_t common_at(void)
 {
@@ -136,7 +131,7 @@ static void add_up(struct shared *shared, uint64_t totals[COUNTERS])
     for (int i = 0; i < COUNTERS; i++)
         totals[i] = shared->published->folded.n[i];
     for (uint32_t s = 0; s < n && s < SLOT_MAX; s++) {
-        const struct slot *slot = slot_at(shared, s);
+        const struct slot *slot = shared_slot_at(shared, s);
 
         for (int i = 0; i < COUNTERS; i++)
             totals[i] += slot->counters.n[i];
@@ -167,11 +162,11 @@ void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
 static void check_slot(const struct shared *shared, uint32_t i)
 {
     const struct slot_record *record = &shared->records[i];
-    const struct slot *slot = slot_at(shared, i);
+    const struct slot *slot = shared_slot_at(shared, i);
     uint64_t now = heartbeat_now(&slot->heartbeat);
 
     assert(!record->used || record->serial != 0);
-    assert(shared->published->used[i] == (record->used ? record->serial : 0));
+    assert(shared->published->slots[i].serial == (record->used ? record->serial : 0));
     assert((now & 0xff) < CALLBACKS);
     for (int gauge = COUNTER_GAUGES; gauge < COUNTERS; gauge++)
         assert((int64_t)slot->counters.n[gauge] >= 0 &&

@@ -17,7 +17,10 @@ struct shared_published {
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
     _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
     struct counters folded;
-    _Atomic uint32_t used[SLOT_MAX]; /* serial of the incarnation that has the slot; 0: free */
+    struct {
+        _Atomic uint32_t serial; /* of the incarnation that has the slot; 0: free */
+        _Atomic uint32_t place;  /* slot_place() of its worker, or PLACE_NONE */
+    } slots[SLOT_MAX];
 };
 
 /* The next page, which each worker may write to: its content is read as input is. A page for each
@@ -73,6 +76,13 @@ static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)
 
     assert(id.slot < SLOT_HALVES * SLOT_MAX);
     return (struct slot *)(void *)(slots + id.slot % SLOT_MAX * shared->page);
+}
+
+/* Returns page i of this half; it may have no worker. For any process, which reads it as input. */
+static inline struct slot *shared_slot_at(const struct shared *shared, uint32_t i)
+{
+    assert(i < SLOT_MAX);
+    return (struct slot *)(void *)((char *)shared->common + (1 + i) * shared->page);
 }
 
 /* Sums the counters of the living workers and the dead. */

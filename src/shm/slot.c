@@ -9,6 +9,7 @@
 #include <assert.h>
 
 static_assert(sizeof(struct slot) <= 4096, "a slot fits into the smallest page");
+static_assert(SLOT_MAX == 1 << PLACE_NUMBER_BITS, "a worker's number fits into its bits");
 static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "a slot fits into its bits");
 
 static struct slot_record *record_of(struct shared *shared, struct slot_id id)
@@ -36,13 +37,20 @@ bool slot_acquire(struct shared *shared, struct slot_id *id)
         .slot = shared->half * SLOT_MAX + i,
         .serial = shared->records[i].serial,
     };
-    shared->published->used[i] = id->serial;
+    shared->published->slots[i].serial = id->serial;
+    shared->published->slots[i].place = PLACE_NONE;
     shared_slot(shared, *id)->heartbeat = (struct heartbeat) {
         .now = CALLBACK_NONE,
         .rate = ticks_rate(&shared->created),
     };
     assert(record_of(shared, *id)->used);
     return true;
+}
+
+void slot_set_place(struct shared *shared, struct slot_id id, uint32_t place)
+{
+    assert(record_of(shared, id)->used && place != PLACE_NONE);
+    shared->published->slots[id.slot % SLOT_MAX].place = place;
 }
 
 bool slot_release(struct shared *shared, struct slot_id id)
@@ -59,7 +67,9 @@ bool slot_release(struct shared *shared, struct slot_id id)
         slot->counters.n[i] = 0;
     }
     record_of(shared, id)->used = false;
-    published->used[id.slot % SLOT_MAX] = 0;
+    published->slots[id.slot % SLOT_MAX].serial = 0;
+    published->slots[id.slot % SLOT_MAX].place = PLACE_NONE;
+    slot->load = (struct slot_load) { .takes = 0 };
     published->folds++;
     return held;
 }
@@ -67,5 +77,5 @@ bool slot_release(struct shared *shared, struct slot_id id)
 bool slot_is_used(const struct shared *shared, struct slot_id id)
 {
     return slot_id_is_valid(id) && id.slot / SLOT_MAX == shared->half &&
-           shared->published->used[id.slot % SLOT_MAX] == id.serial;
+           shared->published->slots[id.slot % SLOT_MAX].serial == id.serial;
 }

@@ -27,10 +27,19 @@ struct slot_id {
     uint32_t serial; /* counts the slot's incarnations, from 1 */
 };
 
+/* A worker's word about its accepting, for the others to read beside COUNTER_ACTIVE. It alone
+ * writes it, and they take no number for true (worker/accept_share.c). */
+struct slot_load {
+    _Atomic uint32_t takes;  /* clients, now: neither suspended nor draining */
+    _Atomic uint32_t passed; /* descriptor of the listener whose clients it has left, and 1 */
+    _Atomic uint32_t to;     /* number of the worker that it has left them to */
+};
+
 /* A worker's page: numbers, which mean nothing but what its worker says of itself. */
 struct slot {
     alignas(CACHE_LINE) struct counters counters;
-    struct heartbeat heartbeat;
+    struct slot_load load;
+    struct heartbeat heartbeat; /* whose beginning others read with the load */
 };
 
 /* The master's record of a slot. */
@@ -38,6 +47,16 @@ struct slot_record {
     bool used;
     uint32_t serial; /* the latest incarnation's; 0: never used */
 };
+
+/* The place of a slot's worker, as the master publishes it: its generation, and its number among
+ * worker_processes. */
+#define PLACE_NUMBER_BITS 10
+#define PLACE_NONE UINT32_MAX
+
+static inline uint32_t slot_place(uint32_t generation, uint32_t number)
+{
+    return generation << PLACE_NUMBER_BITS | number % SLOT_MAX;
+}
 
 /* The widths of the number of an incarnation, whose serials come again after 8192 of a slot. */
 #define SLOT_BITS 11
@@ -58,9 +77,11 @@ static inline bool slot_id_is_valid(struct slot_id id)
 
 /* The master: acquires a free slot, giving *id; false when every slot is in use. */
 bool slot_acquire(struct shared *shared, struct slot_id *id);
+/* The master, before it forks the slot's worker: publishes where that belongs. */
+void slot_set_place(struct shared *shared, struct slot_id id, uint32_t place);
 /* The master, when a slot's worker has died and before it is reaped: frees its locks, folds its
- * counters, zeroes its gauges, releases the slot. Returns whether the worker held the accept
- * mutex. */
+ * counters, zeroes its gauges and its load, releases the slot. Returns whether the worker held the
+ * accept mutex. */
 bool slot_release(struct shared *shared, struct slot_id id);
 /* Any process: whether this incarnation has the slot now, by what the master publishes. The id may
  * be invented. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accepts clients, suspends it for a shortage, and leaves alone what was shut down.
+/* Accepts clients, and suspends it for a shortage.
  *
  * Shared listeners are armed only while the phase is ACCEPT_OPEN and, with the mutex, while we hold
  * it or until the next turn tries it again. The other workers get a message when clients may be
@@ -11,7 +11,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,14 +19,6 @@
 #define SHORTAGE_MS 60000
 /* The most clients accepted in one go, so that a flood leaves time for the other events. */
 #define BATCH_MAX 4096
-/* After this many events in a row without a client a unix socket is looked at. */
-#define EMPTY_MOST 4
-/* The next try of a listener that was shut down. */
-#define MEND_MS 100
-
-/* Somebody may shut many listeners down again and again; the master looks at all of them when it
- * is told of one. */
-static const struct token_rate report_rate = { .burst = 1024, .per_second = 100 };
 
 enum outcome { ACCEPTED, FAILED, EMPTY, SHORT, BROKEN };
 
@@ -51,34 +42,55 @@ static void set_accept_phase(struct acceptors *accept, enum accept_phase phase)
 
     assert(legal[accept->phase] & 1u << phase);
     accept->phase = phase;
+    accept_share_publish(&accept->share, phase == ACCEPT_OPEN);
 }
 
 /* With the mutex, shared listeners are watched only by its holder. */
 static bool is_watched(const struct acceptors *accept, const struct acceptor *acceptor)
 {
-    return accept->phase == ACCEPT_OPEN && !acceptor->broken &&
-           (acceptor->own || !accept->mutex || accept->holds_mutex);
+    if (accept->phase != ACCEPT_OPEN || acceptor->broken || acceptor->aside)
+        return false;
+    return acceptor->own || !accept->mutex || accept->watches_shared;
+}
+
+/* Watches the listener, or does not; false for want of kernel memory. */
+static bool watch(struct fb_worker *worker, struct acceptor *acceptor)
+{
+    const struct acceptors *accept = &worker->accept;
+    struct loop *loop = &net_of(worker)->loop;
+
+    if (!is_watched(accept, acceptor)) {
+        source_disarm_listener(loop, &acceptor->source);
+        return true;
+    }
+    return source_arm_listener(
+               loop, &acceptor->source, acceptor->own ? accept->stand_ins : accept->exclusive) == 0;
+}
+
+/* A listener could not be watched; tried again later, because nobody else may serve it. */
+static void watch_later(struct fb_worker *worker)
+{
+    timer_set(&net_of(worker)->loop, &worker->accept.resume,
+        (uint64_t)worker->cycle->events.accept_mutex_delay);
+}
+
+void accept_watch(struct fb_worker *worker, struct acceptor *acceptor)
+{
+    if (!watch(worker, acceptor))
+        watch_later(worker);
 }
 
 void accept_update_watching(struct fb_worker *worker)
 {
     struct acceptors *accept = &worker->accept;
-    struct loop *loop = &net_of(worker)->loop;
     bool failed = false;
 
     assert(accept->list != NULL);
     accept->watches_shared = accept->holds_mutex && !accept_is_suspended(accept);
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct source *source = &accept->list[i]->source;
-
-        if (!is_watched(accept, accept->list[i]))
-            source_disarm_listener(loop, source);
-        else if (source_arm_listener(loop, source, accept->exclusive && !accept->list[i]->own) ==
-                 -1)
-            failed = true;
-    }
-    if (failed) /* for want of kernel memory: tried again later, because nobody else may serve it */
-        timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
+    for (unsigned i = 0; i < accept->n; i++)
+        failed = !watch(worker, accept->list[i]) || failed;
+    if (failed)
+        watch_later(worker);
 }
 
 static void log_shortage(struct fb_worker *worker, enum accept_phase phase, int error)
@@ -92,7 +104,8 @@ static void log_shortage(struct fb_worker *worker, enum accept_phase phase, int 
 }
 
 /* Stops accepting for a while. Clients wait in the backlog, for us or another worker. */
-static void suspend_accepting(struct fb_worker *worker, enum accept_phase phase, int error)
+static void suspend_accepting(
+    struct fb_worker *worker, const struct acceptor *acceptor, enum accept_phase phase, int error)
 {
     struct acceptors *accept = &worker->accept;
     struct loop *loop = &net_of(worker)->loop;
@@ -107,6 +120,9 @@ static void suspend_accepting(struct fb_worker *worker, enum accept_phase phase,
     timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
     if (accept->exclusive) /* the kernel may have woken us alone for clients that we leave */
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
+    accept->wakes = accept->holds_mutex;
+    if (!accept->wakes)
+        accept_wake_another(worker, acceptor->source.fd);
 }
 
 static void resume_accepting(struct fb_worker *worker)
@@ -138,60 +154,6 @@ static void connection_released(struct net *net)
         resume_accepting(worker);
 }
 
-/* Leaves a listener alone that was shut down, whose event would come again and again, and has it
- * listen again: by the master, which alone may. */
-static void note_broken(struct fb_worker *worker, struct acceptor *acceptor)
-{
-    struct loop *loop = &net_of(worker)->loop;
-
-    acceptor->broken = true;
-    source_disarm_listener(loop, &acceptor->source);
-    timer_set(loop, &worker->accept.mend, MEND_MS);
-    if (token_bucket_take(&worker->accept.reports, &report_rate, loop->clock.mono_ms))
-        channel_end_try(&worker->to_master, &(struct channel_message) { MESSAGE_LISTENER_BROKEN,
-                                                (uint32_t)acceptor->source.fd, -1 });
-}
-
-/* Tries the broken listeners again: those that do not listen yet say so. */
-static void mend_expired(struct loop *loop, struct timer *timer)
-{
-    struct fb_worker *worker = worker_of_loop(loop);
-    struct acceptors *accept = &worker->accept;
-
-    assert(timer == &accept->mend);
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct acceptor *acceptor = accept->list[i];
-
-        if (acceptor->broken && worker->role == ROLE_SINGLE &&
-            listener_is_broken(acceptor->source.fd))
-            listener_mend(acceptor->listener, acceptor->source.fd, &worker->cycle->stream.listeners,
-                &worker->log);
-        acceptor->broken = false;
-    }
-    accept_update_watching(worker);
-}
-
-void accept_replace_socket(struct fb_worker *worker, uint32_t number, int fd)
-{
-    struct acceptors *accept = &worker->accept;
-    struct loop *loop = &net_of(worker)->loop;
-
-    assert(fd >= 0);
-    for (unsigned i = 0; i < accept->n; i++) {
-        struct acceptor *acceptor = accept->list[i];
-
-        if ((uint32_t)acceptor->source.fd != number)
-            continue;
-        /* the mechanism would go on to watch the old socket, which others have too */
-        source_disarm_listener(loop, &acceptor->source);
-        acceptor->broken = false;
-        if (dup3(fd, acceptor->source.fd, O_CLOEXEC) == -1)
-            log_write(&worker->log, LEVEL_ALERT, errno, "listener %s could not be replaced",
-                acceptor->listener->text);
-        accept_update_watching(worker);
-    }
-}
-
 /* A client waits for whom there is no slot or descriptor: others give way, or we suspend. */
 static COLD enum outcome run_short(
     struct fb_worker *worker, struct acceptor *acceptor, enum accept_phase phase, int error)
@@ -199,7 +161,7 @@ static COLD enum outcome run_short(
     if ((phase == ACCEPT_FULL || error == EMFILE || error == ENFILE) &&
         accept_make_room(worker, acceptor))
         return acceptor->source.listening ? SHORT : FAILED;
-    suspend_accepting(worker, phase, error);
+    suspend_accepting(worker, acceptor, phase, error);
     return SHORT;
 }
 
@@ -208,7 +170,7 @@ static enum outcome accept_failed(struct fb_worker *worker, struct acceptor *acc
     switch (error) {
     case EINVAL: /* the socket does not listen: somebody has shut it down */
         if (worker->phase < WORKER_DRAINING)
-            note_broken(worker, acceptor);
+            accept_note_broken(worker, acceptor);
         return BROKEN;
     /* errors of the network, which Linux hands to accept: of this client alone */
     case ECONNABORTED:
@@ -262,16 +224,6 @@ static bool continues(const struct net *net, enum outcome outcome, bool rescan)
            (rescan || net->connection_n < net->connections_max);
 }
 
-/* An event has brought no client: another worker was faster. Or somebody has shut a unix socket
- * down, from which accept4() only says that nobody waits, again and again. */
-static void note_empty(struct fb_worker *worker, struct acceptor *acceptor)
-{
-    if (++acceptor->empty_n % EMPTY_MOST == 0 &&
-        acceptor->listener->address.any.sa_family == AF_UNIX &&
-        listener_is_broken(acceptor->source.fd))
-        note_broken(worker, acceptor);
-}
-
 /* Whether another worker has taken the mutex, because we have stood still for too long: then the
  * listeners that it watches are left to it. */
 static bool steps_back(struct fb_worker *worker, const struct acceptor *acceptor)
@@ -287,21 +239,29 @@ static bool steps_back(struct fb_worker *worker, const struct acceptor *acceptor
 
 static void accept_clients(struct fb_worker *worker, struct acceptor *acceptor)
 {
+    const struct acceptors *accept = &worker->accept;
     bool rescan = acceptor->rescan;
-    bool many = rescan || worker->cycle->events.multi_accept;
+    bool many = rescan || acceptor->passed || worker->cycle->events.multi_accept;
     enum outcome outcome;
+    bool left = false;
     int n = 0;
 
-    acceptor->rescan = false;
-    do
+    acceptor->rescan = acceptor->passed = false;
+    if (timer_is_set(&accept->back) && !rescan && accept_leaves_event(worker, acceptor))
+        return;
+    do {
         outcome = steps_back(worker, acceptor) ? EMPTY : accept_one(worker, acceptor);
-    while (many && continues(net_of(worker), outcome, rescan) && ++n < BATCH_MAX);
+        left = outcome == ACCEPTED && !rescan && accept_leaves_next(worker, acceptor);
+    } while (many && !left && continues(net_of(worker), outcome, rescan) && ++n < BATCH_MAX);
     if (acceptor->source.events[EVENT_WRITE].queue != QUEUE_NONE) /* room is being made */
         acceptor->rescan = rescan;
     if (n > 0 || outcome != EMPTY)
         acceptor->empty_n = 0;
     else if (!rescan)
-        note_empty(worker, acceptor);
+        accept_note_empty(worker, acceptor);
+    /* the queue's own worker is to come first */
+    if (acceptor->foreign && outcome == ACCEPTED && !left)
+        accept_yield(worker, acceptor);
     acceptor->source.events[EVENT_READ].ready =
         false; /* the mechanism reports again what is left */
 }
@@ -316,7 +276,7 @@ static const struct source_ops acceptor_ops = {
     .run = { [EVENT_READ] = acceptor_readable, [EVENT_WRITE] = accept_room_wanted },
 };
 
-static int add_acceptor(struct fb_worker *worker, struct listener *listener, int fd)
+static int add_acceptor(struct fb_worker *worker, struct listener *listener, int fd, bool ours)
 {
     struct source *source = source_get(&net_of(worker)->loop.sources);
     struct acceptor *acceptor;
@@ -335,6 +295,7 @@ static int add_acceptor(struct fb_worker *worker, struct listener *listener, int
     source->queue = QUEUE_ACCEPT;
     acceptor->listener = listener;
     acceptor->own = listener->options.reuseport;
+    acceptor->foreign = !ours;
     worker->accept.list[worker->accept.n++] = acceptor;
     return 0;
 }
@@ -351,7 +312,7 @@ static int add_acceptors(struct fb_worker *worker, struct listener *listener, bo
 {
     for (unsigned i = 0; i < listener->fd_n; i++)
         if (is_ours(worker, listener, i) == ours &&
-            add_acceptor(worker, listener, listener->fds[i]) == -1)
+            add_acceptor(worker, listener, listener->fds[i], ours) == -1)
             return -1;
     return 0;
 }
@@ -369,11 +330,13 @@ int accept_init(struct fb_worker *worker)
     accept->mutex = several && events->accept_mutex;
     accept->exclusive = several && !events->accept_mutex && events->mechanism->exclusive;
     accept->resume.expired = resume_expired;
-    accept->mend.expired = mend_expired;
+    accept->mend.expired = accept_mend_expired;
+    net_of(worker)->released = connection_released;
+    if (accept_init_passing(worker) == -1)
+        return -1;
     if (accept->mutex)
         accept_mutex_init(&accept->turns, worker->heritage->shared, worker->heritage->slot,
-            (uint64_t)events->accept_mutex_delay);
-    net_of(worker)->released = connection_released;
+            (uint64_t)events->accept_mutex_delay, accept->even);
 
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         n += listener->fd_n;
@@ -383,7 +346,8 @@ int accept_init(struct fb_worker *worker)
         return -1;
     }
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
-        if (add_acceptors(worker, listener, true) == -1)
+        if (add_acceptors(worker, listener, true) == -1 ||
+            (accept->stand_ins && add_acceptors(worker, listener, false) == -1))
             return -1;
     return 0;
 }
@@ -439,9 +403,14 @@ void accept_release(struct fb_worker *worker)
     struct acceptors *accept = &worker->accept;
     struct listener *listener;
 
+    bool all = accept->stand_ins; /* the list has them already */
+
     assert(accept->phase != ACCEPT_RELEASED);
+    if (accept->phase != ACCEPT_CLOSED)
+        accept_wake_another(worker, -1);
+    accept_end_passing(worker);
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link) {
-        if (accept->phase != ACCEPT_CLOSED) /* other workers' queues too: they may have gone */
+        if (accept->phase != ACCEPT_CLOSED && !all) /* other workers' queues: they may have gone */
             add_acceptors(worker, listener, false);
         if (worker->role == ROLE_SINGLE) /* the master does it for its workers */
             listener_unlink(listener, &worker->log);
@@ -461,8 +430,7 @@ void accept_release(struct fb_worker *worker)
 static void check_acceptor(const struct acceptors *accept, const struct acceptor *acceptor)
 {
     const struct source *source = &acceptor->source;
-    bool wanted = accept->phase == ACCEPT_OPEN && !acceptor->broken &&
-                  (acceptor->own || !accept->mutex || accept->watches_shared);
+    bool wanted = is_watched(accept, acceptor);
 
     assert(source->in_use && source->ops == &acceptor_ops);
     assert(source->fd != -1 && source->queue == QUEUE_ACCEPT);
@@ -476,6 +444,9 @@ void acceptors_check(const struct acceptors *accept)
     assert((accept->phase == ACCEPT_RELEASED) == (accept->list == NULL));
     assert(accept->list != NULL || accept->n == 0);
     assert(!accept->mutex || !accept->exclusive);
+    assert((accept->rung != SHARE_NOBODY) == timer_is_set(&accept->back));
+    assert(accept->aside_n == 0 || timer_is_set(&accept->back));
+    assert(!accept->even || accept->bell != NULL);
     assert(!accept->holds_mutex || accept->mutex);
     assert(!accept->watches_shared || accept->mutex);
     assert(!accept_is_suspended(accept) || timer_is_set(&accept->resume));

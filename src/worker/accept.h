@@ -11,6 +11,7 @@
 #include "event/loop.h"
 #include "net/listener.h"
 #include "worker/accept_mutex.h"
+#include "worker/accept_share.h"
 
 struct fb_worker;
 
@@ -18,7 +19,10 @@ struct fb_worker;
 struct acceptor {
     struct source source; /* the first member: a slot of the loop's table */
     struct listener *listener;
-    bool own;         /* a reuseport socket that only this worker serves: no mutex needed */
+    bool own;         /* a reuseport socket, which one worker serves: no mutex needed */
+    bool foreign;     /* `own` of another worker: this one stands in for it */
+    bool passed;      /* the next event accepts what another worker has left to us */
+    bool aside;       /* left to others, until the timer `back` */
     bool rescan;      /* the next event accepts until the backlog is empty */
     bool broken;      /* was shut down: not watched until the timer `mend` */
     unsigned empty_n; /* events in a row without a client */
@@ -41,11 +45,24 @@ struct acceptors {
     bool holds_mutex;     /* the accept mutex is ours, unless another worker has taken it */
     bool watches_shared;  /* the shared listeners are armed, as the mutex's holder */
     int64_t disabled;     /* accept_disabled: turns to leave the mutex to others */
+    bool left;            /* was left to them in the latest turn */
+    bool wakes;           /* another worker is woken when the mutex is given back */
     uint64_t shortage_at; /* ms of the latest shortage, to log it once; 0: none */
     struct timer resume;
     struct timer mend;           /* when broken listeners are tried again */
     struct token_bucket reports; /* to the master, of broken listeners */
     struct accept_mutex turns;   /* used if `mutex` is set */
+    /* clients that are left to other workers, and taken from them (accept_pass.c) */
+    struct accept_share share;
+    bool even;          /* clients are left to workers with fewer */
+    bool stand_ins;     /* reuseport sockets are watched by all workers */
+    bool returned;      /* the mutex is ours to take: nobody has when it was left */
+    uint32_t to;        /* the worker that the mutex is to be left to, or SHARE_NOBODY */
+    uint32_t rung;      /* the worker that was woken, until the timer `back` */
+    uint64_t judged_ms; /* when the mutex was judged to be ours to take */
+    unsigned aside_n;   /* listeners that are left to others until then */
+    struct timer back;
+    struct source *bell; /* by which other workers wake this one; NULL: there are no others */
 };
 
 /* Gets a slot for each listening socket that is ours to serve; -1 after an emerg line. */

@@ -10,21 +10,24 @@
 /* A holder that has not turned for so long loses the mutex, and earlier if accept_mutex_delay is
  * short. */
 #define BOUND_MAX_MS 1000
+#define SOON_MS 20
 /* Bounds after which a holder that turns, and leaves the mutex to nobody, loses it. A busy worker
  * may be seen so by chance, and does not mind. */
 #define ONLY_HOLDER_BOUNDS 2
 /* Our turns in a row that are taken from us at once, and the mutex is damaged. */
 #define ROBBED_MOST 3
 
-void accept_mutex_init(
-    struct accept_mutex *mutex, struct shared *shared, struct slot_id id, uint64_t delay_ms)
+void accept_mutex_init(struct accept_mutex *mutex, struct shared *shared, struct slot_id id,
+    uint64_t delay_ms, bool soon)
 {
+    uint64_t most = soon ? SOON_MS : BOUND_MAX_MS;
+
     assert(delay_ms > 0);
     *mutex = (struct accept_mutex) {
         .shared = shared,
         .lock = &shared->common->accept_mutex,
         .id = id,
-        .bound_ms = delay_ms < BOUND_MAX_MS / 2 ? 2 * delay_ms : BOUND_MAX_MS,
+        .bound_ms = delay_ms < most / 2 ? 2 * delay_ms : most,
         .word = shm_lock_word(id, 0),
         .seen = shm_lock_word(id, 0),
     };

@@ -35,9 +35,10 @@ enum accept_mutex_status {
     ACCEPT_MUTEX_DAMAGED,  /* ours for a turn, and its owner could not be: to be reported */
 };
 
-/* Begins to take part for the worker of this slot. */
-void accept_mutex_init(
-    struct accept_mutex *mutex, struct shared *shared, struct slot_id id, uint64_t delay_ms);
+/* Begins to take part for the worker of this slot. `soon`: the bound is short, so that hardly a
+ * client waits for a holder that stands still. */
+void accept_mutex_init(struct accept_mutex *mutex, struct shared *shared, struct slot_id id,
+    uint64_t delay_ms, bool soon);
 /* Acquires the mutex if it is free, or taken from a holder that stands still. With `leaves` a free
  * mutex is left to others too, unless nobody takes it. `now` is the loop's time. */
 enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves);
@@ -46,6 +47,11 @@ enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t n
 uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now);
 /* Ends our turn: gives the mutex back, if it is still ours. */
 void accept_mutex_release(struct accept_mutex *mutex, uint64_t now);
+
+static inline bool accept_mutex_is_free(const struct accept_mutex *mutex)
+{
+    return shm_lock_owner(mutex->lock) == 0;
+}
 
 /* Whether another worker has taken the mutex in our turn. One that somebody has freed is not
  * lost. */

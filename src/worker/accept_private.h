@@ -1,12 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by the files of accepting: which listeners are watched follows from the phase, the mutex
- * and what is broken, and is brought up to date after each change of one of them. */
+/* Shared by the files of accepting: which listeners are watched follows from the phase, the mutex,
+ * what is broken and what was left to others, and is brought up to date after each change of one
+ * of them. */
 #pragma once
 
 #include "worker/accept.h"
 
 /* Watches the listeners that are to be watched now, and no others. */
 void accept_update_watching(struct fb_worker *worker);
+/* Does so for one listener. */
+void accept_watch(struct fb_worker *worker, struct acceptor *acceptor);
+
+/* Listeners that were shut down (accept_mend.c) */
+
+/* Leaves a listener alone that was shut down, whose event would come again and again, and has it
+ * listen again: by the master, which alone may. */
+void accept_note_broken(struct fb_worker *worker, struct acceptor *acceptor);
+/* An event has brought no client: another worker was faster, or somebody has shut a unix socket
+ * down. */
+void accept_note_empty(struct fb_worker *worker, struct acceptor *acceptor);
+/* The timer `mend`: tries the broken listeners again. */
+void accept_mend_expired(struct loop *loop, struct timer *timer);
+
+/* Clients that are left to other workers (accept_pass.c) */
+
+/* Sets up the bell, and what is known of other workers; -1 after an emerg line. */
+int accept_init_passing(struct fb_worker *worker);
+/* Accepting ends. */
+void accept_end_passing(struct fb_worker *worker);
+/* After an accept: whether the clients behind it are left to others, at this listener or, with the
+ * mutex, at all that are shared. */
+bool accept_leaves_next(struct fb_worker *worker, struct acceptor *acceptor);
+/* While clients are left to others, an event of a listener: whether it is left to them too. */
+bool accept_leaves_event(struct fb_worker *worker, struct acceptor *acceptor);
+/* Before the mutex is tried: whether it is left to others, for accept_leaving_ms() at most. */
+bool accept_leaves_turn(struct fb_worker *worker);
+int64_t accept_leaving_ms(void);
+/* Goes behind the other workers that wait for clients of this listener, of which the kernel wakes
+ * the first. */
+void accept_yield(struct fb_worker *worker, struct acceptor *acceptor);
+/* Wakes the worker with the fewest clients, because this one takes none for a while; `fd`: the
+ * listener where some wait, or -1. */
+void accept_wake_another(struct fb_worker *worker, int fd);
 
 /* accept_room.c: Has idle connections closed, soon, for a client that waits at the listener; false:
  * there are none. At once where the listener is not watched any more. */

@@ -46,14 +46,20 @@ int accept_before(struct fb_worker *worker, int timeout)
     struct acceptors *accept = &worker->accept;
     uint64_t now = worker->stream.net.loop.clock.mono_ms;
     int64_t delay = worker->cycle->events.accept_mutex_delay;
-    bool leaves;
+    bool leaves, left = accept->left;
 
     assert(accept->mutex && !accept->holds_mutex); /* the last turn has given it back */
     if (accept->phase != ACCEPT_OPEN && !accept_is_suspended(accept))
         return timeout;
-    leaves = leaves_mutex(worker);
+    accept->left = leaves = leaves_mutex(worker);
+    if (leaves && !left)
+        accept_wake_another(worker, -1);
     if (leaves)
         delay = back_off(accept, delay);
+    else if (accept->phase == ACCEPT_OPEN && accept_leaves_turn(worker)) {
+        leaves = true;
+        delay = delay < accept_leaving_ms() ? delay : accept_leaving_ms();
+    }
     if (accept->phase == ACCEPT_OPEN) {
         try_mutex(worker, now, leaves);
         if (!accept->holds_mutex && (uint64_t)delay > accept_mutex_wait(&accept->turns, now))
@@ -71,6 +77,10 @@ void accept_after(struct fb_worker *worker)
     assert(accept->mutex && accept->holds_mutex);
     accept_mutex_release(&accept->turns, worker->stream.net.loop.clock.mono_ms);
     accept->holds_mutex = false;
+    if (unlikely(accept->wakes)) {
+        accept->wakes = false;
+        accept_wake_another(worker, -1);
+    }
 }
 
 void accept_leave_mutex(struct fb_worker *worker)

@@ -7,6 +7,7 @@
 #include "process/role.h"
 #include "sandbox/sandbox.h"
 #include "stream/shared_map.h"
+#include "worker/accept_private.h"
 #include "worker/commands.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
@@ -94,7 +95,7 @@ static void random_bytes(struct fb_worker *worker, void *p, size_t n)
 static unsigned listener_slots(const struct cycle *cycle)
 {
     const struct listener *listener;
-    unsigned n = 3; /* the channel, and what messages need */
+    unsigned n = 4; /* the channel, the bell, and what messages need */
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         n += listener->fd_n;
@@ -176,6 +177,8 @@ void worker_done(struct fb_worker *worker)
         worker_set_phase(worker, WORKER_ENDING);
     if (worker->accept.list != NULL)
         accept_release(worker);
+    else
+        accept_end_passing(worker);
     net->released = NULL;
     net_fail_all(net, FB_DRAINED);
     worker_protocols_stop(worker);

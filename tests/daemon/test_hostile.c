@@ -16,6 +16,8 @@
  *     to attack others by messages              fuzz/fuzz_channel_worker
  *     to keep the accept mutex, or forge its    daemon/test_accept_heals,
  *     owner                                     worker/test_accept_mutex
+ *     to lie about its load, to ring without    daemon/test_accept_share,
+ *     pause                                     worker/test_accept_share
  *     to shut listening sockets down            daemon/test_accept_heals, net/test_listener_mend,
  *                                               worker/test_accept_broken
  *     to have them wait in accept4()            daemon/test_hostile

@@ -6,6 +6,7 @@
 #include <forkbeard/forkbeard.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define DESCRIPTORS 256
 #define FORGING_MS 20000
@@ -60,6 +61,46 @@ static void hold_on(void *job)
         forge_owner(worker, shm_lock_word(worker->heritage->slot, turn));
 }
 
+/* Says that it takes clients and has `clients` of them, which no client changes, that it turns all
+ * the time, and that it has left a listener to each; rings all, and has their counts full. */
+static void lie_on(fb_worker *worker, uint64_t clients)
+{
+    const struct bells *bells = worker->heritage->bells;
+    struct slot *slot = shared_slot(worker->heritage->shared, worker->heritage->slot);
+    uint64_t own = slot->counters.n[COUNTER_ACTIVE], until = now_ms() + FORGING_MS;
+    static const uint64_t most = UINT64_MAX - 1;
+    uint64_t count;
+
+    for (uint32_t i = 0; now_ms() < until && !stopped; i++) {
+        slot->counters.n[COUNTER_ACTIVE] = clients;
+        slot->load.takes = UINT32_MAX;
+        slot->heartbeat.now += 1 << 16;
+        slot->load.to = i % 5;
+        slot->load.passed = i % 3 == 0 ? UINT32_MAX : i % DESCRIPTORS;
+        if (write(bells->fds[i % bells->n], &most, sizeof(most)) == -1 &&
+            read(bells->fds[i % bells->n], &count, sizeof(count)) == -1)
+            break;
+        nanosleep(&(struct timespec) { .tv_nsec = 100000 }, NULL);
+    }
+    slot->counters.n[COUNTER_ACTIVE] = own;
+}
+
+static void have_none(void *job)
+{
+    lie_on(*(fb_worker **)job, 0);
+}
+
+static void have_most(void *job)
+{
+    lie_on(*(fb_worker **)job, UINT64_MAX);
+}
+
+static void done_lying(fb_worker *worker, void *job)
+{
+    (void)worker;
+    (void)job;
+}
+
 static void done_forging(fb_worker *worker, void *job)
 {
     (void)job;
@@ -85,6 +126,12 @@ static void handle_command(fb_conn *conn, uint8_t letter)
         break;
     case 'h':
         fb_run(worker, hold_on, done_forging, &worker, sizeof(worker));
+        break;
+    case 'N':
+        fb_run(worker, have_none, done_lying, &worker, sizeof(worker));
+        break;
+    case 'M':
+        fb_run(worker, have_most, done_lying, &worker, sizeof(worker));
         break;
     case 's':
         stopped = true;

@@ -159,6 +159,7 @@ static const struct sample samples[] = {
     { "connections", "64", NUMBER(64) },
     { "debug_connection", "192.0.2.0/24", CHECK(check_debug), .again = "::1" },
     { "epoll_events", "32", CHECK(check_epoll_events) },
+    { "accept_share", "off", NUMBER(0) },
     { "multi_accept", "on", NUMBER(1) },
     { "reclaim_idle", "off", NUMBER(0) },
     { "stall_threshold", "30ms", NUMBER(30) },

@@ -46,7 +46,7 @@ static const struct {
     { 512 * MIB, "worker_rlimit_nofile 10;", "", "", 16 },
     { 512 * MIB, "", "", "server { listen 127.0.0.1:1-9; }", 500 - 64 - 9 },
     { 512 * MIB, "worker_processes 4;", "", "server { listen 1 reuseport; listen 2; }",
-        500 - 64 - 5 },
+        500 - 64 - 5 - 4 },
     { 512 * MIB, "worker_rlimit_nofile 100000;", "use select;", "", 1024 - 64 },
     { 512 * MIB, "worker_rlimit_nofile 100000;", "use poll;", "", 12288 },
 };

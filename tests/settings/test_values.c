@@ -114,6 +114,7 @@ static const struct {
     { "debug_connection", "10.0.0.0/33", "10.0.0.0/33", "prefix length out of range 0 to 32" },
     { "epoll_events", "0", "0", "it must be between 1 and 65536" },
     { "epoll_events", "65537", "65537", "it must be between 1 and 65536" },
+    { "accept_share", "no", "no", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "multi_accept", "offf", "offf", "expected \"on\" or \"off\", did you mean \"off\"?" },
     { "reclaim_idle", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "use", "epol", "epol", MECHANISM ", did you mean \"epoll\"?" },

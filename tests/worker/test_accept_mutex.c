@@ -284,7 +284,7 @@ START_TEST(the_bound_is_twice_the_delay_and_a_second_at_most)
     uint64_t now = 5000;
 
     ck_assert(slot_acquire(shared, &id) && slot_acquire(shared, &rival));
-    accept_mutex_init(&mutex, shared, id, bounds[_i].delay);
+    accept_mutex_init(&mutex, shared, id, bounds[_i].delay, false);
     ck_assert(shm_lock_try(mutex.lock, shm_lock_word(rival, 1)));
     ck_assert_int_eq(accept_mutex_try(&mutex, now, false), ACCEPT_MUTEX_BUSY);
     ck_assert_uint_eq(accept_mutex_wait(&mutex, now), bounds[_i].bound);
@@ -315,7 +315,7 @@ static struct pair make_pair(void)
     struct slot_id id;
 
     ck_assert(slot_acquire(pair.shared, &id) && slot_acquire(pair.shared, &pair.rival));
-    accept_mutex_init(&pair.mutex, pair.shared, id, WORKER_DELAY_MS);
+    accept_mutex_init(&pair.mutex, pair.shared, id, WORKER_DELAY_MS, false);
     return pair;
 }
 

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the load of the other workers, and judges by it. A worker has published its own count
+ * before it looks at those of the others; what they will be after the clients that come next nobody
+ * guesses. */
+#include "worker/accept_share.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* Tokens for handing over to whoever has one client less, so that the first clients of a burst are
+ * spread exactly, and to whoever is well below the mean. Each costs a wake-up, and the clients of a
+ * listener a wait if the woken one does not take them. */
+static const struct token_rate exact_rate = { .burst = 64, .per_second = 20 };
+static const struct token_rate rough_rate = { .burst = 64, .per_second = 50 };
+
+/* Above the mean by less than this part is about the mean. */
+#define SPREAD 16
+#define ROUGH_LEAST 4
+
+/* The load of the others, as one look has found it. */
+struct look {
+    unsigned n; /* workers that take clients */
+    uint64_t clients;
+    uint32_t least; /* clients of the one that has fewest */
+    uint32_t number;
+    bool waits; /* at the time for events */
+};
+
+int accept_share_init(struct accept_share *share, struct shared *shared, struct slot_id id,
+    uint32_t place, unsigned n)
+{
+    assert(n > 1 && n <= SLOT_MAX && place % SLOT_MAX < n);
+    *share = (struct accept_share) {
+        .shared = shared,
+        .own_slot = id.slot % SLOT_MAX,
+        .place = place,
+        .peer_n = n,
+        .most = UINT32_MAX,
+        .peers = calloc(n, sizeof(share->peers[0])),
+    };
+    if (share->peers == NULL)
+        return -1;
+    share->own = shared_slot(shared, id);
+    return 0;
+}
+
+void accept_share_done(struct accept_share *share)
+{
+    accept_share_publish(share, false);
+    free(share->peers);
+    share->peers = NULL;
+    share->own = NULL;
+}
+
+static uint32_t read_clients(const struct accept_share *share, const struct slot *slot)
+{
+    uint64_t n = atomic_load_explicit(&slot->counters.n[COUNTER_ACTIVE], memory_order_relaxed);
+
+    return n < share->most ? (uint32_t)n : share->most;
+}
+
+static void look_at(
+    struct accept_share *share, struct look *look, uint32_t slot_number, uint32_t number)
+{
+    const struct slot *slot = shared_slot_at(share->shared, slot_number);
+    struct share_peer *peer = &share->peers[number];
+    uint64_t heartbeat = heartbeat_now(&slot->heartbeat);
+    bool waits = heartbeat_callback(heartbeat) == CALLBACK_WAIT;
+    uint32_t clients = read_clients(share, slot);
+
+    if (atomic_load_explicit(&slot->load.takes, memory_order_relaxed) == 0)
+        return;
+    if (peer->silent && peer->slot == slot_number && peer->heartbeat == heartbeat)
+        return;
+    *peer = (struct share_peer) { .heartbeat = heartbeat, .slot = slot_number };
+    look->n++;
+    look->clients += clients;
+    if (look->number != SHARE_NOBODY &&
+        (clients > look->least || (clients == look->least && (look->waits || !waits))))
+        return;
+    look->least = clients;
+    look->number = number;
+    look->waits = waits;
+}
+
+/* Whether a slot has another worker of the generation: by the master's word. */
+static bool is_other(const struct accept_share *share, uint32_t i)
+{
+    const struct shared_published *published = share->shared->published;
+    uint32_t place = published->slots[i].place;
+
+    return place >> PLACE_NUMBER_BITS == share->place >> PLACE_NUMBER_BITS &&
+           i != share->own_slot && published->slots[i].serial != 0 &&
+           place % SLOT_MAX < share->peer_n;
+}
+
+static struct look look_around(struct accept_share *share)
+{
+    const struct shared_published *published = share->shared->published;
+    struct look look = { .number = SHARE_NOBODY };
+    uint32_t n = published->slot_n;
+
+    for (uint32_t i = 0; i < n && i < SLOT_MAX; i++)
+        if (is_other(share, i))
+            look_at(share, &look, i, published->slots[i].place % SLOT_MAX);
+    return look;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+enum share_verdict accept_share_judge(
+    struct accept_share *share, uint32_t ours, bool yields, uint64_t now, uint32_t *to)
+{
+    struct look look = look_around(share);
+    uint64_t mean = (look.clients + ours) / (look.n + 1);
+
+    assert(share->own != NULL);
+    *to = look.number;
+    if (look.n == 0)
+        return SHARE_FAIR;
+    if (ours >= look.least + greater(1, mean / SPREAD) &&
+        token_bucket_take(&share->exact, &exact_rate, now))
+        return SHARE_PASS;
+    if (ours <= mean + greater(ROUGH_LEAST, mean / SPREAD))
+        return SHARE_FAIR;
+    if (token_bucket_take(&share->rough, &rough_rate, now))
+        return SHARE_PASS;
+    return yields ? SHARE_YIELD : SHARE_FAIR;
+}
+
+uint32_t accept_share_find_least(struct accept_share *share)
+{
+    assert(share->own != NULL);
+    return look_around(share).number;
+}
+
+void accept_share_note_answer(struct accept_share *share, uint32_t number)
+{
+    struct share_peer *peer = &share->peers[number];
+
+    assert(number < share->peer_n && peer->slot < SLOT_MAX);
+    peer->silent =
+        heartbeat_now(&shared_slot_at(share->shared, peer->slot)->heartbeat) == peer->heartbeat;
+}
+
+int accept_share_passed(const struct accept_share *share, uint32_t *cursor)
+{
+    const struct shared_published *published = share->shared->published;
+
+    while (*cursor < published->slot_n && *cursor < SLOT_MAX) {
+        uint32_t i = (*cursor)++;
+        const struct slot_load *load = &shared_slot_at(share->shared, i)->load;
+        uint32_t passed = atomic_load_explicit(&load->passed, memory_order_acquire);
+
+        if (is_other(share, i) && passed > 0 && passed <= INT32_MAX &&
+            atomic_load_explicit(&load->to, memory_order_relaxed) == share->place % SLOT_MAX)
+            return (int)passed - 1;
+    }
+    return -1;
+}
+
+void accept_share_publish_pass(struct accept_share *share, int fd, uint32_t to)
+{
+    struct slot_load *load = &share->own->load;
+
+    assert(fd >= -1 && to != SHARE_NOBODY);
+    atomic_store_explicit(&load->passed, 0, memory_order_relaxed);
+    atomic_store_explicit(&load->to, to, memory_order_release);
+    atomic_store_explicit(&load->passed, (uint32_t)(fd + 1), memory_order_release);
+}

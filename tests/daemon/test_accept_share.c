@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The workers carry the load alike, in each way of accepting, and no client waits for one that is
+ * stopped or full, or that lies about its load. */
+#include "daemon/client.h"
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "daemon/proc.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define WORKERS 4
+#define CLIENTS_MAX 400
+/* A limit for what has to be over within milliseconds, on a machine that does much else: less than
+ * a wait of accept_mutex_delay. */
+#define SOON_MS 400
+
+struct way {
+    const char *events, *parameter;
+};
+
+static const struct way ways[] = {
+    { "", "" },
+    { "multi_accept on;", "" },
+    { "accept_mutex off;", "" },
+    { "accept_mutex off; multi_accept on;", "" },
+    { "accept_mutex off;", "reuseport" },
+    { "multi_accept on;", "reuseport" },
+    { "use poll;", "" },
+    { "use poll; accept_mutex off;", "" },
+    { "use select; multi_accept on;", "" },
+    { "use select; accept_mutex off;", "" },
+};
+
+#define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
+/* The mutex, none, and reuseport: of each the first, without multi_accept. */
+#define BASIC 3
+#define BASIC_WAY (ways[2 * _i])
+
+static struct daemon *start(struct way way, const char *more)
+{
+    return daemon_start_new(1,
+        "worker_processes 4; events { worker_connections 512; %s %s }"
+        "stream { server { listen 127.0.0.1:$0 %s; echo; } }",
+        way.events, more, way.parameter);
+}
+
+/* Connections of the fullest worker, by those of all. */
+struct spread {
+    int64_t most, all;
+};
+
+static struct spread find_spread(struct daemon *daemon)
+{
+    struct json_value status = control_ask(daemon, "status"), generation;
+    struct spread spread = { 0, 0 };
+    unsigned last = control_count(status, "generations") - 1;
+
+    generation = control_at(status, "generations", last);
+    ck_assert_uint_eq(control_count(generation, "workers"), WORKERS);
+    for (unsigned i = 0; i < WORKERS; i++) {
+        int64_t n = control_number(control_at(generation, "workers", i), "connections");
+
+        spread.most = n > spread.most ? n : spread.most;
+        spread.all += n;
+    }
+    return spread;
+}
+
+static bool are_open(struct daemon *daemon, int64_t n)
+{
+    return find_spread(daemon).all == n;
+}
+
+/* No worker has more than 1.1 times the mean, but for one client. */
+static void check_shares(struct daemon *daemon, int64_t n)
+{
+    struct spread spread;
+
+    WAIT_FOR(are_open(daemon, n));
+    spread = find_spread(daemon);
+    ck_assert_msg(10 * WORKERS * (spread.most - 1) <= 11 * spread.all,
+        "one worker has %jd of %jd clients", (intmax_t)spread.most, (intmax_t)spread.all);
+}
+
+static int64_t count_passes(struct daemon *daemon)
+{
+    return control_number(json_member(control_ask(daemon, "status"), "totals"), "passes");
+}
+
+static void open_clients(struct daemon *daemon, int *clients, int n)
+{
+    for (int i = 0; i < n; i++) {
+        clients[i] = client_open(daemon->ports[0]);
+        if (i % 8 == 7)
+            client_echo(clients[i], "served");
+    }
+    for (int i = 0; i < n; i++)
+        client_echo(clients[i], "served");
+}
+
+static void close_clients(const int *clients, int n)
+{
+    for (int i = 0; i < n; i++)
+        close(clients[i]);
+}
+
+START_TEST(each_worker_has_its_share)
+{
+    struct daemon *daemon = start(ways[_i], "");
+    int clients[CLIENTS_MAX];
+
+    open_clients(daemon, clients, CLIENTS_MAX);
+    check_shares(daemon, CLIENTS_MAX);
+    if (ways[_i].parameter[0] == '\0')
+        ck_assert_int_gt(count_passes(daemon), 0);
+    close_clients(clients, CLIENTS_MAX);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* 64 that come at once stay on all workers alike. */
+START_TEST(a_burst_is_spread)
+{
+    struct daemon *daemon = start(BASIC_WAY, "");
+    int clients[64];
+
+    proc_freeze(daemon->pid); /* the master has nothing to do with it */
+    for (int i = 0; i < 64; i++)
+        clients[i] = client_open(daemon->ports[0]);
+    for (int i = 0; i < 64; i++)
+        client_echo(clients[i], "served");
+    ck_assert_int_eq(kill(daemon->pid, SIGCONT), 0);
+    check_shares(daemon, 64);
+    close_clients(clients, 64);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A worker that takes the place of another has fewer clients than all, and catches up. */
+START_TEST(a_new_worker_catches_up)
+{
+    struct daemon *daemon = start(BASIC_WAY, "");
+    int clients[CLIENTS_MAX];
+    pid_t killed;
+
+    daemon_expects(daemon, "exited on signal 9");
+    open_clients(daemon, clients, 80);
+    killed = proc_server_of(daemon->pid, clients[0]);
+    ck_assert_int_eq(kill(killed, SIGKILL), 0);
+    daemon_wait_log(daemon, "exited on signal 9");
+    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    open_clients(daemon, clients + 80, 120);
+    WAIT_FOR(find_spread(daemon).all < 200);
+    check_shares(daemon, find_spread(daemon).all);
+    close_clients(clients, 200);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(a_reload_spreads_again)
+{
+    struct daemon *daemon = start(BASIC_WAY, "");
+    int clients[120];
+
+    open_clients(daemon, clients, 40);
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "gracefully shutting down");
+    WAIT_FOR(json_member(control_ask(daemon, "status"), "reload").text[0] != 'n');
+    open_clients(daemon, clients + 40, 80);
+    check_shares(daemon, 80);
+    close_clients(clients, 120);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Clients that come one a millisecond while a worker is stopped; `from`: those that may not be late
+ * any more. Returns how many of them have no answer. */
+static int count_late(struct daemon *daemon, int *clients, int n, int from)
+{
+    int64_t until;
+    int late = 0;
+
+    for (int i = 0; i < n; i++) {
+        clients[i] = client_open(daemon->ports[0]);
+        client_send(clients[i], "x");
+        pause_briefly();
+    }
+    until = now_ms() + SOON_MS;
+    for (int i = from; i < n; i++) {
+        while (client_is_quiet(clients[i]) && now_ms() < until)
+            pause_briefly();
+        late += client_is_quiet(clients[i]);
+    }
+    return late;
+}
+
+/* Hardly one of the clients that come while a worker is stopped waits for it: the kernel may wake
+ * it for the first, and what it has accepted is its own. */
+START_TEST(a_stopped_worker_gets_no_clients)
+{
+    struct daemon *daemon = start(BASIC_WAY, "");
+    int clients[CLIENTS_MAX];
+    pid_t stopped;
+
+    open_clients(daemon, clients, 40);
+    stopped = proc_server_of(daemon->pid, clients[39]); /* the mutex's holder, perhaps */
+    proc_freeze(stopped);
+    ck_assert_int_le(count_late(daemon, clients + 40, 160, 40), 1);
+    ck_assert_int_eq(kill(stopped, SIGCONT), 0);
+    for (int i = 40; i < 200; i++)
+        client_expect(clients[i], "x");
+    close_clients(clients, 200);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A full worker wakes another, though each is left to accept as it likes. */
+START_TEST(nobody_waits_while_there_is_room)
+{
+    struct daemon *daemon;
+    int clients[WORKERS * 8];
+
+    daemon = daemon_start_new(1,
+        "worker_processes 4; events { worker_connections 8; %s accept_share %s; }"
+        "stream { server { listen 127.0.0.1:$0 %s; echo; } }",
+        ways[_i].events, _i % 2 == 0 && ways[_i].parameter[0] == '\0' ? "off" : "on",
+        ways[_i].parameter);
+    daemon_expects(daemon, "8 worker_connections are not enough");
+    for (int i = 0; i < WORKERS * 8; i++) {
+        int64_t from = now_ms();
+
+        clients[i] = client_open(daemon->ports[0]);
+        client_echo(clients[i], "found a place");
+        ck_assert_int_lt(now_ms() - from, SOON_MS);
+    }
+    close_clients(clients, WORKERS * 8);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(off_by_a_directive)
+{
+    struct daemon *daemon = start(BASIC_WAY, "accept_share off;");
+    int clients[40];
+
+    open_clients(daemon, clients, 40);
+    ck_assert_int_eq(count_passes(daemon), 0);
+    close_clients(clients, 40);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A worker says that it has no clients, or more than can be, whatever it has, and rings the others
+ * without pause: all are served, and soon. */
+START_TEST(a_liar_harms_nobody)
+{
+    static const char *const lies[] = { "N", "M" };
+    struct daemon *daemon = daemon_start_new(1,
+        "load_module " MODULES_PATH "/spoiler.so; worker_processes 4; events { %s }"
+        "stream { server { listen 127.0.0.1:$0 %s; spoiler; } }",
+        ways[_i / 2 * 2].events, ways[_i / 2 * 2].parameter);
+    int liar = client_open(daemon->ports[0]);
+    int64_t from;
+
+    client_echo(liar, lies[_i % 2]);
+    from = now_ms();
+    for (int i = 0; i < 200; i++) {
+        int client = client_open(daemon->ports[0]);
+
+        client_echo(client, "123"); /* no command */
+        close(client);
+    }
+    ck_assert_int_lt(now_ms() - from, 10 * SOON_MS);
+    client_echo(liar, "s");
+    close(liar);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_loop_test(tcase, each_worker_has_its_share, 0, WAYS);
+    tcase_add_loop_test(tcase, a_burst_is_spread, 0, BASIC);
+    tcase_add_loop_test(tcase, a_new_worker_catches_up, 0, BASIC);
+    tcase_add_loop_test(tcase, a_reload_spreads_again, 0, BASIC);
+    tcase_add_loop_test(tcase, a_stopped_worker_gets_no_clients, 0, BASIC);
+    tcase_add_loop_test(tcase, nobody_waits_while_there_is_room, 0, WAYS);
+    tcase_add_loop_test(tcase, off_by_a_directive, 0, BASIC);
+    tcase_add_loop_test(tcase, a_liar_harms_nobody, 0, 2 * BASIC);
+}
+
+TEST_MAIN("accept_share", add_tests)
