@@ -32,15 +32,15 @@ function header(first, n,    i, line)
 }
 
 # A cell of CPU time: the figure, and how often the limit server's it is.
-function cpu_cell(row, peer,    t, limit)
+function cpu_cell(row, peer,    t, ratio)
 {
     t = time[row, peer, "cpu_us"]
-    limit = time[row, "limit", "cpu_us"]
+    ratio = time[row, peer, "ratio"]
     if (t == "")
         return ""
-    if (limit == "" || limit == 0 || peer == "limit")
+    if (ratio == "" || peer == "limit")
         return number(t)
-    return sprintf("%s (%.2f)", number(t), t / limit)
+    return sprintf("%s (%.2f)", number(t), ratio)
 }
 
 function instruction_cell(row, peer,    n)
@@ -218,7 +218,7 @@ END {
     }
     print "## CPU time of an operation\n"
     print "Microseconds of all of the server's processes, as the kernel accounts them, one worker"
-    print "on one processor; in brackets the multiple of the limit server's. Median of the rounds.\n"
+    print "on one processor; in brackets the multiple of the limit server's. Medians of rounds.\n"
     table("cpu", "time")
     print "## Latency\n"
     print "Microseconds: median / 99 % / 99.9 %. Rows that end with `rate` are at fixed times, and"
