@@ -59,9 +59,9 @@ START_TEST(the_layout_is_the_version)
     ck_assert_int_eq(COUNTER_ACCEPTS, 0);
     ck_assert_int_eq(COUNTER_HANDLED, 1);
     ck_assert_int_eq(COUNTER_REQUESTS, 2);
-    ck_assert_int_eq(COUNTER_ACTIVE, 5);
-    ck_assert_int_eq(COUNTER_READING, 6);
-    ck_assert_int_eq(COUNTER_WRITING, 7);
+    ck_assert_int_eq(COUNTER_ACTIVE, 6);
+    ck_assert_int_eq(COUNTER_READING, 7);
+    ck_assert_int_eq(COUNTER_WRITING, 8);
     shared_destroy(&shared);
     ck_assert_ptr_null(shared);
     shared_destroy(&shared);
