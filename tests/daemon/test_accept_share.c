@@ -7,6 +7,7 @@
 #include "daemon/proc.h"
 
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #define WORKERS 4
@@ -83,6 +84,17 @@ static void check_shares(struct daemon *daemon, int64_t n)
         "one worker has %jd of %jd clients", (intmax_t)spread.most, (intmax_t)spread.all);
 }
 
+static bool all_accept(struct daemon *daemon)
+{
+    struct json_value status = control_ask(daemon, "status"), generation;
+    unsigned n = 0;
+
+    generation = control_at(status, "generations", control_count(status, "generations") - 1);
+    for (unsigned i = 0; i < WORKERS; i++)
+        n += strcmp(control_text(control_at(generation, "workers", i), "state"), "accepting") == 0;
+    return n == WORKERS;
+}
+
 static int64_t count_passes(struct daemon *daemon)
 {
     return control_number(json_member(control_ask(daemon, "status"), "totals"), "passes");
@@ -149,7 +161,7 @@ START_TEST(a_new_worker_catches_up)
     killed = proc_server_of(daemon->pid, clients[0]);
     ck_assert_int_eq(kill(killed, SIGKILL), 0);
     daemon_wait_log(daemon, "exited on signal 9");
-    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    WAIT_FOR(all_accept(daemon));
     open_clients(daemon, clients + 80, 120);
     WAIT_FOR(find_spread(daemon).all < 200);
     check_shares(daemon, find_spread(daemon).all);

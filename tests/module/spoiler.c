@@ -61,8 +61,8 @@ static void hold_on(void *job)
         forge_owner(worker, shm_lock_word(worker->heritage->slot, turn));
 }
 
-/* Says that it takes clients and has `clients` of them, which no client changes, that it turns all
- * the time, and that it has left a listener to each; rings all, and has their counts full. */
+/* Says that it takes clients and has `clients` of them, which no client changes, and that it has
+ * left a listener to each; rings all, and has their counts full. */
 static void lie_on(fb_worker *worker, uint64_t clients)
 {
     const struct bells *bells = worker->heritage->bells;
@@ -74,7 +74,6 @@ static void lie_on(fb_worker *worker, uint64_t clients)
     for (uint32_t i = 0; now_ms() < until && !stopped; i++) {
         slot->counters.n[COUNTER_ACTIVE] = clients;
         slot->load.takes = UINT32_MAX;
-        slot->heartbeat.now += 1 << 16;
         slot->load.to = i % 5;
         slot->load.passed = i % 3 == 0 ? UINT32_MAX : i % DESCRIPTORS;
         if (write(bells->fds[i % bells->n], &most, sizeof(most)) == -1 &&
