@@ -204,7 +204,8 @@ START_TEST(user)
 }
 END_TEST
 
-/* Workers have what they need and nothing of the master's or of each other's. */
+/* Workers have what they need and nothing of the master's or of each other's, but for the bells by
+ * which they wake each other. */
 START_TEST(descriptors)
 {
     struct daemon *daemon = daemon_create(1);
@@ -213,8 +214,8 @@ START_TEST(descriptors)
     daemon_configure(daemon, "worker_processes 3;" ECHO);
     daemon_start(daemon);
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 3), 3);
-    for (int i = 0; i < 3; i++) /* 0 to 2, log, listener, channel, epoll, signals */
-        ck_assert_uint_eq(proc_descriptors(workers[i]), 8);
+    for (int i = 0; i < 3; i++) /* 0 to 2, log, listener, channel, epoll, signals; bells */
+        ck_assert_uint_eq(proc_descriptors(workers[i]), 8 + 3);
     daemon_finish(daemon);
 }
 END_TEST
@@ -261,8 +262,8 @@ START_TEST(descriptors_beside_others)
     WAIT_FOR(proc_child_n(daemon->pid) == 3);
     n = proc_children(daemon->pid, after, 3);
     for (unsigned i = 0; i < n; i++)
-        if (!is_among(after[i], before, 2)) { /* 0 to 2, log, listener, channel, epoll, signals */
-            ck_assert_uint_eq(proc_descriptors(after[i]), 8);
+        if (!is_among(after[i], before, 2)) { /* the same, and two bells */
+            ck_assert_uint_eq(proc_descriptors(after[i]), 8 + 2);
             ck_assert_str_eq(proc_link(after[i], "fd/57"), "");
         }
     client_echo(client, "goes on");
