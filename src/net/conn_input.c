@@ -282,6 +282,20 @@ static void rest_opened(struct fb_conn *conn)
         conn_deadline_enter(conn);
 }
 
+/* Reads what had come before the connection was opened, in the same turn; false: the connection has
+ * gone. */
+static COLD bool read_early_input(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+    uint32_t generation = conn->source.generation;
+
+    loop_unpost(&net->loop, &conn->source.events[EVENT_READ]);
+    if (!read_input(conn))
+        return false;
+    net_flush(net);
+    return conn->source.generation == generation;
+}
+
 /* Does what a readable connection asks for that is not just open, without any input kept; and goes
  * on with one that has more to receive. */
 static NOINLINE void read_otherwise(struct fb_conn *conn)
@@ -300,8 +314,11 @@ static NOINLINE void read_otherwise(struct fb_conn *conn)
     net_flush(net);
     if (conn->source.generation != generation)
         return;
-    if (conn->opening)
+    if (conn->opening) {
         rest_opened(conn);
+        if (unlikely(reading->ready) && !read_early_input(conn))
+            return;
+    }
     if (reading->ready && reading->armed)
         loop_post(&net->loop, reading, QUEUE_NEXT);
 }

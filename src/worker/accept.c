@@ -196,6 +196,7 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
     struct net *net = net_of(worker);
     struct address peer = { .length = sizeof(peer.un) };
     struct io_result result;
+    struct fb_conn *conn;
     int fd;
 
     assert(worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED);
@@ -208,8 +209,11 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
         return accept_failed(worker, acceptor, result.error);
 
     counters_add(net->counters, COUNTER_ACCEPTS, 1);
-    if (session_start(&worker->stream, acceptor->listener->owner, fd, &peer.any) == NULL)
+    conn = session_start(&worker->stream, acceptor->listener->owner, fd, &peer.any);
+    if (conn == NULL)
         return SHORT;
+    /* data has come before the client was given to us, so that no event needs to be waited for */
+    conn->source.events[EVENT_READ].ready = acceptor->listener->options.deferred;
     worker->accept.disabled =
         (int64_t)net->connections_max / 8 - ((int64_t)net->connections_max - net->connection_n);
     return ACCEPTED;

@@ -192,8 +192,40 @@ START_TEST(before_it_is_told_it_accepts_nothing)
 }
 END_TEST
 
+/* A client of a deferred listener has said something: it is read in the turn that accepts it. One
+ * that has not is watched like any other. */
+START_TEST(deferred_clients_are_read_at_once)
+{
+    struct fixture_worker_options options = { .events = _i / 2, .connections = 4 };
+    struct fixture *fixture = fixture_start_worker(&options);
+    struct scripted_record *record = &fixture->server.record;
+    bool deferred = _i % 2 != 0;
+    struct sim_socket *client;
+
+    fixture->listener->options.deferred = deferred;
+    client = fixture_connect_client(fixture);
+    sim_says(client, "early");
+    fixture_turn(fixture);
+    ck_assert_uint_eq(record->openings, 1);
+    ck_assert_uint_eq(record->datas, deferred);
+    fixture_turn(fixture);
+    ck_assert_str_eq(record->last, "early");
+
+    client = fixture_connect_client(fixture);
+    fixture_turn_until_open(fixture, 2);
+    ck_assert_uint_eq(record->datas, 1);
+    sim_says(client, "late");
+    fixture_turn(fixture);
+    ck_assert_str_eq(record->last, "late");
+    fixture_end_all(fixture);
+    fixture_logged(fixture);
+    fixture_stop(fixture);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+    tcase_add_loop_test(tcase, deferred_clients_are_read_at_once, 0, 2 * FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, a_full_worker_pauses_until_a_slot_is_free, 0, (int)countof(small));
     tcase_add_test(tcase, a_shortage_is_said_again_after_a_while);
     tcase_add_loop_test(tcase, a_shortage_pauses_for_a_while, 0, (int)countof(shortages));
