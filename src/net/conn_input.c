@@ -271,7 +271,8 @@ static void open_conn(struct fb_conn *conn)
     conn->owner_knows = 1;
     conn->opening = 1;
     conn->ops->opened(conn);
-    conn_update_reading(conn);
+    if (conn_may_read(conn))
+        conn_update_reading(conn);
 }
 
 /* The connection that has been opened goes on: its deadline counts from now on. */

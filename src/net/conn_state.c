@@ -137,7 +137,8 @@ void conn_shutdown(struct fb_conn *conn)
 static void begin_close(struct fb_conn *conn, enum conn_phase phase)
 {
     conn_set_phase(conn, phase);
-    conn_update_reading(conn);
+    if (conn->source.events[EVENT_READ].armed)
+        conn_update_reading(conn);
     conn_mark_dirty(conn);
 }
 

@@ -4,25 +4,33 @@
  * Responsible for which server an accepted connection belongs to, and whether it is debugged. Never
  * calls the protocol; its `opened` runs later. Invariant: the descriptor is the connection's, or
  * closed. */
+#include "base/compiler.h"
 #include "stream/session.h"
 
 #include <assert.h>
 #include <unistd.h>
 
-/* Finds the binding of the address that the client connected to. */
-static struct binding *find_binding(struct port *port, int fd)
+/* Finds the binding of the address that the client connected to, among several. */
+static COLD struct binding *find_binding_of_address(struct port *port, int fd)
 {
     struct binding *first = STAILQ_FIRST(&port->bindings), *binding;
     struct address local = { .length = sizeof(local.un) };
 
-    CHECK_KIND(port, PORT_KIND);
-    CHECK_KIND(first, BINDING_KIND);
-    if (!port->several || getsockname(fd, &local.any, &local.length) == -1)
+    if (getsockname(fd, &local.any, &local.length) == -1)
         return first;
     STAILQ_FOREACH (binding, &port->bindings, link)
         if (address_equal(&binding->address, &local))
             return binding;
     return first;
+}
+
+static struct binding *find_binding(struct port *port, int fd)
+{
+    struct binding *first = STAILQ_FIRST(&port->bindings);
+
+    CHECK_KIND(port, PORT_KIND);
+    CHECK_KIND(first, BINDING_KIND);
+    return likely(!port->several) ? first : find_binding_of_address(port, fd);
 }
 
 static bool is_debugged(const struct stream *stream, const struct sockaddr *peer)

@@ -194,7 +194,7 @@ static enum outcome accept_failed(struct fb_worker *worker, struct acceptor *acc
 static enum outcome accept_one(struct fb_worker *worker, struct acceptor *acceptor)
 {
     struct net *net = net_of(worker);
-    struct address peer = { .length = sizeof(peer.un) };
+    struct address peer;
     struct io_result result;
     struct fb_conn *conn;
     int fd;
@@ -202,6 +202,8 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
     assert(worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED);
     if (net->connection_n >= net->connections_max)
         return run_short(worker, acceptor, ACCEPT_FULL, 0);
+    peer.length = sizeof(peer.un);
+    peer.any.sa_family = AF_UNIX; /* of an unnamed peer nothing else is known */
     result = acceptor->source.io->accept(&acceptor->source, &fd, &peer.any, &peer.length);
     if (result.status == IO_AGAIN_READ)
         return EMPTY;
