@@ -127,8 +127,18 @@ static inline void session_callback_end(const struct fb_conn *conn)
         session_log_stall(conn);
 }
 
-/* session_state.c: Changes the phase and asserts that the step is legal. */
-void session_set_phase(struct fb_conn *conn, enum session_phase phase);
+/* session_state.c: For each phase those that may follow, as bits. */
+extern const uint8_t session_steps[SESSION_PHASES];
+
+/* Changes the phase and asserts that the step is legal. */
+static inline void session_set_phase(struct fb_conn *conn, enum session_phase phase)
+{
+    assert(conn->session_phase < SESSION_PHASES);
+    assert((session_steps[conn->session_phase] & 1U << phase) != 0);
+    assert(conn->outgoing || phase != SESSION_KEEPALIVE);
+    assert(!conn->outgoing || phase != SESSION_AWAITED);
+    conn->session_phase = phase;
+}
 
 /* Whether the connection is in the keepalive pool, where no protocol may use it. */
 static inline bool session_is_keepalive(const struct fb_conn *conn)
