@@ -20,11 +20,24 @@
 
 struct notify_message {
     TAILQ_ENTRY(notify_message) link;
+    RB_ENTRY(notify_message) node;
+    const char *name; /* of descriptors, in the text; NULL: the message is about none */
+    uint64_t number;  /* of all messages so far; for the tree's order alone */
     enum notify_kind kind;
     int fd; /* our own, or -1 */
     size_t length;
     char text[];
 };
+
+static int compare_names(const struct notify_message *a, const struct notify_message *b)
+{
+    int result = strcmp(a->name, b->name);
+
+    return result != 0 ? result : (a->number > b->number) - (a->number < b->number);
+}
+
+RB_GENERATE_INTERNAL(
+    notify_names, notify_message, node, compare_names, static __attribute__((unused)))
 
 static bool must_arrive(enum notify_kind kind)
 {
@@ -34,6 +47,8 @@ static bool must_arrive(enum notify_kind kind)
 static void drop(struct notify_queue *queue, struct notify_message *message)
 {
     TAILQ_REMOVE(&queue->messages, message, link);
+    if (message->name != NULL)
+        RB_REMOVE(notify_names, &queue->names, message);
     if (message->fd != -1)
         close(message->fd);
     else
@@ -211,27 +226,22 @@ static void again_expired(struct loop *loop, struct timer *timer)
 
 /* Messages */
 
-/* Whether two messages are about descriptors of one name. */
-static bool have_one_name(const char *a, const char *b)
+/* Returns the name of the descriptors that a message is about, or NULL. */
+static const char *name_in(enum notify_kind kind, const char *text)
 {
-    const char *of_a = strstr(a, NAME_LINE), *of_b = strstr(b, NAME_LINE);
+    const char *line = kind >= NOTIFY_STORE ? strstr(text, NAME_LINE) : NULL;
 
-    return of_a != NULL && of_b != NULL && strcmp(of_a, of_b) == 0;
+    return line != NULL ? line + strlen(NAME_LINE) : NULL;
 }
 
-/* Whether a message that waits is of no interest any more when this one follows. */
-static bool is_outdated_by(
-    const struct notify_message *waiting, enum notify_kind kind, const char *text)
+/* A removal makes all needless that is waiting about its name. */
+static void drop_name(struct notify_queue *queue, const char *name)
 {
-    switch (kind) {
-    case NOTIFY_MAIN_PID:
-        return waiting->kind == NOTIFY_MAIN_PID;
-    case NOTIFY_UNSTORE:
-        return (waiting->kind == NOTIFY_STORE || waiting->kind == NOTIFY_UNSTORE) &&
-               have_one_name(waiting->text, text);
-    default:
-        return false;
-    }
+    struct notify_message first = { .name = name }, *message;
+
+    while ((message = RB_NFIND(notify_names, &queue->names, &first)) != NULL &&
+           strcmp(message->name, name) == 0)
+        drop(queue, message);
 }
 
 /* A reload that begins takes the place of one that has begun and ended unheard. */
@@ -247,15 +257,17 @@ static void drop_reload(struct notify_queue *queue)
     }
 }
 
+/* Drops what waits and is of no interest any more when this message follows. */
 static void drop_outdated(struct notify_queue *queue, enum notify_kind kind, const char *text)
 {
-    struct notify_message *message, *next;
+    const char *name = name_in(kind, text);
 
     if (kind == NOTIFY_RELOADING)
         drop_reload(queue);
-    TAILQ_FOREACH_SAFE (message, &queue->messages, link, next)
-        if (is_outdated_by(message, kind, text))
-            drop(queue, message);
+    else if (kind == NOTIFY_MAIN_PID)
+        notify_queue_cancel(queue, kind);
+    else if (kind == NOTIFY_UNSTORE && name != NULL)
+        drop_name(queue, name);
 }
 
 static struct notify_message *find_last(const struct notify_queue *queue, enum notify_kind kind)
@@ -278,6 +290,7 @@ static struct notify_message *create(enum notify_kind kind, const char *text, in
     message->kind = kind;
     message->length = length;
     memcpy(message->text, text, length + 1);
+    message->name = name_in(kind, message->text);
     message->fd = fd != -1 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (fd != -1 && message->fd == -1) {
         free(message);
@@ -308,6 +321,9 @@ static int add(
     } else {
         TAILQ_INSERT_TAIL(&queue->messages, message, link);
     }
+    message->number = ++queue->number;
+    if (message->name != NULL)
+        RB_INSERT(notify_names, &queue->names, message);
     if (fd == -1)
         queue->plain_n++;
     return 0;
@@ -370,6 +386,7 @@ void notify_queue_init(struct notify_queue *queue, const char *name, struct log 
     };
     queue->socket.fd = -1;
     TAILQ_INIT(&queue->messages);
+    RB_INIT(&queue->names);
     if (name == NULL)
         return;
     wrong = notify_socket_set(&queue->socket, name);
@@ -386,6 +403,8 @@ void notify_queue_attend(struct notify_queue *queue, struct timers *timers, stru
     assert((timers == NULL) == (log == NULL));
     if (queue->timers != NULL)
         timers_disarm(queue->timers, &queue->again);
+    if (timers == NULL) /* there is no time any more that it could be compared with */
+        queue->barrier_ms = queue->waiting_ms = 0;
     queue->timers = timers;
     queue->log = log;
     if (queue->name != NULL)

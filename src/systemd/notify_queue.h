@@ -11,13 +11,14 @@
 #include "systemd/notify_socket.h"
 
 #include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /* How long the manager has to read what must arrive. */
 #define NOTIFY_QUEUE_DEADLINE_MS 5000
-/* Messages without a descriptor that wait at most. */
-#define NOTIFY_QUEUE_MAX 1024
+/* Messages without a descriptor that wait at most: most are removals, one for each listener. */
+#define NOTIFY_QUEUE_MAX 65536
 
 enum notify_kind {
     NOTIFY_READY,
@@ -36,7 +37,9 @@ struct notify_queue {
     struct notify_socket socket;
     char *name; /* the socket's, as it was given; NULL: there is no manager */
     TAILQ_HEAD(notify_messages, notify_message) messages;
-    unsigned plain_n;      /* messages without a descriptor among them */
+    RB_HEAD(notify_names, notify_message) names; /* those about descriptors, by the name */
+    uint64_t number;                             /* of messages that have waited so far */
+    unsigned plain_n;                            /* messages without a descriptor among them */
     struct timers *timers; /* NULL: messages that wait are sent with the next one */
     struct log *log;       /* for what the timer does; NULL without timers */
     struct timer again;

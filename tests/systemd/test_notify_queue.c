@@ -233,6 +233,33 @@ START_TEST(descriptors_wait_in_any_number)
 }
 END_TEST
 
+/* So do removals: a listener may be dropped, or all of them left to another process. */
+START_TEST(removals_wait_in_any_number)
+{
+    struct fixture f;
+    char text[64];
+    const unsigned count = 10000;
+
+    set_up(&f);
+    fill(&f);
+    for (unsigned i = 0; i < 2 * count; i++) {
+        snprintf(text, sizeof(text), UNSTORE("%u"), i % count);
+        ck_assert_int_eq(push(&f, NOTIFY_UNSTORE, text), 0);
+    }
+    for (unsigned i = 0; i < count;) {
+        if (take(&f) == NULL) {
+            pass_time(&f, 1);
+            continue;
+        }
+        snprintf(text, sizeof(text), UNSTORE("%u"), i++);
+        ck_assert_str_eq(f.text, text);
+    }
+    ck_assert_str_eq(take_all(&f), "BARRIER=1|");
+    ck_assert_str_eq(logged(&f), "");
+    tear_down(&f);
+}
+END_TEST
+
 /* However many removals there are: those beyond are logged, and the main process is still told. */
 START_TEST(what_waits_is_bounded)
 {
@@ -353,6 +380,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_later_message_makes_others_needless, 0,
         (int)(sizeof(scripts) / sizeof(scripts[0])));
     tcase_add_test(tcase, descriptors_wait_in_any_number);
+    tcase_add_test(tcase, removals_wait_in_any_number);
     tcase_add_test(tcase, what_waits_is_bounded);
     tcase_add_test(tcase, it_is_said_once_that_the_manager_does_not_read);
     tcase_add_test(tcase, a_barrier_is_answered);
