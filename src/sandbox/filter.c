@@ -10,33 +10,54 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define BUILD_MS 10000 /* it takes a few */
 
 struct sandbox_filter {
     unsigned short n;
     struct sock_filter code[];
 };
 
-/* Reads until the end, and at most `size` bytes; -1 with errno. */
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Reads until the end, for a bounded time, and at most `size` bytes; -1 with errno. */
 static ssize_t read_all(int fd, char *bytes, size_t size)
 {
+    int64_t until = now_ms() + BUILD_MS, left;
+    struct pollfd state = { .fd = fd, .events = POLLIN };
     size_t n = 0;
 
-    while (n < size) {
-        ssize_t got = read(fd, bytes + n, size - n);
+    while (n < size && (left = until - now_ms()) > 0) {
+        ssize_t got = poll(&state, 1, (int)left);
 
+        if (got > 0)
+            got = read(fd, bytes + n, size - n);
+        else if (got == 0)
+            continue;
         if (got == -1 && errno == EINTR)
             continue;
         if (got <= 0)
             return got == 0 ? (ssize_t)n : -1;
         n += (size_t)got;
     }
-    return (ssize_t)n;
+    errno = n < size ? ETIMEDOUT : E2BIG; /* a filter is shorter */
+    return -1;
 }
 
 /* Waits for the child; returns the errno that it has told, or 0. */
@@ -50,10 +71,11 @@ static int child_error(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
 }
 
-/* Returns the bytes that the child has written, of at most `size`; -1 with errno. */
+/* Returns the bytes that the child has written, of at most `size`; -1 with errno. A child that does
+ * not come to an end, perhaps because it was stopped, is killed: its parent serves. */
 static ssize_t build_in_child(const struct cycle *cycle, struct sock_filter *code, size_t size)
 {
-    int ends[2], error;
+    int ends[2], error, told;
     ssize_t n;
     pid_t pid;
 
@@ -71,10 +93,11 @@ static ssize_t build_in_child(const struct cycle *cycle, struct sock_filter *cod
     }
     n = read_all(ends[0], (char *)code, size);
     error = n == -1 ? errno : 0;
+    if (n == -1)
+        kill(pid, SIGKILL);
     close(ends[0]);
-    errno = child_error(pid);
-    if (errno == 0)
-        errno = error;
+    told = child_error(pid);
+    errno = error != 0 ? error : told;
     return errno == 0 ? n : -1;
 }
 
@@ -109,7 +132,7 @@ static void unmap_pages(void *pages, size_t size)
 
 int sandbox_filter_prepare(struct cycle *cycle)
 {
-    size_t size = BPF_MAXINSNS * sizeof(struct sock_filter);
+    size_t size = (BPF_MAXINSNS + 1) * sizeof(struct sock_filter);
     struct sock_filter *code = map_pages(size);
     ssize_t n;
     int status = -1;
@@ -142,10 +165,16 @@ static int install(struct sock_filter *code, unsigned short n)
 
 int sandbox_filter_enter(const struct sandbox_filter *filter)
 {
-    size_t size = filter->n * sizeof(filter->code[0]);
-    struct sock_filter *code = map_pages(size);
+    struct sock_filter *code;
+    size_t size;
     int status;
 
+    if (filter == NULL) { /* it was never made */
+        errno = EINVAL;
+        return -1;
+    }
+    size = filter->n * sizeof(filter->code[0]);
+    code = map_pages(size);
     if (code == NULL)
         return -1;
     memcpy(code, filter->code, size);

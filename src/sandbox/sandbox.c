@@ -139,7 +139,7 @@ static int enter_parts(const struct cycle *cycle, enum log_level level, struct l
         log_write(log, level, errno, "sandbox: the rules for paths could not be set");
         return -1;
     }
-    if (cycle->filter != NULL && sandbox_filter_enter(cycle->filter) == -1) {
+    if (sandbox_seccomp_lacks(&error) == NULL && sandbox_filter_enter(cycle->filter) == -1) {
         log_write(log, level, errno, "sandbox: the filter of system calls could not be set");
         return -1;
     }

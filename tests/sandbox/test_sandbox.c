@@ -107,6 +107,22 @@ START_TEST(off_changes_nothing)
 }
 END_TEST
 
+/* A filter that was not made is not one that is not needed. */
+START_TEST(nothing_is_entered_without_a_filter)
+{
+    pid_t pid = fork();
+    int status;
+
+    ck_assert_int_ne(pid, -1);
+    if (pid == 0)
+        _exit(sandbox_enter(&cycle, &log_) == -1 ? CANNOT_ENTER : 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), CANNOT_ENTER);
+    ck_assert_ptr_nonnull(strstr(logged(), "the filter of system calls could not be set"));
+}
+END_TEST
+
 /* A need opens what belongs to it, and nothing that belongs to another need. */
 static const struct {
     size_t need; /* place in struct needs */
@@ -234,6 +250,7 @@ static void add_tests(TCase *tcase)
         tcase_add_test(tcase, paths);
         tcase_add_loop_test(tcase, threads, SANDBOX_ON, SANDBOX_STRICT + 1);
         tcase_add_test(tcase, what_is_open_is_noted);
+        tcase_add_test(tcase, nothing_is_entered_without_a_filter);
     }
     tcase_add_test(tcase, off_changes_nothing);
 }
