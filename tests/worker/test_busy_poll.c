@@ -184,11 +184,11 @@ static pid_t start_spinner(void)
     pid_t pid = fork();
 
     ck_assert_int_ne(pid, -1);
-    if (pid == 0)
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (volatile unsigned i = 0; pid == 0; i++)
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (volatile unsigned i = 0;; i++)
         ;
-    return pid;
 }
 
 static uint64_t now_s(void)
