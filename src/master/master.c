@@ -149,61 +149,49 @@ static void check_parts(const struct master *master)
     assert(master->background == -1 || master->reload.phase == RELOAD_IDLE);
 }
 
-/* Whether anything is served, or in the way of the exit. */
-static bool goes_on(const struct master *master)
+/* Whether the service manager knows what it has to know before we exit. */
+static bool may_exit(struct upgrade *upgrade, struct service_manager *manager)
 {
-    return (master->phase == MASTER_RUNS && !master->failed) || pool_has_workers(&master->pool) ||
-           master->upgrade.phase >= UPGRADE_STARTING || master->phase == MASTER_RESUMES ||
-           master->left.killed_at != 0;
-}
-
-/* Sleeps, and reads what has come. */
-static void wake_up(struct master *master)
-{
-    alarm_sleep(&master->alarm, &master->timers, &master->clock);
-    if (signals_take(COMMAND_REAP, NULL))
-        pool_reap(&master->pool);
-    if (signals_take(COMMAND_CHANNEL, NULL)) {
-        pool_receive_messages(&master->pool);
-        if (master->control.socket->fd != -1 || master->control.client_n > 0)
-            control_serve(&master->control);
-        if (master->upgrade.phase != UPGRADE_NONE)
-            upgrade_receive(&master->upgrade);
-    }
-    timers_run(&master->timers);
-    upgrade_tell_main(&master->upgrade);
+    upgrade_receive(upgrade); /* whether the other one is there yet */
+    upgrade_ended(upgrade);
+    return service_manager_may_exit(manager);
 }
 
 static void run(struct master *master)
 {
+    struct pool *pool = &master->pool;
+
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
-    while (goes_on(master)) {
-        wake_up(master);
-        carry_out_commands(master);
-        if (master->log.broken || master->pool.log_limit.report_ms != 0)
-            pool_tend_logs(&master->pool);
+    for (;;) {
+        bool over = (master->phase != MASTER_RUNS || master->failed) && !pool_has_workers(pool) &&
+                    master->upgrade.phase < UPGRADE_STARTING && master->phase != MASTER_RESUMES &&
+                    master->left.killed_at == 0;
+
+        if (over && may_exit(&master->upgrade, &master->manager))
+            return;
+        alarm_sleep(&master->alarm, &master->timers, &master->clock);
+        if (signals_take(COMMAND_REAP, NULL))
+            pool_reap(pool);
+        if (signals_take(COMMAND_CHANNEL, NULL)) {
+            pool_receive_messages(pool);
+            if (master->control.socket->fd != -1 || master->control.client_n > 0)
+                control_serve(&master->control);
+            if (master->upgrade.phase != UPGRADE_NONE)
+                upgrade_receive(&master->upgrade);
+        }
+        timers_run(&master->timers);
+        upgrade_tell_main(&master->upgrade);
+        if (!over)
+            carry_out_commands(master);
+        else if (master->phase != MASTER_RUNS) /* the other process may be the main one already */
+            control_host_refuse_waiting(master);
+        if (master->log.broken || pool->log_limit.report_ms != 0)
+            pool_tend_logs(pool);
         if (notify_is_on())
             service_manager_show(&master->manager);
         if (DEBUG_BUILD) /* visits all workers of all generations */
             check_parts(master);
     }
-}
-
-/* Stays until the service manager knows what it has to know before we exit. Commands come too late:
- * the other process may be the main one already. */
-static void take_leave(struct master *master)
-{
-    static const struct control_outcome ended = { .ok = true };
-
-    upgrade_receive(&master->upgrade); /* whether the other one is there yet */
-    upgrade_ended(&master->upgrade);
-    while (!service_manager_may_exit(&master->manager)) {
-        wake_up(master);
-        upgrade_ended(&master->upgrade); /* it may have made us the main one again */
-        if (master->phase != MASTER_RUNS)
-            control_host_refuse_waiting(master);
-    }
-    control_reply(&master->control, CONTROL_WAIT_QUIT, &ended);
 }
 
 /* Removes names of processes that were killed while their lists of workers are there: without these
@@ -218,9 +206,12 @@ static void remove_stale_names(const char *pid_path, const struct generation *se
 /* Undoes what is left when no worker runs any more. */
 static void clean_up(struct master *master)
 {
+    static const struct control_outcome ended = { .ok = true };
+
     log_write(&master->log, LEVEL_NOTICE, 0, "exit");
     log_report_suppressed(&master->log, true);
     service_manager_done(&master->manager);
+    control_reply(&master->control, CONTROL_WAIT_QUIT, &ended);
     control_end(&master->control);
     remove_stale_names(master->endpoints.pidfile.path, master->pool.serving);
     worker_list_close(&master->list);
@@ -290,7 +281,6 @@ int master_main(struct start *start)
     if (pool_start_generation(&master.pool, start->cycle, &start->opened) == -1)
         master.failed = true;
     run(&master);
-    take_leave(&master);
     clean_up(&master);
     exec_state_done(&start->inheritance);
     if (master.failed) {
