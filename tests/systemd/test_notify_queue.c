@@ -233,7 +233,7 @@ START_TEST(descriptors_wait_in_any_number)
 }
 END_TEST
 
-/* So do removals: a listener may be dropped, or all of them left to another process. */
+/* Removals wait in any number too: all listeners may be left to another process. */
 START_TEST(removals_wait_in_any_number)
 {
     struct fixture f;
