@@ -12,6 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Writes what has failed, with errno. The list of what is handed over is one variable, whose length
+ * the kernel bounds, and that of all of them. */
+static void describe_failure(
+    const struct binary *binary, const struct exec_state_writer *state, char *text, size_t size)
+{
+    int error = errno;
+    size_t n = (size_t)snprintf(
+        text, size, "execve() \"%s\" failed (%d: %s)", binary->path, error, strerror(error));
+
+    if (error == E2BIG && n < size)
+        snprintf(text + n, size - n,
+            ", the environment has no room for the list of %u descriptors: restart the daemon "
+            "instead",
+            state->fd_n);
+}
+
 void upgrade_execute(const struct binary *binary, int link, const struct exec_state_writer *state)
 {
     struct diag *diag = diag_create();
@@ -19,8 +35,7 @@ void upgrade_execute(const struct binary *binary, int link, const struct exec_st
 
     signals_reset(); /* the new binary need not do it */
     binary_execute(binary, state->text, state->fds, state->fd_n);
-    snprintf(text, sizeof(text), "execve() \"%s\" failed (%d: %s)", binary->path, errno,
-        strerror(errno));
+    describe_failure(binary, state, text, sizeof(text));
     if (diag != NULL)
         diag_add(diag, diag_begin(diag),
             &(struct diag_text) { .level = LEVEL_EMERG, .text = text, .text_n = -1 });

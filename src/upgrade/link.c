@@ -16,8 +16,14 @@
 #define MESSAGE_MAX (4u << 20) /* bytes */
 #define REPORT_S 5             /* for which a new process waits for an old one that does not read */
 
+/* The longest line, of the sockets of all listeners, has to fit at once, also while the other
+ * process does not read; the kernel gives as much of this as it may. */
 void upgrade_link_init(struct upgrade_link *link, int fd)
 {
+    int room = MESSAGE_MAX;
+
+    if (fd != -1)
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     *link = (struct upgrade_link) { .fd = fd, .passed = -1 };
 }
 

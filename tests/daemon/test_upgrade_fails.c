@@ -11,7 +11,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -139,6 +141,44 @@ START_TEST(a_broken_binary)
     upgrade_complete(daemon, upgrade_start(daemon));
     upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The kernel's least room for arguments and environment, which the stack's limit bounds. */
+#define LEAST_STACK (256u << 10)
+
+static void fill_environment(void)
+{
+    char *text = calloc(1, 100001);
+
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'x', 100000);
+    setenv("PADDING", text, 1);
+    setenv("MORE_PADDING", text, 1);
+    free(text);
+}
+
+/* What does not fit into the environment is told as that, and nothing is lost. */
+START_TEST(a_list_too_long)
+{
+    struct daemon *daemon = daemon_create(2);
+    struct rlimit limit;
+
+    daemon_configure(daemon, UPGRADE_ECHO(""));
+    daemon->before_exec = fill_environment;
+    daemon_expects(daemon, "upgrade failed, process ");
+    daemon_start(daemon);
+    ck_assert_int_eq(prlimit(daemon->pid, RLIMIT_STACK, NULL, &limit), 0);
+    limit.rlim_cur = LEAST_STACK;
+    ck_assert_int_eq(prlimit(daemon->pid, RLIMIT_STACK, &limit, NULL), 0);
+    daemon_signal(daemon, SIGUSR2);
+    daemon_wait_log(daemon, "upgrade failed, process ");
+    daemon_wait_log(daemon, "(7: Argument list too long), the environment has no room for the list "
+                            "of ");
+    ck_assert_uint_eq(daemon_count_log(daemon, "[error]"), 1);
+    WAIT_FOR(daemon_pid(daemon) == daemon->pid);
+    upgrade_echo_once(daemon);
     daemon_finish(daemon);
 }
 END_TEST
@@ -287,6 +327,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, there_are_no_more_than_two);
     tcase_add_test(tcase, a_replaced_binary);
     tcase_add_loop_test(tcase, a_broken_binary, 0, (int)countof(broken));
+    tcase_add_test(tcase, a_list_too_long);
     tcase_add_loop_test(tcase, an_end_within, 0, 2);
     tcase_add_test(tcase, asked_for);
     tcase_add_test(tcase, asked_for_without_a_control_socket);
