@@ -20,7 +20,7 @@ struct ticks_mark ticks_mark(void);
  * no time has passed. */
 uint32_t ticks_rate(const struct ticks_mark *since);
 
-static inline uint64_t ticks_to_us(uint64_t ticks, uint32_t rate)
+static inline uint64_t ticks_to_us(uint64_t ticks, uint64_t rate)
 {
     return ticks * rate >> TICKS_RATE_BITS;
 }

@@ -23,21 +23,25 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
 
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us)
 {
+    uint64_t limit_us = stall_us > 0 && stall_us < LIMIT_US ? stall_us : LIMIT_US;
+
     heartbeat->stall_us = stall_us;
-    heartbeat->limit_us = stall_us > 0 && stall_us < LIMIT_US ? stall_us : LIMIT_US;
-    heartbeat->turn_since = ticks_now();
+    heartbeat->limit = UINT64_MAX;
+    if (heartbeat->rate > 0)
+        heartbeat->limit = ((limit_us + 1) << HEARTBEAT_TIME_BITS) / heartbeat->rate;
+    heartbeat->turn_since = heartbeat_time();
 }
 
-static uint64_t to_us(const struct heartbeat *heartbeat, uint64_t ticks)
+static uint64_t to_us(const struct heartbeat *heartbeat, uint64_t time)
 {
-    return (int64_t)ticks < 0 ? 0 : ticks_to_us(ticks, heartbeat->rate);
+    return (int64_t)time < 0 ? 0 : ticks_to_us(time >> 16, heartbeat->rate);
 }
 
-bool heartbeat_count_long(struct heartbeat *heartbeat, uint64_t now, uint64_t ticks)
+bool heartbeat_count_otherwise(struct heartbeat *heartbeat, uint64_t now, uint64_t time)
 {
     unsigned protocol = heartbeat_protocol(now);
     unsigned row = protocol < HEARTBEAT_PROTOCOLS ? protocol : HEARTBEAT_PROTOCOLS - 1;
-    uint64_t us = to_us(heartbeat, ticks);
+    uint64_t us = to_us(heartbeat, time);
 
     assert(heartbeat_callback(now) > CALLBACK_WAIT);
     histogram_count_any(&heartbeat->callbacks[row], us);
@@ -48,9 +52,9 @@ bool heartbeat_count_long(struct heartbeat *heartbeat, uint64_t now, uint64_t ti
     return true;
 }
 
-bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t ticks)
+bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t time)
 {
-    histogram_count_any(&heartbeat->turns, to_us(heartbeat, ticks));
+    histogram_count_any(&heartbeat->turns, to_us(heartbeat, time));
     return heartbeat->stall.us > 0;
 }
 

@@ -55,14 +55,15 @@ enum heartbeat_end {
 };
 
 struct heartbeat {
-    _Atomic uint64_t
-        now; /* from the lowest bits: callback (8), the protocol's index (8), a count */
+    /* from the lowest bits: callback (8), the protocol's index (8), since when, in ticks (48) */
+    _Atomic uint64_t now;
     _Atomic uint64_t jobs; /* the protocol's index (8), a count of the jobs that run */
     _Atomic uint32_t end;  /* enum heartbeat_end (8), an errno */
-    /* the measurement: only the worker itself reads these */
-    uint32_t rate;                /* of ticks; 0: all times are taken for 0 */
-    uint64_t since, turn_since;   /* ticks at which the callback and the turn have begun */
-    uint64_t limit_us;            /* greatest time that is only counted */
+    /* the measurement: only the worker itself reads these. Its times are ticks, as those of `now`
+     * times 2^16 */
+    uint64_t rate;                /* of ticks; 0: all times are taken for 0 */
+    uint64_t turn_since;          /* when the turn has begun */
+    uint64_t limit;               /* times from here on are not only counted */
     uint64_t stall_us;            /* `stall_threshold`; 0: off */
     struct heartbeat_stall stall; /* the latest that is not in the log */
 
@@ -71,82 +72,82 @@ struct heartbeat {
     struct histogram callbacks[HEARTBEAT_PROTOCOLS];
 };
 
+/* Bits below the microsecond of a time that was multiplied by the rate. */
+#define HEARTBEAT_TIME_BITS (TICKS_RATE_BITS + 16)
+
+/* The time, as `now` has it above its lowest bits. */
+static inline uint64_t heartbeat_time(void)
+{
+    return ticks_now() << 16;
+}
+
 /* The callbacks' names in the SDK; NULL for those that are none. */
 extern const char *const heartbeat_callback_names[CALLBACKS];
 
 /* The worker begins to serve: times are measured from now on, and callbacks that take longer than
  * so many microseconds (0: none) are stalls. */
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us);
-/* Count a time above limit_us; return whether a stall is to be logged. */
-bool heartbeat_count_long(struct heartbeat *heartbeat, uint64_t now, uint64_t ticks) COLD;
-bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t ticks) COLD;
+/* Count a time that has reached the limit, or is of a protocol without a histogram of its own;
+ * return whether a stall is to be logged. */
+bool heartbeat_count_otherwise(struct heartbeat *heartbeat, uint64_t now, uint64_t time) COLD;
+bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t time) COLD;
 /* Removes the stall that is not in the log, and returns it. */
 struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat);
 
-/* Says what the worker does now. */
-static inline void heartbeat_set(
-    struct heartbeat *heartbeat, enum callback callback, unsigned protocol)
+/* Says what the worker does from this time on. */
+static inline void heartbeat_set(struct heartbeat *heartbeat, uint64_t time, uint64_t what)
 {
-    uint64_t now = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
-
-    assert(callback > CALLBACK_NONE && callback < CALLBACKS);
-    /* the next count with zeroes below, into which the two fit */
-    atomic_store_explicit(&heartbeat->now,
-        (now | 0xffff) + 1 + ((uint64_t)(uint8_t)protocol << 8 | callback), memory_order_relaxed);
+    assert((time & 0xffff) == 0 && what <= 0xffff);
+    atomic_store_explicit(&heartbeat->now, time | what, memory_order_relaxed);
 }
 
-/* The worker is in the daemon's own code again. Returns what it has done before. */
-static inline uint64_t heartbeat_clear(struct heartbeat *heartbeat)
+/* Counts a time below the limit: a product of the rate has so many bits more than microseconds. */
+static inline void heartbeat_count(
+    const struct heartbeat *heartbeat, struct histogram *histogram, uint64_t time)
 {
-    uint64_t now = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
-
-    atomic_store_explicit(&heartbeat->now, now & ~(uint64_t)0xffff, memory_order_relaxed);
-    return now;
+    histogram_count_scaled(histogram, time * heartbeat->rate, HEARTBEAT_TIME_BITS);
 }
 
 /* A callback begins. */
 static inline void heartbeat_begin(
     struct heartbeat *heartbeat, enum callback callback, unsigned protocol)
 {
-    assert(callback > CALLBACK_WAIT);
-    heartbeat_set(heartbeat, callback, protocol);
-    heartbeat->since = ticks_now();
+    assert(callback > CALLBACK_WAIT && callback < CALLBACKS);
+    heartbeat_set(heartbeat, heartbeat_time(), (uint64_t)(uint8_t)protocol << 8 | callback);
 }
 
 /* The callback has returned. Returns whether a stall is to be logged; the turn's end tells it
  * again. */
 static inline bool heartbeat_end(struct heartbeat *heartbeat)
 {
-    uint64_t ticks = ticks_now() - heartbeat->since, us = ticks_to_us(ticks, heartbeat->rate);
-    uint64_t now = heartbeat_clear(heartbeat);
-    unsigned protocol = now >> 8 & 0xff;
+    uint64_t now = atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
+    uint64_t end = heartbeat_time(),
+             time = end - now; /* a part of a tick less, for the lowest bits */
 
-    if (unlikely(us > heartbeat->limit_us))
-        return heartbeat_count_long(heartbeat, now, ticks);
-    if (unlikely(protocol >= HEARTBEAT_PROTOCOLS))
-        protocol = HEARTBEAT_PROTOCOLS - 1;
-    histogram_count(&heartbeat->callbacks[protocol], us);
+    heartbeat_set(heartbeat, end, CALLBACK_NONE);
+    if (unlikely(time >= heartbeat->limit || (now & 0xff00) >= HEARTBEAT_PROTOCOLS << 8))
+        return heartbeat_count_otherwise(heartbeat, now, time);
+    heartbeat_count(heartbeat, &heartbeat->callbacks[now >> 8 & 0xff], time);
     return false;
 }
 
 /* The turn ends with a wait for events. Returns whether a stall is to be logged. */
 static inline bool heartbeat_begin_wait(struct heartbeat *heartbeat)
 {
-    uint64_t ticks = ticks_now() - heartbeat->turn_since;
-    uint64_t us = ticks_to_us(ticks, heartbeat->rate);
+    uint64_t end = heartbeat_time(), time = end - heartbeat->turn_since;
 
-    heartbeat_set(heartbeat, CALLBACK_WAIT, HEARTBEAT_NO_PROTOCOL);
-    if (unlikely(us > heartbeat->limit_us))
-        return heartbeat_count_long_turn(heartbeat, ticks);
-    histogram_count(&heartbeat->turns, us);
+    heartbeat_set(heartbeat, end, HEARTBEAT_NO_PROTOCOL << 8 | CALLBACK_WAIT);
+    if (unlikely(time >= heartbeat->limit))
+        return heartbeat_count_long_turn(heartbeat, time);
+    heartbeat_count(heartbeat, &heartbeat->turns, time);
     return false;
 }
 
 /* The wait has ended, and a turn begins. */
 static inline void heartbeat_end_wait(struct heartbeat *heartbeat)
 {
-    heartbeat_clear(heartbeat);
-    heartbeat->turn_since = ticks_now();
+    heartbeat->turn_since = heartbeat_time();
+    heartbeat_set(heartbeat, heartbeat->turn_since, CALLBACK_NONE);
 }
 
 /* Says which jobs run: `n`, all of this protocol, or of several: HEARTBEAT_NO_PROTOCOL. For threads

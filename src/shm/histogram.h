@@ -26,10 +26,12 @@ struct histogram_summary {
     uint64_t max_us;
 };
 
-/* Counts a time that is below HISTOGRAM_GREATEST_US. */
-static inline void histogram_count(struct histogram *histogram, uint64_t us)
+/* Counts a time that is below HISTOGRAM_GREATEST_US, in microseconds times 2^bits. */
+static inline void histogram_count_scaled(struct histogram *histogram, uint64_t time, unsigned bits)
 {
-    _Atomic uint64_t *bucket = &histogram->n[63 - __builtin_clzll(us << 1 | 1)]; /* its bits */
+    uint64_t least = UINT64_C(1) << (bits - 1); /* half a microsecond: what is less counts as it */
+    uint64_t top = (unsigned)__builtin_clzll(time | least) ^ 63; /* the highest bit */
+    _Atomic uint64_t *bucket = &histogram->n[top - (bits - 1)];
 
     atomic_store_explicit(
         bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1, memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "shm/heartbeat.h"
 #include "support/test.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static struct histogram histogram;
@@ -25,9 +26,13 @@ START_TEST(buckets_double)
         { HISTOGRAM_GREATEST_US, HISTOGRAM_BUCKETS - 1 }, { UINT64_MAX, HISTOGRAM_BUCKETS - 1 } };
 
     for (size_t i = 0; i < countof(times); i++) {
+        bool scales = times[i].us < HISTOGRAM_GREATEST_US;
+
         memset(&histogram, 0, sizeof(histogram));
         histogram_count_any(&histogram, times[i].us);
-        ck_assert_uint_eq(histogram.n[times[i].bucket], 1);
+        if (scales)
+            histogram_count_scaled(&histogram, times[i].us << 38 | UINT32_MAX, 38);
+        ck_assert_uint_eq(histogram.n[times[i].bucket], 1 + scales);
     }
 }
 END_TEST
@@ -39,10 +44,10 @@ START_TEST(summaries_round_up)
     histogram_summarize(&histogram, &out);
     ck_assert_uint_eq(out.n + out.p50_us + out.p999_us + out.max_us, 0);
     for (int i = 0; i < 990; i++)
-        histogram_count(&histogram, i < 500 ? 0 : 3);
+        histogram_count_scaled(&histogram, i < 500 ? 0 : 3 << 4, 4);
     for (int i = 0; i < 9; i++)
-        histogram_count(&histogram, 100);
-    histogram_count(&histogram, 5000);
+        histogram_count_scaled(&histogram, 100 << 4, 4);
+    histogram_count_scaled(&histogram, 5000 << 4, 4);
     histogram_summarize(&histogram, &out);
     ck_assert_uint_eq(out.n, 1000);
     ck_assert_uint_eq(out.p50_us, 1);
@@ -69,7 +74,7 @@ END_TEST
 static bool run_callback(unsigned protocol, uint64_t ticks)
 {
     heartbeat_begin(&heartbeat, CALLBACK_DATA, protocol);
-    heartbeat.since -= ticks;
+    heartbeat.now -= ticks << 16;
     return heartbeat_end(&heartbeat);
 }
 
@@ -96,13 +101,13 @@ START_TEST(long_callbacks_are_stalls)
     ck_assert_uint_eq(heartbeat.stalls, 2);
     ck_assert_uint_eq(count_all(&heartbeat.callbacks[2]), 3);
     ck_assert_uint_eq(count_all(&heartbeat.callbacks[HEARTBEAT_PROTOCOLS - 1]), 1);
-    heartbeat.turn_since -= UINT64_C(1) << 36;
+    heartbeat.turn_since -= UINT64_C(1) << (36 + 16);
     ck_assert(heartbeat_begin_wait(&heartbeat));
     stall = heartbeat_take_stall(&heartbeat);
     ck_assert_int_eq(stall.callback, CALLBACK_DATA);
     ck_assert_uint_eq(stall.protocol, 200);
     ck_assert_uint_ge(stall.us, UINT64_C(1) << 35);
-    heartbeat.turn_since -= UINT64_C(1) << 36;
+    heartbeat.turn_since -= UINT64_C(1) << (36 + 16);
     ck_assert(!heartbeat_begin_wait(&heartbeat));
     ck_assert_uint_eq(count_all(&heartbeat.turns), 2);
 }
@@ -120,6 +125,17 @@ START_TEST(a_counter_that_goes_back_makes_no_time)
 }
 END_TEST
 
+/* The limit of times that are only counted is exact, whatever the rate. */
+START_TEST(the_limit_is_a_time)
+{
+    heartbeat.rate = 12345; /* 340 ticks a microsecond */
+    heartbeat_start(&heartbeat, 1000);
+    ck_assert(!run_callback(1, UINT64_C(1000) * (1 << TICKS_RATE_BITS) / 12345));
+    ck_assert(run_callback(1, UINT64_C(1003) * (1 << TICKS_RATE_BITS) / 12345));
+    ck_assert_uint_eq(heartbeat.stalls, 1);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, set_up, NULL);
@@ -128,6 +144,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, invented_numbers_are_bounded);
     tcase_add_test(tcase, long_callbacks_are_stalls);
     tcase_add_test(tcase, a_counter_that_goes_back_makes_no_time);
+    tcase_add_test(tcase, the_limit_is_a_time);
 }
 
 TEST_MAIN("histogram", add_tests)
