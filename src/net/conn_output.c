@@ -111,14 +111,16 @@ void conn_push(struct fb_conn *conn)
 }
 
 /* Sends what an open connection has borrowed, if that is all its output and nothing waits for it;
- * false: conn_flush() is to do whatever there is to do. */
+ * false: conn_flush() is to do whatever there is to do. Where room was waited for, it is armed, and
+ * there may be more to do than to send: see send_output(). */
 static inline bool send_borrowed(struct fb_conn *conn)
 {
+    const struct event *writing = &conn->source.events[EVENT_WRITE];
     struct net *net = conn->net;
     struct io_result result;
 
     if (conn->phase != CONN_OPEN || conn->write != CONN_WRITE_ON || net->borrower != conn ||
-        conn->out != NULL || !conn->source.events[EVENT_WRITE].ready ||
+        conn->out != NULL || !writing->ready || writing->armed ||
         (conn->pipe != NULL && !conn_pipe_flows(conn)))
         return false;
     assert(net->borrowed.n == conn->unsent);

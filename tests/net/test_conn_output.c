@@ -216,6 +216,46 @@ START_TEST(lent_input_goes_to_two)
 }
 END_TEST
 
+static size_t push_and_lend(struct owner *owner, fb_bytes in)
+{
+    conn_push(owner->other->conn);
+    ck_assert_uint_eq(owner->other->conn->unsent, 0);
+    conn_write(owner->other->conn, in.p, in.n);
+    return in.n;
+}
+
+/* Lent input follows output that waited, and that another's callback has pushed meanwhile. */
+START_TEST(pushed_output_holds_nothing_back)
+{
+    static const size_t waiting[] = { 10, HIGH_WATER + 100 };
+
+    for (size_t i = 0; i < countof(waiting); i++) {
+        struct fixture *fixture = fixture_start_net(_i, 2);
+        struct owner *owner = owner_open(fixture), *other = owner_open(fixture);
+
+        owner->data = push_and_lend;
+        owner->other = other;
+        sim_set_room(other->socket, 0);
+        owner_write_pattern(other, waiting[i]);
+        fixture_settle(fixture);
+        ck_assert_uint_eq(fixture_count(fixture, COUNTER_WRITING), 1);
+        sim_says(owner->socket, "lent");
+        sim_set_room(other->socket, SIZE_MAX);
+        fixture_turn(fixture); /* reports input and room; the input is looked at first */
+        ck_assert_uint_eq(other->socket->sent_n, waiting[i] + 4);
+        ck_assert_uint_eq(fixture_count(fixture, COUNTER_WRITING), 0);
+        ck_assert_uint_eq(other->writables, waiting[i] > HIGH_WATER);
+        sim_says(other->socket, "read");
+        fixture_run(fixture);
+        ck_assert_str_eq(other->last, "read");
+        fixture_end_all(fixture);
+        owner_free(&other);
+        owner_free(&owner);
+        fixture_stop(fixture);
+    }
+}
+END_TEST
+
 START_TEST(output_goes_on_when_the_peer_takes_it)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
@@ -376,6 +416,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_lent_body_leaves_with_its_head, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, lent_input_goes_to_two, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, what_is_not_all_lent_is_copied, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, pushed_output_holds_nothing_back, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, output_goes_on_when_the_peer_takes_it, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, writing_more_keeps_the_order, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, unsent_output_holds_the_input_back, 0, FIXTURE_EVENTS);
