@@ -114,7 +114,7 @@ struct fb_conn {
     uint32_t idle : 1;          /* the owner's: may be closed to drain, or to make room */
     uint32_t session_phase : 3; /* the owner's */
     uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while it lingers */
-    uint32_t opening : 1;       /* `opened` and its flush run: the deadline waits for their end */
+    uint32_t opening : 1;       /* `opened` and its flush run: a first deadline is entered behind */
 };
 
 /* Restarts the time without a byte moved: the owner's timer stays where it is, and the owner asks
@@ -176,7 +176,7 @@ static inline void conn_deadline_set(struct fb_conn *conn, uint64_t ms)
 
     conn->deadline = deadline;
     conn->limited = 1;
-    if (!put_off && !conn->opening)
+    if (!put_off && (!conn->opening || conn->timed.prev != 0))
         conn_deadline_enter(conn);
 }
 

@@ -142,10 +142,46 @@ START_TEST(any_order_of_changes)
 }
 END_TEST
 
+static void expect_more(struct owner *owner)
+{
+    conn_deadline_set(owner->conn, owner->n);
+    conn_wheel_check(owner->fixture->net, 1);
+}
+
+/* The deadline of a connect becomes that of the connection, a sooner one or a later one. */
+START_TEST(opened_may_move_it)
+{
+    static const uint64_t moved[] = { 1, 5, 4000, 60000, 100000 };
+
+    for (size_t i = 0; i < countof(moved); i++) {
+        static const struct owner like = { .opened = expect_more };
+        struct fixture *fixture = fixture_start_net(_i, 1);
+        struct sim_server *server = owner_server(fixture);
+        struct owner *owner = owner_connect(fixture, &like);
+
+        owner->n = moved[i];
+        conn_deadline_set(owner->conn, 60000);
+        fixture_settle(fixture);
+        owner_accept(server, owner);
+        fixture_run(fixture);
+        ck_assert_uint_eq(owner->openings, 1);
+        if (moved[i] > 1)
+            fixture_pass(fixture, moved[i] - 1);
+        ck_assert_uint_eq(owner->expirations, 0);
+        fixture_pass(fixture, 1);
+        ck_assert_uint_eq(owner->expirations, 1);
+        fixture_end_all(fixture);
+        owner_free(&owner);
+        fixture_stop(fixture);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, each_is_reached_to_the_millisecond, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, putting_off_is_exact, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, opened_may_move_it, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, any_order_of_changes, 0, FIXTURE_EVENTS);
 }
 
