@@ -15,6 +15,11 @@
 #define BITS 6
 #define BUCKETS (1u << BITS) /* of a level */
 
+/* What the wheel does in one turn, when many deadlines are reached at once: a connection that goes
+ * to another bucket counts as one, one that expires as more. */
+#define STEPS_A_TURN 4096
+#define EXPIRY_COUNTS 16
+
 static_assert(BUCKETS == 64, "a level's used buckets are the bits of a number");
 
 /* In `prev` of a bucket's first connection, beside the bucket; else it is a slot. */
@@ -36,10 +41,16 @@ static uint64_t bucket_start(const struct conn_wheel *wheel, unsigned level, uns
     return (turn << BITS | bucket) << level * BITS;
 }
 
-/* Finds the first bucket that holds connections: no level's begins before those of the levels
- * below. Returns its number, or -1 where there is none. */
+/* Finds the first bucket that holds connections: that which was left half emptied, else no level's
+ * begins before those of the levels below. Returns its number, or -1 where there is none. */
 static int first_bucket(const struct conn_wheel *wheel)
 {
+    for (unsigned level = 1; level < CONN_WHEEL_LEVELS; level++) {
+        unsigned present = (unsigned)(wheel->now >> level * BITS) % BUCKETS;
+
+        if (wheel->used[level] >> present & 1)
+            return (int)(level * BUCKETS + present);
+    }
     for (unsigned level = 0; level < CONN_WHEEL_LEVELS; level++)
         if (wheel->used[level] != 0)
             return (int)(level * BUCKETS) + __builtin_ctzll(wheel->used[level]);
@@ -77,14 +88,14 @@ static void unlink_conn(struct net *net, struct fb_conn *conn)
 }
 
 /* Puts a connection into the bucket of its deadline, on the lowest level whose turn has both the
- * deadline and the present. */
+ * deadline and the present: of the higher ones no bucket is used that has begun. */
 static void put_into_bucket(struct net *net, struct fb_conn *conn)
 {
     struct conn_wheel *wheel = &net->wheel;
     uint64_t at = deadline_of(conn), start;
     unsigned level, bucket;
 
-    assert(at > wheel->now);
+    assert(at >= wheel->now);
     level = (63 - (unsigned)__builtin_clzll((at ^ wheel->now) | (BUCKETS - 1))) / BITS;
     bucket = (unsigned)(at >> level * BITS) % BUCKETS;
     link_first(net, conn, level * BUCKETS + bucket);
@@ -115,30 +126,35 @@ void conn_deadline_leave(struct fb_conn *conn)
     conn->limited = 0;
 }
 
-/* Empties a bucket that has begun: what is due expires, the rest goes to a later bucket. */
-static void run_bucket(struct net *net, unsigned bucket)
+/* Empties a bucket that has begun, into those of the levels below; of level 0 what is due expires,
+ * and what was put off goes on. Returns how many of the steps are left: none, where the bucket may
+ * not be empty. */
+static int run_bucket(struct net *net, unsigned bucket, int steps)
 {
     struct conn_wheel *wheel = &net->wheel;
 
-    while (wheel->first[bucket] != 0) {
+    while (steps > 0 && wheel->first[bucket] != 0) {
         struct fb_conn *conn = conn_at_slot(net, wheel->first[bucket]);
 
         assert(conn->phase != CONN_FREE && conn->limited);
-        if (deadline_of(conn) > net->loop.clock.mono_ms) {
+        if (bucket >= BUCKETS || deadline_of(conn) > net->loop.clock.mono_ms) {
             unlink_conn(net, conn);
             put_into_bucket(net, conn);
+            steps--;
         } else {
             conn_deadline_leave(conn);
             wheel->expired(conn);
+            steps -= EXPIRY_COUNTS;
         }
     }
+    return steps;
 }
 
 static void wheel_expired(struct loop *loop, struct timer *timer)
 {
     struct net *net = net_of_loop(loop);
     struct conn_wheel *wheel = &net->wheel;
-    int bucket;
+    int bucket, steps = STEPS_A_TURN;
 
     assert(timer == &wheel->timer);
     wheel->next = 0; /* a deadline that is set meanwhile is later than these */
@@ -146,18 +162,19 @@ static void wheel_expired(struct loop *loop, struct timer *timer)
         uint64_t start =
             bucket_start(wheel, (unsigned)bucket / BUCKETS, (unsigned)bucket % BUCKETS);
 
-        if (start > loop->clock.mono_ms) {
+        if (start > loop->clock.mono_ms || steps <= 0) {
             wheel->next = start;
             timers_arm_at(&loop->timers, timer, start);
             break;
         }
         assert(start >= wheel->now);
         wheel->now = start;
-        run_bucket(net, (unsigned)bucket);
+        steps = run_bucket(net, (unsigned)bucket, steps);
     }
-    wheel->now = loop->clock.mono_ms;
     if (bucket == -1)
         wheel->next = UINT64_MAX;
+    if (wheel->next > loop->clock.mono_ms) /* no rest waits for the next turn */
+        wheel->now = loop->clock.mono_ms;
 }
 
 void conn_wheel_init(struct conn_wheel *wheel, void (*expired)(struct fb_conn *conn))

@@ -3,7 +3,8 @@
  *
  * Setting one costs the same however many there are, and putting it off, which each message does,
  * is a store. The wheel that holds them belongs to the net; one timer of the loop drives it, and no
- * deadline is missed by more than the turn of the loop takes. */
+ * deadline is missed by more than the turn of the loop takes, unless very many are reached at once:
+ * these leave others their turn. */
 #pragma once
 
 #include "event/timer.h"

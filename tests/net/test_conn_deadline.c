@@ -177,11 +177,61 @@ START_TEST(opened_may_move_it)
 }
 END_TEST
 
+#define MANY 1200
+
+/* Turns until all have expired; returns in how many turns some did. In each a millisecond passes,
+ * as on a machine with nothing else to do. */
+static unsigned turn_until_expired(struct fixture *fixture, struct owner **owners)
+{
+    unsigned turns = 0, before = 0, n = 0;
+
+    for (int i = 0; i < 100 && n < MANY; i++) {
+        sim_pass(fixture->sim, 1);
+        fixture_turn(fixture);
+        n = 0;
+        for (unsigned k = 0; k < MANY; k++)
+            n += owners[k]->expirations;
+        turns += n > before;
+        before = n;
+    }
+    ck_assert_uint_eq(n, MANY);
+    return turns;
+}
+
+/* The distances are such that all lie in one bucket, of the first level or of a later one. */
+START_TEST(many_at_once_leave_others_their_turn)
+{
+    static const uint64_t distances[] = { 10, 100, 10000000 };
+    struct owner **owners = calloc(MANY, sizeof(struct owner *));
+
+    ck_assert_ptr_nonnull(owners);
+    for (size_t i = 0; i < countof(distances); i++) {
+        struct fixture *fixture = fixture_start_net(_i, MANY);
+        unsigned turns;
+
+        for (unsigned k = 0; k < MANY; k++) {
+            owners[k] = owner_open(fixture);
+            conn_deadline_set(owners[k]->conn, distances[i]);
+        }
+        sim_pass(fixture->sim, distances[i] - 1);
+        turns = turn_until_expired(fixture, owners);
+        ck_assert_uint_ge(turns, 3);
+        ck_assert_uint_le(turns, 20);
+        fixture_end_all(fixture);
+        for (unsigned k = 0; k < MANY; k++)
+            owner_free(&owners[k]);
+        fixture_stop(fixture);
+    }
+    free(owners);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, each_is_reached_to_the_millisecond, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, putting_off_is_exact, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, opened_may_move_it, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, many_at_once_leave_others_their_turn, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, any_order_of_changes, 0, FIXTURE_EVENTS);
 }
 
