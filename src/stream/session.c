@@ -52,6 +52,7 @@ static uint64_t idle_timeout(const struct fb_conn *conn)
 static void become_active(struct fb_conn *conn)
 {
     session_set_phase(conn, SESSION_ACTIVE);
+    conn_note_moved(conn);
     set_timeout(conn, idle_timeout(conn));
 }
 

@@ -77,6 +77,19 @@ START_TEST(the_first_byte_starts_the_idle_timeout)
 }
 END_TEST
 
+/* Longer than the deadline of a connection can be. */
+START_TEST(thirty_days_are_thirty_days)
+{
+    static const uint64_t day = 1000u * 3600 * 24;
+    struct fixture *fixture = start_timed(0, (int64_t)(30 * day));
+
+    fixture_pass(fixture, 40 * day); /* since the machine's start */
+    scripted_connect(fixture);
+    fixture_pass(fixture, 25 * day);
+    check_ends_after(fixture, 5 * day);
+}
+END_TEST
+
 START_TEST(without_timeouts_it_stays)
 {
     struct fixture *fixture = start_timed(0, 0);
@@ -202,6 +215,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, who_says_nothing_ends_with_the_first_timeout);
     tcase_add_test(tcase, the_first_byte_starts_the_idle_timeout);
+    tcase_add_test(tcase, thirty_days_are_thirty_days);
     tcase_add_test(tcase, without_timeouts_it_stays);
     tcase_add_test(tcase, input_defers_the_idle_timeout);
     tcase_add_test(tcase, it_is_the_last_move_that_counts);
