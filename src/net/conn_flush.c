@@ -217,12 +217,12 @@ static void end_or_wait(struct fb_conn *conn)
         return;
     case CONN_CLOSING:
     case CONN_KEEPING:
-        if (conn->out != NULL || !conn_splice_is_empty(conn))
+        if (conn_has_output(conn) || !conn_splice_is_empty(conn)) /* `writable` may have added it */
             break;
         finish_close(conn);
         return;
     case CONN_CLOSING_UNCONNECTED:
-        if (conn->out != NULL)
+        if (conn_has_output(conn))
             break;
         conn_end(conn, FB_FINISHED);
         return;

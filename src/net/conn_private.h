@@ -114,6 +114,12 @@ static inline bool net_is_dirty(const struct net *net)
 
 /* ---- conn_send.c ---- */
 
+/* Whether there is output: chunks, or what is borrowed of the lent input. */
+static inline bool conn_has_output(const struct fb_conn *conn)
+{
+    return conn->out != NULL || conn->net->borrower == conn;
+}
+
 /* Sends from the output and returns true; false: the connection has failed. */
 bool conn_send(struct fb_conn *conn);
 /* Notes what a system call says that was offered so many bytes of memory; false as above. */

@@ -217,7 +217,7 @@ bool conn_send(struct fb_conn *conn)
 
     assert(conn->source.fd != -1 && conn->phase >= CONN_OPENING);
     for (int i = 0; i < SENDS_A_TURN && writing->ready && conn->sent < most; i++) {
-        if (conn->out == NULL && conn->net->borrower != conn)
+        if (!conn_has_output(conn))
             return true;
         if (!send_once(conn))
             return false;

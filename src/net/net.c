@@ -16,10 +16,10 @@ static void expire_conn(struct fb_conn *conn)
     struct net *net = conn->net;
 
     assert(conn->phase != CONN_FREE && !conn->limited);
-    if (conn->phase == CONN_LINGERING)
-        conn_fail(conn, FB_TIMED_OUT);
-    else
+    if (conn_is_owned(conn))
         conn->ops->expired(conn);
+    else
+        conn_fail(conn, FB_TIMED_OUT);
     net_flush(net);
 }
 
