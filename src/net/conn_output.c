@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The output of connections: gathered while a callback runs, sent once after it by the flush.
  *
- * Responsible for the owners' calls that send, and for flushing, after each callback, all
- * connections that it has marked dirty. Output that lies in the input lent to the callback is sent
- * from there; at most one connection borrows it, and the borrowed bytes are always the last of its
+ * Responsible for the owners' calls that send, and for flushing, after each callback, whatever it
+ * has marked dirty. Output that lies in the input lent to the callback is sent from there; at most
+ * one connection borrows it, which needs no mark, and the borrowed bytes are always the last of its
  * output. Invariant: after the flush no connection borrows. */
 #include "net/conn_pipe.h"
 
@@ -17,13 +17,14 @@ static bool is_lent(const struct net *net, const uint8_t *p, size_t n)
     return at < net->lent.n && n <= net->lent.n - at;
 }
 
-/* Makes n bytes of the lent input the last of the connection's output. */
+/* Makes n bytes of the lent input the last of the connection's output. The flush looks at whoever
+ * borrows, dirty or not. */
 static inline void borrow(struct fb_conn *conn, const uint8_t *p, size_t n)
 {
+    assert(!conn->net->flushing);
     conn->net->borrower = conn;
     conn->net->borrowed = (fb_bytes) { p, n };
     conn->unsent += n;
-    conn_mark_dirty(conn);
 }
 
 /* Adds output where conn_write() does not borrow. */
@@ -36,17 +37,19 @@ static NOINLINE void write_otherwise(struct fb_conn *conn, const uint8_t *p, siz
         return;
     if (lent && net->borrower == conn && net->borrowed.p + net->borrowed.n == p) {
         net->borrowed.n += n; /* right behind what it has borrowed already */
-    } else if (!conn_own_output(conn)) {
-        return;
-    } else if (lent && net->borrower == NULL) {
-        borrow(conn, p, n);
-        return;
-    } else if (!conn_append_copy(conn, p, n)) {
-        conn_fail(conn, FB_NO_MEMORY);
+        conn->unsent += n;
         return;
     }
-    conn->unsent += n;
     conn_mark_dirty(conn);
+    if (!conn_own_output(conn))
+        return;
+    if (lent && net->borrower == NULL) {
+        borrow(conn, p, n);
+    } else if (!conn_append_copy(conn, p, n)) {
+        conn_fail(conn, FB_NO_MEMORY);
+    } else {
+        conn->unsent += n;
+    }
 }
 
 void conn_write(struct fb_conn *conn, const void *p, size_t n)
@@ -66,14 +69,16 @@ static struct chunk *add_foreign(
 {
     struct chunk *chunk = NULL;
 
-    if (conn_may_write(conn) && conn_own_output(conn))
+    if (!conn_may_write(conn))
+        return NULL;
+    conn_mark_dirty(conn);
+    if (conn_own_output(conn))
         chunk =
             chunk_create_foreign(&conn->net->chunks, kind, p, kind == CHUNK_FILE ? 0 : (size_t)n);
     if (chunk == NULL)
         return NULL;
     conn_append_chunk(conn, chunk);
     conn->unsent += n;
-    conn_mark_dirty(conn);
     return chunk;
 }
 
@@ -110,31 +115,34 @@ void conn_push(struct fb_conn *conn)
     conn_mark_dirty(conn);
 }
 
-/* Sends what an open connection has borrowed, if that is all its output and nothing waits for it;
- * false: conn_flush() is to do whatever there is to do. Where room was waited for, it is armed, and
- * there may be more to do than to send: see send_output(). */
-static inline bool send_borrowed(struct fb_conn *conn)
+/* Sends what a connection has borrowed, if it is open, that is all its output, and nothing waits
+ * for it; else, and where not all of it leaves, conn_flush() is to do whatever there is to do.
+ * Where room was waited for, it is armed, and there may be more to do than to send: see
+ * send_output(). */
+static inline void send_borrowed(struct net *net)
 {
+    struct fb_conn *conn = net->borrower;
     const struct event *writing = &conn->source.events[EVENT_WRITE];
-    struct net *net = conn->net;
     struct io_result result;
 
-    if (conn->phase != CONN_OPEN || conn->write != CONN_WRITE_ON || net->borrower != conn ||
-        conn->out != NULL || !writing->ready || writing->armed ||
-        (conn->pipe != NULL && !conn_pipe_flows(conn)))
-        return false;
+    if (unlikely(conn->phase != CONN_OPEN || conn->write != CONN_WRITE_ON || conn->out != NULL ||
+                 !writing->ready || writing->armed ||
+                 (conn->pipe != NULL && !conn_pipe_flows(conn)))) {
+        conn_mark_dirty(conn);
+        return;
+    }
     assert(net->borrowed.n == conn->unsent);
     net->pieces[0] = (struct iovec) { (uint8_t *)net->borrowed.p, net->borrowed.n };
     result = conn->source.io->send(&conn->source, net->pieces, 1);
     if (unlikely(result.status != IO_DONE || result.n != net->borrowed.n)) {
         conn_note_sent(conn, result, net->borrowed.n);
-        return false;
+        conn_mark_dirty(conn);
+        return;
     }
     net->borrower = NULL;
     conn->unsent = 0;
     conn->sent += result.n;
     conn_note_moved(conn);
-    return true;
 }
 
 /* Leaves to the next turn what callbacks of the flush mark dirty again and again. */
@@ -153,24 +161,22 @@ static COLD void postpone_dirty(struct net *net)
     }
 }
 
-void net_flush(struct net *net)
+/* Flushes the dirty connections. Input is lent to the callback that has returned, and no more to
+ * those that run now. */
+static NOINLINE void flush_dirty(struct net *net)
 {
     struct loop *loop = &net->loop;
     struct event *event;
     int rounds = 0;
 
-    if (unlikely(net->flushing)) /* a callback of the flush has called; the outer call goes on */
-        return;
+    assert(!net->flushing);
     net->flushing = true;
+    net->lent.n = 0;
     for (;;) {
         while ((event = TAILQ_FIRST(&loop->queues[QUEUE_FLUSH])) != NULL) {
-            struct fb_conn *conn = container_of(event, struct fb_conn, source.events[EVENT_WRITE]);
-
             assert(event->direction == EVENT_WRITE && event->queue == QUEUE_FLUSH);
-            TAILQ_REMOVE(&loop->queues[QUEUE_FLUSH], event, link);
-            event->queue = QUEUE_NONE;
-            if (!send_borrowed(conn))
-                conn_flush(conn);
+            loop_unpost(loop, event);
+            conn_flush(container_of(event, struct fb_conn, source.events[EVENT_WRITE]));
         }
         if (likely(net->chunks.released == NULL))
             break;
@@ -181,6 +187,16 @@ void net_flush(struct net *net)
         }
     }
     net->flushing = false;
+}
+
+void net_flush(struct net *net)
+{
+    if (unlikely(net->flushing)) /* a callback of the flush has called; the outer call goes on */
+        return;
+    if (likely(net->borrower != NULL))
+        send_borrowed(net);
+    if (unlikely(net_is_dirty(net)))
+        flush_dirty(net);
     if (DEBUG_BUILD)
         net_check(net);
 }
