@@ -160,14 +160,25 @@ static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t use
     return used;
 }
 
+static size_t session_data(struct fb_conn *conn, fb_bytes in);
+
+/* Takes the first bytes of a client, which were awaited. */
+static COLD size_t take_first(struct fb_conn *conn, fb_bytes in)
+{
+    become_active(conn);
+    return session_data(conn, in);
+}
+
 static size_t session_data(struct fb_conn *conn, fb_bytes in)
 {
-    const fb_ops *ops = likely(conn->session == NULL) ? session_server_of(conn)->protocol->ops
-                                                      : session_ops_of(conn);
+    const fb_ops *ops;
     size_t used;
 
     if (unlikely(conn->session_phase != SESSION_ACTIVE))
-        become_active(conn); /* the first byte was awaited */
+        return take_first(conn, in);
+    ops = session_server_of(conn)->protocol->ops;
+    if (unlikely(conn->session != NULL))
+        ops = session_ops_of(conn);
     if (unlikely(!SESSION_HAS(ops, data)))
         return in.n;
     session_callback_begin(conn, CALLBACK_DATA);
