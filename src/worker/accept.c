@@ -118,11 +118,13 @@ static void suspend_accepting(
     set_accept_phase(accept, phase);
     accept_update_watching(worker);
     timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
-    if (accept->exclusive) /* the kernel may have woken us alone for clients that we leave */
+    /* the kernel may have woken us alone for clients that we leave */
+    if (acceptor->own ? accept->stand_ins : accept->exclusive)
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
     accept->wakes = accept->holds_mutex;
+    accept->short_fd = acceptor->source.fd;
     if (!accept->wakes)
-        accept_wake_another(worker, acceptor->source.fd);
+        accept_wake_another(worker, accept->short_fd);
 }
 
 static void resume_accepting(struct fb_worker *worker)

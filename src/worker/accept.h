@@ -47,6 +47,7 @@ struct acceptors {
     int64_t disabled;     /* accept_disabled: turns to leave the mutex to others */
     bool left;            /* was left to them in the latest turn */
     bool wakes;           /* another worker is woken when the mutex is given back */
+    int short_fd;         /* the listener at which accepting was suspended last */
     uint64_t shortage_at; /* ms of the latest shortage, to log it once; 0: none */
     struct timer resume;
     struct timer mend;           /* when broken listeners are tried again */

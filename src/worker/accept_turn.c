@@ -79,7 +79,7 @@ void accept_after(struct fb_worker *worker)
     accept->holds_mutex = false;
     if (unlikely(accept->wakes)) {
         accept->wakes = false;
-        accept_wake_another(worker, -1);
+        accept_wake_another(worker, accept->short_fd);
     }
 }
 

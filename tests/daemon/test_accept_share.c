@@ -111,6 +111,12 @@ static void open_clients(struct daemon *daemon, int *clients, int n)
         client_echo(clients[i], "served");
 }
 
+/* Like are_open(), of any number of workers. */
+static bool are_connected(struct daemon *daemon, int64_t n)
+{
+    return control_number(json_member(control_ask(daemon, "status"), "totals"), "active") == n;
+}
+
 static void close_clients(const int *clients, int n)
 {
     for (int i = 0; i < n; i++)
@@ -251,6 +257,48 @@ START_TEST(nobody_waits_while_there_is_room)
 }
 END_TEST
 
+/* Closes the clients of the worker that serves the first one, and puts the others in front; returns
+ * how many are left. */
+static int empty_one(struct daemon *daemon, int *clients, int n)
+{
+    pid_t emptied = proc_server_of(daemon->pid, clients[0]);
+    int left = 0;
+
+    for (int i = 0; i < n; i++)
+        if (proc_server_of(daemon->pid, clients[i]) == emptied)
+            close(clients[i]);
+        else
+            clients[left++] = clients[i];
+    return left;
+}
+
+/* A full worker is woken alone for a client in its own queue, and has another look there, also
+ * while it has the accept mutex. */
+START_TEST(a_full_worker_strands_nobody)
+{
+    struct daemon *daemon = daemon_start_new(1,
+        "worker_processes 2; events { worker_connections 8; %s }"
+        "stream { server { listen 127.0.0.1:$0 reuseport; echo; } }",
+        _i == 0 ? "" : "accept_mutex off;");
+    int clients[16], n = 0;
+
+    daemon_expects(daemon, "8 worker_connections are not enough");
+    for (int round = 0; round < 8; round++) {
+        for (; n < 16; n++) {
+            int64_t from = now_ms();
+
+            clients[n] = client_open(daemon->ports[0]);
+            client_echo(clients[n], "found a place");
+            ck_assert_int_lt(now_ms() - from, SOON_MS);
+        }
+        n = empty_one(daemon, clients, n);
+        WAIT_FOR(are_connected(daemon, n));
+    }
+    close_clients(clients, n);
+    daemon_finish(daemon);
+}
+END_TEST
+
 START_TEST(off_by_a_directive)
 {
     struct daemon *daemon = start(BASIC_WAY, "accept_share off;");
@@ -299,6 +347,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_reload_spreads_again, 0, BASIC);
     tcase_add_loop_test(tcase, a_stopped_worker_gets_no_clients, 0, BASIC);
     tcase_add_loop_test(tcase, nobody_waits_while_there_is_room, 0, WAYS);
+    tcase_add_loop_test(tcase, a_full_worker_strands_nobody, 0, 2);
     tcase_add_loop_test(tcase, off_by_a_directive, 0, BASIC);
     tcase_add_loop_test(tcase, a_liar_harms_nobody, 0, 2 * BASIC);
 }
