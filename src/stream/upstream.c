@@ -36,7 +36,8 @@ static COLD void make_room(const struct fb_conn *owner)
 
     snprintf(
         text, sizeof(text), "%" PRIu32 " worker_connections are not enough", net->connections_max);
-    n = net->overdraft + idle_reclaim(stream_of(owner), owner, text);
+    n = idle_reclaim(stream_of(owner), owner, text);
+    n += net->overdraft; /* read afterwards: one of the keepalive pool has gone already */
     if (net->connection_n >= net->connections_max) /* none of the keepalive pool has gone */
         net->overdraft = n < NET_OVERDRAFT ? n : NET_OVERDRAFT;
 }
