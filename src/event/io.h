@@ -41,6 +41,8 @@ struct io_ops {
      * and then length is *length. EAGAIN is IO_AGAIN_READ; n is not used. */
     struct io_result (*accept)(
         struct source *listener, int *fd, struct sockaddr *address, socklen_t *length);
+    /* Whether a client waits at a listener, or an error. */
+    bool (*waits)(const struct source *listener);
     /* Makes a socket, whose descriptor the source has then, and begins to connect it:
      * IO_AGAIN_WRITE when connected() will say how it ended. */
     struct io_result (*connect)(

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -79,6 +80,13 @@ static struct io_result socket_accept(
     if (*fd == -1)
         return failed(IO_AGAIN_READ);
     return (struct io_result) { .status = IO_DONE };
+}
+
+static bool socket_waits(const struct source *listener)
+{
+    struct pollfd one = { .fd = listener->fd, .events = POLLIN };
+
+    return poll(&one, 1, 0) != 0;
 }
 
 static struct io_result socket_connect(
@@ -178,6 +186,7 @@ const struct io_ops io_socket = {
     .recv = socket_recv,
     .send = socket_send,
     .accept = socket_accept,
+    .waits = socket_waits,
     .connect = socket_connect,
     .connected = socket_connected,
     .name = socket_name,

@@ -27,10 +27,16 @@ struct slot_id {
     uint32_t serial; /* counts the slot's incarnations, from 1 */
 };
 
+enum slot_takes {
+    SLOT_TAKES_NONE, /* suspended, draining, or not there yet */
+    SLOT_TAKES,
+    SLOT_IS_CROWDED, /* takes clients, and closes idle ones for want of room */
+};
+
 /* A worker's word about its accepting, for the others to read beside COUNTER_ACTIVE. It alone
  * writes it, and they take no number for true (worker/accept_share.c). */
 struct slot_load {
-    _Atomic uint32_t takes;  /* clients, now: neither suspended nor draining */
+    _Atomic uint32_t takes;  /* clients, now: enum slot_takes */
     _Atomic uint32_t passed; /* descriptor of the listener whose clients it has left, and 1 */
     _Atomic uint32_t to;     /* number of the worker that it has left them to */
 };

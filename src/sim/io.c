@@ -282,6 +282,13 @@ static struct io_result socket_accept(
                      : result_failed(EBADF);
 }
 
+static bool socket_waits(const struct source *listener)
+{
+    const struct sim_endpoint *s = sim_endpoint_of(listener, "poll()");
+
+    return s == NULL || s->view.accept_error != 0 || !STAILQ_EMPTY(&s->clients);
+}
+
 static struct io_result socket_connect(
     struct source *source, const struct sockaddr *address, socklen_t length)
 {
@@ -356,6 +363,7 @@ const struct io_ops sim_io = {
     .recv = socket_recv,
     .send = socket_send,
     .accept = socket_accept,
+    .waits = socket_waits,
     .connect = socket_connect,
     .connected = socket_connected,
     .name = socket_name,

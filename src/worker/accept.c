@@ -42,7 +42,8 @@ static void set_accept_phase(struct acceptors *accept, enum accept_phase phase)
 
     assert(legal[accept->phase] & 1u << phase);
     accept->phase = phase;
-    accept_share_publish(&accept->share, phase == ACCEPT_OPEN);
+    accept->crowded = false;
+    accept_share_publish(&accept->share, phase == ACCEPT_OPEN ? SLOT_TAKES : SLOT_TAKES_NONE);
 }
 
 /* With the mutex, shared listeners are watched only by its holder. */
@@ -151,18 +152,28 @@ static void resume_expired(struct loop *loop, struct timer *timer)
 static void connection_released(struct net *net)
 {
     struct fb_worker *worker = worker_of_loop(&net->loop);
+    struct acceptors *accept = &worker->accept;
 
-    if (worker->accept.phase == ACCEPT_FULL)
+    if (accept->phase == ACCEPT_FULL)
         resume_accepting(worker);
+    if (unlikely(accept->crowded) && net->connection_n < net->connections_max) {
+        accept->crowded = false;
+        accept_share_publish(&accept->share, SLOT_TAKES);
+    }
 }
 
-/* A client waits for whom there is no slot or descriptor: others give way, or we suspend. */
+/* A client waits for whom there is no slot or descriptor: another worker takes it, connections give
+ * way, or we suspend. */
 static COLD enum outcome run_short(
     struct fb_worker *worker, struct acceptor *acceptor, enum accept_phase phase, int error)
 {
+    bool listening = acceptor->source.listening;
+
+    if (!acceptor->source.io->waits(&acceptor->source))
+        return EMPTY; /* another worker was faster, or a rescan has looked in vain */
     if ((phase == ACCEPT_FULL || error == EMFILE || error == ENFILE) &&
         accept_make_room(worker, acceptor))
-        return acceptor->source.listening ? SHORT : FAILED;
+        return listening ? SHORT : FAILED;
     suspend_accepting(worker, acceptor, phase, error);
     return SHORT;
 }

@@ -12,6 +12,8 @@
 /* A worker that was rung has so long to take the clients of a listener, or the accept mutex. */
 #define BACK_MS 2
 #define MUTEX_BACK_MS 5
+/* Before idle connections are closed for a client for whom another worker has said to have room. */
+#define SHORT_BACK_MS 10
 /* No more listeners are looked at when clients wait at any of them. */
 #define ANY_MOST 64
 
@@ -53,10 +55,12 @@ static void pass(struct fb_worker *worker, struct acceptor *acceptor, uint32_t t
 {
     struct acceptors *accept = &worker->accept;
 
-    assert(accept->even && to != SHARE_NOBODY);
+    assert(accept->bell != NULL && to != SHARE_NOBODY);
     accept->rung = to;
-    timers_arm(
-        &worker->stream.net.loop.timers, &accept->back, acceptor != NULL ? BACK_MS : MUTEX_BACK_MS);
+    timers_arm(&worker->stream.net.loop.timers, &accept->back,
+        accept->waits      ? SHORT_BACK_MS
+        : acceptor != NULL ? BACK_MS
+                           : MUTEX_BACK_MS);
     counters_add(worker->stream.net.counters, COUNTER_PASSES, 1);
     if (acceptor != NULL)
         leave_listener(worker, acceptor, to);
@@ -81,6 +85,9 @@ static void back_expired(struct loop *loop, struct timer *timer)
 
     assert(timer == &accept->back && accept->rung != SHARE_NOBODY);
     accept_share_note_answer(&accept->share, accept->rung);
+    if (accept->waits)
+        accept_share_note_refusal(&accept->share);
+    accept->waits = false;
     accept->rung = SHARE_NOBODY;
     accept->returned = true;
     come_back(worker);
@@ -116,6 +123,40 @@ bool accept_leaves_next(struct fb_worker *worker, struct acceptor *acceptor)
     return verdict != SHARE_FAIR;
 }
 
+bool accept_leaves_short(struct fb_worker *worker, struct acceptor *acceptor)
+{
+    struct acceptors *accept = &worker->accept;
+    bool turns = accept->mutex && !acceptor->own;
+    uint32_t to;
+
+    if (accept->bell == NULL || (acceptor->own && !accept->stand_ins))
+        return false;
+    accept->crowded = true; /* published before the others' word is read */
+    accept_share_publish(&accept->share, SLOT_IS_CROWDED);
+    if (timer_is_set(&accept->back))
+        return !turns && accept_leaves_event(worker, acceptor);
+    to = accept_share_find_room(&accept->share);
+    if (to == SHARE_NOBODY)
+        return false;
+    accept->waits = true;
+    accept->returned = false;
+    if (turns)
+        accept->to = to;
+    else
+        pass(worker, acceptor, to);
+    return true;
+}
+
+void accept_pass_turn(struct fb_worker *worker)
+{
+    struct acceptors *accept = &worker->accept;
+
+    if (accept->to == SHARE_NOBODY || timer_is_set(&accept->back))
+        return;
+    pass(worker, NULL, accept->to);
+    accept->to = SHARE_NOBODY;
+}
+
 /* Whether the mutex, which is free, is another worker's to take: judged by what has changed since
  * the latest accept too, but once in a millisecond at most. */
 static bool has_too_many(struct fb_worker *worker)
@@ -138,11 +179,11 @@ bool accept_leaves_turn(struct fb_worker *worker)
     bool leaves;
 
     assert(accept->mutex);
-    if (!accept->even || accept->returned)
+    if (accept->returned)
         return false;
     if (timer_is_set(&accept->back))
         return true;
-    if (!accept_mutex_is_free(&accept->turns))
+    if (!accept->even || !accept_mutex_is_free(&accept->turns))
         return false;
     leaves = has_too_many(worker);
     if (leaves)
@@ -199,6 +240,7 @@ static void bell_rung(struct loop *loop, struct source *source)
         bells_quiet(worker->heritage->bells, worker->heritage->index);
     timer_del(loop, &accept->back);
     accept->rung = SHARE_NOBODY;
+    accept->waits = false;
     come_back(worker);
     while (accept->list != NULL && (fd = accept_share_passed(&accept->share, &cursor)) != -1)
         take_passed(worker, fd);

@@ -33,6 +33,10 @@ void accept_end_passing(struct fb_worker *worker);
 bool accept_leaves_next(struct fb_worker *worker, struct acceptor *acceptor);
 /* While clients are left to others, an event of a listener: whether it is left to them too. */
 bool accept_leaves_event(struct fb_worker *worker, struct acceptor *acceptor);
+/* A client waits at the listener and has no room here: whether it is left to a worker that has. */
+bool accept_leaves_short(struct fb_worker *worker, struct acceptor *acceptor);
+/* The mutex was given back: leaves it to the worker that has room. */
+void accept_pass_turn(struct fb_worker *worker);
 /* Before the mutex is tried: whether it is left to others, for accept_leaving_ms() at most. */
 bool accept_leaves_turn(struct fb_worker *worker);
 int64_t accept_leaving_ms(void);
@@ -43,8 +47,9 @@ void accept_yield(struct fb_worker *worker, struct acceptor *acceptor);
  * listener where some wait, or -1. */
 void accept_wake_another(struct fb_worker *worker, int fd);
 
-/* accept_room.c: Has idle connections closed, soon, for a client that waits at the listener; false:
- * there are none. At once where the listener is not watched any more. */
+/* accept_room.c: Leaves a client that waits at the listener to a worker that has room, or has idle
+ * connections closed for it, soon; false: there are none. At once where the listener is not watched
+ * any more. */
 bool accept_make_room(struct fb_worker *worker, struct acceptor *acceptor);
 /* Runs a listener's WRITE event: closes them. */
 void accept_room_wanted(struct loop *loop, struct source *source);

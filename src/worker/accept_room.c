@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Room for a client that waits, where there is no slot or no descriptor for it: idle connections
- * give way. Protocols are called for the ends of these: not while clients are accepted, under the
- * mutex, but from the normal queue of the same turn, by the listener's WRITE event, which it has no
- * other use for. */
+/* Room for a client that waits, where there is no slot or no descriptor for it: another worker's,
+ * or idle connections give way. Protocols are called for the ends of these: not while clients are
+ * accepted, under the mutex, but from the normal queue of the same turn, by the listener's WRITE
+ * event, which it has no other use for. */
 #include "stream/idle.h"
 #include "worker/accept_private.h"
 #include "worker/worker.h"
@@ -28,6 +28,8 @@ bool accept_make_room(struct fb_worker *worker, struct acceptor *acceptor)
 
     if (!idle_can_reclaim(&worker->stream))
         return false;
+    if (accept_leaves_short(worker, acceptor))
+        return true;
     if (source->listening)
         loop_post(&worker->stream.net.loop, &source->events[EVENT_WRITE], QUEUE_NORMAL);
     else /* the listener is released, outside of the turn */
@@ -40,6 +42,6 @@ void accept_room_wanted(struct loop *loop, struct source *source)
     const struct acceptor *acceptor = container_of(source, struct acceptor, source);
 
     reclaim(worker_of_loop(loop));
-    if (acceptor->rescan) /* the mechanism may not report the rest by itself */
+    if (acceptor->rescan && source->listening) /* the rest may not be reported by itself */
         loop_post(loop, &source->events[EVENT_READ], QUEUE_ACCEPT);
 }

@@ -20,8 +20,9 @@ static const struct token_rate rough_rate = { .burst = 64, .per_second = 50 };
 /* The load of the others, as one look has found it. */
 struct look {
     unsigned n; /* workers that take clients */
-    uint64_t clients;
-    uint32_t least; /* clients of the one that has fewest */
+    uint64_t clients, accepts;
+    bool room;      /* only those that have room can be the one with the fewest */
+    uint32_t least; /* clients of that one */
     uint32_t number;
     bool waits; /* at the time for events */
 };
@@ -46,7 +47,7 @@ int accept_share_init(struct accept_share *share, struct shared *shared, struct 
 
 void accept_share_done(struct accept_share *share)
 {
-    accept_share_publish(share, false);
+    accept_share_publish(share, SLOT_TAKES_NONE);
     free(share->peers);
     share->peers = NULL;
     share->own = NULL;
@@ -67,14 +68,18 @@ static void look_at(
     uint64_t heartbeat = heartbeat_now(&slot->heartbeat);
     bool waits = heartbeat_callback(heartbeat) == CALLBACK_WAIT;
     uint32_t clients = read_clients(share, slot);
+    uint32_t takes = atomic_load_explicit(&slot->load.takes, memory_order_relaxed);
 
-    if (atomic_load_explicit(&slot->load.takes, memory_order_relaxed) == 0)
+    look->accepts += atomic_load_explicit(&slot->counters.n[COUNTER_ACCEPTS], memory_order_relaxed);
+    if (takes == SLOT_TAKES_NONE)
         return;
     if (peer->silent && peer->slot == slot_number && peer->heartbeat == heartbeat)
         return;
     *peer = (struct share_peer) { .heartbeat = heartbeat, .slot = slot_number };
     look->n++;
     look->clients += clients;
+    if (look->room && (takes != SLOT_TAKES || clients >= share->most))
+        return;
     if (look->number != SHARE_NOBODY &&
         (clients > look->least || (clients == look->least && (look->waits || !waits))))
         return;
@@ -94,10 +99,10 @@ static bool is_other(const struct accept_share *share, uint32_t i)
            place % SLOT_MAX < share->peer_n;
 }
 
-static struct look look_around(struct accept_share *share)
+static struct look look_around(struct accept_share *share, bool room)
 {
     const struct shared_published *published = share->shared->published;
-    struct look look = { .number = SHARE_NOBODY };
+    struct look look = { .room = room, .number = SHARE_NOBODY };
     uint32_t n = published->slot_n;
 
     for (uint32_t i = 0; i < n && i < SLOT_MAX; i++)
@@ -114,7 +119,7 @@ static uint64_t greater(uint64_t a, uint64_t b)
 enum share_verdict accept_share_judge(
     struct accept_share *share, uint32_t ours, bool yields, uint64_t now, uint32_t *to)
 {
-    struct look look = look_around(share);
+    struct look look = look_around(share, false);
     uint64_t mean = (look.clients + ours) / (look.n + 1);
 
     assert(share->own != NULL);
@@ -134,7 +139,24 @@ enum share_verdict accept_share_judge(
 uint32_t accept_share_find_least(struct accept_share *share)
 {
     assert(share->own != NULL);
-    return look_around(share).number;
+    return look_around(share, false).number;
+}
+
+uint32_t accept_share_find_room(struct accept_share *share)
+{
+    struct look look = look_around(share, true);
+
+    assert(share->own != NULL);
+    if (share->refused && look.accepts == share->accepts)
+        return SHARE_NOBODY;
+    share->refused = false;
+    share->accepts = look.accepts;
+    return look.number;
+}
+
+void accept_share_note_refusal(struct accept_share *share)
+{
+    share->refused = look_around(share, true).accepts == share->accepts;
 }
 
 void accept_share_note_answer(struct accept_share *share, uint32_t number)

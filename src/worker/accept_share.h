@@ -26,6 +26,8 @@ struct accept_share {
     struct share_peer *peers;
     unsigned peer_n; /* numbers of workers are below */
     struct token_bucket exact, rough;
+    uint64_t accepts; /* of the others, when room was looked for last */
+    bool refused;     /* none of them has accepted since, though a client waited */
 };
 
 enum share_verdict {
@@ -50,6 +52,11 @@ enum share_verdict accept_share_judge(
 /* The number of the worker with the fewest clients among those that take clients, or
  * SHARE_NOBODY. */
 uint32_t accept_share_find_least(struct accept_share *share);
+/* The one with the fewest clients among those that have room, or SHARE_NOBODY: also while it was
+ * in vain to leave a client to others, and none of them has accepted any since. */
+uint32_t accept_share_find_room(struct accept_share *share);
+/* A time later: whether it was in vain. */
+void accept_share_note_refusal(struct accept_share *share);
 /* A time after it was rung: leaves a worker out that has not turned. */
 void accept_share_note_answer(struct accept_share *share, uint32_t number);
 /* The descriptor of a listener whose clients another worker has left to us, -1 when there is no
@@ -58,8 +65,8 @@ int accept_share_passed(const struct accept_share *share, uint32_t *cursor);
 /* Publishes the listener whose clients are left to worker `to`; -1: none. */
 void accept_share_publish_pass(struct accept_share *share, int fd, uint32_t to);
 
-/* Publishes whether this worker takes clients. */
-static inline void accept_share_publish(struct accept_share *share, bool takes)
+/* Publishes whether this worker takes clients, and has room for them. */
+static inline void accept_share_publish(struct accept_share *share, enum slot_takes takes)
 {
     if (share->own != NULL)
         atomic_store_explicit(&share->own->load.takes, takes, memory_order_relaxed);

@@ -77,6 +77,8 @@ void accept_after(struct fb_worker *worker)
     assert(accept->mutex && accept->holds_mutex);
     accept_mutex_release(&accept->turns, worker->stream.net.loop.clock.mono_ms);
     accept->holds_mutex = false;
+    if (unlikely(accept->waits))
+        accept_pass_turn(worker);
     if (unlikely(accept->wakes)) {
         accept->wakes = false;
         accept_wake_another(worker, accept->short_fd);

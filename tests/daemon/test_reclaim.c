@@ -5,7 +5,9 @@
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "daemon/proc.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -134,6 +136,66 @@ START_TEST(off_they_stay)
 }
 END_TEST
 
+#define WORKERS 4
+#define ROOM 16
+
+static const struct {
+    const char *events, *parameter;
+} ways[] = {
+    { "", "" },
+    { "accept_share off;", "" },
+    { "multi_accept on;", "" },
+    { "accept_mutex off;", "" },
+    { "accept_mutex off; accept_share off;", "" },
+    { "accept_mutex off;", "reuseport" },
+    { "", "reuseport" },
+    { "use poll; accept_mutex off; accept_share off;", "" },
+};
+
+static bool all_accept(struct daemon *daemon)
+{
+    struct json_value status = control_ask(daemon, "status"), worker;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < WORKERS; i++) {
+        worker = control_at(control_at(status, "generations", 0), "workers", i);
+        n += strcmp(control_text(worker, "state"), "accepting") == 0;
+    }
+    return n == WORKERS;
+}
+
+/* A worker has its idle connections closed neither while another has room, nor while no client
+ * waits: when a worker is killed, all look whether any does. */
+START_TEST(room_elsewhere_comes_first)
+{
+    struct daemon *daemon = daemon_create(1);
+    int clients[WORKERS * ROOM + ROOM];
+    int64_t from;
+
+    daemon_expects(daemon, "idle connections are closed");
+    daemon_expects(daemon, "exited on signal 9");
+    daemon_configure(daemon,
+        MODULES "worker_processes 4; events { worker_connections 16; %s }"
+                "stream { server { listen 127.0.0.1:$0 %s; resp; } }",
+        ways[_i].events, ways[_i].parameter);
+    daemon_start(daemon);
+    for (unsigned i = 0; i < WORKERS * ROOM; i++)
+        ping(clients[i] = client_open(daemon->ports[0]));
+    ck_assert_int_eq(kill(proc_server_of(daemon->pid, clients[WORKERS * ROOM - 1]), SIGKILL), 0);
+    daemon_wait_log(daemon, "exited on signal 9");
+    WAIT_FOR(all_accept(daemon));
+    from = count_reclaimed(daemon);
+    for (unsigned i = WORKERS * ROOM; i < countof(clients); i++)
+        ping(clients[i] = client_open(daemon->ports[0]));
+    /* a loaded machine may let the one that has room sleep for too long */
+    ck_assert_int_le(from, ROOM / 8 * 2);
+    ck_assert_int_le(count_reclaimed(daemon) - from, ROOM / 8);
+    for (unsigned i = 0; i < countof(clients); i++)
+        close(clients[i]);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* A connection to a server needs room too. */
 START_TEST(connects_have_room_made)
 {
@@ -168,6 +230,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_longest_idle_gives_way, 0, countof(shortages));
     tcase_add_loop_test(tcase, many_come_at_once, 0, countof(shortages));
     tcase_add_test(tcase, off_they_stay);
+    tcase_add_loop_test(tcase, room_elsewhere_comes_first, 0, countof(ways));
     tcase_add_test(tcase, connects_have_room_made);
 }
 

@@ -104,7 +104,7 @@ START_TEST(one_more_is_left_to_the_least)
     ck_assert_uint_eq(pool->to, 2);
     set_clients(pool, 2, 3);
     turn(pool, 3, CALLBACK_WAIT);
-    ck_assert_int_eq(judge(pool, 4, _i), SHARE_PASS); /* of equals, to the one that waits */
+    ck_assert_int_eq(judge(pool, 4, _i), SHARE_PASS); /* the one that waits, of equals */
     ck_assert_uint_eq(pool->to, 3);
     ck_assert_uint_eq(accept_share_find_least(&pool->share), 3);
     stop(pool);
@@ -193,6 +193,32 @@ START_TEST(a_silent_worker_is_left_out)
 }
 END_TEST
 
+/* Room is with those who say so, and have fewer than can be; after a client has waited in vain it
+ * is with nobody until another worker accepts one. */
+START_TEST(room_is_found)
+{
+    struct pool *pool = start();
+
+    for (unsigned i = 1; i < WORKERS; i++)
+        set_clients(pool, i, 10 * i);
+    slot_of(pool, 1)->load.takes = SLOT_IS_CROWDED;
+    ck_assert_uint_eq(accept_share_find_least(&pool->share), 1);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share), 2);
+    accept_share_note_refusal(&pool->share);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share), SHARE_NOBODY);
+    slot_of(pool, 3)->counters.n[COUNTER_ACCEPTS]++;
+    ck_assert_uint_eq(accept_share_find_room(&pool->share), 2);
+    slot_of(pool, 3)->counters.n[COUNTER_ACCEPTS]++;
+    accept_share_note_refusal(&pool->share);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share), 2);
+    set_clients(pool, 2, MOST);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share), 3);
+    slot_of(pool, 3)->load.takes = UINT32_MAX;
+    ck_assert_uint_eq(accept_share_find_room(&pool->share), SHARE_NOBODY);
+    stop(pool);
+}
+END_TEST
+
 /* A number that cannot be counts as the most that can be. */
 START_TEST(lies_are_bounded)
 {
@@ -246,6 +272,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, tokens_bound_it);
     tcase_add_test(tcase, who_takes_none_does_not_count);
     tcase_add_test(tcase, a_silent_worker_is_left_out);
+    tcase_add_test(tcase, room_is_found);
     tcase_add_loop_test(tcase, lies_are_bounded, 0, 4);
     tcase_add_test(tcase, a_pass_is_found_by_its_worker);
 }
