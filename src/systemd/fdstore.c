@@ -37,14 +37,16 @@ bool fdstore_is_name(const char *name)
            name[1 + HASH_LENGTH] == '\0'; /* a unit "forkbeard-x.socket" is no name of ours */
 }
 
-static void store_sockets(struct listener *listener, struct log *log)
+/* Returns false where no more can be stored for now. */
+static bool store_sockets(struct listener *listener, struct log *log)
 {
     char name[FDSTORE_NAME_MAX];
 
     name_of(listener, name);
     for (; listener->stored_n < listener->fd_n; listener->stored_n++)
         if (notify_store(log, name, listener->fds[listener->stored_n]) == -1)
-            return;
+            return false;
+    return true;
 }
 
 void fdstore_add(struct listeners *listeners, struct log *log)
@@ -54,8 +56,8 @@ void fdstore_add(struct listeners *listeners, struct log *log)
     if (!notify_is_on())
         return;
     STAILQ_FOREACH (listener, &listeners->list, link)
-        if (!listener->foreign)
-            store_sockets(listener, log);
+        if (!listener->foreign && !store_sockets(listener, log))
+            return; /* as it would be for each of thousands, with a line of its own */
 }
 
 void fdstore_drop(struct listener *listener, struct log *log)
