@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define BARRIER "BARRIER=1"
@@ -280,6 +281,16 @@ static struct notify_message *find_last(const struct notify_queue *queue, enum n
     return message != NULL && message->kind == kind ? message : NULL;
 }
 
+/* Whether a descriptor with this number leaves enough for others, an eighth of them: the daemon has
+ * to serve while copies wait. */
+static bool leaves_room(int fd)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == -1 ||
+           (rlim_t)fd < limit.rlim_cur - limit.rlim_cur / 8;
+}
+
 static struct notify_message *create(enum notify_kind kind, const char *text, int fd)
 {
     size_t length = strlen(text);
@@ -311,6 +322,13 @@ static int add(
     message = fd != -1 || kind == NOTIFY_MAIN_PID || queue->plain_n < NOTIFY_QUEUE_MAX
                   ? create(kind, text, fd)
                   : NULL;
+    if (message != NULL && message->fd != -1 && !TAILQ_EMPTY(&queue->messages) &&
+        !leaves_room(message->fd)) {
+        close(message->fd);
+        free(message);
+        message = NULL;
+        errno = EMFILE;
+    }
     if (message == NULL) {
         log_write(log, LEVEL_ALERT, errno, "a message to the service manager was dropped");
         return -1;

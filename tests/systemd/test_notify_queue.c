@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -233,6 +234,29 @@ START_TEST(descriptors_wait_in_any_number)
 }
 END_TEST
 
+/* Copies that wait never take the last descriptors, which the daemon needs to serve. */
+START_TEST(copies_leave_room)
+{
+    const struct rlimit limit = { 80, 80 };
+    struct fixture f;
+    unsigned n = 0;
+
+    set_up(&f);
+    fill(&f);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    while (push(&f, NOTIFY_STORE, STORE("a")) == 0)
+        n++;
+    ck_assert_uint_gt(n, 30);
+    ck_assert_ptr_nonnull(strstr(logged(&f), "was dropped (24: Too many open files)"));
+    for (unsigned i = 0; i < 9; i++)
+        ck_assert_int_ne(dup(f.other), -1);
+    while (take(&f) != NULL)
+        if (f.sent != -1)
+            close(f.sent);
+    tear_down(&f);
+}
+END_TEST
+
 /* Removals wait in any number too: all listeners may be left to another process. */
 START_TEST(removals_wait_in_any_number)
 {
@@ -380,6 +404,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_later_message_makes_others_needless, 0,
         (int)(sizeof(scripts) / sizeof(scripts[0])));
     tcase_add_test(tcase, descriptors_wait_in_any_number);
+    tcase_add_test(tcase, copies_leave_room);
     tcase_add_test(tcase, removals_wait_in_any_number);
     tcase_add_test(tcase, what_waits_is_bounded);
     tcase_add_test(tcase, it_is_said_once_that_the_manager_does_not_read);
