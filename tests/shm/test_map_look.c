@@ -201,7 +201,7 @@ START_TEST(a_damaged_pool_is_whole_once_it_is_used)
 }
 END_TEST
 
-/* What is whole is only read. */
+/* A whole map is only read. */
 START_TEST(a_look_changes_nothing)
 {
     struct shm_map *map = filled_map(), later;

@@ -353,7 +353,7 @@ START_TEST(nobody_is_the_only_holder_for_long)
 }
 END_TEST
 
-/* Who takes the mutex back at once does not play by the rules. */
+/* A worker that takes the mutex back at once does not play by the rules. */
 START_TEST(a_rival_that_lets_nobody_turn_is_damage)
 {
     struct pair pair = make_pair();
