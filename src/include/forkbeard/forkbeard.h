@@ -277,11 +277,10 @@ FB_SDK void fb_close(fb_conn *conn);
 /* Discards the unsent output and resets the connection; `closed` follows with FB_ABORTED. */
 FB_SDK void fb_abort(fb_conn *conn);
 
-/* Ends the connection as FB_TIMED_OUT when no byte has been received or sent for `ms`, or up to 300
- * ms less; 0: never. A client starts with its server's idle_timeout; first_byte_timeout applies
- * until its first byte in any case. A connection to a server starts with 60 s until it is
- * connected, and no timeout then; a timeout that is set earlier holds for both. A pipe has a
- * timeout of its own. */
+/* Ends the connection as FB_TIMED_OUT when no byte has been received or sent for `ms`; 0: never. A
+ * client starts with its server's idle_timeout; first_byte_timeout applies until its first byte in
+ * any case. A connection to a server starts with 60 s until it is connected, and no timeout then; a
+ * timeout that is set earlier holds for both. A pipe has a timeout of its own. */
 FB_SDK void fb_set_timeout(fb_conn *conn, uint64_t ms);
 /* Sets a timer, which calls the callback `timer` with `id` in `ms`, at least 1. A timer of this id
  * that is set already is moved. There may be any number of timers; all are cancelled when the
