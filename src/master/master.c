@@ -180,7 +180,8 @@ static void run(struct master *master)
                 upgrade_receive(&master->upgrade);
         }
         timers_run(&master->timers);
-        upgrade_tell_main(&master->upgrade);
+        if (master->upgrade.main_owed)
+            upgrade_tell_main(&master->upgrade);
         if (!over)
             carry_out_commands(master);
         else if (master->phase != MASTER_RUNS) /* the other process may be the main one already */
