@@ -2,10 +2,13 @@
 /* The output of connections: gathered while a callback runs, sent once after it by the flush.
  *
  * Responsible for the owners' calls that send, and for flushing, after each callback, whatever it
- * has marked dirty. Output that lies in the input lent to the callback is sent from there; at most
- * one connection borrows it, which needs no mark, and the borrowed bytes are always the last of its
- * output. Invariant: after the flush no connection borrows. */
+ * has marked dirty. Output that lies in the input lent to the callback is sent from there, and little
+ * else from the worker's own few bytes; at most one connection borrows either, which needs no mark,
+ * and the borrowed bytes are always the last of its output. Invariant: after the flush no
+ * connection borrows. */
 #include "net/conn_pipe.h"
+
+#include <string.h>
 
 /* Rounds of a flush: in each, memory is released whose owners may write more. */
 #define FLUSHES_A_TURN 8
@@ -17,8 +20,8 @@ static bool is_lent(const struct net *net, const uint8_t *p, size_t n)
     return at < net->lent.n && n <= net->lent.n - at;
 }
 
-/* Makes n bytes of the lent input the last of the connection's output. The flush looks at whoever
- * borrows, dirty or not. */
+/* Makes n bytes, which stay where they are until the flush, the last of the connection's output.
+ * The flush looks at whoever borrows, dirty or not. */
 static inline void borrow(struct fb_conn *conn, const uint8_t *p, size_t n)
 {
     assert(!conn->net->flushing);
@@ -27,19 +30,33 @@ static inline void borrow(struct fb_conn *conn, const uint8_t *p, size_t n)
     conn->unsent += n;
 }
 
+/* Adds to what the connection has borrowed already what lies behind it, or fits there; false: it is
+ * to be copied. */
+static bool borrow_more(struct fb_conn *conn, const uint8_t *p, size_t n, bool lent)
+{
+    struct net *net = conn->net;
+    fb_bytes *borrowed = &net->borrowed;
+    size_t at = (uintptr_t)borrowed->p - (uintptr_t)net->little;
+    bool is_little = at < sizeof(net->little);
+
+    if (lent ? borrowed->p + borrowed->n != p
+             : !is_little || n > sizeof(net->little) - at - borrowed->n)
+        return false;
+    if (!lent)
+        memcpy(net->little + at + borrowed->n, p, n);
+    borrowed->n += n;
+    conn->unsent += n;
+    return true;
+}
+
 /* Adds output where conn_write() does not borrow. */
-static NOINLINE void write_otherwise(struct fb_conn *conn, const uint8_t *p, size_t n)
+static NOINLINE void write_more(struct fb_conn *conn, const uint8_t *p, size_t n)
 {
     struct net *net = conn->net;
     bool lent = is_lent(net, p, n);
 
-    if (!conn_may_write(conn) || n == 0)
+    if (!conn_may_write(conn) || n == 0 || (net->borrower == conn && borrow_more(conn, p, n, lent)))
         return;
-    if (lent && net->borrower == conn && net->borrowed.p + net->borrowed.n == p) {
-        net->borrowed.n += n; /* right behind what it has borrowed already */
-        conn->unsent += n;
-        return;
-    }
     conn_mark_dirty(conn);
     if (!conn_own_output(conn))
         return;
@@ -54,13 +71,17 @@ static NOINLINE void write_otherwise(struct fb_conn *conn, const uint8_t *p, siz
 
 void conn_write(struct fb_conn *conn, const void *p, size_t n)
 {
-    const struct net *net = conn->net;
+    struct net *net = conn->net;
 
-    if (conn->phase == CONN_OPEN && conn->write == CONN_WRITE_ON && net->borrower == NULL &&
-        is_lent(net, p, n) && n > 0)
+    if (unlikely(conn->phase != CONN_OPEN || conn->write != CONN_WRITE_ON ||
+                 net->borrower != NULL || n == 0))
+        write_more(conn, p, n);
+    else if (is_lent(net, p, n))
         borrow(conn, p, n);
+    else if (likely(n <= sizeof(net->little) && conn->out == NULL && !net->flushing))
+        borrow(conn, memcpy(net->little, p, n), n);
     else
-        write_otherwise(conn, p, n);
+        write_more(conn, p, n);
 }
 
 /* Adds a chunk that is no copy; NULL where nothing can be added. */
@@ -115,17 +136,16 @@ void conn_push(struct fb_conn *conn)
     conn_mark_dirty(conn);
 }
 
-/* Sends what a connection has borrowed, if it is open, that is all its output, and nothing waits
- * for it; else, and where not all of it leaves, conn_flush() is to do whatever there is to do.
- * Where room was waited for, it is armed, and there may be more to do than to send: see
- * send_output(). */
+/* Sends what a connection has borrowed, if that is all its output and nothing waits for it; else,
+ * and where not all of it leaves, conn_flush() is to do whatever there is to do. Where room was
+ * waited for, it is armed, and there may be more to do than to send: see send_output(). */
 static inline void send_borrowed(struct net *net)
 {
     struct fb_conn *conn = net->borrower;
     const struct event *writing = &conn->source.events[EVENT_WRITE];
     struct io_result result;
 
-    if (unlikely(conn->phase != CONN_OPEN || conn->write != CONN_WRITE_ON || conn->out != NULL ||
+    if (unlikely(!conn_can_send(conn) || conn->write != CONN_WRITE_ON || conn->out != NULL ||
                  !writing->ready || writing->armed ||
                  (conn->pipe != NULL && !conn_pipe_flows(conn)))) {
         conn_mark_dirty(conn);
@@ -162,7 +182,7 @@ static COLD void postpone_dirty(struct net *net)
 }
 
 /* Flushes the dirty connections. Input is lent to the callback that has returned, and no more to
- * those that run now. */
+ * those that run now, of which none borrows. */
 static NOINLINE void flush_dirty(struct net *net)
 {
     struct loop *loop = &net->loop;

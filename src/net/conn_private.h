@@ -96,8 +96,7 @@ static inline void conn_mark_dirty(struct fb_conn *conn)
     loop_post(loop, event, QUEUE_FLUSH);
 }
 
-/* Leaves the flush of a dirty connection, whose output does not lie in lent input, to the next
- * turn. */
+/* Leaves the flush of a dirty connection, which borrows nothing, to the next turn. */
 static inline void conn_postpone_flush(struct fb_conn *conn)
 {
     struct event *event = &conn->source.events[EVENT_WRITE];
@@ -114,7 +113,7 @@ static inline bool net_is_dirty(const struct net *net)
 
 /* ---- conn_send.c ---- */
 
-/* Whether there is output: chunks, or what is borrowed of the lent input. */
+/* Whether there is output: chunks, or what is borrowed. */
 static inline bool conn_has_output(const struct fb_conn *conn)
 {
     return conn->out != NULL || conn->net->borrower == conn;
@@ -124,12 +123,12 @@ static inline bool conn_has_output(const struct fb_conn *conn)
 bool conn_send(struct fb_conn *conn);
 /* Notes what a system call says that was offered so many bytes of memory; false as above. */
 NOINLINE bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered);
-/* Adds a copy to the ring; false without memory. Lent input that the connection has borrowed comes
- * before it, and is copied by conn_own_output(). */
+/* Adds a copy to the ring; false without memory. What the connection has borrowed comes before it,
+ * and is copied by conn_own_output(). */
 bool conn_append_copy(struct fb_conn *conn, const uint8_t *p, size_t n);
 void conn_append_chunk(struct fb_conn *conn, struct chunk *chunk);
-/* Copies what the connection has borrowed of the lent input, which ends with the callback; false:
- * the connection has failed. */
+/* Copies what the connection has borrowed, which others may overwrite after the flush; false: the
+ * connection has failed. */
 bool conn_own_output(struct fb_conn *conn);
 void conn_drop_output(struct fb_conn *conn);
 

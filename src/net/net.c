@@ -129,7 +129,7 @@ void net_check(const struct net *net)
     assert(n == net->connection_n && n <= net->connections_max + NET_OVERDRAFT);
     assert(clients == net->client_n);
     assert(net->spare_pipe_n <= NET_SPARE_PIPES);
-    assert(net->borrower == NULL || net->lent.n > 0 || net->flushing);
+    assert(net->borrower == NULL || net->borrowed.n > 0);
     chunk_pool_check(&net->chunks);
     conn_wheel_check(net, timed);
     if (net->flushing)

@@ -27,6 +27,8 @@ struct pipe_ends {
 #define NET_SPARE_PIPES 8
 /* The most that the connections can be beyond connections_max. */
 #define NET_OVERDRAFT 32
+/* Bytes of copied output that need no chunk until the flush. */
+#define NET_LITTLE 2048
 /* Pieces of memory that one system call takes. */
 #define NET_PIECES 64
 
@@ -48,8 +50,8 @@ struct net {
     uint8_t *scratch; /* receive buffer of connections without unconsumed input */
     size_t scratch_size;
     fb_bytes lent; /* input that the running callback may borrow in its output; n is 0: none */
-    struct fb_conn *borrower; /* whose output ends with lent input; NULL: no connection's does */
-    fb_bytes borrowed;        /* what of it */
+    struct fb_conn *borrower; /* whose output ends with lent input or with `little`, or NULL */
+    fb_bytes borrowed;        /* what of these */
     bool flushing;
     struct chunk_pool chunks;
     struct conn_wheel wheel;                       /* the connections' deadlines */
@@ -57,6 +59,7 @@ struct net {
     struct iovec pieces[NET_PIECES];               /* of the system call that sends */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
     unsigned spare_pipe_n;
+    uint8_t little[NET_LITTLE]; /* output that the flush takes at once most often */
 };
 
 struct net_options {
