@@ -236,9 +236,21 @@ static void end_or_wait(struct fb_conn *conn)
     conn_count(conn);
 }
 
+/* Whether a connection is closed and there is nothing that it has to send or to stop. */
+static inline bool only_closes(const struct fb_conn *conn)
+{
+    return conn->phase == CONN_CLOSING && conn->unsent == 0 && conn->out == NULL &&
+           conn->pipe == NULL && conn->write != CONN_WRITE_ENDING &&
+           !conn->source.events[EVENT_WRITE].armed;
+}
+
 void conn_flush(struct fb_conn *conn)
 {
     assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
+    if (only_closes(conn)) {
+        finish_close(conn);
+        return;
+    }
     if (conn_can_send(conn) || advance_connect(conn))
         send_output(conn);
     end_or_wait(conn);
