@@ -150,21 +150,42 @@ static void watch_writing(struct fb_conn *conn)
         conn_fail(conn, FB_NO_MEMORY);
 }
 
+/* Ends our half, whose output has left: where the peer's has ended too, the close says so. */
+static void end_writing(struct fb_conn *conn)
+{
+    conn_set_write(conn, CONN_WRITE_ENDED);
+    if (conn->read != CONN_READ_ENDED || !conn_splice_is_done(conn))
+        conn->source.io->shutdown(&conn->source);
+}
+
 static void send_output(struct fb_conn *conn)
 {
-    if (!conn_send(conn) || !conn_own_output(conn))
+    if (conn_has_output(conn) && (!conn_send(conn) || !conn_own_output(conn)))
         return;
     if (conn->pipe != NULL)
         conn_splice_progress(conn);
-    if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_splice_is_empty(conn)) {
-        conn->source.io->shutdown(&conn->source);
-        conn_set_write(conn, CONN_WRITE_ENDED);
-    }
+    if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_splice_is_empty(conn))
+        end_writing(conn);
     if (conn->out != NULL || !conn_splice_is_empty(conn))
         watch_writing(conn);
     else if (conn->source.events[EVENT_WRITE].armed)
         source_disarm(&conn->net->loop, &conn->source, EVENT_WRITE);
     update_pressure(conn);
+}
+
+/* Watches for the end of our connect(), and, where that is one system call less, for input too:
+ * what comes of it is noted until reading is armed. */
+static void watch_connect(struct fb_conn *conn)
+{
+    struct loop *loop = &conn->net->loop;
+    struct source *source = &conn->source;
+
+    if (!loop->mechanism->edge || source->events[EVENT_WRITE].active)
+        watch_writing(conn);
+    else if (source_arm_both(loop, source) == -1)
+        conn_fail(conn, FB_NO_MEMORY);
+    else
+        source_disarm(loop, source, EVENT_READ);
 }
 
 /* Asks how our connect() has ended. */
@@ -173,7 +194,7 @@ static void check_connect(struct fb_conn *conn)
     struct io_result result;
 
     if (!conn->source.events[EVENT_WRITE].ready) {
-        watch_writing(conn);
+        watch_connect(conn);
         return;
     }
     result = conn->source.io->connected(&conn->source);

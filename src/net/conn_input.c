@@ -83,7 +83,8 @@ static COLD void note_nothing(struct fb_conn *conn, struct io_result result)
     case IO_EOF:
         conn_set_read(conn, CONN_READ_ENDED);
         conn_update_reading(conn);
-        conn_mark_dirty(conn); /* the sending half may have ended before */
+        if (conn->write == CONN_WRITE_ENDED)
+            conn_mark_dirty(conn);
         break;
     case IO_FAILED:
         conn_log(conn, LEVEL_INFO, result.error, "recv() failed");
@@ -189,7 +190,7 @@ static NOINLINE void flush_and_keep(
         keep_input(conn, in, used, chunk);
     else if (chunk != NULL)
         chunk_free(&net->chunks, chunk);
-    net_flush(net); /* without memory the connection has failed */
+    net_flush_rest(net); /* without memory the connection has failed */
 }
 
 /* Gives input to the owner and flushes while it is valid; false: the connection has gone. */
@@ -226,15 +227,20 @@ static COLD bool deliver_end(struct fb_conn *conn)
         rest = (fb_bytes) { chunk->p, chunk_length(chunk) };
     net->lent = rest;
     conn->ops->eof(conn, rest);
-    flush_and_keep(conn, generation, rest.n, chunk);
+    if (chunk == NULL)
+        net_flush(net);
+    else
+        flush_and_keep(conn, generation, rest.n, chunk);
     return conn->source.generation == generation;
 }
 
 /* Sees to what follows when nothing was received. */
 static COLD void end_input(struct fb_conn *conn)
 {
+    struct net *net = conn->net;
+
     if (conn->read != CONN_READ_ENDED || deliver_end(conn))
-        net_flush(conn->net);
+        net_flush_rest(net);
 }
 
 /* Receives, or takes what is to be offered again, and delivers until there is no more, or others
@@ -312,7 +318,7 @@ static NOINLINE void read_otherwise(struct fb_conn *conn)
         discard_input(conn);
     else if (!read_input(conn))
         return;
-    net_flush(net);
+    net_flush_rest(net);
     if (conn->source.generation != generation)
         return;
     if (conn->opening) {

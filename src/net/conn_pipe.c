@@ -171,6 +171,13 @@ static void offer_again(struct fb_conn *conn)
         conn_redeliver(conn);
 }
 
+/* Whether an end has nothing to send, and no end of the other to pass on. */
+static bool has_nothing_to_do(const struct fb_conn *conn)
+{
+    return conn->unsent == 0 && conn->out == NULL && conn->write == CONN_WRITE_ON &&
+           conn_pipe_other(conn)->read != CONN_READ_ENDED;
+}
+
 int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
 {
     struct net *net = a->net;
@@ -189,7 +196,8 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
         timer_set(&net->loop, &pipe->timer, timeout_ms);
     for (int i = 0; i < 2; i++) {
         offer_again(pipe->ends[i]);
-        conn_mark_dirty(pipe->ends[i]);
+        if (!has_nothing_to_do(pipe->ends[i]))
+            conn_mark_dirty(pipe->ends[i]);
     }
     return 0;
 }

@@ -111,6 +111,13 @@ static inline bool net_is_dirty(const struct net *net)
     return !TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL;
 }
 
+/* Flushes what may have become dirty since the latest flush. */
+static inline void net_flush_rest(struct net *net)
+{
+    if (net_is_dirty(net) || net->borrower != NULL || DEBUG_BUILD)
+        net_flush(net);
+}
+
 /* ---- conn_send.c ---- */
 
 /* Whether there is output: chunks, or what is borrowed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The output of a connection that waits: a ring of chunks, behind which borrowed bytes may come, and
- * the system calls that hand both to the kernel.
+/* The output of a connection that waits: a ring of chunks, behind which borrowed bytes may come,
+ * and the system calls that hand both to the kernel.
  *
  * Responsible for conn->out and net->borrowed. Never ends the connection and never watches for
  * room; the flush does. Invariant: conn->unsent is the sum of the chunks and of what the connection

@@ -163,13 +163,13 @@ void conn_splice_progress(struct fb_conn *to)
     struct fb_conn *from = conn_pipe_other(to);
 
     CHECK_KIND(to->pipe, CONN_PIPE_KIND);
-    if (to->out == NULL)
+    if (conn_direction_to(to)->buffered > 0 && to->out == NULL)
         push_held(to);
     if (from == NULL)
         return;
     if (to->out != NULL || conn_direction_to(to)->buffered > 0)
         conn_stop(from);
-    else if (from->read == CONN_READ_ENDED)
+    else if (from->read == CONN_READ_ENDED && to->write == CONN_WRITE_ON)
         conn_shutdown(to);
     else if (from->read == CONN_READ_STOPPED)
         conn_resume(from);

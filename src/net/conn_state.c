@@ -62,7 +62,11 @@ void conn_update_reading(struct fb_conn *conn)
 
 void conn_redeliver(struct fb_conn *conn)
 {
-    conn->redeliver = 1;
+    const struct net *net = conn->net;
+
+    /* while `data` runs, or the flush behind it, nobody knows yet what it leaves */
+    if (conn->in != NULL || net->lent.n > 0 || net->flushing)
+        conn->redeliver = 1;
     conn_update_reading(conn);
 }
 
