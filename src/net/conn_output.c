@@ -2,9 +2,9 @@
 /* The output of connections: gathered while a callback runs, sent once after it by the flush.
  *
  * Responsible for the owners' calls that send, and for flushing, after each callback, whatever it
- * has marked dirty. Output that lies in the input lent to the callback is sent from there, and little
- * else from the worker's own few bytes; at most one connection borrows either, which needs no mark,
- * and the borrowed bytes are always the last of its output. Invariant: after the flush no
+ * has marked dirty. Output that lies in the input lent to the callback is sent from there, and
+ * little else from the worker's own few bytes; at most one connection borrows either, which needs
+ * no mark, and the borrowed bytes are always the last of its output. Invariant: after the flush no
  * connection borrows. */
 #include "net/conn_pipe.h"
 
