@@ -15,7 +15,7 @@
 #define BITS 6
 #define BUCKETS (1u << BITS) /* of a level */
 
-/* What the wheel does in one turn, when many deadlines are reached at once: a connection that goes
+/* Bounds of one turn of the wheel, when many deadlines are reached at once: a connection that goes
  * to another bucket counts as one, one that expires as more. */
 #define STEPS_A_TURN 4096
 #define EXPIRY_COUNTS 16

@@ -56,7 +56,7 @@ struct net {
     struct chunk_pool chunks;
     struct conn_wheel wheel;                       /* the connections' deadlines */
     struct io_span received;                       /* by the last receive without kept input */
-    struct iovec pieces[NET_PIECES];               /* of the system call that sends */
+    struct iovec pieces[NET_PIECES];               /* the sending system call's */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
     unsigned spare_pipe_n;
     uint8_t little[NET_LITTLE]; /* output that the flush takes at once most often */

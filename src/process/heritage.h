@@ -16,8 +16,8 @@ struct heritage {
     struct shared *shared;
     struct slot_id slot;
     unsigned index;                 /* number among worker_processes, from 0 */
-    uint32_t place;                 /* this number with the generation's: slot_place() */
-    const struct bells *bells;      /* of the generation; NULL in a single process */
+    uint32_t place;                 /* the number together with the generation's: slot_place() */
+    const struct bells *bells;      /* the generation's; NULL in a single process */
     int channel;                    /* the worker's end; -1 in a single process */
     const struct memory *memory;    /* memory of connections; NULL: the allocator's */
     struct diag *diag;              /* collects why the worker cannot start; or NULL */

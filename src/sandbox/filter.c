@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUILD_MS 10000 /* it takes a few */
+#define BUILD_MS 10000 /* a few are usual */
 
 struct sandbox_filter {
     unsigned short n;

@@ -43,7 +43,8 @@ bool heartbeat_count_otherwise(struct heartbeat *heartbeat, uint64_t now, uint64
     unsigned row = protocol < HEARTBEAT_PROTOCOLS ? protocol : HEARTBEAT_PROTOCOLS - 1;
     uint64_t us = to_us(heartbeat, time);
 
-    assert(heartbeat_callback(now) > CALLBACK_WAIT);
+    if (heartbeat_callback(now) <= CALLBACK_WAIT)
+        return false; /* a module has written there */
     histogram_count_any(&heartbeat->callbacks[row], us);
     if (heartbeat->stall_us == 0 || us <= heartbeat->stall_us)
         return false;
@@ -56,6 +57,14 @@ bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t time)
 {
     histogram_count_any(&heartbeat->turns, to_us(heartbeat, time));
     return heartbeat->stall.us > 0;
+}
+
+const char *heartbeat_stall_name(const struct heartbeat_stall *stall)
+{
+    const char *name =
+        (unsigned)stall->callback < CALLBACKS ? heartbeat_callback_names[stall->callback] : NULL;
+
+    return name != NULL ? name : "unknown";
 }
 
 struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat)

@@ -61,7 +61,7 @@ struct heartbeat {
     _Atomic uint32_t end;  /* enum heartbeat_end (8), an errno */
     /* the measurement: only the worker itself reads these. Its times are ticks, as those of `now`
      * times 2^16 */
-    uint64_t rate;                /* of ticks; 0: all times are taken for 0 */
+    uint64_t rate;                /* the ticks'; 0: all times are taken for 0 */
     uint64_t turn_since;          /* when the turn has begun */
     uint64_t limit;               /* times from here on are not only counted */
     uint64_t stall_us;            /* `stall_threshold`; 0: off */
@@ -93,6 +93,8 @@ bool heartbeat_count_otherwise(struct heartbeat *heartbeat, uint64_t now, uint64
 bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t time) COLD;
 /* Removes the stall that is not in the log, and returns it. */
 struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat);
+/* The name of its callback; "unknown" where a module has written nonsense. */
+const char *heartbeat_stall_name(const struct heartbeat_stall *stall);
 
 /* Says what the worker does from this time on. */
 static inline void heartbeat_set(struct heartbeat *heartbeat, uint64_t time, uint64_t what)

@@ -18,7 +18,7 @@ struct histogram {
     _Atomic uint64_t n[HISTOGRAM_BUCKETS];
 };
 
-/* Of each share of the times, the microseconds that they stayed below: powers of two. All 0 where
+/* For each share of the times, the microseconds that they stayed below: powers of two. All 0 where
  * nothing was counted. */
 struct histogram_summary {
     uint64_t n;
@@ -26,12 +26,14 @@ struct histogram_summary {
     uint64_t max_us;
 };
 
-/* Counts a time that is below HISTOGRAM_GREATEST_US, in microseconds times 2^bits. */
+/* Counts a time that is below HISTOGRAM_GREATEST_US, in microseconds times 2^bits. Nonsense, from a
+ * rate that a module has written, counts as no time. */
 static inline void histogram_count_scaled(struct histogram *histogram, uint64_t time, unsigned bits)
 {
     uint64_t least = UINT64_C(1) << (bits - 1); /* half a microsecond: what is less counts as it */
     uint64_t top = (unsigned)__builtin_clzll(time | least) ^ 63; /* the highest bit */
-    _Atomic uint64_t *bucket = &histogram->n[top - (bits - 1)];
+    uint64_t number = top - (bits - 1) < HISTOGRAM_BUCKETS ? top - (bits - 1) : 0;
+    _Atomic uint64_t *bucket = &histogram->n[number];
 
     atomic_store_explicit(
         bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1, memory_order_relaxed);

@@ -18,7 +18,7 @@ struct shared_published {
     _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
     struct counters folded;
     struct {
-        _Atomic uint32_t serial; /* of the incarnation that has the slot; 0: free */
+        _Atomic uint32_t serial; /* the incarnation's that has the slot; 0: free */
         _Atomic uint32_t place;  /* slot_place() of its worker, or PLACE_NONE */
     } slots[SLOT_MAX];
 };

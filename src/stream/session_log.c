@@ -88,10 +88,8 @@ void session_log_stall(const struct fb_conn *conn)
 {
     struct heartbeat_stall stall = heartbeat_take_stall(conn->net->heartbeat);
 
-    assert(stall.us > 0 && heartbeat_callback_names[stall.callback] != NULL);
     conn_log(conn, LEVEL_WARN, 0,
         "callback \"%s\" of protocol \"%s\" took %" PRIu64
         " ms, in which this worker did nothing else",
-        heartbeat_callback_names[stall.callback], session_server_of(conn)->protocol->name,
-        stall.us / 1000);
+        heartbeat_stall_name(&stall), session_server_of(conn)->protocol->name, stall.us / 1000);
 }

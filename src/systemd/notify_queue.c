@@ -22,8 +22,8 @@
 struct notify_message {
     TAILQ_ENTRY(notify_message) link;
     RB_ENTRY(notify_message) node;
-    const char *name; /* of descriptors, in the text; NULL: the message is about none */
-    uint64_t number;  /* of all messages so far; for the tree's order alone */
+    const char *name; /* descriptors', in the text; NULL: the message is about none */
+    uint64_t number;  /* counts all messages; for the tree's order alone */
     enum notify_kind kind;
     int fd; /* our own, or -1 */
     size_t length;
@@ -421,7 +421,7 @@ void notify_queue_attend(struct notify_queue *queue, struct timers *timers, stru
     assert((timers == NULL) == (log == NULL));
     if (queue->timers != NULL)
         timers_disarm(queue->timers, &queue->again);
-    if (timers == NULL) /* there is no time any more that it could be compared with */
+    if (timers == NULL) /* no time is left that it could be compared with */
         queue->barrier_ms = queue->waiting_ms = 0;
     queue->timers = timers;
     queue->log = log;

@@ -37,8 +37,8 @@ struct notify_queue {
     struct notify_socket socket;
     char *name; /* the socket's, as it was given; NULL: there is no manager */
     TAILQ_HEAD(notify_messages, notify_message) messages;
-    RB_HEAD(notify_names, notify_message) names; /* those about descriptors, by the name */
-    uint64_t number;                             /* of messages that have waited so far */
+    RB_HEAD(notify_names, notify_message) names; /* messages about descriptors, by the name */
+    uint64_t number;                             /* counts messages that have waited so far */
     unsigned plain_n;                            /* messages without a descriptor among them */
     struct timers *timers; /* NULL: messages that wait are sent with the next one */
     struct log *log;       /* for what the timer does; NULL without timers */

@@ -216,7 +216,7 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
     if (net->connection_n >= net->connections_max)
         return run_short(worker, acceptor, ACCEPT_FULL, 0);
     peer.length = sizeof(peer.un);
-    peer.any.sa_family = AF_UNIX; /* of an unnamed peer nothing else is known */
+    peer.any.sa_family = AF_UNIX; /* about an unnamed peer nothing else is known */
     result = acceptor->source.io->accept(&acceptor->source, &fd, &peer.any, &peer.length);
     if (result.status == IO_AGAIN_READ)
         return EMPTY;

@@ -57,7 +57,7 @@ struct acceptors {
     struct accept_share share;
     bool even;          /* clients are left to workers with fewer */
     bool stand_ins;     /* reuseport sockets are watched by all workers */
-    bool crowded;       /* so was published: there was no room, and none has come since */
+    bool crowded;       /* crowding was published: there was no room, and none has come since */
     bool waits;         /* for another worker to take a client that has no room here */
     bool returned;      /* the mutex is ours to take: nobody has when it was left */
     uint32_t to;        /* the worker that the mutex is to be left to, or SHARE_NOBODY */

@@ -26,7 +26,7 @@ struct accept_share {
     struct share_peer *peers;
     unsigned peer_n; /* numbers of workers are below */
     struct token_bucket exact, rough;
-    uint64_t accepts; /* of the others, when room was looked for last */
+    uint64_t accepts; /* total of the others, when room was looked for last */
     bool refused;     /* none of them has accepted since, though a client waited */
 };
 

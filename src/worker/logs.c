@@ -92,10 +92,9 @@ void worker_log_stall(struct fb_worker *worker)
 {
     struct heartbeat_stall stall = heartbeat_take_stall(worker->stream.net.heartbeat);
 
-    assert(stall.us > 0 && heartbeat_callback_names[stall.callback] != NULL);
     log_write(&worker->log, LEVEL_WARN, 0,
         "callback \"%s\" of protocol \"%s\" took %" PRIu64
         " ms, in which this worker did nothing else",
-        heartbeat_callback_names[stall.callback], protocol_name(worker->cycle, stall.protocol),
+        heartbeat_stall_name(&stall), protocol_name(worker->cycle, stall.protocol),
         stall.us / 1000);
 }

@@ -161,7 +161,7 @@ static bool has_short_words(const char *line)
     return false;
 }
 
-/* Each directive has an entry, without leftovers of the manual's source. */
+/* Directives all have an entry, without leftovers of the manual's source. */
 START_TEST(explain_everything)
 {
     struct daemon *daemon = daemon_create(0);

@@ -26,7 +26,7 @@ static void reload_daemon(struct daemon *daemon)
     ck_assert_msg(control_is_ok(answer), "%.*s", (int)answer.n, answer.text);
 }
 
-/* Has the next generation serve, and does not wait until it has proved itself. */
+/* Makes the next generation serve, and does not wait until it has proved itself. */
 static void reload_quickly(struct daemon *daemon, unsigned generation)
 {
     char serves[64];

@@ -155,7 +155,8 @@ START_TEST(what_is_not_all_lent_is_copied)
     sim_says(owner->socket, "abcd");
     fixture_run(fixture);
     ck_assert_str_eq(owner_sent(owner), "bcdd!");
-    ck_assert_int_eq(owner->socket->piece_n, 1); /* what comes behind has the lent bytes copied */
+    ck_assert_int_eq(
+        owner->socket->piece_n, 1); /* output that comes behind has the lent bytes copied */
     ck_assert_ptr_ne(owner->socket->pieces[0].iov_base, lent + 1);
     end_all(fixture, &owner);
 }
