@@ -136,6 +136,12 @@ static inline bool conn_is_owned(const struct fb_conn *conn)
     return conn->phase >= CONN_CONNECTING;
 }
 
+/* Whether output can leave: the socket is connected and has an owner. */
+static inline bool conn_can_send(const struct fb_conn *conn)
+{
+    return (unsigned)conn->phase - CONN_OPENING <= CONN_KEEPING - CONN_OPENING;
+}
+
 /* Whether it was neither closed by its owner nor has failed. */
 static inline bool conn_is_active(const struct fb_conn *conn)
 {

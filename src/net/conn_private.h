@@ -52,12 +52,6 @@ static inline bool conn_may_write(const struct fb_conn *conn)
     return conn_is_active(conn) && conn->write == CONN_WRITE_ON;
 }
 
-/* Whether output can leave: the socket is connected and has an owner. */
-static inline bool conn_can_send(const struct fb_conn *conn)
-{
-    return (unsigned)conn->phase - CONN_OPENING <= CONN_KEEPING - CONN_OPENING;
-}
-
 static inline bool conn_is_connecting(const struct fb_conn *conn)
 {
     return conn->phase == CONN_CONNECTING || conn->phase == CONN_CLOSING_UNCONNECTED;
@@ -104,11 +98,6 @@ static inline void conn_postpone_flush(struct fb_conn *conn)
     assert(event->queue == QUEUE_FLUSH);
     loop_unpost(&conn->net->loop, event);
     loop_post(&conn->net->loop, event, QUEUE_NEXT);
-}
-
-static inline bool net_is_dirty(const struct net *net)
-{
-    return !TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL;
 }
 
 /* Flushes what may have become dirty since the latest flush. */

@@ -89,6 +89,12 @@ static inline struct net *net_of_loop(struct loop *loop)
  * begins, a failure ends the connection. Called after each callback; does nothing within a
  * flush. */
 void net_flush(struct net *net);
+
+/* Whether a flush has more to do than to send what is borrowed. */
+static inline bool net_is_dirty(const struct net *net)
+{
+    return !TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL;
+}
 /* Visits every connection, then flushes; the visitor itself ends no connection. */
 void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);
 /* Returns the next open connection from slot *index on, or NULL; begins with *index 0. */
