@@ -107,7 +107,8 @@ START_TEST(statistics_outlive_workers)
 END_TEST
 
 /* A replacement would take the mutex at once: here there is none, and the other workers, which
- * would wait for a minute before they try again, have to be told. */
+ * would wait for a minute before they try again, have to be told. With shares a worker that has a
+ * client would leave the mutex to others. */
 START_TEST(holder_of_the_mutex_dies)
 {
     struct daemon *daemon = daemon_create(2);
@@ -115,8 +116,8 @@ START_TEST(holder_of_the_mutex_dies)
 
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "place"));
     ck_assert_int_eq(mkdir(path, 0755), 0);
-    daemon_configure(daemon,
-        "worker_processes 4; working_directory place; events { accept_mutex_delay 60s; } " SERVERS);
+    daemon_configure(daemon, "worker_processes 4; working_directory place;"
+                             "events { accept_mutex_delay 60s; accept_share off; } " SERVERS);
     daemon_start(daemon);
     daemon_expects(daemon, "exited on signal 9");
     daemon_expects(daemon, "/place\") failed (2: No such file or directory)");
