@@ -186,6 +186,7 @@ static COLD void postpone_dirty(struct net *net)
 static NOINLINE void flush_dirty(struct net *net)
 {
     struct loop *loop = &net->loop;
+    size_t lent = net->lent.n;
     struct event *event;
     int rounds = 0;
 
@@ -206,6 +207,7 @@ static NOINLINE void flush_dirty(struct net *net)
             break;
         }
     }
+    net->lent.n = lent; /* the checks know by it that a connection's input is with its owner */
     net->flushing = false;
 }
 
