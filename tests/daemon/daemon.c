@@ -124,11 +124,33 @@ const char *daemon_text(struct daemon *daemon, const char *name)
     return daemon->text = read_file(daemon_path(daemon, name), 0);
 }
 
+/* The mechanism that the environment asks for, unless the test has its own. */
+static const char *mechanism_for(const char *text)
+{
+    const char *mechanism = getenv("FORKBEARD_TEST_USE");
+
+    if (mechanism == NULL || *mechanism == '\0' || strstr(text, " use ") != NULL)
+        return NULL;
+    return mechanism;
+}
+
+/* Where the block `events` begins, behind its brace; NULL where there is none. */
+static const char *find_events(const char *text)
+{
+    const char *events = strstr(text, "events {");
+
+    return events != NULL ? events + strlen("events {") : NULL;
+}
+
 static void expand_names(const struct daemon *daemon, const char *text, FILE *file)
 {
+    const char *mechanism = mechanism_for(text), *events = find_events(text);
+
     for (const char *p = text; *p != '\0'; p++) {
         unsigned port = (unsigned)(p[1] - '0');
 
+        if (p == events && mechanism != NULL)
+            fprintf(file, " use %s; ", mechanism);
         if (p[0] == '$' && p[1] == 'D') {
             fputs(daemon->directory, file);
             p++;

@@ -7,7 +7,7 @@
  * not announced, a sanitizer's or valgrind's report among them.
  *
  * FORKBEARD is the binary, FORKBEARD_WRAPPER a command to run it under, FORKBEARD_TEST_SANDBOX the
- * mode of the workers' sandbox. */
+ * mode of the workers' sandbox, FORKBEARD_TEST_USE the event mechanism. */
 #pragma once
 
 #include "daemon/resources.h"
