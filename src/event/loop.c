@@ -5,9 +5,18 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <unistd.h>
 
 /* Slots for the loop's own sources. */
 #define OWN_SLOTS 3
+
+/* A simulation has no signals, and waits for nothing. */
+static int watch_signals(struct loop *loop)
+{
+    if (loop->wait_mask == NULL || loop->mechanism->self != NULL)
+        return 0;
+    return loop->mechanism->masks ? loop_watch_signals(loop) : loop_open_signal_pipe(loop);
+}
 
 int loop_init(struct loop *loop, const struct loop_options *options)
 {
@@ -16,6 +25,7 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         .log = options->log,
         .wait_mask = options->wait_mask,
         .turn = 1, /* 0: of an event that has not run */
+        .signal_fd = -1,
         .checked = DEBUG_BUILD || options->mechanism->self != NULL,
         .noticeable = DEBUG_BUILD || options->mechanism->self != NULL,
     };
@@ -30,13 +40,13 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         log_write(loop->log, LEVEL_EMERG, errno, "no memory for %u connections", options->slots);
         return -1;
     }
-    if (loop->mechanism->init(loop, options->mechanism_option) == -1) {
+    if (loop->mechanism->init(loop, options->mechanism_values.of) == -1) {
         log_write(loop->log, LEVEL_EMERG, errno, "the event mechanism \"%s\" could not be started",
             loop->mechanism->name);
         source_table_done(&loop->sources);
         return -1;
     }
-    if (loop->mechanism->masks && loop->wait_mask != NULL && loop_watch_signals(loop) == -1) {
+    if (watch_signals(loop) == -1) {
         loop_done(loop);
         return -1;
     }
@@ -51,6 +61,8 @@ void loop_done(struct loop *loop)
         source_close(loop, loop->ticker, false);
     if (loop->signaler != NULL)
         source_close(loop, loop->signaler, false);
+    if (loop->signal_fd != -1)
+        close(loop->signal_fd);
     assert(loop->sources.in_use_n == 0);
     loop->mechanism->done(loop);
     source_table_done(&loop->sources);
@@ -150,6 +162,7 @@ void loop_check(const struct loop *loop)
     assert(loop->notifier == NULL || (loop->notifier->in_use && loop->notified != NULL));
     assert(loop->ticker == NULL || loop->ticker->queue == QUEUE_NONE);
     assert(loop->signaler == NULL || loop->wait_mask != NULL);
+    assert(loop->signal_fd == -1 || (loop->signaler != NULL && !loop->mechanism->masks));
     assert(loop->noticeable == (loop->checked || loop->wait_error != 0));
     assert(TAILQ_EMPTY(&loop->queues[QUEUE_NONE]));
     for (int queue = QUEUE_NONE + 1; queue < QUEUES; queue++)

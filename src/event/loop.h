@@ -29,17 +29,18 @@ struct loop {
     struct log *log;
     const sigset_t *wait_mask; /* signals blocked within the wait; NULL: leave the mask alone */
     struct source *notifier;   /* the eventfd of notify(), or NULL */
-    struct source *signaler;   /* the signalfd, with a wait_mask; else NULL */
+    struct source *signaler;   /* tells of signals, with a wait_mask; else NULL */
     struct source *ticker;     /* the timerfd of timer_resolution, or NULL */
     void (*notified)(struct loop *loop); /* runs on the loop after notify() */
     bool checked;    /* whole structures are checked each turn: simulated kernel, debug build */
+    int signal_fd;   /* where handlers of signals write a byte: the pipe of `signaler`; or -1 */
     int wait_error;  /* the errno of a wait that has failed: the loop is of no use; 0: none has */
     bool noticeable; /* `checked`, or `wait_error` is set: a single test a turn */
 };
 
 struct loop_options {
     const struct mechanism *mechanism;
-    int64_t mechanism_option;
+    struct mechanism_values mechanism_values;
     uint32_t slots; /* the number of sources, besides the loop's own */
     size_t stride;  /* bytes of a slot: of a struct that begins with a struct source */
     const sigset_t *wait_mask;
@@ -58,8 +59,20 @@ int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop));
 
 /* Watches, by a signalfd, the signals that are blocked outside of the wait. Without it a busy loop
  * would starve them: a wait that finds an event ready returns before it delivers a signal. -1 after
- * an emerg line. loop_init() calls it. */
+ * an emerg line. loop_init() calls it where the wait takes a mask. */
 int loop_watch_signals(struct loop *loop);
+/* loop_signals.c: Does so where the wait takes no mask: makes the pipe of loop->signal_fd, by which
+ * a handler ends a wait that has not begun yet. Both ends are the loop's. */
+int loop_open_signal_pipe(struct loop *loop);
+/* Let the signals through that are blocked outside of the wait, and block them again: for
+ * mechanisms that cannot have the kernel do so within the wait. The first stores the mask for the
+ * second; both leave errno alone, and do nothing without a wait_mask. */
+void loop_let_signals(const struct loop *loop, sigset_t *blocked);
+void loop_hold_signals(const struct loop *loop, const sigset_t *blocked);
+/* loop_wake.c: Makes a source of the loop's own of a descriptor and arms it. NULL after an emerg
+ * line that names `what`, and then it is closed; for a descriptor of -1 the line has errno. */
+struct source *loop_watch_own(struct loop *loop, int fd, enum event_queue queue,
+    const struct source_ops *ops, const char *what);
 
 /* For mechanisms: this call, on which the wait depends, has failed. Logs it; the owner ends. */
 void loop_fail(struct loop *loop, const char *call, int error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loop's own sources, which wake it: an eventfd for notify(), a timerfd for timer_resolution, a
- * signalfd for signals that come while the loop is busy. Each is made at most once a loop, and
- * loop_done() closes it. */
+ * signalfd for signals that come while the loop is busy (loop_signals.c has the way of mechanisms
+ * whose wait takes no mask). Each is made at most once a loop, and loop_done() closes it. */
 #include "event/loop.h"
 
 #include <assert.h>
@@ -50,8 +50,7 @@ static const struct source_ops signaler_ops = { .run = { [EVENT_READ] = signaler
 static const struct source_ops notifier_ops = { .run = { [EVENT_READ] = notifier_readable } };
 static const struct source_ops ticker_ops = { .run = { [EVENT_READ] = ticker_readable } };
 
-/* Makes a source of the descriptor and arms it; NULL after an emerg line, and then it is closed. */
-static struct source *watch_descriptor(struct loop *loop, int fd, enum event_queue queue,
+struct source *loop_watch_own(struct loop *loop, int fd, enum event_queue queue,
     const struct source_ops *ops, const char *what)
 {
     struct source *source = NULL;
@@ -83,7 +82,7 @@ int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop))
     assert(notified != NULL);
     loop->notified = notified;
     if (loop->notifier == NULL)
-        loop->notifier = watch_descriptor(
+        loop->notifier = loop_watch_own(
             loop, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), QUEUE_NORMAL, &notifier_ops, "eventfd()");
     return loop->notifier == NULL ? -1 : 0;
 }
@@ -100,7 +99,7 @@ int loop_set_resolution(struct loop *loop, uint64_t ms)
         close(fd);
         return -1;
     }
-    loop->ticker = watch_descriptor(loop, fd, QUEUE_NONE, &ticker_ops, "timerfd_create()");
+    loop->ticker = loop_watch_own(loop, fd, QUEUE_NONE, &ticker_ops, "timerfd_create()");
     return loop->ticker == NULL ? -1 : 0;
 }
 
@@ -113,7 +112,7 @@ int loop_watch_signals(struct loop *loop)
     for (int number = 1; number < NSIG; number++)
         if (sigismember(loop->wait_mask, number) == 1)
             sigdelset(&waited_for, number);
-    loop->signaler = watch_descriptor(loop, signalfd(-1, &waited_for, SFD_NONBLOCK | SFD_CLOEXEC),
+    loop->signaler = loop_watch_own(loop, signalfd(-1, &waited_for, SFD_NONBLOCK | SFD_CLOEXEC),
         QUEUE_NONE, &signaler_ops, "signalfd()");
     return loop->signaler == NULL ? -1 : 0;
 }

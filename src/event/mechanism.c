@@ -20,15 +20,22 @@ static_assert(countof(mechanism_table) <= MECHANISMS_MAX + 1, "the settings have
 const struct mechanism *mechanism_find(const char *name)
 {
     for (const struct mechanism *const *m = mechanism_table; *m != NULL; m++)
-        if (name == NULL ? (*m)->available() : strcmp((*m)->name, name) == 0)
+        if (name == NULL ? !(*m)->by_use_alone && (*m)->available() : strcmp((*m)->name, name) == 0)
             return *m;
     return NULL;
 }
 
+struct mechanism_values mechanism_defaults(const struct mechanism *mechanism)
+{
+    struct mechanism_values values;
+
+    for (int i = 0; i < MECHANISM_OPTIONS; i++)
+        values.of[i] = mechanism->options[i].initial;
+    return values;
+}
+
 void mechanism_check(const struct mechanism *mechanism)
 {
-    const struct mechanism_option *option = &mechanism->option;
-
     assert(mechanism->name != NULL && mechanism->io != NULL);
     assert(mechanism->available != NULL && mechanism->init != NULL && mechanism->done != NULL);
     assert(mechanism->add != NULL && mechanism->del != NULL);
@@ -36,5 +43,10 @@ void mechanism_check(const struct mechanism *mechanism)
     assert(mechanism->add_conn != NULL && mechanism->del_conn != NULL);
     assert(mechanism->add_listener != NULL && mechanism->del_listener != NULL);
     assert(mechanism->notify != NULL && mechanism->process_events != NULL);
-    assert(option->least <= option->initial && option->initial <= option->greatest);
+    for (int i = 0; i < MECHANISM_OPTIONS; i++) {
+        const struct mechanism_option *option = &mechanism->options[i];
+
+        assert(option->least <= option->initial && option->initial <= option->greatest);
+        assert(option->name == NULL || i == 0 || option[-1].name != NULL);
+    }
 }

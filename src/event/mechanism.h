@@ -26,20 +26,29 @@ struct mechanism_option {
     int64_t least, greatest, initial;
 };
 
+#define MECHANISM_OPTIONS 2
+
+/* The values of a mechanism's directives, in the order of its options. */
+struct mechanism_values {
+    int64_t of[MECHANISM_OPTIONS];
+};
+
 struct mechanism {
     const char *name; /* in the directive `use` */
     bool edge;        /* events are reported once a change: go on until "again" */
     bool exclusive;   /* can wake one of several waiting processes for a listener */
     bool masks; /* the wait takes a signal mask, and while events are ready looks at no signal */
+    bool by_use_alone;        /* only the directive `use` chooses it, though it is available */
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
-    struct mechanism_option option;
+    struct mechanism_option options[MECHANISM_OPTIONS]; /* those with a name first */
     const struct io_ops *io; /* the operations that its sources start with */
     void *self; /* NULL, or the state of a mechanism that is made at run time, as a simulated one */
 
-    /* Whether this kernel has the mechanism. */
+    /* Whether this kernel has the mechanism. Runs in the master too, and leaves nothing open. */
     bool (*available)(void);
-    /* Makes the state for loop->sources.n slots; `option` is the directive's value. */
-    int (*init)(struct loop *loop, int64_t option);
+    /* Makes the state for loop->sources.n slots, in the process that uses it: nothing of it has to
+     * outlive a fork(). `options` are the values of its directives. */
+    int (*init)(struct loop *loop, const int64_t *options);
     void (*done)(struct loop *loop);
 
     /* Start and end watching one direction. */
@@ -61,8 +70,10 @@ struct mechanism {
     /* Wakes the loop and has its notified() run; may be called from any thread. */
     int (*notify)(struct loop *loop);
     /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, which is in
-     * force only within the wait, and reports. A signal ends the wait without a word. Any other
-     * failure is loop_fail()'s, and so is a descriptor of the loop's own that is not open. */
+     * force only within the wait, and reports. A mechanism without `masks` makes its system call
+     * between loop_let_signals() and loop_hold_signals(). A signal ends the wait without a word.
+     * Any other failure is loop_fail()'s, and so is a descriptor of the loop's own that is not
+     * open. */
     void (*process_events)(struct loop *loop, int timeout);
     /* Sets loop->clock to a time of the mechanism's own; NULL: the loop reads the system's
      * clocks. */
@@ -78,10 +89,14 @@ struct mechanism {
 /* The mechanisms that were built in, best first; ends with NULL. */
 extern const struct mechanism *const mechanism_table[];
 
-/* Finds a mechanism by name, or for NULL the best that this kernel has; NULL when there is none. */
+/* Finds a mechanism by name, or for NULL the best that this kernel has and that may be chosen
+ * without a name; NULL when there is none. */
 const struct mechanism *mechanism_find(const char *name);
 
-/* Asserts that every operation is there, and that the option's limits fit its initial value. */
+/* The initial values of a mechanism's directives. */
+struct mechanism_values mechanism_defaults(const struct mechanism *mechanism);
+
+/* Asserts that every operation is there, and that each option's limits fit its initial value. */
 void mechanism_check(const struct mechanism *mechanism);
 
 /* A notify() on an eventfd, for mechanisms whose kernel has nothing better. */

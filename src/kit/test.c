@@ -79,7 +79,7 @@ static void change_cycle(fb_test *test)
     cycle->core.log_n = 1;
     cycle->core.timer_resolution = 0;
     cycle->events.mechanism = sim_edge(test->sim);
-    cycle->events.mechanism_option = 0;
+    cycle->events.mechanism_values = mechanism_defaults(cycle->events.mechanism);
     cycle->events.stall_threshold = 0; /* no time passes */
     cycle->events.worker_connections += KIT_SPARE_SLOTS;
 }

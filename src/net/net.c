@@ -27,7 +27,7 @@ int net_init(struct net *net, const struct net_options *options)
 {
     struct loop_options loop = {
         .mechanism = options->mechanism,
-        .mechanism_option = options->mechanism_option,
+        .mechanism_values = options->mechanism_values,
         .slots = options->connections_max + NET_OVERDRAFT + options->listeners,
         .stride = sizeof(struct fb_conn),
         .wait_mask = options->wait_mask,

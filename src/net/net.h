@@ -66,7 +66,7 @@ struct net_options {
     uint32_t connections_max;
     uint32_t listeners; /* slots for listeners and the worker's channel besides */
     const struct mechanism *mechanism;
-    int64_t mechanism_option;
+    struct mechanism_values mechanism_values;
     const sigset_t *wait_mask;
     struct log *log;
     struct counters *counters;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of signals, their handler, and the flags that it sets. The handler only sets a flag;
- * the loop alone reads and clears it. */
+/* The table of signals, their handler, and the flags that it sets. The handler only sets a flag,
+ * and writes a byte to a loop that cannot wait with a mask; the loop alone reads and clears it. */
 #include "process/signals.h"
 
 #include "base/compiler.h"
@@ -44,7 +44,16 @@ static volatile sig_atomic_t given[COMMAND_N];
 volatile sig_atomic_t signals_any;
 static volatile sig_atomic_t senders[COMMAND_N];
 static volatile sig_atomic_t current_role;
+static volatile sig_atomic_t wake_fd = -1;
 static sigset_t wait_mask;
+
+/* A full pipe is as good: the loop will wake. */
+static void wake_loop(void)
+{
+    ssize_t written = wake_fd != -1 ? write(wake_fd, "", 1) : 0;
+
+    (void)written;
+}
 
 static void handle_signal(int number, siginfo_t *info, void *context)
 {
@@ -63,6 +72,7 @@ static void handle_signal(int number, siginfo_t *info, void *context)
         given[command] = 1;
         signals_any = 1;
     }
+    wake_loop();
     errno = saved;
 }
 
@@ -101,6 +111,7 @@ void signals_install(enum role role)
     sigemptyset(&wait_mask);
     sigemptyset(&blocked);
     current_role = role;
+    wake_fd = -1;
     for (int command = 0; command < COMMAND_N; command++)
         given[command] = 0; /* the commands of the process that has forked us */
 
@@ -122,6 +133,12 @@ void signals_install(enum role role)
 const sigset_t *signals_wait_mask(void)
 {
     return &wait_mask;
+}
+
+void signals_wake_by(int fd)
+{
+    assert(fd >= -1);
+    wake_fd = fd;
 }
 
 bool signals_given(enum command command)

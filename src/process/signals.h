@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Signals become commands: a handler sets a flag, and the loop of the role reads and clears it. One
- * table maps each signal to a command for each role. Handlers do nothing else, and keep errno;
- * signals with a command are blocked but while a loop waits. The flags are the process's own, as
- * signals are. */
+ * table maps each signal to a command for each role. Handlers do nothing else but to write a byte
+ * where the loop asks for it, and keep errno; signals with a command are blocked but while a loop
+ * waits. The flags are the process's own, as signals are. */
 #pragma once
 
 #include "base/log.h"
@@ -67,6 +67,10 @@ static inline bool signals_pending(void)
         signals_any = 0;
     return any;
 }
+
+/* From now on a handler writes a byte to this descriptor as well, which wakes a loop that waits
+ * without a mask; -1: to none, as after signals_install(). */
+void signals_wake_by(int fd);
 
 /* Whether the command was given and not taken yet; it stays given. */
 bool signals_given(enum command command);

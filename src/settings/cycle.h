@@ -71,8 +71,8 @@ struct events_settings {
     int64_t busy_poll;          /* microseconds; 0: off */
     int64_t accept_share;
     const struct mechanism *mechanism;
-    int64_t mechanism_option;                  /* value of the mechanism's own directive */
-    int64_t mechanism_options[MECHANISMS_MAX]; /* values of all mechanisms, as in mechanism_table */
+    struct mechanism_values mechanism_values;           /* of the mechanism's own directives */
+    struct mechanism_values all_values[MECHANISMS_MAX]; /* of all, as in mechanism_table */
     struct address_block *debug;
     unsigned debug_n;
 };

@@ -95,7 +95,7 @@ static void set_mechanism_defaults(struct events_settings *events)
 {
     for (unsigned i = 0; mechanism_table[i] != NULL; i++) {
         assert(i < MECHANISMS_MAX);
-        events->mechanism_options[i] = mechanism_table[i]->option.initial;
+        events->all_values[i] = mechanism_defaults(mechanism_table[i]);
     }
 }
 
@@ -108,31 +108,37 @@ void events_settings_defaults(struct events_settings *events)
     *events = cycle.events;
 }
 
+/* The row of an option `k` of the mechanism `i` of the table. */
+static struct setting option_setting(unsigned i, unsigned k)
+{
+    const struct mechanism_option *option = &mechanism_table[i]->options[k];
+
+    return (struct setting) {
+        .name = option->name,
+        .at = CONTEXT_EVENTS,
+        .least = 1,
+        .most = 1,
+        .set = set_number,
+        .offset = offsetof(struct events_settings, all_values) +
+                  i * sizeof(struct mechanism_values) + k * sizeof(int64_t),
+        .least_value = option->least,
+        .greatest_value = option->greatest,
+    };
+}
+
 const struct setting *events_mechanism_table(struct apply *apply)
 {
-    struct setting *table = apply_alloc(apply, (MECHANISMS_MAX + 1) * sizeof(*table));
+    const size_t most = (size_t)MECHANISMS_MAX * MECHANISM_OPTIONS;
+    struct setting *table = apply_alloc(apply, (most + 1) * sizeof(*table));
     unsigned n = 0;
 
     if (table == NULL)
         return NULL;
     set_mechanism_defaults(&apply->cycle->events);
-    for (unsigned i = 0; mechanism_table[i] != NULL; i++) {
-        const struct mechanism_option *option = &mechanism_table[i]->option;
-
-        if (option->name == NULL)
-            continue;
-        table[n++] = (struct setting) {
-            .name = option->name,
-            .at = CONTEXT_EVENTS,
-            .least = 1,
-            .most = 1,
-            .set = set_number,
-            .offset = offsetof(struct events_settings, mechanism_options[0]) +
-                      i * sizeof(apply->cycle->events.mechanism_options[0]),
-            .least_value = option->least,
-            .greatest_value = option->greatest,
-        };
-    }
+    for (unsigned i = 0; mechanism_table[i] != NULL; i++)
+        for (unsigned k = 0; k < MECHANISM_OPTIONS; k++)
+            if (mechanism_table[i]->options[k].name != NULL)
+                table[n++] = option_setting(i, k);
     return table;
 }
 
@@ -159,7 +165,7 @@ void events_finish(struct apply *apply)
         events->mechanism = mechanism_find(NULL);
     for (int i = 0; mechanism_table[i] != NULL; i++)
         if (mechanism_table[i] == events->mechanism)
-            events->mechanism_option = events->mechanism_options[i];
+            events->mechanism_values = events->all_values[i];
 
     assert(events->mechanism != NULL);
     most = events->mechanism->descriptors_max;

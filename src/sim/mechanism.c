@@ -13,11 +13,11 @@ static bool mechanism_available(void)
     return true;
 }
 
-static int mechanism_init(struct loop *loop, int64_t option)
+static int mechanism_init(struct loop *loop, const int64_t *options)
 {
     struct sim_loop *state = calloc(1, sizeof(*state));
 
-    (void)option;
+    (void)options;
     if (state == NULL)
         return -1;
     state->kind = SIM_LOOP_KIND;

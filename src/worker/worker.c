@@ -109,7 +109,7 @@ static int init_stream(struct fb_worker *worker, const struct heritage *heritage
         .connections_max = (uint32_t)events->worker_connections,
         .listeners = listener_slots(heritage->cycle),
         .mechanism = events->mechanism,
-        .mechanism_option = events->mechanism_option,
+        .mechanism_values = events->mechanism_values,
         .wait_mask = signals_wait_mask(),
         .log = &worker->log,
         .counters = &shared_slot(heritage->shared, heritage->slot)->counters,
@@ -121,6 +121,7 @@ static int init_stream(struct fb_worker *worker, const struct heritage *heritage
     if (stream_init(&worker->stream, &options, heritage->shared, events->debug, events->debug_n) ==
         -1)
         return -1;
+    signals_wake_by(worker->stream.net.loop.signal_fd);
     worker->stream.slot = heritage->slot;
     worker->stream.reclaims_idle = events->reclaim_idle != 0;
     return 0;
@@ -196,6 +197,7 @@ void worker_done(struct fb_worker *worker)
     if (worker->channel != NULL)
         source_detach(&net->loop, worker->channel);
     assert(net->connection_n == 0 && worker->messages == NULL && worker->threads == NULL);
+    signals_wake_by(-1);
     stream_done(&worker->stream);
     busy_poll_done(&worker->busy_poll);
     worker_set_phase(worker, WORKER_DONE);

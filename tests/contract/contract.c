@@ -48,12 +48,12 @@ const struct mechanism *mechanism_at(int i)
     return i == real_n() ? sim_edge(simulation) : sim_level(simulation);
 }
 
-struct fixture *contract_start_with(
-    const struct mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask)
+struct fixture *contract_start_with(const struct mechanism *mechanism,
+    struct mechanism_values values, uint32_t n, const sigset_t *wait_mask)
 {
     const struct loop_options options = {
         .mechanism = mechanism,
-        .mechanism_option = option,
+        .mechanism_values = values,
         .slots = n,
         .wait_mask = wait_mask,
     };
@@ -63,7 +63,7 @@ struct fixture *contract_start_with(
 
 struct fixture *contract_start(int i, uint32_t n)
 {
-    return contract_start_with(mechanism_at(i), mechanism_at(i)->option.initial, n, NULL);
+    return contract_start_with(mechanism_at(i), mechanism_defaults(mechanism_at(i)), n, NULL);
 }
 
 struct watched *watch_fd(struct fixture *fixture, int fd)

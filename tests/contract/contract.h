@@ -15,8 +15,8 @@ bool is_simulated(int i);
 
 /* Starts a loop with room for n sources. */
 struct fixture *contract_start(int i, uint32_t n);
-struct fixture *contract_start_with(
-    const struct mechanism *mechanism, int64_t option, uint32_t n, const sigset_t *wait_mask);
+struct fixture *contract_start_with(const struct mechanism *mechanism,
+    struct mechanism_values values, uint32_t n, const sigset_t *wait_mask);
 
 /* A source on a descriptor, which it owns; not armed. */
 struct watched *watch_fd(struct fixture *fixture, int fd);

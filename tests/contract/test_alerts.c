@@ -120,7 +120,7 @@ START_TEST(a_descriptor_of_the_loop_is_closed)
 
     sigprocmask(SIG_BLOCK, NULL, &wait_mask);
     fixture =
-        contract_start_with(mechanism_at(_i), mechanism_at(_i)->option.initial, 1, &wait_mask);
+        contract_start_with(mechanism_at(_i), mechanism_defaults(mechanism_at(_i)), 1, &wait_mask);
     fd = fixture->loop->signaler->fd;
     if (!mechanism_at(_i)->edge) {
         int other = dup(fd);

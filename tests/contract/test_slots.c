@@ -239,11 +239,15 @@ START_TEST(many_sources_are_all_served)
 }
 END_TEST
 
-START_TEST(so_they_are_with_the_least_value_of_its_option)
+START_TEST(so_they_are_with_the_least_values_of_its_options)
 {
     const struct mechanism *mechanism = mechanism_at(_i);
-    struct fixture *fixture = contract_start_with(mechanism, mechanism->option.least, 100, NULL);
+    struct mechanism_values least = mechanism_defaults(mechanism);
+    struct fixture *fixture;
 
+    for (int i = 0; i < MECHANISM_OPTIONS; i++)
+        least.of[i] = mechanism->options[i].least;
+    fixture = contract_start_with(mechanism, least, 100, NULL);
     use_many(fixture, 100);
     fixture_stop(fixture);
 }
@@ -330,7 +334,7 @@ static void add_tests(TCase *tcase, int from, int to)
     tcase_add_real_test(tcase, a_late_event_of_an_earlier_life_is_dropped, from, to);
     tcase_add_real_test(tcase, a_descriptor_used_again_is_watched_anew, from, to);
     tcase_add_loop_test(tcase, many_sources_are_all_served, from, to);
-    tcase_add_loop_test(tcase, so_they_are_with_the_least_value_of_its_option, from, to);
+    tcase_add_loop_test(tcase, so_they_are_with_the_least_values_of_its_options, from, to);
     tcase_add_real_test(tcase, a_descriptor_beyond_its_limit_is_refused, from, to);
     tcase_add_loop_test(tcase, two_loops_do_not_disturb_each_other, from, to);
 }

@@ -16,7 +16,7 @@ directives() {
         gsub(/"/, "", text)
         return text
     }
-    /^ *\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|ANY)[ ,]/ || /^ *\.option = \{ *\.name = "/ || /^ *\{ *\.name = "/ {
+    /^ *\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|ANY)[ ,]/ || /^ *(\.options = \{ *)?\{ *\.name = "/ {
         row = ""
         open = 1
     }
@@ -35,7 +35,7 @@ directives() {
         } else if (row ~ /\.value = FB_VALUE_/) {
             if (initial == "")
                 initial = "none"
-        } else if (row !~ /\.option = /)
+        } else if (FILENAME !~ /\/mechanisms\//)
             next
         print name, initial
     }' "$@" | sort -u

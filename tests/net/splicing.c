@@ -122,7 +122,7 @@ struct splicing *splicing_start(int i)
     splicing->mechanism = i / 2 == 0 ? mechanism_epoll : mechanism_poll;
     splicing->mechanism.io = &splicing->io;
     options.mechanism = &splicing->mechanism;
-    options.mechanism_option = splicing->mechanism.option.initial;
+    options.mechanism_values = mechanism_defaults(&splicing->mechanism);
     options.log = &splicing->log;
     options.counters = &splicing->counters;
     options.heartbeat = &splicing->heartbeat;

@@ -73,7 +73,7 @@ static void check_use(const struct cycle *cycle)
 static void check_epoll_events(const struct cycle *cycle)
 {
     if (cycle->events.mechanism == &mechanism_epoll)
-        ck_assert_int_eq(cycle->events.mechanism_option, 32);
+        ck_assert_int_eq(cycle->events.mechanism_values.of[0], 32);
 }
 
 static void check_included(const struct cycle *cycle)
@@ -222,20 +222,24 @@ static void add_table(const struct setting *table, enum field_of field_of)
     }
 }
 
+static void add_mechanism_option(const struct mechanism_option *option)
+{
+    struct directive_case *added;
+
+    if (option->name == NULL)
+        return;
+    added = add_case(option->name);
+    added->at = CONTEXT_EVENTS;
+    added->least = added->most = 1;
+    snprintf(added->number, sizeof(added->number), "%lld", (long long)option->initial);
+    added->initial = added->number;
+}
+
 static void add_mechanism_options(void)
 {
-    for (int i = 0; mechanism_table[i] != NULL; i++) {
-        const struct mechanism_option *option = &mechanism_table[i]->option;
-        struct directive_case *added;
-
-        if (option->name == NULL)
-            continue;
-        added = add_case(option->name);
-        added->at = CONTEXT_EVENTS;
-        added->least = added->most = 1;
-        snprintf(added->number, sizeof(added->number), "%lld", (long long)option->initial);
-        added->initial = added->number;
-    }
+    for (int i = 0; mechanism_table[i] != NULL; i++)
+        for (int k = 0; k < MECHANISM_OPTIONS; k++)
+            add_mechanism_option(&mechanism_table[i]->options[k]);
 }
 
 static void add_protocol(const fb_protocol *protocol)

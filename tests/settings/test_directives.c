@@ -326,7 +326,7 @@ START_TEST(what_is_not_written_has_its_default)
     ck_assert_uint_eq(loading.cycle->events.debug_n, 0);
     ck_assert_ptr_eq(loading.cycle->events.mechanism, mechanism_find(NULL));
     if (loading.cycle->events.mechanism == &mechanism_epoll)
-        ck_assert_int_eq(loading.cycle->events.mechanism_option, 512);
+        ck_assert_int_eq(loading.cycle->events.mechanism_values.of[0], 512);
     ck_assert_ptr_null(STAILQ_FIRST(&loading.cycle->stream.servers)->protocol);
     loading_end(&loading);
 }
@@ -441,7 +441,9 @@ START_TEST(what_is_made_by_hand_has_the_same_defaults)
     ck_assert_ptr_null(made.core.pid);
     ck_assert(!made.events.connections_auto);
     for (unsigned i = 0; mechanism_table[i] != NULL; i++)
-        ck_assert_int_eq(made.events.mechanism_options[i], mechanism_table[i]->option.initial);
+        for (int k = 0; k < MECHANISM_OPTIONS; k++)
+            ck_assert_int_eq(
+                made.events.all_values[i].of[k], mechanism_table[i]->options[k].initial);
 }
 END_TEST
 

@@ -400,8 +400,9 @@ START_TEST(each_mechanism_can_be_chosen)
         snprintf(text, sizeof(text), "events { use %s; }", mechanism_table[i]->name);
         accept_text(&loading, text, "");
         ck_assert_ptr_eq(loading.cycle->events.mechanism, mechanism_table[i]);
-        ck_assert_int_eq(
-            loading.cycle->events.mechanism_option, mechanism_table[i]->option.initial);
+        for (int k = 0; k < MECHANISM_OPTIONS; k++)
+            ck_assert_int_eq(loading.cycle->events.mechanism_values.of[k],
+                mechanism_table[i]->options[k].initial);
     }
     loading_end(&loading);
 }

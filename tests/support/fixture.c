@@ -87,7 +87,7 @@ struct net_options fixture_net_options(
     return (struct net_options) {
         .connections_max = connections,
         .mechanism = mechanism,
-        .mechanism_option = mechanism->option.initial,
+        .mechanism_values = mechanism_defaults(mechanism),
         .log = &fixture->log.log,
         .counters = fixture->counters,
         .heartbeat = &fixture->heartbeat,

@@ -73,7 +73,7 @@ static void build_cycle(struct fixture *fixture, const struct fixture_worker_opt
         .mechanism = options->mechanism != NULL ? options->mechanism
                                                 : fixture_mechanism(fixture, options->events),
     };
-    cycle->events.mechanism_option = cycle->events.mechanism->option.initial;
+    cycle->events.mechanism_values = mechanism_defaults(cycle->events.mechanism);
     STAILQ_INIT(&cycle->stream.servers);
     listener_set_init(&cycle->stream.listeners);
 }

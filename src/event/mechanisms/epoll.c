@@ -32,8 +32,9 @@ static bool epoll_available(void)
     return true;
 }
 
-static int epoll_init(struct loop *loop, int64_t events_n)
+static int epoll_init(struct loop *loop, const int64_t *options)
 {
+    int64_t events_n = options[0];
     struct epoll_state *state;
 
     assert(events_n >= 1 && events_n <= INT_MAX);
@@ -184,7 +185,7 @@ const struct mechanism mechanism_epoll = {
     .masks = true,
     .edge = true,
     .exclusive = true,
-    .option = { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 },
+    .options = { { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 } },
     .io = &io_socket,
     .available = epoll_available,
     .init = epoll_init,

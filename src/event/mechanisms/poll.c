@@ -24,11 +24,11 @@ static bool poll_available(void)
     return true;
 }
 
-static int poll_init(struct loop *loop, int64_t option)
+static int poll_init(struct loop *loop, const int64_t *options)
 {
     struct poll_state *state = calloc(1, sizeof(*state));
 
-    (void)option;
+    (void)options;
     if (state == NULL)
         return -1;
     state->kind = POLL_KIND;

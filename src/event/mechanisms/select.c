@@ -24,11 +24,11 @@ static bool select_available(void)
     return true;
 }
 
-static int select_init(struct loop *loop, int64_t option)
+static int select_init(struct loop *loop, const int64_t *options)
 {
     struct select_state *state = calloc(1, sizeof(*state));
 
-    (void)option;
+    (void)options;
     if (state == NULL)
         return -1;
     state->kind = SELECT_KIND;
