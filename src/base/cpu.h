@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processors: how many this process may use, and which. Only reads from the kernel; the affinity of
- * a worker is set in process/privileges.c. */
+/* Processors: how many this process may use, and what others want of them. Only reads from the
+ * kernel: Linux (cpu_linux.c) has more to tell than other systems (cpu_posix.c). */
 #pragma once
 
-#include <sched.h>
-#include <stdbool.h>
-
-/* Counts the processors that the affinity mask and the control group's quota allow (v2 cpu.max or
- * v1 cfs_quota, the least on the way up to the root, rounded up); at least 1. */
+/* Counts the processors that this process may use, at least 1: those of the machine, or fewer where
+ * the affinity mask or the control group's quota allow fewer (v2 cpu.max or v1 cfs_quota, the least
+ * on the way up to the root, rounded up). */
 unsigned cpu_allowed(void);
-/* Counts the same with the cgroup and the mount table read from below `root` instead of "/"
- * (tests). */
+/* Counts the same with the cgroup and the mount table, where there are such, read from below `root`
+ * instead of "/" (tests). */
 unsigned cpu_allowed_below(const char *root);
 
 /* Opens what cpu_count_runnable() reads; -1 where it is not there. */
 int cpu_open_load(void);
 /* Counts the threads of the machine that run or wait for a processor; -1 where that is unknown. */
 long cpu_count_runnable(int fd);
-
-/* The mask that `worker_cpu_affinity auto` gives worker number `index`: one processor of `allowed`,
- * in turn. */
-void cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out);
-/* Finds the processors that this process may be bound to, whatever its mask is now; false where the
- * kernel does not say. Only for a process that checks a configuration: its mask is changed for a
- * moment, and no longer follows that of its control group. */
-bool cpu_find_usable(cpu_set_t *out);
-/* "0101": the rightmost digit is processor 0. Returns NULL, or what is wrong. */
-const char *cpu_parse_mask(const char *text, cpu_set_t *out);
+/* Counts how often this thread has lost its processor to another, or where that is not known of a
+ * thread this process. */
+long cpu_count_switches(void);

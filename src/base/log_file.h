@@ -4,6 +4,8 @@
  * may lie in a directory of the workers' user. */
 #pragma once
 
+#include <stdbool.h>
+
 /* Opens the path for appending, and makes a file that is missing. -1 with errno; ELOOP: we are
  * root, and the last component is a symbolic link that is not root's, or leads to such a one. */
 int log_file_open(const char *path);
@@ -11,3 +13,5 @@ int log_file_open(const char *path);
  * are shared by all that have inherited it. -1 for what cannot be opened or need not be: a socket,
  * a file that is not appended to, a device without a reader. */
 int log_file_open_again(int fd);
+/* Whether the path names a descriptor of the process that opens it, whatever that is. */
+bool log_file_is_descriptor(const char *path);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The JSON form of a line: one object. Long values are cut within their strings, so that the object
  * is always whole: the members after the message are made first, and their room is kept free. */
+#include "base/error_text.h"
 #include "base/json.h"
 #include "base/log_form.h"
 
@@ -64,7 +65,7 @@ static void add_tail(struct piece *tail, const struct log_line *line)
     if (line->error != 0) {
         snprintf(number, sizeof(number), ",\"errno\":%d", line->error);
         add_text(tail, number);
-        add_member(tail, "error", strerror_r(line->error, reason, sizeof(reason)));
+        add_member(tail, "error", error_text(line->error, reason, sizeof(reason)));
     }
     add_member(tail, "client", line->client);
     add_member(tail, "server", line->server);

@@ -3,6 +3,8 @@
  * are not yet reported keeps its place in the table. */
 #include "base/log_limit.h"
 
+#include "base/error_text.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +66,7 @@ static void PRINTF_FORMAT(3, 0)
     n = strlen(kind->like);
     if (error != 0)
         snprintf(kind->like + n, most - n, " (%d: %s)", error,
-            strerror_r(error, reason, sizeof(reason)));
+            error_text(error, reason, sizeof(reason)));
 }
 
 bool log_limit_suppresses(struct log_limit *limit, uint64_t now, const struct log_line *line,

@@ -3,8 +3,10 @@
  * cannot cause another line, and none asks whether a write would wait: others write between. */
 #include "base/log_target.h"
 
+#include "base/descriptor.h"
 #include "base/log_file.h"
 #include "base/log_form.h"
+#include "base/log_nowait.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -54,24 +56,6 @@ int log_target_open(struct log_target *target)
     return 0;
 }
 
-/* Whether the kernel writes to a pipe without waiting, whatever its flags are: tried on one of our
- * own. A FIFO is on a device of its own, and its kernel's answer is another. */
-static bool takes_nowait(const struct stat *pipe)
-{
-    struct iovec byte = { .iov_base = (char[]) { '\n' }, .iov_len = 1 };
-    struct stat own;
-    bool taken = false;
-    int ends[2];
-
-    if (pipe2(ends, O_CLOEXEC) == -1)
-        return false;
-    if (fstat(ends[1], &own) == 0 && own.st_dev == pipe->st_dev)
-        taken = pwritev2(ends[1], &byte, 1, -1, RWF_NOWAIT) == 1;
-    close(ends[0]);
-    close(ends[1]);
-    return taken;
-}
-
 static enum log_way find_way(int fd)
 {
     struct stat st;
@@ -84,7 +68,7 @@ static enum log_way find_way(int fd)
         return LOG_WAY_WRITE;
     if (S_ISCHR(st.st_mode))
         return isatty(fd) ? LOG_WAY_WAIT : LOG_WAY_WRITE;
-    return takes_nowait(&st) ? LOG_WAY_NOWAIT : LOG_WAY_WAIT;
+    return log_nowait_is_known(&st) ? LOG_WAY_NOWAIT : LOG_WAY_WAIT;
 }
 
 void log_target_find_way(struct log_target *target)
@@ -121,7 +105,7 @@ int log_target_make_socket(struct log_target *target)
 {
     int family = target->syslog->address->sa_family;
 
-    target->fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    target->fd = descriptor_socket(family, SOCK_DGRAM, O_NONBLOCK);
     return target->fd == -1 ? -1 : 0;
 }
 
@@ -224,7 +208,7 @@ static ssize_t write_by(enum log_way way, int fd, struct iovec *parts, int n)
     case LOG_WAY_SEND:
         return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     case LOG_WAY_NOWAIT:
-        return pwritev2(fd, parts, n, -1, RWF_NOWAIT);
+        return log_nowait_write(fd, parts, n);
     default:
         return writev(fd, parts, n);
     }

@@ -4,6 +4,7 @@
 #include "base/path_check.h"
 
 #include "base/compiler.h"
+#include "base/log_file.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -79,17 +80,6 @@ static bool check_parent(const char *path, struct path_fault *fault)
     return check_directory(directory, W_OK | X_OK, fault);
 }
 
-/* Standard descriptors are those of the process that opens them, and not ours. */
-static bool is_descriptor(const char *path)
-{
-    static const char *const heads[] = { "/dev/std", "/dev/fd/", "/proc/" };
-
-    for (size_t i = 0; i < countof(heads); i++)
-        if (strncmp(path, heads[i], strlen(heads[i])) == 0)
-            return true;
-    return false;
-}
-
 /* Replaces the path of a symbolic link by what that names. */
 static bool follow_link(char path[PATH_MAX], struct path_fault *fault)
 {
@@ -126,7 +116,7 @@ static bool check_log(const char *path, struct path_fault *fault)
         return set_fault(fault, ENAMETOOLONG, "the path is too long");
     strcpy(followed, path);
     for (int links = 0; links < LINKS_MAX; links++) {
-        if (is_descriptor(followed))
+        if (log_file_is_descriptor(followed))
             return true;
         if (lstat(followed, &st) == -1)
             return errno == ENOENT || errno == ENOTDIR || errno == EACCES

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory: how much of it this process and its children may use. Reads files of /proc and of the
- * control groups and keeps nothing; a file that cannot be read counts as "not known". */
+/* Memory: how much of it this process and its children may use. Linux (ram_linux.c) has it in files
+ * of /proc and of the control groups, other systems (ram_posix.c) tell of the machine's alone. */
 #pragma once
 
 #include <stdint.h>
@@ -8,5 +8,5 @@
 /* Returns the machine's memory, or the control group's limit where it is less, in bytes; 0: not
  * known. */
 int64_t ram_allowed(void);
-/* Returns the same, read from below `root` instead of "/" (tests). */
+/* Returns the same, read from below `root` instead of "/" where it is read from files (tests). */
 int64_t ram_allowed_below(const char *root);

@@ -109,7 +109,8 @@ void cmdline_show_version(const struct cmdline *cmdline)
     if (!cmdline->build)
         return;
     fprintf(stderr, "built by %s\nconfigure arguments: %s\n", BUILD_COMPILER, BUILD_CONFIGURE_ARGS);
-    fprintf(stderr, "debug lines: %s\nevent mechanisms:", DEBUG_BUILD ? "yes" : "no");
+    fprintf(stderr, "system: %s\ndebug lines: %s\nevent mechanisms:", BUILD_SYSTEM,
+        DEBUG_BUILD ? "yes" : "no");
     for (int i = 0; mechanism_table[i] != NULL; i++)
         fprintf(stderr, " %s", mechanism_table[i]->name);
     fprintf(stderr, "\nmodule directory: %s\nprotocols:", cmdline->cycle.module_directory);

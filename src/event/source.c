@@ -3,6 +3,7 @@
  * slot's generation survives it, so that no two uses of a slot look the same. */
 #include "event/source.h"
 
+#include "base/mapping.h"
 #include "base/wiped.h"
 
 #include <assert.h>
@@ -14,9 +15,8 @@ int source_table_init(struct source_table *table, uint32_t n, size_t stride)
     void *base;
 
     assert(stride >= sizeof(struct source) && n > 0 && n < SOURCE_NONE);
-    base = mmap(NULL, n * stride, PROT_READ | PROT_WRITE,
-        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED)
+    base = mapping_reserve(n * stride);
+    if (base == NULL)
         return -1;
     wiped_mark(base, n * stride); /* a handle in a child of fork() is none */
     *table = (struct source_table) { .base = base, .stride = stride, .n = n, .free = SOURCE_NONE };

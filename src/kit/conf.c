@@ -11,13 +11,13 @@
 
 #define CONNECTIONS 512
 
-/* A part that the test has written: a file in memory, which the whole file includes by its
+/* A part that the test has written: a file of the test's, which the whole file includes by its
  * path. */
 struct part {
     const char *name; /* in reports */
     int fd;           /* -1: the test has not written it */
-    char path[32];
-    char line[48]; /* the `include` */
+    char path[KIT_FILE_PATH];
+    char line[KIT_FILE_PATH + 16]; /* the `include` */
 };
 
 enum { MAIN, STREAM, SERVER, PARTS };
@@ -27,9 +27,8 @@ static void open_part(struct part *part, const char *name, const char *text)
     *part = (struct part) { .name = name, .fd = -1 };
     if (text == NULL)
         return;
-    part->fd = kit_file_create(text);
-    snprintf(part->path, sizeof(part->path), "/proc/self/fd/%d", part->fd);
-    snprintf(part->line, sizeof(part->line), "include %s;", part->path);
+    part->fd = kit_file_create(text, part->path);
+    snprintf(part->line, sizeof(part->line), "include \"%s\";", part->path);
 }
 
 /* A `user` line for root, whose configuration needs one. The test never changes its user. */
@@ -87,13 +86,14 @@ static struct cycle *load_file(
         .module_directory = "/nonexistent",
         .protocols = protocols,
     };
+    char log_path[KIT_FILE_PATH];
     struct cycle *cycle;
 
     log_init_plain(&log, &target, label);
-    target.fd = kit_file_create("");
+    target.fd = kit_file_create("", log_path);
     cycle = cycle_load(&options, &log, target.fd);
     *report = kit_file_read(target.fd);
-    close(target.fd);
+    kit_file_close(target.fd, log_path);
     return cycle;
 }
 
@@ -104,7 +104,7 @@ struct cycle *kit_conf_load(
         options->worker_connections > 0 ? options->worker_connections : CONNECTIONS;
     struct part parts[PARTS];
     struct cycle *cycle;
-    char path[32], *text, *report;
+    char path[KIT_FILE_PATH], *text, *report;
     int fd;
 
     assert(options->server != NULL && connections > 0);
@@ -112,15 +112,14 @@ struct cycle *kit_conf_load(
     open_part(&parts[STREAM], "the test's stream directives", options->stream);
     open_part(&parts[SERVER], "the test's server directives", options->server);
     text = compose_file(parts, connections);
-    fd = kit_file_create(text);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    fd = kit_file_create(text, path);
     cycle = load_file(protocols, path, label, &report);
     show_report(report, parts);
     free(report);
     free(text);
-    close(fd);
+    kit_file_close(fd, path);
     for (int i = 0; i < PARTS; i++)
         if (parts[i].fd != -1)
-            close(parts[i].fd);
+            kit_file_close(parts[i].fd, parts[i].path);
     return cycle;
 }

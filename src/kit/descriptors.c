@@ -1,40 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Compares the program's descriptors before and after a test: finds those that the protocol has
- * left open, and those of others that it has closed. Where /proc is missing, nothing is found. */
+ * left open, and those of others that it has closed. */
 #include "kit/kit.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
+#include <bsd/string.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static void add_descriptor(struct kit_descriptors *open, int directory, const char *name)
+void kit_descriptors_add(struct kit_descriptors *open, int fd, const char *what)
 {
     struct kit_descriptor *descriptor = kit_alloc(sizeof(*descriptor));
-    ssize_t n = readlinkat(directory, name, descriptor->what, sizeof(descriptor->what) - 1);
 
-    if (n == -1) { /* closed just now, by a thread */
-        free(descriptor);
-        return;
-    }
-    descriptor->fd = atoi(name);
+    descriptor->fd = fd;
+    strlcpy(descriptor->what, what, sizeof(descriptor->what));
     SLIST_INSERT_HEAD(open, descriptor, link);
-}
-
-void kit_descriptors_list(struct kit_descriptors *open)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    const struct dirent *entry;
-
-    SLIST_INIT(open);
-    if (directory == NULL)
-        return;
-    while ((entry = readdir(directory)) != NULL)
-        if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(directory))
-            add_descriptor(open, dirfd(directory), entry->d_name);
-    closedir(directory);
 }
 
 static bool has_descriptor(const struct kit_descriptors *open, const struct kit_descriptor *wanted)

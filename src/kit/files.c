@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files in memory: the parts of a configuration, its report, and the error log. A test leaves no
- * file on the disk. */
+/* Reads the files of a test. */
 #include "kit/kit.h"
 
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-int kit_file_create(const char *text)
-{
-    int fd = memfd_create("forkbeard-test", MFD_CLOEXEC);
-    size_t n = strlen(text);
-
-    if (fd == -1 || write(fd, text, n) != (ssize_t)n)
-        kit_misused("no memory for the test's files");
-    return fd;
-}
 
 char *kit_file_read(int fd)
 {

@@ -22,10 +22,12 @@ struct kit_memory {
 };
 
 /* An entry of a list of open descriptors. */
+#define KIT_FILE_PATH 160
+
 struct kit_descriptor {
     SLIST_ENTRY(kit_descriptor) link;
     int fd;
-    char what[128]; /* the file, as /proc shows it */
+    char what[128]; /* the file, as the system names it */
 };
 SLIST_HEAD(kit_descriptors, kit_descriptor);
 
@@ -69,8 +71,9 @@ struct fb_test {
     STAILQ_HEAD(, fb_test_server) servers;
     in_port_t port_n; /* ports given to clients so far */
     uint64_t random;
-    struct log_target target;      /* the error log, a file in memory */
-    char *logged;                  /* the text that fb_test_logged() has lent */
+    struct log_target target; /* the error log, a file in memory */
+    char *logged;             /* the text that fb_test_logged() has lent */
+    char log_path[KIT_FILE_PATH];
     struct kit_descriptors before; /* open before the start */
     char label[128];               /* the beginning of lines about faults */
     int faults;
@@ -98,10 +101,14 @@ void kit_memory_init(struct kit_memory *memory);
 /* Lists the descriptors that are open now; kit_descriptors_compare() frees the list, with a fault
  * for each descriptor that was opened or closed since. */
 void kit_descriptors_list(struct kit_descriptors *open);
+/* Adds one that is open to a list; `what` is its file. */
+void kit_descriptors_add(struct kit_descriptors *open, int fd, const char *what);
 void kit_descriptors_compare(fb_test *test, struct kit_descriptors *before);
 
-/* Creates a file in memory with this text; returns its descriptor, which the caller closes. */
-int kit_file_create(const char *text);
+/* Creates a file with this text, in memory where the system can; returns its descriptor, and writes
+ * a path of it. The caller closes both. */
+int kit_file_create(const char *text, char path[KIT_FILE_PATH]);
+void kit_file_close(int fd, const char *path);
 /* Returns the whole text of a file, which the caller frees. */
 char *kit_file_read(int fd);
 

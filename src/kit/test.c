@@ -108,7 +108,7 @@ static int start_worker(fb_test *test)
 
 static void create_world(fb_test *test)
 {
-    test->target.fd = kit_file_create("");
+    test->target.fd = kit_file_create("", test->log_path);
     test->target.level = LEVEL_DEBUG;
     test->shared = shared_create_single();
     test->heritage = (struct heritage) {
@@ -132,7 +132,7 @@ static void destroy_world(fb_test *test)
     cycle_destroy(&test->cycle);
     shared_destroy(&test->shared);
     sim_destroy(&test->sim);
-    close(test->target.fd);
+    kit_file_close(test->target.fd, test->log_path);
     free(test->logged);
     kit_peers_free(test);
 }

@@ -33,7 +33,7 @@ static const char *split_parts(const char *text, struct parts *parts)
         if (end == NULL)
             return "\"]\" is missing";
     } else {
-        end = strchrnul(text, ':');
+        end = text + strcspn(text, ":");
         if (*end == ':' && strchr(end + 1, ':') != NULL)
             return "more than one \":\", an IPv6 address needs brackets";
     }
@@ -311,7 +311,7 @@ static void unmap_block(struct address_block *block)
 const char *address_block_parse(const char *text, struct address_block *out)
 {
     struct address_block block = { .address.length = sizeof(sa_family_t) };
-    const char *slash = strchrnul(text, '/'), *wrong;
+    const char *slash = text + strcspn(text, "/"), *wrong;
     char host[INET6_ADDRSTRLEN];
 
     if (strcasecmp(text, "unix:") == 0) {

@@ -3,6 +3,7 @@
  * service manager or another version of the daemon has passed is inspected before it is adopted. */
 #include "net/adopted.h"
 
+#include "base/descriptor.h"
 #include "base/number.h"
 #include "net/listener_set.h"
 
@@ -218,8 +219,7 @@ static unsigned close_waiting(int fd)
     unsigned n = 0;
     int client;
 
-    while (
-        n < DRAIN_MAX && (client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) != -1) {
+    while (n < DRAIN_MAX && (client = descriptor_accept(fd, NULL, NULL, O_NONBLOCK)) != -1) {
         shutdown(client, SHUT_WR);
         while (recv(client, discarded, sizeof(discarded), 0) > 0)
             ;

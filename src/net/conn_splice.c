@@ -5,6 +5,7 @@
  * empty one is spared for the next. Never calls an owner. Invariant: a direction without a kernel's
  * pipe holds no bytes, and a direction goes back to copying when it moves little at a time, because
  * that takes fewer system calls. */
+#include "base/descriptor.h"
 #include "net/conn_pipe.h"
 
 #include <fcntl.h>
@@ -27,9 +28,9 @@ static bool acquire_kernel_pipe(struct net *net, struct conn_direction *directio
         direction->kernel = net->spare_pipes[--net->spare_pipe_n];
         return true;
     }
-    if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) == -1)
+    if (descriptor_pipe(ends, O_NONBLOCK) == -1)
         return false;
-    fcntl(ends[0], F_SETPIPE_SZ, KERNEL_PIPE_SIZE); /* failing leaves its usual size */
+    descriptor_widen_pipe(ends[0], KERNEL_PIPE_SIZE);
     direction->kernel = (struct pipe_ends) { .read = ends[0], .write = ends[1] };
     return true;
 }

@@ -4,11 +4,13 @@
  * before. */
 #include "net/listener.h"
 
+#include "base/descriptor.h"
 #include "net/listener_options.h"
 #include "net/listener_set.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,7 +52,7 @@ static void PRINTF_FORMAT(3, 4) log_failure(struct log *log, int error, const ch
 /* Connects to the path of a unix socket: returns 0 or an errno. */
 static int probe_path(const struct address *address)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = descriptor_socket(AF_UNIX, SOCK_STREAM, O_NONBLOCK);
     int error = 0;
 
     if (fd == -1 || connect(fd, &address->any, address->length) == -1)
@@ -152,7 +154,7 @@ static int bind_inet(struct listener *listener, int fd, struct log *log)
 int listener_open_socket(struct listener *listener, struct log *log)
 {
     int family = listener->address.any.sa_family;
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = descriptor_socket(family, SOCK_STREAM, O_NONBLOCK);
 
     if (fd == -1) {
         log_write(log, LEVEL_EMERG, errno, "socket() %s failed", listener->text);
@@ -177,7 +179,7 @@ bool listener_is_taken(const struct listener *listener, struct log *log)
         error = probe_path(address);
         return error == 0 || error == EAGAIN;
     }
-    fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    fd = descriptor_socket(address->any.sa_family, SOCK_STREAM, O_NONBLOCK);
     if (fd == -1)
         return false;
     listener_set_bind_options(listener, fd, log);

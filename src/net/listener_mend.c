@@ -2,6 +2,7 @@
 /* Listening sockets that were shut down: every process that has one can do that to all. A TCP
  * socket keeps its address and can listen again; a unix socket cannot, and is replaced, so that its
  * other holders have to be given the new one. Nothing here decides when. */
+#include "base/descriptor.h"
 #include "net/listener_set.h"
 
 #include <assert.h>
@@ -9,6 +10,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+
+/* Where the system does not tell that the peers' half has ended: a socket that can hang up
+ * alone. */
+#ifndef POLLRDHUP
+#define POLLRDHUP 0
+#endif
 
 /* A listener that cannot listen again is tried at least each time of so many. */
 #define TRIES_MOST 64
@@ -42,8 +49,8 @@ static int replace_socket(struct listener *listener, int fd, const char **failed
         return -1;
     *failed = "listen";
     if (listener_listen(listener, fresh, log) == 0) {
-        *failed = "dup3";
-        if (dup3(fresh, fd, O_CLOEXEC) != -1)
+        *failed = "dup2";
+        if (descriptor_replace(fresh, fd) != -1)
             *failed = NULL;
     }
     error = errno;

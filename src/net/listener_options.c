@@ -3,9 +3,12 @@
  * kernel refuses is logged as an alert and ignored. */
 #include "net/listener_options.h"
 
+#include "base/descriptor.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -17,16 +20,7 @@ const struct listener_options listener_defaults = {
     .tcp_nodelay = true,
 };
 
-/* An option as the kernel and the log name it. */
-struct option {
-    int level;
-    int number;
-    const char *name;
-};
-
-#define OPTION(level, number) (&(const struct option) { level, number, #number })
-
-static void set_option(const struct listener *listener, int fd, const struct option *option,
+static void set_option(const struct listener *listener, int fd, const struct socket_option *option,
     int value, struct log *log)
 {
     if (setsockopt(fd, option->level, option->number, &value, sizeof(value)) == -1)
@@ -36,7 +30,7 @@ static void set_option(const struct listener *listener, int fd, const struct opt
 
 /* Returns an option's value; 0 where the kernel does not know it, so that "off" is never
  * refused. */
-static int get_option(int fd, const struct option *option)
+static int get_option(int fd, const struct socket_option *option)
 {
     int value;
     socklen_t length = sizeof(value);
@@ -46,32 +40,28 @@ static int get_option(int fd, const struct option *option)
     return value;
 }
 
-/* Sets an option only where it differs: a kept socket gets what the configuration has changed, in
- * both directions, and a default asks nothing of the kernel. */
-static void change_option(const struct listener *listener, int fd, const struct option *option,
-    int value, struct log *log)
+void listener_change_option(const struct listener *listener, int fd,
+    const struct socket_option *option, int value, struct log *log)
 {
     if (get_option(fd, option) != value)
         set_option(listener, fd, option, value, log);
 }
 
-/* Sets an option whose value 0 stands for the system's default. A kept socket may no longer have
- * that default; a new socket shows it. */
-static void change_or_default(const struct listener *listener, int fd, const struct option *option,
-    int value, struct log *log)
+void listener_change_or_default(const struct listener *listener, int fd,
+    const struct socket_option *option, int value, struct log *log)
 {
     int untouched;
 
     if (value == 0) {
         if (!listener->adopted)
             return;
-        untouched = socket(listener->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        untouched = descriptor_socket(listener->address.any.sa_family, SOCK_STREAM, 0);
         if (untouched == -1)
             return;
         value = get_option(untouched, option);
         close(untouched);
     }
-    change_option(listener, fd, option, value, log);
+    listener_change_option(listener, fd, option, value, log);
 }
 
 void listener_set_bind_options(const struct listener *listener, int fd, struct log *log)
@@ -81,29 +71,15 @@ void listener_set_bind_options(const struct listener *listener, int fd, struct l
     assert(fd >= 0);
     if (listener->address.any.sa_family == AF_UNIX)
         return;
-    change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEADDR), 1, log);
-    change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEPORT),
+    listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEADDR), 1, log);
+    listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEPORT),
         options->reuseport || listener->beside, log);
     if (listener->address.any.sa_family == AF_INET6)
-        change_option(listener, fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY), options->ipv6only, log);
+        listener_change_option(
+            listener, fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY), options->ipv6only, log);
 }
 
-static void set_tcp_options(const struct listener *listener, int fd, struct log *log)
-{
-    const struct listener_options *options = &listener->options;
-    int fastopen = options->fastopen == -1 ? 0 : options->fastopen;
-
-    change_option(listener, fd, OPTION(SOL_SOCKET, SO_KEEPALIVE),
-        options->keepalive == LISTENER_KEEPALIVE_ON, log);
-    change_or_default(listener, fd, OPTION(IPPROTO_TCP, TCP_KEEPIDLE), options->keepidle, log);
-    change_or_default(listener, fd, OPTION(IPPROTO_TCP, TCP_KEEPINTVL), options->keepintvl, log);
-    change_or_default(listener, fd, OPTION(IPPROTO_TCP, TCP_KEEPCNT), options->keepcnt, log);
-    change_option(listener, fd, OPTION(IPPROTO_TCP, TCP_FASTOPEN), fastopen, log);
-    change_option(listener, fd, OPTION(IPPROTO_TCP, TCP_DEFER_ACCEPT), options->deferred, log);
-    change_option(listener, fd, OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay, log);
-}
-
-/* Keeps accept4() from waiting for a client. Any process that has the socket can make it blocking
+/* Keeps accept() from waiting for a client. Any process that has the socket can make it blocking
  * for all of them: it then waits for a jiffy, and the next listen() undoes it. */
 static void set_nonblocking(const struct listener *listener, int fd, struct log *log)
 {
@@ -139,5 +115,9 @@ void listener_set_options(const struct listener *listener, int fd, struct log *l
         log_write(log, LEVEL_WARN, 0,
             "ipv6only=%s is ignored: %s is open already, and is kept as it is",
             options->ipv6only ? "on" : "off", listener->text);
-    set_tcp_options(listener, fd, log);
+    listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_KEEPALIVE),
+        options->keepalive == LISTENER_KEEPALIVE_ON, log);
+    listener_set_tcp_extras(listener, fd, log);
+    listener_change_option(
+        listener, fd, OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay, log);
 }

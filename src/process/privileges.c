@@ -3,14 +3,13 @@
  * directory cannot be changed the worker must not start; every other failure is only an alert. */
 #include "process/privileges.h"
 
-#include "base/cpu.h"
+#include "base/cpu_mask.h"
 #include "process/role.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -59,15 +58,15 @@ void process_limit(const struct cycle *cycle, struct log *log)
 
 static void choose_cpus(const struct core_settings *core, unsigned index, struct log *log)
 {
-    cpu_set_t mask;
+    struct cpu_mask mask;
 
     if (core->cpus == NULL)
         return;
     if (core->cpu_auto)
-        cpu_auto(&core->cpus[0], index, &mask);
+        mask = cpu_mask_choose(&core->cpus[0], index);
     else
         mask = core->cpus[index < core->cpu_n ? index : core->cpu_n - 1];
-    if (sched_setaffinity(0, sizeof(mask), &mask) == -1)
+    if (cpu_mask_bind(&mask) == -1)
         log_write(log, LEVEL_ALERT, errno, "sched_setaffinity() failed");
 }
 

@@ -3,6 +3,8 @@
  * on: a configuration asks a few questions. */
 #include "settings/answers.h"
 
+#include "base/mapping.h"
+
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,10 +27,7 @@ struct answers {
 
 struct answers *answers_create(void)
 {
-    struct answers *answers = mmap(NULL, sizeof(*answers), PROT_READ | PROT_WRITE,
-        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    return answers == MAP_FAILED ? NULL : answers;
+    return mapping_reserve_shared(sizeof(struct answers));
 }
 
 void answers_keep_private(struct answers *answers)

@@ -3,6 +3,7 @@
  * the end (user, pid file, control socket). Nothing is opened or created here. */
 #include "base/check.h"
 #include "base/cpu.h"
+#include "base/cpu_mask.h"
 #include "base/number.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
@@ -122,12 +123,12 @@ static SETTER(set_cpu_affinity)
     apply->affinity = directive;
     if (core->cpu_auto && directive->arg_n == 1) {
         core->cpu_n = 1;
-        if (sched_getaffinity(0, sizeof(*core->cpus), core->cpus) == -1)
+        if (!cpu_mask_find_own(core->cpus))
             memset(core->cpus, 0xff, sizeof(*core->cpus));
         return 0;
     }
     for (unsigned i = first; i < directive->arg_n; i++) {
-        const char *wrong = cpu_parse_mask(directive->args[i].text, &core->cpus[core->cpu_n++]);
+        const char *wrong = cpu_mask_parse(directive->args[i].text, &core->cpus[core->cpu_n++]);
 
         if (wrong != NULL)
             return set_bad_value(apply, directive, i, "%s", wrong);
@@ -327,31 +328,21 @@ void core_finish_control(struct apply *apply)
             path);
 }
 
-static int first_cpu(const cpu_set_t *set)
-{
-    int cpu = 0;
-
-    while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, set))
-        cpu++;
-    return cpu;
-}
-
 /* Finds out whether a worker can be bound to a mask: it needs one processor that is there. */
 static void check_mask(
-    struct apply *apply, unsigned arg, const cpu_set_t *mask, const cpu_set_t *usable)
+    struct apply *apply, unsigned arg, const struct cpu_mask *mask, const struct cpu_mask *usable)
 {
     const struct conf_directive *directive = apply->affinity;
-    cpu_set_t left, missing;
+    struct cpu_mask missing = cpu_mask_without(mask, usable);
+    struct cpu_mask left = cpu_mask_without(mask, &missing);
 
-    CPU_AND(&left, mask, usable);
-    CPU_XOR(&missing, mask, &left);
-    if (CPU_COUNT(&left) == 0)
-        set_bad_value(apply, directive, arg, "processor %d is not there, or may not be used",
-            first_cpu(&missing));
-    else if (CPU_COUNT(&missing) > 0)
+    if (cpu_mask_count(&left) == 0)
+        set_bad_value(apply, directive, arg, "processor %u is not there, or may not be used",
+            cpu_mask_first(&missing));
+    else if (cpu_mask_count(&missing) > 0)
         report_warn(apply->report, &directive->args[arg],
-            "\"%s\" in \"%s\" directive: processor %d is not there, or may not be used",
-            directive->args[arg].text, directive->name.text, first_cpu(&missing));
+            "\"%s\" in \"%s\" directive: processor %u is not there, or may not be used",
+            directive->args[arg].text, directive->name.text, cpu_mask_first(&missing));
 }
 
 /* Checks the masks that workers have. Only a process that goes on to serve does not: the one that
@@ -361,15 +352,21 @@ static void check_affinity(struct apply *apply)
     const struct core_settings *core = &apply->cycle->core;
     const struct conf_directive *directive = apply->affinity;
     unsigned first = core->cpu_auto ? 1 : 0, n = core->cpu_n;
-    cpu_set_t usable;
+    struct cpu_mask usable;
 
-    if (directive == NULL || directive->arg_n == first || !core->master_process)
+    if (directive == NULL || !core->master_process)
         return;
     if (!apply->options->testing && apply->options->progress == NULL)
         return;
+    if (!cpu_mask_is_supported())
+        report_error(apply->report, &directive->name,
+            "\"%s\" is not supported: this build cannot bind a worker to a processor",
+            directive->name.text);
+    if (directive->arg_n == first)
+        return;
     if (!core->cpu_auto && n > (unsigned)core->worker_processes)
         n = (unsigned)core->worker_processes;
-    if (cpu_find_usable(&usable))
+    if (cpu_mask_find_usable(&usable))
         for (unsigned i = 0; i < n; i++)
             check_mask(apply, first + i, &core->cpus[i], &usable);
 }

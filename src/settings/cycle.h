@@ -16,7 +16,6 @@
 #include "shm/zone.h"
 #include "stream/server.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -24,6 +23,8 @@
 enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_STRICT };
 
 /* Settings of the main context. Times are milliseconds. */
+struct cpu_mask;
+
 struct core_settings {
     int64_t daemon;
     int64_t master_process;
@@ -51,7 +52,7 @@ struct core_settings {
     struct log_target *logs;
     unsigned log_n;
     int64_t log_burst, log_interval; /* lines of a kind in an interval; a burst of 0: no limit */
-    cpu_set_t *cpus; /* masks for the workers in turn, the last for all others; NULL: none */
+    struct cpu_mask *cpus; /* masks for the workers in turn, the last for all others; NULL: none */
     unsigned cpu_n;
     bool cpu_auto;    /* `cpus` is then the one mask to choose from */
     const char **env; /* "NAME" or "NAME=value" */

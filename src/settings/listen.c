@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/number.h"
+#include "net/listener_options.h"
 #include "settings/apply.h"
 #include "settings/lookup.h"
 #include "settings/set_value.h"
@@ -297,11 +298,16 @@ SETTER(listen_set)
     unsigned n = 0;
     in_port_t last = 0;
     int status = find_addresses(apply, directive, &listen, addresses, &n, &last);
+    const char *lacking;
 
     (void)setting;
     (void)field;
     if (set_parameters(apply, directive, &listen) == -1 || status == -1)
         return -1;
+    lacking = listener_lacks(&listen.options);
+    if (lacking != NULL)
+        return set_bad_value(
+            apply, directive, 0, "\"%s\" is not supported: this build cannot set it", lacking);
     for (unsigned i = 0; i < n; i++)
         if (listen.options.reuseport && addresses[i].any.sa_family == AF_UNIX)
             return set_bad_value(apply, directive, 0, "a unix socket cannot have \"reuseport\"");

@@ -3,6 +3,7 @@
  * states. Never moves a state: its address holds until the connection's end. */
 #include "stream/stream.h"
 
+#include "base/mapping.h"
 #include "stream/session.h"
 
 #include <assert.h>
@@ -39,9 +40,8 @@ bool stream_alloc_state(struct fb_conn *conn, const struct server *server)
     if (size == 0)
         return true;
     if (base == NULL) {
-        base = mmap(NULL, size * slots->n, PROT_READ | PROT_WRITE,
-            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (base == MAP_FAILED)
+        base = mapping_reserve(size * slots->n);
+        if (base == NULL)
             return false;
         stream->slabs[server->protocol_index].base = base;
         stream->slabs[server->protocol_index].size = size * slots->n;

@@ -3,6 +3,9 @@
  * line is lost: lines go to standard error instead. */
 #include "systemd/journal.h"
 
+#include "base/descriptor.h"
+
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -45,7 +48,7 @@ int journal_socket(void)
 {
     if (journal.fd != -1)
         return journal.fd;
-    journal.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    journal.fd = descriptor_socket(AF_UNIX, SOCK_DGRAM, O_NONBLOCK);
     if (journal.fd != -1)
         journal_connect(); /* on failure lines go to standard error until logs are reopened */
     return journal.fd;

@@ -4,6 +4,8 @@
  * dropped, with one line. */
 #include "systemd/notify_queue.h"
 
+#include "base/descriptor.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -144,7 +146,7 @@ static void send_barrier(struct notify_queue *queue, struct log *log)
 {
     int ends[2];
 
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1)
+    if (descriptor_pipe(ends, O_NONBLOCK) == -1)
         return;
     switch (notify_socket_send(&queue->socket, BARRIER, strlen(BARRIER), ends[1])) {
     case NOTIFY_SENT:

@@ -4,8 +4,11 @@
  * longest message. */
 #include "systemd/notify_socket.h"
 
+#include "base/descriptor.h"
+
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,7 +67,7 @@ enum notify_sent notify_socket_send(
 
     assert(manager->length > 0);
     if (manager->fd == -1)
-        manager->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        manager->fd = descriptor_socket(AF_UNIX, SOCK_DGRAM, O_NONBLOCK);
     if (manager->fd == -1)
         return classify(errno);
     if (fd != -1) {

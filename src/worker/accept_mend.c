@@ -2,6 +2,7 @@
 /* Leaves listening sockets alone that somebody has shut down, has the master make them listen
  * again, and takes the sockets that replace them. A listener is broken only until the timer
  * `mend`. */
+#include "base/descriptor.h"
 #include "worker/accept_private.h"
 #include "worker/worker.h"
 
@@ -68,14 +69,14 @@ void accept_replace_socket(struct fb_worker *worker, uint32_t number, int fd)
         /* the mechanism would go on to watch the old socket, which others have too */
         source_disarm_listener(loop, &acceptor->source);
         acceptor->broken = false;
-        if (dup3(fd, acceptor->source.fd, O_CLOEXEC) == -1)
+        if (descriptor_replace(fd, acceptor->source.fd) == -1)
             log_write(&worker->log, LEVEL_ALERT, errno, "listener %s could not be replaced",
                 acceptor->listener->text);
         accept_update_watching(worker);
     }
 }
 
-/* accept4() of a unix socket that was shut down only says that nobody waits, again and again. */
+/* accept() of a unix socket that was shut down only says that nobody waits, again and again. */
 void accept_note_empty(struct fb_worker *worker, struct acceptor *acceptor)
 {
     if (++acceptor->empty_n % EMPTY_MOST == 0 &&

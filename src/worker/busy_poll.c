@@ -8,20 +8,12 @@
 #include "process/signals.h"
 
 #include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* How long a worker sleeps at once after another process has wanted a processor. */
 #define REST_MS 10
 /* A poll takes longer than that. */
 #define POLL_NS 100
-
-static long count_switches(void)
-{
-    struct rusage usage;
-
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
-}
 
 void busy_poll_init(struct busy_poll *busy, int64_t us)
 {
@@ -30,7 +22,7 @@ void busy_poll_init(struct busy_poll *busy, int64_t us)
         return;
     busy->ns = (uint64_t)us * 1000;
     busy->polls_most = busy->ns / POLL_NS;
-    busy->switches = count_switches();
+    busy->switches = cpu_count_switches();
     busy->load = cpu_open_load();
     busy->processors = sysconf(_SC_NPROCESSORS_ONLN);
 }
@@ -49,7 +41,7 @@ bool busy_poll_is_wanted(struct busy_poll *busy, uint64_t now_ms)
 
     if (now_ms < busy->resume_ms)
         return true;
-    switches = count_switches();
+    switches = cpu_count_switches();
     wanted = switches != busy->switches;
     busy->switches = switches;
     if (!wanted && now_ms != busy->counted_ms) {

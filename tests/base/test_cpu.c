@@ -2,6 +2,7 @@
 /* The number of processors: affinity, and quotas of cgroup v1 and v2 read from a tree of files that
  * stands for the system's. */
 #include "base/cpu.h"
+#include "base/cpu_mask.h"
 
 #include "base/cgroup.h"
 #include "base/compiler.h"
@@ -175,10 +176,10 @@ static const struct {
 /* The processors of our affinity mask. */
 static unsigned affinity(void)
 {
-    cpu_set_t set;
+    struct cpu_mask own;
 
-    ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
-    return (unsigned)CPU_COUNT(&set);
+    ck_assert(cpu_mask_find_own(&own));
+    return cpu_mask_count(&own);
 }
 
 START_TEST(quota)
@@ -222,7 +223,7 @@ END_TEST
 
 START_TEST(allowed_follows_the_affinity_mask)
 {
-    cpu_set_t before, one;
+    struct cpu_mask before, one;
     unsigned count = cpu_allowed();
     char root[64];
 
@@ -231,58 +232,56 @@ START_TEST(allowed_follows_the_affinity_mask)
     snprintf(root, sizeof(root), "%s/nothing", directory);
     ck_assert_uint_eq(cpu_allowed_below(root), affinity());
 
-    ck_assert_int_eq(sched_getaffinity(0, sizeof(before), &before), 0);
-    cpu_auto(&before, 0, &one);
-    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+    ck_assert(cpu_mask_find_own(&before));
+    one = cpu_mask_choose(&before, 0);
+    ck_assert_int_eq(cpu_mask_bind(&one), 0);
     ck_assert_uint_eq(cpu_allowed(), 1);
     ck_assert_uint_eq(cpu_allowed_below(root), 1);
-    ck_assert_int_eq(sched_setaffinity(0, sizeof(before), &before), 0);
+    ck_assert_int_eq(cpu_mask_bind(&before), 0);
 }
 END_TEST
 
 START_TEST(auto_takes_the_allowed_in_turn)
 {
-    static const int processors[] = { 1, 4, 1023 };
-    cpu_set_t allowed, out;
+    static const unsigned processors[] = { 1, 4, 1023 };
+    struct cpu_mask allowed = { { 0 } }, out = cpu_mask_choose(&allowed, 3);
 
-    CPU_ZERO(&allowed);
-    cpu_auto(&allowed, 3, &out);
-    ck_assert_int_eq(CPU_COUNT(&out), 0);
+    ck_assert_uint_eq(cpu_mask_count(&out), 0);
 
     for (size_t i = 0; i < countof(processors); i++)
-        CPU_SET(processors[i], &allowed);
+        cpu_mask_add(&allowed, processors[i]);
     for (unsigned index = 0; index < 7; index++) {
-        cpu_auto(&allowed, index, &out);
-        ck_assert_int_eq(CPU_COUNT(&out), 1);
-        ck_assert(CPU_ISSET(processors[index % countof(processors)], &out));
+        out = cpu_mask_choose(&allowed, index);
+        ck_assert_uint_eq(cpu_mask_count(&out), 1);
+        ck_assert(cpu_mask_has(&out, processors[index % countof(processors)]));
     }
 }
 END_TEST
 
 START_TEST(parse_mask)
 {
-    char text[CPU_SETSIZE + 2];
-    cpu_set_t out;
+    char text[CPU_MASK_MAX + 2];
+    struct cpu_mask out;
 
-    ck_assert_ptr_null(cpu_parse_mask("0101", &out));
-    ck_assert_int_eq(CPU_COUNT(&out), 2);
-    ck_assert(CPU_ISSET(0, &out));
-    ck_assert(CPU_ISSET(2, &out));
+    ck_assert_ptr_null(cpu_mask_parse("0101", &out));
+    ck_assert_uint_eq(cpu_mask_count(&out), 2);
+    ck_assert(cpu_mask_has(&out, 0));
+    ck_assert(cpu_mask_has(&out, 2));
 
     memset(text, '0', sizeof(text));
     text[0] = '1';
-    text[CPU_SETSIZE] = '\0';
-    ck_assert_ptr_null(cpu_parse_mask(text, &out));
-    ck_assert_int_eq(CPU_COUNT(&out), 1);
-    ck_assert(CPU_ISSET(CPU_SETSIZE - 1, &out));
-    text[CPU_SETSIZE] = '0';
-    text[CPU_SETSIZE + 1] = '\0';
-    ck_assert_pstr_eq(cpu_parse_mask(text, &out), "a mask has at most 1024 digits");
+    text[CPU_MASK_MAX] = '\0';
+    ck_assert_ptr_null(cpu_mask_parse(text, &out));
+    ck_assert_uint_eq(cpu_mask_count(&out), 1);
+    ck_assert(cpu_mask_has(&out, CPU_MASK_MAX - 1));
+    text[CPU_MASK_MAX] = '0';
+    text[CPU_MASK_MAX + 1] = '\0';
+    ck_assert_pstr_eq(cpu_mask_parse(text, &out), "a mask has at most 1024 digits");
 
-    ck_assert_pstr_eq(cpu_parse_mask("", &out), "a mask consists of the digits 0 and 1");
-    ck_assert_pstr_eq(cpu_parse_mask("0121", &out), "a mask consists of the digits 0 and 1");
-    ck_assert_pstr_eq(cpu_parse_mask("auto", &out), "a mask consists of the digits 0 and 1");
-    ck_assert_pstr_eq(cpu_parse_mask("000", &out), "a mask needs at least one processor");
+    ck_assert_pstr_eq(cpu_mask_parse("", &out), "a mask consists of the digits 0 and 1");
+    ck_assert_pstr_eq(cpu_mask_parse("0121", &out), "a mask consists of the digits 0 and 1");
+    ck_assert_pstr_eq(cpu_mask_parse("auto", &out), "a mask consists of the digits 0 and 1");
+    ck_assert_pstr_eq(cpu_mask_parse("000", &out), "a mask needs at least one processor");
 }
 END_TEST
 

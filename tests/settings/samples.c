@@ -2,6 +2,7 @@
 /* Samples of every directive, and the cases that are made of them and of the daemon's tables. */
 #include "settings/samples.h"
 
+#include "base/cpu_mask.h"
 #include "protocols/table.h"
 #include "support/test.h"
 
@@ -51,10 +52,10 @@ static void check_affinity(const struct cycle *cycle)
 {
     ck_assert(!cycle->core.cpu_auto);
     ck_assert_uint_eq(cycle->core.cpu_n, 2);
-    ck_assert_int_eq(CPU_COUNT(&cycle->core.cpus[0]), 1);
-    ck_assert(CPU_ISSET(0, &cycle->core.cpus[0]));
-    ck_assert_int_eq(CPU_COUNT(&cycle->core.cpus[1]), 2);
-    ck_assert(CPU_ISSET(1, &cycle->core.cpus[1]) && CPU_ISSET(2, &cycle->core.cpus[1]));
+    ck_assert_uint_eq(cpu_mask_count(&cycle->core.cpus[0]), 1);
+    ck_assert(cpu_mask_has(&cycle->core.cpus[0], 0));
+    ck_assert_uint_eq(cpu_mask_count(&cycle->core.cpus[1]), 2);
+    ck_assert(cpu_mask_has(&cycle->core.cpus[1], 1) && cpu_mask_has(&cycle->core.cpus[1], 2));
 }
 
 static void check_debug(const struct cycle *cycle)

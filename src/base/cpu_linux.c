@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts the processors of the affinity mask and of the control group, and picks masks for workers.
- * Counts runnable threads, too. No function fails: where the kernel gives no answer, the result is
- * one processor, and no number of threads. */
-#include "base/cpu.h"
-
+/* Counts the processors of the affinity mask and of the control group, runnable threads, and how
+ * often a thread has lost its processor. No function fails: where the kernel gives no answer, the
+ * result is one processor, and no number of threads. */
 #include "base/cgroup.h"
+#include "base/cpu.h"
+#include "base/cpu_mask.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define PROCESSORS_MAX (1 << 20) /* more than any kernel's mask has */
@@ -55,55 +57,6 @@ unsigned cpu_allowed(void)
     return cpu_allowed_below("");
 }
 
-void cpu_auto(const cpu_set_t *allowed, unsigned index, cpu_set_t *out)
-{
-    unsigned count = (unsigned)CPU_COUNT(allowed);
-
-    CPU_ZERO(out);
-    if (count == 0)
-        return;
-    index %= count;
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, allowed))
-            continue;
-        if (index == 0) {
-            CPU_SET(cpu, out);
-            return;
-        }
-        index--;
-    }
-    assert(!"the mask has fewer processors than it counts");
-}
-
-bool cpu_find_usable(cpu_set_t *out)
-{
-    cpu_set_t before, all;
-    bool known;
-
-    memset(&all, 0xff, sizeof(all));
-    if (sched_getaffinity(0, sizeof(before), &before) == -1 ||
-        sched_setaffinity(0, sizeof(all), &all) == -1)
-        return false;
-    known = sched_getaffinity(0, sizeof(*out), out) == 0;
-    sched_setaffinity(0, sizeof(before), &before);
-    return known && CPU_COUNT(out) > 0;
-}
-
-const char *cpu_parse_mask(const char *text, cpu_set_t *out)
-{
-    size_t n = strlen(text);
-
-    CPU_ZERO(out);
-    if (text[strspn(text, "01")] != '\0' || n == 0)
-        return "a mask consists of the digits 0 and 1";
-    if (n > CPU_SETSIZE)
-        return "a mask has at most 1024 digits";
-    for (size_t cpu = 0; cpu < n; cpu++)
-        if (text[n - 1 - cpu] == '1')
-            CPU_SET(cpu, out);
-    return CPU_COUNT(out) > 0 ? NULL : "a mask needs at least one processor";
-}
-
 int cpu_open_load(void)
 {
     return open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
@@ -120,4 +73,54 @@ long cpu_count_runnable(int fd)
         return -1;
     text[n] = '\0';
     return sscanf(text, "%*s %*s %*s %ld/", &runnable) == 1 ? runnable : -1;
+}
+
+long cpu_count_switches(void)
+{
+    struct rusage usage;
+
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+bool cpu_mask_is_supported(void)
+{
+    return true;
+}
+
+int cpu_mask_bind(const struct cpu_mask *mask)
+{
+    cpu_set_t set;
+
+    static_assert(CPU_MASK_MAX == CPU_SETSIZE, "the manual says how many there are");
+    CPU_ZERO(&set);
+    for (unsigned cpu = 0; cpu < CPU_MASK_MAX; cpu++)
+        if (cpu_mask_has(mask, cpu))
+            CPU_SET(cpu, &set);
+    return sched_setaffinity(0, sizeof(set), &set);
+}
+
+bool cpu_mask_find_own(struct cpu_mask *out)
+{
+    cpu_set_t set;
+
+    *out = (struct cpu_mask) { { 0 } };
+    if (sched_getaffinity(0, sizeof(set), &set) == -1)
+        return false;
+    for (unsigned cpu = 0; cpu < CPU_MASK_MAX; cpu++)
+        if (CPU_ISSET(cpu, &set))
+            cpu_mask_add(out, cpu);
+    return true;
+}
+
+bool cpu_mask_find_usable(struct cpu_mask *out)
+{
+    struct cpu_mask before, all;
+    bool known;
+
+    memset(&all, 0xff, sizeof(all));
+    if (!cpu_mask_find_own(&before) || cpu_mask_bind(&all) == -1)
+        return false;
+    known = cpu_mask_find_own(out);
+    cpu_mask_bind(&before);
+    return known && cpu_mask_count(out) > 0;
 }

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads sets of processors, and picks those of workers. Asks the kernel for nothing. */
+#include "base/cpu_mask.h"
+
+#include <assert.h>
+#include <string.h>
+
+void cpu_mask_add(struct cpu_mask *mask, unsigned cpu)
+{
+    assert(cpu < CPU_MASK_MAX);
+    mask->words[cpu / 64] |= UINT64_C(1) << cpu % 64;
+}
+
+unsigned cpu_mask_count(const struct cpu_mask *mask)
+{
+    unsigned n = 0;
+
+    for (unsigned cpu = 0; cpu < CPU_MASK_MAX; cpu++)
+        n += cpu_mask_has(mask, cpu);
+    return n;
+}
+
+struct cpu_mask cpu_mask_without(const struct cpu_mask *mask, const struct cpu_mask *other)
+{
+    struct cpu_mask left = *mask;
+
+    for (unsigned i = 0; i < CPU_MASK_MAX / 64; i++)
+        left.words[i] &= ~other->words[i];
+    return left;
+}
+
+unsigned cpu_mask_first(const struct cpu_mask *mask)
+{
+    unsigned cpu = 0;
+
+    while (cpu < CPU_MASK_MAX && !cpu_mask_has(mask, cpu))
+        cpu++;
+    return cpu;
+}
+
+struct cpu_mask cpu_mask_choose(const struct cpu_mask *allowed, unsigned index)
+{
+    unsigned count = cpu_mask_count(allowed);
+    struct cpu_mask left = *allowed, chosen = { { 0 } };
+
+    if (count == 0)
+        return chosen;
+    for (index %= count; index > 0; index--) {
+        struct cpu_mask passed = { { 0 } };
+
+        cpu_mask_add(&passed, cpu_mask_first(&left));
+        left = cpu_mask_without(&left, &passed);
+    }
+    cpu_mask_add(&chosen, cpu_mask_first(&left));
+    return chosen;
+}
+
+const char *cpu_mask_parse(const char *text, struct cpu_mask *out)
+{
+    size_t n = strlen(text);
+
+    *out = (struct cpu_mask) { { 0 } };
+    if (text[strspn(text, "01")] != '\0' || n == 0)
+        return "a mask consists of the digits 0 and 1";
+    if (n > CPU_MASK_MAX)
+        return "a mask has at most 1024 digits";
+    for (unsigned cpu = 0; cpu < n; cpu++)
+        if (text[n - 1 - cpu] == '1')
+            cpu_mask_add(out, cpu);
+    return cpu_mask_count(out) > 0 ? NULL : "a mask needs at least one processor";
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sets of processors, which a process may be bound to: as the configuration has them, and as a
+ * worker gets one. Linux (cpu_linux.c) has the calls for them, other systems (cpu_posix.c) none. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CPU_MASK_MAX 1024
+
+struct cpu_mask {
+    uint64_t words[CPU_MASK_MAX / 64];
+};
+
+static inline bool cpu_mask_has(const struct cpu_mask *mask, unsigned cpu)
+{
+    return cpu < CPU_MASK_MAX && (mask->words[cpu / 64] >> cpu % 64 & 1) != 0;
+}
+
+void cpu_mask_add(struct cpu_mask *mask, unsigned cpu);
+unsigned cpu_mask_count(const struct cpu_mask *mask);
+/* The processors of `mask` that `other` lacks. */
+struct cpu_mask cpu_mask_without(const struct cpu_mask *mask, const struct cpu_mask *other);
+/* The first processor; CPU_MASK_MAX: there is none. */
+unsigned cpu_mask_first(const struct cpu_mask *mask);
+/* "0101": the rightmost digit is processor 0. Returns NULL, or what is wrong. */
+const char *cpu_mask_parse(const char *text, struct cpu_mask *out);
+/* The mask that `worker_cpu_affinity auto` gives worker number `index`: one processor of `allowed`,
+ * in turn. */
+struct cpu_mask cpu_mask_choose(const struct cpu_mask *allowed, unsigned index);
+
+/* Whether this system can bind a process to processors. */
+bool cpu_mask_is_supported(void);
+/* Binds this process; -1 with errno. */
+int cpu_mask_bind(const struct cpu_mask *mask);
+/* Finds the processors that this process is bound to now; false where the kernel does not say. */
+bool cpu_mask_find_own(struct cpu_mask *out);
+/* Finds the processors that this process may be bound to, whatever its mask is now; false where the
+ * kernel does not say. Only for a process that checks a configuration: its mask is changed for a
+ * moment, and no longer follows that of its control group. */
+bool cpu_mask_find_usable(struct cpu_mask *out);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* New descriptors that no program started by exec() inherits. `flags` is 0, or O_NONBLOCK. Each
+ * function returns what the system call of its name does, with errno; a system that takes the flags
+ * with that call (descriptor_linux.c) leaves no moment without them, the other (descriptor_posix.c)
+ * sets them right after. */
+#pragma once
+
+#include <sys/socket.h>
+
+int descriptor_socket(int domain, int type, int flags);
+int descriptor_socketpair(int domain, int type, int flags, int ends[2]);
+int descriptor_pipe(int ends[2], int flags);
+int descriptor_accept(int listener, struct sockaddr *address, socklen_t *length, int flags);
+/* Makes `place`, whatever it has been, another name of what `fd` is; they must differ. */
+int descriptor_replace(int fd, int place);
+/* Gives a pipe room for so many bytes, where the system lets a process do that. */
+void descriptor_widen_pipe(int end, int bytes);
