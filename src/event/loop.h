@@ -32,6 +32,7 @@ struct loop {
     struct source *signaler;   /* tells of signals, with a wait_mask; else NULL */
     struct source *ticker;     /* the timerfd of timer_resolution, or NULL */
     void (*notified)(struct loop *loop); /* runs on the loop after notify() */
+    struct file_aio *file_aio;           /* kernel AIO (event/file_aio.h), or NULL */
     bool checked;    /* whole structures are checked each turn: simulated kernel, debug build */
     int signal_fd;   /* where handlers of signals write a byte: the pipe of `signaler`; or -1 */
     int wait_error;  /* the errno of a wait that has failed: the loop is of no use; 0: none has */
